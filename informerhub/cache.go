@@ -1,0 +1,288 @@
+package informerhub
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+)
+
+// Cache is the live state of one resource. Its methods are safe for concurrent
+// use.
+//
+// Its only writer is client-go's Reflector, through the methods of
+// cache.ReflectorStore.
+type Cache struct {
+	resource         Resource
+	selectableFields *selectableFields
+
+	// mu guards the fields below. No other lock is taken while it is held.
+	mu    sync.RWMutex
+	store *store
+	feed  *feed
+	state state
+	// changed is closed when state has changed, and replaced.
+	changed chan struct{}
+}
+
+// state is how a cache stands to the API server.
+type state struct {
+	synced  bool  // it holds, or has held, a whole snapshot
+	failure error // why the last attempt to reach the API server failed; nil if it did not
+	ended   error // why the cache has ended for good; nil if it has not
+}
+
+// Snapshot is what a selection held at one resource version.
+type Snapshot struct {
+	Objects         []*Object // in order of namespace and name; not to be changed
+	ResourceVersion string
+}
+
+func newCache(resource Resource, windowBytes int) *Cache {
+	return &Cache{
+		resource: resource,
+		store:    newStore(),
+		feed:     newFeed(windowBytes),
+		changed:  make(chan struct{}),
+	}
+}
+
+// Resource is the resource that the cache holds.
+func (c *Cache) Resource() Resource { return c.resource }
+
+// Get answers one object, or a NotFound error.
+func (c *Cache) Get(namespace, name string) (*Object, error) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if object := c.store.get(namespace, name); object != nil {
+		return object, nil
+	}
+	return nil, apierrors.NewNotFound(c.resource.GroupResource(), name)
+}
+
+// List answers what a selection holds now.
+func (c *Cache) List(sel *Selection) Snapshot {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.snapshotLocked(sel)
+}
+
+func (c *Cache) snapshotLocked(sel *Selection) Snapshot {
+	return Snapshot{Objects: c.store.find(sel), ResourceVersion: c.feed.version}
+}
+
+// ready waits until the cache holds a whole snapshot. While it does not, and the
+// API server cannot be reached, it answers that failure at once.
+func (c *Cache) ready(ctx context.Context) error {
+	for {
+		c.mu.RLock()
+		state, changed := c.state, c.changed
+		c.mu.RUnlock()
+		switch {
+		case state.ended != nil:
+			return state.ended
+		case state.synced:
+			return nil
+		case state.failure != nil:
+			return state.failure
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for the first snapshot of %s: %w", c.resource, context.Cause(ctx))
+		}
+	}
+}
+
+func (c *Cache) setStateLocked(next state) {
+	if next == c.state {
+		return
+	}
+	c.state = next
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+// reached notes that the API server has answered.
+func (c *Cache) reached() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	next := c.state
+	next.failure = nil
+	c.setStateLocked(next)
+}
+
+// failed notes that an attempt to reach the API server has failed.
+func (c *Cache) failed(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	next := c.state
+	next.failure = err
+	c.setStateLocked(next)
+}
+
+// end ends the cache for good, and with it every watcher: what it held is told
+// as deleted first.
+func (c *Cache) end(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, object := range c.store.all() {
+		c.applyLocked(change{before: object, version: c.feed.version})
+	}
+	next := c.state
+	next.ended = err
+	c.setStateLocked(next)
+	c.feed.wake()
+}
+
+// applyLocked makes a change in the objects and tells it in the feed.
+func (c *Cache) applyLocked(step change) {
+	if step.after != nil {
+		c.store.put(step.after)
+	} else {
+		c.store.delete(step.before)
+	}
+	c.feed.append(step)
+}
+
+// Add implements cache.ReflectorStore.
+func (c *Cache) Add(object any) error { return c.Update(object) }
+
+// Update implements cache.ReflectorStore.
+func (c *Cache) Update(item any) error {
+	after := item.(*Object)
+	if after.name == "" {
+		return nil // unreadable: see codec
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, step := range steps(c.store.get(after.namespace, after.name), after) {
+		c.applyLocked(step)
+	}
+	return nil
+}
+
+// Delete implements cache.ReflectorStore.
+func (c *Cache) Delete(item any) error {
+	deleted := item.(*Object)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if before := c.store.get(deleted.namespace, deleted.name); before != nil {
+		c.applyLocked(change{before: before, version: deleted.version})
+	}
+	return nil
+}
+
+// Bookmark implements cache.ReflectorBookmarkStore.
+func (c *Cache) Bookmark(version string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.feed.advance(version)
+	return nil
+}
+
+// Resync implements cache.ReflectorStore; there is nothing to do.
+func (c *Cache) Resync() error { return nil }
+
+// Replace implements cache.ReflectorStore: it takes a whole snapshot. The first
+// one, and one that is older than what has been told already (an API server
+// restored from a backup), begins a new epoch. Any other is told as the changes
+// that lead to it.
+func (c *Cache) Replace(items []any, version string) error {
+	objects := readable(items)
+	sortObjects(objects)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.state.synced || older(version, c.feed.version) {
+		c.startOverLocked(objects, version)
+	} else {
+		c.catchUpLocked(objects, version)
+	}
+	c.setStateLocked(state{synced: true, ended: c.state.ended})
+	return nil
+}
+
+func (c *Cache) startOverLocked(objects []*Object, version string) {
+	c.store = newStore()
+	for _, object := range objects {
+		c.store.put(object)
+	}
+	c.feed.restart(version)
+}
+
+func (c *Cache) catchUpLocked(objects []*Object, version string) {
+	for _, step := range difference(c.store.all(), objects, version) {
+		c.applyLocked(step)
+	}
+	c.feed.advance(version)
+}
+
+func readable(items []any) []*Object {
+	objects := make([]*Object, 0, len(items))
+	for _, item := range items {
+		if object := item.(*Object); object.name != "" {
+			objects = append(objects, object)
+		}
+	}
+	return objects
+}
+
+// older reports whether version a is older than b. Versions that cannot be
+// compared are taken as not older.
+func older(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && order < 0
+}
+
+// steps are the changes from one state of a name to the next: none if it is the
+// same, and two if the object was deleted and another one made in its place.
+func steps(before, after *Object) []change {
+	switch {
+	case before == nil:
+		return []change{{after: after, version: after.version}}
+	case before.uid != after.uid:
+		return []change{{before: before, version: after.version}, {after: after, version: after.version}}
+	case before.version == after.version:
+		return nil
+	}
+	return []change{{before: before, after: after, version: after.version}}
+}
+
+// difference is what has happened between two snapshots, both in order of
+// namespace and name, in the order of resource versions. Deletions of which the
+// version is not known are told last, at the version of the later snapshot.
+func difference(before, after []*Object, version string) []change {
+	var changes []change
+	for len(before) > 0 || len(after) > 0 {
+		switch order := compareFirst(before, after); {
+		case order < 0:
+			changes = append(changes, change{before: before[0], version: version})
+			before = before[1:]
+		case order > 0:
+			changes = append(changes, steps(nil, after[0])...)
+			after = after[1:]
+		default:
+			changes = append(changes, steps(before[0], after[0])...)
+			before, after = before[1:], after[1:]
+		}
+	}
+	slices.SortStableFunc(changes, func(a, b change) int {
+		order, _ := resourceversion.CompareResourceVersion(a.version, b.version)
+		return order
+	})
+	return changes
+}
+
+// compareFirst compares the first of two ordered slices, an empty one coming last.
+func compareFirst(a, b []*Object) int {
+	switch {
+	case len(a) == 0:
+		return 1
+	case len(b) == 0:
+		return -1
+	}
+	return a[0].compare(b[0].namespace, b[0].name)
+}

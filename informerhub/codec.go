@@ -1,0 +1,190 @@
+package informerhub
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+// codec makes a REST client of client-go decode what the API server sends into
+// [Object]s, whatever the resource. It implements runtime.NegotiatedSerializer.
+//
+// Nothing is decoded further than the head. One object that cannot be read does
+// not stop its kind: it is left out, with a line in the log, if it has no name to
+// keep it under, and otherwise serves its error when its content is asked for.
+type codec struct {
+	kind              schema.GroupVersionKind
+	keepManagedFields bool
+}
+
+// SupportedMediaTypes implements runtime.NegotiatedSerializer: client-go's own
+// framing, with our decoders behind it.
+func (c *codec) SupportedMediaTypes() []runtime.SerializerInfo {
+	var infos []runtime.SerializerInfo
+	for _, info := range scheme.Codecs.SupportedMediaTypes() {
+		switch info.MediaType {
+		case runtime.ContentTypeProtobuf:
+			info.Serializer = decoder{c.decodeProtobuf}
+		case runtime.ContentTypeJSON:
+			info.Serializer = decoder{c.decodeJSON}
+		default:
+			continue
+		}
+		infos = append(infos, info)
+	}
+	return infos
+}
+
+// EncoderForVersion implements runtime.NegotiatedSerializer.
+func (c *codec) EncoderForVersion(encoder runtime.Encoder, _ runtime.GroupVersioner) runtime.Encoder {
+	return encoder
+}
+
+// DecoderToVersion implements runtime.NegotiatedSerializer.
+func (c *codec) DecoderToVersion(decoder runtime.Decoder, _ runtime.GroupVersioner) runtime.Decoder {
+	return decoder
+}
+
+// decoder makes a runtime.Serializer of a function that decodes.
+type decoder struct {
+	decode func(body []byte) (runtime.Object, error)
+}
+
+func (d decoder) Decode(body []byte, _ *schema.GroupVersionKind, _ runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+	object, err := d.decode(body)
+	return object, nil, err
+}
+
+func (d decoder) Encode(runtime.Object, io.Writer) error {
+	return errors.New("informerhub only reads")
+}
+
+func (d decoder) Identifier() runtime.Identifier { return "informerhub" }
+
+func (c *codec) decodeProtobuf(body []byte) (runtime.Object, error) {
+	e, err := openEnvelope(body)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case e.kind == "Status" && e.apiVersion == "v1":
+		status := &metav1.Status{}
+		return status, status.Unmarshal(e.message)
+	case e.kind == c.kind.Kind+"List":
+		return c.decodeProtobufList(e.message)
+	}
+	return c.protobufObject(e.message), nil
+}
+
+func (c *codec) decodeProtobufList(message []byte) (runtime.Object, error) {
+	list := &objectList{}
+	var nested error
+	err := eachField(message, func(f field) bool {
+		switch f.number {
+		case listMetadata:
+			list.ListMeta, nested = readProtobufListMeta(f.bytes)
+		case listItems:
+			list.Items = append(list.Items, c.protobufObject(f.bytes))
+		}
+		return nested == nil
+	})
+	return list, errors.Join(err, nested)
+}
+
+func (c *codec) protobufObject(message []byte) *Object {
+	raw, err := copyProtobufObject(message, c.keepManagedFields)
+	if err != nil {
+		return c.unreadable(err)
+	}
+	object := &Object{kind: &c.kind, format: formatProtobuf, raw: raw}
+	if err := object.readProtobufHead(); err != nil {
+		return c.unreadable(err)
+	}
+	return object
+}
+
+func (c *codec) decodeJSON(body []byte) (runtime.Object, error) {
+	var kind, apiVersion string
+	var metadata, items []byte
+	err := eachMember(body, func(m member) bool {
+		switch m.key {
+		case "kind":
+			kind = jsonString(m.value)
+		case "apiVersion":
+			apiVersion = jsonString(m.value)
+		case "metadata":
+			metadata = m.value
+		case "items":
+			items = m.value
+		}
+		return true
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case kind == "Status" && apiVersion == "v1":
+		status := &metav1.Status{}
+		return status, json.Unmarshal(body, status)
+	case kind != c.kind.Kind && items != nil: // a custom resource may name its list as it likes
+		return c.decodeJSONList(metadata, items)
+	}
+	return c.jsonObject(body), nil
+}
+
+func (c *codec) decodeJSONList(metadata, items []byte) (runtime.Object, error) {
+	list := &objectList{}
+	if err := json.Unmarshal(metadata, &list.ListMeta); err != nil {
+		return nil, err
+	}
+	if items[0] != '[' { // null
+		return list, nil
+	}
+	err := eachElement(items, func(item []byte) {
+		list.Items = append(list.Items, c.jsonObject(item))
+	})
+	return list, err
+}
+
+func (c *codec) jsonObject(text []byte) *Object {
+	raw, err := copyJSONObject(text, c.keepManagedFields)
+	if err != nil {
+		return c.unreadable(err)
+	}
+	object := &Object{kind: &c.kind, format: formatJSON, raw: raw}
+	if err := object.readJSONHead(); err != nil {
+		return c.unreadable(err)
+	}
+	return object
+}
+
+// unreadable stands for an object without a head; the cache leaves it out.
+func (c *codec) unreadable(err error) *Object {
+	slog.Error("an object cannot be read and is left out", "kind", c.kind.String(), "error", err)
+	return &Object{kind: &c.kind}
+}
+
+// ReadObject reads an object out of the body of an API server's answer, protobuf
+// or JSON, with everything that is in it. It copies the body.
+func ReadObject(body []byte) (*Object, error) {
+	if e, err := openEnvelope(body); err == nil {
+		groupVersion, err := schema.ParseGroupVersion(e.apiVersion)
+		if err != nil {
+			return nil, err
+		}
+		kind := groupVersion.WithKind(e.kind)
+		object := &Object{kind: &kind, format: formatProtobuf, raw: bytes.Clone(e.message)}
+		return object, object.readProtobufHead()
+	}
+	body = bytes.Clone(body)
+	kind := schema.FromAPIVersionAndKind(
+		jsonString(jsonMember(body, "apiVersion")), jsonString(jsonMember(body, "kind")))
+	object := &Object{kind: &kind, format: formatJSON, raw: body}
+	return object, object.readJSONHead()
+}

@@ -1,0 +1,30 @@
+// Package informerhub keeps the live state of a cluster's resources in memory
+// and serves it to any number of readers at the cost, for the API server, of one
+// watch for each resource.
+//
+// A [Hub] owns one [Cache] for each resource that was asked for. A cache is fed
+// by client-go's Reflector and holds three things under one lock: the objects,
+// their indexes, and a feed of the last changes. So a snapshot and the place in
+// the feed that it belongs to are always taken together, and a [Watcher] that
+// reads on from there misses nothing and sees nothing twice.
+//
+// What readers can rely on:
+//
+//   - Ordered: within a stream, an object's versions never go back, and events
+//     come in the order of their resource versions, snapshots aside.
+//   - Unique: no change is delivered twice between two [Reset] events.
+//   - Complete: after Reset … [Synced] and every event since, a reader holds
+//     exactly what the cluster holds at the stream's resource version, under its
+//     selection. Entering the selection is [Added], leaving it [Deleted], and
+//     what was missed while the API server was away is made up for by comparing
+//     a new snapshot with the old one, by UID too.
+//   - Bookmarked: a quiet stream sends a [Bookmark] at a fixed interval;
+//     everything up to its version has been delivered.
+//   - Bounded: a watcher is a place in the feed. It has no queue, so a slow reader
+//     delays only itself; one that falls behind the feed's window gets Reset and
+//     a snapshot in the same stream.
+//
+// Objects are kept as the bytes that the API server sent, with a small parsed
+// head ([Object]). They are never changed after they have been put in a cache,
+// and may be shared and read without a lock.
+package informerhub

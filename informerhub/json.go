@@ -1,0 +1,257 @@
+package informerhub
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"unique"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+var errMalformedJSON = errors.New("malformed JSON from the API server")
+
+// member is one member of a JSON object: where it begins (its key's quote) and
+// ends (behind its value) in the text, and its parts.
+type member struct {
+	start, end int
+	key        string
+	value      []byte
+}
+
+// eachMember calls visit for each member of a JSON object, in order, until it
+// returns false. Values are passed over without being decoded or checked further
+// than finding their end takes.
+func eachMember(text []byte, visit func(member) bool) error {
+	i := skipSpace(text, 0)
+	if i >= len(text) || text[i] != '{' {
+		return errMalformedJSON
+	}
+	i = skipSpace(text, i+1)
+	for i < len(text) && text[i] != '}' {
+		m := member{start: i}
+		keyEnd := skipString(text, i)
+		if keyEnd < 0 {
+			return errMalformedJSON
+		}
+		m.key = jsonString(text[i:keyEnd])
+		i = skipSpace(text, keyEnd)
+		if i >= len(text) || text[i] != ':' {
+			return errMalformedJSON
+		}
+		i = skipSpace(text, i+1)
+		m.end = skipValue(text, i)
+		if m.end < 0 {
+			return errMalformedJSON
+		}
+		m.value = text[i:m.end]
+		if !visit(m) {
+			return nil
+		}
+		i = skipSpace(text, m.end)
+		if i < len(text) && text[i] == ',' {
+			i = skipSpace(text, i+1)
+		}
+	}
+	if i >= len(text) {
+		return errMalformedJSON
+	}
+	return nil
+}
+
+func skipSpace(text []byte, i int) int {
+	for i < len(text) && (text[i] == ' ' || text[i] == '\n' || text[i] == '\t' || text[i] == '\r') {
+		i++
+	}
+	return i
+}
+
+// skipString is the place behind the string that begins at i; -1 if none does.
+func skipString(text []byte, i int) int {
+	if i >= len(text) || text[i] != '"' {
+		return -1
+	}
+	for i++; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
+	}
+	return -1
+}
+
+// skipValue is the place behind the value that begins at i; -1 if none does.
+func skipValue(text []byte, i int) int {
+	if i >= len(text) {
+		return -1
+	}
+	switch text[i] {
+	case '"':
+		return skipString(text, i)
+	case '{', '[':
+		return skipNested(text, i)
+	}
+	start := i
+	for i < len(text) && bytes.IndexByte([]byte(",]} \n\t\r"), text[i]) < 0 {
+		i++
+	}
+	if i == start {
+		return -1
+	}
+	return i
+}
+
+func skipNested(text []byte, i int) int {
+	depth := 0
+	for i < len(text) {
+		switch text[i] {
+		case '"':
+			if i = skipString(text, i); i < 0 {
+				return -1
+			}
+			continue
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		}
+		i++
+		if depth == 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+// jsonString is the text of a quoted string. It shares the memory of quoted
+// where nothing in it is escaped; empty if it is not a string.
+func jsonString(quoted []byte) string {
+	if len(quoted) < 2 || quoted[0] != '"' {
+		return ""
+	}
+	if bytes.IndexByte(quoted, '\\') < 0 {
+		return view(quoted[1 : len(quoted)-1])
+	}
+	var s string
+	_ = json.Unmarshal(quoted, &s)
+	return s
+}
+
+// jsonMember is the value of one member of a JSON object; nil if there is none.
+func jsonMember(text []byte, key string) []byte {
+	var value []byte
+	_ = eachMember(text, func(m member) bool {
+		if m.key == key {
+			value = m.value
+		}
+		return value == nil
+	})
+	return value
+}
+
+// copyJSONObject copies an object out of a response body, without its
+// managedFields unless they are to be kept.
+func copyJSONObject(text []byte, keepManagedFields bool) ([]byte, error) {
+	if keepManagedFields {
+		return bytes.Clone(text), nil
+	}
+	var metadata member
+	if err := eachMember(text, func(m member) bool {
+		if m.key == "metadata" {
+			metadata = m
+		}
+		return true
+	}); err != nil {
+		return nil, err
+	}
+	if metadata.value == nil {
+		return bytes.Clone(text), nil
+	}
+	offset := metadata.end - len(metadata.value)
+	from, to, err := managedFieldsSpan(metadata.value)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]byte, 0, len(text)-(to-from))
+	out = append(out, text[:offset+from]...)
+	return append(out, text[offset+to:]...), nil
+}
+
+// managedFieldsSpan is where metadata.managedFields stands in the metadata, with
+// the comma before it, or the one behind it if it is the first member.
+func managedFieldsSpan(metadata []byte) (from, to int, err error) {
+	previousEnd := -1
+	err = eachMember(metadata, func(m member) bool {
+		if m.key != "managedFields" {
+			previousEnd = m.end
+			return true
+		}
+		from, to = m.start, m.end
+		if previousEnd >= 0 {
+			from = previousEnd
+		} else if next := skipSpace(metadata, to); next < len(metadata) && metadata[next] == ',' {
+			to = next + 1
+		}
+		return false
+	})
+	return from, to, err
+}
+
+// readJSONHead fills the head of an object from its bytes.
+func (o *Object) readJSONHead() error {
+	var nested error
+	err := eachMember(jsonMember(o.raw, "metadata"), func(m member) bool {
+		switch m.key {
+		case "name":
+			o.name = jsonString(m.value)
+		case "namespace":
+			o.namespace = jsonString(m.value)
+		case "uid":
+			o.uid = jsonString(m.value)
+		case "resourceVersion":
+			o.version = jsonString(m.value)
+		case "labels":
+			nested = o.readJSONLabels(m.value)
+		case "annotations":
+			o.endOfInitialEvents = jsonMember(m.value, metav1.InitialEventsAnnotationKey) != nil
+		}
+		return nested == nil
+	})
+	return errors.Join(err, nested)
+}
+
+func (o *Object) readJSONLabels(value []byte) error {
+	if value[0] != '{' { // null
+		return nil
+	}
+	return eachMember(value, func(m member) bool {
+		o.labels = append(o.labels, unique.Make(Label{m.key, jsonString(m.value)}))
+		return true
+	})
+}
+
+// eachElement calls visit for each element of a JSON array, in order.
+func eachElement(text []byte, visit func([]byte)) error {
+	i := skipSpace(text, 0)
+	if i >= len(text) || text[i] != '[' {
+		return errMalformedJSON
+	}
+	i = skipSpace(text, i+1)
+	for i < len(text) && text[i] != ']' {
+		end := skipValue(text, i)
+		if end < 0 {
+			return errMalformedJSON
+		}
+		visit(text[i:end])
+		i = skipSpace(text, end)
+		if i < len(text) && text[i] == ',' {
+			i = skipSpace(text, i+1)
+		}
+	}
+	if i >= len(text) {
+		return errMalformedJSON
+	}
+	return nil
+}

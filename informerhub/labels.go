@@ -1,0 +1,32 @@
+package informerhub
+
+import "unique"
+
+// Label is one label of an object.
+type Label struct{ Key, Value string }
+
+// Labels are the labels of an object. Equal labels of all objects share their
+// memory. They implement the Labels interface of apimachinery's selectors.
+type Labels []unique.Handle[Label]
+
+// Lookup finds the value of a label.
+func (l Labels) Lookup(key string) (value string, exists bool) {
+	for _, handle := range l {
+		if label := handle.Value(); label.Key == key {
+			return label.Value, true
+		}
+	}
+	return "", false
+}
+
+// Has reports whether there is a label under the key.
+func (l Labels) Has(key string) bool {
+	_, exists := l.Lookup(key)
+	return exists
+}
+
+// Get is the value of a label; empty if there is none.
+func (l Labels) Get(key string) string {
+	value, _ := l.Lookup(key)
+	return value
+}

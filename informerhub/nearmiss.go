@@ -1,0 +1,77 @@
+package informerhub
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+const maxNearMisses = 3
+
+// nearMisses are the resources whose names are close to one that is not served,
+// the closest first.
+func (c *catalogue) nearMisses(name string) []string {
+	type candidate struct {
+		name     string
+		distance int
+	}
+	wanted, _, _ := strings.Cut(strings.ToLower(name), ".")
+	var found []candidate
+	for full, names := range c.names() {
+		distance := len(wanted)
+		for _, other := range names {
+			distance = min(distance, editDistance(wanted, other))
+		}
+		if distance <= 1+len(wanted)/4 {
+			found = append(found, candidate{full, distance})
+		}
+	}
+	slices.SortFunc(found, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(len(a.name), len(b.name)), strings.Compare(a.name, b.name))
+	})
+	var names []string
+	for _, near := range found[:min(len(found), maxNearMisses)] {
+		names = append(names, near.name)
+	}
+	return names
+}
+
+// names are the names that each resource goes by, under the one to suggest.
+func (c *catalogue) names() map[string][]string {
+	names := make(map[string][]string)
+	for _, list := range c.lists {
+		groupVersion, _ := schema.ParseGroupVersion(list.GroupVersion)
+		for _, resource := range list.APIResources {
+			if strings.Contains(resource.Name, "/") { // a subresource
+				continue
+			}
+			full := schema.GroupResource{Group: groupVersion.Group, Resource: resource.Name}.String()
+			names[full] = append([]string{resource.Name, resource.SingularName, strings.ToLower(resource.Kind)}, resource.ShortNames...)
+		}
+	}
+	return names
+}
+
+// editDistance is how many letters must be added, removed or changed to make one
+// word of the other (Levenshtein).
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			substituted := diagonal
+			if a[i] != b[j] {
+				substituted++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(substituted, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,154 @@
+package informerhub
+
+import (
+	"encoding/json"
+	"fmt"
+	"unsafe"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+// Object is a Kubernetes object as the API server sent it, with a parsed head.
+// It is immutable: share it, read it without a lock, never write to its bytes.
+//
+// It implements runtime.Object and metav1.ObjectMetaAccessor as far as
+// client-go's Reflector needs them.
+type Object struct {
+	kind      *schema.GroupVersionKind // shared by all objects of a decoder
+	raw       []byte
+	format    format
+	namespace string // the strings of the head point into raw
+	name      string
+	uid       string
+	version   string
+	labels    Labels
+
+	// endOfInitialEvents is set on the bookmark that ends a watch-list.
+	endOfInitialEvents bool
+}
+
+// format is the form of an object's bytes.
+type format uint8
+
+const (
+	formatProtobuf format = iota // the kind's message, without the envelope
+	formatJSON
+)
+
+// Namespace is the object's namespace; empty if it is cluster-scoped.
+func (o *Object) Namespace() string { return o.namespace }
+
+// Name is the object's name.
+func (o *Object) Name() string { return o.name }
+
+// UID is the object's UID.
+func (o *Object) UID() string { return o.uid }
+
+// ResourceVersion is the object's resource version.
+func (o *Object) ResourceVersion() string { return o.version }
+
+// Labels are the object's labels.
+func (o *Object) Labels() Labels { return o.labels }
+
+// Kind is the object's kind.
+func (o *Object) Kind() schema.GroupVersionKind { return *o.kind }
+
+// Size is the number of bytes that the object occupies in a cache, roughly.
+func (o *Object) Size() int {
+	return len(o.raw) + int(unsafe.Sizeof(*o)) + len(o.labels)*int(unsafe.Sizeof(o.labels[0]))
+}
+
+// Protobuf is the object's protobuf message, without the API server's envelope;
+// false if its kind has none.
+func (o *Object) Protobuf() ([]byte, bool) {
+	return o.raw, o.format == formatProtobuf
+}
+
+// JSON is the object as Kubernetes JSON. For a kind with a protobuf form it is
+// made at each call, by way of client-go's Go type. The error says that the
+// object cannot be read; its head still can.
+func (o *Object) JSON() ([]byte, error) {
+	if o.format == formatJSON {
+		if !json.Valid(o.raw) {
+			return nil, fmt.Errorf("%s %s: the API server's JSON cannot be read", o.kind.Kind, o.key())
+		}
+		return o.raw, nil
+	}
+	typed, err := o.decode()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(typed)
+}
+
+func (o *Object) decode() (runtime.Object, error) {
+	typed, err := scheme.Scheme.New(*o.kind)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", o.kind.Kind, o.key(), err)
+	}
+	if err := typed.(interface{ Unmarshal([]byte) error }).Unmarshal(o.raw); err != nil {
+		return nil, fmt.Errorf("%s %s: the API server's protobuf cannot be read: %w", o.kind.Kind, o.key(), err)
+	}
+	typed.GetObjectKind().SetGroupVersionKind(*o.kind)
+	return typed, nil
+}
+
+func (o *Object) key() string {
+	if o.namespace == "" {
+		return o.name
+	}
+	return o.namespace + "/" + o.name
+}
+
+// compare orders objects by namespace, then name.
+func (o *Object) compare(namespace, name string) int {
+	switch {
+	case o.namespace < namespace:
+		return -1
+	case o.namespace > namespace:
+		return 1
+	case o.name < name:
+		return -1
+	case o.name > name:
+		return 1
+	}
+	return 0
+}
+
+// GetObjectKind implements runtime.Object.
+func (o *Object) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
+
+// DeepCopyObject implements runtime.Object: an immutable object is its own copy.
+func (o *Object) DeepCopyObject() runtime.Object { return o }
+
+// GetObjectMeta implements metav1.ObjectMetaAccessor: what the Reflector reads.
+func (o *Object) GetObjectMeta() metav1.Object {
+	meta := &metav1.ObjectMeta{
+		Namespace:       o.namespace,
+		Name:            o.name,
+		UID:             types.UID(o.uid),
+		ResourceVersion: o.version,
+	}
+	if o.endOfInitialEvents {
+		meta.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
+	}
+	return meta
+}
+
+// objectList is what a LIST is decoded to.
+type objectList struct {
+	metav1.ListMeta
+	Items []*Object
+}
+
+func (l *objectList) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
+func (l *objectList) DeepCopyObject() runtime.Object   { return l }
+
+// view is b as a string that shares b's memory; b must never change.
+func view(b []byte) string {
+	return unsafe.String(unsafe.SliceData(b), len(b))
+}

@@ -1,0 +1,154 @@
+package informerhub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+)
+
+// UnavailableError says that the API server could not be reached.
+type UnavailableError struct {
+	Host string // where it was looked for
+	Err  error
+}
+
+func (e *UnavailableError) Error() string {
+	return fmt.Sprintf("the API server at %s cannot be reached: %v", e.Host, e.Err)
+}
+
+func (e *UnavailableError) Unwrap() error { return e.Err }
+
+// upstream is the API server's end of one cache: it lists and watches for the
+// Reflector, and tells the cache how that went.
+type upstream struct {
+	client rest.Interface
+	cache  *Cache
+	// served reports whether the API server still serves the resource.
+	served func(context.Context) (bool, error)
+}
+
+// backoff is how the Reflector waits between attempts: up to about five seconds,
+// for a cache that is behind is worth an attempt.
+func backoff() *wait.Backoff {
+	return &wait.Backoff{
+		Duration: 100 * time.Millisecond,
+		Factor:   2,
+		Steps:    8,
+		Cap:      5 * time.Second,
+		Jitter:   0.2,
+	}
+}
+
+// run keeps the cache up to date until the context ends or the API server no
+// longer serves the resource.
+func (u *upstream) run(ctx context.Context) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	lists := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			list, err := u.list(ctx, options)
+			if u.gone(ctx, err) {
+				stop()
+			}
+			return list, err
+		},
+		WatchFuncWithContext: u.watch,
+	}
+	reflector := cache.NewReflectorWithOptions(lists, &Object{}, u.cache, cache.ReflectorOptions{
+		Name:            "informerhub",
+		TypeDescription: u.cache.resource.String(),
+		Backoff:         backoff(),
+	})
+	reflector.RunWithContext(ctx)
+}
+
+func (u *upstream) request(options metav1.ListOptions) *rest.Request {
+	return u.client.Get().
+		Resource(u.cache.resource.Name).
+		SpecificallyVersionedParams(&options, scheme.ParameterCodec, schema.GroupVersion{Version: "v1"})
+}
+
+func (u *upstream) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	list, err := u.request(options).Do(ctx).Get()
+	if err != nil {
+		u.failed(ctx, err)
+		return nil, err
+	}
+	u.cache.reached()
+	return list, nil
+}
+
+func (u *upstream) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	options.Watch = true
+	events, err := u.request(options).Watch(ctx)
+	switch {
+	case err == nil:
+		u.cache.reached()
+	case utilnet.IsConnectionRefused(err), apierrors.IsTooManyRequests(err):
+		u.failed(ctx, err)
+	}
+	// After any other error the Reflector lists, and that is the better witness: an
+	// API server without watch-list refuses such a watch and is in good health.
+	return events, err
+}
+
+func (u *upstream) failed(ctx context.Context, err error) {
+	if ctx.Err() == nil {
+		u.cache.failed(describe(u.client, err))
+	}
+}
+
+// describe tells an error of the API server from not having reached it.
+func describe(client rest.Interface, err error) error {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		return err
+	}
+	return &UnavailableError{Host: client.Get().URL().Host, Err: err}
+}
+
+// gone ends the cache if an error means that the resource is no longer served.
+func (u *upstream) gone(ctx context.Context, err error) bool {
+	if !apierrors.IsNotFound(err) {
+		return false
+	}
+	if served, err := u.served(ctx); served || err != nil {
+		return false
+	}
+	u.cache.end(&ResourceGoneError{u.cache.resource})
+	return true
+}
+
+// ResourceGoneError says that the cluster has ceased to serve a resource: its
+// CRD was deleted, or no longer serves this version.
+type ResourceGoneError struct{ Resource Resource }
+
+func (e *ResourceGoneError) Error() string {
+	return fmt.Sprintf("the cluster no longer serves %s", e.Resource)
+}
+
+// supports asks the API server whether it can select by a field.
+func (u *upstream) supports(ctx context.Context, field string) error {
+	err := u.request(metav1.ListOptions{
+		FieldSelector:   fields.OneTermEqualSelector(field, "-").String(),
+		ResourceVersion: "0",
+		Limit:           1,
+	}).Do(ctx).Error()
+	if err != nil {
+		return describe(u.client, err)
+	}
+	return nil
+}

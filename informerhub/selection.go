@@ -1,0 +1,124 @@
+package informerhub
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+)
+
+// Query is a selection as a caller writes it. Conditions that are left out
+// select everything; those that are given must all hold.
+type Query struct {
+	Namespace     string
+	Name          string
+	LabelSelector string // in kubectl's syntax
+	FieldSelector string // in kubectl's syntax
+}
+
+// Selection is a query that has been understood. It is immutable and may be
+// shared.
+type Selection struct {
+	namespaced   bool // the resource
+	namespace    string
+	name         string
+	requirements labels.Requirements
+	conditions   []condition
+}
+
+// condition is one requirement of a field selector.
+type condition struct {
+	value func(*Object) string
+	want  string
+	equal bool
+}
+
+// Select understands a query for this cache's resource. A malformed selector, or
+// a field that the API server does not support for it, is a BadRequest error; for
+// the latter the API server may be asked once for each field.
+func (c *Cache) Select(ctx context.Context, query Query) (*Selection, error) {
+	if query.Namespace != "" && !c.resource.Namespaced {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf(
+			"%s have no namespaces: leave the namespace out", c.resource.Name))
+	}
+	sel := &Selection{
+		namespaced: c.resource.Namespaced,
+		namespace:  query.Namespace,
+		name:       query.Name,
+	}
+	if err := sel.addLabels(query.LabelSelector); err != nil {
+		return nil, err
+	}
+	return sel, c.addFields(ctx, sel, query.FieldSelector)
+}
+
+func (s *Selection) addLabels(text string) error {
+	selector, err := labels.Parse(text)
+	if err != nil {
+		return apierrors.NewBadRequest(fmt.Sprintf("label selector %q: %v", text, err))
+	}
+	s.requirements, _ = selector.Requirements()
+	return nil
+}
+
+func (c *Cache) addFields(ctx context.Context, sel *Selection, text string) error {
+	selector, err := fields.ParseSelector(text)
+	if err != nil {
+		return apierrors.NewBadRequest(fmt.Sprintf("field selector %q: %v", text, err))
+	}
+	for _, requirement := range selector.Requirements() {
+		value, err := c.selectableFields.find(ctx, requirement.Field)
+		if err != nil {
+			return err
+		}
+		sel.conditions = append(sel.conditions, condition{
+			value: value,
+			want:  requirement.Value,
+			equal: requirement.Operator != selection.NotEquals,
+		})
+		sel.narrow(requirement)
+	}
+	return nil
+}
+
+// narrow uses a condition on the name or namespace as if it had been asked for
+// as such, so that the store need not look at everything. The condition stays.
+func (s *Selection) narrow(requirement fields.Requirement) {
+	if requirement.Operator == selection.NotEquals || requirement.Value == "" {
+		return
+	}
+	switch {
+	case requirement.Field == "metadata.name" && s.name == "":
+		s.name = requirement.Value
+	case requirement.Field == "metadata.namespace" && s.namespace == "" && s.namespaced:
+		s.namespace = requirement.Value
+	}
+}
+
+func (s *Selection) everything() bool {
+	return s.namespace == "" && s.name == "" && len(s.requirements) == 0 && len(s.conditions) == 0
+}
+
+// Matches reports whether the selection holds an object.
+func (s *Selection) Matches(object *Object) bool {
+	if s.namespace != "" && s.namespace != object.namespace {
+		return false
+	}
+	if s.name != "" && s.name != object.name {
+		return false
+	}
+	for i := range s.requirements {
+		if !s.requirements[i].Matches(object.labels) {
+			return false
+		}
+	}
+	for _, c := range s.conditions {
+		if (c.value(object) == c.want) != c.equal {
+			return false
+		}
+	}
+	return true
+}

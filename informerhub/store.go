@@ -1,0 +1,188 @@
+package informerhub
+
+import (
+	"cmp"
+	"slices"
+	"unique"
+
+	"github.com/google/btree"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+)
+
+// store holds the objects of one resource in order of namespace and name, with
+// an index by label. It is not safe for concurrent use: the cache's lock guards
+// it.
+type store struct {
+	entries *btree.BTreeG[*entry]
+	byLabel map[unique.Handle[Label]][]*entry // each in the order of entries
+	bytes   int
+}
+
+// entry is the place of one namespace and name. It outlives changes of its
+// object, so that the index is touched only where labels change.
+type entry struct{ object *Object }
+
+func newStore() *store {
+	return &store{
+		entries: btree.NewG(32, func(a, b *entry) bool { return compareEntries(a, b) < 0 }),
+		byLabel: make(map[unique.Handle[Label]][]*entry),
+	}
+}
+
+func compareEntries(a, b *entry) int {
+	return a.object.compare(b.object.namespace, b.object.name)
+}
+
+func (s *store) get(namespace, name string) *Object {
+	if found, ok := s.entries.Get(&entry{&Object{namespace: namespace, name: name}}); ok {
+		return found.object
+	}
+	return nil
+}
+
+// put adds an object, or puts it in the place of the one under its name.
+func (s *store) put(object *Object) {
+	s.bytes += object.Size()
+	found, ok := s.entries.Get(&entry{object})
+	if !ok {
+		added := &entry{object}
+		s.entries.ReplaceOrInsert(added)
+		s.index(added, object.labels)
+		return
+	}
+	before := found.object
+	s.bytes -= before.Size()
+	found.object = object
+	if !slices.Equal(before.labels, object.labels) {
+		s.unindex(found, before.labels)
+		s.index(found, object.labels)
+	}
+}
+
+func (s *store) delete(object *Object) {
+	if removed, ok := s.entries.Delete(&entry{object}); ok {
+		s.bytes -= removed.object.Size()
+		s.unindex(removed, removed.object.labels)
+	}
+}
+
+func (s *store) index(e *entry, labels Labels) {
+	for _, label := range labels {
+		entries := s.byLabel[label]
+		if at, found := slices.BinarySearchFunc(entries, e, compareEntries); !found {
+			s.byLabel[label] = slices.Insert(entries, at, e)
+		}
+	}
+}
+
+func (s *store) unindex(e *entry, labels Labels) {
+	for _, label := range labels {
+		entries := s.byLabel[label]
+		at, found := slices.BinarySearchFunc(entries, e, compareEntries)
+		if !found {
+			continue
+		}
+		if len(entries) == 1 {
+			delete(s.byLabel, label)
+			continue
+		}
+		s.byLabel[label] = slices.Delete(entries, at, at+1)
+	}
+}
+
+// all is every object, in order.
+func (s *store) all() []*Object {
+	objects := make([]*Object, 0, s.entries.Len())
+	s.entries.Ascend(func(e *entry) bool {
+		objects = append(objects, e.object)
+		return true
+	})
+	return objects
+}
+
+// find is every object that a selection holds, in order.
+func (s *store) find(sel *Selection) []*Object {
+	if sel.everything() {
+		return s.all()
+	}
+	if sel.name != "" && (sel.namespace != "" || !sel.namespaced) {
+		return s.findOne(sel)
+	}
+	if indexed, ok := s.smallestIndex(sel); ok {
+		return matching(indexed, sel)
+	}
+	var objects []*Object
+	s.entries.AscendGreaterOrEqual(&entry{&Object{namespace: sel.namespace}}, func(e *entry) bool {
+		if sel.namespace != "" && e.object.namespace != sel.namespace {
+			return false
+		}
+		if sel.Matches(e.object) {
+			objects = append(objects, e.object)
+		}
+		return true
+	})
+	return objects
+}
+
+func (s *store) findOne(sel *Selection) []*Object {
+	if object := s.get(sel.namespace, sel.name); object != nil && sel.Matches(object) {
+		return []*Object{object}
+	}
+	return nil
+}
+
+// smallestIndex finds, among the requirements of a label selector that name the
+// values they want, the one with the fewest candidates.
+func (s *store) smallestIndex(sel *Selection) (smallest []*entry, ok bool) {
+	for _, requirement := range sel.requirements {
+		if !namesValues(requirement) {
+			continue
+		}
+		entries := s.candidates(requirement)
+		if !ok || len(entries) < len(smallest) {
+			smallest, ok = entries, true
+		}
+	}
+	return smallest, ok
+}
+
+func namesValues(requirement labels.Requirement) bool {
+	switch requirement.Operator() {
+	case selection.Equals, selection.DoubleEquals, selection.In:
+		return true
+	}
+	return false
+}
+
+// candidates are the entries that meet one requirement, in order. The result may
+// share the index's memory.
+func (s *store) candidates(requirement labels.Requirement) []*entry {
+	values := requirement.ValuesUnsorted()
+	if len(values) == 1 {
+		return s.byLabel[unique.Make(Label{requirement.Key(), values[0]})]
+	}
+	var entries []*entry
+	for _, value := range values {
+		entries = append(entries, s.byLabel[unique.Make(Label{requirement.Key(), value})]...)
+	}
+	slices.SortFunc(entries, compareEntries)
+	return entries
+}
+
+func matching(entries []*entry, sel *Selection) []*Object {
+	var objects []*Object
+	for _, e := range entries {
+		if sel.Matches(e.object) {
+			objects = append(objects, e.object)
+		}
+	}
+	return objects
+}
+
+// sortObjects sorts by namespace and name.
+func sortObjects(objects []*Object) {
+	slices.SortFunc(objects, func(a, b *Object) int {
+		return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name))
+	})
+}
