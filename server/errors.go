@@ -1,0 +1,155 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"connectrpc.com/connect"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+)
+
+// ErrShuttingDown is the cause with which the contexts of open calls are to be
+// cancelled when the service ends.
+var ErrShuttingDown = errors.New("this replica of the service is shutting down: call again, at another one")
+
+// mapErrors gives every error that leaves the service its Connect code and, where
+// the cluster is concerned, a kubeconnect.v1.Status. It is the only place that
+// does.
+type mapErrors struct{}
+
+// WrapUnary implements connect.Interceptor.
+func (mapErrors) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
+	return func(ctx context.Context, request connect.AnyRequest) (connect.AnyResponse, error) {
+		response, err := next(ctx, request)
+		return response, connectError(err)
+	}
+}
+
+// WrapStreamingHandler implements connect.Interceptor.
+func (mapErrors) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+	return func(ctx context.Context, conn connect.StreamingHandlerConn) error {
+		return connectError(next(ctx, conn))
+	}
+}
+
+// WrapStreamingClient implements connect.Interceptor; this is a server.
+func (mapErrors) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
+	return next
+}
+
+// connectError maps an error of the domain. One that has a code already keeps it.
+func connectError(err error) error {
+	var coded *connect.Error
+	if err == nil || errors.As(err, &coded) {
+		return err
+	}
+	code, status := classify(err)
+	mapped := connect.NewError(code, err)
+	if status == nil {
+		return mapped
+	}
+	if detail, detailErr := connect.NewErrorDetail(status); detailErr == nil {
+		mapped.AddDetail(detail)
+	}
+	return mapped
+}
+
+func classify(err error) (connect.Code, *kubeconnectv1.Status) {
+	var status apierrors.APIStatus
+	var unknown *informerhub.UnknownResourceError
+	var gone *informerhub.ResourceGoneError
+	var unavailable *informerhub.UnavailableError
+	switch {
+	case errors.As(err, &status):
+		return codeOf(status.Status()), statusDetail(status.Status())
+	case errors.As(err, &unknown), errors.As(err, &gone):
+		return connect.CodeNotFound, ownStatus(metav1.StatusReasonNotFound, err)
+	case errors.As(err, &unavailable):
+		return connect.CodeUnavailable, ownStatus(metav1.StatusReasonServiceUnavailable, err)
+	case errors.Is(err, ErrShuttingDown):
+		return connect.CodeUnavailable, ownStatus(metav1.StatusReasonServiceUnavailable, err)
+	case errors.Is(err, auth.ErrUnauthenticated):
+		return connect.CodeUnauthenticated, ownStatus(metav1.StatusReasonUnauthorized, err)
+	case errors.Is(err, context.DeadlineExceeded):
+		return connect.CodeDeadlineExceeded, nil
+	case errors.Is(err, context.Canceled):
+		return connect.CodeCanceled, nil
+	}
+	return connect.CodeUnknown, nil
+}
+
+func ownStatus(reason metav1.StatusReason, err error) *kubeconnectv1.Status {
+	return &kubeconnectv1.Status{Reason: string(reason), Message: err.Error()}
+}
+
+// codes maps the API server's reasons.
+var codes = map[metav1.StatusReason]connect.Code{
+	metav1.StatusReasonUnauthorized:          connect.CodeUnauthenticated,
+	metav1.StatusReasonForbidden:             connect.CodePermissionDenied,
+	metav1.StatusReasonNotFound:              connect.CodeNotFound,
+	metav1.StatusReasonAlreadyExists:         connect.CodeAlreadyExists,
+	metav1.StatusReasonConflict:              connect.CodeAborted,
+	metav1.StatusReasonGone:                  connect.CodeOutOfRange,
+	metav1.StatusReasonExpired:               connect.CodeOutOfRange,
+	metav1.StatusReasonInvalid:               connect.CodeInvalidArgument,
+	metav1.StatusReasonBadRequest:            connect.CodeInvalidArgument,
+	metav1.StatusReasonUnsupportedMediaType:  connect.CodeInvalidArgument,
+	metav1.StatusReasonNotAcceptable:         connect.CodeInvalidArgument,
+	metav1.StatusReasonRequestEntityTooLarge: connect.CodeResourceExhausted,
+	metav1.StatusReasonTooManyRequests:       connect.CodeResourceExhausted,
+	metav1.StatusReasonMethodNotAllowed:      connect.CodeUnimplemented,
+	metav1.StatusReasonTimeout:               connect.CodeDeadlineExceeded,
+	metav1.StatusReasonServerTimeout:         connect.CodeUnavailable,
+	metav1.StatusReasonServiceUnavailable:    connect.CodeUnavailable,
+	metav1.StatusReasonInternalError:         connect.CodeInternal,
+	metav1.StatusReasonStoreReadError:        connect.CodeInternal,
+}
+
+// httpCodes maps answers that give no reason.
+var httpCodes = map[int32]connect.Code{
+	http.StatusBadRequest:          connect.CodeInvalidArgument,
+	http.StatusUnprocessableEntity: connect.CodeInvalidArgument,
+	http.StatusBadGateway:          connect.CodeUnavailable,
+	http.StatusServiceUnavailable:  connect.CodeUnavailable,
+	http.StatusGatewayTimeout:      connect.CodeUnavailable,
+	http.StatusInternalServerError: connect.CodeInternal,
+}
+
+func codeOf(status metav1.Status) connect.Code {
+	if code, ok := codes[status.Reason]; ok {
+		return code
+	}
+	if code, ok := httpCodes[status.Code]; ok {
+		return code
+	}
+	return connect.CodeUnknown
+}
+
+func statusDetail(status metav1.Status) *kubeconnectv1.Status {
+	detail := &kubeconnectv1.Status{
+		Reason:  string(status.Reason),
+		Message: status.Message,
+		Code:    status.Code,
+	}
+	if status.Details == nil {
+		return detail
+	}
+	detail.Group = status.Details.Group
+	detail.Kind = status.Details.Kind
+	detail.Name = status.Details.Name
+	detail.RetryAfterSeconds = status.Details.RetryAfterSeconds
+	for _, cause := range status.Details.Causes {
+		detail.Causes = append(detail.Causes, &kubeconnectv1.StatusCause{
+			Reason:  string(cause.Type),
+			Message: cause.Message,
+			Field:   cause.Field,
+		})
+	}
+	return detail
+}

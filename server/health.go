@@ -1,0 +1,113 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+
+	"connectrpc.com/connect"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+)
+
+// Readiness is whether the service can answer: from the first time that it has
+// reached the API server, until it shuts down. The zero value is not ready. Its
+// methods are safe for concurrent use.
+type Readiness struct {
+	mu      sync.Mutex // guards the fields below
+	ready   bool
+	changed chan struct{} // closed at the next change; nil if nobody waits
+}
+
+// Set notes whether the service is ready.
+func (r *Readiness) Set(ready bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if ready == r.ready {
+		return
+	}
+	r.ready = ready
+	if r.changed != nil {
+		close(r.changed)
+		r.changed = nil
+	}
+}
+
+// current answers whether the service is ready, and a channel that is closed when
+// that changes.
+func (r *Readiness) current() (ready bool, changed <-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.changed == nil {
+		r.changed = make(chan struct{})
+	}
+	return r.ready, r.changed
+}
+
+// handleHealth serves /livez, /readyz and grpc.health.v1.Health, without
+// authentication: they tell probes nothing about the cluster.
+func handleHealth(mux *http.ServeMux, readiness *Readiness) {
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintln(w, "ok")
+	})
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if ready, _ := readiness.current(); !ready {
+			http.Error(w, "not ready: the API server has not been reached yet, or the service is shutting down",
+				http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprintln(w, "ok")
+	})
+	h := health{readiness}
+	mux.Handle(healthv1.Health_Check_FullMethodName,
+		connect.NewUnaryHandlerSimple(healthv1.Health_Check_FullMethodName, h.check))
+	mux.Handle(healthv1.Health_Watch_FullMethodName,
+		connect.NewServerStreamHandlerSimple(healthv1.Health_Watch_FullMethodName, h.watch))
+}
+
+// health implements grpc.health.v1.Health. (connectrpc.com/grpchealth, which would
+// do it for us, is not to be had in a version that builds here.)
+type health struct{ readiness *Readiness }
+
+func (h health) check(_ context.Context, request *healthv1.HealthCheckRequest) (*healthv1.HealthCheckResponse, error) {
+	if !knownService(request.GetService()) {
+		return nil, connect.NewError(connect.CodeNotFound, fmt.Errorf("unknown service %q", request.GetService()))
+	}
+	ready, _ := h.readiness.current()
+	return &healthv1.HealthCheckResponse{Status: servingStatus(ready)}, nil
+}
+
+func (h health) watch(ctx context.Context, request *healthv1.HealthCheckRequest, stream *connect.ServerStream[healthv1.HealthCheckResponse]) error {
+	if !knownService(request.GetService()) {
+		// The protocol has a status for this, and keeps the stream open.
+		response := &healthv1.HealthCheckResponse{Status: healthv1.HealthCheckResponse_SERVICE_UNKNOWN}
+		if err := stream.Send(response); err != nil {
+			return err
+		}
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	for {
+		ready, changed := h.readiness.current()
+		if err := stream.Send(&healthv1.HealthCheckResponse{Status: servingStatus(ready)}); err != nil {
+			return err
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func servingStatus(ready bool) healthv1.HealthCheckResponse_ServingStatus {
+	if ready {
+		return healthv1.HealthCheckResponse_SERVING
+	}
+	return healthv1.HealthCheckResponse_NOT_SERVING
+}
+
+func knownService(name string) bool {
+	return name == "" || slices.Contains(serviceNames(), name)
+}

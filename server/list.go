@@ -1,0 +1,101 @@
+package server
+
+import (
+	"context"
+
+	"google.golang.org/protobuf/proto"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+)
+
+// maxPageBytes is the size at which a page ends. gRPC clients refuse messages over
+// 4 MiB.
+const maxPageBytes = 3 << 20
+
+// List implements kubeconnect.v1.ResourceService.
+func (s *resources) List(ctx context.Context, request *kubeconnectv1.ListRequest) (*kubeconnectv1.ListResponse, error) {
+	if err := refuse(
+		laterField{"filter", request.GetFilter() != ""},
+		laterField{"fields", len(request.GetFields()) > 0},
+		laterField{"order_by", request.GetOrderBy() != ""},
+		laterField{"min_resource_version", request.GetMinResourceVersion() != ""},
+		laterField{"consistency LATEST", request.GetConsistency() == kubeconnectv1.Consistency_CONSISTENCY_LATEST},
+	); err != nil {
+		return nil, err
+	}
+	if err := checkEncoding(request.GetEncoding()); err != nil {
+		return nil, err
+	}
+	if request.GetPageSize() < 0 {
+		return nil, badRequest("page_size %d: give 0 or more", request.GetPageSize())
+	}
+	list, offset, err := s.snapshotFor(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	return s.page(list, offset, request), nil
+}
+
+// snapshotFor answers the snapshot that a page is taken from, and where in it the
+// page begins: a new one for a first page, the same one for those that follow.
+func (s *resources) snapshotFor(ctx context.Context, request *kubeconnectv1.ListRequest) (*pagedList, int, error) {
+	query := queryOf(request)
+	if request.GetPageToken() != "" {
+		return s.pages.find(request.GetPageToken(), query)
+	}
+	cache, err := s.cacheFor(ctx, request.GetResource())
+	if err != nil {
+		return nil, 0, err
+	}
+	selection, err := cache.Select(ctx, informerhub.Query{
+		Namespace:     request.GetNamespace(),
+		LabelSelector: request.GetLabelSelector(),
+		FieldSelector: request.GetFieldSelector(),
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	return &pagedList{query: query, resource: cache.Resource(), snapshot: cache.List(selection)}, 0, nil
+}
+
+// queryOf is what the pages of one list have in common.
+func queryOf(request *kubeconnectv1.ListRequest) string {
+	common := proto.CloneOf(request)
+	common.PageSize, common.PageToken = 0, ""
+	text, _ := proto.MarshalOptions{Deterministic: true}.Marshal(common)
+	return string(text)
+}
+
+func (s *resources) page(list *pagedList, offset int, request *kubeconnectv1.ListRequest) *kubeconnectv1.ListResponse {
+	waiting := list.snapshot.Objects[offset:]
+	if size := int(request.GetPageSize()); size > 0 && size < len(waiting) {
+		waiting = waiting[:size]
+	}
+	objects := encodePage(waiting, request.GetEncoding())
+	response := &kubeconnectv1.ListResponse{
+		Kind:            encodeKind(list.resource),
+		Objects:         objects,
+		ResourceVersion: list.snapshot.ResourceVersion,
+		Remaining:       int64(len(list.snapshot.Objects) - offset - len(objects)),
+	}
+	if response.GetRemaining() > 0 {
+		response.NextPageToken = s.pages.keep(list, offset+len(objects))
+	}
+	return response
+}
+
+// encodePage encodes as many objects as fit in a page, and one in any case.
+func encodePage(objects []*informerhub.Object, encoding kubeconnectv1.Encoding) []*kubeconnectv1.Object {
+	var encoded []*kubeconnectv1.Object
+	bytes := 0
+	for _, object := range objects {
+		next := encodeObject(object, encoding)
+		bytes += proto.Size(next)
+		if len(encoded) > 0 && bytes > maxPageBytes {
+			break
+		}
+		encoded = append(encoded, next)
+	}
+	return encoded
+}

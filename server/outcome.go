@@ -1,0 +1,50 @@
+package server
+
+import (
+	"context"
+	"net/http"
+
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+)
+
+// outcome is what an answer of the API server says beside its body, which not all
+// of client-go's clients pass on. It is owned by the call that made it.
+type outcome struct {
+	status   int
+	warnings []string
+}
+
+type outcomeKey struct{}
+
+// withOutcome makes a context whose requests note their outcome.
+func withOutcome(ctx context.Context) (context.Context, *outcome) {
+	o := &outcome{}
+	return context.WithValue(ctx, outcomeKey{}, o), o
+}
+
+func (o *outcome) created() bool { return o.status == http.StatusCreated }
+
+// NoteOutcome wraps a transport so that answers are noted. The clients of a
+// server's ClientFactory must be made with it.
+func NoteOutcome(next http.RoundTripper) http.RoundTripper {
+	return noteOutcome{next}
+}
+
+type noteOutcome struct{ next http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (n noteOutcome) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := n.next.RoundTrip(request)
+	if o, ok := request.Context().Value(outcomeKey{}).(*outcome); ok && err == nil {
+		o.note(response)
+	}
+	return response, err
+}
+
+func (o *outcome) note(response *http.Response) {
+	o.status, o.warnings = response.StatusCode, nil
+	parsed, _ := utilnet.ParseWarningHeaders(response.Header["Warning"])
+	for _, warning := range parsed {
+		o.warnings = append(o.warnings, warning.Text)
+	}
+}

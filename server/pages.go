@@ -1,0 +1,82 @@
+package server
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/binary"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/cache"
+
+	"github.com/kubeconnect/kubeconnect/informerhub"
+)
+
+const (
+	// pageLifetime is how long a list can be continued after its last page.
+	pageLifetime = 5 * time.Minute
+	// maxPagedLists bounds the lists that can be continued; the one that has not
+	// been used for longest goes first.
+	maxPagedLists = 256
+)
+
+// pages keeps the snapshots of lists that have more pages. Its methods are safe
+// for concurrent use.
+//
+// A page token is a random number that nobody can guess, and an offset. It is of
+// use only with the query that it was given out for.
+type pages struct {
+	lists *cache.LRUExpireCache
+}
+
+// pagedList is a list of which pages are taken. It is immutable once it is kept.
+type pagedList struct {
+	id       string
+	query    string
+	resource informerhub.Resource
+	snapshot informerhub.Snapshot
+}
+
+const idBytes = 16
+
+func newPages() *pages {
+	return &pages{lists: cache.NewLRUExpireCache(maxPagedLists)}
+}
+
+// keep keeps a list, or keeps it longer, and answers the token of the page that
+// begins at offset.
+func (p *pages) keep(list *pagedList, offset int) string {
+	if list.id == "" {
+		id := make([]byte, idBytes)
+		_, _ = rand.Read(id) // never fails
+		list.id = string(id)
+	}
+	p.lists.Add(list.id, list, pageLifetime)
+	token := binary.AppendUvarint([]byte(list.id), uint64(offset))
+	return base64.RawURLEncoding.EncodeToString(token)
+}
+
+// find answers the list that a token belongs to and the offset of its page.
+func (p *pages) find(token, query string) (*pagedList, int, error) {
+	decoded, err := base64.RawURLEncoding.DecodeString(token)
+	if err != nil || len(decoded) <= idBytes {
+		return nil, 0, badRequest("page_token is not one that this service gives out: list from the first page")
+	}
+	offset, length := binary.Uvarint(decoded[idBytes:])
+	if length != len(decoded)-idBytes {
+		return nil, 0, badRequest("page_token is not one that this service gives out: list from the first page")
+	}
+	found, ok := p.lists.Get(string(decoded[:idBytes]))
+	if !ok {
+		return nil, 0, apierrors.NewResourceExpired(
+			"page_token has expired, or is another replica's: list again from the first page")
+	}
+	list := found.(*pagedList)
+	if list.query != query {
+		return nil, 0, badRequest("page_token belongs to another query: only page_size may differ between the pages of a list")
+	}
+	if offset >= uint64(len(list.snapshot.Objects)) {
+		return nil, 0, badRequest("page_token is not one that this service gives out: list from the first page")
+	}
+	return list, int(offset), nil
+}

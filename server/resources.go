@@ -1,0 +1,94 @@
+package server
+
+import (
+	"context"
+
+	"connectrpc.com/connect"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+)
+
+// resources implements kubeconnect.v1.ResourceService. What it embeds answers
+// UNIMPLEMENTED for the RPCs that are not served yet.
+type resources struct {
+	kubeconnectv1connect.UnimplementedResourceServiceHandler
+	hub     *informerhub.Hub
+	clients *auth.ClientFactory
+	pages   *pages
+}
+
+func newResources(config Config) *resources {
+	return &resources{hub: config.Hub, clients: config.Clients, pages: newPages()}
+}
+
+// Get implements kubeconnect.v1.ResourceService.
+func (s *resources) Get(ctx context.Context, request *kubeconnectv1.GetRequest) (*kubeconnectv1.GetResponse, error) {
+	if err := refuse(
+		laterField{"subresource", request.GetSubresource() != ""},
+		laterField{"fields", len(request.GetFields()) > 0},
+		laterField{"min_resource_version", request.GetMinResourceVersion() != ""},
+		laterField{"consistency LATEST", request.GetConsistency() == kubeconnectv1.Consistency_CONSISTENCY_LATEST},
+	); err != nil {
+		return nil, err
+	}
+	if err := checkEncoding(request.GetEncoding()); err != nil {
+		return nil, err
+	}
+	cache, err := s.cacheFor(ctx, request.GetResource())
+	if err != nil {
+		return nil, err
+	}
+	if err := checkName(cache.Resource(), request.GetNamespace(), request.GetName()); err != nil {
+		return nil, err
+	}
+	object, err := cache.Get(request.GetNamespace(), request.GetName())
+	if err != nil {
+		return nil, err
+	}
+	return &kubeconnectv1.GetResponse{
+		Kind:   encodeKind(cache.Resource()),
+		Object: encodeObject(object, request.GetEncoding()),
+	}, nil
+}
+
+// Watch implements kubeconnect.v1.ResourceService.
+func (s *resources) Watch(ctx context.Context, request *kubeconnectv1.WatchRequest, stream *connect.ServerStream[kubeconnectv1.WatchResponse]) error {
+	if err := refuse(
+		laterField{"filter", request.GetFilter() != ""},
+		laterField{"fields", len(request.GetFields()) > 0},
+		laterField{"min_resource_version", request.GetMinResourceVersion() != ""},
+		laterField{"resume_token", request.GetResumeToken() != ""},
+	); err != nil {
+		return err
+	}
+	if err := checkEncoding(request.GetEncoding()); err != nil {
+		return err
+	}
+	cache, err := s.cacheFor(ctx, request.GetResource())
+	if err != nil {
+		return err
+	}
+	if request.GetName() != "" {
+		if err := checkName(cache.Resource(), request.GetNamespace(), request.GetName()); err != nil {
+			return err
+		}
+	}
+	selection, err := cache.Select(ctx, informerhub.Query{
+		Namespace:     request.GetNamespace(),
+		Name:          request.GetName(),
+		LabelSelector: request.GetLabelSelector(),
+		FieldSelector: request.GetFieldSelector(),
+	})
+	if err != nil {
+		return err
+	}
+	sender := &eventSender{
+		stream:   stream,
+		encoding: request.GetEncoding(),
+		pending:  &kubeconnectv1.WatchResponse{Kind: encodeKind(cache.Resource())},
+	}
+	return sender.follow(ctx, cache.Watch(selection, bookmarkInterval))
+}

@@ -1,0 +1,73 @@
+package server
+
+import (
+	"net/http"
+	"time"
+
+	"connectrpc.com/connect"
+	"connectrpc.com/grpcreflect"
+	"google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+)
+
+const (
+	// maxRequestBytes bounds a request: a little more than the API server takes.
+	maxRequestBytes = 4 << 20
+	// minCompressBytes is the size below which compressing an answer is not worth it.
+	minCompressBytes = 4 << 10
+	// bookmarkInterval is how long a watch may be quiet: less than the time after
+	// which proxies cut a silent stream.
+	bookmarkInterval = 5 * time.Second
+)
+
+// Config is what a server is made of. All fields are required.
+type Config struct {
+	Hub           *informerhub.Hub
+	Authenticator auth.Authenticator
+	Clients       *auth.ClientFactory
+	Readiness     *Readiness
+	// Console is the page served at "/".
+	Console http.Handler
+}
+
+// New makes the handler of everything that the service serves.
+func New(config Config) http.Handler {
+	options := connect.WithHandlerOptions(
+		connect.WithReadMaxBytes(maxRequestBytes),
+		connect.WithCompressMinBytes(minCompressBytes),
+		connect.WithInterceptors(mapErrors{}, authenticate{config.Authenticator}),
+		connect.WithConditionalHandlerOptions(plainStreams),
+	)
+	mux := http.NewServeMux()
+	mux.Handle(kubeconnectv1connect.NewResourceServiceHandler(newResources(config), options))
+	mux.Handle(kubeconnectv1connect.NewDiscoveryServiceHandler(
+		kubeconnectv1connect.UnimplementedDiscoveryServiceHandler{}, options))
+	mux.Handle(kubeconnectv1connect.NewAccessServiceHandler(
+		kubeconnectv1connect.UnimplementedAccessServiceHandler{}, options))
+	reflector := grpcreflect.NewStaticReflector(append(serviceNames(), grpc_health_v1.Health_ServiceDesc.ServiceName)...)
+	mux.Handle(grpcreflect.NewHandlerV1(reflector, options))
+	mux.Handle(grpcreflect.NewHandlerV1Alpha(reflector, options))
+	handleHealth(mux, config.Readiness)
+	mux.Handle("/", config.Console)
+	return mux
+}
+
+func serviceNames() []string {
+	return []string{
+		kubeconnectv1connect.ResourceServiceName,
+		kubeconnectv1connect.DiscoveryServiceName,
+		kubeconnectv1connect.AccessServiceName,
+	}
+}
+
+// plainStreams turns compression off for Watch: for each message of each stream it
+// would cost more time than the message itself.
+func plainStreams(spec connect.Spec) []connect.HandlerOption {
+	if spec.StreamType != connect.StreamTypeServer {
+		return nil
+	}
+	return []connect.HandlerOption{connect.WithCompression("gzip", nil, nil)}
+}
