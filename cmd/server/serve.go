@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+	web "github.com/kubeconnect/kubeconnect/clients/web"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server"
+)
+
+const (
+	// shutdownTimeout is how long calls under way may take to end.
+	shutdownTimeout = 10 * time.Second
+	// reachInterval is how often the API server is tried until it answers once.
+	reachInterval = time.Second
+	// maxStreams bounds the calls at one time on one HTTP/2 connection.
+	maxStreams = 1000
+)
+
+// serve builds the service, and serves until the context ends.
+func serve(ctx context.Context, s settings) error {
+	config, err := clusterConfig(s)
+	if err != nil {
+		return err
+	}
+	hub, err := informerhub.New(config, informerhub.Options{KeepManagedFields: s.keepManagedFields})
+	if err != nil {
+		return err
+	}
+	defer hub.Close()
+	clients, err := auth.NewClientFactory(config, server.NoteOutcome)
+	if err != nil {
+		return err
+	}
+	readiness := &server.Readiness{}
+	handler := server.New(server.Config{
+		Hub:           hub,
+		Authenticator: authenticator(s),
+		Clients:       clients,
+		Readiness:     readiness,
+		Console:       web.Handler(),
+	})
+	if s.auth == authNone {
+		handler = auth.Loopback(handler)
+	}
+	listener, scheme, err := listen(s)
+	if err != nil {
+		return err
+	}
+	slog.Info("serving", "address", scheme+"://"+listener.Addr().String(), "cluster", config.Host, "auth", s.auth)
+
+	var waiting sync.WaitGroup
+	waiting.Go(func() { reach(ctx, hub.Resolver(), readiness) })
+	defer waiting.Wait()
+	return serveHTTP(ctx, listener, handler, readiness)
+}
+
+func authenticator(s settings) auth.Authenticator {
+	if s.auth == authNone {
+		return auth.KubeconfigUser{}
+	}
+	return auth.Cluster{}
+}
+
+func listen(s settings) (listener net.Listener, scheme string, err error) {
+	listener, err = net.Listen("tcp", s.listen)
+	if err != nil {
+		return nil, "", fmt.Errorf("--listen %s: %w", s.listen, err)
+	}
+	if s.certFile == "" {
+		return listener, "http", nil
+	}
+	certificate, err := tls.LoadX509KeyPair(s.certFile, s.keyFile)
+	if err != nil {
+		_ = listener.Close()
+		return nil, "", fmt.Errorf("--tls-cert-file %s: %w", s.certFile, err)
+	}
+	return tls.NewListener(listener, &tls.Config{
+		Certificates: []tls.Certificate{certificate},
+		NextProtos:   []string{"h2", "http/1.1"},
+		MinVersion:   tls.VersionTLS12,
+	}), "https", nil
+}
+
+// serveHTTP serves HTTP/1.1 and HTTP/2, plain and over TLS alike, until the
+// context ends. Then it ends the open streams, which would otherwise go on for
+// ever, and lets the other calls finish.
+func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler, readiness *server.Readiness) error {
+	calls, endCalls := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer endCalls(nil)
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	protocols.SetHTTP2(true)
+	protocols.SetUnencryptedHTTP2(true)
+	httpServer := &http.Server{
+		Handler:           handler,
+		BaseContext:       func(net.Listener) context.Context { return calls },
+		Protocols:         protocols,
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams, SendPingTimeout: 30 * time.Second},
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+	}
+	served := make(chan error, 1)
+	go func() { served <- httpServer.Serve(listener) }()
+	select {
+	case err := <-served:
+		return err
+	case <-ctx.Done():
+	}
+	slog.Info("shutting down")
+	readiness.Set(false)
+	endCalls(server.ErrShuttingDown)
+	deadline, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
+	defer cancel()
+	if err := httpServer.Shutdown(deadline); err != nil {
+		return errors.Join(err, httpServer.Close())
+	}
+	return nil
+}
+
+// reach tries the API server until it answers once; then the service is ready.
+func reach(ctx context.Context, resolver *informerhub.Resolver, readiness *server.Readiness) {
+	for told := ""; ; {
+		err := resolver.Reached(ctx)
+		if err == nil {
+			readiness.Set(true)
+			slog.Info("ready")
+			return
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		if err.Error() != told {
+			slog.Warn("not ready", "error", err)
+			told = err.Error()
+		}
+		select {
+		case <-time.After(reachInterval):
+		case <-ctx.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+)
+
+// settings are what the flags and the environment say.
+type settings struct {
+	kubeconfig        string
+	context           string
+	listen            string
+	auth              string
+	certFile          string
+	keyFile           string
+	keepManagedFields bool
+	logLevel          slog.Level
+}
+
+const (
+	authCluster = "cluster"
+	authNone    = "none"
+)
+
+const usage = `kubeconnect serves the live state of a Kubernetes cluster over Connect, gRPC and
+gRPC-Web, on one port, with a page at /.
+
+Usage:
+  kubeconnect [flags]
+
+Which cluster: --kubeconfig if given; else, inside a cluster, that one, by the
+service account; else KUBECONFIG, else the default kubeconfig.
+
+Each flag can also be set as an environment variable: --tls-cert-file is
+KUBECONNECT_TLS_CERT_FILE. The flag wins.
+
+Flags:
+`
+
+// readSettings reads the flags, and the environment for those that are not given.
+func readSettings(args []string, lookup func(string) (string, bool)) (settings, error) {
+	var s settings
+	var level string
+	flags := pflag.NewFlagSet("kubeconnect", pflag.ContinueOnError)
+	flags.SortFlags = false
+	flags.StringVar(&s.kubeconfig, "kubeconfig", "", "the kubeconfig `file` of the cluster to serve")
+	flags.StringVar(&s.context, "context", "", "the `name` of the kubeconfig's context; its current one by default")
+	flags.StringVar(&s.listen, "listen", "127.0.0.1:8080", "the `address` to serve on, HOST:PORT; port 0 takes a free one")
+	flags.StringVar(&s.auth, "auth", authCluster, "who may call: \"cluster\" (whom the cluster knows; not served yet, refuses everyone) or \"none\" (everyone on this machine, acting as the kubeconfig's user; loopback addresses only)")
+	flags.StringVar(&s.certFile, "tls-cert-file", "", "a PEM `file` with the server's certificate chain; without it, plain text is served")
+	flags.StringVar(&s.keyFile, "tls-private-key-file", "", "a PEM `file` with the private key of --tls-cert-file")
+	flags.BoolVar(&s.keepManagedFields, "keep-managed-fields", false, "keep metadata.managedFields, which is about half of an object")
+	flags.StringVar(&level, "log-level", "info", "what is logged, to standard error: debug, info, warn or error")
+	flags.Usage = func() { fmt.Fprint(os.Stderr, usage, flags.FlagUsages()) }
+	if err := flags.Parse(args); err != nil {
+		return s, err
+	}
+	if flags.NArg() > 0 {
+		return s, fmt.Errorf("unexpected argument %q; see --help", flags.Arg(0))
+	}
+	if err := readEnvironment(flags, lookup); err != nil {
+		return s, err
+	}
+	if err := s.logLevel.UnmarshalText([]byte(level)); err != nil {
+		return s, fmt.Errorf("--log-level %q: give debug, info, warn or error", level)
+	}
+	return s, s.check()
+}
+
+// readEnvironment sets the flags that were not given from KUBECONNECT_ variables.
+func readEnvironment(flags *pflag.FlagSet, lookup func(string) (string, bool)) error {
+	var failed error
+	flags.VisitAll(func(flag *pflag.Flag) {
+		name := "KUBECONNECT_" + strings.ToUpper(strings.ReplaceAll(flag.Name, "-", "_"))
+		value, ok := lookup(name)
+		if flag.Changed || !ok {
+			return
+		}
+		if err := flags.Set(flag.Name, value); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("environment variable %s: %w", name, err))
+		}
+	})
+	return failed
+}
+
+func (s settings) check() error {
+	if (s.certFile == "") != (s.keyFile == "") {
+		return errors.New("--tls-cert-file and --tls-private-key-file go together: give both or neither")
+	}
+	switch s.auth {
+	case authCluster:
+		return nil
+	case authNone:
+		if err := auth.CheckLoopback(s.listen); err != nil {
+			return fmt.Errorf("--auth none: %w", err)
+		}
+		return nil
+	}
+	return fmt.Errorf("--auth %q: give \"cluster\" or \"none\"", s.auth)
+}
