@@ -26,7 +26,9 @@ func CheckLoopback(address string) error {
 // Loopback lets only requests through that a program on this machine has made on
 // purpose. A web page of another origin cannot pass as one, whether it sends its
 // requests here itself or has its own name resolved to a loopback address (DNS
-// rebinding): both Host and Origin must name a loopback address.
+// rebinding): Host must name a loopback address, and Origin, where a browser sends
+// it, this very service; and what a browser says of itself to fetch for another
+// site is refused.
 func Loopback(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := checkLocal(r); err != nil {
@@ -41,6 +43,11 @@ func checkLocal(r *http.Request) error {
 	if !isLoopback(hostname(r.Host)) {
 		return fmt.Errorf("host %q is not a loopback address: without authentication, requests must be made to "+
 			"localhost or 127.0.0.1", r.Host)
+	}
+	if fetched := r.Header.Get("Sec-Fetch-Site"); (fetched == "cross-site" || fetched == "same-site") &&
+		r.Header.Get("Sec-Fetch-Mode") != "navigate" {
+		return fmt.Errorf("a page of another site may not call %q: without authentication, only the page served "+
+			"by this service may", r.Host)
 	}
 	for _, origin := range r.Header.Values("Origin") {
 		from, err := url.Parse(origin)

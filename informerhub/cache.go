@@ -66,12 +66,24 @@ func (c *Cache) Get(namespace, name string) (*Object, error) {
 // List answers what a selection holds now.
 func (c *Cache) List(sel *Selection) Snapshot {
 	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return c.snapshotLocked(sel)
+	taken := c.candidatesLocked(sel)
+	c.mu.RUnlock()
+	return taken.matching(sel)
 }
 
-func (c *Cache) snapshotLocked(sel *Selection) Snapshot {
-	return Snapshot{Objects: c.store.find(sel), ResourceVersion: c.feed.version}
+// candidatesLocked is a snapshot with, beside what a selection holds, objects that
+// are yet to be matched. Matching may take long, and objects never change: it
+// needs no lock.
+func (c *Cache) candidatesLocked(sel *Selection) Snapshot {
+	return Snapshot{Objects: c.store.candidates(sel), ResourceVersion: c.feed.version}
+}
+
+// matching drops from a snapshot what the selection does not hold.
+func (s Snapshot) matching(sel *Selection) Snapshot {
+	if !sel.everything() {
+		s.Objects = slices.DeleteFunc(s.Objects, func(object *Object) bool { return !sel.Matches(object) })
+	}
+	return s
 }
 
 // ready waits until the cache holds a whole snapshot. While it does not, and the
@@ -98,9 +110,6 @@ func (c *Cache) ready(ctx context.Context) error {
 }
 
 func (c *Cache) setStateLocked(next state) {
-	if next == c.state {
-		return
-	}
 	c.state = next
 	close(c.changed)
 	c.changed = make(chan struct{})
@@ -124,16 +133,14 @@ func (c *Cache) failed(err error) {
 	c.setStateLocked(next)
 }
 
-// end ends the cache for good, and with it every watcher: what it held is told
-// as deleted first.
+// end ends the cache for good, and with it every watcher. The first reason stands.
 func (c *Cache) end(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, object := range c.store.all() {
-		c.applyLocked(change{before: object, version: c.feed.version})
-	}
 	next := c.state
-	next.ended = err
+	if next.ended == nil {
+		next.ended = err
+	}
 	c.setStateLocked(next)
 	c.feed.wake()
 }

@@ -17,8 +17,8 @@ import (
 // [Object]s, whatever the resource. It implements runtime.NegotiatedSerializer.
 //
 // Nothing is decoded further than the head. One object that cannot be read does
-// not stop its kind: it is left out, with a line in the log, if it has no name to
-// keep it under, and otherwise serves its error when its content is asked for.
+// not stop its kind: it serves an error in the place of its content. Only if not
+// even its name can be read is it left out, with a line in the log.
 type codec struct {
 	kind              schema.GroupVersionKind
 	keepManagedFields bool
@@ -101,13 +101,10 @@ func (c *codec) decodeProtobufList(message []byte) (runtime.Object, error) {
 func (c *codec) protobufObject(message []byte) *Object {
 	raw, err := copyProtobufObject(message, c.keepManagedFields)
 	if err != nil {
-		return c.unreadable(err)
+		raw = bytes.Clone(message)
 	}
 	object := &Object{kind: &c.kind, format: formatProtobuf, raw: raw}
-	if err := object.readProtobufHead(); err != nil {
-		return c.unreadable(err)
-	}
-	return object
+	return c.checked(object, errors.Join(err, object.readProtobufHead()))
 }
 
 func (c *codec) decodeJSON(body []byte) (runtime.Object, error) {
@@ -155,19 +152,20 @@ func (c *codec) decodeJSONList(metadata, items []byte) (runtime.Object, error) {
 func (c *codec) jsonObject(text []byte) *Object {
 	raw, err := copyJSONObject(text, c.keepManagedFields)
 	if err != nil {
-		return c.unreadable(err)
+		raw = bytes.Clone(text)
 	}
 	object := &Object{kind: &c.kind, format: formatJSON, raw: raw}
-	if err := object.readJSONHead(); err != nil {
-		return c.unreadable(err)
-	}
-	return object
+	return c.checked(object, errors.Join(err, object.readJSONHead()))
 }
 
-// unreadable stands for an object without a head; the cache leaves it out.
-func (c *codec) unreadable(err error) *Object {
-	slog.Error("an object cannot be read and is left out", "kind", c.kind.String(), "error", err)
-	return &Object{kind: &c.kind}
+// checked marks an object as unreadable if reading its head has failed. The head is
+// what could be read of it.
+func (c *codec) checked(object *Object, err error) *Object {
+	if err != nil {
+		object.format = formatUnreadable
+		slog.Error("an object cannot be read", "kind", c.kind.String(), "object", object.key(), "error", err)
+	}
+	return object
 }
 
 // ReadObject reads an object out of the body of an API server's answer, protobuf

@@ -2,11 +2,13 @@ package informerhub
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 )
 
@@ -63,7 +65,10 @@ func New(config *rest.Config, options Options) (*Hub, error) {
 	}, nil
 }
 
-// Close ends all caches and waits for them.
+// ErrClosed says that the hub has been closed.
+var ErrClosed = errors.New("the hub has been closed")
+
+// Close ends all caches, and with them their watchers, and waits for them.
 func (h *Hub) Close() {
 	h.mu.Lock()
 	if !h.closed {
@@ -72,6 +77,7 @@ func (h *Hub) Close() {
 	}
 	h.mu.Unlock()
 	h.running.Wait()
+	h.resolver.close()
 	h.client.CloseIdleConnections()
 }
 
@@ -97,7 +103,7 @@ func (h *Hub) started(resource Resource) (*Cache, error) {
 		return cache, nil
 	}
 	if h.closed {
-		return nil, context.Canceled
+		return nil, ErrClosed
 	}
 	client, err := h.clientFor(resource)
 	if err != nil {
@@ -116,16 +122,8 @@ func (h *Hub) started(resource Resource) (*Cache, error) {
 // running.
 func (h *Hub) run(up *upstream) {
 	defer h.running.Done()
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	go func() {
-		select {
-		case <-h.stop:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	up.run(ctx)
+	up.run(wait.ContextForChannel(h.stop))
+	up.cache.end(ErrClosed)
 	h.forget(up.cache)
 }
 

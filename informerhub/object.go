@@ -37,6 +37,7 @@ type format uint8
 const (
 	formatProtobuf format = iota // the kind's message, without the envelope
 	formatJSON
+	formatUnreadable // not even the head could be read as a whole
 )
 
 // Namespace is the object's namespace; empty if it is cluster-scoped.
@@ -72,6 +73,9 @@ func (o *Object) Protobuf() ([]byte, bool) {
 // made at each call, by way of client-go's Go type. The error says that the
 // object cannot be read; its head still can.
 func (o *Object) JSON() ([]byte, error) {
+	if o.format == formatUnreadable {
+		return nil, fmt.Errorf("%s %s: what the API server sent cannot be read", o.kind.Kind, o.key())
+	}
 	if o.format == formatJSON {
 		if !json.Valid(o.raw) {
 			return nil, fmt.Errorf("%s %s: the API server's JSON cannot be read", o.kind.Kind, o.key())

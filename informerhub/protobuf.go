@@ -121,15 +121,19 @@ func copyProtobufObject(message []byte, keepManagedFields bool) ([]byte, error) 
 	if keepManagedFields {
 		return bytes.Clone(message), nil
 	}
-	var managed int // the bytes that managedFields take
+	var start, managed int // where metadata begins; the bytes that managedFields take
 	var metadata field
 	if err := eachField(message, func(f field) bool {
-		if f.number == objectMetadata {
-			metadata = f
+		metadata = f
+		if f.number != objectMetadata {
+			start += len(f.whole)
 		}
 		return f.number != objectMetadata
 	}); err != nil {
 		return nil, err
+	}
+	if metadata.number != objectMetadata {
+		return bytes.Clone(message), nil
 	}
 	if err := eachField(metadata.bytes, func(f field) bool {
 		if f.number == metaManagedFields {
@@ -139,36 +143,26 @@ func copyProtobufObject(message []byte, keepManagedFields bool) ([]byte, error) 
 	}); err != nil {
 		return nil, err
 	}
-	if managed == 0 {
-		return bytes.Clone(message), nil
-	}
-	return spliceMetadata(message, metadata, managed), nil
+	before, after := message[:start], message[start+len(metadata.whole):]
+	return spliceMetadata(before, metadata, after, managed), nil
 }
 
-// spliceMetadata writes message anew, its metadata without managedFields, into a
+// spliceMetadata writes a message anew, its metadata without managedFields, into a
 // slice of just the right size.
-func spliceMetadata(message []byte, metadata field, managed int) []byte {
+func spliceMetadata(before []byte, metadata field, after []byte, managed int) []byte {
 	slim := len(metadata.bytes) - managed
-	size := len(message) - len(metadata.whole) +
-		protowire.SizeTag(objectMetadata) + protowire.SizeBytes(slim)
-	out := make([]byte, 0, size)
-	// Neither walk can fail: both have been done before.
-	_ = eachField(message, func(f field) bool {
-		if f.number != objectMetadata {
+	size := len(before) + protowire.SizeTag(objectMetadata) + protowire.SizeBytes(slim) + len(after)
+	out := append(make([]byte, 0, size), before...)
+	out = protowire.AppendTag(out, objectMetadata, protowire.BytesType)
+	out = protowire.AppendVarint(out, uint64(slim))
+	// This cannot fail: managed has been counted by the same walk.
+	_ = eachField(metadata.bytes, func(f field) bool {
+		if f.number != metaManagedFields {
 			out = append(out, f.whole...)
-			return true
 		}
-		out = protowire.AppendTag(out, objectMetadata, protowire.BytesType)
-		out = protowire.AppendVarint(out, uint64(slim))
-		_ = eachField(f.bytes, func(f field) bool {
-			if f.number != metaManagedFields {
-				out = append(out, f.whole...)
-			}
-			return true
-		})
 		return true
 	})
-	return out
+	return append(out, after...)
 }
 
 // readProtobufHead fills the head of an object from its bytes.

@@ -107,15 +107,19 @@ func (u *upstream) watch(ctx context.Context, options metav1.ListOptions) (watch
 
 func (u *upstream) failed(ctx context.Context, err error) {
 	if ctx.Err() == nil {
-		u.cache.failed(describe(u.client, err))
+		u.cache.failed(describe(ctx, u.client, err))
 	}
 }
 
-// describe tells an error of the API server from not having reached it.
-func describe(client rest.Interface, err error) error {
+// describe tells an error of the API server, and the end of the caller's own
+// context, from not having reached the API server.
+func describe(ctx context.Context, client rest.Interface, err error) error {
 	var status apierrors.APIStatus
-	if errors.As(err, &status) {
+	switch {
+	case errors.As(err, &status):
 		return err
+	case ctx.Err() != nil:
+		return fmt.Errorf("waiting for the API server: %w", context.Cause(ctx))
 	}
 	return &UnavailableError{Host: client.Get().URL().Host, Err: err}
 }
@@ -148,7 +152,7 @@ func (u *upstream) supports(ctx context.Context, field string) error {
 		Limit:           1,
 	}).Do(ctx).Error()
 	if err != nil {
-		return describe(u.client, err)
+		return describe(ctx, u.client, err)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/util/flowcontrol"
 )
 
 // Resolver finds the resource that a caller means, as kubectl does: by plural,
@@ -22,14 +24,30 @@ import (
 // API server's discovery once, and again when a name is not found, so a CRD that
 // has just been made is found too. Its methods are safe for concurrent use.
 type Resolver struct {
-	client rest.Interface
-	cached discovery.CachedDiscoveryInterface
+	client  rest.Interface
+	cached  discovery.CachedDiscoveryInterface
+	pace    flowcontrol.RateLimiter
+	running sync.WaitGroup
 
 	mu      sync.Mutex // guards the fields below
 	current *catalogue
 	// loading is set while discovery is being asked.
 	loading *load
 }
+
+const (
+	// discoveryTimeout bounds one question to discovery.
+	discoveryTimeout = 10 * time.Second
+	// Names that are not found make discovery be asked again. Callers beyond this
+	// pace wait for their turn, and share it.
+	discoveriesPerSecond = 2
+	discoveryBurst       = 10
+	// maxNameLength is the longest that a resource's name can be: the name itself,
+	// a version and a group.
+	maxNameLength = 63 + 1 + 63 + 1 + 253
+	// maxResolved bounds the spellings of names that are remembered.
+	maxResolved = 4096
+)
 
 // catalogue is what discovery has said at one time.
 type catalogue struct {
@@ -49,12 +67,20 @@ type load struct {
 func newResolver(config *rest.Config, client *http.Client) (*Resolver, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
+	config.Timeout = discoveryTimeout
 	direct, err := discovery.NewDiscoveryClientForConfigAndClient(config, client)
 	if err != nil {
 		return nil, err
 	}
-	return &Resolver{client: direct.RESTClient(), cached: memory.NewMemCacheClient(direct)}, nil
+	return &Resolver{
+		client: direct.RESTClient(),
+		cached: memory.NewMemCacheClient(direct),
+		pace:   flowcontrol.NewTokenBucketRateLimiter(discoveriesPerSecond, discoveryBurst),
+	}, nil
 }
+
+// close waits for what is under way.
+func (r *Resolver) close() { r.running.Wait() }
 
 // UnknownResourceError says that the cluster serves no resource by a name.
 type UnknownResourceError struct {
@@ -82,7 +108,7 @@ func quotedList(names []string) string {
 // [UnavailableError] if there is no answer.
 func (r *Resolver) Reached(ctx context.Context) error {
 	if err := r.client.Get().AbsPath("/version").Do(ctx).Error(); err != nil {
-		return describe(r.client, err)
+		return describe(ctx, r.client, err)
 	}
 	return nil
 }
@@ -91,8 +117,10 @@ func (r *Resolver) Reached(ctx context.Context) error {
 // [UnknownResourceError], or an [UnavailableError] where discovery could not be
 // asked.
 func (r *Resolver) Resolve(ctx context.Context, name string) (Resource, error) {
-	known := r.known()
-	if known != nil {
+	if len(name) > maxNameLength {
+		return Resource{}, &UnknownResourceError{Name: name[:maxNameLength] + "…"}
+	}
+	if known := r.known(); known != nil {
 		if resource, ok := known.resolve(name); ok {
 			return resource, nil
 		}
@@ -133,7 +161,7 @@ func (r *Resolver) refresh(ctx context.Context) (*catalogue, error) {
 	underway := r.loading
 	r.mu.Unlock()
 	if underway != nil {
-		if _, err := underway.wait(ctx); ctx.Err() != nil {
+		if err := underway.over(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -146,22 +174,34 @@ func (r *Resolver) join(previous *load) *load {
 	defer r.mu.Unlock()
 	if r.loading == nil || r.loading == previous {
 		r.loading = &load{done: make(chan struct{})}
+		r.running.Add(1)
 		go r.load(r.loading)
 	}
 	return r.loading
 }
 
 func (l *load) wait(ctx context.Context) (*catalogue, error) {
+	if err := l.over(ctx); err != nil {
+		return nil, err
+	}
+	return l.catalogue, l.err
+}
+
+// over waits until the turn is over, whatever has come of it.
+func (l *load) over(ctx context.Context) error {
 	select {
 	case <-l.done:
-		return l.catalogue, l.err
+		return nil
 	case <-ctx.Done():
-		return nil, fmt.Errorf("waiting for the API server's list of resources: %w", context.Cause(ctx))
+		return fmt.Errorf("waiting for the API server's list of resources: %w", context.Cause(ctx))
 	}
 }
 
-// load asks discovery. It ends by itself: discovery has a time limit of its own.
+// load asks discovery. It ends by itself, within discoveryTimeout of its turn, and
+// close waits for it.
 func (r *Resolver) load(turn *load) {
+	defer r.running.Done()
+	r.pace.Accept()
 	turn.catalogue, turn.err = r.discover()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -176,11 +216,11 @@ func (r *Resolver) discover() (*catalogue, error) {
 	r.cached.Invalidate()
 	groups, err := restmapper.GetAPIGroupResources(r.cached)
 	if err != nil {
-		return nil, describe(r.client, err)
+		return nil, describe(context.Background(), r.client, err)
 	}
 	_, lists, err := r.cached.ServerGroupsAndResources()
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
-		return nil, describe(r.client, err)
+		return nil, describe(context.Background(), r.client, err)
 	}
 	return &catalogue{
 		mapper:   restmapper.NewDiscoveryRESTMapper(groups),
@@ -200,7 +240,7 @@ func (c *catalogue) resolve(name string) (Resource, bool) {
 		return Resource{}, false
 	}
 	resource, ok := c.find(found)
-	if ok {
+	if ok && len(c.resolved) < maxResolved {
 		c.resolved[name] = resource
 	}
 	return resource, ok
@@ -238,22 +278,36 @@ func (c *catalogue) search(name string) (schema.GroupVersionResource, error) {
 	return mapping.Resource, nil
 }
 
-// expand puts the resource in the place of its short name.
+// expand puts the resource in the place of its short name. A resource's own name
+// comes first, so that no short name can take it over.
 func (c *catalogue) expand(partial schema.GroupVersionResource) schema.GroupVersionResource {
-	short := strings.ToLower(partial.Resource)
-	for _, list := range c.lists {
-		groupVersion, _ := schema.ParseGroupVersion(list.GroupVersion)
-		if partial.Group != "" && partial.Group != groupVersion.Group {
-			continue
-		}
-		for _, resource := range list.APIResources {
-			if slices.Contains(resource.ShortNames, short) {
-				partial.Resource, partial.Group = resource.Name, groupVersion.Group
-				return partial
-			}
-		}
+	name := strings.ToLower(partial.Resource)
+	if _, taken := c.first(partial.Group, func(served metav1.APIResource) bool {
+		return served.Name == name || served.SingularName == name
+	}); taken {
+		return partial
+	}
+	if found, ok := c.first(partial.Group, func(served metav1.APIResource) bool {
+		return slices.Contains(served.ShortNames, name)
+	}); ok {
+		partial.Group, partial.Resource = found.Group, found.Resource
 	}
 	return partial
+}
+
+// first is the first resource in discovery's order, of one group if that is given,
+// that meets a condition.
+func (c *catalogue) first(group string, meets func(metav1.APIResource) bool) (schema.GroupResource, bool) {
+	for _, list := range c.lists {
+		groupVersion, _ := schema.ParseGroupVersion(list.GroupVersion)
+		if group != "" && group != groupVersion.Group {
+			continue
+		}
+		if at := slices.IndexFunc(list.APIResources, meets); at >= 0 {
+			return schema.GroupResource{Group: groupVersion.Group, Resource: list.APIResources[at].Name}, true
+		}
+	}
+	return schema.GroupResource{}, false
 }
 
 // find answers a resource that is named in full.

@@ -40,7 +40,7 @@ func (s *selectableFields) find(ctx context.Context, field string) (func(*Object
 	}
 	group := s.resource.GroupResource().String()
 	if read, ok := builtInFields[group][field]; ok && s.resource.BuiltIn() {
-		return read, nil
+		return readEither(read, jsonField(strings.Split(field, "."))), nil
 	}
 	if read := s.known(field); read != nil {
 		return read, nil
@@ -63,6 +63,16 @@ func (s *selectableFields) learn(field string) func(*Object) string {
 	defer s.mu.Unlock()
 	s.found[field] = read
 	return read
+}
+
+// readEither reads a field from either form of an object.
+func readEither(fromProtobuf, fromJSON func(*Object) string) func(*Object) string {
+	return func(object *Object) string {
+		if object.format == formatProtobuf {
+			return fromProtobuf(object)
+		}
+		return fromJSON(object)
+	}
 }
 
 // jsonField reads a field from the object's JSON: right for every kind, and cheap

@@ -36,6 +36,9 @@ type condition struct {
 	equal bool
 }
 
+// maxSelectorBytes bounds a selector: each object is held against all of it.
+const maxSelectorBytes = 64 << 10
+
 // Select understands a query for this cache's resource. A malformed selector, or
 // a field that the API server does not support for it, is a BadRequest error; for
 // the latter the API server may be asked once for each field.
@@ -43,6 +46,9 @@ func (c *Cache) Select(ctx context.Context, query Query) (*Selection, error) {
 	if query.Namespace != "" && !c.resource.Namespaced {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf(
 			"%s have no namespaces: leave the namespace out", c.resource.Name))
+	}
+	if len(query.LabelSelector) > maxSelectorBytes || len(query.FieldSelector) > maxSelectorBytes {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("a selector may have %d bytes at most", maxSelectorBytes))
 	}
 	sel := &Selection{
 		namespaced: c.resource.Namespaced,

@@ -101,35 +101,42 @@ func (s *store) all() []*Object {
 	return objects
 }
 
-// find is every object that a selection holds, in order.
-func (s *store) find(sel *Selection) []*Object {
-	if sel.everything() {
-		return s.all()
-	}
+// candidates are the objects among which a selection's are, in order: as few as
+// the indexes can tell without looking at the objects.
+func (s *store) candidates(sel *Selection) []*Object {
 	if sel.name != "" && (sel.namespace != "" || !sel.namespaced) {
-		return s.findOne(sel)
+		if object := s.get(sel.namespace, sel.name); object != nil {
+			return []*Object{object}
+		}
+		return nil
 	}
 	if indexed, ok := s.smallestIndex(sel); ok {
-		return matching(indexed, sel)
+		return objectsOf(indexed)
 	}
+	if sel.namespace != "" {
+		return s.inNamespace(sel.namespace)
+	}
+	return s.all()
+}
+
+func (s *store) inNamespace(namespace string) []*Object {
 	var objects []*Object
-	s.entries.AscendGreaterOrEqual(&entry{&Object{namespace: sel.namespace}}, func(e *entry) bool {
-		if sel.namespace != "" && e.object.namespace != sel.namespace {
+	s.entries.AscendGreaterOrEqual(&entry{&Object{namespace: namespace}}, func(e *entry) bool {
+		if e.object.namespace != namespace {
 			return false
 		}
-		if sel.Matches(e.object) {
-			objects = append(objects, e.object)
-		}
+		objects = append(objects, e.object)
 		return true
 	})
 	return objects
 }
 
-func (s *store) findOne(sel *Selection) []*Object {
-	if object := s.get(sel.namespace, sel.name); object != nil && sel.Matches(object) {
-		return []*Object{object}
+func objectsOf(entries []*entry) []*Object {
+	objects := make([]*Object, len(entries))
+	for i, e := range entries {
+		objects[i] = e.object
 	}
-	return nil
+	return objects
 }
 
 // smallestIndex finds, among the requirements of a label selector that name the
@@ -139,7 +146,7 @@ func (s *store) smallestIndex(sel *Selection) (smallest []*entry, ok bool) {
 		if !namesValues(requirement) {
 			continue
 		}
-		entries := s.candidates(requirement)
+		entries := s.having(requirement)
 		if !ok || len(entries) < len(smallest) {
 			smallest, ok = entries, true
 		}
@@ -155,9 +162,9 @@ func namesValues(requirement labels.Requirement) bool {
 	return false
 }
 
-// candidates are the entries that meet one requirement, in order. The result may
-// share the index's memory.
-func (s *store) candidates(requirement labels.Requirement) []*entry {
+// having are the entries that meet one requirement, in order. The result may share
+// the index's memory.
+func (s *store) having(requirement labels.Requirement) []*entry {
 	values := requirement.ValuesUnsorted()
 	if len(values) == 1 {
 		return s.byLabel[unique.Make(Label{requirement.Key(), values[0]})]
@@ -168,16 +175,6 @@ func (s *store) candidates(requirement labels.Requirement) []*entry {
 	}
 	slices.SortFunc(entries, compareEntries)
 	return entries
-}
-
-func matching(entries []*entry, sel *Selection) []*Object {
-	var objects []*Object
-	for _, e := range entries {
-		if sel.Matches(e.object) {
-			objects = append(objects, e.object)
-		}
-	}
-	return objects
 }
 
 // sortObjects sorts by namespace and name.

@@ -56,64 +56,66 @@ func (c *Cache) Watch(sel *Selection, bookmarks time.Duration) *Watcher {
 func (w *Watcher) Next(ctx context.Context) ([]Event, error) {
 	quiet := time.NewTimer(w.bookmarks)
 	defer quiet.Stop()
-	for {
-		events, grown, err := w.take()
-		if len(events) > 0 || err != nil {
-			return events, err
+	for due := false; ; {
+		next := w.read()
+		events := w.visible(next)
+		switch {
+		case len(events) > 0:
+			return events, nil
+		case len(next.changes) > 0:
+			continue // nothing for this selection; there may be more
+		case next.ended != nil:
+			return nil, next.ended
+		case due:
+			return []Event{{Type: Bookmark, ResourceVersion: next.version}}, nil
 		}
 		select {
-		case <-grown:
+		case <-next.grown:
 		case <-quiet.C:
-			return w.bookmark(), nil
+			due = true
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
 	}
 }
 
-// take reads what waits. If nothing does, grown is closed as soon as there is
-// more to read.
-func (w *Watcher) take() (events []Event, grown <-chan struct{}, err error) {
-	for {
-		changes, snapshot, grown, err := w.read()
-		switch {
-		case snapshot != nil:
-			return snapshotEvents(*snapshot), nil, nil
-		case len(changes) == 0:
-			return nil, grown, err
-		}
-		if events := w.visible(changes); len(events) > 0 {
-			return events, nil, nil
-		}
-	}
+// reading is what a watcher finds at its place in the feed: changes, or a snapshot
+// where the feed does not lead on from there, or nothing yet.
+type reading struct {
+	changes  []change
+	snapshot *Snapshot
+	version  string          // if there is nothing: all up to it has been read
+	grown    <-chan struct{} // closed as soon as there is more
+	ended    error           // if there is nothing: there never will be
 }
 
-// read takes the next changes out of the feed or, where it does not lead on from
-// this watcher's place, a snapshot.
-func (w *Watcher) read() (changes []change, snapshot *Snapshot, grown <-chan struct{}, err error) {
+// read takes what waits for this watcher, and moves its place behind that.
+func (w *Watcher) read() reading {
 	c := w.cache
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	if !w.started || !c.feed.holds(w.epoch, w.place) {
-		taken := c.snapshotLocked(w.selection)
+		taken := c.candidatesLocked(w.selection)
 		w.started, w.epoch, w.place = true, c.feed.epoch, c.feed.end()
-		return nil, &taken, nil, nil
+		return reading{snapshot: &taken}
 	}
-	changes = c.feed.read(w.place, maxBatch)
+	changes := c.feed.read(w.place, maxBatch)
 	w.place += uint64(len(changes))
-	return changes, nil, c.feed.grown, c.state.ended
+	return reading{changes: changes, version: c.feed.version, grown: c.feed.grown, ended: c.state.ended}
 }
 
-// bookmark tells that everything up to the feed's version has been delivered;
-// nothing, if there is more to read after all.
-func (w *Watcher) bookmark() []Event {
-	c := w.cache
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	if !c.feed.holds(w.epoch, w.place) || w.place != c.feed.end() {
-		return nil
+// visible is what a reading is under the watcher's selection.
+func (w *Watcher) visible(next reading) []Event {
+	if next.snapshot != nil {
+		return snapshotEvents(next.snapshot.matching(w.selection))
 	}
-	return []Event{{Type: Bookmark, ResourceVersion: c.feed.version}}
+	var events []Event
+	for _, step := range next.changes {
+		if event, ok := w.selection.see(step); ok {
+			events = append(events, event)
+		}
+	}
+	return events
 }
 
 func snapshotEvents(snapshot Snapshot) []Event {
@@ -125,20 +127,17 @@ func snapshotEvents(snapshot Snapshot) []Event {
 	return append(events, Event{Type: Synced, ResourceVersion: snapshot.ResourceVersion})
 }
 
-// visible is what the changes are under the watcher's selection.
-func (w *Watcher) visible(changes []change) []Event {
-	var events []Event
-	for _, step := range changes {
-		before := step.before != nil && w.selection.Matches(step.before)
-		after := step.after != nil && w.selection.Matches(step.after)
-		switch {
-		case before && after:
-			events = append(events, Event{Modified, step.after, step.version})
-		case after:
-			events = append(events, Event{Added, step.after, step.version})
-		case before:
-			events = append(events, Event{Deleted, step.before, step.version})
-		}
+// see is what a change is under a selection; false if it is none.
+func (s *Selection) see(step change) (Event, bool) {
+	before := step.before != nil && s.Matches(step.before)
+	after := step.after != nil && s.Matches(step.after)
+	switch {
+	case before && after:
+		return Event{Modified, step.after, step.version}, true
+	case after:
+		return Event{Added, step.after, step.version}, true
+	case before:
+		return Event{Deleted, step.before, step.version}, true
 	}
-	return events
+	return Event{}, false
 }

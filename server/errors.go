@@ -14,9 +14,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
-// ErrShuttingDown is the cause with which the contexts of open calls are to be
-// cancelled when the service ends.
-var ErrShuttingDown = errors.New("this replica of the service is shutting down: call again, at another one")
+// errShuttingDown ends open streams when the service ends.
+var errShuttingDown = errors.New("this replica of the service is shutting down: call again, at another one")
 
 // mapErrors gives every error that leaves the service its Connect code and, where
 // the cluster is concerned, a kubeconnect.v1.Status. It is the only place that
@@ -72,7 +71,7 @@ func classify(err error) (connect.Code, *kubeconnectv1.Status) {
 		return connect.CodeNotFound, ownStatus(metav1.StatusReasonNotFound, err)
 	case errors.As(err, &unavailable):
 		return connect.CodeUnavailable, ownStatus(metav1.StatusReasonServiceUnavailable, err)
-	case errors.Is(err, ErrShuttingDown):
+	case errors.Is(err, errShuttingDown), errors.Is(err, informerhub.ErrClosed):
 		return connect.CodeUnavailable, ownStatus(metav1.StatusReasonServiceUnavailable, err)
 	case errors.Is(err, auth.ErrUnauthenticated):
 		return connect.CodeUnauthenticated, ownStatus(metav1.StatusReasonUnauthorized, err)
@@ -111,14 +110,25 @@ var codes = map[metav1.StatusReason]connect.Code{
 	metav1.StatusReasonStoreReadError:        connect.CodeInternal,
 }
 
-// httpCodes maps answers that give no reason.
+// httpCodes maps answers that give no reason, or one of their own, as admission
+// webhooks may.
 var httpCodes = map[int32]connect.Code{
-	http.StatusBadRequest:          connect.CodeInvalidArgument,
-	http.StatusUnprocessableEntity: connect.CodeInvalidArgument,
-	http.StatusBadGateway:          connect.CodeUnavailable,
-	http.StatusServiceUnavailable:  connect.CodeUnavailable,
-	http.StatusGatewayTimeout:      connect.CodeUnavailable,
-	http.StatusInternalServerError: connect.CodeInternal,
+	http.StatusBadRequest:            connect.CodeInvalidArgument,
+	http.StatusUnauthorized:          connect.CodeUnauthenticated,
+	http.StatusForbidden:             connect.CodePermissionDenied,
+	http.StatusNotFound:              connect.CodeNotFound,
+	http.StatusMethodNotAllowed:      connect.CodeUnimplemented,
+	http.StatusNotAcceptable:         connect.CodeInvalidArgument,
+	http.StatusConflict:              connect.CodeAborted,
+	http.StatusGone:                  connect.CodeOutOfRange,
+	http.StatusRequestEntityTooLarge: connect.CodeResourceExhausted,
+	http.StatusUnsupportedMediaType:  connect.CodeInvalidArgument,
+	http.StatusUnprocessableEntity:   connect.CodeInvalidArgument,
+	http.StatusTooManyRequests:       connect.CodeResourceExhausted,
+	http.StatusInternalServerError:   connect.CodeInternal,
+	http.StatusBadGateway:            connect.CodeUnavailable,
+	http.StatusServiceUnavailable:    connect.CodeUnavailable,
+	http.StatusGatewayTimeout:        connect.CodeUnavailable,
 }
 
 func codeOf(status metav1.Status) connect.Code {

@@ -47,7 +47,7 @@ func (r *Readiness) current() (ready bool, changed <-chan struct{}) {
 
 // handleHealth serves /livez, /readyz and grpc.health.v1.Health, without
 // authentication: they tell probes nothing about the cluster.
-func handleHealth(mux *http.ServeMux, readiness *Readiness) {
+func handleHealth(mux *http.ServeMux, readiness *Readiness, options connect.HandlerOption) {
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(w, "ok")
 	})
@@ -61,9 +61,9 @@ func handleHealth(mux *http.ServeMux, readiness *Readiness) {
 	})
 	h := health{readiness}
 	mux.Handle(healthv1.Health_Check_FullMethodName,
-		connect.NewUnaryHandlerSimple(healthv1.Health_Check_FullMethodName, h.check))
+		connect.NewUnaryHandlerSimple(healthv1.Health_Check_FullMethodName, h.check, options))
 	mux.Handle(healthv1.Health_Watch_FullMethodName,
-		connect.NewServerStreamHandlerSimple(healthv1.Health_Watch_FullMethodName, h.watch))
+		connect.NewServerStreamHandlerSimple(healthv1.Health_Watch_FullMethodName, h.watch, options))
 }
 
 // health implements grpc.health.v1.Health. (connectrpc.com/grpchealth, which would
@@ -86,7 +86,7 @@ func (h health) watch(ctx context.Context, request *healthv1.HealthCheckRequest,
 			return err
 		}
 		<-ctx.Done()
-		return ctx.Err()
+		return context.Cause(ctx)
 	}
 	for {
 		ready, changed := h.readiness.current()
@@ -95,9 +95,15 @@ func (h health) watch(ctx context.Context, request *healthv1.HealthCheckRequest,
 		}
 		select {
 		case <-changed:
+			continue
 		case <-ctx.Done():
-			return ctx.Err()
 		}
+		select {
+		case <-changed: // a service that ends says so first
+			_ = stream.Send(&healthv1.HealthCheckResponse{Status: servingStatus(false)})
+		default:
+		}
+		return context.Cause(ctx)
 	}
 }
 

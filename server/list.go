@@ -44,7 +44,11 @@ func (s *resources) snapshotFor(ctx context.Context, request *kubeconnectv1.List
 	if request.GetPageToken() != "" {
 		return s.pages.find(request.GetPageToken(), query)
 	}
-	cache, err := s.cacheFor(ctx, request.GetResource())
+	resource, err := s.resolve(ctx, request.GetResource())
+	if err != nil {
+		return nil, 0, err
+	}
+	cache, err := s.cacheFor(ctx, resource)
 	if err != nil {
 		return nil, 0, err
 	}

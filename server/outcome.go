@@ -26,6 +26,10 @@ func (o *outcome) created() bool { return o.status == http.StatusCreated }
 
 // NoteOutcome wraps a transport so that answers are noted. The clients of a
 // server's ClientFactory must be made with it.
+//
+// It also keeps Retry-After from client-go, which would sleep and repeat the
+// request up to ten times: whether to wait is the caller's to decide, and the
+// answer's Status tells for how long.
 func NoteOutcome(next http.RoundTripper) http.RoundTripper {
 	return noteOutcome{next}
 }
@@ -43,6 +47,7 @@ func (n noteOutcome) RoundTrip(request *http.Request) (*http.Response, error) {
 
 func (o *outcome) note(response *http.Response) {
 	o.status, o.warnings = response.StatusCode, nil
+	response.Header.Del("Retry-After")
 	parsed, _ := utilnet.ParseWarningHeaders(response.Header["Warning"])
 	for _, warning := range parsed {
 		o.warnings = append(o.warnings, warning.Text)

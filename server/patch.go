@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -42,7 +43,7 @@ func (s *resources) Patch(ctx context.Context, request *kubeconnectv1.PatchReque
 		return nil, err
 	}
 	return &kubeconnectv1.PatchResponse{
-		Kind:     s.kindOf(ctx, done.object, p.resource),
+		Kind:     kindOf(done.object, p.resource),
 		Object:   encodeObject(done.object, request.GetEncoding()),
 		Warnings: done.warnings,
 		Created:  done.created,
@@ -51,7 +52,7 @@ func (s *resources) Patch(ctx context.Context, request *kubeconnectv1.PatchReque
 
 // kindOf names what an answer is: mostly the resource's own kind, but a
 // subresource may answer another.
-func (s *resources) kindOf(_ context.Context, object *informerhub.Object, resource informerhub.Resource) *kubeconnectv1.ResourceKind {
+func kindOf(object *informerhub.Object, resource informerhub.Resource) *kubeconnectv1.ResourceKind {
 	kind := encodeKind(resource)
 	answered := object.Kind()
 	kind.Group, kind.Version, kind.Kind = answered.Group, answered.Version, answered.Kind
@@ -78,7 +79,7 @@ func (s *resources) readPatch(ctx context.Context, request *kubeconnectv1.PatchR
 	if p.resource, err = s.resolve(ctx, request.GetResource()); err != nil {
 		return patch{}, err
 	}
-	return p, checkName(p.resource, p.namespace, p.name)
+	return p, errors.Join(checkName(p.resource, p.namespace, p.name), checkSubresource(p.subresource))
 }
 
 func patchType(kind kubeconnectv1.PatchType) (types.PatchType, error) {
@@ -98,7 +99,11 @@ func patchType(kind kubeconnectv1.PatchType) (types.PatchType, error) {
 func patchBody(request *kubeconnectv1.PatchRequest) ([]byte, error) {
 	switch body := request.GetBody().(type) {
 	case *kubeconnectv1.PatchRequest_Value:
-		return body.Value.MarshalJSON()
+		text, err := body.Value.MarshalJSON()
+		if err != nil {
+			return nil, badRequest("value is not JSON: %v", err)
+		}
+		return text, nil
 	case *kubeconnectv1.PatchRequest_Data:
 		if request.GetType() == kubeconnectv1.PatchType_PATCH_TYPE_APPLY {
 			return body.Data, nil // YAML too; the API server reads it

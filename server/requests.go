@@ -2,10 +2,13 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 
 	"connectrpc.com/connect"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation/path"
 
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
@@ -41,12 +44,8 @@ func (s *resources) resolve(ctx context.Context, name string) (informerhub.Resou
 	return s.hub.Resolver().Resolve(ctx, name)
 }
 
-// cacheFor answers the cache of the resource that a request names.
-func (s *resources) cacheFor(ctx context.Context, name string) (*informerhub.Cache, error) {
-	resource, err := s.resolve(ctx, name)
-	if err != nil {
-		return nil, err
-	}
+// cacheFor answers the cache of a resource.
+func (s *resources) cacheFor(ctx context.Context, resource informerhub.Resource) (*informerhub.Cache, error) {
 	if !resource.Watchable {
 		return nil, apierrors.NewMethodNotSupported(resource.GroupResource(), "list and watch")
 	}
@@ -62,6 +61,20 @@ func checkName(resource informerhub.Resource, namespace, name string) error {
 		return badRequest("namespace is required: %s live in namespaces", resource.Name)
 	case !resource.Namespaced && namespace != "":
 		return badRequest("%s have no namespaces: leave the namespace out", resource.Name)
+	}
+	return errors.Join(checkSegment("namespace", namespace), checkSegment("name", name))
+}
+
+// checkSubresource refuses what is no subresource's name, "a/../b" above all.
+func checkSubresource(subresource string) error {
+	return checkSegment("subresource", subresource)
+}
+
+// checkSegment refuses what cannot stand between the slashes of the API server's
+// paths.
+func checkSegment(field, value string) error {
+	if wrong := path.IsValidPathSegmentName(value); len(wrong) > 0 {
+		return badRequest("%s %q %s", field, value, strings.Join(wrong, " and "))
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 
 	"connectrpc.com/connect"
 
@@ -37,11 +38,15 @@ func (s *resources) Get(ctx context.Context, request *kubeconnectv1.GetRequest) 
 	if err := checkEncoding(request.GetEncoding()); err != nil {
 		return nil, err
 	}
-	cache, err := s.cacheFor(ctx, request.GetResource())
+	resource, err := s.resolve(ctx, request.GetResource())
 	if err != nil {
 		return nil, err
 	}
-	if err := checkName(cache.Resource(), request.GetNamespace(), request.GetName()); err != nil {
+	if err := checkName(resource, request.GetNamespace(), request.GetName()); err != nil {
+		return nil, err
+	}
+	cache, err := s.cacheFor(ctx, resource)
+	if err != nil {
 		return nil, err
 	}
 	object, err := cache.Get(request.GetNamespace(), request.GetName())
@@ -49,7 +54,7 @@ func (s *resources) Get(ctx context.Context, request *kubeconnectv1.GetRequest) 
 		return nil, err
 	}
 	return &kubeconnectv1.GetResponse{
-		Kind:   encodeKind(cache.Resource()),
+		Kind:   encodeKind(resource),
 		Object: encodeObject(object, request.GetEncoding()),
 	}, nil
 }
@@ -67,14 +72,33 @@ func (s *resources) Watch(ctx context.Context, request *kubeconnectv1.WatchReque
 	if err := checkEncoding(request.GetEncoding()); err != nil {
 		return err
 	}
-	cache, err := s.cacheFor(ctx, request.GetResource())
-	if err != nil {
-		return err
-	}
-	if request.GetName() != "" {
-		if err := checkName(cache.Resource(), request.GetNamespace(), request.GetName()); err != nil {
+	sender := &eventSender{stream: stream, encoding: request.GetEncoding()}
+	for {
+		cache, watcher, err := s.watch(ctx, request)
+		if err != nil {
 			return err
 		}
+		err = sender.follow(ctx, encodeKind(cache.Resource()), watcher)
+		if !s.servedOtherwise(ctx, err, request.GetResource()) {
+			return err
+		}
+	}
+}
+
+// watch begins to follow what a request selects.
+func (s *resources) watch(ctx context.Context, request *kubeconnectv1.WatchRequest) (*informerhub.Cache, *informerhub.Watcher, error) {
+	resource, err := s.resolve(ctx, request.GetResource())
+	if err != nil {
+		return nil, nil, err
+	}
+	if request.GetName() != "" {
+		if err := checkName(resource, request.GetNamespace(), request.GetName()); err != nil {
+			return nil, nil, err
+		}
+	}
+	cache, err := s.cacheFor(ctx, resource)
+	if err != nil {
+		return nil, nil, err
 	}
 	selection, err := cache.Select(ctx, informerhub.Query{
 		Namespace:     request.GetNamespace(),
@@ -83,12 +107,18 @@ func (s *resources) Watch(ctx context.Context, request *kubeconnectv1.WatchReque
 		FieldSelector: request.GetFieldSelector(),
 	})
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	sender := &eventSender{
-		stream:   stream,
-		encoding: request.GetEncoding(),
-		pending:  &kubeconnectv1.WatchResponse{Kind: encodeKind(cache.Resource())},
+	return cache, cache.Watch(selection, bookmarkInterval), nil
+}
+
+// servedOtherwise reports whether a watch has ended only because the cluster now
+// serves what the request names in another version: then the stream goes on there.
+func (s *resources) servedOtherwise(ctx context.Context, err error, name string) bool {
+	var gone *informerhub.ResourceGoneError
+	if !errors.As(err, &gone) {
+		return false
 	}
-	return sender.follow(ctx, cache.Watch(selection, bookmarkInterval))
+	resource, err := s.resolve(ctx, name)
+	return err == nil && resource != gone.Resource
 }

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"context"
+	"math"
 	"net/http"
 	"time"
 
@@ -16,6 +18,8 @@ import (
 const (
 	// maxRequestBytes bounds a request: a little more than the API server takes.
 	maxRequestBytes = 4 << 20
+	// maxHealthRequestBytes bounds a request that needs no authentication.
+	maxHealthRequestBytes = 4 << 10
 	// minCompressBytes is the size below which compressing an answer is not worth it.
 	minCompressBytes = 4 << 10
 	// bookmarkInterval is how long a watch may be quiet: less than the time after
@@ -31,6 +35,9 @@ type Config struct {
 	Readiness     *Readiness
 	// Console is the page served at "/".
 	Console http.Handler
+	// Stopping ends when the service begins to end: then open streams end with
+	// UNAVAILABLE, while other calls may finish.
+	Stopping context.Context
 }
 
 // New makes the handler of everything that the service serves.
@@ -38,7 +45,7 @@ func New(config Config) http.Handler {
 	options := connect.WithHandlerOptions(
 		connect.WithReadMaxBytes(maxRequestBytes),
 		connect.WithCompressMinBytes(minCompressBytes),
-		connect.WithInterceptors(mapErrors{}, authenticate{config.Authenticator}),
+		connect.WithInterceptors(mapErrors{}, endStreams{config.Stopping}, authenticate{config.Authenticator}),
 		connect.WithConditionalHandlerOptions(plainStreams),
 	)
 	mux := http.NewServeMux()
@@ -50,7 +57,10 @@ func New(config Config) http.Handler {
 	reflector := grpcreflect.NewStaticReflector(append(serviceNames(), grpc_health_v1.Health_ServiceDesc.ServiceName)...)
 	mux.Handle(grpcreflect.NewHandlerV1(reflector, options))
 	mux.Handle(grpcreflect.NewHandlerV1Alpha(reflector, options))
-	handleHealth(mux, config.Readiness)
+	handleHealth(mux, config.Readiness, connect.WithHandlerOptions(
+		connect.WithReadMaxBytes(maxHealthRequestBytes),
+		connect.WithInterceptors(mapErrors{}, endStreams{config.Stopping}),
+	))
 	mux.Handle("/", config.Console)
 	return mux
 }
@@ -69,5 +79,5 @@ func plainStreams(spec connect.Spec) []connect.HandlerOption {
 	if spec.StreamType != connect.StreamTypeServer {
 		return nil
 	}
-	return []connect.HandlerOption{connect.WithCompression("gzip", nil, nil)}
+	return []connect.HandlerOption{connect.WithCompressMinBytes(math.MaxInt)}
 }

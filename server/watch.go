@@ -19,12 +19,14 @@ const maxResponseBytes = 1 << 20
 type eventSender struct {
 	stream   *connect.ServerStream[kubeconnectv1.WatchResponse]
 	encoding kubeconnectv1.Encoding
-	pending  *kubeconnectv1.WatchResponse
+	kind     *kubeconnectv1.ResourceKind
+	pending  kubeconnectv1.WatchResponse
 	bytes    int // of pending's events
 }
 
 // follow sends what the watcher answers, until the caller goes or the watch ends.
-func (s *eventSender) follow(ctx context.Context, watcher *informerhub.Watcher) error {
+func (s *eventSender) follow(ctx context.Context, kind *kubeconnectv1.ResourceKind, watcher *informerhub.Watcher) error {
+	s.kind = kind
 	for {
 		events, err := watcher.Next(ctx)
 		if err != nil {
@@ -41,24 +43,27 @@ func (s *eventSender) send(events []informerhub.Event) error {
 	for _, event := range events {
 		encoded := s.encode(event)
 		size := proto.Size(encoded)
-		if s.bytes > 0 && s.bytes+size > maxResponseBytes {
+		if event.Type == informerhub.Reset || s.bytes+size > maxResponseBytes {
 			if err := s.flush(); err != nil {
 				return err
 			}
 		}
+		if event.Type == informerhub.Reset {
+			s.pending.Kind = s.kind
+		}
 		s.pending.Events = append(s.pending.Events, encoded)
 		s.bytes += size
-	}
-	if len(s.pending.GetEvents()) == 0 {
-		return nil
 	}
 	return s.flush()
 }
 
 func (s *eventSender) flush() error {
-	response := s.pending
-	s.pending, s.bytes = &kubeconnectv1.WatchResponse{}, 0
-	return s.stream.Send(response)
+	if len(s.pending.GetEvents()) == 0 {
+		return nil
+	}
+	defer s.pending.Reset()
+	s.bytes = 0
+	return s.stream.Send(&s.pending)
 }
 
 func (s *eventSender) encode(event informerhub.Event) *kubeconnectv1.Event {

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,7 +30,7 @@ func (w writer) patch(ctx context.Context, p patch) (written, error) {
 	ctx, outcome := withOutcome(ctx)
 	body, err := w.sendPatch(ctx, p)
 	if err != nil {
-		return written{}, unreachable(err)
+		return written{}, unreachable(ctx, err)
 	}
 	object, err := informerhub.ReadObject(body)
 	if err != nil {
@@ -78,11 +79,17 @@ func patchDynamic(ctx context.Context, client dynamic.Interface, p patch) ([]byt
 	return object.MarshalJSON()
 }
 
-// unreachable tells not having reached the API server from what it answers.
-func unreachable(err error) error {
+// unreachable tells not having reached the API server from what it answers, and
+// from the caller having left.
+func unreachable(ctx context.Context, err error) error {
 	var status apierrors.APIStatus
 	var failed *url.Error
-	if errors.As(err, &status) || !errors.As(err, &failed) {
+	switch {
+	case errors.As(err, &status):
+		return err
+	case ctx.Err() != nil:
+		return fmt.Errorf("waiting for the API server: %w", context.Cause(ctx))
+	case !errors.As(err, &failed):
 		return err
 	}
 	host := failed.URL

@@ -41,6 +41,8 @@ func serve(ctx context.Context, s settings) error {
 	if err != nil {
 		return err
 	}
+	stopping, stop := context.WithCancel(ctx)
+	defer stop()
 	readiness := &server.Readiness{}
 	handler := server.New(server.Config{
 		Hub:           hub,
@@ -48,6 +50,7 @@ func serve(ctx context.Context, s settings) error {
 		Clients:       clients,
 		Readiness:     readiness,
 		Console:       web.Handler(),
+		Stopping:      stopping,
 	})
 	if s.auth == authNone {
 		handler = auth.Loopback(handler)
@@ -58,10 +61,15 @@ func serve(ctx context.Context, s settings) error {
 	}
 	slog.Info("serving", "address", scheme+"://"+listener.Addr().String(), "cluster", config.Host, "auth", s.auth)
 
-	var waiting sync.WaitGroup
-	waiting.Go(func() { reach(ctx, hub.Resolver(), readiness) })
-	defer waiting.Wait()
-	return serveHTTP(ctx, listener, handler, readiness)
+	var reaching sync.WaitGroup
+	reaching.Go(func() { reach(stopping, hub.Resolver(), readiness) })
+	err = serveHTTP(ctx, listener, handler, func() {
+		readiness.Set(false)
+		stop()
+	})
+	stop()
+	reaching.Wait()
+	return err
 }
 
 func authenticator(s settings) auth.Authenticator {
@@ -92,18 +100,14 @@ func listen(s settings) (listener net.Listener, scheme string, err error) {
 }
 
 // serveHTTP serves HTTP/1.1 and HTTP/2, plain and over TLS alike, until the
-// context ends. Then it ends the open streams, which would otherwise go on for
-// ever, and lets the other calls finish.
-func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler, readiness *server.Readiness) error {
-	calls, endCalls := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer endCalls(nil)
+// context ends. Then it calls endStreams, and lets the other calls finish.
+func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler, endStreams func()) error {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(true)
 	protocols.SetUnencryptedHTTP2(true)
 	httpServer := &http.Server{
 		Handler:           handler,
-		BaseContext:       func(net.Listener) context.Context { return calls },
 		Protocols:         protocols,
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams, SendPingTimeout: 30 * time.Second},
 		ReadHeaderTimeout: 10 * time.Second,
@@ -117,8 +121,7 @@ func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler,
 	case <-ctx.Done():
 	}
 	slog.Info("shutting down")
-	readiness.Set(false)
-	endCalls(server.ErrShuttingDown)
+	endStreams()
 	deadline, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()
 	if err := httpServer.Shutdown(deadline); err != nil {

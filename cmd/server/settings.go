@@ -20,6 +20,7 @@ type settings struct {
 	auth              string
 	certFile          string
 	keyFile           string
+	allowPlaintext    bool
 	keepManagedFields bool
 	logLevel          slog.Level
 }
@@ -56,6 +57,7 @@ func readSettings(args []string, lookup func(string) (string, bool)) (settings, 
 	flags.StringVar(&s.auth, "auth", authCluster, "who may call: \"cluster\" (whom the cluster knows; not served yet, refuses everyone) or \"none\" (everyone on this machine, acting as the kubeconfig's user; loopback addresses only)")
 	flags.StringVar(&s.certFile, "tls-cert-file", "", "a PEM `file` with the server's certificate chain; without it, plain text is served")
 	flags.StringVar(&s.keyFile, "tls-private-key-file", "", "a PEM `file` with the private key of --tls-cert-file")
+	flags.BoolVar(&s.allowPlaintext, "allow-plaintext", false, "serve plain text on an address that is not a loopback one: whoever is on the way can read tokens and objects; only for behind a proxy that ends TLS")
 	flags.BoolVar(&s.keepManagedFields, "keep-managed-fields", false, "keep metadata.managedFields, which is about half of an object")
 	flags.StringVar(&level, "log-level", "info", "what is logged, to standard error: debug, info, warn or error")
 	flags.Usage = func() { fmt.Fprint(os.Stderr, usage, flags.FlagUsages()) }
@@ -96,7 +98,7 @@ func (s settings) check() error {
 	}
 	switch s.auth {
 	case authCluster:
-		return nil
+		return s.checkPlaintext()
 	case authNone:
 		if err := auth.CheckLoopback(s.listen); err != nil {
 			return fmt.Errorf("--auth none: %w", err)
@@ -104,4 +106,13 @@ func (s settings) check() error {
 		return nil
 	}
 	return fmt.Errorf("--auth %q: give \"cluster\" or \"none\"", s.auth)
+}
+
+// checkPlaintext refuses to serve credentials in plain text to the network.
+func (s settings) checkPlaintext() error {
+	if s.certFile != "" || s.allowPlaintext || auth.CheckLoopback(s.listen) == nil {
+		return nil
+	}
+	return fmt.Errorf("--listen %s would serve plain text beyond this machine: give --tls-cert-file and "+
+		"--tls-private-key-file, or --allow-plaintext behind a proxy that ends TLS", s.listen)
 }

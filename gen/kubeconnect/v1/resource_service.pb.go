@@ -89,13 +89,15 @@ const (
 	// The object was deleted, or has left the selection. The object is the last
 	// one that the selection held. Ignore the deletion of what you do not hold.
 	EventType_EVENT_TYPE_DELETED EventType = 3
-	// Forget what you hold: a snapshot follows, as ADDED, up to SYNCED.
+	// Forget what you hold: a snapshot follows, as ADDED, up to SYNCED. Always the
+	// first event of its response.
 	EventType_EVENT_TYPE_RESET EventType = 4
 	// The snapshot is complete. What you hold is what the cluster held at the
 	// event's resource version.
 	EventType_EVENT_TYPE_SYNCED EventType = 5
 	// Nothing has happened: everything up to the event's resource version has
-	// been delivered. Sent every few seconds while there is nothing else to send.
+	// been delivered. Between two responses of a stream there are never more than
+	// ten seconds, for this is sent when there is nothing else to send.
 	EventType_EVENT_TYPE_BOOKMARK EventType = 6
 )
 
@@ -532,8 +534,9 @@ type ListRequest struct {
 	PageSize int32 `protobuf:"varint,11,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// The next_page_token of the page before; everything else in the request
 	// except page_size must be as it was, or the answer is INVALID_ARGUMENT. A
-	// token lives five minutes from its last use, and less under memory pressure;
-	// then, or at another replica, it is OUT_OF_RANGE with reason "Expired": list
+	// token may be used more than once. A list can be continued for five minutes
+	// after its last page, or less when more than 256 lists are under way; then, or
+	// at another replica, the answer is OUT_OF_RANGE with reason "Expired": list
 	// again from the first page.
 	PageToken     string `protobuf:"bytes,12,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -867,11 +870,12 @@ func (x *WatchRequest) GetResumeToken() string {
 	return ""
 }
 
-// WatchResponse is a batch of events: all that waited for this stream.
+// WatchResponse is a batch of events: all that waited for this stream, up to about
+// 1 MiB; a larger event is a batch of its own.
 type WatchResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What the objects are. Set in the first response, and again in the first one
-	// after a RESET if it has changed since.
+	// What the objects are. Set in each response that begins with RESET, and so in
+	// the first one; it holds until the next.
 	Kind *ResourceKind `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	// The events, in order. Apply them one after another.
 	Events []*Event `protobuf:"bytes,2,rep,name=events,proto3" json:"events,omitempty"`
@@ -940,7 +944,7 @@ type Event struct {
 	// The object; absent for RESET, SYNCED and BOOKMARK.
 	Object *Object `protobuf:"bytes,2,opt,name=object,proto3" json:"object,omitempty"`
 	// The version of the event itself. For a DELETED it is newer than the object's
-	// own; for ADDED in a snapshot it is the object's.
+	// own, which is the last one that the selection held.
 	ResourceVersion string `protobuf:"bytes,3,opt,name=resource_version,json=resourceVersion,proto3" json:"resource_version,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache

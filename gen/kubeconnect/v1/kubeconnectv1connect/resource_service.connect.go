@@ -63,6 +63,11 @@ type ResourceServiceClient interface {
 	// caller ends it. It begins with RESET, the snapshot as ADDED, and SYNCED.
 	// There is no "410 Gone" and nothing to restart: where the service has to
 	// begin again, it says so by another RESET in the same stream.
+	//
+	// It never ends with OK. It is NOT_FOUND when the cluster ceases to serve the
+	// resource (its CRD was deleted); where the request names no version and the
+	// cluster goes over to another one, the stream goes on with that, from a RESET.
+	// It is UNAVAILABLE when this replica shuts down: call again.
 	Watch(context.Context, *v1.WatchRequest) (*connect.ServerStreamForClient[v1.WatchResponse], error)
 	// Create makes an object. ALREADY_EXISTS if there is one under its name.
 	// Not served yet: answers UNIMPLEMENTED.
@@ -237,6 +242,11 @@ type ResourceServiceHandler interface {
 	// caller ends it. It begins with RESET, the snapshot as ADDED, and SYNCED.
 	// There is no "410 Gone" and nothing to restart: where the service has to
 	// begin again, it says so by another RESET in the same stream.
+	//
+	// It never ends with OK. It is NOT_FOUND when the cluster ceases to serve the
+	// resource (its CRD was deleted); where the request names no version and the
+	// cluster goes over to another one, the stream goes on with that, from a RESET.
+	// It is UNAVAILABLE when this replica shuts down: call again.
 	Watch(context.Context, *v1.WatchRequest, *connect.ServerStream[v1.WatchResponse]) error
 	// Create makes an object. ALREADY_EXISTS if there is one under its name.
 	// Not served yet: answers UNIMPLEMENTED.

@@ -1,0 +1,29 @@
+package server
+
+import (
+	"context"
+
+	"connectrpc.com/connect"
+)
+
+// endStreams ends open streams when the service begins to end. They would
+// otherwise go on for ever, for an HTTP server that shuts down waits for them.
+type endStreams struct{ stopping context.Context }
+
+// WrapUnary implements connect.Interceptor; unary calls may finish.
+func (endStreams) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc { return next }
+
+// WrapStreamingHandler implements connect.Interceptor.
+func (e endStreams) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+	return func(ctx context.Context, conn connect.StreamingHandlerConn) error {
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		defer context.AfterFunc(e.stopping, func() { cancel(errShuttingDown) })()
+		return next(ctx, conn)
+	}
+}
+
+// WrapStreamingClient implements connect.Interceptor; this is a server.
+func (endStreams) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
+	return next
+}
