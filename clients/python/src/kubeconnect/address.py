@@ -1,0 +1,74 @@
+"""Where the service is, and whether a secret may be sent there."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+from urllib.parse import SplitResult, urlsplit
+
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True)
+class Address:
+    """The host, the port, and whether the connection is encrypted."""
+
+    host: str
+    port: int
+    tls: bool
+
+    @classmethod
+    def parse(cls, text: str) -> Address:
+        """Read ``http://host:port``, ``https://host:port`` or ``host:port``.
+
+        Without a scheme it is plain text on loopback and TLS everywhere else.
+        The port defaults to the scheme's. Raises ValueError for anything else;
+        the error does not repeat the text, for there may be a password in it.
+        """
+        parts, port = _split(text)
+        host = parts.hostname or ""
+        scheme = parts.scheme or ("http" if is_loopback(host) else "https")
+        if not host or scheme not in _DEFAULT_PORTS or _has_more(parts):
+            raise ValueError(
+                'the address must be "http://host:port", "https://host:port" or '
+                '"host:port", without user, path or query'
+            )
+        port = _DEFAULT_PORTS[scheme] if port is None else port
+        return cls(host, port, tls=scheme == "https")
+
+    @property
+    def loopback(self) -> bool:
+        """Whether what is sent there stays on this host."""
+        return is_loopback(self.host)
+
+    @property
+    def authority(self) -> str:
+        """Host and port, as the ``:authority`` of a request has them."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+    @property
+    def target(self) -> str:
+        """The address in gRPC's own notation."""
+        return f"dns:///{self.authority}"
+
+
+def is_loopback(host: str) -> bool:
+    """Whether the host is this one: 127.0.0.0/8, ::1 or "localhost"."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _split(text: str) -> tuple[SplitResult, int | None]:
+    try:
+        parts = urlsplit(text if "://" in text else f"//{text}")
+        return parts, parts.port
+    except ValueError:
+        raise ValueError("the address has no valid host and port") from None
+
+
+def _has_more(parts: SplitResult) -> bool:
+    beyond = parts.path.rstrip("/") or parts.query or parts.fragment
+    return bool(beyond) or "@" in parts.netloc

@@ -1,0 +1,7 @@
+"""The client for asyncio. ``kubeconnect.Client`` is the same for threads."""
+
+from kubeconnect.aio.client import AsyncClient
+from kubeconnect.aio.object_list import AsyncObjectList
+from kubeconnect.aio.watch import AsyncWatch
+
+__all__ = ["AsyncClient", "AsyncObjectList", "AsyncWatch"]

@@ -1,0 +1,60 @@
+"""Lists that come in pages."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from kubeconnect.objects import Object, ResourceKind
+from kubeconnect.transport.aio import AsyncTransport
+from kubeconnect.v1 import resource_service_pb2 as pb
+
+
+class AsyncObjectList:
+    """The objects that match a selection, in order of namespace and name.
+
+    All come from one snapshot. The first page is here, each further one is
+    fetched when an iteration reaches it, and not kept: hold what you need, or
+    iterate again. Iterations are independent of each other. Fetching raises as
+    ``AsyncClient.list`` does; Expired, if more than five minutes have passed since
+    the last page: then list again.
+    """
+
+    def __init__(
+        self,
+        transport: AsyncTransport,
+        request: pb.ListRequest,
+        first: pb.ListResponse,
+        timeout: float | None,
+    ) -> None:
+        """Begin with the first page; ``request`` is what it answers."""
+        self._transport = transport
+        self._request = request
+        self._first = first
+        self._timeout = timeout
+        self.kind = ResourceKind.from_message(first.kind)
+
+    @property
+    def resource_version(self) -> str:
+        """The version of the snapshot; an opaque string."""
+        return self._first.resource_version
+
+    @property
+    def total(self) -> int:
+        """How many objects there are on all pages together."""
+        return len(self._first.objects) + self._first.remaining
+
+    async def __aiter__(self) -> AsyncIterator[Object]:
+        """Iterate over the objects of all pages."""
+        page = self._first
+        for message in page.objects:
+            yield Object(message, self.kind)
+        while page.next_page_token:
+            page = await self._fetch(page.next_page_token)
+            for message in page.objects:
+                yield Object(message, self.kind)
+
+    async def _fetch(self, token: str) -> pb.ListResponse:
+        request = pb.ListRequest()
+        request.CopyFrom(self._request)
+        request.page_token = token
+        return await self._transport.unary(self._transport.resources.List, request, self._timeout)

@@ -1,0 +1,62 @@
+"""From gRPC's errors to ours: the only place that knows both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import grpc
+from google.protobuf.message import DecodeError
+from google.rpc import status_pb2 as rpc_status
+
+from kubeconnect import errors
+from kubeconnect.v1.status_pb2 import Status
+
+_DETAILS = "grpc-status-details-bin"
+
+_CLASSES: dict[grpc.StatusCode, type[errors.KubeconnectError]] = {
+    grpc.StatusCode.ABORTED: errors.Conflict,
+    grpc.StatusCode.ALREADY_EXISTS: errors.AlreadyExists,
+    grpc.StatusCode.CANCELLED: errors.Cancelled,
+    grpc.StatusCode.DEADLINE_EXCEEDED: errors.DeadlineExceeded,
+    grpc.StatusCode.INTERNAL: errors.Internal,
+    grpc.StatusCode.INVALID_ARGUMENT: errors.InvalidArgument,
+    grpc.StatusCode.NOT_FOUND: errors.NotFound,
+    grpc.StatusCode.OUT_OF_RANGE: errors.Expired,
+    grpc.StatusCode.PERMISSION_DENIED: errors.Forbidden,
+    grpc.StatusCode.RESOURCE_EXHAUSTED: errors.ResourceExhausted,
+    grpc.StatusCode.UNAUTHENTICATED: errors.Unauthenticated,
+    grpc.StatusCode.UNAVAILABLE: errors.Unavailable,
+    grpc.StatusCode.UNIMPLEMENTED: errors.Unimplemented,
+}
+
+# Where one code stands for several reasons.
+_NARROWER: dict[tuple[grpc.StatusCode, str], type[errors.KubeconnectError]] = {
+    (grpc.StatusCode.INVALID_ARGUMENT, "Invalid"): errors.Invalid,
+    (grpc.StatusCode.RESOURCE_EXHAUSTED, "TooManyRequests"): errors.TooManyRequests,
+}
+
+
+def failure(error: grpc.RpcError) -> errors.KubeconnectError:
+    """Return the exception that says the same as gRPC's."""
+    code, message = error.code(), error.details() or ""
+    status = _status(error.trailing_metadata())
+    kind = _CLASSES.get(code, errors.KubeconnectError)
+    if status:
+        kind = _NARROWER.get((code, status.reason), kind)
+        message = message or status.message
+    return kind(code, message, status)
+
+
+def _status(metadata: Iterable[Any] | None) -> Status | None:
+    details = [value for key, value in metadata or () if key == _DETAILS]
+    return _unpack(details[0]) if details else None
+
+
+def _unpack(data: bytes) -> Status | None:
+    status = Status()
+    try:
+        details = rpc_status.Status.FromString(data).details
+        return status if any(detail.Unpack(status) for detail in details) else None
+    except DecodeError:
+        return None

@@ -1,0 +1,69 @@
+"""How channels are set up and what each call carries."""
+
+from __future__ import annotations
+
+import math
+import os
+from importlib.metadata import version
+from pathlib import Path
+
+import grpc
+
+from kubeconnect.address import Address
+
+MAX_MESSAGE_BYTES = 64 * 1024 * 1024
+"""The largest message that we take. The service keeps a page near 3 MiB, but one
+object may be larger; gRPC's own limit is 4 MiB."""
+
+KEEPALIVE_SECONDS = 30
+"""How long a connection with open calls may be silent before we ping it."""
+
+KEEPALIVE_TIMEOUT_SECONDS = 10
+"""How long we wait for the answer before we give the connection up."""
+
+
+def channel_options(address: Address) -> list[tuple[str, int | str]]:
+    """Return gRPC's options for a channel to the address."""
+    options: list[tuple[str, int | str]] = [
+        ("grpc.primary_user_agent", f"kubeconnect-python/{version('kubeconnect')}"),
+        ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
+        ("grpc.keepalive_time_ms", KEEPALIVE_SECONDS * 1000),
+        ("grpc.keepalive_timeout_ms", KEEPALIVE_TIMEOUT_SECONDS * 1000),
+        # A watch sends nothing after its request; gRPC would soon stop to ping it.
+        ("grpc.http2.max_pings_without_data", 0),
+    ]
+    if address.loopback:
+        # A proxy from the environment would see what must not leave this host.
+        options.append(("grpc.enable_http_proxy", 0))
+    return options
+
+
+def channel_credentials(
+    address: Address, ca_file: str | os.PathLike[str] | None
+) -> grpc.ChannelCredentials | None:
+    """Return what the server's certificate must be signed by; None for plain text."""
+    if address.tls:
+        roots = None if ca_file is None else Path(ca_file).read_bytes()
+        return grpc.ssl_channel_credentials(root_certificates=roots)
+    if ca_file is not None:
+        raise ValueError("a CA file is of no use over plain text: write https://")
+    return None
+
+
+def call_metadata(address: Address, token: str | None) -> tuple[tuple[str, str], ...]:
+    """Return what every call carries; its errors never repeat the token."""
+    if token is None:
+        return ()
+    if not (address.tls or address.loopback):
+        raise ValueError("a token is not sent over plain text to another host: write https://")
+    if not token or not all("!" <= character <= "~" for character in token):
+        raise ValueError("the token is empty, or has spaces or other characters that none has")
+    return (("authorization", f"Bearer {token}"),)
+
+
+def deadline(timeout: float | None, default: float) -> float | None:
+    """Return the seconds that a call may take, in gRPC's terms: None for no limit."""
+    seconds = default if timeout is None else timeout
+    if not seconds > 0:
+        raise ValueError(f"a timeout must be more than 0 seconds, not {seconds}")
+    return None if math.isinf(seconds) else seconds

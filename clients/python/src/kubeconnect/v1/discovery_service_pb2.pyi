@@ -1,0 +1,69 @@
+from google.protobuf import struct_pb2 as _struct_pb2
+from kubeconnect.v1 import object_pb2 as _object_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class ListResourceTypesRequest(_message.Message):
+    __slots__ = ("group", "category")
+    GROUP_FIELD_NUMBER: _ClassVar[int]
+    CATEGORY_FIELD_NUMBER: _ClassVar[int]
+    group: str
+    category: str
+    def __init__(self, group: _Optional[str] = ..., category: _Optional[str] = ...) -> None: ...
+
+class ListResourceTypesResponse(_message.Message):
+    __slots__ = ("resource_types",)
+    RESOURCE_TYPES_FIELD_NUMBER: _ClassVar[int]
+    resource_types: _containers.RepeatedCompositeFieldContainer[ResourceType]
+    def __init__(self, resource_types: _Optional[_Iterable[_Union[ResourceType, _Mapping]]] = ...) -> None: ...
+
+class ResourceType(_message.Message):
+    __slots__ = ("kind", "singular", "short_names", "categories", "verbs", "subresources", "cache")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    SINGULAR_FIELD_NUMBER: _ClassVar[int]
+    SHORT_NAMES_FIELD_NUMBER: _ClassVar[int]
+    CATEGORIES_FIELD_NUMBER: _ClassVar[int]
+    VERBS_FIELD_NUMBER: _ClassVar[int]
+    SUBRESOURCES_FIELD_NUMBER: _ClassVar[int]
+    CACHE_FIELD_NUMBER: _ClassVar[int]
+    kind: _object_pb2.ResourceKind
+    singular: str
+    short_names: _containers.RepeatedScalarFieldContainer[str]
+    categories: _containers.RepeatedScalarFieldContainer[str]
+    verbs: _containers.RepeatedScalarFieldContainer[str]
+    subresources: _containers.RepeatedScalarFieldContainer[str]
+    cache: CacheState
+    def __init__(self, kind: _Optional[_Union[_object_pb2.ResourceKind, _Mapping]] = ..., singular: _Optional[str] = ..., short_names: _Optional[_Iterable[str]] = ..., categories: _Optional[_Iterable[str]] = ..., verbs: _Optional[_Iterable[str]] = ..., subresources: _Optional[_Iterable[str]] = ..., cache: _Optional[_Union[CacheState, _Mapping]] = ...) -> None: ...
+
+class CacheState(_message.Message):
+    __slots__ = ("started", "synced", "objects", "bytes", "resource_version")
+    STARTED_FIELD_NUMBER: _ClassVar[int]
+    SYNCED_FIELD_NUMBER: _ClassVar[int]
+    OBJECTS_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    RESOURCE_VERSION_FIELD_NUMBER: _ClassVar[int]
+    started: bool
+    synced: bool
+    objects: int
+    bytes: int
+    resource_version: str
+    def __init__(self, started: bool = ..., synced: bool = ..., objects: _Optional[int] = ..., bytes: _Optional[int] = ..., resource_version: _Optional[str] = ...) -> None: ...
+
+class GetSchemaRequest(_message.Message):
+    __slots__ = ("resource",)
+    RESOURCE_FIELD_NUMBER: _ClassVar[int]
+    resource: str
+    def __init__(self, resource: _Optional[str] = ...) -> None: ...
+
+class GetSchemaResponse(_message.Message):
+    __slots__ = ("kind", "schema")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    SCHEMA_FIELD_NUMBER: _ClassVar[int]
+    kind: _object_pb2.ResourceKind
+    schema: _struct_pb2.Struct
+    def __init__(self, kind: _Optional[_Union[_object_pb2.ResourceKind, _Mapping]] = ..., schema: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ...) -> None: ...

@@ -1,0 +1,70 @@
+import socket
+
+import grpc
+import pytest
+
+import kubeconnect
+from kubeconnect.aio import AsyncClient
+from tests.fake import Failure, FakeService
+
+Code = grpc.StatusCode
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "kind"),
+    [
+        (Code.ABORTED, "Conflict", kubeconnect.Conflict),
+        (Code.ALREADY_EXISTS, "AlreadyExists", kubeconnect.AlreadyExists),
+        (Code.DEADLINE_EXCEEDED, "Timeout", kubeconnect.DeadlineExceeded),
+        (Code.INTERNAL, "InternalError", kubeconnect.Internal),
+        (Code.INVALID_ARGUMENT, "BadRequest", kubeconnect.InvalidArgument),
+        (Code.INVALID_ARGUMENT, "Invalid", kubeconnect.Invalid),
+        (Code.NOT_FOUND, "NotFound", kubeconnect.NotFound),
+        (Code.OUT_OF_RANGE, "Expired", kubeconnect.Expired),
+        (Code.PERMISSION_DENIED, "Forbidden", kubeconnect.Forbidden),
+        (Code.RESOURCE_EXHAUSTED, "", kubeconnect.ResourceExhausted),
+        (Code.RESOURCE_EXHAUSTED, "TooManyRequests", kubeconnect.TooManyRequests),
+        (Code.UNAUTHENTICATED, "Unauthorized", kubeconnect.Unauthenticated),
+        (Code.UNAVAILABLE, "ServiceUnavailable", kubeconnect.Unavailable),
+        (Code.UNIMPLEMENTED, "MethodNotAllowed", kubeconnect.Unimplemented),
+        (Code.UNKNOWN, "", kubeconnect.KubeconnectError),
+    ],
+)
+async def test_each_reason_has_its_exception(
+    client: AsyncClient,
+    service: FakeService,
+    code: Code,
+    reason: str,
+    kind: type[kubeconnect.KubeconnectError],
+) -> None:
+    service.failure = Failure(code, "no", kubeconnect.Status(reason=reason, retry_after_seconds=3))
+    with pytest.raises(kubeconnect.KubeconnectError, match=r"^no$") as caught:
+        await client.list("pods")
+    assert type(caught.value) is kind
+    assert (caught.value.code, caught.value.message, caught.value.reason) == (code, "no", reason)
+    assert caught.value.retry_after_seconds == 3
+
+
+@pytest.mark.parametrize("details", [None, b"\xff"], ids=["without details", "with broken ones"])
+async def test_an_error_need_not_be_the_clusters(
+    client: AsyncClient, service: FakeService, details: bytes | None
+) -> None:
+    service.failure = Failure(Code.INVALID_ARGUMENT, "no", details=details)
+    with pytest.raises(kubeconnect.InvalidArgument) as caught:
+        await client.list("pods")
+    error = caught.value
+    assert (error.status, error.reason, error.causes, error.retry_after_seconds) == (
+        None,
+        "",
+        (),
+        0,
+    )
+
+
+async def test_a_service_that_is_not_there_is_unavailable() -> None:
+    with socket.socket() as nobody_listens:
+        nobody_listens.bind(("127.0.0.1", 0))
+        port = nobody_listens.getsockname()[1]
+        async with AsyncClient(f"127.0.0.1:{port}") as client:
+            with pytest.raises(kubeconnect.Unavailable):
+                await client.get("pods", "web")

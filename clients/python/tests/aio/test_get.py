@@ -1,0 +1,56 @@
+import math
+
+import pytest
+
+from kubeconnect import DeadlineExceeded, NotFound, ResourceKind
+from kubeconnect.aio import AsyncClient
+from kubeconnect.v1.object_pb2 import ENCODING_JSON
+from tests.fake import FakeService, pod
+
+
+async def test_returns_the_object(client: AsyncClient, service: FakeService) -> None:
+    service.objects = [pod("web", spec={"nodeName": "n1"})]
+    web = await client.get("pods", "web", namespace="demo")
+    assert (web.namespace, web.name, web.uid, web.resource_version) == (
+        "demo",
+        "web",
+        "uid-web",
+        "7",
+    )
+    assert web["spec"]["nodeName"] == "n1"
+    assert web.kind == ResourceKind("", "v1", "Pod", "pods", namespaced=True)
+
+
+async def test_asks_for_json(client: AsyncClient, service: FakeService) -> None:
+    service.objects = [pod("web")]
+    await client.get("po", "web", namespace="demo")
+    (request,) = service.requests
+    assert (request.resource, request.namespace, request.name) == ("po", "demo", "web")
+    assert request.encoding == ENCODING_JSON
+
+
+async def test_raises_not_found_with_the_clusters_words(client: AsyncClient) -> None:
+    with pytest.raises(NotFound, match='pods "web" not found') as caught:
+        await client.get("pods", "web", namespace="demo")
+    assert caught.value.reason == "NotFound"
+    assert caught.value.status is not None
+    assert caught.value.status.code == 404
+
+
+async def test_raises_when_there_is_no_answer_in_time(
+    client: AsyncClient, service: FakeService
+) -> None:
+    service.stuck = True
+    with pytest.raises(DeadlineExceeded):
+        await client.get("pods", "web", timeout=0.01)
+
+
+@pytest.mark.parametrize("timeout", [0, -1, math.nan])
+async def test_refuses_a_timeout_that_leaves_no_time(client: AsyncClient, timeout: float) -> None:
+    with pytest.raises(ValueError, match="more than 0 seconds"):
+        await client.get("pods", "web", timeout=timeout)
+
+
+async def test_may_take_for_ever(client: AsyncClient, service: FakeService) -> None:
+    service.objects = [pod("web")]
+    assert await client.get("pods", "web", namespace="demo", timeout=math.inf)

@@ -1,0 +1,167 @@
+"""A service that says what a test wants, over the real wire."""
+
+from __future__ import annotations
+
+import json
+import queue
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+import grpc
+from google.rpc import status_pb2 as rpc_status
+
+from kubeconnect.v1 import object_pb2
+from kubeconnect.v1 import resource_service_pb2 as pb
+from kubeconnect.v1.resource_service_pb2_grpc import (
+    ResourceServiceServicer,
+    add_ResourceServiceServicer_to_server,
+)
+from kubeconnect.v1.status_pb2 import Status
+
+PODS = object_pb2.ResourceKind(version="v1", kind="Pod", resource="pods", namespaced=True)
+SNAPSHOT = "1000"
+
+
+@dataclass
+class Failure:
+    """An error as the service sends it."""
+
+    code: grpc.StatusCode
+    message: str = "no"
+    status: Status | None = None
+    details: bytes | None = None
+
+    def abort(self, context: grpc.ServicerContext) -> NoReturn:
+        if details := self.details or self._pack():
+            context.set_trailing_metadata((("grpc-status-details-bin", details),))
+        context.abort(self.code, self.message)
+
+    def _pack(self) -> bytes:
+        if self.status is None:
+            return b""
+        packed = rpc_status.Status(code=self.code.value[0], message=self.message)
+        packed.details.add().Pack(Status(), type_url_prefix="example.com/other")
+        packed.details[0].type_url = "type.googleapis.com/example.Other"
+        packed.details.add().Pack(self.status)
+        return bytes(packed.SerializeToString())
+
+
+class End:
+    """The stream is over."""
+
+
+Step = pb.WatchResponse | Failure | End
+
+
+@dataclass
+class FakeService(ResourceServiceServicer):
+    """Holds objects, plays the steps of a watch, and remembers what it was asked."""
+
+    address: str = ""
+    objects: list[object_pb2.Object] = field(default_factory=list)
+    failure: Failure | None = None
+    expired: bool = False
+    requests: list[Any] = field(default_factory=list)
+    metadata: list[dict[str, str | bytes]] = field(default_factory=list)
+    steps: queue.SimpleQueue[Step] = field(default_factory=queue.SimpleQueue)
+    stuck: bool = False
+    watch_ended: threading.Event = field(default_factory=threading.Event)
+
+    def play(self, *steps: Step | Sequence[pb.Event]) -> None:
+        for step in steps:
+            batch = isinstance(step, Sequence)
+            self.steps.put(pb.WatchResponse(kind=PODS, events=step) if batch else step)  # type: ignore[arg-type]
+
+    def Get(self, request: pb.GetRequest, context: grpc.ServicerContext) -> pb.GetResponse:
+        self._begin(request, context)
+        key = (request.namespace, request.name)
+        found = [each for each in self.objects if (each.namespace, each.name) == key]
+        if not found:
+            message = f'pods "{request.name}" not found'
+            status = Status(reason="NotFound", message=message, code=404)
+            Failure(grpc.StatusCode.NOT_FOUND, message, status).abort(context)
+        return pb.GetResponse(kind=PODS, object=found[0])
+
+    def List(self, request: pb.ListRequest, context: grpc.ServicerContext) -> pb.ListResponse:
+        self._begin(request, context)
+        if self.expired and request.page_token:
+            Failure(grpc.StatusCode.OUT_OF_RANGE, status=Status(reason="Expired")).abort(context)
+        start = int(request.page_token or 0)
+        end = start + (request.page_size or len(self.objects))
+        remaining = max(len(self.objects) - end, 0)
+        return pb.ListResponse(
+            kind=PODS,
+            objects=self.objects[start:end],
+            next_page_token=str(end) if remaining else "",
+            resource_version=SNAPSHOT,
+            remaining=remaining,
+        )
+
+    def Watch(
+        self, request: pb.WatchRequest, context: grpc.ServicerContext
+    ) -> Iterator[pb.WatchResponse]:
+        self._begin(request, context)
+        if not context.add_callback(self._end_watch):
+            self._end_watch()
+        while not isinstance(step := self.steps.get(), End):
+            if isinstance(step, Failure):
+                step.abort(context)
+            yield step
+
+    def Patch(self, request: pb.PatchRequest, context: grpc.ServicerContext) -> pb.PatchResponse:
+        self._begin(request, context)
+        answer = pod(request.name, namespace=request.namespace, spec={"patched": True})
+        created = request.type == pb.PATCH_TYPE_APPLY
+        return pb.PatchResponse(kind=PODS, object=answer, warnings=["old"], created=created)
+
+    def _begin(self, request: object, context: grpc.ServicerContext) -> None:
+        self.requests.append(request)
+        self.metadata.append(dict(context.invocation_metadata()))
+        if self.stuck:
+            ended = threading.Event()
+            if context.add_callback(ended.set):
+                ended.wait()
+        if self.failure:
+            self.failure.abort(context)
+
+    def _end_watch(self) -> None:
+        self.watch_ended.set()
+        self.steps.put(End())
+
+
+def pod(
+    name: str, *, namespace: str = "demo", version: str = "7", **content: Any
+) -> object_pb2.Object:
+    metadata = {"name": name, "namespace": namespace, "resourceVersion": version}
+    return object_pb2.Object(
+        namespace=namespace,
+        name=name,
+        uid=f"uid-{name}",
+        resource_version=version,
+        json=json.dumps({"kind": "Pod", "metadata": metadata, **content}).encode(),
+    )
+
+
+def event(type: pb.EventType, pod: object_pb2.Object | None, version: str) -> pb.Event:
+    return pb.Event(type=type, object=pod, resource_version=version)
+
+
+@contextmanager
+def serve(tls: grpc.ServerCredentials | None = None) -> Iterator[FakeService]:
+    """Serve on a free port of this host."""
+    service = FakeService()  # type: ignore[abstract]  # what is left out is UNIMPLEMENTED
+    with ThreadPoolExecutor(8) as threads:
+        server = grpc.server(threads)
+        add_ResourceServiceServicer_to_server(service, server)
+        if tls:
+            port = server.add_secure_port("127.0.0.1:0", tls)
+        else:
+            port = server.add_insecure_port("127.0.0.1:0")
+        service.address = f"{'https' if tls else 'http'}://127.0.0.1:{port}"
+        server.start()
+        yield service
+        server.stop(None).wait()

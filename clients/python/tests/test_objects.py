@@ -1,0 +1,56 @@
+import json
+import pickle
+
+import pytest
+
+from kubeconnect import Object, ResourceKind, Status, UnreadableObject
+from kubeconnect.v1 import object_pb2
+from tests.fake import PODS, pod
+
+KIND = ResourceKind.from_message(PODS)
+
+
+def test_is_a_mapping() -> None:
+    web = Object(pod("web", spec={"nodeName": "n1"}), KIND)
+    assert list(web) == ["kind", "metadata", "spec"]
+    assert (len(web), "spec" in web, web.get("status")) == (3, True, None)
+    assert web == web.to_dict()
+
+
+def test_is_decoded_once() -> None:
+    web = Object(pod("web"), KIND)
+    assert web.to_dict() is web.to_dict()
+    assert json.loads(web.raw) == web.to_dict()
+
+
+def test_shows_its_name_and_not_its_content() -> None:
+    assert repr(Object(pod("web", data="s3cret"), KIND)) == "<Object Pod demo/web>"
+    assert repr(Object(pod("web", namespace=""), KIND)) == "<Object Pod web>"
+
+
+def test_can_be_pickled() -> None:
+    web = Object(pod("web"), KIND)
+    copy = pickle.loads(pickle.dumps(web))
+    assert (copy, copy.uid, copy.kind) == (web, web.uid, web.kind)
+
+
+def test_an_unreadable_one_has_a_name_and_an_error() -> None:
+    status = Status(reason="InternalError", message="cannot decode demo/web")
+    web = Object(object_pb2.Object(namespace="demo", name="web", error=status), KIND)
+    assert (web.namespace, web.name) == ("demo", "web")
+    assert web.error is not None
+    assert web.error.status == status
+    for look in (lambda: web.raw, web.to_dict, lambda: web["spec"], lambda: len(web)):
+        with pytest.raises(UnreadableObject, match="cannot decode demo/web"):
+            look()
+
+
+def test_a_form_that_was_not_asked_for_is_unreadable() -> None:
+    web = Object(object_pb2.Object(name="web", protobuf=b"..."), KIND)
+    with pytest.raises(UnreadableObject, match="web came as protobuf, not as JSON"):
+        web.to_dict()
+
+
+@pytest.mark.parametrize(("group", "api_version"), [("", "v1"), ("apps", "apps/v1")])
+def test_a_kind_knows_its_api_version(group: str, api_version: str) -> None:
+    assert ResourceKind(group, "v1", "X", "xs", namespaced=True).api_version == api_version
