@@ -1,0 +1,38 @@
+import js from "@eslint/js";
+import { defineConfig, globalIgnores } from "eslint/config";
+import ts from "typescript-eslint";
+
+export default defineConfig(
+  globalIgnores(["**/dist/", "ts/src/gen/", "python/"]),
+  {
+    files: ["**/*.ts"],
+    extends: [
+      js.configs.recommended,
+      ts.configs.strictTypeChecked,
+      ts.configs.stylisticTypeChecked,
+    ],
+    languageOptions: { parserOptions: { projectService: true } },
+    rules: {
+      // An empty string of a message is an absent one.
+      "@typescript-eslint/prefer-nullish-coalescing": [
+        "error",
+        { ignorePrimitives: { string: true } },
+      ],
+      "@typescript-eslint/restrict-template-expressions": ["error", { allowNumber: true }],
+    },
+  },
+  {
+    // node:test reports the promise of test() itself.
+    files: ["*/test/**/*.ts"],
+    rules: {
+      "@typescript-eslint/no-floating-promises": [
+        "error",
+        {
+          allowForKnownSafeCalls: [
+            { from: "package", package: "node:test", name: ["test", "suite"] },
+          ],
+        },
+      ],
+    },
+  },
+);

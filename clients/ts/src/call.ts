@@ -1,0 +1,40 @@
+import { KubeconnectError } from "./error.js";
+
+/** What every call takes. */
+export interface CallOptions {
+  /** Ends the call; it then fails with the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A unary call, with its errors in this package's terms. */
+export async function unary<T>(
+  { signal }: CallOptions,
+  call: (options: { signal?: AbortSignal }) => Promise<T>,
+): Promise<T> {
+  try {
+    return await call(signal ? { signal } : {});
+  } catch (error) {
+    signal?.throwIfAborted();
+    throw KubeconnectError.from(error);
+  }
+}
+
+/**
+ * A server stream, with its errors in this package's terms. The stream ends when
+ * the caller leaves the loop: Connect's own would stay open.
+ */
+export async function* stream<T>(
+  { signal }: CallOptions,
+  call: (options: { signal: AbortSignal }) => AsyncIterable<T>,
+): AsyncGenerator<T, void, undefined> {
+  const left = new AbortController();
+  const either = signal ? AbortSignal.any([signal, left.signal]) : left.signal;
+  try {
+    yield* call({ signal: either });
+  } catch (error) {
+    signal?.throwIfAborted();
+    throw KubeconnectError.from(error);
+  } finally {
+    left.abort();
+  }
+}

@@ -1,0 +1,52 @@
+import { KubeconnectError } from "./error.js";
+import type { KubeValue } from "./object.js";
+import { RetryPolicy, type RetryOptions } from "./retry.js";
+import { sleep, type Sleep } from "./sleep.js";
+import type { WatchBatch } from "./watch.js";
+import type { OpenWatch } from "./watchdog.js";
+
+/** How to follow a watch. */
+export interface FollowOptions extends RetryOptions {
+  /** Ends the watch and any wait. */
+  readonly signal: AbortSignal;
+  /** Told of each failure that is going to be retried, and after how long. */
+  readonly onRetry?: ((error: KubeconnectError, delayMs: number) => void) | undefined;
+  /** How to wait between attempts. Default: the clock. */
+  readonly sleep?: Sleep | undefined;
+}
+
+/**
+ * A watch that goes on: when its stream fails or ends, a new one is opened after
+ * a while. Each new stream begins with RESET and a snapshot, so whoever applies
+ * all batches ends up with the cluster's state. Throws on a failure that trying
+ * again cannot cure.
+ *
+ *     follow((signal) => client.watch("pods", {}, { signal }).batches(), { signal })
+ */
+export async function* follow<T = KubeValue>(
+  open: OpenWatch<T>,
+  options: FollowOptions,
+): AsyncGenerator<WatchBatch<T>, never, undefined> {
+  const retry = new RetryPolicy(options);
+  const { signal, onRetry, sleep: wait = sleep } = options;
+  for (;;) {
+    signal.throwIfAborted();
+    let failure: KubeconnectError;
+    try {
+      for await (const batch of open(signal)) {
+        retry.received(batch);
+        yield batch;
+      }
+      failure = KubeconnectError.unavailable("the service ended the stream");
+    } catch (error) {
+      signal.throwIfAborted();
+      failure = KubeconnectError.from(error);
+    }
+    const delay = retry.failed(failure);
+    if (delay === undefined) {
+      throw failure;
+    }
+    onRetry?.(failure, delay);
+    await wait(delay, signal);
+  }
+}

@@ -1,0 +1,27 @@
+/**
+ * Kubernetes cluster state, live. This module needs neither Node.js nor a
+ * browser; `@kubeconnect/client/node` and `@kubeconnect/client/web` add the
+ * transport.
+ *
+ * @module
+ */
+export { Code } from "@connectrpc/connect";
+
+export { createClient, type CallOptions, type Client, type ObjectName } from "./client.js";
+export { LiveCollection, type Changes } from "./collection.js";
+export { KubeconnectError, type StatusCause } from "./error.js";
+export { follow, type FollowOptions } from "./follow.js";
+export { List, type ListAll, type ListPage, type ListSelection } from "./list.js";
+export {
+  KubeObject,
+  keyOf,
+  type KubeValue,
+  type ObjectHead,
+  type ObjectMeta,
+  type ResourceKind,
+} from "./object.js";
+export type { Patch, PatchResult, PatchType } from "./patch.js";
+export { RetryPolicy, type RetryOptions } from "./retry.js";
+export { sleep, type Sleep } from "./sleep.js";
+export { Watch, type WatchBatch, type WatchEvent, type WatchSelection } from "./watch.js";
+export { watchdog, type OpenWatch } from "./watchdog.js";

@@ -1,0 +1,110 @@
+import { unary, type CallOptions } from "./call.js";
+import { Encoding } from "./gen/kubeconnect/v1/object_pb.js";
+import type { ListResponse } from "./gen/kubeconnect/v1/resource_service_pb.js";
+import { required, type ResourceServiceClient } from "./message.js";
+import { KubeObject, type KubeValue, type ResourceKind } from "./object.js";
+
+/** Which objects to list. What is left out selects everything. */
+export interface ListSelection {
+  readonly namespace?: string | undefined;
+  /** As kubectl writes it: "app=web,tier in (a,b),!canary". */
+  readonly labelSelector?: string | undefined;
+  /** As kubectl writes it: "status.phase=Running". */
+  readonly fieldSelector?: string | undefined;
+  /** How many objects a page may have. Default: as many as fit a message. */
+  readonly pageSize?: number | undefined;
+}
+
+/** One page of a list. */
+export interface ListPage<T = KubeValue> {
+  readonly kind: ResourceKind;
+  /** In order of namespace and name. */
+  readonly objects: readonly KubeObject<T>[];
+  /** The version of the snapshot, the same on every page. */
+  readonly resourceVersion: string;
+  /** How many objects come after this page. */
+  readonly remaining: number;
+}
+
+/** A whole list. */
+export type ListAll<T = KubeValue> = Omit<ListPage<T>, "remaining">;
+
+/**
+ * A list that is fetched as it is iterated: object by object, page by page, or
+ * all at once. Code.OutOfRange says that the snapshot has expired between two
+ * pages: begin again.
+ */
+export class List<T = KubeValue> implements AsyncIterable<KubeObject<T>> {
+  readonly #service: ResourceServiceClient;
+  readonly #resource: string;
+  readonly #selection: ListSelection;
+  readonly #options: CallOptions;
+
+  constructor(
+    service: ResourceServiceClient,
+    resource: string,
+    selection: ListSelection,
+    options: CallOptions,
+  ) {
+    this.#service = service;
+    this.#resource = resource;
+    this.#selection = selection;
+    this.#options = options;
+  }
+
+  /** The objects; the next page is fetched when the one before is used up. */
+  async *[Symbol.asyncIterator](): AsyncGenerator<KubeObject<T>, void, undefined> {
+    for await (const page of this.pages()) {
+      yield* page.objects;
+    }
+  }
+
+  /** The pages as the service cuts them. There is always one, if only empty. */
+  async *pages(): AsyncGenerator<ListPage<T>, void, undefined> {
+    let pageToken = "";
+    do {
+      const response = await this.#fetch(pageToken);
+      yield pageFrom<T>(response);
+      pageToken = response.nextPageToken;
+    } while (pageToken !== "");
+  }
+
+  /** All objects at once. */
+  async all(): Promise<ListAll<T>> {
+    const pages: ListPage<T>[] = [];
+    for await (const page of this.pages()) {
+      pages.push(page);
+    }
+    const { kind, resourceVersion } = required(pages[0], "a page");
+    return { kind, resourceVersion, objects: pages.flatMap((page) => page.objects) };
+  }
+
+  #fetch(pageToken: string): Promise<ListResponse> {
+    const {
+      namespace = "",
+      labelSelector = "",
+      fieldSelector = "",
+      pageSize = 0,
+    } = this.#selection;
+    const request = {
+      resource: this.#resource,
+      namespace,
+      labelSelector,
+      fieldSelector,
+      pageSize,
+      pageToken,
+      encoding: Encoding.JSON,
+    };
+    return unary(this.#options, (call) => this.#service.list(request, call));
+  }
+}
+
+function pageFrom<T>(response: ListResponse): ListPage<T> {
+  const kind = required(response.kind, "the kind of its objects");
+  return {
+    kind,
+    objects: response.objects.map((message) => new KubeObject<T>(message, kind)),
+    resourceVersion: response.resourceVersion,
+    remaining: Number(response.remaining),
+  };
+}

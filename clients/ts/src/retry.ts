@@ -1,0 +1,63 @@
+import { Code } from "@connectrpc/connect";
+import type { KubeconnectError } from "./error.js";
+import type { WatchBatch } from "./watch.js";
+
+/** How to go on after a failure. */
+export interface RetryOptions {
+  /** The longest wait after the first failure, in milliseconds. Default: 500. */
+  readonly firstDelayMs?: number | undefined;
+  /** The longest wait ever, in milliseconds. Default: 15,000. */
+  readonly maxDelayMs?: number | undefined;
+  /** Whether trying again is pointless. Default: the request itself is wrong. */
+  readonly isFinal?: ((error: KubeconnectError) => boolean) | undefined;
+  /** In [0, 1). Default: Math.random. */
+  readonly random?: (() => number) | undefined;
+}
+
+/**
+ * Decides what follows the failure of a watch. It does no I/O and knows no
+ * clock: tell it what arrived and what failed, and it answers how long to wait.
+ */
+export class RetryPolicy {
+  readonly #firstDelayMs: number;
+  readonly #maxDelayMs: number;
+  readonly #isFinal: (error: KubeconnectError) => boolean;
+  readonly #random: () => number;
+  #failures = 0;
+
+  constructor(options: RetryOptions = {}) {
+    this.#firstDelayMs = options.firstDelayMs ?? 500;
+    this.#maxDelayMs = options.maxDelayMs ?? 15_000;
+    this.#isFinal = options.isFinal ?? ((error) => finalCodes.has(error.code));
+    this.#random = options.random ?? Math.random;
+  }
+
+  /** A stream that has got as far as a snapshot or a bookmark counts as healthy. */
+  received(batch: WatchBatch<unknown>): void {
+    if (batch.events.some(({ type }) => type === "SYNCED" || type === "BOOKMARK")) {
+      this.#failures = 0;
+    }
+  }
+
+  /**
+   * How many milliseconds to wait before the next attempt; undefined if there
+   * should be none. Half of each wait is chance, so that callers that were cut
+   * off together do not come back together.
+   */
+  failed(error: KubeconnectError): number | undefined {
+    if (this.#isFinal(error)) {
+      return undefined;
+    }
+    const longest = Math.min(this.#maxDelayMs, this.#firstDelayMs * 2 ** this.#failures++);
+    const delay = longest * (0.5 + this.#random() / 2);
+    return Math.max(delay, error.retryAfterSeconds * 1000);
+  }
+}
+
+const finalCodes: ReadonlySet<Code> = new Set([
+  Code.InvalidArgument,
+  Code.NotFound,
+  Code.PermissionDenied,
+  Code.Unauthenticated,
+  Code.Unimplemented,
+]);

@@ -1,0 +1,21 @@
+/** Waits; rejects with the signal's reason when that aborts first. */
+export type Sleep = (ms: number, signal: AbortSignal) => Promise<void>;
+
+/** The clock on the wall. */
+export const sleep: Sleep = (ms, signal) =>
+  new Promise((resolve, reject) => {
+    signal.throwIfAborted();
+    const timer = setTimeout(done, ms);
+    signal.addEventListener("abort", aborted);
+
+    function done(): void {
+      signal.removeEventListener("abort", aborted);
+      resolve();
+    }
+    function aborted(): void {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", aborted);
+      // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- as fetch does
+      reject(signal.reason);
+    }
+  });

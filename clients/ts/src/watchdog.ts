@@ -1,0 +1,47 @@
+import { KubeconnectError } from "./error.js";
+import type { KubeValue } from "./object.js";
+import { sleep, type Sleep } from "./sleep.js";
+import type { WatchBatch } from "./watch.js";
+
+/** Opens a watch that ends with the signal. */
+export type OpenWatch<T = KubeValue> = (signal: AbortSignal) => AsyncIterable<WatchBatch<T>>;
+
+/**
+ * A watch that fails when nothing has come for too long. The service sends a
+ * bookmark every few seconds, so silence means that the connection is dead, even
+ * where nothing else tells.
+ */
+export function watchdog<T = KubeValue>(
+  open: OpenWatch<T>,
+  quietMs: number,
+  wait: Sleep = sleep,
+): OpenWatch<T> {
+  return async function* (signal) {
+    const silence = new AbortController();
+    const watching = AbortSignal.any([signal, silence.signal]);
+    const batches = open(watching)[Symbol.asyncIterator]();
+    const bark = (): void => {
+      const seconds = Math.round(quietMs / 1000);
+      silence.abort(KubeconnectError.unavailable(`nothing has come for ${seconds} s`));
+    };
+    try {
+      for (;;) {
+        const heard = new AbortController();
+        wait(quietMs, AbortSignal.any([watching, heard.signal])).then(bark, ignore);
+        const next = await batches.next().finally(() => {
+          heard.abort();
+        });
+        if (next.done) {
+          return;
+        }
+        yield next.value;
+      }
+    } finally {
+      await batches.return?.();
+    }
+  };
+}
+
+function ignore(): void {
+  // The wait was cut short: something came, or the watch is over.
+}

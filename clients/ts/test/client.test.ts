@@ -1,0 +1,219 @@
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import { create } from "@bufbuild/protobuf";
+import { Code, ConnectError, createRouterTransport, type ServiceImpl } from "@connectrpc/connect";
+import { createClient, KubeconnectError, type Client, type WatchEvent } from "../src/index.js";
+import {
+  Encoding,
+  EventType,
+  PatchType,
+  ResourceService,
+  StatusSchema,
+  type PatchRequest,
+} from "../src/proto.js";
+import { pod, podKind } from "./fixture.js";
+
+function clientOf(service: Partial<ServiceImpl<typeof ResourceService>>): Client {
+  return createClient(
+    createRouterTransport(({ service: serve }) => {
+      serve(ResourceService, service);
+    }),
+  );
+}
+
+suite("get", () => {
+  test("answers the head at once and the value when asked", async () => {
+    const client = clientOf({
+      get(request) {
+        assert.equal(request.encoding, Encoding.JSON);
+        return { kind: podKind, object: pod(request.name, "42") };
+      },
+    });
+    const object = await client.get("pods", { namespace: "default", name: "web" });
+    assert.equal(object.key, "default/web");
+    assert.equal(object.resourceVersion, "42");
+    assert.equal(object.kind.kind, "Pod");
+    assert.deepEqual(object.value.metadata.labels, { app: "web" });
+    assert.equal(object.value, object.value);
+  });
+
+  test("fails with what the cluster said", async () => {
+    const status = {
+      reason: "Invalid",
+      message: "Pod is invalid",
+      causes: [{ reason: "FieldValueRequired", message: "required", field: "spec.containers" }],
+      retryAfterSeconds: 3,
+    };
+    const client = clientOf({
+      get() {
+        const error = new ConnectError("rpc words", Code.InvalidArgument);
+        error.details.push({ desc: StatusSchema, value: create(StatusSchema, status) });
+        throw error;
+      },
+    });
+    await assert.rejects(client.get("pods", { name: "web" }), (error) => {
+      assert.ok(error instanceof KubeconnectError);
+      assert.equal(error.code, Code.InvalidArgument);
+      assert.equal(error.reason, "Invalid");
+      assert.equal(error.message, "Pod is invalid");
+      assert.deepEqual(error.causes, status.causes);
+      assert.equal(error.retryAfterSeconds, 3);
+      return true;
+    });
+  });
+
+  test("reports an object that the service could not read only when its value is asked for", async () => {
+    const client = clientOf({
+      get() {
+        const value = create(StatusSchema, { message: "no such message" });
+        return { kind: podKind, object: { name: "web", content: { case: "error", value } } };
+      },
+    });
+    const object = await client.get("pods", { name: "web" });
+    assert.equal(object.name, "web");
+    assert.throws(() => object.value, { name: "KubeconnectError", message: "no such message" });
+  });
+
+  test("ends with the reason of the caller's signal", async () => {
+    const controller = new AbortController();
+    const client = clientOf({
+      get(_, context) {
+        controller.abort(new Error("enough"));
+        context.signal.throwIfAborted();
+        return {};
+      },
+    });
+    const call = client.get("pods", { name: "web" }, { signal: controller.signal });
+    await assert.rejects(call, { message: "enough" });
+  });
+});
+
+suite("list", () => {
+  const client = clientOf({
+    list({ pageToken, pageSize }) {
+      assert.equal(pageSize, 2);
+      return pageToken === ""
+        ? {
+            kind: podKind,
+            objects: [pod("a"), pod("b")],
+            nextPageToken: "2",
+            resourceVersion: "9",
+            remaining: 1n,
+          }
+        : { kind: podKind, objects: [pod("c")], resourceVersion: "9" };
+    },
+  });
+
+  test("iterates over the objects of all pages", async () => {
+    const names: string[] = [];
+    for await (const object of client.list("pods", { pageSize: 2 })) {
+      names.push(object.name);
+    }
+    assert.deepEqual(names, ["a", "b", "c"]);
+  });
+
+  test("shows the pages as they are cut", async () => {
+    const pages: [number, number][] = [];
+    for await (const page of client.list("pods", { pageSize: 2 }).pages()) {
+      pages.push([page.objects.length, page.remaining]);
+    }
+    assert.deepEqual(pages, [
+      [2, 1],
+      [1, 0],
+    ]);
+  });
+
+  test("collects everything with the version of the snapshot", async () => {
+    const all = await client.list("pods", { pageSize: 2 }).all();
+    assert.equal(all.objects.length, 3);
+    assert.equal(all.resourceVersion, "9");
+    assert.equal(all.kind.resource, "pods");
+  });
+});
+
+suite("watch", () => {
+  test("hands over events in order, and by batch as they were sent", async () => {
+    const client = clientOf({
+      // eslint-disable-next-line @typescript-eslint/require-await -- a stream that never waits
+      async *watch() {
+        yield {
+          kind: podKind,
+          events: [
+            { type: EventType.RESET },
+            { type: EventType.ADDED, object: pod("a"), resourceVersion: "1" },
+            { type: EventType.SYNCED, resourceVersion: "5" },
+          ],
+        };
+        yield { events: [{ type: EventType.BOOKMARK, resourceVersion: "6" }] };
+      },
+    });
+    const types: WatchEvent["type"][] = [];
+    for await (const event of client.watch("pods")) {
+      types.push(event.type);
+      if (event.type === "ADDED") assert.equal(event.object.kind.kind, "Pod");
+    }
+    assert.deepEqual(types, ["RESET", "ADDED", "SYNCED", "BOOKMARK"]);
+
+    const sizes: number[] = [];
+    for await (const batch of client.watch("pods").batches()) {
+      sizes.push(batch.events.length);
+    }
+    assert.deepEqual(sizes, [3, 1]);
+  });
+
+  test("passes over an event of a type that it does not know", async () => {
+    const client = clientOf({
+      // eslint-disable-next-line @typescript-eslint/require-await -- a stream that never waits
+      async *watch() {
+        yield {
+          kind: podKind,
+          events: [{ type: EventType.UNSPECIFIED }, { type: EventType.RESET }],
+        };
+      },
+    });
+    const types: string[] = [];
+    for await (const event of client.watch("pods")) types.push(event.type);
+    assert.deepEqual(types, ["RESET"]);
+  });
+
+  test("ends the stream when the loop is left", async () => {
+    let end: (value?: unknown) => void;
+    const ended = new Promise((resolve) => (end = resolve));
+    const client = clientOf({
+      async *watch(_, { signal }) {
+        signal.addEventListener("abort", end);
+        yield { kind: podKind, events: [{ type: EventType.RESET }] };
+        await ended;
+      },
+    });
+    for await (const event of client.watch("pods")) {
+      assert.equal(event.type, "RESET");
+      break;
+    }
+    await ended;
+  });
+});
+
+suite("patch", () => {
+  test("sends the body as it was written and answers object, warnings and created", async () => {
+    let seen: PatchRequest | undefined;
+    const client = clientOf({
+      patch(request) {
+        seen = request;
+        return { kind: podKind, object: pod(request.name, "2"), warnings: ["mind"], created: true };
+      },
+    });
+    const result = await client.patch(
+      "pods",
+      { namespace: "default", name: "web" },
+      { type: "merge", body: { metadata: { labels: { a: null } } }, dryRun: true },
+    );
+    assert.equal(seen?.type, PatchType.MERGE);
+    assert.equal(seen.dryRun, true);
+    assert.equal(seen.body.case, "data");
+    assert.equal(new TextDecoder().decode(seen.body.value), '{"metadata":{"labels":{"a":null}}}');
+    assert.equal(result.object.resourceVersion, "2");
+    assert.deepEqual(result.warnings, ["mind"]);
+    assert.equal(result.created, true);
+  });
+});

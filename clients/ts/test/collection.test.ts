@@ -1,0 +1,109 @@
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import { create } from "@bufbuild/protobuf";
+import { KubeObject, LiveCollection, type Changes, type WatchEvent } from "../src/index.js";
+import { ObjectSchema } from "../src/proto.js";
+import { pod, podKind } from "./fixture.js";
+
+function object(name: string, resourceVersion?: string, uid?: string): KubeObject {
+  return new KubeObject(create(ObjectSchema, pod(name, resourceVersion, uid)), podKind);
+}
+
+function added(name: string, resourceVersion?: string, uid?: string): WatchEvent {
+  return { type: "ADDED", object: object(name, resourceVersion, uid), resourceVersion: "7" };
+}
+
+function deleted(name: string): WatchEvent {
+  return { type: "DELETED", object: object(name), resourceVersion: "8" };
+}
+
+const reset: WatchEvent = { type: "RESET", resourceVersion: "" };
+const synced: WatchEvent = { type: "SYNCED", resourceVersion: "9" };
+
+function collectionOf(...names: string[]): LiveCollection {
+  const collection = LiveCollection.ofObjects();
+  collection.apply({ events: [reset, ...names.map((name) => added(name)), synced] });
+  return collection;
+}
+
+function names(changes: Changes<KubeObject>): Record<keyof Changes<KubeObject>, string[]> {
+  const of = (objects: readonly KubeObject[]): string[] => objects.map(({ name }) => name).sort();
+  return { added: of(changes.added), modified: of(changes.modified), deleted: of(changes.deleted) };
+}
+
+suite("LiveCollection", () => {
+  test("shows nothing of a first snapshot before it is complete", () => {
+    const collection = LiveCollection.ofObjects();
+    collection.apply({ events: [reset, added("a")] });
+    assert.equal(collection.synced, false);
+    assert.equal(collection.objects.size, 0);
+    assert.equal(collection.arriving, 1);
+    const changes = collection.apply({ events: [added("b"), synced] });
+    assert.equal(collection.synced, true);
+    assert.equal(collection.resourceVersion, "9");
+    assert.deepEqual([...collection.objects.keys()], ["default/a", "default/b"]);
+    assert.deepEqual(names(changes).added, ["a", "b"]);
+  });
+
+  test("keeps the state before a RESET until the next SYNCED, then tells only what differs", () => {
+    const collection = collectionOf("same", "newer", "gone");
+    collection.apply({ events: [reset, added("same"), added("newer", "2")] });
+    assert.equal(collection.objects.size, 3);
+    const changes = collection.apply({ events: [added("fresh"), synced] });
+    assert.deepEqual(names(changes), { added: ["fresh"], modified: ["newer"], deleted: ["gone"] });
+  });
+
+  test("drops half a snapshot when another RESET comes", () => {
+    const collection = collectionOf("a");
+    collection.apply({ events: [reset, added("half")] });
+    collection.apply({ events: [reset, added("a"), synced] });
+    assert.deepEqual([...collection.objects.keys()], ["default/a"]);
+  });
+
+  test("takes all steps of a batch together", () => {
+    const collection = collectionOf("a");
+    const changes = collection.apply({
+      events: [added("brief"), deleted("brief"), added("a", "2"), added("a", "3")],
+    });
+    assert.deepEqual(names(changes), { added: [], modified: ["a"], deleted: [] });
+    assert.equal(changes.modified[0]?.resourceVersion, "3");
+  });
+
+  test("tells a replaced object from a changed one", () => {
+    const collection = collectionOf("a");
+    const changes = collection.apply({ events: [deleted("a"), added("a", "2", "another")] });
+    assert.deepEqual(names(changes), { added: ["a"], modified: [], deleted: ["a"] });
+  });
+
+  test("ignores the deletion of what it does not hold, and tells no one", () => {
+    const collection = collectionOf("a");
+    let told = 0;
+    collection.subscribe(() => told++);
+    collection.apply({ events: [deleted("stranger")] });
+    collection.apply({ events: [{ type: "BOOKMARK", resourceVersion: "10" }] });
+    assert.equal(told, 0);
+    assert.equal(collection.resourceVersion, "10");
+  });
+
+  test("tells each subscriber once a batch, until it leaves", () => {
+    const collection = collectionOf();
+    let told = 0;
+    const leave = collection.subscribe(() => told++);
+    collection.apply({ events: [added("a"), added("b")] });
+    leave();
+    collection.apply({ events: [added("c")] });
+    assert.equal(told, 1);
+  });
+
+  test("holds what its function makes of the objects", () => {
+    const collection = new LiveCollection(({ namespace, name, uid, resourceVersion }) => ({
+      namespace,
+      name,
+      uid,
+      resourceVersion,
+      shout: name.toUpperCase(),
+    }));
+    collection.apply({ events: [reset, added("a"), synced] });
+    assert.equal(collection.objects.get("default/a")?.shout, "A");
+  });
+});

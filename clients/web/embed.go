@@ -1,0 +1,122 @@
+// Package web serves the console: the page over Connect-Web that is built from
+// src into dist and embedded here. It needs nothing but the page's own origin.
+package web
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+)
+
+// dist is empty but for .gitkeep until the page has been built.
+//
+//go:embed all:dist
+var dist embed.FS
+
+// Handler serves the console at "/" and its files beside it, to GET and HEAD. If
+// the page was not built into this binary, "/" answers 503 and says what to do.
+func Handler() http.Handler {
+	files, err := fs.Sub(dist, "dist")
+	if err != nil {
+		panic(err) // only for a malformed path
+	}
+	return newHandler(files)
+}
+
+// contentTypes are the kinds of files that a page has. Any other is not served.
+var contentTypes = map[string]string{
+	".html": "text/html; charset=utf-8",
+	".css":  "text/css; charset=utf-8",
+	".js":   "text/javascript; charset=utf-8",
+	".svg":  "image/svg+xml",
+}
+
+// headers let the page run its own scripts and styles and talk to its own
+// origin, and nothing else.
+var headers = map[string]string{
+	"Content-Security-Policy": strings.Join([]string{
+		"default-src 'none'",
+		"script-src 'self'",
+		"style-src 'self'",
+		"img-src 'self'",
+		"connect-src 'self'",
+		"base-uri 'none'",
+		"form-action 'none'",
+		"frame-ancestors 'none'",
+		"require-trusted-types-for 'script'",
+	}, "; "),
+	"Cross-Origin-Opener-Policy":   "same-origin",
+	"Cross-Origin-Resource-Policy": "same-origin",
+	"Referrer-Policy":              "no-referrer",
+	"X-Content-Type-Options":       "nosniff",
+	// Asked for each time and, as the ETag tells, seldom sent again: a page never
+	// meets the scripts of another version.
+	"Cache-Control": "no-cache",
+}
+
+// asset is one file of the page.
+type asset struct {
+	content     []byte
+	contentType string
+	etag        string
+}
+
+// handler holds the whole page in memory. It is not changed once made.
+type handler struct {
+	assets map[string]asset // by URL path
+}
+
+func newHandler(files fs.FS) *handler {
+	h := &handler{assets: map[string]asset{}}
+	err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
+		contentType := contentTypes[path.Ext(name)]
+		if err != nil || entry.IsDir() || contentType == "" {
+			return err
+		}
+		content, err := fs.ReadFile(files, name)
+		h.assets["/"+name] = asset{content, contentType, etag(content)}
+		return err
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		panic(err) // what is embedded can be read
+	}
+	return h
+}
+
+func etag(content []byte) string {
+	sum := sha256.Sum256(content)
+	return `"` + hex.EncodeToString(sum[:12]) + `"`
+}
+
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	for name, value := range headers {
+		w.Header().Set(name, value)
+	}
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		http.Error(w, "the console answers GET and HEAD only", http.StatusMethodNotAllowed)
+		return
+	}
+	name := r.URL.Path
+	if name == "/" {
+		name = "/index.html"
+	}
+	asset, ok := h.assets[name]
+	switch {
+	case ok:
+		w.Header().Set("Content-Type", asset.contentType)
+		w.Header().Set("ETag", asset.etag)
+		http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(asset.content))
+	case name == "/index.html":
+		http.Error(w, "the console is not in this binary: run `make build`", http.StatusServiceUnavailable)
+	default:
+		http.Error(w, "the console has no such file", http.StatusNotFound)
+	}
+}

@@ -1,0 +1,86 @@
+package web
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+var built = fstest.MapFS{
+	".gitkeep":    {},
+	"index.html":  {Data: []byte("<!doctype html>")},
+	"app.js":      {Data: []byte("export {}")},
+	"style.css":   {Data: []byte("body{}")},
+	"favicon.svg": {Data: []byte("<svg/>")},
+}
+
+var notBuilt = fstest.MapFS{".gitkeep": {}}
+
+func ask(files fstest.MapFS, request *http.Request) *httptest.ResponseRecorder {
+	answer := httptest.NewRecorder()
+	newHandler(files).ServeHTTP(answer, request)
+	return answer
+}
+
+func TestAnswers(t *testing.T) {
+	for name, test := range map[string]struct {
+		files        fstest.MapFS
+		method, path string
+		status       int
+		contentType  string
+		body         string
+	}{
+		"the page is at the root":             {built, "GET", "/", 200, "text/html; charset=utf-8", "<!doctype html>"},
+		"the page has its script":             {built, "GET", "/app.js", 200, "text/javascript; charset=utf-8", "export {}"},
+		"the page has its style":              {built, "GET", "/style.css", 200, "text/css; charset=utf-8", "body{}"},
+		"the page has its icon":               {built, "GET", "/favicon.svg", 200, "image/svg+xml", "<svg/>"},
+		"HEAD has no body":                    {built, "HEAD", "/", 200, "text/html; charset=utf-8", ""},
+		"nothing is changed here":             {built, "POST", "/", 405, "text/plain; charset=utf-8", "GET and HEAD only"},
+		"an unknown file is not found":        {built, "GET", "/nothing.js", 404, "text/plain; charset=utf-8", "no such file"},
+		"a folder is not listed":              {built, "GET", "/assets/", 404, "text/plain; charset=utf-8", "no such file"},
+		"what is no part of the page is kept": {built, "GET", "/.gitkeep", 404, "text/plain; charset=utf-8", "no such file"},
+		"without a build it says what to do":  {notBuilt, "GET", "/", 503, "text/plain; charset=utf-8", "make build"},
+		"without a build the rest is missing": {notBuilt, "GET", "/app.js", 404, "text/plain; charset=utf-8", "no such file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			answer := ask(test.files, httptest.NewRequest(test.method, test.path, nil))
+			if answer.Code != test.status {
+				t.Errorf("status %d, want %d", answer.Code, test.status)
+			}
+			if got := answer.Header().Get("Content-Type"); got != test.contentType {
+				t.Errorf("content type %q, want %q", got, test.contentType)
+			}
+			if got := answer.Body.String(); !strings.Contains(got, test.body) || (test.body == "") != (got == "") {
+				t.Errorf("body %q, want %q in it", got, test.body)
+			}
+			if got := answer.Header().Get("Content-Security-Policy"); !strings.Contains(got, "frame-ancestors 'none'") {
+				t.Errorf("Content-Security-Policy %q lets others frame the page", got)
+			}
+			if got := answer.Header().Get("X-Content-Type-Options"); got != "nosniff" {
+				t.Errorf("X-Content-Type-Options %q, want nosniff", got)
+			}
+		})
+	}
+}
+
+func TestAnUnchangedFileIsNotSentAgain(t *testing.T) {
+	etag := ask(built, httptest.NewRequest("GET", "/app.js", nil)).Header().Get("ETag")
+	if etag == "" {
+		t.Fatal("no ETag")
+	}
+	again := httptest.NewRequest("GET", "/app.js", nil)
+	again.Header.Set("If-None-Match", etag)
+	if answer := ask(built, again); answer.Code != http.StatusNotModified {
+		t.Errorf("status %d, want 304", answer.Code)
+	}
+}
+
+func TestHandlerServesWhatIsEmbedded(t *testing.T) {
+	answer := httptest.NewRecorder()
+	Handler().ServeHTTP(answer, httptest.NewRequest("GET", "/", nil))
+	if answer.Code != http.StatusOK && answer.Code != http.StatusServiceUnavailable {
+		t.Errorf("status %d, want the page, or that it was not built", answer.Code)
+	}
+}

@@ -1,0 +1,95 @@
+import { KubeconnectError, type Changes } from "@kubeconnect/client";
+import { connect } from "@kubeconnect/client/web";
+import { byId, oncePerFrame, setText } from "./dom.js";
+import { PodFeed, type Connection } from "./feed.js";
+import { LabelDialog } from "./labeldialog.js";
+import type { PodRow } from "./row.js";
+import { SortHeaders } from "./sortheaders.js";
+import { PodTable } from "./table.js";
+import { Toolbar } from "./toolbar.js";
+import { arrange, namespaces } from "./view.js";
+import { countOf, noticeOf, titleOf } from "./words.js";
+
+/** The page. Its parts meet only here; whatever happens is drawn once a frame. */
+class App {
+  readonly #connection = byId("connection", HTMLElement);
+  readonly #notice = byId("notice", HTMLElement);
+  readonly #client = connect(window.location.origin);
+  readonly #feed = new PodFeed(this.#client, {
+    connection: (connection) => {
+      this.#showConnection(connection);
+    },
+    changed: (changes) => {
+      if (changes) this.#changes.push(changes);
+      this.#schedule();
+    },
+    arriving: () => {
+      this.#schedule();
+    },
+  });
+  readonly #toolbar = new Toolbar({
+    viewChanged: () => {
+      this.#viewChanged();
+    },
+    selectorChanged: (labelSelector) => {
+      void this.#select(labelSelector);
+    },
+  });
+  readonly #headers = new SortHeaders(() => {
+    this.#viewChanged();
+  });
+  readonly #dialog = new LabelDialog(this.#client, (key) => this.#feed.pods.get(key));
+  readonly #table = new PodTable((row, label) => {
+    this.#dialog.open(row, label);
+  });
+  readonly #schedule = oncePerFrame(() => {
+    this.#draw();
+  });
+  /** What has changed since the last frame. */
+  #changes: Changes<PodRow>[] = [];
+
+  start(): void {
+    setInterval(() => {
+      this.#table.tick(Date.now());
+    }, 1000);
+    this.#schedule();
+    this.#showConnection({ state: "connecting" });
+    void this.#select(this.#toolbar.choice.labelSelector);
+  }
+
+  /** The pods that are shown stay until the others are here, and if those are refused. */
+  async #select(labelSelector: string): Promise<void> {
+    try {
+      await this.#feed.select(labelSelector);
+      if (this.#toolbar.choice.labelSelector === labelSelector) this.#toolbar.showSelectorError("");
+    } catch (error) {
+      this.#toolbar.showSelectorError(KubeconnectError.from(error).message);
+      if (!this.#feed.synced && labelSelector !== "") await this.#feed.select("");
+    }
+  }
+
+  #showConnection(connection: Connection): void {
+    this.#connection.dataset.state = connection.state;
+    document.body.classList.toggle("stale", connection.state === "reconnecting");
+    setText(this.#connection, titleOf(connection));
+  }
+
+  #viewChanged(): void {
+    this.#table.scrollToTop();
+    this.#schedule();
+  }
+
+  #draw(): void {
+    const { pods, synced, arriving } = this.#feed;
+    const rows = arrange(pods.values(), { ...this.#toolbar.choice, ...this.#headers.sorting });
+    this.#table.show(rows);
+    for (const changes of this.#changes.splice(0)) this.#table.flash(changes);
+    this.#toolbar.showNamespaces(namespaces(pods.values()));
+    this.#toolbar.showCount(synced ? countOf(rows.length, pods.size) : "");
+    this.#notice.hidden = rows.length > 0;
+    setText(this.#notice, noticeOf({ synced, arriving, all: pods.size }));
+    this.#dialog.refresh();
+  }
+}
+
+new App().start();

@@ -1,0 +1,76 @@
+import { keyOf, type KubeObject, type ObjectHead } from "@kubeconnect/client";
+import { summarize, type Pod, type PodSummary } from "./pod.js";
+
+/** How a status feels: it colours the dot beside the word. */
+export type Tone = "good" | "busy" | "bad" | "done";
+
+/** What the table keeps of a pod; the pod itself is let go. */
+export interface PodRow extends ObjectHead, PodSummary {
+  readonly key: string;
+  readonly tone: Tone;
+  /** Milliseconds since 1970; undefined if the pod does not say. */
+  readonly createdAt: number | undefined;
+  readonly node: string;
+  readonly labels: readonly Label[];
+  /** All that the filter looks at, in lower case. */
+  readonly text: string;
+}
+
+export type Label = readonly [key: string, value: string];
+
+/** The row of a pod; one whose content cannot be read has a row all the same. */
+export function podRow(object: KubeObject<Pod>): PodRow {
+  const { namespace, name, uid, resourceVersion } = object;
+  const pod = readable(object);
+  const summary = pod
+    ? summarize(pod)
+    : { ready: 0, containers: 0, status: "Unreadable", restarts: 0 };
+  const node = pod?.spec?.nodeName ?? "";
+  const labels = Object.entries(pod?.metadata.labels ?? {}).sort(byInterest);
+  const pairs = labels.map(([key, value]) => `${key}=${value}`);
+  return {
+    namespace,
+    name,
+    uid,
+    resourceVersion,
+    key: keyOf(object),
+    ...summary,
+    tone: toneOf(summary),
+    createdAt: pod?.metadata.creationTimestamp
+      ? Date.parse(pod.metadata.creationTimestamp)
+      : undefined,
+    node,
+    labels,
+    text: [namespace, name, summary.status, node, ...pairs].join("\n").toLowerCase(),
+  };
+}
+
+function readable(object: KubeObject<Pod>): Pod | undefined {
+  try {
+    return object.value;
+  } catch {
+    return undefined;
+  }
+}
+
+const busy =
+  /^(Pending|ContainerCreating|PodInitializing|Terminating|NotReady|SchedulingGated|Init:\d+\/\d+)$/;
+
+function toneOf({ status, ready, containers }: PodSummary): Tone {
+  if (status === "Completed" || status === "Succeeded") return "done";
+  if (status === "Running") return ready === containers ? "good" : "busy";
+  return busy.test(status) ? "busy" : "bad";
+}
+
+/** Hashes that controllers put on pods come last: people seldom look for them. */
+const machineMade =
+  /(^|\/)(pod-template-hash|pod-template-generation|controller-revision-hash|controller-uid|pod-index)$/;
+
+function byInterest([a]: Label, [b]: Label): number {
+  return Number(machineMade.test(a)) - Number(machineMade.test(b)) || compare(a, b);
+}
+
+/** By code points, as the API server orders names. */
+export function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

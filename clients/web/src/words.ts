@@ -1,0 +1,52 @@
+import { Code, type KubeconnectError, type StatusCause } from "@kubeconnect/client";
+import type { Connection } from "./feed.js";
+
+/** Why the stream was lost, for people: an unreachable service in plain words. */
+export function reasonFor(error: KubeconnectError): string {
+  // Browsers have words of their own for it: "Failed to fetch", "Load failed".
+  const unreached =
+    error.reason === "" &&
+    (error.code === Code.Unknown || /fetch|network|load failed/i.test(error.message));
+  return unreached ? "the service cannot be reached" : error.message;
+}
+
+/**
+ * The causes worth listing: each once (API servers repeat them), and a single one
+ * only if the message does not say it already.
+ */
+export function causesBeside({ message, causes }: KubeconnectError): StatusCause[] {
+  const distinct = new Map(causes.map((cause) => [`${cause.field} ${cause.message}`, cause]));
+  const listed = [...distinct.values()];
+  return listed.length === 1 ? listed.filter((cause) => !message.includes(cause.message)) : listed;
+}
+
+/** How things stand with the service. */
+export function titleOf(connection: Connection): string {
+  switch (connection.state) {
+    case "connecting":
+      return "Connecting";
+    case "live":
+      return "Live";
+    case "reconnecting":
+      return `Reconnecting: ${connection.reason}`;
+  }
+}
+
+/** What stands in the table where no pod does. */
+export function noticeOf(pods: { synced: boolean; arriving: number; all: number }): string {
+  if (!pods.synced) {
+    const { arriving } = pods;
+    return arriving > 0 ? `${countOf(arriving, arriving)} so far…` : "Waiting for the first pods…";
+  }
+  return pods.all > 0 ? "No pod matches the filter." : "There are no pods here.";
+}
+
+/** "1,234 pods", "12 of 1,234 pods". */
+export function countOf(shown: number, all: number): string {
+  const noun = all === 1 ? "pod" : "pods";
+  return shown === all
+    ? `${number.format(all)} ${noun}`
+    : `${number.format(shown)} of ${number.format(all)} ${noun}`;
+}
+
+const number = new Intl.NumberFormat("en");
