@@ -1,0 +1,245 @@
+package main
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"time"
+)
+
+// validity outlives any directory that is kept for tests.
+const validity = 10 * 365 * 24 * time.Hour
+
+// Each authority vouches for one thing, so that no certificate opens more than
+// it should: the first for users and servers of the cluster, the second for
+// the API server as a proxy in front of aggregated ones, the third for etcd.
+// Tests sign users of their own with ca.key.
+const (
+	clusterCA    = "ca"
+	frontProxyCA = "front-proxy-ca"
+	etcdCA       = "etcd-ca"
+)
+
+const (
+	adminUser        = "admin"
+	serverName       = "server"
+	frontProxyClient = "front-proxy-client"
+	etcdServer       = "etcd-server"
+	etcdClient       = "etcd-client"
+)
+
+// A certificate is what to issue, and the authority that signs it.
+type certificate struct {
+	authority string
+	name      string   // of its files, name.crt and name.key
+	user      string   // the common name: whom the API server takes a client for
+	groups    []string // the organizations: the groups of that user
+	hosts     []string // what a server answers to; none for a client
+}
+
+// serverHosts are the names of the API server, the last one its service address.
+var serverHosts = []string{
+	loopback, "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc",
+	"kubernetes.default.svc.cluster.local", serviceIP,
+}
+
+var certificates = []certificate{
+	{clusterCA, serverName, "kube-apiserver", nil, serverHosts},
+	{clusterCA, adminUser, "kubernetes-admin", []string{"system:masters"}, nil},
+	{clusterCA, controllerManagerName, "system:kube-controller-manager", nil, nil},
+	{clusterCA, schedulerName, "system:kube-scheduler", nil, nil},
+	{clusterCA, nodesName, "devcluster-nodes", []string{"system:masters"}, nil},
+	{frontProxyCA, frontProxyClient, frontProxyClient, nil, nil},
+	{etcdCA, etcdServer, "etcd", nil, []string{loopback, "localhost"}},
+	{etcdCA, etcdClient, "kube-apiserver", nil, nil},
+}
+
+// makeCertificates makes every authority, certificate and key that is missing.
+// What is there stays, or clients of an earlier run would be locked out.
+func makeCertificates(dir layout) error {
+	authorities := map[string]*authority{}
+	for _, name := range []string{clusterCA, frontProxyCA, etcdCA} {
+		made, err := loadOrMakeAuthority(dir, name)
+		if err != nil {
+			return fmt.Errorf("authority %s: %w", name, err)
+		}
+		authorities[name] = made
+	}
+	for _, wanted := range certificates {
+		if err := authorities[wanted.authority].issueMissing(dir, wanted); err != nil {
+			return fmt.Errorf("certificate %s: %w", wanted.name, err)
+		}
+	}
+	return makeServiceAccountKeys(dir)
+}
+
+// authority is a certificate that signs others.
+type authority struct {
+	certificate *x509.Certificate
+	key         *ecdsa.PrivateKey
+}
+
+func loadOrMakeAuthority(dir layout, name string) (*authority, error) {
+	there, err := exists(dir.pki(name + ".crt"))
+	if err != nil {
+		return nil, err
+	}
+	if !there {
+		if err := makeAuthority(dir, name); err != nil {
+			return nil, err
+		}
+	}
+	return loadAuthority(dir, name)
+}
+
+func makeAuthority(dir layout, name string) error {
+	template := newTemplate(pkix.Name{CommonName: "devcluster-" + name})
+	template.IsCA = true
+	template.BasicConstraintsValid = true
+	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature
+	return sign(dir, name, template, nil)
+}
+
+func loadAuthority(dir layout, name string) (*authority, error) {
+	block, err := readPEM(dir.pki(name + ".crt"))
+	if err != nil {
+		return nil, err
+	}
+	parsed, err := x509.ParseCertificate(block)
+	if err != nil {
+		return nil, err
+	}
+	key, err := readKey(dir.pki(name + ".key"))
+	return &authority{certificate: parsed, key: key}, err
+}
+
+func (a *authority) issueMissing(dir layout, wanted certificate) error {
+	there, err := exists(dir.pki(wanted.name + ".crt"))
+	if err != nil || there {
+		return err
+	}
+	template := newTemplate(pkix.Name{CommonName: wanted.user, Organization: wanted.groups})
+	template.KeyUsage = x509.KeyUsageDigitalSignature
+	template.ExtKeyUsage = wanted.usage()
+	template.DNSNames, template.IPAddresses = splitHosts(wanted.hosts)
+	return sign(dir, wanted.name, template, a)
+}
+
+func (c certificate) usage() []x509.ExtKeyUsage {
+	if len(c.hosts) > 0 {
+		return []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+	}
+	return []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+}
+
+func splitHosts(hosts []string) (names []string, ips []net.IP) {
+	for _, host := range hosts {
+		if ip := net.ParseIP(host); ip != nil {
+			ips = append(ips, ip)
+		} else {
+			names = append(names, host)
+		}
+	}
+	return names, ips
+}
+
+// newTemplate is valid from an hour ago, for clocks that differ a little. It has
+// no serial number: crypto/x509 draws one.
+func newTemplate(subject pkix.Name) *x509.Certificate {
+	now := time.Now()
+	return &x509.Certificate{
+		Subject:   subject,
+		NotBefore: now.Add(-time.Hour),
+		NotAfter:  now.Add(validity),
+	}
+}
+
+// sign makes a key and the certificate for it, signed by the authority, or by
+// itself where that is nil. The certificate is written last: where it lies, the
+// key does too.
+func sign(dir layout, name string, template *x509.Certificate, by *authority) error {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return err
+	}
+	if by == nil {
+		by = &authority{certificate: template, key: key}
+	}
+	signed, err := x509.CreateCertificate(rand.Reader, template, by.certificate, key.Public(), by.key)
+	if err != nil {
+		return err
+	}
+	if err := writeKey(dir.pki(name+".key"), key); err != nil {
+		return err
+	}
+	return writePEM(dir.pki(name+".crt"), "CERTIFICATE", signed)
+}
+
+// makeServiceAccountKeys makes the pair that signs and checks service account
+// tokens. The public key is written last.
+func makeServiceAccountKeys(dir layout) error {
+	there, err := exists(dir.pki("sa.pub"))
+	if err != nil || there {
+		return err
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return err
+	}
+	public, err := x509.MarshalPKIXPublicKey(key.Public())
+	if err != nil {
+		return err
+	}
+	if err := writeKey(dir.pki("sa.key"), key); err != nil {
+		return err
+	}
+	return writePEM(dir.pki("sa.pub"), "PUBLIC KEY", public)
+}
+
+func writeKey(path string, key *ecdsa.PrivateKey) error {
+	encoded, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		return err
+	}
+	return writePEM(path, "EC PRIVATE KEY", encoded)
+}
+
+func readKey(path string) (*ecdsa.PrivateKey, error) {
+	encoded, err := readPEM(path)
+	if err != nil {
+		return nil, err
+	}
+	return x509.ParseECPrivateKey(encoded)
+}
+
+func writePEM(path, kind string, content []byte) error {
+	return writeFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: content}))
+}
+
+func readPEM(path string) ([]byte, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	block, _ := pem.Decode(content)
+	if block == nil {
+		return nil, fmt.Errorf("%s is damaged: remove the pki folder to make all certificates anew", path)
+	}
+	return block.Bytes, nil
+}
+
+func exists(path string) (bool, error) {
+	_, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"context"
+	"maps"
+
+	"k8s.io/client-go/kubernetes"
+)
+
+// controllerManagerFlags run every controller but those that configure a
+// network or a cloud, each as a service account of its own. The node lifecycle
+// controller must be among them: without it new nodes keep the taint of not
+// being ready.
+func controllerManagerFlags(dir layout, p ports) flags {
+	f := controllerFlags(dir, controllerManagerName, p.ControllerManager)
+	maps.Copy(f, flags{
+		"controllers":                      "*,-node-route-controller,-service-lb-controller,-node-ipam-controller",
+		"use-service-account-credentials":  "true",
+		"service-account-private-key-file": dir.pki("sa.key"),
+		"root-ca-file":                     dir.pki(clusterCA + ".crt"),
+		"cluster-signing-cert-file":        dir.pki(clusterCA + ".crt"),
+		"cluster-signing-key-file":         dir.pki(clusterCA + ".key"),
+	})
+	return f
+}
+
+// controllerManagerReady asks for its health, and for the service account
+// without which no pod can be made in the default namespace.
+func controllerManagerReady(healthy check, client kubernetes.Interface) check {
+	return func(ctx context.Context) error {
+		if err := healthy(ctx); err != nil {
+			return err
+		}
+		_, err := client.CoreV1().ServiceAccounts("default").Get(ctx, "default", getOptions)
+		return err
+	}
+}

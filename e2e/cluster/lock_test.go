@@ -1,0 +1,25 @@
+package main
+
+import (
+	"context"
+	"testing"
+)
+
+func TestDirectoryIsLockedUntilItsRunEnds(t *testing.T) {
+	dir := newDir(t)
+	first, err := lockDirectory(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	impatient, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := lockDirectory(impatient, dir); err == nil {
+		t.Error("a second run got the directory of a first")
+	}
+	first.Close()
+	second, err := lockDirectory(t.Context(), dir)
+	if err != nil {
+		t.Fatalf("the directory of an ended run is not free: %v", err)
+	}
+	second.Close()
+}

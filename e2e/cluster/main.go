@@ -1,0 +1,77 @@
+// Command devcluster runs a real Kubernetes control plane out of one binary:
+// etcd, kube-apiserver with RBAC, kube-controller-manager, kube-scheduler, and
+// an agent that plays the nodes, each as a child process of its own.
+//
+// It listens on loopback only, and reaches out to nothing. All it keeps lies
+// under --dir:
+//
+//	kubeconfig   the administrator's; it is there when all is ready
+//	ports.json   the ports, the same at the next start if they are free
+//	pki/         certificates and keys; sign users of your own with ca.key
+//	etcd/        the data
+//	logs/        NAME.log for each component
+//	run/         NAME.pid for each component
+//
+// A component that dies is started again. None outlives this process, however
+// it ends.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/spf13/pflag"
+)
+
+func main() {
+	if len(os.Args) > 1 {
+		if newCommand, ok := components[os.Args[1]]; ok {
+			os.Exit(runComponent(newCommand, os.Args[2:]))
+		}
+	}
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "devcluster:", err)
+		os.Exit(1)
+	}
+}
+
+// run runs the cluster until a signal. A second signal ends it at once.
+func run(args []string) error {
+	o, err := parseOptions(args)
+	if err != nil {
+		return err
+	}
+	if err := checkVersion(); err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	err = runCluster(ctx, o)
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+func parseOptions(args []string) (options, error) {
+	set := pflag.NewFlagSet("devcluster", pflag.ExitOnError)
+	dir := set.String("dir", "", "folder for data, certificates, logs and the kubeconfig; made if missing")
+	nodes := set.Int("nodes", 0, "make this many nodes; pods bound to any node become Running")
+	apiServerArgs := set.StringArray("apiserver-arg", nil, "a flag for kube-apiserver, key=value; replaces ours of that name; repeatable")
+	if err := set.Parse(args); err != nil {
+		return options{}, err
+	}
+	if *dir == "" || set.NArg() > 0 {
+		return options{}, errors.New("it needs a folder and flags only: devcluster --dir DIR [--nodes N] [--apiserver-arg KEY=VALUE]")
+	}
+	if _, err := (flags{}).with(*apiServerArgs); err != nil {
+		return options{}, err
+	}
+	absolute, err := filepath.Abs(*dir)
+	return options{dir: layout(absolute), nodes: *nodes, apiServerArgs: *apiServerArgs}, err
+}

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// Components for tests of process: this test binary started again.
+const (
+	obedient = "obedient" // runs until it is asked to end
+	failing  = "failing"  // complains and ends
+)
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case obedient:
+			runObedient()
+			return
+		case failing:
+			fmt.Println("the last words")
+			os.Exit(3)
+		}
+	}
+	goleak.VerifyTestMain(m, goleak.IgnoreCurrent())
+}
+
+func runObedient() {
+	go endWithParent()
+	asked := make(chan os.Signal, 1)
+	signal.Notify(asked, syscall.SIGTERM)
+	<-asked
+}
+
+// newDir is a cluster's directory for one test.
+func newDir(t *testing.T) layout {
+	t.Helper()
+	dir := layout(t.TempDir())
+	if err := dir.make(); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}

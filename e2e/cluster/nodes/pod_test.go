@@ -1,0 +1,84 @@
+package nodes
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+var now = metav1.NewTime(time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC))
+
+func TestRunningPodHasAnAddressAndReadyContainers(t *testing.T) {
+	pod := newPod()
+	makeRunning(pod, "10.128.0.1", now)
+	if pod.Status.Phase != corev1.PodRunning || pod.Status.PodIP != "10.128.0.1" {
+		t.Errorf("phase %s, address %s", pod.Status.Phase, pod.Status.PodIP)
+	}
+	if main := pod.Status.ContainerStatuses[0]; !main.Ready || main.State.Running == nil {
+		t.Errorf("container is %+v", main)
+	}
+	if got := conditionOf(pod, corev1.PodReady); got != corev1.ConditionTrue {
+		t.Errorf("Ready is %s", got)
+	}
+}
+
+func TestInitContainersCompleteAndSidecarsRun(t *testing.T) {
+	pod := newPod()
+	makeRunning(pod, "10.128.0.1", now)
+	if state := pod.Status.InitContainerStatuses[0].State; state.Terminated == nil {
+		t.Errorf("init container is %+v", state)
+	}
+	if state := pod.Status.InitContainerStatuses[1].State; state.Running == nil {
+		t.Errorf("sidecar is %+v", state)
+	}
+}
+
+func TestSucceededPodIsNotReadyAndNothingInItRuns(t *testing.T) {
+	pod := newPod()
+	makeRunning(pod, "10.128.0.1", now)
+	makeSucceeded(pod, now)
+	if got := conditionOf(pod, corev1.PodReady); got != corev1.ConditionFalse {
+		t.Errorf("Ready is %s", got)
+	}
+	for _, status := range append(pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses...) {
+		if status.State.Terminated == nil {
+			t.Errorf("%s is %+v", status.Name, status.State)
+		}
+	}
+}
+
+func TestConditionsOfOtherWritersStay(t *testing.T) {
+	pod := newPod()
+	makeRunning(pod, "10.128.0.1", now)
+	if got := conditionOf(pod, corev1.PodScheduled); got != corev1.ConditionTrue {
+		t.Errorf("PodScheduled is %q", got)
+	}
+}
+
+// newPod has a container, an init container and a sidecar, and is scheduled.
+func newPod() *corev1.Pod {
+	return &corev1.Pod{
+		Spec: corev1.PodSpec{
+			Containers: []corev1.Container{{Name: "main", Image: "main"}},
+			InitContainers: []corev1.Container{
+				{Name: "init", Image: "init"},
+				{Name: "sidecar", Image: "sidecar", RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways)},
+			},
+		},
+		Status: corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{
+			{Type: corev1.PodScheduled, Status: corev1.ConditionTrue},
+		}},
+	}
+}
+
+func conditionOf(pod *corev1.Pod, kind corev1.PodConditionType) corev1.ConditionStatus {
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == kind {
+			return condition.Status
+		}
+	}
+	return ""
+}

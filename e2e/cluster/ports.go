@@ -1,0 +1,100 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"net"
+	"os"
+	"strconv"
+)
+
+// loopback is the only address that anything here listens on.
+const loopback = "127.0.0.1"
+
+// Ports are chosen below the ranges from which operating systems take the near
+// end of outgoing connections. Otherwise, while a server is down, a client's
+// connection could sit on its port, or even connect to itself there.
+const (
+	lowestPort  = 20000
+	highestPort = 31999
+)
+
+const portAttempts = 200
+
+// ports are the cluster's, one for each component that listens.
+type ports struct {
+	Etcd              int `json:"etcd"`
+	APIServer         int `json:"kube-apiserver"`
+	ControllerManager int `json:"kube-controller-manager"`
+	Scheduler         int `json:"kube-scheduler"`
+}
+
+// choosePorts takes the ports of the last run from the file, replaces those
+// that are no longer free, and writes down the outcome. So a client's
+// kubeconfig stays right over a restart.
+func choosePorts(file string) (ports, error) {
+	chosen, err := readPorts(file)
+	if err != nil {
+		return ports{}, err
+	}
+	if err := chosen.settle(); err != nil {
+		return ports{}, err
+	}
+	content, err := json.MarshalIndent(chosen, "", "  ")
+	if err != nil {
+		return ports{}, err
+	}
+	return chosen, writeFile(file, append(content, '\n'))
+}
+
+func readPorts(file string) (ports, error) {
+	content, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return ports{}, nil
+	}
+	if err != nil {
+		return ports{}, err
+	}
+	var saved ports
+	if err := json.Unmarshal(content, &saved); err != nil {
+		return ports{}, fmt.Errorf("%s is damaged, remove it to choose new ports: %w", file, err)
+	}
+	return saved, nil
+}
+
+// settle replaces each port that is unset or taken. It holds every port until
+// the last is chosen, so no two are the same.
+func (p *ports) settle() error {
+	for _, port := range []*int{&p.Etcd, &p.APIServer, &p.ControllerManager, &p.Scheduler} {
+		listener, err := listenNear(*port)
+		if err != nil {
+			return err
+		}
+		defer listener.Close()
+		*port = listener.Addr().(*net.TCPAddr).Port
+	}
+	return nil
+}
+
+// listenNear listens on the wanted port, or else on any free one in our range.
+func listenNear(wanted int) (net.Listener, error) {
+	if wanted != 0 {
+		if listener, err := net.Listen("tcp", address(wanted)); err == nil {
+			return listener, nil
+		}
+	}
+	for range portAttempts {
+		port := lowestPort + rand.IntN(highestPort-lowestPort+1)
+		if listener, err := net.Listen("tcp", address(port)); err == nil {
+			return listener, nil
+		}
+	}
+	return nil, fmt.Errorf("no free port on %s between %d and %d", loopback, lowestPort, highestPort)
+}
+
+func address(port int) string { return net.JoinHostPort(loopback, strconv.Itoa(port)) }
+
+func httpsURL(port int) string { return "https://" + address(port) }

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"net"
+	"os"
+	"testing"
+)
+
+func TestPortsAreDifferentAndInRange(t *testing.T) {
+	p := choose(t, newDir(t))
+	seen := map[int]bool{}
+	for _, port := range []int{p.Etcd, p.APIServer, p.ControllerManager, p.Scheduler} {
+		if port < lowestPort || port > highestPort || seen[port] {
+			t.Errorf("port %d is out of range or taken twice", port)
+		}
+		seen[port] = true
+	}
+}
+
+func TestPortsStayOverARestart(t *testing.T) {
+	dir := newDir(t)
+	if first, second := choose(t, dir), choose(t, dir); first != second {
+		t.Errorf("got %v, then %v", first, second)
+	}
+}
+
+func TestPortThatIsTakenIsReplacedAlone(t *testing.T) {
+	dir := newDir(t)
+	first := choose(t, dir)
+	taken, err := net.Listen("tcp", address(first.APIServer))
+	if err != nil {
+		t.Skip("someone else took the port:", err)
+	}
+	defer taken.Close()
+	second := choose(t, dir)
+	if second.APIServer == first.APIServer {
+		t.Error("the taken port was kept")
+	}
+	if second.Etcd != first.Etcd {
+		t.Error("a free port was given up")
+	}
+}
+
+func TestDamagedPortsAreAnError(t *testing.T) {
+	dir := newDir(t)
+	if err := os.WriteFile(dir.ports(), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := choosePorts(dir.ports()); err == nil {
+		t.Error("damaged ports were taken")
+	}
+}
+
+func choose(t *testing.T, dir layout) ports {
+	t.Helper()
+	p, err := choosePorts(dir.ports())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
