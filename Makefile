@@ -1,0 +1,125 @@
+# `make` lists what can be made. Everything that is needed beside Go, Python 3,
+# Node and a shell is installed into this checkout.
+
+SHELL := /bin/sh
+GO ?= go
+PYTHON3 ?= python3
+NPM ?= npm
+TOOL = $(GO) tool -modfile=tools/go.mod
+# What the API is compared with for breaking changes.
+AGAINST ?= .git\#branch=main
+
+KUBERNETES_VERSION = $(shell cd e2e/cluster && $(GO) list -m -f '{{.Version}}' k8s.io/kubernetes)
+KUBERNETES_LDFLAGS = -X k8s.io/component-base/version.gitVersion=$(KUBERNETES_VERSION) \
+	-X k8s.io/client-go/pkg/version.gitVersion=$(KUBERNETES_VERSION)
+
+# One line before each step says what it is.
+say = @printf '==> %s\n'
+
+.PHONY: help
+help: ## List the targets.
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+##@ Build
+
+.PHONY: build
+build: kubeconnect devcluster ## Build bin/kubeconnect and bin/devcluster.
+
+.PHONY: kubeconnect
+kubeconnect: console
+	$(say) 'kubeconnect: the service'
+	@$(GO) build -trimpath -o bin/kubeconnect ./cmd/server
+
+.PHONY: devcluster
+devcluster:
+	$(say) 'devcluster: a control plane in one binary (the first time this takes about ten minutes)'
+	@cd e2e/cluster && $(GO) build -trimpath -ldflags '-s -w $(KUBERNETES_LDFLAGS)' -o ../../bin/devcluster .
+
+.PHONY: console
+console: clients/node_modules/.installed
+	$(say) 'console: the page, and the TypeScript client'
+	@cd clients && $(NPM) run --silent build
+
+clients/node_modules/.installed: clients/package.json clients/package-lock.json clients/ts/package.json clients/web/package.json
+	$(say) 'clients: install what the TypeScript client and the page are built with'
+	@cd clients && $(NPM) ci --silent --no-audit --no-fund
+	@touch $@
+
+.venv/.installed: clients/python/pyproject.toml
+	$(say) 'clients: install the Python client and what it is checked with'
+	@$(PYTHON3) -m venv .venv
+	@.venv/bin/python -m pip install --quiet --disable-pip-version-check -e 'clients/python[dev]'
+	@touch $@
+
+##@ Run
+
+.PHONY: run
+run: build .venv/.installed ## Serve a demo cluster on 127.0.0.1:8080, or the one of KUBECONFIG.
+	@$(GO) build -o bin/demo ./e2e/demo
+	@bin/demo
+
+##@ Check
+
+.PHONY: test
+test: check e2e ## Test everything, from a clean checkout.
+	$(say) 'all is well'
+
+.PHONY: check
+check: check-proto check-go check-python check-ts ## All but the end-to-end tests.
+
+.PHONY: check-proto
+check-proto: clients/node_modules/.installed .venv/.installed
+	$(say) 'proto: lint, format, breaking changes'
+	@$(TOOL) buf lint
+	@$(TOOL) buf format --diff --exit-code
+	@$(TOOL) buf breaking --against '$(AGAINST)'
+	$(say) 'proto: is the generated code what it should be?'
+	@sh tools/drift.sh
+
+.PHONY: check-go
+check-go: console
+	$(say) 'go: gofmt, vet, staticcheck'
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "run gofmt on: $$unformatted"; exit 1; }
+	@$(GO) vet ./...
+	@$(TOOL) staticcheck ./...
+	@cd e2e/cluster && $(GO) vet ./...
+	$(say) 'go: tests with the race detector'
+	@$(GO) test -race ./...
+	@cd e2e/cluster && $(GO) test ./...
+
+.PHONY: check-python
+check-python: .venv/.installed
+	$(say) 'python: ruff, mypy, tests'
+	@cd clients/python && ../../.venv/bin/ruff check . && ../../.venv/bin/ruff format --check .
+	@cd clients/python && ../../.venv/bin/mypy
+	@cd clients/python && ../../.venv/bin/python -m pytest -q
+
+.PHONY: check-ts
+check-ts: console
+	$(say) 'typescript: tsc, eslint, prettier, tests'
+	@cd clients && $(NPM) run --silent check
+	@cd clients && $(NPM) test --silent
+
+.PHONY: e2e
+e2e: build .venv/.installed ## The end-to-end tests alone: real cluster, real clients, a real browser.
+	$(say) 'e2e: real clients against a real control plane'
+	@CHROMIUM=$$(sh tools/browser.sh) E2E=1 $(GO) test -race -count=1 -timeout 30m ./e2e/...
+
+##@ Write
+
+.PHONY: generate
+generate: clients/node_modules/.installed .venv/.installed ## Generate code from proto/ anew.
+	@$(TOOL) buf generate
+	@cd clients/python && ../../.venv/bin/python generate.py
+	@cd clients && $(NPM) run --silent generate
+
+.PHONY: format
+format: clients/node_modules/.installed .venv/.installed ## Format everything.
+	@$(TOOL) buf format -w
+	@gofmt -w $$(git ls-files '*.go')
+	@cd clients/python && ../../.venv/bin/ruff format .
+	@cd clients && $(NPM) run --silent format
+
+.PHONY: clean
+clean: ## Remove all that was built or installed here.
+	rm -rf bin .venv .run clients/node_modules clients/*/node_modules clients/ts/dist clients/web/dist/*

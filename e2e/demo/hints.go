@@ -1,0 +1,39 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"text/template"
+)
+
+// hints is what to try. Every line works as it stands, from the checkout.
+var hints = template.Must(template.New("hints").Parse(`
+kubeconnect is at {{.Address}}
+
+  the page        {{.Address}}/
+
+  grpcurl         grpcurl -plaintext {{.Host}} list
+                  grpcurl -plaintext -d '{"resource":"po","namespace":"shop"}' \
+                    {{.Host}} kubeconnect.v1.ResourceService/List
+
+  curl            curl -s {{.Address}}/kubeconnect.v1.ResourceService/List \
+                    -H 'content-type: application/json' -d '{"resource":"deployments.apps"}'
+
+  Python          .venv/bin/python clients/python/examples/live_pods.py {{.Address}} shop
+
+  TypeScript      node clients/ts/examples/live-pods.mjs {{.Address}} shop
+
+  see it move     kubectl --kubeconfig {{.Kubeconfig}} -n shop scale deployment web --replicas=6
+
+No grpcurl here? go tool -modfile=tools/go.mod grpcurl … is the same.
+Ctrl-C ends it all.
+`))
+
+func printHints(address, kubeconfig string) {
+	_, host, _ := strings.Cut(address, "://")
+	_ = hints.Execute(os.Stdout, map[string]string{
+		"Address":    address,
+		"Host":       host,
+		"Kubeconfig": kubeconfig,
+	})
+}

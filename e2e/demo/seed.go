@@ -1,0 +1,84 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+)
+
+//go:embed manifests
+var manifests embed.FS
+
+// seed fills the cluster, through the service itself: each object is a Patch of
+// type APPLY, so that a second run changes nothing.
+func seed(ctx context.Context, address string) error {
+	files, err := manifests.ReadDir("manifests")
+	if err != nil {
+		return err
+	}
+	client := kubeconnectv1connect.NewResourceServiceClient(http.DefaultClient, address)
+	count := 0
+	for _, file := range files {
+		text, err := manifests.ReadFile("manifests/" + file.Name())
+		if err != nil {
+			return err
+		}
+		for document := range bytes.SplitSeq(text, []byte("\n---\n")) {
+			if err := apply(ctx, client, document); err != nil {
+				return err
+			}
+			count++
+		}
+	}
+	fmt.Printf("  %d objects applied through the service\n", count)
+	return nil
+}
+
+// apply applies one object, and tries again while its CRD is not served yet.
+func apply(ctx context.Context, client kubeconnectv1connect.ResourceServiceClient, document []byte) error {
+	request, err := applyRequest(document)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	for {
+		_, err := client.Patch(ctx, request)
+		if code := connect.CodeOf(err); err == nil || code != connect.CodeNotFound && code != connect.CodeUnavailable {
+			return err
+		}
+		select {
+		case <-time.After(200 * time.Millisecond):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+func applyRequest(document []byte) (*kubeconnectv1.PatchRequest, error) {
+	var object unstructured.Unstructured
+	if err := yaml.Unmarshal(document, &object.Object); err != nil {
+		return nil, err
+	}
+	kind := object.GroupVersionKind()
+	return &kubeconnectv1.PatchRequest{
+		Resource:     strings.TrimSuffix(kind.Kind+"."+kind.Version+"."+kind.Group, "."),
+		Namespace:    object.GetNamespace(),
+		Name:         object.GetName(),
+		Type:         kubeconnectv1.PatchType_PATCH_TYPE_APPLY,
+		Body:         &kubeconnectv1.PatchRequest_Data{Data: document},
+		FieldManager: "demo",
+		Encoding:     kubeconnectv1.Encoding_ENCODING_PROTOBUF,
+	}, nil
+}
