@@ -82,6 +82,8 @@ func (c *Cache) candidatesLocked(sel *Selection) Snapshot {
 func (s Snapshot) matching(sel *Selection) Snapshot {
 	if !sel.everything() {
 		s.Objects = slices.DeleteFunc(s.Objects, func(object *Object) bool { return !sel.Matches(object) })
+		// A snapshot may be kept for long: not with room for all the candidates.
+		s.Objects = slices.Clone(s.Objects)
 	}
 	return s
 }

@@ -30,6 +30,7 @@ type Resolver struct {
 	running sync.WaitGroup
 
 	mu      sync.Mutex // guards the fields below
+	closed  bool
 	current *catalogue
 	// loading is set while discovery is being asked.
 	loading *load
@@ -64,11 +65,19 @@ type load struct {
 	err       error
 }
 
+// closedLoad is every turn after close.
+var closedLoad = func() *load {
+	turn := &load{done: make(chan struct{}), err: ErrClosed}
+	close(turn.done)
+	return turn
+}()
+
 func newResolver(config *rest.Config, client *http.Client) (*Resolver, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
-	config.Timeout = discoveryTimeout
-	direct, err := discovery.NewDiscoveryClientForConfigAndClient(config, client)
+	bounded := *client
+	bounded.Timeout = discoveryTimeout
+	direct, err := discovery.NewDiscoveryClientForConfigAndClient(config, &bounded)
 	if err != nil {
 		return nil, err
 	}
@@ -79,8 +88,13 @@ func newResolver(config *rest.Config, client *http.Client) (*Resolver, error) {
 	}, nil
 }
 
-// close waits for what is under way.
-func (r *Resolver) close() { r.running.Wait() }
+// close lets no more turns begin, and waits for the one under way.
+func (r *Resolver) close() {
+	r.mu.Lock()
+	r.closed = true
+	r.mu.Unlock()
+	r.running.Wait()
+}
 
 // UnknownResourceError says that the cluster serves no resource by a name.
 type UnknownResourceError struct {
@@ -172,6 +186,9 @@ func (r *Resolver) refresh(ctx context.Context) (*catalogue, error) {
 func (r *Resolver) join(previous *load) *load {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.closed {
+		return closedLoad
+	}
 	if r.loading == nil || r.loading == previous {
 		r.loading = &load{done: make(chan struct{})}
 		r.running.Add(1)

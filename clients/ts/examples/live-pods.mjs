@@ -1,0 +1,35 @@
+// Prints the pods of a cluster, and then what happens to them, until Ctrl-C.
+//
+// node live-pods.mjs http://127.0.0.1:8080 [namespace]
+
+import { follow, LiveCollection } from "@kubeconnect/client";
+import { connect } from "@kubeconnect/client/node";
+
+const [address, namespace = ""] = process.argv.slice(2);
+if (!address) {
+  console.error("usage: node live-pods.mjs http://127.0.0.1:8080 [namespace]");
+  process.exit(2);
+}
+
+const client = connect(address);
+const ending = new AbortController();
+process.once("SIGINT", () => ending.abort());
+
+const pods = LiveCollection.ofObjects();
+pods.subscribe(({ added, modified, deleted }) => {
+  for (const pod of added) console.log("ADDED   ", pod.namespace, pod.name, pod.value.status.phase);
+  for (const pod of modified)
+    console.log("MODIFIED", pod.namespace, pod.name, pod.value.status.phase);
+  for (const pod of deleted) console.log("DELETED ", pod.namespace, pod.name);
+});
+
+const watch = (signal) => client.watch("pods", { namespace }, { signal }).batches();
+try {
+  for await (const batch of follow(watch, { signal: ending.signal })) {
+    pods.apply(batch);
+  }
+} catch (error) {
+  if (!ending.signal.aborted) throw error;
+} finally {
+  client.close();
+}
