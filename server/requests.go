@@ -8,7 +8,7 @@ import (
 
 	"connectrpc.com/connect"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
@@ -73,7 +73,7 @@ func checkSubresource(subresource string) error {
 // checkSegment refuses what cannot stand between the slashes of the API server's
 // paths.
 func checkSegment(field, value string) error {
-	if wrong := path.IsValidPathSegmentName(value); len(wrong) > 0 {
+	if wrong := content.IsPathSegmentName(value); len(wrong) > 0 {
 		return badRequest("%s %q %s", field, value, strings.Join(wrong, " and "))
 	}
 	return nil
