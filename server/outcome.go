@@ -2,16 +2,21 @@ package server
 
 import (
 	"context"
+	"errors"
 	"net/http"
+	"strconv"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
 // outcome is what an answer of the API server says beside its body, which not all
 // of client-go's clients pass on. It is owned by the call that made it.
 type outcome struct {
-	status   int
-	warnings []string
+	status     int
+	warnings   []string
+	retryAfter int32 // seconds
 }
 
 type outcomeKey struct{}
@@ -45,8 +50,26 @@ func (n noteOutcome) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
+// complete puts the retry time of the answer's head into an error whose body had
+// none.
+func (o *outcome) complete(err error) error {
+	var failed *apierrors.StatusError
+	if o.retryAfter == 0 || !errors.As(err, &failed) {
+		return err
+	}
+	if failed.ErrStatus.Details == nil {
+		failed.ErrStatus.Details = &metav1.StatusDetails{}
+	}
+	if failed.ErrStatus.Details.RetryAfterSeconds == 0 {
+		failed.ErrStatus.Details.RetryAfterSeconds = o.retryAfter
+	}
+	return err
+}
+
 func (o *outcome) note(response *http.Response) {
 	o.status, o.warnings = response.StatusCode, nil
+	seconds, _ := strconv.ParseInt(response.Header.Get("Retry-After"), 10, 32)
+	o.retryAfter = int32(max(seconds, 0))
 	response.Header.Del("Retry-After")
 	parsed, _ := utilnet.ParseWarningHeaders(response.Header["Warning"])
 	for _, warning := range parsed {

@@ -30,7 +30,7 @@ func (w writer) patch(ctx context.Context, p patch) (written, error) {
 	ctx, outcome := withOutcome(ctx)
 	body, err := w.sendPatch(ctx, p)
 	if err != nil {
-		return written{}, unreachable(ctx, err)
+		return written{}, outcome.complete(unreachable(ctx, err))
 	}
 	object, err := informerhub.ReadObject(body)
 	if err != nil {

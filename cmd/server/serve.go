@@ -41,7 +41,7 @@ func serve(ctx context.Context, s settings) error {
 	if err != nil {
 		return err
 	}
-	stopping, stop := context.WithCancel(ctx)
+	stopping, stop := context.WithCancel(context.WithoutCancel(ctx)) // ended in its order, not with ctx
 	defer stop()
 	readiness := &server.Readiness{}
 	handler := server.New(server.Config{
