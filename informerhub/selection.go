@@ -64,7 +64,7 @@ func (c *Cache) Select(ctx context.Context, query Query) (*Selection, error) {
 func (s *Selection) addLabels(text string) error {
 	selector, err := labels.Parse(text)
 	if err != nil {
-		return apierrors.NewBadRequest(fmt.Sprintf("label selector %q: %v", text, err))
+		return apierrors.NewBadRequest(fmt.Sprintf("label_selector %q: %v", text, err))
 	}
 	s.requirements, _ = selector.Requirements()
 	return nil
@@ -73,7 +73,7 @@ func (s *Selection) addLabels(text string) error {
 func (c *Cache) addFields(ctx context.Context, sel *Selection, text string) error {
 	selector, err := fields.ParseSelector(text)
 	if err != nil {
-		return apierrors.NewBadRequest(fmt.Sprintf("field selector %q: %v", text, err))
+		return apierrors.NewBadRequest(fmt.Sprintf("field_selector %q: %v", text, err))
 	}
 	for _, requirement := range selector.Requirements() {
 		value, err := c.selectableFields.find(ctx, requirement.Field)

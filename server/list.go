@@ -48,6 +48,9 @@ func (s *resources) snapshotFor(ctx context.Context, request *kubeconnectv1.List
 	if err != nil {
 		return nil, 0, err
 	}
+	if err := checkSegment("namespace", request.GetNamespace()); err != nil {
+		return nil, 0, err
+	}
 	cache, err := s.cacheFor(ctx, resource)
 	if err != nil {
 		return nil, 0, err

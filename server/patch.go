@@ -114,7 +114,7 @@ func patchBody(request *kubeconnectv1.PatchRequest) ([]byte, error) {
 		}
 		return body.Data, nil
 	}
-	return nil, badRequest("the patch is missing: give it as value (JSON) or data (bytes of JSON, or of YAML for PATCH_TYPE_APPLY)")
+	return nil, badRequest("body is required: give the patch as value (JSON) or data (bytes of JSON, or of YAML for PATCH_TYPE_APPLY)")
 }
 
 func patchOptions(request *kubeconnectv1.PatchRequest) (metav1.PatchOptions, error) {

@@ -91,6 +91,9 @@ func (s *resources) watch(ctx context.Context, request *kubeconnectv1.WatchReque
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := checkSegment("namespace", request.GetNamespace()); err != nil {
+		return nil, nil, err
+	}
 	if request.GetName() != "" {
 		if err := checkName(resource, request.GetNamespace(), request.GetName()); err != nil {
 			return nil, nil, err

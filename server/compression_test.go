@@ -1,0 +1,114 @@
+package server
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"connectrpc.com/connect"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+)
+
+func largePodAPI() *fakeAPI {
+	api := podsAPI()
+	pod := newPod("a", 3)
+	pod.Annotations = map[string]string{"large": strings.Repeat("x", 64<<10)}
+	api.objects = []any{pod}
+	return api
+}
+
+func TestALargeUnaryAnswerIsCompressed(t *testing.T) {
+	s := newService(t, largePodAPI(), auth.KubeconfigUser{})
+	for name, test := range map[string]struct {
+		request string
+		want    string
+	}{
+		"large": {`{"resource":"pods","namespace":"default","name":"a"}`, "gzip"},
+		"small": {`{"resource":"pods","namespace":"default","name":"x"}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			answer := post(t, s, "Get", "application/json", strings.NewReader(test.request))
+			if got := answer.Header.Get("Content-Encoding"); got != test.want {
+				t.Errorf("encoded as %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestAWatchIsNotCompressed(t *testing.T) {
+	s := newService(t, largePodAPI(), auth.KubeconfigUser{})
+	request := []byte(`{"resource":"pods"}`)
+	frame := append([]byte{0, 0, 0, 0, byte(len(request))}, request...)
+	answer := post(t, s, "Watch", "application/connect+json", bytes.NewReader(frame))
+	prefix := make([]byte, 5)
+	if _, err := io.ReadFull(answer.Body, prefix); err != nil {
+		t.Fatal(err)
+	}
+	if prefix[0]&1 != 0 {
+		t.Error("the first message is compressed")
+	}
+	if size := int(prefix[1])<<24 | int(prefix[2])<<16 | int(prefix[3])<<8 | int(prefix[4]); size < 64<<10 {
+		t.Errorf("the first message has %d bytes: this test asks for a large one", size)
+	}
+}
+
+// post makes a call as a client that takes gzip.
+func post(t *testing.T, s *service, method, contentType string, body io.Reader) *http.Response {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/kubeconnect.v1.ResourceService/"+method, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", contentType)
+	request.Header.Set("Accept-Encoding", "gzip")
+	request.Header.Set("Connect-Accept-Encoding", "gzip")
+	answer, err := s.http.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = answer.Body.Close() })
+	return answer
+}
+
+func fetch(t *testing.T, s *service, path string) (status int, body string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := s.http.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode, string(text)
+}
+
+func TestARequestMayBeCompressed(t *testing.T) {
+	for name, protocol := range map[string]connect.ClientOption{
+		"Connect": connect.WithClientOptions(), "gRPC": connect.WithGRPC(), "gRPC-Web": connect.WithGRPCWeb(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newService(t, podsAPI(), auth.KubeconfigUser{}, protocol, connect.WithSendGzip())
+			if _, err := s.resources.List(t.Context(), &kubeconnectv1.ListRequest{Resource: "pods"}); err != nil {
+				t.Errorf("List: %v", err)
+			}
+			stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = stream.Close() }()
+			if got := eventsOf(receive(t, stream)); got != "RESET ADDED:a ADDED:b SYNCED" {
+				t.Errorf("Watch: %s", got)
+			}
+		})
+	}
+}

@@ -1,0 +1,113 @@
+package server
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+)
+
+const widgetText = `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a","namespace":"default","uid":"u","resourceVersion":"3"},"spec":{"size":3}}`
+
+func TestAnObjectComesInTheEncodingThatWasAskedFor(t *testing.T) {
+	pod := newPod("a", 3)
+	for name, test := range map[string]struct {
+		object   *informerhub.Object
+		encoding kubeconnectv1.Encoding
+		form     any
+	}{
+		"unspecified is a struct":                {podObject(t, pod), kubeconnectv1.Encoding_ENCODING_UNSPECIFIED, &kubeconnectv1.Object_Struct{}},
+		"struct":                                 {podObject(t, pod), kubeconnectv1.Encoding_ENCODING_STRUCT, &kubeconnectv1.Object_Struct{}},
+		"JSON":                                   {podObject(t, pod), kubeconnectv1.Encoding_ENCODING_JSON, &kubeconnectv1.Object_Json{}},
+		"protobuf":                               {podObject(t, pod), kubeconnectv1.Encoding_ENCODING_PROTOBUF, &kubeconnectv1.Object_Protobuf{}},
+		"a custom resource as a struct":          {widgetObject(t, widgetText), kubeconnectv1.Encoding_ENCODING_STRUCT, &kubeconnectv1.Object_Struct{}},
+		"a custom resource as JSON":              {widgetObject(t, widgetText), kubeconnectv1.Encoding_ENCODING_JSON, &kubeconnectv1.Object_Json{}},
+		"a custom resource has no protobuf form": {widgetObject(t, widgetText), kubeconnectv1.Encoding_ENCODING_PROTOBUF, &kubeconnectv1.Object_Json{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			encoded := encodeObject(test.object, test.encoding)
+			if reflect.TypeOf(encoded.GetContent()) != reflect.TypeOf(test.form) {
+				t.Errorf("comes as %T, want %T", encoded.GetContent(), test.form)
+			}
+			if encoded.GetNamespace() != "default" || encoded.GetName() != "a" || encoded.GetResourceVersion() != "3" || !strings.HasPrefix(encoded.GetUid(), "u") {
+				t.Errorf("the head is %v", encoded)
+			}
+			checkContent(t, test.object, encoded)
+		})
+	}
+}
+
+// checkContent compares what an encoding holds with the object's JSON.
+func checkContent(t *testing.T, object *informerhub.Object, encoded *kubeconnectv1.Object) {
+	t.Helper()
+	text := encoded.GetJson()
+	if content := encoded.GetStruct(); content != nil {
+		text = jsonOf(t, content.AsMap())
+	}
+	if message := encoded.GetProtobuf(); message != nil {
+		pod := &corev1.Pod{}
+		if err := pod.Unmarshal(message); err != nil {
+			t.Fatal(err)
+		}
+		pod.APIVersion, pod.Kind = "v1", "Pod"
+		text = jsonOf(t, pod)
+	}
+	want, err := object.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got, wanted any
+	if json.Unmarshal(text, &got) != nil || json.Unmarshal(want, &wanted) != nil || !reflect.DeepEqual(got, wanted) {
+		t.Errorf("the content is %s, want %s", text, want)
+	}
+}
+
+func TestAnObjectThatCannotBeReadCarriesItsError(t *testing.T) {
+	broken := widgetObject(t, `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"},"spec":tru}`)
+	for _, encoding := range []kubeconnectv1.Encoding{
+		kubeconnectv1.Encoding_ENCODING_UNSPECIFIED, kubeconnectv1.Encoding_ENCODING_STRUCT,
+		kubeconnectv1.Encoding_ENCODING_JSON, kubeconnectv1.Encoding_ENCODING_PROTOBUF,
+	} {
+		t.Run(encoding.String(), func(t *testing.T) {
+			encoded := encodeObject(broken, encoding)
+			if encoded.GetName() != "a" || encoded.GetError().GetReason() != "InternalError" || encoded.GetError().GetMessage() == "" {
+				t.Errorf("comes as %v", encoded)
+			}
+		})
+	}
+}
+
+func TestAnEncodingThatIsNotKnownIsRefused(t *testing.T) {
+	for encoding := range kubeconnectv1.Encoding_name {
+		if err := checkEncoding(kubeconnectv1.Encoding(encoding)); err != nil {
+			t.Errorf("%d: %v", encoding, err)
+		}
+	}
+	for _, encoding := range []kubeconnectv1.Encoding{-1, 99} {
+		if err := checkEncoding(encoding); err == nil {
+			t.Errorf("%d is taken", encoding)
+		}
+	}
+}
+
+func TestTheMessageOfAKindIsNamedAfterItsFolder(t *testing.T) {
+	for kind, want := range map[schema.GroupVersionKind]string{
+		{Version: "v1", Kind: "Pod"}:                                           "k8s.io.api.core.v1.Pod",
+		{Group: "apps", Version: "v1", Kind: "Deployment"}:                     "k8s.io.api.apps.v1.Deployment",
+		{Group: "events.k8s.io", Version: "v1", Kind: "Event"}:                 "k8s.io.api.events.v1.Event",
+		{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"}:      "k8s.io.api.rbac.v1.Role",
+		{Version: "v1", Kind: "Status"}:                                        "k8s.io.apimachinery.pkg.apis.meta.v1.Status",
+		{Group: "example.com", Version: "v1", Kind: "Widget"}:                  "",
+		{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"}: "k8s.io.api.autoscaling.v2.HorizontalPodAutoscaler",
+	} {
+		if got := protobufType(kind); got != want {
+			t.Errorf("%s is named %q, want %q", kind, got, want)
+		}
+	}
+}

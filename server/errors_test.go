@@ -1,0 +1,140 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+)
+
+var (
+	podResource = schema.GroupResource{Resource: "pods"}
+	podKind     = schema.GroupKind{Kind: "Pod"}
+	widgets     = informerhub.Resource{Group: "example.com", Version: "v1", Name: "widgets", Kind: "Widget", Namespaced: true, Watchable: true}
+)
+
+func TestEveryErrorHasItsCodeAndItsReason(t *testing.T) {
+	for name, test := range map[string]struct {
+		err    error
+		code   connect.Code
+		reason metav1.StatusReason // empty: no detail
+	}{
+		"Unauthorized":          {apierrors.NewUnauthorized("x"), connect.CodeUnauthenticated, metav1.StatusReasonUnauthorized},
+		"Forbidden":             {apierrors.NewForbidden(podResource, "a", nil), connect.CodePermissionDenied, metav1.StatusReasonForbidden},
+		"NotFound":              {apierrors.NewNotFound(podResource, "a"), connect.CodeNotFound, metav1.StatusReasonNotFound},
+		"AlreadyExists":         {apierrors.NewAlreadyExists(podResource, "a"), connect.CodeAlreadyExists, metav1.StatusReasonAlreadyExists},
+		"Conflict":              {apierrors.NewConflict(podResource, "a", errors.New("x")), connect.CodeAborted, metav1.StatusReasonConflict},
+		"a conflict of Apply":   {apierrors.NewApplyConflict(nil, "x"), connect.CodeAborted, metav1.StatusReasonConflict},
+		"Gone":                  {apierrors.NewGone("x"), connect.CodeOutOfRange, metav1.StatusReasonGone},
+		"Expired":               {apierrors.NewResourceExpired("x"), connect.CodeOutOfRange, metav1.StatusReasonExpired},
+		"Invalid":               {apierrors.NewInvalid(podKind, "a", nil), connect.CodeInvalidArgument, metav1.StatusReasonInvalid},
+		"BadRequest":            {apierrors.NewBadRequest("x"), connect.CodeInvalidArgument, metav1.StatusReasonBadRequest},
+		"TooManyRequests":       {apierrors.NewTooManyRequests("x", 3), connect.CodeResourceExhausted, metav1.StatusReasonTooManyRequests},
+		"RequestEntityTooLarge": {apierrors.NewRequestEntityTooLargeError("x"), connect.CodeResourceExhausted, metav1.StatusReasonRequestEntityTooLarge},
+		"MethodNotAllowed":      {apierrors.NewMethodNotSupported(podResource, "watch"), connect.CodeUnimplemented, metav1.StatusReasonMethodNotAllowed},
+		"Timeout":               {apierrors.NewTimeoutError("x", 1), connect.CodeDeadlineExceeded, metav1.StatusReasonTimeout},
+		"ServerTimeout":         {apierrors.NewServerTimeout(podResource, "get", 1), connect.CodeUnavailable, metav1.StatusReasonServerTimeout},
+		"ServiceUnavailable":    {apierrors.NewServiceUnavailable("x"), connect.CodeUnavailable, metav1.StatusReasonServiceUnavailable},
+		"InternalError":         {apierrors.NewInternalError(errors.New("x")), connect.CodeInternal, metav1.StatusReasonInternalError},
+		"UnsupportedMediaType":  {statusError(metav1.StatusReasonUnsupportedMediaType, 415), connect.CodeInvalidArgument, metav1.StatusReasonUnsupportedMediaType},
+		"NotAcceptable":         {statusError(metav1.StatusReasonNotAcceptable, 406), connect.CodeInvalidArgument, metav1.StatusReasonNotAcceptable},
+		"StoreReadError":        {statusError(metav1.StatusReasonStoreReadError, 500), connect.CodeInternal, metav1.StatusReasonStoreReadError},
+
+		"a webhook's own reason with 403": {statusError("because I say so", 403), connect.CodePermissionDenied, "because I say so"},
+		"a reason that is not known":      {statusError("New", 299), connect.CodeUnknown, "New"},
+
+		"wrapped":                        {fmt.Errorf("x: %w", apierrors.NewNotFound(podResource, "a")), connect.CodeNotFound, metav1.StatusReasonNotFound},
+		"joined":                         {errors.Join(nil, apierrors.NewBadRequest("x")), connect.CodeInvalidArgument, metav1.StatusReasonBadRequest},
+		"a resource that is not served":  {&informerhub.UnknownResourceError{Name: "x"}, connect.CodeNotFound, metav1.StatusReasonNotFound},
+		"a resource that is gone":        {&informerhub.ResourceGoneError{Resource: widgets}, connect.CodeNotFound, metav1.StatusReasonNotFound},
+		"an API server that is away":     {&informerhub.UnavailableError{Err: context.DeadlineExceeded}, connect.CodeUnavailable, metav1.StatusReasonServiceUnavailable},
+		"a hub that is closed":           {informerhub.ErrClosed, connect.CodeUnavailable, metav1.StatusReasonServiceUnavailable},
+		"a service that shuts down":      {errShuttingDown, connect.CodeUnavailable, metav1.StatusReasonServiceUnavailable},
+		"a caller who is not known":      {fmt.Errorf("x: %w", auth.ErrUnauthenticated), connect.CodeUnauthenticated, metav1.StatusReasonUnauthorized},
+		"a caller's deadline":            {fmt.Errorf("x: %w", context.DeadlineExceeded), connect.CodeDeadlineExceeded, ""},
+		"a caller who has gone":          {fmt.Errorf("x: %w", context.Canceled), connect.CodeCanceled, ""},
+		"an error that has a code":       {connect.NewError(connect.CodeDataLoss, errors.New("x")), connect.CodeDataLoss, ""},
+		"an error that nobody has named": {errors.New("x"), connect.CodeUnknown, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			mapped := connectError(test.err)
+			if code := connect.CodeOf(mapped); code != test.code {
+				t.Errorf("the code is %s, want %s", code, test.code)
+			}
+			if reason := detailOf(t, mapped).GetReason(); reason != string(test.reason) {
+				t.Errorf("the reason is %q, want %q", reason, test.reason)
+			}
+		})
+	}
+}
+
+func TestEveryReasonThatClientGoKnowsHasACode(t *testing.T) {
+	for _, code := range []int32{400, 401, 403, 404, 405, 406, 409, 410, 413, 415, 422, 429, 500, 502, 503, 504} {
+		answered := apierrors.NewGenericServerResponse(int(code), "get", podResource, "a", "x", 0, true)
+		if codeOf(answered.ErrStatus) == connect.CodeUnknown {
+			t.Errorf("%d with reason %s is UNKNOWN", code, answered.ErrStatus.Reason)
+		}
+		if codeOf(metav1.Status{Code: code}) == connect.CodeUnknown {
+			t.Errorf("%d without a reason is UNKNOWN", code)
+		}
+	}
+}
+
+func TestNoErrorIsNone(t *testing.T) {
+	if err := connectError(nil); err != nil {
+		t.Errorf("answers %v", err)
+	}
+}
+
+func TestTheDetailMirrorsTheAPIServersStatus(t *testing.T) {
+	invalid := apierrors.NewInvalid(schema.GroupKind{Group: "apps", Kind: "Deployment"}, "web", field.ErrorList{
+		field.Required(field.NewPath("spec", "selector"), "say whom"),
+		field.Invalid(field.NewPath("spec", "replicas"), -1, "not below 0"),
+	})
+	want := &kubeconnectv1.Status{
+		Reason: "Invalid", Code: http.StatusUnprocessableEntity, Message: invalid.Error(), Group: "apps", Kind: "Deployment", Name: "web",
+		Causes: []*kubeconnectv1.StatusCause{
+			{Reason: "FieldValueRequired", Field: "spec.selector", Message: "Required value: say whom"},
+			{Reason: "FieldValueInvalid", Field: "spec.replicas", Message: "Invalid value: -1: not below 0"},
+		},
+	}
+	if got := detailOf(t, connectError(invalid)); !proto.Equal(got, want) {
+		t.Errorf("the detail is %v\nwant %v", got, want)
+	}
+	if got := detailOf(t, connectError(apierrors.NewTooManyRequests("later", 7))); got.GetRetryAfterSeconds() != 7 {
+		t.Errorf("retry after %d seconds", got.GetRetryAfterSeconds())
+	}
+}
+
+func statusError(reason metav1.StatusReason, code int32) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Reason: reason, Code: code, Message: "x"}}
+}
+
+// detailOf is the Status that an error carries; nil if none.
+func detailOf(t *testing.T, err error) *kubeconnectv1.Status {
+	t.Helper()
+	var coded *connect.Error
+	if !errors.As(err, &coded) {
+		t.Fatalf("no Connect error: %v", err)
+	}
+	for _, detail := range coded.Details() {
+		value, err := detail.Value()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value.(*kubeconnectv1.Status)
+	}
+	return nil
+}

@@ -1,0 +1,139 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"connectrpc.com/connect"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+)
+
+// fakeAPI is an API server with pods and widgets: it sends what it holds as the
+// snapshot of each watch, then the events that a test tells it, and answers changes
+// as the test says. A real one is used in e2e; this is for what a real one does not
+// do when it is told to.
+type fakeAPI struct {
+	objects []any        // of the snapshot
+	version string       // of the snapshot
+	events  chan any     // sent to the open watch
+	change  http.Handler // answers changes
+
+	mu      sync.Mutex // guards changes
+	changes []*http.Request
+}
+
+// discovery is what the fake serves.
+var discovery = map[string]any{
+	"/version": map[string]string{"gitVersion": "v1.37.1"},
+	"/api":     metav1.APIVersions{Versions: []string{"v1"}},
+	"/apis":    metav1.APIGroupList{Groups: []metav1.APIGroup{{Name: "example.com", Versions: []metav1.GroupVersionForDiscovery{{GroupVersion: "example.com/v1", Version: "v1"}}}}},
+	"/api/v1":  metav1.APIResourceList{GroupVersion: "v1", APIResources: []metav1.APIResource{served("pods", "Pod", true), served("nodes", "Node", false), {Name: "bindings", Kind: "Binding", Namespaced: true, Verbs: []string{"create"}}}},
+	"/apis/example.com/v1": metav1.APIResourceList{GroupVersion: "example.com/v1", APIResources: []metav1.APIResource{
+		served("widgets", "Widget", true)}},
+}
+
+func served(name, kind string, namespaced bool) metav1.APIResource {
+	return metav1.APIResource{Name: name, SingularName: strings.ToLower(kind), Kind: kind, Namespaced: namespaced, Verbs: []string{"get", "list", "watch", "patch"}}
+}
+
+func (api *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	if answer, ok := discovery[r.URL.Path]; ok {
+		_ = json.NewEncoder(w).Encode(answer)
+		return
+	}
+	switch {
+	case r.Method == http.MethodGet && r.URL.Query().Get("watch") == "true":
+		api.watch(w, r)
+	case r.Method == http.MethodGet:
+		w.WriteHeader(http.StatusBadRequest) // a field selector that is not supported
+		_ = json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: "Failure", Reason: "BadRequest", Code: 400})
+	default:
+		api.mu.Lock()
+		api.changes = append(api.changes, r.Clone(context.Background()))
+		api.mu.Unlock()
+		api.change.ServeHTTP(w, r)
+	}
+}
+
+func (api *fakeAPI) watch(w http.ResponseWriter, r *http.Request) {
+	send := func(event any) {
+		_ = json.NewEncoder(w).Encode(event)
+		_ = http.NewResponseController(w).Flush()
+	}
+	for _, object := range api.objects {
+		send(watchEvent{"ADDED", object})
+	}
+	bookmark := newPod("", 0)
+	bookmark.UID, bookmark.ResourceVersion = "", api.version
+	bookmark.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
+	send(watchEvent{"BOOKMARK", bookmark})
+	for {
+		select {
+		case event := <-api.events:
+			send(event)
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+type watchEvent struct {
+	Type   string `json:"type"`
+	Object any    `json:"object"`
+}
+
+// service is a whole service on a fake API server, and clients of it.
+type service struct {
+	api       *fakeAPI
+	url       string
+	stop      context.CancelFunc // begins to end the service
+	readiness *Readiness
+	http      *http.Client
+	resources kubeconnectv1connect.ResourceServiceClient
+}
+
+func newService(t *testing.T, api *fakeAPI, authenticator auth.Authenticator, options ...connect.ClientOption) *service {
+	t.Helper()
+	upstream := httptest.NewServer(api)
+	t.Cleanup(upstream.Close)
+	config := &rest.Config{Host: upstream.URL}
+	hub, err := informerhub.New(config, informerhub.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(hub.Close)
+	clients, err := auth.NewClientFactory(config, NoteOutcome)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopping, stop := context.WithCancel(t.Context())
+	s := &service{api: api, stop: stop, readiness: &Readiness{}}
+	server := httptest.NewUnstartedServer(New(Config{
+		Hub: hub, Authenticator: authenticator, Clients: clients, Readiness: s.readiness, Stopping: stopping,
+		Console: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "the console") }),
+	}))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	t.Cleanup(stop)
+	s.url, s.http = server.URL, server.Client()
+	s.resources = kubeconnectv1connect.NewResourceServiceClient(s.http, s.url, options...)
+	return s
+}
+
+// podsAPI holds two pods.
+func podsAPI() *fakeAPI {
+	return &fakeAPI{objects: []any{newPod("a", 3), newPod("b", 4)}, version: "10", events: make(chan any)}
+}

@@ -1,0 +1,122 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"testing"
+
+	"connectrpc.com/connect"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+)
+
+const (
+	serving    = healthv1.HealthCheckResponse_SERVING
+	notServing = healthv1.HealthCheckResponse_NOT_SERVING
+)
+
+type healthClient = connect.Client[healthv1.HealthCheckRequest, healthv1.HealthCheckResponse]
+
+func newHealthClient(s *service, procedure string) *healthClient {
+	return connect.NewClient[healthv1.HealthCheckRequest, healthv1.HealthCheckResponse](s.http, s.url+procedure, connect.WithGRPC())
+}
+
+// TestHealthNeedsNoIdentity asks a service that refuses everyone.
+func TestHealthNeedsNoIdentity(t *testing.T) {
+	s := newService(t, podsAPI(), auth.Cluster{})
+	client := newHealthClient(s, healthv1.Health_Check_FullMethodName)
+	for _, ready := range []bool{false, true, false} {
+		s.readiness.Set(ready)
+		for _, name := range append(serviceNames(), "") {
+			answer, err := client.CallUnary(t.Context(), connect.NewRequest(&healthv1.HealthCheckRequest{Service: name}))
+			if err != nil || answer.Msg.GetStatus() != servingStatus(ready) {
+				t.Errorf("ready: %v, %q: %v, %v", ready, name, answer, err)
+			}
+		}
+		status, _ := fetch(t, s, "/readyz")
+		if want := map[bool]int{true: http.StatusOK, false: http.StatusServiceUnavailable}[ready]; status != want {
+			t.Errorf("ready: %v, /readyz answers %d", ready, status)
+		}
+		if status, _ := fetch(t, s, "/livez"); status != http.StatusOK {
+			t.Errorf("ready: %v, /livez answers %d", ready, status)
+		}
+	}
+}
+
+func TestTheHealthOfAServiceThatIsNotThereIsNotFound(t *testing.T) {
+	s := newService(t, podsAPI(), auth.KubeconfigUser{})
+	_, err := newHealthClient(s, healthv1.Health_Check_FullMethodName).
+		CallUnary(t.Context(), connect.NewRequest(&healthv1.HealthCheckRequest{Service: "nosuch"}))
+	if connect.CodeOf(err) != connect.CodeNotFound {
+		t.Errorf("answers %v", err)
+	}
+}
+
+func TestHealthTakesNoLargeRequest(t *testing.T) {
+	s := newService(t, podsAPI(), auth.Cluster{})
+	large := &healthv1.HealthCheckRequest{Service: string(make([]byte, maxHealthRequestBytes+1))}
+	if _, err := newHealthClient(s, healthv1.Health_Check_FullMethodName).CallUnary(t.Context(), connect.NewRequest(large)); connect.CodeOf(err) != connect.CodeResourceExhausted {
+		t.Errorf("Check answers %v", err)
+	}
+	stream := watchHealth(t.Context(), t, s, large.GetService())
+	if stream.Receive() || connect.CodeOf(stream.Err()) != connect.CodeResourceExhausted {
+		t.Errorf("Watch answers %v, %v", stream.Msg(), stream.Err())
+	}
+}
+
+func watchHealth(ctx context.Context, t *testing.T, s *service, name string) *connect.ServerStreamForClient[healthv1.HealthCheckResponse] {
+	t.Helper()
+	stream, err := newHealthClient(s, healthv1.Health_Watch_FullMethodName).
+		CallServerStream(ctx, connect.NewRequest(&healthv1.HealthCheckRequest{Service: name}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = stream.Close() })
+	return stream
+}
+
+func TestAWatchOfHealthTellsEachChangeAndTheEnd(t *testing.T) {
+	s := newService(t, podsAPI(), auth.Cluster{})
+	stream := watchHealth(t.Context(), t, s, "")
+	for _, want := range []healthv1.HealthCheckResponse_ServingStatus{notServing, serving, notServing} {
+		s.readiness.Set(want == serving)
+		if !stream.Receive() || stream.Msg().GetStatus() != want {
+			t.Fatalf("tells %v, %v; want %v", stream.Msg(), stream.Err(), want)
+		}
+	}
+	s.stop()
+	if stream.Receive() || connect.CodeOf(stream.Err()) != connect.CodeUnavailable {
+		t.Errorf("ends with %v, %v", stream.Msg(), stream.Err())
+	}
+}
+
+// TestAServiceThatEndsSaysThatItDoesNotServe ends both at the same time.
+func TestAServiceThatEndsSaysThatItDoesNotServe(t *testing.T) {
+	for range 20 {
+		s := newService(t, podsAPI(), auth.Cluster{})
+		s.readiness.Set(true)
+		stream := watchHealth(t.Context(), t, s, "")
+		if !stream.Receive() || stream.Msg().GetStatus() != serving {
+			t.Fatalf("tells %v, %v", stream.Msg(), stream.Err())
+		}
+		s.readiness.Set(false)
+		s.stop()
+		if !stream.Receive() || stream.Msg().GetStatus() != notServing {
+			t.Fatalf("tells %v, %v", stream.Msg(), stream.Err())
+		}
+	}
+}
+
+func TestAWatchOfAServiceThatIsNotThereStaysOpen(t *testing.T) {
+	s := newService(t, podsAPI(), auth.Cluster{})
+	ctx, cancel := context.WithCancel(t.Context())
+	stream := watchHealth(ctx, t, s, "nosuch")
+	if !stream.Receive() || stream.Msg().GetStatus() != healthv1.HealthCheckResponse_SERVICE_UNKNOWN {
+		t.Fatalf("tells %v, %v", stream.Msg(), stream.Err())
+	}
+	cancel()
+	if stream.Receive() {
+		t.Errorf("goes on with %v", stream.Msg())
+	}
+}

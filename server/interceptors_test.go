@@ -1,0 +1,139 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+
+	"connectrpc.com/connect"
+	"connectrpc.com/grpcreflect"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+)
+
+// TestNoHandlerRunsForACallerWhoIsNotKnown calls everything that needs to know. The
+// fake API server has no objects: a handler that runs would ask it, and fail.
+func TestNoHandlerRunsForACallerWhoIsNotKnown(t *testing.T) {
+	s := newService(t, &fakeAPI{change: http.NotFoundHandler()}, auth.Cluster{})
+	ctx := t.Context()
+	discovery := kubeconnectv1connect.NewDiscoveryServiceClient(s.http, s.url)
+	access := kubeconnectv1connect.NewAccessServiceClient(s.http, s.url)
+	for name, call := range map[string]func() error{
+		"Get":    func() error { _, err := s.resources.Get(ctx, &kubeconnectv1.GetRequest{}); return err },
+		"List":   func() error { _, err := s.resources.List(ctx, &kubeconnectv1.ListRequest{}); return err },
+		"Patch":  func() error { _, err := s.resources.Patch(ctx, &kubeconnectv1.PatchRequest{}); return err },
+		"Create": func() error { _, err := s.resources.Create(ctx, &kubeconnectv1.CreateRequest{}); return err },
+		"Update": func() error { _, err := s.resources.Update(ctx, &kubeconnectv1.UpdateRequest{}); return err },
+		"Delete": func() error { _, err := s.resources.Delete(ctx, &kubeconnectv1.DeleteRequest{}); return err },
+		"DeleteCollection": func() error {
+			_, err := s.resources.DeleteCollection(ctx, &kubeconnectv1.DeleteCollectionRequest{})
+			return err
+		},
+		"Watch": func() error {
+			stream, err := s.resources.Watch(ctx, &kubeconnectv1.WatchRequest{})
+			if err != nil {
+				return err
+			}
+			defer func() { _ = stream.Close() }()
+			stream.Receive()
+			return stream.Err()
+		},
+		"ListResourceTypes": func() error {
+			_, err := discovery.ListResourceTypes(ctx, &kubeconnectv1.ListResourceTypesRequest{})
+			return err
+		},
+		"GetSchema":   func() error { _, err := discovery.GetSchema(ctx, &kubeconnectv1.GetSchemaRequest{}); return err },
+		"WhoAmI":      func() error { _, err := access.WhoAmI(ctx, &kubeconnectv1.WhoAmIRequest{}); return err },
+		"CheckAccess": func() error { _, err := access.CheckAccess(ctx, &kubeconnectv1.CheckAccessRequest{}); return err },
+		"reflection": func() error {
+			stream := grpcreflect.NewClient(s.http, s.url, connect.WithGRPC()).NewStream(ctx)
+			defer func() { _, _ = stream.Close() }()
+			_, err := stream.ListServices()
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := call()
+			if connect.CodeOf(err) != connect.CodeUnauthenticated || detailOf(t, err).GetReason() != "Unauthorized" {
+				t.Errorf("answers %v", err)
+			}
+		})
+	}
+}
+
+func TestReflectionNamesEveryService(t *testing.T) {
+	s := newService(t, podsAPI(), auth.KubeconfigUser{})
+	stream := grpcreflect.NewClient(s.http, s.url, connect.WithGRPC()).NewStream(t.Context())
+	defer func() { _, _ = stream.Close() }()
+	names, err := stream.ListServices()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range append(serviceNames(), "grpc.health.v1.Health") {
+		found := false
+		for _, name := range names {
+			found = found || string(name) == want
+		}
+		if !found {
+			t.Errorf("%s is missing in %v", want, names)
+		}
+	}
+}
+
+func TestAnIdentityReachesUnaryAndStreamingHandlers(t *testing.T) {
+	a := authenticate{authenticatorFunc(func(header http.Header) (auth.Identity, error) {
+		return auth.Identity{Username: header.Get("Who")}, nil
+	})}
+	request := connect.NewRequest(&kubeconnectv1.GetRequest{})
+	request.Header().Set("Who", "jane")
+	seen := ""
+	_, err := a.WrapUnary(func(ctx context.Context, _ connect.AnyRequest) (connect.AnyResponse, error) {
+		seen = identityFrom(ctx).Username
+		return nil, nil
+	})(t.Context(), request)
+	if err != nil || seen != "jane" {
+		t.Errorf("a unary handler sees %q, %v", seen, err)
+	}
+	seen = ""
+	err = a.WrapStreamingHandler(func(ctx context.Context, _ connect.StreamingHandlerConn) error {
+		seen = identityFrom(ctx).Username
+		return nil
+	})(t.Context(), streamOf(request.Header()))
+	if err != nil || seen != "jane" {
+		t.Errorf("a streaming handler sees %q, %v", seen, err)
+	}
+}
+
+type authenticatorFunc func(http.Header) (auth.Identity, error)
+
+func (f authenticatorFunc) Authenticate(_ context.Context, header http.Header) (auth.Identity, error) {
+	return f(header)
+}
+
+// conn is the part of a stream that authenticate reads.
+type conn struct {
+	connect.StreamingHandlerConn
+	header http.Header
+}
+
+func streamOf(header http.Header) connect.StreamingHandlerConn { return conn{header: header} }
+
+func (c conn) RequestHeader() http.Header { return c.header }
+
+func TestARequestThatIsTooLargeIsRefused(t *testing.T) {
+	s := newService(t, podsAPI(), auth.KubeconfigUser{})
+	_, err := s.resources.List(t.Context(), &kubeconnectv1.ListRequest{Resource: strings.Repeat("x", maxRequestBytes+1)})
+	if connect.CodeOf(err) != connect.CodeResourceExhausted {
+		t.Errorf("answers %v", err)
+	}
+}
+
+func TestTheConsoleIsServedWhereNoServiceIs(t *testing.T) {
+	s := newService(t, podsAPI(), auth.KubeconfigUser{})
+	if status, body := fetch(t, s, "/"); status != http.StatusOK || body != "the console" {
+		t.Errorf("answers %d, %s", status, body)
+	}
+}

@@ -1,0 +1,141 @@
+package server
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/types/known/structpb"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+)
+
+const (
+	jsonPatch  = kubeconnectv1.PatchType_PATCH_TYPE_JSON
+	mergePatch = kubeconnectv1.PatchType_PATCH_TYPE_MERGE
+	strategic  = kubeconnectv1.PatchType_PATCH_TYPE_STRATEGIC_MERGE
+	apply      = kubeconnectv1.PatchType_PATCH_TYPE_APPLY
+)
+
+func data(text string) *kubeconnectv1.PatchRequest_Data {
+	return &kubeconnectv1.PatchRequest_Data{Data: []byte(text)}
+}
+
+func value(t testing.TB, of any) *kubeconnectv1.PatchRequest_Value {
+	t.Helper()
+	v, err := structpb.NewValue(of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &kubeconnectv1.PatchRequest_Value{Value: v}
+}
+
+func TestTheTypeOfAPatchIsTheAPIServers(t *testing.T) {
+	for kind, want := range map[kubeconnectv1.PatchType]types.PatchType{
+		jsonPatch: types.JSONPatchType, mergePatch: types.MergePatchType, strategic: types.StrategicMergePatchType, apply: types.ApplyYAMLPatchType,
+	} {
+		if got, err := patchType(kind); got != want || err != nil {
+			t.Errorf("%s is %s, %v", kind, got, err)
+		}
+	}
+	for _, kind := range []kubeconnectv1.PatchType{0, 99} {
+		if _, err := patchType(kind); !apierrors.IsBadRequest(err) {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+}
+
+func TestTheBodyOfAPatchIsJSONOrForApplyYAML(t *testing.T) {
+	for name, test := range map[string]struct {
+		request *kubeconnectv1.PatchRequest
+		want    string // empty: a bad request
+	}{
+		"a value":                    {&kubeconnectv1.PatchRequest{Type: mergePatch, Body: value(t, map[string]any{"a": 1})}, `{"a":1}`},
+		"a list as a value":          {&kubeconnectv1.PatchRequest{Type: jsonPatch, Body: value(t, []any{map[string]any{"op": "test"}})}, `[{"op":"test"}]`},
+		"large whole numbers":        {&kubeconnectv1.PatchRequest{Type: mergePatch, Body: value(t, map[string]any{"a": 1e15})}, `{"a":1000000000000000}`},
+		"null as a value":            {&kubeconnectv1.PatchRequest{Type: mergePatch, Body: value(t, map[string]any{"a": nil})}, `{"a":null}`},
+		"data":                       {&kubeconnectv1.PatchRequest{Type: mergePatch, Body: data(`{"a": 9007199254740993}`)}, `{"a": 9007199254740993}`},
+		"YAML for Apply":             {&kubeconnectv1.PatchRequest{Type: apply, Body: data("a: 1\n")}, "a: 1\n"},
+		"YAML for others":            {&kubeconnectv1.PatchRequest{Type: mergePatch, Body: data("a: 1\n")}, ""},
+		"JSON that is cut off":       {&kubeconnectv1.PatchRequest{Type: mergePatch, Body: data(`{"a":`)}, ""},
+		"empty data":                 {&kubeconnectv1.PatchRequest{Type: mergePatch, Body: data("")}, ""},
+		"nothing":                    {&kubeconnectv1.PatchRequest{Type: mergePatch}, ""},
+		"a value that is not set":    {&kubeconnectv1.PatchRequest{Type: mergePatch, Body: &kubeconnectv1.PatchRequest_Value{}}, ""},
+		"a value of no kind":         {&kubeconnectv1.PatchRequest{Type: mergePatch, Body: &kubeconnectv1.PatchRequest_Value{Value: &structpb.Value{}}}, ""},
+		"a number that JSON has not": {&kubeconnectv1.PatchRequest{Type: mergePatch, Body: value(t, math.NaN())}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			body, err := patchBody(test.request)
+			if test.want == "" && !apierrors.IsBadRequest(err) {
+				t.Errorf("reads %q, %v; want a bad request", body, err)
+			}
+			if got := strings.ReplaceAll(string(body), ": ", ":"); test.want != "" && (err != nil || got != strings.ReplaceAll(test.want, ": ", ":")) {
+				t.Errorf("reads %q, %v; want %q", body, err, test.want)
+			}
+		})
+	}
+}
+
+func TestTheOptionsOfAPatchAreTheAPIServers(t *testing.T) {
+	yes, no := true, false
+	for name, test := range map[string]struct {
+		request *kubeconnectv1.PatchRequest
+		want    *metav1.PatchOptions // nil: a bad request
+	}{
+		"none":                   {&kubeconnectv1.PatchRequest{Type: mergePatch}, &metav1.PatchOptions{FieldManager: "kubeconnect"}},
+		"a field manager":        {&kubeconnectv1.PatchRequest{Type: mergePatch, FieldManager: "me"}, &metav1.PatchOptions{FieldManager: "me"}},
+		"a dry run":              {&kubeconnectv1.PatchRequest{Type: mergePatch, DryRun: true}, &metav1.PatchOptions{FieldManager: "kubeconnect", DryRun: []string{"All"}}},
+		"Apply":                  {&kubeconnectv1.PatchRequest{Type: apply, FieldManager: "me"}, &metav1.PatchOptions{FieldManager: "me", Force: &no}},
+		"Apply with force":       {&kubeconnectv1.PatchRequest{Type: apply, FieldManager: "me", Force: true}, &metav1.PatchOptions{FieldManager: "me", Force: &yes}},
+		"Apply by nobody":        {&kubeconnectv1.PatchRequest{Type: apply}, nil},
+		"force without Apply":    {&kubeconnectv1.PatchRequest{Type: mergePatch, Force: true}, nil},
+		"strict":                 {&kubeconnectv1.PatchRequest{Type: mergePatch, FieldValidation: kubeconnectv1.FieldValidation_FIELD_VALIDATION_STRICT}, &metav1.PatchOptions{FieldManager: "kubeconnect", FieldValidation: "Strict"}},
+		"warning":                {&kubeconnectv1.PatchRequest{Type: mergePatch, FieldValidation: kubeconnectv1.FieldValidation_FIELD_VALIDATION_WARN}, &metav1.PatchOptions{FieldManager: "kubeconnect", FieldValidation: "Warn"}},
+		"ignoring":               {&kubeconnectv1.PatchRequest{Type: mergePatch, FieldValidation: kubeconnectv1.FieldValidation_FIELD_VALIDATION_IGNORE}, &metav1.PatchOptions{FieldManager: "kubeconnect", FieldValidation: "Ignore"}},
+		"a validation not known": {&kubeconnectv1.PatchRequest{Type: mergePatch, FieldValidation: 99}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			options, err := patchOptions(test.request)
+			switch {
+			case test.want == nil && !apierrors.IsBadRequest(err):
+				t.Errorf("reads %+v, %v; want a bad request", options, err)
+			case test.want != nil && (err != nil || options.String() != test.want.String()):
+				t.Errorf("reads %s, %v; want %s", options.String(), err, test.want)
+			}
+		})
+	}
+}
+
+func TestWhatNamesNoObjectIsABadRequest(t *testing.T) {
+	namespaced := informerhub.Resource{Name: "pods", Namespaced: true}
+	cluster := informerhub.Resource{Name: "nodes"}
+	for name, test := range map[string]struct {
+		resource        informerhub.Resource
+		namespace, name string
+		ok              bool
+	}{
+		"in a namespace":               {namespaced, "ns", "a", true},
+		"without one":                  {cluster, "", "a", true},
+		"a name as RBAC has them":      {cluster, "", "system:node", true},
+		"no name":                      {namespaced, "ns", "", false},
+		"no namespace":                 {namespaced, "", "a", false},
+		"a namespace too many":         {cluster, "ns", "a", false},
+		"a path as a name":             {namespaced, "ns", "a/b", false},
+		"the folder above":             {namespaced, "ns", "..", false},
+		"the same folder":              {namespaced, "ns", ".", false},
+		"an escaped slash":             {namespaced, "ns", "a%2fb", false},
+		"a path as a namespace":        {namespaced, "a/../b", "a", false},
+		"the folder above a namespace": {namespaced, "..", "a", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := checkName(test.resource, test.namespace, test.name)
+			if (err == nil) != test.ok || err != nil && !strings.Contains(connectError(err).Error(), "invalid_argument") {
+				t.Errorf("answers %v", err)
+			}
+		})
+	}
+}

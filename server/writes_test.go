@@ -1,0 +1,195 @@
+package server
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"testing"
+
+	"connectrpc.com/connect"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+)
+
+func patchOf(resource string) *kubeconnectv1.PatchRequest {
+	return &kubeconnectv1.PatchRequest{
+		Resource: resource, Namespace: "default", Name: "a", Type: mergePatch, Body: data(`{"x":1}`), Encoding: asJSON,
+	}
+}
+
+// writeService is a service whose API server answers each change by a function.
+func writeService(t *testing.T, change http.HandlerFunc) *service {
+	t.Helper()
+	api := podsAPI()
+	api.change = change
+	return newService(t, api, auth.KubeconfigUser{})
+}
+
+func answerWith(status int, body any) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		_ = json.NewEncoder(w).Encode(body)
+	}
+}
+
+func TestAPatchIsSentAsItIs(t *testing.T) {
+	for resource, path := range map[string]string{
+		"pods":    "/api/v1/namespaces/default/pods/a/status",
+		"widgets": "/apis/example.com/v1/namespaces/default/widgets/a/status",
+	} {
+		t.Run(resource, func(t *testing.T) {
+			var body []byte
+			s := writeService(t, func(w http.ResponseWriter, r *http.Request) {
+				body, _ = io.ReadAll(r.Body)
+				answerWith(http.StatusOK, newPod("a", 12))(w, r)
+			})
+			request := patchOf(resource)
+			request.Subresource, request.FieldManager, request.DryRun = "status", "me", true
+			if _, err := s.resources.Patch(t.Context(), request); err != nil {
+				t.Fatal(err)
+			}
+			sent := s.api.changes[0]
+			if sent.Method != http.MethodPatch || sent.URL.Path != path || sent.Header.Get("Content-Type") != "application/merge-patch+json" || string(body) != `{"x":1}` {
+				t.Errorf("sends %s %s, %s: %s", sent.Method, sent.URL.Path, sent.Header.Get("Content-Type"), body)
+			}
+			if query := sent.URL.Query(); query.Get("fieldManager") != "me" || query.Get("dryRun") != "All" {
+				t.Errorf("with %v", query)
+			}
+			if sent.Header.Get("Authorization") != "" {
+				t.Error("with a credential that it was not given")
+			}
+		})
+	}
+}
+
+func TestThePatchedObjectComesBackWithItsWarnings(t *testing.T) {
+	for name, test := range map[string]struct {
+		resource string
+		status   int
+		created  bool
+	}{
+		"a pod that was there":    {"pods", http.StatusOK, false},
+		"a pod that was made":     {"pods", http.StatusCreated, true},
+		"a widget that was there": {"widgets", http.StatusOK, false},
+		"a widget that was made":  {"widgets", http.StatusCreated, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := writeService(t, func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Add("Warning", `299 - "spec.old is deprecated"`)
+				w.Header().Add("Warning", `299 - "so is spec.older"`)
+				answerWith(test.status, newPod("a", 12))(w, r)
+			})
+			answer, err := s.resources.Patch(t.Context(), patchOf(test.resource))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if answer.GetObject().GetResourceVersion() != "12" || answer.GetCreated() != test.created || answer.GetKind().GetKind() != "Pod" {
+				t.Errorf("answers %v", answer)
+			}
+			if warnings := answer.GetWarnings(); len(warnings) != 2 || warnings[1] != "so is spec.older" {
+				t.Errorf("warns %q", warnings)
+			}
+		})
+	}
+}
+
+func TestAPatchThatIsRefusedHasTheAPIServersWords(t *testing.T) {
+	for name, status := range map[string]metav1.Status{
+		"a conflict":    apierrors.NewConflict(podResource, "a", errors.New("it has changed")).ErrStatus,
+		"not found":     apierrors.NewNotFound(podResource, "a").ErrStatus,
+		"not permitted": apierrors.NewForbidden(podResource, "a", errors.New("no")).ErrStatus,
+	} {
+		for _, resource := range []string{"pods", "widgets"} {
+			t.Run(name+" of "+resource, func(t *testing.T) {
+				status.Kind, status.APIVersion = "Status", "v1"
+				s := writeService(t, answerWith(int(status.Code), status))
+				_, err := s.resources.Patch(t.Context(), patchOf(resource))
+				if got := detailOf(t, err); got.GetReason() != string(status.Reason) || got.GetMessage() != status.Message {
+					t.Errorf("answers %v", err)
+				}
+			})
+		}
+	}
+}
+
+// TestWhetherToRepeatIsTheCallersToDecide answers 429, once as an API server does and
+// once as its flow control does, which has no Status for it.
+func TestWhetherToRepeatIsTheCallersToDecide(t *testing.T) {
+	full := apierrors.NewTooManyRequests("a disruption budget", 7).ErrStatus
+	full.Kind, full.APIVersion = "Status", "v1"
+	for name, answer := range map[string]http.HandlerFunc{
+		"with a Status": answerWith(http.StatusTooManyRequests, full),
+		"as plain text": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/plain")
+			w.WriteHeader(http.StatusTooManyRequests)
+		},
+	} {
+		for _, resource := range []string{"pods", "widgets"} {
+			t.Run(name+" for "+resource, func(t *testing.T) {
+				s := writeService(t, func(w http.ResponseWriter, r *http.Request) {
+					w.Header().Set("Retry-After", "7")
+					answer(w, r)
+				})
+				_, err := s.resources.Patch(t.Context(), patchOf(resource))
+				if connect.CodeOf(err) != connect.CodeResourceExhausted || detailOf(t, err).GetRetryAfterSeconds() != 7 {
+					t.Errorf("answers %v, %v", err, detailOf(t, err))
+				}
+				if len(s.api.changes) != 1 {
+					t.Errorf("was sent %d times", len(s.api.changes))
+				}
+			})
+		}
+	}
+}
+
+func TestAPatchWithoutSenseIsNotSent(t *testing.T) {
+	change := func(with func(*kubeconnectv1.PatchRequest)) *kubeconnectv1.PatchRequest {
+		request := patchOf("widgets")
+		with(request)
+		return request
+	}
+	s := writeService(t, answerWith(http.StatusOK, newPod("a", 12)))
+	for name, test := range map[string]struct {
+		request *kubeconnectv1.PatchRequest
+		code    connect.Code
+	}{
+		"a way out by the subresource": {change(func(r *kubeconnectv1.PatchRequest) {
+			r.Subresource = "../../../../../../api/v1/namespaces/x/configmaps/y"
+		}), connect.CodeInvalidArgument},
+		"a way out by the name":      {change(func(r *kubeconnectv1.PatchRequest) { r.Name = "../a" }), connect.CodeInvalidArgument},
+		"a way out by the namespace": {change(func(r *kubeconnectv1.PatchRequest) { r.Namespace = ".." }), connect.CodeInvalidArgument},
+		"no type":                    {change(func(r *kubeconnectv1.PatchRequest) { r.Type = 0 }), connect.CodeInvalidArgument},
+		"no body":                    {change(func(r *kubeconnectv1.PatchRequest) { r.Body = nil }), connect.CodeInvalidArgument},
+		"no field manager for Apply": {change(func(r *kubeconnectv1.PatchRequest) { r.Type = apply }), connect.CodeInvalidArgument},
+		"an encoding not known":      {change(func(r *kubeconnectv1.PatchRequest) { r.Encoding = 99 }), connect.CodeInvalidArgument},
+		"preconditions":              {change(func(r *kubeconnectv1.PatchRequest) { r.Preconditions = &kubeconnectv1.Preconditions{} }), connect.CodeUnimplemented},
+		"a resource not served":      {change(func(r *kubeconnectv1.PatchRequest) { r.Resource = "nosuch" }), connect.CodeNotFound},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := s.resources.Patch(t.Context(), test.request); connect.CodeOf(err) != test.code {
+				t.Errorf("answers %v, want %s", err, test.code)
+			}
+		})
+	}
+	if len(s.api.changes) != 0 {
+		t.Errorf("sent %s", s.api.changes[0].URL.Path)
+	}
+}
+
+func TestAnAPIServerThatIsAwayIsNamed(t *testing.T) {
+	for _, resource := range []string{"pods", "widgets"} {
+		s := writeService(t, func(w http.ResponseWriter, _ *http.Request) {
+			if hijacked, _, err := w.(http.Hijacker).Hijack(); err == nil {
+				_ = hijacked.Close() // in the middle of the answer
+			}
+		})
+		_, err := s.resources.Patch(t.Context(), patchOf(resource))
+		if connect.CodeOf(err) != connect.CodeUnavailable || detailOf(t, err).GetReason() != "ServiceUnavailable" {
+			t.Errorf("%s: answers %v", resource, err)
+		}
+	}
+}
