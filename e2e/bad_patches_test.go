@@ -1,0 +1,135 @@
+package e2e_test
+
+import (
+	"strings"
+	"testing"
+
+	"connectrpc.com/connect"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+)
+
+const (
+	jsonPatch  = kubeconnectv1.PatchType_PATCH_TYPE_JSON
+	mergePatch = kubeconnectv1.PatchType_PATCH_TYPE_MERGE
+	applyPatch = kubeconnectv1.PatchType_PATCH_TYPE_APPLY
+)
+
+func TestBadPatchesAreRefusedAndChangeNothing(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t)
+	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))
+	write := configMapsIn(ctx, t, cluster(t), namespace)
+	before := write.create("one", nil)
+
+	type change = func(*kubeconnectv1.PatchRequest)
+	ofType := func(patchType kubeconnectv1.PatchType, body string) change {
+		return func(r *kubeconnectv1.PatchRequest) { r.Type = patchType; withData(r, body) }
+	}
+	for name, test := range map[string]struct {
+		change change
+		code   connect.Code
+		words  []string
+	}{
+		"no resource": {
+			change: func(r *kubeconnectv1.PatchRequest) { r.Resource = "" },
+			code:   connect.CodeInvalidArgument, words: []string{"resource"},
+		},
+		"no name": {
+			change: func(r *kubeconnectv1.PatchRequest) { r.Name = "" },
+			code:   connect.CodeInvalidArgument, words: []string{"name"},
+		},
+		"no namespace": {
+			change: func(r *kubeconnectv1.PatchRequest) { r.Namespace = "" },
+			code:   connect.CodeInvalidArgument, words: []string{"namespace"},
+		},
+		"a namespace for a resource that has none": {
+			change: func(r *kubeconnectv1.PatchRequest) { r.Resource = "namespaces" },
+			code:   connect.CodeInvalidArgument, words: []string{"namespace"},
+		},
+		"a resource that the cluster does not serve": {
+			change: func(r *kubeconnectv1.PatchRequest) { r.Resource = "configmapz" },
+			code:   connect.CodeNotFound, words: []string{"configmapz", "configmaps"},
+		},
+		"a subresource that there is not": {
+			change: func(r *kubeconnectv1.PatchRequest) { r.Subresource = "scale" },
+			code:   connect.CodeNotFound,
+		},
+		"no type": {
+			change: func(r *kubeconnectv1.PatchRequest) { r.Type = 0 },
+			code:   connect.CodeInvalidArgument, words: []string{"type"},
+		},
+		"a type that there is not": {
+			change: func(r *kubeconnectv1.PatchRequest) { r.Type = 99 },
+			code:   connect.CodeInvalidArgument, words: []string{"type"},
+		},
+		"no body": {
+			change: func(r *kubeconnectv1.PatchRequest) { r.Body = nil },
+			code:   connect.CodeInvalidArgument, words: []string{"body"},
+		},
+		"a merge patch that is no JSON": {
+			change: ofType(mergePatch, "{"), code: connect.CodeInvalidArgument,
+		},
+		"a merge patch that is a list": {
+			change: ofType(mergePatch, "[]"), code: connect.CodeInvalidArgument,
+		},
+		"a JSON patch that is an object": {
+			change: ofType(jsonPatch, "{}"), code: connect.CodeInvalidArgument,
+		},
+		"a JSON patch with an operation that there is not": {
+			change: ofType(jsonPatch, `[{"op":"frobnicate","path":"/data/key"}]`), code: connect.CodeInvalidArgument,
+		},
+		"a JSON patch of a path that is not there": {
+			change: ofType(jsonPatch, `[{"op":"remove","path":"/data/absent"}]`), code: connect.CodeInvalidArgument,
+		},
+		"an apply patch that is no YAML": {
+			change: func(r *kubeconnectv1.PatchRequest) { ofType(applyPatch, "\t")(r); r.FieldManager = "e2e" },
+			code:   connect.CodeInvalidArgument,
+		},
+		"an apply patch without a field manager": {
+			change: ofType(applyPatch, "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: one\n"),
+			code:   connect.CodeInvalidArgument, words: []string{"field_manager"},
+		},
+		"a field manager that is too long": {
+			change: func(r *kubeconnectv1.PatchRequest) { r.FieldManager = strings.Repeat("m", 129) },
+			code:   connect.CodeInvalidArgument,
+		},
+		"force for another type than apply": {
+			change: func(r *kubeconnectv1.PatchRequest) { r.Force = true },
+			code:   connect.CodeInvalidArgument, words: []string{"force"},
+		},
+		"a field validation that there is not": {
+			change: func(r *kubeconnectv1.PatchRequest) { r.FieldValidation = 99 },
+			code:   connect.CodeInvalidArgument, words: []string{"field_validation"},
+		},
+		"an encoding that there is not": {
+			change: func(r *kubeconnectv1.PatchRequest) { r.Encoding = 99 },
+			code:   connect.CodeInvalidArgument, words: []string{"encoding"},
+		},
+		"another object's name in the body": {
+			change: ofType(mergePatch, `{"metadata":{"name":"two"}}`), code: connect.CodeInvalidArgument,
+		},
+		"a body over the limit": {
+			change: ofType(mergePatch, `{"data":{"key":"`+strings.Repeat("x", overLimit)+`"}}`),
+			code:   connect.CodeResourceExhausted,
+		},
+		"a body over the API server's limit": {
+			change: ofType(mergePatch, `{"data":{"key":"`+strings.Repeat("x", 3_500_000)+`"}}`),
+			code:   connect.CodeResourceExhausted,
+		},
+		"data over what a ConfigMap may have": {
+			change: ofType(mergePatch, `{"data":{"key":"`+strings.Repeat("x", 1_100_000)+`"}}`),
+			code:   connect.CodeInvalidArgument, words: []string{"Too long"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			request := withData(&kubeconnectv1.PatchRequest{
+				Resource: "configmaps", Namespace: namespace, Name: "one", Type: mergePatch,
+			}, `{"data":{"key":"changed"}}`)
+			test.change(request)
+			_, err := client.Patch(ctx, request)
+			wantError(t, err, test.code, test.words...)
+			wantUnchanged(t, write, before)
+		})
+	}
+}

@@ -1,0 +1,180 @@
+package e2e_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"connectrpc.com/connect"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/record"
+)
+
+// overLimit is more than any request may have.
+const overLimit = 8 << 20
+
+// badSelection is a selection that List and Watch refuse alike.
+type badSelection struct {
+	resource, namespace          string
+	labelSelector, fieldSelector string
+	encoding                     kubeconnectv1.Encoding
+	code                         connect.Code
+	words                        []string
+}
+
+var badSelections = map[string]badSelection{
+	"no resource": {
+		code: connect.CodeInvalidArgument, words: []string{"resource"},
+	},
+	"a resource that the cluster does not serve": {
+		resource: "podz", code: connect.CodeNotFound, words: []string{`"podz"`, "pods"},
+	},
+	"a version that the resource does not have": {
+		resource: "deployments.v9.apps", code: connect.CodeNotFound, words: []string{"deployments.v9.apps", "deployments"},
+	},
+	"a group that does not have the resource": {
+		resource: "pods.apps", code: connect.CodeNotFound, words: []string{"pods.apps", "pods"},
+	},
+	"a resource that is no name at all": {
+		resource: "../../pods", code: connect.CodeNotFound, words: []string{"../../pods"},
+	},
+	"a namespace for a resource that has none": {
+		resource: "nodes", namespace: "default", code: connect.CodeInvalidArgument, words: []string{"nodes", "namespace"},
+	},
+	"a namespace that cannot be one": {
+		resource: "pods", namespace: "No/Name", code: connect.CodeInvalidArgument, words: []string{"No/Name"},
+	},
+	"a label selector without an end": {
+		resource: "pods", labelSelector: "app in (a,b", code: connect.CodeInvalidArgument, words: []string{"label_selector"},
+	},
+	"a label that cannot be one": {
+		resource: "pods", labelSelector: "a b=c", code: connect.CodeInvalidArgument, words: []string{"label_selector"},
+	},
+	"a field selector without an operator": {
+		resource: "pods", fieldSelector: "nonsense", code: connect.CodeInvalidArgument, words: []string{"field_selector", "nonsense"},
+	},
+	"a field that the resource cannot be selected by": {
+		resource: "pods", fieldSelector: "spec.hostname=x", code: connect.CodeInvalidArgument,
+		words: []string{"field label not supported: spec.hostname"},
+	},
+	"a field that no ConfigMap can be selected by": {
+		resource: "configmaps", fieldSelector: "data.key=x", code: connect.CodeInvalidArgument, words: []string{"data.key"},
+	},
+	"an encoding that there is not": {
+		resource: "pods", encoding: 99, code: connect.CodeInvalidArgument, words: []string{"encoding"},
+	},
+	"a request over the limit": {
+		resource: "pods", labelSelector: strings.Repeat("x", overLimit), code: connect.CodeResourceExhausted,
+	},
+}
+
+func TestBadSelectionsAreRefusedByListAndWatchAlike(t *testing.T) {
+	t.Parallel()
+	ctx, client := deadline(t), newClient(t, cluster(t))
+	for name, bad := range badSelections {
+		t.Run(name, func(t *testing.T) {
+			t.Run("by List", func(t *testing.T) {
+				_, err := client.List(ctx, &kubeconnectv1.ListRequest{
+					Resource: bad.resource, Namespace: bad.namespace, LabelSelector: bad.labelSelector,
+					FieldSelector: bad.fieldSelector, Encoding: bad.encoding,
+				})
+				wantError(t, err, bad.code, bad.words...)
+			})
+			t.Run("by Watch", func(t *testing.T) {
+				err := watchError(ctx, client, &kubeconnectv1.WatchRequest{
+					Resource: bad.resource, Namespace: bad.namespace, LabelSelector: bad.labelSelector,
+					FieldSelector: bad.fieldSelector, Encoding: bad.encoding,
+				})
+				wantError(t, err, bad.code, bad.words...)
+			})
+		})
+	}
+}
+
+func TestBadGetsAreRefused(t *testing.T) {
+	t.Parallel()
+	ctx, client := deadline(t), newClient(t, cluster(t))
+	for name, test := range map[string]struct {
+		request *kubeconnectv1.GetRequest
+		code    connect.Code
+		words   []string
+	}{
+		"no resource": {
+			request: &kubeconnectv1.GetRequest{Namespace: "default", Name: "one"},
+			code:    connect.CodeInvalidArgument, words: []string{"resource"},
+		},
+		"no name": {
+			request: &kubeconnectv1.GetRequest{Resource: "pods", Namespace: "default"},
+			code:    connect.CodeInvalidArgument, words: []string{"name"},
+		},
+		"no namespace": {
+			request: &kubeconnectv1.GetRequest{Resource: "pods", Name: "one"},
+			code:    connect.CodeInvalidArgument, words: []string{"namespace"},
+		},
+		"a namespace for a resource that has none": {
+			request: &kubeconnectv1.GetRequest{Resource: "nodes", Namespace: "default", Name: "one"},
+			code:    connect.CodeInvalidArgument, words: []string{"namespace"},
+		},
+		"a resource that the cluster does not serve": {
+			request: &kubeconnectv1.GetRequest{Resource: "deploymnts", Namespace: "default", Name: "one"},
+			code:    connect.CodeNotFound, words: []string{"deploymnts", "deployments"},
+		},
+		"an object that is not there": {
+			request: &kubeconnectv1.GetRequest{Resource: "configmaps", Namespace: "default", Name: "absent"},
+			code:    connect.CodeNotFound, words: []string{`configmaps "absent" not found`},
+		},
+		"a namespace that is not there": {
+			request: &kubeconnectv1.GetRequest{Resource: "configmaps", Namespace: "absent", Name: "one"},
+			code:    connect.CodeNotFound, words: []string{`configmaps "one" not found`},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := client.Get(ctx, test.request)
+			wantError(t, err, test.code, test.words...)
+		})
+	}
+}
+
+func TestAnObjectThatIsNotThereIsDescribedByAStatus(t *testing.T) {
+	t.Parallel()
+	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
+		_, err := client.Get(deadline(t), &kubeconnectv1.GetRequest{Resource: "deployments", Namespace: "default", Name: "absent"})
+		wantError(t, err, connect.CodeNotFound)
+		status := wantStatus(t, err, "NotFound")
+		if status.GetName() != "absent" || status.GetGroup() != "apps" || status.GetKind() != "deployments" {
+			t.Errorf("the status is about %s %s of group %q", status.GetKind(), status.GetName(), status.GetGroup())
+		}
+		wantWords(t, status.GetMessage(), "absent")
+	})
+}
+
+func TestAWatchOnANameNeedsTheNamespaceToo(t *testing.T) {
+	t.Parallel()
+	err := watchError(deadline(t), newClient(t, cluster(t)), &kubeconnectv1.WatchRequest{Resource: "pods", Name: "one"})
+	wantError(t, err, connect.CodeInvalidArgument, "namespace")
+}
+
+func TestAWatchOnNothingIsAnEmptySnapshot(t *testing.T) {
+	t.Parallel()
+	ctx, client := deadline(t), newClient(t, cluster(t))
+	stream := record.Watch(t, client, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: "absent"})
+	stream.Synced(ctx)
+	wantSnapshot(t, stream)
+}
+
+// watchError opens a watch that is refused, and returns how.
+func watchError(ctx context.Context, client resourceClient, request *kubeconnectv1.WatchRequest) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := client.Watch(ctx, request)
+	if err != nil {
+		return err
+	}
+	defer stream.Close()
+	if stream.Receive() {
+		return nil
+	}
+	return stream.Err()
+}

@@ -1,0 +1,54 @@
+package e2e_test
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+)
+
+// The control planes that tests share. Each starts when the first test asks for
+// it and ends with the test binary.
+var (
+	// cluster is for tests that keep to a namespace of their own.
+	cluster = shared("--nodes", "5")
+	// crowdedCluster holds objects by the ten thousand, which all the other
+	// tests would have to wait for.
+	crowdedCluster = shared()
+)
+
+var started struct {
+	mu       sync.Mutex // guards clusters
+	clusters []*harness.Cluster
+}
+
+func shared(args ...string) func(*testing.T) *harness.Cluster {
+	start := sync.OnceValues(func() (*harness.Cluster, error) { return startCluster(args...) })
+	return func(t *testing.T) *harness.Cluster {
+		t.Helper()
+		started, err := start()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return started
+	}
+}
+
+func startCluster(args ...string) (*harness.Cluster, error) {
+	cluster, err := harness.StartCluster(args...)
+	if err != nil {
+		return nil, err
+	}
+	started.mu.Lock()
+	defer started.mu.Unlock()
+	started.clusters = append(started.clusters, cluster)
+	return cluster, nil
+}
+
+func stopClusters() {
+	started.mu.Lock()
+	defer started.mu.Unlock()
+	for _, cluster := range started.clusters {
+		cluster.Stop()
+	}
+}

@@ -1,0 +1,154 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+)
+
+var crdResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+
+// customResource is a kind "Gadget" of a group of its own, which a test defines
+// and changes.
+type customResource struct {
+	ctx   context.Context
+	t     *testing.T
+	in    *harness.Cluster
+	group string
+}
+
+func newCustomResource(ctx context.Context, t *testing.T, in *harness.Cluster, group string) customResource {
+	return customResource{ctx: ctx, t: t, in: in, group: group}
+}
+
+// name is the resource in kubectl's syntax.
+func (c customResource) name() string { return "gadgets." + c.group }
+
+// define makes the CRD with these versions served, the last of them stored.
+func (c customResource) define(versions ...string) {
+	c.t.Helper()
+	_, err := c.in.Dynamic.Resource(crdResource).Create(c.ctx, c.definition(versions, nil), metav1.CreateOptions{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.untilServed(versions[len(versions)-1])
+}
+
+// serve changes which versions are served; the last of them is stored. Those
+// that are retired stay defined.
+func (c customResource) serve(versions, retired []string) {
+	c.t.Helper()
+	eventually(c.ctx, c.t, "the definition has changed", func() error {
+		now, err := c.in.Dynamic.Resource(crdResource).Get(c.ctx, c.name(), metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		changed := c.definition(versions, retired)
+		changed.SetResourceVersion(now.GetResourceVersion())
+		_, err = c.in.Dynamic.Resource(crdResource).Update(c.ctx, changed, metav1.UpdateOptions{})
+		return err
+	})
+	c.untilServed(versions[len(versions)-1])
+}
+
+// remove deletes the CRD and returns when it and its objects are gone.
+func (c customResource) remove() {
+	c.t.Helper()
+	definitions := c.in.Dynamic.Resource(crdResource)
+	if err := definitions.Delete(c.ctx, c.name(), metav1.DeleteOptions{}); err != nil {
+		c.t.Fatal(err)
+	}
+	eventually(c.ctx, c.t, "the definition is gone", func() error {
+		_, err := definitions.Get(c.ctx, c.name(), metav1.GetOptions{})
+		if err == nil {
+			return fmt.Errorf("%s is still there", c.name())
+		}
+		return ignoreNotFound(err)
+	})
+}
+
+func (c customResource) untilServed(version string) {
+	c.t.Helper()
+	eventually(c.ctx, c.t, "version "+version+" is served", func() error {
+		_, err := c.objects(version, "").List(c.ctx, metav1.ListOptions{})
+		return err
+	})
+}
+
+// objects reads and writes the gadgets of a namespace.
+func (c customResource) objects(version, namespace string) dynamic.ResourceInterface {
+	resource := schema.GroupVersionResource{Group: c.group, Version: version, Resource: "gadgets"}
+	return c.in.Dynamic.Resource(resource).Namespace(namespace)
+}
+
+// create makes a gadget with a spec.
+func (c customResource) create(version, namespace, name string, spec map[string]any) *unstructured.Unstructured {
+	c.t.Helper()
+	gadget := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": c.group + "/" + version,
+		"kind":       "Gadget",
+		"metadata":   map[string]any{"name": name},
+		"spec":       spec,
+	}}
+	made, err := c.objects(version, namespace).Create(c.ctx, gadget, metav1.CreateOptions{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return made
+}
+
+func (c customResource) get(version, namespace, name string) *unstructured.Unstructured {
+	c.t.Helper()
+	now, err := c.objects(version, namespace).Get(c.ctx, name, metav1.GetOptions{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return now
+}
+
+func (c customResource) definition(served, retired []string) *unstructured.Unstructured {
+	var versions []any
+	for _, name := range retired {
+		versions = append(versions, version(name, false, false))
+	}
+	for i, name := range served {
+		versions = append(versions, version(name, true, i == len(served)-1))
+	}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1",
+		"kind":       "CustomResourceDefinition",
+		"metadata":   map[string]any{"name": c.name()},
+		"spec": map[string]any{
+			"group":    c.group,
+			"scope":    "Namespaced",
+			"names":    map[string]any{"plural": "gadgets", "singular": "gadget", "kind": "Gadget", "shortNames": []any{"gd"}},
+			"versions": versions,
+		},
+	}}
+}
+
+// version is one version of the definition: it takes any spec and status, lets
+// callers select by spec.color, and has the subresource status.
+func version(name string, served, stored bool) map[string]any {
+	anything := map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
+	spec := map[string]any{
+		"type":                                 "object",
+		"x-kubernetes-preserve-unknown-fields": true,
+		"properties":                           map[string]any{"color": map[string]any{"type": "string"}},
+	}
+	return map[string]any{
+		"name": name, "served": served, "storage": stored,
+		"schema": map[string]any{"openAPIV3Schema": map[string]any{
+			"type": "object", "properties": map[string]any{"spec": spec, "status": anything},
+		}},
+		"subresources":     map[string]any{"status": map[string]any{}},
+		"selectableFields": []any{map[string]any{"jsonPath": ".spec.color"}},
+	}
+}

@@ -1,0 +1,164 @@
+package harness
+
+import (
+	"io"
+	"net"
+	"sync"
+	"testing"
+)
+
+// Fault is what a proxy does with its connections.
+type Fault int
+
+const (
+	// None passes everything on.
+	None Fault = iota
+	// Refused closes the port, as if the server had ended.
+	Refused
+	// Dropped accepts connections and closes them at once, as a load balancer
+	// does that has lost its server.
+	Dropped
+)
+
+// Proxy passes TCP connections on, unless it is told to fail. It keeps its
+// address all the time.
+type Proxy struct {
+	// Set once.
+	t      testing.TB
+	target string
+	tasks  sync.WaitGroup
+
+	mu       sync.Mutex // guards the fields below
+	address  string
+	fault    Fault
+	listener net.Listener // nil while Refused
+	open     map[net.Conn]struct{}
+}
+
+// StartProxy starts a proxy that passes on to a target, with a fault from the
+// beginning. It ends with the test.
+func StartProxy(t testing.TB, target string, fault Fault) *Proxy {
+	t.Helper()
+	p := &Proxy{t: t, target: target, address: "127.0.0.1:0", open: make(map[net.Conn]struct{})}
+	p.Set(None)
+	p.Set(fault)
+	t.Cleanup(func() {
+		p.Set(Refused)
+		p.tasks.Wait()
+	})
+	return p
+}
+
+// Address is where the proxy listens, as host and port.
+func (p *Proxy) Address() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.address
+}
+
+// Set makes the proxy fail in a way, or not any more. A fault also cuts the
+// connections that are open.
+func (p *Proxy) Set(fault Fault) {
+	p.t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.fault = fault
+	if fault != None {
+		p.cutLocked()
+	}
+	if fault == Refused {
+		p.closeLocked()
+		return
+	}
+	if err := p.listenLocked(); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// Cut closes the connections that are open, and lets new ones through.
+func (p *Proxy) Cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cutLocked()
+}
+
+func (p *Proxy) cutLocked() {
+	for connection := range p.open {
+		_ = connection.Close()
+	}
+}
+
+func (p *Proxy) closeLocked() {
+	if p.listener != nil {
+		_ = p.listener.Close()
+		p.listener = nil
+	}
+}
+
+func (p *Proxy) listenLocked() error {
+	if p.listener != nil {
+		return nil
+	}
+	listener, err := net.Listen("tcp", p.address)
+	if err != nil {
+		return err
+	}
+	p.listener, p.address = listener, listener.Addr().String()
+	p.tasks.Go(func() { p.accept(listener) })
+	return nil
+}
+
+func (p *Proxy) accept(listener net.Listener) {
+	for {
+		connection, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		p.tasks.Go(func() { p.serve(connection) })
+	}
+}
+
+func (p *Proxy) serve(caller net.Conn) {
+	defer caller.Close()
+	if !p.admit(caller) {
+		return
+	}
+	defer p.forget(caller)
+	server, err := net.Dial("tcp", p.target)
+	if err != nil {
+		return
+	}
+	defer server.Close()
+	if !p.admit(server) {
+		return
+	}
+	defer p.forget(server)
+	var back sync.WaitGroup
+	back.Go(func() { pass(caller, server) })
+	pass(server, caller)
+	back.Wait()
+}
+
+// pass copies one direction, and ends both when that ends.
+func pass(to, from net.Conn) {
+	_, _ = io.Copy(to, from)
+	_ = to.Close()
+	_ = from.Close()
+}
+
+// admit tells whether a connection may live; if so a fault will cut it.
+func (p *Proxy) admit(connection net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.fault != None {
+		return false
+	}
+	p.open[connection] = struct{}{}
+	return true
+}
+
+func (p *Proxy) forget(connection net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.open, connection)
+}

@@ -1,0 +1,46 @@
+package e2e_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/record"
+)
+
+// added, modified and deleted are the lines by which package record shows the
+// events that are expected of an object of the cluster. A DELETED shows the
+// object as the selection held it last.
+func added(object metav1.Object) string    { return line("ADDED", object) }
+func modified(object metav1.Object) string { return line("MODIFIED", object) }
+func deleted(object metav1.Object) string  { return line("DELETED", object) }
+
+func line(event string, object metav1.Object) string {
+	name := object.GetName()
+	if object.GetNamespace() != "" {
+		name = object.GetNamespace() + "/" + name
+	}
+	return event + " " + name + "@" + object.GetResourceVersion()
+}
+
+// wantChanges fails unless exactly these changes came after the snapshot.
+func wantChanges(t *testing.T, said record.View, want ...string) {
+	t.Helper()
+	got := record.Lines(record.AfterSnapshot(said.Events))
+	if !slices.Equal(got, want) {
+		t.Errorf("after the snapshot came\n  %s\nwant\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
+	}
+}
+
+// wantChangesInAnyOrder is wantChanges where the order is not known beforehand.
+// It returns the changes in the order in which they came.
+func wantChangesInAnyOrder(t *testing.T, said record.View, want ...string) []string {
+	t.Helper()
+	got := record.Lines(record.AfterSnapshot(said.Events))
+	if !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))) {
+		t.Errorf("after the snapshot came\n  %s\nwant, in any order,\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
+	}
+	return got
+}

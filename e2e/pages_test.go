@@ -1,0 +1,41 @@
+package e2e_test
+
+import (
+	"context"
+	"testing"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+)
+
+// listAll returns the objects of all pages, which must be of one snapshot and
+// count what remains right.
+func listAll(ctx context.Context, t *testing.T, client resourceClient, request *kubeconnectv1.ListRequest) []*kubeconnectv1.Object {
+	t.Helper()
+	var objects []*kubeconnectv1.Object
+	var version string
+	var total int64
+	for {
+		page, err := client.List(ctx, request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects = append(objects, page.GetObjects()...)
+		if version == "" {
+			version, total = page.GetResourceVersion(), int64(len(objects))+page.GetRemaining()
+		}
+		if page.GetResourceVersion() != version || version == "" {
+			t.Errorf("a page is at version %q, the first at %q", page.GetResourceVersion(), version)
+		}
+		if got := int64(len(objects)) + page.GetRemaining(); got != total {
+			t.Errorf("after %d objects %d remain, of %d", len(objects), page.GetRemaining(), total)
+		}
+		if page.GetNextPageToken() == "" {
+			break
+		}
+		request.PageToken = page.GetNextPageToken()
+	}
+	if int64(len(objects)) != total {
+		t.Errorf("%d objects on all pages, %d were promised", len(objects), total)
+	}
+	return objects
+}

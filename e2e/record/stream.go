@@ -1,0 +1,134 @@
+package record
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"connectrpc.com/connect"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/validate"
+)
+
+// Client opens a watch.
+type Client interface {
+	Watch(context.Context, *kubeconnectv1.WatchRequest) (*connect.ServerStreamForClient[kubeconnectv1.WatchResponse], error)
+}
+
+// Stream is a watch that runs, or has ended. Its methods that wait fail the test
+// and must be called by the test's own goroutine.
+type Stream struct {
+	// Set once.
+	t      testing.TB
+	cancel context.CancelFunc
+	ended  chan struct{} // closed by run, when nothing more will come
+
+	mu      sync.Mutex // guards the fields below
+	said    View
+	more    chan struct{} // closed when said changes, and made anew
+	closed  bool          // whether it was open when this side closed it
+	endSeen bool          // whether the test has asked how the stream ended
+}
+
+// View is what a stream has said up to now.
+type View struct {
+	// Kind is the last kind that a response named.
+	Kind *kubeconnectv1.ResourceKind
+	// Events are all events, in order. They must not be changed.
+	Events []*kubeconnectv1.Event
+	// Responses counts the messages that carried them.
+	Responses int
+	// Model is what a caller holds after them.
+	Model validate.Model
+	// Ended tells whether the stream has ended, and Err how: nil is the end of a
+	// call that went well.
+	Ended bool
+	Err   error
+}
+
+// Watch opens a watch and records it until the test ends. The test fails if the
+// stream breaks a rule, or ends by itself and nobody has called End.
+func Watch(t testing.TB, client Client, request *kubeconnectv1.WatchRequest) *Stream {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	stream := &Stream{t: t, cancel: cancel, ended: make(chan struct{}), more: make(chan struct{})}
+	go stream.run(ctx, client, request)
+	t.Cleanup(stream.finish)
+	return stream
+}
+
+// Close ends the watch from this side and returns when that is done.
+func (s *Stream) Close() {
+	s.mu.Lock()
+	s.closed = s.closed || !s.said.Ended
+	s.mu.Unlock()
+	s.cancel()
+	<-s.ended
+}
+
+// Now returns what the stream has said up to now.
+func (s *Stream) Now() View {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.said
+}
+
+// run is the only one that reads from the stream.
+func (s *Stream) run(ctx context.Context, client Client, request *kubeconnectv1.WatchRequest) {
+	defer close(s.ended)
+	defer s.cancel()
+	responses, err := client.Watch(ctx, request)
+	if err != nil {
+		s.end(err)
+		return
+	}
+	for responses.Receive() {
+		s.take(responses.Msg())
+	}
+	s.end(responses.Err())
+	_ = responses.Close()
+}
+
+func (s *Stream) take(response *kubeconnectv1.WatchResponse) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if response.GetKind() != nil {
+		s.said.Kind = response.GetKind()
+	}
+	s.said.Responses++
+	for _, event := range response.GetEvents() {
+		s.said.Events = append(s.said.Events, event)
+		s.said.Model.Apply(event)
+	}
+	s.wakeLocked()
+}
+
+func (s *Stream) end(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.said.Ended, s.said.Err = true, err
+	s.wakeLocked()
+}
+
+func (s *Stream) wakeLocked() {
+	close(s.more)
+	s.more = make(chan struct{})
+}
+
+// finish closes the stream and judges it.
+func (s *Stream) finish() {
+	s.Close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed && connect.CodeOf(s.said.Err) != connect.CodeCanceled:
+		s.t.Errorf("a watch that was cancelled ended with: %v", s.said.Err)
+	case !s.closed && !s.endSeen:
+		s.t.Errorf("a watch ended by itself: %v", s.said.Err)
+	}
+	for _, violation := range validate.Stream(s.said.Events) {
+		s.t.Error(violation)
+	}
+}

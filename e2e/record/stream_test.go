@@ -1,0 +1,188 @@
+package record_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"go.uber.org/goleak"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+
+	"github.com/kubeconnect/kubeconnect/e2e/record"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestAWaitEndsWhenTheConditionHolds(t *testing.T) {
+	script := newScript(t)
+	stream := record.Watch(t, script.client(), &kubeconnectv1.WatchRequest{})
+	script.says(reset(), synced("3"))
+	if said := stream.Synced(t.Context()); said.Model.Version != "3" {
+		t.Errorf("synced at %q, want 3", said.Model.Version)
+	}
+	script.says(added("a", "5"))
+	said := stream.Reaches(t.Context(), "4")
+	if got, want := record.Lines(said.Events), []string{"RESET@", "SYNCED@3", "ADDED ns/a@5"}; !slices.Equal(got, want) {
+		t.Errorf("recorded %q, want %q", got, want)
+	}
+	if got := record.Lines(record.AfterSnapshot(said.Events)); !slices.Equal(got, []string{"ADDED ns/a@5"}) {
+		t.Errorf("after the snapshot %q", got)
+	}
+}
+
+func TestTheTestLearnsHowAStreamEnded(t *testing.T) {
+	script := newScript(t)
+	stream := record.Watch(t, script.client(), &kubeconnectv1.WatchRequest{})
+	script.says(reset(), synced("3"))
+	script.ends(connect.NewError(connect.CodeNotFound, errors.New("it is gone")))
+	if err := stream.End(t.Context()); connect.CodeOf(err) != connect.CodeNotFound {
+		t.Errorf("ended with %v", err)
+	}
+}
+
+func TestATestFails(t *testing.T) {
+	for name, test := range map[string]struct {
+		play func(context.Context, *script, *record.Stream)
+		want string
+	}{
+		"when a stream breaks a rule": {
+			play: func(ctx context.Context, script *script, stream *record.Stream) {
+				script.says(reset(), synced("3"), added("a", "2"))
+				stream.Until(ctx, "it is added", func(said *record.View) bool { return len(said.Model.Objects) == 1 })
+			},
+			want: "events come in order of their versions",
+		},
+		"when a stream ends by itself": {
+			play: func(ctx context.Context, script *script, stream *record.Stream) {
+				script.ends(errors.New("broken"))
+				stream.Until(ctx, "it has ended", func(said *record.View) bool { return said.Ended })
+			},
+			want: "a watch ended by itself",
+		},
+		"when a stream ends too early": {
+			play: func(ctx context.Context, script *script, stream *record.Stream) {
+				script.ends(errors.New("broken"))
+				stream.Synced(ctx)
+			},
+			want: "ended before the snapshot is complete",
+		},
+		"when the context ends first": {
+			play: func(_ context.Context, script *script, stream *record.Stream) {
+				over, cancel := context.WithTimeoutCause(context.Background(), time.Millisecond, errors.New("no time left"))
+				defer cancel()
+				stream.Synced(over)
+			},
+			want: "no time left",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			script := newScript(t)
+			failed := &failing{TB: t}
+			failed.run(func() {
+				test.play(t.Context(), script, record.Watch(failed, script.client(), &kubeconnectv1.WatchRequest{}))
+			})
+			if !strings.Contains(failed.said, test.want) {
+				t.Errorf("the failure says %q, want %q", failed.said, test.want)
+			}
+		})
+	}
+}
+
+// script is a service that says what the test tells it to.
+type script struct {
+	kubeconnectv1connect.UnimplementedResourceServiceHandler
+
+	// Set once.
+	t      *testing.T
+	server *httptest.Server
+	saying chan []*kubeconnectv1.Event
+	ending chan error
+}
+
+func newScript(t *testing.T) *script {
+	s := &script{t: t, saying: make(chan []*kubeconnectv1.Event), ending: make(chan error, 1)}
+	mux := http.NewServeMux()
+	mux.Handle(kubeconnectv1connect.NewResourceServiceHandler(s))
+	s.server = httptest.NewServer(mux)
+	t.Cleanup(s.server.Close)
+	return s
+}
+
+func (s *script) client() kubeconnectv1connect.ResourceServiceClient {
+	return kubeconnectv1connect.NewResourceServiceClient(s.server.Client(), s.server.URL)
+}
+
+func (s *script) says(events ...*kubeconnectv1.Event) { s.saying <- events }
+
+func (s *script) ends(err error) { s.ending <- err }
+
+func (s *script) Watch(ctx context.Context, _ *kubeconnectv1.WatchRequest, stream *connect.ServerStream[kubeconnectv1.WatchResponse]) error {
+	for {
+		select {
+		case events := <-s.saying:
+			if err := stream.Send(&kubeconnectv1.WatchResponse{Events: events}); err != nil {
+				return err
+			}
+		case err := <-s.ending:
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// failing is a test that notes its failures instead of failing.
+type failing struct {
+	testing.TB
+
+	said     string
+	cleanups []func()
+}
+
+// run plays a test to its end, cleanups included.
+func (f *failing) run(test func()) {
+	var played sync.WaitGroup
+	played.Go(test)
+	played.Wait()
+	for _, cleanup := range slices.Backward(f.cleanups) {
+		cleanup()
+	}
+}
+
+func (f *failing) Cleanup(cleanup func()) { f.cleanups = append(f.cleanups, cleanup) }
+
+func (f *failing) Error(args ...any) { f.said += fmt.Sprintln(args...) }
+
+func (f *failing) Errorf(format string, args ...any) { f.said += fmt.Sprintf(format, args...) + "\n" }
+
+func (f *failing) Fatalf(format string, args ...any) {
+	f.Errorf(format, args...)
+	runtime.Goexit()
+}
+
+func reset() *kubeconnectv1.Event {
+	return &kubeconnectv1.Event{Type: kubeconnectv1.EventType_EVENT_TYPE_RESET}
+}
+
+func synced(version string) *kubeconnectv1.Event {
+	return &kubeconnectv1.Event{Type: kubeconnectv1.EventType_EVENT_TYPE_SYNCED, ResourceVersion: version}
+}
+
+func added(name, version string) *kubeconnectv1.Event {
+	return &kubeconnectv1.Event{
+		Type:            kubeconnectv1.EventType_EVENT_TYPE_ADDED,
+		ResourceVersion: version,
+		Object:          &kubeconnectv1.Object{Namespace: "ns", Name: name, Uid: name, ResourceVersion: version},
+	}
+}

@@ -1,0 +1,67 @@
+package e2e_test
+
+import (
+	"slices"
+	"testing"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+	"github.com/kubeconnect/kubeconnect/e2e/record"
+)
+
+func TestScenario09_AnObjectMadeAgainWhileTheUpstreamWasCutIsDeletedAndAdded(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]harness.Fault{
+		"by a server that refuses connections":      harness.Refused,
+		"by a load balancer that drops connections": harness.Dropped,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			recreateDuring(t, fault)
+		})
+	}
+}
+
+func recreateDuring(t *testing.T, fault harness.Fault) {
+	ctx := deadline(t)
+	namespace := newNamespace(ctx, t, cluster(t))
+	write := configMapsIn(ctx, t, cluster(t), namespace)
+	first := write.create("one", nil)
+	gone := write.create("gone", nil)
+	client, link := newClientBehindProxy(t, cluster(t), harness.None)
+	untilRead(ctx, t, client, "configmaps", write.create("stays", nil))
+	stream := record.Watch(t, client, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: namespace})
+	stream.Synced(ctx)
+
+	link.Set(fault)
+	write.delete("one")
+	second := write.create("one", nil)
+	write.delete("gone")
+	stays := write.touch("stays", "touched")
+	link.Set(harness.None)
+
+	said := untilHeld(ctx, stream, configMapVersions(ctx, t, namespace, ""))
+	changes := wantChangesInAnyOrder(t, said, deleted(first), added(second), deleted(gone), modified(stays))
+	if slices.Index(changes, deleted(first)) > slices.Index(changes, added(second)) {
+		t.Errorf("the old object was deleted after the new one was added: %q", changes)
+	}
+	if said.Model.Resets != 1 {
+		t.Errorf("the stream began %d times, want once: what was missed can be told", said.Model.Resets)
+	}
+	wantUIDs(t, said, string(first.UID), string(second.UID))
+}
+
+// wantUIDs looks at which objects the changes to "one" were about.
+func wantUIDs(t *testing.T, said record.View, want ...string) {
+	t.Helper()
+	var got []string
+	for _, event := range record.AfterSnapshot(said.Events) {
+		if event.GetObject().GetName() == "one" {
+			got = append(got, event.GetObject().GetUid())
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the changes were about the UIDs %q, want %q", got, want)
+	}
+}

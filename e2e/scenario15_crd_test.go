@@ -1,0 +1,89 @@
+package e2e_test
+
+import (
+	"context"
+	"maps"
+	"testing"
+
+	"connectrpc.com/connect"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/record"
+)
+
+func TestScenario15_ACustomResourceIsMadeUsedChangedAndDeletedUnderAnOpenWatch(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t)
+	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))
+	gadgets := newCustomResource(ctx, t, cluster(t), "scenario15.example.com")
+	_, err := listGadgets(ctx, client, gadgets)
+	wantError(t, err, connect.CodeNotFound, gadgets.name())
+
+	gadgets.define("v1")
+	untilListed(ctx, t, client, gadgets)
+	stream := record.Watch(t, client, &kubeconnectv1.WatchRequest{Resource: gadgets.name(), Namespace: namespace})
+	stream.Synced(ctx)
+	one := gadgets.create("v1", namespace, "one", map[string]any{"color": "red"})
+	untilHeld(ctx, stream, versionsOf(one))
+
+	gadgets.serve([]string{"v1", "v2"}, nil)
+	two := gadgets.create("v2", namespace, "two", map[string]any{"color": "green"})
+	untilHeld(ctx, stream, versionsOf(one, two))
+
+	gadgets.serve([]string{"v2"}, []string{"v1"})
+	three := gadgets.create("v2", namespace, "three", map[string]any{"color": "blue"})
+	untilHeldAs(ctx, stream, "v2", versionsOf(one, two, three))
+
+	gadgets.remove()
+	stream.Until(ctx, "nothing is held any more", func(said *record.View) bool { return len(said.Model.Objects) == 0 })
+	eventually(ctx, t, "the resource is unknown", func() error {
+		_, err := listGadgets(ctx, client, gadgets)
+		return hasCode(err, connect.CodeNotFound)
+	})
+
+	gadgets.define("v1")
+	four := gadgets.create("v1", namespace, "four", nil)
+	continuesOrEndsWithNotFound(ctx, t, stream, versionsOf(four))
+	untilListed(ctx, t, client, gadgets)
+}
+
+// continuesOrEndsWithNotFound accepts both: a watch whose resource was deleted
+// may end, or wait for the resource to come back.
+func continuesOrEndsWithNotFound(ctx context.Context, t *testing.T, stream *record.Stream, want versions) {
+	t.Helper()
+	said := stream.Until(ctx, "the watch has ended or gone on", func(said *record.View) bool {
+		return said.Ended || said.Model.Synced && maps.Equal(heldVersions(said.Model), want)
+	})
+	if said.Ended {
+		wantError(t, stream.End(ctx), connect.CodeNotFound)
+	}
+}
+
+func listGadgets(ctx context.Context, client resourceClient, gadgets customResource) (*kubeconnectv1.ListResponse, error) {
+	return client.List(ctx, &kubeconnectv1.ListRequest{Resource: gadgets.name()})
+}
+
+func untilListed(ctx context.Context, t *testing.T, client resourceClient, gadgets customResource) {
+	t.Helper()
+	eventually(ctx, t, "the resource is known", func() error {
+		_, err := listGadgets(ctx, client, gadgets)
+		return err
+	})
+}
+
+// untilHeldAs waits until the caller holds these objects in an API version.
+func untilHeldAs(ctx context.Context, stream *record.Stream, version string, want versions) {
+	stream.Until(ctx, "all is held as "+version, func(said *record.View) bool {
+		if said.Kind.GetVersion() != version || !said.Model.Synced || !maps.Equal(heldVersions(said.Model), want) {
+			return false
+		}
+		for _, object := range said.Model.Objects {
+			apiVersion := object.GetStruct().GetFields()["apiVersion"].GetStringValue()
+			if apiVersion != said.Kind.GetGroup()+"/"+version {
+				return false
+			}
+		}
+		return true
+	})
+}

@@ -1,0 +1,167 @@
+package e2e_test
+
+import (
+	"slices"
+	"testing"
+
+	"connectrpc.com/connect"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+)
+
+func TestScenario17_AnApplyConflictNamesEachFieldAndItsManagerAndForceTakesThem(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t)
+	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))
+	write := configMapsIn(ctx, t, cluster(t), namespace)
+	apply := func(manager, value string) *kubeconnectv1.PatchRequest {
+		return withValue(t, &kubeconnectv1.PatchRequest{
+			Resource: "configmaps", Namespace: namespace, Name: "shared",
+			Type: kubeconnectv1.PatchType_PATCH_TYPE_APPLY, FieldManager: manager,
+		}, map[string]any{
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "shared"},
+			"data": map[string]any{"one": value, "two": value},
+		})
+	}
+	patch(ctx, t, client, apply("first-manager", "first"))
+	before := write.get("shared")
+
+	_, err := client.Patch(ctx, apply("second-manager", "second"))
+	wantError(t, err, connect.CodeAborted, "first-manager")
+	status := wantStatus(t, err, "Conflict")
+	var fields []string
+	for _, cause := range status.GetCauses() {
+		fields = append(fields, cause.GetField())
+		if cause.GetReason() != "FieldManagerConflict" {
+			t.Errorf("a cause has the reason %q", cause.GetReason())
+		}
+		wantWords(t, cause.GetMessage(), "first-manager")
+	}
+	if !slices.Equal(slices.Sorted(slices.Values(fields)), []string{".data.one", ".data.two"}) {
+		t.Errorf("the causes name the fields %q", fields)
+	}
+	wantUnchanged(t, write, before)
+
+	forced := apply("second-manager", "second")
+	forced.Force = true
+	wantData(t, patch(ctx, t, client, forced), write, labels{"one": "second", "two": "second"})
+}
+
+func TestScenario17_ADryRunAnswersWithTheResultAndChangesNothing(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t)
+	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))
+	write := configMapsIn(ctx, t, cluster(t), namespace)
+	before := write.create("one", nil)
+
+	answer := patch(ctx, t, client, withData(&kubeconnectv1.PatchRequest{
+		Resource: "configmaps", Namespace: namespace, Name: "one",
+		Type: kubeconnectv1.PatchType_PATCH_TYPE_MERGE, DryRun: true,
+	}, `{"data":{"key":"tried"}}`))
+
+	data := answer.GetObject().GetStruct().GetFields()["data"].GetStructValue().GetFields()
+	if got := data["key"].GetStringValue(); got != "tried" {
+		t.Errorf("the answer holds %q", got)
+	}
+	wantUnchanged(t, write, before)
+}
+
+func TestScenario17_ARefusedPatchSaysWhyAndChangesNothing(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t)
+	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))
+	write := configMapsIn(ctx, t, cluster(t), namespace)
+	before := write.create("one", nil)
+	for name, test := range map[string]struct {
+		patchType kubeconnectv1.PatchType
+		change    func(*kubeconnectv1.PatchRequest)
+		body      string
+		code      connect.Code
+		reason    string
+		words     []string
+	}{
+		"a JSON patch whose test fails": {
+			patchType: kubeconnectv1.PatchType_PATCH_TYPE_JSON,
+			body:      `[{"op":"test","path":"/data/key","value":"other"},{"op":"remove","path":"/data/key"}]`,
+			code:      connect.CodeInvalidArgument, reason: "Invalid", words: []string{"rejected our request"},
+		},
+		"a resource version that is not the cluster's": {
+			patchType: kubeconnectv1.PatchType_PATCH_TYPE_MERGE,
+			body:      `{"metadata":{"resourceVersion":"1"},"data":{"key":"late"}}`,
+			code:      connect.CodeAborted, reason: "Conflict", words: []string{"one"},
+		},
+		"a value that validation refuses": {
+			patchType: kubeconnectv1.PatchType_PATCH_TYPE_MERGE,
+			body:      `{"data":{"no/such key":"x"}}`,
+			code:      connect.CodeInvalidArgument, reason: "Invalid", words: []string{"no/such key"},
+		},
+		"an unknown field under strict validation": {
+			patchType: kubeconnectv1.PatchType_PATCH_TYPE_STRATEGIC_MERGE,
+			change: func(request *kubeconnectv1.PatchRequest) {
+				request.FieldValidation = kubeconnectv1.FieldValidation_FIELD_VALIDATION_STRICT
+			},
+			body: `{"dada":{"key":"x"}}`,
+			code: connect.CodeInvalidArgument, reason: "Invalid", words: []string{"dada"},
+		},
+		"an object that is not there": {
+			patchType: kubeconnectv1.PatchType_PATCH_TYPE_MERGE,
+			change:    func(request *kubeconnectv1.PatchRequest) { request.Name = "absent" },
+			body:      `{"data":{"key":"x"}}`,
+			code:      connect.CodeNotFound, reason: "NotFound", words: []string{"absent"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			request := withData(&kubeconnectv1.PatchRequest{
+				Resource: "configmaps", Namespace: namespace, Name: "one", Type: test.patchType,
+			}, test.body)
+			if test.change != nil {
+				test.change(request)
+			}
+			_, err := client.Patch(ctx, request)
+			wantError(t, err, test.code, test.words...)
+			wantStatus(t, err, test.reason)
+			wantUnchanged(t, write, before)
+		})
+	}
+}
+
+func TestScenario17_AnUnknownFieldIsNamedByAWarning(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t)
+	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))
+	configMapsIn(ctx, t, cluster(t), namespace).create("one", nil)
+	answer := patch(ctx, t, client, withData(&kubeconnectv1.PatchRequest{
+		Resource: "configmaps", Namespace: namespace, Name: "one",
+		Type: kubeconnectv1.PatchType_PATCH_TYPE_MERGE,
+	}, `{"dada":{"key":"x"}}`))
+	if len(answer.GetWarnings()) != 1 {
+		t.Fatalf("the warnings are %q", answer.GetWarnings())
+	}
+	wantWords(t, answer.GetWarnings()[0], "dada")
+}
+
+func TestScenario17_AStrategicMergeOfACustomResourceIsRefused(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t)
+	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))
+	gadgets := newCustomResource(ctx, t, cluster(t), "scenario17.example.com")
+	gadgets.define("v1")
+	before := gadgets.create("v1", namespace, "one", map[string]any{"color": "red"})
+	request := func(patchType kubeconnectv1.PatchType) *kubeconnectv1.PatchRequest {
+		return withData(&kubeconnectv1.PatchRequest{
+			Resource: gadgets.name(), Namespace: namespace, Name: "one", Type: patchType,
+		}, `{"spec":{"color":"blue"}}`)
+	}
+	untilListed(ctx, t, client, gadgets)
+
+	_, err := client.Patch(ctx, request(kubeconnectv1.PatchType_PATCH_TYPE_STRATEGIC_MERGE))
+	wantError(t, err, connect.CodeInvalidArgument)
+	wantStatus(t, err, "UnsupportedMediaType")
+	if now := gadgets.get("v1", namespace, "one"); now.GetResourceVersion() != before.GetResourceVersion() {
+		t.Error("the refused patch has changed the object")
+	}
+	patch(ctx, t, client, request(kubeconnectv1.PatchType_PATCH_TYPE_MERGE))
+	if now := gadgets.get("v1", namespace, "one"); now.GetResourceVersion() == before.GetResourceVersion() {
+		t.Error("the merge patch has not changed the object")
+	}
+}

@@ -1,0 +1,116 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/record"
+)
+
+const (
+	// largeSize is as large as etcd takes, with a little room for metadata.
+	largeSize = 1_400_000
+	// largeCount is so many that they cannot come in one message.
+	largeCount = 4
+)
+
+func TestScenario21_ObjectsAsLargeAsEtcdTakesComeWhole(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t)
+	namespace := newNamespace(ctx, t, cluster(t))
+	var made []*corev1.PodTemplate
+	for i := range largeCount {
+		made = append(made, createLarge(ctx, t, namespace, fmt.Sprintf("large-%d", i)))
+	}
+	last := made[largeCount-1]
+	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
+		ctx := deadline(t)
+		untilRead(ctx, t, client, "podtemplates", last)
+		for content, encoding := range encodings {
+			t.Run("listed as "+content, func(t *testing.T) {
+				wantLarge(t, content, listAll(ctx, t, client, &kubeconnectv1.ListRequest{
+					Resource: "podtemplates", Namespace: namespace, Encoding: encoding,
+				}))
+			})
+			t.Run("watched as "+content, func(t *testing.T) {
+				said := untilHeld(ctx, record.Watch(t, client, &kubeconnectv1.WatchRequest{
+					Resource: "podtemplates", Namespace: namespace, Encoding: encoding,
+				}), versionsOf(made...))
+				wantLarge(t, content, slices.Collect(maps.Values(said.Model.Objects)))
+			})
+		}
+	})
+}
+
+func TestScenario21_ALargeObjectCanBePatchedAndTheChangeIsWatched(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t)
+	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))
+	untilRead(ctx, t, client, "podtemplates", createLarge(ctx, t, namespace, "large"))
+	stream := record.Watch(t, client, &kubeconnectv1.WatchRequest{
+		Resource: "podtemplates", Namespace: namespace, Encoding: kubeconnectv1.Encoding_ENCODING_PROTOBUF,
+	})
+	stream.Synced(ctx)
+
+	argument := strings.Repeat("y", largeSize)
+	answer := patch(ctx, t, client, withData(&kubeconnectv1.PatchRequest{
+		Resource: "podtemplates", Namespace: namespace, Name: "large",
+		Type: kubeconnectv1.PatchType_PATCH_TYPE_JSON,
+	}, `[{"op":"replace","path":"/template/spec/containers/0/args/0","value":"`+argument+`"}]`))
+
+	said := stream.Reaches(ctx, answer.GetObject().GetResourceVersion())
+	changes := record.AfterSnapshot(said.Events)
+	if len(changes) != 1 {
+		t.Fatalf("%d changes, want one", len(changes))
+	}
+	got := new(corev1.PodTemplate)
+	decode(t, changes[0].GetObject(), "protobuf", got)
+	if got.Template.Spec.Containers[0].Args[0] != argument {
+		t.Error("the change does not carry the new value")
+	}
+}
+
+// createLarge makes a pod template, the one built-in kind that may be large and
+// that no controller looks at.
+func createLarge(ctx context.Context, t *testing.T, namespace, name string) *corev1.PodTemplate {
+	t.Helper()
+	spec := unscheduledPod("").Spec
+	spec.Containers[0].Args = []string{largeArgument(name)}
+	made, err := cluster(t).Client.CoreV1().PodTemplates(namespace).Create(ctx, &corev1.PodTemplate{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Template:   corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels{"app": "large"}}, Spec: spec},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// largeArgument has characters of two bytes, so that any cut at a fixed length
+// would show.
+func largeArgument(name string) string {
+	return name + strings.Repeat("é", (largeSize-len(name))/len("é"))
+}
+
+func wantLarge(t *testing.T, content string, objects []*kubeconnectv1.Object) {
+	t.Helper()
+	if len(objects) != largeCount {
+		t.Fatalf("%d objects, want %d", len(objects), largeCount)
+	}
+	for _, object := range objects {
+		got := new(corev1.PodTemplate)
+		decode(t, object, content, got)
+		if got.Template.Spec.Containers[0].Args[0] != largeArgument(object.GetName()) {
+			t.Errorf("%s has changed on its way", object.GetName())
+		}
+	}
+}

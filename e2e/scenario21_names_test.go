@@ -1,0 +1,44 @@
+package e2e_test
+
+import (
+	"strings"
+	"testing"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/record"
+)
+
+var (
+	// longestName has the 253 characters that a name may have.
+	longestName = strings.Repeat("abc.", 63) + "z"
+	// longestKey and longestValue are as long as a label's may be.
+	longestKey   = longestName + "/" + strings.Repeat("K", 63)
+	longestValue = strings.Repeat("V", 63)
+)
+
+func TestScenario21_NamesAndLabelsAtTheirLimitsCanBeReadSelectedAndWatched(t *testing.T) {
+	t.Parallel()
+	overEachProtocol(t, cluster(t), namesAndLabelsAtTheirLimits)
+}
+
+func namesAndLabelsAtTheirLimits(t *testing.T, client resourceClient) {
+	ctx := deadline(t)
+	namespace := newNamespace(ctx, t, cluster(t))
+	write := configMapsIn(ctx, t, cluster(t), namespace)
+	made := write.create(longestName, labels{longestKey: longestValue})
+
+	untilRead(ctx, t, client, "configmaps", made)
+	for name, request := range map[string]*kubeconnectv1.WatchRequest{
+		"by name":  {Name: longestName},
+		"by label": {LabelSelector: longestKey + "=" + longestValue},
+		"by field": {FieldSelector: "metadata.name=" + longestName},
+	} {
+		t.Run(name, func(t *testing.T) {
+			request.Resource, request.Namespace = "configmaps", namespace
+			stream := record.Watch(t, client, request)
+			stream.Synced(ctx)
+			wantSnapshot(t, stream, added(made))
+		})
+	}
+}

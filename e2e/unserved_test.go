@@ -1,0 +1,110 @@
+package e2e_test
+
+import (
+	"context"
+	"testing"
+
+	"connectrpc.com/connect"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+)
+
+// What the API announces and this version does not serve: it must say so, and
+// never act as if the field had not been set.
+
+func TestFieldsThatAreNotServedYetAreRefusedByName(t *testing.T) {
+	t.Parallel()
+	ctx, client := deadline(t), newClient(t, cluster(t))
+	get := func(change func(*kubeconnectv1.GetRequest)) func() error {
+		request := &kubeconnectv1.GetRequest{Resource: "namespaces", Name: "default"}
+		change(request)
+		return func() error { _, err := client.Get(ctx, request); return err }
+	}
+	list := func(change func(*kubeconnectv1.ListRequest)) func() error {
+		request := &kubeconnectv1.ListRequest{Resource: "namespaces"}
+		change(request)
+		return func() error { _, err := client.List(ctx, request); return err }
+	}
+	watch := func(change func(*kubeconnectv1.WatchRequest)) func() error {
+		request := &kubeconnectv1.WatchRequest{Resource: "namespaces"}
+		change(request)
+		return func() error { return watchError(ctx, client, request) }
+	}
+	latest := kubeconnectv1.Consistency_CONSISTENCY_LATEST
+	for name, test := range map[string]struct {
+		call func() error
+		word string
+	}{
+		"subresource of Get":            {get(func(r *kubeconnectv1.GetRequest) { r.Subresource = "status" }), "subresource"},
+		"fields of Get":                 {get(func(r *kubeconnectv1.GetRequest) { r.Fields = []string{"metadata.name"} }), "fields"},
+		"min_resource_version of Get":   {get(func(r *kubeconnectv1.GetRequest) { r.MinResourceVersion = "1" }), "min_resource_version"},
+		"consistency of Get":            {get(func(r *kubeconnectv1.GetRequest) { r.Consistency = latest }), "consistency"},
+		"filter of List":                {list(func(r *kubeconnectv1.ListRequest) { r.Filter = "true" }), "filter"},
+		"fields of List":                {list(func(r *kubeconnectv1.ListRequest) { r.Fields = []string{"metadata.name"} }), "fields"},
+		"min_resource_version of List":  {list(func(r *kubeconnectv1.ListRequest) { r.MinResourceVersion = "1" }), "min_resource_version"},
+		"consistency of List":           {list(func(r *kubeconnectv1.ListRequest) { r.Consistency = latest }), "consistency"},
+		"order_by of List":              {list(func(r *kubeconnectv1.ListRequest) { r.OrderBy = "metadata.name desc" }), "order_by"},
+		"filter of Watch":               {watch(func(r *kubeconnectv1.WatchRequest) { r.Filter = "true" }), "filter"},
+		"fields of Watch":               {watch(func(r *kubeconnectv1.WatchRequest) { r.Fields = []string{"metadata.name"} }), "fields"},
+		"min_resource_version of Watch": {watch(func(r *kubeconnectv1.WatchRequest) { r.MinResourceVersion = "1" }), "min_resource_version"},
+		"resume_token of Watch":         {watch(func(r *kubeconnectv1.WatchRequest) { r.ResumeToken = "token" }), "resume_token"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			wantError(t, test.call(), connect.CodeUnimplemented, test.word)
+		})
+	}
+}
+
+func TestPreconditionsOfAPatchAreRefusedAndNothingIsChanged(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t)
+	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))
+	write := configMapsIn(ctx, t, cluster(t), namespace)
+	before := write.create("one", nil)
+	_, err := client.Patch(ctx, withData(&kubeconnectv1.PatchRequest{
+		Resource: "configmaps", Namespace: namespace, Name: "one", Type: mergePatch,
+		Preconditions: &kubeconnectv1.Preconditions{Uid: string(before.UID)},
+	}, `{"data":{"key":"changed"}}`))
+	wantError(t, err, connect.CodeUnimplemented, "preconditions")
+	wantUnchanged(t, write, before)
+}
+
+func TestMethodsThatAreNotServedYetSaySo(t *testing.T) {
+	t.Parallel()
+	service := harness.StartService(t, cluster(t).Kubeconfig)
+	for _, protocol := range harness.Protocols {
+		t.Run(protocol.Name, func(t *testing.T) {
+			ctx := deadline(t)
+			for name, call := range unservedMethods(harness.Dial(harness.HTTP2(t), service.Address, protocol)) {
+				t.Run(name, func(t *testing.T) {
+					wantError(t, call(ctx), connect.CodeUnimplemented, name)
+				})
+			}
+		})
+	}
+}
+
+// unservedMethods calls the methods that are not served yet, by their names.
+func unservedMethods(clients harness.Clients) map[string]func(context.Context) error {
+	resources, discovery, access := clients.Resources, clients.Discovery, clients.Access
+	return map[string]func(context.Context) error{
+		"Create":            method(resources.Create, &kubeconnectv1.CreateRequest{Resource: "pods"}),
+		"Update":            method(resources.Update, &kubeconnectv1.UpdateRequest{Resource: "pods"}),
+		"Delete":            method(resources.Delete, &kubeconnectv1.DeleteRequest{Resource: "pods"}),
+		"DeleteCollection":  method(resources.DeleteCollection, &kubeconnectv1.DeleteCollectionRequest{Resource: "pods"}),
+		"ListResourceTypes": method(discovery.ListResourceTypes, &kubeconnectv1.ListResourceTypesRequest{}),
+		"GetSchema":         method(discovery.GetSchema, &kubeconnectv1.GetSchemaRequest{Resource: "pods"}),
+		"WhoAmI":            method(access.WhoAmI, &kubeconnectv1.WhoAmIRequest{}),
+		"CheckAccess":       method(access.CheckAccess, &kubeconnectv1.CheckAccessRequest{}),
+	}
+}
+
+// method is a call of which only the error matters.
+func method[Request, Response any](call func(context.Context, *Request) (*Response, error), request *Request) func(context.Context) error {
+	return func(ctx context.Context) error {
+		_, err := call(ctx, request)
+		return err
+	}
+}

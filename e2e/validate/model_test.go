@@ -1,0 +1,66 @@
+package validate
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+)
+
+func TestAModelHoldsWhatTheEventsLeave(t *testing.T) {
+	for name, test := range map[string]struct {
+		events  []*kubeconnectv1.Event
+		held    []string
+		synced  bool
+		version string
+	}{
+		"nothing before the first event": {},
+		"a snapshot that is not complete": {
+			events: []*kubeconnectv1.Event{reset(), object(added, "a", "2")},
+			held:   []string{"ns/a@2"},
+		},
+		"a snapshot": {
+			events: []*kubeconnectv1.Event{reset(), object(added, "b", "4"), object(added, "a", "2"), synced("5")},
+			held:   []string{"ns/a@2", "ns/b@4"}, synced: true, version: "5",
+		},
+		"a change": {
+			events: []*kubeconnectv1.Event{reset(), object(added, "a", "2"), synced("5"), object(modified, "a", "6")},
+			held:   []string{"ns/a@6"}, synced: true, version: "6",
+		},
+		"a deletion": {
+			events: []*kubeconnectv1.Event{reset(), object(added, "a", "2"), synced("5"), gone("a", "2", "6"), bookmark("8")},
+			synced: true, version: "8",
+		},
+		"nothing of what was before RESET": {
+			events: []*kubeconnectv1.Event{reset(), object(added, "a", "2"), synced("5"), reset(), object(added, "b", "1")},
+			held:   []string{"ns/b@1"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var model Model
+			for _, event := range test.events {
+				model.Apply(event)
+			}
+			if got := held(model); !slices.Equal(got, test.held) {
+				t.Errorf("holds %v, want %v", got, test.held)
+			}
+			if model.Synced != test.synced || model.Version != test.version {
+				t.Errorf("synced %v at %q, want %v at %q", model.Synced, model.Version, test.synced, test.version)
+			}
+		})
+	}
+}
+
+func held(model Model) []string {
+	var all []string
+	for _, key := range slices.SortedFunc(maps.Keys(model.Objects), compare) {
+		all = append(all, key.String()+"@"+model.Objects[key].GetResourceVersion())
+	}
+	return all
+}
+
+func compare(a, b Key) int {
+	return strings.Compare(a.String(), b.String())
+}

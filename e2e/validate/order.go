@@ -1,0 +1,56 @@
+package validate
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+)
+
+var toldOnce = rule{
+	name: "one change is told once",
+	broken: func(model *Model, event *kubeconnectv1.Event) string {
+		held, ok := model.Objects[KeyOf(event.GetObject())]
+		if !ok || event.GetType() != kubeconnectv1.EventType_EVENT_TYPE_MODIFIED {
+			return ""
+		}
+		if held.GetResourceVersion() == event.GetObject().GetResourceVersion() {
+			return "the caller holds this very version"
+		}
+		return ""
+	},
+}
+
+var versionsGoForward = rule{
+	name: "an object's version never goes back",
+	broken: func(model *Model, event *kubeconnectv1.Event) string {
+		held, ok := model.Objects[KeyOf(event.GetObject())]
+		if !ok {
+			return ""
+		}
+		return goesBack(held.GetResourceVersion(), event.GetObject().GetResourceVersion())
+	},
+}
+
+var eventsGoForward = rule{
+	name: "events come in order of their versions",
+	broken: func(model *Model, event *kubeconnectv1.Event) string {
+		if !model.Synced || event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_RESET {
+			return ""
+		}
+		return goesBack(model.Version, event.GetResourceVersion())
+	},
+}
+
+// goesBack says so if the version after is older than the one before.
+func goesBack(before, after string) string {
+	order, err := resourceversion.CompareResourceVersion(before, after)
+	if err != nil {
+		return err.Error()
+	}
+	if order > 0 {
+		return fmt.Sprintf("version %s comes after %s", after, before)
+	}
+	return ""
+}

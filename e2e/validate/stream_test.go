@@ -1,0 +1,198 @@
+package validate
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+)
+
+const (
+	added    = kubeconnectv1.EventType_EVENT_TYPE_ADDED
+	modified = kubeconnectv1.EventType_EVENT_TYPE_MODIFIED
+	deleted  = kubeconnectv1.EventType_EVENT_TYPE_DELETED
+)
+
+func TestRightStreamsBreakNoRule(t *testing.T) {
+	for name, events := range map[string][]*kubeconnectv1.Event{
+		"nothing was said":      nil,
+		"an empty snapshot":     {reset(), synced("5"), bookmark("7")},
+		"an unordered snapshot": {reset(), object(added, "b", "4"), object(added, "a", "2"), synced("5")},
+		"a whole life": {
+			reset(), synced("5"),
+			object(added, "a", "6"), object(modified, "a", "8"), gone("a", "8", "9"), object(added, "a", "12"), bookmark("12"),
+		},
+		"a second life under the same name": {
+			reset(), object(added, "a", "4"), synced("5"),
+			gone("a", "4", "7"), withUID(object(added, "a", "7"), "second"),
+		},
+		"a snapshot cut short by another":       {reset(), object(added, "a", "4"), reset(), object(added, "a", "4"), synced("5")},
+		"an older snapshot after RESET":         {reset(), object(added, "a", "9"), synced("9"), reset(), object(added, "a", "3"), synced("4")},
+		"versions that outgrow sixty-four bits": {reset(), synced("9"), object(added, "a", "99999999999999999999999")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, violation := range Stream(events) {
+				t.Error(violation)
+			}
+		})
+	}
+}
+
+func TestFaultyStreamsNameTheRuleThatTheyBreak(t *testing.T) {
+	for name, test := range map[string]struct {
+		events []*kubeconnectv1.Event
+		rule   rule
+		index  int
+	}{
+		"no RESET at the beginning": {
+			events: []*kubeconnectv1.Event{object(added, "a", "1")},
+			rule:   beginsWithReset, index: 0,
+		},
+		"MODIFIED inside a snapshot": {
+			events: []*kubeconnectv1.Event{reset(), object(added, "a", "1"), object(modified, "a", "2"), synced("3")},
+			rule:   snapshotIsAdded, index: 2,
+		},
+		"DELETED inside a snapshot": {
+			events: []*kubeconnectv1.Event{reset(), object(added, "a", "1"), gone("a", "1", "2"), synced("3")},
+			rule:   snapshotIsAdded, index: 2,
+		},
+		"BOOKMARK inside a snapshot": {
+			events: []*kubeconnectv1.Event{reset(), bookmark("2"), synced("3")},
+			rule:   snapshotIsAdded, index: 1,
+		},
+		"SYNCED twice": {
+			events: []*kubeconnectv1.Event{reset(), synced("3"), synced("4")},
+			rule:   snapshotEnds, index: 2,
+		},
+		"ADDED of what is held": {
+			events: []*kubeconnectv1.Event{reset(), object(added, "a", "1"), synced("3"), object(added, "a", "4")},
+			rule:   addedIsNew, index: 3,
+		},
+		"ADDED twice in a snapshot": {
+			events: []*kubeconnectv1.Event{reset(), object(added, "a", "1"), object(added, "a", "1"), synced("3")},
+			rule:   addedIsNew, index: 2,
+		},
+		"MODIFIED of what is not held": {
+			events: []*kubeconnectv1.Event{reset(), synced("3"), object(modified, "a", "4")},
+			rule:   changedIsHeld, index: 2,
+		},
+		"DELETED of what is not held": {
+			events: []*kubeconnectv1.Event{reset(), synced("3"), gone("a", "2", "4")},
+			rule:   changedIsHeld, index: 2,
+		},
+		"a recreated object as MODIFIED": {
+			events: []*kubeconnectv1.Event{reset(), object(added, "a", "1"), synced("3"), withUID(object(modified, "a", "4"), "second")},
+			rule:   changedIsTheSame, index: 3,
+		},
+		"a deletion with the new object's UID": {
+			events: []*kubeconnectv1.Event{reset(), object(added, "a", "1"), synced("3"), withUID(gone("a", "1", "4"), "second")},
+			rule:   changedIsTheSame, index: 3,
+		},
+		"one change twice": {
+			events: []*kubeconnectv1.Event{reset(), object(added, "a", "1"), synced("3"), object(modified, "a", "4"), object(modified, "a", "4")},
+			rule:   toldOnce, index: 4,
+		},
+		"a version that goes back": {
+			events: []*kubeconnectv1.Event{reset(), object(added, "a", "2"), synced("3"), object(modified, "a", "1")},
+			rule:   versionsGoForward, index: 3,
+		},
+		"a version that goes back from ten to nine": {
+			events: []*kubeconnectv1.Event{reset(), object(added, "a", "10"), synced("10"), object(modified, "a", "9")},
+			rule:   versionsGoForward, index: 3,
+		},
+		"an older event behind a newer one": {
+			events: []*kubeconnectv1.Event{reset(), synced("3"), object(added, "a", "7"), object(added, "b", "6")},
+			rule:   eventsGoForward, index: 3,
+		},
+		"an event older than the snapshot": {
+			events: []*kubeconnectv1.Event{reset(), synced("3"), object(added, "a", "2")},
+			rule:   eventsGoForward, index: 2,
+		},
+		"BOOKMARK that goes back": {
+			events: []*kubeconnectv1.Event{reset(), synced("3"), bookmark("5"), bookmark("4")},
+			rule:   eventsGoForward, index: 3,
+		},
+		"ADDED without an object": {
+			events: []*kubeconnectv1.Event{reset(), synced("3"), {Type: added, ResourceVersion: "4"}},
+			rule:   objectIsThere, index: 2,
+		},
+		"SYNCED with an object": {
+			events: []*kubeconnectv1.Event{reset(), object(kubeconnectv1.EventType_EVENT_TYPE_SYNCED, "a", "3")},
+			rule:   objectIsThere, index: 1,
+		},
+		"an event without a type": {
+			events: []*kubeconnectv1.Event{reset(), synced("3"), {ResourceVersion: "4"}},
+			rule:   versionIsThere, index: 2,
+		},
+		"SYNCED without a version": {
+			events: []*kubeconnectv1.Event{reset(), {Type: kubeconnectv1.EventType_EVENT_TYPE_SYNCED}},
+			rule:   versionIsThere, index: 1,
+		},
+		"ADDED with a version that is not the object's": {
+			events: []*kubeconnectv1.Event{reset(), synced("3"), at("5", object(added, "a", "4"))},
+			rule:   versionIsThere, index: 2,
+		},
+		"DELETED with the version of the object": {
+			events: []*kubeconnectv1.Event{reset(), object(added, "a", "4"), synced("4"), gone("a", "4", "4")},
+			rule:   versionIsThere, index: 3,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			violations := Stream(test.events)
+			if !slices.ContainsFunc(violations, func(v Violation) bool {
+				return v.Rule == test.rule.name && v.Index == test.index
+			}) {
+				t.Errorf("no violation of %q at event %d among %v", test.rule.name, test.index, violations)
+			}
+		})
+	}
+}
+
+func TestAViolationSaysWhichEventAndWhy(t *testing.T) {
+	violations := Stream([]*kubeconnectv1.Event{reset(), synced("3"), gone("a", "2", "4")})
+	if len(violations) != 1 {
+		t.Fatalf("want one violation, got %v", violations)
+	}
+	text := violations[0].String()
+	for _, word := range []string{"event 2", "DELETED", "ns/a", `"4"`, changedIsHeld.name, "does not hold it"} {
+		if !strings.Contains(text, word) {
+			t.Errorf("%q does not say %q", text, word)
+		}
+	}
+}
+
+func reset() *kubeconnectv1.Event {
+	return &kubeconnectv1.Event{Type: kubeconnectv1.EventType_EVENT_TYPE_RESET}
+}
+
+func synced(version string) *kubeconnectv1.Event {
+	return &kubeconnectv1.Event{Type: kubeconnectv1.EventType_EVENT_TYPE_SYNCED, ResourceVersion: version}
+}
+
+func bookmark(version string) *kubeconnectv1.Event {
+	return &kubeconnectv1.Event{Type: kubeconnectv1.EventType_EVENT_TYPE_BOOKMARK, ResourceVersion: version}
+}
+
+func object(eventType kubeconnectv1.EventType, name, version string) *kubeconnectv1.Event {
+	return &kubeconnectv1.Event{
+		Type:            eventType,
+		ResourceVersion: version,
+		Object:          &kubeconnectv1.Object{Namespace: "ns", Name: name, Uid: "first", ResourceVersion: version},
+	}
+}
+
+// gone is the deletion of an object that was last seen at a version.
+func gone(name, lastSeen, version string) *kubeconnectv1.Event {
+	return at(version, object(deleted, name, lastSeen))
+}
+
+func at(version string, event *kubeconnectv1.Event) *kubeconnectv1.Event {
+	event.ResourceVersion = version
+	return event
+}
+
+func withUID(event *kubeconnectv1.Event, uid string) *kubeconnectv1.Event {
+	event.Object.Uid = uid
+	return event
+}
