@@ -1,0 +1,27 @@
+package auth
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+var header = http.Header{"Authorization": {"Bearer secret-token"}}
+
+func TestTheKubeconfigUserIsEveryone(t *testing.T) {
+	identity, err := KubeconfigUser{}.Authenticate(t.Context(), header)
+	if err != nil || identity.Username != "" {
+		t.Errorf("answers %+v, %v", identity, err)
+	}
+}
+
+func TestTheClusterRefusesEveryoneForNow(t *testing.T) {
+	identity, err := Cluster{}.Authenticate(t.Context(), header)
+	if !errors.Is(err, ErrUnauthenticated) || identity != (Identity{}) {
+		t.Errorf("answers %+v, %v", identity, err)
+	}
+	if text := err.Error(); !strings.Contains(text, "--auth none") || strings.Contains(text, "secret") {
+		t.Errorf("says %s", text)
+	}
+}

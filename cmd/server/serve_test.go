@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server"
+	"k8s.io/client-go/rest"
+)
+
+// listenAnywhere is a listener on a free loopback port.
+func listenAnywhere(t *testing.T) net.Listener {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return listener
+}
+
+// TestCallsUnderWayMayFinishWhenStreamsEnd ends the service while a call and a
+// stream are under way.
+func TestCallsUnderWayMayFinishWhenStreamsEnd(t *testing.T) {
+	stopping, endStreams := context.WithCancel(t.Context())
+	began, ended := make(chan struct{}), make(chan struct{})
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		began <- struct{}{}
+		if r.URL.Path == "/stream" {
+			<-stopping.Done()
+			return
+		}
+		<-ended // long after
+		if r.Context().Err() != nil {
+			http.Error(w, "the call was cancelled", http.StatusInternalServerError)
+		}
+	})
+	listener := listenAnywhere(t)
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- serveHTTP(ctx, listener, handler, endStreams) }()
+
+	answers := make(chan int, 2)
+	call := func(path string) {
+		answers <- get(t, "http://"+listener.Addr().String()+path)
+	}
+	go call("/stream")
+	<-began
+	go call("/call")
+	<-began
+	stop()
+	if status := <-answers; status != http.StatusOK {
+		t.Errorf("the stream: %d", status)
+	}
+	close(ended)
+	if status := <-answers; status != http.StatusOK {
+		t.Errorf("the call: %d", status)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+func get(t *testing.T, url string) (status int) {
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		return 0
+	}
+	answer, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
+	if err != nil {
+		return 0
+	}
+	_, _ = io.Copy(io.Discard, answer.Body)
+	_ = answer.Body.Close()
+	return answer.StatusCode
+}
+
+func TestAListenerThatFailsEndsTheService(t *testing.T) {
+	listener := listenAnywhere(t)
+	_ = listener.Close()
+	if err := serveHTTP(t.Context(), listener, http.NotFoundHandler(), func() {}); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("ends with %v", err)
+	}
+}
+
+func TestAServiceThatIsToldToEndEnds(t *testing.T) {
+	api := httptest.NewServer(http.NotFoundHandler())
+	defer api.Close()
+	home := atHome(t, map[string]string{"config": strings.ReplaceAll(kubeconfig, "http://one.example", api.URL)})
+	for _, arguments := range []string{"--auth none", "--auth cluster"} {
+		t.Run(arguments, func(t *testing.T) {
+			ctx, stop := context.WithCancel(t.Context())
+			stop()
+			args := append(strings.Fields(arguments), "--listen", "127.0.0.1:0", "--log-level", "error", "--kubeconfig", filepath.Join(home, "config"))
+			if err := run(ctx, args); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestAServiceThatCannotBeginSaysWhy(t *testing.T) {
+	home := atHome(t, map[string]string{"config": kubeconfig, "cert": "no certificate"})
+	taken := listenAnywhere(t)
+	defer func() { _ = taken.Close() }()
+	file := filepath.Join(home, "config")
+	for name, test := range map[string]struct {
+		args []string
+		says string
+	}{
+		"no cluster":                       {nil, "--kubeconfig"},
+		"an address that is taken":         {[]string{"--kubeconfig", file, "--listen", taken.Addr().String()}, "--listen"},
+		"a certificate that is none":       {[]string{"--kubeconfig", file, "--listen", "127.0.0.1:0", "--tls-cert-file", filepath.Join(home, "cert"), "--tls-private-key-file", file}, "--tls-cert-file"},
+		"settings without sense":           {[]string{"--auth", "off"}, "--auth"},
+		"a credential that cannot be read": {[]string{"--kubeconfig", filepath.Join(home, "nosuch")}, "nosuch"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := run(t.Context(), test.args); err == nil || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("says %v, want %q in it", err, test.says)
+			}
+		})
+	}
+}
+
+// TestTheServiceIsReadyWhenTheAPIServerHasAnswered holds time: the API server is
+// tried again and again until it answers.
+func TestTheServiceIsReadyWhenTheAPIServerHasAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tries := 0
+		hub, err := informerhub.New(&rest.Config{Host: "http://api.example", Transport: transportFunc(func(r *http.Request) (*http.Response, error) {
+			if tries++; tries < 10 {
+				return nil, errors.New("not yet")
+			}
+			answer := httptest.NewRecorder()
+			_, _ = io.WriteString(answer, "{}")
+			return answer.Result(), nil
+		})}, informerhub.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer hub.Close()
+		readiness := &server.Readiness{}
+		reach(t.Context(), hub.Resolver(), readiness)
+		if tries != 10 {
+			t.Errorf("ready after %d tries", tries)
+		}
+	})
+}
+
+func TestAServiceThatEndsNoLongerTries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hub, err := informerhub.New(&rest.Config{Host: "http://api.example", Transport: transportFunc(func(*http.Request) (*http.Response, error) {
+			return nil, errors.New("never")
+		})}, informerhub.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer hub.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), 10*reachInterval)
+		defer cancel()
+		reach(ctx, hub.Resolver(), &server.Readiness{})
+	})
+}
+
+type transportFunc func(*http.Request) (*http.Response, error)
+
+func (f transportFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+// defaults are the settings of a command line without flags.
+var defaults = settings{listen: "127.0.0.1:8080", auth: "cluster"}
+
+func with(change func(*settings)) settings {
+	s := defaults
+	change(&s)
+	return s
+}
+
+func TestSettingsAreReadFromFlagsAndTheEnvironment(t *testing.T) {
+	for name, test := range map[string]struct {
+		args        string
+		environment map[string]string
+		want        settings
+	}{
+		"nothing": {want: defaults},
+		"every flag": {
+			args: "--kubeconfig k --context c --listen 0.0.0.0:1 --auth cluster --tls-cert-file cert --tls-private-key-file key " +
+				"--allow-plaintext --keep-managed-fields --log-level debug",
+			want: settings{"k", "c", "0.0.0.0:1", "cluster", "cert", "key", true, true, slog.LevelDebug},
+		},
+		"every variable": {
+			environment: map[string]string{
+				"KUBECONNECT_KUBECONFIG": "k", "KUBECONNECT_CONTEXT": "c", "KUBECONNECT_LISTEN": "0.0.0.0:1", "KUBECONNECT_AUTH": "cluster",
+				"KUBECONNECT_TLS_CERT_FILE": "cert", "KUBECONNECT_TLS_PRIVATE_KEY_FILE": "key", "KUBECONNECT_ALLOW_PLAINTEXT": "true",
+				"KUBECONNECT_KEEP_MANAGED_FIELDS": "1", "KUBECONNECT_LOG_LEVEL": "warn",
+			},
+			want: settings{"k", "c", "0.0.0.0:1", "cluster", "cert", "key", true, true, slog.LevelWarn},
+		},
+		"the flag wins": {
+			args: "--listen 127.0.0.1:1 --keep-managed-fields=false",
+			environment: map[string]string{
+				"KUBECONNECT_LISTEN": "127.0.0.1:2", "KUBECONNECT_CONTEXT": "c", "KUBECONNECT_KEEP_MANAGED_FIELDS": "true",
+			},
+			want: with(func(s *settings) { s.listen, s.context = "127.0.0.1:1", "c" }),
+		},
+		"the flag wins over a variable without sense": {
+			args:        "--keep-managed-fields",
+			environment: map[string]string{"KUBECONNECT_KEEP_MANAGED_FIELDS": "perhaps"},
+			want:        with(func(s *settings) { s.keepManagedFields = true }),
+		},
+		"an empty variable is set": {
+			environment: map[string]string{"KUBECONNECT_KUBECONFIG": ""},
+			want:        defaults,
+		},
+		"variables of a Service named kubeconnect": {
+			environment: map[string]string{"KUBECONNECT_PORT": "tcp://10.0.0.1:80", "KUBECONNECT_SERVICE_HOST": "10.0.0.1"},
+			want:        defaults,
+		},
+		"nobody asked, on this machine": {
+			args: "--auth none --listen localhost:0",
+			want: with(func(s *settings) { s.auth, s.listen = "none", "localhost:0" }),
+		},
+		"TLS to the network": {
+			args: "--listen :443 --tls-cert-file a --tls-private-key-file b",
+			want: with(func(s *settings) { s.listen, s.certFile, s.keyFile = ":443", "a", "b" }),
+		},
+		"plain text to the network, on purpose": {
+			args: "--listen :80 --allow-plaintext",
+			want: with(func(s *settings) { s.listen, s.allowPlaintext = ":80", true }),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := readSettings(strings.Fields(test.args), lookupIn(test.environment))
+			if err != nil || got != test.want {
+				t.Errorf("reads %+v, %v\nwant  %+v", got, err, test.want)
+			}
+		})
+	}
+}
+
+func TestSettingsWithoutSenseAreToldByTheirNames(t *testing.T) {
+	for name, test := range map[string]struct {
+		args        string
+		environment map[string]string
+		says        string
+	}{
+		"a flag that is not known":              {args: "--nosuch", says: "--nosuch"},
+		"an argument":                           {args: "serve", says: `"serve"`},
+		"a level that is not known":             {args: "--log-level loud", says: "--log-level"},
+		"an authentication not known":           {args: "--auth maybe", says: "--auth"},
+		"a certificate without a key":           {args: "--tls-cert-file a", says: "--tls-private-key-file"},
+		"a key without a certificate":           {args: "--tls-private-key-file a", says: "--tls-cert-file"},
+		"nobody asked, in the network":          {args: "--auth none --listen 0.0.0.0:8080", says: "loopback"},
+		"nobody asked, in the network by TLS":   {args: "--auth none --listen :443 --tls-cert-file a --tls-private-key-file b", says: "loopback"},
+		"nobody asked, in plain text":           {args: "--auth none --listen :80 --allow-plaintext", says: "loopback"},
+		"plain text to the network":             {args: "--listen 0.0.0.0:80", says: "--allow-plaintext"},
+		"an address without a port":             {args: "--auth none --listen localhost", says: "HOST:PORT"},
+		"a variable that is no bool":            {environment: map[string]string{"KUBECONNECT_KEEP_MANAGED_FIELDS": "perhaps"}, says: "KUBECONNECT_KEEP_MANAGED_FIELDS"},
+		"an authentication by a wrong variable": {environment: map[string]string{"KUBECONNECT_AUTH": "off"}, says: "--auth"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := readSettings(strings.Fields(test.args), lookupIn(test.environment)); err == nil || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("says %v, want %q in it", err, test.says)
+			}
+		})
+	}
+}
+
+func TestEveryWrongVariableIsTold(t *testing.T) {
+	_, err := readSettings(nil, lookupIn(map[string]string{"KUBECONNECT_KEEP_MANAGED_FIELDS": "x", "KUBECONNECT_ALLOW_PLAINTEXT": "y"}))
+	for _, name := range []string{"KUBECONNECT_KEEP_MANAGED_FIELDS", "KUBECONNECT_ALLOW_PLAINTEXT"} {
+		if err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("says %v, without %s", err, name)
+		}
+	}
+}
+
+func TestHelpIsNoFailure(t *testing.T) {
+	if err := run(t.Context(), []string{"--help"}); !errors.Is(err, pflag.ErrHelp) {
+		t.Errorf("answers %v", err)
+	}
+}
+
+func lookupIn(environment map[string]string) func(string) (string, bool) {
+	return func(name string) (string, bool) {
+		value, ok := environment[name]
+		return value, ok
+	}
+}

@@ -1,0 +1,240 @@
+package informerhub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// syncedPods is a cache that has had its first snapshot.
+func syncedPods(t tester, version int, objects ...*Object) *Cache {
+	t.Helper()
+	c := podCache(1 << 20)
+	must(t, c.Replace(items(objects...), fmt.Sprint(version)))
+	return c
+}
+
+// TestWhatAReaderIsToldOfAChange begins with the pods a (in app web, on node-1) and
+// b at version 10.
+func TestWhatAReaderIsToldOfAChange(t *testing.T) {
+	a := traits{"default", "a", "uid-a", "3", map[string]string{"app": "web"}, "node-1"}
+	changed := func(change func(*traits)) traits { to := a; change(&to); return to }
+	for name, test := range map[string]struct {
+		query  Query
+		change func(t *testing.T, c *Cache)
+		want   []string
+	}{
+		"an object that is made": {
+			change: func(t *testing.T, c *Cache) { must(t, c.Add(pod(t, "c", 11))) },
+			want:   []string{"ADDED default/c@11 at 11"},
+		},
+		"an object that is changed": {
+			change: func(t *testing.T, c *Cache) {
+				must(t, c.Update(podObject(t, changed(func(to *traits) { to.version = "11" }))))
+			},
+			want: []string{"MODIFIED default/a@11 at 11"},
+		},
+		"an object that is deleted, at the version of the deletion": {
+			change: func(t *testing.T, c *Cache) {
+				must(t, c.Delete(podObject(t, changed(func(to *traits) { to.version = "11" }))))
+			},
+			want: []string{"DELETED default/a@3 at 11"},
+		},
+		"an object that was deleted and made again": {
+			change: func(t *testing.T, c *Cache) {
+				must(t, c.Update(podObject(t, changed(func(to *traits) { to.uid, to.version = "other", "12" }))))
+			},
+			want: []string{"DELETED default/a@3 at 12", "ADDED default/a@12 at 12"},
+		},
+		"an object that leaves by a label, with its old content": {
+			query: Query{LabelSelector: "app=web"},
+			change: func(t *testing.T, c *Cache) {
+				must(t, c.Update(podObject(t, changed(func(to *traits) { to.labels, to.version = nil, "11" }))))
+			},
+			want: []string{"DELETED default/a@3 at 11"},
+		},
+		"an object that enters by a label": {
+			query: Query{LabelSelector: "app=db"},
+			change: func(t *testing.T, c *Cache) {
+				must(t, c.Update(podObject(t, changed(func(to *traits) { to.labels, to.version = map[string]string{"app": "db"}, "11" }))))
+			},
+			want: []string{"ADDED default/a@11 at 11"},
+		},
+		"an object that leaves by a field": {
+			query: Query{FieldSelector: "spec.nodeName=node-1"},
+			change: func(t *testing.T, c *Cache) {
+				must(t, c.Update(podObject(t, changed(func(to *traits) { to.node, to.version = "node-2", "11" }))))
+			},
+			want: []string{"DELETED default/a@3 at 11"},
+		},
+		"a deletion outside the selection": {
+			query:  Query{LabelSelector: "app=web"},
+			change: func(t *testing.T, c *Cache) { must(t, c.Delete(pod(t, "b", 11))) },
+		},
+		"a deletion of what is not there": {
+			change: func(t *testing.T, c *Cache) { must(t, c.Delete(pod(t, "x", 11))) },
+		},
+		"the same state once more": {
+			change: func(t *testing.T, c *Cache) { must(t, c.Update(podObject(t, a))) },
+		},
+		"an object without a name, which could not be read": {
+			change: func(t *testing.T, c *Cache) {
+				must(t, c.Update(&Object{kind: new(pods.GroupVersionKind()), version: "11"}))
+			},
+		},
+		"a relist that finds nothing new": {
+			change: func(t *testing.T, c *Cache) { must(t, c.Replace(items(pod(t, "b", 4), podObject(t, a)), "20")) },
+		},
+		"a relist, in the order of versions": {
+			change: func(t *testing.T, c *Cache) {
+				must(t, c.Replace(items(pod(t, "d", 9+3), pod(t, "c", 15), pod(t, "b", 14)), "20"))
+			},
+			want: []string{
+				"ADDED default/d@12 at 12", "MODIFIED default/b@14 at 14", "ADDED default/c@15 at 15", "DELETED default/a@3 at 20",
+			},
+		},
+		"a relist after a deletion and another of its name": {
+			change: func(t *testing.T, c *Cache) {
+				other := changed(func(to *traits) { to.uid, to.version = "other", "15" })
+				must(t, c.Replace(items(podObject(t, other), pod(t, "b", 16)), "16"))
+			},
+			want: []string{"DELETED default/a@3 at 15", "ADDED default/a@15 at 15", "MODIFIED default/b@16 at 16"},
+		},
+		"a relist at a lower version: a restored cluster": {
+			change: func(t *testing.T, c *Cache) { must(t, c.Replace(items(pod(t, "b", 4)), "9")) },
+			want:   []string{"RESET at 9", "ADDED default/b@4 at 4", "SYNCED at 9"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := syncedPods(t, 10, podObject(t, a), pod(t, "b", 4))
+			r := newReader(t, c, test.query)
+			r.drain(t)
+			test.change(t, c)
+			checkSame(t, test.want, r.drain(t))
+		})
+	}
+}
+
+func TestTheFirstAnswerIsTheWholeSelectionInOrder(t *testing.T) {
+	c := syncedPods(t, 10, pod(t, "b", 4), pod(t, "a", 3))
+	checkSame(t, []string{"RESET at 10", "ADDED default/a@3 at 3", "ADDED default/b@4 at 4", "SYNCED at 10"}, newReader(t, c, Query{}).drain(t))
+	checkSame(t, []string{"RESET at 10", "SYNCED at 10"}, newReader(t, c, Query{Name: "none"}).drain(t))
+}
+
+func TestOnlyAReaderBehindTheWindowBeginsAgain(t *testing.T) {
+	c := podCache(10 * pod(t, "a", 1).Size())
+	must(t, c.Replace(items(pod(t, "a", 1)), "1"))
+	slow, fast := newReader(t, c, Query{}), newReader(t, c, Query{})
+	slow.drain(t)
+	fast.drain(t)
+	for version := 2; version < 100; version++ {
+		must(t, c.Update(pod(t, "a", version)))
+		checkSame(t, []string{fmt.Sprintf("MODIFIED default/a@%d at %[1]d", version)}, fast.drain(t))
+	}
+	checkSame(t, []string{"RESET at 99", "ADDED default/a@99 at 99", "SYNCED at 99"}, slow.drain(t))
+	must(t, c.Update(pod(t, "a", 100)))
+	checkSame(t, []string{"MODIFIED default/a@100 at 100"}, slow.drain(t))
+	if fast.resets != 1 {
+		t.Errorf("the fast reader began %d times", fast.resets)
+	}
+}
+
+func TestTheFeedHoldsNoMoreThanItsWindow(t *testing.T) {
+	one := pod(t, "a", 10).Size()
+	c := podCache(10 * one)
+	must(t, c.Replace(nil, "1"))
+	for version := 10; version < 99; version++ {
+		must(t, c.Update(pod(t, "a", version)))
+		if c.feed.bytes > 10*one || len(c.feed.window) > 10 {
+			t.Fatalf("holds %d changes of %d bytes, with a window of %d", len(c.feed.window), c.feed.bytes, 10*one)
+		}
+	}
+	size := 0
+	for _, change := range c.feed.window {
+		size += change.size()
+	}
+	if size != c.feed.bytes {
+		t.Errorf("counts %d bytes of %d", c.feed.bytes, size)
+	}
+}
+
+func TestAChangeLargerThanTheWindowIsNotLost(t *testing.T) {
+	c := podCache(1)
+	must(t, c.Replace(nil, "1"))
+	r := newReader(t, c, Query{})
+	r.drain(t)
+	must(t, c.Add(pod(t, "a", 2)))
+	checkSame(t, []string{"RESET at 2", "ADDED default/a@2 at 2", "SYNCED at 2"}, r.drain(t))
+}
+
+func TestWhatCameBeforeTheEndOfACacheIsDelivered(t *testing.T) {
+	c := syncedPods(t, 10, pod(t, "a", 3))
+	current, late := newReader(t, c, Query{}), newReader(t, c, Query{})
+	current.drain(t)
+	must(t, c.Update(pod(t, "b", 11)))
+	gone := &ResourceGoneError{pods}
+	c.end(gone)
+	c.end(errors.New("another reason"))
+
+	lines, err := current.rest(t)
+	if !errors.Is(err, gone) {
+		t.Errorf("ends with %v", err)
+	}
+	checkSame(t, []string{"ADDED default/b@11 at 11"}, lines)
+	if lines, err := late.rest(t); !errors.Is(err, gone) || len(lines) < 2 {
+		t.Errorf("a late reader is told %v, %v", lines, err)
+	}
+	if err := c.ready(t.Context()); !errors.Is(err, gone) {
+		t.Errorf("is ready: %v", err)
+	}
+}
+
+func TestGetAnswersTheObjectOrNotFound(t *testing.T) {
+	c := syncedPods(t, 10, pod(t, "a", 3))
+	if object, err := c.Get("default", "a"); err != nil || object.ResourceVersion() != "3" {
+		t.Errorf("answers %v, %v", object, err)
+	}
+	for _, place := range []key{{"default", "b"}, {"other", "a"}, {"", "a"}, {"default", ""}} {
+		if _, err := c.Get(place.namespace, place.name); !apierrors.IsNotFound(err) {
+			t.Errorf("%v: answers %v", place, err)
+		}
+	}
+}
+
+func TestReadyTellsHowTheCacheStands(t *testing.T) {
+	failure := &UnavailableError{Host: "here", Err: errors.New("refused")}
+	for name, test := range map[string]struct {
+		history func(*Cache)
+		want    error
+	}{
+		"nothing yet":                         {func(*Cache) {}, context.Canceled},
+		"the first attempt has failed":        {func(c *Cache) { c.failed(failure) }, failure},
+		"it was reached after a failure":      {func(c *Cache) { c.failed(failure); c.reached() }, context.Canceled},
+		"a snapshot is there":                 {func(c *Cache) { _ = c.Replace(nil, "1") }, nil},
+		"a failure after the first snapshot":  {func(c *Cache) { _ = c.Replace(nil, "1"); c.failed(failure) }, nil},
+		"it has ended":                        {func(c *Cache) { _ = c.Replace(nil, "1"); c.end(ErrClosed) }, ErrClosed},
+		"it has ended before it had anything": {func(c *Cache) { c.failed(failure); c.end(ErrClosed) }, ErrClosed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := podCache(1)
+			test.history(c)
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			if err := c.ready(ctx); !errors.Is(err, test.want) {
+				t.Errorf("answers %v, want %v", err, test.want)
+			}
+		})
+	}
+}
+
+func TestDeletionsAfterARelistFindTheirObjects(t *testing.T) {
+	c := syncedPods(t, 10, pod(t, "a", 3))
+	must(t, c.Replace(items(pod(t, "a", 12)), "12"))
+	must(t, c.Delete(pod(t, "a", 13)))
+	if list := c.List(selectFrom(t, c, Query{})); len(list.Objects) != 0 || list.ResourceVersion != "13" {
+		t.Errorf("holds %v at %s", names(list.Objects), list.ResourceVersion)
+	}
+}

@@ -1,0 +1,246 @@
+package informerhub
+
+import (
+	"bytes"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// TestObjectsDoNotShareTheMemoryOfTheBody wipes each body after it was read, as
+// client-go does when it reads the next one into the same buffer.
+func TestObjectsDoNotShareTheMemoryOfTheBody(t *testing.T) {
+	full := traits{"some-namespace", "some-name", "some-uid", "7", map[string]string{"some-label": "some-value"}, "some-node"}
+	withManaged := newPod(full)
+	withManaged.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "someone"}}
+	list := &corev1.PodList{Items: []corev1.Pod{*newPod(full), *withManaged}}
+	for name, sent := range map[string][]byte{
+		"protobuf":                       protobufBody(t, newPod(full)),
+		"protobuf without managedFields": protobufBody(t, withManaged),
+		"a protobuf list":                protobufBody(t, list),
+		"JSON":                           jsonOf(t, newPod(full)),
+		"JSON without managedFields":     jsonOf(t, withManaged),
+		"a JSON list":                    jsonOf(t, list),
+	} {
+		for _, keep := range []bool{false, true} {
+			t.Run(name, func(t *testing.T) {
+				body := slices.Clone(sent)
+				objects := decodeAll(t, &codec{kind: pods.GroupVersionKind(), keepManagedFields: keep}, body)
+				clear(body)
+				for _, object := range objects {
+					if diff := headOf(object); diff.Name != full.name || diff.UID != full.uid || diff.Labels["some-label"] != "some-value" {
+						t.Errorf("the head has changed: %+v", diff)
+					}
+					if text, err := object.JSON(); err != nil || !bytes.Contains(text, []byte("some-node")) {
+						t.Errorf("the content has changed: %s, %v", text, err)
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestWhatReadObjectAnswersDoesNotShareTheMemoryOfTheBody(t *testing.T) {
+	for name, body := range map[string][]byte{
+		"protobuf": protobufBody(t, newPod(traits{name: "some-name", version: "7"})),
+		"JSON":     jsonOf(t, newPod(traits{name: "some-name", version: "7"})),
+	} {
+		t.Run(name, func(t *testing.T) {
+			object, err := ReadObject(body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			clear(body)
+			if object.Name() != "some-name" || object.Kind() != pods.GroupVersionKind() {
+				t.Errorf("%s named %q", object.Kind(), object.Name())
+			}
+		})
+	}
+}
+
+func TestManagedFieldsAreDroppedUnlessKept(t *testing.T) {
+	pod := newPod(traits{name: "a", version: "7", node: "n"})
+	pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "one"}, {Manager: "two", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:x":{}}`)}}}
+	for name, body := range map[string][]byte{"protobuf": protobufBody(t, pod), "JSON": jsonOf(t, pod)} {
+		t.Run(name, func(t *testing.T) {
+			kept := decodeOne(t, &codec{kind: pods.GroupVersionKind(), keepManagedFields: true}, body)
+			dropped := decodeOne(t, &codec{kind: pods.GroupVersionKind()}, body)
+			if text := contentOf(t, kept); !strings.Contains(text, "f:x") {
+				t.Errorf("kept, but missing in %s", text)
+			}
+			if text := contentOf(t, dropped); strings.Contains(text, "managedFields") || !strings.Contains(text, `"nodeName":"n"`) {
+				t.Errorf("dropped, but the content is %s", text)
+			}
+			if dropped.Size() >= kept.Size() {
+				t.Errorf("dropping them took the size from %d to %d", kept.Size(), dropped.Size())
+			}
+			if len(dropped.raw) != cap(dropped.raw) && cap(dropped.raw)-len(dropped.raw) > len(dropped.raw)/8 {
+				t.Errorf("%d bytes take %d", len(dropped.raw), cap(dropped.raw))
+			}
+		})
+	}
+}
+
+func TestAStatusIsReadAsAStatus(t *testing.T) {
+	expired := apierrors.NewResourceExpired("too old").ErrStatus
+	for name, decode := range decoders(&codec{kind: pods.GroupVersionKind()}) {
+		t.Run(name, func(t *testing.T) {
+			decoded, err := decode(t, &expired)
+			status, ok := decoded.(*metav1.Status)
+			if err != nil || !ok || status.Reason != metav1.StatusReasonExpired {
+				t.Errorf("read as %#v, %v", decoded, err)
+			}
+		})
+	}
+}
+
+func TestAListIsReadWithItsVersionAndContinuation(t *testing.T) {
+	remaining := int64(5)
+	list := &corev1.PodList{
+		ListMeta: metav1.ListMeta{ResourceVersion: "9", Continue: "more", RemainingItemCount: &remaining},
+		Items:    []corev1.Pod{*newPod(traits{name: "a", version: "1"}), *newPod(traits{name: "b", version: "2"})},
+	}
+	for name, decode := range decoders(&codec{kind: pods.GroupVersionKind()}) {
+		t.Run(name, func(t *testing.T) {
+			decoded, err := decode(t, list)
+			if err != nil {
+				t.Fatal(err)
+			}
+			read := decoded.(*objectList)
+			if read.ResourceVersion != "9" || read.Continue != "more" || read.RemainingItemCount == nil || *read.RemainingItemCount != 5 {
+				t.Errorf("metadata is %+v", read.ListMeta)
+			}
+			if got := names(read.Items); !slices.Equal(got, []string{"a", "b"}) {
+				t.Errorf("items are %v", got)
+			}
+			for _, item := range read.Items {
+				if item.Kind() != pods.GroupVersionKind() {
+					t.Errorf("an item's kind is %s: items carry none, the list's is to be taken", item.Kind())
+				}
+			}
+		})
+	}
+}
+
+func TestABookmarkThatEndsTheInitialEventsIsKnownBySomethingNoObjectHas(t *testing.T) {
+	annotations := map[string]string{metav1.InitialEventsAnnotationKey: "true"}
+	bookmark := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "9", Annotations: annotations}}
+	plain := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "9"}}
+	for name, decode := range decoders(&codec{kind: pods.GroupVersionKind()}) {
+		t.Run(name, func(t *testing.T) {
+			for _, test := range []struct {
+				object *corev1.Pod
+				want   bool
+			}{{bookmark, true}, {plain, false}} {
+				decoded, err := decode(t, test.object)
+				if err != nil {
+					t.Fatal(err)
+				}
+				meta := decoded.(*Object).GetObjectMeta()
+				if _, ends := meta.GetAnnotations()[metav1.InitialEventsAnnotationKey]; ends != test.want || meta.GetResourceVersion() != "9" {
+					t.Errorf("ends the initial events: %v at version %q, want %v at 9", ends, meta.GetResourceVersion(), test.want)
+				}
+			}
+		})
+	}
+}
+
+func TestACustomListMayBeNamedAsItLikes(t *testing.T) {
+	body := `{"kind":"Gadgets","apiVersion":"example.com/v1","metadata":{"resourceVersion":"9"},"items":` +
+		`[ {"metadata":{"name":"a","resourceVersion":"3"}} , {"metadata":{"name":"b","resourceVersion":"4"}}]}`
+	objects := decodeAll(t, &codec{kind: widgetKind()}, []byte(body))
+	if got := names(objects); !slices.Equal(got, []string{"a", "b"}) {
+		t.Errorf("items are %v", got)
+	}
+}
+
+func TestAnObjectWithItemsOfItsOwnIsNoList(t *testing.T) {
+	body := `{"kind":"Widget","apiVersion":"example.com/v1","metadata":{"name":"a","resourceVersion":"3"},"items":[{"metadata":{"name":"b"}}]}`
+	if object := decodeOne(t, &codec{kind: widgetKind()}, []byte(body)); object.Name() != "a" {
+		t.Errorf("read as %q", object.Name())
+	}
+}
+
+func TestAListWithNullForItemsIsEmpty(t *testing.T) {
+	body := `{"kind":"WidgetList","metadata":{"resourceVersion":"9"},"items":null}`
+	if objects := decodeAll(t, &codec{kind: widgetKind()}, []byte(body)); len(objects) != 0 {
+		t.Errorf("items are %v", names(objects))
+	}
+}
+
+func TestOneUnreadableItemDoesNotTakeTheOthersAlong(t *testing.T) {
+	silenceLog(t)
+	body := `{"kind":"WidgetList","metadata":{"resourceVersion":"9"},"items":[{"metadata":{"name":"a"}},{"metadata":7},{"metadata":{"name" "b"}},{"metadata":{"name":"c"}}]}`
+	decoded, err := (&codec{kind: widgetKind()}).decodeJSON([]byte(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects := readable(items(decoded.(*objectList).Items...))
+	if got := names(objects); !slices.Equal(got, []string{"a", "c"}) {
+		t.Errorf("kept %v", got)
+	}
+}
+
+func TestWhatIsCutOffBehindTheMetadataIsNotServedAsWhole(t *testing.T) {
+	silenceLog(t)
+	pod := newPod(traits{name: "a", version: "7", node: "n"})
+	pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m"}}
+	message, err := pod.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, keep := range []bool{false, true} {
+		object := (&codec{kind: pods.GroupVersionKind(), keepManagedFields: keep}).protobufObject(message[:len(message)-4])
+		if text, err := object.JSON(); err == nil {
+			t.Errorf("managedFields kept: %v: served without an error: %s", keep, text)
+		}
+	}
+}
+
+// decoders read a typed object that was sent in each of the two forms.
+func decoders(c *codec) map[string]func(*testing.T, runtime.Object) (runtime.Object, error) {
+	return map[string]func(*testing.T, runtime.Object) (runtime.Object, error){
+		"protobuf": func(t *testing.T, o runtime.Object) (runtime.Object, error) {
+			return c.decodeProtobuf(protobufBody(t, o))
+		},
+		"JSON": func(t *testing.T, o runtime.Object) (runtime.Object, error) { return c.decodeJSON(jsonOf(t, o)) },
+	}
+}
+
+func decodeAll(t tester, c *codec, body []byte) []*Object {
+	t.Helper()
+	decode := c.decodeJSON
+	if bytes.HasPrefix(body, protobufPrefix) {
+		decode = c.decodeProtobuf
+	}
+	decoded, err := decode(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if list, ok := decoded.(*objectList); ok {
+		return list.Items
+	}
+	return []*Object{decoded.(*Object)}
+}
+
+func contentOf(t tester, object *Object) string {
+	t.Helper()
+	text, err := object.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// silenceLog keeps what a test provokes out of its output.
+func silenceLog(t testing.TB) {
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.DiscardHandler))
+	t.Cleanup(func() { slog.SetDefault(before) })
+}

@@ -1,0 +1,302 @@
+package informerhub
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+)
+
+// fakeAPI is an API server whose every answer to a list or a watch is written by
+// the test: it is for faults that a real one cannot be brought to.
+type fakeAPI struct {
+	server *httptest.Server
+	calls  chan *call // the lists and watches that wait for an answer
+
+	mu          sync.Mutex // guards the fields below
+	served      map[string]*metav1.APIResourceList
+	discoveries int
+}
+
+var coreResources = &metav1.APIResourceList{GroupVersion: "v1", APIResources: []metav1.APIResource{
+	{Name: "pods", SingularName: "pod", Kind: "Pod", Namespaced: true, ShortNames: []string{"po"}, Verbs: readVerbs},
+	{Name: "pods/status", Kind: "Pod", Namespaced: true, Verbs: metav1.Verbs{"get"}},
+	{Name: "nodes", SingularName: "node", Kind: "Node", ShortNames: []string{"no"}, Verbs: readVerbs},
+	{Name: "events", SingularName: "event", Kind: "Event", Namespaced: true, ShortNames: []string{"ev"}, Verbs: readVerbs},
+	{Name: "bindings", SingularName: "binding", Kind: "Binding", Namespaced: true, Verbs: metav1.Verbs{"create"}},
+}}
+
+var widgetResources = &metav1.APIResourceList{GroupVersion: "example.com/v1", APIResources: []metav1.APIResource{
+	{Name: "widgets", SingularName: "widget", Kind: "Widget", Namespaced: true, Verbs: readVerbs},
+}}
+
+var readVerbs = metav1.Verbs{"get", "list", "watch"}
+
+func newFakeAPI(t *testing.T, served ...*metav1.APIResourceList) *fakeAPI {
+	t.Helper()
+	api := &fakeAPI{calls: make(chan *call)}
+	api.serve(served...)
+	api.server = httptest.NewServer(api)
+	t.Cleanup(api.server.Close)
+	return api
+}
+
+// serve sets what discovery answers.
+func (api *fakeAPI) serve(lists ...*metav1.APIResourceList) {
+	api.mu.Lock()
+	defer api.mu.Unlock()
+	api.served = make(map[string]*metav1.APIResourceList)
+	for _, list := range lists {
+		api.served[list.GroupVersion] = list
+	}
+}
+
+func (api *fakeAPI) asked() int {
+	api.mu.Lock()
+	defer api.mu.Unlock()
+	return api.discoveries
+}
+
+func (api *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/"); {
+	case r.URL.Path == "/version":
+		answer(w, map[string]string{"gitVersion": "v1.37.1"})
+	case len(parts) <= 3 && parts[0] == "apis", len(parts) <= 2 && parts[0] == "api":
+		api.discover(w, parts)
+	default:
+		c := &call{writer: w, request: r, work: make(chan func())}
+		select {
+		case api.calls <- c:
+			c.serve()
+		case <-r.Context().Done():
+		}
+	}
+}
+
+func (api *fakeAPI) discover(w http.ResponseWriter, parts []string) {
+	api.mu.Lock()
+	defer api.mu.Unlock()
+	switch {
+	case len(parts) == 1 && parts[0] == "api":
+		api.discoveries++
+		answer(w, &metav1.APIVersions{Versions: []string{"v1"}})
+	case len(parts) == 1:
+		answer(w, api.groups())
+	default:
+		list, ok := api.served[strings.Join(parts[1:], "/")]
+		if !ok {
+			http.NotFound(w, nil)
+			return
+		}
+		answer(w, list)
+	}
+}
+
+func (api *fakeAPI) groups() *metav1.APIGroupList {
+	groups := &metav1.APIGroupList{}
+	for _, groupVersion := range slices.Sorted(maps.Keys(api.served)) {
+		if group, version, ok := strings.Cut(groupVersion, "/"); ok {
+			versions := metav1.GroupVersionForDiscovery{GroupVersion: groupVersion, Version: version}
+			groups.Groups = append(groups.Groups, metav1.APIGroup{
+				Name: group, Versions: []metav1.GroupVersionForDiscovery{versions}, PreferredVersion: versions,
+			})
+		}
+	}
+	return groups
+}
+
+func answer(w http.ResponseWriter, value any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(value)
+}
+
+// call is a list or a watch that waits for its answer. The test writes the answer,
+// by work that the call's handler does.
+type call struct {
+	writer  http.ResponseWriter
+	request *http.Request
+	work    chan func() // closed when the answer is complete
+}
+
+func (c *call) serve() {
+	for {
+		select {
+		case work, ok := <-c.work:
+			if !ok {
+				return
+			}
+			work()
+		case <-c.request.Context().Done():
+			return
+		}
+	}
+}
+
+// do has the handler do something, unless the caller has gone.
+func (c *call) do(work func()) {
+	done := make(chan struct{})
+	select {
+	case c.work <- func() { defer close(done); work() }:
+		<-done
+	case <-c.request.Context().Done():
+	}
+}
+
+// end completes the answer: an API server ends a watch after some minutes.
+func (c *call) end() { close(c.work) }
+
+func (c *call) query() url.Values { return c.request.URL.Query() }
+
+// next is the next call, which must be for one of these: "list", "watch", or
+// "watch-list".
+func (api *fakeAPI) next(t *testing.T, kind string) *call {
+	t.Helper()
+	select {
+	case c := <-api.calls:
+		if got := c.kind(); got != kind {
+			t.Fatalf("the API server got a %s, not a %s: %s", got, kind, c.request.URL)
+		}
+		return c
+	case <-t.Context().Done():
+		t.Fatalf("no %s has come", kind)
+	}
+	return nil
+}
+
+func (c *call) kind() string {
+	switch {
+	case c.query().Get("sendInitialEvents") == "true":
+		return "watch-list"
+	case c.query().Get("watch") == "true":
+		return "watch"
+	}
+	return "list"
+}
+
+func (c *call) protobuf() bool {
+	return strings.Contains(c.request.Header.Get("Accept"), runtime.ContentTypeProtobuf)
+}
+
+// refuse answers an error.
+func (c *call) refuse(status metav1.Status) {
+	status.APIVersion, status.Kind = "v1", "Status"
+	c.do(func() {
+		c.writer.Header().Set("Content-Type", runtime.ContentTypeJSON)
+		c.writer.WriteHeader(int(status.Code))
+		_ = json.NewEncoder(c.writer).Encode(status)
+	})
+	c.end()
+}
+
+// list answers a list.
+func (c *call) list(t *testing.T, list runtime.Object) {
+	t.Helper()
+	contentType, body := runtime.ContentTypeJSON, []byte(nil)
+	if c.protobuf() {
+		contentType, body = runtime.ContentTypeProtobuf, protobufBody(t, list)
+	} else {
+		body = jsonText(t, list)
+	}
+	c.do(func() {
+		c.writer.Header().Set("Content-Type", contentType)
+		_, _ = c.writer.Write(body)
+	})
+	c.end()
+}
+
+// open answers the head of a watch.
+func (c *call) open() *call {
+	contentType := runtime.ContentTypeJSON
+	if c.protobuf() {
+		contentType = runtime.ContentTypeProtobuf + ";stream=watch"
+	}
+	c.do(func() {
+		c.writer.Header().Set("Content-Type", contentType)
+		c.flush()
+	})
+	return c
+}
+
+// send sends one event of a watch.
+func (c *call) send(t *testing.T, what watch.EventType, object runtime.Object) *call {
+	t.Helper()
+	frame := c.frame(t, what, object)
+	c.do(func() {
+		_, _ = c.writer.Write(frame)
+		c.flush()
+	})
+	return c
+}
+
+func (c *call) frame(t *testing.T, what watch.EventType, object runtime.Object) []byte {
+	t.Helper()
+	event := &metav1.WatchEvent{Type: string(what)}
+	var frame bytes.Buffer
+	var err error
+	if c.protobuf() {
+		event.Object.Raw = protobufBody(t, object)
+		raw := protobuf.NewRawSerializer(scheme.Scheme, scheme.Scheme)
+		err = raw.Encode(event, protobuf.LengthDelimitedFramer.NewFrameWriter(&frame))
+	} else {
+		event.Object.Raw = jsonText(t, object)
+		err = json.NewEncoder(&frame).Encode(event)
+	}
+	must(t, err)
+	return frame.Bytes()
+}
+
+func (c *call) flush() { _ = http.NewResponseController(c.writer).Flush() }
+
+func jsonText(t tester, object runtime.Object) []byte {
+	t.Helper()
+	if unstructured, ok := object.(json.Marshaler); ok {
+		text, err := unstructured.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	return jsonOf(t, object)
+}
+
+func (api *fakeAPI) config() *rest.Config { return &rest.Config{Host: api.server.URL} }
+
+// hubOf is a hub on a fake API server.
+func hubOf(t *testing.T, config *rest.Config) *Hub {
+	t.Helper()
+	hub, err := New(config, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(hub.Close)
+	return hub
+}
+
+// asking is a call of Hub.Cache that may wait.
+type asking struct {
+	cache *Cache
+	err   error
+}
+
+func ask(ctx context.Context, hub *Hub, resource Resource) <-chan asking {
+	answered := make(chan asking, 1)
+	go func() {
+		cache, err := hub.Cache(ctx, resource)
+		answered <- asking{cache, err}
+	}()
+	return answered
+}

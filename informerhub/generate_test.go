@@ -1,0 +1,117 @@
+package informerhub
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"pgregory.net/rapid"
+)
+
+// The words that random objects and selectors are made of are few, so that they
+// meet often.
+var (
+	aNamespace = rapid.SampledFrom([]string{"a", "b", "b-c"})
+	aName      = rapid.SampledFrom([]string{"one", "two", "three", "four"})
+	aNode      = rapid.SampledFrom([]string{"", "node-1", "node-2"})
+	aKey       = rapid.SampledFrom([]string{"app", "tier", "empty"})
+	aValue     = rapid.SampledFrom([]string{"", "web", "db"})
+	aLabelSet  = rapid.MapOfN(aKey, aValue, 0, 3)
+)
+
+// aRequirement is one condition of a label selector.
+var aRequirement = rapid.Custom(func(t *rapid.T) string {
+	key, value, other := aKey.Draw(t, "key"), aValue.Draw(t, "value"), aValue.Draw(t, "other")
+	return rapid.SampledFrom([]string{
+		key, "!" + key,
+		fmt.Sprintf("%s=%s", key, value),
+		fmt.Sprintf("%s==%s", key, value),
+		fmt.Sprintf("%s!=%s", key, value),
+		fmt.Sprintf("%s in (%s,%s)", key, value, other),
+		fmt.Sprintf("%s notin (%s,%s)", key, value, other),
+	}).Draw(t, "requirement")
+})
+
+var aFieldCondition = rapid.Custom(func(t *rapid.T) string {
+	condition := rapid.SampledFrom([]string{
+		"metadata.name=" + aName.Draw(t, "name"),
+		"metadata.namespace=" + aNamespace.Draw(t, "namespace"),
+		"spec.nodeName=" + aNode.Draw(t, "node"),
+	}).Draw(t, "condition")
+	return strings.Replace(condition, "=", rapid.SampledFrom([]string{"=", "==", "!="}).Draw(t, "operator"), 1)
+})
+
+var aQuery = rapid.Custom(func(t *rapid.T) Query {
+	list := func(of *rapid.Generator[string], name string) string {
+		return strings.Join(rapid.SliceOfN(of, 0, 2).Draw(t, name), ",")
+	}
+	return Query{
+		Namespace:     rapid.OneOf(rapid.Just(""), aNamespace).Draw(t, "in namespace"),
+		Name:          rapid.OneOf(rapid.Just(""), rapid.Just(""), aName).Draw(t, "named"),
+		LabelSelector: list(aRequirement, "label selector"),
+		FieldSelector: list(aFieldCondition, "field selector"),
+	}
+})
+
+// key is the place of an object.
+type key struct{ namespace, name string }
+
+func (k key) compare(other key) int {
+	return cmp.Or(cmp.Compare(k.namespace, other.namespace), cmp.Compare(k.name, other.name))
+}
+
+var aPlace = rapid.Custom(func(t *rapid.T) key {
+	return key{aNamespace.Draw(t, "namespace"), aName.Draw(t, "name")}
+})
+
+// someTraits are those of a pod at a place.
+func someTraits(t *rapid.T, place key, uid string, version int) traits {
+	return traits{place.namespace, place.name, uid, fmt.Sprint(version), aLabelSet.Draw(t, "labels"), aNode.Draw(t, "node")}
+}
+
+// world is a naive cache: what is true.
+type world map[key]traits
+
+// selected are the objects that a query holds, by client-go's own selectors.
+func (w world) selected(t tester, query Query) []traits {
+	t.Helper()
+	byLabel, err := labels.Parse(query.LabelSelector)
+	if err != nil {
+		t.Fatal(err)
+	}
+	byField, err := fields.ParseSelector(query.FieldSelector)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []traits
+	for _, place := range slices.SortedFunc(maps.Keys(w), key.compare) {
+		is := w[place]
+		values := fields.Set{"metadata.name": is.name, "metadata.namespace": is.namespace, "spec.nodeName": is.node}
+		if (query.Namespace == "" || query.Namespace == is.namespace) && (query.Name == "" || query.Name == is.name) &&
+			byLabel.Matches(labels.Set(is.labels)) && byField.Matches(values) {
+			found = append(found, is)
+		}
+	}
+	return found
+}
+
+// told is what tests compare of an object: which one it is, at which version.
+func (is traits) told() string {
+	return fmt.Sprintf("%s/%s %s@%s", is.namespace, is.name, is.uid, is.version)
+}
+
+func told(o *Object) string {
+	return fmt.Sprintf("%s/%s %s@%s", o.namespace, o.name, o.uid, o.version)
+}
+
+func toldAll[T any](all []T, told func(T) string) []string {
+	lines := make([]string, len(all))
+	for i, one := range all {
+		lines[i] = told(one)
+	}
+	return lines
+}

@@ -1,0 +1,373 @@
+package informerhub
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+func typedPod(name, version string) *corev1.Pod {
+	return newPod(traits{namespace: "default", name: name, uid: "uid-" + name, version: version})
+}
+
+// bookmarkAt is the bookmark that ends the initial events of a watch-list.
+func bookmarkAt(version string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		ResourceVersion: version, Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"},
+	}}
+}
+
+var (
+	noWatchList = apierrors.NewInvalid(schema.GroupKind{Kind: "ListOptions"}, "", nil).ErrStatus
+	notFound    = apierrors.NewNotFound(pods.GroupResource(), "").ErrStatus
+	expired     = apierrors.NewResourceExpired("too old resource version").ErrStatus
+)
+
+// syncedHub is a hub whose cache of pods holds the pod a, by watch-list at version
+// 10, and the watch that goes on.
+func syncedHub(t *testing.T, api *fakeAPI) (*Hub, *Cache, *call) {
+	t.Helper()
+	hub := hubOf(t, api.config())
+	answered := ask(t.Context(), hub, pods)
+	upstream := api.next(t, "watch-list").open().
+		send(t, watch.Added, typedPod("a", "3")).
+		send(t, watch.Bookmark, bookmarkAt("10"))
+	got := <-answered
+	if got.err != nil {
+		t.Fatal(got.err)
+	}
+	return hub, got.cache, upstream
+}
+
+func expect(t *testing.T, w *Watcher, want ...string) {
+	t.Helper()
+	var got []string
+	for len(got) < len(want) {
+		got = append(got, nextLines(t, w)...)
+	}
+	checkSame(t, want, got)
+}
+
+func longWatch(t *testing.T, c *Cache) *Watcher {
+	t.Helper()
+	return c.Watch(selectFrom(t, c, Query{}), time.Hour)
+}
+
+func TestManyCallersShareOneWatch(t *testing.T) {
+	api := newFakeAPI(t, coreResources)
+	hub := hubOf(t, api.config())
+	var waiting []<-chan asking
+	for range 100 {
+		waiting = append(waiting, ask(t.Context(), hub, pods))
+	}
+	upstream := api.next(t, "watch-list").open().send(t, watch.Added, typedPod("a", "3")).send(t, watch.Bookmark, bookmarkAt("10"))
+	first := <-waiting[0]
+	for _, answered := range waiting[1:] {
+		if got := <-answered; got.err != nil || got.cache != first.cache {
+			t.Errorf("answers %p, %v; the first %p, %v", got.cache, got.err, first.cache, first.err)
+		}
+	}
+	// A second watch would wait for its answer here, and this event with it.
+	w := longWatch(t, first.cache)
+	expect(t, w, "RESET at 10", "ADDED default/a@3 at 3", "SYNCED at 10")
+	upstream.send(t, watch.Modified, typedPod("a", "11"))
+	expect(t, w, "MODIFIED default/a@11 at 11")
+	select {
+	case call := <-api.calls:
+		t.Errorf("another call: %s", call.request.URL)
+	default:
+	}
+}
+
+func TestAnAPIServerWithoutWatchListIsListed(t *testing.T) {
+	api := newFakeAPI(t, coreResources)
+	hub := hubOf(t, api.config())
+	answered := ask(t.Context(), hub, pods)
+	api.next(t, "watch-list").refuse(noWatchList)
+	api.next(t, "list").list(t, &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "10"}, Items: []corev1.Pod{*typedPod("a", "3")}})
+	got := <-answered
+	if got.err != nil {
+		t.Fatal(got.err)
+	}
+	w := longWatch(t, got.cache)
+	expect(t, w, "RESET at 10", "ADDED default/a@3 at 3", "SYNCED at 10")
+	upstream := api.next(t, "watch")
+	if version := upstream.query().Get("resourceVersion"); version != "10" {
+		t.Errorf("watches from %q, not from where the list ends", version)
+	}
+	upstream.open().send(t, watch.Added, typedPod("b", "11"))
+	expect(t, w, "ADDED default/b@11 at 11")
+}
+
+func TestAListInPagesIsPutTogether(t *testing.T) {
+	api := newFakeAPI(t, coreResources)
+	hub := hubOf(t, api.config())
+	answered := ask(t.Context(), hub, pods)
+	api.next(t, "watch-list").refuse(noWatchList)
+	api.next(t, "list").list(t, &corev1.PodList{
+		ListMeta: metav1.ListMeta{ResourceVersion: "10", Continue: "more"}, Items: []corev1.Pod{*typedPod("a", "3")}})
+	second := api.next(t, "list")
+	if token := second.query().Get("continue"); token != "more" {
+		t.Errorf("goes on from %q", token)
+	}
+	second.list(t, &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "10"}, Items: []corev1.Pod{*typedPod("b", "4")}})
+	got := <-answered
+	if got.err != nil {
+		t.Fatal(got.err)
+	}
+	checkSame(t, []string{"default/a", "default/b"}, names(got.cache.List(selectFrom(t, got.cache, Query{})).Objects))
+}
+
+func TestACutStreamGoesOnFromItsLastVersion(t *testing.T) {
+	api := newFakeAPI(t, coreResources)
+	_, cache, upstream := syncedHub(t, api)
+	w := longWatch(t, cache)
+	expect(t, w, "RESET at 10", "ADDED default/a@3 at 3", "SYNCED at 10")
+	upstream.send(t, watch.Modified, typedPod("a", "12"))
+	expect(t, w, "MODIFIED default/a@12 at 12")
+	upstream.end()
+	again := api.next(t, "watch")
+	if version := again.query().Get("resourceVersion"); version != "12" {
+		t.Errorf("watches again from %q", version)
+	}
+	again.open().send(t, watch.Deleted, typedPod("a", "13"))
+	expect(t, w, "DELETED default/a@12 at 13")
+}
+
+func TestWhatWasMissedBehindA410IsToldAsChanges(t *testing.T) {
+	api := newFakeAPI(t, coreResources)
+	_, cache, upstream := syncedHub(t, api)
+	w := longWatch(t, cache)
+	expect(t, w, "RESET at 10", "ADDED default/a@3 at 3", "SYNCED at 10")
+	upstream.send(t, watch.Error, &expired)
+	upstream.end()
+	api.next(t, "watch-list").open().
+		send(t, watch.Added, typedPod("c", "17")).
+		send(t, watch.Added, typedPod("b", "15")).
+		send(t, watch.Bookmark, bookmarkAt("20"))
+	expect(t, w, "ADDED default/b@15 at 15", "ADDED default/c@17 at 17", "DELETED default/a@3 at 20")
+}
+
+func TestAWatchListThatIsCutIsNoSnapshot(t *testing.T) {
+	api := newFakeAPI(t, coreResources)
+	hub := hubOf(t, api.config())
+	answered := ask(t.Context(), hub, pods)
+	api.next(t, "watch-list").open().send(t, watch.Added, typedPod("a", "3")).end()
+	api.next(t, "watch-list").open().send(t, watch.Added, typedPod("b", "4")).send(t, watch.Bookmark, bookmarkAt("10"))
+	got := <-answered
+	if got.err != nil {
+		t.Fatal(got.err)
+	}
+	checkSame(t, []string{"default/b"}, names(got.cache.List(selectFrom(t, got.cache, Query{})).Objects))
+}
+
+func TestACustomResourceIsWatchedAsJSON(t *testing.T) {
+	api := newFakeAPI(t, coreResources, widgetResources)
+	hub := hubOf(t, api.config())
+	answered := ask(t.Context(), hub, widgets)
+	upstream := api.next(t, "watch-list")
+	if upstream.protobuf() || upstream.request.URL.Path != "/apis/example.com/v1/widgets" {
+		t.Errorf("asks for %s as %q", upstream.request.URL.Path, upstream.request.Header.Get("Accept"))
+	}
+	upstream.open().send(t, watch.Added, widget("a", "3", nil)).
+		send(t, watch.Bookmark, widget("", "10", map[string]string{metav1.InitialEventsAnnotationKey: "true"}))
+	got := <-answered
+	if got.err != nil {
+		t.Fatal(got.err)
+	}
+	expect(t, longWatch(t, got.cache), "RESET at 10", "ADDED default/a@3 at 3", "SYNCED at 10")
+}
+
+func widget(name, version string, annotations map[string]string) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(widgetKind())
+	object.SetNamespace("default")
+	object.SetName(name)
+	object.SetResourceVersion(version)
+	object.SetAnnotations(annotations)
+	if name != "" {
+		object.SetUID("u")
+	}
+	return object
+}
+
+func TestARefusedListIsTheAPIServersOwnError(t *testing.T) {
+	api := newFakeAPI(t, coreResources)
+	hub := hubOf(t, api.config())
+	answered := ask(t.Context(), hub, pods)
+	forbidden := apierrors.NewForbidden(pods.GroupResource(), "", errors.New("no")).ErrStatus
+	api.next(t, "watch-list").refuse(forbidden)
+	api.next(t, "list").refuse(forbidden)
+	if got := <-answered; !apierrors.IsForbidden(got.err) {
+		t.Errorf("answers %v", got.err)
+	}
+}
+
+func TestAnAPIServerThatIsDownIsNamedAndFoundWhenItIsUp(t *testing.T) {
+	api := newFakeAPI(t, coreResources)
+	var up atomic.Bool
+	config := api.config()
+	config.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if !up.Load() {
+			return nil, &net.OpError{Op: "dial", Net: network, Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+		}
+		return (&net.Dialer{}).DialContext(ctx, network, address)
+	}
+	hub := hubOf(t, config)
+	_, err := hub.Cache(t.Context(), pods)
+	var unavailable *UnavailableError
+	if !errors.As(err, &unavailable) || "http://"+unavailable.Host != api.server.URL {
+		t.Fatalf("answers %v", err)
+	}
+	if err := hub.Resolver().Reached(t.Context()); !errors.As(err, &unavailable) {
+		t.Errorf("reached: %v", err)
+	}
+	up.Store(true)
+	if err := hub.Resolver().Reached(t.Context()); err != nil {
+		t.Errorf("reached: %v", err)
+	}
+	api.next(t, "watch-list").open().send(t, watch.Bookmark, bookmarkAt("10"))
+	for { // until it has heard of it
+		_, err := hub.Cache(t.Context(), pods)
+		if err == nil {
+			return
+		}
+		if !errors.As(err, &unavailable) {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestACacheThatLosesItsAPIServerIsReadOn(t *testing.T) {
+	api := newFakeAPI(t, coreResources)
+	hub, _, upstream := syncedHub(t, api)
+	upstream.end()
+	api.next(t, "watch-list").refuse(apierrors.NewTooManyRequests("later", 0).ErrStatus)
+	cache, err := hub.Cache(t.Context(), pods)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := cache.Get("default", "a"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestACacheEndsWhenItsResourceIsNoLongerServed(t *testing.T) {
+	api := newFakeAPI(t, coreResources)
+	hub, cache, upstream := syncedHub(t, api)
+	w := longWatch(t, cache)
+	expect(t, w, "RESET at 10", "ADDED default/a@3 at 3", "SYNCED at 10")
+	api.serve()
+	upstream.end()
+	api.next(t, "watch-list").refuse(notFound)
+	api.next(t, "list").refuse(notFound)
+	_, err := w.Next(t.Context())
+	var gone *ResourceGoneError
+	if !errors.As(err, &gone) || gone.Resource != pods {
+		t.Fatalf("ends with %v", err)
+	}
+	hub.running.Wait() // the cache makes room
+
+	answered := ask(t.Context(), hub, pods)
+	api.next(t, "watch-list").open().send(t, watch.Bookmark, bookmarkAt("30"))
+	if got := <-answered; got.err != nil || got.cache == cache {
+		t.Errorf("made anew, the resource's cache is %p, %v", got.cache, got.err)
+	}
+}
+
+func TestACacheOutlivesA404OfAResourceThatIsServed(t *testing.T) {
+	api := newFakeAPI(t, coreResources)
+	hub, cache, upstream := syncedHub(t, api)
+	w := longWatch(t, cache)
+	expect(t, w, "RESET at 10", "ADDED default/a@3 at 3", "SYNCED at 10")
+	upstream.end()
+	api.next(t, "watch-list").refuse(notFound)
+	api.next(t, "list").refuse(notFound)
+	api.next(t, "watch-list").open().send(t, watch.Bookmark, bookmarkAt("20"))
+	expect(t, w, "DELETED default/a@3 at 20")
+	if again, err := hub.Cache(t.Context(), pods); err != nil || again != cache {
+		t.Errorf("the cache is %p, %v; it was %p", again, err, cache)
+	}
+}
+
+func TestCloseEndsWatchersAndCallersWhoWait(t *testing.T) {
+	api := newFakeAPI(t, coreResources)
+	hub, cache, _ := syncedHub(t, api)
+	w := longWatch(t, cache)
+	expect(t, w, "RESET at 10", "ADDED default/a@3 at 3", "SYNCED at 10")
+	waiting := ask(t.Context(), hub, nodes)
+	api.next(t, "watch-list").open()
+
+	hub.Close()
+	if _, err := w.Next(t.Context()); !errors.Is(err, ErrClosed) {
+		t.Errorf("the watch ends with %v", err)
+	}
+	if got := <-waiting; !errors.Is(got.err, ErrClosed) {
+		t.Errorf("the caller who waits is told %v", got.err)
+	}
+	if _, err := hub.Cache(t.Context(), pods); !errors.Is(err, ErrClosed) {
+		t.Errorf("a later caller is told %v", err)
+	}
+	hub.Close() // twice is once
+}
+
+func TestACallerWhoDoesNotWaitIsTold(t *testing.T) {
+	api := newFakeAPI(t, coreResources)
+	hub := hubOf(t, api.config())
+	why := errors.New("the caller has gone")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	answered := ask(ctx, hub, pods)
+	api.next(t, "watch-list").open()
+	cancel(why)
+	if got := <-answered; !errors.Is(got.err, why) {
+		t.Errorf("answers %v", got.err)
+	}
+}
+
+func TestTheAPIServerIsAskedWhetherItSelectsByAField(t *testing.T) {
+	api := newFakeAPI(t, coreResources)
+	_, cache, _ := syncedHub(t, api)
+	for name, test := range map[string]struct {
+		answer func(*call)
+		check  func(error) bool
+	}{
+		"yes":         {func(c *call) { c.list(t, &corev1.PodList{}) }, func(err error) bool { return err == nil }},
+		"no":          {func(c *call) { c.refuse(apierrors.NewBadRequest("no such field").ErrStatus) }, apierrors.IsBadRequest},
+		"no right to": {func(c *call) { c.refuse(apierrors.NewForbidden(pods.GroupResource(), "", nil).ErrStatus) }, apierrors.IsForbidden},
+	} {
+		t.Run(name, func(t *testing.T) {
+			answered := make(chan error, 1)
+			go func() {
+				_, err := cache.Select(t.Context(), Query{FieldSelector: "spec." + name[:2] + "=x"})
+				answered <- err
+			}()
+			asked := api.next(t, "list")
+			if selector := asked.query().Get("fieldSelector"); selector != "spec."+name[:2]+"=-" {
+				t.Errorf("asks with %q", selector)
+			}
+			test.answer(asked)
+			if err := <-answered; !test.check(err) {
+				t.Errorf("answers %v", err)
+			}
+		})
+	}
+}
+
+func TestTheOptionsOfAHubHaveDefaults(t *testing.T) {
+	hub := hubOf(t, newFakeAPI(t).config())
+	if hub.options.WindowBytes != 16<<20 || hub.options.KeepManagedFields {
+		t.Errorf("options are %+v", hub.options)
+	}
+}

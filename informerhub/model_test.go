@@ -1,0 +1,189 @@
+package informerhub
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// cluster is a random cluster as its API server tells it to a cache, and the
+// readers of that cache.
+type cluster struct {
+	cache   *Cache
+	holds   world
+	version int
+	uids    int
+	readers []*reader
+}
+
+// TestEveryReaderHoldsWhatTheClusterHolds changes a cluster at random in every way
+// that a Reflector tells, while readers of different selections come at different
+// times to a feed that forgets soon. Each must hold exactly what its selection
+// does, and be told of it in order and once (see reader).
+func TestEveryReaderHoldsWhatTheClusterHolds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		window := rapid.SampledFrom([]int{1, 500, 2000, 10_000, 1 << 20}).Draw(t, "window")
+		c := &cluster{cache: podCache(window), holds: world{}, version: 7} // from one digit to two
+		c.relist(t)
+		t.Repeat(map[string]func(*rapid.T){
+			"put":         c.put,
+			"delete":      c.delete,
+			"recreate":    c.recreate,
+			"say again":   c.sayAgain,
+			"relist":      c.relist,
+			"restore":     c.restore,
+			"bookmark":    c.bookmark,
+			"new reader":  c.newReader,
+			"reader":      c.read,
+			"all readers": c.readAll,
+		})
+		c.readAll(t)
+	})
+}
+
+func (c *cluster) next() int { c.version++; return c.version }
+
+func (c *cluster) newUID() string { c.uids++; return fmt.Sprint("u", c.uids) }
+
+// change makes or changes the object at a place, and answers its new state.
+func (c *cluster) change(t *rapid.T, place key) traits {
+	uid := c.holds[place].uid
+	if uid == "" {
+		uid = c.newUID()
+	}
+	c.holds[place] = someTraits(t, place, uid, c.next())
+	return c.holds[place]
+}
+
+func (c *cluster) put(t *rapid.T) {
+	place := aPlace.Draw(t, "place")
+	tell := c.cache.Update
+	if _, ok := c.holds[place]; !ok {
+		tell = c.cache.Add
+	}
+	must(t, tell(podObject(t, c.change(t, place))))
+}
+
+func (c *cluster) delete(t *rapid.T) {
+	if place, ok := c.somePlace(t); ok {
+		last := c.holds[place]
+		last.version = strconv.Itoa(c.next())
+		delete(c.holds, place)
+		must(t, c.cache.Delete(podObject(t, last)))
+	}
+}
+
+// recreate deletes an object and makes another one of its name, of which the
+// Reflector tells the second step only.
+func (c *cluster) recreate(t *rapid.T) {
+	if place, ok := c.somePlace(t); ok {
+		delete(c.holds, place)
+		c.next()
+		must(t, c.cache.Update(podObject(t, c.change(t, place))))
+	}
+}
+
+// sayAgain tells of a state that has been told, as a new watch may.
+func (c *cluster) sayAgain(t *rapid.T) {
+	if place, ok := c.somePlace(t); ok {
+		must(t, c.cache.Update(podObject(t, c.holds[place])))
+	}
+}
+
+// relist changes everything at random while nobody looks, and lists it.
+func (c *cluster) relist(t *rapid.T) {
+	for _, place := range rapid.SliceOf(aPlace).Draw(t, "changed") {
+		switch rapid.SampledFrom([]string{"put", "delete", "recreate"}).Draw(t, "how") {
+		case "put":
+			c.change(t, place)
+		case "delete":
+			delete(c.holds, place)
+			c.next()
+		case "recreate":
+			delete(c.holds, place)
+			c.change(t, place)
+		}
+	}
+	if rapid.Bool().Draw(t, "others have changed too") {
+		c.next()
+	}
+	c.list(t)
+}
+
+// restore puts the cluster back to a backup: an older version, other contents.
+func (c *cluster) restore(t *rapid.T) {
+	if c.version < 2 {
+		return
+	}
+	c.version = rapid.IntRange(1, c.version-1).Draw(t, "restored to")
+	for place, is := range c.holds {
+		if n, _ := strconv.Atoi(is.version); n > c.version {
+			delete(c.holds, place)
+		}
+	}
+	resets := make([]int, len(c.readers))
+	for i, reader := range c.readers {
+		reader.drain(t)
+		resets[i] = reader.resets
+	}
+	c.list(t)
+	for i, reader := range c.readers {
+		if reader.drain(t); reader.resets != resets[i]+1 {
+			t.Fatalf("a reader was told of %d RESETs, not one", reader.resets-resets[i])
+		}
+	}
+}
+
+func (c *cluster) list(t *rapid.T) {
+	var all []any
+	for _, place := range rapid.Permutation(slices.SortedFunc(maps.Keys(c.holds), key.compare)).Draw(t, "order") {
+		all = append(all, podObject(t, c.holds[place]))
+	}
+	must(t, c.cache.Replace(all, strconv.Itoa(c.version)))
+}
+
+func (c *cluster) bookmark(t *rapid.T) { must(t, c.cache.Bookmark(strconv.Itoa(c.next()))) }
+
+func (c *cluster) newReader(t *rapid.T) {
+	c.readers = append(c.readers, newReader(t, c.cache, aQuery.Draw(t, "query")))
+}
+
+func (c *cluster) read(t *rapid.T) {
+	if len(c.readers) > 0 {
+		c.readBy(t, rapid.SampledFrom(c.readers).Draw(t, "reader"))
+	}
+}
+
+func (c *cluster) readAll(t *rapid.T) {
+	for _, reader := range c.readers {
+		c.readBy(t, reader)
+	}
+}
+
+func (c *cluster) readBy(t *rapid.T, reader *reader) {
+	reader.drain(t)
+	checkSame(t, toldAll(c.holds.selected(t, reader.query), traits.told), reader.holds())
+	list := c.cache.List(reader.watcher.selection)
+	checkSame(t, reader.holds(), toldAll(list.Objects, told))
+	if list.ResourceVersion != strconv.Itoa(c.version) {
+		t.Fatalf("the list is at version %s, the cluster at %d", list.ResourceVersion, c.version)
+	}
+}
+
+func (c *cluster) somePlace(t *rapid.T) (key, bool) {
+	if len(c.holds) == 0 {
+		return key{}, false
+	}
+	return rapid.SampledFrom(slices.SortedFunc(maps.Keys(c.holds), key.compare)).Draw(t, "place"), true
+}
+
+func must(t tester, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,205 @@
+package informerhub
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+var (
+	pods    = Resource{Version: "v1", Name: "pods", Kind: "Pod", Namespaced: true, Watchable: true}
+	nodes   = Resource{Version: "v1", Name: "nodes", Kind: "Node", Watchable: true}
+	widgets = Resource{Group: "example.com", Version: "v1", Name: "widgets", Kind: "Widget", Namespaced: true, Watchable: true}
+)
+
+// tester is what *testing.T, *testing.F and *rapid.T have in common.
+type tester interface {
+	Helper()
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// traits are what tests vary in a pod.
+type traits struct {
+	namespace, name, uid, version string
+	labels                        map[string]string
+	node                          string
+}
+
+func newPod(is traits) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: is.namespace, Name: is.name, UID: types.UID(is.uid), ResourceVersion: is.version, Labels: is.labels,
+		},
+		Spec: corev1.PodSpec{NodeName: is.node},
+	}
+}
+
+// podObject is a pod as a cache holds it.
+func podObject(t tester, is traits) *Object {
+	t.Helper()
+	object := decodeOne(t, &codec{kind: pods.GroupVersionKind()}, protobufBody(t, newPod(is)))
+	if object.name != is.name {
+		t.Fatalf("a pod named %q came back as %q", is.name, object.name)
+	}
+	return object
+}
+
+// pod is a pod of one namespace at a version.
+func pod(t tester, name string, version int) *Object {
+	t.Helper()
+	return podObject(t, traits{"default", name, "uid-" + name, fmt.Sprint(version), nil, ""})
+}
+
+// protobufBody is what an API server sends for an object, envelope and all.
+func protobufBody(t tester, object runtime.Object) []byte {
+	t.Helper()
+	kinds, _, err := scheme.Scheme.ObjectKinds(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	object = object.DeepCopyObject()
+	object.GetObjectKind().SetGroupVersionKind(kinds[0])
+	var body bytes.Buffer
+	if err := protobuf.NewSerializer(scheme.Scheme, scheme.Scheme).Encode(object, &body); err != nil {
+		t.Fatal(err)
+	}
+	return body.Bytes()
+}
+
+// jsonOf is what an API server sends for an object in JSON.
+func jsonOf(t tester, object runtime.Object) []byte {
+	t.Helper()
+	kinds, _, err := scheme.Scheme.ObjectKinds(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	object = object.DeepCopyObject()
+	object.GetObjectKind().SetGroupVersionKind(kinds[0])
+	body, err := json.Marshal(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
+}
+
+// jsonBody is what an API server sends for a custom resource.
+func jsonBody(t tester, object map[string]any) []byte {
+	t.Helper()
+	body, err := json.Marshal(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
+}
+
+func decodeOne(t tester, c *codec, body []byte) *Object {
+	t.Helper()
+	decode := c.decodeJSON
+	if bytes.HasPrefix(body, protobufPrefix) {
+		decode = c.decodeProtobuf
+	}
+	decoded, err := decode(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	object, ok := decoded.(*Object)
+	if !ok {
+		t.Fatalf("decoded to %T, not an object", decoded)
+	}
+	return object
+}
+
+func widgetKind() schema.GroupVersionKind { return widgets.GroupVersionKind() }
+
+// podCache is a cache without an API server behind it.
+func podCache(windowBytes int) *Cache { return cacheOf(pods, windowBytes) }
+
+func cacheOf(resource Resource, windowBytes int) *Cache {
+	c := newCache(resource, windowBytes)
+	c.selectableFields = newSelectableFields(resource, func(_ context.Context, field string) error {
+		return apierrors.NewBadRequest(fmt.Sprintf("field label not supported: %s", field))
+	})
+	return c
+}
+
+func selectFrom(t tester, c *Cache, query Query) *Selection {
+	t.Helper()
+	sel, err := c.Select(context.Background(), query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sel
+}
+
+// items are objects as the Reflector hands them to Replace.
+func items(objects ...*Object) []any {
+	all := make([]any, 0, len(objects))
+	for _, object := range objects {
+		all = append(all, object)
+	}
+	return all
+}
+
+// head is what an object's head says, to be compared.
+type head struct {
+	Namespace, Name, UID, Version string
+	Labels                        map[string]string
+}
+
+func headOf(o *Object) head {
+	h := head{Namespace: o.Namespace(), Name: o.Name(), UID: o.UID(), Version: o.ResourceVersion()}
+	for _, label := range o.Labels() {
+		if h.Labels == nil {
+			h.Labels = make(map[string]string)
+		}
+		h.Labels[label.Value().Key] = label.Value().Value
+	}
+	return h
+}
+
+// headFrom is the head as client-go's own types have it.
+func headFrom(meta metav1.Object) head {
+	h := head{
+		Namespace: meta.GetNamespace(),
+		Name:      meta.GetName(),
+		UID:       string(meta.GetUID()),
+		Version:   meta.GetResourceVersion(),
+	}
+	if len(meta.GetLabels()) > 0 {
+		h.Labels = meta.GetLabels()
+	}
+	return h
+}
+
+func unstructuredFrom(t tester, text []byte) *unstructured.Unstructured {
+	t.Helper()
+	object := &unstructured.Unstructured{}
+	if err := object.UnmarshalJSON(text); err != nil {
+		t.Fatal(err)
+	}
+	return object
+}
+
+// names are the objects' keys, in order.
+func names(objects []*Object) []string {
+	keys := make([]string, 0, len(objects))
+	for _, object := range objects {
+		keys = append(keys, object.key())
+	}
+	return keys
+}
+
+var _ tester = (*testing.T)(nil)

@@ -1,0 +1,137 @@
+package informerhub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// reader is a caller of one watcher: it applies what it is told, and checks each
+// step against what package informerhub promises.
+type reader struct {
+	query   Query
+	watcher *Watcher
+
+	held    map[key]*Object
+	resets  int
+	started bool // RESET has come, and no SYNCED yet
+	version int  // of the last event; 0 in a snapshot
+}
+
+func newReader(t tester, c *Cache, query Query) *reader {
+	t.Helper()
+	return &reader{query: query, watcher: c.Watch(selectFrom(t, c, query), time.Hour)}
+}
+
+// drain reads all that waits, without waiting for more, and answers it as text.
+func (r *reader) drain(t tester) (lines []string) {
+	t.Helper()
+	lines, err := r.rest(t)
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("the watch has ended: %v", err)
+	}
+	return lines
+}
+
+// rest is drain for a watch that may have ended.
+func (r *reader) rest(t tester) (lines []string, err error) {
+	t.Helper()
+	cancelled, cancel := context.WithCancel(context.Background())
+	cancel()
+	for {
+		events, err := r.watcher.Next(cancelled)
+		if err != nil {
+			return lines, err
+		}
+		for _, event := range events {
+			lines = append(lines, describeEvent(event))
+			if wrong := r.apply(event); wrong != "" {
+				t.Fatalf("after %v: %s", lines, wrong)
+			}
+		}
+	}
+}
+
+func describeEvent(event Event) string {
+	kind := [...]string{"?", "ADDED", "MODIFIED", "DELETED", "RESET", "SYNCED", "BOOKMARK"}[event.Type]
+	if event.Object == nil {
+		return fmt.Sprintf("%s at %s", kind, event.ResourceVersion)
+	}
+	return fmt.Sprintf("%s %s@%s at %s", kind, event.Object.key(), event.Object.version, event.ResourceVersion)
+}
+
+// apply takes one event in, and says what is wrong with it.
+func (r *reader) apply(event Event) (wrong string) {
+	switch event.Type {
+	case Reset:
+		r.held, r.started, r.version = make(map[key]*Object), true, 0
+		r.resets++
+		return ""
+	case Synced:
+		r.started, wrong = false, r.when(!r.started, "SYNCED without RESET")
+	case Bookmark:
+		wrong = r.when(r.started, "BOOKMARK in a snapshot")
+	default:
+		wrong = r.applyObject(event)
+	}
+	if r.held == nil {
+		return "the first event is no RESET"
+	}
+	if wrong == "" && !r.started {
+		wrong = r.moveOn(event)
+	}
+	return wrong
+}
+
+func (r *reader) applyObject(event Event) string {
+	object := event.Object
+	place := key{object.namespace, object.name}
+	held, ok := r.held[place]
+	r.held[place] = object
+	switch event.Type {
+	case Added:
+		return r.when(ok, "ADDED is held already") + r.when(event.ResourceVersion != object.version, "ADDED at another version")
+	case Modified:
+		return r.when(!ok, "MODIFIED is not held") + r.when(ok && held.uid != object.uid, "MODIFIED to another UID") +
+			r.when(ok && versionNumber(object.version) <= versionNumber(held.version), "the object went back, or came twice")
+	}
+	delete(r.held, place)
+	return r.when(held != object, "DELETED is not the object that was held")
+}
+
+// moveOn checks the order of versions.
+func (r *reader) moveOn(event Event) string {
+	next := versionNumber(event.ResourceVersion)
+	went := r.when(next < r.version, fmt.Sprintf("version %d after %d", next, r.version))
+	r.version = next
+	return went
+}
+
+func (r *reader) when(wrong bool, text string) string {
+	if wrong {
+		return text
+	}
+	return ""
+}
+
+// versionNumber is a version as a number; tests give out no others.
+func versionNumber(version string) int {
+	n, err := strconv.Atoi(version)
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
+
+// holds is what the reader holds, in order.
+func (r *reader) holds() []string {
+	var lines []string
+	for _, place := range slices.SortedFunc(maps.Keys(r.held), key.compare) {
+		lines = append(lines, told(r.held[place]))
+	}
+	return lines
+}

@@ -1,0 +1,252 @@
+package informerhub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/flowcontrol"
+)
+
+var (
+	appsResources = &metav1.APIResourceList{GroupVersion: "apps/v1", APIResources: []metav1.APIResource{
+		{Name: "deployments", SingularName: "deployment", Kind: "Deployment", Namespaced: true, ShortNames: []string{"deploy"}, Verbs: readVerbs},
+		{Name: "deployments/scale", Group: "autoscaling", Version: "v1", Kind: "Scale", Namespaced: true, Verbs: metav1.Verbs{"get"}},
+	}}
+	newEvents = &metav1.APIResourceList{GroupVersion: "events.k8s.io/v1", APIResources: []metav1.APIResource{
+		{Name: "events", SingularName: "event", Kind: "Event", Namespaced: true, ShortNames: []string{"ev"}, Verbs: readVerbs},
+	}}
+	// greedy wants the names of others for its own short names, and sorts before them.
+	greedy = &metav1.APIResourceList{GroupVersion: "a.example.com/v1", APIResources: []metav1.APIResource{
+		{Name: "greedies", SingularName: "greedy", Kind: "Greedy", ShortNames: []string{"pods", "deployment", "deployments", "gr"}, Verbs: readVerbs},
+	}}
+	deployments = Resource{Group: "apps", Version: "v1", Name: "deployments", Kind: "Deployment", Namespaced: true, Watchable: true}
+	events      = Resource{Version: "v1", Name: "events", Kind: "Event", Namespaced: true, Watchable: true}
+	groupEvents = Resource{Group: "events.k8s.io", Version: "v1", Name: "events", Kind: "Event", Namespaced: true, Watchable: true}
+	bindings    = Resource{Version: "v1", Name: "bindings", Kind: "Binding", Namespaced: true}
+	greedies    = Resource{Group: "a.example.com", Version: "v1", Name: "greedies", Kind: "Greedy", Watchable: true}
+)
+
+func everything() []*metav1.APIResourceList {
+	return []*metav1.APIResourceList{coreResources, appsResources, newEvents, greedy, widgetResources}
+}
+
+// unpaced is a resolver that asks discovery as often as it likes.
+func unpaced(t *testing.T, api *fakeAPI) *Resolver {
+	t.Helper()
+	resolver := hubOf(t, api.config()).Resolver()
+	resolver.pace = flowcontrol.NewFakeAlwaysRateLimiter()
+	return resolver
+}
+
+func TestAResourceIsFoundByEachOfItsNames(t *testing.T) {
+	resolver := unpaced(t, newFakeAPI(t, everything()...))
+	for name, want := range map[string]Resource{
+		"pods": pods, "pod": pods, "po": pods, "Pod": pods, "PODS": pods, "Pods": pods, "pods.v1": pods, "pods.v1.": pods,
+		"deployments": deployments, "deployment": deployments, "deploy": deployments, "Deployment": deployments,
+		"deployments.apps": deployments, "deployments.v1.apps": deployments, "deploy.apps": deployments,
+		"Deployment.apps": deployments, "Deployment.v1.apps": deployments,
+		"no": nodes, "nodes": nodes,
+		"events": events, "ev": events, "Event": events, "events.events.k8s.io": groupEvents, "events.v1.events.k8s.io": groupEvents,
+		"ev.events.k8s.io": groupEvents,
+		"bindings":         bindings,
+		"widgets":          widgets, "widgets.example.com": widgets, "Widget.v1.example.com": widgets,
+		"greedies": greedies, "gr": greedies,
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got, err := resolver.Resolve(t.Context(), name); err != nil || got != want {
+				t.Errorf("finds %+v, %v; want %+v", got, err, want)
+			}
+		})
+	}
+}
+
+func TestANameThatIsNotServedIsToldWithThoseThatAreNear(t *testing.T) {
+	resolver := unpaced(t, newFakeAPI(t, everything()...))
+	for name, near := range map[string][]string{
+		"podz":                      {"pods"},
+		"deploymnt":                 {"deployments.apps"},
+		"Wdiget":                    {"widgets.example.com"},
+		"pods.v2":                   {"pods"},
+		"deployments.v9.apps":       {"deployments.apps"},
+		"deployments.example.com":   {"deployments.apps"},
+		"pods/status":               nil,
+		"deployments/scale":         nil,
+		"zzzzzzzzzz":                nil,
+		"pods,nodes":                nil,
+		"\x00\xff":                  nil,
+		"../../secrets":             nil,
+		strings.Repeat("pod", 1000): nil,
+	} {
+		t.Run(fmt.Sprintf("%.20q", name), func(t *testing.T) {
+			_, err := resolver.Resolve(t.Context(), name)
+			var unknown *UnknownResourceError
+			if !errors.As(err, &unknown) {
+				t.Fatalf("answers %v", err)
+			}
+			for _, want := range near {
+				if !slices.Contains(unknown.NearMisses, want) {
+					t.Errorf("near are %v, without %s", unknown.NearMisses, want)
+				}
+			}
+			if len(unknown.NearMisses) > maxNearMisses || len(err.Error()) > 1000 {
+				t.Errorf("tells too much: %v", err)
+			}
+		})
+	}
+}
+
+// TestNoNameWhateverItIsMakesTheResolverFail holds names that are hard to parse.
+func TestNoNameWhateverItIsMakesTheResolverFail(t *testing.T) {
+	resolver := unpaced(t, newFakeAPI(t, everything()...))
+	for _, name := range []string{"", ".", "..", "...", ".v1.apps", "pods.", "pods..", "deployments..apps", "Pod.", "Pod..", " pods", "*", "pods.*", "é"} {
+		t.Run(fmt.Sprintf("%q", name), func(t *testing.T) {
+			resource, err := resolver.Resolve(t.Context(), name)
+			var unknown *UnknownResourceError
+			if err != nil && !errors.As(err, &unknown) {
+				t.Errorf("answers %+v, %v", resource, err)
+			}
+		})
+	}
+}
+
+func TestNearMissesAreSaidInASentence(t *testing.T) {
+	for want, err := range map[string]error{
+		`the cluster serves no resource "x"`:                                     &UnknownResourceError{Name: "x"},
+		`the cluster serves no resource "podz"; did you mean "pods" or "nodes"?`: &UnknownResourceError{"podz", []string{"pods", "nodes"}},
+	} {
+		if err.Error() != want {
+			t.Errorf("says %s", err)
+		}
+	}
+}
+
+func TestAResourceThatIsMadeLaterIsFound(t *testing.T) {
+	api := newFakeAPI(t, coreResources)
+	resolver := hubOf(t, api.config()).Resolver()
+	var unknown *UnknownResourceError
+	if _, err := resolver.Resolve(t.Context(), "widgets"); !errors.As(err, &unknown) {
+		t.Fatalf("answers %v", err)
+	}
+	api.serve(coreResources, widgetResources)
+	if got, err := resolver.Resolve(t.Context(), "widgets"); err != nil || got != widgets {
+		t.Errorf("finds %+v, %v", got, err)
+	}
+}
+
+func TestANameThatIsKnownAsksNobody(t *testing.T) {
+	api := newFakeAPI(t, coreResources)
+	resolver := hubOf(t, api.config()).Resolver()
+	for range 100 {
+		if _, err := resolver.Resolve(t.Context(), "pods"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if asked := api.asked(); asked != 1 {
+		t.Errorf("asked %d times", asked)
+	}
+}
+
+func TestManyWhoAskForWhatIsNotKnownShareTheAnswer(t *testing.T) {
+	const callers = 100
+	api := newFakeAPI(t, coreResources)
+	resolver := hubOf(t, api.config()).Resolver()
+	api.mu.Lock() // discovery does not answer
+	answered := make(chan error, callers)
+	for i := range callers {
+		go func() {
+			_, err := resolver.Resolve(t.Context(), fmt.Sprint("nothing-", i))
+			answered <- err
+		}()
+	}
+	api.mu.Unlock()
+	for range callers {
+		var unknown *UnknownResourceError
+		if err := <-answered; !errors.As(err, &unknown) {
+			t.Errorf("answers %v", err)
+		}
+	}
+	// Each waits for a turn that begins after it came: the one under way, and the next.
+	// Some may come so late that they need another.
+	if asked := api.asked(); asked > callers/4 {
+		t.Errorf("asked %d times for %d callers", asked, callers)
+	}
+}
+
+// TestACallerWhoHasGoneIsTold is for both ways in which the turn that it waits for
+// may stand: done, and under way.
+func TestACallerWhoHasGoneIsTold(t *testing.T) {
+	resolver := unpaced(t, newFakeAPI(t, coreResources))
+	done := make(chan struct{})
+	close(done)
+	why := errors.New("the caller has gone")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
+	for range 50 { // a select takes either
+		turn := &load{done: done, catalogue: &catalogue{resolved: map[string]Resource{}}}
+		resolver.mu.Lock()
+		resolver.loading = turn
+		resolver.mu.Unlock()
+		if got, err := resolver.Resolve(ctx, "widgets"); err == nil {
+			t.Fatalf("finds %+v", got)
+		}
+		resolver.running.Wait()
+	}
+}
+
+func TestAnAPIServerThatCannotBeAskedIsUnavailable(t *testing.T) {
+	api := newFakeAPI(t, coreResources)
+	resolver := hubOf(t, api.config()).Resolver()
+	api.server.Close()
+	var unavailable *UnavailableError
+	if _, err := resolver.Resolve(t.Context(), "pods"); !errors.As(err, &unavailable) {
+		t.Errorf("answers %v", err)
+	}
+	if text := unavailable.Error(); !strings.Contains(text, unavailable.Host) || errors.Unwrap(unavailable) == nil {
+		t.Errorf("says %s", text)
+	}
+}
+
+func TestSpellingsThatAreRememberedAreBounded(t *testing.T) {
+	resolver := unpaced(t, newFakeAPI(t, coreResources))
+	if _, err := resolver.Resolve(t.Context(), "pods"); err != nil {
+		t.Fatal(err)
+	}
+	known := resolver.known()
+	for i := range maxResolved + 10 {
+		known.resolved[fmt.Sprint(i)] = pods
+	}
+	before := len(known.resolved)
+	if _, err := resolver.Resolve(t.Context(), "pOdS"); err != nil {
+		t.Fatal(err)
+	}
+	if len(known.resolved) > before {
+		t.Errorf("remembers %d", len(known.resolved))
+	}
+}
+
+func TestTheDistanceOfWordsIsTheirNumberOfEdits(t *testing.T) {
+	for _, test := range []struct {
+		a, b string
+		want int
+	}{{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"pods", "pods", 0}, {"pod", "pods", 1}, {"podz", "pods", 1}, {"kitten", "sitting", 3}, {"ab", "ba", 2}} {
+		if got := editDistance(test.a, test.b); got != test.want {
+			t.Errorf("from %q to %q: %d, want %d", test.a, test.b, got, test.want)
+		}
+		if editDistance(test.a, test.b) != editDistance(test.b, test.a) {
+			t.Errorf("%q and %q: not the same both ways", test.a, test.b)
+		}
+	}
+}
+
+func TestAResourceIsNamedInKubectlsSyntax(t *testing.T) {
+	for want, resource := range map[string]Resource{"pods.v1": pods, "deployments.v1.apps": deployments} {
+		if got := resource.String(); got != want {
+			t.Errorf("named %s, want %s", got, want)
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package informerhub
+
+import (
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+// samplesOfFields holds, for each selectable field of each built-in kind, an
+// object and the value that the API server selects it by.
+var samplesOfFields = []struct {
+	resource Resource
+	object   runtime.Object
+	want     map[string]string
+}{
+	{
+		Resource{Version: "v1", Name: "pods", Kind: "Pod", Namespaced: true},
+		&corev1.Pod{
+			Spec: corev1.PodSpec{NodeName: "n", RestartPolicy: "Always", SchedulerName: "s", ServiceAccountName: "sa", HostNetwork: true},
+			Status: corev1.PodStatus{Phase: "Running", NominatedNodeName: "m", PodIP: "1.2.3.4",
+				PodIPs: []corev1.PodIP{{IP: "1.2.3.4"}, {IP: "::1"}}},
+		},
+		map[string]string{
+			"spec.nodeName": "n", "spec.restartPolicy": "Always", "spec.schedulerName": "s", "spec.serviceAccountName": "sa",
+			"spec.hostNetwork": "true", "status.phase": "Running", "status.podIP": "1.2.3.4", "status.nominatedNodeName": "m",
+		},
+	},
+	{
+		Resource{Version: "v1", Name: "pods", Kind: "Pod", Namespaced: true}, &corev1.Pod{},
+		map[string]string{"spec.nodeName": "", "spec.hostNetwork": "false", "status.podIP": "", "status.phase": ""},
+	},
+	{
+		Resource{Version: "v1", Name: "nodes", Kind: "Node"}, &corev1.Node{Spec: corev1.NodeSpec{Unschedulable: true}},
+		map[string]string{"spec.unschedulable": "true"},
+	},
+	{
+		Resource{Version: "v1", Name: "nodes", Kind: "Node"}, &corev1.Node{},
+		map[string]string{"spec.unschedulable": "false"},
+	},
+	{
+		Resource{Version: "v1", Name: "namespaces", Kind: "Namespace"}, &corev1.Namespace{Status: corev1.NamespaceStatus{Phase: "Active"}},
+		map[string]string{"status.phase": "Active"},
+	},
+	{
+		Resource{Version: "v1", Name: "secrets", Kind: "Secret", Namespaced: true}, &corev1.Secret{Type: "Opaque"},
+		map[string]string{"type": "Opaque"},
+	},
+	{
+		Resource{Version: "v1", Name: "services", Kind: "Service", Namespaced: true},
+		&corev1.Service{Spec: corev1.ServiceSpec{ClusterIP: "10.0.0.1", Type: "NodePort"}},
+		map[string]string{"spec.clusterIP": "10.0.0.1", "spec.type": "NodePort"},
+	},
+	{
+		Resource{Version: "v1", Name: "replicationcontrollers", Kind: "ReplicationController", Namespaced: true},
+		&corev1.ReplicationController{Status: corev1.ReplicationControllerStatus{Replicas: 3}},
+		map[string]string{"status.replicas": "3"},
+	},
+	{
+		Resource{Group: "apps", Version: "v1", Name: "replicasets", Kind: "ReplicaSet", Namespaced: true},
+		&appsv1.ReplicaSet{Status: appsv1.ReplicaSetStatus{Replicas: 3}}, map[string]string{"status.replicas": "3"},
+	},
+	{
+		Resource{Group: "apps", Version: "v1", Name: "replicasets", Kind: "ReplicaSet", Namespaced: true},
+		&appsv1.ReplicaSet{}, map[string]string{"status.replicas": "0"},
+	},
+	{
+		Resource{Group: "batch", Version: "v1", Name: "jobs", Kind: "Job", Namespaced: true},
+		&batchv1.Job{Status: batchv1.JobStatus{Succeeded: 2}}, map[string]string{"status.successful": "2"},
+	},
+	{
+		Resource{Group: "certificates.k8s.io", Version: "v1", Name: "certificatesigningrequests", Kind: "CertificateSigningRequest"},
+		&certificatesv1.CertificateSigningRequest{Spec: certificatesv1.CertificateSigningRequestSpec{SignerName: "s"}},
+		map[string]string{"spec.signerName": "s"},
+	},
+	{
+		Resource{Version: "v1", Name: "events", Kind: "Event", Namespaced: true},
+		&corev1.Event{
+			InvolvedObject: corev1.ObjectReference{Kind: "k", Namespace: "ns", Name: "n", UID: "u", APIVersion: "v", ResourceVersion: "r", FieldPath: "f"},
+			Reason:         "why", ReportingController: "c", Source: corev1.EventSource{Component: "s"}, Type: "Warning",
+		},
+		map[string]string{
+			"involvedObject.kind": "k", "involvedObject.namespace": "ns", "involvedObject.name": "n", "involvedObject.uid": "u",
+			"involvedObject.apiVersion": "v", "involvedObject.resourceVersion": "r", "involvedObject.fieldPath": "f",
+			"reason": "why", "reportingComponent": "c", "source": "s", "type": "Warning",
+		},
+	},
+	{
+		Resource{Version: "v1", Name: "events", Kind: "Event", Namespaced: true}, &corev1.Event{ReportingController: "c"},
+		map[string]string{"source": "c"},
+	},
+	{
+		Resource{Group: "events.k8s.io", Version: "v1", Name: "events", Kind: "Event", Namespaced: true},
+		&eventsv1.Event{
+			Regarding: corev1.ObjectReference{Kind: "k", Namespace: "ns", Name: "n", UID: "u", APIVersion: "v", ResourceVersion: "r", FieldPath: "f"},
+			Reason:    "why", ReportingController: "c", Type: "Warning",
+		},
+		map[string]string{
+			"regarding.kind": "k", "regarding.namespace": "ns", "regarding.name": "n", "regarding.uid": "u",
+			"regarding.apiVersion": "v", "regarding.resourceVersion": "r", "regarding.fieldPath": "f",
+			"reason": "why", "reportingController": "c", "type": "Warning",
+		},
+	},
+}
+
+func TestSelectableFieldsAreReadFromProtobuf(t *testing.T) {
+	tried := make(map[string]bool)
+	for _, sample := range samplesOfFields {
+		c := cacheOf(sample.resource, 0)
+		object := decodeOne(t, &codec{kind: sample.resource.GroupVersionKind()}, protobufBody(t, sample.object))
+		for field, want := range sample.want {
+			tried[sample.resource.GroupResource().String()+" "+field] = true
+			read, err := c.selectableFields.find(t.Context(), field)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := read(object); got != want {
+				t.Errorf("%s of %s is %q, want %q", field, sample.resource, got, want)
+			}
+		}
+	}
+	for resource, fields := range builtInFields {
+		for field := range fields {
+			if !tried[resource+" "+field] {
+				t.Errorf("%s of %s has no sample", field, resource)
+			}
+		}
+	}
+}
+
+// TestAVersionThatClientGoDoesNotKnowIsAskedFor guards the claim that all
+// versions of a kind agree on their field numbers: whoever serves one that client-go
+// does not know is asked.
+func TestAVersionThatClientGoDoesNotKnowIsAskedFor(t *testing.T) {
+	future := Resource{Version: "v2", Name: "pods", Kind: "Pod", Namespaced: true}
+	if scheme.Scheme.Recognizes(future.GroupVersionKind()) {
+		t.Skip("client-go knows it")
+	}
+	if _, err := cacheOf(future, 0).selectableFields.find(t.Context(), "spec.nodeName"); err == nil {
+		t.Error("found without asking")
+	}
+}
+
+func TestAFieldOfACustomResourceIsReadAsTheAPIServerPrintsIt(t *testing.T) {
+	object := decodeOne(t, &codec{kind: widgetKind()}, []byte(`{"metadata":{"name":"a"},"spec":{"color":"re\"d","size":3,"on":true,"off":null,"deep":{"er":"x"}}}`))
+	for field, want := range map[string]string{
+		"spec.color": `re"d`, "spec.size": "3", "spec.on": "true", "spec.off": "", "spec.missing": "", "spec.deep.er": "x",
+		"nothing.here.at.all": "", "spec.color.below": "",
+	} {
+		t.Run(field, func(t *testing.T) {
+			read := newSelectableFields(widgets, nil).learn(field)
+			if got := read(object); got != want {
+				t.Errorf("reads %q, want %q", got, want)
+			}
+		})
+	}
+}

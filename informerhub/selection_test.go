@@ -1,0 +1,92 @@
+package informerhub
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+func TestASelectionThatCannotBeUnderstoodIsABadRequest(t *testing.T) {
+	for name, test := range map[string]struct {
+		resource Resource
+		query    Query
+		says     string
+	}{
+		"a label selector without sense":        {pods, Query{LabelSelector: "a in ("}, `label selector "a in ("`},
+		"a label key that cannot be":            {pods, Query{LabelSelector: "-/-=x"}, "label selector"},
+		"a field selector without sense":        {pods, Query{FieldSelector: "spec.nodeName"}, `field selector "spec.nodeName"`},
+		"a field that cannot be selected by":    {pods, Query{FieldSelector: "spec.nosuch=x"}, "spec.nosuch"},
+		"a field of another kind":               {nodes, Query{FieldSelector: "spec.nodeName=x"}, "spec.nodeName"},
+		"a namespace where there are none":      {nodes, Query{Namespace: "a"}, "leave the namespace out"},
+		"a namespace field where there is none": {nodes, Query{FieldSelector: "metadata.namespace=a"}, "metadata.namespace"},
+		"a label selector without end":          {pods, Query{LabelSelector: strings.Repeat("a,", 1<<20)}, ""},
+		"a field selector without end":          {pods, Query{FieldSelector: strings.Repeat("a=b,", 1<<20)}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := cacheOf(test.resource, 0).Select(t.Context(), test.query)
+			if !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("answers %v, want a BadRequest that says %q", err, test.says)
+			}
+		})
+	}
+}
+
+func TestAFieldIsTriedAtTheAPIServerOnce(t *testing.T) {
+	asked := 0
+	fields := newSelectableFields(widgets, func(context.Context, string) error { asked++; return nil })
+	for range 3 {
+		if _, err := fields.find(t.Context(), "spec.color"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if asked != 1 {
+		t.Errorf("asked %d times", asked)
+	}
+}
+
+func TestAFieldThatTheAPIServerDoesNotSupportIsTriedAgain(t *testing.T) {
+	refusal := errors.New("not supported")
+	fields := newSelectableFields(widgets, func(context.Context, string) error { return refusal })
+	if _, err := fields.find(t.Context(), "spec.color"); !errors.Is(err, refusal) {
+		t.Errorf("answers %v", err)
+	}
+	refusal = nil // the CRD has got it meanwhile
+	if _, err := fields.find(t.Context(), "spec.color"); err != nil {
+		t.Errorf("answers %v", err)
+	}
+}
+
+// FuzzSelect understands a caller's selectors, and holds the label selector against
+// client-go's own reading.
+func FuzzSelect(f *testing.F) {
+	for _, seed := range []Query{
+		{}, {"a", "b", "app=web,tier!=db", "spec.nodeName=x"}, {"", "", "a in (b,c),!d,e", "metadata.name!=x"},
+		{"", "", "a in ()", `a=\,b`}, {"", "", "=", "="}, {"", "", ",,", "a==b,,"}, {"", "", "a>1,b<2", "metadata.namespace="},
+	} {
+		f.Add(seed.Namespace, seed.Name, seed.LabelSelector, seed.FieldSelector)
+	}
+	c := podCache(1 << 20)
+	is := traits{"a", "b", "u", "1", map[string]string{"app": "web", "a": "2"}, "x"}
+	object := podObject(f, is)
+	c.store.put(object)
+	f.Fuzz(func(t *testing.T, namespace, name, labelSelector, fieldSelector string) {
+		sel, err := c.Select(t.Context(), Query{namespace, name, labelSelector, fieldSelector})
+		if err != nil {
+			if !apierrors.IsBadRequest(err) {
+				t.Errorf("answers %v, which is no BadRequest", err)
+			}
+			return
+		}
+		if held := len(c.List(sel).Objects) == 1; held != sel.Matches(object) {
+			t.Errorf("the list holds it: %v, it matches: %v", held, sel.Matches(object))
+		}
+		byLabel, _ := labels.Parse(labelSelector)
+		if namespace == "" && name == "" && fieldSelector == "" && byLabel.Matches(labels.Set(is.labels)) != sel.Matches(object) {
+			t.Errorf("it matches: %v, but not by client-go", sel.Matches(object))
+		}
+	})
+}

@@ -1,0 +1,127 @@
+package informerhub
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"unique"
+
+	"pgregory.net/rapid"
+)
+
+// TestAStoreFindsWhatLookingAtEverythingFinds puts, changes and deletes at random,
+// and holds the store against a map.
+func TestAStoreFindsWhatLookingAtEverythingFinds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c, true_, version := podCache(1<<20), world{}, 0
+		t.Repeat(map[string]func(*rapid.T){
+			"put": func(t *rapid.T) {
+				version++
+				is := someTraits(t, aPlace.Draw(t, "place"), "u", version)
+				c.store.put(podObject(t, is))
+				true_[key{is.namespace, is.name}] = is
+			},
+			"delete": func(t *rapid.T) {
+				place := aPlace.Draw(t, "place")
+				c.store.delete(podObject(t, traits{namespace: place.namespace, name: place.name}))
+				delete(true_, place)
+			},
+			"find": func(t *rapid.T) {
+				query := aQuery.Draw(t, "query")
+				checkSame(t, toldAll(true_.selected(t, query), traits.told), toldAll(c.List(selectFrom(t, c, query)).Objects, told))
+			},
+			"": func(t *rapid.T) { checkIndex(t, c.store) },
+		})
+		for _, object := range c.store.all() {
+			c.store.delete(object)
+		}
+		if c.store.bytes != 0 || len(c.store.byLabel) != 0 || c.store.entries.Len() != 0 {
+			t.Errorf("an empty store holds %d bytes, %d labels, %d entries", c.store.bytes, len(c.store.byLabel), c.store.entries.Len())
+		}
+	})
+}
+
+// checkIndex makes the index anew and compares.
+func checkIndex(t tester, s *store) {
+	t.Helper()
+	want, size := make(map[unique.Handle[Label]][]*Object), 0
+	for _, object := range s.all() {
+		size += object.Size()
+		for _, label := range object.labels {
+			want[label] = append(want[label], object)
+		}
+	}
+	if s.bytes != size {
+		t.Fatalf("counts %d bytes of %d", s.bytes, size)
+	}
+	got := make(map[unique.Handle[Label]][]*Object)
+	for label, entries := range s.byLabel {
+		for _, e := range entries {
+			got[label] = append(got[label], e.object)
+		}
+	}
+	if !maps.EqualFunc(want, got, slices.Equal[[]*Object]) {
+		t.Fatalf("the index is %v, want %v", got, want)
+	}
+}
+
+func checkSame(t tester, want, got []string) {
+	t.Helper()
+	if !slices.Equal(want, got) {
+		t.Fatalf("got  %v\nwant %v", got, want)
+	}
+}
+
+func TestTheSmallestIndexIsTheOneLookedThrough(t *testing.T) {
+	c := podCache(1 << 20)
+	for i := range 100 {
+		labels := map[string]string{"app": "web"}
+		if i == 7 {
+			labels["leader"] = "yes"
+		}
+		c.store.put(podObject(t, traits{namespace: "a", name: fmt.Sprint("pod-", i), labels: labels}))
+	}
+	for selector, want := range map[string]int{
+		"app=web,leader=yes":          1,
+		"leader in (yes,no),app=web":  1,
+		"app=web,nobody=has":          0,
+		"app=web":                     100,
+		"app!=db":                     100,
+		"app in (web,db),leader=yes":  1,
+		"!leader,app=web,leader==yes": 1,
+	} {
+		t.Run(selector, func(t *testing.T) {
+			if got := len(c.store.candidates(selectFrom(t, c, Query{LabelSelector: selector}))); got != want {
+				t.Errorf("looks at %d objects, want %d", got, want)
+			}
+		})
+	}
+}
+
+func TestOneObjectAndOneNamespaceAreFoundWithoutLookingAtTheRest(t *testing.T) {
+	c := podCache(1 << 20)
+	for _, namespace := range []string{"a", "a-b", "b"} {
+		for i := range 10 {
+			c.store.put(podObject(t, traits{namespace: namespace, name: fmt.Sprint("pod-", i)}))
+		}
+	}
+	for name, test := range map[string]struct {
+		query Query
+		want  int
+	}{
+		"by name":                         {Query{Namespace: "a", Name: "pod-3"}, 1},
+		"by a name that is not there":     {Query{Namespace: "a", Name: "pod-x"}, 0},
+		"by the fields that name it":      {Query{FieldSelector: "metadata.name=pod-3,metadata.namespace=a"}, 1},
+		"by the field of its namespace":   {Query{FieldSelector: "metadata.namespace==a"}, 10},
+		"by namespace":                    {Query{Namespace: "a"}, 10},
+		"by a namespace that is not held": {Query{Namespace: "a-"}, 0},
+		"by a name in any namespace":      {Query{Name: "pod-3"}, 30},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := len(c.store.candidates(selectFrom(t, c, test.query))); got != test.want {
+				t.Errorf("looks at %d objects, want %d", got, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,203 @@
+package informerhub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+const interval = 5 * time.Second
+
+// startedWatcher has read its snapshot.
+func startedWatcher(t *testing.T, c *Cache, query Query) *Watcher {
+	t.Helper()
+	w := c.Watch(selectFrom(t, c, query), interval)
+	if _, err := w.Next(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func nextLines(t *testing.T, w *Watcher) []string {
+	t.Helper()
+	events, err := w.Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return toldAll(events, describeEvent)
+}
+
+func TestAQuietWatchSendsABookmarkAtEachInterval(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := syncedPods(t, 10, pod(t, "a", 3))
+		w := startedWatcher(t, c, Query{})
+		for _, version := range []int{10, 11, 11, 12} {
+			must(t, c.Bookmark(fmt.Sprint(version)))
+			start := time.Now()
+			checkSame(t, []string{fmt.Sprint("BOOKMARK at ", version)}, nextLines(t, w))
+			if waited := time.Since(start); waited != interval {
+				t.Errorf("waited %v, not %v", waited, interval)
+			}
+		}
+	})
+}
+
+func TestAnEventDoesNotWaitForTheInterval(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := syncedPods(t, 10)
+		w := startedWatcher(t, c, Query{})
+		go func() {
+			time.Sleep(time.Second)
+			_ = c.Add(pod(t, "a", 11))
+		}()
+		start := time.Now()
+		checkSame(t, []string{"ADDED default/a@11 at 11"}, nextLines(t, w))
+		if waited := time.Since(start); waited != time.Second {
+			t.Errorf("waited %v", waited)
+		}
+	})
+}
+
+// TestAWatchThatSeesNothingOfABusyResourceHasItsBookmarks is the hard case: the
+// feed grows at the moment when each bookmark is due.
+func TestAWatchThatSeesNothingOfABusyResourceHasItsBookmarks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := syncedPods(t, 10)
+		w := startedWatcher(t, c, Query{Name: "rare"})
+		ctx, stop := context.WithCancel(t.Context())
+		var writer sync.WaitGroup
+		writer.Go(func() {
+			for version := 11; ctx.Err() == nil; version++ {
+				_ = c.Update(pod(t, "busy", version))
+				time.Sleep(interval / 10)
+			}
+		})
+		for round := range 20 {
+			start := time.Now()
+			events, err := w.Next(ctx)
+			if err != nil || len(events) != 1 || events[0].Type != Bookmark || time.Since(start) != interval {
+				t.Errorf("round %d: %v, %v after %v", round, toldAll(events, describeEvent), err, time.Since(start))
+			}
+		}
+		stop()
+		writer.Wait()
+	})
+}
+
+// TestABookmarkComesOnlyAfterAllThatItStandsFor is about a change that comes at
+// the very moment of the bookmark.
+func TestABookmarkComesOnlyAfterAllThatItStandsFor(t *testing.T) {
+	for range 50 { // the two are ready at the same time: either may be taken first
+		synctest.Test(t, func(t *testing.T) {
+			c := syncedPods(t, 10)
+			r := newReader(t, c, Query{})
+			r.watcher.bookmarks = interval
+			r.drain(t)
+			go func() {
+				time.Sleep(interval)
+				_ = c.Add(pod(t, "a", 11))
+			}()
+			for len(r.held) == 0 {
+				events, err := r.watcher.Next(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, event := range events {
+					if wrong := r.apply(event); wrong != "" {
+						t.Fatal(wrong)
+					}
+					if event.Type == Bookmark && event.ResourceVersion == "11" && len(r.held) == 0 {
+						t.Fatal("a bookmark at 11 before the change at 11")
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestNextEndsWithTheCauseOfItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := startedWatcher(t, syncedPods(t, 10), Query{})
+		why := errors.New("the caller has gone")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		go func() {
+			time.Sleep(time.Second)
+			cancel(why)
+		}()
+		if events, err := w.Next(ctx); !errors.Is(err, why) || len(events) != 0 {
+			t.Errorf("answers %v, %v", events, err)
+		}
+	})
+}
+
+func TestTheEndOfACacheWakesItsWatchers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := syncedPods(t, 10)
+		w := startedWatcher(t, c, Query{})
+		go func() {
+			time.Sleep(time.Second)
+			c.end(ErrClosed)
+		}()
+		if _, err := w.Next(t.Context()); !errors.Is(err, ErrClosed) {
+			t.Errorf("ends with %v", err)
+		}
+	})
+}
+
+func TestAFirstSnapshotWakesThoseWhoWaitForIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := podCache(1)
+		ready := make(chan error, 1)
+		go func() { ready <- c.ready(t.Context()) }()
+		synctest.Wait()
+		select {
+		case err := <-ready:
+			t.Fatalf("ready before there is anything: %v", err)
+		default:
+		}
+		must(t, c.Replace(nil, "1"))
+		if err := <-ready; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestReadersAndTheWriterDoNotDisturbEachOther is for the race detector.
+func TestReadersAndTheWriterDoNotDisturbEachOther(t *testing.T) {
+	const last = 2000
+	c := podCache(20_000)
+	must(t, c.Replace(items(pod(t, "a", 1)), "1"))
+	done := make(chan string)
+	for range 4 {
+		go func() {
+			r := newReader(t, c, Query{LabelSelector: "!app"})
+			for r.version != last {
+				events, err := r.watcher.Next(t.Context())
+				for _, event := range events {
+					if wrong := r.apply(event); wrong != "" {
+						done <- wrong
+						return
+					}
+				}
+				if err != nil {
+					done <- err.Error()
+					return
+				}
+				c.List(r.watcher.selection)
+			}
+			done <- ""
+		}()
+	}
+	for version := 2; version <= last; version++ {
+		must(t, c.Update(pod(t, fmt.Sprint("pod-", version%7), version)))
+	}
+	for range 4 {
+		if wrong := <-done; wrong != "" {
+			t.Error(wrong)
+		}
+	}
+}
