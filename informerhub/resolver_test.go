@@ -4,11 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
 )
 
@@ -208,6 +213,42 @@ func TestAnAPIServerThatCannotBeAskedIsUnavailable(t *testing.T) {
 	}
 	if text := unavailable.Error(); !strings.Contains(text, unavailable.Host) || errors.Unwrap(unavailable) == nil {
 		t.Errorf("says %s", text)
+	}
+}
+
+// TestDiscoveryThatDoesNotAnswerIsGivenUp holds time: nothing ever comes back.
+func TestDiscoveryThatDoesNotAnswerIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		silent := transportFunc(func(r *http.Request) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		})
+		resolver := hubOf(t, &rest.Config{Host: "http://api.example", Transport: silent}).Resolver()
+		start := time.Now()
+		_, err := resolver.Resolve(t.Context(), "pods")
+		var unavailable *UnavailableError
+		if waited := time.Since(start); !errors.As(err, &unavailable) || waited > 2*discoveryTimeout {
+			t.Errorf("answers %v after %v", err, waited)
+		}
+	})
+}
+
+type transportFunc func(*http.Request) (*http.Response, error)
+
+func (f transportFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestAClosedHubResolvesNothingNew asks while the hub closes, for the race detector,
+// and after.
+func TestAClosedHubResolvesNothingNew(t *testing.T) {
+	hub := hubOf(t, newFakeAPI(t, coreResources).config())
+	var asking sync.WaitGroup
+	for i := range 8 {
+		asking.Go(func() { _, _ = hub.Resolver().Resolve(t.Context(), fmt.Sprint("nothing-", i)) })
+	}
+	hub.Close()
+	asking.Wait()
+	if _, err := hub.Resolver().Resolve(t.Context(), "nothing"); !errors.Is(err, ErrClosed) {
+		t.Errorf("answers %v", err)
 	}
 }
 

@@ -16,9 +16,9 @@ func TestASelectionThatCannotBeUnderstoodIsABadRequest(t *testing.T) {
 		query    Query
 		says     string
 	}{
-		"a label selector without sense":        {pods, Query{LabelSelector: "a in ("}, `label selector "a in ("`},
-		"a label key that cannot be":            {pods, Query{LabelSelector: "-/-=x"}, "label selector"},
-		"a field selector without sense":        {pods, Query{FieldSelector: "spec.nodeName"}, `field selector "spec.nodeName"`},
+		"a label selector without sense":        {pods, Query{LabelSelector: "a in ("}, `label_selector "a in ("`},
+		"a label key that cannot be":            {pods, Query{LabelSelector: "-/-=x"}, "label_selector"},
+		"a field selector without sense":        {pods, Query{FieldSelector: "spec.nodeName"}, `field_selector "spec.nodeName"`},
 		"a field that cannot be selected by":    {pods, Query{FieldSelector: "spec.nosuch=x"}, "spec.nosuch"},
 		"a field of another kind":               {nodes, Query{FieldSelector: "spec.nodeName=x"}, "spec.nodeName"},
 		"a namespace where there are none":      {nodes, Query{Namespace: "a"}, "leave the namespace out"},
