@@ -37,19 +37,15 @@ func TestFieldsThatAreNotServedYetAreRefusedByName(t *testing.T) {
 		call func() error
 		word string
 	}{
-		"subresource of Get":            {get(func(r *kubeconnectv1.GetRequest) { r.Subresource = "status" }), "subresource"},
-		"fields of Get":                 {get(func(r *kubeconnectv1.GetRequest) { r.Fields = []string{"metadata.name"} }), "fields"},
-		"min_resource_version of Get":   {get(func(r *kubeconnectv1.GetRequest) { r.MinResourceVersion = "1" }), "min_resource_version"},
-		"consistency of Get":            {get(func(r *kubeconnectv1.GetRequest) { r.Consistency = latest }), "consistency"},
-		"filter of List":                {list(func(r *kubeconnectv1.ListRequest) { r.Filter = "true" }), "filter"},
-		"fields of List":                {list(func(r *kubeconnectv1.ListRequest) { r.Fields = []string{"metadata.name"} }), "fields"},
-		"min_resource_version of List":  {list(func(r *kubeconnectv1.ListRequest) { r.MinResourceVersion = "1" }), "min_resource_version"},
-		"consistency of List":           {list(func(r *kubeconnectv1.ListRequest) { r.Consistency = latest }), "consistency"},
-		"order_by of List":              {list(func(r *kubeconnectv1.ListRequest) { r.OrderBy = "metadata.name desc" }), "order_by"},
-		"filter of Watch":               {watch(func(r *kubeconnectv1.WatchRequest) { r.Filter = "true" }), "filter"},
-		"fields of Watch":               {watch(func(r *kubeconnectv1.WatchRequest) { r.Fields = []string{"metadata.name"} }), "fields"},
-		"min_resource_version of Watch": {watch(func(r *kubeconnectv1.WatchRequest) { r.MinResourceVersion = "1" }), "min_resource_version"},
-		"resume_token of Watch":         {watch(func(r *kubeconnectv1.WatchRequest) { r.ResumeToken = "token" }), "resume_token"},
+		"subresource of Get":  {get(func(r *kubeconnectv1.GetRequest) { r.Subresource = "status" }), "subresource"},
+		"fields of Get":       {get(func(r *kubeconnectv1.GetRequest) { r.Fields = []string{"metadata.name"} }), "fields"},
+		"consistency of Get":  {get(func(r *kubeconnectv1.GetRequest) { r.Consistency = latest }), "consistency"},
+		"filter of List":      {list(func(r *kubeconnectv1.ListRequest) { r.Filter = "true" }), "filter"},
+		"fields of List":      {list(func(r *kubeconnectv1.ListRequest) { r.Fields = []string{"metadata.name"} }), "fields"},
+		"consistency of List": {list(func(r *kubeconnectv1.ListRequest) { r.Consistency = latest }), "consistency"},
+		"order_by of List":    {list(func(r *kubeconnectv1.ListRequest) { r.OrderBy = "metadata.name desc" }), "order_by"},
+		"filter of Watch":     {watch(func(r *kubeconnectv1.WatchRequest) { r.Filter = "true" }), "filter"},
+		"fields of Watch":     {watch(func(r *kubeconnectv1.WatchRequest) { r.Fields = []string{"metadata.name"} }), "fields"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			wantError(t, test.call(), connect.CodeUnimplemented, test.word)

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
 // Cache is the live state of one resource. Its methods are safe for concurrent
@@ -18,12 +18,19 @@ import (
 type Cache struct {
 	resource         Resource
 	selectableFields *selectableFields
+	// history answers what was deleted between two versions, from the API server.
+	history func(ctx context.Context, since, until string) ([]latest, error)
+
+	contact *contact
+
+	recalling sync.Mutex // held while history is asked; taken before mu
 
 	// mu guards the fields below. No other lock is taken while it is held.
-	mu    sync.RWMutex
-	store *store
-	feed  *feed
-	state state
+	mu        sync.RWMutex
+	store     *store
+	feed      *feed
+	state     state
+	following following
 	// changed is closed when state has changed, and replaced.
 	changed chan struct{}
 }
@@ -41,12 +48,18 @@ type Snapshot struct {
 	ResourceVersion string
 }
 
-func newCache(resource Resource, windowBytes int) *Cache {
+// maxTombstones is how many deletions of one resource are remembered: whoever was
+// away for longer gets a snapshot.
+const maxTombstones = 1 << 16
+
+func newCache(resource Resource, windowBytes int, contact *contact) *Cache {
 	return &Cache{
-		resource: resource,
-		store:    newStore(),
-		feed:     newFeed(windowBytes),
-		changed:  make(chan struct{}),
+		resource:  resource,
+		contact:   contact,
+		store:     newStore(),
+		feed:      newFeed(windowBytes, maxTombstones),
+		following: following{lost: time.Now()},
+		changed:   make(chan struct{}),
 	}
 }
 
@@ -144,17 +157,18 @@ func (c *Cache) end(err error) {
 		next.ended = err
 	}
 	c.setStateLocked(next)
-	c.feed.wake()
+	c.feed.topics.wakeAll()
+	c.feed.wakeWaiting()
 }
 
 // applyLocked makes a change in the objects and tells it in the feed.
 func (c *Cache) applyLocked(step change) {
 	if step.after != nil {
-		c.store.put(step.after)
-	} else {
-		c.store.delete(step.before)
+		at, made := c.store.put(step.after)
+		c.feed.append(step, at, made)
+		return
 	}
-	c.feed.append(step)
+	c.feed.append(step, c.store.delete(step.before), false)
 }
 
 // Add implements cache.ReflectorStore.
@@ -216,10 +230,14 @@ func (c *Cache) Replace(items []any, version string) error {
 
 func (c *Cache) startOverLocked(objects []*Object, version string) {
 	c.store = newStore()
-	for _, object := range objects {
-		c.store.put(object)
+	entries := make([]*entry, len(objects))
+	for i, object := range objects {
+		entries[i], _ = c.store.put(object)
 	}
-	c.feed.restart(version)
+	slices.SortStableFunc(entries, func(a, b *entry) int {
+		return compareVersions(a.object.version, b.object.version)
+	})
+	c.feed.restart(newEpoch(time.Now()), entries, version)
 }
 
 func (c *Cache) catchUpLocked(objects []*Object, version string) {
@@ -237,13 +255,6 @@ func readable(items []any) []*Object {
 		}
 	}
 	return objects
-}
-
-// older reports whether version a is older than b. Versions that cannot be
-// compared are taken as not older.
-func older(a, b string) bool {
-	order, err := resourceversion.CompareResourceVersion(a, b)
-	return err == nil && order < 0
 }
 
 // steps are the changes from one state of a name to the next: none if it is the
@@ -279,8 +290,7 @@ func difference(before, after []*Object, version string) []change {
 		}
 	}
 	slices.SortStableFunc(changes, func(a, b change) int {
-		order, _ := resourceversion.CompareResourceVersion(a.version, b.version)
-		return order
+		return compareVersions(a.version, b.version)
 	})
 	return changes
 }

@@ -18,11 +18,22 @@
 //     selection. Entering the selection is [Added], leaving it [Deleted], and
 //     what was missed while the API server was away is made up for by comparing
 //     a new snapshot with the old one, by UID too.
+//   - Resumable: with the [Position] of the last batch a stream continues without
+//     loss, on any replica: in every step as far as the feed's window reaches, in
+//     the latest states of what has changed as far as its log does, and otherwise
+//     by Reset and a snapshot in the same stream. In latest states, [Modified] may
+//     name an object that the reader did not hold, and [Deleted] too, without
+//     content: what the selection held at the time is not known any more.
 //   - Bookmarked: a quiet stream sends a [Bookmark] at a fixed interval;
 //     everything up to its version has been delivered.
-//   - Bounded: a watcher is a place in the feed. It has no queue, so a slow reader
-//     delays only itself; one that falls behind the feed's window gets Reset and
-//     a snapshot in the same stream.
+//   - Fresh or honest: [Cache.Freshness] says whether the API server has been lost,
+//     and when it was last heard of.
+//   - Bounded: a watcher is a place in the feed. It has no queue, and memory does not
+//     grow with its lag; a slow reader delays only itself, and is told the latest
+//     states when the window has gone on without it.
+//
+// A change costs what looking up its namespace, name, labels and selectable fields
+// does, and waking the watchers that these concern, whatever the number of others.
 //
 // Objects are kept as the bytes that the API server sent, with a small parsed
 // head ([Object]). They are never changed after they have been put in a cache,

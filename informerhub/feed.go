@@ -1,89 +1,112 @@
 package informerhub
 
-// change is one step in the life of one object. It holds the object before and
-// after, so that a watcher can tell for any selection whether the object
-// entered, stayed in or left it.
-type change struct {
-	before  *Object // nil: the object was made
-	after   *Object // nil: the object was deleted
-	version string  // of the event itself
-}
+import (
+	"math/rand/v2"
+	"time"
+)
 
-func (c change) size() int {
-	size := 0
-	if c.before != nil {
-		size += c.before.Size()
-	}
-	if c.after != nil {
-		size += c.after.Size()
-	}
-	return size
-}
-
-// feed is the history of one resource: a window of its last changes, in the
-// order in which they were made. It is not safe for concurrent use: the cache's
-// lock guards it.
+// feed is the history of one resource, in the order of its changes. Its head is a
+// window: the last changes, with the object before and after each. Behind that it
+// is a log, compacted: each live object at its last change, and the deletions. It
+// is not safe for concurrent use: the cache's lock guards it.
 //
-// A place in the feed is counted in changes since the feed began, and means
-// nothing in another epoch.
+// A place in the feed is the number of a change, counted from 1 since the cache
+// began, and means nothing in another epoch or at another replica. What everyone
+// understands is a resource version: see locate.
 type feed struct {
-	epoch   uint64 // counts restarts
-	first   uint64 // the place of the window's first change
-	window  []change
-	bytes   int // what the window's objects occupy
-	limit   int // what they may occupy
-	version string
-	// grown is closed when the feed has grown or restarted, and replaced.
-	grown chan struct{}
+	epoch   epoch
+	past    map[uint64]bool // the epochs that have ended here
+	last    uint64          // the place of the last change
+	version string          // all changes up to it are in the feed
+	window  window
+	log     changeLog
+	topics  topics
+	waiting chan struct{} // closed at the next version; nil if nobody waits
 }
 
-func newFeed(limit int) *feed {
-	return &feed{limit: limit, grown: make(chan struct{})}
+// epoch is a time in which versions only went up. It ends when the API server goes
+// back in time, as when its store is restored from a backup.
+type epoch struct {
+	id    uint64 // random, so that another replica's is told from ours
+	began int64  // Unix seconds
 }
 
-// end is the place behind the last change.
-func (f *feed) end() uint64 { return f.first + uint64(len(f.window)) }
+func newEpoch(now time.Time) epoch {
+	return epoch{id: rand.Uint64() | 1, began: now.Unix()} // never 0
+}
 
-// append adds a change, and drops the oldest ones while the window is over its
-// limit.
-func (f *feed) append(c change) {
-	f.window = append(f.window, c)
-	f.version = c.version
-	f.bytes += c.size()
-	for f.bytes > f.limit && len(f.window) > 0 {
-		f.bytes -= f.window[0].size()
-		f.window[0] = change{} // let go of its objects
-		f.window = f.window[1:]
-		f.first++
+func newFeed(windowBytes, tombstones int) *feed {
+	return &feed{
+		past:   make(map[uint64]bool),
+		window: window{limit: windowBytes},
+		log:    changeLog{limit: tombstones},
+		topics: newTopics(),
 	}
-	f.wake()
+}
+
+// restart begins a new epoch with the objects of a new store, in the order of their
+// versions: no place in the old one leads on from here.
+func (f *feed) restart(epoch epoch, entries []*entry, version string) {
+	if f.epoch.id != 0 {
+		f.past[f.epoch.id] = true
+	}
+	f.epoch = epoch
+	f.log.restart(version)
+	for _, e := range entries {
+		f.last++
+		f.log.changed(e, true, f.last, e.object.version)
+		e.made = 0 // nobody knows when it was made
+	}
+	f.version = version
+	f.window.restart(f.last+1, version)
+	f.topics.wakeAll()
+	f.wakeWaiting()
+}
+
+// append adds a change that has been made in the store, at an entry that is new
+// there if made.
+func (f *feed) append(c change, e *entry, made bool) {
+	f.last++
+	c.seq = f.last
+	if c.after != nil {
+		f.log.changed(e, made, c.seq, c.version)
+	} else {
+		f.log.deleted(e, c.seq, c.version)
+	}
+	f.window.push(c)
+	f.version = c.version
+	f.topics.publish(c, f.window.first)
+	f.wakeWaiting()
 }
 
 // advance notes that nothing has happened up to a version.
-func (f *feed) advance(version string) { f.version = version }
-
-// restart begins a new epoch: no place in the old one leads on from here.
-func (f *feed) restart(version string) {
-	f.epoch++
-	f.first = f.end()
-	f.window = nil
-	f.bytes = 0
-	f.version = version
-	f.wake()
+func (f *feed) advance(version string) {
+	if !older(version, f.version) {
+		f.version = version
+	}
+	f.wakeWaiting()
 }
 
-func (f *feed) wake() {
-	close(f.grown)
-	f.grown = make(chan struct{})
+// reached is closed when the feed gets to another version.
+func (f *feed) reached() <-chan struct{} {
+	if f.waiting == nil {
+		f.waiting = make(chan struct{})
+	}
+	return f.waiting
 }
 
-// holds reports whether the feed leads on from a place without a gap.
-func (f *feed) holds(epoch, place uint64) bool {
-	return epoch == f.epoch && place >= f.first
+func (f *feed) wakeWaiting() {
+	if f.waiting != nil {
+		close(f.waiting)
+		f.waiting = nil
+	}
 }
 
-// read copies up to limit changes from a place that the feed holds.
-func (f *feed) read(place uint64, limit int) []change {
-	waiting := f.window[place-f.first:]
-	return append([]change(nil), waiting[:min(limit, len(waiting))]...)
+// locate answers the place behind all changes up to a version; false if deletions
+// since then have been forgotten.
+func (f *feed) locate(version string) (place uint64, ok bool) {
+	if place, ok := f.window.locate(version); ok {
+		return place, true
+	}
+	return f.log.locate(version)
 }

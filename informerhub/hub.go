@@ -29,6 +29,7 @@ const defaultWindowBytes = 16 << 20
 type Hub struct {
 	config   *rest.Config
 	client   *http.Client
+	contact  *contact
 	options  Options
 	resolver *Resolver
 
@@ -44,6 +45,9 @@ type Hub struct {
 // that. It does not connect before it is asked for something. Call Close when
 // done.
 func New(config *rest.Config, options Options) (*Hub, error) {
+	config = rest.CopyConfig(config)
+	contact := &contact{}
+	contact.observe(config)
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, err
@@ -58,6 +62,7 @@ func New(config *rest.Config, options Options) (*Hub, error) {
 	return &Hub{
 		config:   config,
 		client:   client,
+		contact:  contact,
 		options:  options,
 		resolver: resolver,
 		stop:     make(chan struct{}),
@@ -109,9 +114,10 @@ func (h *Hub) started(resource Resource) (*Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	cache := newCache(resource, h.options.WindowBytes)
+	cache := newCache(resource, h.options.WindowBytes, h.contact)
 	up := &upstream{client: client, cache: cache, served: h.resolver.serves(resource)}
 	cache.selectableFields = newSelectableFields(resource, up.supports)
+	cache.history = up.deletions
 	h.caches[resource] = cache
 	h.running.Add(1)
 	go h.run(up)

@@ -62,7 +62,7 @@ func expect(t *testing.T, w *Watcher, want ...string) {
 
 func longWatch(t *testing.T, c *Cache) *Watcher {
 	t.Helper()
-	return c.Watch(selectFrom(t, c, Query{}), time.Hour)
+	return c.Watch(selectFrom(t, c, Query{}), WatchOptions{Bookmarks: time.Hour})
 }
 
 func TestManyCallersShareOneWatch(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -26,8 +27,10 @@ type cluster struct {
 // does, and be told of it in order and once (see reader).
 func TestEveryReaderHoldsWhatTheClusterHolds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
+		tombstones := rapid.SampledFrom([]int{0, 1, 3, 100}).Draw(t, "tombstones")
 		window := rapid.SampledFrom([]int{1, 500, 2000, 10_000, 1 << 20}).Draw(t, "window")
 		c := &cluster{cache: podCache(window), holds: world{}, version: 7} // from one digit to two
+		c.cache.feed.log.limit = tombstones
 		c.relist(t)
 		t.Repeat(map[string]func(*rapid.T){
 			"put":         c.put,
@@ -39,6 +42,7 @@ func TestEveryReaderHoldsWhatTheClusterHolds(t *testing.T) {
 			"bookmark":    c.bookmark,
 			"new reader":  c.newReader,
 			"reader":      c.read,
+			"come back":   c.comeBack,
 			"all readers": c.readAll,
 		})
 		c.readAll(t)
@@ -156,6 +160,19 @@ func (c *cluster) read(t *rapid.T) {
 	if len(c.readers) > 0 {
 		c.readBy(t, rapid.SampledFrom(c.readers).Draw(t, "reader"))
 	}
+}
+
+// comeBack ends a reader's watch and begins another where that has ended.
+func (c *cluster) comeBack(t *rapid.T) {
+	if len(c.readers) == 0 {
+		return
+	}
+	r := rapid.SampledFrom(c.readers).Draw(t, "reader")
+	if r.behind == nil {
+		return
+	}
+	r.watcher.Close()
+	r.watcher = c.cache.Watch(selectFrom(t, c.cache, r.query), WatchOptions{Bookmarks: time.Hour, Since: r.behind})
 }
 
 func (c *cluster) readAll(t *rapid.T) {

@@ -3,6 +3,7 @@ package informerhub
 import (
 	"encoding/json"
 	"fmt"
+	"sync/atomic"
 	"unsafe"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,6 +27,7 @@ type Object struct {
 	uid       string
 	version   string
 	labels    Labels
+	forms     atomic.Pointer[forms]
 
 	// endOfInitialEvents is set on the bookmark that ends a watch-list.
 	endOfInitialEvents bool
@@ -38,6 +40,7 @@ const (
 	formatProtobuf format = iota // the kind's message, without the envelope
 	formatJSON
 	formatUnreadable // not even the head could be read as a whole
+	formatHeadOnly   // the content was let go of
 )
 
 // Namespace is the object's namespace; empty if it is cluster-scoped.
@@ -63,6 +66,24 @@ func (o *Object) Size() int {
 	return len(o.raw) + int(unsafe.Sizeof(*o)) + len(o.labels)*int(unsafe.Sizeof(o.labels[0]))
 }
 
+// HasContent reports whether there is more to the object than its head. Of an object
+// that was deleted long ago there is not.
+func (o *Object) HasContent() bool { return o.format != formatHeadOnly }
+
+// headOnly is an object without its content: what is remembered of it when it has
+// been deleted. It shares no memory with the object.
+func headOnly(o *Object) *Object {
+	raw := []byte(o.namespace + o.name + o.uid + o.version)
+	head := &Object{kind: o.kind, format: formatHeadOnly}
+	for _, part := range []struct{ from, to *string }{
+		{&o.namespace, &head.namespace}, {&o.name, &head.name}, {&o.uid, &head.uid}, {&o.version, &head.version},
+	} {
+		length := len(*part.from)
+		*part.to, raw = view(raw[:length]), raw[length:]
+	}
+	return head
+}
+
 // Protobuf is the object's protobuf message, without the API server's envelope;
 // false if its kind has none.
 func (o *Object) Protobuf() ([]byte, bool) {
@@ -73,7 +94,7 @@ func (o *Object) Protobuf() ([]byte, bool) {
 // made at each call, by way of client-go's Go type. The error says that the
 // object cannot be read; its head still can.
 func (o *Object) JSON() ([]byte, error) {
-	if o.format == formatUnreadable {
+	if o.format == formatUnreadable || o.format == formatHeadOnly {
 		return nil, fmt.Errorf("%s %s: what the API server sent cannot be read", o.kind.Kind, o.key())
 	}
 	if o.format == formatJSON {

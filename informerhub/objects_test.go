@@ -128,7 +128,7 @@ func widgetKind() schema.GroupVersionKind { return widgets.GroupVersionKind() }
 func podCache(windowBytes int) *Cache { return cacheOf(pods, windowBytes) }
 
 func cacheOf(resource Resource, windowBytes int) *Cache {
-	c := newCache(resource, windowBytes)
+	c := newCache(resource, windowBytes, &contact{})
 	c.selectableFields = newSelectableFields(resource, func(_ context.Context, field string) error {
 		return apierrors.NewBadRequest(fmt.Sprintf("field label not supported: %s", field))
 	})

@@ -15,8 +15,11 @@ import (
 type reader struct {
 	query   Query
 	watcher *Watcher
+	cache   *Cache
 
 	held    map[key]*Object
+	latest  bool      // what comes is latest states rather than steps
+	behind  *Position // everything it was told
 	resets  int
 	started bool // RESET has come, and no SYNCED yet
 	version int  // of the last event; 0 in a snapshot
@@ -24,7 +27,7 @@ type reader struct {
 
 func newReader(t tester, c *Cache, query Query) *reader {
 	t.Helper()
-	return &reader{query: query, watcher: c.Watch(selectFrom(t, c, query), time.Hour)}
+	return &reader{query: query, cache: c, watcher: c.Watch(selectFrom(t, c, query), WatchOptions{Bookmarks: time.Hour})}
 }
 
 // drain reads all that waits, without waiting for more, and answers it as text.
@@ -43,11 +46,12 @@ func (r *reader) rest(t tester) (lines []string, err error) {
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
 	for {
-		events, err := r.watcher.Next(cancelled)
+		batch, err := r.watcher.Next(cancelled)
 		if err != nil {
 			return lines, err
 		}
-		for _, event := range events {
+		r.latest, r.behind = batch.latest, &batch.Position
+		for _, event := range batch.Events {
 			lines = append(lines, describeEvent(event))
 			if wrong := r.apply(event); wrong != "" {
 				t.Fatalf("after %v: %s", lines, wrong)
@@ -92,12 +96,18 @@ func (r *reader) applyObject(event Event) string {
 	place := key{object.namespace, object.name}
 	held, ok := r.held[place]
 	r.held[place] = object
+	if r.latest { // then what was held is not known: see Selection.catchUp
+		if event.Type == Deleted {
+			delete(r.held, place)
+		}
+		return r.when(ok && numberOf(event.ResourceVersion) <= numberOf(held.version), "the object went back, or came twice")
+	}
 	switch event.Type {
 	case Added:
 		return r.when(ok, "ADDED is held already") + r.when(event.ResourceVersion != object.version, "ADDED at another version")
 	case Modified:
 		return r.when(!ok, "MODIFIED is not held") + r.when(ok && held.uid != object.uid, "MODIFIED to another UID") +
-			r.when(ok && versionNumber(object.version) <= versionNumber(held.version), "the object went back, or came twice")
+			r.when(ok && numberOf(object.version) <= numberOf(held.version), "the object went back, or came twice")
 	}
 	delete(r.held, place)
 	return r.when(held != object, "DELETED is not the object that was held")
@@ -105,7 +115,7 @@ func (r *reader) applyObject(event Event) string {
 
 // moveOn checks the order of versions.
 func (r *reader) moveOn(event Event) string {
-	next := versionNumber(event.ResourceVersion)
+	next := numberOf(event.ResourceVersion)
 	went := r.when(next < r.version, fmt.Sprintf("version %d after %d", next, r.version))
 	r.version = next
 	return went
@@ -118,8 +128,8 @@ func (r *reader) when(wrong bool, text string) string {
 	return ""
 }
 
-// versionNumber is a version as a number; tests give out no others.
-func versionNumber(version string) int {
+// numberOf is a version as a number; tests give out no others.
+func numberOf(version string) int {
 	n, err := strconv.Atoi(version)
 	if err != nil {
 		panic(err)

@@ -93,10 +93,12 @@ func (u *upstream) list(ctx context.Context, options metav1.ListOptions) (runtim
 
 func (u *upstream) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	options.Watch = true
+	u.cache.lostUpstream()
 	events, err := u.request(options).Watch(ctx)
 	switch {
 	case err == nil:
 		u.cache.reached()
+		u.cache.followsUpstream()
 	case utilnet.IsConnectionRefused(err), apierrors.IsTooManyRequests(err):
 		u.failed(ctx, err)
 	}

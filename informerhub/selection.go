@@ -31,6 +31,7 @@ type Selection struct {
 
 // condition is one requirement of a field selector.
 type condition struct {
+	field string
 	value func(*Object) string
 	want  string
 	equal bool
@@ -81,6 +82,7 @@ func (c *Cache) addFields(ctx context.Context, sel *Selection, text string) erro
 			return err
 		}
 		sel.conditions = append(sel.conditions, condition{
+			field: requirement.Field,
 			value: value,
 			want:  requirement.Value,
 			equal: requirement.Operator != selection.NotEquals,
@@ -108,12 +110,15 @@ func (s *Selection) everything() bool {
 	return s.namespace == "" && s.name == "" && len(s.requirements) == 0 && len(s.conditions) == 0
 }
 
+// names reports whether the selection can hold an object under that name at all.
+func (s *Selection) names(object *Object) bool {
+	return (s.namespace == "" || s.namespace == object.namespace) &&
+		(s.name == "" || s.name == object.name)
+}
+
 // Matches reports whether the selection holds an object.
 func (s *Selection) Matches(object *Object) bool {
-	if s.namespace != "" && s.namespace != object.namespace {
-		return false
-	}
-	if s.name != "" && s.name != object.name {
+	if !s.names(object) {
 		return false
 	}
 	for i := range s.requirements {

@@ -20,8 +20,14 @@ type store struct {
 }
 
 // entry is the place of one namespace and name. It outlives changes of its
-// object, so that the index is touched only where labels change.
-type entry struct{ object *Object }
+// object, so that the index is touched only where labels change. When its object
+// is deleted it leaves the store, and stands in the feed's log as a tombstone.
+type entry struct {
+	object  *Object
+	seq     uint64 // the place in the feed of its last change
+	made    uint64 // and of the change that made it; 0 if that is not known
+	deleted bool
+}
 
 func newStore() *store {
 	return &store{
@@ -35,21 +41,22 @@ func compareEntries(a, b *entry) int {
 }
 
 func (s *store) get(namespace, name string) *Object {
-	if found, ok := s.entries.Get(&entry{&Object{namespace: namespace, name: name}}); ok {
+	if found, ok := s.entries.Get(&entry{object: &Object{namespace: namespace, name: name}}); ok {
 		return found.object
 	}
 	return nil
 }
 
-// put adds an object, or puts it in the place of the one under its name.
-func (s *store) put(object *Object) {
+// put adds an object, or puts it in the place of the one under its name, and
+// answers its entry.
+func (s *store) put(object *Object) (at *entry, made bool) {
 	s.bytes += object.Size()
-	found, ok := s.entries.Get(&entry{object})
+	found, ok := s.entries.Get(&entry{object: object})
 	if !ok {
-		added := &entry{object}
+		added := &entry{object: object}
 		s.entries.ReplaceOrInsert(added)
 		s.index(added, object.labels)
-		return
+		return added, true
 	}
 	before := found.object
 	s.bytes -= before.Size()
@@ -58,13 +65,18 @@ func (s *store) put(object *Object) {
 		s.unindex(found, before.labels)
 		s.index(found, object.labels)
 	}
+	return found, false
 }
 
-func (s *store) delete(object *Object) {
-	if removed, ok := s.entries.Delete(&entry{object}); ok {
-		s.bytes -= removed.object.Size()
-		s.unindex(removed, removed.object.labels)
+// delete takes an object out, and answers its entry; nil if there is none.
+func (s *store) delete(object *Object) *entry {
+	removed, ok := s.entries.Delete(&entry{object: object})
+	if !ok {
+		return nil
 	}
+	s.bytes -= removed.object.Size()
+	s.unindex(removed, removed.object.labels)
+	return removed
 }
 
 func (s *store) index(e *entry, labels Labels) {
@@ -121,7 +133,7 @@ func (s *store) candidates(sel *Selection) []*Object {
 
 func (s *store) inNamespace(namespace string) []*Object {
 	var objects []*Object
-	s.entries.AscendGreaterOrEqual(&entry{&Object{namespace: namespace}}, func(e *entry) bool {
+	s.entries.AscendGreaterOrEqual(&entry{object: &Object{namespace: namespace}}, func(e *entry) bool {
 		if e.object.namespace != namespace {
 			return false
 		}

@@ -20,73 +20,178 @@ const (
 
 // Event is one step in the history of a selection. Object is nil for Reset,
 // Synced and Bookmark. The object of Deleted is the last one that the selection
-// held; ResourceVersion is that of the event itself.
+// held, or no more than its head; ResourceVersion is that of the event itself.
 type Event struct {
 	Type            EventType
 	Object          *Object
 	ResourceVersion string
 }
 
+// Batch is all that waited for a watcher.
+type Batch struct {
+	Events []Event
+	// Position is behind the last event.
+	Position Position
+
+	snapshot bool
+	latest   bool // the events are latest states rather than steps
+}
+
+// PositionAfter is the position behind one of the events; false if a stream cannot
+// be resumed there: within a snapshot, and between changes at one version.
+func (b Batch) PositionAfter(i int) (Position, bool) {
+	switch {
+	case i == len(b.Events)-1:
+		return b.Position, true
+	case b.snapshot || b.Events[i].ResourceVersion == b.Events[i+1].ResourceVersion:
+		return Position{}, false
+	}
+	position := b.Position
+	position.Version = b.Events[i].ResourceVersion
+	return position, true
+}
+
+// WatchOptions say how to follow a selection.
+type WatchOptions struct {
+	// Bookmarks is how long a stream may be quiet before Next answers a Bookmark.
+	Bookmarks time.Duration
+	// Since is where to continue; nil to begin with a snapshot.
+	Since *Position
+	// Patience is how long to wait for a cache that is behind Since. After that,
+	// the stream begins anew.
+	Patience time.Duration
+}
+
 // maxBatch bounds how many changes a watcher takes from the feed at once.
 const maxBatch = 1024
 
-// Watcher follows a selection. It is a place in the cache's feed and nothing
-// more: it costs nothing while nobody calls Next, and cannot slow the cache or
-// another watcher. It is not safe for concurrent use.
+// Watcher follows a selection. It is a place in the cache's feed and nothing more:
+// it has no queue and no goroutine, and cannot slow the cache or another watcher.
+// It is not safe for concurrent use.
 type Watcher struct {
 	cache     *Cache
 	selection *Selection
-	bookmarks time.Duration
+	options   WatchOptions
 
-	started bool
-	epoch   uint64
-	place   uint64
+	topic *topic // what it is woken for; nil before the first read
+	epoch uint64
+	place uint64
 }
 
-// Watch begins to follow a selection. bookmarks is how long a stream may be
-// quiet before Next answers a Bookmark.
-func (c *Cache) Watch(sel *Selection, bookmarks time.Duration) *Watcher {
-	return &Watcher{cache: c, selection: sel, bookmarks: bookmarks}
+// Watch begins to follow a selection. Call Close when done.
+func (c *Cache) Watch(sel *Selection, options WatchOptions) *Watcher {
+	return &Watcher{cache: c, selection: sel, options: options}
+}
+
+// Close takes the watcher off the cache.
+func (w *Watcher) Close() {
+	if w.topic == nil {
+		return
+	}
+	w.cache.mu.Lock()
+	defer w.cache.mu.Unlock()
+	w.cache.feed.topics.leave(w.topic)
+	w.topic = nil
 }
 
 // Next waits for events and answers all that wait. The first answer is Reset, the
 // snapshot and Synced, and so is a later one where the feed does not lead on from
-// the last. It ends with the context, or with the error that ended the cache,
-// after everything up to then has been delivered.
-func (w *Watcher) Next(ctx context.Context) ([]Event, error) {
-	quiet := time.NewTimer(w.bookmarks)
+// the last. For a watcher that continues from a position, the first answer is what
+// has happened since, or a Bookmark. It ends with the
+// context, or with the error that ended the cache, after everything up to then has
+// been delivered.
+func (w *Watcher) Next(ctx context.Context) (Batch, error) {
+	if w.topic == nil {
+		return w.begin(ctx)
+	}
+	quiet := time.NewTimer(w.options.Bookmarks)
 	defer quiet.Stop()
 	for due := false; ; {
 		next := w.read()
-		events := w.visible(next)
+		batch := w.visible(next)
 		switch {
-		case len(events) > 0:
-			return events, nil
-		case len(next.changes) > 0:
-			continue // nothing for this selection; there may be more
+		case len(batch.Events) > 0:
+			return batch, nil
+		case next.more:
+			continue // nothing for this selection; there is more
 		case next.ended != nil:
-			return nil, next.ended
+			return Batch{}, next.ended
 		case due:
-			return []Event{{Type: Bookmark, ResourceVersion: next.version}}, nil
+			batch.Events = []Event{{Type: Bookmark, ResourceVersion: next.position.Version}}
+			return batch, nil
 		}
 		select {
 		case <-next.grown:
 		case <-quiet.C:
 			due = true
 		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+			return Batch{}, context.Cause(ctx)
 		}
 	}
 }
 
-// reading is what a watcher finds at its place in the feed: changes, or a snapshot
-// where the feed does not lead on from there, or nothing yet.
+// begin finds the watcher's first place in the feed, and answers what leads there.
+func (w *Watcher) begin(ctx context.Context) (Batch, error) {
+	if since := w.options.Since; since != nil {
+		if _, err := w.cache.await(ctx, since.Version, w.options.Patience); err != nil {
+			return Batch{}, err
+		}
+		w.cache.recall(ctx, since.Version)
+	}
+	first := w.visible(w.join())
+	if len(first.Events) == 0 {
+		first.Events = []Event{{Type: Bookmark, ResourceVersion: first.Position.Version}}
+	}
+	return first, nil
+}
+
+// join takes the watcher's first place in the feed, and its topic.
+func (w *Watcher) join() reading {
+	c := w.cache
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	first := w.firstLocked()
+	w.topic = c.feed.topics.join(w.selection, c.feed.last)
+	w.epoch, w.place = c.feed.epoch.id, c.feed.last
+	first.position = c.feed.position(time.Now())
+	return first
+}
+
+// firstLocked is what leads to the feed's end: from the position to continue at, in
+// every step where the window reaches back to it, in latest states where the log
+// does, or else from nothing.
+func (w *Watcher) firstLocked() reading {
+	feed := w.cache.feed
+	since := w.options.Since
+	if since == nil || feed.undone(*since) || older(feed.version, since.Version) {
+		return w.snapshotLocked()
+	}
+	if place, ok := feed.window.locate(since.Version); ok {
+		return reading{changes: append([]change(nil), feed.window.after(place)...)}
+	}
+	if place, ok := feed.log.locate(since.Version); ok {
+		return reading{states: feed.log.since(since.Version, place), since: place}
+	}
+	return w.snapshotLocked()
+}
+
+func (w *Watcher) snapshotLocked() reading {
+	taken := w.cache.candidatesLocked(w.selection)
+	return reading{snapshot: &taken}
+}
+
+// reading is what a watcher finds at its place in the feed: changes, or the latest
+// states of what has changed where it is behind the window, or a snapshot where it
+// is in another epoch, or nothing yet.
 type reading struct {
 	changes  []change
+	states   []latest
+	since    uint64 // where the states begin
 	snapshot *Snapshot
-	version  string          // if there is nothing: all up to it has been read
-	grown    <-chan struct{} // closed as soon as there is more
-	ended    error           // if there is nothing: there never will be
+	position Position
+	more     bool            // there is more to read
+	grown    <-chan struct{} // if there is not: closed as soon as there is
+	ended    error           // if there is not: there never will be
 }
 
 // read takes what waits for this watcher, and moves its place behind that.
@@ -94,28 +199,55 @@ func (w *Watcher) read() reading {
 	c := w.cache
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	if !w.started || !c.feed.holds(w.epoch, w.place) {
-		taken := c.candidatesLocked(w.selection)
-		w.started, w.epoch, w.place = true, c.feed.epoch, c.feed.end()
-		return reading{snapshot: &taken}
+	if w.epoch != c.feed.epoch.id || w.place < c.feed.log.forgotten {
+		return w.atEndLocked(w.snapshotLocked())
 	}
-	changes := c.feed.read(w.place, maxBatch)
-	w.place += uint64(len(changes))
-	return reading{changes: changes, version: c.feed.version, grown: c.feed.grown, ended: c.state.ended}
+	places := w.topic.after(w.place)
+	switch {
+	case len(places) == 0:
+		return w.atEndLocked(reading{})
+	case w.place < w.topic.since || places[0] < c.feed.window.first:
+		return w.atEndLocked(reading{states: c.feed.log.after(w.place), since: w.place})
+	case len(places) > maxBatch:
+		w.place = places[maxBatch-1]
+		taken := reading{changes: c.feed.window.pick(places[:maxBatch]), more: true}
+		taken.position = c.feed.position(time.Now())
+		taken.position.Version = taken.changes[maxBatch-1].version
+		return taken
+	}
+	return w.atEndLocked(reading{changes: c.feed.window.pick(places)})
+}
+
+// atEndLocked moves the watcher's place to the feed's end.
+func (w *Watcher) atEndLocked(taken reading) reading {
+	feed := w.cache.feed
+	w.epoch, w.place = feed.epoch.id, feed.last
+	taken.position = feed.position(time.Now())
+	taken.grown = w.topic.grown
+	taken.ended = w.cache.state.ended
+	return taken
 }
 
 // visible is what a reading is under the watcher's selection.
-func (w *Watcher) visible(next reading) []Event {
-	if next.snapshot != nil {
-		return snapshotEvents(next.snapshot.matching(w.selection))
+func (w *Watcher) visible(taken reading) Batch {
+	batch := Batch{Position: taken.position}
+	if taken.snapshot != nil {
+		batch.snapshot = true
+		batch.Events = snapshotEvents(taken.snapshot.matching(w.selection))
+		return batch
 	}
-	var events []Event
-	for _, step := range next.changes {
+	batch.latest = taken.states != nil
+	for _, step := range taken.changes {
 		if event, ok := w.selection.see(step); ok {
-			events = append(events, event)
+			batch.Events = append(batch.Events, event)
 		}
 	}
-	return events
+	for _, state := range taken.states {
+		if event, ok := w.selection.catchUp(state, taken.since); ok {
+			batch.Events = append(batch.Events, event)
+		}
+	}
+	return batch
 }
 
 func snapshotEvents(snapshot Snapshot) []Event {
@@ -140,4 +272,22 @@ func (s *Selection) see(step change) (Event, bool) {
 		return Event{Deleted, step.before, step.version}, true
 	}
 	return Event{}, false
+}
+
+// catchUp is what the latest state of something that has changed behind a place is
+// under a selection. What the selection held at that place is not known any more:
+// so Modified may name an object that it did not hold, and Deleted as well, without
+// content.
+func (s *Selection) catchUp(state latest, place uint64) (Event, bool) {
+	madeSince := state.made > place
+	switch {
+	case !state.deleted && s.Matches(state.object):
+		if madeSince {
+			return Event{Added, state.object, state.version}, true
+		}
+		return Event{Modified, state.object, state.version}, true
+	case madeSince || !s.names(state.object):
+		return Event{}, false
+	}
+	return Event{Deleted, headOnly(state.object), state.version}, true
 }

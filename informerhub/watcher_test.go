@@ -15,7 +15,7 @@ const interval = 5 * time.Second
 // startedWatcher has read its snapshot.
 func startedWatcher(t *testing.T, c *Cache, query Query) *Watcher {
 	t.Helper()
-	w := c.Watch(selectFrom(t, c, query), interval)
+	w := c.Watch(selectFrom(t, c, query), WatchOptions{Bookmarks: interval})
 	if _, err := w.Next(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -24,11 +24,11 @@ func startedWatcher(t *testing.T, c *Cache, query Query) *Watcher {
 
 func nextLines(t *testing.T, w *Watcher) []string {
 	t.Helper()
-	events, err := w.Next(t.Context())
+	batch, err := w.Next(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return toldAll(events, describeEvent)
+	return toldAll(batch.Events, describeEvent)
 }
 
 func TestAQuietWatchSendsABookmarkAtEachInterval(t *testing.T) {
@@ -78,7 +78,8 @@ func TestAWatchThatSeesNothingOfABusyResourceHasItsBookmarks(t *testing.T) {
 		})
 		for round := range 20 {
 			start := time.Now()
-			events, err := w.Next(ctx)
+			batch, err := w.Next(ctx)
+			events := batch.Events
 			if err != nil || len(events) != 1 || events[0].Type != Bookmark || time.Since(start) != interval {
 				t.Errorf("round %d: %v, %v after %v", round, toldAll(events, describeEvent), err, time.Since(start))
 			}
@@ -95,18 +96,19 @@ func TestABookmarkComesOnlyAfterAllThatItStandsFor(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c := syncedPods(t, 10)
 			r := newReader(t, c, Query{})
-			r.watcher.bookmarks = interval
+			r.watcher.options.Bookmarks = interval
 			r.drain(t)
 			go func() {
 				time.Sleep(interval)
 				_ = c.Add(pod(t, "a", 11))
 			}()
 			for len(r.held) == 0 {
-				events, err := r.watcher.Next(t.Context())
+				batch, err := r.watcher.Next(t.Context())
 				if err != nil {
 					t.Fatal(err)
 				}
-				for _, event := range events {
+				r.latest = batch.latest
+				for _, event := range batch.Events {
 					if wrong := r.apply(event); wrong != "" {
 						t.Fatal(wrong)
 					}
@@ -128,8 +130,8 @@ func TestNextEndsWithTheCauseOfItsContext(t *testing.T) {
 			time.Sleep(time.Second)
 			cancel(why)
 		}()
-		if events, err := w.Next(ctx); !errors.Is(err, why) || len(events) != 0 {
-			t.Errorf("answers %v, %v", events, err)
+		if batch, err := w.Next(ctx); !errors.Is(err, why) || len(batch.Events) != 0 {
+			t.Errorf("answers %v, %v", batch.Events, err)
 		}
 	})
 }
@@ -176,8 +178,9 @@ func TestReadersAndTheWriterDoNotDisturbEachOther(t *testing.T) {
 		go func() {
 			r := newReader(t, c, Query{LabelSelector: "!app"})
 			for r.version != last {
-				events, err := r.watcher.Next(t.Context())
-				for _, event := range events {
+				batch, err := r.watcher.Next(t.Context())
+				r.latest = batch.latest
+				for _, event := range batch.Events {
 					if wrong := r.apply(event); wrong != "" {
 						done <- wrong
 						return

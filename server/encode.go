@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/types/known/structpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -23,6 +24,9 @@ func encodeObject(object *informerhub.Object, encoding kubeconnectv1.Encoding) *
 		Name:            object.Name(),
 		Uid:             object.UID(),
 		ResourceVersion: object.ResourceVersion(),
+	}
+	if !object.HasContent() {
+		return encoded
 	}
 	if err := setContent(encoded, object, encoding); err != nil {
 		encoded.Content = &kubeconnectv1.Object_Error{Error: ownStatus(metav1.StatusReasonInternalError, err)}
@@ -60,6 +64,13 @@ func readStruct(text []byte) (*structpb.Struct, error) {
 		return nil, err
 	}
 	return structpb.NewStruct(members)
+}
+
+func encodeFreshness(freshness informerhub.Freshness) *kubeconnectv1.Freshness {
+	return &kubeconnectv1.Freshness{
+		Stale:       freshness.Stale,
+		LastContact: timestamppb.New(freshness.LastContact),
+	}
 }
 
 func checkEncoding(encoding kubeconnectv1.Encoding) error {

@@ -19,7 +19,6 @@ func (s *resources) List(ctx context.Context, request *kubeconnectv1.ListRequest
 		laterField{"filter", request.GetFilter() != ""},
 		laterField{"fields", len(request.GetFields()) > 0},
 		laterField{"order_by", request.GetOrderBy() != ""},
-		laterField{"min_resource_version", request.GetMinResourceVersion() != ""},
 		laterField{"consistency LATEST", request.GetConsistency() == kubeconnectv1.Consistency_CONSISTENCY_LATEST},
 	); err != nil {
 		return nil, err
@@ -34,7 +33,7 @@ func (s *resources) List(ctx context.Context, request *kubeconnectv1.ListRequest
 	if err != nil {
 		return nil, err
 	}
-	return s.page(list, offset, request), nil
+	return s.page(list, offset, request, wantsMessages(ctx)), nil
 }
 
 // snapshotFor answers the snapshot that a page is taken from, and where in it the
@@ -55,6 +54,9 @@ func (s *resources) snapshotFor(ctx context.Context, request *kubeconnectv1.List
 	if err != nil {
 		return nil, 0, err
 	}
+	if err := awaitVersion(ctx, cache, request.GetMinResourceVersion()); err != nil {
+		return nil, 0, err
+	}
 	selection, err := cache.Select(ctx, informerhub.Query{
 		Namespace:     request.GetNamespace(),
 		LabelSelector: request.GetLabelSelector(),
@@ -63,7 +65,7 @@ func (s *resources) snapshotFor(ctx context.Context, request *kubeconnectv1.List
 	if err != nil {
 		return nil, 0, err
 	}
-	return &pagedList{query: query, resource: cache.Resource(), snapshot: cache.List(selection)}, 0, nil
+	return &pagedList{query: query, resource: cache.Resource(), snapshot: cache.List(selection), freshness: cache.Freshness()}, 0, nil
 }
 
 // queryOf is what the pages of one list have in common.
@@ -74,35 +76,37 @@ func queryOf(request *kubeconnectv1.ListRequest) string {
 	return string(text)
 }
 
-func (s *resources) page(list *pagedList, offset int, request *kubeconnectv1.ListRequest) *kubeconnectv1.ListResponse {
+func (s *resources) page(list *pagedList, offset int, request *kubeconnectv1.ListRequest, messages bool) *kubeconnectv1.ListResponse {
 	waiting := list.snapshot.Objects[offset:]
 	if size := int(request.GetPageSize()); size > 0 && size < len(waiting) {
 		waiting = waiting[:size]
 	}
-	objects := encodePage(waiting, request.GetEncoding())
 	response := &kubeconnectv1.ListResponse{
 		Kind:            encodeKind(list.resource),
-		Objects:         objects,
 		ResourceVersion: list.snapshot.ResourceVersion,
-		Remaining:       int64(len(list.snapshot.Objects) - offset - len(objects)),
+		Freshness:       encodeFreshness(list.freshness),
 	}
+	end := offset + addPage(response, waiting, request.GetEncoding(), messages)
+	response.Remaining = int64(len(list.snapshot.Objects) - end)
 	if response.GetRemaining() > 0 {
-		response.NextPageToken = s.pages.keep(list, offset+len(objects))
+		response.NextPageToken = s.pages.keep(list, end)
 	}
 	return response
 }
 
-// encodePage encodes as many objects as fit in a page, and one in any case.
-func encodePage(objects []*informerhub.Object, encoding kubeconnectv1.Encoding) []*kubeconnectv1.Object {
-	var encoded []*kubeconnectv1.Object
-	bytes := 0
+// addPage adds as many objects to a response as fit in a page, and one in any case,
+// and answers how many.
+func addPage(response *kubeconnectv1.ListResponse, objects []*informerhub.Object, encoding kubeconnectv1.Encoding, messages bool) int {
+	var page []byte
+	count := 0
 	for _, object := range objects {
-		next := encodeObject(object, encoding)
-		bytes += proto.Size(next)
-		if len(encoded) > 0 && bytes > maxPageBytes {
+		encoded := encodedObject(object, encoding)
+		if count > 0 && len(page)+len(encoded) > maxPageBytes {
 			break
 		}
-		encoded = append(encoded, next)
+		page = appendField(page, listResponseObjects, encoded)
+		count++
 	}
-	return encoded
+	setEncoded(response, page, messages)
+	return count
 }

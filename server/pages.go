@@ -35,6 +35,8 @@ type pagedList struct {
 	query    string
 	resource informerhub.Resource
 	snapshot informerhub.Snapshot
+	// freshness is that of the snapshot when it was taken.
+	freshness informerhub.Freshness
 }
 
 const idBytes = 16

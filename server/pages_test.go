@@ -105,7 +105,7 @@ func TestThePagesOfAListAreTheList(t *testing.T) {
 			list, offset := &pagedList{query: queryOf(request), snapshot: podSnapshot(t, n)}, 0
 			var got []string
 			for {
-				answer := s.page(list, offset, request)
+				answer := s.page(list, offset, request, true)
 				for _, object := range answer.GetObjects() {
 					got = append(got, object.GetName())
 				}
@@ -169,11 +169,12 @@ func TestAPageEndsBeforeItIsTooLarge(t *testing.T) {
 			for i, size := range test.sizes {
 				objects = append(objects, large(fmt.Sprint(i), size))
 			}
-			encoded := encodePage(objects, kubeconnectv1.Encoding_ENCODING_PROTOBUF)
-			if len(encoded) != test.want {
-				t.Errorf("%d objects, want %d", len(encoded), test.want)
+			var response kubeconnectv1.ListResponse
+			added := addPage(&response, objects, kubeconnectv1.Encoding_ENCODING_PROTOBUF, true)
+			if added != test.want || len(response.GetObjects()) != test.want {
+				t.Errorf("adds %d objects and says %d, want %d", len(response.GetObjects()), added, test.want)
 			}
-			if size := proto.Size(&kubeconnectv1.ListResponse{Objects: encoded}); size > 4<<20 && len(encoded) > 1 {
+			if size := proto.Size(&response); size > 4<<20 && added > 1 {
 				t.Errorf("%d bytes", size)
 			}
 		})

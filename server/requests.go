@@ -52,6 +52,14 @@ func (s *resources) cacheFor(ctx context.Context, resource informerhub.Resource)
 	return s.hub.Cache(ctx, resource)
 }
 
+// awaitVersion waits until the cache has reached the version that a read must see.
+func awaitVersion(ctx context.Context, cache *informerhub.Cache, version string) error {
+	if version == "" {
+		return nil
+	}
+	return cache.Await(ctx, version, patience)
+}
+
 // checkName refuses a request for one object that does not name it.
 func checkName(resource informerhub.Resource, namespace, name string) error {
 	switch {

@@ -30,7 +30,6 @@ func (s *resources) Get(ctx context.Context, request *kubeconnectv1.GetRequest) 
 	if err := refuse(
 		laterField{"subresource", request.GetSubresource() != ""},
 		laterField{"fields", len(request.GetFields()) > 0},
-		laterField{"min_resource_version", request.GetMinResourceVersion() != ""},
 		laterField{"consistency LATEST", request.GetConsistency() == kubeconnectv1.Consistency_CONSISTENCY_LATEST},
 	); err != nil {
 		return nil, err
@@ -49,13 +48,17 @@ func (s *resources) Get(ctx context.Context, request *kubeconnectv1.GetRequest) 
 	if err != nil {
 		return nil, err
 	}
+	if err := awaitVersion(ctx, cache, request.GetMinResourceVersion()); err != nil {
+		return nil, err
+	}
 	object, err := cache.Get(request.GetNamespace(), request.GetName())
 	if err != nil {
 		return nil, err
 	}
 	return &kubeconnectv1.GetResponse{
-		Kind:   encodeKind(resource),
-		Object: encodeObject(object, request.GetEncoding()),
+		Kind:      encodeKind(resource),
+		Object:    encodeObject(object, request.GetEncoding()),
+		Freshness: encodeFreshness(cache.Freshness()),
 	}, nil
 }
 
@@ -64,21 +67,19 @@ func (s *resources) Watch(ctx context.Context, request *kubeconnectv1.WatchReque
 	if err := refuse(
 		laterField{"filter", request.GetFilter() != ""},
 		laterField{"fields", len(request.GetFields()) > 0},
-		laterField{"min_resource_version", request.GetMinResourceVersion() != ""},
-		laterField{"resume_token", request.GetResumeToken() != ""},
 	); err != nil {
 		return err
 	}
 	if err := checkEncoding(request.GetEncoding()); err != nil {
 		return err
 	}
-	sender := &eventSender{stream: stream, encoding: request.GetEncoding()}
+	sender := &eventSender{stream: stream, encoding: request.GetEncoding(), messages: wantsMessages(ctx)}
 	for {
-		cache, watcher, err := s.watch(ctx, request)
+		watch, err := s.watch(ctx, request)
 		if err != nil {
 			return err
 		}
-		err = sender.follow(ctx, encodeKind(cache.Resource()), watcher)
+		err = sender.follow(ctx, watch)
 		if !s.servedOtherwise(ctx, err, request.GetResource()) {
 			return err
 		}
@@ -86,22 +87,33 @@ func (s *resources) Watch(ctx context.Context, request *kubeconnectv1.WatchReque
 }
 
 // watch begins to follow what a request selects.
-func (s *resources) watch(ctx context.Context, request *kubeconnectv1.WatchRequest) (*informerhub.Cache, *informerhub.Watcher, error) {
+func (s *resources) watch(ctx context.Context, request *kubeconnectv1.WatchRequest) (*watch, error) {
 	resource, err := s.resolve(ctx, request.GetResource())
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if err := checkSegment("namespace", request.GetNamespace()); err != nil {
-		return nil, nil, err
+		return nil, err
+	}
+	if err := checkSegment("namespace", request.GetNamespace()); err != nil {
+		return nil, err
 	}
 	if request.GetName() != "" {
 		if err := checkName(resource, request.GetNamespace(), request.GetName()); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
+	}
+	tokens := tokensFor(resource, request)
+	since, err := tokens.read(request.GetResumeToken())
+	if err != nil {
+		return nil, err
 	}
 	cache, err := s.cacheFor(ctx, resource)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
+	}
+	if err := awaitVersion(ctx, cache, request.GetMinResourceVersion()); err != nil {
+		return nil, err
 	}
 	selection, err := cache.Select(ctx, informerhub.Query{
 		Namespace:     request.GetNamespace(),
@@ -110,9 +122,13 @@ func (s *resources) watch(ctx context.Context, request *kubeconnectv1.WatchReque
 		FieldSelector: request.GetFieldSelector(),
 	})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return cache, cache.Watch(selection, bookmarkInterval), nil
+	return &watch{cache: cache, tokens: tokens, watcher: cache.Watch(selection, informerhub.WatchOptions{
+		Bookmarks: bookmarkInterval,
+		Since:     since,
+		Patience:  patience,
+	})}, nil
 }
 
 // servedOtherwise reports whether a watch has ended only because the cluster now

@@ -25,6 +25,9 @@ const (
 	// bookmarkInterval is how long a watch may be quiet: less than the time after
 	// which proxies cut a silent stream.
 	bookmarkInterval = 5 * time.Second
+	// patience is how long a read waits for a cache that is behind the version which
+	// it must see, or which a resume token was given out at.
+	patience = 5 * time.Second
 )
 
 // Config is what a server is made of. All fields are required.

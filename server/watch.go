@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"connectrpc.com/connect"
-	"google.golang.org/protobuf/proto"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
@@ -14,67 +13,73 @@ import (
 // further. gRPC clients refuse messages over 4 MiB.
 const maxResponseBytes = 1 << 20
 
-// eventSender sends the events of one watcher. It is owned by the stream's
-// handler.
+// maxIdleBytes is how large a buffer a quiet stream may keep.
+const maxIdleBytes = 16 << 10
+
+// watch is what one stream follows, until the cluster serves it in another version.
+type watch struct {
+	cache   *informerhub.Cache
+	watcher *informerhub.Watcher
+	tokens  tokens
+}
+
+// eventSender sends the events of one stream. It is owned by the stream's handler.
 type eventSender struct {
 	stream   *connect.ServerStream[kubeconnectv1.WatchResponse]
 	encoding kubeconnectv1.Encoding
-	kind     *kubeconnectv1.ResourceKind
-	pending  kubeconnectv1.WatchResponse
-	bytes    int // of pending's events
+	messages bool // the caller's codec needs messages
+
+	response kubeconnectv1.WatchResponse // what is sent next, but for its events
+	events   []byte                      // these, encoded
 }
 
 // follow sends what the watcher answers, until the caller goes or the watch ends.
-func (s *eventSender) follow(ctx context.Context, kind *kubeconnectv1.ResourceKind, watcher *informerhub.Watcher) error {
-	s.kind = kind
+func (s *eventSender) follow(ctx context.Context, w *watch) error {
+	defer w.watcher.Close()
 	for {
-		events, err := watcher.Next(ctx)
+		batch, err := w.watcher.Next(ctx)
 		if err != nil {
 			return err
 		}
-		if err := s.send(events); err != nil {
+		if err := s.send(w, batch); err != nil {
 			return err
 		}
 	}
 }
 
 // send sends a batch in as few messages as their size allows.
-func (s *eventSender) send(events []informerhub.Event) error {
-	for _, event := range events {
-		encoded := s.encode(event)
-		size := proto.Size(encoded)
-		if event.Type == informerhub.Reset || s.bytes+size > maxResponseBytes {
-			if err := s.flush(); err != nil {
+func (s *eventSender) send(w *watch, batch informerhub.Batch) error {
+	for i, event := range batch.Events {
+		encoded := encodedEvent(event, s.encoding)
+		if len(s.events) > 0 && len(s.events)+len(encoded) > maxResponseBytes {
+			if err := s.flush(w, batch, i-1); err != nil {
 				return err
 			}
 		}
-		if event.Type == informerhub.Reset {
-			s.pending.Kind = s.kind
+		switch event.Type {
+		case informerhub.Reset:
+			s.response.Kind = encodeKind(w.cache.Resource())
+		case informerhub.Bookmark:
+			s.response.Freshness = encodeFreshness(w.cache.Freshness())
 		}
-		s.pending.Events = append(s.pending.Events, encoded)
-		s.bytes += size
+		s.events = appendField(s.events, watchResponseEvents, encoded)
 	}
-	return s.flush()
+	return s.flush(w, batch, len(batch.Events)-1)
 }
 
-func (s *eventSender) flush() error {
-	if len(s.pending.GetEvents()) == 0 {
-		return nil
+// flush sends the events up to the last one given.
+func (s *eventSender) flush(w *watch, batch informerhub.Batch, last int) error {
+	if position, ok := batch.PositionAfter(last); ok {
+		s.response.ResumeToken = w.tokens.write(position)
 	}
-	defer s.pending.Reset()
-	s.bytes = 0
-	return s.stream.Send(&s.pending)
-}
-
-func (s *eventSender) encode(event informerhub.Event) *kubeconnectv1.Event {
-	encoded := &kubeconnectv1.Event{
-		Type:            eventTypes[event.Type],
-		ResourceVersion: event.ResourceVersion,
+	setEncoded(&s.response, s.events, s.messages)
+	err := s.stream.Send(&s.response)
+	s.response.Reset()
+	s.events = s.events[:0]
+	if cap(s.events) > maxIdleBytes {
+		s.events = nil
 	}
-	if event.Object != nil {
-		encoded.Object = encodeObject(event.Object, s.encoding)
-	}
-	return encoded
+	return err
 }
 
 var eventTypes = map[informerhub.EventType]kubeconnectv1.EventType{

@@ -3,10 +3,30 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 )
+
+// A connection to the API server that has gone silent is noticed by a ping after
+// idleSeconds and given up after pingSeconds more: client-go reads both from the
+// environment, and its own defaults are 30 and 15.
+const (
+	idleSeconds = "5"
+	pingSeconds = "5"
+)
+
+func init() {
+	setDefault("HTTP2_READ_IDLE_TIMEOUT_SECONDS", idleSeconds)
+	setDefault("HTTP2_PING_TIMEOUT_SECONDS", pingSeconds)
+}
+
+func setDefault(name, value string) {
+	if _, ok := os.LookupEnv(name); !ok {
+		_ = os.Setenv(name, value)
+	}
+}
 
 // clusterConfig is how to reach the cluster that the settings name.
 func clusterConfig(s settings) (*rest.Config, error) {

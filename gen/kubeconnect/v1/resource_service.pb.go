@@ -10,6 +10,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	structpb "google.golang.org/protobuf/types/known/structpb"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -347,8 +348,8 @@ type GetRequest struct {
 	// Default: all. Not served yet: answers UNIMPLEMENTED where set.
 	Fields []string `protobuf:"bytes,6,rep,name=fields,proto3" json:"fields,omitempty"`
 	// Wait until the cache has reached this resource version: with the version of
-	// a write's answer, the read sees that write.
-	// Not served yet: answers UNIMPLEMENTED where set.
+	// a write's answer, the read sees that write. After five seconds, or when the
+	// call's own deadline is near, DEADLINE_EXCEEDED with retry_after_seconds.
 	MinResourceVersion string `protobuf:"bytes,7,opt,name=min_resource_version,json=minResourceVersion,proto3" json:"min_resource_version,omitempty"`
 	// Default: CONSISTENCY_CACHED.
 	Consistency   Consistency `protobuf:"varint,8,opt,name=consistency,proto3,enum=kubeconnect.v1.Consistency" json:"consistency,omitempty"`
@@ -448,7 +449,9 @@ type GetResponse struct {
 	// What the object is.
 	Kind *ResourceKind `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	// The object.
-	Object        *Object `protobuf:"bytes,2,opt,name=object,proto3" json:"object,omitempty"`
+	Object *Object `protobuf:"bytes,2,opt,name=object,proto3" json:"object,omitempty"`
+	// How current the answer is.
+	Freshness     *Freshness `protobuf:"bytes,3,opt,name=freshness,proto3" json:"freshness,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -497,6 +500,13 @@ func (x *GetResponse) GetObject() *Object {
 	return nil
 }
 
+func (x *GetResponse) GetFreshness() *Freshness {
+	if x != nil {
+		return x.Freshness
+	}
+	return nil
+}
+
 // ListRequest asks for the objects that match a selection. A condition that is
 // left out selects everything; those that are given must all hold.
 type ListRequest struct {
@@ -520,7 +530,7 @@ type ListRequest struct {
 	Fields []string `protobuf:"bytes,6,rep,name=fields,proto3" json:"fields,omitempty"`
 	// The encoding of the objects. Default: ENCODING_STRUCT.
 	Encoding Encoding `protobuf:"varint,7,opt,name=encoding,proto3,enum=kubeconnect.v1.Encoding" json:"encoding,omitempty"`
-	// As in GetRequest. Not served yet: answers UNIMPLEMENTED where set.
+	// As in GetRequest.
 	MinResourceVersion string `protobuf:"bytes,8,opt,name=min_resource_version,json=minResourceVersion,proto3" json:"min_resource_version,omitempty"`
 	// Default: CONSISTENCY_CACHED.
 	Consistency Consistency `protobuf:"varint,9,opt,name=consistency,proto3,enum=kubeconnect.v1.Consistency" json:"consistency,omitempty"`
@@ -669,7 +679,9 @@ type ListResponse struct {
 	// The version that the snapshot was taken at, the same on every page.
 	ResourceVersion string `protobuf:"bytes,4,opt,name=resource_version,json=resourceVersion,proto3" json:"resource_version,omitempty"`
 	// How many objects come after this page.
-	Remaining     int64 `protobuf:"varint,5,opt,name=remaining,proto3" json:"remaining,omitempty"`
+	Remaining int64 `protobuf:"varint,5,opt,name=remaining,proto3" json:"remaining,omitempty"`
+	// How current the snapshot was when the page was made.
+	Freshness     *Freshness `protobuf:"bytes,6,opt,name=freshness,proto3" json:"freshness,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -739,6 +751,13 @@ func (x *ListResponse) GetRemaining() int64 {
 	return 0
 }
 
+func (x *ListResponse) GetFreshness() *Freshness {
+	if x != nil {
+		return x.Freshness
+	}
+	return nil
+}
+
 // WatchRequest asks for a selection and every change to it.
 type WatchRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -758,13 +777,19 @@ type WatchRequest struct {
 	Fields []string `protobuf:"bytes,6,rep,name=fields,proto3" json:"fields,omitempty"`
 	// The encoding of the objects. Default: ENCODING_STRUCT.
 	Encoding Encoding `protobuf:"varint,7,opt,name=encoding,proto3,enum=kubeconnect.v1.Encoding" json:"encoding,omitempty"`
-	// As in GetRequest. Not served yet: answers UNIMPLEMENTED where set.
+	// As in GetRequest.
 	MinResourceVersion string `protobuf:"bytes,8,opt,name=min_resource_version,json=minResourceVersion,proto3" json:"min_resource_version,omitempty"`
 	// One object by its name, so that a right to that name is enough. A namespaced
 	// resource needs the namespace too.
 	Name string `protobuf:"bytes,9,opt,name=name,proto3" json:"name,omitempty"`
 	// The last token received: continue behind it instead of beginning with a
-	// snapshot. Not served yet: answers UNIMPLEMENTED where set.
+	// snapshot. Any replica understands it. What has happened since comes step by
+	// step as far as the service remembers the steps; for what was longer ago, the
+	// latest state of each changed object, as ADDED or MODIFIED, and a DELETED
+	// without content for each that is gone or has left the selection: hold the
+	// former, and ignore the deletion of what you do not hold. Where even that is not
+	// remembered, the stream begins anew, with RESET. A token of another selection,
+	// or one that was cut or changed, is INVALID_ARGUMENT.
 	ResumeToken   string `protobuf:"bytes,10,opt,name=resume_token,json=resumeToken,proto3" json:"resume_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -879,8 +904,12 @@ type WatchResponse struct {
 	Kind *ResourceKind `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	// The events, in order. Apply them one after another.
 	Events []*Event `protobuf:"bytes,2,rep,name=events,proto3" json:"events,omitempty"`
-	// Where to continue after this response. Not served yet: empty.
-	ResumeToken   string `protobuf:"bytes,3,opt,name=resume_token,json=resumeToken,proto3" json:"resume_token,omitempty"`
+	// Where to continue after this response. Empty where a stream cannot be resumed:
+	// within a snapshot; an older token is of no use then.
+	ResumeToken string `protobuf:"bytes,3,opt,name=resume_token,json=resumeToken,proto3" json:"resume_token,omitempty"`
+	// How current the stream is. Set with every BOOKMARK, and so within ten seconds
+	// of a change.
+	Freshness     *Freshness `protobuf:"bytes,4,opt,name=freshness,proto3" json:"freshness,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -936,6 +965,70 @@ func (x *WatchResponse) GetResumeToken() string {
 	return ""
 }
 
+func (x *WatchResponse) GetFreshness() *Freshness {
+	if x != nil {
+		return x.Freshness
+	}
+	return nil
+}
+
+// Freshness tells how current an answer from memory is.
+type Freshness struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Whether the service has lost the API server: then the answer is as of
+	// last_contact, and nothing newer is known.
+	Stale bool `protobuf:"varint,1,opt,name=stale,proto3" json:"stale,omitempty"`
+	// When the API server was last known to be there. It is asked every few seconds
+	// while it is silent.
+	LastContact   *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=last_contact,json=lastContact,proto3" json:"last_contact,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Freshness) Reset() {
+	*x = Freshness{}
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Freshness) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Freshness) ProtoMessage() {}
+
+func (x *Freshness) ProtoReflect() protoreflect.Message {
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Freshness.ProtoReflect.Descriptor instead.
+func (*Freshness) Descriptor() ([]byte, []int) {
+	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Freshness) GetStale() bool {
+	if x != nil {
+		return x.Stale
+	}
+	return false
+}
+
+func (x *Freshness) GetLastContact() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LastContact
+	}
+	return nil
+}
+
 // Event is one step in the history of a selection.
 type Event struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -952,7 +1045,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[6]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -964,7 +1057,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[6]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -977,7 +1070,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{6}
+	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Event) GetType() EventType {
@@ -1015,7 +1108,7 @@ type Preconditions struct {
 
 func (x *Preconditions) Reset() {
 	*x = Preconditions{}
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[7]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1027,7 +1120,7 @@ func (x *Preconditions) String() string {
 func (*Preconditions) ProtoMessage() {}
 
 func (x *Preconditions) ProtoReflect() protoreflect.Message {
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[7]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1040,7 +1133,7 @@ func (x *Preconditions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Preconditions.ProtoReflect.Descriptor instead.
 func (*Preconditions) Descriptor() ([]byte, []int) {
-	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{7}
+	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Preconditions) GetUid() string {
@@ -1100,7 +1193,7 @@ type PatchRequest struct {
 
 func (x *PatchRequest) Reset() {
 	*x = PatchRequest{}
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[8]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1112,7 +1205,7 @@ func (x *PatchRequest) String() string {
 func (*PatchRequest) ProtoMessage() {}
 
 func (x *PatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[8]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1125,7 +1218,7 @@ func (x *PatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PatchRequest.ProtoReflect.Descriptor instead.
 func (*PatchRequest) Descriptor() ([]byte, []int) {
-	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{8}
+	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *PatchRequest) GetResource() string {
@@ -1267,7 +1360,7 @@ type PatchResponse struct {
 
 func (x *PatchResponse) Reset() {
 	*x = PatchResponse{}
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[9]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1279,7 +1372,7 @@ func (x *PatchResponse) String() string {
 func (*PatchResponse) ProtoMessage() {}
 
 func (x *PatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[9]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1292,7 +1385,7 @@ func (x *PatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PatchResponse.ProtoReflect.Descriptor instead.
 func (*PatchResponse) Descriptor() ([]byte, []int) {
-	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{9}
+	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *PatchResponse) GetKind() *ResourceKind {
@@ -1357,7 +1450,7 @@ type CreateRequest struct {
 
 func (x *CreateRequest) Reset() {
 	*x = CreateRequest{}
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[10]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1369,7 +1462,7 @@ func (x *CreateRequest) String() string {
 func (*CreateRequest) ProtoMessage() {}
 
 func (x *CreateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[10]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1382,7 +1475,7 @@ func (x *CreateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateRequest.ProtoReflect.Descriptor instead.
 func (*CreateRequest) Descriptor() ([]byte, []int) {
-	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{10}
+	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *CreateRequest) GetResource() string {
@@ -1515,7 +1608,7 @@ type CreateResponse struct {
 
 func (x *CreateResponse) Reset() {
 	*x = CreateResponse{}
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[11]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1527,7 +1620,7 @@ func (x *CreateResponse) String() string {
 func (*CreateResponse) ProtoMessage() {}
 
 func (x *CreateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[11]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1540,7 +1633,7 @@ func (x *CreateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateResponse.ProtoReflect.Descriptor instead.
 func (*CreateResponse) Descriptor() ([]byte, []int) {
-	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{11}
+	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *CreateResponse) GetKind() *ResourceKind {
@@ -1600,7 +1693,7 @@ type UpdateRequest struct {
 
 func (x *UpdateRequest) Reset() {
 	*x = UpdateRequest{}
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[12]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1612,7 +1705,7 @@ func (x *UpdateRequest) String() string {
 func (*UpdateRequest) ProtoMessage() {}
 
 func (x *UpdateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[12]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1625,7 +1718,7 @@ func (x *UpdateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateRequest.ProtoReflect.Descriptor instead.
 func (*UpdateRequest) Descriptor() ([]byte, []int) {
-	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{12}
+	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *UpdateRequest) GetResource() string {
@@ -1767,7 +1860,7 @@ type UpdateResponse struct {
 
 func (x *UpdateResponse) Reset() {
 	*x = UpdateResponse{}
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[13]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1779,7 +1872,7 @@ func (x *UpdateResponse) String() string {
 func (*UpdateResponse) ProtoMessage() {}
 
 func (x *UpdateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[13]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1792,7 +1885,7 @@ func (x *UpdateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateResponse.ProtoReflect.Descriptor instead.
 func (*UpdateResponse) Descriptor() ([]byte, []int) {
-	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{13}
+	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *UpdateResponse) GetKind() *ResourceKind {
@@ -1849,7 +1942,7 @@ type DeleteRequest struct {
 
 func (x *DeleteRequest) Reset() {
 	*x = DeleteRequest{}
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[14]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1861,7 +1954,7 @@ func (x *DeleteRequest) String() string {
 func (*DeleteRequest) ProtoMessage() {}
 
 func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[14]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1874,7 +1967,7 @@ func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRequest.ProtoReflect.Descriptor instead.
 func (*DeleteRequest) Descriptor() ([]byte, []int) {
-	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{14}
+	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *DeleteRequest) GetResource() string {
@@ -1949,7 +2042,7 @@ type DeleteResponse struct {
 
 func (x *DeleteResponse) Reset() {
 	*x = DeleteResponse{}
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[15]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1961,7 +2054,7 @@ func (x *DeleteResponse) String() string {
 func (*DeleteResponse) ProtoMessage() {}
 
 func (x *DeleteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[15]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1974,7 +2067,7 @@ func (x *DeleteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteResponse.ProtoReflect.Descriptor instead.
 func (*DeleteResponse) Descriptor() ([]byte, []int) {
-	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{15}
+	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *DeleteResponse) GetKind() *ResourceKind {
@@ -2021,7 +2114,7 @@ type DeleteCollectionRequest struct {
 
 func (x *DeleteCollectionRequest) Reset() {
 	*x = DeleteCollectionRequest{}
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[16]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2033,7 +2126,7 @@ func (x *DeleteCollectionRequest) String() string {
 func (*DeleteCollectionRequest) ProtoMessage() {}
 
 func (x *DeleteCollectionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[16]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2046,7 +2139,7 @@ func (x *DeleteCollectionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteCollectionRequest.ProtoReflect.Descriptor instead.
 func (*DeleteCollectionRequest) Descriptor() ([]byte, []int) {
-	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{16}
+	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *DeleteCollectionRequest) GetResource() string {
@@ -2111,7 +2204,7 @@ type DeleteCollectionResponse struct {
 
 func (x *DeleteCollectionResponse) Reset() {
 	*x = DeleteCollectionResponse{}
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[17]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2123,7 +2216,7 @@ func (x *DeleteCollectionResponse) String() string {
 func (*DeleteCollectionResponse) ProtoMessage() {}
 
 func (x *DeleteCollectionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[17]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2136,7 +2229,7 @@ func (x *DeleteCollectionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteCollectionResponse.ProtoReflect.Descriptor instead.
 func (*DeleteCollectionResponse) Descriptor() ([]byte, []int) {
-	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{17}
+	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *DeleteCollectionResponse) GetDeleted() int64 {
@@ -2157,7 +2250,7 @@ var File_kubeconnect_v1_resource_service_proto protoreflect.FileDescriptor
 
 const file_kubeconnect_v1_resource_service_proto_rawDesc = "" +
 	"\n" +
-	"%kubeconnect/v1/resource_service.proto\x12\x0ekubeconnect.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1bkubeconnect/v1/object.proto\"\xbb\x02\n" +
+	"%kubeconnect/v1/resource_service.proto\x12\x0ekubeconnect.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bkubeconnect/v1/object.proto\"\xbb\x02\n" +
 	"\n" +
 	"GetRequest\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12\x1c\n" +
@@ -2167,10 +2260,11 @@ const file_kubeconnect_v1_resource_service_proto_rawDesc = "" +
 	"\bencoding\x18\x05 \x01(\x0e2\x18.kubeconnect.v1.EncodingR\bencoding\x12\x16\n" +
 	"\x06fields\x18\x06 \x03(\tR\x06fields\x120\n" +
 	"\x14min_resource_version\x18\a \x01(\tR\x12minResourceVersion\x12=\n" +
-	"\vconsistency\x18\b \x01(\x0e2\x1b.kubeconnect.v1.ConsistencyR\vconsistency\"o\n" +
+	"\vconsistency\x18\b \x01(\x0e2\x1b.kubeconnect.v1.ConsistencyR\vconsistency\"\xa8\x01\n" +
 	"\vGetResponse\x120\n" +
 	"\x04kind\x18\x01 \x01(\v2\x1c.kubeconnect.v1.ResourceKindR\x04kind\x12.\n" +
-	"\x06object\x18\x02 \x01(\v2\x16.kubeconnect.v1.ObjectR\x06object\"\xc3\x03\n" +
+	"\x06object\x18\x02 \x01(\v2\x16.kubeconnect.v1.ObjectR\x06object\x127\n" +
+	"\tfreshness\x18\x03 \x01(\v2\x19.kubeconnect.v1.FreshnessR\tfreshness\"\xc3\x03\n" +
 	"\vListRequest\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12%\n" +
@@ -2185,13 +2279,14 @@ const file_kubeconnect_v1_resource_service_proto_rawDesc = "" +
 	" \x01(\tR\aorderBy\x12\x1b\n" +
 	"\tpage_size\x18\v \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\f \x01(\tR\tpageToken\"\xe3\x01\n" +
+	"page_token\x18\f \x01(\tR\tpageToken\"\x9c\x02\n" +
 	"\fListResponse\x120\n" +
 	"\x04kind\x18\x01 \x01(\v2\x1c.kubeconnect.v1.ResourceKindR\x04kind\x120\n" +
 	"\aobjects\x18\x02 \x03(\v2\x16.kubeconnect.v1.ObjectR\aobjects\x12&\n" +
 	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\x12)\n" +
 	"\x10resource_version\x18\x04 \x01(\tR\x0fresourceVersion\x12\x1c\n" +
-	"\tremaining\x18\x05 \x01(\x03R\tremaining\"\xe5\x02\n" +
+	"\tremaining\x18\x05 \x01(\x03R\tremaining\x127\n" +
+	"\tfreshness\x18\x06 \x01(\v2\x19.kubeconnect.v1.FreshnessR\tfreshness\"\xe5\x02\n" +
 	"\fWatchRequest\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12%\n" +
@@ -2203,11 +2298,15 @@ const file_kubeconnect_v1_resource_service_proto_rawDesc = "" +
 	"\x14min_resource_version\x18\b \x01(\tR\x12minResourceVersion\x12\x12\n" +
 	"\x04name\x18\t \x01(\tR\x04name\x12!\n" +
 	"\fresume_token\x18\n" +
-	" \x01(\tR\vresumeToken\"\x93\x01\n" +
+	" \x01(\tR\vresumeToken\"\xcc\x01\n" +
 	"\rWatchResponse\x120\n" +
 	"\x04kind\x18\x01 \x01(\v2\x1c.kubeconnect.v1.ResourceKindR\x04kind\x12-\n" +
 	"\x06events\x18\x02 \x03(\v2\x15.kubeconnect.v1.EventR\x06events\x12!\n" +
-	"\fresume_token\x18\x03 \x01(\tR\vresumeToken\"\x91\x01\n" +
+	"\fresume_token\x18\x03 \x01(\tR\vresumeToken\x127\n" +
+	"\tfreshness\x18\x04 \x01(\v2\x19.kubeconnect.v1.FreshnessR\tfreshness\"`\n" +
+	"\tFreshness\x12\x14\n" +
+	"\x05stale\x18\x01 \x01(\bR\x05stale\x12=\n" +
+	"\flast_contact\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\vlastContact\"\x91\x01\n" +
 	"\x05Event\x12-\n" +
 	"\x04type\x18\x01 \x01(\x0e2\x19.kubeconnect.v1.EventTypeR\x04type\x12.\n" +
 	"\x06object\x18\x02 \x01(\v2\x16.kubeconnect.v1.ObjectR\x06object\x12)\n" +
@@ -2352,7 +2451,7 @@ func file_kubeconnect_v1_resource_service_proto_rawDescGZIP() []byte {
 }
 
 var file_kubeconnect_v1_resource_service_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_kubeconnect_v1_resource_service_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_kubeconnect_v1_resource_service_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_kubeconnect_v1_resource_service_proto_goTypes = []any{
 	(Consistency)(0),                 // 0: kubeconnect.v1.Consistency
 	(EventType)(0),                   // 1: kubeconnect.v1.EventType
@@ -2365,83 +2464,89 @@ var file_kubeconnect_v1_resource_service_proto_goTypes = []any{
 	(*ListResponse)(nil),             // 8: kubeconnect.v1.ListResponse
 	(*WatchRequest)(nil),             // 9: kubeconnect.v1.WatchRequest
 	(*WatchResponse)(nil),            // 10: kubeconnect.v1.WatchResponse
-	(*Event)(nil),                    // 11: kubeconnect.v1.Event
-	(*Preconditions)(nil),            // 12: kubeconnect.v1.Preconditions
-	(*PatchRequest)(nil),             // 13: kubeconnect.v1.PatchRequest
-	(*PatchResponse)(nil),            // 14: kubeconnect.v1.PatchResponse
-	(*CreateRequest)(nil),            // 15: kubeconnect.v1.CreateRequest
-	(*CreateResponse)(nil),           // 16: kubeconnect.v1.CreateResponse
-	(*UpdateRequest)(nil),            // 17: kubeconnect.v1.UpdateRequest
-	(*UpdateResponse)(nil),           // 18: kubeconnect.v1.UpdateResponse
-	(*DeleteRequest)(nil),            // 19: kubeconnect.v1.DeleteRequest
-	(*DeleteResponse)(nil),           // 20: kubeconnect.v1.DeleteResponse
-	(*DeleteCollectionRequest)(nil),  // 21: kubeconnect.v1.DeleteCollectionRequest
-	(*DeleteCollectionResponse)(nil), // 22: kubeconnect.v1.DeleteCollectionResponse
-	(Encoding)(0),                    // 23: kubeconnect.v1.Encoding
-	(*ResourceKind)(nil),             // 24: kubeconnect.v1.ResourceKind
-	(*Object)(nil),                   // 25: kubeconnect.v1.Object
-	(*structpb.Value)(nil),           // 26: google.protobuf.Value
-	(*structpb.Struct)(nil),          // 27: google.protobuf.Struct
+	(*Freshness)(nil),                // 11: kubeconnect.v1.Freshness
+	(*Event)(nil),                    // 12: kubeconnect.v1.Event
+	(*Preconditions)(nil),            // 13: kubeconnect.v1.Preconditions
+	(*PatchRequest)(nil),             // 14: kubeconnect.v1.PatchRequest
+	(*PatchResponse)(nil),            // 15: kubeconnect.v1.PatchResponse
+	(*CreateRequest)(nil),            // 16: kubeconnect.v1.CreateRequest
+	(*CreateResponse)(nil),           // 17: kubeconnect.v1.CreateResponse
+	(*UpdateRequest)(nil),            // 18: kubeconnect.v1.UpdateRequest
+	(*UpdateResponse)(nil),           // 19: kubeconnect.v1.UpdateResponse
+	(*DeleteRequest)(nil),            // 20: kubeconnect.v1.DeleteRequest
+	(*DeleteResponse)(nil),           // 21: kubeconnect.v1.DeleteResponse
+	(*DeleteCollectionRequest)(nil),  // 22: kubeconnect.v1.DeleteCollectionRequest
+	(*DeleteCollectionResponse)(nil), // 23: kubeconnect.v1.DeleteCollectionResponse
+	(Encoding)(0),                    // 24: kubeconnect.v1.Encoding
+	(*ResourceKind)(nil),             // 25: kubeconnect.v1.ResourceKind
+	(*Object)(nil),                   // 26: kubeconnect.v1.Object
+	(*timestamppb.Timestamp)(nil),    // 27: google.protobuf.Timestamp
+	(*structpb.Value)(nil),           // 28: google.protobuf.Value
+	(*structpb.Struct)(nil),          // 29: google.protobuf.Struct
 }
 var file_kubeconnect_v1_resource_service_proto_depIdxs = []int32{
-	23, // 0: kubeconnect.v1.GetRequest.encoding:type_name -> kubeconnect.v1.Encoding
+	24, // 0: kubeconnect.v1.GetRequest.encoding:type_name -> kubeconnect.v1.Encoding
 	0,  // 1: kubeconnect.v1.GetRequest.consistency:type_name -> kubeconnect.v1.Consistency
-	24, // 2: kubeconnect.v1.GetResponse.kind:type_name -> kubeconnect.v1.ResourceKind
-	25, // 3: kubeconnect.v1.GetResponse.object:type_name -> kubeconnect.v1.Object
-	23, // 4: kubeconnect.v1.ListRequest.encoding:type_name -> kubeconnect.v1.Encoding
-	0,  // 5: kubeconnect.v1.ListRequest.consistency:type_name -> kubeconnect.v1.Consistency
-	24, // 6: kubeconnect.v1.ListResponse.kind:type_name -> kubeconnect.v1.ResourceKind
-	25, // 7: kubeconnect.v1.ListResponse.objects:type_name -> kubeconnect.v1.Object
-	23, // 8: kubeconnect.v1.WatchRequest.encoding:type_name -> kubeconnect.v1.Encoding
-	24, // 9: kubeconnect.v1.WatchResponse.kind:type_name -> kubeconnect.v1.ResourceKind
-	11, // 10: kubeconnect.v1.WatchResponse.events:type_name -> kubeconnect.v1.Event
-	1,  // 11: kubeconnect.v1.Event.type:type_name -> kubeconnect.v1.EventType
-	25, // 12: kubeconnect.v1.Event.object:type_name -> kubeconnect.v1.Object
-	2,  // 13: kubeconnect.v1.PatchRequest.type:type_name -> kubeconnect.v1.PatchType
-	26, // 14: kubeconnect.v1.PatchRequest.value:type_name -> google.protobuf.Value
-	3,  // 15: kubeconnect.v1.PatchRequest.field_validation:type_name -> kubeconnect.v1.FieldValidation
-	12, // 16: kubeconnect.v1.PatchRequest.preconditions:type_name -> kubeconnect.v1.Preconditions
-	23, // 17: kubeconnect.v1.PatchRequest.encoding:type_name -> kubeconnect.v1.Encoding
-	24, // 18: kubeconnect.v1.PatchResponse.kind:type_name -> kubeconnect.v1.ResourceKind
-	25, // 19: kubeconnect.v1.PatchResponse.object:type_name -> kubeconnect.v1.Object
-	27, // 20: kubeconnect.v1.CreateRequest.struct:type_name -> google.protobuf.Struct
-	3,  // 21: kubeconnect.v1.CreateRequest.field_validation:type_name -> kubeconnect.v1.FieldValidation
-	23, // 22: kubeconnect.v1.CreateRequest.encoding:type_name -> kubeconnect.v1.Encoding
-	24, // 23: kubeconnect.v1.CreateResponse.kind:type_name -> kubeconnect.v1.ResourceKind
-	25, // 24: kubeconnect.v1.CreateResponse.object:type_name -> kubeconnect.v1.Object
-	27, // 25: kubeconnect.v1.UpdateRequest.struct:type_name -> google.protobuf.Struct
-	3,  // 26: kubeconnect.v1.UpdateRequest.field_validation:type_name -> kubeconnect.v1.FieldValidation
-	12, // 27: kubeconnect.v1.UpdateRequest.preconditions:type_name -> kubeconnect.v1.Preconditions
-	23, // 28: kubeconnect.v1.UpdateRequest.encoding:type_name -> kubeconnect.v1.Encoding
-	24, // 29: kubeconnect.v1.UpdateResponse.kind:type_name -> kubeconnect.v1.ResourceKind
-	25, // 30: kubeconnect.v1.UpdateResponse.object:type_name -> kubeconnect.v1.Object
-	12, // 31: kubeconnect.v1.DeleteRequest.preconditions:type_name -> kubeconnect.v1.Preconditions
-	4,  // 32: kubeconnect.v1.DeleteRequest.propagation_policy:type_name -> kubeconnect.v1.PropagationPolicy
-	23, // 33: kubeconnect.v1.DeleteRequest.encoding:type_name -> kubeconnect.v1.Encoding
-	24, // 34: kubeconnect.v1.DeleteResponse.kind:type_name -> kubeconnect.v1.ResourceKind
-	25, // 35: kubeconnect.v1.DeleteResponse.object:type_name -> kubeconnect.v1.Object
-	4,  // 36: kubeconnect.v1.DeleteCollectionRequest.propagation_policy:type_name -> kubeconnect.v1.PropagationPolicy
-	5,  // 37: kubeconnect.v1.ResourceService.Get:input_type -> kubeconnect.v1.GetRequest
-	7,  // 38: kubeconnect.v1.ResourceService.List:input_type -> kubeconnect.v1.ListRequest
-	9,  // 39: kubeconnect.v1.ResourceService.Watch:input_type -> kubeconnect.v1.WatchRequest
-	15, // 40: kubeconnect.v1.ResourceService.Create:input_type -> kubeconnect.v1.CreateRequest
-	17, // 41: kubeconnect.v1.ResourceService.Update:input_type -> kubeconnect.v1.UpdateRequest
-	13, // 42: kubeconnect.v1.ResourceService.Patch:input_type -> kubeconnect.v1.PatchRequest
-	19, // 43: kubeconnect.v1.ResourceService.Delete:input_type -> kubeconnect.v1.DeleteRequest
-	21, // 44: kubeconnect.v1.ResourceService.DeleteCollection:input_type -> kubeconnect.v1.DeleteCollectionRequest
-	6,  // 45: kubeconnect.v1.ResourceService.Get:output_type -> kubeconnect.v1.GetResponse
-	8,  // 46: kubeconnect.v1.ResourceService.List:output_type -> kubeconnect.v1.ListResponse
-	10, // 47: kubeconnect.v1.ResourceService.Watch:output_type -> kubeconnect.v1.WatchResponse
-	16, // 48: kubeconnect.v1.ResourceService.Create:output_type -> kubeconnect.v1.CreateResponse
-	18, // 49: kubeconnect.v1.ResourceService.Update:output_type -> kubeconnect.v1.UpdateResponse
-	14, // 50: kubeconnect.v1.ResourceService.Patch:output_type -> kubeconnect.v1.PatchResponse
-	20, // 51: kubeconnect.v1.ResourceService.Delete:output_type -> kubeconnect.v1.DeleteResponse
-	22, // 52: kubeconnect.v1.ResourceService.DeleteCollection:output_type -> kubeconnect.v1.DeleteCollectionResponse
-	45, // [45:53] is the sub-list for method output_type
-	37, // [37:45] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	25, // 2: kubeconnect.v1.GetResponse.kind:type_name -> kubeconnect.v1.ResourceKind
+	26, // 3: kubeconnect.v1.GetResponse.object:type_name -> kubeconnect.v1.Object
+	11, // 4: kubeconnect.v1.GetResponse.freshness:type_name -> kubeconnect.v1.Freshness
+	24, // 5: kubeconnect.v1.ListRequest.encoding:type_name -> kubeconnect.v1.Encoding
+	0,  // 6: kubeconnect.v1.ListRequest.consistency:type_name -> kubeconnect.v1.Consistency
+	25, // 7: kubeconnect.v1.ListResponse.kind:type_name -> kubeconnect.v1.ResourceKind
+	26, // 8: kubeconnect.v1.ListResponse.objects:type_name -> kubeconnect.v1.Object
+	11, // 9: kubeconnect.v1.ListResponse.freshness:type_name -> kubeconnect.v1.Freshness
+	24, // 10: kubeconnect.v1.WatchRequest.encoding:type_name -> kubeconnect.v1.Encoding
+	25, // 11: kubeconnect.v1.WatchResponse.kind:type_name -> kubeconnect.v1.ResourceKind
+	12, // 12: kubeconnect.v1.WatchResponse.events:type_name -> kubeconnect.v1.Event
+	11, // 13: kubeconnect.v1.WatchResponse.freshness:type_name -> kubeconnect.v1.Freshness
+	27, // 14: kubeconnect.v1.Freshness.last_contact:type_name -> google.protobuf.Timestamp
+	1,  // 15: kubeconnect.v1.Event.type:type_name -> kubeconnect.v1.EventType
+	26, // 16: kubeconnect.v1.Event.object:type_name -> kubeconnect.v1.Object
+	2,  // 17: kubeconnect.v1.PatchRequest.type:type_name -> kubeconnect.v1.PatchType
+	28, // 18: kubeconnect.v1.PatchRequest.value:type_name -> google.protobuf.Value
+	3,  // 19: kubeconnect.v1.PatchRequest.field_validation:type_name -> kubeconnect.v1.FieldValidation
+	13, // 20: kubeconnect.v1.PatchRequest.preconditions:type_name -> kubeconnect.v1.Preconditions
+	24, // 21: kubeconnect.v1.PatchRequest.encoding:type_name -> kubeconnect.v1.Encoding
+	25, // 22: kubeconnect.v1.PatchResponse.kind:type_name -> kubeconnect.v1.ResourceKind
+	26, // 23: kubeconnect.v1.PatchResponse.object:type_name -> kubeconnect.v1.Object
+	29, // 24: kubeconnect.v1.CreateRequest.struct:type_name -> google.protobuf.Struct
+	3,  // 25: kubeconnect.v1.CreateRequest.field_validation:type_name -> kubeconnect.v1.FieldValidation
+	24, // 26: kubeconnect.v1.CreateRequest.encoding:type_name -> kubeconnect.v1.Encoding
+	25, // 27: kubeconnect.v1.CreateResponse.kind:type_name -> kubeconnect.v1.ResourceKind
+	26, // 28: kubeconnect.v1.CreateResponse.object:type_name -> kubeconnect.v1.Object
+	29, // 29: kubeconnect.v1.UpdateRequest.struct:type_name -> google.protobuf.Struct
+	3,  // 30: kubeconnect.v1.UpdateRequest.field_validation:type_name -> kubeconnect.v1.FieldValidation
+	13, // 31: kubeconnect.v1.UpdateRequest.preconditions:type_name -> kubeconnect.v1.Preconditions
+	24, // 32: kubeconnect.v1.UpdateRequest.encoding:type_name -> kubeconnect.v1.Encoding
+	25, // 33: kubeconnect.v1.UpdateResponse.kind:type_name -> kubeconnect.v1.ResourceKind
+	26, // 34: kubeconnect.v1.UpdateResponse.object:type_name -> kubeconnect.v1.Object
+	13, // 35: kubeconnect.v1.DeleteRequest.preconditions:type_name -> kubeconnect.v1.Preconditions
+	4,  // 36: kubeconnect.v1.DeleteRequest.propagation_policy:type_name -> kubeconnect.v1.PropagationPolicy
+	24, // 37: kubeconnect.v1.DeleteRequest.encoding:type_name -> kubeconnect.v1.Encoding
+	25, // 38: kubeconnect.v1.DeleteResponse.kind:type_name -> kubeconnect.v1.ResourceKind
+	26, // 39: kubeconnect.v1.DeleteResponse.object:type_name -> kubeconnect.v1.Object
+	4,  // 40: kubeconnect.v1.DeleteCollectionRequest.propagation_policy:type_name -> kubeconnect.v1.PropagationPolicy
+	5,  // 41: kubeconnect.v1.ResourceService.Get:input_type -> kubeconnect.v1.GetRequest
+	7,  // 42: kubeconnect.v1.ResourceService.List:input_type -> kubeconnect.v1.ListRequest
+	9,  // 43: kubeconnect.v1.ResourceService.Watch:input_type -> kubeconnect.v1.WatchRequest
+	16, // 44: kubeconnect.v1.ResourceService.Create:input_type -> kubeconnect.v1.CreateRequest
+	18, // 45: kubeconnect.v1.ResourceService.Update:input_type -> kubeconnect.v1.UpdateRequest
+	14, // 46: kubeconnect.v1.ResourceService.Patch:input_type -> kubeconnect.v1.PatchRequest
+	20, // 47: kubeconnect.v1.ResourceService.Delete:input_type -> kubeconnect.v1.DeleteRequest
+	22, // 48: kubeconnect.v1.ResourceService.DeleteCollection:input_type -> kubeconnect.v1.DeleteCollectionRequest
+	6,  // 49: kubeconnect.v1.ResourceService.Get:output_type -> kubeconnect.v1.GetResponse
+	8,  // 50: kubeconnect.v1.ResourceService.List:output_type -> kubeconnect.v1.ListResponse
+	10, // 51: kubeconnect.v1.ResourceService.Watch:output_type -> kubeconnect.v1.WatchResponse
+	17, // 52: kubeconnect.v1.ResourceService.Create:output_type -> kubeconnect.v1.CreateResponse
+	19, // 53: kubeconnect.v1.ResourceService.Update:output_type -> kubeconnect.v1.UpdateResponse
+	15, // 54: kubeconnect.v1.ResourceService.Patch:output_type -> kubeconnect.v1.PatchResponse
+	21, // 55: kubeconnect.v1.ResourceService.Delete:output_type -> kubeconnect.v1.DeleteResponse
+	23, // 56: kubeconnect.v1.ResourceService.DeleteCollection:output_type -> kubeconnect.v1.DeleteCollectionResponse
+	49, // [49:57] is the sub-list for method output_type
+	41, // [41:49] is the sub-list for method input_type
+	41, // [41:41] is the sub-list for extension type_name
+	41, // [41:41] is the sub-list for extension extendee
+	0,  // [0:41] is the sub-list for field type_name
 }
 
 func init() { file_kubeconnect_v1_resource_service_proto_init() }
@@ -2450,29 +2555,29 @@ func file_kubeconnect_v1_resource_service_proto_init() {
 		return
 	}
 	file_kubeconnect_v1_object_proto_init()
-	file_kubeconnect_v1_resource_service_proto_msgTypes[8].OneofWrappers = []any{
+	file_kubeconnect_v1_resource_service_proto_msgTypes[9].OneofWrappers = []any{
 		(*PatchRequest_Value)(nil),
 		(*PatchRequest_Data)(nil),
 	}
-	file_kubeconnect_v1_resource_service_proto_msgTypes[10].OneofWrappers = []any{
+	file_kubeconnect_v1_resource_service_proto_msgTypes[11].OneofWrappers = []any{
 		(*CreateRequest_Struct)(nil),
 		(*CreateRequest_Data)(nil),
 		(*CreateRequest_Protobuf)(nil),
 	}
-	file_kubeconnect_v1_resource_service_proto_msgTypes[12].OneofWrappers = []any{
+	file_kubeconnect_v1_resource_service_proto_msgTypes[13].OneofWrappers = []any{
 		(*UpdateRequest_Struct)(nil),
 		(*UpdateRequest_Data)(nil),
 		(*UpdateRequest_Protobuf)(nil),
 	}
-	file_kubeconnect_v1_resource_service_proto_msgTypes[14].OneofWrappers = []any{}
-	file_kubeconnect_v1_resource_service_proto_msgTypes[16].OneofWrappers = []any{}
+	file_kubeconnect_v1_resource_service_proto_msgTypes[15].OneofWrappers = []any{}
+	file_kubeconnect_v1_resource_service_proto_msgTypes[17].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_kubeconnect_v1_resource_service_proto_rawDesc), len(file_kubeconnect_v1_resource_service_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   18,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -4,8 +4,8 @@
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import type { Value } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_struct } from "@bufbuild/protobuf/wkt";
+import type { Timestamp, Value } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_struct, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Encoding, Object$, ResourceKind } from "./object_pb.js";
 import { file_kubeconnect_v1_object } from "./object_pb.js";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
@@ -14,7 +14,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file kubeconnect/v1/resource_service.proto.
  */
 export const file_kubeconnect_v1_resource_service: GenFile = /*@__PURE__*/
-  fileDesc("CiVrdWJlY29ubmVjdC92MS9yZXNvdXJjZV9zZXJ2aWNlLnByb3RvEg5rdWJlY29ubmVjdC52MSLgAQoKR2V0UmVxdWVzdBIQCghyZXNvdXJjZRgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSDAoEbmFtZRgDIAEoCRITCgtzdWJyZXNvdXJjZRgEIAEoCRIqCghlbmNvZGluZxgFIAEoDjIYLmt1YmVjb25uZWN0LnYxLkVuY29kaW5nEg4KBmZpZWxkcxgGIAMoCRIcChRtaW5fcmVzb3VyY2VfdmVyc2lvbhgHIAEoCRIwCgtjb25zaXN0ZW5jeRgIIAEoDjIbLmt1YmVjb25uZWN0LnYxLkNvbnNpc3RlbmN5ImEKC0dldFJlc3BvbnNlEioKBGtpbmQYASABKAsyHC5rdWJlY29ubmVjdC52MS5SZXNvdXJjZUtpbmQSJgoGb2JqZWN0GAIgASgLMhYua3ViZWNvbm5lY3QudjEuT2JqZWN0IrcCCgtMaXN0UmVxdWVzdBIQCghyZXNvdXJjZRgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSFgoObGFiZWxfc2VsZWN0b3IYAyABKAkSFgoOZmllbGRfc2VsZWN0b3IYBCABKAkSDgoGZmlsdGVyGAUgASgJEg4KBmZpZWxkcxgGIAMoCRIqCghlbmNvZGluZxgHIAEoDjIYLmt1YmVjb25uZWN0LnYxLkVuY29kaW5nEhwKFG1pbl9yZXNvdXJjZV92ZXJzaW9uGAggASgJEjAKC2NvbnNpc3RlbmN5GAkgASgOMhsua3ViZWNvbm5lY3QudjEuQ29uc2lzdGVuY3kSEAoIb3JkZXJfYnkYCiABKAkSEQoJcGFnZV9zaXplGAsgASgFEhIKCnBhZ2VfdG9rZW4YDCABKAkiqQEKDExpc3RSZXNwb25zZRIqCgRraW5kGAEgASgLMhwua3ViZWNvbm5lY3QudjEuUmVzb3VyY2VLaW5kEicKB29iamVjdHMYAiADKAsyFi5rdWJlY29ubmVjdC52MS5PYmplY3QSFwoPbmV4dF9wYWdlX3Rva2VuGAMgASgJEhgKEHJlc291cmNlX3ZlcnNpb24YBCABKAkSEQoJcmVtYWluaW5nGAUgASgDIvEBCgxXYXRjaFJlcXVlc3QSEAoIcmVzb3VyY2UYASABKAkSEQoJbmFtZXNwYWNlGAIgASgJEhYKDmxhYmVsX3NlbGVjdG9yGAMgASgJEhYKDmZpZWxkX3NlbGVjdG9yGAQgASgJEg4KBmZpbHRlchgFIAEoCRIOCgZmaWVsZHMYBiADKAkSKgoIZW5jb2RpbmcYByABKA4yGC5rdWJlY29ubmVjdC52MS5FbmNvZGluZxIcChRtaW5fcmVzb3VyY2VfdmVyc2lvbhgIIAEoCRIMCgRuYW1lGAkgASgJEhQKDHJlc3VtZV90b2tlbhgKIAEoCSJ4Cg1XYXRjaFJlc3BvbnNlEioKBGtpbmQYASABKAsyHC5rdWJlY29ubmVjdC52MS5SZXNvdXJjZUtpbmQSJQoGZXZlbnRzGAIgAygLMhUua3ViZWNvbm5lY3QudjEuRXZlbnQSFAoMcmVzdW1lX3Rva2VuGAMgASgJInIKBUV2ZW50EicKBHR5cGUYASABKA4yGS5rdWJlY29ubmVjdC52MS5FdmVudFR5cGUSJgoGb2JqZWN0GAIgASgLMhYua3ViZWNvbm5lY3QudjEuT2JqZWN0EhgKEHJlc291cmNlX3ZlcnNpb24YAyABKAkiNgoNUHJlY29uZGl0aW9ucxILCgN1aWQYASABKAkSGAoQcmVzb3VyY2VfdmVyc2lvbhgCIAEoCSKUAwoMUGF0Y2hSZXF1ZXN0EhAKCHJlc291cmNlGAEgASgJEhEKCW5hbWVzcGFjZRgCIAEoCRIMCgRuYW1lGAMgASgJEhMKC3N1YnJlc291cmNlGAQgASgJEicKBHR5cGUYBSABKA4yGS5rdWJlY29ubmVjdC52MS5QYXRjaFR5cGUSJwoFdmFsdWUYBiABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWVIABIOCgRkYXRhGAcgASgMSAASDwoHZHJ5X3J1bhgIIAEoCBIVCg1maWVsZF9tYW5hZ2VyGAkgASgJEg0KBWZvcmNlGAogASgIEjkKEGZpZWxkX3ZhbGlkYXRpb24YCyABKA4yHy5rdWJlY29ubmVjdC52MS5GaWVsZFZhbGlkYXRpb24SNAoNcHJlY29uZGl0aW9ucxgMIAEoCzIdLmt1YmVjb25uZWN0LnYxLlByZWNvbmRpdGlvbnMSKgoIZW5jb2RpbmcYDSABKA4yGC5rdWJlY29ubmVjdC52MS5FbmNvZGluZ0IGCgRib2R5IoYBCg1QYXRjaFJlc3BvbnNlEioKBGtpbmQYASABKAsyHC5rdWJlY29ubmVjdC52MS5SZXNvdXJjZUtpbmQSJgoGb2JqZWN0GAIgASgLMhYua3ViZWNvbm5lY3QudjEuT2JqZWN0EhAKCHdhcm5pbmdzGAMgAygJEg8KB2NyZWF0ZWQYBCABKAgivQIKDUNyZWF0ZVJlcXVlc3QSEAoIcmVzb3VyY2UYASABKAkSEQoJbmFtZXNwYWNlGAIgASgJEgwKBG5hbWUYAyABKAkSEwoLc3VicmVzb3VyY2UYBCABKAkSKQoGc3RydWN0GAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEgAEg4KBGRhdGEYBiABKAxIABISCghwcm90b2J1ZhgHIAEoDEgAEg8KB2RyeV9ydW4YCCABKAgSFQoNZmllbGRfbWFuYWdlchgJIAEoCRI5ChBmaWVsZF92YWxpZGF0aW9uGAogASgOMh8ua3ViZWNvbm5lY3QudjEuRmllbGRWYWxpZGF0aW9uEioKCGVuY29kaW5nGAsgASgOMhgua3ViZWNvbm5lY3QudjEuRW5jb2RpbmdCBgoEYm9keSJ2Cg5DcmVhdGVSZXNwb25zZRIqCgRraW5kGAEgASgLMhwua3ViZWNvbm5lY3QudjEuUmVzb3VyY2VLaW5kEiYKBm9iamVjdBgCIAEoCzIWLmt1YmVjb25uZWN0LnYxLk9iamVjdBIQCgh3YXJuaW5ncxgDIAMoCSLzAgoNVXBkYXRlUmVxdWVzdBIQCghyZXNvdXJjZRgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSDAoEbmFtZRgDIAEoCRITCgtzdWJyZXNvdXJjZRgEIAEoCRIpCgZzdHJ1Y3QYBSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0SAASDgoEZGF0YRgGIAEoDEgAEhIKCHByb3RvYnVmGAcgASgMSAASDwoHZHJ5X3J1bhgIIAEoCBIVCg1maWVsZF9tYW5hZ2VyGAkgASgJEjkKEGZpZWxkX3ZhbGlkYXRpb24YCiABKA4yHy5rdWJlY29ubmVjdC52MS5GaWVsZFZhbGlkYXRpb24SNAoNcHJlY29uZGl0aW9ucxgLIAEoCzIdLmt1YmVjb25uZWN0LnYxLlByZWNvbmRpdGlvbnMSKgoIZW5jb2RpbmcYDCABKA4yGC5rdWJlY29ubmVjdC52MS5FbmNvZGluZ0IGCgRib2R5IocBCg5VcGRhdGVSZXNwb25zZRIqCgRraW5kGAEgASgLMhwua3ViZWNvbm5lY3QudjEuUmVzb3VyY2VLaW5kEiYKBm9iamVjdBgCIAEoCzIWLmt1YmVjb25uZWN0LnYxLk9iamVjdBIQCgh3YXJuaW5ncxgDIAMoCRIPCgdjcmVhdGVkGAQgASgIIrACCg1EZWxldGVSZXF1ZXN0EhAKCHJlc291cmNlGAEgASgJEhEKCW5hbWVzcGFjZRgCIAEoCRIMCgRuYW1lGAMgASgJEjQKDXByZWNvbmRpdGlvbnMYBCABKAsyHS5rdWJlY29ubmVjdC52MS5QcmVjb25kaXRpb25zEj0KEnByb3BhZ2F0aW9uX3BvbGljeRgFIAEoDjIhLmt1YmVjb25uZWN0LnYxLlByb3BhZ2F0aW9uUG9saWN5EiEKFGdyYWNlX3BlcmlvZF9zZWNvbmRzGAYgASgDSACIAQESDwoHZHJ5X3J1bhgHIAEoCBIqCghlbmNvZGluZxgIIAEoDjIYLmt1YmVjb25uZWN0LnYxLkVuY29kaW5nQhcKFV9ncmFjZV9wZXJpb2Rfc2Vjb25kcyJ2Cg5EZWxldGVSZXNwb25zZRIqCgRraW5kGAEgASgLMhwua3ViZWNvbm5lY3QudjEuUmVzb3VyY2VLaW5kEiYKBm9iamVjdBgCIAEoCzIWLmt1YmVjb25uZWN0LnYxLk9iamVjdBIQCgh3YXJuaW5ncxgDIAMoCSL6AQoXRGVsZXRlQ29sbGVjdGlvblJlcXVlc3QSEAoIcmVzb3VyY2UYASABKAkSEQoJbmFtZXNwYWNlGAIgASgJEhYKDmxhYmVsX3NlbGVjdG9yGAMgASgJEhYKDmZpZWxkX3NlbGVjdG9yGAQgASgJEj0KEnByb3BhZ2F0aW9uX3BvbGljeRgFIAEoDjIhLmt1YmVjb25uZWN0LnYxLlByb3BhZ2F0aW9uUG9saWN5EiEKFGdyYWNlX3BlcmlvZF9zZWNvbmRzGAYgASgDSACIAQESDwoHZHJ5X3J1bhgHIAEoCEIXChVfZ3JhY2VfcGVyaW9kX3NlY29uZHMiPQoYRGVsZXRlQ29sbGVjdGlvblJlc3BvbnNlEg8KB2RlbGV0ZWQYASABKAMSEAoId2FybmluZ3MYAiADKAkqWgoLQ29uc2lzdGVuY3kSGwoXQ09OU0lTVEVOQ1lfVU5TUEVDSUZJRUQQABIWChJDT05TSVNURU5DWV9DQUNIRUQQARIWChJDT05TSVNURU5DWV9MQVRFU1QQAiq0AQoJRXZlbnRUeXBlEhoKFkVWRU5UX1RZUEVfVU5TUEVDSUZJRUQQABIUChBFVkVOVF9UWVBFX0FEREVEEAESFwoTRVZFTlRfVFlQRV9NT0RJRklFRBACEhYKEkVWRU5UX1RZUEVfREVMRVRFRBADEhQKEEVWRU5UX1RZUEVfUkVTRVQQBBIVChFFVkVOVF9UWVBFX1NZTkNFRBAFEhcKE0VWRU5UX1RZUEVfQk9PS01BUksQBiqIAQoJUGF0Y2hUeXBlEhoKFlBBVENIX1RZUEVfVU5TUEVDSUZJRUQQABITCg9QQVRDSF9UWVBFX0pTT04QARIUChBQQVRDSF9UWVBFX01FUkdFEAISHgoaUEFUQ0hfVFlQRV9TVFJBVEVHSUNfTUVSR0UQAxIUChBQQVRDSF9UWVBFX0FQUExZEAQqiAEKD0ZpZWxkVmFsaWRhdGlvbhIgChxGSUVMRF9WQUxJREFUSU9OX1VOU1BFQ0lGSUVEEAASGwoXRklFTERfVkFMSURBVElPTl9JR05PUkUQARIZChVGSUVMRF9WQUxJREFUSU9OX1dBUk4QAhIbChdGSUVMRF9WQUxJREFUSU9OX1NUUklDVBADKpwBChFQcm9wYWdhdGlvblBvbGljeRIiCh5QUk9QQUdBVElPTl9QT0xJQ1lfVU5TUEVDSUZJRUQQABIdChlQUk9QQUdBVElPTl9QT0xJQ1lfT1JQSEFOEAESIQodUFJPUEFHQVRJT05fUE9MSUNZX0JBQ0tHUk9VTkQQAhIhCh1QUk9QQUdBVElPTl9QT0xJQ1lfRk9SRUdST1VORBADMu4ECg9SZXNvdXJjZVNlcnZpY2USQwoDR2V0Ehoua3ViZWNvbm5lY3QudjEuR2V0UmVxdWVzdBobLmt1YmVjb25uZWN0LnYxLkdldFJlc3BvbnNlIgOQAgESRgoETGlzdBIbLmt1YmVjb25uZWN0LnYxLkxpc3RSZXF1ZXN0Ghwua3ViZWNvbm5lY3QudjEuTGlzdFJlc3BvbnNlIgOQAgESRgoFV2F0Y2gSHC5rdWJlY29ubmVjdC52MS5XYXRjaFJlcXVlc3QaHS5rdWJlY29ubmVjdC52MS5XYXRjaFJlc3BvbnNlMAESRwoGQ3JlYXRlEh0ua3ViZWNvbm5lY3QudjEuQ3JlYXRlUmVxdWVzdBoeLmt1YmVjb25uZWN0LnYxLkNyZWF0ZVJlc3BvbnNlEkcKBlVwZGF0ZRIdLmt1YmVjb25uZWN0LnYxLlVwZGF0ZVJlcXVlc3QaHi5rdWJlY29ubmVjdC52MS5VcGRhdGVSZXNwb25zZRJECgVQYXRjaBIcLmt1YmVjb25uZWN0LnYxLlBhdGNoUmVxdWVzdBodLmt1YmVjb25uZWN0LnYxLlBhdGNoUmVzcG9uc2USRwoGRGVsZXRlEh0ua3ViZWNvbm5lY3QudjEuRGVsZXRlUmVxdWVzdBoeLmt1YmVjb25uZWN0LnYxLkRlbGV0ZVJlc3BvbnNlEmUKEERlbGV0ZUNvbGxlY3Rpb24SJy5rdWJlY29ubmVjdC52MS5EZWxldGVDb2xsZWN0aW9uUmVxdWVzdBooLmt1YmVjb25uZWN0LnYxLkRlbGV0ZUNvbGxlY3Rpb25SZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_struct, file_kubeconnect_v1_object]);
+  fileDesc("CiVrdWJlY29ubmVjdC92MS9yZXNvdXJjZV9zZXJ2aWNlLnByb3RvEg5rdWJlY29ubmVjdC52MSLgAQoKR2V0UmVxdWVzdBIQCghyZXNvdXJjZRgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSDAoEbmFtZRgDIAEoCRITCgtzdWJyZXNvdXJjZRgEIAEoCRIqCghlbmNvZGluZxgFIAEoDjIYLmt1YmVjb25uZWN0LnYxLkVuY29kaW5nEg4KBmZpZWxkcxgGIAMoCRIcChRtaW5fcmVzb3VyY2VfdmVyc2lvbhgHIAEoCRIwCgtjb25zaXN0ZW5jeRgIIAEoDjIbLmt1YmVjb25uZWN0LnYxLkNvbnNpc3RlbmN5Io8BCgtHZXRSZXNwb25zZRIqCgRraW5kGAEgASgLMhwua3ViZWNvbm5lY3QudjEuUmVzb3VyY2VLaW5kEiYKBm9iamVjdBgCIAEoCzIWLmt1YmVjb25uZWN0LnYxLk9iamVjdBIsCglmcmVzaG5lc3MYAyABKAsyGS5rdWJlY29ubmVjdC52MS5GcmVzaG5lc3MitwIKC0xpc3RSZXF1ZXN0EhAKCHJlc291cmNlGAEgASgJEhEKCW5hbWVzcGFjZRgCIAEoCRIWCg5sYWJlbF9zZWxlY3RvchgDIAEoCRIWCg5maWVsZF9zZWxlY3RvchgEIAEoCRIOCgZmaWx0ZXIYBSABKAkSDgoGZmllbGRzGAYgAygJEioKCGVuY29kaW5nGAcgASgOMhgua3ViZWNvbm5lY3QudjEuRW5jb2RpbmcSHAoUbWluX3Jlc291cmNlX3ZlcnNpb24YCCABKAkSMAoLY29uc2lzdGVuY3kYCSABKA4yGy5rdWJlY29ubmVjdC52MS5Db25zaXN0ZW5jeRIQCghvcmRlcl9ieRgKIAEoCRIRCglwYWdlX3NpemUYCyABKAUSEgoKcGFnZV90b2tlbhgMIAEoCSLXAQoMTGlzdFJlc3BvbnNlEioKBGtpbmQYASABKAsyHC5rdWJlY29ubmVjdC52MS5SZXNvdXJjZUtpbmQSJwoHb2JqZWN0cxgCIAMoCzIWLmt1YmVjb25uZWN0LnYxLk9iamVjdBIXCg9uZXh0X3BhZ2VfdG9rZW4YAyABKAkSGAoQcmVzb3VyY2VfdmVyc2lvbhgEIAEoCRIRCglyZW1haW5pbmcYBSABKAMSLAoJZnJlc2huZXNzGAYgASgLMhkua3ViZWNvbm5lY3QudjEuRnJlc2huZXNzIvEBCgxXYXRjaFJlcXVlc3QSEAoIcmVzb3VyY2UYASABKAkSEQoJbmFtZXNwYWNlGAIgASgJEhYKDmxhYmVsX3NlbGVjdG9yGAMgASgJEhYKDmZpZWxkX3NlbGVjdG9yGAQgASgJEg4KBmZpbHRlchgFIAEoCRIOCgZmaWVsZHMYBiADKAkSKgoIZW5jb2RpbmcYByABKA4yGC5rdWJlY29ubmVjdC52MS5FbmNvZGluZxIcChRtaW5fcmVzb3VyY2VfdmVyc2lvbhgIIAEoCRIMCgRuYW1lGAkgASgJEhQKDHJlc3VtZV90b2tlbhgKIAEoCSKmAQoNV2F0Y2hSZXNwb25zZRIqCgRraW5kGAEgASgLMhwua3ViZWNvbm5lY3QudjEuUmVzb3VyY2VLaW5kEiUKBmV2ZW50cxgCIAMoCzIVLmt1YmVjb25uZWN0LnYxLkV2ZW50EhQKDHJlc3VtZV90b2tlbhgDIAEoCRIsCglmcmVzaG5lc3MYBCABKAsyGS5rdWJlY29ubmVjdC52MS5GcmVzaG5lc3MiTAoJRnJlc2huZXNzEg0KBXN0YWxlGAEgASgIEjAKDGxhc3RfY29udGFjdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAicgoFRXZlbnQSJwoEdHlwZRgBIAEoDjIZLmt1YmVjb25uZWN0LnYxLkV2ZW50VHlwZRImCgZvYmplY3QYAiABKAsyFi5rdWJlY29ubmVjdC52MS5PYmplY3QSGAoQcmVzb3VyY2VfdmVyc2lvbhgDIAEoCSI2Cg1QcmVjb25kaXRpb25zEgsKA3VpZBgBIAEoCRIYChByZXNvdXJjZV92ZXJzaW9uGAIgASgJIpQDCgxQYXRjaFJlcXVlc3QSEAoIcmVzb3VyY2UYASABKAkSEQoJbmFtZXNwYWNlGAIgASgJEgwKBG5hbWUYAyABKAkSEwoLc3VicmVzb3VyY2UYBCABKAkSJwoEdHlwZRgFIAEoDjIZLmt1YmVjb25uZWN0LnYxLlBhdGNoVHlwZRInCgV2YWx1ZRgGIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZUgAEg4KBGRhdGEYByABKAxIABIPCgdkcnlfcnVuGAggASgIEhUKDWZpZWxkX21hbmFnZXIYCSABKAkSDQoFZm9yY2UYCiABKAgSOQoQZmllbGRfdmFsaWRhdGlvbhgLIAEoDjIfLmt1YmVjb25uZWN0LnYxLkZpZWxkVmFsaWRhdGlvbhI0Cg1wcmVjb25kaXRpb25zGAwgASgLMh0ua3ViZWNvbm5lY3QudjEuUHJlY29uZGl0aW9ucxIqCghlbmNvZGluZxgNIAEoDjIYLmt1YmVjb25uZWN0LnYxLkVuY29kaW5nQgYKBGJvZHkihgEKDVBhdGNoUmVzcG9uc2USKgoEa2luZBgBIAEoCzIcLmt1YmVjb25uZWN0LnYxLlJlc291cmNlS2luZBImCgZvYmplY3QYAiABKAsyFi5rdWJlY29ubmVjdC52MS5PYmplY3QSEAoId2FybmluZ3MYAyADKAkSDwoHY3JlYXRlZBgEIAEoCCK9AgoNQ3JlYXRlUmVxdWVzdBIQCghyZXNvdXJjZRgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSDAoEbmFtZRgDIAEoCRITCgtzdWJyZXNvdXJjZRgEIAEoCRIpCgZzdHJ1Y3QYBSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0SAASDgoEZGF0YRgGIAEoDEgAEhIKCHByb3RvYnVmGAcgASgMSAASDwoHZHJ5X3J1bhgIIAEoCBIVCg1maWVsZF9tYW5hZ2VyGAkgASgJEjkKEGZpZWxkX3ZhbGlkYXRpb24YCiABKA4yHy5rdWJlY29ubmVjdC52MS5GaWVsZFZhbGlkYXRpb24SKgoIZW5jb2RpbmcYCyABKA4yGC5rdWJlY29ubmVjdC52MS5FbmNvZGluZ0IGCgRib2R5InYKDkNyZWF0ZVJlc3BvbnNlEioKBGtpbmQYASABKAsyHC5rdWJlY29ubmVjdC52MS5SZXNvdXJjZUtpbmQSJgoGb2JqZWN0GAIgASgLMhYua3ViZWNvbm5lY3QudjEuT2JqZWN0EhAKCHdhcm5pbmdzGAMgAygJIvMCCg1VcGRhdGVSZXF1ZXN0EhAKCHJlc291cmNlGAEgASgJEhEKCW5hbWVzcGFjZRgCIAEoCRIMCgRuYW1lGAMgASgJEhMKC3N1YnJlc291cmNlGAQgASgJEikKBnN0cnVjdBgFIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RIABIOCgRkYXRhGAYgASgMSAASEgoIcHJvdG9idWYYByABKAxIABIPCgdkcnlfcnVuGAggASgIEhUKDWZpZWxkX21hbmFnZXIYCSABKAkSOQoQZmllbGRfdmFsaWRhdGlvbhgKIAEoDjIfLmt1YmVjb25uZWN0LnYxLkZpZWxkVmFsaWRhdGlvbhI0Cg1wcmVjb25kaXRpb25zGAsgASgLMh0ua3ViZWNvbm5lY3QudjEuUHJlY29uZGl0aW9ucxIqCghlbmNvZGluZxgMIAEoDjIYLmt1YmVjb25uZWN0LnYxLkVuY29kaW5nQgYKBGJvZHkihwEKDlVwZGF0ZVJlc3BvbnNlEioKBGtpbmQYASABKAsyHC5rdWJlY29ubmVjdC52MS5SZXNvdXJjZUtpbmQSJgoGb2JqZWN0GAIgASgLMhYua3ViZWNvbm5lY3QudjEuT2JqZWN0EhAKCHdhcm5pbmdzGAMgAygJEg8KB2NyZWF0ZWQYBCABKAgisAIKDURlbGV0ZVJlcXVlc3QSEAoIcmVzb3VyY2UYASABKAkSEQoJbmFtZXNwYWNlGAIgASgJEgwKBG5hbWUYAyABKAkSNAoNcHJlY29uZGl0aW9ucxgEIAEoCzIdLmt1YmVjb25uZWN0LnYxLlByZWNvbmRpdGlvbnMSPQoScHJvcGFnYXRpb25fcG9saWN5GAUgASgOMiEua3ViZWNvbm5lY3QudjEuUHJvcGFnYXRpb25Qb2xpY3kSIQoUZ3JhY2VfcGVyaW9kX3NlY29uZHMYBiABKANIAIgBARIPCgdkcnlfcnVuGAcgASgIEioKCGVuY29kaW5nGAggASgOMhgua3ViZWNvbm5lY3QudjEuRW5jb2RpbmdCFwoVX2dyYWNlX3BlcmlvZF9zZWNvbmRzInYKDkRlbGV0ZVJlc3BvbnNlEioKBGtpbmQYASABKAsyHC5rdWJlY29ubmVjdC52MS5SZXNvdXJjZUtpbmQSJgoGb2JqZWN0GAIgASgLMhYua3ViZWNvbm5lY3QudjEuT2JqZWN0EhAKCHdhcm5pbmdzGAMgAygJIvoBChdEZWxldGVDb2xsZWN0aW9uUmVxdWVzdBIQCghyZXNvdXJjZRgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSFgoObGFiZWxfc2VsZWN0b3IYAyABKAkSFgoOZmllbGRfc2VsZWN0b3IYBCABKAkSPQoScHJvcGFnYXRpb25fcG9saWN5GAUgASgOMiEua3ViZWNvbm5lY3QudjEuUHJvcGFnYXRpb25Qb2xpY3kSIQoUZ3JhY2VfcGVyaW9kX3NlY29uZHMYBiABKANIAIgBARIPCgdkcnlfcnVuGAcgASgIQhcKFV9ncmFjZV9wZXJpb2Rfc2Vjb25kcyI9ChhEZWxldGVDb2xsZWN0aW9uUmVzcG9uc2USDwoHZGVsZXRlZBgBIAEoAxIQCgh3YXJuaW5ncxgCIAMoCSpaCgtDb25zaXN0ZW5jeRIbChdDT05TSVNURU5DWV9VTlNQRUNJRklFRBAAEhYKEkNPTlNJU1RFTkNZX0NBQ0hFRBABEhYKEkNPTlNJU1RFTkNZX0xBVEVTVBACKrQBCglFdmVudFR5cGUSGgoWRVZFTlRfVFlQRV9VTlNQRUNJRklFRBAAEhQKEEVWRU5UX1RZUEVfQURERUQQARIXChNFVkVOVF9UWVBFX01PRElGSUVEEAISFgoSRVZFTlRfVFlQRV9ERUxFVEVEEAMSFAoQRVZFTlRfVFlQRV9SRVNFVBAEEhUKEUVWRU5UX1RZUEVfU1lOQ0VEEAUSFwoTRVZFTlRfVFlQRV9CT09LTUFSSxAGKogBCglQYXRjaFR5cGUSGgoWUEFUQ0hfVFlQRV9VTlNQRUNJRklFRBAAEhMKD1BBVENIX1RZUEVfSlNPThABEhQKEFBBVENIX1RZUEVfTUVSR0UQAhIeChpQQVRDSF9UWVBFX1NUUkFURUdJQ19NRVJHRRADEhQKEFBBVENIX1RZUEVfQVBQTFkQBCqIAQoPRmllbGRWYWxpZGF0aW9uEiAKHEZJRUxEX1ZBTElEQVRJT05fVU5TUEVDSUZJRUQQABIbChdGSUVMRF9WQUxJREFUSU9OX0lHTk9SRRABEhkKFUZJRUxEX1ZBTElEQVRJT05fV0FSThACEhsKF0ZJRUxEX1ZBTElEQVRJT05fU1RSSUNUEAMqnAEKEVByb3BhZ2F0aW9uUG9saWN5EiIKHlBST1BBR0FUSU9OX1BPTElDWV9VTlNQRUNJRklFRBAAEh0KGVBST1BBR0FUSU9OX1BPTElDWV9PUlBIQU4QARIhCh1QUk9QQUdBVElPTl9QT0xJQ1lfQkFDS0dST1VORBACEiEKHVBST1BBR0FUSU9OX1BPTElDWV9GT1JFR1JPVU5EEAMy7gQKD1Jlc291cmNlU2VydmljZRJDCgNHZXQSGi5rdWJlY29ubmVjdC52MS5HZXRSZXF1ZXN0Ghsua3ViZWNvbm5lY3QudjEuR2V0UmVzcG9uc2UiA5ACARJGCgRMaXN0Ehsua3ViZWNvbm5lY3QudjEuTGlzdFJlcXVlc3QaHC5rdWJlY29ubmVjdC52MS5MaXN0UmVzcG9uc2UiA5ACARJGCgVXYXRjaBIcLmt1YmVjb25uZWN0LnYxLldhdGNoUmVxdWVzdBodLmt1YmVjb25uZWN0LnYxLldhdGNoUmVzcG9uc2UwARJHCgZDcmVhdGUSHS5rdWJlY29ubmVjdC52MS5DcmVhdGVSZXF1ZXN0Gh4ua3ViZWNvbm5lY3QudjEuQ3JlYXRlUmVzcG9uc2USRwoGVXBkYXRlEh0ua3ViZWNvbm5lY3QudjEuVXBkYXRlUmVxdWVzdBoeLmt1YmVjb25uZWN0LnYxLlVwZGF0ZVJlc3BvbnNlEkQKBVBhdGNoEhwua3ViZWNvbm5lY3QudjEuUGF0Y2hSZXF1ZXN0Gh0ua3ViZWNvbm5lY3QudjEuUGF0Y2hSZXNwb25zZRJHCgZEZWxldGUSHS5rdWJlY29ubmVjdC52MS5EZWxldGVSZXF1ZXN0Gh4ua3ViZWNvbm5lY3QudjEuRGVsZXRlUmVzcG9uc2USZQoQRGVsZXRlQ29sbGVjdGlvbhInLmt1YmVjb25uZWN0LnYxLkRlbGV0ZUNvbGxlY3Rpb25SZXF1ZXN0Gigua3ViZWNvbm5lY3QudjEuRGVsZXRlQ29sbGVjdGlvblJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_struct, file_google_protobuf_timestamp, file_kubeconnect_v1_object]);
 
 /**
  * GetRequest asks for one object.
@@ -69,8 +69,8 @@ export type GetRequest = Message<"kubeconnect.v1.GetRequest"> & {
 
   /**
    * Wait until the cache has reached this resource version: with the version of
-   * a write's answer, the read sees that write.
-   * Not served yet: answers UNIMPLEMENTED where set.
+   * a write's answer, the read sees that write. After five seconds, or when the
+   * call's own deadline is near, DEADLINE_EXCEEDED with retry_after_seconds.
    *
    * @generated from field: string min_resource_version = 7;
    */
@@ -110,6 +110,13 @@ export type GetResponse = Message<"kubeconnect.v1.GetResponse"> & {
    * @generated from field: kubeconnect.v1.Object object = 2;
    */
   object?: Object$ | undefined;
+
+  /**
+   * How current the answer is.
+   *
+   * @generated from field: kubeconnect.v1.Freshness freshness = 3;
+   */
+  freshness?: Freshness | undefined;
 };
 
 /**
@@ -181,7 +188,7 @@ export type ListRequest = Message<"kubeconnect.v1.ListRequest"> & {
   encoding: Encoding;
 
   /**
-   * As in GetRequest. Not served yet: answers UNIMPLEMENTED where set.
+   * As in GetRequest.
    *
    * @generated from field: string min_resource_version = 8;
    */
@@ -272,6 +279,13 @@ export type ListResponse = Message<"kubeconnect.v1.ListResponse"> & {
    * @generated from field: int64 remaining = 5;
    */
   remaining: bigint;
+
+  /**
+   * How current the snapshot was when the page was made.
+   *
+   * @generated from field: kubeconnect.v1.Freshness freshness = 6;
+   */
+  freshness?: Freshness | undefined;
 };
 
 /**
@@ -339,7 +353,7 @@ export type WatchRequest = Message<"kubeconnect.v1.WatchRequest"> & {
   encoding: Encoding;
 
   /**
-   * As in GetRequest. Not served yet: answers UNIMPLEMENTED where set.
+   * As in GetRequest.
    *
    * @generated from field: string min_resource_version = 8;
    */
@@ -355,7 +369,13 @@ export type WatchRequest = Message<"kubeconnect.v1.WatchRequest"> & {
 
   /**
    * The last token received: continue behind it instead of beginning with a
-   * snapshot. Not served yet: answers UNIMPLEMENTED where set.
+   * snapshot. Any replica understands it. What has happened since comes step by
+   * step as far as the service remembers the steps; for what was longer ago, the
+   * latest state of each changed object, as ADDED or MODIFIED, and a DELETED
+   * without content for each that is gone or has left the selection: hold the
+   * former, and ignore the deletion of what you do not hold. Where even that is not
+   * remembered, the stream begins anew, with RESET. A token of another selection,
+   * or one that was cut or changed, is INVALID_ARGUMENT.
    *
    * @generated from field: string resume_token = 10;
    */
@@ -392,11 +412,20 @@ export type WatchResponse = Message<"kubeconnect.v1.WatchResponse"> & {
   events: Event[];
 
   /**
-   * Where to continue after this response. Not served yet: empty.
+   * Where to continue after this response. Empty where a stream cannot be resumed:
+   * within a snapshot; an older token is of no use then.
    *
    * @generated from field: string resume_token = 3;
    */
   resumeToken: string;
+
+  /**
+   * How current the stream is. Set with every BOOKMARK, and so within ten seconds
+   * of a change.
+   *
+   * @generated from field: kubeconnect.v1.Freshness freshness = 4;
+   */
+  freshness?: Freshness | undefined;
 };
 
 /**
@@ -405,6 +434,36 @@ export type WatchResponse = Message<"kubeconnect.v1.WatchResponse"> & {
  */
 export const WatchResponseSchema: GenMessage<WatchResponse> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_resource_service, 5);
+
+/**
+ * Freshness tells how current an answer from memory is.
+ *
+ * @generated from message kubeconnect.v1.Freshness
+ */
+export type Freshness = Message<"kubeconnect.v1.Freshness"> & {
+  /**
+   * Whether the service has lost the API server: then the answer is as of
+   * last_contact, and nothing newer is known.
+   *
+   * @generated from field: bool stale = 1;
+   */
+  stale: boolean;
+
+  /**
+   * When the API server was last known to be there. It is asked every few seconds
+   * while it is silent.
+   *
+   * @generated from field: google.protobuf.Timestamp last_contact = 2;
+   */
+  lastContact?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message kubeconnect.v1.Freshness.
+ * Use `create(FreshnessSchema)` to create a new message.
+ */
+export const FreshnessSchema: GenMessage<Freshness> = /*@__PURE__*/
+  messageDesc(file_kubeconnect_v1_resource_service, 6);
 
 /**
  * Event is one step in the history of a selection.
@@ -440,7 +499,7 @@ export type Event = Message<"kubeconnect.v1.Event"> & {
  * Use `create(EventSchema)` to create a new message.
  */
 export const EventSchema: GenMessage<Event> = /*@__PURE__*/
-  messageDesc(file_kubeconnect_v1_resource_service, 6);
+  messageDesc(file_kubeconnect_v1_resource_service, 7);
 
 /**
  * Preconditions must hold for a write to happen; if one does not, the answer is
@@ -469,7 +528,7 @@ export type Preconditions = Message<"kubeconnect.v1.Preconditions"> & {
  * Use `create(PreconditionsSchema)` to create a new message.
  */
 export const PreconditionsSchema: GenMessage<Preconditions> = /*@__PURE__*/
-  messageDesc(file_kubeconnect_v1_resource_service, 7);
+  messageDesc(file_kubeconnect_v1_resource_service, 8);
 
 /**
  * PatchRequest changes parts of one object.
@@ -589,7 +648,7 @@ export type PatchRequest = Message<"kubeconnect.v1.PatchRequest"> & {
  * Use `create(PatchRequestSchema)` to create a new message.
  */
 export const PatchRequestSchema: GenMessage<PatchRequest> = /*@__PURE__*/
-  messageDesc(file_kubeconnect_v1_resource_service, 8);
+  messageDesc(file_kubeconnect_v1_resource_service, 9);
 
 /**
  * PatchResponse carries the object as it is after the patch.
@@ -632,7 +691,7 @@ export type PatchResponse = Message<"kubeconnect.v1.PatchResponse"> & {
  * Use `create(PatchResponseSchema)` to create a new message.
  */
 export const PatchResponseSchema: GenMessage<PatchResponse> = /*@__PURE__*/
-  messageDesc(file_kubeconnect_v1_resource_service, 9);
+  messageDesc(file_kubeconnect_v1_resource_service, 10);
 
 /**
  * CreateRequest makes an object.
@@ -734,7 +793,7 @@ export type CreateRequest = Message<"kubeconnect.v1.CreateRequest"> & {
  * Use `create(CreateRequestSchema)` to create a new message.
  */
 export const CreateRequestSchema: GenMessage<CreateRequest> = /*@__PURE__*/
-  messageDesc(file_kubeconnect_v1_resource_service, 10);
+  messageDesc(file_kubeconnect_v1_resource_service, 11);
 
 /**
  * CreateResponse carries the object as it was made.
@@ -769,7 +828,7 @@ export type CreateResponse = Message<"kubeconnect.v1.CreateResponse"> & {
  * Use `create(CreateResponseSchema)` to create a new message.
  */
 export const CreateResponseSchema: GenMessage<CreateResponse> = /*@__PURE__*/
-  messageDesc(file_kubeconnect_v1_resource_service, 11);
+  messageDesc(file_kubeconnect_v1_resource_service, 12);
 
 /**
  * UpdateRequest replaces an object.
@@ -878,7 +937,7 @@ export type UpdateRequest = Message<"kubeconnect.v1.UpdateRequest"> & {
  * Use `create(UpdateRequestSchema)` to create a new message.
  */
 export const UpdateRequestSchema: GenMessage<UpdateRequest> = /*@__PURE__*/
-  messageDesc(file_kubeconnect_v1_resource_service, 12);
+  messageDesc(file_kubeconnect_v1_resource_service, 13);
 
 /**
  * UpdateResponse carries the object as it is after the update.
@@ -920,7 +979,7 @@ export type UpdateResponse = Message<"kubeconnect.v1.UpdateResponse"> & {
  * Use `create(UpdateResponseSchema)` to create a new message.
  */
 export const UpdateResponseSchema: GenMessage<UpdateResponse> = /*@__PURE__*/
-  messageDesc(file_kubeconnect_v1_resource_service, 13);
+  messageDesc(file_kubeconnect_v1_resource_service, 14);
 
 /**
  * DeleteRequest deletes one object.
@@ -991,7 +1050,7 @@ export type DeleteRequest = Message<"kubeconnect.v1.DeleteRequest"> & {
  * Use `create(DeleteRequestSchema)` to create a new message.
  */
 export const DeleteRequestSchema: GenMessage<DeleteRequest> = /*@__PURE__*/
-  messageDesc(file_kubeconnect_v1_resource_service, 14);
+  messageDesc(file_kubeconnect_v1_resource_service, 15);
 
 /**
  * DeleteResponse tells what is left of the object.
@@ -1027,7 +1086,7 @@ export type DeleteResponse = Message<"kubeconnect.v1.DeleteResponse"> & {
  * Use `create(DeleteResponseSchema)` to create a new message.
  */
 export const DeleteResponseSchema: GenMessage<DeleteResponse> = /*@__PURE__*/
-  messageDesc(file_kubeconnect_v1_resource_service, 15);
+  messageDesc(file_kubeconnect_v1_resource_service, 16);
 
 /**
  * DeleteCollectionRequest deletes all objects that match.
@@ -1090,7 +1149,7 @@ export type DeleteCollectionRequest = Message<"kubeconnect.v1.DeleteCollectionRe
  * Use `create(DeleteCollectionRequestSchema)` to create a new message.
  */
 export const DeleteCollectionRequestSchema: GenMessage<DeleteCollectionRequest> = /*@__PURE__*/
-  messageDesc(file_kubeconnect_v1_resource_service, 16);
+  messageDesc(file_kubeconnect_v1_resource_service, 17);
 
 /**
  * DeleteCollectionResponse tells what was deleted.
@@ -1118,7 +1177,7 @@ export type DeleteCollectionResponse = Message<"kubeconnect.v1.DeleteCollectionR
  * Use `create(DeleteCollectionResponseSchema)` to create a new message.
  */
 export const DeleteCollectionResponseSchema: GenMessage<DeleteCollectionResponse> = /*@__PURE__*/
-  messageDesc(file_kubeconnect_v1_resource_service, 17);
+  messageDesc(file_kubeconnect_v1_resource_service, 18);
 
 /**
  * Consistency says how current a read must be.

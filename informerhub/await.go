@@ -1,0 +1,61 @@
+package informerhub
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+)
+
+// retryTooNew is after how many seconds to ask again for a version that the cache
+// has not reached.
+const retryTooNew = 1
+
+// Await waits until the cache has reached a resource version, for as long as
+// patience lasts. After that it is a Timeout error with a retry time. A version that
+// is none is a BadRequest error.
+func (c *Cache) Await(ctx context.Context, version string, patience time.Duration) error {
+	if _, err := resourceversion.CompareResourceVersion(version, version); err != nil {
+		return apierrors.NewBadRequest(fmt.Sprintf("%q is not a resource version", version))
+	}
+	reached, err := c.await(ctx, version, patience)
+	if err != nil || reached {
+		return err
+	}
+	return apierrors.NewTimeoutError(fmt.Sprintf(
+		"the cache of %s has not reached resource version %s yet", c.resource, version), retryTooNew)
+}
+
+func (c *Cache) await(ctx context.Context, version string, patience time.Duration) (reached bool, err error) {
+	timeout := time.NewTimer(patience)
+	defer timeout.Stop()
+	for {
+		grown, err := c.behind(version)
+		if grown == nil || err != nil {
+			return err == nil, err
+		}
+		select {
+		case <-grown:
+		case <-timeout.C:
+			return false, nil
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		}
+	}
+}
+
+// behind answers a channel that is closed when the cache gets on; nil if it has
+// reached the version already.
+func (c *Cache) behind(version string) (<-chan struct{}, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state.ended != nil {
+		return nil, c.state.ended
+	}
+	if !older(c.feed.version, version) {
+		return nil, nil
+	}
+	return c.feed.reached(), nil
+}

@@ -1,0 +1,168 @@
+package informerhub
+
+import (
+	"math"
+	"slices"
+	"sort"
+)
+
+// changeLog is the tail of the feed, compacted: every live object stands in it
+// once, at its last change, and so does every deletion that is remembered. Whoever
+// comes back with an old place is told the latest state of what has changed
+// since. Kafka's compacted topics and CouchDB's _changes are the models.
+//
+// A change does not look for the record that it supersedes: a record is current
+// as long as its entry was last changed at that record's place. Superseded ones
+// are swept out when they are as many as the current ones.
+type changeLog struct {
+	records    []record // in the order of their places, and so of their versions
+	current    int      // how many are not superseded
+	tombstones []*entry // oldest first
+	limit      int      // how many tombstones are kept
+	// earlier are deletions from before the log began, as the API server told them.
+	earlier []latest
+	// forgotten is the place of the last deletion that was forgotten.
+	forgotten uint64
+	// floor is the version since which no deletion has been forgotten.
+	floor string
+}
+
+// record says that at a place in the feed an entry was changed.
+type record struct {
+	seq     uint64
+	version uint64
+	entry   *entry
+}
+
+func (r record) isCurrent() bool { return r.entry.seq == r.seq }
+
+// minSweep is how many superseded records are not worth a sweep.
+const minSweep = 1024
+
+func (l *changeLog) restart(version string) {
+	*l = changeLog{limit: l.limit, floor: version}
+}
+
+// changed notes the change of an entry that is in the store: made, if it has not
+// been in the log before.
+func (l *changeLog) changed(e *entry, made bool, seq uint64, version string) {
+	if made {
+		e.made = seq
+		l.current++
+	}
+	e.seq = seq
+	l.append(e, version)
+}
+
+// deleted notes that an entry has left the store, and remembers that by a
+// tombstone in its place.
+func (l *changeLog) deleted(e *entry, seq uint64, version string) {
+	e.object = headOnly(e.object)
+	e.seq = seq
+	e.deleted = true
+	l.append(e, version)
+	l.tombstones = append(l.tombstones, e)
+	for len(l.tombstones) > l.limit {
+		l.forgetFirst()
+	}
+}
+
+// forgetFirst forgets the oldest deletion.
+func (l *changeLog) forgetFirst() {
+	oldest := l.tombstones[0]
+	l.tombstones[0] = nil
+	l.tombstones = l.tombstones[1:]
+	at := l.search(func(r record) bool { return r.seq >= oldest.seq })
+	l.floor, l.earlier = formatVersion(l.records[at].version), nil
+	l.forgotten = oldest.seq
+	oldest.seq = 0 // no record is current any more
+	l.current--
+}
+
+func (l *changeLog) append(e *entry, version string) {
+	l.records = append(l.records, record{e.seq, versionNumber(version), e})
+	if superseded := len(l.records) - l.current; superseded > l.current+minSweep {
+		l.sweep()
+	}
+}
+
+func (l *changeLog) sweep() {
+	kept := make([]record, 0, l.current)
+	for _, r := range l.records {
+		if r.isCurrent() {
+			kept = append(kept, r)
+		}
+	}
+	l.records = kept
+}
+
+func (l *changeLog) search(found func(record) bool) int {
+	return sort.Search(len(l.records), func(i int) bool { return found(l.records[i]) })
+}
+
+// latest is the latest state of something that has changed: an object, or the head
+// of one that was deleted.
+type latest struct {
+	object  *Object
+	made    uint64 // the place of the change that made it; 0 if that is not known
+	deleted bool
+	version string // of its last change
+}
+
+// after are the latest states of what has changed behind a place, in the order of
+// their last changes.
+func (l *changeLog) after(place uint64) []latest {
+	var states []latest
+	for _, r := range l.records[l.search(func(r record) bool { return r.seq > place }):] {
+		if r.isCurrent() {
+			states = append(states, r.state())
+		}
+	}
+	return states
+}
+
+func (r record) state() latest {
+	state := latest{object: r.entry.object, made: r.entry.made, deleted: r.entry.deleted}
+	state.version = state.object.version
+	if state.deleted {
+		state.version = formatVersion(r.version)
+	}
+	return state
+}
+
+// remember adds deletions from before the log began, oldest first, back to a version.
+func (l *changeLog) remember(earlier []latest, since string) {
+	if older(since, l.floor) {
+		l.earlier, l.floor = earlier, since
+	}
+}
+
+// since are the latest states of what has changed since a version that locate has
+// found, deletions from before the log began among them.
+func (l *changeLog) since(version string, place uint64) []latest {
+	states := l.after(place)
+	for _, state := range l.earlier {
+		if older(version, state.version) {
+			states = append(states, state)
+		}
+	}
+	slices.SortStableFunc(states, func(a, b latest) int { return compareVersions(a.version, b.version) })
+	return states
+}
+
+// locate answers a place such that every change behind it is newer than a version,
+// if no deletion since that version has been forgotten.
+func (l *changeLog) locate(version string) (place uint64, ok bool) {
+	if older(version, l.floor) {
+		return 0, false
+	}
+	number := versionNumber(version)
+	if number == math.MaxUint64 {
+		return 0, false
+	}
+	later := l.search(func(r record) bool { return r.version > number })
+	if later == 0 {
+		return 0, true
+	}
+	return l.records[later-1].seq, true
+}

@@ -1,0 +1,84 @@
+package server
+
+import (
+	"context"
+	"strings"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+)
+
+// An object is encoded once, as the bytes of a kubeconnect.v1.Object, for all the
+// streams that send it. They are put into an answer as fields that the message has
+// not parsed: marshalled, these are copied as they are, and whoever reads the answer
+// finds the fields that they are.
+
+// The numbers of the fields whose bytes are put together here.
+var (
+	listResponseObjects = fieldNumber(&kubeconnectv1.ListResponse{}, "objects")
+	watchResponseEvents = fieldNumber(&kubeconnectv1.WatchResponse{}, "events")
+	eventType           = fieldNumber(&kubeconnectv1.Event{}, "type")
+	eventObject         = fieldNumber(&kubeconnectv1.Event{}, "object")
+	eventVersion        = fieldNumber(&kubeconnectv1.Event{}, "resource_version")
+)
+
+func fieldNumber(message proto.Message, name protoreflect.Name) protowire.Number {
+	return message.ProtoReflect().Descriptor().Fields().ByName(name).Number()
+}
+
+// encodedObject is the bytes of an object's message. They may be shared: never
+// change them.
+func encodedObject(object *informerhub.Object, encoding kubeconnectv1.Encoding) []byte {
+	if encoding == kubeconnectv1.Encoding_ENCODING_UNSPECIFIED {
+		encoding = kubeconnectv1.Encoding_ENCODING_STRUCT
+	}
+	return object.Encoded(int(encoding), func(object *informerhub.Object) []byte {
+		encoded, _ := proto.Marshal(encodeObject(object, encoding)) // only invalid UTF-8 fails
+		return encoded
+	})
+}
+
+// encodedEvent is the bytes of an event's message.
+func encodedEvent(event informerhub.Event, encoding kubeconnectv1.Encoding) []byte {
+	var object []byte
+	if event.Object != nil {
+		object = encodedObject(event.Object, encoding)
+	}
+	encoded := make([]byte, 0, len(object)+len(event.ResourceVersion)+16)
+	encoded = protowire.AppendTag(encoded, eventType, protowire.VarintType)
+	encoded = protowire.AppendVarint(encoded, uint64(eventTypes[event.Type]))
+	if event.Object != nil {
+		encoded = appendField(encoded, eventObject, object)
+	}
+	return appendField(encoded, eventVersion, []byte(event.ResourceVersion))
+}
+
+func appendField(to []byte, number protowire.Number, value []byte) []byte {
+	return protowire.AppendBytes(protowire.AppendTag(to, number, protowire.BytesType), value)
+}
+
+// setEncoded puts encoded fields into a message: as they are, or as messages where
+// the caller's codec needs these.
+func setEncoded(message proto.Message, encoded []byte, messages bool) {
+	if messages {
+		_ = proto.UnmarshalOptions{Merge: true}.Unmarshal(encoded, message) // our own bytes
+		return
+	}
+	message.ProtoReflect().SetUnknown(encoded)
+}
+
+// wantsMessages reports whether a call's answers are sent in another form than
+// protobuf's bytes.
+func wantsMessages(ctx context.Context) bool {
+	call, ok := connect.CallInfoForHandlerContext(ctx)
+	if !ok {
+		return true
+	}
+	contentType := call.RequestHeader().Get("Content-Type")
+	return contentType == "" || strings.Contains(contentType, "json")
+}

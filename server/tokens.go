@@ -1,0 +1,111 @@
+package server
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"hash/crc32"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+)
+
+// A resume token is, in base64url: a format number; what the watch selects, as a
+// hash; the API version that it was in; a position (informerhub.Position); and a
+// checksum. There is no secret in it, and none is needed: a token says where to
+// continue, never what its bearer may see.
+const (
+	tokenFormat    = 1
+	selectionBytes = 8
+	checksumBytes  = 4
+)
+
+// tokens makes and reads the resume tokens of one watch.
+type tokens struct {
+	selection  []byte
+	apiVersion string
+}
+
+func tokensFor(resource informerhub.Resource, request *kubeconnectv1.WatchRequest) tokens {
+	selects := proto.CloneOf(request)
+	selects.Resource = resource.GroupResource().String() // however the caller spells it
+	selects.ResumeToken, selects.MinResourceVersion = "", ""
+	selects.Encoding = kubeconnectv1.Encoding_ENCODING_UNSPECIFIED
+	text, _ := proto.MarshalOptions{Deterministic: true}.Marshal(selects)
+	sum := sha256.Sum256(text)
+	return tokens{selection: sum[:selectionBytes], apiVersion: resource.Version}
+}
+
+// write makes a token.
+func (t tokens) write(position informerhub.Position) string {
+	token := append([]byte{tokenFormat}, t.selection...)
+	token = appendText(token, t.apiVersion)
+	token = appendText(token, position.Version)
+	token = binary.BigEndian.AppendUint64(token, position.Epoch)
+	token = binary.BigEndian.AppendUint64(token, uint64(position.Issued))
+	token = binary.BigEndian.AppendUint32(token, crc32.ChecksumIEEE(token))
+	return base64.RawURLEncoding.EncodeToString(token)
+}
+
+// read answers the position of a token; nil if the stream must begin anew: there is
+// no token, or the cluster has since gone over to another version of the resource.
+func (t tokens) read(token string) (*informerhub.Position, error) {
+	if token == "" {
+		return nil, nil
+	}
+	fields, ok := openToken(token)
+	if !ok {
+		return nil, badRequest("resume_token is not one that this service gives out: it was cut or changed on the way; watch without it")
+	}
+	selection, fields := fields[:selectionBytes], fields[selectionBytes:]
+	apiVersion, fields := cutText(fields)
+	version, fields := cutText(fields)
+	if len(fields) != 16 || !isVersion(version) {
+		return nil, badRequest("resume_token is not one that this service gives out: watch without it")
+	}
+	if !slices.Equal(selection, t.selection) {
+		return nil, badRequest("resume_token belongs to another watch: resource, namespace, name, selectors, filter and fields must be the same")
+	}
+	if apiVersion != t.apiVersion {
+		return nil, nil
+	}
+	return &informerhub.Position{
+		Version: version,
+		Epoch:   binary.BigEndian.Uint64(fields),
+		Issued:  int64(binary.BigEndian.Uint64(fields[8:])),
+	}, nil
+}
+
+// openToken answers what is between a token's format and its checksum.
+func openToken(token string) (fields []byte, ok bool) {
+	decoded, err := base64.RawURLEncoding.DecodeString(token)
+	if err != nil || len(decoded) < 1+selectionBytes+checksumBytes || decoded[0] != tokenFormat {
+		return nil, false
+	}
+	end := len(decoded) - checksumBytes
+	return decoded[1:end], binary.BigEndian.Uint32(decoded[end:]) == crc32.ChecksumIEEE(decoded[:end])
+}
+
+func isVersion(version string) bool {
+	_, err := resourceversion.CompareResourceVersion(version, version)
+	return err == nil
+}
+
+func appendText(to []byte, text string) []byte {
+	return append(binary.AppendUvarint(to, uint64(len(text))), text...)
+}
+
+// cutText answers the text at the beginning of fields, and what follows it; nothing
+// if there is no text.
+func cutText(fields []byte) (text string, rest []byte) {
+	length, n := binary.Uvarint(fields)
+	if n <= 0 || length > uint64(len(fields)-n) {
+		return "", nil
+	}
+	end := n + int(length)
+	return string(fields[n:end]), fields[end:]
+}
