@@ -63,6 +63,13 @@ func newCache(resource Resource, windowBytes int, contact *contact) *Cache {
 	}
 }
 
+// watched reports whether the cache has watchers.
+func (c *Cache) watched() bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return len(c.feed.topics.byInterest) > 0
+}
+
 // Resource is the resource that the cache holds.
 func (c *Cache) Resource() Resource { return c.resource }
 

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -20,9 +21,15 @@ type Options struct {
 	// WindowBytes bounds the objects that the feed of one resource holds on to,
 	// before and after each change. Default: 16 MiB.
 	WindowBytes int
+	// IdleTimeout is how long a cache is kept that nobody reads or watches. Default:
+	// 10 minutes.
+	IdleTimeout time.Duration
 }
 
-const defaultWindowBytes = 16 << 20
+const (
+	defaultWindowBytes = 16 << 20
+	defaultIdleTimeout = 10 * time.Minute
+)
 
 // Hub owns the caches of a cluster's resources. Its methods are safe for
 // concurrent use.
@@ -33,12 +40,19 @@ type Hub struct {
 	options  Options
 	resolver *Resolver
 
-	stop    chan struct{} // closed by Close
 	running sync.WaitGroup
 
 	mu     sync.Mutex // guards the fields below
 	closed bool
-	caches map[Resource]*Cache
+	caches map[Resource]*runningCache
+}
+
+// runningCache is a cache that a Reflector keeps.
+type runningCache struct {
+	*Cache
+	stop     chan struct{} // closed to end it
+	lastUsed time.Time     // guarded by the hub's mu
+	idle     *time.Timer   // looks whether it is used
 }
 
 // New makes a hub that reads through a client configuration, with the rights of
@@ -59,14 +73,16 @@ func New(config *rest.Config, options Options) (*Hub, error) {
 	if options.WindowBytes == 0 {
 		options.WindowBytes = defaultWindowBytes
 	}
+	if options.IdleTimeout == 0 {
+		options.IdleTimeout = defaultIdleTimeout
+	}
 	return &Hub{
 		config:   config,
 		client:   client,
 		contact:  contact,
 		options:  options,
 		resolver: resolver,
-		stop:     make(chan struct{}),
-		caches:   make(map[Resource]*Cache),
+		caches:   make(map[Resource]*runningCache),
 	}, nil
 }
 
@@ -76,9 +92,9 @@ var ErrClosed = errors.New("the hub has been closed")
 // Close ends all caches, and with them their watchers, and waits for them.
 func (h *Hub) Close() {
 	h.mu.Lock()
-	if !h.closed {
-		h.closed = true
-		close(h.stop)
+	h.closed = true
+	for _, cache := range h.caches {
+		h.endLocked(cache)
 	}
 	h.mu.Unlock()
 	h.running.Wait()
@@ -104,11 +120,12 @@ func (h *Hub) Cache(ctx context.Context, resource Resource) (*Cache, error) {
 func (h *Hub) started(resource Resource) (*Cache, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if cache, ok := h.caches[resource]; ok {
-		return cache, nil
-	}
 	if h.closed {
 		return nil, ErrClosed
+	}
+	if cache, ok := h.caches[resource]; ok {
+		cache.lastUsed = time.Now()
+		return cache.Cache, nil
 	}
 	client, err := h.clientFor(resource)
 	if err != nil {
@@ -118,26 +135,51 @@ func (h *Hub) started(resource Resource) (*Cache, error) {
 	up := &upstream{client: client, cache: cache, served: h.resolver.serves(resource)}
 	cache.selectableFields = newSelectableFields(resource, up.supports)
 	cache.history = up.deletions
-	h.caches[resource] = cache
+	running := &runningCache{Cache: cache, stop: make(chan struct{}), lastUsed: time.Now()}
+	running.idle = time.AfterFunc(h.options.IdleTimeout, func() { h.endIdle(running) })
+	h.caches[resource] = running
 	h.running.Add(1)
-	go h.run(up)
+	go h.run(running, up)
 	return cache, nil
 }
 
-// run keeps one cache; it is owned by the hub, ended by stop and waited for by
-// running.
-func (h *Hub) run(up *upstream) {
+// run keeps one cache; it is owned by the hub, ended by the cache's stop and waited
+// for by running.
+func (h *Hub) run(running *runningCache, up *upstream) {
 	defer h.running.Done()
-	up.run(wait.ContextForChannel(h.stop))
-	up.cache.end(ErrClosed)
-	h.forget(up.cache)
-}
-
-// forget makes room for a new cache of the same resource.
-func (h *Hub) forget(cache *Cache) {
+	up.run(wait.ContextForChannel(running.stop))
+	running.end(ErrClosed)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.caches, cache.resource)
+	h.endLocked(running)
+}
+
+// endLocked ends a cache, and makes room for a new one of the same resource.
+func (h *Hub) endLocked(running *runningCache) {
+	if h.caches[running.resource] != running {
+		return // it has been ended before
+	}
+	delete(h.caches, running.resource)
+	running.idle.Stop()
+	close(running.stop)
+}
+
+// endIdle ends a cache that has not been used for as long as it may, or looks again
+// when that may be so.
+func (h *Hub) endIdle(running *runningCache) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if running.watched() {
+		running.lastUsed = time.Now()
+	}
+	left := h.options.IdleTimeout - time.Since(running.lastUsed)
+	switch {
+	case h.caches[running.resource] != running:
+	case left <= 0:
+		h.endLocked(running)
+	default:
+		running.idle.Reset(left)
+	}
 }
 
 // clientFor makes a REST client that answers Objects of a resource.

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -32,7 +33,13 @@ func serve(ctx context.Context, s settings) error {
 	if err != nil {
 		return err
 	}
-	hub, err := informerhub.New(config, informerhub.Options{KeepManagedFields: s.keepManagedFields})
+	if limit, _ := s.memoryLimitBytes(); limit > 0 { // its error has been told by check
+		debug.SetMemoryLimit(limit)
+	}
+	hub, err := informerhub.New(config, informerhub.Options{
+		KeepManagedFields: s.keepManagedFields,
+		IdleTimeout:       s.cacheIdleTimeout,
+	})
 	if err != nil {
 		return err
 	}

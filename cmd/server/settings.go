@@ -6,8 +6,10 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 )
@@ -22,6 +24,8 @@ type settings struct {
 	keyFile           string
 	allowPlaintext    bool
 	keepManagedFields bool
+	cacheIdleTimeout  time.Duration
+	memoryLimit       string
 	logLevel          slog.Level
 }
 
@@ -59,6 +63,8 @@ func readSettings(args []string, lookup func(string) (string, bool)) (settings, 
 	flags.StringVar(&s.keyFile, "tls-private-key-file", "", "a PEM `file` with the private key of --tls-cert-file")
 	flags.BoolVar(&s.allowPlaintext, "allow-plaintext", false, "serve plain text on an address that is not a loopback one: whoever is on the way can read tokens and objects; only for behind a proxy that ends TLS")
 	flags.BoolVar(&s.keepManagedFields, "keep-managed-fields", false, "keep metadata.managedFields, which is about half of an object")
+	flags.DurationVar(&s.cacheIdleTimeout, "cache-idle-timeout", 10*time.Minute, "how `long` a resource is kept in memory that nobody reads or watches")
+	flags.StringVar(&s.memoryLimit, "memory-limit", "", "what the whole process should stay below, as a Kubernetes `quantity` such as 2Gi: near it, memory is given back sooner, at the price of processor time; GOMEMLIMIT by default")
 	flags.StringVar(&level, "log-level", "info", "what is logged, to standard error: debug, info, warn or error")
 	flags.Usage = func() { fmt.Fprint(os.Stderr, usage, flags.FlagUsages()) }
 	if err := flags.Parse(args); err != nil {
@@ -93,6 +99,12 @@ func readEnvironment(flags *pflag.FlagSet, lookup func(string) (string, bool)) e
 }
 
 func (s settings) check() error {
+	if _, err := s.memoryLimitBytes(); err != nil {
+		return err
+	}
+	if s.cacheIdleTimeout <= 0 {
+		return fmt.Errorf("--cache-idle-timeout %s: give more than 0", s.cacheIdleTimeout)
+	}
 	if (s.certFile == "") != (s.keyFile == "") {
 		return errors.New("--tls-cert-file and --tls-private-key-file go together: give both or neither")
 	}
@@ -115,4 +127,16 @@ func (s settings) checkPlaintext() error {
 	}
 	return fmt.Errorf("--listen %s would serve plain text beyond this machine: give --tls-cert-file and "+
 		"--tls-private-key-file, or --allow-plaintext behind a proxy that ends TLS", s.listen)
+}
+
+// memoryLimitBytes is what --memory-limit says; 0 if it says nothing.
+func (s settings) memoryLimitBytes() (int64, error) {
+	if s.memoryLimit == "" {
+		return 0, nil
+	}
+	limit, err := resource.ParseQuantity(s.memoryLimit)
+	if err != nil || limit.Value() <= 0 {
+		return 0, fmt.Errorf("--memory-limit %q: give a quantity of bytes, such as 512Mi or 2Gi", s.memoryLimit)
+	}
+	return limit.Value(), nil
 }

@@ -5,12 +5,13 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/pflag"
 )
 
 // defaults are the settings of a command line without flags.
-var defaults = settings{listen: "127.0.0.1:8080", auth: "cluster"}
+var defaults = settings{listen: "127.0.0.1:8080", auth: "cluster", cacheIdleTimeout: 10 * time.Minute}
 
 func with(change func(*settings)) settings {
 	s := defaults
@@ -27,16 +28,16 @@ func TestSettingsAreReadFromFlagsAndTheEnvironment(t *testing.T) {
 		"nothing": {want: defaults},
 		"every flag": {
 			args: "--kubeconfig k --context c --listen 0.0.0.0:1 --auth cluster --tls-cert-file cert --tls-private-key-file key " +
-				"--allow-plaintext --keep-managed-fields --log-level debug",
-			want: settings{"k", "c", "0.0.0.0:1", "cluster", "cert", "key", true, true, slog.LevelDebug},
+				"--allow-plaintext --keep-managed-fields --cache-idle-timeout 1h --memory-limit 2Gi --log-level debug",
+			want: settings{"k", "c", "0.0.0.0:1", "cluster", "cert", "key", true, true, time.Hour, "2Gi", slog.LevelDebug},
 		},
 		"every variable": {
 			environment: map[string]string{
 				"KUBECONNECT_KUBECONFIG": "k", "KUBECONNECT_CONTEXT": "c", "KUBECONNECT_LISTEN": "0.0.0.0:1", "KUBECONNECT_AUTH": "cluster",
 				"KUBECONNECT_TLS_CERT_FILE": "cert", "KUBECONNECT_TLS_PRIVATE_KEY_FILE": "key", "KUBECONNECT_ALLOW_PLAINTEXT": "true",
-				"KUBECONNECT_KEEP_MANAGED_FIELDS": "1", "KUBECONNECT_LOG_LEVEL": "warn",
+				"KUBECONNECT_KEEP_MANAGED_FIELDS": "1", "KUBECONNECT_CACHE_IDLE_TIMEOUT": "1h", "KUBECONNECT_MEMORY_LIMIT": "2Gi", "KUBECONNECT_LOG_LEVEL": "warn",
 			},
-			want: settings{"k", "c", "0.0.0.0:1", "cluster", "cert", "key", true, true, slog.LevelWarn},
+			want: settings{"k", "c", "0.0.0.0:1", "cluster", "cert", "key", true, true, time.Hour, "2Gi", slog.LevelWarn},
 		},
 		"the flag wins": {
 			args: "--listen 127.0.0.1:1 --keep-managed-fields=false",
@@ -90,6 +91,8 @@ func TestSettingsWithoutSenseAreToldByTheirNames(t *testing.T) {
 		"an argument":                           {args: "serve", says: `"serve"`},
 		"a level that is not known":             {args: "--log-level loud", says: "--log-level"},
 		"an authentication not known":           {args: "--auth maybe", says: "--auth"},
+		"a limit that is no quantity":           {args: "--memory-limit much", says: "--memory-limit"},
+		"no time at all":                        {args: "--cache-idle-timeout 0s", says: "--cache-idle-timeout"},
 		"a certificate without a key":           {args: "--tls-cert-file a", says: "--tls-private-key-file"},
 		"a key without a certificate":           {args: "--tls-private-key-file a", says: "--tls-cert-file"},
 		"nobody asked, in the network":          {args: "--auth none --listen 0.0.0.0:8080", says: "loopback"},
