@@ -1037,7 +1037,8 @@ type Event struct {
 	// The object; absent for RESET, SYNCED and BOOKMARK.
 	Object *Object `protobuf:"bytes,2,opt,name=object,proto3" json:"object,omitempty"`
 	// The version of the event itself. For a DELETED it is newer than the object's
-	// own, which is the last one that the selection held.
+	// own, which is the last one that the selection held; where the object has no
+	// content (see WatchRequest.resume_token), it may be the same.
 	ResourceVersion string `protobuf:"bytes,3,opt,name=resource_version,json=resourceVersion,proto3" json:"resource_version,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache

@@ -487,7 +487,8 @@ export type Event = Message<"kubeconnect.v1.Event"> & {
 
   /**
    * The version of the event itself. For a DELETED it is newer than the object's
-   * own, which is the last one that the selection held.
+   * own, which is the last one that the selection held; where the object has no
+   * content (see WatchRequest.resume_token), it may be the same.
    *
    * @generated from field: string resource_version = 3;
    */

@@ -1,0 +1,114 @@
+package server
+
+import (
+	"encoding/base64"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+)
+
+var deployments = informerhub.Resource{Group: "apps", Version: "v1", Name: "deployments", Kind: "Deployment", Namespaced: true, Watchable: true}
+
+func somePosition() informerhub.Position {
+	return informerhub.Position{Version: "123456789012345678901234567890", Epoch: 1<<63 + 7, Issued: 1_790_000_000}
+}
+
+func watchOf(change func(*kubeconnectv1.WatchRequest)) *kubeconnectv1.WatchRequest {
+	request := &kubeconnectv1.WatchRequest{Resource: "deployments.apps", Namespace: "shop", LabelSelector: "app=web"}
+	change(request)
+	return request
+}
+
+func unchanged(*kubeconnectv1.WatchRequest) {}
+
+func TestATokenLeadsBackToItsPosition(t *testing.T) {
+	token := tokensFor(deployments, watchOf(unchanged)).write(somePosition())
+	for name, change := range map[string]func(*kubeconnectv1.WatchRequest){
+		"of the same request":               unchanged,
+		"with the resource spelled shorter": func(r *kubeconnectv1.WatchRequest) { r.Resource = "deploy" },
+		"in another encoding":               func(r *kubeconnectv1.WatchRequest) { r.Encoding = kubeconnectv1.Encoding_ENCODING_JSON },
+		"with the token itself":             func(r *kubeconnectv1.WatchRequest) { r.ResumeToken = token },
+		"waiting for a version":             func(r *kubeconnectv1.WatchRequest) { r.MinResourceVersion = "5" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			position, err := tokensFor(deployments, watchOf(change)).read(token)
+			if err != nil || position == nil || *position != somePosition() {
+				t.Errorf("leads to %+v, %v", position, err)
+			}
+		})
+	}
+}
+
+func TestATokenOfAnotherWatchIsRefused(t *testing.T) {
+	token := tokensFor(deployments, watchOf(unchanged)).write(somePosition())
+	pods := informerhub.Resource{Version: "v1", Name: "pods", Kind: "Pod", Namespaced: true}
+	for name, other := range map[string]tokens{
+		"of another resource":       tokensFor(pods, watchOf(unchanged)),
+		"of another namespace":      tokensFor(deployments, watchOf(func(r *kubeconnectv1.WatchRequest) { r.Namespace = "billing" })),
+		"of all namespaces":         tokensFor(deployments, watchOf(func(r *kubeconnectv1.WatchRequest) { r.Namespace = "" })),
+		"of one name":               tokensFor(deployments, watchOf(func(r *kubeconnectv1.WatchRequest) { r.Name = "web" })),
+		"of another label selector": tokensFor(deployments, watchOf(func(r *kubeconnectv1.WatchRequest) { r.LabelSelector = "app=api" })),
+		"of a field selector":       tokensFor(deployments, watchOf(func(r *kubeconnectv1.WatchRequest) { r.FieldSelector = "metadata.name=web" })),
+	} {
+		t.Run(name, func(t *testing.T) {
+			if position, err := other.read(token); !apierrors.IsBadRequest(err) {
+				t.Errorf("leads to %+v, %v", position, err)
+			}
+		})
+	}
+}
+
+func TestATokenThatWasCutOrChangedIsRefused(t *testing.T) {
+	own := tokensFor(deployments, watchOf(unchanged))
+	token := own.write(somePosition())
+	for end := 1; end < len(token); end++ {
+		if position, err := own.read(token[:end]); !apierrors.IsBadRequest(err) {
+			t.Errorf("cut after %d letters it leads to %+v, %v", end, position, err)
+		}
+	}
+	bytes, _ := base64.RawURLEncoding.DecodeString(token)
+	for i := range bytes {
+		bytes[i] ^= 0x10
+		if position, err := own.read(base64.RawURLEncoding.EncodeToString(bytes)); !apierrors.IsBadRequest(err) {
+			t.Errorf("with byte %d changed it leads to %+v, %v", i, position, err)
+		}
+		bytes[i] ^= 0x10
+	}
+}
+
+func TestAStreamBeginsAnewWithoutATokenAndInAnotherAPIVersion(t *testing.T) {
+	own := tokensFor(deployments, watchOf(unchanged))
+	older := deployments
+	older.Version = "v1beta2"
+	for name, token := range map[string]string{
+		"without a token":        "",
+		"in another API version": tokensFor(older, watchOf(unchanged)).write(somePosition()),
+	} {
+		t.Run(name, func(t *testing.T) {
+			if position, err := own.read(token); err != nil || position != nil {
+				t.Errorf("leads to %+v, %v", position, err)
+			}
+		})
+	}
+}
+
+// FuzzResumeToken holds that what is read from a token is what was written, whatever
+// the token: nothing else leads anywhere.
+func FuzzResumeToken(f *testing.F) {
+	own := tokensFor(deployments, watchOf(unchanged))
+	f.Add(own.write(somePosition()))
+	f.Add("")
+	f.Add("AdM5-faHri3JAnYx")
+	f.Fuzz(func(t *testing.T, token string) {
+		position, err := own.read(token)
+		switch {
+		case err != nil && !apierrors.IsBadRequest(err):
+			t.Errorf("answers %v", err)
+		case err == nil && position != nil && len(own.write(*position)) != len(token):
+			t.Errorf("%q leads to %+v", token, position)
+		}
+	})
+}
