@@ -1,0 +1,76 @@
+package informerhub
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+func TestACacheThatNobodyUsesEnds(t *testing.T) {
+	api := newFakeAPI(t, coreResources)
+	hub, cache, upstream := syncedHub(t, api)
+	watcher := longWatch(t, cache)
+	expect(t, watcher, "RESET at 10", "ADDED default/a@3 at 3", "SYNCED at 10")
+
+	hub.mu.Lock()
+	running := hub.caches[pods]
+	hub.mu.Unlock()
+	longAgo := func() {
+		hub.mu.Lock()
+		defer hub.mu.Unlock()
+		running.lastUsed = time.Now().Add(-2 * defaultIdleTimeout)
+	}
+
+	longAgo()
+	hub.endIdle(running)
+	if hub.kept(pods) != running.Cache {
+		t.Fatal("a cache has ended that is watched")
+	}
+	watcher.Close()
+	hub.endIdle(running)
+	if hub.kept(pods) != running.Cache {
+		t.Fatal("a cache has ended that was watched a moment ago")
+	}
+	longAgo()
+	hub.endIdle(running)
+	<-upstream.request.Context().Done() // the API server's watch has ended too
+
+	answered := ask(t.Context(), hub, pods)
+	api.next(t, "watch-list").open().send(t, watch.Bookmark, bookmarkAt("20"))
+	if got := <-answered; got.err != nil || got.cache == cache {
+		t.Errorf("the next one who asks gets %p, %v; it was %p", got.cache, got.err, cache)
+	}
+}
+
+// kept is the cache that the hub keeps of a resource, without using it.
+func (h *Hub) kept(resource Resource) *Cache {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if running, ok := h.caches[resource]; ok {
+		return running.Cache
+	}
+	return nil
+}
+
+func TestACacheThatHasLostTheAPIServerSaysSo(t *testing.T) {
+	c := syncedPods(t, 10)
+	c.contact.note()
+	c.followsUpstream()
+	if fresh := c.Freshness(); fresh.Stale || time.Since(fresh.LastContact) > time.Minute {
+		t.Errorf("while it follows: %+v", fresh)
+	}
+	c.contact.last.Store(time.Now().Add(-2 * maxSilence).UnixNano())
+	if fresh := c.Freshness(); !fresh.Stale {
+		t.Errorf("after a long silence: %+v", fresh)
+	}
+	c.lostUpstream()
+	if fresh := c.Freshness(); !fresh.Stale || time.Since(fresh.LastContact) < maxSilence {
+		t.Errorf("when the watch has ended: %+v", fresh)
+	}
+	c.contact.note()
+	c.followsUpstream()
+	if fresh := c.Freshness(); fresh.Stale {
+		t.Errorf("when it follows again: %+v", fresh)
+	}
+}

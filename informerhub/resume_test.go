@@ -1,0 +1,236 @@
+package informerhub
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// resumed watches on from a version of another replica's.
+func resumed(t *testing.T, c *Cache, query Query, since Position) *Watcher {
+	t.Helper()
+	w := c.Watch(selectFrom(t, c, query), WatchOptions{Bookmarks: time.Hour, Since: &since, Patience: time.Second})
+	t.Cleanup(w.Close)
+	return w
+}
+
+func TestAResumedWatchIsToldEveryStepOfTheWindow(t *testing.T) {
+	c := syncedPods(t, 10, pod(t, "a", 3))
+	must(t, c.Update(pod(t, "a", 11)))
+	must(t, c.Update(pod(t, "a", 12)))
+	must(t, c.Update(pod(t, "b", 13)))
+	must(t, c.Delete(pod(t, "a", 14)))
+	for since, want := range map[string][]string{
+		"10": {"MODIFIED default/a@11 at 11", "MODIFIED default/a@12 at 12", "ADDED default/b@13 at 13", "DELETED default/a@12 at 14"},
+		"12": {"ADDED default/b@13 at 13", "DELETED default/a@12 at 14"},
+		"13": {"DELETED default/a@12 at 14"},
+		"14": {"BOOKMARK at 14"},
+	} {
+		t.Run("from "+since, func(t *testing.T) {
+			checkSame(t, want, nextLines(t, resumed(t, c, Query{}, Position{Version: since})))
+		})
+	}
+}
+
+func TestBehindTheWindowAResumedWatchIsToldLatestStates(t *testing.T) {
+	c := podCache(1) // a window that holds nothing
+	must(t, c.Replace(items(pod(t, "a", 3), pod(t, "b", 4), pod(t, "gone", 5)), "10"))
+	must(t, c.Update(pod(t, "a", 11)))
+	must(t, c.Update(pod(t, "a", 12)))
+	must(t, c.Delete(pod(t, "gone", 13)))
+	must(t, c.Update(pod(t, "new", 14)))
+	checkSame(t, []string{"MODIFIED default/a@12 at 12", "DELETED default/gone@5 at 13", "ADDED default/new@14 at 14"},
+		nextLines(t, resumed(t, c, Query{}, Position{Version: "10"})))
+	checkSame(t, []string{"DELETED default/gone@5 at 13", "ADDED default/new@14 at 14"},
+		nextLines(t, resumed(t, c, Query{}, Position{Version: "12"})))
+}
+
+func TestADeletionThatWasForgottenMakesAResumedWatchBeginAnew(t *testing.T) {
+	c := podCache(1)
+	c.feed.log.limit = 1
+	must(t, c.Replace(items(pod(t, "a", 3), pod(t, "b", 4)), "10"))
+	must(t, c.Delete(pod(t, "a", 11)))
+	must(t, c.Delete(pod(t, "b", 12)))
+	checkSame(t, []string{"RESET at 12", "SYNCED at 12"}, nextLines(t, resumed(t, c, Query{}, Position{Version: "10"})))
+	checkSame(t, []string{"DELETED default/b@4 at 12"}, nextLines(t, resumed(t, c, Query{}, Position{Version: "11"})))
+}
+
+func TestAPositionInAnUndoneHistoryBeginsAnew(t *testing.T) {
+	c := syncedPods(t, 10, pod(t, "a", 3))
+	before := c.feed.position(time.Now())
+	must(t, c.Replace(items(pod(t, "a", 2)), "5")) // restored from a backup
+	must(t, c.Update(pod(t, "a", 11)))
+	began := []string{"RESET at 11", "ADDED default/a@11 at 11", "SYNCED at 11"}
+	checkSame(t, began, nextLines(t, resumed(t, c, Query{}, before)))
+	t.Run("also one of another replica, from before", func(t *testing.T) {
+		before.Epoch = 7
+		checkSame(t, began, nextLines(t, resumed(t, c, Query{}, before)))
+	})
+}
+
+func TestAResumedWatchWaitsForACacheThatIsBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := syncedPods(t, 10)
+		go func() {
+			time.Sleep(time.Second / 2)
+			_ = c.Add(pod(t, "a", 20))
+		}()
+		checkSame(t, []string{"BOOKMARK at 20"}, nextLines(t, resumed(t, c, Query{}, Position{Version: "20"})))
+		start := time.Now()
+		checkSame(t, []string{"RESET at 20", "ADDED default/a@20 at 20", "SYNCED at 20"},
+			nextLines(t, resumed(t, c, Query{}, Position{Version: "30"})))
+		if waited := time.Since(start); waited != time.Second {
+			t.Errorf("waited %v for a version that does not come", waited)
+		}
+	})
+}
+
+func TestABatchCanBeResumedBetweenVersionsOnly(t *testing.T) {
+	at := func(version string) Event { return Event{ResourceVersion: version} }
+	batch := Batch{Events: []Event{at("1"), at("2"), at("2"), at("3")}, Position: Position{Version: "5", Epoch: 9}}
+	for i, want := range []string{"1", "", "2", "5"} {
+		position, ok := batch.PositionAfter(i)
+		if position.Version != want || ok != (want != "") || ok && position.Epoch != 9 {
+			t.Errorf("after event %d: %+v, %v", i, position, ok)
+		}
+	}
+	batch.snapshot = true
+	if _, ok := batch.PositionAfter(0); ok {
+		t.Error("within a snapshot")
+	}
+}
+
+func TestAReplicaThatHasJustStartedAsksForWhatWasDeletedBefore(t *testing.T) {
+	api := newFakeAPI(t, coreResources)
+	_, cache, _ := syncedHub(t, api)
+	w := resumed(t, cache, Query{}, Position{Version: "2"})
+	told := make(chan []string)
+	go func() {
+		batch, _ := w.Next(t.Context())
+		told <- toldAll(batch.Events, describeEvent)
+	}()
+	history := api.next(t, "watch")
+	if version := history.query().Get("resourceVersion"); version != "2" {
+		t.Errorf("asks from %q", version)
+	}
+	history.open().
+		send(t, watch.Added, typedPod("a", "3")).
+		send(t, watch.Deleted, typedPod("gone", "6")).
+		send(t, watch.Bookmark, bookmarkAt("12"))
+	checkSame(t, []string{"MODIFIED default/a@3 at 3", "DELETED default/gone@6 at 6"}, <-told)
+
+	t.Run("once", func(t *testing.T) {
+		checkSame(t, []string{"DELETED default/gone@6 at 6"}, nextLines(t, resumed(t, cache, Query{}, Position{Version: "4"})))
+	})
+}
+
+func TestAHistoryThatDoesNotGoBackSoFarMakesAWatchBeginAnew(t *testing.T) {
+	api := newFakeAPI(t, coreResources)
+	_, cache, _ := syncedHub(t, api)
+	w := resumed(t, cache, Query{}, Position{Version: "2"})
+	told := make(chan []string)
+	go func() {
+		batch, _ := w.Next(t.Context())
+		told <- toldAll(batch.Events, describeEvent)
+	}()
+	api.next(t, "watch").refuse(expired)
+	checkSame(t, []string{"RESET at 10", "ADDED default/a@3 at 3", "SYNCED at 10"}, <-told)
+}
+
+func TestAReadWaitsForAVersionAsLongAsPatienceLasts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := syncedPods(t, 10)
+		go func() {
+			time.Sleep(time.Second)
+			_ = c.Bookmark("12")
+		}()
+		must(t, c.Await(t.Context(), "9", 0))
+		must(t, c.Await(t.Context(), "12", 2*time.Second))
+		if err := c.Await(t.Context(), "13", time.Second); err == nil {
+			t.Error("version 13 has been reached")
+		}
+		if err := c.Await(t.Context(), "no version", time.Second); err == nil {
+			t.Error(`"no version" is one`)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := c.Await(ctx, "13", time.Hour); err == nil {
+			t.Error("waits on when the caller has gone")
+		}
+	})
+}
+
+func TestTheLogKeepsOneRecordForEachObject(t *testing.T) {
+	c := podCache(1)
+	must(t, c.Replace(nil, "1"))
+	const objects = 10
+	for version := 2; version < 20_000; version++ {
+		must(t, c.Update(pod(t, fmt.Sprint("pod-", version%objects), version)))
+	}
+	if records := len(c.feed.log.records); records > 2*objects+minSweep+1 {
+		t.Errorf("%d records of %d objects", records, objects)
+	}
+	if states := c.feed.log.after(0); len(states) != objects {
+		t.Errorf("%d states of %d objects", len(states), objects)
+	}
+}
+
+func TestAChangeWakesThoseWhomItConcerns(t *testing.T) {
+	labelled := func(name, app string, version int) *Object {
+		return podObject(t, traits{namespace: "default", name: name, uid: "uid-" + name, version: fmt.Sprint(version), labels: map[string]string{"app": app}})
+	}
+	c := syncedPods(t, 10)
+	topicOf := func(query Query) *topic {
+		w := startedWatcher(t, c, query)
+		return w.topic
+	}
+	all := topicOf(Query{})
+	web, api := topicOf(Query{LabelSelector: "app=web"}), topicOf(Query{LabelSelector: "app=api"})
+	here, there := topicOf(Query{Namespace: "default"}), topicOf(Query{Namespace: "other"})
+	one, another := topicOf(Query{Namespace: "default", Name: "one"}), topicOf(Query{Namespace: "default", Name: "another"})
+	steps := []struct {
+		change *Object
+		tells  []*topic
+	}{
+		{labelled("one", "web", 11), []*topic{all, web, here, one}},
+		{labelled("one", "api", 12), []*topic{all, web, api, here, one}}, // it leaves one label for another
+		{labelled("another", "db", 13), []*topic{all, here, another}},
+	}
+	for _, step := range steps {
+		before := map[*topic]int{}
+		topics := []*topic{all, web, api, here, there, one, another}
+		for _, topic := range topics {
+			before[topic] = len(topic.places)
+		}
+		must(t, c.Update(step.change))
+		for i, topic := range topics {
+			told := len(topic.places) > before[topic]
+			if want := contains(step.tells, topic); told != want {
+				t.Errorf("at %s topic %d is told: %v", step.change.version, i, told)
+			}
+		}
+	}
+}
+
+func contains(topics []*topic, wanted *topic) bool {
+	for _, topic := range topics {
+		if topic == wanted {
+			return true
+		}
+	}
+	return false
+}
+
+func TestTopicsGoWithTheirWatchers(t *testing.T) {
+	c := syncedPods(t, 10)
+	for _, query := range []Query{{}, {Namespace: "a"}, {LabelSelector: "app=web"}, {FieldSelector: "spec.nodeName=n1"}} {
+		startedWatcher(t, c, query).Close()
+	}
+	if left := len(c.feed.topics.byInterest) + len(c.feed.topics.fields); left != 0 {
+		t.Errorf("%d are left", left)
+	}
+}
