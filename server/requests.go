@@ -54,8 +54,11 @@ func (s *resources) cacheFor(ctx context.Context, resource informerhub.Resource)
 
 // awaitVersion waits until the cache has reached the version that a read must see.
 func awaitVersion(ctx context.Context, cache *informerhub.Cache, version string) error {
-	if version == "" {
+	switch {
+	case version == "":
 		return nil
+	case !isVersion(version):
+		return badRequest("min_resource_version %q is not a resource version: take one from an answer", version)
 	}
 	return cache.Await(ctx, version, patience)
 }
