@@ -18,10 +18,8 @@ import (
 type Cache struct {
 	resource         Resource
 	selectableFields *selectableFields
-	// history answers what was deleted between two versions, from the API server.
-	history func(ctx context.Context, since, until string) ([]latest, error)
-
-	contact *contact
+	upstream         *upstream // nil in tests of the cache alone
+	contact          *contact
 
 	recalling sync.Mutex // held while history is asked; taken before mu
 
@@ -31,6 +29,7 @@ type Cache struct {
 	feed      *feed
 	state     state
 	following following
+	wanted    string // the oldest version that someone wants history from
 	// changed is closed when state has changed, and replaced.
 	changed chan struct{}
 }

@@ -142,6 +142,19 @@ func TestOnlyAReaderBehindTheWindowIsToldTheLatestStates(t *testing.T) {
 	}
 }
 
+func TestAReaderThatIsFarBehindIsToldEverythingInBatches(t *testing.T) {
+	c := podCache(1 << 30)
+	must(t, c.Replace(nil, "1"))
+	r := newReader(t, c, Query{})
+	r.drain(t)
+	for version := range 3 * maxBatch {
+		must(t, c.Update(pod(t, fmt.Sprint("pod-", version), 10+version)))
+	}
+	if lines := r.drain(t); len(lines) != 3*maxBatch || len(r.held) != 3*maxBatch {
+		t.Errorf("is told of %d changes", len(lines))
+	}
+}
+
 func TestTheFeedHoldsNoMoreThanItsWindow(t *testing.T) {
 	one := pod(t, "a", 10).Size()
 	c := podCache(10 * one)

@@ -66,7 +66,7 @@ func TestWhatReadObjectAnswersDoesNotShareTheMemoryOfTheBody(t *testing.T) {
 
 func TestManagedFieldsAreDroppedUnlessKept(t *testing.T) {
 	pod := newPod(traits{name: "a", version: "7", node: "n"})
-	pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "one"}, {Manager: "two", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:x":{}}`)}}}
+	pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "one"}, {Manager: "two", FieldsV1: metav1.NewFieldsV1(`{"f:x":{}}`)}}
 	for name, body := range map[string][]byte{"protobuf": protobufBody(t, pod), "JSON": jsonOf(t, pod)} {
 		t.Run(name, func(t *testing.T) {
 			kept := decodeOne(t, &codec{kind: pods.GroupVersionKind(), keepManagedFields: true}, body)

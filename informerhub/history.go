@@ -16,35 +16,87 @@ import (
 
 // recallSeconds is how long the API server may take to tell its history. It sends a
 // bookmark shortly before the end of such a watch, which says that all is told.
-const recallSeconds = 4
+const recallSeconds = 3
 
 // recall makes the feed's log reach back to a version, if the API server can tell
 // what has happened since. Failing that, the stream begins anew.
+//
+// One asks at a time, for the oldest version that anyone waits for, so that those
+// who come together after a restart are served by two questions at most.
 func (c *Cache) recall(ctx context.Context, version string) {
-	c.recalling.Lock() // one at a time; those who wait mostly find it done
-	defer c.recalling.Unlock()
-	floor, needed := c.forgottenSince(version)
-	if !needed || c.history == nil {
+	if !c.forgotten(version) {
 		return
 	}
-	deleted, err := c.history(ctx, version, floor)
+	c.recalling.Lock()
+	defer c.recalling.Unlock()
+	since, until := c.takeWanted()
+	if !c.forgotten(version) {
+		return
+	}
+	deleted, err := c.upstream.deletions(ctx, since, until)
+	if err != nil && since != version {
+		// The oldest version was too old. That need not go for this one.
+		since = version
+		deleted, err = c.upstream.deletions(ctx, since, until)
+	}
 	if err != nil {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.feed.log.floor == floor {
-		c.feed.log.remember(deleted, version)
+	if c.feed.log.floor == until {
+		c.feed.log.remember(deleted, since)
 	}
 }
 
-// forgottenSince answers from which version on the log is whole, and whether that is
-// too late for a position.
-func (c *Cache) forgottenSince(version string) (floor string, needed bool) {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	_, found := c.feed.locate(version)
-	return c.feed.log.floor, !found && !older(c.feed.version, version)
+// forgotten reports whether deletions since a version have been forgotten, or were
+// never known, and notes that someone wants to know.
+func (c *Cache) forgotten(version string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, found := c.feed.locate(version); found || c.upstream == nil {
+		return false
+	}
+	if c.wanted == "" || older(version, c.wanted) {
+		c.wanted = version
+	}
+	return true
+}
+
+// takeWanted answers the oldest version that someone wants to continue at, and the
+// one from which on the log is whole.
+func (c *Cache) takeWanted() (since, until string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	since, c.wanted = c.wanted, ""
+	return since, c.feed.log.floor
+}
+
+// hasBeen reports whether a version that the cache has not reached has been the API
+// server's, so that a replica which was ahead can have given it out. One that has
+// not lies in a history that has been undone.
+func (c *Cache) hasBeen(ctx context.Context, version string) (bool, error) {
+	if ahead, err := c.behind(version); ahead == nil || err != nil {
+		return false, err
+	}
+	if c.upstream == nil {
+		return false, errNoUpstream
+	}
+	current, err := c.upstream.current(ctx)
+	return err == nil && !older(current, version), err
+}
+
+var errNoUpstream = errors.New("there is no API server to ask")
+
+// current asks for the API server's version as it is now.
+func (u *upstream) current(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, recallSeconds*time.Second)
+	defer cancel()
+	list, err := u.request(metav1.ListOptions{Limit: 1}).Do(ctx).Get()
+	if err != nil {
+		return "", err
+	}
+	return list.(*objectList).ResourceVersion, nil
 }
 
 var errHistoryEnded = errors.New("the API server ended its history early")

@@ -220,15 +220,17 @@ func TestAnAPIServerThatCannotBeAskedIsUnavailable(t *testing.T) {
 func TestDiscoveryThatDoesNotAnswerIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		silent := transportFunc(func(r *http.Request) (*http.Response, error) {
+			start := time.Now()
 			<-r.Context().Done()
+			if waited := time.Since(start); waited != discoveryTimeout {
+				t.Errorf("given up after %v", waited)
+			}
 			return nil, r.Context().Err()
 		})
 		resolver := hubOf(t, &rest.Config{Host: "http://api.example", Transport: silent}).Resolver()
-		start := time.Now()
-		_, err := resolver.Resolve(t.Context(), "pods")
 		var unavailable *UnavailableError
-		if waited := time.Since(start); !errors.As(err, &unavailable) || waited > 2*discoveryTimeout {
-			t.Errorf("answers %v after %v", err, waited)
+		if _, err := resolver.Resolve(t.Context(), "pods"); !errors.As(err, &unavailable) {
+			t.Errorf("answers %v", err)
 		}
 	})
 }

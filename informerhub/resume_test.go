@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
@@ -233,4 +235,36 @@ func TestTopicsGoWithTheirWatchers(t *testing.T) {
 	if left := len(c.feed.topics.byInterest) + len(c.feed.topics.fields); left != 0 {
 		t.Errorf("%d are left", left)
 	}
+}
+
+func TestAReplicaThatIsBehindContinuesWhereTheOtherOneWas(t *testing.T) {
+	api := newFakeAPI(t, coreResources)
+	_, cache, upstream := syncedHub(t, api)
+	w := resumed(t, cache, Query{}, Position{Version: "20"})
+	told := make(chan []string)
+	next := func() {
+		batch, _ := w.Next(t.Context())
+		told <- toldAll(batch.Events, describeEvent)
+	}
+	go next()
+	api.next(t, "list").list(t, &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "25"}})
+	checkSame(t, []string{"BOOKMARK at 20"}, <-told)
+	// What the other replica has told is not told again, and what follows is.
+	upstream.send(t, watch.Modified, typedPod("a", "15"))
+	upstream.send(t, watch.Modified, typedPod("a", "21"))
+	go next()
+	checkSame(t, []string{"MODIFIED default/a@21 at 21"}, <-told)
+}
+
+func TestAVersionThatTheAPIServerNeverReachedMakesAWatchBeginAnew(t *testing.T) {
+	api := newFakeAPI(t, coreResources)
+	_, cache, _ := syncedHub(t, api)
+	w := resumed(t, cache, Query{}, Position{Version: "20"})
+	told := make(chan []string)
+	go func() {
+		batch, _ := w.Next(t.Context())
+		told <- toldAll(batch.Events, describeEvent)
+	}()
+	api.next(t, "list").list(t, &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "19"}})
+	checkSame(t, []string{"RESET at 10", "ADDED default/a@3 at 3", "SYNCED at 10"}, <-told)
 }

@@ -125,3 +125,15 @@ func TestOneObjectAndOneNamespaceAreFoundWithoutLookingAtTheRest(t *testing.T) {
 		})
 	}
 }
+
+func TestTheObjectsOfSeveralValuesComeInOrder(t *testing.T) {
+	c := podCache(1 << 20)
+	for i := range 20 {
+		labels := map[string]string{"app": []string{"web", "db", "queue"}[i%3]}
+		c.store.put(podObject(t, traits{namespace: "a", name: fmt.Sprintf("pod-%02d", i), labels: labels}))
+	}
+	found := names(c.List(selectFrom(t, c, Query{LabelSelector: "app in (web,db,queue)"})).Objects)
+	if len(found) != 20 || !slices.IsSorted(found) {
+		t.Errorf("finds %v", found)
+	}
+}

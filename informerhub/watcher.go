@@ -57,8 +57,9 @@ type WatchOptions struct {
 	Bookmarks time.Duration
 	// Since is where to continue; nil to begin with a snapshot.
 	Since *Position
-	// Patience is how long to wait for a cache that is behind Since. After that,
-	// the stream begins anew.
+	// Patience is how long to wait for a cache that is behind Since while the API
+	// server cannot be asked whether it ever was there. After that, the stream
+	// begins anew.
 	Patience time.Duration
 }
 
@@ -76,6 +77,9 @@ type Watcher struct {
 	topic *topic // what it is woken for; nil before the first read
 	epoch uint64
 	place uint64
+	// ahead is a version up to which the caller has been told everything, by a
+	// replica that was ahead of this one; empty if there was none.
+	ahead string
 }
 
 // Watch begins to follow a selection. Call Close when done.
@@ -117,7 +121,7 @@ func (w *Watcher) Next(ctx context.Context) (Batch, error) {
 		case next.ended != nil:
 			return Batch{}, next.ended
 		case due:
-			batch.Events = []Event{{Type: Bookmark, ResourceVersion: next.position.Version}}
+			batch.Events = []Event{{Type: Bookmark, ResourceVersion: batch.Position.Version}}
 			return batch, nil
 		}
 		select {
@@ -133,16 +137,33 @@ func (w *Watcher) Next(ctx context.Context) (Batch, error) {
 // begin finds the watcher's first place in the feed, and answers what leads there.
 func (w *Watcher) begin(ctx context.Context) (Batch, error) {
 	if since := w.options.Since; since != nil {
-		if _, err := w.cache.await(ctx, since.Version, w.options.Patience); err != nil {
+		if err := w.prepare(ctx, since.Version); err != nil {
 			return Batch{}, err
 		}
-		w.cache.recall(ctx, since.Version)
 	}
 	first := w.visible(w.join())
 	if len(first.Events) == 0 {
 		first.Events = []Event{{Type: Bookmark, ResourceVersion: first.Position.Version}}
 	}
 	return first, nil
+}
+
+// prepare makes ready to continue at a version: one that this replica has not reached
+// must have been the API server's, and one from before it began needs history.
+func (w *Watcher) prepare(ctx context.Context, version string) error {
+	known, err := w.cache.hasBeen(ctx, version)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		if _, err := w.cache.await(ctx, version, w.options.Patience); err != nil {
+			return err
+		}
+	case known:
+		w.ahead = version
+	}
+	w.cache.recall(ctx, version)
+	return nil
 }
 
 // join takes the watcher's first place in the feed, and its topic.
@@ -163,8 +184,13 @@ func (w *Watcher) join() reading {
 func (w *Watcher) firstLocked() reading {
 	feed := w.cache.feed
 	since := w.options.Since
-	if since == nil || feed.undone(*since) || older(feed.version, since.Version) {
+	switch {
+	case since == nil || feed.undone(*since):
 		return w.snapshotLocked()
+	case older(feed.version, since.Version) && w.ahead == "":
+		return w.snapshotLocked() // nobody has ever been there
+	case older(feed.version, since.Version):
+		return reading{}
 	}
 	if place, ok := feed.window.locate(since.Version); ok {
 		return reading{changes: append([]change(nil), feed.window.after(place)...)}
@@ -176,6 +202,7 @@ func (w *Watcher) firstLocked() reading {
 }
 
 func (w *Watcher) snapshotLocked() reading {
+	w.ahead = ""
 	taken := w.cache.candidatesLocked(w.selection)
 	return reading{snapshot: &taken}
 }
@@ -238,16 +265,35 @@ func (w *Watcher) visible(taken reading) Batch {
 	}
 	batch.latest = taken.states != nil
 	for _, step := range taken.changes {
-		if event, ok := w.selection.see(step); ok {
+		if event, ok := w.selection.see(step); ok && !w.told(event) {
 			batch.Events = append(batch.Events, event)
 		}
 	}
 	for _, state := range taken.states {
-		if event, ok := w.selection.catchUp(state, taken.since); ok {
+		if event, ok := w.selection.catchUp(state, taken.since); ok && !w.told(event) {
 			batch.Events = append(batch.Events, event)
 		}
 	}
+	w.catchUpAhead(&batch)
 	return batch
+}
+
+// told reports whether the caller has been told of an event by another replica.
+func (w *Watcher) told(event Event) bool {
+	return w.ahead != "" && !older(w.ahead, event.ResourceVersion)
+}
+
+// catchUpAhead keeps the position from going back while this replica is behind the
+// one that the caller comes from.
+func (w *Watcher) catchUpAhead(batch *Batch) {
+	if w.ahead == "" {
+		return
+	}
+	if older(batch.Position.Version, w.ahead) {
+		batch.Position.Version = w.ahead
+		return
+	}
+	w.ahead = ""
 }
 
 func snapshotEvents(snapshot Snapshot) []Event {
