@@ -87,11 +87,13 @@ check-go: console
 	@$(GO) test -race ./...
 	@cd e2e/cluster && $(GO) test ./...
 
+CALLERS = --config pyproject.toml ../../e2e/callers/python
+
 .PHONY: check-python
 check-python: .venv/.installed
 	$(say) 'python: ruff, mypy, tests'
-	@cd clients/python && ../../.venv/bin/ruff check . && ../../.venv/bin/ruff format --check .
-	@cd clients/python && ../../.venv/bin/mypy
+	@cd clients/python && ../../.venv/bin/ruff check . $(CALLERS) && ../../.venv/bin/ruff format --check . $(CALLERS)
+	@cd clients/python && ../../.venv/bin/mypy && ../../.venv/bin/mypy --config-file pyproject.toml --strict $(lastword $(CALLERS))
 	@cd clients/python && ../../.venv/bin/python -m pytest -q
 
 .PHONY: check-ts

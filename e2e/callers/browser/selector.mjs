@@ -1,0 +1,31 @@
+// Tries a label selector that cannot be read, and then one that can.
+//
+// node selector.mjs ADDRESS ROWS SELECTOR ROWS FOLDER
+
+import { tell } from "../tell.mjs";
+import { screenshot, untilConnection, untilRows, withPage } from "./page.mjs";
+
+const [address, allRows, selector, someRows, folder] = process.argv.slice(2);
+
+await withPage(address, async (page) => {
+  await untilConnection(page, "live");
+  tell("all", { names: await untilRows(page, Number(allRows)) });
+
+  await select(page, "app in (");
+  await page.waitForSelector("#selector-error:not([hidden])");
+  tell("refused", {
+    words: await page.textContent("#selector-error"),
+    state: await page.getAttribute("#connection", "data-state"),
+    names: await untilRows(page, Number(allRows)),
+  });
+  await screenshot(page, folder, "selector-refused");
+
+  await select(page, selector);
+  await page.waitForSelector("#selector-error", { state: "hidden" });
+  tell("some", { names: await untilRows(page, Number(someRows)) });
+});
+
+async function select(page, labelSelector) {
+  await page.fill("#selector", labelSelector);
+  await page.press("#selector", "Enter");
+}

@@ -1,0 +1,108 @@
+"""What a program with asyncio does with a cluster: it reads, watches and changes it.
+
+python coroutines.py ADDRESS NAMESPACE [CA_FILE]
+
+Each step is told as a line of JSON.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from typing import Any
+
+import kubeconnect
+from kubeconnect import EventType, PatchType
+from kubeconnect.aio import AsyncClient
+
+REPLICAS = 5
+
+
+async def main(address: str, namespace: str, ca_file: str | None = None) -> None:
+    """Go through all steps, the reads at one time."""
+    async with AsyncClient(address, ca_file=ca_file) as client:
+        await asyncio.gather(list_pods(client, namespace), get_settings(client, namespace))
+        await watch_scaling(client, namespace)
+        await asyncio.gather(
+            ask_for_nobody(client, namespace), scale_below_nothing(client, namespace)
+        )
+
+
+async def list_pods(client: AsyncClient, namespace: str) -> None:
+    """List the pods of one application, two for a page."""
+    pods = await client.list("po", namespace=namespace, label_selector="app=web", page_size=2)
+    names = [pod.name async for pod in pods]
+    phases = sorted({pod["status"]["phase"] async for pod in pods})
+    tell("listed", names=names, total=pods.total, phases=phases)
+
+
+async def get_settings(client: AsyncClient, namespace: str) -> None:
+    """Get one object."""
+    settings = await client.get("configmaps", "settings", namespace=namespace)
+    tell("got", uid=settings.uid, version=settings.resource_version, data=settings["data"])
+
+
+async def watch_scaling(client: AsyncClient, namespace: str) -> None:
+    """Scale a Deployment when the snapshot is complete, and wait for its pods."""
+    held: dict[str, kubeconnect.Object] = {}
+    async with client.watch("pods", namespace=namespace, label_selector="app=web") as events:
+        async for event in events:
+            if event.type is EventType.RESET:
+                held.clear()
+            elif event.type is EventType.DELETED and event.object:
+                held.pop(event.object.name, None)
+            elif event.object:
+                held[event.object.name] = event.object
+            elif event.type is EventType.SYNCED:
+                tell("before", names=sorted(held))
+                await scale(client, namespace)
+            if len(held) == REPLICAS:
+                tell("after", names=sorted(held))
+                return
+
+
+async def scale(client: AsyncClient, namespace: str) -> None:
+    """Patch a Deployment."""
+    result = await client.patch(
+        "deployments.apps",
+        "web",
+        {"spec": {"replicas": REPLICAS}},
+        namespace=namespace,
+        type=PatchType.MERGE,
+        field_manager="a-python-program",
+    )
+    spec = result.object["spec"]
+    tell("patched", version=result.object.resource_version, replicas=spec["replicas"])
+
+
+async def ask_for_nobody(client: AsyncClient, namespace: str) -> None:
+    """Get what is not there."""
+    try:
+        await client.get("configmaps", "nobody", namespace=namespace)
+    except kubeconnect.NotFound as error:
+        tell("missing", **described(error))
+
+
+async def scale_below_nothing(client: AsyncClient, namespace: str) -> None:
+    """Patch with what a validation refuses."""
+    patch = {"spec": {"replicas": -1}}
+    try:
+        await client.patch("deploy", "web", patch, namespace=namespace, type=PatchType.MERGE)
+    except kubeconnect.Invalid as error:
+        tell("refused", **described(error))
+
+
+def described(error: kubeconnect.KubeconnectError) -> dict[str, Any]:
+    """Return what an error says."""
+    fields = sorted({cause.field for cause in error.causes})
+    return {"reason": error.reason, "message": error.message, "fields": fields}
+
+
+def tell(step: str, **what: Any) -> None:
+    """Print one line."""
+    print(json.dumps({"step": step, **what}), flush=True)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))

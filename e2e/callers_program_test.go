@@ -1,0 +1,74 @@
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+)
+
+// program is a caller in another language. It tells of each step that it has done
+// in a line of JSON, {"step":"listed","names":["a","b"]}.
+type program struct {
+	t       *testing.T
+	process *harness.Process
+}
+
+// startProgram starts a program that is stopped when the test ends.
+func startProgram(t *testing.T, command []string, args ...string) program {
+	t.Helper()
+	return program{t: t, process: startProcess(t, command[0], append(command[1:], args...)...)}
+}
+
+// tells waits until the program tells of a step, reads what it says about it, and
+// fails the test with all its output if it never does.
+func (p program) tells(ctx context.Context, step string, into any) {
+	p.t.Helper()
+	line, err := p.process.UntilPrints(ctx, func(line string) bool { return stepOf(line) == step })
+	if err != nil {
+		p.t.Fatalf("step %q: %v", step, err)
+	}
+	if err := json.Unmarshal([]byte(line), into); err != nil {
+		p.t.Fatalf("step %q: %v: %s", step, err, line)
+	}
+}
+
+// ends waits until the program has ended, and fails unless all went well.
+func (p program) ends(ctx context.Context) {
+	p.t.Helper()
+	if err := p.process.Wait(ctx); err != nil {
+		p.t.Fatalf("%v; it has printed:\n%s", err, p.process.Output())
+	}
+}
+
+// stepOf is the step that a line tells of; empty if it is no such line.
+func stepOf(line string) string {
+	var told struct{ Step string }
+	if json.Unmarshal([]byte(line), &told) != nil {
+		return ""
+	}
+	return told.Step
+}
+
+// pythonProgram is a command that runs a program with the interpreter in PYTHON,
+// else with that of the checkout, into which the client is installed.
+func pythonProgram(t *testing.T, path ...string) []string {
+	t.Helper()
+	python := os.Getenv("PYTHON")
+	if python == "" {
+		python = filepath.Join(harness.Root, ".venv", "bin", "python")
+	}
+	return []string{python, callerPath(path...)}
+}
+
+// nodeProgram is a command that runs a program with Node.js.
+func nodeProgram(path ...string) []string {
+	return []string{"node", callerPath(path...)}
+}
+
+func callerPath(path ...string) string {
+	return filepath.Join(append([]string{"callers"}, path...)...)
+}

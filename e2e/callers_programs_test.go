@@ -1,0 +1,145 @@
+package e2e_test
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+)
+
+func TestCallersReadWatchAndChangeTheCluster(t *testing.T) {
+	t.Parallel()
+	for name, command := range callerPrograms(t) {
+		t.Run(name+" in plain text", func(t *testing.T) {
+			t.Parallel()
+			service := harness.StartService(t, cluster(t).Kubeconfig)
+			readWatchAndChange(t, command, service)
+		})
+		t.Run(name+" over TLS", func(t *testing.T) {
+			t.Parallel()
+			certificate := newCertificate(t)
+			service := startTLSService(t, cluster(t), certificate)
+			readWatchAndChange(t, command, service, certificate.certFile)
+		})
+	}
+}
+
+func TestCallersDoNotTrustAnUnknownCertificate(t *testing.T) {
+	t.Parallel()
+	service := startTLSService(t, cluster(t), newCertificate(t))
+	for name, command := range callerPrograms(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			other := newCertificate(t)
+			caller := startProgram(t, command, service.Address, "default", other.certFile)
+			if err := caller.process.Wait(deadline(t)); err == nil {
+				t.Errorf("all went well:\n%s", caller.process.Output())
+			}
+			if !strings.Contains(strings.ToLower(caller.process.Output()), "certificate") {
+				t.Errorf("it has printed:\n%s", caller.process.Output())
+			}
+		})
+	}
+}
+
+// callerPrograms are programs that go through the same steps, by the name of what they
+// call the service with.
+func callerPrograms(t *testing.T) map[string][]string {
+	t.Helper()
+	return map[string][]string{
+		"Python with threads": pythonProgram(t, "python", "threads.py"),
+		"Python with asyncio": pythonProgram(t, "python", "coroutines.py"),
+		"Node with gRPC":      append(nodeProgram("node", "program.mjs"), "grpc"),
+		"Node with Connect":   append(nodeProgram("node", "program.mjs"), "connect"),
+	}
+}
+
+// readWatchAndChange lets a caller scale a Deployment from three pods to five, and
+// compares what it tells with the cluster.
+func readWatchAndChange(t *testing.T, command []string, service *harness.Service, caFile ...string) {
+	t.Helper()
+	ctx := deadline(t)
+	namespace := newNamespace(ctx, t, cluster(t))
+	settings := configMapsIn(ctx, t, cluster(t), namespace).create("settings", nil)
+	runDeployment(ctx, t, namespace, "web", 3, labels{})
+	runDeployment(ctx, t, namespace, "other", 1, labels{})
+	three := podNames(ctx, t, namespace, "app=web")
+
+	caller := startProgram(t, command, append([]string{service.Address, namespace}, caFile...)...)
+	caller.wantListed(ctx, three)
+	caller.wantGot(ctx, settings)
+	caller.wantScaled(ctx, namespace, three)
+	caller.wantFailure(ctx, "missing", "NotFound", `configmaps "nobody" not found`)
+	caller.wantFailure(ctx, "refused", "Invalid", "must be greater than or equal to 0", "spec.replicas")
+	caller.ends(ctx)
+}
+
+func (p program) wantListed(ctx context.Context, want []string) {
+	p.t.Helper()
+	var listed struct {
+		Names, Phases []string
+		Total         int
+	}
+	p.tells(ctx, "listed", &listed)
+	wantNames(p.t, "it has listed", listed.Names, want)
+	if listed.Total != len(want) {
+		p.t.Errorf("it says that there are %d", listed.Total)
+	}
+	if phases := []string{string(corev1.PodRunning)}; !slices.Equal(listed.Phases, phases) {
+		p.t.Errorf("the phases are %q, want %q", listed.Phases, phases)
+	}
+}
+
+func (p program) wantGot(ctx context.Context, want *corev1.ConfigMap) {
+	p.t.Helper()
+	var got struct {
+		UID, Version string
+		Data         map[string]string
+	}
+	p.tells(ctx, "got", &got)
+	if got.UID != string(want.UID) || got.Version != want.ResourceVersion || !maps.Equal(got.Data, want.Data) {
+		p.t.Errorf("it has got %+v, want %s at %s with %v", got, want.UID, want.ResourceVersion, want.Data)
+	}
+}
+
+// wantScaled fails unless the caller has seen these pods in the snapshot, and
+// after its change those that the cluster has now.
+func (p program) wantScaled(ctx context.Context, namespace string, before []string) {
+	p.t.Helper()
+	var held struct{ Names []string }
+	p.tells(ctx, "before", &held)
+	wantNames(p.t, "before the change it holds", held.Names, before)
+	var patched struct {
+		Version  string
+		Replicas int32
+	}
+	p.tells(ctx, "patched", &patched)
+	p.tells(ctx, "after", &held)
+	wantNames(p.t, "after the change it holds", held.Names, podNames(ctx, p.t, namespace, "app=web"))
+	now := getDeployment(ctx, p.t, namespace, "web")
+	if patched.Replicas != 5 || *now.Spec.Replicas != 5 || len(held.Names) != 5 {
+		p.t.Errorf("%d replicas were answered, the cluster has %d, there are %d pods; want 5",
+			patched.Replicas, *now.Spec.Replicas, len(held.Names))
+	}
+	if patched.Version == "" {
+		p.t.Error("the answer to the change has no version")
+	}
+}
+
+func (p program) wantFailure(ctx context.Context, step, reason, words string, fields ...string) {
+	p.t.Helper()
+	var failure struct {
+		Reason, Message string
+		Fields          []string
+	}
+	p.tells(ctx, step, &failure)
+	if failure.Reason != reason || !slices.Equal(failure.Fields, fields) {
+		p.t.Errorf("the reason is %q, the fields are %q; want %q, %q", failure.Reason, failure.Fields, reason, fields)
+	}
+	wantWords(p.t, failure.Message, words)
+}

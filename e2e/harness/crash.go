@@ -1,0 +1,26 @@
+package harness
+
+import (
+	"context"
+	"testing"
+)
+
+// StartMortalService is StartService for a service that the test will crash. It
+// listens on an address, HOST:PORT; port 0 takes a free one.
+func StartMortalService(t testing.TB, kubeconfig, listen string) *Service {
+	t.Helper()
+	process := RunService(t, "--kubeconfig", kubeconfig, "--listen", listen, "--auth", "none")
+	ctx, cancel := context.WithTimeout(t.Context(), serviceStart)
+	defer cancel()
+	line, err := process.UntilPrints(ctx, servingLine.MatchString)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Service{Process: process, Address: servingLine.FindStringSubmatch(line)[1]}
+}
+
+// Crash ends the process at once, without a word to anybody.
+func (p *Process) Crash() {
+	_ = p.command.Process.Kill()
+	<-p.ended
+}

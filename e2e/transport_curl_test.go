@@ -1,0 +1,193 @@
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+)
+
+func TestTransportLetsCurlListByPOSTAndByGET(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t)
+	plain, certificate := harness.StartService(t, cluster(t).Kubeconfig), newCertificate(t)
+	encrypted := startTLSService(t, cluster(t), certificate)
+	namespace := newNamespace(ctx, t, cluster(t))
+	write := configMapsIn(ctx, t, cluster(t), namespace)
+	write.create("one", labels{"tier": "backend"})
+	write.create("other", labels{"tier": "frontend"})
+	message := fmt.Sprintf(`{"resource":"configmaps","namespace":%q,"labelSelector":"tier=backend"}`, namespace)
+
+	for name, curl := range map[string]curl{
+		"by POST":          postJSON(plain, "List", message),
+		"by GET":           getJSON(plain, "List", message),
+		"by POST over TLS": append(postJSON(encrypted, "List", message), "--cacert", certificate.certFile),
+		"by GET over TLS":  append(getJSON(encrypted, "List", message), "--cacert", certificate.certFile),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			code, answer := curl.run(deadline(t), t)
+			if code != http.StatusOK {
+				t.Fatalf("the answer is %d: %s", code, answer)
+			}
+			var list struct {
+				Objects []struct {
+					Name   string
+					Struct struct{ Data map[string]string }
+				}
+			}
+			answer.read(t, &list)
+			if len(list.Objects) != 1 || list.Objects[0].Name != "one" || list.Objects[0].Struct.Data["key"] != "value" {
+				t.Errorf("the answer is %s", answer)
+			}
+		})
+	}
+}
+
+func TestTransportLetsCurlPatchWithAValue(t *testing.T) {
+	t.Parallel()
+	ctx, service := deadline(t), harness.StartService(t, cluster(t).Kubeconfig)
+	namespace := newNamespace(ctx, t, cluster(t))
+	createDeployment(ctx, t, namespace, "web", 1)
+
+	code, answer := postJSON(service, "Patch", scalePatch(namespace, 6)).run(ctx, t)
+	if code != http.StatusOK {
+		t.Fatalf("the answer is %d: %s", code, answer)
+	}
+	var patched struct {
+		Object struct{ Struct map[string]any }
+	}
+	answer.read(t, &patched)
+	wantField(t, patched.Object.Struct, float64(6), "spec", "replicas")
+	if now := getDeployment(ctx, t, namespace, "web"); *now.Spec.Replicas != 6 {
+		t.Errorf("the cluster has %d replicas, want 6", *now.Spec.Replicas)
+	}
+}
+
+func TestTransportTellsCurlWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	ctx, service := deadline(t), harness.StartService(t, cluster(t).Kubeconfig)
+	namespace := newNamespace(ctx, t, cluster(t))
+	createDeployment(ctx, t, namespace, "web", 1)
+	for name, test := range map[string]struct {
+		curl   curl
+		status int
+		code   string
+		reason string
+		words  []string
+	}{
+		"about an object that is not there": {
+			curl:   postJSON(service, "Get", fmt.Sprintf(`{"resource":"deploy","namespace":%q,"name":"nobody"}`, namespace)),
+			status: http.StatusNotFound, code: "not_found", reason: "NotFound", words: []string{"nobody"},
+		},
+		"about a value that the API server refuses": {
+			curl:   postJSON(service, "Patch", scalePatch(namespace, -1)),
+			status: http.StatusBadRequest, code: "invalid_argument", reason: "Invalid", words: []string{"spec.replicas", "-1"},
+		},
+		"about a selector that cannot be read": {
+			curl:   getJSON(service, "List", `{"resource":"deploy","labelSelector":"app in ("}`),
+			status: http.StatusBadRequest, code: "invalid_argument", reason: "BadRequest", words: []string{"app in ("},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			status, answer := test.curl.run(deadline(t), t)
+			if status != test.status {
+				t.Errorf("the HTTP status is %d, want %d", status, test.status)
+			}
+			answer.wantFailure(t, test.code, test.reason, test.words...)
+		})
+	}
+}
+
+func TestTransportLetsNobodyChangeThingsByGET(t *testing.T) {
+	t.Parallel()
+	ctx, service := deadline(t), harness.StartService(t, cluster(t).Kubeconfig)
+	namespace := newNamespace(ctx, t, cluster(t))
+	before := createDeployment(ctx, t, namespace, "web", 1)
+	if code, answer := getJSON(service, "Patch", scalePatch(namespace, 6)).run(ctx, t); code != http.StatusMethodNotAllowed {
+		t.Errorf("the answer is %d: %s", code, answer)
+	}
+	if now := getDeployment(ctx, t, namespace, "web"); *now.Spec.Replicas != *before.Spec.Replicas {
+		t.Errorf("the cluster has %d replicas now", *now.Spec.Replicas)
+	}
+}
+
+func scalePatch(namespace string, replicas int) string {
+	return fmt.Sprintf(`{"resource":"deploy","namespace":%q,"name":"web","type":"PATCH_TYPE_MERGE","value":{"spec":{"replicas":%d}}}`,
+		namespace, replicas)
+}
+
+// curl is what is given to curl.
+type curl []string
+
+func postJSON(service *harness.Service, method, message string) curl {
+	return curl{methodURL(service, method), "-H", "content-type: application/json", "-d", message}
+}
+
+func getJSON(service *harness.Service, method, message string) curl {
+	return curl{methodURL(service, method), "--get",
+		"--data-urlencode", "connect=v1", "--data-urlencode", "encoding=json", "--data-urlencode", "message=" + message}
+}
+
+func methodURL(service *harness.Service, method string) string {
+	return service.Address + "/kubeconnect.v1.ResourceService/" + method
+}
+
+// run returns the HTTP status and what came with it.
+func (c curl) run(ctx context.Context, t *testing.T) (status int, answer jsonAnswer) {
+	t.Helper()
+	args := append([]string{"--silent", "--show-error", "--noproxy", "*", "--write-out", "\n%{http_code}"}, c...)
+	printed := output(t, exec.CommandContext(ctx, "curl", args...))
+	end := strings.LastIndexByte(printed, '\n')
+	status, err := strconv.Atoi(printed[end+1:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return status, jsonAnswer(printed[:end])
+}
+
+// jsonAnswer is the text of an answer.
+type jsonAnswer string
+
+func (a jsonAnswer) read(t *testing.T, into any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(a), into); err != nil {
+		t.Fatalf("%v: %s", err, a)
+	}
+}
+
+// wantFailure fails unless the answer is an error with this code, and its
+// readable detail a status with this reason and these words.
+func (a jsonAnswer) wantFailure(t *testing.T, code, reason string, words ...string) {
+	t.Helper()
+	var failure struct {
+		Code, Message string
+		Details       []struct {
+			Type  string
+			Debug map[string]any
+		}
+	}
+	a.read(t, &failure)
+	if failure.Code != code {
+		t.Errorf("the code is %q, want %q", failure.Code, code)
+	}
+	wantWords(t, failure.Message, words...)
+	if len(failure.Details) != 1 || failure.Details[0].Type != "kubeconnect.v1.Status" {
+		t.Fatalf("the details are not one Status: %s", a)
+	}
+	debug := failure.Details[0].Debug
+	if got, _, _ := unstructured.NestedString(debug, "reason"); got != reason {
+		t.Errorf("the reason is %q, want %q", got, reason)
+	}
+	message, _, _ := unstructured.NestedString(debug, "message")
+	wantWords(t, message, words...)
+}

@@ -1,0 +1,187 @@
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+	"github.com/kubeconnect/kubeconnect/e2e/record"
+)
+
+func TestTransportLetsGRPCurlListAllServices(t *testing.T) {
+	t.Parallel()
+	ctx, service := deadline(t), harness.StartService(t, cluster(t).Kubeconfig)
+	got := strings.Fields(grpcurl(ctx, t, "-plaintext", hostPort(service), "list"))
+	if slices.Sort(got); !slices.Equal(got, describedServices) {
+		t.Errorf("the services are %q, want %q", got, describedServices)
+	}
+}
+
+func TestTransportLetsGRPCurlReadObjectsAsPeopleDo(t *testing.T) {
+	t.Parallel()
+	service := harness.StartService(t, cluster(t).Kubeconfig)
+	wantReadablePod(t, service, "-plaintext")
+}
+
+func TestTransportLetsGRPCurlReadObjectsOverTLS(t *testing.T) {
+	t.Parallel()
+	certificate := newCertificate(t)
+	wantReadablePod(t, startTLSService(t, cluster(t), certificate), "-cacert", certificate.certFile)
+}
+
+func TestTransportShowsGRPCurlAChange(t *testing.T) {
+	t.Parallel()
+	ctx, service := deadline(t), harness.StartService(t, cluster(t).Kubeconfig)
+	namespace := newNamespace(ctx, t, cluster(t))
+	write := configMapsIn(ctx, t, cluster(t), namespace)
+	write.create("one", labels{"app": "web"})
+
+	request := fmt.Sprintf(`{"resource":"cm","namespace":%q,"labelSelector":"app=web"}`, namespace)
+	watch := startProcess(t, grpcurlPath(t), "-plaintext", "-d", request, hostPort(service), "kubeconnect.v1.ResourceService/Watch")
+	_, err := watch.UntilPrints(ctx, func(line string) bool { return strings.Contains(line, "EVENT_TYPE_SYNCED") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := write.touch("one", "touched")
+	eventually(ctx, t, "the change is printed", func() error {
+		if !strings.Contains(watch.Output(), changed.ResourceVersion) {
+			return fmt.Errorf("it has printed:\n%s", watch.Output())
+		}
+		return nil
+	})
+	eventually(ctx, t, "the whole message is printed", func() error {
+		got := record.Lines(record.AfterSnapshot(printedEvents(t, watch.Output())))
+		if want := []string{modified(changed)}; !slices.Equal(got, want) {
+			return fmt.Errorf("it shows %q, want %q", got, want)
+		}
+		return nil
+	})
+}
+
+// wantReadablePod makes a pod in kube-system and lists those of that namespace
+// until it is among them, with its content in plain JSON.
+func wantReadablePod(t *testing.T, service *harness.Service, flags ...string) {
+	t.Helper()
+	ctx := deadline(t)
+	template := unscheduledPod("")
+	template.GenerateName = "e2e-"
+	pods := cluster(t).Client.CoreV1().Pods(metav1.NamespaceSystem)
+	made, err := pods.Create(ctx, template, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = pods.Delete(context.WithoutCancel(ctx), made.Name, *metav1.NewDeleteOptions(0))
+	})
+	list := []string{"-d", `{"resource":"po","namespace":"kube-system"}`, hostPort(service), "kubeconnect.v1.ResourceService/List"}
+	eventually(ctx, t, "the pod is listed", func() error {
+		printed := grpcurl(ctx, t, slices.Concat(flags, list)...)
+		return hasReadablePod(printed, made.Name)
+	})
+}
+
+func hasReadablePod(printed, name string) error {
+	var answer struct {
+		Objects []struct {
+			Name   string
+			Struct struct {
+				Metadata struct{ Name, Namespace string }
+				Spec     struct{ Containers []struct{ Image string } }
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(printed), &answer); err != nil {
+		return err
+	}
+	for _, object := range answer.Objects {
+		pod := object.Struct
+		if object.Name == name && pod.Metadata.Name == name && pod.Metadata.Namespace == metav1.NamespaceSystem &&
+			len(pod.Spec.Containers) == 1 && pod.Spec.Containers[0].Image == "example.com/main:1" {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s is not, or not readable, in\n%s", name, printed)
+}
+
+// printedEvents are the events in what grpcurl has printed up to now.
+func printedEvents(t *testing.T, printed string) []*kubeconnectv1.Event {
+	t.Helper()
+	var events []*kubeconnectv1.Event
+	for decoder := json.NewDecoder(strings.NewReader(printed)); ; {
+		var text json.RawMessage
+		if decoder.Decode(&text) != nil {
+			return events // the rest is still to come
+		}
+		response := new(kubeconnectv1.WatchResponse)
+		if err := protojson.Unmarshal(text, response); err != nil {
+			t.Fatal(err)
+		}
+		events = append(events, response.GetEvents()...)
+	}
+}
+
+// grpcurl runs grpcurl and returns what it prints.
+func grpcurl(ctx context.Context, t *testing.T, args ...string) string {
+	t.Helper()
+	return output(t, exec.CommandContext(ctx, grpcurlPath(t), args...))
+}
+
+// output runs a command to its end and returns what it prints.
+func output(t *testing.T, command *exec.Cmd) string {
+	t.Helper()
+	printed, err := command.Output()
+	if err != nil {
+		var failed *exec.ExitError
+		if errors.As(err, &failed) {
+			printed = append(printed, failed.Stderr...)
+		}
+		t.Fatalf("%s: %v\n%s", command, err, printed)
+	}
+	return string(printed)
+}
+
+// startProcess starts a program that is stopped when the test ends.
+func startProcess(t *testing.T, path string, args ...string) *harness.Process {
+	t.Helper()
+	process, err := harness.Start(path, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = process.Stop() })
+	return process
+}
+
+// grpcurlPath is the program in GRPCURL, else the one that the tools' module
+// pins.
+func grpcurlPath(t *testing.T) string {
+	t.Helper()
+	path, err := findGRPCurl()
+	if err != nil {
+		t.Fatalf("no grpcurl: %v; set GRPCURL to the path of one", err)
+	}
+	return path
+}
+
+var findGRPCurl = sync.OnceValues(func() (string, error) {
+	if path := os.Getenv("GRPCURL"); path != "" {
+		return path, nil
+	}
+	// Builds it, and prints where it is.
+	build := exec.Command("go", "tool", "-n", "-modfile=tools/go.mod", "grpcurl")
+	build.Dir = harness.Root
+	printed, err := build.Output()
+	return strings.TrimSpace(string(printed)), err
+})

@@ -1,0 +1,151 @@
+package e2e_test
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+
+	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+)
+
+// services are those of the API.
+var services = []string{
+	kubeconnectv1connect.AccessServiceName,
+	kubeconnectv1connect.DiscoveryServiceName,
+	kubeconnectv1connect.ResourceServiceName,
+}
+
+func TestTransportAnswersAHealthCheckForEachServiceAndForAll(t *testing.T) {
+	t.Parallel()
+	plain, certificate := harness.StartService(t, cluster(t).Kubeconfig), newCertificate(t)
+	encrypted := startTLSService(t, cluster(t), certificate)
+	for name, connection := range map[string]*grpc.ClientConn{
+		"in plain text": dialGRPC(t, plain, nil),
+		"over TLS":      dialGRPC(t, encrypted, certificate.trusting()),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, client := deadline(t), healthv1.NewHealthClient(connection)
+			for _, service := range append([]string{""}, services...) {
+				eventually(ctx, t, "service "+service+" is healthy", func() error { return isServing(ctx, client, service) })
+			}
+			if err := isServing(ctx, client, "kubeconnect.v1.Nobody"); status.Code(err) != codes.NotFound {
+				t.Errorf("a service that does not exist answers: %v", err)
+			}
+		})
+	}
+}
+
+func TestTransportTellsAHealthWatchWhenTheServiceIsReadyAndWhenItEnds(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t)
+	link := harness.StartProxy(t, cluster(t).Address(), harness.Refused)
+	service := harness.StartService(t, harness.KubeconfigTo(t, cluster(t).Kubeconfig, link.Address()))
+	watch := watchHealth(ctx, t, service, "")
+
+	wantHealth(t, watch, healthv1.HealthCheckResponse_NOT_SERVING)
+	wantProbes(ctx, t, service, http.StatusServiceUnavailable)
+	link.Set(harness.None)
+	wantHealth(t, watch, healthv1.HealthCheckResponse_SERVING)
+	wantProbes(ctx, t, service, http.StatusOK)
+	if err := service.Stop(); err != nil {
+		t.Error(err)
+	}
+	wantHealth(t, watch, healthv1.HealthCheckResponse_NOT_SERVING)
+	if _, err := watch.Recv(); status.Code(err) != codes.Unavailable {
+		t.Errorf("the watch ended with: %v", err)
+	}
+}
+
+func TestTransportTellsAHealthWatchThatAServiceDoesNotExist(t *testing.T) {
+	t.Parallel()
+	ctx, service := deadline(t), harness.StartService(t, cluster(t).Kubeconfig)
+	wantHealth(t, watchHealth(ctx, t, service, "kubeconnect.v1.Nobody"), healthv1.HealthCheckResponse_SERVICE_UNKNOWN)
+}
+
+// dialGRPC connects with gRPC's own client, in plain text unless there is an
+// encryption.
+func dialGRPC(t *testing.T, service *harness.Service, encryption *tls.Config) *grpc.ClientConn {
+	t.Helper()
+	secrecy := insecure.NewCredentials()
+	if encryption != nil {
+		secrecy = credentials.NewTLS(encryption)
+	}
+	connection, err := grpc.NewClient(hostPort(service), grpc.WithTransportCredentials(secrecy))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = connection.Close() })
+	return connection
+}
+
+// hostPort is where a service listens, as tools of gRPC want it.
+func hostPort(service *harness.Service) string {
+	_, address, _ := strings.Cut(service.Address, "://")
+	return address
+}
+
+func isServing(ctx context.Context, client healthv1.HealthClient, service string) error {
+	answer, err := client.Check(ctx, &healthv1.HealthCheckRequest{Service: service})
+	if err != nil {
+		return err
+	}
+	if answer.GetStatus() != healthv1.HealthCheckResponse_SERVING {
+		return fmt.Errorf("it is %s", answer.GetStatus())
+	}
+	return nil
+}
+
+func watchHealth(ctx context.Context, t *testing.T, service *harness.Service, name string) healthv1.Health_WatchClient {
+	t.Helper()
+	client := healthv1.NewHealthClient(dialGRPC(t, service, nil))
+	watch, err := client.Watch(ctx, &healthv1.HealthCheckRequest{Service: name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return watch
+}
+
+// wantHealth fails unless this is what a watch says next.
+func wantHealth(t *testing.T, watch healthv1.Health_WatchClient, want healthv1.HealthCheckResponse_ServingStatus) {
+	t.Helper()
+	answer, err := watch.Recv()
+	if err != nil {
+		t.Fatalf("the watch ended before %s: %v", want, err)
+	}
+	if answer.GetStatus() != want {
+		t.Fatalf("the watch says %s, want %s", answer.GetStatus(), want)
+	}
+}
+
+// wantProbes fails unless the service lives, and answers a probe for readiness
+// with this code.
+func wantProbes(ctx context.Context, t *testing.T, service *harness.Service, ready int) {
+	t.Helper()
+	for path, want := range map[string]int{"/livez": http.StatusOK, "/readyz": ready} {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, service.Address+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := harness.HTTP1(t).Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if response.StatusCode != want {
+			t.Errorf("%s answers %d, want %d", path, response.StatusCode, want)
+		}
+	}
+}

@@ -1,0 +1,129 @@
+package e2e_test
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+	"github.com/kubeconnect/kubeconnect/e2e/record"
+)
+
+// allTypes are the content types by which answers can be told apart: those of
+// one message, then those of a stream.
+var allTypes = map[string][2]string{
+	harness.Connect.Name:     {"POST application/proto", "POST application/connect+proto"},
+	harness.ConnectJSON.Name: {"POST application/json", "POST application/connect+json"},
+	harness.ConnectGET.Name:  {"GET application/proto", "POST application/connect+proto"},
+	harness.GRPC.Name:        {"POST application/grpc", "POST application/grpc"},
+	harness.GRPCWeb.Name:     {"POST application/grpc-web+proto", "POST application/grpc-web+proto"},
+}
+
+// withoutHTTP2 are the protocols that HTTP/1.1 can carry: gRPC needs HTTP/2.
+var withoutHTTP2 = []harness.Protocol{harness.Connect, harness.ConnectJSON, harness.ConnectGET, harness.GRPCWeb}
+
+func TestTransportCarriesAllProtocolsOverPlainHTTP2OnOnePort(t *testing.T) {
+	t.Parallel()
+	service := harness.StartService(t, cluster(t).Kubeconfig)
+	overTransport(t, service, harness.HTTP2, harness.Protocols, "HTTP/2.0 in plain text")
+}
+
+func TestTransportCarriesConnectAndGRPCWebOverPlainHTTP1(t *testing.T) {
+	t.Parallel()
+	service := harness.StartService(t, cluster(t).Kubeconfig)
+	overTransport(t, service, harness.HTTP1, withoutHTTP2, "HTTP/1.1 in plain text")
+}
+
+func TestTransportCarriesAllProtocolsOverTLSAndHTTP2OnOnePort(t *testing.T) {
+	t.Parallel()
+	certificate := newCertificate(t)
+	service := startTLSService(t, cluster(t), certificate)
+	client := func(t testing.TB) *http.Client { return harness.HTTP2OverTLS(t, certificate.parsed) }
+	overTransport(t, service, client, harness.Protocols, "HTTP/2.0 over TLS")
+}
+
+func TestTransportCarriesConnectAndGRPCWebOverTLSAndHTTP1(t *testing.T) {
+	t.Parallel()
+	certificate := newCertificate(t)
+	service := startTLSService(t, cluster(t), certificate)
+	client := func(t testing.TB) *http.Client {
+		client := harness.HTTP1(t)
+		client.Transport.(*http.Transport).TLSClientConfig = certificate.trusting()
+		return client
+	}
+	overTransport(t, service, client, withoutHTTP2, "HTTP/1.1 over TLS")
+}
+
+// overTransport reads and watches an object by each protocol, and looks at what
+// the answers came in.
+func overTransport(t *testing.T, service *harness.Service, newClient func(testing.TB) *http.Client, protocols []harness.Protocol, want string) {
+	for _, protocol := range protocols {
+		t.Run(protocol.Name, func(t *testing.T) {
+			t.Parallel()
+			client := newClient(t)
+			noted := &notingTransport{next: client.Transport, answers: make(map[string]bool)}
+			client.Transport = noted
+			readAndWatch(t, harness.Dial(client, service.Address, protocol).Resources)
+			types := allTypes[protocol.Name]
+			noted.want(t, want+": "+types[0], want+": "+types[1])
+		})
+	}
+}
+
+func readAndWatch(t *testing.T, client resourceClient) {
+	t.Helper()
+	ctx := deadline(t)
+	namespace := newNamespace(ctx, t, cluster(t))
+	write := configMapsIn(ctx, t, cluster(t), namespace)
+	held := write.create("one", nil)
+	untilRead(ctx, t, client, "configmaps", held)
+	stream := record.Watch(t, client, &kubeconnectv1.WatchRequest{
+		Resource: "configmaps", Namespace: namespace, Name: "one",
+	})
+	stream.Synced(ctx)
+	touched := write.touch("one", "touched")
+	wantChanges(t, stream.Reaches(ctx, touched.ResourceVersion), modified(touched))
+	stream.Close()
+}
+
+// notingTransport notes what answers come in: the version of HTTP, whether it is
+// encrypted, the method and the content type. It passes over errors, which Connect
+// always writes in JSON.
+type notingTransport struct {
+	next http.RoundTripper
+
+	mu      sync.Mutex // guards answers
+	answers map[string]bool
+}
+
+// RoundTrip passes a request on.
+func (n *notingTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := n.next.RoundTrip(request)
+	if err != nil || response.StatusCode != http.StatusOK {
+		return response, err
+	}
+	encryption := "in plain text"
+	if response.TLS != nil {
+		encryption = "over TLS"
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.answers[response.Proto+" "+encryption+": "+request.Method+" "+response.Header.Get("Content-Type")] = true
+	return response, nil
+}
+
+// want fails unless the answers came in these ways, and in no other.
+func (n *notingTransport) want(t *testing.T, want ...string) {
+	t.Helper()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	got := slices.Sorted(maps.Keys(n.answers))
+	slices.Sort(want)
+	if want = slices.Compact(want); !slices.Equal(got, want) {
+		t.Errorf("answers came in %q, want %q", got, want)
+	}
+}
