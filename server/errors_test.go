@@ -37,7 +37,7 @@ func TestEveryErrorHasItsCodeAndItsReason(t *testing.T) {
 		"AlreadyExists":         {apierrors.NewAlreadyExists(podResource, "a"), connect.CodeAlreadyExists, metav1.StatusReasonAlreadyExists},
 		"Conflict":              {apierrors.NewConflict(podResource, "a", errors.New("x")), connect.CodeAborted, metav1.StatusReasonConflict},
 		"a conflict of Apply":   {apierrors.NewApplyConflict(nil, "x"), connect.CodeAborted, metav1.StatusReasonConflict},
-		"Gone":                  {apierrors.NewGone("x"), connect.CodeOutOfRange, metav1.StatusReasonGone},
+		"Gone":                  {statusError(metav1.StatusReasonGone, 410), connect.CodeOutOfRange, metav1.StatusReasonGone},
 		"Expired":               {apierrors.NewResourceExpired("x"), connect.CodeOutOfRange, metav1.StatusReasonExpired},
 		"Invalid":               {apierrors.NewInvalid(podKind, "a", nil), connect.CodeInvalidArgument, metav1.StatusReasonInvalid},
 		"BadRequest":            {apierrors.NewBadRequest("x"), connect.CodeInvalidArgument, metav1.StatusReasonBadRequest},
@@ -129,12 +129,12 @@ func detailOf(t *testing.T, err error) *kubeconnectv1.Status {
 	if !errors.As(err, &coded) {
 		t.Fatalf("no Connect error: %v", err)
 	}
-	for _, detail := range coded.Details() {
-		value, err := detail.Value()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return value.(*kubeconnectv1.Status)
+	if len(coded.Details()) == 0 {
+		return nil
 	}
-	return nil
+	value, err := coded.Details()[0].Value()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value.(*kubeconnectv1.Status)
 }

@@ -12,9 +12,10 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"k8s.io/client-go/rest"
+
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/server"
-	"k8s.io/client-go/rest"
 )
 
 // listenAnywhere is a listener on a free loopback port.
