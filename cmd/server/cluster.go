@@ -41,7 +41,7 @@ func clusterConfig(s settings) (*rest.Config, error) {
 }
 
 func findConfig(s settings) (*rest.Config, error) {
-	if s.kubeconfig == "" {
+	if s.kubeconfig == "" && s.context == "" {
 		if config, err := rest.InClusterConfig(); !errors.Is(err, rest.ErrNotInCluster) {
 			return config, err
 		}

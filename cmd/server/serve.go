@@ -68,15 +68,17 @@ func serve(ctx context.Context, s settings) error {
 	}
 	slog.Info("serving", "address", scheme+"://"+listener.Addr().String(), "cluster", config.Host, "auth", s.auth)
 
+	trying, giveUp := context.WithCancel(stopping)
 	var reaching sync.WaitGroup
-	reaching.Go(func() { reach(stopping, hub.Resolver(), readiness) })
-	err = serveHTTP(ctx, listener, handler, func() {
+	reaching.Go(func() { reach(trying, hub.Resolver(), readiness) })
+	endStreams := func() {
+		giveUp()
+		reaching.Wait() // so that nothing says ready after this
 		readiness.Set(false)
 		stop()
-	})
-	stop()
-	reaching.Wait()
-	return err
+	}
+	defer endStreams()
+	return serveHTTP(ctx, listener, handler, endStreams)
 }
 
 func authenticator(s settings) auth.Authenticator {

@@ -40,8 +40,8 @@ gRPC-Web, on one port, with a page at /.
 Usage:
   kubeconnect [flags]
 
-Which cluster: --kubeconfig if given; else, inside a cluster, that one, by the
-service account; else KUBECONFIG, else the default kubeconfig.
+Which cluster: --kubeconfig or --context if given; else, inside a cluster, that one,
+by the service account; else KUBECONFIG, else the default kubeconfig.
 
 Each flag can also be set as an environment variable: --tls-cert-file is
 KUBECONNECT_TLS_CERT_FILE. The flag wins.
