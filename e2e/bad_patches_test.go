@@ -55,6 +55,18 @@ func TestBadPatchesAreRefusedAndChangeNothing(t *testing.T) {
 			change: func(r *kubeconnectv1.PatchRequest) { r.Subresource = "scale" },
 			code:   connect.CodeNotFound,
 		},
+		"a name that leads elsewhere": {
+			change: func(r *kubeconnectv1.PatchRequest) { r.Name = "../secrets/one" },
+			code:   connect.CodeInvalidArgument, words: []string{"name"},
+		},
+		"a namespace that leads elsewhere": {
+			change: func(r *kubeconnectv1.PatchRequest) { r.Namespace = "../../nodes" },
+			code:   connect.CodeInvalidArgument, words: []string{"namespace"},
+		},
+		"a subresource that leads elsewhere": {
+			change: func(r *kubeconnectv1.PatchRequest) { r.Subresource = "../two" },
+			code:   connect.CodeInvalidArgument, words: []string{"subresource"},
+		},
 		"no type": {
 			change: func(r *kubeconnectv1.PatchRequest) { r.Type = 0 },
 			code:   connect.CodeInvalidArgument, words: []string{"type"},

@@ -44,7 +44,7 @@ var badSelections = map[string]badSelection{
 		resource: "nodes", namespace: "default", code: connect.CodeInvalidArgument, words: []string{"nodes", "namespace"},
 	},
 	"a namespace that cannot be one": {
-		resource: "pods", namespace: "No/Name", code: connect.CodeInvalidArgument, words: []string{"No/Name"},
+		resource: "pods", namespace: "No/Name", code: connect.CodeInvalidArgument, words: []string{"namespace", "No/Name"},
 	},
 	"a label selector without an end": {
 		resource: "pods", labelSelector: "app in (a,b", code: connect.CodeInvalidArgument, words: []string{"label_selector"},

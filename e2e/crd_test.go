@@ -24,8 +24,9 @@ type customResource struct {
 	group string
 }
 
-func newCustomResource(ctx context.Context, t *testing.T, in *harness.Cluster, group string) customResource {
-	return customResource{ctx: ctx, t: t, in: in, group: group}
+// newCustomResource is one in a group that is named after the test's namespace.
+func newCustomResource(ctx context.Context, t *testing.T, in *harness.Cluster, namespace string) customResource {
+	return customResource{ctx: ctx, t: t, in: in, group: namespace + ".example.com"}
 }
 
 // name is the resource in kubectl's syntax.

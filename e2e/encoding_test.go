@@ -50,7 +50,7 @@ func TestACustomResourceComesAsJSONWhereProtobufWasAskedFor(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))
-	gadgets := newCustomResource(ctx, t, cluster(t), "encoding.example.com")
+	gadgets := newCustomResource(ctx, t, cluster(t), namespace)
 	gadgets.define("v1")
 	want := gadgets.create("v1", namespace, "one", map[string]any{"color": "red", "size": 1.5, "count": int64(7)})
 	want.SetManagedFields(nil)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"testing"
+
+	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) {
@@ -25,7 +27,14 @@ func letTestsWaitTogether() {
 	}
 }
 
+// run also looks for goroutines that a test has left behind, once what they
+// might wait for is gone.
 func run(m *testing.M) int {
-	defer stopClusters()
-	return m.Run()
+	code := m.Run()
+	stopClusters()
+	if err := goleak.Find(); code == 0 && err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	return code
 }

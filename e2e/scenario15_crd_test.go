@@ -16,14 +16,18 @@ func TestScenario15_ACustomResourceIsMadeUsedChangedAndDeletedUnderAnOpenWatch(t
 	t.Parallel()
 	ctx := deadline(t)
 	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))
-	gadgets := newCustomResource(ctx, t, cluster(t), "scenario15.example.com")
+	gadgets := newCustomResource(ctx, t, cluster(t), namespace)
 	_, err := listGadgets(ctx, client, gadgets)
 	wantError(t, err, connect.CodeNotFound, gadgets.name())
 
 	gadgets.define("v1")
 	untilListed(ctx, t, client, gadgets)
-	stream := record.Watch(t, client, &kubeconnectv1.WatchRequest{Resource: gadgets.name(), Namespace: namespace})
+	watch := func(resource string) *record.Stream {
+		return record.Watch(t, client, &kubeconnectv1.WatchRequest{Resource: resource, Namespace: namespace})
+	}
+	stream, pinned := watch(gadgets.name()), watch("gadgets.v1."+gadgets.group)
 	stream.Synced(ctx)
+	pinned.Synced(ctx)
 	one := gadgets.create("v1", namespace, "one", map[string]any{"color": "red"})
 	untilHeld(ctx, stream, versionsOf(one))
 
@@ -34,6 +38,7 @@ func TestScenario15_ACustomResourceIsMadeUsedChangedAndDeletedUnderAnOpenWatch(t
 	gadgets.serve([]string{"v2"}, []string{"v1"})
 	three := gadgets.create("v2", namespace, "three", map[string]any{"color": "blue"})
 	untilHeldAs(ctx, stream, "v2", versionsOf(one, two, three))
+	wantError(t, pinned.End(ctx), connect.CodeNotFound, "v1")
 
 	gadgets.remove()
 	stream.Until(ctx, "nothing is held any more", func(said *record.View) bool { return len(said.Model.Objects) == 0 })
@@ -55,6 +60,7 @@ func continuesOrEndsWithNotFound(ctx context.Context, t *testing.T, stream *reco
 	said := stream.Until(ctx, "the watch has ended or gone on", func(said *record.View) bool {
 		return said.Ended || said.Model.Synced && maps.Equal(heldVersions(said.Model), want)
 	})
+	t.Logf("the watch has ended: %v", said.Ended)
 	if said.Ended {
 		wantError(t, stream.End(ctx), connect.CodeNotFound)
 	}

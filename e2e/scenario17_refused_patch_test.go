@@ -144,7 +144,7 @@ func TestScenario17_AStrategicMergeOfACustomResourceIsRefused(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))
-	gadgets := newCustomResource(ctx, t, cluster(t), "scenario17.example.com")
+	gadgets := newCustomResource(ctx, t, cluster(t), namespace)
 	gadgets.define("v1")
 	before := gadgets.create("v1", namespace, "one", map[string]any{"color": "red"})
 	request := func(patchType kubeconnectv1.PatchType) *kubeconnectv1.PatchRequest {

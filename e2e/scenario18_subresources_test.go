@@ -37,7 +37,7 @@ func TestScenario18_APatchOfTheObjectDoesNotChangeStatus(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))
-	gadgets := newCustomResource(ctx, t, cluster(t), "scenario18.example.com")
+	gadgets := newCustomResource(ctx, t, cluster(t), namespace)
 	gadgets.define("v1")
 	gadgets.create("v1", namespace, "one", map[string]any{"color": "red"})
 	untilListed(ctx, t, client, gadgets)

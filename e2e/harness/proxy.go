@@ -1,7 +1,6 @@
 package harness
 
 import (
-	"io"
 	"net"
 	"sync"
 	"testing"
@@ -18,7 +17,21 @@ const (
 	// Dropped accepts connections and closes them at once, as a load balancer
 	// does that has lost its server.
 	Dropped
+	// Frozen keeps connections open, takes new ones, and passes nothing on: the link
+	// is half-open. What it was given meanwhile goes on its way afterwards.
+	Frozen
+	// Slow passes a few bytes on at a time.
+	Slow
+	// Torn passes a random number of bytes on and then cuts, so that most cuts are
+	// in the middle of a frame.
+	Torn
 )
+
+// cuts tells whether a fault begins by cutting the connections that are open.
+func (f Fault) cuts() bool { return f == Refused || f == Dropped }
+
+// admits tells whether new connections may live during a fault.
+func (f Fault) admits() bool { return !f.cuts() }
 
 // Proxy passes TCP connections on, unless it is told to fail. It keeps its
 // address all the time.
@@ -31,7 +44,8 @@ type Proxy struct {
 	mu       sync.Mutex // guards the fields below
 	address  string
 	fault    Fault
-	listener net.Listener // nil while Refused
+	changed  chan struct{} // closed when fault changes, and made anew
+	listener net.Listener  // nil while Refused
 	open     map[net.Conn]struct{}
 }
 
@@ -39,7 +53,7 @@ type Proxy struct {
 // beginning. It ends with the test.
 func StartProxy(t testing.TB, target string, fault Fault) *Proxy {
 	t.Helper()
-	p := &Proxy{t: t, target: target, address: "127.0.0.1:0", open: make(map[net.Conn]struct{})}
+	p := &Proxy{t: t, target: target, address: "127.0.0.1:0", changed: make(chan struct{}), open: make(map[net.Conn]struct{})}
 	p.Set(None)
 	p.Set(fault)
 	t.Cleanup(func() {
@@ -56,14 +70,16 @@ func (p *Proxy) Address() string {
 	return p.address
 }
 
-// Set makes the proxy fail in a way, or not any more. A fault also cuts the
-// connections that are open.
+// Set makes the proxy fail in a way, or not any more. Refused and Dropped also cut
+// the connections that are open.
 func (p *Proxy) Set(fault Fault) {
 	p.t.Helper()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.fault = fault
-	if fault != None {
+	close(p.changed)
+	p.changed = make(chan struct{})
+	if fault.cuts() {
 		p.cutLocked()
 	}
 	if fault == Refused {
@@ -134,23 +150,16 @@ func (p *Proxy) serve(caller net.Conn) {
 	}
 	defer p.forget(server)
 	var back sync.WaitGroup
-	back.Go(func() { pass(caller, server) })
-	pass(server, caller)
+	back.Go(func() { p.pass(caller, server) })
+	p.pass(server, caller)
 	back.Wait()
-}
-
-// pass copies one direction, and ends both when that ends.
-func pass(to, from net.Conn) {
-	_, _ = io.Copy(to, from)
-	_ = to.Close()
-	_ = from.Close()
 }
 
 // admit tells whether a connection may live; if so a fault will cut it.
 func (p *Proxy) admit(connection net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.fault != None {
+	if !p.fault.admits() {
 		return false
 	}
 	p.open[connection] = struct{}{}

@@ -2,10 +2,12 @@ package record
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"testing"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 
@@ -24,6 +26,8 @@ type Stream struct {
 	t      testing.TB
 	cancel context.CancelFunc
 	ended  chan struct{} // closed by run, when nothing more will come
+	exact  bool          // whether every step must be told
+	before int           // how many events an earlier stream has told
 
 	mu      sync.Mutex // guards the fields below
 	said    View
@@ -40,6 +44,10 @@ type View struct {
 	Events []*kubeconnectv1.Event
 	// Responses counts the messages that carried them.
 	Responses int
+	// Points are those at which the stream can be resumed.
+	Points []Point
+	// Freshness is the last that a response told.
+	Freshness *kubeconnectv1.Freshness
 	// Model is what a caller holds after them.
 	Model validate.Model
 	// Ended tells whether the stream has ended, and Err how: nil is the end of a
@@ -48,12 +56,45 @@ type View struct {
 	Err   error
 }
 
+// Point is a place in a stream behind which another one can go on.
+type Point struct {
+	// Events are those up to this place.
+	Events []*kubeconnectv1.Event
+	// Token leads back to it.
+	Token string
+}
+
 // Watch opens a watch and records it until the test ends. The test fails if the
 // stream breaks a rule, or ends by itself and nobody has called End.
 func Watch(t testing.TB, client Client, request *kubeconnectv1.WatchRequest) *Stream {
 	t.Helper()
+	return open(t, client, request, Point{}, true)
+}
+
+// Resume is Watch from a point of an earlier stream of the same selection. What
+// that had said counts as said by this one: together they must break no rule.
+func Resume(t testing.TB, client Client, request *kubeconnectv1.WatchRequest, from Point) *Stream {
+	t.Helper()
+	return open(t, client, request, from, true)
+}
+
+// ResumeElsewhere is Resume at a service that does not remember every step since
+// the point: it may tell the latest state of what has changed.
+func ResumeElsewhere(t testing.TB, client Client, request *kubeconnectv1.WatchRequest, from Point) *Stream {
+	t.Helper()
+	return open(t, client, request, from, false)
+}
+
+func open(t testing.TB, client Client, request *kubeconnectv1.WatchRequest, from Point, exact bool) *Stream {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	stream := &Stream{t: t, cancel: cancel, ended: make(chan struct{}), more: make(chan struct{})}
+	stream := &Stream{
+		t: t, cancel: cancel, ended: make(chan struct{}), exact: exact, before: len(from.Events), more: make(chan struct{}),
+	}
+	request = proto.CloneOf(request)
+	request.ResumeToken = from.Token
+	for _, event := range from.Events {
+		stream.said.apply(event)
+	}
 	go stream.run(ctx, client, request)
 	t.Cleanup(stream.finish)
 	return stream
@@ -94,14 +135,7 @@ func (s *Stream) run(ctx context.Context, client Client, request *kubeconnectv1.
 func (s *Stream) take(response *kubeconnectv1.WatchResponse) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if response.GetKind() != nil {
-		s.said.Kind = response.GetKind()
-	}
-	s.said.Responses++
-	for _, event := range response.GetEvents() {
-		s.said.Events = append(s.said.Events, event)
-		s.said.Model.Apply(event)
-	}
+	s.said.take(response)
 	s.wakeLocked()
 }
 
@@ -117,6 +151,27 @@ func (s *Stream) wakeLocked() {
 	s.more = make(chan struct{})
 }
 
+func (v *View) take(response *kubeconnectv1.WatchResponse) {
+	v.Responses++
+	if response.GetKind() != nil {
+		v.Kind = response.GetKind()
+	}
+	if response.GetFreshness() != nil {
+		v.Freshness = response.GetFreshness()
+	}
+	for _, event := range response.GetEvents() {
+		v.apply(event)
+	}
+	if token := response.GetResumeToken(); token != "" {
+		v.Points = append(v.Points, Point{Events: slices.Clip(v.Events), Token: token})
+	}
+}
+
+func (v *View) apply(event *kubeconnectv1.Event) {
+	v.Events = append(v.Events, event)
+	v.Model.Apply(event)
+}
+
 // finish closes the stream and judges it.
 func (s *Stream) finish() {
 	s.Close()
@@ -128,7 +183,14 @@ func (s *Stream) finish() {
 	case !s.closed && !s.endSeen:
 		s.t.Errorf("a watch ended by itself: %v", s.said.Err)
 	}
-	for _, violation := range validate.Stream(s.said.Events) {
+	for _, violation := range s.violationsLocked() {
 		s.t.Error(violation)
 	}
+}
+
+func (s *Stream) violationsLocked() []validate.Violation {
+	if s.exact {
+		return validate.Stream(s.said.Events)
+	}
+	return validate.Resumed(s.said.Events, s.before)
 }

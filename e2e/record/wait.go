@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/kubeconnect/kubeconnect/e2e/validate"
 )
 
 // shownEvents is how many of the last events go with a failure.
@@ -49,9 +51,13 @@ func (s *Stream) Synced(ctx context.Context) View {
 func (s *Stream) Reaches(ctx context.Context, version string) View {
 	s.t.Helper()
 	return s.Until(ctx, "version "+version+" is reached", func(said *View) bool {
-		order, err := resourceversion.CompareResourceVersion(said.Model.Version, version)
-		return said.Model.Synced && err == nil && order >= 0
+		return reaches(&said.Model, version)
 	})
+}
+
+func reaches(model *validate.Model, version string) bool {
+	order, err := resourceversion.CompareResourceVersion(model.Version, version)
+	return model.Synced && err == nil && order >= 0
 }
 
 // End waits until the stream ends by itself, and returns how.

@@ -7,7 +7,8 @@ import (
 )
 
 var objectIsThere = rule{
-	name: "ADDED, MODIFIED and DELETED carry an object, the others none",
+	guarantee: Complete,
+	name:      "ADDED, MODIFIED and DELETED carry an object, the others none",
 	broken: func(_ *Model, event *kubeconnectv1.Event) string {
 		object := event.GetObject()
 		switch {
@@ -21,7 +22,8 @@ var objectIsThere = rule{
 }
 
 var versionIsThere = rule{
-	name: "an event has the version that it stands for",
+	guarantee: Complete,
+	name:      "an event has the version that it stands for",
 	broken: func(_ *Model, event *kubeconnectv1.Event) string {
 		own, ofObject := event.GetResourceVersion(), event.GetObject().GetResourceVersion()
 		switch event.GetType() {
@@ -30,7 +32,7 @@ var versionIsThere = rule{
 		case kubeconnectv1.EventType_EVENT_TYPE_ADDED, kubeconnectv1.EventType_EVENT_TYPE_MODIFIED:
 			return differs(own, ofObject)
 		case kubeconnectv1.EventType_EVENT_TYPE_DELETED:
-			return notNewer(own, ofObject)
+			return goesBack(ofObject, own)
 		case kubeconnectv1.EventType_EVENT_TYPE_SYNCED, kubeconnectv1.EventType_EVENT_TYPE_BOOKMARK:
 			return missing(own)
 		}
@@ -45,12 +47,17 @@ func differs(own, ofObject string) string {
 	return ""
 }
 
-// notNewer says so if the event of a deletion is as old as what it deletes.
-func notNewer(own, ofObject string) string {
-	if own == ofObject {
-		return "the object is at that same version"
-	}
-	return goesBack(ofObject, own)
+var deletedIsNewer = rule{
+	guarantee: Ordered,
+	name:      "a deletion is newer than what it deletes",
+	exact:     true,
+	broken: func(_ *Model, event *kubeconnectv1.Event) string {
+		if event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_DELETED &&
+			event.GetResourceVersion() == event.GetObject().GetResourceVersion() {
+			return "the object is at that same version"
+		}
+		return ""
+	},
 }
 
 func missing(own string) string {

@@ -7,7 +7,9 @@ import (
 )
 
 var addedIsNew = rule{
-	name: "ADDED is what the caller does not hold",
+	guarantee: Unique,
+	name:      "ADDED is what the caller does not hold",
+	exact:     true,
 	broken: func(model *Model, event *kubeconnectv1.Event) string {
 		held, ok := model.Objects[KeyOf(event.GetObject())]
 		if !ok || event.GetType() != kubeconnectv1.EventType_EVENT_TYPE_ADDED {
@@ -18,7 +20,9 @@ var addedIsNew = rule{
 }
 
 var changedIsHeld = rule{
-	name: "MODIFIED and DELETED are what the caller holds",
+	guarantee: Complete,
+	name:      "MODIFIED and DELETED are what the caller holds",
+	exact:     true,
 	broken: func(model *Model, event *kubeconnectv1.Event) string {
 		if _, ok := model.Objects[KeyOf(event.GetObject())]; ok || !isChange(event) {
 			return ""
@@ -28,7 +32,9 @@ var changedIsHeld = rule{
 }
 
 var changedIsTheSame = rule{
-	name: "MODIFIED and DELETED are of one and the same object",
+	guarantee: Complete,
+	name:      "MODIFIED and DELETED are of one and the same object",
+	exact:     true,
 	broken: func(model *Model, event *kubeconnectv1.Event) string {
 		held, ok := model.Objects[KeyOf(event.GetObject())]
 		if !ok || !isChange(event) || held.GetUid() == event.GetObject().GetUid() {

@@ -9,10 +9,11 @@ import (
 )
 
 var toldOnce = rule{
-	name: "one change is told once",
+	guarantee: Unique,
+	name:      "one change is told once",
 	broken: func(model *Model, event *kubeconnectv1.Event) string {
 		held, ok := model.Objects[KeyOf(event.GetObject())]
-		if !ok || event.GetType() != kubeconnectv1.EventType_EVENT_TYPE_MODIFIED {
+		if !ok || event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_DELETED {
 			return ""
 		}
 		if held.GetResourceVersion() == event.GetObject().GetResourceVersion() {
@@ -23,7 +24,8 @@ var toldOnce = rule{
 }
 
 var versionsGoForward = rule{
-	name: "an object's version never goes back",
+	guarantee: Ordered,
+	name:      "an object's version never goes back",
 	broken: func(model *Model, event *kubeconnectv1.Event) string {
 		held, ok := model.Objects[KeyOf(event.GetObject())]
 		if !ok {
@@ -34,7 +36,8 @@ var versionsGoForward = rule{
 }
 
 var eventsGoForward = rule{
-	name: "events come in order of their versions",
+	guarantee: Ordered,
+	name:      "events come in order of their versions",
 	broken: func(model *Model, event *kubeconnectv1.Event) string {
 		if !model.Synced || event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_RESET {
 			return ""

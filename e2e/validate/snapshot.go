@@ -5,7 +5,8 @@ import (
 )
 
 var beginsWithReset = rule{
-	name: "a stream begins with RESET",
+	guarantee: Complete,
+	name:      "a stream begins with RESET",
 	broken: func(model *Model, event *kubeconnectv1.Event) string {
 		if model.Resets > 0 || event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_RESET {
 			return ""
@@ -15,7 +16,8 @@ var beginsWithReset = rule{
 }
 
 var snapshotIsAdded = rule{
-	name: "a snapshot is ADDED up to SYNCED",
+	guarantee: Complete,
+	name:      "a snapshot is ADDED up to SYNCED",
 	broken: func(model *Model, event *kubeconnectv1.Event) string {
 		if model.Resets == 0 || model.Synced {
 			return ""
@@ -31,7 +33,8 @@ var snapshotIsAdded = rule{
 }
 
 var snapshotEnds = rule{
-	name: "a snapshot is complete once",
+	guarantee: Complete,
+	name:      "a snapshot is complete once",
 	broken: func(model *Model, event *kubeconnectv1.Event) string {
 		if model.Synced && event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_SYNCED {
 			return "no RESET has come since the last SYNCED"

@@ -8,24 +8,44 @@ import (
 
 // Violation is one event that breaks a rule.
 type Violation struct {
+	// Guarantee is the promise that it breaks.
+	Guarantee Guarantee
+	// Stream is the name of the recording, where it has one.
+	Stream string
+	// Call is the call's place in the recording, from 0.
+	Call int
 	// Rule is the rule's name, such as "one change is told once".
 	Rule string
 	// Index is the event's place in the stream, from 0.
 	Index int
-	// Event is the event.
+	// Event is the event; nil if none is to blame.
 	Event *kubeconnectv1.Event
 	// Problem says what is wrong with it.
 	Problem string
 }
 
 func (v Violation) String() string {
-	return fmt.Sprintf("event %d (%s %s at version %q) breaks %q: %s",
-		v.Index, v.Event.GetType(), KeyOf(v.Event.GetObject()), v.Event.GetResourceVersion(), v.Rule, v.Problem)
+	what := ""
+	if v.Event != nil {
+		what = fmt.Sprintf(" (%s %s at version %q)", v.Event.GetType(), KeyOf(v.Event.GetObject()), v.Event.GetResourceVersion())
+	}
+	return fmt.Sprintf("%sevent %d%s breaks %s, %q: %s", v.stream(), v.Index, what, v.Guarantee, v.Rule, v.Problem)
+}
+
+func (v Violation) stream() string {
+	if v.Stream == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s: call %d, ", v.Stream, v.Call)
 }
 
 // rule is one thing that holds for every event of every stream.
 type rule struct {
-	name string
+	guarantee Guarantee
+	name      string
+	// exact rules hold only where every step is told: not where a stream goes on
+	// behind what the service remembers, and gets the latest states.
+	exact bool
 	// broken says what is wrong with the event that comes after those that the
 	// model has applied, or nothing. It does not change the model.
 	broken func(*Model, *kubeconnectv1.Event) string
@@ -44,17 +64,27 @@ var rules = []rule{
 	eventsGoForward,
 	objectIsThere,
 	versionIsThere,
+	deletedIsNewer,
 }
 
 // Stream returns every violation in the events of one watch, from its beginning
 // on.
 func Stream(events []*kubeconnectv1.Event) []Violation {
+	return Resumed(events, len(events))
+}
+
+// Resumed returns every violation in the events of one watch and, from an index
+// on, of another that goes on with its token where not every step is remembered.
+func Resumed(events []*kubeconnectv1.Event, from int) []Violation {
 	var model Model
 	var violations []Violation
 	for index, event := range events {
 		for _, rule := range rules {
+			if rule.exact && index >= from {
+				continue
+			}
 			if problem := rule.broken(&model, event); problem != "" {
-				violations = append(violations, Violation{Rule: rule.name, Index: index, Event: event, Problem: problem})
+				violations = append(violations, Violation{Guarantee: rule.guarantee, Rule: rule.name, Index: index, Event: event, Problem: problem})
 			}
 		}
 		model.Apply(event)

@@ -135,7 +135,7 @@ func TestFaultyStreamsNameTheRuleThatTheyBreak(t *testing.T) {
 		},
 		"DELETED with the version of the object": {
 			events: []*kubeconnectv1.Event{reset(), object(added, "a", "4"), synced("4"), gone("a", "4", "4")},
-			rule:   versionIsThere, index: 3,
+			rule:   deletedIsNewer, index: 3,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -144,6 +144,28 @@ func TestFaultyStreamsNameTheRuleThatTheyBreak(t *testing.T) {
 				return v.Rule == test.rule.name && v.Index == test.index
 			}) {
 				t.Errorf("no violation of %q at event %d among %v", test.rule.name, test.index, violations)
+			}
+		})
+	}
+}
+
+func TestWhatGoesOnWithoutEveryStepMayTellTheLatestStatesOnly(t *testing.T) {
+	events := []*kubeconnectv1.Event{
+		reset(), object(added, "a", "1"), object(added, "b", "2"), synced("3"),
+		object(modified, "new", "5"), gone("a", "6", "6"), gone("never-seen", "7", "7"), withUID(object(modified, "b", "8"), "second"),
+	}
+	for _, violation := range Resumed(events, 4) {
+		t.Error(violation)
+	}
+	for name, wrong := range map[string]*kubeconnectv1.Event{
+		"but nothing twice":         object(modified, "b", "8"),
+		"but no older state":        object(modified, "b", "7"),
+		"but nothing out of order":  object(added, "c", "4"),
+		"but no event without type": {ResourceVersion: "9"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if len(Resumed(append(slices.Clip(events), wrong), 4)) == 0 {
+				t.Error("it breaks no rule")
 			}
 		})
 	}

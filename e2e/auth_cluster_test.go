@@ -1,0 +1,83 @@
+package e2e_test
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"testing"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+)
+
+func TestUnderAuthClusterEveryMethodRefusesEveryoneOverEveryProtocol(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t)
+	namespace := newNamespace(ctx, t, cluster(t))
+	write := configMapsIn(ctx, t, cluster(t), namespace)
+	before := write.create("one", nil)
+	service := harness.StartService(t, cluster(t).Kubeconfig, "--auth", "cluster")
+	for who, headers := range map[string]http.Header{
+		"without a token":      {},
+		"with a token":         {"Authorization": {"Bearer token"}},
+		"impersonating others": {"Impersonate-User": {"admin"}, "Impersonate-Group": {"system:masters"}},
+	} {
+		httpClient := harness.HTTP2(t)
+		httpClient.Transport = sending{headers: headers, over: httpClient.Transport}
+		for _, protocol := range harness.Protocols {
+			for name, call := range everyMethod(t, harness.Dial(httpClient, service.Address, protocol), namespace) {
+				t.Run(who+" by "+protocol.Name+" "+name, func(t *testing.T) {
+					wantError(t, call(ctx), connect.CodeUnauthenticated)
+				})
+			}
+		}
+	}
+	wantUnchanged(t, write, before)
+}
+
+// everyMethod calls each method of the API once, in a way that a caller with
+// rights may. It fails if the API has a method that it does not know.
+func everyMethod(t *testing.T, clients harness.Clients, namespace string) map[string]func(context.Context) error {
+	t.Helper()
+	calls := unservedMethods(clients)
+	maps.Copy(calls, callsOn(clients.Resources, namespace))
+	for name := range methodsOfTheAPI() {
+		if calls[name] == nil {
+			t.Errorf("method %s is not tried", name)
+		}
+	}
+	return calls
+}
+
+func methodsOfTheAPI() map[string]protoreflect.MethodDescriptor {
+	all := map[string]protoreflect.MethodDescriptor{}
+	for _, file := range []protoreflect.FileDescriptor{
+		kubeconnectv1.File_kubeconnect_v1_resource_service_proto,
+		kubeconnectv1.File_kubeconnect_v1_discovery_service_proto,
+		kubeconnectv1.File_kubeconnect_v1_access_service_proto,
+	} {
+		for i := range file.Services().Len() {
+			methods := file.Services().Get(i).Methods()
+			for j := range methods.Len() {
+				all[string(methods.Get(j).Name())] = methods.Get(j)
+			}
+		}
+	}
+	return all
+}
+
+// sending adds headers to each request.
+type sending struct {
+	headers http.Header
+	over    http.RoundTripper
+}
+
+func (s sending) RoundTrip(request *http.Request) (*http.Response, error) {
+	request = request.Clone(request.Context())
+	maps.Copy(request.Header, s.headers)
+	return s.over.RoundTrip(request)
+}

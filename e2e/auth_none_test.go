@@ -1,0 +1,106 @@
+package e2e_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+)
+
+// trespass is what a web page of another site can make a browser send.
+type trespass struct {
+	host    string
+	headers http.Header
+}
+
+var trespasses = map[string]trespass{
+	"the host of another site":                   {host: "evil.example"},
+	"a host that only begins with the address":   {host: "127.0.0.1.evil.example"},
+	"a host that only begins with localhost":     {host: "localhost.evil.example:80"},
+	"an address of the network":                  {host: "192.0.2.1"},
+	"the origin of another site":                 {headers: http.Header{"Origin": {"http://evil.example"}}},
+	"the origin of another program on localhost": {headers: http.Header{"Origin": {"http://127.0.0.1:1"}}},
+	"the origin of a file or a sandbox":          {headers: http.Header{"Origin": {"null"}}},
+	"a fetch without an origin for another site": {headers: http.Header{"Sec-Fetch-Site": {"cross-site"}, "Sec-Fetch-Mode": {"no-cors"}}},
+}
+
+// entrances are a request of each kind that the service takes.
+var entrances = map[string]struct{ method, path, contentType, body string }{
+	"the page":        {method: http.MethodGet, path: "/"},
+	"List by POST":    {method: http.MethodPost, path: listPath, contentType: "application/json", body: `{"resource":"namespaces"}`},
+	"List by GET":     {method: http.MethodGet, path: listPath + "?encoding=json&connect=v1&message=%7B%22resource%22%3A%22namespaces%22%7D"},
+	"List by gRPC":    {method: http.MethodPost, path: listPath, contentType: "application/grpc+proto", body: "\x00\x00\x00\x00\x04\x0a\x02no"},
+	"a watch":         {method: http.MethodPost, path: "/kubeconnect.v1.ResourceService/Watch", contentType: "application/connect+json"},
+	"reflection":      {method: http.MethodPost, path: "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", contentType: "application/grpc"},
+	"a CORS question": {method: http.MethodOptions, path: listPath},
+}
+
+const listPath = "/kubeconnect.v1.ResourceService/List"
+
+func TestWithoutAuthenticationNoWebPageOfAnotherSiteGetsIn(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t)
+	service, httpClient := harness.StartService(t, cluster(t).Kubeconfig), harness.HTTP2(t)
+	for how, trespass := range trespasses {
+		for where, entrance := range entrances {
+			t.Run(how+" at "+where, func(t *testing.T) {
+				answer := send(ctx, t, httpClient, service.Address+entrance.path, entrance.method, entrance.contentType, entrance.body, trespass)
+				if answer.StatusCode != http.StatusForbidden {
+					t.Errorf("the answer is %s, want 403", answer.Status)
+				}
+				if allowed := answer.Header.Get("Access-Control-Allow-Origin"); allowed != "" {
+					t.Errorf("the answer lets %q read it", allowed)
+				}
+			})
+		}
+	}
+}
+
+func TestWithoutAuthenticationProgramsAndTheServicesOwnPageGetIn(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t)
+	service, httpClient := harness.StartService(t, cluster(t).Kubeconfig), harness.HTTP2(t)
+	own := strings.TrimPrefix(service.Address, "http://")
+	_, port, _ := strings.Cut(own, ":")
+	for how, visit := range map[string]trespass{
+		"a program":                     {},
+		"the page":                      {headers: http.Header{"Origin": {service.Address}, "Sec-Fetch-Site": {"same-origin"}}},
+		"the page by another name":      {host: "localhost:" + port, headers: http.Header{"Origin": {"http://localhost:" + port}}},
+		"a link from a page of another": {headers: http.Header{"Sec-Fetch-Site": {"cross-site"}, "Sec-Fetch-Mode": {"navigate"}}},
+	} {
+		for _, where := range []string{"the page", "List by POST", "List by GET"} {
+			t.Run(how+" at "+where, func(t *testing.T) {
+				entrance := entrances[where]
+				answer := send(ctx, t, httpClient, service.Address+entrance.path, entrance.method, entrance.contentType, entrance.body, visit)
+				if answer.StatusCode != http.StatusOK {
+					t.Errorf("the answer is %s, want 200", answer.Status)
+				}
+			})
+		}
+	}
+}
+
+// send makes a request as the trespasser would, and returns the answer without
+// its body.
+func send(ctx context.Context, t *testing.T, httpClient *http.Client, url, method, contentType, body string, as trespass) *http.Response {
+	t.Helper()
+	request, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Host = as.host
+	if contentType != "" {
+		request.Header.Set("Content-Type", contentType)
+	}
+	for name, values := range as.headers {
+		request.Header[name] = values
+	}
+	answer, err := httpClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = answer.Body.Close()
+	return answer
+}

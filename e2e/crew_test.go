@@ -1,0 +1,257 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+	"github.com/kubeconnect/kubeconnect/e2e/record"
+	"github.com/kubeconnect/kubeconnect/e2e/traffic"
+	"github.com/kubeconnect/kubeconnect/e2e/validate"
+)
+
+const (
+	// hangUpEvery is how often one of the followers of a crew begins another call.
+	hangUpEvery = 100 * time.Millisecond
+	// restOfWriters is how long each writer rests after a write.
+	restOfWriters = 20 * time.Millisecond
+	// silence is how long a stream may say nothing. The API says ten seconds; the
+	// rest is for machines that are busy with something else.
+	silence = time.Minute
+	// shownViolations is how many violations of one stream are shown.
+	shownViolations = 3
+)
+
+// crew is random traffic to a built-in and to a custom resource, and followers of all
+// sorts, some of whom hang up again and again.
+type crew struct {
+	t         *testing.T
+	in        *harness.Cluster
+	rnd       *rand.Rand
+	casts     []*cast
+	stop      chan struct{}
+	hangingUp sync.WaitGroup
+}
+
+// cast is the traffic to one resource, and those who follow it.
+type cast struct {
+	resource  traffic.Resource
+	traffic   *traffic.Traffic
+	followers []*record.Follower
+}
+
+// newCrew starts a crew. Its followers call any of the clients.
+func newCrew(ctx context.Context, t *testing.T, in *harness.Cluster, clients ...record.Client) *crew {
+	t.Helper()
+	seed := newSeed(t)
+	c := &crew{t: t, in: in, rnd: rand.New(rand.NewPCG(seed, 0)), stop: make(chan struct{})}
+	namespaces := []string{newNamespace(ctx, t, in), newNamespace(ctx, t, in)}
+	for _, resource := range []traffic.Resource{traffic.ConfigMaps, gadgets(ctx, t, in, namespaces[0])} {
+		c.casts = append(c.casts, newCast(ctx, t, in, resource, namespaces, seed, clients))
+	}
+	c.hangingUp.Go(c.hangUp)
+	t.Cleanup(c.end)
+	return c
+}
+
+// newSeed is that of SEED, or a new one.
+func newSeed(t *testing.T) uint64 {
+	t.Helper()
+	seed := rand.Uint64()
+	if text := os.Getenv("SEED"); text != "" {
+		given, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seed = given
+	}
+	t.Logf("SEED=%d", seed)
+	return seed
+}
+
+// gadgets are a custom resource of this test's own.
+func gadgets(ctx context.Context, t *testing.T, in *harness.Cluster, namespace string) traffic.Resource {
+	t.Helper()
+	custom := newCustomResource(ctx, t, in, namespace)
+	custom.define("v1")
+	return traffic.Resource{
+		Of:   schema.GroupVersionResource{Group: custom.group, Version: "v1", Resource: "gadgets"},
+		Kind: "Gadget", Field: "color",
+	}
+}
+
+func newCast(ctx context.Context, t *testing.T, in *harness.Cluster, resource traffic.Resource, namespaces []string, seed uint64, clients []record.Client) *cast {
+	t.Helper()
+	var started *traffic.Traffic
+	eventually(ctx, t, "the resource is served", func() (err error) {
+		started, err = traffic.Start(ctx, in.Dynamic, resource, traffic.Options{
+			Namespaces: namespaces, Objects: 16, Writers: 4, Pause: restOfWriters, Seed: seed,
+		})
+		return err
+	})
+	t.Cleanup(started.Stop)
+	c := &cast{resource: resource, traffic: started}
+	for name, request := range selections(resource, namespaces[0]) {
+		request.Resource, request.Encoding = resource.Name(), kubeconnectv1.Encoding_ENCODING_PROTOBUF
+		c.followers = append(c.followers, record.Follow(t, resource.Name()+", "+name, request, clients...))
+	}
+	return c
+}
+
+// selections are watches of every sort.
+func selections(resource traffic.Resource, namespace string) map[string]*kubeconnectv1.WatchRequest {
+	color := "metadata.name=traffic-3"
+	if resource.Field != "" {
+		color = "spec." + resource.Field + "=red"
+	}
+	return map[string]*kubeconnectv1.WatchRequest{
+		"all":                {},
+		"a namespace":        {Namespace: namespace},
+		"a label":            {LabelSelector: traffic.Label + "=red"},
+		"labels, negated":    {LabelSelector: traffic.Label + " notin (red,green)", Namespace: namespace},
+		"a field":            {FieldSelector: color},
+		"a field, negated":   {FieldSelector: "metadata.name!=traffic-1", Namespace: namespace},
+		"a name":             {Namespace: namespace, Name: "traffic-0"},
+		"a label of a field": {LabelSelector: traffic.Label, FieldSelector: color},
+	}
+}
+
+// hangUp lets one follower after another begin a new call.
+func (c *crew) hangUp() {
+	ticks := time.NewTicker(hangUpEvery)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-ticks.C:
+			of := c.casts[c.rnd.IntN(len(c.casts))]
+			of.followers[c.rnd.IntN(len(of.followers))].HangUp()
+		case <-c.stop:
+			return
+		}
+	}
+}
+
+// end ends the hanging up; a second call does nothing.
+func (c *crew) end() {
+	select {
+	case <-c.stop:
+	default:
+		close(c.stop)
+	}
+	c.hangingUp.Wait()
+}
+
+// atWork waits until every follower has its snapshot and so many more writes have
+// been made to each resource and been told.
+func (c *crew) atWork(ctx context.Context, writes int) {
+	c.t.Helper()
+	for _, cast := range c.casts {
+		target := cast.traffic.Writes.Count() + writes
+		eventually(ctx, c.t, "there is more traffic", func() error {
+			if count := cast.traffic.Writes.Count(); count < target {
+				return fmt.Errorf("%d writes, not %d", count, target)
+			}
+			return nil
+		})
+		newest := cast.traffic.Writes.Newest()
+		for _, follower := range cast.followers {
+			follower.Reaches(ctx, newest)
+		}
+	}
+}
+
+// finish ends the traffic, waits until everybody holds what the cluster holds, and
+// judges all that was told. It returns how much that was, for people.
+func (c *crew) finish(ctx context.Context, evidence validate.Evidence) string {
+	c.t.Helper()
+	calls, responses, events, writes := 0, 0, 0, 0
+	evidence.Silence = silence
+	for _, cast := range c.casts {
+		cast.traffic.Stop()
+	}
+	c.end()
+	for _, cast := range c.casts {
+		wantWritten(ctx, c.t, c.in, cast)
+		evidence.Writes = cast.traffic.Writes
+		writes += evidence.Writes.Count()
+		for _, follower := range cast.followers {
+			recording := cast.converge(ctx, c.t, follower)
+			wantNoViolation(c.t, recording, evidence)
+			calls += len(recording.Calls)
+			for _, call := range recording.Calls {
+				responses += len(call.Responses)
+				for _, response := range call.Responses {
+					events += len(response.Events)
+				}
+			}
+		}
+	}
+	if calls < 2 || events == 0 {
+		c.t.Errorf("nothing was shown: %d calls, %d events", calls, events)
+	}
+	return fmt.Sprintf("%d writes, %d calls, %d responses, %d events", writes, calls, responses, events)
+}
+
+// converge waits until a follower holds what the cluster holds.
+func (c *cast) converge(ctx context.Context, t *testing.T, follower *record.Follower) *validate.Recording {
+	t.Helper()
+	writes := c.traffic.Writes
+	follower.Reaches(ctx, writes.Newest())
+	follower.Holds(ctx, writes.Held(follower.Selection()), writes.Knows)
+	return follower.Stop()
+}
+
+// wantWritten fails unless what was written is what client-go lists.
+func wantWritten(ctx context.Context, t *testing.T, in *harness.Cluster, c *cast) {
+	t.Helper()
+	list, err := in.Dynamic.Resource(c.resource.Of).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := map[validate.Key]string{}
+	for _, item := range list.Items {
+		if key := (validate.Key{Namespace: item.GetNamespace(), Name: item.GetName()}); c.traffic.Writes.Knows(key) {
+			listed[key] = item.GetResourceVersion()
+		}
+	}
+	if written := c.traffic.Writes.Held(validate.Selection{}); !maps.Equal(listed, written) {
+		t.Errorf("client-go lists %v, written was %v", listed, written)
+	}
+}
+
+func wantNoViolation(t *testing.T, recording *validate.Recording, evidence validate.Evidence) {
+	t.Helper()
+	violations := recording.Violations(evidence)
+	if path := os.Getenv("CFDUMP"); path != "" && len(violations) > 0 {
+		f, _ := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+		for i, c := range recording.Calls {
+			fmt.Fprintf(f, "%s call %d token %q began %s ended %s %v\n", recording.Name, i, c.Token, c.Began.Format("15:04:05.000"), c.Ended.Format("15:04:05.000"), c.Err)
+			for _, r := range c.Responses {
+				fmt.Fprintf(f, "   %s %d %v %q %q\n", r.At.Format("15:04:05.000"), len(r.Events), r.Freshness, r.Token, record.Lines(r.Events))
+			}
+		}
+		for _, v := range violations {
+			fmt.Fprintln(f, v)
+		}
+		f.Close()
+	}
+	for i, violation := range violations {
+		if i == shownViolations {
+			t.Errorf("%s: %d violations", recording.Name, len(violations))
+			break
+		}
+		t.Error(violation)
+	}
+}

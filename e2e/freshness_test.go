@@ -1,0 +1,55 @@
+package e2e_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+	"github.com/kubeconnect/kubeconnect/e2e/record"
+)
+
+func TestAnswersSayWhenTheAPIServerWasLostAndWhenItIsBack(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t)
+	namespace := newNamespace(ctx, t, cluster(t))
+	client, link := newClientBehindProxy(t, cluster(t), harness.None)
+	stream := record.Watch(t, client, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: namespace})
+	stream.Synced(ctx)
+	untilWatchIs := func(stale bool) *kubeconnectv1.Freshness {
+		return stream.Until(ctx, fmt.Sprintf("the watch says stale: %v", stale), func(said *record.View) bool {
+			return said.Freshness != nil && said.Freshness.GetStale() == stale
+		}).Freshness
+	}
+	untilListIs := func(stale bool) {
+		eventually(ctx, t, fmt.Sprintf("the list says stale: %v", stale), func() error {
+			list, err := client.List(ctx, &kubeconnectv1.ListRequest{Resource: "configmaps", Namespace: namespace})
+			if err != nil {
+				return err
+			}
+			if list.GetFreshness().GetStale() != stale {
+				return fmt.Errorf("the list says %v", list.GetFreshness())
+			}
+			return nil
+		})
+	}
+	untilWatchIs(false)
+	untilListIs(false)
+
+	link.Set(harness.Refused)
+	lost := time.Now()
+	untilListIs(true)
+	if contact := untilWatchIs(true).GetLastContact().AsTime(); contact.IsZero() || contact.After(lost) {
+		t.Errorf("the API server was lost at %v, the last contact was at %v", lost, contact)
+	}
+
+	link.Set(harness.None)
+	back := time.Now()
+	untilListIs(false)
+	untilWatchIs(false)
+	stream.Until(ctx, "there was contact since", func(said *record.View) bool {
+		return !said.Freshness.GetStale() && said.Freshness.GetLastContact().AsTime().After(back)
+	})
+}

@@ -1,0 +1,138 @@
+package harness
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// playsParent makes this test binary play a program that starts another one and
+// is then killed.
+const playsParent = "KUBECONNECT_HARNESS_PLAYS_PARENT"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(playsParent) != "" {
+		playParent()
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func TestALineIsFoundBeforeAndAfterItIsPrinted(t *testing.T) {
+	process := start(t, "echo first; read -r _ < /dev/null; echo second; exec sleep 600")
+	for _, want := range []string{"second", "first"} {
+		line, err := process.UntilPrints(deadline(t), func(line string) bool { return line == want })
+		if err != nil || line != want {
+			t.Errorf("found %q, %v", line, err)
+		}
+	}
+}
+
+func TestAProcessThatEndsTooEarlyIsAnErrorWithItsOutput(t *testing.T) {
+	process := start(t, "echo 'it does not work' >&2; exit 3")
+	_, err := process.UntilPrints(deadline(t), func(line string) bool { return line == "ready" })
+	if err == nil || !strings.Contains(err.Error(), "it does not work") {
+		t.Errorf("the error is: %v", err)
+	}
+	var exit *exec.ExitError
+	if err := process.Wait(deadline(t)); !errors.As(err, &exit) || exit.ExitCode() != 3 {
+		t.Errorf("it ended with %v", err)
+	}
+}
+
+func TestAProcessThatIsAskedToEndMayEndInOrder(t *testing.T) {
+	process := start(t, "trap 'kill $!; exit 0' TERM; sleep 600 & echo ready; wait")
+	if _, err := process.UntilPrints(deadline(t), func(line string) bool { return line == "ready" }); err != nil {
+		t.Fatal(err)
+	}
+	if err := process.Stop(); err != nil {
+		t.Errorf("it ended with %v", err)
+	}
+}
+
+func TestAProcessEndsWithTheBinaryThatStartedItHoweverThatEnds(t *testing.T) {
+	parent := exec.Command(os.Args[0])
+	parent.Env = append(os.Environ(), playsParent+"=yes")
+	output, err := parent.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := parent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(output).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	child, err := strconv.Atoi(strings.TrimSpace(line))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := parent.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = parent.Wait()
+	untilGone(t, child)
+}
+
+func playParent() {
+	process, err := Start("/bin/sh", "-c", "exec sleep 600")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	fmt.Println(process.PID())
+	<-process.Ended()
+	os.Exit(1)
+}
+
+func untilGone(t *testing.T, pid int) {
+	t.Helper()
+	ticks := time.NewTicker(10 * time.Millisecond)
+	defer ticks.Stop()
+	for ctx := deadline(t); ; {
+		if isGone(pid) {
+			return
+		}
+		select {
+		case <-ticks.C:
+		case <-ctx.Done():
+			t.Fatalf("process %d still runs", pid)
+		}
+	}
+}
+
+// isGone is also true of a process that has ended and that nobody has asked how.
+func isGone(pid int) bool {
+	if err := syscall.Kill(pid, 0); err != nil {
+		return true
+	}
+	state, err := exec.Command("ps", "-o", "stat=", "-p", strconv.Itoa(pid)).Output()
+	return err != nil || strings.HasPrefix(strings.TrimSpace(string(state)), "Z")
+}
+
+func start(t *testing.T, script string) *Process {
+	t.Helper()
+	process, err := Start("/bin/sh", "-c", script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = process.Stop() })
+	return process
+}
+
+func deadline(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}

@@ -1,0 +1,78 @@
+package harness
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+)
+
+func TestAFrozenProxyHoldsEverythingBackAndLosesNothing(t *testing.T) {
+	proxy := StartProxy(t, echo(t), None)
+	before := dial(t, proxy)
+	ask(t, before, "one")
+
+	proxy.Set(Frozen)
+	during := dial(t, proxy)
+	answers := make(chan string, 2)
+	for _, connection := range []net.Conn{before, during} {
+		say(t, connection, "two")
+		go func() { answers <- hear(connection) }()
+	}
+	select {
+	case answer := <-answers:
+		t.Errorf("an answer came through: %q", answer)
+	default: // a frozen proxy that is not would be found now and then, and never the other way about
+	}
+
+	proxy.Set(None)
+	for range 2 {
+		if got := <-answers; got != "two" {
+			t.Errorf("back came %q", got)
+		}
+	}
+}
+
+func TestASlowProxyPassesEverythingOn(t *testing.T) {
+	proxy := StartProxy(t, echo(t), Slow)
+	long := strings.Repeat("long ", slowBytes)
+	if got := ask(t, dial(t, proxy), long); got != long {
+		t.Errorf("back came %d bytes", len(got))
+	}
+}
+
+func TestATornProxyCutsAfterSomeBytes(t *testing.T) {
+	proxy := StartProxy(t, echo(t), Torn)
+	connection := dial(t, proxy)
+	long := strings.Repeat("x", 4*tornBytes)
+	_, _ = io.WriteString(connection, long) // it may be cut already
+	came, _ := io.ReadAll(connection)
+	if len(came) >= tornBytes || !strings.HasPrefix(long, string(came)) {
+		t.Errorf("%d bytes came through", len(came))
+	}
+	proxy.Set(None)
+	ask(t, dial(t, proxy), "two")
+}
+
+func TestAProxyThatIsFrozenCanBeEnded(t *testing.T) {
+	proxy := StartProxy(t, echo(t), Frozen)
+	connection := dial(t, proxy)
+	say(t, connection, "one")
+	proxy.Set(Refused)
+	wantCut(t, connection)
+}
+
+func say(t *testing.T, connection net.Conn, line string) {
+	t.Helper()
+	if _, err := fmt.Fprintln(connection, line); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// hear is the next line; empty if there is none.
+func hear(connection net.Conn) string {
+	line, _ := bufio.NewReader(connection).ReadString('\n')
+	return strings.TrimSuffix(line, "\n")
+}

@@ -1,0 +1,114 @@
+package harness
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"syscall"
+	"testing"
+)
+
+func TestAProxyPassesEverythingOnBothWays(t *testing.T) {
+	proxy := StartProxy(t, echo(t), None)
+	connection := dial(t, proxy)
+	for _, line := range []string{"one", "two"} {
+		if got := ask(t, connection, line); got != line {
+			t.Errorf("%q came back as %q", line, got)
+		}
+	}
+}
+
+func TestARefusingProxyCutsAndRefusesAndKeepsItsAddress(t *testing.T) {
+	proxy := StartProxy(t, echo(t), None)
+	before, address := dial(t, proxy), proxy.Address()
+	ask(t, before, "one")
+
+	proxy.Set(Refused)
+	wantCut(t, before)
+	if _, err := net.Dial("tcp", address); !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("a new connection is answered with: %v", err)
+	}
+
+	proxy.Set(None)
+	if proxy.Address() != address {
+		t.Errorf("the address is %s, it was %s", proxy.Address(), address)
+	}
+	if got := ask(t, dial(t, proxy), "two"); got != "two" {
+		t.Errorf("back came %q", got)
+	}
+}
+
+func TestADroppingProxyAcceptsAndCloses(t *testing.T) {
+	proxy := StartProxy(t, echo(t), None)
+	before := dial(t, proxy)
+	ask(t, before, "one")
+	proxy.Set(Dropped)
+	wantCut(t, before)
+	wantCut(t, dial(t, proxy))
+	proxy.Set(None)
+	ask(t, dial(t, proxy), "two")
+}
+
+func TestACutLetsNewConnectionsThrough(t *testing.T) {
+	proxy := StartProxy(t, echo(t), None)
+	before := dial(t, proxy)
+	ask(t, before, "one")
+	proxy.Cut()
+	wantCut(t, before)
+	ask(t, dial(t, proxy), "two")
+}
+
+// echo is a server that sends back what it gets.
+func echo(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			connection, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer connection.Close()
+				_, _ = io.Copy(connection, connection)
+			}()
+		}
+	}()
+	return listener.Addr().String()
+}
+
+func dial(t *testing.T, proxy *Proxy) net.Conn {
+	t.Helper()
+	connection, err := net.Dial("tcp", proxy.Address())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = connection.Close() })
+	return connection
+}
+
+func ask(t *testing.T, connection net.Conn, line string) string {
+	t.Helper()
+	if _, err := fmt.Fprintln(connection, line); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := bufio.NewReader(connection).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer[:len(answer)-1]
+}
+
+// wantCut fails unless the other side has ended the connection.
+func wantCut(t *testing.T, connection net.Conn) {
+	t.Helper()
+	if read, err := connection.Read(make([]byte, 1)); err == nil {
+		t.Errorf("the connection lives: %d bytes", read)
+	}
+}

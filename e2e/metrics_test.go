@@ -1,0 +1,45 @@
+package e2e_test
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+)
+
+// watchesOf asks the API server how many watches of a resource it serves now.
+func watchesOf(ctx context.Context, t *testing.T, in *harness.Cluster, resource string) int {
+	t.Helper()
+	text, err := in.Client.Discovery().RESTClient().Get().AbsPath("/metrics").Do(ctx).Raw()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(text), "\napiserver_longrunning_requests{") {
+		t.Fatal("the API server does not count its watches under the name that is known here")
+	}
+	watches := 0
+	for line := range strings.Lines(string(text)) {
+		if isWatchOf(line, resource) {
+			watches += gauge(t, line)
+		}
+	}
+	return watches
+}
+
+func isWatchOf(line, resource string) bool {
+	return strings.HasPrefix(line, "apiserver_longrunning_requests{") &&
+		strings.Contains(line, `verb="WATCH"`) && strings.Contains(line, `resource="`+resource+`"`)
+}
+
+// gauge is the number at the end of a line.
+func gauge(t *testing.T, line string) int {
+	t.Helper()
+	_, number, _ := strings.Cut(line, "} ")
+	value, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return int(value)
+}

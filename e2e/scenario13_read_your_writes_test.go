@@ -1,0 +1,77 @@
+package e2e_test
+
+import (
+	"fmt"
+	"testing"
+
+	"connectrpc.com/connect"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/record"
+)
+
+func TestScenario13_AReadWithTheVersionOfAWriteSeesTheWrite(t *testing.T) {
+	t.Parallel()
+	const writes = 20
+	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
+		ctx := deadline(t)
+		namespace := newNamespace(ctx, t, cluster(t))
+		write := configMapsIn(ctx, t, cluster(t), namespace)
+		for i := range writes {
+			made := write.create(fmt.Sprintf("one-%d", i), nil)
+			one, err := client.Get(ctx, &kubeconnectv1.GetRequest{
+				Resource: "configmaps", Namespace: namespace, Name: made.Name, MinResourceVersion: made.ResourceVersion,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantHead(t, one.GetObject(), made)
+
+			write.delete(made.Name)
+			after := write.create(fmt.Sprintf("two-%d", i), nil)
+			list, err := client.List(ctx, &kubeconnectv1.ListRequest{
+				Resource: "configmaps", Namespace: namespace, MinResourceVersion: after.ResourceVersion,
+				FieldSelector: "metadata.name!=kube-root-ca.crt",
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(list.GetObjects()) != i+1 {
+				t.Errorf("after %d writes the list has %d objects", i+1, len(list.GetObjects()))
+			}
+		}
+	})
+}
+
+func TestScenario13_ASnapshotWithTheVersionOfAWriteHasTheWrite(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t)
+	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))
+	write := configMapsIn(ctx, t, cluster(t), namespace)
+	untilRead(ctx, t, client, "configmaps", write.create("one", nil))
+	two := write.create("two", nil)
+	stream := record.Watch(t, client, &kubeconnectv1.WatchRequest{
+		Resource: "configmaps", Namespace: namespace, Name: "two", MinResourceVersion: two.ResourceVersion,
+	})
+	stream.Synced(ctx)
+	wantSnapshot(t, stream, added(two))
+}
+
+func TestScenario13_AVersionFromTheFutureIsWaitedForAndThenAClearError(t *testing.T) {
+	t.Parallel()
+	ctx, client := deadline(t), newClient(t, cluster(t))
+	const future = "999999999999"
+	_, err := client.List(ctx, &kubeconnectv1.ListRequest{Resource: "namespaces", MinResourceVersion: future})
+	wantError(t, err, connect.CodeDeadlineExceeded, future)
+	if wait := wantStatus(t, err, "Timeout").GetRetryAfterSeconds(); wait <= 0 {
+		t.Errorf("the caller is to wait %d seconds", wait)
+	}
+}
+
+func TestAVersionThatIsNoneIsRefused(t *testing.T) {
+	t.Parallel()
+	ctx, client := deadline(t), newClient(t, cluster(t))
+	_, err := client.List(ctx, &kubeconnectv1.ListRequest{Resource: "namespaces", MinResourceVersion: "new"})
+	wantError(t, err, connect.CodeInvalidArgument, "min_resource_version", "new")
+}

@@ -1,0 +1,134 @@
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+	"github.com/kubeconnect/kubeconnect/e2e/record"
+	"github.com/kubeconnect/kubeconnect/e2e/validate"
+)
+
+const (
+	// faultLasts is how long a fault lasts that has a length.
+	faultLasts = 5 * time.Second
+	// busy is how many writes there must be to each resource before and after a fault.
+	busy = 40
+	// faultPatience is for several faults, one after another.
+	faultPatience = 3 * time.Minute
+	// unnoticed is how long the beginning or the end of an outage may go unnoticed
+	// at most. The service says a quarter of a minute; the rest is for busy machines.
+	unnoticed = time.Minute
+)
+
+// shakyCluster is for tests that make the control plane itself fail.
+var shakyCluster = shared()
+
+func TestScenario27_AControlPlaneThatFailsIsSurvivedByEveryStream(t *testing.T) {
+	t.Parallel()
+	for name, strike := range map[string]func(context.Context, *testing.T) []validate.Outage{
+		"the API server is killed": func(ctx context.Context, t *testing.T) []validate.Outage {
+			return kill(ctx, t, shakyCluster(t).APIServer())
+		},
+		"etcd is killed": func(ctx context.Context, t *testing.T) []validate.Outage {
+			return kill(ctx, t, shakyCluster(t).Etcd())
+		},
+		"the API server stands still": func(ctx context.Context, t *testing.T) []validate.Outage {
+			return []validate.Outage{freeze(ctx, t, shakyCluster(t).APIServer(), faultLasts)}
+		},
+		"etcd stands still": func(ctx context.Context, t *testing.T) []validate.Outage {
+			freeze(ctx, t, shakyCluster(t).Etcd(), faultLasts)
+			return nil // the API server was there
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx := deadlineAfter(t, faultPatience)
+			services := []*harness.Service{
+				harness.StartService(t, shakyCluster(t).Kubeconfig), harness.StartService(t, shakyCluster(t).Kubeconfig),
+			}
+			crew := newCrew(ctx, t, shakyCluster(t), callersOf(t, services...)...)
+			crew.atWork(ctx, busy)
+			outages := strike(ctx, t)
+			crew.atWork(ctx, busy)
+			t.Log(crew.finish(ctx, validate.Evidence{Outages: outages}))
+		})
+	}
+}
+
+var errStillThere = errors.New("it is still there")
+
+// callersOf are clients of each service, over Connect and over gRPC.
+func callersOf(t *testing.T, services ...*harness.Service) []record.Client {
+	var clients []record.Client
+	for _, service := range services {
+		for _, protocol := range []harness.Protocol{harness.Connect, harness.GRPC} {
+			clients = append(clients, harness.Dial(harness.HTTP2(t), service.Address, protocol).Resources)
+		}
+	}
+	return clients
+}
+
+// kill ends a component and waits until another one has taken its place and the
+// cluster can be written to.
+func kill(ctx context.Context, t *testing.T, component harness.Component) []validate.Outage {
+	t.Helper()
+	before, err := component.PID()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := component.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(ctx, t, "another process has taken its place", func() error {
+		now, err := component.PID()
+		if err == nil && now == before {
+			return errStillThere
+		}
+		return err
+	})
+	untilServed(ctx, t, shakyCluster(t))
+	return nil // when exactly it was there again is not known
+}
+
+// freeze lets a component stand still for a while.
+func freeze(ctx context.Context, t *testing.T, component harness.Component, lasts time.Duration) validate.Outage {
+	t.Helper()
+	if err := component.Freeze(); err != nil {
+		t.Fatal(err)
+	}
+	from := time.Now()
+	defer func() {
+		if err := component.Thaw(); err != nil {
+			t.Fatal(err)
+		}
+	}()
+	last(ctx, lasts)
+	return validate.Outage{From: from, To: time.Now(), Unnoticed: unnoticed}
+}
+
+// last lets a fault last.
+func last(ctx context.Context, lasts time.Duration) {
+	select {
+	case <-time.After(lasts):
+	case <-ctx.Done():
+	}
+}
+
+func untilServed(ctx context.Context, t *testing.T, in *harness.Cluster) {
+	t.Helper()
+	eventually(ctx, t, "the cluster can be written to", func() error {
+		ctx, cancel := context.WithTimeout(ctx, faultLasts)
+		defer cancel()
+		namespaces := in.Client.CoreV1().Namespaces()
+		namespace, err := namespaces.Get(ctx, "default", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		_, err = namespaces.Update(ctx, namespace, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err
+	})
+}

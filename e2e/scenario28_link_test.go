@@ -1,0 +1,91 @@
+package e2e_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+	"github.com/kubeconnect/kubeconnect/e2e/validate"
+)
+
+func TestScenario28_ALinkThatFailsIsSurvivedByEveryStream(t *testing.T) {
+	t.Parallel()
+	for name, strike := range map[string]func(context.Context, *testing.T, *harness.Proxy) []validate.Outage{
+		"it is reset again and again": func(ctx context.Context, _ *testing.T, link *harness.Proxy) []validate.Outage {
+			for until := time.Now().Add(faultLasts); time.Now().Before(until); {
+				link.Cut()
+				last(ctx, faultLasts/10)
+			}
+			return nil
+		},
+		"it is half-open": func(ctx context.Context, _ *testing.T, link *harness.Proxy) []validate.Outage {
+			return fail(ctx, link, harness.Frozen)
+		},
+		"it is refused": func(ctx context.Context, _ *testing.T, link *harness.Proxy) []validate.Outage {
+			return fail(ctx, link, harness.Refused)
+		},
+		"it is slow": func(ctx context.Context, _ *testing.T, link *harness.Proxy) []validate.Outage {
+			fail(ctx, link, harness.Slow)
+			return nil // it is there
+		},
+		"its frames are cut": func(ctx context.Context, _ *testing.T, link *harness.Proxy) []validate.Outage {
+			fail(ctx, link, harness.Torn)
+			return nil // it is there now and then
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx := deadlineAfter(t, faultPatience)
+			link := harness.StartProxy(t, cluster(t).Address(), harness.None)
+			service := harness.StartService(t, harness.KubeconfigTo(t, cluster(t).Kubeconfig, link.Address()))
+			crew := newCrew(ctx, t, cluster(t), callersOf(t, service)...)
+			crew.atWork(ctx, busy)
+			outages := strike(ctx, t, link)
+			crew.atWork(ctx, busy)
+			t.Log(crew.finish(ctx, validate.Evidence{Outages: outages}))
+		})
+	}
+}
+
+// fail lets a link fail for a while.
+func fail(ctx context.Context, link *harness.Proxy, fault harness.Fault) []validate.Outage {
+	link.Set(fault)
+	from := time.Now()
+	last(ctx, faultLasts)
+	to := time.Now()
+	link.Set(harness.None)
+	return []validate.Outage{{From: from, To: to, Unnoticed: unnoticed}}
+}
+
+// Callers go from a service with a bad link to one with a good link and back. A token
+// of the good one may be from the future of the bad one.
+func TestScenario28_CallersWanderBetweenAReplicaWithABadLinkAndOneWithAGoodLink(t *testing.T) {
+	t.Parallel()
+	ctx := deadlineAfter(t, faultPatience)
+	link := harness.StartProxy(t, cluster(t).Address(), harness.None)
+	bad := harness.StartService(t, harness.KubeconfigTo(t, cluster(t).Kubeconfig, link.Address()))
+	good := harness.StartService(t, cluster(t).Kubeconfig)
+	crew := newCrew(ctx, t, cluster(t), callersOf(t, bad, good)...)
+	crew.atWork(ctx, busy)
+	for _, fault := range []harness.Fault{harness.Refused, harness.Torn, harness.Frozen} {
+		fail(ctx, link, fault)
+		link.Cut()
+		crew.atWork(ctx, busy)
+	}
+	t.Log(crew.finish(ctx, validate.Evidence{}))
+}
+
+// Nothing fails here, so every step must be told.
+func TestRandomTrafficIsToldStepByStep(t *testing.T) {
+	t.Parallel()
+	ctx := deadlineAfter(t, faultPatience)
+	crew := newCrew(ctx, t, cluster(t), callersOf(t, harness.StartService(t, cluster(t).Kubeconfig))...)
+	crew.atWork(ctx, 5*busy)
+	for _, cast := range crew.casts {
+		for _, follower := range cast.followers {
+			follower.RemembersEveryStep()
+		}
+	}
+	t.Log(crew.finish(ctx, validate.Evidence{EveryStep: true}))
+}

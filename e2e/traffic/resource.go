@@ -1,0 +1,81 @@
+package traffic
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubeconnect/kubeconnect/e2e/validate"
+)
+
+// Resource is what writers write.
+type Resource struct {
+	// Of is where its objects are, Kind what they are.
+	Of   schema.GroupVersionResource
+	Kind string
+	// Field is a selectable field below spec, if there is one: a word in it is one
+	// of Words.
+	Field string
+}
+
+// ConfigMaps are a built-in resource.
+var ConfigMaps = Resource{Of: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Kind: "ConfigMap"}
+
+// Words are what stands in labels and fields. A label may also be missing.
+var Words = []string{"red", "green", "blue"}
+
+// Label is the label that changes.
+const Label = "color"
+
+// Name is the resource as requests name it.
+func (r Resource) Name() string { return r.Of.GroupResource().String() }
+
+// make is a new object of this resource.
+func (r Resource) make(key validate.Key, rnd *rand.Rand) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{Object: map[string]any{}}
+	object.SetAPIVersion(r.Of.GroupVersion().String())
+	object.SetKind(r.Kind)
+	object.SetNamespace(key.Namespace)
+	object.SetName(key.Name)
+	r.relabel(object, rnd)
+	r.touch(object, rnd)
+	return object
+}
+
+// touch changes what selectors look at as little as it can: the field, where there
+// is one.
+func (r Resource) touch(object *unstructured.Unstructured, rnd *rand.Rand) {
+	content, values := "data", map[string]any{"number": fmt.Sprint(rnd.Uint64())}
+	if r.Field != "" {
+		content, values[r.Field] = "spec", word(rnd)
+	}
+	object.Object[content] = values
+}
+
+// relabel gives an object another label, or none.
+func (r Resource) relabel(object *unstructured.Unstructured, rnd *rand.Rand) {
+	if rnd.IntN(len(Words)+1) == 0 {
+		object.SetLabels(nil)
+		return
+	}
+	object.SetLabels(map[string]string{Label: word(rnd)})
+}
+
+func word(rnd *rand.Rand) string { return Words[rnd.IntN(len(Words))] }
+
+// write is the state of an object as it is noted.
+func (r Resource) write(object *unstructured.Unstructured) validate.Write {
+	write := validate.Write{
+		Key:     validate.Key{Namespace: object.GetNamespace(), Name: object.GetName()},
+		UID:     string(object.GetUID()),
+		Labels:  object.GetLabels(),
+		Version: object.GetResourceVersion(),
+	}
+	if r.Field != "" {
+		value, _, _ := unstructured.NestedString(object.Object, "spec", r.Field)
+		write.Fields = map[string]string{"spec." + r.Field: value}
+	}
+	return write
+}

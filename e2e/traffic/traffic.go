@@ -1,0 +1,97 @@
+package traffic
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/kubeconnect/kubeconnect/e2e/validate"
+)
+
+// Options say how much there is to be.
+type Options struct {
+	// Namespaces are where the objects are.
+	Namespaces []string
+	// Objects is how many names there are in each namespace. Not all of them are
+	// there all the time.
+	Objects int
+	// Writers is how many write at a time, and Pause how long each rests after a
+	// write.
+	Writers int
+	Pause   time.Duration
+	// Seed makes the traffic what it is, but for what the control plane does.
+	Seed uint64
+}
+
+// Traffic is writers at work.
+type Traffic struct {
+	// Writes are the states that objects have had up to now, and after Stop all.
+	Writes *validate.Writes
+
+	stop    chan struct{}
+	stopped sync.Once
+	running sync.WaitGroup
+}
+
+// Start notes what there is, and starts the writers. Stop must be called.
+func Start(ctx context.Context, client dynamic.Interface, resource Resource, options Options) (*Traffic, error) {
+	t := &Traffic{Writes: validate.NewWrites(options.Namespaces...), stop: make(chan struct{})}
+	for _, namespace := range options.Namespaces {
+		list, err := client.Resource(resource.Of).Namespace(namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return nil, err
+		}
+		for i := range list.Items {
+			t.Writes.Add(resource.write(&list.Items[i]))
+		}
+	}
+	for i := range options.Writers {
+		w := &writer{
+			resource: resource,
+			client:   client,
+			notes:    t.Writes,
+			rnd:      rand.New(rand.NewPCG(options.Seed, uint64(i))),
+			keys:     options.keysOf(i),
+			now:      make(map[validate.Key]*unstructured.Unstructured),
+		}
+		t.running.Go(func() { t.run(ctx, w, options.Pause) })
+	}
+	return t, nil
+}
+
+// keysOf are the objects of one writer, for each has only one.
+func (o Options) keysOf(writer int) []validate.Key {
+	var keys []validate.Key
+	for _, namespace := range o.Namespaces {
+		for i := writer; i < o.Objects; i += o.Writers {
+			keys = append(keys, validate.Key{Namespace: namespace, Name: fmt.Sprintf("traffic-%d", i)})
+		}
+	}
+	return keys
+}
+
+func (t *Traffic) run(ctx context.Context, w *writer, pause time.Duration) {
+	for {
+		if err := w.write(ctx); err != nil {
+			return
+		}
+		select {
+		case <-time.After(pause):
+		case <-t.stop:
+			return
+		}
+	}
+}
+
+// Stop ends the writers when the last write of each has been answered. After that
+// nothing changes any more, and Writes is whole. A second call does nothing.
+func (t *Traffic) Stop() {
+	t.stopped.Do(func() { close(t.stop) })
+	t.running.Wait()
+}

@@ -1,0 +1,172 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"testing"
+
+	"connectrpc.com/connect"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+	"github.com/kubeconnect/kubeconnect/e2e/record"
+)
+
+func TestTheServiceStartsWithoutItsAPIServerAndServesOnceThatIsThere(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t)
+	namespace := newNamespace(ctx, t, cluster(t))
+	before := configMapsIn(ctx, t, cluster(t), namespace).create("one", nil)
+	link := harness.StartProxy(t, cluster(t).Address(), harness.Refused)
+	service := harness.StartService(t, harness.KubeconfigTo(t, cluster(t).Kubeconfig, link.Address()))
+	client := harness.Dial(harness.HTTP2(t), service.Address, harness.Connect).Resources
+
+	wantProbe(ctx, t, service, "/livez", http.StatusOK)
+	wantProbe(ctx, t, service, "/readyz", http.StatusServiceUnavailable)
+	for name, call := range callsOn(client, namespace) {
+		t.Run(name+" says which API server is away", func(t *testing.T) {
+			wantError(t, call(ctx), connect.CodeUnavailable, link.Address())
+		})
+	}
+
+	link.Set(harness.None)
+	untilProbe(ctx, t, service, "/readyz", http.StatusOK)
+	untilRead(ctx, t, client, "configmaps", before)
+	for name, call := range callsOn(client, namespace) {
+		t.Run(name+" works when it is there", func(t *testing.T) {
+			if err := call(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// callsOn are calls that each need the API server when nothing is in memory yet.
+func callsOn(client resourceClient, namespace string) map[string]func(context.Context) error {
+	return map[string]func(context.Context) error{
+		"Get":  method(client.Get, &kubeconnectv1.GetRequest{Resource: "configmaps", Namespace: namespace, Name: "one"}),
+		"List": method(client.List, &kubeconnectv1.ListRequest{Resource: "configmaps", Namespace: namespace}),
+		"Watch": func(ctx context.Context) error {
+			return watchError(ctx, client, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: namespace})
+		},
+		"Patch": method(client.Patch, withData(&kubeconnectv1.PatchRequest{
+			Resource: "configmaps", Namespace: namespace, Name: "one", Type: mergePatch,
+		}, `{"data":{"key":"changed"}}`)),
+	}
+}
+
+func TestWhileTheAPIServerIsAwayReadsComeFromMemoryAndWatchesStayOpen(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]harness.Fault{
+		"when it refuses connections":            harness.Refused,
+		"when a load balancer drops connections": harness.Dropped,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			loseUpstream(t, fault)
+		})
+	}
+}
+
+func loseUpstream(t *testing.T, fault harness.Fault) {
+	ctx := deadline(t)
+	namespace := newNamespace(ctx, t, cluster(t))
+	write := configMapsIn(ctx, t, cluster(t), namespace)
+	client, link := newClientBehindProxy(t, cluster(t), harness.None)
+	one := write.create("one", nil)
+	untilRead(ctx, t, client, "configmaps", one)
+	stream := record.Watch(t, client, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: namespace, Name: "one"})
+	stream.Synced(ctx)
+	change := withData(&kubeconnectv1.PatchRequest{
+		Resource: "configmaps", Namespace: namespace, Name: "one", Type: mergePatch,
+	}, `{"data":{"key":"changed"}}`)
+
+	link.Set(fault)
+	_, err := client.Patch(ctx, change)
+	wantError(t, err, connect.CodeUnavailable, link.Address())
+	wantStillThere(ctx, t, client, one.Namespace, one.ResourceVersion)
+	late := record.Watch(t, client, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: namespace, Name: "one"})
+	late.Synced(ctx)
+	wantSnapshot(t, late, added(one))
+	wantUnchanged(t, write, one)
+
+	link.Set(harness.None)
+	touched := write.touch("one", "touched")
+	wantChanges(t, stream.Reaches(ctx, touched.ResourceVersion), modified(touched))
+	wantChanges(t, late.Reaches(ctx, touched.ResourceVersion), modified(touched))
+	patched := patch(ctx, t, client, change)
+	said := stream.Reaches(ctx, patched.GetObject().GetResourceVersion())
+	if said.Model.Resets != 1 {
+		t.Errorf("the stream began %d times, want once", said.Model.Resets)
+	}
+}
+
+func TestAWatchWhoseUpstreamIsCutAgainAndAgainEndsUpRight(t *testing.T) {
+	t.Parallel()
+	const cuts = 10
+	ctx := deadline(t)
+	namespace := newNamespace(ctx, t, cluster(t))
+	write := configMapsIn(ctx, t, cluster(t), namespace)
+	client, link := newClientBehindProxy(t, cluster(t), harness.None)
+	untilRead(ctx, t, client, "configmaps", write.create("stays", nil))
+	stream := record.Watch(t, client, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: namespace})
+	stream.Synced(ctx)
+
+	for i := range cuts {
+		name := fmt.Sprintf("goes-%d", i)
+		write.create(name, nil)
+		link.Cut()
+		write.touch("stays", name)
+		write.delete(name)
+	}
+
+	said := untilHeld(ctx, stream, configMapVersions(ctx, t, namespace, ""))
+	if said.Model.Resets != 1 {
+		t.Errorf("the stream began %d times, want once", said.Model.Resets)
+	}
+}
+
+// wantStillThere lists what memory holds.
+func wantStillThere(ctx context.Context, t *testing.T, client resourceClient, namespace, version string) {
+	t.Helper()
+	list, err := client.List(ctx, &kubeconnectv1.ListRequest{
+		Resource: "configmaps", Namespace: namespace, FieldSelector: "metadata.name=one",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(list.GetObjects()) != 1 || list.GetObjects()[0].GetResourceVersion() != version {
+		t.Errorf("the list is %v", list.GetObjects())
+	}
+}
+
+func wantProbe(ctx context.Context, t *testing.T, service *harness.Service, path string, want int) {
+	t.Helper()
+	if err := probe(ctx, t, service, path, want); err != nil {
+		t.Error(err)
+	}
+}
+
+func untilProbe(ctx context.Context, t *testing.T, service *harness.Service, path string, want int) {
+	t.Helper()
+	eventually(ctx, t, path+" is answered as expected", func() error { return probe(ctx, t, service, path, want) })
+}
+
+func probe(ctx context.Context, t *testing.T, service *harness.Service, path string, want int) error {
+	t.Helper()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, service.Address+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := harness.HTTP1(t).Do(request)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != want {
+		return fmt.Errorf("%s answers %s, want %d", path, answer.Status, want)
+	}
+	return nil
+}

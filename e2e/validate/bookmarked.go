@@ -1,0 +1,38 @@
+package validate
+
+import (
+	"fmt"
+	"time"
+)
+
+var neverSilent = check{
+	guarantee: Bookmarked,
+	name:      "a stream is never silent for long",
+	broken: func(j *judge) string {
+		if j.previous == nil {
+			return "" // the call waits for its snapshot
+		}
+		return j.silence(j.previous.At, j.response.At)
+	},
+}
+
+var neverSilentAtTheEnd = check{
+	guarantee: Bookmarked,
+	name:      "a stream is not silent before it ends",
+	broken: func(j *judge) string {
+		if j.previous == nil || j.call.Ended.IsZero() {
+			return ""
+		}
+		return j.silence(j.previous.At, j.call.Ended)
+	},
+}
+
+// silence says so if a time without a message was too long. A caller that stalls
+// cannot tell.
+func (j *judge) silence(from, to time.Time) string {
+	silence, limit := to.Sub(from), j.evidence.Silence
+	if limit == 0 || silence <= limit || j.recording.CatchUp == Anywhere {
+		return ""
+	}
+	return fmt.Sprintf("nothing came for %v before %s, and it may be %v", silence, to.Format(time.TimeOnly), limit)
+}

@@ -1,0 +1,156 @@
+package validate
+
+import (
+	"fmt"
+	"strings"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+)
+
+// shownDifferences is how many of the objects that are wrong a violation names.
+const shownDifferences = 3
+
+var holdsWhatTheClusterHeld = check{
+	guarantee: Complete,
+	name:      "a caller holds what the cluster held at the stream's version",
+	broken: func(j *judge) string {
+		if j.evidence.Writes == nil || !j.model.Synced || !j.saysAll() {
+			return ""
+		}
+		differences := j.differences()
+		if len(differences) == 0 {
+			return ""
+		}
+		shown := differences[:min(len(differences), shownDifferences)]
+		return fmt.Sprintf("at version %s %d objects are wrong: %s", j.model.Version, len(differences), strings.Join(shown, "; "))
+	},
+}
+
+// saysAll tells whether a response says of itself that everything up to its version
+// has been told: by its last event, or by a token.
+func (j *judge) saysAll() bool {
+	last := j.response.last()
+	if last == nil {
+		return false
+	}
+	switch last.GetType() {
+	case kubeconnectv1.EventType_EVENT_TYPE_SYNCED, kubeconnectv1.EventType_EVENT_TYPE_BOOKMARK:
+		return true
+	}
+	return j.response.Token != "" && !j.isAmidCatchUp()
+}
+
+// differences are what the caller holds and should not, and the other way about.
+func (j *judge) differences() []string {
+	var differences []string
+	for _, key := range j.evidence.Writes.keys() {
+		state, going := j.evidence.Writes.at(key, j.model.Version)
+		held := j.model.Objects[key]
+		if difference := j.difference(held, state, going); difference != "" {
+			differences = append(differences, key.String()+" "+difference)
+		}
+	}
+	return differences
+}
+
+func (j *judge) difference(held *kubeconnectv1.Object, state *Write, going bool) string {
+	selected := state != nil && j.recording.Selection.holds(*state)
+	switch {
+	case selected && held == nil && !going:
+		return "is not held, the cluster had it at version " + state.Version
+	case held != nil && !selected:
+		return "is held at version " + held.GetResourceVersion() + ", the cluster did not have it so"
+	case held != nil && (held.GetResourceVersion() != state.Version || held.GetUid() != state.UID):
+		return fmt.Sprintf("is held at version %s, the cluster had it at %s", held.GetResourceVersion(), state.Version)
+	}
+	return ""
+}
+
+var isAsWritten = check{
+	guarantee: Complete,
+	name:      "what is told has been so",
+	broken: func(j *judge) string {
+		object := j.event.GetObject()
+		if j.evidence.Writes == nil || !isAboutObject(j.event) || !j.evidence.Writes.Knows(KeyOf(object)) {
+			return ""
+		}
+		if object.GetContent() == nil {
+			return "" // the head of what is gone; its version is the deletion's
+		}
+		state := j.evidence.Writes.find(KeyOf(object), object.GetUid(), object.GetResourceVersion())
+		switch {
+		case state == nil:
+			return fmt.Sprintf("nobody has written UID %s at version %s", object.GetUid(), object.GetResourceVersion())
+		case !j.recording.Selection.holds(*state):
+			return "the selection does not hold it as it was then"
+		}
+		return ""
+	},
+}
+
+var noStepIsLeftOut = check{
+	guarantee: Complete,
+	name:      "every step is told while the upstream is there",
+	broken: func(j *judge) string {
+		if j.evidence.Writes == nil || !j.evidence.EveryStep || j.catchUp || !j.model.Synced || !isAboutObject(j.event) {
+			return ""
+		}
+		key := KeyOf(j.event.GetObject())
+		before := j.evidence.Writes.before(key, j.event.GetResourceVersion())
+		if before == nil || !j.recording.Selection.holds(*before) {
+			return ""
+		}
+		if held := j.model.Objects[key]; held.GetResourceVersion() != before.Version {
+			return fmt.Sprintf("version %s came between, and has not been told", before.Version)
+		}
+		return ""
+	},
+}
+
+var contentIsThere = check{
+	guarantee: Complete,
+	name:      "an object comes with its content",
+	broken: func(j *judge) string {
+		if !isAboutObject(j.event) || j.event.GetObject().GetContent() != nil {
+			return ""
+		}
+		if j.catchUp && j.event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_DELETED {
+			return ""
+		}
+		return "it has none"
+	},
+}
+
+var resetIsFirst = check{
+	guarantee: Complete,
+	name:      "RESET is the first event of its response",
+	broken: func(j *judge) string {
+		if j.event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_RESET && j.response.Events[0] != j.event {
+			return "another event comes before it"
+		}
+		return ""
+	},
+}
+
+var kindIsThere = check{
+	guarantee: Complete,
+	name:      "a response that begins with RESET names the kind",
+	broken: func(j *judge) string {
+		if j.response.has(kubeconnectv1.EventType_EVENT_TYPE_RESET) && j.response.Kind.GetKind() == "" {
+			return "it does not"
+		}
+		return ""
+	},
+}
+
+var recreatedIsDeletedFirst = check{
+	guarantee: Complete,
+	name:      "what was made again under a name was deleted before",
+	broken: func(j *judge) string {
+		held, ok := j.model.Objects[KeyOf(j.event.GetObject())]
+		if !ok || j.event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_DELETED || held.GetUid() == j.event.GetObject().GetUid() {
+			return ""
+		}
+		return fmt.Sprintf("the caller still holds UID %s under its name", held.GetUid())
+	},
+}

@@ -1,0 +1,178 @@
+package validate
+
+import (
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+)
+
+// fullResponse is the size of a message from which on the next event may not have
+// fitted in. The API says about 1 MiB.
+const fullResponse = 1 << 20 * 9 / 10
+
+// judge reads a recording as its caller did, and notes what breaks a guarantee.
+type judge struct {
+	recording  *Recording
+	evidence   Evidence
+	violations []Violation
+
+	// What the caller has come to.
+	model Model
+	told  map[step]bool // since the last RESET
+	calls int           // of the call being read
+	index int           // of the event read last; -1 before the first
+	// contacted is the last contact that this call has told of.
+	contacted time.Time
+
+	// What it reads now.
+	call     *Call
+	previous *Response // the one before, in this call
+	response *Response
+	next     *Response // the one behind, in this call
+	event    *kubeconnectv1.Event
+	catchUp  bool // whether latest states may come here
+}
+
+// step is one change of one object.
+type step struct {
+	key          Key
+	uid, version string
+}
+
+// check is one thing that holds for what the judge reads now.
+type check struct {
+	guarantee Guarantee
+	name      string
+	broken    func(*judge) string
+}
+
+// Violations returns all violations in a recording, the first one first.
+func (r *Recording) Violations(evidence Evidence) []Violation {
+	j := &judge{recording: r, evidence: evidence, index: -1}
+	for i := range r.Calls {
+		j.calls = i
+		j.readCall(&r.Calls[i])
+	}
+	return j.violations
+}
+
+func (j *judge) readCall(call *Call) {
+	if call.Token == "" {
+		j.model, j.told = Model{}, nil // it holds on to nothing
+	}
+	j.call, j.previous, j.contacted = call, nil, time.Time{}
+	for i := range call.Responses {
+		j.next = nil
+		if i+1 < len(call.Responses) {
+			j.next = &call.Responses[i+1]
+		}
+		j.readResponse(&call.Responses[i])
+		j.previous = &call.Responses[i]
+	}
+	j.response, j.event, j.next = nil, nil, nil
+	j.apply(callChecks)
+}
+
+func (j *judge) readResponse(response *Response) {
+	j.catchUp = j.mayCatchUp(response)
+	j.response = response
+	for _, event := range response.Events {
+		j.readEvent(event)
+	}
+	j.apply(responseChecks)
+	if contact, told := response.contact(); told {
+		j.contacted = contact
+	}
+}
+
+func (j *judge) readEvent(event *kubeconnectv1.Event) {
+	j.event = event
+	j.index++
+	for _, rule := range rules {
+		if rule.exact && j.catchUp {
+			continue
+		}
+		j.note(rule.guarantee, rule.name, rule.broken(&j.model, event))
+	}
+	j.apply(eventChecks)
+	j.remember(event)
+	j.model.Apply(event)
+}
+
+func (j *judge) remember(event *kubeconnectv1.Event) {
+	switch {
+	case event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_RESET || j.told == nil:
+		j.told = make(map[step]bool)
+	}
+	if isAboutObject(event) {
+		j.told[stepOf(event)] = true
+	}
+}
+
+func stepOf(event *kubeconnectv1.Event) step {
+	return step{KeyOf(event.GetObject()), event.GetObject().GetUid(), event.GetResourceVersion()}
+}
+
+// mayCatchUp tells whether a response may hold latest states: the first one after a
+// resume may, and what did not fit into that one.
+func (j *judge) mayCatchUp(response *Response) bool {
+	switch {
+	case j.recording.CatchUp == Anywhere:
+		return true
+	case j.recording.CatchUp == Nowhere || j.call.Token == "":
+		return false
+	case j.previous == nil:
+		return true
+	}
+	return j.catchUp && goesOn(j.previous, response)
+}
+
+// goesOn tells whether a response may be the rest of the one before it, which had no
+// more room.
+func goesOn(before, response *Response) bool {
+	return len(response.Events) > 0 && sizeOf(before.Events...)+sizeOf(response.Events[0]) > fullResponse
+}
+
+// isAmidCatchUp tells whether more latest states may follow in the next response.
+// Until these have come, what the caller holds is of no version in particular.
+func (j *judge) isAmidCatchUp() bool {
+	return j.catchUp && (j.recording.CatchUp == Anywhere || j.next == nil || goesOn(j.response, j.next))
+}
+
+func sizeOf(events ...*kubeconnectv1.Event) int {
+	size := 0
+	for _, event := range events {
+		size += proto.Size(event)
+	}
+	return size
+}
+
+func (j *judge) apply(checks []check) {
+	for _, check := range checks {
+		j.note(check.guarantee, check.name, check.broken(j))
+	}
+}
+
+func (j *judge) note(guarantee Guarantee, rule, problem string) {
+	if problem == "" {
+		return
+	}
+	j.violations = append(j.violations, Violation{
+		Guarantee: guarantee, Rule: rule, Stream: j.recording.Name, Call: j.calls, Index: j.index, Event: j.event, Problem: problem,
+	})
+}
+
+// eventChecks are made before the model applies an event, responseChecks after the
+// last event of a response, and callChecks at the end of a call.
+var (
+	eventChecks    = []check{toldOnceOnly, recreatedIsDeletedFirst, contentIsThere, resetIsFirst, isAsWritten, noStepIsLeftOut}
+	responseChecks = []check{
+		holdsWhatTheClusterHeld, kindIsThere,
+		tokenIsThere, noTokenInSnapshot,
+		neverSilent,
+		freshnessIsThere, contactIsPast, contactGoesForward, lossIsTold, returnIsTold,
+	}
+	callChecks = []check{endsWithoutError, neverSilentAtTheEnd}
+)

@@ -1,0 +1,413 @@
+package validate
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/types/known/timestamppb"
+	"k8s.io/apimachinery/pkg/labels"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+)
+
+// began is when the recordings of these tests begin.
+var began = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// web selects what has the label that written has.
+var web = Selection{Labels: labels.SelectorFromSet(labels.Set{"app": "web"})}
+
+// history is what was written to the objects a, b and c, of which a was made again.
+func history() *Writes {
+	writes := NewWrites("ns")
+	writes.Add(written("a", "2"), written("a", "6"), deletedBy("a", "9"), as("second", written("a", "12")))
+	writes.Add(written("b", "4"), without(written("b", "7")), written("b", "13"))
+	writes.Add(without(written("c", "5")))
+	return writes
+}
+
+// told is a recording of that history under the selection web, without a fault.
+func told() *Recording {
+	return &Recording{Selection: web, Calls: []Call{{
+		Began: began,
+		Ended: began.Add(time.Minute),
+		Err:   connect.NewError(connect.CodeCanceled, errors.New("that is enough")),
+		Responses: []Response{
+			begins(after(0, "token at 5", reset(), full(object(added, "a", "2")), full(object(added, "b", "4")), synced("5"))),
+			after(1, "token at 6", full(object(modified, "a", "6"))),
+			after(2, "token at 9", full(gone("b", "4", "7")), full(gone("a", "6", "9"))),
+			fresh(after(12, "token at 10", bookmark("10"))),
+			after(13, "token at 13", full(withUID(object(added, "a", "12"), "second")), full(object(added, "b", "13"))),
+			fresh(after(23, "token at 13", bookmark("13"))),
+			fresh(after(33, "token at 13", bookmark("13"))),
+			fresh(after(43, "token at 13", bookmark("13"))),
+			fresh(after(53, "token at 13", bookmark("13"))),
+		},
+	}}}
+}
+
+// resumed is told with a call that goes on from its first response, where latest
+// states are told instead of steps.
+func resumed() *Recording {
+	recording := told()
+	first := &recording.Calls[0]
+	first.Ended, first.Responses = began.Add(time.Second), first.Responses[:1]
+	recording.Calls = append(recording.Calls, Call{Token: "token at 5", Began: began.Add(2 * time.Second), Responses: []Response{
+		after(12, "token at 13", gone("c", "5", "5"), gone("a", "9", "9"), gone("never-seen", "10", "10"),
+			full(withUID(object(modified, "a", "12"), "second")), full(object(modified, "b", "13"))),
+		fresh(after(22, "token at 13", bookmark("13"))),
+	}})
+	return recording
+}
+
+// all is the evidence that there can be about told.
+func all() Evidence {
+	return Evidence{Writes: history(), EveryStep: true, Silence: 10 * time.Second}
+}
+
+func TestRightRecordingsBreakNoGuarantee(t *testing.T) {
+	for name, test := range map[string]struct {
+		recording *Recording
+		evidence  Evidence
+	}{
+		"nothing at all":                           {&Recording{}, all()},
+		"every step":                               {told(), all()},
+		"every step, and nothing is known of it":   {told(), Evidence{}},
+		"latest states after a resume":             {resumed(), all()},
+		"latest states that did not fit together":  {split(resumed()), all()},
+		"steps left out, for there was an outage":  {change(told(), leaveOutOneStep), Evidence{Writes: history()}},
+		"a snapshot instead, in the resumed call":  {change(resumed(), snapshotInstead), all()},
+		"a call without a token after another one": {change(resumed(), beginAnew), all()},
+		"nothing said for long, to one who stalls": {change(told(), func(r *Recording) {
+			r.CatchUp = Anywhere
+			r.Calls[0].Responses = r.Calls[0].Responses[:3]
+		}), all()},
+		"the service has gone": {change(told(), func(r *Recording) {
+			r.Calls[0].Err = connect.NewError(connect.CodeUnavailable, errors.New("call again"))
+		}), all()},
+		"a response that ends between two changes of one version": {change(told(), endBetweenChangesOfOneVersion), Evidence{}},
+		"a deletion that was told late, as its version is not known": {change(told(), func(r *Recording) {
+			r.Calls[0].Responses[2].Events[1].ResourceVersion = "8"
+		}), all()},
+		"an outage that is told, and its end": {change(told(), func(r *Recording) {
+			lose(r, 5, 30)
+		}), Evidence{Outages: outage(16, 32)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, violation := range test.recording.Violations(test.evidence) {
+				t.Error(violation)
+			}
+		})
+	}
+}
+
+// Each of these is a right recording with one fault in it.
+func TestAFaultIsFoundWithItsGuaranteeAndItsPlace(t *testing.T) {
+	for name, test := range map[string]struct {
+		recording *Recording
+		fault     func(*Recording)
+		evidence  Evidence
+		guarantee Guarantee
+		index     int
+	}{
+		"an object that goes back": {
+			told(), func(r *Recording) { r.Calls[0].Responses[1].Events[0] = full(object(modified, "a", "1")) }, Evidence{}, Ordered, 4,
+		},
+		"events out of order": {
+			told(), func(r *Recording) { slices.Reverse(r.Calls[0].Responses[2].Events) }, Evidence{}, Ordered, 6,
+		},
+		"an event that is older than the token": {
+			resumed(), func(r *Recording) { r.Calls[1].Responses[0].Events[0] = gone("c", "4", "4") }, Evidence{}, Ordered, 4,
+		},
+		"a change that is told again after a resume": {
+			resumed(), func(r *Recording) {
+				r.Calls[0].Responses = append(r.Calls[0].Responses, after(1, "token at 5", full(gone("b", "4", "7"))))
+				r.Calls[1].Responses[0].Events = []*kubeconnectv1.Event{gone("b", "7", "7")}
+			}, Evidence{}, Unique, 5,
+		},
+		"an object that is told twice in a snapshot": {
+			told(), func(r *Recording) { r.Calls[0].Responses[0].Events[2] = full(object(added, "a", "2")) }, Evidence{}, Unique, 2,
+		},
+		"an object that the snapshot lacks": {
+			told(), func(r *Recording) { remove(&r.Calls[0], 0, 1) }, all(), Complete, 2,
+		},
+		"an object that should not be there": {
+			told(), func(r *Recording) {
+				r.Calls[0].Responses[0].Events[1] = full(object(added, "c", "5"))
+			}, all(), Complete, 1,
+		},
+		"an object that nobody has written": {
+			told(), func(r *Recording) { r.Calls[0].Responses[1].Events[0] = full(object(modified, "a", "8")) }, all(), Complete, 4,
+		},
+		"a change that is lost": {
+			told(), func(r *Recording) { remove(&r.Calls[0], 4, 1) }, Evidence{Writes: history()}, Complete, 9,
+		},
+		"a deletion that is lost": {
+			told(), func(r *Recording) { remove(&r.Calls[0], 2, 1) }, Evidence{Writes: history()}, Complete, 6,
+		},
+		"a leaving of the selection that is lost": {
+			told(), func(r *Recording) { remove(&r.Calls[0], 2, 0) }, Evidence{Writes: history()}, Complete, 5,
+		},
+		"a deletion that has not been": {
+			told(), func(r *Recording) {
+				r.Calls[0].Responses[1].Events = append(r.Calls[0].Responses[1].Events, full(gone("b", "4", "6")))
+			}, all(), Complete, 5,
+		},
+		"a step that is left out": {
+			told(), leaveOutOneStep, all(), Complete, 5,
+		},
+		"a leaving of the selection that is lost in a resume": {
+			resumed(), func(r *Recording) { remove(&r.Calls[1], 0, 4) }, Evidence{Writes: history()}, Complete, 7,
+		},
+		"MODIFIED of what is not held, in the ordinary stream": {
+			resumed(), func(r *Recording) {
+				r.Calls[1].Responses = append(r.Calls[1].Responses, after(23, "token at 14", full(object(modified, "d", "14"))))
+			}, Evidence{}, Complete, 10,
+		},
+		"latest states where every step is remembered": {
+			resumed(), func(r *Recording) { r.CatchUp = Nowhere }, Evidence{}, Complete, 4,
+		},
+		"DELETED without content, in the ordinary stream": {
+			told(), func(r *Recording) { r.Calls[0].Responses[2].Events[0] = gone("b", "4", "7") }, Evidence{}, Complete, 5,
+		},
+		"ADDED without content": {
+			told(), func(r *Recording) { r.Calls[0].Responses[4].Events[1] = object(added, "b", "13") }, Evidence{}, Complete, 9,
+		},
+		"what was made again without a deletion": {
+			resumed(), func(r *Recording) { remove(&r.Calls[1], 0, 1) }, Evidence{}, Complete, 6,
+		},
+		"RESET behind another event": {
+			told(), func(r *Recording) {
+				r.Calls[0].Responses[3] = begins(after(12, "token at 10", bookmark("10"), reset(), synced("11")))
+			}, Evidence{}, Complete, 8,
+		},
+		"RESET without the kind": {
+			told(), func(r *Recording) { r.Calls[0].Responses[0].Kind = nil }, Evidence{}, Complete, 3,
+		},
+		"a response without a token": {
+			told(), func(r *Recording) { r.Calls[0].Responses[1].Token = "" }, Evidence{}, Resumable, 4,
+		},
+		"a token within a snapshot": {
+			told(), func(r *Recording) { remove(&r.Calls[0], 0, 3) }, Evidence{}, Resumable, 2,
+		},
+		"a token that is refused": {
+			resumed(), func(r *Recording) {
+				r.Calls[1] = Call{Token: "token at 5", Ended: began, Err: connect.NewError(connect.CodeOutOfRange, errors.New("expired"))}
+			}, Evidence{}, Resumable, 3,
+		},
+		"an end without an error": {
+			told(), func(r *Recording) { r.Calls[0].Err = nil }, Evidence{}, Resumable, 13,
+		},
+		"a long silence": {
+			told(), func(r *Recording) { r.Calls[0].Responses[6].At = began.Add(34 * time.Second) }, all(), Bookmarked, 11,
+		},
+		"a long silence at the end": {
+			told(), func(r *Recording) { r.Calls[0].Ended = began.Add(64 * time.Second) }, all(), Bookmarked, 13,
+		},
+		"BOOKMARK without freshness": {
+			told(), func(r *Recording) { r.Calls[0].Responses[3].Freshness = nil }, Evidence{}, Fresh, 7,
+		},
+		"BOOKMARK without a last contact": {
+			told(), func(r *Recording) { r.Calls[0].Responses[3].Freshness.LastContact = nil }, Evidence{}, Fresh, 7,
+		},
+		"a last contact in the future": {
+			told(), func(r *Recording) {
+				r.Calls[0].Responses[3].Freshness.LastContact = timestamppb.New(began.Add(13 * time.Second))
+			}, Evidence{}, Fresh, 7,
+		},
+		"a last contact that goes back": {
+			told(), func(r *Recording) { r.Calls[0].Responses[5].Freshness.LastContact = timestamppb.New(began) }, Evidence{}, Fresh, 10,
+		},
+		"a loss that is not told": {
+			told(), func(*Recording) {}, Evidence{Outages: outage(16, 32)}, Fresh, 10,
+		},
+		"a loss that is told with a contact which cannot have been": {
+			told(), func(r *Recording) {
+				lose(r, 5, 30)
+				r.Calls[0].Responses[5].Freshness.LastContact = timestamppb.New(began.Add(20 * time.Second))
+			},
+			Evidence{Outages: outage(16, 32)}, Fresh, 10,
+		},
+		"a return that is not told": {
+			told(), func(r *Recording) { lose(r, 5, 60) }, Evidence{Outages: outage(16, 32)}, Fresh, 12,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			test.recording.Name = "the recording"
+			violations := change(test.recording, test.fault).Violations(test.evidence)
+			if len(violations) == 0 {
+				t.Fatal("it is not found")
+			}
+			first := violations[0]
+			if first.Guarantee != test.guarantee || first.Index != test.index || first.Stream != "the recording" {
+				t.Errorf("the first violation is not of %s at event %d: %v", test.guarantee, test.index, first)
+			}
+		})
+	}
+}
+
+func TestMemoryThatGrowsIsFound(t *testing.T) {
+	samples := []Sample{{began, 50 << 20}, {began.Add(time.Second), 90 << 20}, {began.Add(2 * time.Second), 151 << 20}}
+	for _, violation := range Memory("stalled callers", samples[:2], 100<<20) {
+		t.Error(violation)
+	}
+	for _, violation := range Memory("stalled callers", nil, 100<<20) {
+		t.Error(violation)
+	}
+	violations := Memory("stalled callers", samples, 100<<20)
+	if len(violations) != 1 || violations[0].Guarantee != Bounded || violations[0].Index != 2 {
+		t.Errorf("the violations are %v", violations)
+	}
+}
+
+func TestWhatIsHeldInTheEndIsWhatTheSelectionHolds(t *testing.T) {
+	writes := history()
+	if held := writes.Held(web); len(held) != 2 || held[Key{"ns", "a"}] != "12" || held[Key{"ns", "b"}] != "13" {
+		t.Errorf("held is %v", held)
+	}
+	writes.Add(deletedBy("b", "15"))
+	if held := writes.Held(Selection{}); len(held) != 2 || held[Key{"ns", "c"}] != "5" {
+		t.Errorf("held is %v", held)
+	}
+	if count := writes.Count(); count != 9 {
+		t.Errorf("%d writes", count)
+	}
+}
+
+func TestASelectionIsReadAsTheAPIServerReadsIt(t *testing.T) {
+	selection, err := SelectionOf(&kubeconnectv1.WatchRequest{
+		Namespace: "ns", LabelSelector: "app in (web,api),!canary", FieldSelector: "spec.color=red,metadata.name!=b",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	red := written("a", "1")
+	red.Fields = map[string]string{"spec.color": "red"}
+	if !selection.holds(red) {
+		t.Error("it does not hold what it selects")
+	}
+	for name, write := range map[string]Write{
+		"another namespace": {Key: Key{"other", "a"}, Labels: red.Labels, Fields: red.Fields},
+		"another name":      {Key: Key{"ns", "b"}, Labels: red.Labels, Fields: red.Fields},
+		"another field":     {Key: Key{"ns", "a"}, Labels: red.Labels},
+		"another label":     {Key: Key{"ns", "a"}, Labels: labels.Set{"app": "web", "canary": ""}, Fields: red.Fields},
+		"what is deleted":   {Key: Key{"ns", "a"}, Labels: red.Labels, Fields: red.Fields, Deleted: true},
+	} {
+		if selection.holds(write) {
+			t.Errorf("it holds %s", name)
+		}
+	}
+	for _, wrong := range []*kubeconnectv1.WatchRequest{{LabelSelector: "=="}, {FieldSelector: "a"}} {
+		if _, err := SelectionOf(wrong); err == nil {
+			t.Errorf("%v is read", wrong)
+		}
+	}
+}
+
+func written(name, version string) Write {
+	return Write{Key: Key{"ns", name}, UID: "first", Labels: labels.Set{"app": "web"}, Version: version}
+}
+
+func without(w Write) Write {
+	w.Labels = nil
+	return w
+}
+
+func as(uid string, w Write) Write {
+	w.UID = uid
+	return w
+}
+
+func deletedBy(name, version string) Write {
+	return Write{Key: Key{"ns", name}, UID: "first", Deleted: true, Version: version}
+}
+
+// full gives an object its content.
+func full(event *kubeconnectv1.Event) *kubeconnectv1.Event {
+	event.Object.Content = &kubeconnectv1.Object_Json{Json: []byte("{}")}
+	return event
+}
+
+// after is a response so many seconds after the beginning.
+func after(seconds int, token string, events ...*kubeconnectv1.Event) Response {
+	return Response{At: began.Add(time.Duration(seconds) * time.Second), Token: token, Events: events}
+}
+
+func begins(response Response) Response {
+	response.Kind = &kubeconnectv1.ResourceKind{Kind: "ConfigMap"}
+	return response
+}
+
+// fresh says that there was contact a second ago.
+func fresh(response Response) Response {
+	response.Freshness = &kubeconnectv1.Freshness{LastContact: timestamppb.New(response.At.Add(-time.Second))}
+	return response
+}
+
+// lose lets the responses of the first call from an index on, and up to a second, say
+// that the upstream is lost since the sixteenth second.
+func lose(r *Recording, from, until int) {
+	for i := range r.Calls[0].Responses[from:] {
+		response := &r.Calls[0].Responses[from+i]
+		if response.At.Sub(began) < time.Duration(until)*time.Second {
+			response.Freshness = &kubeconnectv1.Freshness{Stale: true, LastContact: timestamppb.New(began.Add(16 * time.Second))}
+		}
+	}
+}
+
+func outage(from, to int) []Outage {
+	return []Outage{{
+		From: began.Add(time.Duration(from) * time.Second), To: began.Add(time.Duration(to) * time.Second), Unnoticed: 5 * time.Second,
+	}}
+}
+
+func change(r *Recording, by func(*Recording)) *Recording {
+	by(r)
+	return r
+}
+
+// remove takes an event out of a response.
+func remove(from *Call, response, event int) {
+	from.Responses[response].Events = slices.Delete(from.Responses[response].Events, event, event+1)
+}
+
+func leaveOutOneStep(r *Recording) {
+	r.Calls[0].Responses = slices.Delete(r.Calls[0].Responses, 1, 2)
+	r.Calls[0].Responses[1].Events[1] = full(gone("a", "2", "9"))
+}
+
+func snapshotInstead(r *Recording) {
+	r.Calls[1].Responses[0] = begins(after(12, "token at 13", reset(),
+		full(object(added, "b", "13")), full(withUID(object(added, "a", "12"), "second")), synced("13")))
+}
+
+func beginAnew(r *Recording) {
+	snapshotInstead(r)
+	r.Calls[1].Token = ""
+}
+
+func endBetweenChangesOfOneVersion(r *Recording) {
+	responses := r.Calls[0].Responses
+	responses[2].Token = ""
+	responses[2].Events[1].ResourceVersion = "10"
+}
+
+// split sends each event of the resumed call in a response of its own, as too large
+// for one.
+func split(r *Recording) *Recording {
+	call := &r.Calls[1]
+	var responses []Response
+	for _, event := range call.Responses[0].Events {
+		if event.GetObject().GetContent() == nil {
+			event.Object.Uid += string(make([]byte, fullResponse))
+			continue
+		}
+		event.Object.Content = &kubeconnectv1.Object_Json{Json: make([]byte, fullResponse)}
+		responses = append(responses, after(12, "token", event))
+	}
+	call.Responses[0].Events = call.Responses[0].Events[:2]
+	call.Responses = slices.Insert(call.Responses, 1, responses...)
+	return r
+}

@@ -1,0 +1,53 @@
+package validate
+
+import (
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+)
+
+// Selection is what a watch is about. The zero value selects everything.
+type Selection struct {
+	// Namespace and Name: empty selects any.
+	Namespace, Name string
+	// Labels and Fields: nil selects any.
+	Labels labels.Selector
+	Fields fields.Selector
+}
+
+// SelectionOf is what a request selects, by the API server's own reading.
+func SelectionOf(request *kubeconnectv1.WatchRequest) (Selection, error) {
+	byLabels, err := labels.Parse(request.GetLabelSelector())
+	if err != nil {
+		return Selection{}, err
+	}
+	byFields, err := fields.ParseSelector(request.GetFieldSelector())
+	if err != nil {
+		return Selection{}, err
+	}
+	return Selection{
+		Namespace: request.GetNamespace(), Name: request.GetName(), Labels: byLabels, Fields: byFields,
+	}, nil
+}
+
+// holds tells whether an object is selected in the state that was written.
+func (s Selection) holds(w Write) bool {
+	switch {
+	case w.Deleted,
+		s.Namespace != "" && s.Namespace != w.Key.Namespace,
+		s.Name != "" && s.Name != w.Key.Name:
+		return false
+	}
+	return (s.Labels == nil || s.Labels.Matches(labels.Set(w.Labels))) &&
+		(s.Fields == nil || s.Fields.Matches(w.fields()))
+}
+
+// fields are those that a field selector may name: for every kind its metadata.
+func (w Write) fields() fields.Set {
+	set := fields.Set{"metadata.name": w.Key.Name, "metadata.namespace": w.Key.Namespace}
+	for name, value := range w.Fields {
+		set[name] = value
+	}
+	return set
+}
