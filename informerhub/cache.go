@@ -167,14 +167,20 @@ func (c *Cache) end(err error) {
 	c.feed.wakeWaiting()
 }
 
-// applyLocked makes a change in the objects and tells it in the feed.
-func (c *Cache) applyLocked(step change) {
-	if step.after != nil {
-		at, made := c.store.put(step.after)
-		c.feed.append(step, at, made)
-		return
+// applyLocked makes changes in the objects and tells them in the feed, as one step:
+// what a relist has found was made in an order, and some of it at versions, that
+// nobody knows, so a stream cannot be resumed in between.
+func (c *Cache) applyLocked(changes ...change) {
+	end := c.feed.last + uint64(len(changes))
+	for _, made := range changes {
+		made.step = end
+		if made.after != nil {
+			at, isNew := c.store.put(made.after)
+			c.feed.append(made, at, isNew)
+			continue
+		}
+		c.feed.append(made, c.store.delete(made.before), false)
 	}
-	c.feed.append(step, c.store.delete(step.before), false)
 }
 
 // Add implements cache.ReflectorStore.
@@ -188,9 +194,7 @@ func (c *Cache) Update(item any) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, step := range steps(c.store.get(after.namespace, after.name), after) {
-		c.applyLocked(step)
-	}
+	c.applyLocked(steps(c.store.get(after.namespace, after.name), after)...)
 	return nil
 }
 
@@ -247,9 +251,7 @@ func (c *Cache) startOverLocked(objects []*Object, version string) {
 }
 
 func (c *Cache) catchUpLocked(objects []*Object, version string) {
-	for _, step := range difference(c.store.all(), objects, version) {
-		c.applyLocked(step)
-	}
+	c.applyLocked(difference(c.store.all(), objects, version)...)
 	c.feed.advance(version)
 }
 

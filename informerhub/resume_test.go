@@ -91,18 +91,60 @@ func TestAResumedWatchWaitsForACacheThatIsBehind(t *testing.T) {
 	})
 }
 
-func TestABatchCanBeResumedBetweenVersionsOnly(t *testing.T) {
-	at := func(version string) Event { return Event{ResourceVersion: version} }
-	batch := Batch{Events: []Event{at("1"), at("2"), at("2"), at("3")}, Position: Position{Version: "5", Epoch: 9}}
+func TestABatchCanBeResumedBetweenStepsOnly(t *testing.T) {
+	at := func(version string, step uint64) Event { return Event{ResourceVersion: version, step: step} }
+	batch := Batch{Events: []Event{at("1", 1), at("2", 3), at("2", 3), at("3", 4)}, Position: Position{Version: "5", Epoch: 9}}
 	for i, want := range []string{"1", "", "2", "5"} {
 		position, ok := batch.PositionAfter(i)
 		if position.Version != want || ok != (want != "") || ok && position.Epoch != 9 {
 			t.Errorf("after event %d: %+v, %v", i, position, ok)
 		}
 	}
-	batch.snapshot = true
-	if _, ok := batch.PositionAfter(0); ok {
-		t.Error("within a snapshot")
+	for name, whole := range map[string]Batch{
+		"a snapshot":    {Events: batch.Events, snapshot: true},
+		"latest states": {Events: batch.Events, latest: true},
+	} {
+		if _, ok := whole.PositionAfter(0); ok {
+			t.Errorf("within %s", name)
+		}
+		if _, ok := whole.PositionAfter(3); !ok {
+			t.Errorf("not behind %s", name)
+		}
+	}
+}
+
+func TestWhatARelistFoundCannotBeResumedInBetween(t *testing.T) {
+	c := syncedPods(t, 4, pod(t, "x", 1), pod(t, "y", 2), pod(t, "z", 3))
+	w := resumed(t, c, Query{}, Position{Version: "4"})
+	checkSame(t, []string{"BOOKMARK at 4"}, nextLines(t, w))
+	must(t, c.Update(pod(t, "y", 5)))
+	must(t, c.Replace(items(pod(t, "y", 7), pod(t, "z", 8)), "9")) // x was deleted, nobody knows when
+	must(t, c.Update(pod(t, "y", 10)))
+	batch, err := w.Next(t.Context())
+	must(t, err)
+	for i, want := range []string{"5", "", "", "9", "10"} { // y@5 | y@7, z@8, x deleted @9 | y@10
+		if position, _ := batch.PositionAfter(i); position.Version != want {
+			t.Errorf("after %s: %q, not %q", describeEvent(batch.Events[i]), position.Version, want)
+		}
+	}
+}
+
+func TestABatchThatEndsWithinAStepCannotBeResumedThere(t *testing.T) {
+	c := podCache(1 << 20)
+	must(t, c.Replace(nil, "1"))
+	w := startedWatcher(t, c, Query{})
+	var all []any
+	for i := range maxBatch + 1 {
+		all = append(all, pod(t, fmt.Sprint("pod-", i), 2+i))
+	}
+	must(t, c.Replace(all, "5000"))
+	for _, want := range []string{"", "5000"} {
+		batch, err := w.Next(t.Context())
+		must(t, err)
+		position, ok := batch.PositionAfter(len(batch.Events) - 1)
+		if ok != (want != "") || ok && position.Version != want {
+			t.Errorf("behind %d events: %q, %v, not %q", len(batch.Events), position.Version, ok, want)
+		}
 	}
 }
 

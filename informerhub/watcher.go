@@ -25,6 +25,8 @@ type Event struct {
 	Type            EventType
 	Object          *Object
 	ResourceVersion string
+
+	step uint64 // see change
 }
 
 // Batch is all that waited for a watcher.
@@ -35,15 +37,17 @@ type Batch struct {
 
 	snapshot bool
 	latest   bool // the events are latest states rather than steps
+	broken   bool // the batch ends within a step
 }
 
 // PositionAfter is the position behind one of the events; false if a stream cannot
-// be resumed there: within a snapshot, and between changes at one version.
+// be resumed there: within a snapshot, within latest states, and within what was
+// told in one step.
 func (b Batch) PositionAfter(i int) (Position, bool) {
 	switch {
 	case i == len(b.Events)-1:
-		return b.Position, true
-	case b.snapshot || b.Events[i].ResourceVersion == b.Events[i+1].ResourceVersion:
+		return b.Position, !b.broken
+	case b.snapshot || b.latest || b.Events[i].step == b.Events[i+1].step:
 		return Position{}, false
 	}
 	position := b.Position
@@ -217,6 +221,7 @@ type reading struct {
 	snapshot *Snapshot
 	position Position
 	more     bool            // there is more to read
+	broken   bool            // the changes end within a step
 	grown    <-chan struct{} // if there is not: closed as soon as there is
 	ended    error           // if there is not: there never will be
 }
@@ -238,8 +243,10 @@ func (w *Watcher) read() reading {
 	case len(places) > maxBatch:
 		w.place = places[maxBatch-1]
 		taken := reading{changes: c.feed.window.pick(places[:maxBatch]), more: true}
+		last := taken.changes[maxBatch-1]
 		taken.position = c.feed.position(time.Now())
-		taken.position.Version = taken.changes[maxBatch-1].version
+		taken.position.Version = last.version
+		taken.broken = last.seq != last.step
 		return taken
 	}
 	return w.atEndLocked(reading{changes: c.feed.window.pick(places)})
@@ -257,7 +264,7 @@ func (w *Watcher) atEndLocked(taken reading) reading {
 
 // visible is what a reading is under the watcher's selection.
 func (w *Watcher) visible(taken reading) Batch {
-	batch := Batch{Position: taken.position}
+	batch := Batch{Position: taken.position, broken: taken.broken}
 	if taken.snapshot != nil {
 		batch.snapshot = true
 		batch.Events = snapshotEvents(taken.snapshot.matching(w.selection))
@@ -300,7 +307,7 @@ func snapshotEvents(snapshot Snapshot) []Event {
 	events := make([]Event, 0, len(snapshot.Objects)+2)
 	events = append(events, Event{Type: Reset, ResourceVersion: snapshot.ResourceVersion})
 	for _, object := range snapshot.Objects {
-		events = append(events, Event{Added, object, object.version})
+		events = append(events, Event{Type: Added, Object: object, ResourceVersion: object.version})
 	}
 	return append(events, Event{Type: Synced, ResourceVersion: snapshot.ResourceVersion})
 }
@@ -309,15 +316,16 @@ func snapshotEvents(snapshot Snapshot) []Event {
 func (s *Selection) see(step change) (Event, bool) {
 	before := step.before != nil && s.Matches(step.before)
 	after := step.after != nil && s.Matches(step.after)
+	event := Event{Object: step.after, ResourceVersion: step.version, step: step.step}
 	switch {
 	case before && after:
-		return Event{Modified, step.after, step.version}, true
+		event.Type = Modified
 	case after:
-		return Event{Added, step.after, step.version}, true
+		event.Type = Added
 	case before:
-		return Event{Deleted, step.before, step.version}, true
+		event.Type, event.Object = Deleted, step.before
 	}
-	return Event{}, false
+	return event, before || after
 }
 
 // catchUp is what the latest state of something that has changed behind a place is
@@ -326,14 +334,16 @@ func (s *Selection) see(step change) (Event, bool) {
 // content.
 func (s *Selection) catchUp(state latest, place uint64) (Event, bool) {
 	madeSince := state.made > place
+	event := Event{Object: state.object, ResourceVersion: state.version}
 	switch {
+	case !state.deleted && s.Matches(state.object) && madeSince:
+		event.Type = Added
 	case !state.deleted && s.Matches(state.object):
-		if madeSince {
-			return Event{Added, state.object, state.version}, true
-		}
-		return Event{Modified, state.object, state.version}, true
+		event.Type = Modified
 	case madeSince || !s.names(state.object):
 		return Event{}, false
+	default:
+		event.Type, event.Object = Deleted, headOnly(state.object)
 	}
-	return Event{Deleted, headOnly(state.object), state.version}, true
+	return event, true
 }

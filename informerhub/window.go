@@ -7,6 +7,7 @@ import "sort"
 // stayed in or left it.
 type change struct {
 	seq     uint64  // its place in the feed
+	step    uint64  // the place of the last change that was told in one step with it
 	before  *Object // nil: the object was made
 	after   *Object // nil: the object was deleted
 	version string  // of the event itself

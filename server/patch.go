@@ -1,9 +1,12 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -103,7 +106,7 @@ func patchBody(request *kubeconnectv1.PatchRequest) ([]byte, error) {
 		if err != nil {
 			return nil, badRequest("value is not JSON: %v", err)
 		}
-		return text, nil
+		return escapeControls(text), nil
 	case *kubeconnectv1.PatchRequest_Data:
 		if request.GetType() == kubeconnectv1.PatchType_PATCH_TYPE_APPLY {
 			return body.Data, nil // YAML too; the API server reads it
@@ -116,6 +119,25 @@ func patchBody(request *kubeconnectv1.PatchRequest) ([]byte, error) {
 	}
 	return nil, badRequest("body is required: give the patch as value (JSON) or data (bytes of JSON, or of YAML for PATCH_TYPE_APPLY)")
 }
+
+// escapeControls escapes the control characters that JSON may hold as they are and
+// YAML may not: the API server reads a PATCH_TYPE_APPLY as YAML.
+func escapeControls(text []byte) []byte {
+	if !bytes.ContainsFunc(text, isC1Control) {
+		return text
+	}
+	var escaped []byte
+	for _, r := range string(text) {
+		if isC1Control(r) {
+			escaped = fmt.Appendf(escaped, "\\u%04x", r)
+		} else {
+			escaped = utf8.AppendRune(escaped, r)
+		}
+	}
+	return escaped
+}
+
+func isC1Control(r rune) bool { return r >= 0x7f && r <= 0x9f }
 
 func patchOptions(request *kubeconnectv1.PatchRequest) (metav1.PatchOptions, error) {
 	options := metav1.PatchOptions{FieldManager: request.GetFieldManager()}

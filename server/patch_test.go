@@ -57,6 +57,7 @@ func TestTheBodyOfAPatchIsJSONOrForApplyYAML(t *testing.T) {
 		"a value":                    {&kubeconnectv1.PatchRequest{Type: mergePatch, Body: value(t, map[string]any{"a": 1})}, `{"a":1}`},
 		"a list as a value":          {&kubeconnectv1.PatchRequest{Type: jsonPatch, Body: value(t, []any{map[string]any{"op": "test"}})}, `[{"op":"test"}]`},
 		"large whole numbers":        {&kubeconnectv1.PatchRequest{Type: mergePatch, Body: value(t, map[string]any{"a": 1e15})}, `{"a":1000000000000000}`},
+		"controls that YAML refuses": {&kubeconnectv1.PatchRequest{Type: mergePatch, Body: value(t, map[string]any{"a": "\x7f\u0085é"})}, `{"a":"\u007f\u0085é"}`},
 		"null as a value":            {&kubeconnectv1.PatchRequest{Type: mergePatch, Body: value(t, map[string]any{"a": nil})}, `{"a":null}`},
 		"data":                       {&kubeconnectv1.PatchRequest{Type: mergePatch, Body: data(`{"a": 9007199254740993}`)}, `{"a": 9007199254740993}`},
 		"YAML for Apply":             {&kubeconnectv1.PatchRequest{Type: apply, Body: data("a: 1\n")}, "a: 1\n"},

@@ -905,7 +905,9 @@ type WatchResponse struct {
 	// The events, in order. Apply them one after another.
 	Events []*Event `protobuf:"bytes,2,rep,name=events,proto3" json:"events,omitempty"`
 	// Where to continue after this response. Empty where a stream cannot be resumed:
-	// within a snapshot; an older token is of no use then.
+	// within a snapshot, or within what was found in one step after the API server had
+	// been away, or within latest states. An older token is of no use then: watch
+	// without one.
 	ResumeToken string `protobuf:"bytes,3,opt,name=resume_token,json=resumeToken,proto3" json:"resume_token,omitempty"`
 	// How current the stream is. Set with every BOOKMARK, and so within ten seconds
 	// of a change.

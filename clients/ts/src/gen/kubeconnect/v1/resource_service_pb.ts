@@ -413,7 +413,9 @@ export type WatchResponse = Message<"kubeconnect.v1.WatchResponse"> & {
 
   /**
    * Where to continue after this response. Empty where a stream cannot be resumed:
-   * within a snapshot; an older token is of no use then.
+   * within a snapshot, or within what was found in one step after the API server had
+   * been away, or within latest states. An older token is of no use then: watch
+   * without one.
    *
    * @generated from field: string resume_token = 3;
    */
