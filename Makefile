@@ -107,6 +107,19 @@ e2e: build .venv/.installed ## The end-to-end tests alone: real cluster, real cl
 	$(say) 'e2e: real clients against a real control plane'
 	@CHROMIUM=$$(sh tools/browser.sh) E2E=1 $(GO) test -race -count=1 -timeout 30m ./e2e/...
 
+##@ Measure
+
+.PHONY: bench
+bench: build ## Measure side by side with what callers use otherwise; about ten minutes.
+	@$(GO) run ./bench
+
+# How long `make soak` goes on.
+SOAK ?= 10m
+
+.PHONY: soak
+soak: build ## Random traffic and faults for SOAK (10m), every stream held against the guarantees.
+	@E2E=1 SOAK=$(SOAK) $(GO) test -race -count=1 -v -timeout 0 -run '^TestSoak$$' ./e2e/
+
 ##@ Write
 
 .PHONY: generate

@@ -25,7 +25,15 @@ var (
 	eventType           = fieldNumber(&kubeconnectv1.Event{}, "type")
 	eventObject         = fieldNumber(&kubeconnectv1.Event{}, "object")
 	eventVersion        = fieldNumber(&kubeconnectv1.Event{}, "resource_version")
+	objectNamespace     = fieldNumber(&kubeconnectv1.Object{}, "namespace")
+	objectName          = fieldNumber(&kubeconnectv1.Object{}, "name")
+	objectUID           = fieldNumber(&kubeconnectv1.Object{}, "uid")
+	objectVersion       = fieldNumber(&kubeconnectv1.Object{}, "resource_version")
+	objectProtobuf      = fieldNumber(&kubeconnectv1.Object{}, "protobuf")
 )
+
+// objectHeadBytes is about what an object's message has beside the content.
+const objectHeadBytes = 192
 
 func fieldNumber(message proto.Message, name protoreflect.Name) protowire.Number {
 	return message.ProtoReflect().Descriptor().Fields().ByName(name).Number()
@@ -38,9 +46,30 @@ func encodedObject(object *informerhub.Object, encoding kubeconnectv1.Encoding) 
 		encoding = kubeconnectv1.Encoding_ENCODING_STRUCT
 	}
 	return object.Encoded(int(encoding), func(object *informerhub.Object) []byte {
+		if message, ok := object.Protobuf(); ok && encoding == kubeconnectv1.Encoding_ENCODING_PROTOBUF {
+			return protobufObject(object, message)
+		}
 		encoded, _ := proto.Marshal(encodeObject(object, encoding)) // only invalid UTF-8 fails
 		return encoded
 	})
+}
+
+// protobufObject is encodeObject for the encoding that is handed on as it is.
+func protobufObject(object *informerhub.Object, message []byte) []byte {
+	encoded := make([]byte, 0, objectHeadBytes+len(message))
+	for _, head := range []struct {
+		number protowire.Number
+		value  string
+	}{
+		{objectNamespace, object.Namespace()}, {objectName, object.Name()},
+		{objectUID, object.UID()}, {objectVersion, object.ResourceVersion()},
+	} {
+		if head.value != "" {
+			encoded = protowire.AppendTag(encoded, head.number, protowire.BytesType)
+			encoded = protowire.AppendString(encoded, head.value)
+		}
+	}
+	return appendField(encoded, objectProtobuf, message)
 }
 
 // encodedEvent is the bytes of an event's message.

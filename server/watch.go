@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"time"
 
 	"connectrpc.com/connect"
 
@@ -12,6 +13,11 @@ import (
 // maxResponseBytes is the size at which a message is sent rather than filled
 // further. gRPC clients refuse messages over 4 MiB.
 const maxResponseBytes = 1 << 20
+
+// minSpacing is the least time between two batches of a stream. The first event after
+// a quiet time is sent at once; in a burst a message, which costs much more than
+// the events in it, carries all that came in this time.
+const minSpacing = 3 * time.Millisecond
 
 // maxIdleBytes is how large a buffer a quiet stream may keep.
 const maxIdleBytes = 16 << 10
@@ -31,12 +37,14 @@ type eventSender struct {
 
 	response kubeconnectv1.WatchResponse // what is sent next, but for its events
 	events   []byte                      // these, encoded
+	sent     time.Time                   // when the last message was
 }
 
 // follow sends what the watcher answers, until the caller goes or the watch ends.
 func (s *eventSender) follow(ctx context.Context, w *watch) error {
 	defer w.watcher.Close()
 	for {
+		s.pace()
 		batch, err := w.watcher.Next(ctx)
 		if err != nil {
 			return err
@@ -44,6 +52,13 @@ func (s *eventSender) follow(ctx context.Context, w *watch) error {
 		if err := s.send(w, batch); err != nil {
 			return err
 		}
+	}
+}
+
+// pace lets what comes in quick succession wait for one message.
+func (s *eventSender) pace() {
+	if early := minSpacing - time.Since(s.sent); early > 0 {
+		time.Sleep(early)
 	}
 }
 
@@ -74,6 +89,7 @@ func (s *eventSender) flush(w *watch, batch informerhub.Batch, last int) error {
 	}
 	setEncoded(&s.response, s.events, s.messages)
 	err := s.stream.Send(&s.response)
+	s.sent = time.Now()
 	s.response.Reset()
 	s.events = s.events[:0]
 	if cap(s.events) > maxIdleBytes {
