@@ -251,7 +251,11 @@ func (c *Cache) startOverLocked(objects []*Object, version string) {
 }
 
 func (c *Cache) catchUpLocked(objects []*Object, version string) {
-	c.applyLocked(difference(c.store.all(), objects, version)...)
+	changes := difference(c.store.all(), objects, version)
+	for i := range changes {
+		changes[i].leap = c.feed.version
+	}
+	c.applyLocked(changes...)
 	c.feed.advance(version)
 }
 

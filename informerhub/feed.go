@@ -70,6 +70,9 @@ func (f *feed) append(c change, e *entry, made bool) {
 	c.seq = f.last
 	if c.after != nil {
 		f.log.changed(e, made, c.seq, c.version)
+		if c.leap != "" {
+			e.made = 0 // at some time in the leap
+		}
 	} else {
 		f.log.deleted(e, c.seq, c.version)
 	}

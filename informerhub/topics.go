@@ -48,9 +48,13 @@ func newTopics() topics {
 	return topics{byInterest: make(map[interest]*topic), fields: make(map[string]*fieldReader)}
 }
 
-// join adds a watcher whose place is the feed's end.
-func (t *topics) join(sel *Selection, end uint64) *topic {
+// join adds a watcher whose place is the feed's end. One that holds states which the
+// feed does not know is told of all that its selection could name.
+func (t *topics) join(sel *Selection, unknown bool, end uint64) *topic {
 	interest, read := sel.interest()
+	if unknown {
+		interest, read = sel.scope(), nil
+	}
 	joined, ok := t.byInterest[interest]
 	if !ok {
 		joined = &topic{interest: interest, since: end, grown: make(chan struct{})}
@@ -149,7 +153,7 @@ func (t *topic) wake() {
 // how to read that.
 func (s *Selection) interest() (interest, func(*Object) string) {
 	if s.name != "" && (s.namespace != "" || !s.namespaced) {
-		return interest{inObject, s.namespace, s.name}, nil
+		return s.scope(), nil
 	}
 	for _, c := range s.conditions {
 		if c.equal && c.want != "" && c.field != "metadata.namespace" {
@@ -161,8 +165,16 @@ func (s *Selection) interest() (interest, func(*Object) string) {
 			return interest{inLabel, requirement.Key(), values[0]}, nil
 		}
 	}
-	if s.namespace != "" {
-		return interest{kind: inNamespace, a: s.namespace}, nil
+	return s.scope(), nil
+}
+
+// scope is the narrowest interest that does not depend on what an object is like.
+func (s *Selection) scope() interest {
+	switch {
+	case s.name != "" && (s.namespace != "" || !s.namespaced):
+		return interest{inObject, s.namespace, s.name}
+	case s.namespace != "":
+		return interest{kind: inNamespace, a: s.namespace}
 	}
-	return interest{}, nil
+	return interest{}
 }

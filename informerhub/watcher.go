@@ -79,6 +79,7 @@ type Watcher struct {
 	options   WatchOptions
 
 	topic *topic // what it is woken for; nil before the first read
+	wide  bool   // it is a wide one
 	epoch uint64
 	place uint64
 	// ahead is a version up to which the caller has been told everything, by a
@@ -115,6 +116,9 @@ func (w *Watcher) Next(ctx context.Context) (Batch, error) {
 	quiet := time.NewTimer(w.options.Bookmarks)
 	defer quiet.Stop()
 	for due := false; ; {
+		if w.wide && w.ahead == "" {
+			w.narrow()
+		}
 		next := w.read()
 		batch := w.visible(next)
 		switch {
@@ -176,10 +180,28 @@ func (w *Watcher) join() reading {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	first := w.firstLocked()
-	w.topic = c.feed.topics.join(w.selection, c.feed.last)
+	w.joinLocked()
 	w.epoch, w.place = c.feed.epoch.id, c.feed.last
 	first.position = c.feed.position(time.Now())
 	return first
+}
+
+// joinLocked takes a topic: a wide one as long as the caller holds states that a
+// replica which was ahead has told, and this one does not know.
+func (w *Watcher) joinLocked() {
+	w.wide = w.ahead != ""
+	w.topic = w.cache.feed.topics.join(w.selection, w.wide, w.cache.feed.last)
+}
+
+// narrow changes a wide topic for a narrow one, at the feed's end.
+func (w *Watcher) narrow() {
+	c := w.cache
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if w.place == c.feed.last && w.epoch == c.feed.epoch.id {
+		c.feed.topics.leave(w.topic)
+		w.joinLocked()
+	}
 }
 
 // firstLocked is what leads to the feed's end: from the position to continue at, in
@@ -272,7 +294,7 @@ func (w *Watcher) visible(taken reading) Batch {
 	}
 	batch.latest = taken.states != nil
 	for _, step := range taken.changes {
-		if event, ok := w.selection.see(step); ok && !w.told(event) {
+		if event, ok := w.see(step); ok && !w.told(event) {
 			batch.Events = append(batch.Events, event)
 		}
 	}
@@ -283,6 +305,19 @@ func (w *Watcher) visible(taken reading) Batch {
 	}
 	w.catchUpAhead(&batch)
 	return batch
+}
+
+// see is what a change is for this watcher: a step, unless it leads past the version
+// that the caller comes from. Then the caller holds neither before nor after, and is
+// told the latest state.
+func (w *Watcher) see(step change) (Event, bool) {
+	if w.ahead == "" || !step.leapsOver(w.ahead) {
+		return w.selection.see(step)
+	}
+	state := latest{object: step.object(), deleted: step.after == nil, version: step.version}
+	event, ok := w.selection.catchUp(state, step.seq)
+	event.step = step.step
+	return event, ok
 }
 
 // told reports whether the caller has been told of an event by another replica.
@@ -300,7 +335,9 @@ func (w *Watcher) catchUpAhead(batch *Batch) {
 		batch.Position.Version = w.ahead
 		return
 	}
-	w.ahead = ""
+	if !batch.broken {
+		w.ahead = ""
+	}
 }
 
 func snapshotEvents(snapshot Snapshot) []Event {

@@ -11,6 +11,15 @@ type change struct {
 	before  *Object // nil: the object was made
 	after   *Object // nil: the object was deleted
 	version string  // of the event itself
+	// leap is, for what a relist has found, the version that it leads on from: what
+	// was in between is not known. Empty for a change that was watched.
+	leap string
+}
+
+// leapsOver reports whether the change leads past a version: then whoever has been
+// told all up to that holds a state that lies between before and after.
+func (c change) leapsOver(version string) bool {
+	return c.leap != "" && older(c.leap, version) && older(version, c.version)
 }
 
 func (c change) size() int {
@@ -85,7 +94,7 @@ func (w *window) after(place uint64) []change {
 }
 
 // locate answers the place behind all changes up to a version, if the window
-// reaches back to it.
+// reaches back to it and knows every step from there.
 func (w *window) locate(version string) (place uint64, ok bool) {
 	if older(version, w.trimmed) {
 		return 0, false
@@ -93,5 +102,8 @@ func (w *window) locate(version string) (place uint64, ok bool) {
 	later := sort.Search(len(w.changes), func(i int) bool {
 		return compareVersions(w.changes[i].version, version) > 0
 	})
+	if later < len(w.changes) && w.changes[later].leapsOver(version) {
+		return 0, false
+	}
 	return w.first + uint64(later) - 1, true
 }

@@ -787,7 +787,9 @@ type WatchRequest struct {
 	// step as far as the service remembers the steps; for what was longer ago, the
 	// latest state of each changed object, as ADDED or MODIFIED, and a DELETED
 	// without content for each that is gone or has left the selection: hold the
-	// former, and ignore the deletion of what you do not hold. Where even that is not
+	// former, and ignore the deletion of what you do not hold. At a replica that is
+	// behind the one which gave the token out, such latest states may come later, when
+	// it has caught up. Where even that is not
 	// remembered, the stream begins anew, with RESET. A token of another selection,
 	// or one that was cut or changed, is INVALID_ARGUMENT.
 	ResumeToken   string `protobuf:"bytes,10,opt,name=resume_token,json=resumeToken,proto3" json:"resume_token,omitempty"`

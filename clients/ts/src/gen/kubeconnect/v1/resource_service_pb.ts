@@ -373,7 +373,9 @@ export type WatchRequest = Message<"kubeconnect.v1.WatchRequest"> & {
    * step as far as the service remembers the steps; for what was longer ago, the
    * latest state of each changed object, as ADDED or MODIFIED, and a DELETED
    * without content for each that is gone or has left the selection: hold the
-   * former, and ignore the deletion of what you do not hold. Where even that is not
+   * former, and ignore the deletion of what you do not hold. At a replica that is
+   * behind the one which gave the token out, such latest states may come later, when
+   * it has caught up. Where even that is not
    * remembered, the stream begins anew, with RESET. A token of another selection,
    * or one that was cut or changed, is INVALID_ARGUMENT.
    *
