@@ -72,13 +72,20 @@ func (o *Object) HasContent() bool { return o.format != formatHeadOnly }
 
 // headOnly is an object without its content: what is remembered of it when it has
 // been deleted. It shares no memory with the object.
-func headOnly(o *Object) *Object {
-	raw := []byte(o.namespace + o.name + o.uid + o.version)
+func headOnly(o *Object) *Object { return gone(o, o.uid, o.version) }
+
+// gone is what is told of an object of which no more is known than its name, and
+// that it is not there at a version; its UID is empty if that is not known either.
+func gone(o *Object, uid, version string) *Object {
+	raw := []byte(o.namespace + o.name + uid + version)
 	head := &Object{kind: o.kind, format: formatHeadOnly}
-	for _, part := range []struct{ from, to *string }{
-		{&o.namespace, &head.namespace}, {&o.name, &head.name}, {&o.uid, &head.uid}, {&o.version, &head.version},
+	for _, part := range []struct {
+		from string
+		to   *string
+	}{
+		{o.namespace, &head.namespace}, {o.name, &head.name}, {uid, &head.uid}, {version, &head.version},
 	} {
-		length := len(*part.from)
+		length := len(part.from)
 		*part.to, raw = view(raw[:length]), raw[length:]
 	}
 	return head

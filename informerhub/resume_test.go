@@ -45,9 +45,9 @@ func TestBehindTheWindowAResumedWatchIsToldLatestStates(t *testing.T) {
 	must(t, c.Update(pod(t, "a", 12)))
 	must(t, c.Delete(pod(t, "gone", 13)))
 	must(t, c.Update(pod(t, "new", 14)))
-	checkSame(t, []string{"MODIFIED default/a@12 at 12", "DELETED default/gone@5 at 13", "ADDED default/new@14 at 14"},
+	checkSame(t, []string{"MODIFIED default/a@12 at 12", "DELETED default/gone@13 at 13", "ADDED default/new@14 at 14"},
 		nextLines(t, resumed(t, c, Query{}, Position{Version: "10"})))
-	checkSame(t, []string{"DELETED default/gone@5 at 13", "ADDED default/new@14 at 14"},
+	checkSame(t, []string{"DELETED default/gone@13 at 13", "ADDED default/new@14 at 14"},
 		nextLines(t, resumed(t, c, Query{}, Position{Version: "12"})))
 }
 
@@ -58,7 +58,7 @@ func TestADeletionThatWasForgottenMakesAResumedWatchBeginAnew(t *testing.T) {
 	must(t, c.Delete(pod(t, "a", 11)))
 	must(t, c.Delete(pod(t, "b", 12)))
 	checkSame(t, []string{"RESET at 12", "SYNCED at 12"}, nextLines(t, resumed(t, c, Query{}, Position{Version: "10"})))
-	checkSame(t, []string{"DELETED default/b@4 at 12"}, nextLines(t, resumed(t, c, Query{}, Position{Version: "11"})))
+	checkSame(t, []string{"DELETED default/b@12 at 12"}, nextLines(t, resumed(t, c, Query{}, Position{Version: "11"})))
 }
 
 func TestAPositionInAnUndoneHistoryBeginsAnew(t *testing.T) {

@@ -317,6 +317,9 @@ func (w *Watcher) see(step change) (Event, bool) {
 	state := latest{object: step.object(), deleted: step.after == nil, version: step.version}
 	event, ok := w.selection.catchUp(state, step.seq)
 	event.step = step.step
+	if event.Type == Deleted { // whichever object it is that the caller holds under that name
+		event.Object = gone(event.Object, "", event.ResourceVersion)
+	}
 	return event, ok
 }
 
@@ -380,7 +383,7 @@ func (s *Selection) catchUp(state latest, place uint64) (Event, bool) {
 	case madeSince || !s.names(state.object):
 		return Event{}, false
 	default:
-		event.Type, event.Object = Deleted, headOnly(state.object)
+		event.Type, event.Object = Deleted, gone(state.object, state.object.uid, state.version)
 	}
 	return event, true
 }

@@ -1042,7 +1042,8 @@ type Event struct {
 	Object *Object `protobuf:"bytes,2,opt,name=object,proto3" json:"object,omitempty"`
 	// The version of the event itself. For a DELETED it is newer than the object's
 	// own, which is the last one that the selection held; where the object has no
-	// content (see WatchRequest.resume_token), it may be the same.
+	// content (see WatchRequest.resume_token), it is the same, and a UID is told only
+	// if it is known which object it was.
 	ResourceVersion string `protobuf:"bytes,3,opt,name=resource_version,json=resourceVersion,proto3" json:"resource_version,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache

@@ -492,7 +492,8 @@ export type Event = Message<"kubeconnect.v1.Event"> & {
   /**
    * The version of the event itself. For a DELETED it is newer than the object's
    * own, which is the last one that the selection held; where the object has no
-   * content (see WatchRequest.resume_token), it may be the same.
+   * content (see WatchRequest.resume_token), it is the same, and a UID is told only
+   * if it is known which object it was.
    *
    * @generated from field: string resource_version = 3;
    */
