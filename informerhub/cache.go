@@ -276,7 +276,7 @@ func steps(before, after *Object) []change {
 	case before == nil:
 		return []change{{after: after, version: after.version}}
 	case before.uid != after.uid:
-		return []change{{before: before, version: after.version}, {after: after, version: after.version}}
+		return []change{{before: before, version: after.version}, {after: after, version: after.version, remade: true}}
 	case before.version == after.version:
 		return nil
 	}

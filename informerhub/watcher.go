@@ -311,7 +311,7 @@ func (w *Watcher) visible(taken reading) Batch {
 // that the caller comes from. Then the caller holds neither before nor after, and is
 // told the latest state.
 func (w *Watcher) see(step change) (Event, bool) {
-	if w.ahead == "" || !step.leapsOver(w.ahead) {
+	if w.ahead == "" || !step.leapsOver(w.ahead) || step.remade {
 		return w.selection.see(step)
 	}
 	state := latest{object: step.object(), deleted: step.after == nil, version: step.version}

@@ -14,6 +14,8 @@ type change struct {
 	// leap is, for what a relist has found, the version that it leads on from: what
 	// was in between is not known. Empty for a change that was watched.
 	leap string
+	// remade says that the change before this one deleted another object of that name.
+	remade bool
 }
 
 // leapsOver reports whether the change leads past a version: then whoever has been
