@@ -34,11 +34,26 @@ const (
 	shownViolations = 3
 )
 
-// crew is random traffic to a built-in and to a custom resource, and followers of all
-// sorts, some of whom hang up again and again.
+// stage is where a crew is at work: namespaces, and a built-in and a custom resource
+// in which nobody else changes anything.
+type stage struct {
+	in         *harness.Cluster
+	namespaces []string
+	resources  []traffic.Resource
+}
+
+func newStage(ctx context.Context, t *testing.T, in *harness.Cluster) stage {
+	t.Helper()
+	s := stage{in: in, namespaces: []string{newNamespace(ctx, t, in), newNamespace(ctx, t, in)}}
+	s.resources = []traffic.Resource{traffic.ConfigMaps, gadgets(ctx, t, in, s.namespaces[0])}
+	return s
+}
+
+// crew is random traffic, and followers of all sorts, one of whom hangs up now and
+// then.
 type crew struct {
+	stage
 	t         *testing.T
-	in        *harness.Cluster
 	rnd       *rand.Rand
 	casts     []*cast
 	stop      chan struct{}
@@ -53,13 +68,11 @@ type cast struct {
 }
 
 // newCrew starts a crew. Its followers call any of the clients.
-func newCrew(ctx context.Context, t *testing.T, in *harness.Cluster, clients ...record.Client) *crew {
+func newCrew(ctx context.Context, t *testing.T, on stage, seed uint64, clients ...record.Client) *crew {
 	t.Helper()
-	seed := newSeed(t)
-	c := &crew{t: t, in: in, rnd: rand.New(rand.NewPCG(seed, 0)), stop: make(chan struct{})}
-	namespaces := []string{newNamespace(ctx, t, in), newNamespace(ctx, t, in)}
-	for _, resource := range []traffic.Resource{traffic.ConfigMaps, gadgets(ctx, t, in, namespaces[0])} {
-		c.casts = append(c.casts, newCast(ctx, t, in, resource, namespaces, seed, clients))
+	c := &crew{stage: on, t: t, rnd: rand.New(rand.NewPCG(seed, 0)), stop: make(chan struct{})}
+	for _, resource := range on.resources {
+		c.casts = append(c.casts, newCast(ctx, t, on, resource, seed, clients))
 	}
 	c.hangingUp.Go(c.hangUp)
 	t.Cleanup(c.end)
@@ -92,18 +105,18 @@ func gadgets(ctx context.Context, t *testing.T, in *harness.Cluster, namespace s
 	}
 }
 
-func newCast(ctx context.Context, t *testing.T, in *harness.Cluster, resource traffic.Resource, namespaces []string, seed uint64, clients []record.Client) *cast {
+func newCast(ctx context.Context, t *testing.T, on stage, resource traffic.Resource, seed uint64, clients []record.Client) *cast {
 	t.Helper()
 	var started *traffic.Traffic
 	eventually(ctx, t, "the resource is served", func() (err error) {
-		started, err = traffic.Start(ctx, in.Dynamic, resource, traffic.Options{
-			Namespaces: namespaces, Objects: 16, Writers: 4, Pause: restOfWriters, Seed: seed,
+		started, err = traffic.Start(ctx, on.in.Dynamic, resource, traffic.Options{
+			Namespaces: on.namespaces, Objects: 16, Writers: 4, Pause: restOfWriters, Seed: seed,
 		})
 		return err
 	})
 	t.Cleanup(started.Stop)
 	c := &cast{resource: resource, traffic: started}
-	for name, request := range selections(resource, namespaces[0]) {
+	for name, request := range selections(resource, on.namespaces[0]) {
 		request.Resource, request.Encoding = resource.Name(), kubeconnectv1.Encoding_ENCODING_PROTOBUF
 		c.followers = append(c.followers, record.Follow(t, resource.Name()+", "+name, request, clients...))
 	}
@@ -153,9 +166,8 @@ func (c *crew) end() {
 	c.hangingUp.Wait()
 }
 
-// atWork waits until every follower has its snapshot and so many more writes have
-// been made to each resource and been told.
-func (c *crew) atWork(ctx context.Context, writes int) {
+// written waits until so many more writes have been made to each resource.
+func (c *crew) written(ctx context.Context, writes int) {
 	c.t.Helper()
 	for _, cast := range c.casts {
 		target := cast.traffic.Writes.Count() + writes
@@ -165,6 +177,15 @@ func (c *crew) atWork(ctx context.Context, writes int) {
 			}
 			return nil
 		})
+	}
+}
+
+// atWork waits until so many more writes have been made to each resource, and every
+// follower has been told.
+func (c *crew) atWork(ctx context.Context, writes int) {
+	c.t.Helper()
+	c.written(ctx, writes)
+	for _, cast := range c.casts {
 		newest := cast.traffic.Writes.Newest()
 		for _, follower := range cast.followers {
 			follower.Reaches(ctx, newest)
@@ -172,36 +193,41 @@ func (c *crew) atWork(ctx context.Context, writes int) {
 	}
 }
 
-// finish ends the traffic, waits until everybody holds what the cluster holds, and
-// judges all that was told. It returns how much that was, for people.
-func (c *crew) finish(ctx context.Context, evidence validate.Evidence) string {
-	c.t.Helper()
-	calls, responses, events, writes := 0, 0, 0, 0
-	evidence.Silence = silence
+// catchUp says where the followers may be told latest states.
+func (c *crew) catchUp(where validate.CatchUp) {
 	for _, cast := range c.casts {
-		cast.traffic.Stop()
+		for _, follower := range cast.followers {
+			follower.CatchUp(where)
+		}
+	}
+}
+
+// finish ends the traffic, waits until everybody holds what the cluster holds, and
+// judges all that was told. It returns how much that was.
+func (c *crew) finish(ctx context.Context, evidence validate.Evidence) tally {
+	c.t.Helper()
+	for _, cast := range c.casts {
+		if err := cast.traffic.Finish(ctx); err != nil {
+			c.t.Fatal(err)
+		}
 	}
 	c.end()
+	var told tally
+	evidence.Silence = silence
 	for _, cast := range c.casts {
 		wantWritten(ctx, c.t, c.in, cast)
 		evidence.Writes = cast.traffic.Writes
-		writes += evidence.Writes.Count()
+		told.writes += evidence.Writes.Count()
 		for _, follower := range cast.followers {
 			recording := cast.converge(ctx, c.t, follower)
 			wantNoViolation(c.t, recording, evidence)
-			calls += len(recording.Calls)
-			for _, call := range recording.Calls {
-				responses += len(call.Responses)
-				for _, response := range call.Responses {
-					events += len(response.Events)
-				}
-			}
+			told.count(recording)
 		}
 	}
-	if calls < 2 || events == 0 {
-		c.t.Errorf("nothing was shown: %d calls, %d events", calls, events)
+	if told.calls < 2 || told.events == 0 {
+		c.t.Errorf("nothing was shown: %s", told)
 	}
-	return fmt.Sprintf("%d writes, %d calls, %d responses, %d events", writes, calls, responses, events)
+	return told
 }
 
 // converge waits until a follower holds what the cluster holds.
@@ -234,19 +260,6 @@ func wantWritten(ctx context.Context, t *testing.T, in *harness.Cluster, c *cast
 func wantNoViolation(t *testing.T, recording *validate.Recording, evidence validate.Evidence) {
 	t.Helper()
 	violations := recording.Violations(evidence)
-	if path := os.Getenv("CFDUMP"); path != "" && len(violations) > 0 {
-		f, _ := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-		for i, c := range recording.Calls {
-			fmt.Fprintf(f, "%s call %d token %q began %s ended %s %v\n", recording.Name, i, c.Token, c.Began.Format("15:04:05.000"), c.Ended.Format("15:04:05.000"), c.Err)
-			for _, r := range c.Responses {
-				fmt.Fprintf(f, "   %s %d %v %q %q\n", r.At.Format("15:04:05.000"), len(r.Events), r.Freshness, r.Token, record.Lines(r.Events))
-			}
-		}
-		for _, v := range violations {
-			fmt.Fprintln(f, v)
-		}
-		f.Close()
-	}
 	for i, violation := range violations {
 		if i == shownViolations {
 			t.Errorf("%s: %d violations", recording.Name, len(violations))
@@ -254,4 +267,28 @@ func wantNoViolation(t *testing.T, recording *validate.Recording, evidence valid
 		}
 		t.Error(violation)
 	}
+}
+
+// tally is how much was told.
+type tally struct{ writes, calls, responses, events int }
+
+func (a *tally) add(b tally) {
+	a.writes += b.writes
+	a.calls += b.calls
+	a.responses += b.responses
+	a.events += b.events
+}
+
+func (a *tally) count(recording *validate.Recording) {
+	a.calls += len(recording.Calls)
+	for _, call := range recording.Calls {
+		a.responses += len(call.Responses)
+		for _, response := range call.Responses {
+			a.events += len(response.Events)
+		}
+	}
+}
+
+func (a tally) String() string {
+	return fmt.Sprintf("%d writes, %d calls, %d responses, %d events", a.writes, a.calls, a.responses, a.events)
 }

@@ -39,7 +39,7 @@ func TestScenario28_ALinkThatFailsIsSurvivedByEveryStream(t *testing.T) {
 			ctx := deadlineAfter(t, faultPatience)
 			link := harness.StartProxy(t, cluster(t).Address(), harness.None)
 			service := harness.StartService(t, harness.KubeconfigTo(t, cluster(t).Kubeconfig, link.Address()))
-			crew := newCrew(ctx, t, cluster(t), callersOf(t, service)...)
+			crew := newCrew(ctx, t, newStage(ctx, t, cluster(t)), newSeed(t), callersOf(t, service)...)
 			crew.atWork(ctx, busy)
 			outages := strike(ctx, t, link)
 			crew.atWork(ctx, busy)
@@ -66,13 +66,14 @@ func TestScenario28_CallersWanderBetweenAReplicaWithABadLinkAndOneWithAGoodLink(
 	link := harness.StartProxy(t, cluster(t).Address(), harness.None)
 	bad := harness.StartService(t, harness.KubeconfigTo(t, cluster(t).Kubeconfig, link.Address()))
 	good := harness.StartService(t, cluster(t).Kubeconfig)
-	crew := newCrew(ctx, t, cluster(t), callersOf(t, bad, good)...)
+	crew := newCrew(ctx, t, newStage(ctx, t, cluster(t)), newSeed(t), callersOf(t, bad, good)...)
 	crew.atWork(ctx, busy)
 	for _, fault := range []harness.Fault{harness.Refused, harness.Torn, harness.Frozen} {
 		fail(ctx, link, fault)
 		link.Cut()
 		crew.atWork(ctx, busy)
 	}
+	crew.catchUp(validate.Anywhere) // when the bad one does, who came with tokens of the good one
 	t.Log(crew.finish(ctx, validate.Evidence{}))
 }
 
@@ -80,12 +81,8 @@ func TestScenario28_CallersWanderBetweenAReplicaWithABadLinkAndOneWithAGoodLink(
 func TestRandomTrafficIsToldStepByStep(t *testing.T) {
 	t.Parallel()
 	ctx := deadlineAfter(t, faultPatience)
-	crew := newCrew(ctx, t, cluster(t), callersOf(t, harness.StartService(t, cluster(t).Kubeconfig))...)
+	crew := newCrew(ctx, t, newStage(ctx, t, cluster(t)), newSeed(t), callersOf(t, harness.StartService(t, cluster(t).Kubeconfig))...)
 	crew.atWork(ctx, 5*busy)
-	for _, cast := range crew.casts {
-		for _, follower := range cast.followers {
-			follower.RemembersEveryStep()
-		}
-	}
+	crew.catchUp(validate.Nowhere)
 	t.Log(crew.finish(ctx, validate.Evidence{EveryStep: true}))
 }

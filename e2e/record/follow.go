@@ -87,12 +87,22 @@ func (f *Follower) ReadOn() {
 	close(f.reading)
 }
 
-// RemembersEveryStep says that every token of this follower leads to what the service
-// remembers step by step.
-func (f *Follower) RemembersEveryStep() {
+// CatchUp says where the follower may be told latest states.
+func (f *Follower) CatchUp(where validate.CatchUp) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.recording.CatchUp = validate.Nowhere
+	f.recording.CatchUp = where
+}
+
+// Responses is how many messages there have been.
+func (f *Follower) Responses() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	count := 0
+	for _, call := range f.recording.Calls {
+		count += len(call.Responses)
+	}
+	return count
 }
 
 // Stop ends the follower and returns what it has recorded.
@@ -177,15 +187,15 @@ func (f *Follower) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		var err error
 		token, err = f.call(ctx, token)
-		switch connect.CodeOf(err) {
-		case connect.CodeCanceled:
-		case connect.CodeUnavailable:
-			select {
-			case <-time.After(callAgain):
-			case <-ctx.Done():
-			}
-		default:
+		switch {
+		case !validate.AsksForNothing(err):
 			return // the judge will say what is wrong with that
+		case connect.CodeOf(err) == connect.CodeCanceled:
+			continue
+		}
+		select {
+		case <-time.After(callAgain):
+		case <-ctx.Done():
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
@@ -25,15 +26,15 @@ type Stream struct {
 	// Set once.
 	t      testing.TB
 	cancel context.CancelFunc
-	ended  chan struct{} // closed by run, when nothing more will come
-	exact  bool          // whether every step must be told
-	before int           // how many events an earlier stream has told
+	ended  chan struct{}      // closed by run, when nothing more will come
+	about  validate.Recording // of it, but for the calls
 
 	mu      sync.Mutex // guards the fields below
 	said    View
-	more    chan struct{} // closed when said changes, and made anew
-	closed  bool          // whether it was open when this side closed it
-	endSeen bool          // whether the test has asked how the stream ended
+	calls   []validate.Call // as said; the last is this stream's, the others went before
+	more    chan struct{}   // closed when said changes, and made anew
+	closed  bool            // whether it was open when this side closed it
+	endSeen bool            // whether the test has asked how the stream ended
 }
 
 // View is what a stream has said up to now.
@@ -62,33 +63,37 @@ type Point struct {
 	Events []*kubeconnectv1.Event
 	// Token leads back to it.
 	Token string
+
+	calls []validate.Call // that had said so much
 }
 
 // Watch opens a watch and records it until the test ends. The test fails if the
 // stream breaks a rule, or ends by itself and nobody has called End.
 func Watch(t testing.TB, client Client, request *kubeconnectv1.WatchRequest) *Stream {
 	t.Helper()
-	return open(t, client, request, Point{}, true)
+	return open(t, client, request, Point{}, validate.Nowhere)
 }
 
 // Resume is Watch from a point of an earlier stream of the same selection. What
 // that had said counts as said by this one: together they must break no rule.
 func Resume(t testing.TB, client Client, request *kubeconnectv1.WatchRequest, from Point) *Stream {
 	t.Helper()
-	return open(t, client, request, from, true)
+	return open(t, client, request, from, validate.Nowhere)
 }
 
 // ResumeElsewhere is Resume at a service that does not remember every step since
 // the point: it may tell the latest state of what has changed.
 func ResumeElsewhere(t testing.TB, client Client, request *kubeconnectv1.WatchRequest, from Point) *Stream {
 	t.Helper()
-	return open(t, client, request, from, false)
+	return open(t, client, request, from, validate.AfterResume)
 }
 
-func open(t testing.TB, client Client, request *kubeconnectv1.WatchRequest, from Point, exact bool) *Stream {
+func open(t testing.TB, client Client, request *kubeconnectv1.WatchRequest, from Point, catchUp validate.CatchUp) *Stream {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	stream := &Stream{
-		t: t, cancel: cancel, ended: make(chan struct{}), exact: exact, before: len(from.Events), more: make(chan struct{}),
+		t: t, cancel: cancel, ended: make(chan struct{}), more: make(chan struct{}),
+		about: validate.Recording{CatchUp: catchUp},
+		calls: append(slices.Clip(from.calls), validate.Call{Token: from.Token, Began: time.Now()}),
 	}
 	request = proto.CloneOf(request)
 	request.ResumeToken = from.Token
@@ -116,6 +121,15 @@ func (s *Stream) Now() View {
 	return s.said
 }
 
+// Recording returns all that the stream has said up to now, and what went before it.
+func (s *Stream) Recording() validate.Recording {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	recording := s.about
+	recording.Calls = s.pastLocked()
+	return recording
+}
+
 // run is the only one that reads from the stream.
 func (s *Stream) run(ctx context.Context, client Client, request *kubeconnectv1.WatchRequest) {
 	defer close(s.ended)
@@ -136,7 +150,20 @@ func (s *Stream) take(response *kubeconnectv1.WatchResponse) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.said.take(response)
+	call := &s.calls[len(s.calls)-1]
+	call.Responses = append(call.Responses, validate.ResponseOf(response))
+	if token := response.GetResumeToken(); token != "" {
+		s.said.Points = append(s.said.Points, Point{Events: slices.Clip(s.said.Events), Token: token, calls: s.pastLocked()})
+	}
 	s.wakeLocked()
+}
+
+// pastLocked are the calls as they are now.
+func (s *Stream) pastLocked() []validate.Call {
+	past := slices.Clone(s.calls)
+	last := &past[len(past)-1]
+	last.Responses = slices.Clip(last.Responses)
+	return past
 }
 
 func (s *Stream) end(err error) {
@@ -162,9 +189,6 @@ func (v *View) take(response *kubeconnectv1.WatchResponse) {
 	for _, event := range response.GetEvents() {
 		v.apply(event)
 	}
-	if token := response.GetResumeToken(); token != "" {
-		v.Points = append(v.Points, Point{Events: slices.Clip(v.Events), Token: token})
-	}
 }
 
 func (v *View) apply(event *kubeconnectv1.Event) {
@@ -183,14 +207,9 @@ func (s *Stream) finish() {
 	case !s.closed && !s.endSeen:
 		s.t.Errorf("a watch ended by itself: %v", s.said.Err)
 	}
-	for _, violation := range s.violationsLocked() {
+	recording := s.about
+	recording.Calls = s.calls
+	for _, violation := range recording.Violations(validate.Evidence{}) {
 		s.t.Error(violation)
 	}
-}
-
-func (s *Stream) violationsLocked() []validate.Violation {
-	if s.exact {
-		return validate.Stream(s.said.Events)
-	}
-	return validate.Resumed(s.said.Events, s.before)
 }

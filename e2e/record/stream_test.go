@@ -15,6 +15,7 @@ import (
 
 	"connectrpc.com/connect"
 	"go.uber.org/goleak"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
@@ -131,7 +132,7 @@ func (s *script) Watch(ctx context.Context, _ *kubeconnectv1.WatchRequest, strea
 	for {
 		select {
 		case events := <-s.saying:
-			if err := stream.Send(&kubeconnectv1.WatchResponse{Events: events}); err != nil {
+			if err := stream.Send(s.response(events)); err != nil {
 				return err
 			}
 		case err := <-s.ending:
@@ -139,6 +140,14 @@ func (s *script) Watch(ctx context.Context, _ *kubeconnectv1.WatchRequest, strea
 		case <-ctx.Done():
 			return ctx.Err()
 		}
+	}
+}
+
+// response has all that belongs to its events.
+func (s *script) response(events []*kubeconnectv1.Event) *kubeconnectv1.WatchResponse {
+	return &kubeconnectv1.WatchResponse{
+		Kind: &kubeconnectv1.ResourceKind{Kind: "ConfigMap"}, Events: events, ResumeToken: "token",
+		Freshness: &kubeconnectv1.Freshness{LastContact: timestamppb.Now()},
 	}
 }
 
@@ -183,6 +192,9 @@ func added(name, version string) *kubeconnectv1.Event {
 	return &kubeconnectv1.Event{
 		Type:            kubeconnectv1.EventType_EVENT_TYPE_ADDED,
 		ResourceVersion: version,
-		Object:          &kubeconnectv1.Object{Namespace: "ns", Name: name, Uid: name, ResourceVersion: version},
+		Object: &kubeconnectv1.Object{
+			Namespace: "ns", Name: name, Uid: name, ResourceVersion: version,
+			Content: &kubeconnectv1.Object_Json{Json: []byte("{}")},
+		},
 	}
 }

@@ -37,32 +37,51 @@ type Traffic struct {
 	stop    chan struct{}
 	stopped sync.Once
 	running sync.WaitGroup
+	curtain *writer // makes the last write; owned by Finish
 }
 
 // Start notes what there is, and starts the writers. Stop must be called.
 func Start(ctx context.Context, client dynamic.Interface, resource Resource, options Options) (*Traffic, error) {
+	there, err := look(ctx, client, resource, options.Namespaces)
+	if err != nil {
+		return nil, err
+	}
 	t := &Traffic{Writes: validate.NewWrites(options.Namespaces...), stop: make(chan struct{})}
-	for _, namespace := range options.Namespaces {
+	for _, object := range there {
+		t.Writes.Add(resource.write(object))
+	}
+	newWriter := func(number int, keys []validate.Key) *writer {
+		rnd := rand.New(rand.NewPCG(options.Seed, uint64(number)))
+		w := &writer{resource: resource, client: client, notes: t.Writes, rnd: rnd, keys: keys, now: make(map[validate.Key]*unstructured.Unstructured)}
+		for _, key := range keys {
+			if object := there[key]; object != nil {
+				w.now[key] = object
+			}
+		}
+		return w
+	}
+	for i := range options.Writers {
+		w := newWriter(i, options.keysOf(i))
+		t.running.Go(func() { t.run(ctx, w, options.Pause) })
+	}
+	t.curtain = newWriter(options.Writers, []validate.Key{{Namespace: options.Namespaces[0], Name: "curtain"}})
+	return t, nil
+}
+
+// look is what there is in some namespaces.
+func look(ctx context.Context, client dynamic.Interface, resource Resource, namespaces []string) (map[validate.Key]*unstructured.Unstructured, error) {
+	there := make(map[validate.Key]*unstructured.Unstructured)
+	for _, namespace := range namespaces {
 		list, err := client.Resource(resource.Of).Namespace(namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return nil, err
 		}
 		for i := range list.Items {
-			t.Writes.Add(resource.write(&list.Items[i]))
+			object := &list.Items[i]
+			there[validate.Key{Namespace: namespace, Name: object.GetName()}] = object
 		}
 	}
-	for i := range options.Writers {
-		w := &writer{
-			resource: resource,
-			client:   client,
-			notes:    t.Writes,
-			rnd:      rand.New(rand.NewPCG(options.Seed, uint64(i))),
-			keys:     options.keysOf(i),
-			now:      make(map[validate.Key]*unstructured.Unstructured),
-		}
-		t.running.Go(func() { t.run(ctx, w, options.Pause) })
-	}
-	return t, nil
+	return there, nil
 }
 
 // keysOf are the objects of one writer, for each has only one.
@@ -89,8 +108,19 @@ func (t *Traffic) run(ctx context.Context, w *writer, pause time.Duration) {
 	}
 }
 
-// Stop ends the writers when the last write of each has been answered. After that
-// nothing changes any more, and Writes is whole. A second call does nothing.
+// Finish stops the writers and makes one more write, behind all the others, so that
+// streams come to a version behind the last deletion. After that Writes is whole.
+func (t *Traffic) Finish(ctx context.Context) error {
+	t.Stop()
+	key := t.curtain.keys[0]
+	if t.curtain.now[key] == nil {
+		return t.curtain.create(ctx, key)
+	}
+	return t.curtain.settle(ctx, key)
+}
+
+// Stop ends the writers when the last write of each has been answered. A second call
+// does nothing.
 func (t *Traffic) Stop() {
 	t.stopped.Do(func() { close(t.stop) })
 	t.running.Wait()

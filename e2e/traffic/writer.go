@@ -127,8 +127,8 @@ func (w *writer) look(ctx context.Context, key validate.Key) error {
 	return nil
 }
 
-// settle is for an answer that was lost: it looks what there is, and writes on top
-// of it. When that write succeeds, the lost one cannot come through any more: a
+// settle is for an answer that was lost: it looks what there is, and writes on top of
+// it. When that write succeeds, the lost one cannot come through any more: a
 // creation finds the name taken, a change or deletion finds another version.
 func (w *writer) settle(ctx context.Context, key validate.Key) error {
 	for {

@@ -27,7 +27,7 @@ var holdsWhatTheClusterHeld = check{
 }
 
 // saysAll tells whether a response says of itself that everything up to its version
-// has been told: by its last event, or by a token.
+// has been told: by its last event, or, where every step is told, by a token.
 func (j *judge) saysAll() bool {
 	last := j.response.last()
 	if last == nil {
@@ -37,7 +37,8 @@ func (j *judge) saysAll() bool {
 	case kubeconnectv1.EventType_EVENT_TYPE_SYNCED, kubeconnectv1.EventType_EVENT_TYPE_BOOKMARK:
 		return true
 	}
-	return j.response.Token != "" && !j.isAmidCatchUp()
+	// After an outage the position behind a response is newer than its last event.
+	return j.evidence.EveryStep && j.response.Token != "" && !j.isAmidCatchUp()
 }
 
 // differences are what the caller holds and should not, and the other way about.
@@ -148,6 +149,9 @@ var recreatedIsDeletedFirst = check{
 	name:      "what was made again under a name was deleted before",
 	broken: func(j *judge) string {
 		held, ok := j.model.Objects[KeyOf(j.event.GetObject())]
+		if j.recording.CatchUp == Anywhere {
+			return "" // a replica that was away never knew the one between
+		}
 		if !ok || j.event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_DELETED || held.GetUid() == j.event.GetObject().GetUid() {
 			return ""
 		}

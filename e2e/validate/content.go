@@ -14,7 +14,7 @@ var objectIsThere = rule{
 		switch {
 		case !isAboutObject(event) && object != nil:
 			return "it carries an object"
-		case isAboutObject(event) && (object.GetName() == "" || object.GetUid() == ""):
+		case isAboutObject(event) && (object.GetName() == "" || object.GetUid() == "" && object.GetContent() != nil):
 			return "it carries no object with name and UID"
 		}
 		return ""

@@ -28,8 +28,8 @@ var versionsGoForward = rule{
 	name:      "an object's version never goes back",
 	broken: func(model *Model, event *kubeconnectv1.Event) string {
 		held, ok := model.Objects[KeyOf(event.GetObject())]
-		if !ok {
-			return ""
+		if !ok || event.GetObject().GetContent() == nil && event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_DELETED {
+			return "" // a head alone says which name is gone, by what the replica knew
 		}
 		return goesBack(held.GetResourceVersion(), event.GetObject().GetResourceVersion())
 	},

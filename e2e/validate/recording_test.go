@@ -85,9 +85,12 @@ func TestRightRecordingsBreakNoGuarantee(t *testing.T) {
 			r.Calls[0].Responses = r.Calls[0].Responses[:3]
 		}), all()},
 		"the service has gone": {change(told(), func(r *Recording) {
-			r.Calls[0].Err = connect.NewError(connect.CodeUnavailable, errors.New("call again"))
+			r.Calls[0].Err = connect.NewWireError(connect.CodeUnavailable, errors.New("call again"))
 		}), all()},
-		"a response that ends between two changes of one version": {change(told(), endBetweenChangesOfOneVersion), Evidence{}},
+		"the connection has broken": {change(told(), func(r *Recording) {
+			r.Calls[0].Err = connect.NewError(connect.CodeInternal, errors.New("unexpected EOF"))
+		}), all()},
+		"a response without a token, and without room for the rest": {change(told(), endWithoutRoom), all()},
 		"a deletion that was told late, as its version is not known": {change(told(), func(r *Recording) {
 			r.Calls[0].Responses[2].Events[1].ResourceVersion = "8"
 		}), all()},
@@ -148,7 +151,7 @@ func TestAFaultIsFoundWithItsGuaranteeAndItsPlace(t *testing.T) {
 			told(), func(r *Recording) { remove(&r.Calls[0], 2, 1) }, Evidence{Writes: history()}, Complete, 6,
 		},
 		"a leaving of the selection that is lost": {
-			told(), func(r *Recording) { remove(&r.Calls[0], 2, 0) }, Evidence{Writes: history()}, Complete, 5,
+			told(), func(r *Recording) { remove(&r.Calls[0], 2, 0) }, Evidence{Writes: history()}, Complete, 6,
 		},
 		"a deletion that has not been": {
 			told(), func(r *Recording) {
@@ -159,7 +162,7 @@ func TestAFaultIsFoundWithItsGuaranteeAndItsPlace(t *testing.T) {
 			told(), leaveOutOneStep, all(), Complete, 5,
 		},
 		"a leaving of the selection that is lost in a resume": {
-			resumed(), func(r *Recording) { remove(&r.Calls[1], 0, 4) }, Evidence{Writes: history()}, Complete, 7,
+			resumed(), func(r *Recording) { remove(&r.Calls[1], 0, 4) }, Evidence{Writes: history()}, Complete, 8,
 		},
 		"MODIFIED of what is not held, in the ordinary stream": {
 			resumed(), func(r *Recording) {
@@ -194,7 +197,7 @@ func TestAFaultIsFoundWithItsGuaranteeAndItsPlace(t *testing.T) {
 		},
 		"a token that is refused": {
 			resumed(), func(r *Recording) {
-				r.Calls[1] = Call{Token: "token at 5", Ended: began, Err: connect.NewError(connect.CodeOutOfRange, errors.New("expired"))}
+				r.Calls[1] = Call{Token: "token at 5", Ended: began, Err: connect.NewWireError(connect.CodeOutOfRange, errors.New("expired"))}
 			}, Evidence{}, Resumable, 3,
 		},
 		"an end without an error": {
@@ -226,7 +229,7 @@ func TestAFaultIsFoundWithItsGuaranteeAndItsPlace(t *testing.T) {
 		"a loss that is told with a contact which cannot have been": {
 			told(), func(r *Recording) {
 				lose(r, 5, 30)
-				r.Calls[0].Responses[5].Freshness.LastContact = timestamppb.New(began.Add(20 * time.Second))
+				r.Calls[0].Responses[5].Freshness.LastContact = timestamppb.New(began.Add(22 * time.Second))
 			},
 			Evidence{Outages: outage(16, 32)}, Fresh, 10,
 		},
@@ -388,10 +391,11 @@ func beginAnew(r *Recording) {
 	r.Calls[1].Token = ""
 }
 
-func endBetweenChangesOfOneVersion(r *Recording) {
+// endWithoutRoom lets the next response begin with what did not fit into one.
+func endWithoutRoom(r *Recording) {
 	responses := r.Calls[0].Responses
-	responses[2].Token = ""
-	responses[2].Events[1].ResourceVersion = "10"
+	responses[1].Token = ""
+	responses[2].Events[0].Object.Content = &kubeconnectv1.Object_Json{Json: make([]byte, fullResponse)}
 }
 
 // split sends each event of the resumed call in a response of its own, as too large

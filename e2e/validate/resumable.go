@@ -2,29 +2,19 @@ package validate
 
 import (
 	"fmt"
-	"slices"
 
 	"connectrpc.com/connect"
 )
 
 var tokenIsThere = check{
 	guarantee: Resumable,
-	name:      "a response outside a snapshot has a token",
+	name:      "a response has a token, unless the next one is the rest of it",
 	broken: func(j *judge) string {
-		if !j.model.Synced || j.response.Token != "" || j.isAmidCatchUp() || j.isBetweenChangesOfOneVersion() {
+		if !j.model.Synced || j.response.Token != "" || j.next == nil || goesOn(j.response, j.next) {
 			return ""
 		}
 		return "it has none"
 	},
-}
-
-// isBetweenChangesOfOneVersion tells whether the next response goes on with another
-// change at the same version: a deletion, and what was made in its place.
-func (j *judge) isBetweenChangesOfOneVersion() bool {
-	if j.next == nil || len(j.next.Events) == 0 {
-		return true // not known
-	}
-	return j.next.Events[0].GetResourceVersion() == j.response.last().GetResourceVersion()
 }
 
 var noTokenInSnapshot = check{
@@ -38,9 +28,12 @@ var noTokenInSnapshot = check{
 	},
 }
 
-// ends are how a call may end: because the caller goes or does not get through, or
-// because the service goes. None of it asks the caller to do anything but call again.
-var ends = []connect.Code{connect.CodeCanceled, connect.CodeUnavailable}
+// AsksForNothing tells whether a call has ended in a way that asks the caller to do
+// nothing but call again: because it went itself, because the connection broke, or
+// because the service said that it is not available.
+func AsksForNothing(err error) bool {
+	return err != nil && (!connect.IsWireError(err) || connect.CodeOf(err) == connect.CodeUnavailable)
+}
 
 var endsWithoutError = check{
 	guarantee: Resumable,
@@ -51,7 +44,7 @@ var endsWithoutError = check{
 			return ""
 		case j.call.Err == nil:
 			return "it ended as if all had been said"
-		case !slices.Contains(ends, connect.CodeOf(j.call.Err)):
+		case !AsksForNothing(j.call.Err):
 			return fmt.Sprintf("it ended with %v", j.call.Err)
 		}
 		return ""

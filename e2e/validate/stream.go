@@ -43,8 +43,7 @@ func (v Violation) stream() string {
 type rule struct {
 	guarantee Guarantee
 	name      string
-	// exact rules hold only where every step is told: not where a stream goes on
-	// behind what the service remembers, and gets the latest states.
+	// exact rules hold only where every step is told, and not in latest states.
 	exact bool
 	// broken says what is wrong with the event that comes after those that the
 	// model has applied, or nothing. It does not change the model.
@@ -65,29 +64,4 @@ var rules = []rule{
 	objectIsThere,
 	versionIsThere,
 	deletedIsNewer,
-}
-
-// Stream returns every violation in the events of one watch, from its beginning
-// on.
-func Stream(events []*kubeconnectv1.Event) []Violation {
-	return Resumed(events, len(events))
-}
-
-// Resumed returns every violation in the events of one watch and, from an index
-// on, of another that goes on with its token where not every step is remembered.
-func Resumed(events []*kubeconnectv1.Event, from int) []Violation {
-	var model Model
-	var violations []Violation
-	for index, event := range events {
-		for _, rule := range rules {
-			if rule.exact && index >= from {
-				continue
-			}
-			if problem := rule.broken(&model, event); problem != "" {
-				violations = append(violations, Violation{Guarantee: rule.guarantee, Rule: rule.name, Index: index, Event: event, Problem: problem})
-			}
-		}
-		model.Apply(event)
-	}
-	return violations
 }

@@ -32,7 +32,7 @@ func TestRightStreamsBreakNoRule(t *testing.T) {
 		"versions that outgrow sixty-four bits": {reset(), synced("9"), object(added, "a", "99999999999999999999999")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, violation := range Stream(events) {
+			for _, violation := range oneByOne(events...).Violations(Evidence{}) {
 				t.Error(violation)
 			}
 		})
@@ -139,7 +139,7 @@ func TestFaultyStreamsNameTheRuleThatTheyBreak(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			violations := Stream(test.events)
+			violations := oneByOne(test.events...).Violations(Evidence{})
 			if !slices.ContainsFunc(violations, func(v Violation) bool {
 				return v.Rule == test.rule.name && v.Index == test.index
 			}) {
@@ -150,21 +150,23 @@ func TestFaultyStreamsNameTheRuleThatTheyBreak(t *testing.T) {
 }
 
 func TestWhatGoesOnWithoutEveryStepMayTellTheLatestStatesOnly(t *testing.T) {
-	events := []*kubeconnectv1.Event{
-		reset(), object(added, "a", "1"), object(added, "b", "2"), synced("3"),
-		object(modified, "new", "5"), gone("a", "6", "6"), gone("never-seen", "7", "7"), withUID(object(modified, "b", "8"), "second"),
+	first := []*kubeconnectv1.Event{reset(), object(added, "a", "1"), object(added, "b", "2"), synced("3")}
+	latest := []*kubeconnectv1.Event{
+		object(modified, "new", "5"), gone("a", "6", "6"), gone("never-seen", "7", "7"),
+		gone("b", "2", "8"), withUID(object(modified, "b", "8"), "second"),
 	}
-	for _, violation := range Resumed(events, 4) {
+	for _, violation := range oneByOne(first...).resumedWith(latest...).Violations(Evidence{}) {
 		t.Error(violation)
 	}
 	for name, wrong := range map[string]*kubeconnectv1.Event{
-		"but nothing twice":         object(modified, "b", "8"),
-		"but no older state":        object(modified, "b", "7"),
+		"but nothing twice":         withUID(object(modified, "b", "8"), "second"),
+		"but no older state":        withUID(object(modified, "b", "7"), "second"),
 		"but nothing out of order":  object(added, "c", "4"),
 		"but no event without type": {ResourceVersion: "9"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if len(Resumed(append(slices.Clip(events), wrong), 4)) == 0 {
+			recording := oneByOne(first...).resumedWith(append(slices.Clip(latest), wrong)...)
+			if len(recording.Violations(Evidence{})) == 0 {
 				t.Error("it breaks no rule")
 			}
 		})
@@ -172,7 +174,7 @@ func TestWhatGoesOnWithoutEveryStepMayTellTheLatestStatesOnly(t *testing.T) {
 }
 
 func TestAViolationSaysWhichEventAndWhy(t *testing.T) {
-	violations := Stream([]*kubeconnectv1.Event{reset(), synced("3"), gone("a", "2", "4")})
+	violations := oneByOne(reset(), synced("3"), gone("a", "2", "4")).Violations(Evidence{})
 	if len(violations) != 1 {
 		t.Fatalf("want one violation, got %v", violations)
 	}
@@ -182,6 +184,45 @@ func TestAViolationSaysWhichEventAndWhy(t *testing.T) {
 			t.Errorf("%q does not say %q", text, word)
 		}
 	}
+}
+
+// oneByOne is a recording in which each event is a response of its own, with all that
+// belongs to it.
+func oneByOne(events ...*kubeconnectv1.Event) *Recording {
+	var call Call
+	var model Model
+	for _, event := range events {
+		model.Apply(event)
+		response := Response{At: began, Events: []*kubeconnectv1.Event{event}}
+		if model.Synced {
+			response.Token = "token at " + model.Version
+		}
+		switch event.GetType() {
+		case kubeconnectv1.EventType_EVENT_TYPE_RESET:
+			response = begins(response)
+		case kubeconnectv1.EventType_EVENT_TYPE_BOOKMARK:
+			response = fresh(response)
+		}
+		call.Responses = append(call.Responses, withContent(response))
+	}
+	return &Recording{Calls: []Call{call}}
+}
+
+// resumedWith goes on with another call, and latest states.
+func (r *Recording) resumedWith(events ...*kubeconnectv1.Event) *Recording {
+	response := withContent(Response{At: began, Token: "another token", Events: events})
+	r.Calls = append(r.Calls, Call{Token: "token", Responses: []Response{response}})
+	return r
+}
+
+func withContent(response Response) Response {
+	for _, event := range response.Events {
+		if event.GetObject() != nil && event.GetResourceVersion() != event.GetObject().GetResourceVersion() ||
+			event.GetType() != deleted && event.GetObject() != nil {
+			full(event)
+		}
+	}
+	return response
 }
 
 func reset() *kubeconnectv1.Event {

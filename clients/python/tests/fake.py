@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import queue
 import threading
+from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -54,7 +54,11 @@ class End:
     """The stream is over."""
 
 
-Step = pb.WatchResponse | Failure | End
+class Silence:
+    """The stream says nothing until its caller goes."""
+
+
+Step = pb.WatchResponse | Failure | Silence | End
 
 
 @dataclass
@@ -67,14 +71,18 @@ class FakeService(ResourceServiceServicer):
     expired: bool = False
     requests: list[Any] = field(default_factory=list)
     metadata: list[dict[str, str | bytes]] = field(default_factory=list)
-    steps: queue.SimpleQueue[Step] = field(default_factory=queue.SimpleQueue)
+    freshness: pb.Freshness | None = None
+    steps: deque[Step] = field(default_factory=deque)
+    changed: threading.Condition = field(default_factory=threading.Condition)
     stuck: bool = False
     watch_ended: threading.Event = field(default_factory=threading.Event)
 
     def play(self, *steps: Step | Sequence[pb.Event]) -> None:
-        for step in steps:
-            batch = isinstance(step, Sequence)
-            self.steps.put(pb.WatchResponse(kind=PODS, events=step) if batch else step)  # type: ignore[arg-type]
+        with self.changed:
+            for step in steps:
+                batch = isinstance(step, Sequence)
+                self.steps.append(pb.WatchResponse(kind=PODS, events=step) if batch else step)  # type: ignore[arg-type]
+            self.changed.notify_all()
 
     def Get(self, request: pb.GetRequest, context: grpc.ServicerContext) -> pb.GetResponse:
         self._begin(request, context)
@@ -99,18 +107,36 @@ class FakeService(ResourceServiceServicer):
             next_page_token=str(end) if remaining else "",
             resource_version=SNAPSHOT,
             remaining=remaining,
+            freshness=self.freshness,
         )
 
     def Watch(
         self, request: pb.WatchRequest, context: grpc.ServicerContext
     ) -> Iterator[pb.WatchResponse]:
         self._begin(request, context)
-        if not context.add_callback(self._end_watch):
-            self._end_watch()
-        while not isinstance(step := self.steps.get(), End):
+        gone = threading.Event()
+
+        def go() -> None:
+            with self.changed:
+                gone.set()
+                self.changed.notify_all()
+            self.watch_ended.set()
+
+        if not context.add_callback(go):
+            go()
+        while not isinstance(step := self._next_step(gone), End):
             if isinstance(step, Failure):
                 step.abort(context)
-            yield step
+            if isinstance(step, Silence):
+                gone.wait()
+            else:
+                yield step
+
+    def _next_step(self, gone: threading.Event) -> Step:
+        """What a caller leaves is for the next one."""
+        with self.changed:
+            self.changed.wait_for(lambda: self.steps or gone.is_set())
+            return End() if gone.is_set() else self.steps.popleft()
 
     def Patch(self, request: pb.PatchRequest, context: grpc.ServicerContext) -> pb.PatchResponse:
         self._begin(request, context)
@@ -128,10 +154,6 @@ class FakeService(ResourceServiceServicer):
         if self.failure:
             self.failure.abort(context)
 
-    def _end_watch(self) -> None:
-        self.watch_ended.set()
-        self.steps.put(End())
-
 
 def pod(
     name: str, *, namespace: str = "demo", version: str = "7", **content: Any
@@ -146,21 +168,25 @@ def pod(
     )
 
 
+def batch(token: str, *events: pb.Event, kind: bool = False) -> pb.WatchResponse:
+    return pb.WatchResponse(events=events, resume_token=token, kind=PODS if kind else None)
+
+
 def event(type: pb.EventType, pod: object_pb2.Object | None, version: str) -> pb.Event:
     return pb.Event(type=type, object=pod, resource_version=version)
 
 
 @contextmanager
-def serve(tls: grpc.ServerCredentials | None = None) -> Iterator[FakeService]:
-    """Serve on a free port of this host."""
+def serve(tls: grpc.ServerCredentials | None = None, port: int = 0) -> Iterator[FakeService]:
+    """Serve on this host, on a free port unless one is given."""
     service = FakeService()  # type: ignore[abstract]  # what is left out is UNIMPLEMENTED
     with ThreadPoolExecutor(8) as threads:
         server = grpc.server(threads)
         add_ResourceServiceServicer_to_server(service, server)
         if tls:
-            port = server.add_secure_port("127.0.0.1:0", tls)
+            port = server.add_secure_port(f"127.0.0.1:{port}", tls)
         else:
-            port = server.add_insecure_port("127.0.0.1:0")
+            port = server.add_insecure_port(f"127.0.0.1:{port}")
         service.address = f"{'https' if tls else 'http'}://127.0.0.1:{port}"
         server.start()
         yield service

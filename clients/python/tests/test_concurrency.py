@@ -11,10 +11,16 @@ import pytest
 from kubeconnect import Client, EventType
 from kubeconnect.aio import AsyncClient
 from kubeconnect.v1 import resource_service_pb2 as pb
-from tests.fake import FakeService, event
+from tests.fake import End, FakeService, event
 
 SYNCED = event(pb.EVENT_TYPE_SYNCED, None, "9")
 BOOKMARK = event(pb.EVENT_TYPE_BOOKMARK, None, "10")
+
+
+@pytest.fixture
+def _calls_again_in_an_hour(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kubeconnect.watch_session.FIRST_DELAY_SECONDS", 3600.0)
+    monkeypatch.setattr("kubeconnect.watch_session.LONGEST_DELAY_SECONDS", 3600.0)
 
 
 async def test_another_task_may_close_a_watch(service: FakeService) -> None:
@@ -34,6 +40,18 @@ async def test_another_task_may_close_a_watch(service: FakeService) -> None:
         await synced.wait()
         await events.close()
         assert await reader == [EventType.SYNCED]
+
+
+@pytest.mark.usefixtures("_calls_again_in_an_hour")
+async def test_another_task_may_close_a_watch_between_two_streams(service: FakeService) -> None:
+    service.play([SYNCED], End())
+    async with AsyncClient(service.address) as client:
+        events = client.watch("pods")
+        await anext(events)
+        reader = asyncio.create_task(anext(events, None))
+        await asyncio.to_thread(service.watch_ended.wait, 10)
+        await events.close()
+        assert await asyncio.wait_for(reader, 10) is None
 
 
 async def test_a_cancelled_reader_loses_nothing(service: FakeService) -> None:
@@ -73,9 +91,22 @@ def test_another_thread_may_close_a_watch(service: FakeService) -> None:
         assert reader.result(10) == [EventType.SYNCED]
 
 
+@pytest.mark.usefixtures("_calls_again_in_an_hour")
+def test_another_thread_may_close_a_watch_between_two_streams(service: FakeService) -> None:
+    service.play([SYNCED], End())
+    with Client(service.address) as client, ThreadPoolExecutor(1) as threads:
+        events = client.watch("pods")
+        next(events)
+        reader = threads.submit(next, events, None)
+        assert service.watch_ended.wait(10)
+        events.close()
+        assert reader.result(10) is None
+
+
 def test_an_abandoned_watch_frees_the_stream(service: FakeService) -> None:
-    service.play([SYNCED])
+    service.play([SYNCED], [BOOKMARK])
     with Client(service.address) as client:
-        for _ in client.watch("pods"):
-            break
+        for event in client.watch("pods"):
+            if event.type is EventType.BOOKMARK:
+                break
         assert service.watch_ended.wait(10)

@@ -54,3 +54,10 @@ def test_a_form_that_was_not_asked_for_is_unreadable() -> None:
 @pytest.mark.parametrize(("group", "api_version"), [("", "v1"), ("apps", "apps/v1")])
 def test_a_kind_knows_its_api_version(group: str, api_version: str) -> None:
     assert ResourceKind(group, "v1", "X", "xs", namespaced=True).api_version == api_version
+
+
+def test_an_object_without_content_is_there() -> None:
+    gone = Object(object_pb2.Object(name="web"), KIND)
+    assert gone
+    with pytest.raises(UnreadableObject, match="web came without its content"):
+        gone.to_dict()

@@ -1,17 +1,24 @@
 """The README's programs run as they stand there."""
 
+import json
 import re
+from datetime import datetime, timezone
 from pathlib import Path
 
+import grpc
 import pytest
 
-from kubeconnect import Unavailable
+from kubeconnect import NotFound
 from kubeconnect.v1 import resource_service_pb2 as pb
-from tests.fake import End, FakeService, event, pod
+from tests.fake import Failure, FakeService, batch, event, pod
 
 README = Path(__file__).parents[1] / "README.md"
 PROGRAMS = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
-READ, WATCH, PATCH, ASYNCIO, ERRORS = PROGRAMS
+READ, WATCH, RESUME, PATCH, ASYNCIO, ERRORS = PROGRAMS
+
+RESET = event(pb.EVENT_TYPE_RESET, None, "")
+SYNCED = event(pb.EVENT_TYPE_SYNCED, None, "9")
+GONE = Failure(grpc.StatusCode.NOT_FOUND)
 
 
 def run(program: str, service: FakeService) -> None:
@@ -23,7 +30,7 @@ def run(program: str, service: FakeService) -> None:
     ("program", "prints"),
     [
         pytest.param(READ, "web n1\n1 pods at version 1000\ndemo web\n", id="read"),
-        pytest.param(PATCH, "7 old\n", id="patch"),
+        pytest.param(PATCH, "7 old\n{'nodeName': 'n1'}\n", id="patch"),
         pytest.param(ASYNCIO, "demo web\n", id="asyncio"),
         pytest.param(ERRORS, 'pods "nobody" not found\n', id="errors"),
     ],
@@ -35,19 +42,44 @@ def test_program_runs(
     assert capsys.readouterr().out == prints
 
 
-def test_watch_runs_until_the_stream_is_lost(
+def test_watch_runs_until_the_resource_is_gone(
     service: FakeService, capsys: pytest.CaptureFixture[str]
 ) -> None:
     service.play(
         [
-            event(pb.EVENT_TYPE_RESET, None, ""),
+            RESET,
             event(pb.EVENT_TYPE_ADDED, pod("a"), "7"),
             event(pb.EVENT_TYPE_ADDED, pod("b"), "8"),
             event(pb.EVENT_TYPE_DELETED, pod("b"), "9"),
-            event(pb.EVENT_TYPE_SYNCED, None, "9"),
+            SYNCED,
         ],
-        End(),
+        GONE,
     )
-    with pytest.raises(Unavailable):
+    with pytest.raises(NotFound):
         run(WATCH, service)
     assert capsys.readouterr().out == "holding 1 pods\n"
+
+
+def test_resume_continues_after_a_restart(
+    service: FakeService,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    nodes = [event(pb.EVENT_TYPE_ADDED, pod(name, namespace=""), "7") for name in ("n1", "n2")]
+    service.play(batch("t9", RESET, *nodes, SYNCED), GONE)
+    with pytest.raises(NotFound):
+        run(RESUME, service)
+    without_content = pod("n1", namespace="")
+    without_content.ClearField("content")
+    freshness = pb.Freshness(stale=True)
+    freshness.last_contact.FromDatetime(datetime(2026, 1, 2, 12, 31, 7, tzinfo=timezone.utc))
+    gone = batch("t10", event(pb.EVENT_TYPE_DELETED, without_content, "10"))
+    gone.freshness.CopyFrom(freshness)
+    service.play(gone, GONE)
+    with pytest.raises(NotFound):
+        run(RESUME, service)
+    assert [request.resume_token for request in service.requests] == ["", "t9"]
+    assert json.loads(Path("nodes.json").read_text()) == {"token": "t10", "names": ["n2"]}
+    assert capsys.readouterr().out == "as of 2026-01-02 12:31:07+00:00\n"

@@ -23,7 +23,8 @@ pods.subscribe(({ added, modified, deleted }) => {
   for (const pod of deleted) console.log("DELETED ", pod.namespace, pod.name);
 });
 
-const watch = (signal) => client.watch("pods", { namespace }, { signal }).batches();
+const watch = (signal, resumeToken) =>
+  client.watch("pods", { namespace }, { signal, resumeToken }).batches();
 try {
   for await (const batch of follow(watch, { signal: ending.signal })) {
     pods.apply(batch);

@@ -6,6 +6,15 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** What every read takes. */
+export interface ReadOptions extends CallOptions {
+  /**
+   * Waits until the service has seen this version: with that of a write's answer,
+   * the read sees that write. Code.DeadlineExceeded after five seconds.
+   */
+  readonly minResourceVersion?: string | undefined;
+}
+
 /** A unary call, with its errors in this package's terms. */
 export async function unary<T>(
   { signal }: CallOptions,

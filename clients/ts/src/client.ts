@@ -1,14 +1,14 @@
 import { createClient as createServiceClient, type Transport } from "@connectrpc/connect";
-import { unary, type CallOptions } from "./call.js";
+import { unary, type CallOptions, type ReadOptions } from "./call.js";
 import { Encoding } from "./gen/kubeconnect/v1/object_pb.js";
 import { ResourceService } from "./gen/kubeconnect/v1/resource_service_pb.js";
 import { List, type ListSelection } from "./list.js";
-import { KubeObject, type KubeValue } from "./object.js";
+import { KubeObject, type KubeValue, type ResourceKind } from "./object.js";
 import { patchRequest, type Patch, type PatchResult } from "./patch.js";
 import { objectFrom } from "./message.js";
-import { Watch, type WatchSelection } from "./watch.js";
+import { Watch, type WatchOptions, type WatchSelection } from "./watch.js";
 
-export type { CallOptions };
+export type { CallOptions, ReadOptions };
 
 /** The name of one object. */
 export interface ObjectName {
@@ -28,23 +28,24 @@ export interface Client {
   get<T = KubeValue>(
     resource: string,
     name: ObjectName,
-    options?: CallOptions,
+    options?: ReadOptions,
   ): Promise<KubeObject<T>>;
 
   /**
    * The objects of a selection, from one snapshot. Nothing is sent before the
    * list is iterated; each iteration takes a new snapshot.
    */
-  list<T = KubeValue>(resource: string, selection?: ListSelection, options?: CallOptions): List<T>;
+  list<T = KubeValue>(resource: string, selection?: ListSelection, options?: ReadOptions): List<T>;
 
   /**
    * The objects of a selection and every change to them. Nothing is sent before
-   * the watch is iterated; each iteration is a stream of its own.
+   * the watch is iterated; each iteration is a stream of its own. `follow` makes
+   * one watch of many streams.
    */
   watch<T = KubeValue>(
     resource: string,
     selection?: WatchSelection,
-    options?: CallOptions,
+    options?: WatchOptions,
   ): Watch<T>;
 
   /** Changes parts of one object. Fails with Code.Aborted on a conflict. */
@@ -59,23 +60,25 @@ export interface Client {
 /** A client over any Connect transport. It holds nothing that must be closed. */
 export function createClient(transport: Transport): Client {
   const service = createServiceClient(ResourceService, transport);
+  const kinds = new Map<string, ResourceKind>();
   return {
     async get<T>(
       resource: string,
       { namespace = "", name }: ObjectName,
-      options: CallOptions = {},
+      { minResourceVersion = "", ...options }: ReadOptions = {},
     ) {
-      const request = { resource, namespace, name, encoding: Encoding.JSON };
+      const encoding = Encoding.JSON;
+      const request = { resource, namespace, name, minResourceVersion, encoding };
       const response = await unary(options, (call) => service.get(request, call));
       return objectFrom<T>(response);
     },
 
-    list<T>(resource: string, selection: ListSelection = {}, options: CallOptions = {}) {
+    list<T>(resource: string, selection: ListSelection = {}, options: ReadOptions = {}) {
       return new List<T>(service, resource, selection, options);
     },
 
-    watch<T>(resource: string, selection: WatchSelection = {}, options: CallOptions = {}) {
-      return new Watch<T>(service, resource, selection, options);
+    watch<T>(resource: string, selection: WatchSelection = {}, options: WatchOptions = {}) {
+      return new Watch<T>(service, kinds, resource, selection, options);
     },
 
     async patch<T>(resource: string, name: ObjectName, patch: Patch, options: CallOptions = {}) {

@@ -19,6 +19,9 @@ export interface Changes<V> {
  * A snapshot replaces what is held in one step, when it is complete: between
  * RESET and SYNCED readers see the state before, so a view never flickers empty.
  *
+ * Where a stream is resumed there is no snapshot. Then what is held may be added
+ * again, which replaces it, and what is not held may be deleted, which is nothing.
+ *
  * It can hold what a function makes of each object instead of the objects, so
  * that a view of many objects keeps only the fields that it shows.
  */
@@ -50,6 +53,11 @@ export class LiveCollection<V extends ObjectHead = KubeObject, T = KubeValue> {
     return this.#synced;
   }
 
+  /** Whether a snapshot is coming in that will replace what is held. */
+  get resetting(): boolean {
+    return this.#snapshot !== undefined;
+  }
+
   /** How many objects of an incomplete snapshot are here. */
   get arriving(): number {
     return this.#snapshot?.size ?? 0;
@@ -67,7 +75,7 @@ export class LiveCollection<V extends ObjectHead = KubeObject, T = KubeValue> {
   }
 
   /** Applies a batch, then tells the listeners once what has changed. */
-  apply(batch: WatchBatch<T>): Changes<V> {
+  apply(batch: Pick<WatchBatch<T>, "events">): Changes<V> {
     const before = new Map<string, V | undefined>();
     for (const event of batch.events) {
       this.#applyEvent(event, before);

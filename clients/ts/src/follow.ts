@@ -1,3 +1,4 @@
+import { Code } from "@connectrpc/connect";
 import { KubeconnectError } from "./error.js";
 import type { KubeValue } from "./object.js";
 import { RetryPolicy, type RetryOptions } from "./retry.js";
@@ -9,6 +10,8 @@ import type { OpenWatch } from "./watchdog.js";
 export interface FollowOptions extends RetryOptions {
   /** Ends the watch and any wait. */
   readonly signal: AbortSignal;
+  /** Where to begin: a token that was stored by an earlier run. Default: anew. */
+  readonly resumeToken?: string | undefined;
   /** Told of each failure that is going to be retried, and after how long. */
   readonly onRetry?: ((error: KubeconnectError, delayMs: number) => void) | undefined;
   /** How to wait between attempts. Default: the clock. */
@@ -17,11 +20,13 @@ export interface FollowOptions extends RetryOptions {
 
 /**
  * A watch that goes on: when its stream fails or ends, a new one is opened after
- * a while. Each new stream begins with RESET and a snapshot, so whoever applies
- * all batches ends up with the cluster's state. Throws on a failure that trying
- * again cannot cure.
+ * a while and continues where the last one was. Where it cannot, it begins with
+ * RESET and a snapshot; so whoever applies all batches ends up with the cluster's
+ * state. Throws on a failure that trying again cannot cure.
  *
- *     follow((signal) => client.watch("pods", {}, { signal }).batches(), { signal })
+ *     const open = (signal: AbortSignal, resumeToken: string) =>
+ *       client.watch("pods", {}, { signal, resumeToken }).batches();
+ *     for await (const batch of follow(open, { signal })) …
  */
 export async function* follow<T = KubeValue>(
   open: OpenWatch<T>,
@@ -29,11 +34,13 @@ export async function* follow<T = KubeValue>(
 ): AsyncGenerator<WatchBatch<T>, never, undefined> {
   const retry = new RetryPolicy(options);
   const { signal, onRetry, sleep: wait = sleep } = options;
+  let resumeToken = options.resumeToken ?? "";
   for (;;) {
     signal.throwIfAborted();
     let failure: KubeconnectError;
     try {
-      for await (const batch of open(signal)) {
+      for await (const batch of open(signal, resumeToken)) {
+        resumeToken = batch.resumeToken;
         retry.received(batch);
         yield batch;
       }
@@ -45,6 +52,9 @@ export async function* follow<T = KubeValue>(
     const delay = retry.failed(failure);
     if (delay === undefined) {
       throw failure;
+    }
+    if (failure.code === Code.InvalidArgument) {
+      resumeToken = ""; // if anything can cure that, it is another token
     }
     onRetry?.(failure, delay);
     await wait(delay, signal);

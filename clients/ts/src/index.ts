@@ -7,10 +7,17 @@
  */
 export { Code } from "@connectrpc/connect";
 
-export { createClient, type CallOptions, type Client, type ObjectName } from "./client.js";
+export {
+  createClient,
+  type CallOptions,
+  type Client,
+  type ObjectName,
+  type ReadOptions,
+} from "./client.js";
 export { LiveCollection, type Changes } from "./collection.js";
 export { KubeconnectError, type StatusCause } from "./error.js";
 export { follow, type FollowOptions } from "./follow.js";
+export type { Freshness } from "./freshness.js";
 export { List, type ListAll, type ListPage, type ListSelection } from "./list.js";
 export {
   KubeObject,
@@ -23,5 +30,12 @@ export {
 export type { Patch, PatchResult, PatchType } from "./patch.js";
 export { RetryPolicy, type RetryOptions } from "./retry.js";
 export { sleep, type Sleep } from "./sleep.js";
-export { Watch, type WatchBatch, type WatchEvent, type WatchSelection } from "./watch.js";
+export {
+  Watch,
+  type ResumableEvent,
+  type WatchBatch,
+  type WatchEvent,
+  type WatchOptions,
+  type WatchSelection,
+} from "./watch.js";
 export { watchdog, type OpenWatch } from "./watchdog.js";

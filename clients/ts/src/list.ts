@@ -1,4 +1,5 @@
-import { unary, type CallOptions } from "./call.js";
+import { unary, type ReadOptions } from "./call.js";
+import { freshnessFrom, type Freshness } from "./freshness.js";
 import { Encoding } from "./gen/kubeconnect/v1/object_pb.js";
 import type { ListResponse } from "./gen/kubeconnect/v1/resource_service_pb.js";
 import { required, type ResourceServiceClient } from "./message.js";
@@ -24,6 +25,8 @@ export interface ListPage<T = KubeValue> {
   readonly resourceVersion: string;
   /** How many objects come after this page. */
   readonly remaining: number;
+  /** How current the snapshot was when this page was asked for. */
+  readonly freshness: Freshness | undefined;
 }
 
 /** A whole list. */
@@ -38,13 +41,13 @@ export class List<T = KubeValue> implements AsyncIterable<KubeObject<T>> {
   readonly #service: ResourceServiceClient;
   readonly #resource: string;
   readonly #selection: ListSelection;
-  readonly #options: CallOptions;
+  readonly #options: ReadOptions;
 
   constructor(
     service: ResourceServiceClient,
     resource: string,
     selection: ListSelection,
-    options: CallOptions,
+    options: ReadOptions,
   ) {
     this.#service = service;
     this.#resource = resource;
@@ -75,8 +78,8 @@ export class List<T = KubeValue> implements AsyncIterable<KubeObject<T>> {
     for await (const page of this.pages()) {
       pages.push(page);
     }
-    const { kind, resourceVersion } = required(pages[0], "a page");
-    return { kind, resourceVersion, objects: pages.flatMap((page) => page.objects) };
+    const { kind, resourceVersion, freshness } = required(pages[0], "a page");
+    return { kind, resourceVersion, freshness, objects: pages.flatMap((page) => page.objects) };
   }
 
   #fetch(pageToken: string): Promise<ListResponse> {
@@ -86,6 +89,7 @@ export class List<T = KubeValue> implements AsyncIterable<KubeObject<T>> {
       fieldSelector = "",
       pageSize = 0,
     } = this.#selection;
+    const { minResourceVersion = "" } = this.#options;
     const request = {
       resource: this.#resource,
       namespace,
@@ -93,6 +97,7 @@ export class List<T = KubeValue> implements AsyncIterable<KubeObject<T>> {
       fieldSelector,
       pageSize,
       pageToken,
+      minResourceVersion,
       encoding: Encoding.JSON,
     };
     return unary(this.#options, (call) => this.#service.list(request, call));
@@ -106,5 +111,6 @@ function pageFrom<T>(response: ListResponse): ListPage<T> {
     objects: response.objects.map((message) => new KubeObject<T>(message, kind)),
     resourceVersion: response.resourceVersion,
     remaining: Number(response.remaining),
+    freshness: freshnessFrom(response.freshness),
   };
 }

@@ -77,7 +77,8 @@ export class KubeObject<T = KubeValue> implements ObjectHead {
    * The whole object as Kubernetes writes it in JSON. Treat it as read-only: it
    * is shared by all who read it.
    *
-   * @throws KubeconnectError where the service could not read the object.
+   * @throws KubeconnectError where the service could not read the object, or told
+   * only that it is gone (see WatchEvent).
    */
   get value(): T {
     if (this.#content.case !== "value") {
@@ -93,10 +94,12 @@ function decode(content: ObjectMessage["content"]): unknown {
       return JSON.parse(utf8.decode(content.value));
     case "struct":
       return content.value;
+    case undefined:
+      throw KubeconnectError.internal("the object was sent without its content");
     case "error":
       throw KubeconnectError.fromStatus(content.value);
     default:
-      throw KubeconnectError.internal(`the object has no JSON content (${String(content.case)})`);
+      throw KubeconnectError.internal(`the object has no JSON content (${content.case})`);
   }
 }
 

@@ -4,9 +4,9 @@ import type { WatchBatch } from "./watch.js";
 
 /** How to go on after a failure. */
 export interface RetryOptions {
-  /** The longest wait after the first failure, in milliseconds. Default: 500. */
+  /** The longest wait after the first failure, in milliseconds. Default: 200. */
   readonly firstDelayMs?: number | undefined;
-  /** The longest wait ever, in milliseconds. Default: 15,000. */
+  /** The longest wait ever, in milliseconds. Default: 5,000. */
   readonly maxDelayMs?: number | undefined;
   /** Whether trying again is pointless. Default: the request itself is wrong. */
   readonly isFinal?: ((error: KubeconnectError) => boolean) | undefined;
@@ -26,15 +26,15 @@ export class RetryPolicy {
   #failures = 0;
 
   constructor(options: RetryOptions = {}) {
-    this.#firstDelayMs = options.firstDelayMs ?? 500;
-    this.#maxDelayMs = options.maxDelayMs ?? 15_000;
+    this.#firstDelayMs = options.firstDelayMs ?? 200;
+    this.#maxDelayMs = options.maxDelayMs ?? 5_000;
     this.#isFinal = options.isFinal ?? ((error) => finalCodes.has(error.code));
     this.#random = options.random ?? Math.random;
   }
 
-  /** A stream that has got as far as a snapshot or a bookmark counts as healthy. */
+  /** A stream that has got as far as a place where it can be resumed counts as healthy. */
   received(batch: WatchBatch<unknown>): void {
-    if (batch.events.some(({ type }) => type === "SYNCED" || type === "BOOKMARK")) {
+    if (batch.resumeToken !== "") {
       this.#failures = 0;
     }
   }

@@ -1,4 +1,5 @@
-import { stream, type CallOptions } from "./call.js";
+import { stream, type ReadOptions } from "./call.js";
+import { freshnessFrom, type Freshness } from "./freshness.js";
 import { Encoding } from "./gen/kubeconnect/v1/object_pb.js";
 import {
   EventType,
@@ -19,12 +20,23 @@ export interface WatchSelection {
   readonly fieldSelector?: string | undefined;
 }
 
+/** How to watch. */
+export interface WatchOptions extends ReadOptions {
+  /**
+   * Continues behind what an earlier watch of the same selection has told, where
+   * the service remembers that; else the stream begins with RESET. Empty: anew.
+   */
+  readonly resumeToken?: string | undefined;
+}
+
 /** One step in the history of a selection. */
 export type WatchEvent<T = KubeValue> =
   | {
       /**
        * ADDED: new, or entered the selection, or part of the snapshot. MODIFIED:
-       * changed. DELETED: deleted, or left the selection; with its last state.
+       * changed. DELETED: deleted, or left the selection; with its last state,
+       * except that a resumed stream may not know that any more: then reading the
+       * object's value throws. Ignore the deletion of what you do not hold.
        */
       readonly type: "ADDED" | "MODIFIED" | "DELETED";
       readonly object: KubeObject<T>;
@@ -43,67 +55,110 @@ export type WatchEvent<T = KubeValue> =
 /** The events that came together in one message: apply them, then render once. */
 export interface WatchBatch<T = KubeValue> {
   readonly events: readonly WatchEvent<T>[];
+  /**
+   * Where to continue behind this batch. Empty within a snapshot: then an earlier
+   * token is of no use either.
+   */
+  readonly resumeToken: string;
+  /** How current the stream is; undefined where this batch does not tell. */
+  readonly freshness: Freshness | undefined;
 }
+
+/** An event with what was told of the stream up to it. */
+export type ResumableEvent<T = KubeValue> = WatchEvent<T> & {
+  /** Where to continue behind this event; empty where that is impossible. */
+  readonly resumeToken: string;
+  /** How current the stream is, as last told. */
+  readonly freshness: Freshness | undefined;
+};
 
 /**
  * A watch that is opened by iterating it: event by event, or batch by batch. It
- * begins with RESET, the snapshot as ADDED, and SYNCED. Leaving the loop ends
- * the stream.
+ * begins with RESET, the snapshot as ADDED, and SYNCED, unless it is resumed.
+ * Leaving the loop ends the stream.
  */
-export class Watch<T = KubeValue> implements AsyncIterable<WatchEvent<T>> {
+export class Watch<T = KubeValue> implements AsyncIterable<ResumableEvent<T>> {
   readonly #service: ResourceServiceClient;
+  readonly #kinds: Map<string, ResourceKind>;
   readonly #resource: string;
   readonly #selection: WatchSelection;
-  readonly #options: CallOptions;
+  readonly #options: WatchOptions;
 
+  /** @param kinds what each resource was last said to be: a resumed stream does not say it. */
   constructor(
     service: ResourceServiceClient,
+    kinds: Map<string, ResourceKind>,
     resource: string,
     selection: WatchSelection,
-    options: CallOptions,
+    options: WatchOptions,
   ) {
     this.#service = service;
+    this.#kinds = kinds;
     this.#resource = resource;
     this.#selection = selection;
     this.#options = options;
   }
 
   /** The events, one by one. */
-  async *[Symbol.asyncIterator](): AsyncGenerator<WatchEvent<T>, void, undefined> {
+  async *[Symbol.asyncIterator](): AsyncGenerator<ResumableEvent<T>, void, undefined> {
+    let { resumeToken = "" } = this.#options;
+    let freshness: Freshness | undefined;
     for await (const batch of this.batches()) {
-      yield* batch.events;
+      freshness = batch.freshness ?? freshness;
+      const last = batch.events.at(-1);
+      for (const event of batch.events) {
+        if (event.type === "RESET") resumeToken = "";
+        if (event === last) resumeToken = batch.resumeToken;
+        yield { ...event, resumeToken, freshness };
+      }
     }
   }
 
   /** The events, as many at a time as the service sent together. */
   async *batches(): AsyncGenerator<WatchBatch<T>, void, undefined> {
-    let kind: ResourceKind | undefined;
     for await (const response of this.#open()) {
-      kind = response.kind ?? kind;
-      yield batchFrom<T>(response, kind);
+      if (response.kind) this.#kinds.set(this.#resource, response.kind);
+      yield batchFrom<T>(response, this.#kinds.get(this.#resource) ?? unknownKind);
     }
   }
 
   #open(): AsyncIterable<WatchResponse> {
     const { namespace = "", name = "", labelSelector = "", fieldSelector = "" } = this.#selection;
+    const { minResourceVersion = "", resumeToken = "", signal } = this.#options;
     const request = {
       resource: this.#resource,
       namespace,
       name,
       labelSelector,
       fieldSelector,
+      minResourceVersion,
+      resumeToken,
       encoding: Encoding.JSON,
     };
-    return stream(this.#options, (call) => this.#service.watch(request, call));
+    return stream({ signal }, (call) => this.#service.watch(request, call));
   }
 }
 
-function batchFrom<T>(response: WatchResponse, kind: ResourceKind | undefined): WatchBatch<T> {
-  return { events: response.events.flatMap((event) => eventFrom<T>(event, kind) ?? []) };
+/** Of a stream that continues one from before this client was made. */
+const unknownKind: ResourceKind = {
+  group: "",
+  version: "",
+  kind: "",
+  resource: "",
+  namespaced: false,
+};
+
+function batchFrom<T>(response: WatchResponse, kind: ResourceKind): WatchBatch<T> {
+  const { events, resumeToken, freshness } = response;
+  return {
+    events: events.flatMap((event) => eventFrom<T>(event, kind) ?? []),
+    resumeToken,
+    freshness: freshnessFrom(freshness),
+  };
 }
 
 /** Undefined for a type that a newer service has and this client does not know. */
-function eventFrom<T>(event: Event, kind: ResourceKind | undefined): WatchEvent<T> | undefined {
+function eventFrom<T>(event: Event, kind: ResourceKind): WatchEvent<T> | undefined {
   const { object, resourceVersion } = event;
   switch (event.type) {
     case EventType.ADDED:

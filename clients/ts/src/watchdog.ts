@@ -3,8 +3,14 @@ import type { KubeValue } from "./object.js";
 import { sleep, type Sleep } from "./sleep.js";
 import type { WatchBatch } from "./watch.js";
 
-/** Opens a watch that ends with the signal. */
-export type OpenWatch<T = KubeValue> = (signal: AbortSignal) => AsyncIterable<WatchBatch<T>>;
+/**
+ * Opens a watch that ends with the signal, and continues at the token; an empty
+ * one means from the beginning.
+ */
+export type OpenWatch<T = KubeValue> = (
+  signal: AbortSignal,
+  resumeToken: string,
+) => AsyncIterable<WatchBatch<T>>;
 
 /**
  * A watch that fails when nothing has come for too long. The service sends a
@@ -16,10 +22,10 @@ export function watchdog<T = KubeValue>(
   quietMs: number,
   wait: Sleep = sleep,
 ): OpenWatch<T> {
-  return async function* (signal) {
+  return async function* (signal, resumeToken) {
     const silence = new AbortController();
     const watching = AbortSignal.any([signal, silence.signal]);
-    const batches = open(watching)[Symbol.asyncIterator]();
+    const batches = open(watching, resumeToken)[Symbol.asyncIterator]();
     const bark = (): void => {
       const seconds = Math.round(quietMs / 1000);
       silence.abort(KubeconnectError.unavailable(`nothing has come for ${seconds} s`));

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, createRouterTransport, type ServiceImpl } from "@connectrpc/connect";
 import { createClient, KubeconnectError, type Client, type WatchEvent } from "../src/index.js";
 import {
@@ -10,6 +11,7 @@ import {
   ResourceService,
   StatusSchema,
   type PatchRequest,
+  type WatchRequest,
 } from "../src/proto.js";
 import { pod, podKind } from "./fixture.js";
 
@@ -26,10 +28,15 @@ suite("get", () => {
     const client = clientOf({
       get(request) {
         assert.equal(request.encoding, Encoding.JSON);
+        assert.equal(request.minResourceVersion, "41");
         return { kind: podKind, object: pod(request.name, "42") };
       },
     });
-    const object = await client.get("pods", { namespace: "default", name: "web" });
+    const object = await client.get(
+      "pods",
+      { namespace: "default", name: "web" },
+      { minResourceVersion: "41" },
+    );
     assert.equal(object.key, "default/web");
     assert.equal(object.resourceVersion, "42");
     assert.equal(object.kind.kind, "Pod");
@@ -88,9 +95,12 @@ suite("get", () => {
   });
 });
 
+const lastContact = timestampFromDate(new Date("2026-01-02T12:31:07Z"));
+
 suite("list", () => {
   const client = clientOf({
-    list({ pageToken, pageSize }) {
+    list({ pageToken, pageSize, minResourceVersion }) {
+      assert.equal(minResourceVersion, "8");
       assert.equal(pageSize, 2);
       return pageToken === ""
         ? {
@@ -99,6 +109,7 @@ suite("list", () => {
             nextPageToken: "2",
             resourceVersion: "9",
             remaining: 1n,
+            freshness: { stale: true, lastContact },
           }
         : { kind: podKind, objects: [pod("c")], resourceVersion: "9" };
     },
@@ -106,7 +117,7 @@ suite("list", () => {
 
   test("iterates over the objects of all pages", async () => {
     const names: string[] = [];
-    for await (const object of client.list("pods", { pageSize: 2 })) {
+    for await (const object of client.list("pods", { pageSize: 2 }, { minResourceVersion: "8" })) {
       names.push(object.name);
     }
     assert.deepEqual(names, ["a", "b", "c"]);
@@ -114,7 +125,9 @@ suite("list", () => {
 
   test("shows the pages as they are cut", async () => {
     const pages: [number, number][] = [];
-    for await (const page of client.list("pods", { pageSize: 2 }).pages()) {
+    for await (const page of client
+      .list("pods", { pageSize: 2 }, { minResourceVersion: "8" })
+      .pages()) {
       pages.push([page.objects.length, page.remaining]);
     }
     assert.deepEqual(pages, [
@@ -124,10 +137,14 @@ suite("list", () => {
   });
 
   test("collects everything with the version of the snapshot", async () => {
-    const all = await client.list("pods", { pageSize: 2 }).all();
+    const all = await client.list("pods", { pageSize: 2 }, { minResourceVersion: "8" }).all();
     assert.equal(all.objects.length, 3);
     assert.equal(all.resourceVersion, "9");
     assert.equal(all.kind.resource, "pods");
+    assert.deepEqual(all.freshness, {
+      stale: true,
+      lastContact: new Date("2026-01-02T12:31:07Z"),
+    });
   });
 });
 
@@ -159,6 +176,62 @@ suite("watch", () => {
       sizes.push(batch.events.length);
     }
     assert.deepEqual(sizes, [3, 1]);
+  });
+
+  test("tells with each event where to continue behind it, and how current it is", async () => {
+    const client = clientOf({
+      // eslint-disable-next-line @typescript-eslint/require-await -- a stream that never waits
+      async *watch() {
+        const added = { type: EventType.ADDED, object: pod("a") };
+        yield { kind: podKind, events: [{ type: EventType.RESET }, added] };
+        yield { events: [{ type: EventType.SYNCED }], resumeToken: "t5" };
+        yield {
+          events: [{ type: EventType.MODIFIED, object: pod("a") }, { type: EventType.BOOKMARK }],
+          resumeToken: "t6",
+          freshness: { stale: true, lastContact },
+        };
+        yield { kind: podKind, events: [{ type: EventType.RESET }, { type: EventType.SYNCED }] };
+      },
+    });
+    const told: [string, string, boolean | undefined][] = [];
+    for await (const event of client.watch("pods", {}, { resumeToken: "t4" })) {
+      told.push([event.type, event.resumeToken, event.freshness?.stale]);
+    }
+    assert.deepEqual(told, [
+      ["RESET", "", undefined],
+      ["ADDED", "", undefined],
+      ["SYNCED", "t5", undefined],
+      ["MODIFIED", "t5", true],
+      ["BOOKMARK", "t6", true],
+      ["RESET", "", true],
+      ["SYNCED", "", true],
+    ]);
+  });
+
+  test("sends the selection and where to continue, and knows the kind from before", async () => {
+    const selection = { namespace: "a", name: "b", labelSelector: "c=d", fieldSelector: "e=f" };
+    const requests: WatchRequest[] = [];
+    const client = clientOf({
+      // eslint-disable-next-line @typescript-eslint/require-await -- a stream that never waits
+      async *watch(request) {
+        requests.push(request);
+        const event = { type: EventType.MODIFIED, object: pod("a") };
+        yield { events: [event], ...(request.resumeToken === "t0" ? {} : { kind: podKind }) };
+      },
+    });
+    const kinds: string[] = [];
+    for (const resumeToken of ["t0", "", "t0"]) {
+      const options = { resumeToken, minResourceVersion: "3" };
+      for await (const event of client.watch("pods", selection, options)) {
+        if (event.type === "MODIFIED") kinds.push(event.object.kind.kind);
+      }
+    }
+    assert.deepEqual(kinds, ["", "Pod", "Pod"]);
+    const { resource, namespace, name, labelSelector, fieldSelector } = requests[0] ?? {};
+    assert.deepEqual({ namespace, name, labelSelector, fieldSelector }, selection);
+    assert.equal(resource, "pods");
+    assert.equal(requests[0]?.resumeToken, "t0");
+    assert.equal(requests[0].minResourceVersion, "3");
   });
 
   test("passes over an event of a type that it does not know", async () => {

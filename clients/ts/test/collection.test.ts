@@ -13,6 +13,13 @@ function added(name: string, resourceVersion?: string, uid?: string): WatchEvent
   return { type: "ADDED", object: object(name, resourceVersion, uid), resourceVersion: "7" };
 }
 
+/** As a resumed stream tells that an object has gone. */
+function deletedWithoutContent(name: string): WatchEvent {
+  const head = create(ObjectSchema, { ...pod(name), content: { case: undefined } });
+  const gone = new KubeObject(head, podKind);
+  return { type: "DELETED", object: gone, resourceVersion: "8" };
+}
+
 function deleted(name: string): WatchEvent {
   return { type: "DELETED", object: object(name), resourceVersion: "8" };
 }
@@ -83,6 +90,32 @@ suite("LiveCollection", () => {
     collection.apply({ events: [{ type: "BOOKMARK", resourceVersion: "10" }] });
     assert.equal(told, 0);
     assert.equal(collection.resourceVersion, "10");
+  });
+
+  test("goes on with a resumed stream, which begins without a snapshot", () => {
+    const collection = collectionOf("held", "same", "gone");
+    const changes = collection.apply({
+      events: [
+        added("held", "2"),
+        added("same"),
+        deletedWithoutContent("gone"),
+        deletedWithoutContent("stranger"),
+        added("fresh"),
+      ],
+    });
+    assert.deepEqual(names(changes), { added: ["fresh"], modified: ["held"], deleted: ["gone"] });
+    assert.equal(changes.deleted[0]?.value.metadata.name, "gone");
+    assert.equal(collection.synced, true);
+    assert.equal(collection.resourceVersion, "7");
+  });
+
+  test("says whether a snapshot is coming in", () => {
+    const collection = collectionOf("a");
+    assert.equal(collection.resetting, false);
+    collection.apply({ events: [reset] });
+    assert.equal(collection.resetting, true);
+    collection.apply({ events: [synced] });
+    assert.equal(collection.resetting, false);
   });
 
   test("tells each subscriber once a batch, until it leaves", () => {

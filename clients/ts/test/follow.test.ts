@@ -11,20 +11,40 @@ import {
   type WatchBatch,
 } from "../src/index.js";
 
-const reset: WatchBatch = { events: [{ type: "RESET", resourceVersion: "" }] };
-const synced: WatchBatch = { events: [{ type: "SYNCED", resourceVersion: "1" }] };
+const reset = batchOf("RESET", "");
+const synced = batchOf("SYNCED", "t1");
+const bookmark = batchOf("BOOKMARK", "t2");
 const lost = KubeconnectError.unavailable("lost");
 
-/** A watch whose nth stream sends the nth batches, then fails. */
-function streams(...attempts: { send: WatchBatch[]; then?: Error }[]): OpenWatch {
-  let next = 0;
+function batchOf(type: "RESET" | "SYNCED" | "BOOKMARK", resumeToken: string): WatchBatch {
+  return { events: [{ type, resourceVersion: "1" }], resumeToken, freshness: undefined };
+}
+
+/** A watch whose nth stream sends the nth batches, then fails; it notes where each begins. */
+function streams(...attempts: { send: WatchBatch[]; then?: Error }[]): OpenWatch & {
+  readonly tokens: string[];
+} {
+  const tokens: string[] = [];
   // eslint-disable-next-line @typescript-eslint/require-await -- a stream that never waits
-  return async function* () {
-    const attempt = attempts[next++];
+  async function* open(_: AbortSignal, resumeToken: string): AsyncGenerator<WatchBatch> {
+    const attempt = attempts[tokens.push(resumeToken) - 1];
     assert.ok(attempt, "opened too often");
     yield* attempt.send;
     if (attempt.then !== undefined) throw attempt.then;
-  };
+  }
+  return Object.assign(open, { tokens });
+}
+
+/** The first batches of a watch that is followed without waiting. */
+async function followed(count: number, open: OpenWatch, resumeToken?: string): Promise<string[]> {
+  const { signal } = new AbortController();
+  const seen: string[] = [];
+  const sleep: Sleep = () => Promise.resolve();
+  const isFinal = (): boolean => false;
+  for await (const batch of follow(open, { signal, sleep, isFinal, resumeToken })) {
+    if (seen.push(batch.events[0]?.type ?? "") === count) break;
+  }
+  return seen;
 }
 
 const never: Sleep = (_, signal) =>
@@ -48,7 +68,7 @@ suite("RetryPolicy", () => {
     );
   });
 
-  test("starts over once a stream has got as far as SYNCED, not before", () => {
+  test("starts over once a stream has got as far as a token, not before", () => {
     const retry = new RetryPolicy({ firstDelayMs: 100, random: () => 1 });
     retry.failed(lost);
     retry.received(reset);
@@ -86,6 +106,36 @@ suite("follow", () => {
     assert.deepEqual(told, ["lost", "the service ended the stream"]);
   });
 
+  test("continues at the last token", async () => {
+    const open = streams(
+      { send: [reset, synced], then: lost },
+      { send: [], then: lost },
+      { send: [bookmark] },
+      { send: [bookmark] },
+    );
+    assert.deepEqual(await followed(4, open), ["RESET", "SYNCED", "BOOKMARK", "BOOKMARK"]);
+    assert.deepEqual(open.tokens, ["", "t1", "t1", "t2"]);
+  });
+
+  test("begins at the caller's token", async () => {
+    const open = streams({ send: [], then: lost }, { send: [bookmark] });
+    await followed(1, open, "t0");
+    assert.deepEqual(open.tokens, ["t0", "t0"]);
+  });
+
+  test("begins anew where a snapshot was cut", async () => {
+    const open = streams({ send: [synced, reset], then: lost }, { send: [reset] });
+    assert.deepEqual(await followed(3, open), ["SYNCED", "RESET", "RESET"]);
+    assert.deepEqual(open.tokens, ["", ""]);
+  });
+
+  test("begins anew where a token is refused and the caller goes on", async () => {
+    const wrong = new ConnectError("not a token of this selection", Code.InvalidArgument);
+    const open = streams({ send: [], then: wrong }, { send: [reset] });
+    assert.deepEqual(await followed(1, open, "t0"), ["RESET"]);
+    assert.deepEqual(open.tokens, ["t0", ""]);
+  });
+
   test("throws what trying again cannot cure", async () => {
     const wrong = new ConnectError("bad selector", Code.InvalidArgument);
     const { signal } = new AbortController();
@@ -120,7 +170,7 @@ suite("watchdog", () => {
     };
     const waits: (() => void)[] = [];
     const onDemand: Sleep = () => new Promise((resolve) => waits.push(resolve));
-    const watch = watchdog(silent, 30_000, onDemand)(new AbortController().signal);
+    const watch = watchdog(silent, 30_000, onDemand)(new AbortController().signal, "");
     const batches = watch[Symbol.asyncIterator]();
     assert.equal((await batches.next()).value, synced);
     const next = batches.next();
@@ -129,9 +179,11 @@ suite("watchdog", () => {
   });
 
   test("passes a stream through that is not silent", async () => {
-    const watch = watchdog(streams({ send: [reset, synced] }), 30_000, never);
+    const open = streams({ send: [reset, synced] });
+    const watch = watchdog(open, 30_000, never);
     const seen: WatchBatch[] = [];
-    for await (const batch of watch(new AbortController().signal)) seen.push(batch);
+    for await (const batch of watch(new AbortController().signal, "t0")) seen.push(batch);
     assert.deepEqual(seen, [reset, synced]);
+    assert.deepEqual(open.tokens, ["t0"]);
   });
 });

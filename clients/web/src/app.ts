@@ -70,7 +70,8 @@ class App {
 
   #showConnection(connection: Connection): void {
     this.#connection.dataset.state = connection.state;
-    document.body.classList.toggle("stale", connection.state === "reconnecting");
+    const old = connection.state === "reconnecting" || connection.state === "stale";
+    document.body.classList.toggle("stale", old);
     setText(this.#connection, titleOf(connection));
   }
 

@@ -3,9 +3,12 @@ import {
   follow,
   KubeconnectError,
   LiveCollection,
+  sleep,
   watchdog,
   type Changes,
   type Client,
+  type Freshness,
+  type Sleep,
 } from "@kubeconnect/client";
 import type { Pod } from "./pod.js";
 import { podRow, type PodRow } from "./row.js";
@@ -14,10 +17,13 @@ import { reasonFor } from "./words.js";
 /** How things stand with the service. */
 export type Connection =
   | { readonly state: "connecting" | "live" }
-  | { readonly state: "reconnecting"; readonly reason: string };
+  | { readonly state: "reconnecting"; readonly reason: string }
+  /** The service is there, but it has lost the cluster. */
+  | { readonly state: "stale"; readonly lastContact: Date | undefined };
 
 /** Who is told of what happens. */
 export interface FeedObserver {
+  /** Something else than the last time. */
   connection(connection: Connection): void;
   /** Some pods have changed; all of them, where nothing is said. */
   changed(changes?: Changes<PodRow>): void;
@@ -36,13 +42,20 @@ const quietMs = 30_000;
 export class PodFeed {
   readonly #client: Client;
   readonly #observer: FeedObserver;
+  readonly #wait: Sleep;
   #shown: { pods: LiveCollection<PodRow, Pod>; stop: AbortController } | undefined;
   #trying: AbortController | undefined;
   #arriving = 0;
+  /** As last told, whatever the selector. */
+  #freshness: Freshness | undefined;
+  /** What the observer was told last. */
+  #told = "";
 
-  constructor(client: Client, observer: FeedObserver) {
+  /** @param wait how to wait before a stream that was lost is opened again. */
+  constructor(client: Client, observer: FeedObserver, wait: Sleep = sleep) {
     this.#client = client;
     this.#observer = observer;
+    this.#wait = wait;
   }
 
   /** By key; empty before the first snapshot is complete. */
@@ -92,18 +105,21 @@ export class PodFeed {
     const pods = new LiveCollection<PodRow, Pod>(podRow);
     const leads = (): boolean => !this.#shown || this.#shown.stop === stop;
     const open = watchdog(
-      (signal) => this.#client.watch<Pod>("pods", { labelSelector }, { signal }).batches(),
+      (signal, resumeToken) =>
+        this.#client.watch<Pod>("pods", { labelSelector }, { signal, resumeToken }).batches(),
       quietMs,
     );
     const batches = follow(open, {
       signal,
       isFinal: ({ code }) => code === Code.InvalidArgument && !pods.synced,
       onRetry: (error) => {
-        if (leads()) this.#observer.connection({ state: "reconnecting", reason: reasonFor(error) });
+        if (leads()) this.#tell({ state: "reconnecting", reason: reasonFor(error) });
       },
+      sleep: this.#wait,
     });
     for await (const batch of batches) {
       const changes = pods.apply(batch);
+      this.#freshness = batch.freshness ?? this.#freshness;
       if (!pods.synced) {
         this.#arriving = pods.arriving;
         if (leads()) this.#observer.arriving();
@@ -115,10 +131,14 @@ export class PodFeed {
         this.#show(pods, stop);
         onShown();
       }
-      if (batch.events.some(({ type }) => type === "SYNCED")) {
-        this.#observer.connection({ state: "live" });
-      }
+      if (!pods.resetting) this.#tell(standing(this.#freshness));
     }
+  }
+
+  #tell(connection: Connection): void {
+    const told = JSON.stringify(connection);
+    if (told !== this.#told) this.#observer.connection(connection);
+    this.#told = told;
   }
 
   #show(pods: LiveCollection<PodRow, Pod>, stop: AbortController): void {
@@ -127,4 +147,11 @@ export class PodFeed {
     this.#trying = undefined;
     this.#observer.changed();
   }
+}
+
+/** How things stand where the service is there. */
+function standing(freshness: Freshness | undefined): Connection {
+  return freshness?.stale
+    ? { state: "stale", lastContact: freshness.lastContact }
+    : { state: "live" };
 }

@@ -29,6 +29,10 @@ export function titleOf(connection: Connection): string {
       return "Live";
     case "reconnecting":
       return `Reconnecting: ${connection.reason}`;
+    case "stale":
+      return connection.lastContact
+        ? `The cluster has not been heard of since ${time.format(connection.lastContact)}`
+        : "The cluster cannot be reached";
   }
 }
 
@@ -50,3 +54,4 @@ export function countOf(shown: number, all: number): string {
 }
 
 const number = new Intl.NumberFormat("en");
+const time = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });

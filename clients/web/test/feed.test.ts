@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import type { MessageInitShape } from "@bufbuild/protobuf";
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, createRouterTransport } from "@connectrpc/connect";
 import { createClient } from "@kubeconnect/client";
 import { EventType, ResourceService, type WatchResponseSchema } from "@kubeconnect/client/proto";
@@ -35,6 +36,35 @@ function feedOf(states: Connection[] = []): PodFeed {
     changed: () => undefined,
     arriving: () => undefined,
   });
+}
+
+/** A feed of streams that each send some batches and are then lost, but for the last. */
+function feedOfStreams(
+  states: Connection[],
+  streams: Batch[][],
+): { feed: PodFeed; tokens: string[]; last: Promise<void> } {
+  const tokens: string[] = [];
+  let reached = (): void => undefined;
+  const last = new Promise<void>((resolve) => (reached = resolve));
+  const transport = createRouterTransport(({ service }) => {
+    service(ResourceService, {
+      async *watch({ resumeToken }, { signal }) {
+        yield* streams[tokens.push(resumeToken) - 1] ?? [];
+        if (tokens.length < streams.length) throw new ConnectError("gone", Code.Unavailable);
+        reached();
+        await new Promise((resolve) => {
+          signal.addEventListener("abort", resolve);
+        });
+      },
+    });
+  });
+  const observer = {
+    connection: (connection: Connection) => states.push(connection),
+    changed: () => undefined,
+    arriving: () => undefined,
+  };
+  const feed = new PodFeed(createClient(transport), observer, () => Promise.resolve());
+  return { feed, tokens, last };
 }
 
 suite("the feed", () => {
@@ -80,5 +110,68 @@ suite("the feed", () => {
     });
     await Promise.all([feed.select(""), feed.select("app=web")]);
     assert.deepEqual([...feed.pods.keys()], ["shop/web"]);
+  });
+
+  test("continues a lost stream, and is live with its first word", async (t) => {
+    const states: Connection[] = [];
+    const deleted = { type: EventType.DELETED, object: message("shop", "db") };
+    const stranger = { type: EventType.DELETED, object: message("shop", "stranger") };
+    const added = { type: EventType.ADDED, object: message("shop", "new") };
+    const { feed, tokens, last } = feedOfStreams(states, [
+      [{ ...snapshot("web", "db"), resumeToken: "t1" }],
+      [{ events: [deleted, stranger, added], resumeToken: "t2" }],
+      [],
+    ]);
+    t.after(() => {
+      feed.close();
+    });
+    await feed.select("");
+    await last;
+    assert.deepEqual([...feed.pods.keys()], ["shop/web", "shop/new"]);
+    assert.deepEqual(tokens, ["", "t1", "t2"]);
+    const lost = { state: "reconnecting", reason: "gone" };
+    assert.deepEqual(states, [{ state: "live" }, lost, { state: "live" }, lost]);
+  });
+
+  test("is live again only when a new snapshot is complete", async (t) => {
+    const states: Connection[] = [];
+    const { feed, tokens, last } = feedOfStreams(states, [
+      [snapshot("web")],
+      [{ kind: podKind, events: [{ type: EventType.RESET }] }],
+      [snapshot("web")],
+    ]);
+    t.after(() => {
+      feed.close();
+    });
+    await feed.select("");
+    await last;
+    assert.deepEqual(tokens, ["", "", ""]);
+    const lost = { state: "reconnecting", reason: "gone" };
+    assert.deepEqual(states, [{ state: "live" }, lost, { state: "live" }]);
+  });
+
+  test("says since when the service has lost the cluster, until it is back", async (t) => {
+    const states: Connection[] = [];
+    const bookmark = { events: [{ type: EventType.BOOKMARK }], resumeToken: "t2" };
+    const lastContact = new Date("2026-01-02T12:31:07Z");
+    const stale = { stale: true, lastContact: timestampFromDate(lastContact) };
+    const { feed, last } = feedOfStreams(states, [
+      [
+        { ...snapshot("web"), resumeToken: "t1" },
+        { ...bookmark, freshness: stale },
+        { ...bookmark, freshness: stale },
+        { ...bookmark, freshness: { stale: false } },
+      ],
+    ]);
+    t.after(() => {
+      feed.close();
+    });
+    await feed.select("");
+    await last;
+    assert.deepEqual(states, [
+      { state: "live" },
+      { state: "stale", lastContact },
+      { state: "live" },
+    ]);
   });
 });

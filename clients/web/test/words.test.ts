@@ -3,7 +3,7 @@ import { suite, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { KubeconnectError } from "@kubeconnect/client";
 import { StatusSchema } from "@kubeconnect/client/proto";
-import { causesBeside, countOf, noticeOf, reasonFor } from "../src/words.js";
+import { causesBeside, countOf, noticeOf, reasonFor, titleOf } from "../src/words.js";
 
 suite("the reason of a lost connection", () => {
   test("is plain where the browser's own words are not", () => {
@@ -48,4 +48,16 @@ test("an empty table says why", () => {
   assert.equal(noticeOf({ synced: false, arriving: 1500, all: 0 }), "1,500 pods so far…");
   assert.equal(noticeOf({ synced: true, arriving: 0, all: 0 }), "There are no pods here.");
   assert.equal(noticeOf({ synced: true, arriving: 0, all: 3 }), "No pod matches the filter.");
+});
+
+test("a lost cluster is told with the time, as the clock beside the page shows it", () => {
+  const lastContact = new Date(2026, 0, 2, 12, 31, 7);
+  assert.equal(
+    titleOf({ state: "stale", lastContact }),
+    "The cluster has not been heard of since 12:31:07",
+  );
+  assert.equal(
+    titleOf({ state: "stale", lastContact: undefined }),
+    "The cluster cannot be reached",
+  );
 });

@@ -24,6 +24,7 @@ from kubeconnect.errors import (
     UnreadableObject,
 )
 from kubeconnect.events import Event, EventType
+from kubeconnect.freshness import Freshness
 from kubeconnect.objects import Object, ResourceKind
 from kubeconnect.patches import PatchResult, PatchType
 from kubeconnect.sync import Client, ObjectList, Watch
@@ -39,6 +40,7 @@ __all__ = [
     "EventType",
     "Expired",
     "Forbidden",
+    "Freshness",
     "Internal",
     "Invalid",
     "InvalidArgument",

@@ -17,7 +17,8 @@ class EventType(enum.Enum):
     MODIFIED = pb.EVENT_TYPE_MODIFIED
     """The object has changed, and is in the selection as before."""
     DELETED = pb.EVENT_TYPE_DELETED
-    """The object was deleted, or has left the selection: drop it if you hold it."""
+    """The object was deleted, or has left the selection: drop it if you hold it. Where
+    that happened while a watch was cut off, the object may come without content."""
     RESET = pb.EVENT_TYPE_RESET
     """Forget what you hold: a snapshot follows, as ADDED, up to SYNCED."""
     SYNCED = pb.EVENT_TYPE_SYNCED

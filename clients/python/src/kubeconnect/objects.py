@@ -50,7 +50,9 @@ class Object(Mapping[str, Any]):
     decoded once, when it is first asked for, and kept. An object is not tied to
     the answer that it came in, so keeping one keeps no others alive.
 
-    Raises UnreadableObject where content is asked for and ``error`` is set.
+    Raises UnreadableObject where content is asked for and ``error`` is set: it could
+    not be read, or was not told, as that of an object which was deleted while a
+    watch was cut off.
     """
 
     __slots__ = (
@@ -100,6 +102,10 @@ class Object(Mapping[str, Any]):
         """Return how many fields there are at the top."""
         return len(self.to_dict())
 
+    def __bool__(self) -> bool:
+        """Return True: an object is there, whether or not its content can be read."""
+        return True
+
     def __repr__(self) -> str:
         """Name the object and nothing of its content, which may be secret."""
         path = f"{self.namespace}/{self.name}" if self.namespace else self.name
@@ -114,6 +120,5 @@ def _error(message: object_pb2.Object) -> UnreadableObject | None:
         status = Status()
         status.CopyFrom(message.error)
         return UnreadableObject(grpc.StatusCode.DATA_LOSS, status.message, status)
-    return UnreadableObject(
-        grpc.StatusCode.DATA_LOSS, f"{message.name} came as {content or 'nothing'}, not as JSON"
-    )
+    said = f"came as {content}, not as JSON" if content else "came without its content"
+    return UnreadableObject(grpc.StatusCode.DATA_LOSS, f"{message.name} {said}")

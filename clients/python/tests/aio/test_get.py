@@ -4,6 +4,7 @@ import pytest
 
 from kubeconnect import DeadlineExceeded, NotFound, ResourceKind
 from kubeconnect.aio import AsyncClient
+from kubeconnect.v1 import resource_service_pb2 as pb
 from kubeconnect.v1.object_pb2 import ENCODING_JSON
 from tests.fake import FakeService, pod
 
@@ -21,12 +22,18 @@ async def test_returns_the_object(client: AsyncClient, service: FakeService) -> 
     assert web.kind == ResourceKind("", "v1", "Pod", "pods", namespaced=True)
 
 
-async def test_asks_for_json(client: AsyncClient, service: FakeService) -> None:
+async def test_sends_all_that_was_asked(client: AsyncClient, service: FakeService) -> None:
     service.objects = [pod("web")]
-    await client.get("po", "web", namespace="demo")
-    (request,) = service.requests
-    assert (request.resource, request.namespace, request.name) == ("po", "demo", "web")
-    assert request.encoding == ENCODING_JSON
+    await client.get("po", "web", namespace="demo", min_resource_version="5")
+    assert service.requests == [
+        pb.GetRequest(
+            resource="po",
+            namespace="demo",
+            name="web",
+            min_resource_version="5",
+            encoding=ENCODING_JSON,
+        )
+    ]
 
 
 async def test_raises_not_found_with_the_clusters_words(client: AsyncClient) -> None:

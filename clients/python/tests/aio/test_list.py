@@ -1,6 +1,6 @@
 import pytest
 
-from kubeconnect import Expired
+from kubeconnect import Expired, Freshness
 from kubeconnect.aio import AsyncClient, AsyncObjectList
 from kubeconnect.v1 import resource_service_pb2 as pb
 from kubeconnect.v1.object_pb2 import ENCODING_JSON
@@ -30,12 +30,22 @@ async def test_knows_the_whole_from_the_first_page(
     assert len(service.requests) == 1
 
 
+async def test_tells_how_current_it_is(client: AsyncClient, service: FakeService) -> None:
+    service.freshness = pb.Freshness(stale=True)
+    assert (await client.list("pods")).freshness == Freshness(stale=True, last_contact=None)
+
+
 async def test_asks_for_the_same_selection_on_each_page(
     client: AsyncClient, service: FakeService
 ) -> None:
     await names(
         await client.list(
-            "pods", namespace="demo", label_selector="app=web", field_selector="x=y", page_size=2
+            "pods",
+            namespace="demo",
+            label_selector="app=web",
+            field_selector="x=y",
+            min_resource_version="5",
+            page_size=2,
         )
     )
     assert [request.page_token for request in service.requests] == ["", "2", "4"]
@@ -46,6 +56,7 @@ async def test_asks_for_the_same_selection_on_each_page(
             namespace="demo",
             label_selector="app=web",
             field_selector="x=y",
+            min_resource_version="5",
             page_size=2,
             encoding=ENCODING_JSON,
         )

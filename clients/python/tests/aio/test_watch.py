@@ -1,24 +1,37 @@
+import socket
+from datetime import datetime, timezone
+
 import grpc
 import pytest
 
-from kubeconnect import Cancelled, EventType, Forbidden, Status, Unavailable
+from kubeconnect import Cancelled, EventType, Forbidden, Freshness, Status, Unavailable
 from kubeconnect.aio import AsyncClient
 from kubeconnect.v1 import resource_service_pb2 as pb
 from kubeconnect.v1.object_pb2 import ENCODING_JSON
-from tests.fake import End, Failure, FakeService, event, pod
+from tests.fake import End, Failure, FakeService, Silence, batch, event, pod, serve
 
+Code = grpc.StatusCode
 RESET = event(pb.EVENT_TYPE_RESET, None, "")
+ADDED = event(pb.EVENT_TYPE_ADDED, pod("a", version="7"), "7")
 SYNCED = event(pb.EVENT_TYPE_SYNCED, None, "9")
+MODIFIED = event(pb.EVENT_TYPE_MODIFIED, pod("a", version="10"), "10")
+DELETED = event(pb.EVENT_TYPE_DELETED, pod("a", version="10"), "11")
+BOOKMARK = event(pb.EVENT_TYPE_BOOKMARK, None, "12")
+
+
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kubeconnect.watch_session.FIRST_DELAY_SECONDS", 0.0)
 
 
 async def test_hands_out_the_events_of_each_batch_in_order(
     client: AsyncClient, service: FakeService
 ) -> None:
     service.play(
-        [RESET, event(pb.EVENT_TYPE_ADDED, pod("a", version="7"), "7"), SYNCED],
-        [event(pb.EVENT_TYPE_MODIFIED, pod("a", version="10"), "10")],
-        [event(pb.EVENT_TYPE_DELETED, pod("a", version="10"), "11")],
-        [event(pb.EVENT_TYPE_BOOKMARK, None, "12")],
+        [RESET, ADDED, SYNCED],
+        [MODIFIED],
+        [DELETED],
+        [BOOKMARK],
     )
     seen = []
     async with client.watch("pods") as events:
@@ -39,8 +52,7 @@ async def test_hands_out_the_events_of_each_batch_in_order(
 async def test_remembers_the_kind_that_only_the_first_batch_names(
     client: AsyncClient, service: FakeService
 ) -> None:
-    added = [event(pb.EVENT_TYPE_ADDED, pod("a"), "7")]
-    service.play([RESET], pb.WatchResponse(events=added))
+    service.play([RESET], batch("", ADDED))
     async with client.watch("pods") as events:
         await anext(events)
         found = (await anext(events)).object
@@ -63,8 +75,10 @@ async def test_asks_for_the_selection(client: AsyncClient, service: FakeService)
         "name": "a",
         "label_selector": "app=web",
         "field_selector": "x=y",
+        "min_resource_version": "5",
+        "resume_token": "t4",
     }
-    async with client.watch("pods", **selection) as events:
+    async with client.watch("pods", **selection) as events:  # type: ignore[arg-type]
         await anext(events)
     assert service.requests == [
         pb.WatchRequest(resource="pods", encoding=ENCODING_JSON, **selection)
@@ -92,11 +106,119 @@ async def test_closing_the_client_ends_its_watches(service: FakeService) -> None
         await anext(events)
 
 
-async def test_raises_when_the_service_ends_the_stream(
+async def test_a_closed_client_watches_nothing(service: FakeService) -> None:
+    async with AsyncClient(service.address) as client:
+        pass
+    with pytest.raises(Cancelled, match="closed"):
+        client.watch("pods")
+
+
+async def test_tells_where_to_continue_behind_what_was_handed_out(
+    client: AsyncClient, service: FakeService
+) -> None:
+    service.play(
+        [RESET, ADDED], batch("t9", SYNCED), batch("t11", MODIFIED, DELETED), [RESET, SYNCED]
+    )
+    told = []
+    async with client.watch("pods", resume_token="t4") as events:
+        assert events.resume_token == "t4"
+        for _ in range(6):
+            event = await anext(events)
+            told.append((event.type.name, events.resume_token))
+    assert told == [
+        ("RESET", ""),
+        ("ADDED", ""),
+        ("SYNCED", "t9"),
+        ("MODIFIED", "t9"),
+        ("DELETED", "t11"),
+        ("RESET", ""),
+    ]
+
+
+async def test_tells_how_current_it_is(client: AsyncClient, service: FakeService) -> None:
+    contact = datetime(2026, 1, 2, 12, 31, 7, tzinfo=timezone.utc)
+    stale = pb.Freshness(stale=True)
+    stale.last_contact.FromDatetime(contact)
+    service.play([SYNCED], pb.WatchResponse(events=[BOOKMARK], freshness=stale), [BOOKMARK])
+    told = []
+    async with client.watch("pods") as events:
+        for _ in range(3):
+            await anext(events)
+            told.append(events.freshness)
+    assert told == [None, Freshness(True, contact), Freshness(True, contact)]
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        pytest.param(Failure(Code.UNAVAILABLE), id="the service goes"),
+        pytest.param(Failure(Code.INTERNAL), id="the transport is reset"),
+        pytest.param(End(), id="the stream ends"),
+    ],
+)
+async def test_continues_a_stream_that_is_lost(
+    client: AsyncClient, service: FakeService, loss: Failure | End
+) -> None:
+    service.play(batch("t9", RESET, ADDED, SYNCED, kind=True), loss, loss, batch("t10", MODIFIED))
+    async with client.watch("pods", namespace="demo") as events:
+        seen = [await anext(events) for _ in range(4)]
+    assert [each.type.name for each in seen] == ["RESET", "ADDED", "SYNCED", "MODIFIED"]
+    assert seen[3].object is not None
+    assert seen[3].object.kind.kind == "Pod"
+    assert [request.resume_token for request in service.requests] == ["", "t9", "t9"]
+    assert {request.namespace for request in service.requests} == {"demo"}
+
+
+async def test_finds_a_service_that_is_away_for_a_while() -> None:
+    with serve() as service:
+        service.play(batch("t9", RESET, SYNCED))
+        client = AsyncClient(service.address)
+        events = client.watch("pods")
+        seen = [(await anext(events)).type.name for _ in range(2)]
+    port = int(service.address.rsplit(":")[-1])
+    with serve(port=port) as another:
+        another.play(batch("t10", BOOKMARK))
+        seen.append((await anext(events)).type.name)
+        await client.close()
+    assert seen == ["RESET", "SYNCED", "BOOKMARK"]
+    assert [request.resume_token for request in another.requests] == ["t9"]
+
+
+async def test_begins_anew_where_a_snapshot_was_cut(
+    client: AsyncClient, service: FakeService
+) -> None:
+    service.play([RESET, ADDED], Failure(Code.UNAVAILABLE), [RESET, ADDED, SYNCED])
+    async with client.watch("pods", resume_token="t4") as events:
+        seen = [(await anext(events)).type.name for _ in range(5)]
+    assert seen == ["RESET", "ADDED", "RESET", "ADDED", "SYNCED"]
+    assert [request.resume_token for request in service.requests] == ["t4", ""]
+
+
+async def test_continues_a_stream_that_is_silent(
+    client: AsyncClient, service: FakeService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kubeconnect.watch_session.QUIET_SECONDS", 0.05)
+    service.play(batch("t9", RESET, SYNCED), Silence(), batch("t10", BOOKMARK))
+    async with client.watch("pods") as events:
+        seen = [(await anext(events)).type.name for _ in range(3)]
+    assert seen == ["RESET", "SYNCED", "BOOKMARK"]
+    assert [request.resume_token for request in service.requests] == ["", "t9"]
+
+
+async def test_raises_where_nobody_listens_at_first() -> None:
+    with socket.socket() as nobody_listens:
+        nobody_listens.bind(("127.0.0.1", 0))
+        port = nobody_listens.getsockname()[1]
+        async with AsyncClient(f"127.0.0.1:{port}") as client, client.watch("pods") as events:
+            with pytest.raises(Unavailable):
+                await anext(events)
+
+
+async def test_raises_when_the_stream_ends_if_it_must_not_reconnect(
     client: AsyncClient, service: FakeService
 ) -> None:
     service.play([RESET], End())
-    async with client.watch("pods") as events:
+    async with client.watch("pods", reconnect=False) as events:
         await anext(events)
         with pytest.raises(Unavailable, match="has ended"):
             await anext(events)
@@ -104,7 +226,7 @@ async def test_raises_when_the_service_ends_the_stream(
 
 async def test_raises_what_the_service_says(client: AsyncClient, service: FakeService) -> None:
     status = Status(reason="Forbidden", message="no pods for you")
-    service.play([RESET], Failure(grpc.StatusCode.PERMISSION_DENIED, "no pods for you", status))
+    service.play([RESET], Failure(Code.PERMISSION_DENIED, "no pods for you", status))
     async with client.watch("pods") as events:
         await anext(events)
         with pytest.raises(Forbidden, match="no pods for you") as caught:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kubeconnect import Expired
+from kubeconnect import Expired, Freshness
 from kubeconnect.sync import Client, ObjectList
 from kubeconnect.v1 import resource_service_pb2 as pb
 from kubeconnect.v1.object_pb2 import ENCODING_JSON
@@ -30,10 +30,20 @@ def test_knows_the_whole_from_the_first_page(client: Client, service: FakeServic
     assert len(service.requests) == 1
 
 
+def test_tells_how_current_it_is(client: Client, service: FakeService) -> None:
+    service.freshness = pb.Freshness(stale=True)
+    assert (client.list("pods")).freshness == Freshness(stale=True, last_contact=None)
+
+
 def test_asks_for_the_same_selection_on_each_page(client: Client, service: FakeService) -> None:
     names(
         client.list(
-            "pods", namespace="demo", label_selector="app=web", field_selector="x=y", page_size=2
+            "pods",
+            namespace="demo",
+            label_selector="app=web",
+            field_selector="x=y",
+            min_resource_version="5",
+            page_size=2,
         )
     )
     assert [request.page_token for request in service.requests] == ["", "2", "4"]
@@ -44,6 +54,7 @@ def test_asks_for_the_same_selection_on_each_page(client: Client, service: FakeS
             namespace="demo",
             label_selector="app=web",
             field_selector="x=y",
+            min_resource_version="5",
             page_size=2,
             encoding=ENCODING_JSON,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
+from kubeconnect.freshness import Freshness
 from kubeconnect.objects import Object, ResourceKind
 from kubeconnect.transport.aio import AsyncTransport
 from kubeconnect.v1 import resource_service_pb2 as pb
@@ -37,6 +38,11 @@ class AsyncObjectList:
     def resource_version(self) -> str:
         """The version of the snapshot; an opaque string."""
         return self._first.resource_version
+
+    @property
+    def freshness(self) -> Freshness:
+        """How current the snapshot was when it was asked for."""
+        return Freshness.from_message(self._first.freshness)
 
     @property
     def total(self) -> int:

@@ -29,6 +29,10 @@ class Client:
     namespace that is left out means all namespaces in ``list`` and ``watch``, and
     a resource without namespaces in ``get`` and ``patch``.
 
+    To read your own write, give the version of its answer to a read as
+    ``min_resource_version``: the read waits until it sees that, and raises
+    DeadlineExceeded where that takes more than five seconds.
+
     A ``timeout`` is in seconds, and ``math.inf`` means none; left out, it is the
     client's. A watch has none. All calls raise a KubeconnectError that says what
     went wrong: NotFound, Forbidden, Unavailable, DeadlineExceeded and so on.
@@ -73,11 +77,21 @@ class Client:
         self._transport.close()
 
     def get(
-        self, resource: str, name: str, *, namespace: str = "", timeout: float | None = None
+        self,
+        resource: str,
+        name: str,
+        *,
+        namespace: str = "",
+        min_resource_version: str = "",
+        timeout: float | None = None,
     ) -> Object:
         """Return one object. Raises NotFound if it is not there."""
         request = pb.GetRequest(
-            resource=resource, name=name, namespace=namespace, encoding=ENCODING_JSON
+            resource=resource,
+            name=name,
+            namespace=namespace,
+            min_resource_version=min_resource_version,
+            encoding=ENCODING_JSON,
         )
         response = self._transport.unary(
             self._transport.resources.Get, request, deadline(timeout, self._timeout)
@@ -91,6 +105,7 @@ class Client:
         namespace: str = "",
         label_selector: str = "",
         field_selector: str = "",
+        min_resource_version: str = "",
         page_size: int = 0,
         timeout: float | None = None,
     ) -> ObjectList:
@@ -104,6 +119,7 @@ class Client:
             namespace=namespace,
             label_selector=label_selector,
             field_selector=field_selector,
+            min_resource_version=min_resource_version,
             page_size=page_size,
             encoding=ENCODING_JSON,
         )
@@ -119,23 +135,37 @@ class Client:
         name: str = "",
         label_selector: str = "",
         field_selector: str = "",
+        min_resource_version: str = "",
+        resume_token: str | None = None,
+        reconnect: bool = True,
     ) -> Watch:
         """Watch a selection, or the one object that ``name`` names.
 
-        Errors come with the first event.
+        ``resume_token``, from an earlier watch of the same selection, continues
+        behind what that one has told. Then hold what comes as ADDED or MODIFIED,
+        ignore the deletion of what you do not hold, and begin anew at RESET. The
+        ``kind`` of objects is not told again: its fields are "" up to a RESET.
+
+        A stream that is lost is opened again; with ``reconnect=False`` that raises
+        instead. Errors come with the first event.
         """
-        session = WatchSession(
-            pb.WatchRequest(
-                resource=resource,
-                namespace=namespace,
-                name=name,
-                label_selector=label_selector,
-                field_selector=field_selector,
-                encoding=ENCODING_JSON,
-            )
+        request = pb.WatchRequest(
+            resource=resource,
+            namespace=namespace,
+            name=name,
+            label_selector=label_selector,
+            field_selector=field_selector,
+            min_resource_version=min_resource_version,
+            resume_token=resume_token or "",
+            encoding=ENCODING_JSON,
         )
-        stream = self._transport.stream(self._transport.resources.Watch, session.request)
-        return Watch(session, stream)
+        transport = self._transport
+        return Watch(
+            WatchSession(request, reconnect=reconnect),
+            lambda request, wait: transport.stream(
+                transport.resources.Watch, request, wait_for_ready=wait
+            ),
+        )
 
     def patch(
         self,

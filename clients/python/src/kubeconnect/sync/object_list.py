@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubeconnect.freshness import Freshness
 from kubeconnect.objects import Object, ResourceKind
 from kubeconnect.transport.sync import Transport
 from kubeconnect.v1 import resource_service_pb2 as pb
@@ -39,6 +40,11 @@ class ObjectList:
     def resource_version(self) -> str:
         """The version of the snapshot; an opaque string."""
         return self._first.resource_version
+
+    @property
+    def freshness(self) -> Freshness:
+        """How current the snapshot was when it was asked for."""
+        return Freshness.from_message(self._first.freshness)
 
     @property
     def total(self) -> int:

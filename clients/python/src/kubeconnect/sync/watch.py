@@ -4,16 +4,20 @@
 
 from __future__ import annotations
 
-from collections import deque
+import logging
+from collections.abc import Callable
 from types import TracebackType
 
 import grpc
 
-from kubeconnect.errors import Cancelled, Unavailable
+from kubeconnect.errors import KubeconnectError, Unavailable
 from kubeconnect.events import Event
-from kubeconnect.transport.sync import Stream
+from kubeconnect.freshness import Freshness
+from kubeconnect.transport.sync import Latch, Stream
 from kubeconnect.v1 import resource_service_pb2 as pb
 from kubeconnect.watch_session import WatchSession
+
+_logger = logging.getLogger("kubeconnect")
 
 
 class Watch:
@@ -24,19 +28,29 @@ class Watch:
     context manager it closes itself. One iteration at a time; ``close`` may be
     called meanwhile, and then the iteration ends.
 
-    There is no limit of time. The iteration never ends by itself: a stream that
-    is lost raises Unavailable, and one that is refused raises the reason at the
-    first event. Then watch again from the beginning.
+    There is no limit of time, and the iteration never ends by itself. A stream
+    that is lost, or silent for thirty seconds, is opened again after a while and
+    continued where it was; the iteration just goes on. If the service does not
+    remember that place, it says so by RESET. A stream that is refused raises the
+    reason. So does one that cannot be opened for the first time, and one that is
+    lost where ``reconnect`` is False: Unavailable, in most cases.
     """
 
     def __init__(
-        self, session: WatchSession, stream: Stream[pb.WatchRequest, pb.WatchResponse]
+        self,
+        session: WatchSession,
+        open_stream: Callable[[pb.WatchRequest, bool], Stream[pb.WatchRequest, pb.WatchResponse]],
     ) -> None:
-        """Read what the session has asked for."""
+        """Open the first stream for what the session asks.
+
+        Whoever opens it is told whether to wait for a connection. gRPC gets no
+        connection between calls, so the later ones have to wait for it.
+        """
         self._session = session
-        self._stream = stream
-        self._events: deque[Event] = deque()
-        self._closed = False
+        self._open_stream = open_stream
+        self._stream = open_stream(session.request, False)
+        self._delay: float | None = None  # until a lost stream is opened again
+        self._closed = Latch()
 
     def __enter__(self) -> Watch:
         """Return the watch."""
@@ -57,24 +71,60 @@ class Watch:
 
     def __next__(self) -> Event:
         """Wait for the next event."""
-        while not self._closed:
-            if self._events:
-                return self._events.popleft()
-            self._receive()
+        while not self._closed.is_set():
+            if (event := self._session.take()) is not None:
+                return event
+            if self._delay is None:
+                self._receive()
+            else:
+                self._reopen(self._delay)
         raise StopIteration
+
+    @property
+    def resume_token(self) -> str:
+        """Where to continue behind the last event; "" where that is impossible.
+
+        Store it with what you have made of the events, and give it to
+        ``Client.watch`` after a restart. Within a snapshot it is "": store that
+        too, for what you hold then is not whole.
+        """
+        return self._session.resume_token
+
+    @property
+    def freshness(self) -> Freshness | None:
+        """How current the events are, as the service last told; it does so every few
+        seconds. None before that.
+        """
+        return self._session.freshness
 
     def close(self) -> None:
         """End the stream, here and at the service. Closing again does nothing."""
-        self._closed = True
+        self._closed.set()
         self._stream.close()
 
     def _receive(self) -> None:
         try:
-            response = self._stream.read()
-        except Cancelled:
-            if self._closed:
+            self._session.receive(self._read())
+        except KubeconnectError as error:
+            if self._closed.is_set():
                 return
-            raise
+            self._delay = self._session.delay_after(error)
+            if self._delay is None:
+                raise
+            _logger.info("a watch was lost (%s); again in %.1f s", error, self._delay)
+
+    def _read(self) -> pb.WatchResponse:
+        response = self._stream.read(self._session.quiet_seconds)
         if response is None:
             raise Unavailable(grpc.StatusCode.UNAVAILABLE, "the service has ended the watch")
-        self._events.extend(self._session.receive(response))
+        return response
+
+    def _reopen(self, delay: float) -> None:
+        self._stream.close()
+        self._closed.wait(delay)
+        if self._closed.is_set():
+            return
+        self._stream = self._open_stream(self._session.request, True)
+        self._delay = None
+        if self._closed.is_set():  # meanwhile, and so without this stream
+            self._stream.close()

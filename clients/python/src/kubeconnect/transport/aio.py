@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 from weakref import WeakSet
 
@@ -13,7 +14,7 @@ from grpc.aio import EOF  # type: ignore[attr-defined]  # not in its stubs
 
 from kubeconnect.address import Address
 from kubeconnect.errors import Cancelled
-from kubeconnect.transport.failures import failure
+from kubeconnect.transport.failures import client_closed, failure, silent
 from kubeconnect.transport.options import call_metadata, channel_credentials, channel_options
 from kubeconnect.v1.resource_service_pb2_grpc import ResourceServiceStub
 
@@ -43,6 +44,7 @@ class AsyncTransport:
             self._channel = grpc.aio.insecure_channel(address.target, options)
         self.resources = ResourceServiceStub(self._channel)
         self._streams: WeakSet[AsyncStream[Any, Any]] = WeakSet()
+        self._closed = False
 
     async def unary(
         self,
@@ -57,10 +59,19 @@ class AsyncTransport:
             raise failure(error) from error
 
     def stream(
-        self, rpc: grpc.aio.UnaryStreamMultiCallable[Request, Response], request: Request
+        self,
+        rpc: grpc.aio.UnaryStreamMultiCallable[Request, Response],
+        request: Request,
+        *,
+        wait_for_ready: bool = False,
     ) -> AsyncStream[Request, Response]:
-        """Begin a call that answers again and again, without a limit of time."""
-        stream = AsyncStream(rpc(request, metadata=self._metadata))
+        """Begin a call that answers again and again, without a limit of time.
+
+        It may wait for a connection as long as that takes, instead of failing.
+        """
+        if self._closed:
+            raise client_closed()
+        stream = AsyncStream(rpc(request, metadata=self._metadata, wait_for_ready=wait_for_ready))
         self._streams.add(stream)
         return stream
 
@@ -69,6 +80,7 @@ class AsyncTransport:
 
         gRPC's own close finds the streams that somebody reads, and no others.
         """
+        self._closed = True
         for stream in list(self._streams):
             await stream.close()
         await self._channel.close()
@@ -82,8 +94,10 @@ class AsyncStream(Generic[Request, Response]):
         self._call = call
         self._reading: asyncio.Future[object] | None = None
 
-    async def read(self) -> Response | None:
+    async def read(self, timeout: float | None = None) -> Response | None:
         """Wait for the next answer; None after the last one.
+
+        After ``timeout`` seconds the call is ended, and Unavailable raised.
 
         gRPC would cancel the whole call with the task that reads. So the reading
         has a task of its own, which outlives a cancelled reader, and the next
@@ -91,7 +105,10 @@ class AsyncStream(Generic[Request, Response]):
         """
         if self._reading is None:
             self._reading = asyncio.ensure_future(self._call.read())
-        await asyncio.wait([self._reading])
+        await asyncio.wait([self._reading], timeout=timeout)
+        if timeout is not None and not self._reading.done():
+            await self.close()
+            raise silent(timeout)
         reading, self._reading = self._reading, None
         try:
             response = reading.result()
@@ -107,3 +124,24 @@ class AsyncStream(Generic[Request, Response]):
         if (reading := self._reading) is not None:
             await asyncio.wait([reading])
             reading.cancelled() or reading.exception()  # nobody else may ask
+
+
+class AsyncLatch:
+    """What happens once, and can be waited for."""
+
+    def __init__(self) -> None:
+        """Begin before it has happened."""
+        self._event = asyncio.Event()
+
+    def set(self) -> None:
+        """Say that it has happened."""
+        self._event.set()
+
+    def is_set(self) -> bool:
+        """Whether it has happened."""
+        return self._event.is_set()
+
+    async def wait(self, timeout: float) -> None:
+        """Wait for it, at most ``timeout`` seconds."""
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._event.wait(), timeout)

@@ -48,6 +48,18 @@ def failure(error: grpc.RpcError) -> errors.KubeconnectError:
     return kind(code, message, status)
 
 
+def silent(seconds: float) -> errors.Unavailable:
+    """Return the exception for a stream on which nothing has come for so long."""
+    return errors.Unavailable(
+        grpc.StatusCode.UNAVAILABLE, f"nothing has come for {seconds:g} seconds"
+    )
+
+
+def client_closed() -> errors.Cancelled:
+    """Return the exception for a call on a client that is closed."""
+    return errors.Cancelled(grpc.StatusCode.CANCELLED, "the client is closed")
+
+
 def _status(metadata: Iterable[Any] | None) -> Status | None:
     details = [value for key, value in metadata or () if key == _DETAILS]
     return _unpack(details[0]) if details else None

@@ -21,6 +21,12 @@ KEEPALIVE_SECONDS = 30
 KEEPALIVE_TIMEOUT_SECONDS = 10
 """How long we wait for the answer before we give the connection up."""
 
+FIRST_RECONNECT_SECONDS = 0.2
+"""How long to wait before a connection that was lost is tried again; this grows."""
+
+LONGEST_RECONNECT_SECONDS = 5.0
+"""How long to wait at most; gRPC's own two minutes are too long for a live view."""
+
 
 def channel_options(address: Address) -> list[tuple[str, int | str]]:
     """Return gRPC's options for a channel to the address."""
@@ -29,6 +35,8 @@ def channel_options(address: Address) -> list[tuple[str, int | str]]:
         ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
         ("grpc.keepalive_time_ms", KEEPALIVE_SECONDS * 1000),
         ("grpc.keepalive_timeout_ms", KEEPALIVE_TIMEOUT_SECONDS * 1000),
+        ("grpc.initial_reconnect_backoff_ms", int(FIRST_RECONNECT_SECONDS * 1000)),
+        ("grpc.max_reconnect_backoff_ms", int(LONGEST_RECONNECT_SECONDS * 1000)),
         # A watch sends nothing after its request; gRPC would soon stop to ping it.
         ("grpc.http2.max_pings_without_data", 0),
     ]

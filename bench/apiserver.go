@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"net/url"
+
+	"golang.org/x/net/http2/hpack"
+)
+
+// How the API server is asked for its two forms, and for its protobuf as a stream.
+const (
+	asProtobuf = "application/vnd.kubernetes.protobuf"
+	asJSON     = "application/json"
+	asStream   = "application/vnd.kubernetes.protobuf;stream=watch"
+)
+
+// fromMemory asks for what the API server's own watch cache holds.
+const fromMemory = "0"
+
+// get opens a request to the API server. As client-go does when it is told so, it
+// does not ask for compression.
+func (c *controlPlane) get(on *connection, path string, query url.Values, accept string, data func([]byte)) (*stream, error) {
+	return on.open([]hpack.HeaderField{
+		{Name: ":method", Value: "GET"},
+		{Name: ":scheme", Value: "https"},
+		{Name: ":authority", Value: c.address},
+		{Name: ":path", Value: path + "?" + query.Encode()},
+		{Name: "accept", Value: accept},
+		{Name: "user-agent", Value: "bench"},
+	}, nil, data)
+}
+
+func podsPath(namespace string) string {
+	if namespace == "" {
+		return "/api/v1/pods"
+	}
+	return "/api/v1/namespaces/" + namespace + "/pods"
+}
+
+// list reads a whole list from the API server's memory, and answers its size.
+func (c *controlPlane) list(ctx context.Context, on *connection, namespace, labels, accept string) (bytes int, err error) {
+	query := url.Values{"resourceVersion": {fromMemory}}
+	if labels != "" {
+		query.Set("labelSelector", labels)
+	}
+	answer, err := c.get(on, podsPath(namespace), query, accept, func(data []byte) { bytes += len(data) })
+	if err != nil {
+		return 0, err
+	}
+	return bytes, answer.wait(ctx)
+}
+
+// watch opens a watch of the pods of a namespace behind a version.
+func (c *controlPlane) watch(on *connection, namespace, version string, data func([]byte)) (*stream, error) {
+	query := url.Values{"watch": {"true"}, "resourceVersion": {version}, "timeoutSeconds": {"3600"}}
+	return c.get(on, podsPath(namespace), query, asStream, data)
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+)
+
+// arrivals notes when the change to each version has arrived.
+type arrivals struct {
+	mu sync.Mutex
+	at map[string]time.Time // guarded by mu
+}
+
+func newArrivals() *arrivals { return &arrivals{at: make(map[string]time.Time)} }
+
+func (a *arrivals) note(version string, at time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.at[version] = at
+}
+
+func (a *arrivals) count() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.at)
+}
+
+// compareDelay tells how much later a change arrives by way of the service than
+// from the API server: the same changes, watched both ways in this process, where
+// both are noted before anything is decoded.
+func (l *lab) compareDelay(ctx context.Context, results *report) error {
+	half := row{what: "delay added by the hub, p50", against: "a direct watch", unit: "ms", first: "0.5 ms", then: "0.2 ms"}
+	most := row{what: "the same, p99", against: "a direct watch", unit: "ms", first: "5 ms", then: "2 ms"}
+	changes := l.changer(func(number int) bool { return number < fanOutPods })
+	err := l.call(ctx, func(c *caller) error {
+		return l.eachRound(func(int) error {
+			added, err := c.delays(ctx, changes)
+			if err != nil {
+				return err
+			}
+			half.ours = append(half.ours, quantile(added, 0.5))
+			most.ours = append(most.ours, quantile(added, 0.99))
+			return nil
+		})
+	})
+	results.add(half, most)
+	return err
+}
+
+// delays makes changes one by one and tells how much later each arrived, in
+// milliseconds.
+func (c *caller) delays(ctx context.Context, changes *changer) ([]float64, error) {
+	direct, byService := newArrivals(), newArrivals()
+	version, err := c.lab.cluster.version(ctx, fanOutNamespace)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.follow(version, direct, byService); err != nil {
+		return nil, err
+	}
+	if err := pause(ctx, time.Second); err != nil {
+		return nil, err
+	}
+	made, err := changes.trickle(ctx, pace/2, 2*c.lab.trickle)
+	if err != nil {
+		return nil, err
+	}
+	for deadline := time.Now().Add(deliveryTimeout); direct.count() < made || byService.count() < made; {
+		if err := pause(ctx, 10*time.Millisecond); err != nil || time.Now().After(deadline) {
+			return nil, fmt.Errorf("%d and %d of %d changes arrived: %w", direct.count(), byService.count(), made, err)
+		}
+	}
+	return direct.until(byService), nil
+}
+
+// follow watches both ways.
+func (c *caller) follow(version string, direct, byService *arrivals) error {
+	_, err := c.lab.cluster.watch(c.theirs, fanOutNamespace, version, eachMessage(kubeHead, func(message []byte, at time.Time) {
+		direct.note(versionOfWatchEvent(message), at)
+	}))
+	if err != nil {
+		return err
+	}
+	_, err = c.service.watch(c.ours, podsIn(fanOutNamespace, "")(0), eachMessage(grpcHead, func(message []byte, at time.Time) {
+		eachField(message, func(number protowire.Number, value []byte) {
+			if number == watchResponseEvents && eventTypeOf(value) == kubeconnectv1.EventType_EVENT_TYPE_MODIFIED {
+				byService.note(versionOfEvent(value), at)
+			}
+		})
+	}))
+	return err
+}
+
+// eachMessage hands messages on, with the time at which each was complete.
+func eachMessage(head int, take func(message []byte, at time.Time)) func([]byte) {
+	split := &messages{head: head, each: func(message []byte) { take(message, time.Now()) }}
+	return split.add
+}
+
+// versionOfEvent is the version of an event of the service.
+func versionOfEvent(event []byte) (version string) {
+	eachField(event, func(number protowire.Number, value []byte) {
+		if number == eventVersion {
+			version = string(value)
+		}
+	})
+	return version
+}
+
+// versionOfWatchEvent is the version of an event of the API server: a message in an
+// envelope, with another one in it.
+func versionOfWatchEvent(message []byte) string {
+	var event metav1.WatchEvent
+	var object runtime.Unknown
+	var pod corev1.Pod
+	if event.Unmarshal(message) != nil || len(event.Object.Raw) < kubeHead ||
+		object.Unmarshal(event.Object.Raw[kubeHead:]) != nil || pod.Unmarshal(object.Raw) != nil {
+		return ""
+	}
+	return pod.ResourceVersion
+}
+
+// until is how much later the same arrived elsewhere, in milliseconds.
+func (a *arrivals) until(other *arrivals) (delays []float64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	other.mu.Lock()
+	defer other.mu.Unlock()
+	for version, at := range a.at {
+		if there, ok := other.at[version]; ok {
+			delays = append(delays, milliseconds(there.Sub(at)))
+		}
+	}
+	return delays
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// idleComparison is the name of the one that needs no pods.
+const idleComparison = "idle"
+
+// compareIdle compares the memory of a stream on which nothing happens, by how much
+// the servers grow with each thousand of them. It has a control plane of its own, so
+// that the API server can be as eager to collect its garbage as the service, and its
+// heap has little in reserve.
+func compareIdle(ctx context.Context, s scale, results *report) error {
+	for _, perConnection := range []int{100, 1} {
+		r := row{
+			what:    fmt.Sprintf("memory of an idle stream, %s", shared(perConnection)),
+			against: "API server watch, protobuf", unit: "KB", ratio: less, first: "1×", then: "6×",
+		}
+		if err := s.growWith(ctx, perConnection, &r); err != nil {
+			return err
+		}
+		results.add(r)
+	}
+	return nil
+}
+
+func shared(perConnection int) string {
+	if perConnection == 1 {
+		return "each with a connection of its own"
+	}
+	return fmt.Sprintf("%d on a connection", perConnection)
+}
+
+func (s scale) growWith(ctx context.Context, perConnection int, r *row) error {
+	cluster, err := startControlPlane(ctx, "", eager)
+	if err != nil {
+		return err
+	}
+	defer cluster.stop()
+	kubeconnect, err := cluster.startFilled(ctx, eager)
+	if err != nil {
+		return err
+	}
+	defer kubeconnect.stop()
+	version, err := cluster.version(ctx, emptyNamespace)
+	if err != nil {
+		return err
+	}
+	ours := &growing{server: kubeconnect.watchedBy(podsIn(emptyNamespace, "")), pid: kubeconnect.PID(), perConnection: perConnection}
+	defer ours.close()
+	theirs := &growing{server: cluster.watchedFrom(emptyNamespace, version), pid: cluster.apiServer, perConnection: perConnection}
+	defer theirs.close()
+	return s.compareGrowth(ctx, ours, theirs, r)
+}
+
+// compareGrowth opens more streams in every round and closes none, for a process does
+// not give its memory back at once. The first ones are not counted: they use up what
+// the heaps had in reserve.
+func (s scale) compareGrowth(ctx context.Context, ours, theirs *growing, r *row) error {
+	if _, err := ours.grow(ctx, s.idle); err != nil {
+		return err
+	}
+	if _, err := theirs.grow(ctx, s.idle); err != nil {
+		return err
+	}
+	return s.fewRounds(func(int) error {
+		a, err := ours.grow(ctx, s.idle)
+		if err != nil {
+			return err
+		}
+		b, err := theirs.grow(ctx, s.idle)
+		r.ours, r.theirs = append(r.ours, a), append(r.theirs, b)
+		return err
+	})
+}
+
+// growing is a server that has more and more watchers.
+type growing struct {
+	server
+	pid           int
+	perConnection int
+
+	rss       int64
+	audiences []*audience
+}
+
+// grow opens more streams, and answers by how many kilobytes the server has grown for
+// each.
+func (g *growing) grow(ctx context.Context, streams int) (float64, error) {
+	a, err := g.open(ctx, streams, g.perConnection)
+	if err != nil {
+		return 0, err
+	}
+	g.audiences = append(g.audiences, a)
+	if err := pause(ctx, time.Second); err != nil {
+		return 0, err
+	}
+	before := g.rss
+	g.rss, err = settledRSS(ctx, g.pid)
+	return float64(g.rss-before) / float64(streams) / 1024, err
+}
+
+func (g *growing) close() {
+	for _, a := range g.audiences {
+		a.close()
+	}
+}

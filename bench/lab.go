@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+// comparison is one question, and how it is answered.
+type comparison struct {
+	name string
+	run  func(*lab, context.Context, *report) error
+}
+
+// comparisons are those that need pods, in the order in which they are run.
+var comparisons = []comparison{
+	{"memory", (*lab).compareMemory},
+	{"list", (*lab).compareLists},
+	{"label", (*lab).compareLabels},
+	{"fanout", (*lab).compareFanOut},
+	{"crowd", (*lab).compareCrowd},
+	{"delay", (*lab).compareDelay},
+	{"upstream", (*lab).compareUpstream},
+}
+
+func comparisonNames() []string {
+	names := []string{idleComparison}
+	for _, c := range comparisons {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+// lab is what all comparisons share: a control plane full of pods.
+type lab struct {
+	scale
+	cluster *controlPlane
+}
+
+func newLab(ctx context.Context, s settings, results *report) (*lab, error) {
+	note("starting the control plane")
+	cluster, err := startControlPlane(ctx, s.dir)
+	if err != nil {
+		return nil, err
+	}
+	l := &lab{scale: s.scale, cluster: cluster}
+	if err := l.fill(ctx, results); err != nil {
+		cluster.stop()
+		return nil, err
+	}
+	return l, nil
+}
+
+// fill makes the pods unless the control plane has kept them, and notes what one is
+// like.
+func (l *lab) fill(ctx context.Context, results *report) error {
+	there, err := l.cluster.client.CoreV1().Pods("").List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return err
+	}
+	switch count := len(there.Items) + int(ptr.Deref(there.RemainingItemCount, 0)); count {
+	case l.pods:
+	case 0:
+		note("making %d pods", l.pods)
+		if err := l.cluster.makePods(ctx, l.pods); err != nil {
+			return err
+		}
+	default:
+		return fmt.Errorf("the control plane has %d pods and should have %d: give another -dir", count, l.pods)
+	}
+	results.pod, err = l.cluster.sizeOfAPod(ctx)
+	note("%d pods, %s", l.pods, results.pod)
+	return err
+}
+
+// eachRound makes a measurement once in every round.
+func (s scale) eachRound(measure func(round int) error) error {
+	return repeat(s.rounds, measure)
+}
+
+// fewRounds is for measurements that take long and differ little.
+func (s scale) fewRounds(measure func(round int) error) error {
+	return repeat((s.rounds+1)/2, measure)
+}
+
+func repeat(rounds int, measure func(round int) error) error {
+	for round := range rounds {
+		if err := measure(round); err != nil {
+			return fmt.Errorf("round %d: %w", round+1, err)
+		}
+	}
+	return nil
+}

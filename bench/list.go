@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+)
+
+// A list is repeated until the server has used cpuEnough, for the operating system
+// counts in hundredths of a second, but no more than maxRepeats times.
+const (
+	cpuEnough  = 400 * time.Millisecond
+	maxRepeats = 3000
+)
+
+// cost is what one call of a kind has taken.
+type cost struct {
+	cpu  float64 // milliseconds of the server
+	half float64 // milliseconds until the answer was complete, the median
+}
+
+// costOf makes a call again and again, and tells what one has cost.
+func costOf(pid int, call func() error) (cost, error) {
+	before, err := usageOf(pid)
+	if err != nil {
+		return cost{}, err
+	}
+	var took []float64
+	for {
+		began := time.Now()
+		if err := call(); err != nil {
+			return cost{}, err
+		}
+		took = append(took, milliseconds(time.Since(began)))
+		if len(took)%20 != 0 && len(took) > 20 {
+			continue
+		}
+		now, err := usageOf(pid)
+		if err != nil {
+			return cost{}, err
+		}
+		if used := now.cpu - before.cpu; used > cpuEnough || len(took) >= maxRepeats {
+			return cost{cpu: milliseconds(used) / float64(len(took)), half: median(took)}, nil
+		}
+	}
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// caller makes calls to both sides, each over one connection that stays open.
+type caller struct {
+	lab     *lab
+	service *service
+	ours    *connection
+	theirs  *connection
+}
+
+// call connects to a service that holds all pods, and to the API server.
+func (l *lab) call(ctx context.Context, with func(*caller) error) error {
+	s, err := l.cluster.startFilled(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.stop()
+	ours, err := s.dial()
+	if err != nil {
+		return err
+	}
+	defer ours.close()
+	theirs, err := l.cluster.dial()
+	if err != nil {
+		return err
+	}
+	defer theirs.close()
+	return with(&caller{lab: l, service: s, ours: ours, theirs: theirs})
+}
+
+// listService is the cost of a list at the service.
+func (c *caller) listService(ctx context.Context, request *kubeconnectv1.ListRequest, want int) (cost, error) {
+	return costOf(c.service.PID(), func() error {
+		got, err := c.service.list(ctx, c.ours, request)
+		if err == nil && got.objects != want {
+			err = fmt.Errorf("the list has %d objects, want %d", got.objects, want)
+		}
+		return err
+	})
+}
+
+// listAPIServer is the cost of a list at the API server.
+func (c *caller) listAPIServer(ctx context.Context, namespace, labels, accept string, want int) (cost, error) {
+	return costOf(c.lab.cluster.apiServer, func() error {
+		bytes, err := c.lab.cluster.list(ctx, c.theirs, namespace, labels, accept)
+		if least := want * 2048; err == nil && bytes < least {
+			err = fmt.Errorf("the list has %d bytes, which is too few for %d pods", bytes, want)
+		}
+		return err
+	})
+}
+
+// compareLists compares what a list of many pods costs its server.
+func (l *lab) compareLists(ctx context.Context, results *report) error {
+	const unit = "ms"
+	what := fmt.Sprintf("list %d pods, server CPU", l.pods/2)
+	protobuf := row{what: what, against: "API server, protobuf, resourceVersion=0", unit: unit, ratio: less, first: "3×", then: "8×"}
+	asText := row{what: what, against: "API server, JSON, resourceVersion=0", unit: unit, ratio: less, first: "10×", then: "20×"}
+	bothText := row{what: what + ", both JSON", against: "API server, JSON, resourceVersion=0", unit: unit, ratio: less}
+	err := l.call(ctx, func(c *caller) error {
+		return l.eachRound(func(int) error {
+			costs, err := c.listCosts(ctx)
+			if err != nil {
+				return err
+			}
+			protobuf.ours, protobuf.theirs = append(protobuf.ours, costs[0].cpu), append(protobuf.theirs, costs[1].cpu)
+			asText.ours, asText.theirs = append(asText.ours, costs[0].cpu), append(asText.theirs, costs[3].cpu)
+			bothText.ours, bothText.theirs = append(bothText.ours, costs[2].cpu), append(bothText.theirs, costs[3].cpu)
+			return nil
+		})
+	})
+	results.add(protobuf, asText, bothText)
+	return err
+}
+
+// listCosts are those of the service and the API server in protobuf, and in JSON.
+func (c *caller) listCosts(ctx context.Context) (costs []cost, err error) {
+	want := c.lab.pods / 2
+	for _, form := range []struct {
+		encoding kubeconnectv1.Encoding
+		accept   string
+	}{{kubeconnectv1.Encoding_ENCODING_PROTOBUF, asProtobuf}, {kubeconnectv1.Encoding_ENCODING_JSON, asJSON}} {
+		ours, err := c.listService(ctx, &kubeconnectv1.ListRequest{Resource: "pods", Namespace: listNamespace, Encoding: form.encoding}, want)
+		if err != nil {
+			return nil, err
+		}
+		theirs, err := c.listAPIServer(ctx, listNamespace, "", form.accept, want)
+		if err != nil {
+			return nil, err
+		}
+		costs = append(costs, ours, theirs)
+	}
+	return costs, nil
+}
+
+// compareLabels compares lists by a label that few pods have.
+func (l *lab) compareLabels(ctx context.Context, results *report) error {
+	what := fmt.Sprintf("list by label, 1 in %d of %d, ", apps, l.pods)
+	cpu := row{what: what + "server CPU", against: "API server, protobuf, resourceVersion=0", unit: "ms", ratio: less, first: "50×", then: "300×"}
+	half := row{what: what + "p50", against: cpu.against, unit: "ms", ratio: less, then: "≤ 0.5 ms"}
+	err := l.call(ctx, func(c *caller) error {
+		return l.eachRound(func(round int) error {
+			label := "app=" + appOf(round+1)
+			ours, err := c.listService(ctx, &kubeconnectv1.ListRequest{
+				Resource: "pods", LabelSelector: label, Encoding: kubeconnectv1.Encoding_ENCODING_PROTOBUF}, l.pods/apps)
+			if err != nil {
+				return err
+			}
+			theirs, err := c.listAPIServer(ctx, "", label, asProtobuf, l.pods/apps)
+			cpu.ours, cpu.theirs = append(cpu.ours, ours.cpu), append(cpu.theirs, theirs.cpu)
+			half.ours, half.theirs = append(half.ours, ours.half), append(half.theirs, theirs.half)
+			return err
+		})
+	})
+	results.add(cpu, half)
+	return err
+}
+
+// quantile is the value below which a share of all lies.
+func quantile(values []float64, share float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[min(int(share*float64(len(sorted))), len(sorted)-1)]
+}

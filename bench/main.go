@@ -1,0 +1,178 @@
+// Command bench compares kubeconnect with what its callers use otherwise: the API
+// server itself, and client-go's informers. Both sides run in one run on one
+// machine, against a control plane of their own, and what is told is ratios.
+//
+// It needs bin/kubeconnect and bin/devcluster, which `make build` makes, or the
+// paths of both in KUBECONNECT_BIN and DEVCLUSTER_BIN. README.md says how to read
+// what it prints.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// longest is how long a run may take. Nothing here outlives it.
+const longest = 20 * time.Minute
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	ctx, cancel := context.WithTimeout(ctx, longest)
+	defer cancel()
+	if err := run(ctx, os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	if len(args) == 3 && args[0] == informerCommand {
+		return runInformer(ctx, args[1], args[2])
+	}
+	s, err := readSettings(args)
+	if err != nil {
+		return err
+	}
+	return compare(ctx, s)
+}
+
+// settings are what the flags say.
+type settings struct {
+	scale
+	only   []string
+	output string
+	dir    string
+}
+
+// scale is how large everything is.
+type scale struct {
+	rounds    int
+	pods      int           // in all; half of them in the namespace that is listed
+	watchers  int           // of the fan-out
+	changes   int           // in a burst
+	trickle   time.Duration // how long changes come one by one
+	crowd     int           // watchers of which each change concerns one
+	crowdTime time.Duration // how long it is watched
+	idle      int           // streams by which memory is measured
+	callers   int           // of one resource
+}
+
+var (
+	full = scale{
+		rounds: 5, pods: 20000, watchers: 200, changes: 600, trickle: 3 * time.Second,
+		crowd: 5000, crowdTime: bookmarks, idle: 1000, callers: 1000,
+	}
+	quick = scale{
+		rounds: 2, pods: 2000, watchers: 50, changes: 200, trickle: time.Second,
+		crowd: 500, crowdTime: bookmarks, idle: 200, callers: 100,
+	}
+)
+
+func readSettings(args []string) (settings, error) {
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	only := flags.String("only", "", "run only these comparisons, with commas between: "+strings.Join(comparisonNames(), ", "))
+	rounds := flags.Int("rounds", 0, "how often each measurement is made (default 5); the slow ones half as often")
+	pods := flags.Int("pods", 0, "how many pods the cluster has (default 20000)")
+	fast := flags.Bool("quick", false, "a small run, to see that everything works: its figures mean little")
+	output := flags.String("out", "", "write the table to this file too, after each comparison")
+	dir := flags.String("dir", "", "keep the control plane and its pods in this directory, and use those that are there")
+	if err := flags.Parse(args); err != nil {
+		return settings{}, err
+	}
+	s := settings{scale: full, output: *output, dir: *dir}
+	if *fast {
+		s.scale = quick
+	}
+	if *rounds > 0 {
+		s.rounds = *rounds
+	}
+	if *pods > 0 {
+		s.pods = *pods
+	}
+	if *only != "" {
+		s.only = strings.Split(*only, ",")
+	}
+	return s, s.check(flags.Args())
+}
+
+func (s settings) check(arguments []string) error {
+	if len(arguments) > 0 {
+		return fmt.Errorf("unexpected argument %q; see -help", arguments[0])
+	}
+	if s.pods < 4*fanOutPods {
+		return fmt.Errorf("-pods %d: give %d or more", s.pods, 4*fanOutPods)
+	}
+	for _, name := range s.only {
+		if !slices.Contains(comparisonNames(), name) {
+			return fmt.Errorf("-only %s: there are %s", name, strings.Join(comparisonNames(), ", "))
+		}
+	}
+	return nil
+}
+
+// compare makes the control plane, runs the comparisons, and prints the table.
+func compare(ctx context.Context, s settings) error {
+	began := time.Now()
+	results := &report{machine: thisMachine(), scale: s.scale}
+	l, err := prepare(ctx, s, results)
+	if err != nil {
+		return err
+	}
+	defer l.cluster.stop()
+	for _, c := range comparisons {
+		if !s.wants(c.name) {
+			continue
+		}
+		note("%s", c.name)
+		if err := c.run(l, ctx, results); err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
+		}
+		results.took = time.Since(began)
+		if err := results.save(s.output); err != nil {
+			return err
+		}
+	}
+	results.took = time.Since(began)
+	return errors.Join(results.save(s.output), results.write(os.Stdout))
+}
+
+// prepare fills the control plane. That takes minutes, and the first comparison has
+// one of its own and counts no time: it is made meanwhile.
+func prepare(ctx context.Context, s settings, results *report) (l *lab, err error) {
+	meanwhile, both := errgroup.WithContext(ctx)
+	if s.wants(idleComparison) {
+		meanwhile.Go(func() error { return compareIdle(both, s.scale, results) })
+	}
+	meanwhile.Go(func() (err error) {
+		l, err = newLab(both, s, results)
+		return err
+	})
+	if err := meanwhile.Wait(); err != nil {
+		if l != nil {
+			l.cluster.stop()
+		}
+		return nil, err
+	}
+	return l, nil
+}
+
+func (s settings) wants(comparison string) bool {
+	return len(s.only) == 0 || slices.Contains(s.only, comparison)
+}
+
+// note says on standard error what is being done, for a run takes minutes.
+func note(format string, values ...any) {
+	_, _ = io.WriteString(os.Stderr, time.Now().Format("15:04:05 ")+fmt.Sprintf(format, values...)+"\n")
+}

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestARowTellsTheMedianAndTheSpreadOfItsRatios(t *testing.T) {
+	r := row{what: "a", against: "b", unit: "ms", ours: []float64{1, 2, 4}, theirs: []float64{10, 10, 10}, ratio: less, first: "4×"}
+	if got, want := r.String(), "| a | b | 2.00 ms | 10.0 ms | **5.00×** (2.50–10.0) | 4× | – |\n"; got != want {
+		t.Errorf("tells\n%swant\n%s", got, want)
+	}
+}
+
+func TestARowWithoutARatioTellsItsSpread(t *testing.T) {
+	r := row{what: "a", against: "b", unit: "ms", ours: []float64{3, 1}}
+	if got := r.String(); !strings.Contains(got, "| 2.00 ms | – | (1.00–3.00) |") {
+		t.Errorf("tells %s", got)
+	}
+}
+
+func TestALineOfMetricsIsReadWhereItsLabelsAre(t *testing.T) {
+	line := `requests{resource="pods",verb="LIST"} 12` + "\n"
+	if value, ok := sample(line, "requests", []string{`verb="LIST"`}); !ok || value != 12 {
+		t.Errorf("reads %v, %v", value, ok)
+	}
+	for _, other := range []string{`verb="WATCH"`, `resource="nodes"`} {
+		if _, ok := sample(line, "requests", []string{other}); ok {
+			t.Errorf("has %s", other)
+		}
+	}
+	if _, ok := sample(line, "request", nil); ok {
+		t.Error("has another name")
+	}
+}

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"os"
+	"runtime"
+	"testing"
+	"time"
+)
+
+func TestAProcessUsesWhatItUses(t *testing.T) {
+	before, err := usageOf(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for began := time.Now(); time.Since(began) < 200*time.Millisecond; {
+		runtime.Gosched()
+	}
+	after, err := usageOf(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if used := after.cpu - before.cpu; used <= 0 || after.rss < 1<<20 {
+		t.Errorf("used %v and %d bytes", used, after.rss)
+	}
+}
+
+func TestPSIsReadAsItIsWritten(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"00:00:07":    7 * time.Second,
+		"1-02:03:04":  26*time.Hour + 3*time.Minute + 4*time.Second,
+		"0:07.25":     7250 * time.Millisecond,
+		"123:45.50":   123*time.Minute + 45500*time.Millisecond,
+		"01:00:00.10": time.Hour + 100*time.Millisecond,
+	} {
+		if got, err := readClock(text); err != nil || got != want {
+			t.Errorf("%s is read as %v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", "7", "a:b", "1:2:3:4"} {
+		if got, err := readClock(text); err == nil {
+			t.Errorf("%q is read as %v", text, got)
+		}
+	}
+}
+
+func TestACommandMayBeCalledAnything(t *testing.T) {
+	got, err := readStat("7 (a) b (c) S 1 2 3 4 5 6 7 8 9 10 250 50 0 0 20 0 9 0 1 2 3 4")
+	if err != nil || got.cpu != 3*time.Second {
+		t.Errorf("read as %+v, %v", got, err)
+	}
+}

@@ -1,0 +1,51 @@
+package e2e_test
+
+import (
+	"fmt"
+	"maps"
+	"testing"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+	"github.com/kubeconnect/kubeconnect/e2e/record"
+)
+
+// A replica that was away for too long finds out in one step what happened meanwhile,
+// and needs several responses to tell it: it does not know when the deletions were. A caller may
+// be cut off after each response, and go on at a replica that knows it better.
+func TestScenario03_AResumeAmidWhatWasFoundAfterAnOutageEndsUpRightAtAnotherReplica(t *testing.T) {
+	t.Parallel()
+	const bigOnes = 4
+	ctx := deadline(t)
+	namespace := newNamespace(ctx, t, forgetfulCluster(t))
+	write := configMapsIn(ctx, t, forgetfulCluster(t), namespace)
+	away, link := newClientBehindProxy(t, forgetfulCluster(t), harness.None)
+	another := newClient(t, forgetfulCluster(t))
+	for i := range bigOnes {
+		write.createBig(fmt.Sprintf("big-%d", i), web)
+	}
+	request, point, past := watchedPast(ctx, t, away, write)
+	stream := record.Resume(t, away, request, point)
+	untilRead(ctx, t, another, "configmaps", past.again)
+
+	link.Set(harness.Refused)
+	past.goOn(write)
+	last := past.gone
+	for i := range bigOnes {
+		last = write.touch(fmt.Sprintf("big-%d", i), "meanwhile")
+	}
+	untilRead(ctx, t, another, "configmaps", last)
+	untilForgotten(ctx, t, forgetfulCluster(t), past.version)
+	link.Set(harness.None)
+
+	want := past.held(write)
+	said := untilHeld(ctx, stream, want)
+	if said.Responses < 3 {
+		t.Fatalf("all came in %d responses", said.Responses)
+	}
+	for _, cut := range append([]record.Point{point}, said.Points...) {
+		again := record.ResumeElsewhere(t, another, request, cut).Reaches(ctx, last.ResourceVersion)
+		if got := heldVersions(again.Model); !maps.Equal(got, want) {
+			t.Errorf("cut off after %d events, the caller holds %v, want %v", len(cut.Events), got, want)
+		}
+	}
+}

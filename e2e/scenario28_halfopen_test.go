@@ -1,0 +1,43 @@
+package e2e_test
+
+import (
+	"testing"
+	"time"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+	"github.com/kubeconnect/kubeconnect/e2e/record"
+	"github.com/kubeconnect/kubeconnect/e2e/validate"
+)
+
+// A connection on which nothing comes any more looks open. The stream must say that
+// the API server is lost, and when it was there last, and that it is back.
+func TestScenario28_AHalfOpenLinkIsToldAndSoIsItsEnd(t *testing.T) {
+	t.Parallel()
+	ctx := deadlineAfter(t, faultPatience)
+	namespace := newNamespace(ctx, t, cluster(t))
+	write := configMapsIn(ctx, t, cluster(t), namespace)
+	client, link := newClientBehindProxy(t, cluster(t), harness.None)
+	stream := record.Watch(t, client, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: namespace})
+	stream.Synced(ctx)
+	untilSays := func(stale bool, what string) {
+		stream.Until(ctx, what, func(said *record.View) bool {
+			return said.Freshness != nil && said.Freshness.GetStale() == stale
+		})
+	}
+	untilSays(false, "there is contact")
+
+	link.Set(harness.Frozen)
+	from := time.Now()
+	missed := write.create("missed", nil)
+	untilSays(true, "the watch says that the API server is lost")
+	to := time.Now()
+	link.Set(harness.None)
+	untilSays(false, "the watch says that it is back")
+	said := stream.Reaches(ctx, missed.ResourceVersion)
+
+	wantChanges(t, said, added(missed))
+	recording := stream.Recording()
+	wantNoViolation(t, &recording, validate.Evidence{Outages: []validate.Outage{{From: from, To: to, Unnoticed: unnoticed}}})
+}
