@@ -43,6 +43,7 @@ type eventSender struct {
 // follow sends what the watcher answers, until the caller goes or the watch ends.
 func (s *eventSender) follow(ctx context.Context, w *watch) error {
 	defer w.watcher.Close()
+	s.response.Kind = encodeKind(w.cache.Resource())
 	for {
 		s.pace()
 		batch, err := w.watcher.Next(ctx)

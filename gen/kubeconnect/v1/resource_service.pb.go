@@ -901,8 +901,8 @@ func (x *WatchRequest) GetResumeToken() string {
 // 1 MiB; a larger event is a batch of its own.
 type WatchResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What the objects are. Set in each response that begins with RESET, and so in
-	// the first one; it holds until the next.
+	// What the objects are. Set in the first response of a stream, and in each that
+	// begins with RESET; it holds until the next.
 	Kind *ResourceKind `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	// The events, in order. Apply them one after another.
 	Events []*Event `protobuf:"bytes,2,rep,name=events,proto3" json:"events,omitempty"`

@@ -399,8 +399,8 @@ export const WatchRequestSchema: GenMessage<WatchRequest> = /*@__PURE__*/
  */
 export type WatchResponse = Message<"kubeconnect.v1.WatchResponse"> & {
   /**
-   * What the objects are. Set in each response that begins with RESET, and so in
-   * the first one; it holds until the next.
+   * What the objects are. Set in the first response of a stream, and in each that
+   * begins with RESET; it holds until the next.
    *
    * @generated from field: kubeconnect.v1.ResourceKind kind = 1;
    */
