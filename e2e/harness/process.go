@@ -11,6 +11,10 @@ import (
 // stopGrace is how long a process may take to end before it is killed.
 const stopGrace = 30 * time.Second
 
+// outputGrace is how long the output of a process that has ended may be held open by
+// one that it has left behind.
+const outputGrace = 10 * time.Second
+
 // Process is a program that runs beside the tests. Its methods are safe for
 // concurrent use.
 type Process struct {
@@ -29,6 +33,7 @@ type Process struct {
 func Start(path string, args ...string) (*Process, error) {
 	p := &Process{name: path, command: exec.Command(path, args...), output: newOutput(), ended: make(chan struct{})}
 	p.command.Stdout, p.command.Stderr = p.output, p.output
+	p.command.WaitDelay = outputGrace
 	// In a process group of its own, so that a Ctrl-C does not reach it besides
 	// the signal that ends it in order.
 	p.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
