@@ -52,13 +52,24 @@ type Snapshot struct {
 const maxTombstones = 1 << 16
 
 func newCache(resource Resource, windowBytes int, contact *contact) *Cache {
-	return &Cache{
+	c := &Cache{
 		resource:  resource,
 		contact:   contact,
 		store:     newStore(),
 		feed:      newFeed(windowBytes, maxTombstones),
 		following: following{lost: time.Now()},
 		changed:   make(chan struct{}),
+	}
+	c.feed.topics.release = c.show
+	return c
+}
+
+// show lets the watchers of a topic see what has been held for a moment.
+func (c *Cache) show(held *topic) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if held.pace.held {
+		held.show(time.Now())
 	}
 }
 
@@ -163,7 +174,7 @@ func (c *Cache) end(err error) {
 		next.ended = err
 	}
 	c.setStateLocked(next)
-	c.feed.topics.wakeAll()
+	c.feed.topics.showAll(time.Now())
 	c.feed.wakeWaiting()
 }
 
@@ -171,9 +182,11 @@ func (c *Cache) end(err error) {
 // what a relist has found was made in an order, and some of it at versions, that
 // nobody knows, so a stream cannot be resumed in between.
 func (c *Cache) applyLocked(changes ...change) {
-	end := c.feed.last + uint64(len(changes))
+	before := c.feed.end()
+	defer func() { c.feed.settle(before, time.Now()) }()
+	step := before.place + uint64(len(changes))
 	for _, made := range changes {
-		made.step = end
+		made.step = step
 		if made.after != nil {
 			at, isNew := c.store.put(made.after)
 			c.feed.append(made, at, isNew)
@@ -247,7 +260,7 @@ func (c *Cache) startOverLocked(objects []*Object, version string) {
 	slices.SortStableFunc(entries, func(a, b *entry) int {
 		return compareVersions(a.object.version, b.object.version)
 	})
-	c.feed.restart(newEpoch(time.Now()), entries, version)
+	c.feed.restart(time.Now(), entries, version)
 }
 
 func (c *Cache) catchUpLocked(objects []*Object, version string) {

@@ -46,11 +46,11 @@ func newFeed(windowBytes, tombstones int) *feed {
 
 // restart begins a new epoch with the objects of a new store, in the order of their
 // versions: no place in the old one leads on from here.
-func (f *feed) restart(epoch epoch, entries []*entry, version string) {
+func (f *feed) restart(now time.Time, entries []*entry, version string) {
 	if f.epoch.id != 0 {
 		f.past[f.epoch.id] = true
 	}
-	f.epoch = epoch
+	f.epoch = newEpoch(now)
 	f.log.restart(version)
 	for _, e := range entries {
 		f.last++
@@ -59,12 +59,15 @@ func (f *feed) restart(epoch epoch, entries []*entry, version string) {
 	}
 	f.version = version
 	f.window.restart(f.last+1, version)
-	f.topics.wakeAll()
+	f.topics.showAll(now)
 	f.wakeWaiting()
 }
 
+// end is where the feed ends.
+func (f *feed) end() end { return end{f.last, f.version} }
+
 // append adds a change that has been made in the store, at an entry that is new
-// there if made.
+// there if made. Watchers see it when the feed settles.
 func (f *feed) append(c change, e *entry, made bool) {
 	f.last++
 	c.seq = f.last
@@ -80,6 +83,12 @@ func (f *feed) append(c change, e *entry, made bool) {
 	f.version = c.version
 	f.topics.publish(c, f.window.first)
 	f.wakeWaiting()
+}
+
+// settle lets watchers see what has been appended since the feed ended at an earlier
+// place, now or in a moment.
+func (f *feed) settle(before end, now time.Time) {
+	f.topics.settle(before, now)
 }
 
 // advance notes that nothing has happened up to a version.

@@ -132,6 +132,7 @@ func (h *Hub) started(resource Resource) (*Cache, error) {
 		return nil, err
 	}
 	cache := newCache(resource, h.options.WindowBytes, h.contact)
+	cache.feed.topics.spacing = spaceByWatchers
 	up := &upstream{client: client, cache: cache, served: h.resolver.serves(resource)}
 	cache.selectableFields = newSelectableFields(resource, up.supports)
 	cache.upstream = up

@@ -31,6 +31,9 @@ func TestEveryReaderHoldsWhatTheClusterHolds(t *testing.T) {
 		window := rapid.SampledFrom([]int{1, 500, 2000, 10_000, 1 << 20}).Draw(t, "window")
 		c := &cluster{cache: podCache(window), holds: world{}, version: 7} // from one digit to two
 		c.cache.feed.log.limit = tombstones
+		if rapid.Bool().Draw(t, "held") { // whatever comes after the first change, until it is shown
+			c.cache.feed.topics.spacing = func(int) time.Duration { return time.Hour }
+		}
 		c.relist(t)
 		t.Repeat(map[string]func(*rapid.T){
 			"put":         c.put,
@@ -42,6 +45,8 @@ func TestEveryReaderHoldsWhatTheClusterHolds(t *testing.T) {
 			"bookmark":    c.bookmark,
 			"new reader":  c.newReader,
 			"reader":      c.read,
+			"glance":      c.glance,
+			"show":        c.show,
 			"come back":   c.comeBack,
 			"all readers": c.readAll,
 		})
@@ -162,6 +167,21 @@ func (c *cluster) read(t *rapid.T) {
 	}
 }
 
+// glance lets a reader read what it is shown, which is less than there is where that
+// is held.
+func (c *cluster) glance(t *rapid.T) {
+	if len(c.readers) > 0 {
+		rapid.SampledFrom(c.readers).Draw(t, "reader").drain(t)
+	}
+}
+
+// show shows what is held.
+func (c *cluster) show(*rapid.T) {
+	c.cache.mu.Lock()
+	defer c.cache.mu.Unlock()
+	c.cache.feed.topics.showAll(time.Now())
+}
+
 // comeBack ends a reader's watch and begins another where that has ended.
 func (c *cluster) comeBack(t *rapid.T) {
 	if len(c.readers) == 0 {
@@ -182,6 +202,7 @@ func (c *cluster) readAll(t *rapid.T) {
 }
 
 func (c *cluster) readBy(t *rapid.T, reader *reader) {
+	c.show(t)
 	reader.drain(t)
 	checkSame(t, toldAll(c.holds.selected(t, reader.query), traits.told), reader.holds())
 	list := c.cache.List(reader.watcher.selection)

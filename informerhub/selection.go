@@ -27,6 +27,7 @@ type Selection struct {
 	name         string
 	requirements labels.Requirements
 	conditions   []condition
+	key          string // equal for selections of one resource that are the same
 }
 
 // condition is one requirement of a field selector.
@@ -55,6 +56,7 @@ func (c *Cache) Select(ctx context.Context, query Query) (*Selection, error) {
 		namespaced: c.resource.Namespaced,
 		namespace:  query.Namespace,
 		name:       query.Name,
+		key:        fmt.Sprintf("%q", query),
 	}
 	if err := sel.addLabels(query.LabelSelector); err != nil {
 		return nil, err

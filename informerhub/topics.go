@@ -1,6 +1,9 @@
 package informerhub
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // interest is what a watcher must be woken for. It is wider than the watcher's
 // selection, and the narrowest of a few kinds that can be looked up: one object, the
@@ -27,7 +30,8 @@ type topic struct {
 	watchers int
 	since    uint64   // the changes behind this place are in places
 	places   []uint64 // ascending
-	grown    chan struct{}
+	round    *round   // what its watchers are told, up to here
+	pace     pace
 }
 
 // topics are the interests that watchers have. The work that a change makes is that
@@ -37,6 +41,9 @@ type topic struct {
 type topics struct {
 	byInterest map[interest]*topic
 	fields     map[string]*fieldReader // those that some interest is about
+	grown      []*topic                // since the feed last settled
+	spacing    spacing                 // nil: every change is told at once
+	release    func(*topic)            // shows a topic that has been held, later
 }
 
 type fieldReader struct {
@@ -48,8 +55,9 @@ func newTopics() topics {
 	return topics{byInterest: make(map[interest]*topic), fields: make(map[string]*fieldReader)}
 }
 
-// join adds a watcher whose place is the feed's end. One that holds states which the
-// feed does not know is told of all that its selection could name.
+// join adds a watcher whose place is the feed's end, so all up to there is shown. One
+// that holds states which the feed does not know is told of all that its selection
+// could name.
 func (t *topics) join(sel *Selection, unknown bool, end uint64) *topic {
 	interest, read := sel.interest()
 	if unknown {
@@ -57,10 +65,13 @@ func (t *topics) join(sel *Selection, unknown bool, end uint64) *topic {
 	}
 	joined, ok := t.byInterest[interest]
 	if !ok {
-		joined = &topic{interest: interest, since: end, grown: make(chan struct{})}
+		joined = &topic{interest: interest, since: end, round: newRound()}
 		t.byInterest[interest] = joined
 	}
 	joined.watchers++
+	if joined.pace.held {
+		joined.show(time.Now())
+	}
 	if interest.kind == inField {
 		t.useField(interest.a, read)
 	}
@@ -79,6 +90,7 @@ func (t *topics) leave(left *topic) {
 	left.watchers--
 	if left.watchers == 0 {
 		delete(t.byInterest, left.interest)
+		left.pace.stop()
 	}
 	if left.interest.kind != inField {
 		return
@@ -90,7 +102,7 @@ func (t *topics) leave(left *topic) {
 }
 
 // publish tells the topics that a change concerns, and drops from them the places
-// that lie before the window.
+// that lie before the window. Their watchers see it when the feed settles.
 func (t *topics) publish(c change, first uint64) {
 	t.tell(interest{kind: inEverything}, c.seq, first)
 	object := c.object()
@@ -110,14 +122,15 @@ func (t *topics) publish(c change, first uint64) {
 }
 
 func (t *topics) tell(interest interest, seq, first uint64) {
-	if told, ok := t.byInterest[interest]; ok {
-		told.add(seq, first)
+	if told, ok := t.byInterest[interest]; ok && told.add(seq, first) {
+		t.grown = append(t.grown, told)
 	}
 }
 
-func (t *topic) add(seq, first uint64) {
+// add notes a change; false if it has been noted.
+func (t *topic) add(seq, first uint64) bool {
 	if n := len(t.places); n > 0 && t.places[n-1] == seq {
-		return // by its state before as well
+		return false // by its state before as well
 	}
 	dropped := 0
 	for dropped < len(t.places) && t.places[dropped] < first {
@@ -128,25 +141,54 @@ func (t *topic) add(seq, first uint64) {
 		t.places = t.places[dropped:]
 	}
 	t.places = append(t.places, seq)
-	t.wake()
+	return true
 }
 
-// after are the places of changes that concern the topic, behind a place.
-func (t *topic) after(place uint64) []uint64 {
-	later, _ := slices.BinarySearch(t.places, place+1)
-	return t.places[later:]
+// between are the places of changes that concern the topic, behind a place and up to
+// another one.
+func (t *topic) between(place, end uint64) []uint64 {
+	first, _ := slices.BinarySearch(t.places, place+1)
+	last, _ := slices.BinarySearch(t.places, end+1)
+	return t.places[first:max(first, last)]
 }
 
-// wakeAll wakes every watcher.
-func (t *topics) wakeAll() {
+// settle shows what has been published since the feed stood at an earlier end, or holds
+// it for a moment where it comes too soon after the last.
+func (t *topics) settle(before end, now time.Time) {
+	for _, topic := range t.grown {
+		t.settleOne(topic, before, now)
+	}
+	clear(t.grown)
+	t.grown = t.grown[:0]
+}
+
+func (t *topics) settleOne(topic *topic, before end, now time.Time) {
+	if topic.pace.held {
+		return
+	}
+	var wait time.Duration
+	if t.spacing != nil {
+		wait = t.spacing(topic.watchers) - now.Sub(topic.pace.shown)
+	}
+	if wait <= 0 {
+		topic.show(now)
+		return
+	}
+	topic.pace.hold(before, wait, func() { t.release(topic) })
+}
+
+// showAll wakes every watcher.
+func (t *topics) showAll(now time.Time) {
 	for _, topic := range t.byInterest {
-		topic.wake()
+		topic.show(now)
 	}
 }
 
-func (t *topic) wake() {
-	close(t.grown)
-	t.grown = make(chan struct{})
+// show lets the topic's watchers see all that has been published, and wakes them.
+func (t *topic) show(now time.Time) {
+	t.pace.release(now)
+	close(t.round.over)
+	t.round = newRound()
 }
 
 // interest is the narrowest interest that a selection has, and for one in a field

@@ -38,6 +38,7 @@ type Batch struct {
 	snapshot bool
 	latest   bool // the events are latest states rather than steps
 	broken   bool // the batch ends within a step
+	shared   *sharedBatch
 }
 
 // PositionAfter is the position behind one of the events; false if a stream cannot
@@ -120,7 +121,7 @@ func (w *Watcher) Next(ctx context.Context) (Batch, error) {
 			w.narrow()
 		}
 		next := w.read()
-		batch := w.visible(next)
+		batch := w.batch(next)
 		switch {
 		case len(batch.Events) > 0:
 			return batch, nil
@@ -242,8 +243,10 @@ type reading struct {
 	since    uint64 // where the states begin
 	snapshot *Snapshot
 	position Position
-	more     bool            // there is more to read
-	broken   bool            // the changes end within a step
+	more     bool   // there is more to read
+	broken   bool   // the changes end within a step
+	round    *round // the changes may be shared by those who read the passage
+	passage  passage
 	grown    <-chan struct{} // if there is not: closed as soon as there is
 	ended    error           // if there is not: there never will be
 }
@@ -256,12 +259,13 @@ func (w *Watcher) read() reading {
 	if w.epoch != c.feed.epoch.id || w.place < c.feed.log.forgotten {
 		return w.atEndLocked(w.snapshotLocked())
 	}
-	places := w.topic.after(w.place)
+	end := w.endLocked()
+	places := w.topic.between(w.place, end.place)
 	switch {
-	case len(places) == 0:
-		return w.atEndLocked(reading{})
-	case w.place < w.topic.since || places[0] < c.feed.window.first:
+	case w.place < w.topic.since || len(places) > 0 && places[0] < c.feed.window.first:
 		return w.atEndLocked(reading{states: c.feed.log.after(w.place), since: w.place})
+	case len(places) == 0:
+		return w.moveLocked(reading{}, end)
 	case len(places) > maxBatch:
 		w.place = places[maxBatch-1]
 		taken := reading{changes: c.feed.window.pick(places[:maxBatch]), more: true}
@@ -271,17 +275,45 @@ func (w *Watcher) read() reading {
 		taken.broken = last.seq != last.step
 		return taken
 	}
-	return w.atEndLocked(reading{changes: c.feed.window.pick(places)})
+	taken := reading{changes: c.feed.window.pick(places)}
+	if w.topic.watchers > 1 {
+		taken.round, taken.passage = w.topic.round, passage{w.selection.key, w.place, end.place}
+	}
+	return w.moveLocked(taken, end)
+}
+
+// endLocked is as far as the watcher may read: to the feed's end, unless its topic is
+// held. One that has read on behind that, as latest states lead to the feed's end,
+// is not held.
+func (w *Watcher) endLocked() end {
+	if held := w.topic.pace; held.held && w.place <= held.end.place {
+		return held.end
+	}
+	return w.cache.feed.end()
 }
 
 // atEndLocked moves the watcher's place to the feed's end.
 func (w *Watcher) atEndLocked(taken reading) reading {
+	return w.moveLocked(taken, w.cache.feed.end())
+}
+
+// moveLocked moves the watcher's place to an end.
+func (w *Watcher) moveLocked(taken reading, to end) reading {
 	feed := w.cache.feed
-	w.epoch, w.place = feed.epoch.id, feed.last
+	w.epoch, w.place = feed.epoch.id, to.place
 	taken.position = feed.position(time.Now())
-	taken.grown = w.topic.grown
+	taken.position.Version = to.version
+	taken.grown = w.topic.round.over
 	taken.ended = w.cache.state.ended
 	return taken
+}
+
+// batch is what a reading is for the watcher, made once for all that read the same.
+func (w *Watcher) batch(taken reading) Batch {
+	if taken.round == nil || w.ahead != "" {
+		return w.visible(taken)
+	}
+	return taken.round.share(taken.passage, func() Batch { return w.visible(taken) })
 }
 
 // visible is what a reading is under the watcher's selection.

@@ -21,10 +21,6 @@ import (
 // The numbers of the fields whose bytes are put together here.
 var (
 	listResponseObjects = fieldNumber(&kubeconnectv1.ListResponse{}, "objects")
-	watchResponseEvents = fieldNumber(&kubeconnectv1.WatchResponse{}, "events")
-	eventType           = fieldNumber(&kubeconnectv1.Event{}, "type")
-	eventObject         = fieldNumber(&kubeconnectv1.Event{}, "object")
-	eventVersion        = fieldNumber(&kubeconnectv1.Event{}, "resource_version")
 	objectNamespace     = fieldNumber(&kubeconnectv1.Object{}, "namespace")
 	objectName          = fieldNumber(&kubeconnectv1.Object{}, "name")
 	objectUID           = fieldNumber(&kubeconnectv1.Object{}, "uid")
@@ -70,21 +66,6 @@ func protobufObject(object *informerhub.Object, message []byte) []byte {
 		}
 	}
 	return appendField(encoded, objectProtobuf, message)
-}
-
-// encodedEvent is the bytes of an event's message.
-func encodedEvent(event informerhub.Event, encoding kubeconnectv1.Encoding) []byte {
-	var object []byte
-	if event.Object != nil {
-		object = encodedObject(event.Object, encoding)
-	}
-	encoded := make([]byte, 0, len(object)+len(event.ResourceVersion)+16)
-	encoded = protowire.AppendTag(encoded, eventType, protowire.VarintType)
-	encoded = protowire.AppendVarint(encoded, uint64(eventTypes[event.Type]))
-	if event.Object != nil {
-		encoded = appendField(encoded, eventObject, object)
-	}
-	return appendField(encoded, eventVersion, []byte(event.ResourceVersion))
 }
 
 func appendField(to []byte, number protowire.Number, value []byte) []byte {

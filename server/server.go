@@ -52,7 +52,9 @@ func New(config Config) http.Handler {
 		connect.WithConditionalHandlerOptions(plainStreams),
 	)
 	mux := http.NewServeMux()
-	mux.Handle(kubeconnectv1connect.NewResourceServiceHandler(newResources(config), options))
+	resourceService, resourceHandler := kubeconnectv1connect.NewResourceServiceHandler(newResources(config), options)
+	mux.Handle(resourceService, resourceHandler)
+	mux.Handle(kubeconnectv1connect.ResourceServiceWatchProcedure, wholeMessages(resourceHandler))
 	mux.Handle(kubeconnectv1connect.NewDiscoveryServiceHandler(
 		kubeconnectv1connect.UnimplementedDiscoveryServiceHandler{}, options))
 	mux.Handle(kubeconnectv1connect.NewAccessServiceHandler(

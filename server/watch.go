@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"time"
 
 	"connectrpc.com/connect"
 
@@ -13,14 +12,6 @@ import (
 // maxResponseBytes is the size at which a message is sent rather than filled
 // further. gRPC clients refuse messages over 4 MiB.
 const maxResponseBytes = 1 << 20
-
-// minSpacing is the least time between two batches of a stream. The first event after
-// a quiet time is sent at once; in a burst a message, which costs much more than
-// the events in it, carries all that came in this time.
-const minSpacing = 3 * time.Millisecond
-
-// maxIdleBytes is how large a buffer a quiet stream may keep.
-const maxIdleBytes = 16 << 10
 
 // watch is what one stream follows, until the cluster serves it in another version.
 type watch struct {
@@ -35,9 +26,7 @@ type eventSender struct {
 	encoding kubeconnectv1.Encoding
 	messages bool // the caller's codec needs messages
 
-	response kubeconnectv1.WatchResponse // what is sent next, but for its events
-	events   []byte                      // these, encoded
-	sent     time.Time                   // when the last message was
+	response kubeconnectv1.WatchResponse // what is sent next
 }
 
 // follow sends what the watcher answers, until the caller goes or the watch ends.
@@ -45,7 +34,6 @@ func (s *eventSender) follow(ctx context.Context, w *watch) error {
 	defer w.watcher.Close()
 	s.response.Kind = encodeKind(w.cache.Resource())
 	for {
-		s.pace()
 		batch, err := w.watcher.Next(ctx)
 		if err != nil {
 			return err
@@ -56,47 +44,25 @@ func (s *eventSender) follow(ctx context.Context, w *watch) error {
 	}
 }
 
-// pace lets what comes in quick succession wait for one message.
-func (s *eventSender) pace() {
-	if early := minSpacing - time.Since(s.sent); early > 0 {
-		time.Sleep(early)
-	}
-}
-
-// send sends a batch in as few messages as their size allows.
+// send sends a batch in as few messages as their size allows. What several streams
+// are to send is encoded once for them all.
 func (s *eventSender) send(w *watch, batch informerhub.Batch) error {
-	for i, event := range batch.Events {
-		encoded := encodedEvent(event, s.encoding)
-		if len(s.events) > 0 && len(s.events)+len(encoded) > maxResponseBytes {
-			if err := s.flush(w, batch, i-1); err != nil {
-				return err
-			}
+	switch batch.Events[0].Type {
+	case informerhub.Reset:
+		s.response.Kind = encodeKind(w.cache.Resource())
+	case informerhub.Bookmark:
+		s.response.Freshness = encodeFreshness(w.cache.Freshness())
+	}
+	encoder := batchEncoder{batch: batch, encoding: s.encoding, tokens: w.tokens}
+	for encoded := range encoder.responses() {
+		setEncoded(&s.response, encoded, s.messages)
+		err := s.stream.Send(&s.response)
+		s.response.Reset()
+		if err != nil {
+			return err
 		}
-		switch event.Type {
-		case informerhub.Reset:
-			s.response.Kind = encodeKind(w.cache.Resource())
-		case informerhub.Bookmark:
-			s.response.Freshness = encodeFreshness(w.cache.Freshness())
-		}
-		s.events = appendField(s.events, watchResponseEvents, encoded)
 	}
-	return s.flush(w, batch, len(batch.Events)-1)
-}
-
-// flush sends the events up to the last one given.
-func (s *eventSender) flush(w *watch, batch informerhub.Batch, last int) error {
-	if position, ok := batch.PositionAfter(last); ok {
-		s.response.ResumeToken = w.tokens.write(position)
-	}
-	setEncoded(&s.response, s.events, s.messages)
-	err := s.stream.Send(&s.response)
-	s.sent = time.Now()
-	s.response.Reset()
-	s.events = s.events[:0]
-	if cap(s.events) > maxIdleBytes {
-		s.events = nil
-	}
-	return err
+	return nil
 }
 
 var eventTypes = map[informerhub.EventType]kubeconnectv1.EventType{

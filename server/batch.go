@@ -1,0 +1,114 @@
+package server
+
+import (
+	"iter"
+	"slices"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+)
+
+// The numbers of the fields whose bytes are put together here.
+var (
+	watchResponseEvents = fieldNumber(&kubeconnectv1.WatchResponse{}, "events")
+	watchResponseToken  = fieldNumber(&kubeconnectv1.WatchResponse{}, "resume_token")
+	eventType           = fieldNumber(&kubeconnectv1.Event{}, "type")
+	eventObject         = fieldNumber(&kubeconnectv1.Event{}, "object")
+	eventVersion        = fieldNumber(&kubeconnectv1.Event{}, "resource_version")
+)
+
+// batchEncoder makes the answers that tell a batch: the bytes of their events and
+// resume tokens.
+type batchEncoder struct {
+	batch    informerhub.Batch
+	encoding kubeconnectv1.Encoding
+	tokens   tokens
+}
+
+// encodedBatch is what an encoded batch depends on, beside the batch.
+type encodedBatch struct {
+	encoding              kubeconnectv1.Encoding
+	selection, apiVersion string
+}
+
+// responses are the answers, one after the other. None may be changed, and none kept
+// beyond its turn.
+func (e batchEncoder) responses() iter.Seq[[]byte] {
+	if !e.batch.Shared() {
+		return e.encode
+	}
+	key := encodedBatch{e.encoding, string(e.tokens.selection), e.tokens.apiVersion}
+	return slices.Values(e.batch.Encoded(key, func() (all [][]byte) {
+		for encoded := range e.encode {
+			all = append(all, slices.Clone(encoded))
+		}
+		return all
+	}))
+}
+
+// encode makes the answers, all in one buffer.
+func (e batchEncoder) encode(yield func([]byte) bool) {
+	encoded := make([]byte, 0, e.roughSize())
+	for i, event := range e.batch.Events {
+		var object []byte
+		if event.Object != nil {
+			object = encodedObject(event.Object, e.encoding)
+		}
+		if size := eventSize(event, object); len(encoded) > 0 && len(encoded)+size > maxResponseBytes {
+			if !yield(e.appendToken(encoded, i-1)) {
+				return
+			}
+			encoded = encoded[:0]
+		}
+		encoded = appendEvent(encoded, event, object)
+	}
+	yield(e.appendToken(encoded, len(e.batch.Events)-1))
+}
+
+// roughSize is about how large the first answer gets.
+func (e batchEncoder) roughSize() int {
+	size := 0
+	for _, event := range e.batch.Events {
+		size += objectHeadBytes
+		if event.Object != nil {
+			size += event.Object.Size()
+		}
+		if size > maxResponseBytes {
+			return maxResponseBytes
+		}
+	}
+	return size
+}
+
+// appendToken adds the token to resume with behind one of the events, if there is one.
+func (e batchEncoder) appendToken(to []byte, last int) []byte {
+	position, ok := e.batch.PositionAfter(last)
+	if !ok {
+		return to
+	}
+	return appendField(to, watchResponseToken, []byte(e.tokens.write(position)))
+}
+
+// appendEvent adds an event, whose object has been encoded, to an answer.
+func appendEvent(to []byte, event informerhub.Event, object []byte) []byte {
+	to = protowire.AppendTag(to, watchResponseEvents, protowire.BytesType)
+	to = protowire.AppendVarint(to, uint64(eventSize(event, object)))
+	to = protowire.AppendTag(to, eventType, protowire.VarintType)
+	to = protowire.AppendVarint(to, uint64(eventTypes[event.Type]))
+	if event.Object != nil {
+		to = appendField(to, eventObject, object)
+	}
+	to = protowire.AppendTag(to, eventVersion, protowire.BytesType)
+	return protowire.AppendString(to, event.ResourceVersion)
+}
+
+func eventSize(event informerhub.Event, object []byte) int {
+	size := protowire.SizeTag(eventType) + protowire.SizeVarint(uint64(eventTypes[event.Type])) +
+		protowire.SizeTag(eventVersion) + protowire.SizeBytes(len(event.ResourceVersion))
+	if event.Object != nil {
+		size += protowire.SizeTag(eventObject) + protowire.SizeBytes(len(object))
+	}
+	return size
+}
