@@ -252,7 +252,7 @@ func (c *Cache) Replace(items []any, version string) error {
 }
 
 func (c *Cache) startOverLocked(objects []*Object, version string) {
-	c.store = newStore()
+	c.store = c.store.emptied()
 	entries := make([]*entry, len(objects))
 	for i, object := range objects {
 		entries[i], _ = c.store.put(object)

@@ -61,7 +61,11 @@ func (c *Cache) Select(ctx context.Context, query Query) (*Selection, error) {
 	if err := sel.addLabels(query.LabelSelector); err != nil {
 		return nil, err
 	}
-	return sel, c.addFields(ctx, sel, query.FieldSelector)
+	if err := c.addFields(ctx, sel, query.FieldSelector); err != nil {
+		return nil, err
+	}
+	c.index(sel)
+	return sel, nil
 }
 
 func (s *Selection) addLabels(text string) error {

@@ -11,11 +11,12 @@ import (
 )
 
 // store holds the objects of one resource in order of namespace and name, with
-// an index by label. It is not safe for concurrent use: the cache's lock guards
+// indexes by label and by the fields that are selected by. It is not safe for concurrent use: the cache's lock guards
 // it.
 type store struct {
 	entries *btree.BTreeG[*entry]
-	byLabel map[unique.Handle[Label]][]*entry // each in the order of entries
+	byLabel postings[unique.Handle[Label]]
+	byField map[string]*fieldIndex
 	bytes   int
 }
 
@@ -32,8 +33,18 @@ type entry struct {
 func newStore() *store {
 	return &store{
 		entries: btree.NewG(32, func(a, b *entry) bool { return compareEntries(a, b) < 0 }),
-		byLabel: make(map[unique.Handle[Label]][]*entry),
+		byLabel: make(postings[unique.Handle[Label]]),
+		byField: make(map[string]*fieldIndex),
 	}
+}
+
+// emptied is an empty store with the same indexes.
+func (s *store) emptied() *store {
+	empty := newStore()
+	for name, index := range s.byField {
+		empty.indexField(name, index.read)
+	}
+	return empty
 }
 
 func compareEntries(a, b *entry) int {
@@ -55,16 +66,13 @@ func (s *store) put(object *Object) (at *entry, made bool) {
 	if !ok {
 		added := &entry{object: object}
 		s.entries.ReplaceOrInsert(added)
-		s.index(added, object.labels)
+		s.index(added, object)
 		return added, true
 	}
 	before := found.object
 	s.bytes -= before.Size()
 	found.object = object
-	if !slices.Equal(before.labels, object.labels) {
-		s.unindex(found, before.labels)
-		s.index(found, object.labels)
-	}
+	s.reindex(found, before, object)
 	return found, false
 }
 
@@ -75,31 +83,40 @@ func (s *store) delete(object *Object) *entry {
 		return nil
 	}
 	s.bytes -= removed.object.Size()
-	s.unindex(removed, removed.object.labels)
+	s.unindex(removed, removed.object)
 	return removed
 }
 
-func (s *store) index(e *entry, labels Labels) {
-	for _, label := range labels {
-		entries := s.byLabel[label]
-		if at, found := slices.BinarySearchFunc(entries, e, compareEntries); !found {
-			s.byLabel[label] = slices.Insert(entries, at, e)
-		}
+func (s *store) index(e *entry, object *Object) {
+	for _, label := range object.labels {
+		s.byLabel.add(label, e)
+	}
+	for _, index := range s.byField {
+		index.add(e, object)
 	}
 }
 
-func (s *store) unindex(e *entry, labels Labels) {
-	for _, label := range labels {
-		entries := s.byLabel[label]
-		at, found := slices.BinarySearchFunc(entries, e, compareEntries)
-		if !found {
-			continue
+func (s *store) unindex(e *entry, object *Object) {
+	for _, label := range object.labels {
+		s.byLabel.remove(label, e)
+	}
+	for _, index := range s.byField {
+		index.remove(e, object)
+	}
+}
+
+// reindex touches the indexes only where the object has changed.
+func (s *store) reindex(e *entry, before, after *Object) {
+	if !slices.Equal(before.labels, after.labels) {
+		for _, label := range before.labels {
+			s.byLabel.remove(label, e)
 		}
-		if len(entries) == 1 {
-			delete(s.byLabel, label)
-			continue
+		for _, label := range after.labels {
+			s.byLabel.add(label, e)
 		}
-		s.byLabel[label] = slices.Delete(entries, at, at+1)
+	}
+	for _, index := range s.byField {
+		index.change(e, before, after)
 	}
 }
 
@@ -123,7 +140,7 @@ func (s *store) candidates(sel *Selection) []*Object {
 		return nil
 	}
 	if indexed, ok := s.smallestIndex(sel); ok {
-		return objectsOf(indexed)
+		return objectsOf(within(indexed, sel.namespace))
 	}
 	if sel.namespace != "" {
 		return s.inNamespace(sel.namespace)
@@ -143,6 +160,17 @@ func (s *store) inNamespace(namespace string) []*Object {
 	return objects
 }
 
+// within are the entries of one namespace; all of them if it is empty.
+func within(entries []*entry, namespace string) []*entry {
+	if namespace == "" {
+		return entries
+	}
+	compare := func(e *entry, namespace string) int { return cmp.Compare(e.object.namespace, namespace) }
+	first, _ := slices.BinarySearchFunc(entries, namespace, compare)
+	count, _ := slices.BinarySearchFunc(entries[first:], namespace+"\x00", compare)
+	return entries[first : first+count]
+}
+
 func objectsOf(entries []*entry) []*Object {
 	objects := make([]*Object, len(entries))
 	for i, e := range entries {
@@ -151,16 +179,22 @@ func objectsOf(entries []*entry) []*Object {
 	return objects
 }
 
-// smallestIndex finds, among the requirements of a label selector that name the
-// values they want, the one with the fewest candidates.
+// smallestIndex finds, among the requirements of the selectors that name the values
+// they want, the one with the fewest candidates.
 func (s *store) smallestIndex(sel *Selection) (smallest []*entry, ok bool) {
-	for _, requirement := range sel.requirements {
-		if !namesValues(requirement) {
-			continue
-		}
-		entries := s.having(requirement)
+	consider := func(entries []*entry) {
 		if !ok || len(entries) < len(smallest) {
 			smallest, ok = entries, true
+		}
+	}
+	for _, requirement := range sel.requirements {
+		if namesValues(requirement) {
+			consider(s.having(requirement))
+		}
+	}
+	for _, condition := range sel.conditions {
+		if index, indexed := s.indexedBy(condition); indexed {
+			consider(index.postings[condition.want])
 		}
 	}
 	return smallest, ok

@@ -42,7 +42,7 @@ func TestAStoreFindsWhatLookingAtEverythingFinds(t *testing.T) {
 	})
 }
 
-// checkIndex makes the index anew and compares.
+// checkIndex makes the indexes anew and compares.
 func checkIndex(t tester, s *store) {
 	t.Helper()
 	want, size := make(map[unique.Handle[Label]][]*Object), 0
@@ -64,7 +64,18 @@ func checkIndex(t tester, s *store) {
 	if !maps.EqualFunc(want, got, slices.Equal[[]*Object]) {
 		t.Fatalf("the index is %v, want %v", got, want)
 	}
+	anew := s.emptied()
+	for _, object := range s.all() {
+		anew.put(object)
+	}
+	for field, index := range s.byField {
+		if !maps.EqualFunc(anew.byField[field].postings, index.postings, sameObjects) {
+			t.Fatalf("the index of %s is %v, want %v", field, index.postings, anew.byField[field].postings)
+		}
+	}
 }
+
+func sameObjects(a, b []*entry) bool { return slices.Equal(objectsOf(a), objectsOf(b)) }
 
 func checkSame(t tester, want, got []string) {
 	t.Helper()
@@ -96,6 +107,35 @@ func TestTheSmallestIndexIsTheOneLookedThrough(t *testing.T) {
 				t.Errorf("looks at %d objects, want %d", got, want)
 			}
 		})
+	}
+}
+
+func TestAFieldIsLookedUpInItsIndex(t *testing.T) {
+	c := podCache(1 << 20)
+	for i := range 100 {
+		at := traits{namespace: fmt.Sprint("ns-", i%2), name: fmt.Sprint("pod-", i), node: fmt.Sprint("node-", i%10)}
+		if i == 99 {
+			at.node = ""
+		}
+		c.store.put(podObject(t, at))
+	}
+	for selector, want := range map[string]int{
+		"spec.nodeName=node-3": 10, "spec.nodeName==node-9": 9, "spec.nodeName=nowhere": 0,
+		"spec.nodeName!=node-3": 100, "spec.nodeName=": 100,
+	} {
+		t.Run(selector, func(t *testing.T) {
+			if got := len(c.store.candidates(selectFrom(t, c, Query{FieldSelector: selector}))); got != want {
+				t.Errorf("looks at %d objects, want %d", got, want)
+			}
+		})
+	}
+	sel := selectFrom(t, c, Query{FieldSelector: "spec.nodeName=node-3", Namespace: "ns-0"})
+	if got := c.store.candidates(sel); len(got) != 0 {
+		t.Errorf("looks at %d objects of another namespace", len(got))
+	}
+	sel = selectFrom(t, c, Query{FieldSelector: "spec.nodeName=node-3", Namespace: "ns-1"})
+	if got := c.store.candidates(sel); len(got) != 10 {
+		t.Errorf("looks at %d objects of the namespace, want 10", len(got))
 	}
 }
 
