@@ -8,7 +8,7 @@ import (
 )
 
 // mutationsOfAKind is how many messages of each kind are made wrong.
-const mutationsOfAKind = 20
+const mutationsOfAKind = 10
 
 // TestWhatNoAPIServerWritesIsReadAsTheGoTypeDoes makes messages of every kind wrong:
 // bytes changed, cut and moved, fields written twice, in another order and type.
