@@ -1,8 +1,11 @@
 package informerhub
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"unsafe"
 
@@ -10,7 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/kubejson"
 )
 
 // Object is a Kubernetes object as the API server sent it, with a parsed head.
@@ -98,35 +102,55 @@ func (o *Object) Protobuf() ([]byte, bool) {
 }
 
 // JSON is the object as Kubernetes JSON. For a kind with a protobuf form it is
-// made at each call, by way of client-go's Go type. The error says that the
-// object cannot be read; its head still can.
+// made at each call: the bytes that encoding/json makes of client-go's Go type. The
+// error says that the object cannot be read; its head still can.
 func (o *Object) JSON() ([]byte, error) {
-	if o.format == formatUnreadable || o.format == formatHeadOnly {
-		return nil, fmt.Errorf("%s %s: what the API server sent cannot be read", o.kind.Kind, o.key())
+	if o.format != formatProtobuf {
+		return o.sentJSON()
 	}
-	if o.format == formatJSON {
-		if !json.Valid(o.raw) {
-			return nil, fmt.Errorf("%s %s: the API server's JSON cannot be read", o.kind.Kind, o.key())
-		}
-		return o.raw, nil
-	}
-	typed, err := o.decode()
+	buffer := jsonBuffers.Get().(*[]byte)
+	defer jsonBuffers.Put(buffer)
+	text, err := o.AppendJSON((*buffer)[:0])
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(typed)
+	if cap(text) <= maxJSONBuffer {
+		*buffer = text
+	}
+	return bytes.Clone(text), nil
 }
 
-func (o *Object) decode() (runtime.Object, error) {
-	typed, err := scheme.Scheme.New(*o.kind)
+// AppendJSON appends the object's JSON to dst, for those who have room for it: see JSON.
+func (o *Object) AppendJSON(dst []byte) ([]byte, error) {
+	if o.format != formatProtobuf {
+		text, err := o.sentJSON()
+		return append(dst, text...), err
+	}
+	dst = slices.Grow(dst, jsonPerProtobuf*len(o.raw))
+	dst, err := kubejson.Append(dst, *o.kind, o.raw)
 	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w", o.kind.Kind, o.key(), err)
+		return dst, fmt.Errorf("%s %s: the API server's protobuf cannot be read: %w", o.kind.Kind, o.key(), err)
 	}
-	if err := typed.(interface{ Unmarshal([]byte) error }).Unmarshal(o.raw); err != nil {
-		return nil, fmt.Errorf("%s %s: the API server's protobuf cannot be read: %w", o.kind.Kind, o.key(), err)
+	return dst, nil
+}
+
+// jsonPerProtobuf is how many bytes of JSON a byte of protobuf makes, for most objects.
+const jsonPerProtobuf = 2
+
+// jsonBuffers hold JSON until its size is known. Large ones are not kept.
+var jsonBuffers = sync.Pool{New: func() any { return new([]byte) }}
+
+const maxJSONBuffer = 64 << 10
+
+// sentJSON is the object's JSON if that is what the API server sent.
+func (o *Object) sentJSON() ([]byte, error) {
+	if o.format != formatJSON {
+		return nil, fmt.Errorf("%s %s: what the API server sent cannot be read", o.kind.Kind, o.key())
 	}
-	typed.GetObjectKind().SetGroupVersionKind(*o.kind)
-	return typed, nil
+	if !json.Valid(o.raw) {
+		return nil, fmt.Errorf("%s %s: the API server's JSON cannot be read", o.kind.Kind, o.key())
+	}
+	return o.raw, nil
 }
 
 func (o *Object) key() string {

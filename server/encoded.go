@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"strings"
+	"sync"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -25,6 +26,8 @@ var (
 	objectName          = fieldNumber(&kubeconnectv1.Object{}, "name")
 	objectUID           = fieldNumber(&kubeconnectv1.Object{}, "uid")
 	objectVersion       = fieldNumber(&kubeconnectv1.Object{}, "resource_version")
+	objectStruct        = fieldNumber(&kubeconnectv1.Object{}, "struct")
+	objectJSON          = fieldNumber(&kubeconnectv1.Object{}, "json")
 	objectProtobuf      = fieldNumber(&kubeconnectv1.Object{}, "protobuf")
 )
 
@@ -42,17 +45,58 @@ func encodedObject(object *informerhub.Object, encoding kubeconnectv1.Encoding) 
 		encoding = kubeconnectv1.Encoding_ENCODING_STRUCT
 	}
 	return object.Encoded(int(encoding), func(object *informerhub.Object) []byte {
-		if message, ok := object.Protobuf(); ok && encoding == kubeconnectv1.Encoding_ENCODING_PROTOBUF {
-			return protobufObject(object, message)
+		if encoded, ok := encodeBytes(object, encoding); ok {
+			return encoded
 		}
 		encoded, _ := proto.Marshal(encodeObject(object, encoding)) // only invalid UTF-8 fails
 		return encoded
 	})
 }
 
-// protobufObject is encodeObject for the encoding that is handed on as it is.
-func protobufObject(object *informerhub.Object, message []byte) []byte {
-	encoded := make([]byte, 0, objectHeadBytes+len(message))
+// encodeBytes makes the bytes of encodeObject's message without the message. False if
+// they cannot be made so, because there is no content, or none that can be read.
+func encodeBytes(object *informerhub.Object, encoding kubeconnectv1.Encoding) ([]byte, bool) {
+	if !object.HasContent() {
+		return nil, false
+	}
+	if message, ok := object.Protobuf(); ok && encoding == kubeconnectv1.Encoding_ENCODING_PROTOBUF {
+		return contentObject(object, objectProtobuf, message), true
+	}
+	s := scratches.Get().(*scratch)
+	defer s.release()
+	text, err := object.AppendJSON(s.text[:0])
+	if err != nil {
+		return nil, false
+	}
+	s.text = text
+	if encoding != kubeconnectv1.Encoding_ENCODING_STRUCT {
+		return contentObject(object, objectJSON, text), true
+	}
+	content, ok := appendStruct(s.content[:0], text)
+	s.content = content
+	return contentObject(object, objectStruct, content), ok
+}
+
+// scratch holds what an object's bytes are made of, on the way.
+type scratch struct {
+	text    []byte // JSON
+	content []byte // a Struct
+}
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+// maxScratch is how many bytes of either are kept for the next object.
+const maxScratch = 64 << 10
+
+func (s *scratch) release() {
+	if cap(s.text) <= maxScratch && cap(s.content) <= maxScratch {
+		scratches.Put(s)
+	}
+}
+
+// contentObject is the message of an object, whose content is in a field of its own.
+func contentObject(object *informerhub.Object, number protowire.Number, content []byte) []byte {
+	encoded := make([]byte, 0, objectHeadBytes+len(content))
 	for _, head := range []struct {
 		number protowire.Number
 		value  string
@@ -65,7 +109,7 @@ func protobufObject(object *informerhub.Object, message []byte) []byte {
 			encoded = protowire.AppendString(encoded, head.value)
 		}
 	}
-	return appendField(encoded, objectProtobuf, message)
+	return appendField(encoded, number, content)
 }
 
 func appendField(to []byte, number protowire.Number, value []byte) []byte {

@@ -1,0 +1,75 @@
+package kubejson
+
+import (
+	"strings"
+	"sync"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+func TestAnErrorLeavesTheBytesAsTheyWere(t *testing.T) {
+	for name, test := range map[string]struct {
+		kind    schema.GroupVersionKind
+		message string
+		want    string
+	}{
+		"a kind that client-go does not know": {schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}, "", "no kind"},
+		"a kind without a protobuf form":      {schema.GroupVersionKind{Version: runtime.APIVersionInternal, Kind: "WatchEvent"}, "", "no protobuf form"},
+		"a message that ends too early":       {podKind, "\x0a\x05", "unexpected EOF"},
+		"a field of another type":             {podKind, "\x08\x05", "wrong wireType"},
+		"a quantity that is none": {
+			schema.GroupVersionKind{Version: "v1", Kind: "ResourceQuota"},
+			"\x12\x0f\x0a\x0d\x0a\x03cpu\x12\x06\x0a\x04none", "quantities must match",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			room := append(make([]byte, 0, 64), "before"...)
+			got, err := Append(room, test.kind, []byte(test.message))
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %v, want %q in it", err, test.want)
+			}
+			if string(got) != "before" {
+				t.Errorf("left %q", got)
+			}
+		})
+	}
+}
+
+func TestAnEmptyMessageIsAnObjectWithoutContent(t *testing.T) {
+	for _, kind := range kinds() {
+		checkDirect(t, kind, nil)
+	}
+}
+
+// TestManyMayAskForTheSameKindAtFirst is for the race detector.
+func TestManyMayAskForTheSameKindAtFirst(t *testing.T) {
+	message := podMessage(t)
+	roots.mu.Lock()
+	roots.messages = nil
+	roots.known.Store(nil)
+	roots.mu.Unlock()
+	var wait sync.WaitGroup
+	for range 8 {
+		wait.Go(func() {
+			for _, kind := range kinds()[:20] {
+				check(t, kind, nil)
+			}
+			check(t, podKind, message)
+		})
+	}
+	wait.Wait()
+}
+
+// TestTheDirectWayAllocatesNothing but the bytes that it answers.
+func TestTheDirectWayAllocatesNothing(t *testing.T) {
+	message := podMessage(t)
+	room, err := Append(nil, podKind, message)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := testing.AllocsPerRun(100, func() { room, _ = Append(room[:0], podKind, message) }); got >= 1 {
+		t.Errorf("%v allocations for a pod", got)
+	}
+}

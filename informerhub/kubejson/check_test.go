@@ -1,0 +1,59 @@
+package kubejson
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+// check holds Append against what it promises.
+func check(t *testing.T, kind schema.GroupVersionKind, message []byte) {
+	t.Helper()
+	want, wantErr := appendByGoType(nil, kind, message)
+	got, err := Append([]byte("before"), kind, message)
+	switch {
+	case wantErr != nil && (err == nil || err.Error() != wantErr.Error()):
+		t.Errorf("%v: error %v, want %v", kind, err, wantErr)
+	case wantErr == nil && err != nil:
+		t.Errorf("%v: %v, but its Go type reads it", kind, err)
+	case string(got) != "before"+string(want):
+		t.Errorf("%v:\n got %s\nwant before%s", kind, got, want)
+	}
+}
+
+// checkDirect checks that the direct way was sure, as well.
+func checkDirect(t *testing.T, kind schema.GroupVersionKind, message []byte) {
+	t.Helper()
+	check(t, kind, message)
+	root := rootOf(kind)
+	if root == nil {
+		t.Errorf("%v is left to its Go type", kind)
+	} else if _, ok := transcode(nil, root, message); !ok {
+		t.Errorf("%v: the direct way was not sure of\n%x", kind, message)
+	}
+}
+
+// kinds are those of client-go that have a protobuf form, one for each Go type.
+func kinds() (all []schema.GroupVersionKind) {
+	seen := make(map[reflect.Type]bool)
+	for _, kind := range sortedKinds() {
+		t := scheme.Scheme.AllKnownTypes()[kind]
+		if reflect.PointerTo(t).Implements(unmarshalerType) && !seen[t] {
+			seen[t] = true
+			all = append(all, kind)
+		}
+	}
+	return all
+}
+
+func sortedKinds() (all []schema.GroupVersionKind) {
+	for kind := range scheme.Scheme.AllKnownTypes() {
+		all = append(all, kind)
+	}
+	slices.SortFunc(all, func(a, b schema.GroupVersionKind) int { return strings.Compare(a.String(), b.String()) })
+	return all
+}

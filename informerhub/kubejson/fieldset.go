@@ -1,0 +1,31 @@
+package kubejson
+
+import "math/bits"
+
+// maxFields is how many fields a message may have, to be understood.
+const maxFields = 128
+
+// fieldSet is a set of the fields of a message, by their places in it.
+type fieldSet [maxFields / 64]uint64
+
+func (s *fieldSet) add(at int16) { s[uint(at)/64%uint(len(s))] |= 1 << (uint(at) % 64) }
+
+func (s *fieldSet) has(at int16) bool { return s[uint(at)/64%uint(len(s))]>>(uint(at)%64)&1 != 0 }
+
+// next takes the first field out of the set; false if it is empty.
+func (s *fieldSet) next() (at int16, ok bool) {
+	for i := range s {
+		if word := s[i]; word != 0 {
+			s[i] = word & (word - 1)
+			return int16(64*i + bits.TrailingZeros64(word)), true
+		}
+	}
+	return 0, false
+}
+
+func (s fieldSet) or(other fieldSet) fieldSet {
+	for i := range s {
+		s[i] |= other[i]
+	}
+	return s
+}

@@ -1,0 +1,55 @@
+package kubejson
+
+// slot is where a field stands in its message: the value of a single field, all the
+// occurrences of a repeated one, with their tags.
+type slot struct {
+	from, to uint32
+}
+
+// gathered is where the fields of a message stand.
+type gathered struct {
+	found fieldSet
+	slots []slot // those of fields that are found; the others mean nothing
+}
+
+// gather finds the fields of a message.
+func (g *gathered) gather(m *message, content []byte) bool {
+	last := int16(unknown)
+	for i := 0; i < len(content); {
+		tag, next := uint64(content[i]), i+1
+		if tag >= 0x80 {
+			tag, next = longUvarint(content, i)
+		}
+		if next < 0 || tag < 1<<3 || tag > maxTag {
+			return false
+		}
+		from, to := value(content, next, uint8(tag&7))
+		if to < 0 {
+			return false
+		}
+		p := m.place(tag >> 3)
+		if p.at != unknown {
+			whole, part := slot{uint32(i), uint32(to)}, slot{uint32(from), uint32(to)}
+			if uint8(tag&7) != p.wire || !g.note(p, p.at == last, whole, part) {
+				return false
+			}
+		}
+		last, i = p.at, to
+	}
+	return true
+}
+
+// note notes where a field stands; again says that it stood there just before. A field
+// that stands elsewhere too would have to be merged.
+func (g *gathered) note(p place, again bool, whole, part slot) bool {
+	if g.found.has(p.at) {
+		g.slots[p.at].to = whole.to
+		return p.repeated && again
+	}
+	g.found.add(p.at)
+	if p.repeated {
+		part = whole
+	}
+	g.slots[p.at] = part
+	return true
+}

@@ -1,0 +1,79 @@
+package kubejson
+
+import "bytes"
+
+// list writes the occurrences of a repeated field. As in an object, the first comma
+// becomes the bracket.
+func (w *writer) list(e *element, part []byte) bool {
+	start := len(w.out)
+	for i := 0; i < len(part); {
+		_, i = uvarint(part, i) // the tag: they are all the same field's
+		from, to := value(part, i, e.wire())
+		w.out = append(w.out, ',')
+		if !w.value(e, part[from:to]) {
+			return false
+		}
+		i = to
+	}
+	w.out[start] = '['
+	w.out = append(w.out, ']')
+	return true
+}
+
+// mapping writes the entries of a map, which must come in the order of their keys: a
+// generated Marshal writes them so, and that is how encoding/json orders them.
+func (w *writer) mapping(e *element, part []byte) bool {
+	start := len(w.out)
+	var last []byte
+	for i := 0; i < len(part); {
+		_, i = uvarint(part, i)
+		from, to := delimited(part, i)
+		key, content, ok := readEntry(part[from:to])
+		if !ok || len(w.out) > start && bytes.Compare(last, key) >= 0 {
+			return false
+		}
+		w.out = appendString(append(w.out, ','), key)
+		w.out = append(w.out, ':')
+		if !w.value(e, content) {
+			return false
+		}
+		last, i = key, to
+	}
+	w.out[start] = '{'
+	w.out = append(w.out, '}')
+	return true
+}
+
+// The tags in the entry of a map.
+const (
+	keyTag   = 1<<3 | wireBytes
+	valueTag = 2<<3 | wireBytes
+)
+
+// readEntry reads the entry of a map. An empty value need not stand in it.
+func readEntry(entry []byte) (key, content []byte, ok bool) {
+	key, rest, ok := cutDelimited(entry, keyTag)
+	if !ok || len(rest) == 0 {
+		return key, nil, ok
+	}
+	content, rest, ok = cutDelimited(rest, valueTag)
+	return key, content, ok && len(rest) == 0
+}
+
+// strings writes the message that stands for a list of strings.
+func (w *writer) strings(content []byte) bool {
+	w.out = append(w.out, '[')
+	for first := true; len(content) > 0; first = false {
+		element, rest, ok := cutDelimited(content, 1<<3|wireBytes)
+		if !ok {
+			return false
+		}
+		if !first {
+			w.out = append(w.out, ',')
+		}
+		w.out = appendString(w.out, element)
+		content = rest
+	}
+	w.out = append(w.out, ']')
+	return true
+}

@@ -1,0 +1,137 @@
+package kubejson
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// field is what is known of a struct's field, and its number.
+func (b *builder) field(of reflect.StructField) (field, int, error) {
+	name, options, err := readJSONTag(of)
+	if err != nil {
+		return field{}, 0, err
+	}
+	if of.Type == typeMetaType && of.Anonymous && of.Tag.Get("protobuf") == "" {
+		return field{shape: typeMeta}, 0, nil
+	}
+	number, err := readProtobufTag(of)
+	if err != nil {
+		return field{}, 0, err
+	}
+	f := field{}
+	if err := b.shape(&f, of.Type); err != nil {
+		return field{}, 0, err
+	}
+	if name == "" {
+		err := f.makeInline(of.Type)
+		return f, number, err
+	}
+	f.name = memberName(name)
+	err = f.leaveOut(of.Type, options)
+	return f, number, err
+}
+
+// readJSONTag reads a field's name, empty for one that is inline, and its options.
+func readJSONTag(of reflect.StructField) (name string, options []string, err error) {
+	parts := strings.Split(of.Tag.Get("json"), ",")
+	name, options = parts[0], parts[1:]
+	for _, option := range options {
+		if !slices.Contains([]string{"", "inline", "omitempty", "omitzero"}, option) {
+			return "", nil, fmt.Errorf("the option %q is not understood", option)
+		}
+	}
+	switch {
+	case !of.IsExported():
+		return "", nil, errors.New("it is not exported")
+	case name == "-":
+		return "", nil, errors.New("it is not in the JSON")
+	case name == "" && !of.Anonymous:
+		return "", nil, errors.New("it has no name in JSON")
+	}
+	return name, options, nil
+}
+
+// readProtobufTag reads a field's number.
+func readProtobufTag(of reflect.StructField) (int, error) {
+	parts := strings.Split(of.Tag.Get("protobuf"), ",")
+	if len(parts) < 2 {
+		return 0, errors.New("it has no number")
+	}
+	number, err := strconv.Atoi(parts[1])
+	if err != nil || number < 1 || number > maxNumber {
+		return 0, fmt.Errorf("%q is not understood as a number", parts[1])
+	}
+	return number, nil
+}
+
+// shape finds what a field's values are.
+func (b *builder) shape(f *field, t reflect.Type) (err error) {
+	isMessage := reflect.PointerTo(t).Implements(unmarshalerType)
+	switch {
+	case t.Kind() == reflect.Pointer:
+		f.shape = single
+		f.element, err = b.element(t.Elem())
+	case t.Kind() == reflect.Slice && !isMessage && t != reflect.TypeFor[[]byte]():
+		f.shape = list
+		f.element, err = b.listElement(t)
+	case t.Kind() == reflect.Map:
+		f.shape = mapping
+		f.element, err = b.entry(t)
+	default:
+		f.shape = single
+		f.element, err = b.element(t)
+	}
+	return err
+}
+
+// listElement is what is known of the elements of a list.
+func (b *builder) listElement(t reflect.Type) (element, error) {
+	e, err := b.element(t.Elem())
+	if err == nil && e.kind == stringsElement {
+		err = fmt.Errorf("%v is a list of lists", t)
+	}
+	return e, err
+}
+
+// entry is what is known of the values of a map.
+func (b *builder) entry(t reflect.Type) (element, error) {
+	if t.Key().Kind() != reflect.String {
+		return element{}, fmt.Errorf("the keys of %v are no strings", t)
+	}
+	e, err := b.element(t.Elem())
+	if err == nil && e.wire() != wireBytes {
+		err = fmt.Errorf("the values of %v are numbers", t)
+	}
+	return e, err
+}
+
+func (f *field) makeInline(t reflect.Type) error {
+	if t.Kind() != reflect.Struct || f.kind != messageElement {
+		return errors.New("it is inline, but no message")
+	}
+	f.shape = inline
+	f.absent = members(reflect.Zero(t).Interface())
+	return nil
+}
+
+// leaveOut finds when a field is left out, and what is written if it is absent.
+func (f *field) leaveOut(t reflect.Type, options []string) error {
+	omitEmpty, omitZero := slices.Contains(options, "omitempty"), slices.Contains(options, "omitzero")
+	isStruct := t.Kind() == reflect.Struct // which is never empty
+	isTime := isStruct && f.kind == timeElement
+	if omitZero && !isTime {
+		return errors.New("what is its zero value?")
+	}
+	f.omit = omitZero || omitEmpty && !isStruct && t.Kind() != reflect.Pointer
+	if omitZero || omitEmpty && !isStruct {
+		return nil
+	}
+	text, err := json.Marshal(reflect.Zero(t).Interface())
+	f.absent = f.name + string(text)
+	return err
+}

@@ -1,0 +1,250 @@
+package server
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"math"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+	"unsafe"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// The tags of google/protobuf/struct.proto.
+const (
+	structEntry = 1<<3 | byte(protowire.BytesType) // Struct.fields
+	listValue   = 1<<3 | byte(protowire.BytesType) // ListValue.values
+
+	entryKey   = 1<<3 | byte(protowire.BytesType)
+	entryValue = 2<<3 | byte(protowire.BytesType)
+
+	nullInValue   = 1<<3 | byte(protowire.VarintType)
+	numberInValue = 2<<3 | byte(protowire.Fixed64Type)
+	stringInValue = 3<<3 | byte(protowire.BytesType)
+	boolInValue   = 4<<3 | byte(protowire.VarintType)
+	structInValue = 5<<3 | byte(protowire.BytesType)
+	listInValue   = 6<<3 | byte(protowire.BytesType)
+)
+
+// maxStructDepth is how deep objects and lists may lie in each other. Kubernetes' own
+// objects stay far below, and readers of protobuf give up long before.
+const maxStructDepth = 1000
+
+// appendStruct appends the bytes of the google.protobuf.Struct that a JSON object is:
+// the message that structpb makes of it by way of a map, but for the order of members,
+// and of members with the same name all, of which readers take the last. The text must
+// be valid JSON. False, and dst is of no use, if it is no object, is too deep, or has a
+// number that is too large.
+func appendStruct(dst, text []byte) ([]byte, bool) {
+	w := structWriter{text: text, out: dst}
+	w.skipSpace()
+	ok := w.take('{') && w.members(0)
+	return w.out, ok
+}
+
+// structWriter reads JSON and writes a Struct. Its methods answer whether they could.
+type structWriter struct {
+	text []byte
+	at   int // how far text has been read
+	out  []byte
+}
+
+// members reads an object from behind its brace, and writes the Struct.
+func (w *structWriter) members(depth int) bool {
+	for first := true; ; first = false {
+		w.skipSpace()
+		if w.take('}') {
+			return true
+		}
+		if !first && !w.take(',') {
+			return false
+		}
+		key, ok := w.string()
+		if !ok {
+			return false
+		}
+		w.skipSpace()
+		if !w.take(':') || !w.value(header{key: key, inStruct: true}, depth) {
+			return false
+		}
+	}
+}
+
+// elements reads a list from behind its bracket, and writes the ListValue.
+func (w *structWriter) elements(depth int) bool {
+	for first := true; ; first = false {
+		w.skipSpace()
+		if w.take(']') {
+			return true
+		}
+		if !first && !w.take(',') || !w.value(header{}, depth) {
+			return false
+		}
+	}
+}
+
+// value reads a value, and writes the Value, with its header.
+func (w *structWriter) value(h header, depth int) bool {
+	w.skipSpace()
+	switch {
+	case w.at == len(w.text):
+		return false
+	case w.take('{'):
+		return depth < maxStructDepth && w.nested(h, structInValue, depth)
+	case w.take('['):
+		return depth < maxStructDepth && w.nested(h, listInValue, depth)
+	case w.text[w.at] == '"':
+		text, ok := w.string()
+		w.out = append(h.append(w.out, 1+protowire.SizeBytes(len(text))), stringInValue)
+		w.out = protowire.AppendString(w.out, text)
+		return ok
+	case w.takeWord("null"):
+		w.out = append(h.append(w.out, 2), nullInValue, 0)
+	case w.takeWord("false"):
+		w.out = append(h.append(w.out, 2), boolInValue, 0)
+	case w.takeWord("true"):
+		w.out = append(h.append(w.out, 2), boolInValue, 1)
+	default:
+		return w.number(h)
+	}
+	return true
+}
+
+// usualSize is the size that is expected of what is nested. Most sizes are written in as
+// many bytes.
+const usualSize = 1 << 8
+
+// nested writes an object or a list that is a value. Its size stands before it, and is
+// not known till it has been written: what was written is moved, if the size takes more
+// bytes than expected, or fewer.
+func (w *structWriter) nested(h header, tag byte, depth int) bool {
+	start := len(w.out)
+	expected := h.nestedSize(usualSize)
+	w.out = slices.Grow(w.out, expected)[:start+expected]
+	if !w.content(tag, depth+1) {
+		return false
+	}
+	content := w.out[start+expected:]
+	size := len(content)
+	needed := h.nestedSize(size)
+	w.out = slices.Grow(w.out[:start], needed+size)[:start+needed+size]
+	copy(w.out[start+needed:], content)
+	before := append(h.append(w.out[:start], 1+protowire.SizeBytes(size)), tag)
+	protowire.AppendVarint(before, uint64(size))
+	return true
+}
+
+func (w *structWriter) content(tag byte, depth int) bool {
+	if tag == structInValue {
+		return w.members(depth)
+	}
+	return w.elements(depth)
+}
+
+// header is what stands before a Value: in a list its tag and size, in a Struct the
+// entry and the key too.
+type header struct {
+	key      string
+	inStruct bool
+}
+
+// append appends the header of a value of a size.
+func (h header) append(dst []byte, size int) []byte {
+	if !h.inStruct {
+		return protowire.AppendVarint(append(dst, listValue), uint64(size))
+	}
+	entry := 2 + protowire.SizeBytes(len(h.key)) + protowire.SizeBytes(size)
+	dst = protowire.AppendVarint(append(dst, structEntry), uint64(entry))
+	dst = protowire.AppendString(append(dst, entryKey), h.key)
+	return protowire.AppendVarint(append(dst, entryValue), uint64(size))
+}
+
+// nestedSize is how many bytes stand before the content of a nested value of a size.
+func (h header) nestedSize(size int) int {
+	value := 1 + protowire.SizeBytes(size)
+	before := 1 + protowire.SizeBytes(value) - value
+	if h.inStruct {
+		entry := 2 + protowire.SizeBytes(len(h.key)) + protowire.SizeBytes(value)
+		before = 1 + protowire.SizeBytes(entry) - value
+	}
+	return before + value - size
+}
+
+// number reads a number: a float64, as in a map.
+func (w *structWriter) number(h header) bool {
+	start := w.at
+	for w.at < len(w.text) && isInNumber(w.text[w.at]) {
+		w.at++
+	}
+	number, err := strconv.ParseFloat(view(w.text[start:w.at]), 64)
+	w.out = append(h.append(w.out, 9), numberInValue)
+	w.out = binary.LittleEndian.AppendUint64(w.out, math.Float64bits(number))
+	return err == nil
+}
+
+func isInNumber(b byte) bool {
+	return '0' <= b && b <= '9' || b == '-' || b == '+' || b == '.' || b == 'e' || b == 'E'
+}
+
+// string reads a string.
+func (w *structWriter) string() (string, bool) {
+	w.skipSpace()
+	if !w.take('"') {
+		return "", false
+	}
+	length := bytes.IndexByte(w.text[w.at:], '"')
+	if length < 0 {
+		return "", false
+	}
+	text := w.text[w.at : w.at+length]
+	if bytes.IndexByte(text, '\\') >= 0 || !utf8.Valid(text) {
+		return w.escapedString()
+	}
+	w.at += length + 1
+	return view(text), true
+}
+
+// escapedString reads a string, from behind its quote, that does not say what it is.
+func (w *structWriter) escapedString() (text string, ok bool) {
+	start := w.at - 1
+	for w.at < len(w.text) && w.text[w.at] != '"' {
+		if w.text[w.at] == '\\' {
+			w.at++
+		}
+		w.at++
+	}
+	if w.at >= len(w.text) {
+		return "", false
+	}
+	w.at++
+	return text, json.Unmarshal(w.text[start:w.at], &text) == nil
+}
+
+func (w *structWriter) skipSpace() {
+	for w.at < len(w.text) && (w.text[w.at] == ' ' || w.text[w.at] == '\n' || w.text[w.at] == '\t' || w.text[w.at] == '\r') {
+		w.at++
+	}
+}
+
+// take reads a character, if it is the next one.
+func (w *structWriter) take(character byte) bool {
+	if w.at == len(w.text) || w.text[w.at] != character {
+		return false
+	}
+	w.at++
+	return true
+}
+
+func (w *structWriter) takeWord(word string) bool {
+	if !bytes.HasPrefix(w.text[w.at:], []byte(word)) {
+		return false
+	}
+	w.at += len(word)
+	return true
+}
+
+// view is b as a string that shares its memory.
+func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
