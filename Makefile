@@ -104,7 +104,7 @@ check-ts: console
 
 # Faults at random, under which streams are judged: they take their time, and are
 # part of `make soak`.
-FAULTS = ^(TestSoak|TestScenario06_ATokenFromBehind.*|TestScenario2[78]_.*|TestRandomTraffic.*)$$
+FAULTS = ^(TestSoak|TestScenario2[78]_.*|TestRandomTraffic.*)$$
 
 .PHONY: e2e
 e2e: build .venv/.installed ## The end-to-end tests alone: real cluster, real clients, a real browser.
