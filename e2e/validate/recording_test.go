@@ -169,6 +169,9 @@ func TestAFaultIsFoundWithItsGuaranteeAndItsPlace(t *testing.T) {
 				r.Calls[1].Responses = append(r.Calls[1].Responses, after(23, "token at 14", full(object(modified, "d", "14"))))
 			}, Evidence{}, Complete, 10,
 		},
+		"DELETED without content, at the version that was held last": {
+			resumed(), func(r *Recording) { r.Calls[1].Responses[0].Events[1] = gone("a", "6", "9") }, Evidence{}, Complete, 5,
+		},
 		"latest states where every step is remembered": {
 			resumed(), func(r *Recording) { r.CatchUp = Nowhere }, Evidence{}, Complete, 4,
 		},
