@@ -2,6 +2,7 @@ package validate
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
@@ -51,6 +52,7 @@ func (j *judge) differences() []string {
 			differences = append(differences, key.String()+" "+difference)
 		}
 	}
+	slices.Sort(differences)
 	return differences
 }
 
