@@ -120,6 +120,10 @@ func (w *Watcher) Next(ctx context.Context) (Batch, error) {
 			w.narrow()
 		}
 		next := w.read()
+		if next.again {
+			w.Close()
+			return w.begin(ctx)
+		}
 		batch := w.visible(next)
 		switch {
 		case len(batch.Events) > 0:
@@ -144,6 +148,7 @@ func (w *Watcher) Next(ctx context.Context) (Batch, error) {
 
 // begin finds the watcher's first place in the feed, and answers what leads there.
 func (w *Watcher) begin(ctx context.Context) (Batch, error) {
+	w.ahead = ""
 	if since := w.options.Since; since != nil {
 		if err := w.prepare(ctx, since.Version); err != nil {
 			return Batch{}, err
@@ -218,7 +223,7 @@ func (w *Watcher) firstLocked() reading {
 	case older(feed.version, since.Version):
 		return reading{}
 	}
-	if place, ok := feed.window.locate(since.Version); ok {
+	if place, ok := feed.locateStep(since.Version); ok {
 		return reading{changes: append([]change(nil), feed.window.after(place)...)}
 	}
 	if place, ok := feed.log.locate(since.Version); ok {
@@ -244,6 +249,7 @@ type reading struct {
 	position Position
 	more     bool            // there is more to read
 	broken   bool            // the changes end within a step
+	again    bool            // nothing leads on from here: see skippedLocked
 	grown    <-chan struct{} // if there is not: closed as soon as there is
 	ended    error           // if there is not: there never will be
 }
@@ -257,10 +263,13 @@ func (w *Watcher) read() reading {
 		return w.atEndLocked(w.snapshotLocked())
 	}
 	places := w.topic.after(w.place)
+	behind := w.place < w.topic.since || len(places) > 0 && places[0] < c.feed.window.first
 	switch {
+	case w.skippedLocked(behind):
+		return reading{again: true}
 	case len(places) == 0:
 		return w.atEndLocked(reading{})
-	case w.place < w.topic.since || places[0] < c.feed.window.first:
+	case behind:
 		return w.atEndLocked(reading{states: c.feed.log.after(w.place), since: w.place})
 	case len(places) > maxBatch:
 		w.place = places[maxBatch-1]
@@ -294,7 +303,7 @@ func (w *Watcher) visible(taken reading) Batch {
 	}
 	batch.latest = taken.states != nil
 	for _, step := range taken.changes {
-		if event, ok := w.see(step); ok && !w.told(event) {
+		if event, ok := w.selection.see(step); ok && !w.told(event) {
 			batch.Events = append(batch.Events, event)
 		}
 	}
@@ -307,20 +316,13 @@ func (w *Watcher) visible(taken reading) Batch {
 	return batch
 }
 
-// see is what a change is for this watcher: a step, unless it leads past the version
-// that the caller comes from. Then the caller holds neither before nor after, and is
-// told the latest state.
-func (w *Watcher) see(step change) (Event, bool) {
-	if w.ahead == "" || !step.leapsOver(w.ahead) || step.remade {
-		return w.selection.see(step)
-	}
-	state := latest{object: step.object(), deleted: step.after == nil, version: step.version}
-	event, ok := w.selection.catchUp(state, step.seq)
-	event.step = step.step
-	if event.Type == Deleted { // whichever object it is that the caller holds under that name
-		event.Object = gone(event.Object, "", event.ResourceVersion)
-	}
-	return event, ok
+// skippedLocked reports whether the feed has gone past the version that the caller comes
+// from without every step there, by a relist or because the window has gone on: what
+// the caller holds is a state between the two that are known here. Then the watcher must
+// begin again, at that version.
+func (w *Watcher) skippedLocked(behind bool) bool {
+	feed := w.cache.feed
+	return w.ahead != "" && older(w.ahead, feed.version) && (behind || feed.log.gapAt(w.ahead) != nil)
 }
 
 // told reports whether the caller has been told of an event by another replica.
@@ -331,14 +333,11 @@ func (w *Watcher) told(event Event) bool {
 // catchUpAhead keeps the position from going back while this replica is behind the
 // one that the caller comes from.
 func (w *Watcher) catchUpAhead(batch *Batch) {
-	if w.ahead == "" {
-		return
-	}
-	if older(batch.Position.Version, w.ahead) {
+	switch version := batch.Position.Version; {
+	case w.ahead == "":
+	case older(version, w.ahead):
 		batch.Position.Version = w.ahead
-		return
-	}
-	if !batch.broken {
+	case !batch.broken || older(w.ahead, version):
 		w.ahead = ""
 	}
 }
