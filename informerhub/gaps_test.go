@@ -50,7 +50,12 @@ func TestAWatcherFromAReplicaThatWasAheadIsToldLatestStatesWhenARelistLeadsPastI
 	w := resumed(t, c, byLabel, Position{Version: "20"})
 	checkSame(t, []string{"BOOKMARK at 20"}, nextLines(t, w))
 	leap(t, c)
+	checkSame(t, []string{"BOOKMARK at 20"}, nextLines(t, w)) // before history is asked
 	checkSame(t, latestStates, nextLines(t, w))
+	w.Close()
+	if left := len(c.feed.topics.byInterest); left != 0 {
+		t.Errorf("%d topics are left", left)
+	}
 }
 
 func TestAPositionInAGapThatNobodyKnowsBeginsAnew(t *testing.T) {
@@ -90,6 +95,7 @@ func TestAWatcherFromAReplicaThatWasAheadIsToldOfDeletionsBehindTheWindow(t *tes
 	checkSame(t, []string{"BOOKMARK at 20"}, nextLines(t, w))
 	must(t, c.Add(pod(t, "a", 15)))
 	must(t, c.Delete(pod(t, "a", 25)))
+	checkSame(t, []string{"BOOKMARK at 20"}, nextLines(t, w))
 	checkSame(t, []string{"DELETED default/a@25 at 25"}, nextLines(t, w))
 }
 

@@ -85,6 +85,7 @@ type Watcher struct {
 	// ahead is a version up to which the caller has been told everything, by a
 	// replica that was ahead of this one; empty if there was none.
 	ahead string
+	again bool // it must begin again, at its options' position
 }
 
 // Watch begins to follow a selection. Call Close when done.
@@ -110,7 +111,7 @@ func (w *Watcher) Close() {
 // context, or with the error that ended the cache, after everything up to then has
 // been delivered.
 func (w *Watcher) Next(ctx context.Context) (Batch, error) {
-	if w.topic == nil {
+	if w.topic == nil || w.again {
 		return w.begin(ctx)
 	}
 	quiet := time.NewTimer(w.options.Bookmarks)
@@ -121,8 +122,8 @@ func (w *Watcher) Next(ctx context.Context) (Batch, error) {
 		}
 		next := w.read()
 		if next.again {
-			w.Close()
-			return w.begin(ctx)
+			w.again = true // history may take its time: until then the caller hears this
+			return bookmark(next.position), nil
 		}
 		batch := w.visible(next)
 		switch {
@@ -133,8 +134,7 @@ func (w *Watcher) Next(ctx context.Context) (Batch, error) {
 		case next.ended != nil:
 			return Batch{}, next.ended
 		case due:
-			batch.Events = []Event{{Type: Bookmark, ResourceVersion: batch.Position.Version}}
-			return batch, nil
+			return bookmark(batch.Position), nil
 		}
 		select {
 		case <-next.grown:
@@ -156,9 +156,14 @@ func (w *Watcher) begin(ctx context.Context) (Batch, error) {
 	}
 	first := w.visible(w.join())
 	if len(first.Events) == 0 {
-		first.Events = []Event{{Type: Bookmark, ResourceVersion: first.Position.Version}}
+		return bookmark(first.Position), nil
 	}
 	return first, nil
+}
+
+// bookmark says that everything up to a position has been told.
+func bookmark(position Position) Batch {
+	return Batch{Events: []Event{{Type: Bookmark, ResourceVersion: position.Version}}, Position: position}
 }
 
 // prepare makes ready to continue at a version: one that this replica has not reached
@@ -186,6 +191,7 @@ func (w *Watcher) join() reading {
 	defer c.mu.Unlock()
 	first := w.firstLocked()
 	w.joinLocked()
+	w.again = false
 	w.epoch, w.place = c.feed.epoch.id, c.feed.last
 	first.position = c.feed.position(time.Now())
 	return first
@@ -194,6 +200,9 @@ func (w *Watcher) join() reading {
 // joinLocked takes a topic: a wide one as long as the caller holds states that a
 // replica which was ahead has told, and this one does not know.
 func (w *Watcher) joinLocked() {
+	if w.topic != nil {
+		w.cache.feed.topics.leave(w.topic)
+	}
 	w.wide = w.ahead != ""
 	w.topic = w.cache.feed.topics.join(w.selection, w.wide, w.cache.feed.last)
 }
@@ -204,7 +213,6 @@ func (w *Watcher) narrow() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if w.place == c.feed.last && w.epoch == c.feed.epoch.id {
-		c.feed.topics.leave(w.topic)
 		w.joinLocked()
 	}
 }
@@ -266,7 +274,9 @@ func (w *Watcher) read() reading {
 	behind := w.place < w.topic.since || len(places) > 0 && places[0] < c.feed.window.first
 	switch {
 	case w.skippedLocked(behind):
-		return reading{again: true}
+		position := c.feed.position(time.Now())
+		position.Version = w.ahead
+		return reading{again: true, position: position}
 	case len(places) == 0:
 		return w.atEndLocked(reading{})
 	case behind:
