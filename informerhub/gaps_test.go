@@ -110,6 +110,20 @@ func TestAnOlderPositionThanOneThatWasAskedForIsToldTheLaterDeletionsToo(t *test
 		nextLines(t, resumed(t, c, Query{}, Position{Version: "2"})))
 }
 
+// Of those who wait for history together, one asks for all. If that fails, the next one
+// asks for itself.
+func TestWhoWaitedForHistoryInVainAsksForItsOwnPosition(t *testing.T) {
+	c := syncedPods(t, 10)
+	c.history = &replicas{}
+	c.forgotten("2")
+	c.forgotten("5")
+	for _, want := range []string{"2", "5"} {
+		if since, until := c.takeWanted("5"); since != want || until != "10" {
+			t.Errorf("asks from %q up to %q, want from %q", since, until, want)
+		}
+	}
+}
+
 func TestTheOldestOfManyGapsBecomeOne(t *testing.T) {
 	l := &changeLog{floor: "1"}
 	for i := range maxGaps + 2 {

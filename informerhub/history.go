@@ -64,7 +64,7 @@ func (c *Cache) forgotten(version string) bool {
 	if _, found := c.feed.locate(version); found || c.history == nil {
 		return false
 	}
-	if c.wanted == "" || older(version, c.wanted) {
+	if older(version, c.feed.log.floor) && (c.wanted == "" || older(version, c.wanted)) {
 		c.wanted = version
 	}
 	return true
@@ -81,6 +81,9 @@ func (c *Cache) takeWanted(version string) (since, until string) {
 		return gap.from, until
 	}
 	since, c.wanted = c.wanted, ""
+	if since == "" || older(version, since) {
+		since = version // another one has taken what was wanted, and got no answer
+	}
 	return since, until
 }
 
