@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 
@@ -36,12 +37,18 @@ func TestScenario06_ATokenFromBehindTheWindowGetsTheLatestStatesAndDeletions(t *
 	write := configMapsIn(ctx, t, cluster(t), namespace)
 	request, point, past := watchedPast(ctx, t, client, write)
 
-	changed := past.goOn(write)
+	past.goOn(write)
 	pushOut(ctx, t, client, write)
 	touched := write.touch("touched", "at last")
+	want := past.latestStates(write)
 
 	said := record.ResumeElsewhere(t, client, request, point).Reaches(ctx, touched.ResourceVersion)
-	wantCaughtUp(t, said, point, append(changed, modified(touched))...)
+	wantChanges(t, said, want...)
+	if said.Model.Resets != 1 {
+		t.Errorf("the stream began %d times, want once", said.Model.Resets)
+	}
+	wantLatestStates(t, said.Events[len(point.Events):])
+	wantDeletedUIDs(t, said.Events[len(point.Events):], past)
 }
 
 // At a service that has just started, the API server's history tells what was deleted.
@@ -141,16 +148,48 @@ func watchedPast(ctx context.Context, t *testing.T, client resourceClient, write
 	return request, lastPoint(t, said), p
 }
 
-// goOn changes the objects in every way, and returns what of that there is to tell.
-func (p past) goOn(write configMaps) []string {
+// goOn changes the objects in every way.
+func (p past) goOn(write configMaps) {
 	write.delete("gone")
 	write.delete("again")
-	again := write.create("again", web)
-	left := write.relabel("leaves", map[string]any{"app": "other"})
-	comes := write.create("comes", web)
+	write.create("again", web)
+	write.relabel("leaves", map[string]any{"app": "other"})
+	write.create("comes", web)
 	write.create("comes-and-goes", web)
 	write.delete("comes-and-goes")
-	return []string{deleted(p.gone), deleted(p.again), added(again), deleted(left), added(comes)}
+}
+
+// latestStates are the lines by which what goOn changed is told in latest states, and
+// the last change of "touched": a deletion, and a leaving, at its own version. That of
+// a deletion only the API server's watch tells.
+func (p past) latestStates(write configMaps) []string {
+	gone := func(object *corev1.ConfigMap) string {
+		object = object.DeepCopy()
+		object.ResourceVersion = write.deletedAt(object, p.version)
+		return deleted(object)
+	}
+	return []string{
+		gone(p.gone), gone(p.again), added(write.get("again")), deleted(write.get("leaves")),
+		added(write.get("comes")), modified(write.get("touched")),
+	}
+}
+
+// deletedAt is the version at which an object was deleted, as a watch of the API server
+// tells it that begins at an older version.
+func (c configMaps) deletedAt(object *corev1.ConfigMap, since string) string {
+	c.t.Helper()
+	events, err := c.api.Watch(c.ctx, metav1.ListOptions{ResourceVersion: since, FieldSelector: "metadata.name=" + object.Name})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer events.Stop()
+	for event := range events.ResultChan() {
+		if told, ok := event.Object.(*corev1.ConfigMap); ok && event.Type == watch.Deleted && told.UID == object.UID {
+			return told.ResourceVersion
+		}
+	}
+	c.t.Fatalf("the API server does not tell when %s was deleted", object.Name)
+	return ""
 }
 
 // held is what the cluster holds of the selection now.
@@ -185,24 +224,30 @@ func pushOut(ctx context.Context, t *testing.T, client resourceClient, write con
 	untilRead(ctx, t, client, "configmaps", last)
 }
 
-// wantCaughtUp fails unless a resumed stream has told exactly these changes, in latest
-// states, without beginning anew.
-func wantCaughtUp(t *testing.T, said record.View, point record.Point, want ...string) {
-	t.Helper()
-	wantChangesInAnyOrder(t, said, want...)
-	if said.Model.Resets != 1 {
-		t.Errorf("the stream began %d times, want once", said.Model.Resets)
-	}
-	wantLatestStates(t, said.Events[len(point.Events):])
-}
-
-// wantLatestStates fails unless deletions, and only these, come without content.
+// wantLatestStates fails unless deletions, and only these, come without content, and
+// each object at the version of its event.
 func wantLatestStates(t *testing.T, events []*kubeconnectv1.Event) {
 	t.Helper()
-	for _, event := range events {
+	for _, event := range record.Changes(events) {
 		isDeleted := event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_DELETED
-		if event.GetObject() != nil && (event.GetObject().GetContent() == nil) != isDeleted {
+		if (event.GetObject().GetContent() == nil) != isDeleted {
 			t.Errorf("%s has content: %v", record.Line(event), !isDeleted)
+		}
+		if own, ofObject := event.GetResourceVersion(), event.GetObject().GetResourceVersion(); own != ofObject {
+			t.Errorf("%s is an event at version %s", record.Line(event), own)
+		}
+	}
+}
+
+// wantDeletedUIDs fails unless the deletions of what was held name the objects that were.
+func wantDeletedUIDs(t *testing.T, events []*kubeconnectv1.Event, p past) {
+	t.Helper()
+	for _, event := range record.Changes(events) {
+		for _, held := range []*corev1.ConfigMap{p.gone, p.leaves, p.again} {
+			object := event.GetObject()
+			if event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_DELETED && object.GetName() == held.Name && object.GetUid() != string(held.UID) {
+				t.Errorf("%s has UID %q, want %q", record.Line(event), object.GetUid(), held.UID)
+			}
 		}
 	}
 }

@@ -30,34 +30,63 @@ var shakyCluster = shared()
 
 func TestScenario27_AControlPlaneThatFailsIsSurvivedByEveryStream(t *testing.T) {
 	t.Parallel()
-	for name, strike := range map[string]func(context.Context, *testing.T) []validate.Outage{
+	for name, strike := range map[string]strike{
 		"the API server is killed": func(ctx context.Context, t *testing.T) []validate.Outage {
 			return kill(ctx, t, shakyCluster(t).APIServer())
 		},
 		"etcd is killed": func(ctx context.Context, t *testing.T) []validate.Outage {
 			return kill(ctx, t, shakyCluster(t).Etcd())
 		},
-		"the API server stands still": func(ctx context.Context, t *testing.T) []validate.Outage {
-			return []validate.Outage{freeze(ctx, t, shakyCluster(t).APIServer(), faultLasts)}
-		},
-		"etcd stands still": func(ctx context.Context, t *testing.T) []validate.Outage {
-			freeze(ctx, t, shakyCluster(t).Etcd(), faultLasts)
-			return nil // the API server was there
-		},
+		"the API server stands still": apiServerStandsStill(faultLasts),
+		"etcd stands still":           etcdStandsStill(faultLasts),
 	} {
-		t.Run(name, func(t *testing.T) {
-			ctx := deadlineAfter(t, faultPatience)
-			services := []*harness.Service{
-				harness.StartService(t, shakyCluster(t).Kubeconfig), harness.StartService(t, shakyCluster(t).Kubeconfig),
-			}
-			crew := newCrew(ctx, t, newStage(ctx, t, shakyCluster(t)), newSeed(t), callersOf(t, services...)...)
-			crew.atWork(ctx, busy)
-			outages := strike(ctx, t)
-			crew.atWork(ctx, busy)
-			crew.catchUp(validate.Anywhere) // a replica may be behind the one that a caller comes from
-			t.Log(crew.finish(ctx, validate.Evidence{Outages: outages}))
-		})
+		t.Run(name, func(t *testing.T) { survive(t, strike, rounds(t)) })
 	}
+	if _, soaking := soakFor(t); !soaking {
+		return
+	}
+	// After a minute every connection has been given up, and every lease is over.
+	for name, strike := range map[string]strike{
+		"the API server stands still for a minute": apiServerStandsStill(longFreeze),
+		"etcd stands still for a minute":           etcdStandsStill(longFreeze),
+	} {
+		t.Run(name, func(t *testing.T) { survive(t, strike, 1) })
+	}
+}
+
+// strike lets something fail for a while. It returns when the API server was away, as
+// far as that is known.
+type strike func(context.Context, *testing.T) []validate.Outage
+
+func apiServerStandsStill(lasts time.Duration) strike {
+	return func(ctx context.Context, t *testing.T) []validate.Outage {
+		return []validate.Outage{freeze(ctx, t, shakyCluster(t).APIServer(), lasts)}
+	}
+}
+
+func etcdStandsStill(lasts time.Duration) strike {
+	return func(ctx context.Context, t *testing.T) []validate.Outage {
+		freeze(ctx, t, shakyCluster(t).Etcd(), lasts)
+		return nil // the API server was there
+	}
+}
+
+// survive strikes the control plane so often, while callers wander between two replicas.
+func survive(t *testing.T, strike strike, times int) {
+	t.Helper()
+	ctx := deadlineAfter(t, time.Duration(times)*faultPatience)
+	services := []*harness.Service{
+		harness.StartService(t, shakyCluster(t).Kubeconfig), harness.StartService(t, shakyCluster(t).Kubeconfig),
+	}
+	crew := newCrew(ctx, t, newStage(ctx, t, shakyCluster(t)), newSeed(t), callersOf(t, services...)...)
+	crew.atWork(ctx, busy)
+	var outages []validate.Outage
+	for range times {
+		outages = append(outages, strike(ctx, t)...)
+		crew.atWork(ctx, busy)
+	}
+	crew.catchUp(validate.Anywhere) // a replica may be behind the one that a caller comes from
+	t.Log(crew.finish(ctx, validate.Evidence{Outages: outages}))
 }
 
 var errStillThere = errors.New("it is still there")

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -36,13 +37,16 @@ func TestScenario28_ALinkThatFailsIsSurvivedByEveryStream(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ctx := deadlineAfter(t, faultPatience)
+			ctx := deadlineAfter(t, time.Duration(rounds(t))*faultPatience)
 			link := harness.StartProxy(t, cluster(t).Address(), harness.None)
 			service := harness.StartService(t, harness.KubeconfigTo(t, cluster(t).Kubeconfig, link.Address()))
 			crew := newCrew(ctx, t, newStage(ctx, t, cluster(t)), newSeed(t), callersOf(t, service)...)
 			crew.atWork(ctx, busy)
-			outages := strike(ctx, t, link)
-			crew.atWork(ctx, busy)
+			var outages []validate.Outage
+			for range rounds(t) {
+				outages = append(outages, strike(ctx, t, link)...)
+				crew.atWork(ctx, busy)
+			}
 			t.Log(crew.finish(ctx, validate.Evidence{Outages: outages}))
 		})
 	}
@@ -62,27 +66,17 @@ func fail(ctx context.Context, link *harness.Proxy, fault harness.Fault) []valid
 // of the good one may be from the future of the bad one.
 func TestScenario28_CallersWanderBetweenAReplicaWithABadLinkAndOneWithAGoodLink(t *testing.T) {
 	t.Parallel()
-	ctx := deadlineAfter(t, faultPatience)
+	ctx := deadlineAfter(t, time.Duration(rounds(t))*faultPatience)
 	link := harness.StartProxy(t, cluster(t).Address(), harness.None)
 	bad := harness.StartService(t, harness.KubeconfigTo(t, cluster(t).Kubeconfig, link.Address()))
 	good := harness.StartService(t, cluster(t).Kubeconfig)
 	crew := newCrew(ctx, t, newStage(ctx, t, cluster(t)), newSeed(t), callersOf(t, bad, good)...)
 	crew.atWork(ctx, busy)
-	for _, fault := range []harness.Fault{harness.Refused, harness.Torn, harness.Frozen} {
+	for _, fault := range slices.Repeat([]harness.Fault{harness.Refused, harness.Torn, harness.Frozen}, rounds(t)) {
 		fail(ctx, link, fault)
 		link.Cut()
 		crew.atWork(ctx, busy)
 	}
 	crew.catchUp(validate.Anywhere) // when the bad one does, who came with tokens of the good one
 	t.Log(crew.finish(ctx, validate.Evidence{}))
-}
-
-// Nothing fails here, so every step must be told.
-func TestRandomTrafficIsToldStepByStep(t *testing.T) {
-	t.Parallel()
-	ctx := deadlineAfter(t, faultPatience)
-	crew := newCrew(ctx, t, newStage(ctx, t, cluster(t)), newSeed(t), callersOf(t, harness.StartService(t, cluster(t).Kubeconfig))...)
-	crew.atWork(ctx, 5*busy)
-	crew.catchUp(validate.Nowhere)
-	t.Log(crew.finish(ctx, validate.Evidence{EveryStep: true}))
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -18,8 +17,6 @@ import (
 const (
 	// soakFaults is how many faults there are at most in one round.
 	soakFaults = 3
-	// longFreeze is how long a component stands still now and then.
-	longFreeze = time.Minute
 	// soakGrowth is what the memory of a replica may grow by after soakWarmUp rounds.
 	soakGrowth = 128 << 20
 	soakWarmUp = 5
@@ -31,12 +28,9 @@ const (
 // 10m, in rounds. At the end of each, every stream must be right from its beginning on.
 // With SEED it makes the same choices again.
 func TestSoak(t *testing.T) {
-	if os.Getenv("SOAK") == "" {
+	lasts, soaking := soakFor(t)
+	if !soaking {
 		t.Skip("SOAK says for how long, such as SOAK=10m")
-	}
-	lasts, err := time.ParseDuration(os.Getenv("SOAK"))
-	if err != nil {
-		t.Fatal(err)
 	}
 	s := newSoak(t)
 	summary := time.NewTicker(time.Minute)

@@ -18,7 +18,7 @@ import (
 type Cache struct {
 	resource         Resource
 	selectableFields *selectableFields
-	upstream         *upstream // nil in tests of the cache alone
+	history          history // nil in tests of the cache alone
 	contact          *contact
 
 	recalling sync.Mutex // held while history is asked; taken before mu
@@ -266,8 +266,9 @@ func (c *Cache) startOverLocked(objects []*Object, version string) {
 func (c *Cache) catchUpLocked(objects []*Object, version string) {
 	changes := difference(c.store.all(), objects, version)
 	for i := range changes {
-		changes[i].leap = c.feed.version
+		changes[i].relisted = true
 	}
+	c.feed.log.leapt(c.feed.version, version)
 	c.applyLocked(changes...)
 	c.feed.advance(version)
 }
@@ -289,7 +290,7 @@ func steps(before, after *Object) []change {
 	case before == nil:
 		return []change{{after: after, version: after.version}}
 	case before.uid != after.uid:
-		return []change{{before: before, version: after.version}, {after: after, version: after.version, remade: true}}
+		return []change{{before: before, version: after.version}, {after: after, version: after.version}}
 	case before.version == after.version:
 		return nil
 	}

@@ -73,8 +73,8 @@ func (f *feed) append(c change, e *entry, made bool) {
 	c.seq = f.last
 	if c.after != nil {
 		f.log.changed(e, made, c.seq, c.version)
-		if c.leap != "" {
-			e.made = 0 // at some time in the leap
+		if c.relisted {
+			e.made = 0 // at some time before
 		}
 	} else {
 		f.log.deleted(e, c.seq, c.version)
@@ -117,8 +117,17 @@ func (f *feed) wakeWaiting() {
 // locate answers the place behind all changes up to a version; false if deletions
 // since then have been forgotten.
 func (f *feed) locate(version string) (place uint64, ok bool) {
-	if place, ok := f.window.locate(version); ok {
+	if place, ok := f.locateStep(version); ok {
 		return place, true
 	}
 	return f.log.locate(version)
+}
+
+// locateStep is locate for those who want every step: false if not every one is known
+// since then.
+func (f *feed) locateStep(version string) (place uint64, ok bool) {
+	if f.log.gapAt(version) != nil {
+		return 0, false
+	}
+	return f.window.locate(version)
 }

@@ -12,7 +12,16 @@ import (
 // A cache that has just started knows what there is, and since which version each
 // object has been as it is, but not what was deleted before. Whoever comes with an
 // older position needs that: the API server's own history tells it, as far back as
-// that goes. So a restart of the service is not a storm of snapshots.
+// that goes. So a restart of the service is not a storm of snapshots. The same goes for
+// a position within a gap, of a replica that has followed the API server meanwhile.
+
+// history is what the API server knows of the past.
+type history interface {
+	// current is the version that it has come to.
+	current(ctx context.Context) (string, error)
+	// deletions are what was deleted since a version up to another, oldest first.
+	deletions(ctx context.Context, since, until string) ([]latest, error)
+}
 
 // recallSeconds is how long the API server may take to tell its history. It sends a
 // bookmark shortly before the end of such a watch, which says that all is told.
@@ -29,24 +38,22 @@ func (c *Cache) recall(ctx context.Context, version string) {
 	}
 	c.recalling.Lock()
 	defer c.recalling.Unlock()
-	since, until := c.takeWanted()
-	if !c.forgotten(version) {
+	since, until := c.takeWanted(version)
+	if until == "" {
 		return
 	}
-	deleted, err := c.upstream.deletions(ctx, since, until)
+	deleted, err := c.history.deletions(ctx, since, until)
 	if err != nil && since != version {
 		// The oldest version was too old. That need not go for this one.
 		since = version
-		deleted, err = c.upstream.deletions(ctx, since, until)
+		deleted, err = c.history.deletions(ctx, since, until)
 	}
 	if err != nil {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.feed.log.floor == until {
-		c.feed.log.remember(deleted, since)
-	}
+	c.feed.log.remember(deleted, since, until)
 }
 
 // forgotten reports whether deletions since a version have been forgotten, or were
@@ -54,22 +61,30 @@ func (c *Cache) recall(ctx context.Context, version string) {
 func (c *Cache) forgotten(version string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, found := c.feed.locate(version); found || c.upstream == nil {
+	if _, found := c.feed.locate(version); found || c.history == nil {
 		return false
 	}
-	if c.wanted == "" || older(version, c.wanted) {
+	if older(version, c.feed.log.floor) && (c.wanted == "" || older(version, c.wanted)) {
 		c.wanted = version
 	}
 	return true
 }
 
-// takeWanted answers the oldest version that someone wants to continue at, and the
-// one from which on the log is whole.
-func (c *Cache) takeWanted() (since, until string) {
+// takeWanted answers what is to be asked for a version: the oldest one that someone
+// wants to continue at where this one is too, and the one from which on deletions are
+// known. That is empty if they are known meanwhile.
+func (c *Cache) takeWanted(version string) (since, until string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	until = c.feed.log.unknown(version)
+	if gap := c.feed.log.gapAt(version); gap != nil && until == gap.known {
+		return gap.from, until
+	}
 	since, c.wanted = c.wanted, ""
-	return since, c.feed.log.floor
+	if since == "" || older(version, since) {
+		since = version // another one has taken what was wanted, and got no answer
+	}
+	return since, until
 }
 
 // hasBeen reports whether a version that the cache has not reached has been the API
@@ -79,16 +94,16 @@ func (c *Cache) hasBeen(ctx context.Context, version string) (bool, error) {
 	if ahead, err := c.behind(version); ahead == nil || err != nil {
 		return false, err
 	}
-	if c.upstream == nil {
-		return false, errNoUpstream
+	if c.history == nil {
+		return false, errNoHistory
 	}
-	current, err := c.upstream.current(ctx)
+	current, err := c.history.current(ctx)
 	return err == nil && !older(current, version), err
 }
 
-var errNoUpstream = errors.New("there is no API server to ask")
+var errNoHistory = errors.New("there is no API server to ask")
 
-// current asks for the API server's version as it is now.
+// current implements history.
 func (u *upstream) current(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, recallSeconds*time.Second)
 	defer cancel()
@@ -101,7 +116,7 @@ func (u *upstream) current(ctx context.Context) (string, error) {
 
 var errHistoryEnded = errors.New("the API server ended its history early")
 
-// deletions are what was deleted from a version up to another, oldest first.
+// deletions implements history.
 func (u *upstream) deletions(ctx context.Context, since, until string) ([]latest, error) {
 	ctx, cancel := context.WithTimeout(ctx, (recallSeconds+1)*time.Second)
 	defer cancel()

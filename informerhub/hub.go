@@ -135,7 +135,7 @@ func (h *Hub) started(resource Resource) (*Cache, error) {
 	cache.feed.topics.spacing = spaceByWatchers
 	up := &upstream{client: client, cache: cache, served: h.resolver.serves(resource)}
 	cache.selectableFields = newSelectableFields(resource, up.supports)
-	cache.upstream = up
+	cache.history = up
 	running := &runningCache{Cache: cache, stop: make(chan struct{}), lastUsed: time.Now()}
 	running.idle = time.AfterFunc(h.options.IdleTimeout, func() { h.endIdle(running) })
 	h.caches[resource] = running

@@ -19,7 +19,10 @@ type changeLog struct {
 	current    int      // how many are not superseded
 	tombstones []*entry // oldest first
 	limit      int      // how many tombstones are kept
-	// earlier are deletions from before the log began, as the API server told them.
+	// gaps are where deletions are not known, in order.
+	gaps []gap
+	// earlier are deletions in gaps and from before the log began, as the API server
+	// told them; oldest first.
 	earlier []latest
 	// forgotten is the place of the last deletion that was forgotten.
 	forgotten uint64
@@ -73,7 +76,10 @@ func (l *changeLog) forgetFirst() {
 	l.tombstones[0] = nil
 	l.tombstones = l.tombstones[1:]
 	at := l.search(func(r record) bool { return r.seq >= oldest.seq })
-	l.floor, l.earlier = formatVersion(l.records[at].version), nil
+	l.floor = formatVersion(l.records[at].version)
+	for len(l.earlier) > 0 && !older(l.floor, l.earlier[0].version) {
+		l.earlier = l.earlier[1:]
+	}
 	l.forgotten = oldest.seq
 	oldest.seq = 0 // no record is current any more
 	l.current--
@@ -130,30 +136,71 @@ func (r record) state() latest {
 	return state
 }
 
-// remember adds deletions from before the log began, oldest first, back to a version.
-func (l *changeLog) remember(earlier []latest, since string) {
+// unknown is the version up to which deletions since another one are not known; empty
+// if all are.
+func (l *changeLog) unknown(since string) (until string) {
 	if older(since, l.floor) {
-		l.earlier, l.floor = earlier, since
+		return l.floor
 	}
+	if gap := l.gapAt(since); gap != nil && older(since, gap.known) {
+		return gap.known
+	}
+	return ""
+}
+
+// remember adds the deletions since a version up to another.
+func (l *changeLog) remember(deleted []latest, since, until string) {
+	known := func(from string) string {
+		if older(since, from) && !older(until, from) {
+			return since
+		}
+		return from
+	}
+	l.floor = known(l.floor)
+	for i := range l.gaps {
+		l.gaps[i].known = known(l.gaps[i].known)
+	}
+	l.earlier = append(deleted, l.earlier...)
+	sortByVersion(l.earlier)
 }
 
 // since are the latest states of what has changed since a version that locate has
-// found, deletions from before the log began among them.
+// found, and the deletions that the API server told.
 func (l *changeLog) since(version string, place uint64) []latest {
 	states := l.after(place)
+	own := len(states)
 	for _, state := range l.earlier {
 		if older(version, state.version) {
 			states = append(states, state)
 		}
 	}
+	if len(states) == own {
+		return states
+	}
+	sortByVersion(states)
+	return onceDeleted(states)
+}
+
+func sortByVersion(states []latest) {
 	slices.SortStableFunc(states, func(a, b latest) int { return compareVersions(a.version, b.version) })
-	return states
+}
+
+// onceDeleted drops deletions of what has been deleted before: a relist has found it
+// gone, and the API server has told when that was.
+func onceDeleted(states []latest) []latest {
+	gone := make(map[string]bool)
+	return slices.DeleteFunc(states, func(state latest) bool {
+		uid := state.object.uid
+		again := state.deleted && gone[uid]
+		gone[uid] = gone[uid] || state.deleted
+		return again
+	})
 }
 
 // locate answers a place such that every change behind it is newer than a version,
 // if no deletion since that version has been forgotten.
 func (l *changeLog) locate(version string) (place uint64, ok bool) {
-	if older(version, l.floor) {
+	if l.unknown(version) != "" {
 		return 0, false
 	}
 	number := versionNumber(version)

@@ -18,8 +18,9 @@ type reader struct {
 	cache   *Cache
 
 	held    map[key]*Object
-	latest  bool      // what comes is latest states rather than steps
-	behind  *Position // everything it was told
+	told    map[string]bool // the changes since the last RESET
+	latest  bool            // what comes is latest states rather than steps
+	behind  *Position       // everything it was told
 	resets  int
 	started bool // RESET has come, and no SYNCED yet
 	version int  // of the last event; 0 in a snapshot
@@ -72,7 +73,7 @@ func describeEvent(event Event) string {
 func (r *reader) apply(event Event) (wrong string) {
 	switch event.Type {
 	case Reset:
-		r.held, r.started, r.version = make(map[key]*Object), true, 0
+		r.held, r.told, r.started, r.version = make(map[key]*Object), make(map[string]bool), true, 0
 		r.resets++
 		return ""
 	case Synced:
@@ -96,6 +97,11 @@ func (r *reader) applyObject(event Event) string {
 	place := key{object.namespace, object.name}
 	held, ok := r.held[place]
 	r.held[place] = object
+	if change := object.uid + "@" + event.ResourceVersion; r.told[change] {
+		return "the change of " + change + " was told before"
+	} else if r.told != nil {
+		r.told[change] = true
+	}
 	if r.latest { // then what was held is not known: see Selection.catchUp
 		if event.Type == Deleted {
 			delete(r.held, place)
@@ -110,7 +116,7 @@ func (r *reader) applyObject(event Event) string {
 			r.when(ok && numberOf(object.version) <= numberOf(held.version), "the object went back, or came twice")
 	}
 	delete(r.held, place)
-	return r.when(held != object, "DELETED is not the object that was held")
+	return r.when(!ok || told(held) != told(object), "DELETED is not the object that was held")
 }
 
 // moveOn checks the order of versions.

@@ -310,35 +310,3 @@ func TestAVersionThatTheAPIServerNeverReachedMakesAWatchBeginAnew(t *testing.T) 
 	api.next(t, "list").list(t, &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "19"}})
 	checkSame(t, []string{"RESET at 10", "ADDED default/a@3 at 3", "SYNCED at 10"}, <-told)
 }
-
-// TestARelistThatLeadsPastAPositionIsToldInLatestStates is about a caller who comes
-// from a replica that was ahead, to one that makes up for what it has missed by a
-// relist: the caller's state lies between the two that the relist compares.
-func TestARelistThatLeadsPastAPositionIsToldInLatestStates(t *testing.T) {
-	labelled := func(app string, version int) *Object {
-		return podObject(t, traits{namespace: "default", name: "a", uid: "uid-a", version: fmt.Sprint(version), labels: map[string]string{"app": app}})
-	}
-	missed := func(c *Cache) { // at 20 the caller held a, by its label at that time
-		must(t, c.Replace(items(labelled("other", 30), pod(t, "b", 15)), "40"))
-	}
-	query := Query{LabelSelector: "app=web"}
-	want := []string{"DELETED default/a@30 at 30"}
-	t.Run("at a position that is ahead", func(t *testing.T) {
-		c := syncedPods(t, 10, labelled("other", 5))
-		w := resumed(t, c, query, Position{Version: "20"})
-		w.ahead = "20"
-		w.visible(w.join())
-		missed(c)
-		checkSame(t, want, nextLines(t, w))
-	})
-	t.Run("at a position that the relist has led past", func(t *testing.T) {
-		c := syncedPods(t, 10, labelled("other", 5))
-		missed(c)
-		checkSame(t, want, nextLines(t, resumed(t, c, query, Position{Version: "20"})))
-	})
-	t.Run("not at one from before", func(t *testing.T) {
-		c := syncedPods(t, 10, labelled("web", 5))
-		missed(c)
-		checkSame(t, []string{"DELETED default/a@5 at 30"}, nextLines(t, resumed(t, c, query, Position{Version: "10"})))
-	})
-}

@@ -86,6 +86,7 @@ type Watcher struct {
 	// ahead is a version up to which the caller has been told everything, by a
 	// replica that was ahead of this one; empty if there was none.
 	ahead string
+	again bool // it must begin again, at its options' position
 }
 
 // Watch begins to follow a selection. Call Close when done.
@@ -111,7 +112,7 @@ func (w *Watcher) Close() {
 // context, or with the error that ended the cache, after everything up to then has
 // been delivered.
 func (w *Watcher) Next(ctx context.Context) (Batch, error) {
-	if w.topic == nil {
+	if w.topic == nil || w.again {
 		return w.begin(ctx)
 	}
 	quiet := time.NewTimer(w.options.Bookmarks)
@@ -121,6 +122,10 @@ func (w *Watcher) Next(ctx context.Context) (Batch, error) {
 			w.narrow()
 		}
 		next := w.read()
+		if next.again {
+			w.again = true // history may take its time: until then the caller hears this
+			return bookmark(next.position), nil
+		}
 		batch := w.batch(next)
 		switch {
 		case len(batch.Events) > 0:
@@ -130,8 +135,7 @@ func (w *Watcher) Next(ctx context.Context) (Batch, error) {
 		case next.ended != nil:
 			return Batch{}, next.ended
 		case due:
-			batch.Events = []Event{{Type: Bookmark, ResourceVersion: batch.Position.Version}}
-			return batch, nil
+			return bookmark(batch.Position), nil
 		}
 		select {
 		case <-next.grown:
@@ -145,6 +149,7 @@ func (w *Watcher) Next(ctx context.Context) (Batch, error) {
 
 // begin finds the watcher's first place in the feed, and answers what leads there.
 func (w *Watcher) begin(ctx context.Context) (Batch, error) {
+	w.ahead = ""
 	if since := w.options.Since; since != nil {
 		if err := w.prepare(ctx, since.Version); err != nil {
 			return Batch{}, err
@@ -152,9 +157,14 @@ func (w *Watcher) begin(ctx context.Context) (Batch, error) {
 	}
 	first := w.visible(w.join())
 	if len(first.Events) == 0 {
-		first.Events = []Event{{Type: Bookmark, ResourceVersion: first.Position.Version}}
+		return bookmark(first.Position), nil
 	}
 	return first, nil
+}
+
+// bookmark says that everything up to a position has been told.
+func bookmark(position Position) Batch {
+	return Batch{Events: []Event{{Type: Bookmark, ResourceVersion: position.Version}}, Position: position}
 }
 
 // prepare makes ready to continue at a version: one that this replica has not reached
@@ -182,6 +192,7 @@ func (w *Watcher) join() reading {
 	defer c.mu.Unlock()
 	first := w.firstLocked()
 	w.joinLocked()
+	w.again = false
 	w.epoch, w.place = c.feed.epoch.id, c.feed.last
 	first.position = c.feed.position(time.Now())
 	return first
@@ -190,6 +201,9 @@ func (w *Watcher) join() reading {
 // joinLocked takes a topic: a wide one as long as the caller holds states that a
 // replica which was ahead has told, and this one does not know.
 func (w *Watcher) joinLocked() {
+	if w.topic != nil {
+		w.cache.feed.topics.leave(w.topic)
+	}
 	w.wide = w.ahead != ""
 	w.topic = w.cache.feed.topics.join(w.selection, w.wide, w.cache.feed.last)
 }
@@ -200,7 +214,6 @@ func (w *Watcher) narrow() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if w.place == c.feed.last && w.epoch == c.feed.epoch.id {
-		c.feed.topics.leave(w.topic)
 		w.joinLocked()
 	}
 }
@@ -219,7 +232,7 @@ func (w *Watcher) firstLocked() reading {
 	case older(feed.version, since.Version):
 		return reading{}
 	}
-	if place, ok := feed.window.locate(since.Version); ok {
+	if place, ok := feed.locateStep(since.Version); ok {
 		return reading{changes: append([]change(nil), feed.window.after(place)...)}
 	}
 	if place, ok := feed.log.locate(since.Version); ok {
@@ -245,6 +258,7 @@ type reading struct {
 	position Position
 	more     bool   // there is more to read
 	broken   bool   // the changes end within a step
+	again    bool   // nothing leads on from here: see skippedLocked
 	round    *round // the changes may be shared by those who read the passage
 	passage  passage
 	grown    <-chan struct{} // if there is not: closed as soon as there is
@@ -261,8 +275,13 @@ func (w *Watcher) read() reading {
 	}
 	end := w.endLocked()
 	places := w.topic.between(w.place, end.place)
+	behind := w.place < w.topic.since || len(places) > 0 && places[0] < c.feed.window.first
 	switch {
-	case w.place < w.topic.since || len(places) > 0 && places[0] < c.feed.window.first:
+	case w.skippedLocked(behind):
+		position := c.feed.position(time.Now())
+		position.Version = w.ahead
+		return reading{again: true, position: position}
+	case behind:
 		return w.atEndLocked(reading{states: c.feed.log.after(w.place), since: w.place})
 	case len(places) == 0:
 		return w.moveLocked(reading{}, end)
@@ -326,7 +345,7 @@ func (w *Watcher) visible(taken reading) Batch {
 	}
 	batch.latest = taken.states != nil
 	for _, step := range taken.changes {
-		if event, ok := w.see(step); ok && !w.told(event) {
+		if event, ok := w.selection.see(step); ok && !w.told(event) {
 			batch.Events = append(batch.Events, event)
 		}
 	}
@@ -339,20 +358,13 @@ func (w *Watcher) visible(taken reading) Batch {
 	return batch
 }
 
-// see is what a change is for this watcher: a step, unless it leads past the version
-// that the caller comes from. Then the caller holds neither before nor after, and is
-// told the latest state.
-func (w *Watcher) see(step change) (Event, bool) {
-	if w.ahead == "" || !step.leapsOver(w.ahead) || step.remade {
-		return w.selection.see(step)
-	}
-	state := latest{object: step.object(), deleted: step.after == nil, version: step.version}
-	event, ok := w.selection.catchUp(state, step.seq)
-	event.step = step.step
-	if event.Type == Deleted { // whichever object it is that the caller holds under that name
-		event.Object = gone(event.Object, "", event.ResourceVersion)
-	}
-	return event, ok
+// skippedLocked reports whether the feed has gone past the version that the caller comes
+// from without every step there, by a relist or because the window has gone on: what
+// the caller holds is a state between the two that are known here. Then the watcher must
+// begin again, at that version.
+func (w *Watcher) skippedLocked(behind bool) bool {
+	feed := w.cache.feed
+	return w.ahead != "" && older(w.ahead, feed.version) && (behind || feed.log.gapAt(w.ahead) != nil)
 }
 
 // told reports whether the caller has been told of an event by another replica.
@@ -363,14 +375,11 @@ func (w *Watcher) told(event Event) bool {
 // catchUpAhead keeps the position from going back while this replica is behind the
 // one that the caller comes from.
 func (w *Watcher) catchUpAhead(batch *Batch) {
-	if w.ahead == "" {
-		return
-	}
-	if older(batch.Position.Version, w.ahead) {
+	switch version := batch.Position.Version; {
+	case w.ahead == "":
+	case older(version, w.ahead):
 		batch.Position.Version = w.ahead
-		return
-	}
-	if !batch.broken {
+	case !batch.broken || older(w.ahead, version):
 		w.ahead = ""
 	}
 }

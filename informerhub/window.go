@@ -11,17 +11,8 @@ type change struct {
 	before  *Object // nil: the object was made
 	after   *Object // nil: the object was deleted
 	version string  // of the event itself
-	// leap is, for what a relist has found, the version that it leads on from: what
-	// was in between is not known. Empty for a change that was watched.
-	leap string
-	// remade says that the change before this one deleted another object of that name.
-	remade bool
-}
-
-// leapsOver reports whether the change leads past a version: then whoever has been
-// told all up to that holds a state that lies between before and after.
-func (c change) leapsOver(version string) bool {
-	return c.leap != "" && older(c.leap, version) && older(version, c.version)
+	// relisted says that a relist has found it: when it was is not known.
+	relisted bool
 }
 
 func (c change) size() int {
@@ -96,7 +87,7 @@ func (w *window) after(place uint64) []change {
 }
 
 // locate answers the place behind all changes up to a version, if the window
-// reaches back to it and knows every step from there.
+// reaches back to it.
 func (w *window) locate(version string) (place uint64, ok bool) {
 	if older(version, w.trimmed) {
 		return 0, false
@@ -104,8 +95,5 @@ func (w *window) locate(version string) (place uint64, ok bool) {
 	later := sort.Search(len(w.changes), func(i int) bool {
 		return compareVersions(w.changes[i].version, version) > 0
 	})
-	if later < len(w.changes) && w.changes[later].leapsOver(version) {
-		return 0, false
-	}
 	return w.first + uint64(later) - 1, true
 }

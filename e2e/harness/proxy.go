@@ -45,6 +45,7 @@ type Proxy struct {
 	address  string
 	fault    Fault
 	changed  chan struct{} // closed when fault changes, and made anew
+	coming   *coming       // the fault that begins by itself; nil if none does
 	listener net.Listener  // nil while Refused
 	open     map[net.Conn]struct{}
 }
@@ -76,7 +77,12 @@ func (p *Proxy) Set(fault Fault) {
 	p.t.Helper()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.fault = fault
+	p.setLocked(fault)
+}
+
+func (p *Proxy) setLocked(fault Fault) {
+	p.t.Helper()
+	p.fault, p.coming = fault, nil
 	close(p.changed)
 	p.changed = make(chan struct{})
 	if fault.cuts() {

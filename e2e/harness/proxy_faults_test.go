@@ -64,6 +64,35 @@ func TestAProxyThatIsFrozenCanBeEnded(t *testing.T) {
 	wantCut(t, connection)
 }
 
+func TestAFaultCanBeginAfterSoManyBytes(t *testing.T) {
+	for name, fault := range map[string]Fault{"a cut": Dropped, "a link that is half-open": Frozen} {
+		t.Run(name, func(t *testing.T) {
+			proxy := StartProxy(t, echo(t), None)
+			connection := dial(t, proxy)
+			ask(t, connection, "one")
+			begun := proxy.SetAfter(len("two\n")+1, fault)
+			say(t, connection, "two")
+			came := make([]byte, 1)
+			if _, err := io.ReadFull(connection, came); err != nil || string(came) != "t" {
+				t.Errorf("back came %q, %v", came, err)
+			}
+			<-begun
+			proxy.Set(None)
+			if rest, _ := bufio.NewReader(connection).ReadString('\n'); (rest == "wo\n") != (fault == Frozen) {
+				t.Errorf("then came %q", rest)
+			}
+		})
+	}
+}
+
+func TestAFaultThatWasToBeginIsCalledOff(t *testing.T) {
+	proxy := StartProxy(t, echo(t), None)
+	connection := dial(t, proxy)
+	proxy.SetAfter(1, Dropped)
+	proxy.Set(None)
+	ask(t, connection, "one")
+}
+
 func say(t *testing.T, connection net.Conn, line string) {
 	t.Helper()
 	if _, err := fmt.Fprintln(connection, line); err != nil {

@@ -51,8 +51,9 @@ func (p *Proxy) forward(to net.Conn, bytes []byte, left *int) bool {
 			_, err = to.Write(bytes)
 			bytes = nil
 		default:
-			_, err = to.Write(bytes)
-			bytes = nil
+			some := bytes[:p.allow(len(bytes))]
+			_, err = to.Write(some)
+			bytes = bytes[len(some):]
 		}
 		if err != nil {
 			return false

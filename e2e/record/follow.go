@@ -76,7 +76,7 @@ func (f *Follower) HangUp() {
 func (f *Follower) Stall() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.recording.CatchUp = validate.Anywhere
+	f.recording.CatchUp, f.recording.Stalled = validate.Anywhere, true
 	f.reading = make(chan struct{})
 }
 

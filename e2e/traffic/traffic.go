@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,6 +19,8 @@ import (
 type Options struct {
 	// Namespaces are where the objects are.
 	Namespaces []string
+	// Still are namespaces in which nobody writes: what there is in them is noted too.
+	Still []string
 	// Objects is how many names there are in each namespace. Not all of them are
 	// there all the time.
 	Objects int
@@ -42,11 +45,12 @@ type Traffic struct {
 
 // Start notes what there is, and starts the writers. Stop must be called.
 func Start(ctx context.Context, client dynamic.Interface, resource Resource, options Options) (*Traffic, error) {
-	there, err := look(ctx, client, resource, options.Namespaces)
+	namespaces := slices.Concat(options.Namespaces, options.Still)
+	there, err := look(ctx, client, resource, namespaces)
 	if err != nil {
 		return nil, err
 	}
-	t := &Traffic{Writes: validate.NewWrites(options.Namespaces...), stop: make(chan struct{})}
+	t := &Traffic{Writes: validate.NewWrites(namespaces...), stop: make(chan struct{})}
 	for _, object := range there {
 		t.Writes.Add(resource.write(object))
 	}

@@ -31,7 +31,7 @@ var neverSilentAtTheEnd = check{
 // cannot tell.
 func (j *judge) silence(from, to time.Time) string {
 	silence, limit := to.Sub(from), j.evidence.Silence
-	if limit == 0 || silence <= limit || j.recording.CatchUp == Anywhere {
+	if limit == 0 || silence <= limit || j.recording.Stalled {
 		return ""
 	}
 	return fmt.Sprintf("nothing came for %v before %s, and it may be %v", silence, to.Format(time.TimeOnly), limit)

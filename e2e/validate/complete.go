@@ -2,6 +2,7 @@ package validate
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
@@ -51,6 +52,7 @@ func (j *judge) differences() []string {
 			differences = append(differences, key.String()+" "+difference)
 		}
 	}
+	slices.Sort(differences)
 	return differences
 }
 
@@ -149,9 +151,6 @@ var recreatedIsDeletedFirst = check{
 	name:      "what was made again under a name was deleted before",
 	broken: func(j *judge) string {
 		held, ok := j.model.Objects[KeyOf(j.event.GetObject())]
-		if j.recording.CatchUp == Anywhere {
-			return "" // a replica that was away never knew the one between
-		}
 		if !ok || j.event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_DELETED || held.GetUid() == j.event.GetObject().GetUid() {
 			return ""
 		}

@@ -32,6 +32,9 @@ var versionIsThere = rule{
 		case kubeconnectv1.EventType_EVENT_TYPE_ADDED, kubeconnectv1.EventType_EVENT_TYPE_MODIFIED:
 			return differs(own, ofObject)
 		case kubeconnectv1.EventType_EVENT_TYPE_DELETED:
+			if event.GetObject().GetContent() == nil {
+				return differs(own, ofObject) // the head of what is gone
+			}
 			return goesBack(ofObject, own)
 		case kubeconnectv1.EventType_EVENT_TYPE_SYNCED, kubeconnectv1.EventType_EVENT_TYPE_BOOKMARK:
 			return missing(own)
@@ -50,9 +53,8 @@ func differs(own, ofObject string) string {
 var deletedIsNewer = rule{
 	guarantee: Ordered,
 	name:      "a deletion is newer than what it deletes",
-	exact:     true,
 	broken: func(_ *Model, event *kubeconnectv1.Event) string {
-		if event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_DELETED &&
+		if event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_DELETED && event.GetObject().GetContent() != nil &&
 			event.GetResourceVersion() == event.GetObject().GetResourceVersion() {
 			return "the object is at that same version"
 		}

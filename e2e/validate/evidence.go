@@ -15,6 +15,11 @@ type Evidence struct {
 	Silence time.Duration
 	// Outages are when the upstream was lost, in order.
 	Outages []Outage
+	// Rights are the caller's. Empty, but not nil, is a caller without any.
+	Rights Rights
+	// Recheck is how long a right that was lost may have effect: what the API promises,
+	// and as much more as the machine may need.
+	Recheck time.Duration
 }
 
 // Outage is a time without upstream.

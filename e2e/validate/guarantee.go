@@ -19,4 +19,6 @@ const (
 	Fresh Guarantee = "Fresh or honest"
 	// Bounded: memory does not grow with the lag of a caller.
 	Bounded Guarantee = "Bounded"
+	// Authorised: no object without the right to it, and a lost right ends in DELETED.
+	Authorised Guarantee = "Authorised"
 )

@@ -167,12 +167,13 @@ func (j *judge) note(guarantee Guarantee, rule, problem string) {
 // eventChecks are made before the model applies an event, responseChecks after the
 // last event of a response, and callChecks at the end of a call.
 var (
-	eventChecks    = []check{toldOnceOnly, recreatedIsDeletedFirst, contentIsThere, resetIsFirst, isAsWritten, noStepIsLeftOut}
+	eventChecks    = []check{toldOnceOnly, recreatedIsDeletedFirst, contentIsThere, resetIsFirst, isAsWritten, noStepIsLeftOut, comesByRight}
 	responseChecks = []check{
 		holdsWhatTheClusterHeld, kindIsThere,
 		tokenIsThere, noTokenInSnapshot,
 		neverSilent,
 		freshnessIsThere, contactIsPast, contactGoesForward, lossIsTold, returnIsTold,
+		lossEndsInDeleted,
 	}
-	callChecks = []check{endsWithoutError, neverSilentAtTheEnd}
+	callChecks = []check{endsWithoutError, neverSilentAtTheEnd, lossEndsInDeletedAtTheEnd}
 )

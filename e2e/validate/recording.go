@@ -15,6 +15,8 @@ type Recording struct {
 	Selection Selection
 	// CatchUp says where the caller may be told latest states instead of steps.
 	CatchUp CatchUp
+	// Stalled says that the caller did not read all the time: it cannot tell a silence.
+	Stalled bool
 	// Calls are the calls, one after another.
 	Calls []Call
 }
@@ -30,7 +32,8 @@ const (
 	// Nowhere is for a caller whose tokens are all within what the service remembers
 	// step by step.
 	Nowhere
-	// Anywhere is for a caller that stalls.
+	// Anywhere is for a caller that stalls, and for one whose replica may be behind the
+	// one that it comes from.
 	Anywhere
 )
 

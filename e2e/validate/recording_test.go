@@ -81,7 +81,7 @@ func TestRightRecordingsBreakNoGuarantee(t *testing.T) {
 		"a snapshot instead, in the resumed call":  {change(resumed(), snapshotInstead), all()},
 		"a call without a token after another one": {change(resumed(), beginAnew), all()},
 		"nothing said for long, to one who stalls": {change(told(), func(r *Recording) {
-			r.CatchUp = Anywhere
+			r.Stalled = true
 			r.Calls[0].Responses = r.Calls[0].Responses[:3]
 		}), all()},
 		"the service has gone": {change(told(), func(r *Recording) {
@@ -169,6 +169,9 @@ func TestAFaultIsFoundWithItsGuaranteeAndItsPlace(t *testing.T) {
 				r.Calls[1].Responses = append(r.Calls[1].Responses, after(23, "token at 14", full(object(modified, "d", "14"))))
 			}, Evidence{}, Complete, 10,
 		},
+		"DELETED without content, at the version that was held last": {
+			resumed(), func(r *Recording) { r.Calls[1].Responses[0].Events[1] = gone("a", "6", "9") }, Evidence{}, Complete, 5,
+		},
 		"latest states where every step is remembered": {
 			resumed(), func(r *Recording) { r.CatchUp = Nowhere }, Evidence{}, Complete, 4,
 		},
@@ -205,6 +208,12 @@ func TestAFaultIsFoundWithItsGuaranteeAndItsPlace(t *testing.T) {
 		},
 		"a long silence": {
 			told(), func(r *Recording) { r.Calls[0].Responses[6].At = began.Add(34 * time.Second) }, all(), Bookmarked, 11,
+		},
+		"a long silence, to one who may be told latest states anywhere": {
+			told(), func(r *Recording) {
+				r.CatchUp = Anywhere
+				r.Calls[0].Responses[6].At = began.Add(34 * time.Second)
+			}, Evidence{Silence: 10 * time.Second}, Bookmarked, 11,
 		},
 		"a long silence at the end": {
 			told(), func(r *Recording) { r.Calls[0].Ended = began.Add(64 * time.Second) }, all(), Bookmarked, 13,

@@ -134,7 +134,7 @@ func TestFaultyStreamsNameTheRuleThatTheyBreak(t *testing.T) {
 			rule:   versionIsThere, index: 2,
 		},
 		"DELETED with the version of the object": {
-			events: []*kubeconnectv1.Event{reset(), object(added, "a", "4"), synced("4"), gone("a", "4", "4")},
+			events: []*kubeconnectv1.Event{reset(), object(added, "a", "4"), synced("4"), full(gone("a", "4", "4"))},
 			rule:   deletedIsNewer, index: 3,
 		},
 	} {
@@ -159,10 +159,11 @@ func TestWhatGoesOnWithoutEveryStepMayTellTheLatestStatesOnly(t *testing.T) {
 		t.Error(violation)
 	}
 	for name, wrong := range map[string]*kubeconnectv1.Event{
-		"but nothing twice":         withUID(object(modified, "b", "8"), "second"),
-		"but no older state":        withUID(object(modified, "b", "7"), "second"),
-		"but nothing out of order":  object(added, "c", "4"),
-		"but no event without type": {ResourceVersion: "9"},
+		"but nothing twice":                                 withUID(object(modified, "b", "8"), "second"),
+		"but no older state":                                withUID(object(modified, "b", "7"), "second"),
+		"but nothing out of order":                          object(added, "c", "4"),
+		"but no event without type":                         {ResourceVersion: "9"},
+		"but no deletion at the version of what it deletes": full(gone("b", "9", "9")),
 	} {
 		t.Run(name, func(t *testing.T) {
 			recording := oneByOne(first...).resumedWith(append(slices.Clip(latest), wrong)...)

@@ -3,7 +3,6 @@ package validate
 import (
 	"slices"
 	"sort"
-	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -100,7 +99,6 @@ func (w *Writes) keys() []Key {
 	for key := range w.byKey {
 		keys = append(keys, key)
 	}
-	slices.SortFunc(keys, func(a, b Key) int { return strings.Compare(a.String(), b.String()) })
 	return keys
 }
 

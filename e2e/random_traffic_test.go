@@ -1,0 +1,19 @@
+package e2e_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+	"github.com/kubeconnect/kubeconnect/e2e/validate"
+)
+
+// Nothing fails here, so every step must be told.
+func TestRandomTrafficIsToldStepByStep(t *testing.T) {
+	t.Parallel()
+	ctx := deadlineAfter(t, time.Duration(rounds(t))*faultPatience)
+	crew := newCrew(ctx, t, newStage(ctx, t, cluster(t)), newSeed(t), callersOf(t, harness.StartService(t, cluster(t).Kubeconfig))...)
+	crew.atWork(ctx, rounds(t)*5*busy)
+	crew.catchUp(validate.Nowhere)
+	t.Log(crew.finish(ctx, validate.Evidence{EveryStep: true}))
+}

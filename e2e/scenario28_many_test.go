@@ -1,0 +1,104 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+	"github.com/kubeconnect/kubeconnect/e2e/record"
+	"github.com/kubeconnect/kubeconnect/e2e/traffic"
+	"github.com/kubeconnect/kubeconnect/e2e/validate"
+)
+
+const (
+	// strikesAmid is how often a link fails amid a snapshot.
+	strikesAmid = 3
+	// crowdBytes is less than a snapshot of the crowd has, wherever it passes.
+	crowdBytes = crowdOf * 150
+	// meanwhile is how many writes are made while a link fails.
+	meanwhile = 20
+)
+
+// Links fail at random points while the service lists the crowd, and while callers are
+// told of it. Others write all the time.
+func TestScenario28_ASnapshotOfTwentyThousandObjectsSurvivesALinkThatFailsAmid(t *testing.T) {
+	crowd := crowdOfConfigMaps(t)
+	for name, fault := range map[string]harness.Fault{"it is cut": harness.Dropped, "it is half-open": harness.Frozen} {
+		for range rounds(t) {
+			t.Run(name, func(t *testing.T) {
+				ctx := deadlineAfter(t, crowdPatience)
+				o := newOnlookers(ctx, t, crowd, fault, newSeed(t))
+				var service *harness.Service
+				for range strikesAmid { // each service lists
+					link := harness.StartProxy(t, crowdedCluster(t).Address(), harness.None)
+					service = harness.StartService(t, harness.KubeconfigTo(t, crowdedCluster(t).Kubeconfig, link.Address()))
+					o.strikeAmid(ctx, link, service.Address)
+				}
+				link := harness.StartProxy(t, strings.TrimPrefix(service.Address, "http://"), harness.None)
+				for range strikesAmid { // each caller is told
+					o.strikeAmid(ctx, link, "http://"+link.Address())
+				}
+				o.atWork(ctx, busy)
+				t.Log(o.finish(ctx, validate.Evidence{}))
+			})
+		}
+	}
+}
+
+// onlookers are a crew that follows a crowd, and a few objects that change.
+type onlookers struct {
+	*crew
+	fault harness.Fault
+}
+
+func newOnlookers(ctx context.Context, t *testing.T, crowd crowd, fault harness.Fault, seed uint64) *onlookers {
+	t.Helper()
+	on := stage{in: crowdedCluster(t), namespaces: []string{newNamespace(ctx, t, crowdedCluster(t))}}
+	started, err := traffic.Start(ctx, on.in.Dynamic, traffic.ConfigMaps, traffic.Options{
+		Namespaces: on.namespaces, Still: []string{crowd.namespace}, Objects: 16, Writers: 4, Pause: restOfWriters, Seed: seed,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(started.Stop)
+	return &onlookers{fault: fault, crew: &crew{
+		stage: on, t: t, rnd: rand.New(rand.NewPCG(seed, 0)), stop: make(chan struct{}),
+		casts: []*cast{{resource: traffic.ConfigMaps, traffic: started}},
+	}}
+}
+
+// strikeAmid lets a link fail at some point of the snapshots for two more callers, of
+// everything and of what changes, until they have missed something. Then it is cut, or
+// goes on.
+func (o *onlookers) strikeAmid(ctx context.Context, link *harness.Proxy, address string) {
+	o.t.Helper()
+	begun := link.SetAfter(o.rnd.IntN(crowdBytes), o.fault)
+	o.follow(address, &kubeconnectv1.WatchRequest{})
+	o.follow(address, &kubeconnectv1.WatchRequest{LabelSelector: traffic.Label})
+	select {
+	case <-begun:
+	case <-ctx.Done():
+		o.t.Fatalf("the link has not passed enough on: %v", context.Cause(ctx))
+	}
+	o.written(ctx, meanwhile)
+	if o.rnd.IntN(2) == 0 {
+		link.Cut()
+	}
+	link.Set(harness.None)
+	o.atWork(ctx, meanwhile)
+}
+
+// follow adds a caller with a connection of its own.
+func (o *onlookers) follow(address string, request *kubeconnectv1.WatchRequest) {
+	o.t.Helper()
+	followers := &o.casts[0].followers
+	request.Resource, request.Encoding = traffic.ConfigMaps.Name(), kubeconnectv1.Encoding_ENCODING_PROTOBUF
+	protocols := []harness.Protocol{harness.Connect, harness.GRPC}
+	client := harness.Dial(harness.HTTP2(o.t), address, protocols[len(*followers)%len(protocols)]).Resources
+	*followers = append(*followers, record.Follow(o.t, fmt.Sprintf("caller %d", len(*followers)), request, client))
+}

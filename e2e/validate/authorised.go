@@ -1,0 +1,62 @@
+package validate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+)
+
+var comesByRight = check{
+	guarantee: Authorised,
+	name:      "an object comes to those alone who have the right to it",
+	broken: func(j *judge) string {
+		if j.evidence.Rights == nil || !isAboutObject(j.event) {
+			return ""
+		}
+		key := KeyOf(j.event.GetObject())
+		if _, held := j.model.Objects[key]; held && j.event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_DELETED {
+			return "" // what is held must go when the right to it has gone
+		}
+		return j.lacksRight(key, j.response.At)
+	},
+}
+
+var lossEndsInDeleted = check{
+	guarantee: Authorised,
+	name:      "a right that is lost ends in DELETED",
+	broken:    func(j *judge) string { return j.heldWithoutRight(j.response.At) },
+}
+
+var lossEndsInDeletedAtTheEnd = check{
+	guarantee: Authorised,
+	name:      "a right that is lost ends in DELETED before the stream ends",
+	broken:    func(j *judge) string { return j.heldWithoutRight(j.call.Ended) },
+}
+
+// heldWithoutRight says so if the caller still holds, after a moment, what it has lost
+// the right to.
+func (j *judge) heldWithoutRight(at time.Time) string {
+	if j.evidence.Rights == nil || at.IsZero() {
+		return ""
+	}
+	var lacking []string
+	for key := range j.model.Objects {
+		if problem := j.lacksRight(key, at); problem != "" {
+			lacking = append(lacking, problem)
+		}
+	}
+	slices.Sort(lacking)
+	return strings.Join(lacking[:min(len(lacking), shownDifferences)], "; ")
+}
+
+// lacksRight says so if there was no right to an object at a moment, nor just before
+// it: a revocation may go unnoticed until rights are checked again.
+func (j *judge) lacksRight(key Key, at time.Time) string {
+	if j.evidence.Rights.within(key, at.Add(-j.evidence.Recheck), at) {
+		return ""
+	}
+	return fmt.Sprintf("at %s there is no right to %s, nor was there %v before", clock(at), key, j.evidence.Recheck)
+}

@@ -1,0 +1,140 @@
+package informerhub
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// A replica stands at 10 with the pod a, without the label that a caller selects. It is
+// away, and a relist leads it to 40. Meanwhile, at another replica, the caller was told
+// up to 20 that a had got the label, and that the pod between, which was deleted at 25,
+// was made. The pod gone was deleted at 40.
+func leapt(t *testing.T, known bool) *Cache {
+	t.Helper()
+	c := syncedPods(t, 10, labelled(t, "a", "other", 5), labelled(t, "gone", "web", 6))
+	if known {
+		c.history = &replicas{version: 40, deleted: []traits{
+			{namespace: "default", name: "between", uid: "uid-between", version: "25"},
+			{namespace: "default", name: "gone", uid: "uid-gone", version: "40"},
+		}}
+	}
+	return c
+}
+
+func leap(t *testing.T, c *Cache) {
+	t.Helper()
+	must(t, c.Replace(items(labelled(t, "a", "other", 30), pod(t, "b", 15)), "40"))
+}
+
+func labelled(t *testing.T, name, app string, version int) *Object {
+	t.Helper()
+	return podObject(t, traits{
+		namespace: "default", name: name, uid: "uid-" + name, version: fmt.Sprint(version), labels: map[string]string{"app": app},
+	})
+}
+
+var (
+	byLabel      = Query{LabelSelector: "app=web"}
+	latestStates = []string{"DELETED default/between@25 at 25", "DELETED default/a@30 at 30", "DELETED default/gone@40 at 40"}
+)
+
+func TestAPositionThatARelistHasLedPastIsToldLatestStates(t *testing.T) {
+	c := leapt(t, true)
+	leap(t, c)
+	checkSame(t, latestStates, nextLines(t, resumed(t, c, byLabel, Position{Version: "20"})))
+}
+
+func TestAWatcherFromAReplicaThatWasAheadIsToldLatestStatesWhenARelistLeadsPastIt(t *testing.T) {
+	c := leapt(t, true)
+	w := resumed(t, c, byLabel, Position{Version: "20"})
+	checkSame(t, []string{"BOOKMARK at 20"}, nextLines(t, w))
+	leap(t, c)
+	checkSame(t, []string{"BOOKMARK at 20"}, nextLines(t, w)) // before history is asked
+	checkSame(t, latestStates, nextLines(t, w))
+	w.Close()
+	if left := len(c.feed.topics.byInterest); left != 0 {
+		t.Errorf("%d topics are left", left)
+	}
+}
+
+func TestAPositionInAGapThatNobodyKnowsBeginsAnew(t *testing.T) {
+	c := leapt(t, false)
+	leap(t, c)
+	began := []string{"RESET at 40", "SYNCED at 40"}
+	checkSame(t, began, nextLines(t, resumed(t, c, byLabel, Position{Version: "11"})))
+	checkSame(t, began, nextLines(t, resumed(t, c, byLabel, Position{Version: "39"})))
+}
+
+func TestAtTheEndsOfAGapNothingIsUnknown(t *testing.T) {
+	c := leapt(t, false)
+	leap(t, c)
+	must(t, c.Update(labelled(t, "a", "web", 41)))
+	for since, want := range map[string][]string{
+		"10": {"DELETED default/gone@6 at 40", "ADDED default/a@41 at 41"},
+		"40": {"ADDED default/a@41 at 41"},
+	} {
+		w := resumed(t, c, byLabel, Position{Version: since})
+		batch, err := w.Next(t.Context())
+		must(t, err)
+		checkSame(t, want, toldAll(batch.Events, describeEvent))
+		if batch.latest {
+			t.Errorf("from %s latest states are told, not steps", since)
+		}
+	}
+}
+
+// The window has gone on behind a watcher from a replica that was ahead, which has told
+// the caller of an object that was made and deleted since.
+func TestAWatcherFromAReplicaThatWasAheadIsToldOfDeletionsBehindTheWindow(t *testing.T) {
+	c := podCache(1)
+	must(t, c.Replace(nil, "10"))
+	c.history = &replicas{version: 20}
+	w := resumed(t, c, Query{}, Position{Version: "20"})
+	w.options.Bookmarks = time.Millisecond // if nothing else comes
+	checkSame(t, []string{"BOOKMARK at 20"}, nextLines(t, w))
+	must(t, c.Add(pod(t, "a", 15)))
+	must(t, c.Delete(pod(t, "a", 25)))
+	checkSame(t, []string{"BOOKMARK at 20"}, nextLines(t, w))
+	checkSame(t, []string{"DELETED default/a@25 at 25"}, nextLines(t, w))
+}
+
+func TestAnOlderPositionThanOneThatWasAskedForIsToldTheLaterDeletionsToo(t *testing.T) {
+	c := syncedPods(t, 10)
+	c.history = &replicas{deleted: []traits{
+		{namespace: "default", name: "first", uid: "uid-first", version: "3"},
+		{namespace: "default", name: "second", uid: "uid-second", version: "6"},
+	}}
+	checkSame(t, []string{"DELETED default/second@6 at 6"}, nextLines(t, resumed(t, c, Query{}, Position{Version: "5"})))
+	checkSame(t, []string{"DELETED default/first@3 at 3", "DELETED default/second@6 at 6"},
+		nextLines(t, resumed(t, c, Query{}, Position{Version: "2"})))
+}
+
+// Of those who wait for history together, one asks for all. If that fails, the next one
+// asks for itself.
+func TestWhoWaitedForHistoryInVainAsksForItsOwnPosition(t *testing.T) {
+	c := syncedPods(t, 10)
+	c.history = &replicas{}
+	c.forgotten("2")
+	c.forgotten("5")
+	for _, want := range []string{"2", "5"} {
+		if since, until := c.takeWanted("5"); since != want || until != "10" {
+			t.Errorf("asks from %q up to %q, want from %q", since, until, want)
+		}
+	}
+}
+
+func TestTheOldestOfManyGapsBecomeOne(t *testing.T) {
+	l := &changeLog{floor: "1"}
+	for i := range maxGaps + 2 {
+		l.leapt(fmt.Sprint(10*i+10), fmt.Sprint(10*i+15))
+	}
+	if len(l.gaps) != maxGaps {
+		t.Errorf("there are %d", len(l.gaps))
+	}
+	for version, want := range map[string]string{"10": "", "12": "35", "18": "35", "34": "35", "35": "", "42": "45", "47": ""} {
+		if got := l.unknown(version); got != want {
+			t.Errorf("from %s deletions are not known up to %q, want %q", version, got, want)
+		}
+	}
+}

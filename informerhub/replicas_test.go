@@ -1,0 +1,199 @@
+package informerhub
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// replicas are caches of one random cluster, each behind a link of its own, and readers
+// who wander between them.
+type replicas struct {
+	caches  []*Cache
+	waiting [][]func(*Cache) // what each is yet to be told
+	readers []*reader
+	// window and tombstones are how much each remembers.
+	window, tombstones int
+
+	version int
+	uids    int
+	worlds  []world  // what was true at each version
+	deleted []traits // at the versions of the deletions
+	// compacted is the version before which the API server has forgotten what was. It
+	// remembers all unless it compacts.
+	compacted int
+	compacts  bool
+}
+
+// TestAReaderWhoWandersBetweenReplicasHoldsWhatTheClusterHeld lets replicas follow the
+// cluster step by step, or leap by a relist, or start again, each at its own time.
+// Whatever replica a reader goes on at, it must hold exactly what its selection held
+// at the version of its position.
+func TestAReaderWhoWandersBetweenReplicasHoldsWhatTheClusterHeld(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := &replicas{worlds: []world{{}, {}}, version: 1}
+		c.compacts = rapid.Bool().Draw(t, "compacts")
+		c.window = rapid.SampledFrom([]int{1, 500, 2000, 1 << 20}).Draw(t, "window")
+		c.tombstones = rapid.SampledFrom([]int{1, 3, maxTombstones}).Draw(t, "tombstones")
+		for range 2 {
+			c.caches, c.waiting = append(c.caches, nil), append(c.waiting, nil)
+			c.start(t, len(c.caches)-1)
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"put":        c.put,
+			"delete":     c.delete,
+			"follow":     c.follow,
+			"relist":     func(t *rapid.T) { c.list(t, c.someReplica(t)) },
+			"restart":    func(t *rapid.T) { c.start(t, c.someReplica(t)) },
+			"compact":    c.compact,
+			"new reader": c.newReader,
+			"read":       c.read,
+			"wander":     c.wander,
+		})
+		for i := range c.caches {
+			c.list(t, i)
+		}
+		for _, r := range c.readers {
+			c.readBy(t, r)
+			if !c.compacts && c.tombstones == maxTombstones && r.resets != 1 {
+				t.Fatalf("a reader had to begin anew, although nothing was forgotten")
+			}
+		}
+	})
+}
+
+// next makes the next version, at which everything is as it was.
+func (c *replicas) next() (now world, version string) {
+	now = maps.Clone(c.worlds[c.version])
+	c.version++
+	c.worlds = append(c.worlds, now)
+	return now, strconv.Itoa(c.version)
+}
+
+// tell lets every replica be told of a step, in its time.
+func (c *replicas) tell(step func(*Cache)) {
+	for i := range c.waiting {
+		c.waiting[i] = append(c.waiting[i], step)
+	}
+}
+
+func (c *replicas) put(t *rapid.T) {
+	place := aPlace.Draw(t, "place")
+	uid := c.worlds[c.version][place].uid
+	if uid == "" {
+		c.uids++
+		uid = fmt.Sprint("u", c.uids)
+	}
+	now, _ := c.next()
+	now[place] = someTraits(t, place, uid, c.version)
+	c.tell(func(cache *Cache) { must(t, cache.Update(podObject(t, now[place]))) })
+}
+
+func (c *replicas) delete(t *rapid.T) {
+	places := slices.SortedFunc(maps.Keys(c.worlds[c.version]), key.compare)
+	if len(places) == 0 {
+		return
+	}
+	place := rapid.SampledFrom(places).Draw(t, "place")
+	now, version := c.next()
+	last := now[place]
+	last.version = version
+	delete(now, place)
+	c.deleted = append(c.deleted, last)
+	c.tell(func(cache *Cache) { must(t, cache.Delete(podObject(t, last))) })
+}
+
+func (c *replicas) compact(t *rapid.T) {
+	if c.compacts {
+		c.compacted = rapid.IntRange(c.compacted, c.version).Draw(t, "compacted")
+	}
+}
+
+func (c *replicas) someReplica(t *rapid.T) int {
+	return rapid.IntRange(0, len(c.caches)-1).Draw(t, "replica")
+}
+
+// follow tells a replica of some of the steps that it has not been told of.
+func (c *replicas) follow(t *rapid.T) {
+	i := c.someReplica(t)
+	steps := rapid.IntRange(0, len(c.waiting[i])).Draw(t, "steps")
+	for _, step := range c.waiting[i][:steps] {
+		step(c.caches[i])
+	}
+	c.waiting[i] = c.waiting[i][steps:]
+}
+
+// list gives a replica all that there is now.
+func (c *replicas) list(t *rapid.T, i int) {
+	var all []any
+	for _, is := range c.worlds[c.version] {
+		all = append(all, podObject(t, is))
+	}
+	must(t, c.caches[i].Replace(all, strconv.Itoa(c.version)))
+	c.waiting[i] = nil
+}
+
+// start puts a new replica in the place of one, whose readers must go.
+func (c *replicas) start(t *rapid.T, i int) {
+	before := c.caches[i]
+	c.caches[i] = podCache(c.window)
+	c.caches[i].feed.log.limit = c.tombstones
+	c.caches[i].history = c
+	c.list(t, i)
+	for _, r := range c.readers {
+		if r.cache == before {
+			c.goOn(t, r, i)
+		}
+	}
+}
+
+func (c *replicas) newReader(t *rapid.T) {
+	c.readers = append(c.readers, newReader(t, c.caches[c.someReplica(t)], aQuery.Draw(t, "query")))
+}
+
+func (c *replicas) someReader(t *rapid.T) *reader {
+	if len(c.readers) == 0 {
+		c.newReader(t)
+	}
+	return rapid.SampledFrom(c.readers).Draw(t, "reader")
+}
+
+func (c *replicas) wander(t *rapid.T) { c.goOn(t, c.someReader(t), c.someReplica(t)) }
+
+func (c *replicas) goOn(t *rapid.T, r *reader, i int) {
+	r.watcher.Close()
+	r.cache = c.caches[i]
+	r.watcher = r.cache.Watch(selectFrom(t, r.cache, r.query), WatchOptions{Bookmarks: time.Hour, Since: r.behind})
+}
+
+func (c *replicas) read(t *rapid.T) { c.readBy(t, c.someReader(t)) }
+
+// readBy lets a reader read all that waits.
+func (c *replicas) readBy(t *rapid.T, r *reader) {
+	r.drain(t)
+	at := max(numberOf(r.behind.Version), numberOf(r.cache.feed.version))
+	checkSame(t, toldAll(c.worlds[at].selected(t, r.query), traits.told), r.holds())
+}
+
+// current implements history.
+func (c *replicas) current(context.Context) (string, error) { return strconv.Itoa(c.version), nil }
+
+// deletions implements history.
+func (c *replicas) deletions(_ context.Context, since, until string) ([]latest, error) {
+	if numberOf(since) < c.compacted {
+		return nil, errHistoryEnded
+	}
+	var told []latest
+	for _, is := range c.deleted {
+		if older(since, is.version) && !older(until, is.version) {
+			told = append(told, latest{object: &Object{namespace: is.namespace, name: is.name, uid: is.uid, version: is.version}, deleted: true, version: is.version})
+		}
+	}
+	return told, nil
+}

@@ -1,0 +1,82 @@
+package server
+
+import (
+	"maps"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+)
+
+const (
+	// startsHandler is who starts a goroutine for each stream of a connection: the HTTP
+	// server, to call the handler in it.
+	startsHandler = "net/http.(*http2serverConn).scheduleHandler"
+	// startsRequest does the same at the caller's end, which runs in this process too.
+	startsRequest = "net/http.(*http2ClientConn).roundTrip"
+)
+
+// A watcher is a place in the feed: a quiet stream costs the goroutine that its handler
+// is called in, and none that sends, waits or looks after it.
+func TestAQuietStreamHasNoGoroutineButTheOneThatItsHandlerIsCalledIn(t *testing.T) {
+	const streams = 20
+	for name, options := range map[string][]connect.ClientOption{"Connect": nil, "gRPC": {connect.WithGRPC()}, "gRPC-Web": {connect.WithGRPCWeb()}} {
+		t.Run(name, func(t *testing.T) {
+			s := newService(t, podsAPI(), auth.KubeconfigUser{}, options...)
+			openQuiet(t, s, streams) // these start what all share
+			before := goroutines()
+			openQuiet(t, s, streams)
+			wantStarted(t, before, map[string]int{startsHandler: streams, startsRequest: streams})
+		})
+	}
+}
+
+// openQuiet opens watches that have been told their snapshot, and keeps them open.
+func openQuiet(t *testing.T, s *service, count int) {
+	t.Helper()
+	for range count {
+		stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", Encoding: asJSON})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = stream.Close() })
+		receive(t, stream)
+	}
+}
+
+// goroutines are all that there are now: the number of each, and who has started it.
+func goroutines() map[string]string {
+	stacks := make([]byte, 16<<20)
+	all := make(map[string]string)
+	for stack := range strings.SplitSeq(string(stacks[:runtime.Stack(stacks, true)]), "\n\n") {
+		number, _, _ := strings.Cut(stack, " [")
+		_, creator, _ := strings.Cut(stack, "created by ")
+		creator, _, _ = strings.Cut(creator, " in goroutine ")
+		all[number] = creator
+	}
+	return all
+}
+
+// wantStarted waits until, of what was not there before, there is exactly so much,
+// counted by who has started it. The HTTP server has helpers that end by themselves.
+func wantStarted(t *testing.T, before map[string]string, want map[string]int) {
+	t.Helper()
+	started := map[string]int{}
+	for until := time.Now().Add(10 * time.Second); time.Now().Before(until); runtime.Gosched() {
+		clear(started)
+		for number, creator := range goroutines() {
+			if _, ok := before[number]; !ok {
+				started[creator]++
+			}
+		}
+		if maps.Equal(started, want) {
+			return
+		}
+	}
+	t.Errorf("there are more goroutines, by who has started them:\n%v\nwant\n%v", started, want)
+}
