@@ -25,16 +25,3 @@ type KubeconfigUser struct{}
 func (KubeconfigUser) Authenticate(context.Context, http.Header) (Identity, error) {
 	return Identity{own: true}, nil
 }
-
-// Cluster asks the cluster who a caller is. It cannot do so yet, and refuses every
-// call.
-type Cluster struct{}
-
-var errNotYet = errors.Join(ErrUnauthenticated,
-	errors.New("this version cannot authenticate callers with the cluster yet and refuses every call; "+
-		"on your own machine, serve with --auth none on a loopback address"))
-
-// Authenticate implements [Authenticator].
-func (Cluster) Authenticate(context.Context, http.Header) (Identity, error) {
-	return Identity{}, errNotYet
-}
