@@ -3,6 +3,8 @@ package auth
 import (
 	"slices"
 	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
 )
 
 var listPods = Attributes{Verb: "list", Version: "v1", Resource: "pods"}
@@ -37,6 +39,29 @@ func TestARuleAllowsWhatRBACSays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if test.rule.allows(test.asked) != test.want {
 				t.Errorf("answers %v", !test.want)
+			}
+		})
+	}
+}
+
+func TestABindingsSubjectsAreWhomRBACTakesThemFor(t *testing.T) {
+	for name, test := range map[string]struct {
+		namespace string
+		subject   rbacv1.Subject
+		want      subject
+		ok        bool
+	}{
+		"a user":                                {"n", rbacv1.Subject{Kind: "User", Name: "a"}, subject{false, "a"}, true},
+		"a group":                               {"n", rbacv1.Subject{Kind: "Group", Name: "a"}, subject{true, "a"}, true},
+		"a service account":                     {"n", rbacv1.Subject{Kind: "ServiceAccount", Namespace: "m", Name: "a"}, subject{false, "system:serviceaccount:m:a"}, true},
+		"one of the binding's namespace":        {"n", rbacv1.Subject{Kind: "ServiceAccount", Name: "a"}, subject{false, "system:serviceaccount:n:a"}, true},
+		"one without a namespace, cluster-wide": {"", rbacv1.Subject{Kind: "ServiceAccount", Name: "a"}, subject{}, false},
+		"what RBAC does not know":               {"n", rbacv1.Subject{Kind: "Robot", Name: "a"}, subject{}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, ok := subjectOf(test.namespace, test.subject)
+			if ok != test.ok || ok && got != test.want {
+				t.Errorf("is %+v, %v", got, ok)
 			}
 		})
 	}
