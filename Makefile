@@ -109,7 +109,7 @@ FAULTS = ^(TestSoak|TestScenario06_ATokenFromBehind.*|TestScenario2[78]_.*|TestR
 .PHONY: e2e
 e2e: build .venv/.installed ## The end-to-end tests alone: real cluster, real clients, a real browser.
 	$(say) 'e2e: real clients against a real control plane'
-	@CHROMIUM=$$(sh tools/browser.sh) E2E=1 $(GO) test -race -count=1 -timeout 30m -skip '$(FAULTS)' ./e2e/...
+	@CHROMIUM=$$(sh tools/browser.sh) E2E=1 $(GO) test -race -count=1 -timeout 30m -skip '$(FAULTS)' ./auth ./e2e/...
 
 ##@ Measure
 

@@ -2,13 +2,23 @@ package auth
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"sync"
 	"testing"
 
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	code := m.Run()
+	stopCluster()
+	if err := goleak.Find(); code == 0 && err != nil {
+		fmt.Println(err)
+		code = 1
+	}
+	os.Exit(code)
+}
 
 // running runs something until the test ends.
 func running(t *testing.T, run func(context.Context)) {
