@@ -105,7 +105,7 @@ check-ts: console
 .PHONY: e2e
 e2e: build .venv/.installed ## The end-to-end tests alone: real cluster, real clients, a real browser.
 	$(say) 'e2e: real clients against a real control plane'
-	@CHROMIUM=$$(sh tools/browser.sh) E2E=1 $(GO) test -race -count=1 -timeout 30m ./e2e/...
+	@CHROMIUM=$$(sh tools/browser.sh) E2E=1 $(GO) test -race -count=1 -timeout 30m ./auth ./e2e/...
 
 ##@ Measure
 

@@ -9,16 +9,10 @@ import (
 // ErrUnauthenticated says that a caller could not be identified.
 var ErrUnauthenticated = errors.New("unauthenticated")
 
-// Identity is who is calling.
-type Identity struct {
-	// Username is the name that the cluster knows the caller by; empty for the
-	// kubeconfig's own user.
-	Username string
-}
-
 // Authenticator finds out who is calling. Implementations are safe for concurrent
-// use. An error that is [ErrUnauthenticated] says in its text what was wrong, and
-// never repeats a credential.
+// use. An error that is [ErrUnauthenticated] says in its text what was wrong and what
+// to do, and never repeats a credential. With any other error it is not known who is
+// calling, and the call must be refused too, but may be tried again.
 type Authenticator interface {
 	Authenticate(ctx context.Context, header http.Header) (Identity, error)
 }
@@ -29,18 +23,5 @@ type KubeconfigUser struct{}
 
 // Authenticate implements [Authenticator].
 func (KubeconfigUser) Authenticate(context.Context, http.Header) (Identity, error) {
-	return Identity{}, nil
-}
-
-// Cluster asks the cluster who a caller is. It cannot do so yet, and refuses every
-// call.
-type Cluster struct{}
-
-var errNotYet = errors.Join(ErrUnauthenticated,
-	errors.New("this version cannot authenticate callers with the cluster yet and refuses every call; "+
-		"on your own machine, serve with --auth none on a loopback address"))
-
-// Authenticate implements [Authenticator].
-func (Cluster) Authenticate(context.Context, http.Header) (Identity, error) {
-	return Identity{}, errNotYet
+	return Identity{own: true}, nil
 }

@@ -1,10 +1,17 @@
 package auth
 
 import (
+	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
+	"sync"
 	"testing"
+	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
@@ -14,25 +21,164 @@ type transportFunc func(*http.Request) (*http.Response, error)
 
 func (f transportFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
+// sent makes one typed and one dynamic request and answers what headers they had.
+func sent(t *testing.T, identity Identity) []http.Header {
+	t.Helper()
+	var mu sync.Mutex // guards headers
+	var headers []http.Header
+	config := &rest.Config{Host: "http://api.example", BearerToken: "service", Transport: transportFunc(func(r *http.Request) (*http.Response, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		headers = append(headers, r.Header.Clone())
+		return respond(&apierrors.NewNotFound(schema.GroupResource{}, "").ErrStatus), nil
+	})}
+	factory, err := NewClientFactory(config, nil)
+	must(t, err)
+	call(t, factory.For(identity))
+	return headers
+}
+
+// respond is the answer of an API server.
+func respond(answer any) *http.Response {
+	recorder := httptest.NewRecorder()
+	recorder.Header().Set("Content-Type", "application/json")
+	if status, ok := answer.(*metav1.Status); ok {
+		recorder.WriteHeader(int(status.Code))
+	}
+	_ = json.NewEncoder(recorder).Encode(answer)
+	return recorder.Result()
+}
+
+func call(t *testing.T, clients *Clients) (errs [2]error) {
+	t.Helper()
+	_, errs[0] = clients.Typed.CoreV1().Pods("a").Get(t.Context(), "b", metav1.GetOptions{})
+	_, errs[1] = clients.Dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "x"}).Get(t.Context(), "b", metav1.GetOptions{})
+	return errs
+}
+
+func TestRequestsAreMadeAsTheCaller(t *testing.T) {
+	for name, test := range map[string]struct {
+		identity Identity
+		want     map[string][]string
+	}{
+		"the kubeconfig's user": {Identity{own: true}, map[string][]string{"Authorization": {"Bearer service"}}},
+		"by impersonation": {
+			Identity{Username: "alice", UID: "1", Groups: []string{"a", "b"}, Extra: map[string][]string{"example.com/K": {"v", "w"}}},
+			map[string][]string{
+				"Authorization": {"Bearer service"}, "Impersonate-User": {"alice"}, "Impersonate-Uid": {"1"},
+				"Impersonate-Group": {"a", "b"}, "Impersonate-Extra-Example.com%2fk": {"v", "w"},
+			},
+		},
+		"by the caller's token": {
+			Identity{Username: "alice", Groups: []string{"a"}, token: func() string { return "alices" }},
+			map[string][]string{"Authorization": {"Bearer alices"}},
+		},
+		"nobody":                             {Identity{}, nil},
+		"nobody with groups":                 {Identity{Groups: []string{"system:masters"}}, nil},
+		"by a token that the caller has not": {Identity{Username: "alice", token: func() string { return "" }}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			headers := sent(t, test.identity)
+			if want := 2; test.want != nil && len(headers) != want || test.want == nil && headers != nil {
+				t.Fatalf("%d requests", len(headers))
+			}
+			for _, header := range headers {
+				for name := range header {
+					if !impersonates(name) && name != "Authorization" {
+						delete(header, name)
+					}
+				}
+				if fmt.Sprint(map[string][]string(header)) != fmt.Sprint(test.want) {
+					t.Errorf("sends %v, want %v", header, test.want)
+				}
+			}
+		})
+	}
+}
+
+func TestWhyNothingIsSentIsTold(t *testing.T) {
+	factory, err := NewClientFactory(&rest.Config{Host: "http://api.example"}, nil)
+	must(t, err)
+	for _, err := range call(t, factory.For(Identity{})) {
+		if !errors.Is(err, ErrUnauthenticated) {
+			t.Errorf("nobody is told %v", err)
+		}
+	}
+	for _, err := range call(t, factory.For(Identity{Username: "alice", token: func() string { return "" }})) {
+		if !apierrors.IsForbidden(err) {
+			t.Errorf("a caller without a token is told %v", err)
+		}
+	}
+}
+
+func TestWhatARequestSaysOfItselfIsTakenOff(t *testing.T) {
+	var header http.Header
+	to := stripping{transportFunc(func(r *http.Request) (*http.Response, error) { header = r.Header; return nil, nil })}
+	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+	request.Header = http.Header{
+		"Authorization": {"Bearer x"}, "Impersonate-User": {"root"}, "Impersonate-Group": {"system:masters"},
+		"impersonate-uid": {"1"}, "Impersonate-Extra-A": {"b"}, "Accept": {"*/*"},
+	}
+	_, _ = to.RoundTrip(request)
+	if len(header) != 1 || len(request.Header) != 6 {
+		t.Errorf("sends %v; the request was left with %v", header, request.Header)
+	}
+}
+
+func TestRequestsFromOutsideImpersonateNobody(t *testing.T) {
+	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+	request.Header = http.Header{"Authorization": {"Bearer x"}, "Impersonate-User": {"root"}, "IMPERSONATE-GROUP": {"a"}, "Impersonate": {"no"}}
+	StripImpersonation(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if len(r.Header) != 2 {
+			t.Errorf("%v comes through", r.Header)
+		}
+	})).ServeHTTP(httptest.NewRecorder(), request)
+}
+
+func TestClientsAreMadeOnceForAnIdentity(t *testing.T) {
+	factory, err := NewClientFactory(&rest.Config{Host: "http://api.example"}, nil)
+	must(t, err)
+	with := func(token string) Identity { return Identity{Username: "a", token: func() string { return token }} }
+	a := factory.For(Identity{Username: "a", Groups: []string{"x", "y"}})
+	if factory.For(Identity{Username: "a", Groups: []string{"y", "x"}, Expires: time.Now()}) != a {
+		t.Error("the same identity has clients of its own")
+	}
+	distinct := map[*Clients]bool{}
+	for _, identity := range []Identity{{Username: "a"}, {Username: "a", UID: "1"}, with(""), with("1"), with("2"), {own: true}, {}} {
+		distinct[factory.For(identity)] = true
+	}
+	if len(distinct) != 7 {
+		t.Errorf("%d clients for 7 identities", len(distinct))
+	}
+	if factory.For(Identity{own: true}) != factory.Own() {
+		t.Error("the kubeconfig's user has clients of its own")
+	}
+	for i := range 2 * maxClients {
+		factory.For(Identity{Username: fmt.Sprint(i)})
+	}
+	if kept := len(factory.made.Keys()); kept != maxClients {
+		t.Errorf("%d are kept", kept)
+	}
+}
+
 func TestEveryRequestOfAClientPassesThroughTheWrap(t *testing.T) {
 	api := httptest.NewServer(http.NotFoundHandler())
 	defer api.Close()
-	passed := 0
 	config := &rest.Config{Host: api.URL}
+	passed := 0
 	factory, err := NewClientFactory(config, func(next http.RoundTripper) http.RoundTripper {
 		return transportFunc(func(r *http.Request) (*http.Response, error) {
 			passed++
 			return next.RoundTrip(r)
 		})
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	clients := factory.For(Identity{})
-	_, _ = clients.Typed.CoreV1().Pods("a").Get(t.Context(), "b", metav1.GetOptions{})
-	_, _ = clients.Dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "x"}).Get(t.Context(), "b", metav1.GetOptions{})
-	if passed != 2 {
-		t.Errorf("%d of 2 requests passed", passed)
+	must(t, err)
+	for _, identity := range []Identity{{own: true}, {Username: "a"}, {Username: "a", token: func() string { return "b" }}} {
+		passed = 0
+		call(t, factory.For(identity))
+		if passed != 2 {
+			t.Errorf("%d of 2 requests passed", passed)
+		}
 	}
 	if config.QPS != 0 || config.WrapTransport != nil {
 		t.Errorf("the caller's configuration was changed: %+v", config)
@@ -50,4 +196,31 @@ func TestAConfigurationThatCannotWorkIsAnError(t *testing.T) {
 			}
 		})
 	}
+}
+
+func BenchmarkClientsOfACaller(b *testing.B) {
+	factory, err := NewClientFactory(&rest.Config{Host: "http://api.example"}, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	identity := Identity{Username: "a", Groups: []string{"a", "b", "c"}}
+	b.Run("known", func(b *testing.B) {
+		for b.Loop() {
+			factory.For(identity)
+		}
+	})
+	b.Run("new", func(b *testing.B) {
+		var before, after runtime.MemStats
+		kept := make([]*Clients, 0, 1000)
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		for b.Loop() {
+			clients, _ := factory.newClients(factory.transportFor(identity))
+			kept = append(kept, clients)
+		}
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/float64(len(kept)), "B/held")
+		runtime.KeepAlive(kept)
+	})
 }

@@ -1,7 +1,42 @@
-// Package auth says who is calling, and makes the clients that act as them.
+// Package auth says who is calling and what they may do, and makes the clients that act
+// as them.
 //
 // There are two modes. [KubeconfigUser] lets every caller in and acts as the
-// kubeconfig's user; it is for a developer's own machine, and [Loopback] keeps
-// everyone else out. [Cluster] is for a service in a cluster; until it can ask the
-// cluster who a caller is, it refuses everyone.
+// kubeconfig's user; it is for a developer's own machine, and [Loopback] keeps everyone
+// else out. [Cluster] is for a service that others reach: it decides nothing itself, but
+// asks the cluster, about callers by TokenReview and about rights by
+// SubjectAccessReview ([Authorizer]). Client certificates alone it verifies itself,
+// against the authorities that the API server publishes.
+//
+// What the service can rely on:
+//
+//   - Fails closed: nobody is let in, and nothing is allowed, unless the cluster has said
+//     so. While it cannot be asked, calls fail with an error of the API server's kind,
+//     ServiceUnavailable: it is not [ErrUnauthenticated], for it says nothing about the
+//     caller. Such errors are not remembered.
+//   - Bounded lateness: an answer is remembered for 10 seconds, a token's not past its
+//     end. A change of RBAC that is seen by watching it makes the answers about those
+//     whom it concerns void at once, and wakes who waits for [Authorizer.Changed].
+//   - No answer from before a change outlives it: the API server's own authorizer follows
+//     RBAC by watches too, and may see a change later than we do. For 5 seconds after
+//     one, answers about those whom it concerns are remembered for half a second only,
+//     and it is told again 1 and 5 seconds after. A look-up that was under way when a
+//     change was seen answers nobody who asks after it.
+//   - Few questions: who asks the same at the same time is joined to one look-up; a right
+//     to more is one to less; and the namespaces that a caller may see are looked for
+//     where RBAC's bindings name it. That is 3 reviews for rights in 2 of 1,000
+//     namespaces.
+//   - Callers do not disturb each other: a look-up belongs to none of those who wait for
+//     it, refusals are remembered apart from what was accepted, and a change wakes all
+//     but costs a review only whom it concerns.
+//   - Bounded: at most 64 look-ups of callers and 64 of rights at one time, of 10
+//     seconds each; 16,384 accepted and 4,096 refused tokens, 32,768 rights and as many
+//     denials, and the clients of 512 callers are remembered. What RBAC says is kept as
+//     names and rules, without the objects that these came in.
+//   - No credential shows: tokens are remembered by a keyed hash alone, and are in no
+//     error, log or printed [Identity].
+//
+// [Cluster] and [Authorizer] have a Run, which owns all that they start: it returns when
+// its context has ended and nothing runs any more. All types are safe for concurrent
+// use.
 package auth

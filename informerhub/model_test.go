@@ -176,10 +176,12 @@ func (c *cluster) glance(t *rapid.T) {
 }
 
 // show shows what is held.
-func (c *cluster) show(*rapid.T) {
-	c.cache.mu.Lock()
-	defer c.cache.mu.Unlock()
-	c.cache.feed.topics.showAll(time.Now())
+func (c *cluster) show(*rapid.T) { c.cache.showAll() }
+
+func (c *Cache) showAll() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.feed.topics.showAll(time.Now())
 }
 
 // comeBack ends a reader's watch and begins another where that has ended.

@@ -20,6 +20,7 @@ type replicas struct {
 	readers []*reader
 	// window and tombstones are how much each remembers.
 	window, tombstones int
+	held               bool
 
 	version int
 	uids    int
@@ -41,6 +42,7 @@ func TestAReaderWhoWandersBetweenReplicasHoldsWhatTheClusterHeld(t *testing.T) {
 		c.compacts = rapid.Bool().Draw(t, "compacts")
 		c.window = rapid.SampledFrom([]int{1, 500, 2000, 1 << 20}).Draw(t, "window")
 		c.tombstones = rapid.SampledFrom([]int{1, 3, maxTombstones}).Draw(t, "tombstones")
+		c.held = rapid.Bool().Draw(t, "held")
 		for range 2 {
 			c.caches, c.waiting = append(c.caches, nil), append(c.waiting, nil)
 			c.start(t, len(c.caches)-1)
@@ -55,10 +57,12 @@ func TestAReaderWhoWandersBetweenReplicasHoldsWhatTheClusterHeld(t *testing.T) {
 			"new reader": c.newReader,
 			"read":       c.read,
 			"wander":     c.wander,
+			"show":       c.show,
 		})
 		for i := range c.caches {
 			c.list(t, i)
 		}
+		c.show(t)
 		for _, r := range c.readers {
 			c.readBy(t, r)
 			if !c.compacts && c.tombstones == maxTombstones && r.resets != 1 {
@@ -145,11 +149,21 @@ func (c *replicas) start(t *rapid.T, i int) {
 	c.caches[i] = podCache(c.window)
 	c.caches[i].feed.log.limit = c.tombstones
 	c.caches[i].history = c
+	if c.held { // whatever comes after the first change, until it is shown
+		c.caches[i].feed.topics.spacing = func(int) time.Duration { return time.Hour }
+	}
 	c.list(t, i)
 	for _, r := range c.readers {
 		if r.cache == before {
 			c.goOn(t, r, i)
 		}
+	}
+}
+
+// show shows what is held.
+func (c *replicas) show(*rapid.T) {
+	for _, cache := range c.caches {
+		cache.showAll()
 	}
 }
 
@@ -177,7 +191,10 @@ func (c *replicas) read(t *rapid.T) { c.readBy(t, c.someReader(t)) }
 // readBy lets a reader read all that waits.
 func (c *replicas) readBy(t *rapid.T, r *reader) {
 	r.drain(t)
-	at := max(numberOf(r.behind.Version), numberOf(r.cache.feed.version))
+	at := numberOf(r.behind.Version)
+	if !c.held {
+		at = max(at, numberOf(r.cache.feed.version))
+	}
 	checkSame(t, toldAll(c.worlds[at].selected(t, r.query), traits.told), r.holds())
 }
 

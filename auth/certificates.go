@@ -1,0 +1,82 @@
+package auth
+
+import (
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"errors"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/asn1"
+)
+
+const (
+	groupAuthenticated = "system:authenticated"
+	// extraCredentialID is what the API server calls a credential in a user's extra.
+	extraCredentialID = "authentication.kubernetes.io/credential-id"
+)
+
+// certificateIdentity answers whom the API server takes the holder of a client
+// certificate for. chain is what the peer has sent: its own certificate, and such as
+// may lead from there to one of the authorities.
+func certificateIdentity(chain []*x509.Certificate, authorities *x509.CertPool) (Identity, error) {
+	if len(chain) == 0 {
+		return Identity{}, errors.New("there is no certificate")
+	}
+	chains, err := chain[0].Verify(x509.VerifyOptions{
+		Roots:         authorities,
+		Intermediates: poolOf(chain[1:]),
+		KeyUsages:     []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	})
+	if err != nil {
+		return Identity{}, err
+	}
+	subject := chain[0].Subject
+	uid, err := certificateUID(chain[0])
+	if err != nil {
+		return Identity{}, err
+	}
+	fingerprint := sha256.Sum256(chain[0].Raw)
+	return Identity{
+		Username: subject.CommonName,
+		UID:      uid,
+		Groups:   append(slices.Clone(subject.Organization), groupAuthenticated),
+		Extra:    map[string][]string{extraCredentialID: {"X509SHA256=" + hex.EncodeToString(fingerprint[:])}},
+		Expires:  lastEnd(chains),
+	}, nil
+}
+
+func poolOf(certificates []*x509.Certificate) *x509.CertPool {
+	pool := x509.NewCertPool()
+	for _, certificate := range certificates {
+		pool.AddCert(certificate)
+	}
+	return pool
+}
+
+// certificateUID is the user's UID, in a subject attribute of Kubernetes' own.
+func certificateUID(certificate *x509.Certificate) (uid string, err error) {
+	for _, attribute := range certificate.Subject.Names {
+		if !attribute.Type.Equal(asn1.X509UID()) {
+			continue
+		}
+		text, ok := attribute.Value.(string)
+		if !ok || text == "" || uid != "" {
+			return "", errors.New("its subject must have one UID at most, as text")
+		}
+		uid = text
+	}
+	return uid, nil
+}
+
+// lastEnd is when the last of the chains ends, each with the first of its certificates.
+func lastEnd(chains [][]*x509.Certificate) (last time.Time) {
+	for _, chain := range chains {
+		end := slices.MinFunc(chain, func(a, b *x509.Certificate) int { return a.NotAfter.Compare(b.NotAfter) }).NotAfter
+		if end.After(last) {
+			last = end
+		}
+	}
+	return last
+}

@@ -1,0 +1,77 @@
+package auth
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// toldAt runs changes for a time, notes at some times, and answers when they are told.
+func toldAt(t *testing.T, noted ...time.Duration) (told []time.Duration) {
+	synctest.Test(t, func(t *testing.T) {
+		changes := newChanges()
+		running(t, changes.run)
+		began := time.Now()
+		for _, at := range noted {
+			time.AfterFunc(at, func() { changes.note() })
+		}
+		end := time.After(time.Minute)
+		for {
+			select {
+			case <-changes.next():
+				told = append(told, time.Since(began))
+			case <-end:
+				return
+			}
+		}
+	})
+	return told
+}
+
+func TestAChangeIsToldAtOnceAndTwiceLater(t *testing.T) {
+	const ms = time.Millisecond
+	for name, test := range map[string]struct{ noted, told []time.Duration }{
+		"none":                 {nil, nil},
+		"one":                  {[]time.Duration{1000 * ms}, []time.Duration{1000 * ms, 2000 * ms, 6000 * ms}},
+		"two at once":          {[]time.Duration{1000 * ms, 1001 * ms}, []time.Duration{1000 * ms, 1500 * ms, 2001 * ms, 6001 * ms}},
+		"one while it settles": {[]time.Duration{1000 * ms, 3000 * ms}, []time.Duration{1000 * ms, 2000 * ms, 3000 * ms, 4000 * ms, 8000 * ms}},
+		"two far apart":        {[]time.Duration{100 * ms, 20000 * ms}, []time.Duration{100 * ms, 1100 * ms, 5100 * ms, 20000 * ms, 21000 * ms, 25000 * ms}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if told := toldAt(t, test.noted...); !slices.Equal(told, test.told) {
+				t.Errorf("told at %v, want %v", told, test.told)
+			}
+		})
+	}
+}
+
+func TestAStormOfChangesIsToldTwiceASecond(t *testing.T) {
+	var noted []time.Duration
+	for i := range 1000 {
+		noted = append(noted, time.Duration(1+i)*10*time.Millisecond) // ten seconds
+	}
+	if told := toldAt(t, noted...); len(told) > 24 || told[0] != noted[0] {
+		t.Errorf("told %d times, at %v", len(told), told)
+	}
+}
+
+func TestAChangeConcernsItsSubjectsAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		changes := newChanges()
+		user, group := subject{name: "x"}, subject{group: true, name: "x"}
+		time.Sleep(time.Second)
+		changes.note(group)
+		if !changes.last([]subject{user}).IsZero() || !changes.last([]subject{user, group}).Equal(time.Now()) {
+			t.Error("a group is taken for a user of its name")
+		}
+		time.Sleep(time.Second)
+		for i := range maxSubjects {
+			changes.note(subject{name: fmt.Sprint(i)})
+		}
+		if !changes.last([]subject{user}).Equal(time.Now()) || len(changes.ofOne) > maxSubjects {
+			t.Error("there is no bound, or it makes changes be missed")
+		}
+	})
+}

@@ -1,0 +1,121 @@
+package auth
+
+import (
+	"context"
+	"crypto/tls"
+	"net/http"
+	"slices"
+	"sync"
+
+	"k8s.io/client-go/kubernetes"
+)
+
+// ClusterOptions are the settings of a [Cluster]. The zero value is a good one.
+type ClusterOptions struct {
+	// Audiences are what a bearer token must be meant for, one of them at least. None
+	// are the API server's own: then every token for the API server is taken.
+	Audiences []string
+	// KeepTokens lets a [ClientFactory] act as a caller by the caller's own bearer
+	// token, and by no right of the service. Who calls with a certificate can only read
+	// then.
+	KeepTokens bool
+}
+
+// Cluster asks the cluster who a caller is, by the bearer token of the request or,
+// without one, by the client certificate of the connection (see [PeerCertificates]).
+// The zero value refuses everyone.
+type Cluster struct {
+	tokens     *tokens
+	clientCA   *clientCA
+	keepTokens bool
+}
+
+// NewCluster makes an authenticator that asks by client, which must have the right to
+// create tokenreviews and, for client certificates, the role
+// extension-apiserver-authentication-reader in kube-system.
+func NewCluster(client kubernetes.Interface, options ClusterOptions) *Cluster {
+	return &Cluster{
+		tokens:     newTokens(client.AuthenticationV1().TokenReviews(), options.Audiences),
+		clientCA:   newClientCA(client.CoreV1()),
+		keepTokens: options.KeepTokens,
+	}
+}
+
+// Run keeps the authorities of client certificates, and returns when the context has
+// ended and nothing of the authenticator runs any more; later calls fail. Until it
+// runs, client certificates are not accepted. Call it once.
+func (c Cluster) Run(ctx context.Context) {
+	var running sync.WaitGroup
+	running.Go(func() { c.clientCA.run(ctx) })
+	<-ctx.Done()
+	c.tokens.lookups.end()
+	running.Wait()
+}
+
+// TLSConfig is a server's configuration that, beside what base says, asks callers for
+// a certificate of the cluster's authorities. They need not have one, and browsers that
+// have none of these authorities do not bother their users. base must not have a
+// GetConfigForClient.
+func (c Cluster) TLSConfig(base *tls.Config) *tls.Config { return c.clientCA.asking(base) }
+
+// Authenticate implements [Authenticator]. A token decides alone: if it is refused, a
+// certificate does not help.
+func (c Cluster) Authenticate(ctx context.Context, header http.Header) (Identity, error) {
+	if c.tokens == nil {
+		return Identity{}, errNotYet
+	}
+	token, err := bearerToken(header)
+	if err != nil {
+		return Identity{}, err
+	}
+	identity, err := c.identify(ctx, token)
+	if err != nil {
+		return Identity{}, err
+	}
+	if c.keepTokens {
+		identity.token = func() string { return token }
+	}
+	return identity, nil
+}
+
+var errNotYet = unauthenticated("this version cannot authenticate callers with the cluster yet and refuses every call; " +
+	"on your own machine, serve with --auth none on a loopback address")
+
+func (c Cluster) identify(ctx context.Context, token string) (Identity, error) {
+	switch chain := peerFrom(ctx); {
+	case token != "":
+		return c.tokens.authenticate(ctx, token)
+	case len(chain) > 0:
+		return c.byCertificate(ctx)
+	}
+	return Identity{}, unauthenticated("there is no credential: send \"Authorization: Bearer TOKEN\", " +
+		"or connect by TLS with a client certificate of the cluster")
+}
+
+func (c Cluster) byCertificate(ctx context.Context) (Identity, error) {
+	authorities, read := c.clientCA.authorities()
+	if !read {
+		return Identity{}, unavailable(ctx, "for its authorities of client certificates")
+	}
+	if authorities == nil {
+		return Identity{}, unauthenticated("the cluster accepts no client certificates: send \"Authorization: Bearer TOKEN\"")
+	}
+	identity, err := certificateIdentity(peerFrom(ctx), authorities)
+	if err != nil {
+		return Identity{}, unauthenticated("the client certificate is not accepted: %w", err)
+	}
+	return identity, checkUser(identity.Username, identity.Groups)
+}
+
+const (
+	userAnonymous        = "system:anonymous"
+	groupUnauthenticated = "system:unauthenticated"
+)
+
+// checkUser refuses what is nobody in particular.
+func checkUser(name string, groups []string) error {
+	if name == "" || name == userAnonymous || slices.Contains(groups, groupUnauthenticated) {
+		return unauthenticated("the credential names no user: anonymous calls are not accepted")
+	}
+	return nil
+}

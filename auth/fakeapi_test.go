@@ -1,0 +1,123 @@
+package auth
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+)
+
+// fakeAPI is an API server without a network, so that it can live where time is held:
+// for faults that a real one cannot be brought to. Lists are refused.
+type fakeAPI struct {
+	mu        sync.Mutex // guards the fields below
+	tokens    int        // how many token reviews were asked for
+	reviews   []authorizationv1.SubjectAccessReviewSpec
+	takes     time.Duration // before an answer
+	fails     error         // instead of an answer
+	user      authenticationv1.TokenReviewStatus
+	may       func(authorizationv1.SubjectAccessReviewSpec) authorizationv1.SubjectAccessReviewStatus
+	clientCA  string
+	abandoned int // requests whose context ended before the answer
+}
+
+func (api *fakeAPI) client(t *testing.T) kubernetes.Interface {
+	t.Helper()
+	factory, err := NewClientFactory(&rest.Config{Host: "http://api.example", Transport: transportFunc(api.roundTrip)}, nil)
+	must(t, err)
+	return factory.Own().Typed
+}
+
+func (api *fakeAPI) set(change func()) {
+	api.mu.Lock()
+	defer api.mu.Unlock()
+	change()
+}
+
+// asked is how many reviews have been asked for, of tokens and of rights.
+func (api *fakeAPI) asked() int {
+	api.mu.Lock()
+	defer api.mu.Unlock()
+	return api.tokens + len(api.reviews)
+}
+
+func (api *fakeAPI) roundTrip(r *http.Request) (*http.Response, error) {
+	api.mu.Lock()
+	takes, fails := api.takes, api.fails
+	answer := api.answerLocked(r)
+	api.mu.Unlock()
+	select {
+	case <-time.After(takes):
+	case <-r.Context().Done():
+		api.set(func() { api.abandoned++ })
+		return nil, context.Cause(r.Context())
+	}
+	if status, ok := fails.(*apierrors.StatusError); ok {
+		answer, fails = &status.ErrStatus, nil
+	}
+	if fails != nil {
+		return nil, fails
+	}
+	return respond(answer), nil
+}
+
+func (api *fakeAPI) answerLocked(r *http.Request) any {
+	var body []byte
+	if r.Body != nil {
+		body, _ = io.ReadAll(r.Body)
+	}
+	asked, _, _ := scheme.Codecs.UniversalDeserializer().Decode(bytes.Clone(body), nil, nil)
+	switch asked := asked.(type) {
+	case *authenticationv1.TokenReview:
+		api.tokens++
+		return &authenticationv1.TokenReview{TypeMeta: typed("authentication.k8s.io/v1", "TokenReview"), Status: api.user}
+	case *authorizationv1.SubjectAccessReview:
+		api.reviews = append(api.reviews, asked.Spec)
+		return &authorizationv1.SubjectAccessReview{TypeMeta: typed("authorization.k8s.io/v1", "SubjectAccessReview"), Status: api.may(asked.Spec)}
+	}
+	if r.URL.Path == "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication" {
+		return &corev1.ConfigMap{TypeMeta: typed("v1", "ConfigMap"), Data: map[string]string{clientCAKey: api.clientCA}}
+	}
+	return &apierrors.NewForbidden(schema.GroupResource{}, "", nil).ErrStatus
+}
+
+func typed(apiVersion, kind string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: apiVersion, Kind: kind}
+}
+
+// accepting is a cluster that accepts every token as alice's.
+func accepting() *fakeAPI {
+	return &fakeAPI{user: authenticationv1.TokenReviewStatus{
+		Authenticated: true,
+		Audiences:     []string{"kubeconnect"},
+		User:          authenticationv1.UserInfo{Username: "alice", Groups: []string{groupAuthenticated}},
+	}}
+}
+
+// refusingAll is a cluster that accepts no token.
+func refusingAll() *fakeAPI {
+	return &fakeAPI{user: authenticationv1.TokenReviewStatus{Error: "token no-secret is bad"}}
+}
+
+// allowing is a cluster that allows everything in some namespaces; "" is all of them.
+func allowing(namespaces ...string) *fakeAPI {
+	return &fakeAPI{may: func(spec authorizationv1.SubjectAccessReviewSpec) authorizationv1.SubjectAccessReviewStatus {
+		return authorizationv1.SubjectAccessReviewStatus{
+			Allowed: slices.Contains(namespaces, spec.ResourceAttributes.Namespace), Reason: "as the test says",
+		}
+	}}
+}

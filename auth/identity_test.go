@@ -1,0 +1,79 @@
+package auth
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestAKeyIsThatOfTheRightsAnIdentityHas(t *testing.T) {
+	alice := Identity{Username: "alice", UID: "1", Groups: []string{"a", "b"}, Extra: map[string][]string{"x": {"1", "2"}}}
+	with := func(change func(*Identity)) Identity { i := alice; change(&i); return i }
+	for name, test := range map[string]struct {
+		other Identity
+		same  bool
+	}{
+		"itself":               {alice, true},
+		"groups in any order":  {with(func(i *Identity) { i.Groups = []string{"b", "a", "b"} }), true},
+		"another credential":   {with(func(i *Identity) { i.token, i.Expires = func() string { return "x" }, time.Now() }), true},
+		"another name":         {with(func(i *Identity) { i.Username = "alicf" }), false},
+		"another UID":          {with(func(i *Identity) { i.UID = "2" }), false},
+		"no UID":               {with(func(i *Identity) { i.UID = "" }), false},
+		"a group more":         {with(func(i *Identity) { i.Groups = []string{"a", "b", "c"} }), false},
+		"groups run together":  {with(func(i *Identity) { i.Groups = []string{"ab"} }), false},
+		"a group as UID":       {with(func(i *Identity) { i.UID, i.Groups = "1a", []string{"b"} }), false},
+		"no extra":             {with(func(i *Identity) { i.Extra = nil }), false},
+		"another extra":        {with(func(i *Identity) { i.Extra = map[string][]string{"y": {"1", "2"}} }), false},
+		"extra split":          {with(func(i *Identity) { i.Extra = map[string][]string{"x": {"12"}} }), false},
+		"the kubeconfig's own": {with(func(i *Identity) { i.own = true }), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if (alice.Key() == test.other.Key()) != test.same {
+				t.Errorf("same: %v", !test.same)
+			}
+		})
+	}
+}
+
+// TestNoPrinterShowsACredential prints an identity, also where its methods are not
+// called.
+func TestNoPrinterShowsACredential(t *testing.T) {
+	identity := Identity{Username: "alice", token: func() string { return "secret" }}
+	nested := struct {
+		identity Identity
+		Pointer  *Identity
+	}{identity, &identity}
+	var printed bytes.Buffer
+	for _, verb := range "vTsdqxXtbcopeEfFgGU" {
+		for _, flag := range []string{"", "+", "#", "-", " "} {
+			fmt.Fprintf(&printed, "%"+flag+string(verb)+"\n", identity)
+			fmt.Fprintf(&printed, "%"+flag+string(verb)+"\n", &identity)
+			fmt.Fprintf(&printed, "%"+flag+string(verb)+"\n", nested)
+		}
+	}
+	for _, handler := range []slog.Handler{slog.NewTextHandler(&printed, nil), slog.NewJSONHandler(&printed, nil)} {
+		slog.New(handler).Info("x", "identity", identity, "nested", nested)
+	}
+	_ = json.NewEncoder(&printed).Encode([]any{identity, nested})
+	for _, form := range []string{"secret", "736563726574", "[115 101"} {
+		if strings.Contains(strings.ToLower(printed.String()), form) {
+			t.Errorf("shows %s:\n%s", form, printed.String())
+		}
+	}
+}
+
+func TestAnIdentityIsNamed(t *testing.T) {
+	for want, identity := range map[string]Identity{
+		"alice":                 {Username: "alice", Groups: []string{"a"}},
+		"the kubeconfig's user": {own: true},
+		"nobody":                {},
+	} {
+		if got := fmt.Sprintf("%v %s", identity, identity.LogValue()); got != want+" "+want {
+			t.Errorf("is named %q, want %q", got, want)
+		}
+	}
+}

@@ -1,0 +1,156 @@
+package auth
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+var viewRole = rbacv1.RoleRef{Kind: "ClusterRole", Name: "view"}
+
+func user(name string) rbacv1.Subject {
+	return rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: name}
+}
+
+// authorizerWith is one whose mirrors show these bindings to the role view, and these
+// namespaces.
+func authorizerWith(t *testing.T, api *fakeAPI, options AuthorizerOptions, namespaces []string, bindings ...any) *Authorizer {
+	t.Helper()
+	a := NewAuthorizer(api.client(t), options)
+	t.Cleanup(a.reviews.lookups.end)
+	shows := map[string][]any{
+		"clusterroles": {&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "view"}, Rules: []rbacv1.PolicyRule{
+			{Verbs: []string{"list"}, APIGroups: []string{""}, Resources: []string{"pods"}},
+		}}},
+		"rolebindings": bindings,
+	}
+	for _, mirror := range a.mirrors.rbac {
+		must(t, mirror.Replace(shows[mirror.resource], "1"))
+	}
+	for _, name := range namespaces {
+		shows["namespaces"] = append(shows["namespaces"], &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	}
+	must(t, a.mirrors.namespaces.Replace(shows["namespaces"], "1"))
+	return a
+}
+
+func viewer(namespace, name string, subjects ...rbacv1.Subject) *rbacv1.RoleBinding {
+	return &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, RoleRef: viewRole, Subjects: subjects}
+}
+
+func TestCandidatesAreConfirmedByTheCluster(t *testing.T) {
+	api := allowing("a", "b", "d")
+	a := authorizerWith(t, api, AuthorizerOptions{}, nil,
+		viewer("a", "1", user("carol")), viewer("b", "1", rbacv1.Subject{Kind: "Group", Name: "crew"}),
+		viewer("c", "1", user("carol")), viewer("d", "1", user("dave")))
+	got, err := a.Namespaces(t.Context(), carol, listPods)
+	if want := (Namespaces{Names: []string{"a", "b"}}); err != nil || !got.Equal(want) || api.asked() != 4 {
+		t.Errorf("answers %+v, %v after %d reviews", got, err, api.asked())
+	}
+	if !got.Contain("b") || got.Contain("c") || got.Contain("") {
+		t.Error("does not know what it contains")
+	}
+}
+
+func TestARightEverywhereCostsOneReview(t *testing.T) {
+	api := allowing("")
+	a := authorizerWith(t, api, AuthorizerOptions{Candidates: AllNamespaces}, []string{"a", "b"})
+	got, err := a.Namespaces(t.Context(), carol, in("a")) // the namespace does not count
+	if err != nil || !got.All || !got.Contain("x") || api.asked() != 1 {
+		t.Errorf("answers %+v, %v after %d reviews", got, err, api.asked())
+	}
+}
+
+func TestWithOtherAuthorizersEveryNamespaceIsAskedAbout(t *testing.T) {
+	api := allowing("b")
+	a := authorizerWith(t, api, AuthorizerOptions{Candidates: AllNamespaces}, []string{"a", "b", "c"})
+	for range 2 {
+		got, err := a.Namespaces(t.Context(), carol, listPods)
+		if err != nil || !slices.Equal(got.Names, []string{"b"}) || api.asked() != 4 {
+			t.Errorf("answers %+v, %v after %d reviews", got, err, api.asked())
+		}
+	}
+}
+
+func TestOneFailureIsAllThatIsAnswered(t *testing.T) {
+	api := allowing("a")
+	a := authorizerWith(t, api, AuthorizerOptions{}, nil, viewer("a", "1", user("carol")), viewer("b", "1", user("carol")))
+	must(t, func() error { _, err := a.Authorize(t.Context(), carol, in("a")); return err }())
+	must(t, func() error { _, err := a.Authorize(t.Context(), carol, in("")); return err }())
+	api.set(func() { api.fails = errors.New("away") })
+	if got, err := a.Namespaces(t.Context(), carol, listPods); !apierrors.IsServiceUnavailable(err) || got.All || got.Names != nil {
+		t.Errorf("answers %+v, %v", got, err)
+	}
+}
+
+// TestWithoutAnyListNothingIsKnown has an API server that refuses every list, and one
+// that does not answer.
+func TestWithoutAnyListNothingIsKnown(t *testing.T) {
+	for name, test := range map[string]struct {
+		takes time.Duration
+		is    func(error) bool
+	}{
+		"refused":        {0, apierrors.IsInternalError},
+		"without answer": {time.Hour, apierrors.IsServiceUnavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				api := allowing("a")
+				a := NewAuthorizer(api.client(t), AuthorizerOptions{})
+				_, err := a.Authorize(t.Context(), carol, in(""))
+				must(t, err)
+				api.takes = test.takes
+				running(t, a.Run)
+				if got, err := a.Namespaces(t.Context(), carol, listPods); !test.is(err) || got.All || got.Names != nil {
+					t.Errorf("answers %+v, %v", got, err)
+				}
+			})
+		})
+	}
+}
+
+func TestARelistForgetsWhatIsGone(t *testing.T) {
+	a := authorizerWith(t, allowing(), AuthorizerOptions{}, []string{"a", "b"}, viewer("a", "1", user("carol")), viewer("b", "1", user("carol")))
+	bindings := a.mirrors.rbac[3]
+	subjects := subjectsOf(carol)
+	must(t, bindings.Replace([]any{viewer("b", "1", user("carol")), viewer("c", "1", user("carol"))}, "2"))
+	if got := a.rbac.namespaces(subjects, listPods); !slices.Equal(got, []string{"b", "c"}) {
+		t.Errorf("after a relist: %v", got)
+	}
+	must(t, bindings.Delete(viewer("b", "1")))
+	must(t, bindings.Update(viewer("c", "1", user("dave"))))
+	must(t, bindings.Add(viewer("d", "1", user("carol"))))
+	if got := a.rbac.namespaces(subjects, listPods); !slices.Equal(got, []string{"d"}) {
+		t.Errorf("after changes: %v", got)
+	}
+	must(t, a.mirrors.namespaces.Replace([]any{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "c"}}}, "2"))
+	if got := a.mirrors.namespaces.namespaces(); !slices.Equal(got, []string{"c"}) {
+		t.Errorf("namespaces: %v", got)
+	}
+	if bindings.Add("nonsense") == nil || bindings.Delete("nonsense") == nil || bindings.Replace([]any{"nonsense"}, "3") == nil {
+		t.Error("what is no object is taken for one")
+	}
+}
+
+func TestNamespacesThatComeAreToldWhereTheyMatter(t *testing.T) {
+	for candidates, matters := range map[Candidates]bool{CandidatesFromRBAC: false, AllNamespaces: true} {
+		a := authorizerWith(t, allowing(), AuthorizerOptions{Candidates: candidates}, nil)
+		a.changes.tell() // what there was at first
+		must(t, a.mirrors.namespaces.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "new"}}))
+		if a.changes.untold != matters {
+			t.Errorf("%v: told %v", candidates, a.changes.untold)
+		}
+		a.changes.tell()
+		must(t, a.mirrors.namespaces.Update(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "new", Labels: map[string]string{"a": "b"}}}))
+		if a.changes.untold {
+			t.Errorf("%v: a label is told", candidates)
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package auth
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+// mirrors are those of an authorizer: of RBAC, and of the namespaces' names.
+type mirrors struct {
+	rbac       []*mirror
+	namespaces *mirror
+}
+
+func newMirrors(client kubernetes.Interface, rbac *rbac) mirrors {
+	api := client.RbacV1()
+	return mirrors{
+		rbac: []*mirror{
+			newMirror("clusterroles", api.ClusterRoles(), func(name named, role *rbacv1.ClusterRole) {
+				rbac.setRole(name, rulesOf(orNew(role).Rules, role != nil))
+			}),
+			newMirror("roles", api.Roles(""), func(name named, role *rbacv1.Role) {
+				rbac.setRole(name, rulesOf(orNew(role).Rules, role != nil))
+			}),
+			newMirror("clusterrolebindings", api.ClusterRoleBindings(), func(name named, binding *rbacv1.ClusterRoleBinding) {
+				rbac.setBinding(name, bindingOf("", orNew(binding).RoleRef, orNew(binding).Subjects))
+			}),
+			newMirror("rolebindings", api.RoleBindings(""), func(name named, binding *rbacv1.RoleBinding) {
+				rbac.setBinding(name, bindingOf(name.namespace, orNew(binding).RoleRef, orNew(binding).Subjects))
+			}),
+		},
+		namespaces: newMirror("namespaces", client.CoreV1().Namespaces(), func(named, *corev1.Namespace) {}),
+	}
+}
+
+// orNew is an empty object in place of one that is gone.
+func orNew[T any](object *T) *T {
+	if object == nil {
+		return new(T)
+	}
+	return object
+}
+
+// rulesOf are a role's rules about resources; nil if the role is gone.
+func rulesOf(policy []rbacv1.PolicyRule, there bool) []rule {
+	if !there {
+		return nil
+	}
+	rules := make([]rule, 0, len(policy))
+	for _, p := range policy {
+		if len(p.Resources) > 0 {
+			rules = append(rules, rule{p.Verbs, p.APIGroups, p.Resources, p.ResourceNames})
+		}
+	}
+	return rules
+}
+
+// bindingOf is a binding in a namespace, or of the cluster if that is empty.
+func bindingOf(namespace string, role rbacv1.RoleRef, subjects []rbacv1.Subject) binding {
+	b := binding{role: named{name: role.Name}}
+	if role.Kind == "Role" {
+		b.role.namespace = namespace
+	}
+	for _, s := range subjects {
+		if who, ok := subjectOf(namespace, s); ok {
+			b.subjects = append(b.subjects, who)
+		}
+	}
+	return b
+}
+
+// subjectOf is whom RBAC's own authorizer takes a binding's subject for. A service
+// account is by default one of the binding's namespace.
+func subjectOf(namespace string, s rbacv1.Subject) (subject, bool) {
+	if s.Namespace != "" {
+		namespace = s.Namespace
+	}
+	switch s.Kind {
+	case rbacv1.UserKind:
+		return subject{name: s.Name}, true
+	case rbacv1.GroupKind:
+		return subject{group: true, name: s.Name}, true
+	case rbacv1.ServiceAccountKind:
+		return subject{name: "system:serviceaccount:" + namespace + ":" + s.Name}, namespace != ""
+	}
+	return subject{}, false
+}
+
+func (m mirrors) all() []*mirror { return append([]*mirror{m.namespaces}, m.rbac...) }
+
+// rbacKnown is whether RBAC is seen: all of it is, or some of it may not be. It waits
+// while neither is known, until the context ends.
+func (m mirrors) rbacKnown(ctx context.Context) mirrorState {
+	least := synced
+	for _, mirror := range m.rbac {
+		switch mirror.known(ctx) {
+		case refused:
+			return refused
+		case pending:
+			least = pending
+		}
+	}
+	return least
+}

@@ -1,0 +1,176 @@
+package auth
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilcache "k8s.io/apimachinery/pkg/util/cache"
+	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
+)
+
+// maxReviews bounds the answers that are remembered, those that allow and those that
+// deny apart; the least used goes. One takes about 500 bytes.
+const maxReviews = 32768
+
+// reviews asks the cluster what callers may do, by SubjectAccessReview.
+type reviews struct {
+	client     authorizationclient.AuthorizationV1Interface
+	changes    *changes
+	lookups    *lookups[Decision]
+	allowed    *utilcache.LRUExpireCache
+	denied     *utilcache.LRUExpireCache
+	allowedTTL time.Duration
+	deniedTTL  time.Duration
+}
+
+func newReviews(client authorizationclient.AuthorizationV1Interface, changes *changes, options AuthorizerOptions) *reviews {
+	return &reviews{
+		client:     client,
+		changes:    changes,
+		lookups:    newLookups[Decision](),
+		allowed:    utilcache.NewLRUExpireCache(maxReviews),
+		denied:     utilcache.NewLRUExpireCache(maxReviews),
+		allowedTTL: options.AllowedTTL,
+		deniedTTL:  options.DeniedTTL,
+	}
+}
+
+// caller is an identity with what is often needed of it.
+type caller struct {
+	Identity
+	key      Key
+	subjects []subject
+}
+
+func newCaller(identity Identity) caller {
+	return caller{identity, identity.Key(), subjectsOf(identity)}
+}
+
+// question is what answers are remembered by.
+type question struct {
+	caller     Key
+	attributes Attributes
+}
+
+// answer is a decision, and when it was asked for.
+type answer struct {
+	decision Decision
+	asked    time.Time
+}
+
+// decide answers whether a caller may do something: from memory if that, or a wider
+// right, was asked about a moment ago.
+func (r *reviews) decide(ctx context.Context, caller caller, attributes Attributes) (Decision, error) {
+	changed := r.changes.last(caller.subjects)
+	if decision, ok := r.remembered(caller.key, attributes, changed); ok {
+		return decision, nil
+	}
+	asking := question{caller.key, attributes}
+	decision, err := r.lookups.join(ctx, asking.text(changed), func(ctx context.Context) (Decision, error) {
+		return r.ask(ctx, caller.Identity, asking, changed)
+	})
+	if err != nil && !aboutTheQuestion(err) {
+		return Decision{}, unavailable(ctx, "what "+caller.String()+" may do")
+	}
+	return decision, err
+}
+
+func (r *reviews) remembered(caller Key, attributes Attributes, changed time.Time) (Decision, bool) {
+	if decision, ok := get(r.allowed, question{caller, attributes}, changed); ok {
+		return decision, true
+	}
+	for _, wider := range attributes.wider() {
+		if decision, ok := get(r.allowed, question{caller, wider}, changed); ok {
+			return decision, true
+		}
+	}
+	return get(r.denied, question{caller, attributes}, changed)
+}
+
+func get(cache *utilcache.LRUExpireCache, asked question, changed time.Time) (Decision, bool) {
+	value, _ := cache.Get(asked)
+	found, ok := value.(answer)
+	return found.decision, ok && found.asked.After(changed)
+}
+
+// text tells questions apart, and those before a change from those after it: nobody is
+// joined to a look-up that may not have seen it.
+func (q question) text(changed time.Time) string {
+	a := q.attributes
+	d := digest{sha256.New()}
+	d.length(int(changed.UnixNano()))
+	d.texts([]string{string(q.caller[:]), a.Verb, a.Group, a.Version, a.Resource, a.Subresource, a.Namespace, a.Name, a.Path})
+	return string(d.Sum(nil))
+}
+
+func (r *reviews) ask(ctx context.Context, identity Identity, asking question, changed time.Time) (Decision, error) {
+	asked := time.Now()
+	status, err := r.review(ctx, identity, asking.attributes)
+	if err != nil {
+		return Decision{}, err
+	}
+	decision := decisionOf(status)
+	cache, usual := r.denied, r.deniedTTL
+	if decision.Allowed {
+		cache, usual = r.allowed, r.allowedTTL
+	}
+	cache.Add(asking, answer{decision, asked}, ttl(usual, asked, changed))
+	return decision, nil
+}
+
+func (r *reviews) review(ctx context.Context, identity Identity, attributes Attributes) (authorizationv1.SubjectAccessReviewStatus, error) {
+	if identity.own {
+		review, err := r.client.SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
+			Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+				ResourceAttributes:    attributes.resource(),
+				NonResourceAttributes: attributes.nonResource(),
+			},
+		}, metav1.CreateOptions{})
+		if err != nil {
+			return authorizationv1.SubjectAccessReviewStatus{}, err
+		}
+		return review.Status, nil
+	}
+	review, err := r.client.SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
+		Spec: authorizationv1.SubjectAccessReviewSpec{
+			User:                  identity.Username,
+			UID:                   identity.UID,
+			Groups:                identity.Groups,
+			Extra:                 extraOf(identity),
+			ResourceAttributes:    attributes.resource(),
+			NonResourceAttributes: attributes.nonResource(),
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return authorizationv1.SubjectAccessReviewStatus{}, err
+	}
+	return review.Status, nil
+}
+
+func extraOf(identity Identity) map[string]authorizationv1.ExtraValue {
+	extra := make(map[string]authorizationv1.ExtraValue, len(identity.Extra))
+	for name, values := range identity.Extra {
+		extra[name] = values
+	}
+	return extra
+}
+
+func decisionOf(status authorizationv1.SubjectAccessReviewStatus) Decision {
+	reason := status.Reason
+	if reason == "" {
+		reason = status.EvaluationError
+	}
+	return Decision{Allowed: status.Allowed && !status.Denied, Reason: reason}
+}
+
+// aboutTheQuestion is true of the API server's errors that the caller is to see: the
+// question had no sense.
+func aboutTheQuestion(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && (apierrors.IsInvalid(err) || apierrors.IsBadRequest(err))
+}

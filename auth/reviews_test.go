@@ -1,0 +1,277 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+var carol = Identity{Username: "carol", UID: "1", Groups: []string{"crew"}, Extra: map[string][]string{"k": {"v"}}}
+
+func in(namespace string) Attributes {
+	return Attributes{Verb: "list", Version: "v1", Resource: "pods", Namespace: namespace}
+}
+
+// withAuthorizer runs a test where time is held, with an authorizer that asks api and
+// sees only such changes as the test notes.
+func withAuthorizer(t *testing.T, api *fakeAPI, test func(*testing.T, *Authorizer)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		authorizer := NewAuthorizer(api.client(t), AuthorizerOptions{})
+		running(t, authorizer.changes.run)
+		t.Cleanup(authorizer.reviews.lookups.end)
+		test(t, authorizer)
+	})
+}
+
+// wantAnswer asks once, and says how often the cluster has been asked for that.
+func wantAnswer(t *testing.T, api *fakeAPI, a *Authorizer, attributes Attributes, allowed bool, reviews int) {
+	t.Helper()
+	before := api.asked()
+	decision, err := a.Authorize(t.Context(), carol, attributes)
+	if err != nil || decision.Allowed != allowed {
+		t.Errorf("answers %+v, %v", decision, err)
+	}
+	if asked := api.asked() - before; asked != reviews {
+		t.Errorf("asked %d times, want %d", asked, reviews)
+	}
+}
+
+func TestTheClusterIsAskedAboutTheWholeIdentity(t *testing.T) {
+	api := allowing("a")
+	withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {
+		attributes := Attributes{"get", "apps", "v1", "deployments", "scale", "a", "b", ""}
+		wantAnswer(t, api, a, attributes, true, 1)
+		spec := api.reviews[0]
+		if spec.User != "carol" || spec.UID != "1" || spec.Groups[0] != "crew" || spec.Extra["k"][0] != "v" ||
+			*spec.ResourceAttributes != (authorizationv1.ResourceAttributes{
+				Verb: "get", Group: "apps", Version: "v1", Resource: "deployments", Subresource: "scale", Namespace: "a", Name: "b",
+			}) {
+			t.Errorf("asks about %+v", spec)
+		}
+	})
+}
+
+func TestAnAnswerIsRememberedForTenSeconds(t *testing.T) {
+	for namespace, allowed := range map[string]bool{"a": true, "b": false} {
+		api := allowing("a")
+		withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {
+			wantAnswer(t, api, a, in(namespace), allowed, 1)
+			time.Sleep(9 * time.Second)
+			wantAnswer(t, api, a, in(namespace), allowed, 0)
+			time.Sleep(2 * time.Second)
+			wantAnswer(t, api, a, in(namespace), allowed, 1)
+		})
+	}
+}
+
+func TestAnAnswerIsThatOfItsQuestionAlone(t *testing.T) {
+	api := allowing("a")
+	withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {
+		wantAnswer(t, api, a, in("a"), true, 1)
+		for _, other := range []Attributes{
+			{Verb: "watch", Version: "v1", Resource: "pods", Namespace: "a"},
+			{Verb: "list", Version: "v1", Resource: "secrets", Namespace: "a"},
+			{Verb: "list", Version: "v1", Resource: "pods", Subresource: "log", Namespace: "a"},
+			{Verb: "list", Group: "x", Version: "v1", Resource: "pods", Namespace: "a"},
+		} {
+			wantAnswer(t, api, a, other, true, 1)
+		}
+		wantAnswer(t, api, a, in("b"), false, 1)
+		wantAnswer(t, api, a, in(""), false, 1)
+		decision, err := a.Authorize(t.Context(), Identity{Username: "dave"}, in("a"))
+		if err != nil || !decision.Allowed || api.asked() != 8 {
+			t.Errorf("another caller: %+v, %v, asked %d", decision, err, api.asked())
+		}
+	})
+}
+
+func TestAWiderRightIsANarrowerOne(t *testing.T) {
+	get := func(namespace, name string) Attributes {
+		return Attributes{Verb: "get", Resource: "pods", Namespace: namespace, Name: name}
+	}
+	for name, test := range map[string]struct {
+		first, then Attributes
+		reviews     int
+	}{
+		"all namespaces, one":               {get("", ""), get("a", ""), 0},
+		"all namespaces, a name in one":     {get("", ""), get("a", "x"), 0},
+		"a namespace, a name in it":         {get("a", ""), get("a", "x"), 0},
+		"a name everywhere, in a namespace": {get("", "x"), get("a", "x"), 0},
+		"a namespace, all":                  {get("a", ""), get("", ""), 1},
+		"a namespace, another":              {get("a", ""), get("b", "x"), 1},
+		"a name, another":                   {get("a", "x"), get("a", "y"), 1},
+		"a name, all":                       {get("a", "x"), get("a", ""), 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			api := allowing("", "a", "b")
+			withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {
+				wantAnswer(t, api, a, test.first, true, 1)
+				wantAnswer(t, api, a, test.then, true, test.reviews)
+			})
+		})
+	}
+}
+
+func TestBothAllowedAndDeniedIsDenied(t *testing.T) {
+	api := allowing()
+	api.may = func(authorizationv1.SubjectAccessReviewSpec) authorizationv1.SubjectAccessReviewStatus {
+		return authorizationv1.SubjectAccessReviewStatus{Allowed: true, Denied: true, EvaluationError: "odd"}
+	}
+	withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {
+		wantAnswer(t, api, a, in("a"), false, 1)
+	})
+}
+
+func TestDenialsDoNotDisplaceRights(t *testing.T) {
+	api := allowing("a")
+	withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {
+		wantAnswer(t, api, a, in("a"), true, 1)
+		for i := range maxReviews + 10 {
+			a.reviews.denied.Add(question{attributes: in(fmt.Sprint(i))}, answer{}, time.Second)
+		}
+		wantAnswer(t, api, a, in("a"), true, 0)
+		if kept := len(a.reviews.denied.Keys()); kept != maxReviews {
+			t.Errorf("%d are kept", kept)
+		}
+	})
+}
+
+// TestAnAnswerFromBeforeAChangeIsNotKept has an API server that sees a change three
+// seconds later than we do.
+func TestAnAnswerFromBeforeAChangeIsNotKept(t *testing.T) {
+	api := allowing("a")
+	withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {
+		wantAnswer(t, api, a, in("a"), true, 1)
+		time.Sleep(time.Second)
+		changed := a.Changed()
+		a.changes.note(subject{group: true, name: "crew"})
+		<-changed
+		changedAt := time.Now()
+		time.AfterFunc(3*time.Second, func() { api.set(func() { api.may = allowing().may }) })
+		for stream := a.Changed(); ; stream = a.Changed() {
+			if decision, err := a.Authorize(t.Context(), carol, in("a")); err != nil || !decision.Allowed {
+				break
+			}
+			<-stream
+		}
+		if took := time.Since(changedAt); took > settling {
+			t.Errorf("the right was lost after %s", took)
+		}
+		time.Sleep(9 * time.Second)
+		wantAnswer(t, api, a, in("a"), false, 0)
+	})
+}
+
+func TestAChangeOfOthersCostsNoReview(t *testing.T) {
+	api := allowing("a")
+	withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {
+		wantAnswer(t, api, a, in("a"), true, 1)
+		time.Sleep(time.Second)
+		a.changes.note(subject{name: "dave"}, subject{group: true, name: "carol"})
+		wantAnswer(t, api, a, in("a"), true, 0)
+		a.changes.note(subject{name: "carol"})
+		wantAnswer(t, api, a, in("a"), true, 1)
+	})
+}
+
+// TestALookUpFromBeforeAChangeAnswersNobodyAfterIt changes rights while the cluster
+// thinks about a question.
+func TestALookUpFromBeforeAChangeAnswersNobodyAfterIt(t *testing.T) {
+	api := allowing("a")
+	api.takes = 2 * time.Second
+	withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {
+		var first sync.WaitGroup
+		first.Go(func() { wantAnswer(t, api, a, in("a"), true, 2) })
+		time.Sleep(time.Second)
+		a.changes.note(subject{name: "carol"})
+		api.set(func() { api.may = allowing().may })
+		time.Sleep(time.Millisecond)
+		wantAnswer(t, api, a, in("a"), false, 1)
+		first.Wait()
+		wantAnswer(t, api, a, in("a"), false, 0)
+	})
+}
+
+func TestQuestionsOfOneKindAreJoined(t *testing.T) {
+	api := allowing("a")
+	api.takes = time.Second
+	withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {
+		var all sync.WaitGroup
+		for range 50 {
+			all.Go(func() {
+				if decision, err := a.Authorize(t.Context(), carol, in("a")); err != nil || !decision.Allowed {
+					t.Errorf("answers %+v, %v", decision, err)
+				}
+			})
+		}
+		all.Wait()
+		if api.asked() != 1 {
+			t.Errorf("asked %d times", api.asked())
+		}
+	})
+}
+
+func TestNotManyQuestionsAreAskedAtOneTime(t *testing.T) {
+	api := allowing("a")
+	api.takes = time.Second
+	withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {
+		var all sync.WaitGroup
+		for i := range 3 * maxLookups {
+			all.Go(func() { _, _ = a.Authorize(t.Context(), carol, in(fmt.Sprint(i))) })
+		}
+		synctest.Wait()
+		if api.asked() != maxLookups {
+			t.Errorf("%d are under way", api.asked())
+		}
+		all.Wait()
+	})
+}
+
+func TestAClusterThatDoesNotAnswerAllowsNothing(t *testing.T) {
+	for name, test := range map[string]struct {
+		takes time.Duration
+		fails error
+		is    func(error) bool
+	}{
+		"unreachable":              {0, errors.New("refused"), apierrors.IsServiceUnavailable},
+		"slow":                     {time.Hour, nil, apierrors.IsServiceUnavailable},
+		"the service may not ask":  {0, apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("no")), apierrors.IsServiceUnavailable},
+		"the service is unknown":   {0, apierrors.NewUnauthorized("no"), apierrors.IsServiceUnavailable},
+		"a question without sense": {0, apierrors.NewBadRequest("which?"), apierrors.IsBadRequest},
+	} {
+		t.Run(name, func(t *testing.T) {
+			api := allowing("a")
+			api.takes, api.fails = test.takes, test.fails
+			withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {
+				decision, err := a.Authorize(t.Context(), carol, in("a"))
+				if !test.is(err) || decision.Allowed {
+					t.Errorf("answers %+v, %v", decision, err)
+				}
+				api.set(func() { api.takes, api.fails = 0, nil })
+				wantAnswer(t, api, a, in("a"), true, 1)
+			})
+		})
+	}
+}
+
+func TestWhoLeavesIsToldNothingButThat(t *testing.T) {
+	api := allowing("a")
+	api.takes = time.Second
+	withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if decision, err := a.Authorize(ctx, carol, in("a")); !errors.Is(err, context.Canceled) || decision.Allowed {
+			t.Errorf("answers %+v, %v", decision, err)
+		}
+		time.Sleep(2 * time.Second)
+	})
+}

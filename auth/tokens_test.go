@@ -1,0 +1,254 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// withCluster runs a test where time is held, with an authenticator that asks api.
+func withCluster(t *testing.T, api *fakeAPI, options ClusterOptions, test func(*testing.T, *Cluster)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		cluster := NewCluster(api.client(t), options)
+		running(t, cluster.Run)
+		synctest.Wait()
+		test(t, cluster)
+	})
+}
+
+func bearer(token string) http.Header { return http.Header{"Authorization": {"Bearer " + token}} }
+
+func TestAnAcceptedTokenIsAskedAboutAgainAfterTenSeconds(t *testing.T) {
+	api := accepting()
+	withCluster(t, api, ClusterOptions{}, func(t *testing.T, cluster *Cluster) {
+		for range 3 {
+			identity, err := cluster.Authenticate(t.Context(), bearer("a"))
+			if err != nil || identity.Username != "alice" || !identity.Expires.IsZero() {
+				t.Fatalf("answers %+v, %v", identity, err)
+			}
+		}
+		time.Sleep(acceptedTTL - time.Second)
+		_, _ = cluster.Authenticate(t.Context(), bearer("a"))
+		if api.asked() != 1 {
+			t.Errorf("asked %d times", api.asked())
+		}
+		time.Sleep(2 * time.Second)
+		_, _ = cluster.Authenticate(t.Context(), bearer("a"))
+		if api.asked() != 2 {
+			t.Errorf("asked %d times after ten seconds", api.asked())
+		}
+	})
+}
+
+func TestATokenIsNotRememberedPastItsEnd(t *testing.T) {
+	api := accepting()
+	withCluster(t, api, ClusterOptions{}, func(t *testing.T, cluster *Cluster) {
+		ends := time.Now().Add(3 * time.Second).Truncate(time.Second)
+		token := jwt(fmt.Sprintf(`{"exp":%d}`, ends.Unix()))
+		identity, err := cluster.Authenticate(t.Context(), bearer(token))
+		if err != nil || !identity.Expires.Equal(ends) {
+			t.Fatalf("answers %+v, %v", identity, err)
+		}
+		time.Sleep(time.Until(ends) + time.Millisecond)
+		api.set(func() { api.user = authenticationv1.TokenReviewStatus{} })
+		if _, err := cluster.Authenticate(t.Context(), bearer(token)); !errors.Is(err, ErrUnauthenticated) {
+			t.Errorf("answers %v", err)
+		}
+	})
+}
+
+func TestARefusedTokenIsRememberedApart(t *testing.T) {
+	api := accepting()
+	withCluster(t, api, ClusterOptions{}, func(t *testing.T, cluster *Cluster) {
+		_, err := cluster.Authenticate(t.Context(), bearer("good"))
+		must(t, err)
+		api.set(func() { api.user = authenticationv1.TokenReviewStatus{} })
+		for i := range 2 * maxRefused {
+			_, err := cluster.Authenticate(t.Context(), bearer(fmt.Sprintf("made-up-%d", i)))
+			if !errors.Is(err, ErrUnauthenticated) {
+				t.Fatalf("answers %v", err)
+			}
+		}
+		asked := api.asked()
+		for _, token := range []string{"good", fmt.Sprintf("made-up-%d", 2*maxRefused-1)} {
+			_, _ = cluster.Authenticate(t.Context(), bearer(token))
+		}
+		if api.asked() != asked {
+			t.Errorf("asked %d times more", api.asked()-asked)
+		}
+		if kept := len(cluster.tokens.refused.Keys()); kept != maxRefused {
+			t.Errorf("%d are kept", kept)
+		}
+	})
+}
+
+func TestCallersWithOneTokenAreJoinedAndLeaveAlone(t *testing.T) {
+	api := accepting()
+	api.takes = 4 * time.Second
+	withCluster(t, api, ClusterOptions{}, func(t *testing.T, cluster *Cluster) {
+		var all sync.WaitGroup
+		hasty, leave := context.WithCancel(t.Context())
+		all.Go(func() {
+			if _, err := cluster.Authenticate(hasty, bearer("a")); !errors.Is(err, context.Canceled) || errors.Is(err, ErrUnauthenticated) {
+				t.Errorf("who left is told %v", err)
+			}
+		})
+		synctest.Wait() // it is the hasty one that has made the cluster be asked
+		for range 10 {
+			all.Go(func() {
+				if identity, err := cluster.Authenticate(t.Context(), bearer("a")); err != nil || identity.Username != "alice" {
+					t.Errorf("answers %+v, %v", identity, err)
+				}
+			})
+		}
+		synctest.Wait()
+		leave()
+		all.Wait()
+		if api.asked() != 1 || api.abandoned != 0 {
+			t.Errorf("asked %d times, %d abandoned", api.asked(), api.abandoned)
+		}
+	})
+}
+
+func TestAClusterThatDoesNotAnswerIsNoRefusal(t *testing.T) {
+	for name, test := range map[string]struct {
+		takes time.Duration
+		fails error
+	}{
+		"unreachable":                       {0, errors.New("connection refused, token secret")},
+		"slow":                              {time.Hour, nil},
+		"the service is not known":          {0, apierrors.NewUnauthorized("secret")},
+		"the service may not ask":           {0, apierrors.NewForbidden(schema.GroupResource{Resource: "tokenreviews"}, "", errors.New("no"))},
+		"the API server has a lot to do":    {0, apierrors.NewTooManyRequests("later", 0)},
+		"the API server is out of its mind": {0, apierrors.NewInternalError(errors.New("secret"))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			api := accepting()
+			api.takes, api.fails = test.takes, test.fails
+			withCluster(t, api, ClusterOptions{}, func(t *testing.T, cluster *Cluster) {
+				began := time.Now()
+				identity, err := cluster.Authenticate(t.Context(), bearer("secret"))
+				if !apierrors.IsServiceUnavailable(err) || errors.Is(err, ErrUnauthenticated) || identity.Username != "" {
+					t.Errorf("answers %+v, %v", identity, err)
+				}
+				if strings.Contains(fmt.Sprint(err), "secret") || time.Since(began) > lookupTimeout {
+					t.Errorf("after %s: %v", time.Since(began), err)
+				}
+				api.set(func() { api.takes, api.fails = 0, nil })
+				if _, err := cluster.Authenticate(t.Context(), bearer("secret")); err != nil {
+					t.Errorf("the failure is remembered: %v", err)
+				}
+			})
+		})
+	}
+}
+
+func TestACallersOwnDeadlineIsItsOwn(t *testing.T) {
+	api := accepting()
+	api.takes = 5 * time.Second
+	withCluster(t, api, ClusterOptions{}, func(t *testing.T, cluster *Cluster) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := cluster.Authenticate(ctx, bearer("a")); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("answers %v", err)
+		}
+	})
+}
+
+func TestWhatIsNobodyInParticularIsRefused(t *testing.T) {
+	for name, test := range map[string]struct {
+		audiences []string
+		status    authenticationv1.TokenReviewStatus
+		says      string
+	}{
+		"not authenticated":              {nil, authenticationv1.TokenReviewStatus{User: authenticationv1.UserInfo{Username: "a"}}, "does not accept"},
+		"not authenticated, for us":      {[]string{"us"}, authenticationv1.TokenReviewStatus{Audiences: []string{"us"}}, "--audience us"},
+		"no name":                        {nil, authenticationv1.TokenReviewStatus{Authenticated: true}, "names no user"},
+		"anonymous":                      {nil, authenticated(userAnonymous), "anonymous"},
+		"of the group of nobody":         {nil, authenticated("a", groupUnauthenticated), "anonymous"},
+		"another audience":               {[]string{"us"}, withAudiences(authenticated("a"), "them"), "audience us"},
+		"no audience known":              {[]string{"us"}, authenticated("a"), "audience us"},
+		"an audience that looks like us": {[]string{"us"}, withAudiences(authenticated("a"), "us2", "US", ""), "audience us"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			api := &fakeAPI{user: test.status}
+			withCluster(t, api, ClusterOptions{Audiences: test.audiences}, func(t *testing.T, cluster *Cluster) {
+				identity, err := cluster.Authenticate(t.Context(), bearer("secret"))
+				if !errors.Is(err, ErrUnauthenticated) || !strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), "secret") {
+					t.Errorf("says %v, want %q", err, test.says)
+				}
+				if identity.Username != "" {
+					t.Errorf("and answers %+v", identity)
+				}
+			})
+		})
+	}
+}
+
+func authenticated(name string, groups ...string) authenticationv1.TokenReviewStatus {
+	return authenticationv1.TokenReviewStatus{Authenticated: true, User: authenticationv1.UserInfo{Username: name, Groups: groups}}
+}
+
+func withAudiences(status authenticationv1.TokenReviewStatus, audiences ...string) authenticationv1.TokenReviewStatus {
+	status.Audiences = audiences
+	return status
+}
+
+func TestWithoutACredentialAndWithABadOneTheClusterIsNotAsked(t *testing.T) {
+	api := accepting()
+	withCluster(t, api, ClusterOptions{}, func(t *testing.T, cluster *Cluster) {
+		for _, header := range []http.Header{{}, {"Authorization": {"Basic x"}}, {"Authorization": {"Bearer a", "Bearer b"}}} {
+			if _, err := cluster.Authenticate(t.Context(), header); !errors.Is(err, ErrUnauthenticated) {
+				t.Errorf("answers %v", err)
+			}
+		}
+		if api.asked() != 0 {
+			t.Errorf("asked %d times", api.asked())
+		}
+	})
+}
+
+func TestAnAuthenticatorThatHasEndedFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := accepting()
+		api.takes = time.Hour
+		cluster := NewCluster(api.client(t), ClusterOptions{})
+		ctx, stop := context.WithCancel(t.Context())
+		var ended sync.WaitGroup
+		ended.Go(func() { cluster.Run(ctx) })
+		ended.Go(func() { _, _ = cluster.Authenticate(t.Context(), bearer("a")) })
+		synctest.Wait()
+		stop()
+		began := time.Now()
+		ended.Wait()
+		if time.Since(began) > 0 {
+			t.Errorf("it took %s to end", time.Since(began))
+		}
+		if _, err := cluster.Authenticate(t.Context(), bearer("b")); !apierrors.IsServiceUnavailable(err) {
+			t.Errorf("answers %v", err)
+		}
+	})
+}
+
+func TestNoTokenIsKeptButWhereItIsNeeded(t *testing.T) {
+	for keep, want := range map[bool]string{false: "", true: "a"} {
+		withCluster(t, accepting(), ClusterOptions{KeepTokens: keep}, func(t *testing.T, cluster *Cluster) {
+			identity, err := cluster.Authenticate(t.Context(), bearer("a"))
+			must(t, err)
+			if (identity.token != nil) != keep || keep && identity.token() != want {
+				t.Errorf("keeps %v", identity.token != nil)
+			}
+		})
+	}
+}
