@@ -59,7 +59,7 @@ func readSettings(args []string, lookup func(string) (string, bool)) (settings, 
 	flags.StringVar(&s.context, "context", "", "the `name` of the kubeconfig's context; its current one by default")
 	flags.StringVar(&s.listen, "listen", "127.0.0.1:8080", "the `address` to serve on, HOST:PORT; port 0 takes a free one")
 	flags.StringVar(&s.auth, "auth", authCluster, "who may call: \"cluster\" (whom the cluster knows; not served yet, refuses everyone) or \"none\" (everyone on this machine, acting as the kubeconfig's user; loopback addresses only)")
-	flags.StringVar(&s.certFile, "tls-cert-file", "", "a PEM `file` with the server's certificate chain; without it, plain text is served")
+	flags.StringVar(&s.certFile, "tls-cert-file", "", "a PEM `file` with the server's certificate chain; it is read again every few seconds, with its key; without it, plain text is served")
 	flags.StringVar(&s.keyFile, "tls-private-key-file", "", "a PEM `file` with the private key of --tls-cert-file")
 	flags.BoolVar(&s.allowPlaintext, "allow-plaintext", false, "serve plain text on an address that is not a loopback one: whoever is on the way can read tokens and objects; only for behind a proxy that ends TLS")
 	flags.BoolVar(&s.keepManagedFields, "keep-managed-fields", false, "keep metadata.managedFields, which is about half of an object")
