@@ -6,9 +6,11 @@ ignore ./clients/node_modules
 
 require (
 	connectrpc.com/connect v1.21.1
+	connectrpc.com/cors v0.1.0
 	connectrpc.com/grpcreflect v1.3.1
 	github.com/google/btree v1.1.3
 	github.com/google/go-cmp v0.7.0
+	github.com/rs/cors v1.11.1
 	github.com/spf13/pflag v1.0.10
 	go.uber.org/goleak v1.3.0
 	golang.org/x/net v0.62.0

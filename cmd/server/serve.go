@@ -57,6 +57,7 @@ func serve(ctx context.Context, s settings) error {
 		Console:       web.Handler(),
 		Stopping:      stopping,
 	})
+	handler = server.CORS(s.corsOrigins, handler)
 	if s.auth == authNone {
 		handler = auth.Loopback(handler)
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/kubeconnect/kubeconnect/auth"
+	"github.com/kubeconnect/kubeconnect/server"
 )
 
 // settings are what the flags and the environment say.
@@ -23,6 +24,7 @@ type settings struct {
 	certFile          string
 	keyFile           string
 	allowPlaintext    bool
+	corsOrigins       []string
 	keepManagedFields bool
 	cacheIdleTimeout  time.Duration
 	memoryLimit       string
@@ -62,6 +64,7 @@ func readSettings(args []string, lookup func(string) (string, bool)) (settings, 
 	flags.StringVar(&s.certFile, "tls-cert-file", "", "a PEM `file` with the server's certificate chain; it is read again every few seconds, with its key; without it, plain text is served")
 	flags.StringVar(&s.keyFile, "tls-private-key-file", "", "a PEM `file` with the private key of --tls-cert-file")
 	flags.BoolVar(&s.allowPlaintext, "allow-plaintext", false, "serve plain text on an address that is not a loopback one: whoever is on the way can read tokens and objects; only for behind a proxy that ends TLS")
+	flags.StringSliceVar(&s.corsOrigins, "cors-origin", nil, "an `origin`, such as https://app.example.com, whose pages may call from a browser, beside the page served here; repeat it, or separate several by commas; none by default, and no patterns")
 	flags.BoolVar(&s.keepManagedFields, "keep-managed-fields", false, "keep metadata.managedFields, which is about half of an object")
 	flags.DurationVar(&s.cacheIdleTimeout, "cache-idle-timeout", 10*time.Minute, "how `long` a resource is kept in memory that nobody reads or watches")
 	flags.StringVar(&s.memoryLimit, "memory-limit", "", "what the whole process should stay below, as a Kubernetes `quantity` such as 2Gi: near it, memory is given back sooner, at the price of processor time; GOMEMLIMIT by default")
@@ -108,6 +111,9 @@ func (s settings) check() error {
 	if (s.certFile == "") != (s.keyFile == "") {
 		return errors.New("--tls-cert-file and --tls-private-key-file go together: give both or neither")
 	}
+	if err := s.checkOrigins(); err != nil {
+		return err
+	}
 	switch s.auth {
 	case authCluster:
 		return s.checkPlaintext()
@@ -118,6 +124,21 @@ func (s settings) check() error {
 		return nil
 	}
 	return fmt.Errorf("--auth %q: give \"cluster\" or \"none\"", s.auth)
+}
+
+// checkOrigins refuses other pages where nothing but their origin would tell them
+// from the user.
+func (s settings) checkOrigins() error {
+	for _, origin := range s.corsOrigins {
+		if err := server.CheckOrigin(origin); err != nil {
+			return fmt.Errorf("--cors-origin: %w", err)
+		}
+	}
+	if s.auth == authNone && len(s.corsOrigins) > 0 {
+		return errors.New("--cors-origin goes with --auth cluster: without authentication, no page of another site may " +
+			"call, for it would act as the kubeconfig's user; have your page's own server pass calls on instead")
+	}
+	return nil
 }
 
 // checkPlaintext refuses to serve credentials in plain text to the network.
