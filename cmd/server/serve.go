@@ -54,6 +54,7 @@ func serve(ctx context.Context, s settings) error {
 		Authenticator: authenticator(s),
 		Clients:       clients,
 		Readiness:     readiness,
+		Limits:        s.limits,
 		Console:       web.Handler(),
 		Stopping:      stopping,
 	})
