@@ -54,6 +54,22 @@ func TestTheServiceRefusesToStartAndSaysWhy(t *testing.T) {
 				"--tls-cert-file", absent, "--tls-private-key-file", absent},
 			words: []string{absent},
 		},
+		"in plain text on every address": {
+			flags: []string{"--kubeconfig", kubeconfig, "--listen", "0.0.0.0:0", "--auth", "cluster"},
+			words: []string{"0.0.0.0:0", "plain text", "--tls-cert-file", "--allow-plaintext"},
+		},
+		"with pages of every origin": {
+			flags: []string{"--kubeconfig", kubeconfig, "--listen", "127.0.0.1:0", "--auth", "cluster", "--cors-origin", "*"},
+			words: []string{"--cors-origin", "in full"},
+		},
+		"with pages of another origin and without authentication": {
+			flags: []string{"--kubeconfig", kubeconfig, "--listen", "127.0.0.1:0", "--auth", "none", "--cors-origin", "https://a.example"},
+			words: []string{"--cors-origin", "--auth cluster"},
+		},
+		"with fewer streams than none": {
+			flags: []string{"--kubeconfig", kubeconfig, "--listen", "127.0.0.1:0", "--auth", "none", "--caller-max-streams", "-1"},
+			words: []string{"--caller-max-streams"},
+		},
 		"with a flag that there is not": {
 			flags: []string{"--frobnicate"}, words: []string{"--frobnicate"},
 		},

@@ -64,6 +64,7 @@ func classify(err error) (connect.Code, *kubeconnectv1.Status) {
 	var unknown *informerhub.UnknownResourceError
 	var gone *informerhub.ResourceGoneError
 	var unavailable *informerhub.UnavailableError
+	var limit *limitError
 	switch {
 	case errors.As(err, &status):
 		return codeOf(status.Status()), statusDetail(status.Status())
@@ -73,6 +74,8 @@ func classify(err error) (connect.Code, *kubeconnectv1.Status) {
 		return connect.CodeUnavailable, ownStatus(metav1.StatusReasonServiceUnavailable, err)
 	case errors.Is(err, errShuttingDown), errors.Is(err, informerhub.ErrClosed):
 		return connect.CodeUnavailable, ownStatus(metav1.StatusReasonServiceUnavailable, err)
+	case errors.As(err, &limit):
+		return connect.CodeResourceExhausted, limit.status()
 	case errors.Is(err, auth.ErrUnauthenticated):
 		return connect.CodeUnauthenticated, ownStatus(metav1.StatusReasonUnauthorized, err)
 	case errors.Is(err, context.DeadlineExceeded):

@@ -106,6 +106,11 @@ type service struct {
 
 func newService(t *testing.T, api *fakeAPI, authenticator auth.Authenticator, options ...connect.ClientOption) *service {
 	t.Helper()
+	return newLimitedService(t, api, authenticator, Limits{}, options...)
+}
+
+func newLimitedService(t *testing.T, api *fakeAPI, authenticator auth.Authenticator, limits Limits, options ...connect.ClientOption) *service {
+	t.Helper()
 	upstream := httptest.NewServer(api)
 	t.Cleanup(upstream.Close)
 	config := &rest.Config{Host: upstream.URL}
@@ -121,7 +126,7 @@ func newService(t *testing.T, api *fakeAPI, authenticator auth.Authenticator, op
 	stopping, stop := context.WithCancel(t.Context())
 	s := &service{api: api, stop: stop, readiness: &Readiness{}}
 	server := httptest.NewUnstartedServer(New(Config{
-		Hub: hub, Authenticator: authenticator, Clients: clients, Readiness: s.readiness, Stopping: stopping,
+		Hub: hub, Authenticator: authenticator, Clients: clients, Readiness: s.readiness, Stopping: stopping, Limits: limits,
 		Console: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "the console") }),
 	}))
 	server.EnableHTTP2 = true

@@ -30,12 +30,14 @@ const (
 	patience = 5 * time.Second
 )
 
-// Config is what a server is made of. All fields are required.
+// Config is what a server is made of. All fields but Limits are required.
 type Config struct {
 	Hub           *informerhub.Hub
 	Authenticator auth.Authenticator
 	Clients       *auth.ClientFactory
 	Readiness     *Readiness
+	// Limits are for each caller whom Authenticator tells apart.
+	Limits Limits
 	// Console is the page served at "/".
 	Console http.Handler
 	// Stopping ends when the service begins to end: then open streams end with
@@ -48,7 +50,8 @@ func New(config Config) http.Handler {
 	options := connect.WithHandlerOptions(
 		connect.WithReadMaxBytes(maxRequestBytes),
 		connect.WithCompressMinBytes(minCompressBytes),
-		connect.WithInterceptors(mapErrors{}, endStreams{config.Stopping}, authenticate{config.Authenticator}),
+		connect.WithInterceptors(mapErrors{}, endStreams{config.Stopping}, authenticate{config.Authenticator},
+			limitCallers{newCallers(config.Limits)}),
 		connect.WithConditionalHandlerOptions(plainStreams),
 	)
 	mux := http.NewServeMux()

@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -56,29 +54,32 @@ func serve(ctx context.Context, s settings) error {
 		Authenticator: authenticator(s),
 		Clients:       clients,
 		Readiness:     readiness,
+		Limits:        s.limits,
 		Console:       web.Handler(),
 		Stopping:      stopping,
 	})
+	handler = server.CORS(s.corsOrigins, handler)
 	if s.auth == authNone {
 		handler = auth.Loopback(handler)
 	}
-	listener, scheme, err := listen(s)
+	edge, err := listen(s)
 	if err != nil {
 		return err
 	}
-	slog.Info("serving", "address", scheme+"://"+listener.Addr().String(), "cluster", config.Host, "auth", s.auth)
+	slog.Info("serving", "address", edge.url(), "cluster", config.Host, "auth", s.auth)
 
-	trying, giveUp := context.WithCancel(stopping)
-	var reaching sync.WaitGroup
-	reaching.Go(func() { reach(trying, hub.Resolver(), readiness) })
+	beside, end := context.WithCancel(stopping)
+	var besides sync.WaitGroup
+	besides.Go(func() { reach(beside, hub.Resolver(), readiness) })
+	besides.Go(func() { edge.follow(beside) })
 	endStreams := func() {
-		giveUp()
-		reaching.Wait() // so that nothing says ready after this
+		end()
+		besides.Wait() // so that nothing says ready after this
 		readiness.Set(false)
 		stop()
 	}
 	defer endStreams()
-	return serveHTTP(ctx, listener, handler, endStreams)
+	return serveHTTP(ctx, edge, handler, endStreams)
 }
 
 func authenticator(s settings) auth.Authenticator {
@@ -86,26 +87,6 @@ func authenticator(s settings) auth.Authenticator {
 		return auth.KubeconfigUser{}
 	}
 	return auth.Cluster{}
-}
-
-func listen(s settings) (listener net.Listener, scheme string, err error) {
-	listener, err = net.Listen("tcp", s.listen)
-	if err != nil {
-		return nil, "", fmt.Errorf("--listen %s: %w", s.listen, err)
-	}
-	if s.certFile == "" {
-		return listener, "http", nil
-	}
-	certificate, err := tls.LoadX509KeyPair(s.certFile, s.keyFile)
-	if err != nil {
-		_ = listener.Close()
-		return nil, "", fmt.Errorf("--tls-cert-file %s: %w", s.certFile, err)
-	}
-	return tls.NewListener(listener, &tls.Config{
-		Certificates: []tls.Certificate{certificate},
-		NextProtos:   []string{"h2", "http/1.1"},
-		MinVersion:   tls.VersionTLS12,
-	}), "https", nil
 }
 
 // serveHTTP serves HTTP/1.1 and HTTP/2, plain and over TLS alike, until the

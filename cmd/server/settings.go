@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/kubeconnect/kubeconnect/auth"
+	"github.com/kubeconnect/kubeconnect/server"
 )
 
 // settings are what the flags and the environment say.
@@ -23,6 +24,8 @@ type settings struct {
 	certFile          string
 	keyFile           string
 	allowPlaintext    bool
+	corsOrigins       []string
+	limits            server.Limits
 	keepManagedFields bool
 	cacheIdleTimeout  time.Duration
 	memoryLimit       string
@@ -59,9 +62,13 @@ func readSettings(args []string, lookup func(string) (string, bool)) (settings, 
 	flags.StringVar(&s.context, "context", "", "the `name` of the kubeconfig's context; its current one by default")
 	flags.StringVar(&s.listen, "listen", "127.0.0.1:8080", "the `address` to serve on, HOST:PORT; port 0 takes a free one")
 	flags.StringVar(&s.auth, "auth", authCluster, "who may call: \"cluster\" (whom the cluster knows; not served yet, refuses everyone) or \"none\" (everyone on this machine, acting as the kubeconfig's user; loopback addresses only)")
-	flags.StringVar(&s.certFile, "tls-cert-file", "", "a PEM `file` with the server's certificate chain; without it, plain text is served")
+	flags.StringVar(&s.certFile, "tls-cert-file", "", "a PEM `file` with the server's certificate chain; it is read again every few seconds, with its key; without it, plain text is served")
 	flags.StringVar(&s.keyFile, "tls-private-key-file", "", "a PEM `file` with the private key of --tls-cert-file")
 	flags.BoolVar(&s.allowPlaintext, "allow-plaintext", false, "serve plain text on an address that is not a loopback one: whoever is on the way can read tokens and objects; only for behind a proxy that ends TLS")
+	flags.StringSliceVar(&s.corsOrigins, "cors-origin", nil, "an `origin`, such as https://app.example.com, whose pages may call from a browser, beside the page served here; repeat it, or separate several by commas; none by default, and no patterns")
+	flags.IntVar(&s.limits.Streams, "caller-max-streams", 2000, "how `many` streams a caller may have open at a time; each needs about 50 KB here. The pods of a DaemonSet share a service account, and are one caller: give as many as there are nodes. 0 is no limit, which is the default under --auth none, where everyone is the same caller")
+	flags.IntVar(&s.limits.Rate, "caller-request-rate", 500, "how `many` calls a caller may make each second in the long run, opening a stream being one: more than a program needs that watches, less than one that asks in a loop can make. 0 is no limit, which is the default under --auth none")
+	flags.IntVar(&s.limits.Burst, "caller-request-burst", 2000, "how `many` calls a caller may make at once after a quiet time: at least as many as it may have streams, so that all of them may come back together when a replica has gone")
 	flags.BoolVar(&s.keepManagedFields, "keep-managed-fields", false, "keep metadata.managedFields, which is about half of an object")
 	flags.DurationVar(&s.cacheIdleTimeout, "cache-idle-timeout", 10*time.Minute, "how `long` a resource is kept in memory that nobody reads or watches")
 	flags.StringVar(&s.memoryLimit, "memory-limit", "", "what the whole process should stay below, as a Kubernetes `quantity` such as 2Gi: near it, memory is given back sooner, at the price of processor time; GOMEMLIMIT by default")
@@ -76,6 +83,7 @@ func readSettings(args []string, lookup func(string) (string, bool)) (settings, 
 	if err := readEnvironment(flags, lookup); err != nil {
 		return s, err
 	}
+	s.liftLimits(flags)
 	if err := s.logLevel.UnmarshalText([]byte(level)); err != nil {
 		return s, fmt.Errorf("--log-level %q: give debug, info, warn or error", level)
 	}
@@ -98,6 +106,19 @@ func readEnvironment(flags *pflag.FlagSet, lookup func(string) (string, bool)) e
 	return failed
 }
 
+// liftLimits removes those that nobody has asked for where all callers are the
+// same one.
+func (s *settings) liftLimits(flags *pflag.FlagSet) {
+	if s.auth != authNone {
+		return
+	}
+	for name, limit := range map[string]*int{"caller-max-streams": &s.limits.Streams, "caller-request-rate": &s.limits.Rate} {
+		if !flags.Changed(name) {
+			*limit = 0
+		}
+	}
+}
+
 func (s settings) check() error {
 	if _, err := s.memoryLimitBytes(); err != nil {
 		return err
@@ -107,6 +128,9 @@ func (s settings) check() error {
 	}
 	if (s.certFile == "") != (s.keyFile == "") {
 		return errors.New("--tls-cert-file and --tls-private-key-file go together: give both or neither")
+	}
+	if err := errors.Join(s.checkLimits(), s.checkOrigins()); err != nil {
+		return err
 	}
 	switch s.auth {
 	case authCluster:
@@ -118,6 +142,34 @@ func (s settings) check() error {
 		return nil
 	}
 	return fmt.Errorf("--auth %q: give \"cluster\" or \"none\"", s.auth)
+}
+
+func (s settings) checkLimits() error {
+	if s.limits.Streams < 0 {
+		return fmt.Errorf("--caller-max-streams %d: give 1 or more, or 0 for no limit", s.limits.Streams)
+	}
+	if s.limits.Rate < 0 {
+		return fmt.Errorf("--caller-request-rate %d: give 1 or more, or 0 for no limit", s.limits.Rate)
+	}
+	if s.limits.Burst < 1 {
+		return fmt.Errorf("--caller-request-burst %d: give 1 or more", s.limits.Burst)
+	}
+	return nil
+}
+
+// checkOrigins refuses other pages where nothing but their origin would tell them
+// from the user.
+func (s settings) checkOrigins() error {
+	for _, origin := range s.corsOrigins {
+		if err := server.CheckOrigin(origin); err != nil {
+			return fmt.Errorf("--cors-origin: %w", err)
+		}
+	}
+	if s.auth == authNone && len(s.corsOrigins) > 0 {
+		return errors.New("--cors-origin goes with --auth cluster: without authentication, no page of another site may " +
+			"call, for it would act as the kubeconfig's user; have your page's own server pass calls on instead")
+	}
+	return nil
 }
 
 // checkPlaintext refuses to serve credentials in plain text to the network.

@@ -3,15 +3,21 @@ package main
 import (
 	"errors"
 	"log/slog"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/kubeconnect/kubeconnect/server"
 )
 
 // defaults are the settings of a command line without flags.
-var defaults = settings{listen: "127.0.0.1:8080", auth: "cluster", cacheIdleTimeout: 10 * time.Minute}
+var defaults = settings{listen: "127.0.0.1:8080", auth: "cluster", cacheIdleTimeout: 10 * time.Minute, limits: server.Limits{Streams: 2000, Rate: 500, Burst: 2000}}
+
+// unlimited are the limits where nobody is asked who is calling.
+var unlimited = server.Limits{Burst: 2000}
 
 func with(change func(*settings)) settings {
 	s := defaults
@@ -20,6 +26,7 @@ func with(change func(*settings)) settings {
 }
 
 func TestSettingsAreReadFromFlagsAndTheEnvironment(t *testing.T) {
+	origins := []string{"https://a.example", "http://b.example:1", "https://c.example"}
 	for name, test := range map[string]struct {
 		args        string
 		environment map[string]string
@@ -28,16 +35,18 @@ func TestSettingsAreReadFromFlagsAndTheEnvironment(t *testing.T) {
 		"nothing": {want: defaults},
 		"every flag": {
 			args: "--kubeconfig k --context c --listen 0.0.0.0:1 --auth cluster --tls-cert-file cert --tls-private-key-file key " +
-				"--allow-plaintext --keep-managed-fields --cache-idle-timeout 1h --memory-limit 2Gi --log-level debug",
-			want: settings{"k", "c", "0.0.0.0:1", "cluster", "cert", "key", true, true, time.Hour, "2Gi", slog.LevelDebug},
+				"--allow-plaintext --cors-origin https://a.example --cors-origin http://b.example:1,https://c.example --caller-max-streams 1 --caller-request-rate 2 --caller-request-burst 3 --keep-managed-fields --cache-idle-timeout 1h --memory-limit 2Gi --log-level debug",
+			want: settings{"k", "c", "0.0.0.0:1", "cluster", "cert", "key", true, origins, server.Limits{Streams: 1, Rate: 2, Burst: 3}, true, time.Hour, "2Gi", slog.LevelDebug},
 		},
 		"every variable": {
 			environment: map[string]string{
 				"KUBECONNECT_KUBECONFIG": "k", "KUBECONNECT_CONTEXT": "c", "KUBECONNECT_LISTEN": "0.0.0.0:1", "KUBECONNECT_AUTH": "cluster",
 				"KUBECONNECT_TLS_CERT_FILE": "cert", "KUBECONNECT_TLS_PRIVATE_KEY_FILE": "key", "KUBECONNECT_ALLOW_PLAINTEXT": "true",
+				"KUBECONNECT_CORS_ORIGIN":        "https://a.example,http://b.example:1,https://c.example",
+				"KUBECONNECT_CALLER_MAX_STREAMS": "1", "KUBECONNECT_CALLER_REQUEST_RATE": "2", "KUBECONNECT_CALLER_REQUEST_BURST": "3",
 				"KUBECONNECT_KEEP_MANAGED_FIELDS": "1", "KUBECONNECT_CACHE_IDLE_TIMEOUT": "1h", "KUBECONNECT_MEMORY_LIMIT": "2Gi", "KUBECONNECT_LOG_LEVEL": "warn",
 			},
-			want: settings{"k", "c", "0.0.0.0:1", "cluster", "cert", "key", true, true, time.Hour, "2Gi", slog.LevelWarn},
+			want: settings{"k", "c", "0.0.0.0:1", "cluster", "cert", "key", true, origins, server.Limits{Streams: 1, Rate: 2, Burst: 3}, true, time.Hour, "2Gi", slog.LevelWarn},
 		},
 		"the flag wins": {
 			args: "--listen 127.0.0.1:1 --keep-managed-fields=false",
@@ -61,7 +70,12 @@ func TestSettingsAreReadFromFlagsAndTheEnvironment(t *testing.T) {
 		},
 		"nobody asked, on this machine": {
 			args: "--auth none --listen localhost:0",
-			want: with(func(s *settings) { s.auth, s.listen = "none", "localhost:0" }),
+			want: with(func(s *settings) { s.auth, s.listen, s.limits = "none", "localhost:0", unlimited }),
+		},
+		"nobody asked, but held to a limit": {
+			args:        "--auth none --caller-max-streams 2000",
+			environment: map[string]string{"KUBECONNECT_CALLER_REQUEST_RATE": "7"},
+			want:        with(func(s *settings) { s.auth, s.limits.Rate = "none", 7 }),
 		},
 		"TLS to the network": {
 			args: "--listen :443 --tls-cert-file a --tls-private-key-file b",
@@ -74,7 +88,7 @@ func TestSettingsAreReadFromFlagsAndTheEnvironment(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := readSettings(strings.Fields(test.args), lookupIn(test.environment))
-			if err != nil || got != test.want {
+			if err != nil || !reflect.DeepEqual(got, test.want) {
 				t.Errorf("reads %+v, %v\nwant  %+v", got, err, test.want)
 			}
 		})
@@ -98,6 +112,12 @@ func TestSettingsWithoutSenseAreToldByTheirNames(t *testing.T) {
 		"nobody asked, in the network":          {args: "--auth none --listen 0.0.0.0:8080", says: "loopback"},
 		"nobody asked, in the network by TLS":   {args: "--auth none --listen :443 --tls-cert-file a --tls-private-key-file b", says: "loopback"},
 		"nobody asked, in plain text":           {args: "--auth none --listen :80 --allow-plaintext", says: "loopback"},
+		"pages of every site":                   {args: "--cors-origin https://a.example,*", says: "name each origin in full"},
+		"pages of a site told with a path":      {args: "--cors-origin https://a.example/", says: "--cors-origin"},
+		"pages of other sites, nobody asked":    {args: "--auth none --cors-origin https://a.example", says: "--auth cluster"},
+		"fewer streams than none":               {args: "--caller-max-streams -1", says: "--caller-max-streams"},
+		"fewer calls than none":                 {args: "--caller-request-rate -1", says: "--caller-request-rate"},
+		"no call at all":                        {args: "--caller-request-burst 0", says: "--caller-request-burst"},
 		"plain text to the network":             {args: "--listen 0.0.0.0:80", says: "--allow-plaintext"},
 		"an address without a port":             {args: "--auth none --listen localhost", says: "HOST:PORT"},
 		"a variable that is no bool":            {environment: map[string]string{"KUBECONNECT_KEEP_MANAGED_FIELDS": "perhaps"}, says: "KUBECONNECT_KEEP_MANAGED_FIELDS"},

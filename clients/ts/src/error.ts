@@ -22,7 +22,7 @@ export class KubeconnectError extends Error {
   /** Kubernetes' own reason, such as "AlreadyExists"; empty where there is none. */
   readonly reason: string;
   readonly causes: readonly StatusCause[];
-  /** When to try again; 0 where the API server did not say. */
+  /** When to try again; 0 where nobody has said. */
   readonly retryAfterSeconds: number;
 
   private constructor(message: string, code: Code, status?: Status, cause?: unknown) {

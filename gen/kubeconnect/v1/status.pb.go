@@ -44,7 +44,7 @@ type Status struct {
 	// Each single cause, such as every field that a validation refused or every
 	// field that an APPLY patch is in conflict over.
 	Causes []*StatusCause `protobuf:"bytes,7,rep,name=causes,proto3" json:"causes,omitempty"`
-	// After how many seconds to try again; 0 where the API server did not say.
+	// After how many seconds to try again; 0 where nobody has said.
 	RetryAfterSeconds int32 `protobuf:"varint,8,opt,name=retry_after_seconds,json=retryAfterSeconds,proto3" json:"retry_after_seconds,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache

@@ -74,7 +74,7 @@ export type Status = Message<"kubeconnect.v1.Status"> & {
   causes: StatusCause[];
 
   /**
-   * After how many seconds to try again; 0 where the API server did not say.
+   * After how many seconds to try again; 0 where nobody has said.
    *
    * @generated from field: int32 retry_after_seconds = 8;
    */

@@ -1,0 +1,251 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"log/slog"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// life is from when until when a certificate is valid.
+type life struct{ begins, ends time.Time }
+
+func today() life { return life{time.Now().Add(-time.Hour), time.Now().Add(24 * time.Hour)} }
+
+// newPair is a certificate for this machine that signs itself, and its key.
+func newPair(t *testing.T, serial int64, life life) pemPair {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(serial), NotBefore: life.begins, NotAfter: life.ends,
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+	}
+	signed, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pemPair{inPEM("CERTIFICATE", signed), inPEM("PRIVATE KEY", private)}
+}
+
+func inPEM(kind string, content []byte) string {
+	return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: content}))
+}
+
+// secret is a folder that Kubernetes mounts a Secret at: its files are links
+// through ..data, which is replaced at once.
+type secret struct{ dir string }
+
+func (s secret) certFile() string { return filepath.Join(s.dir, "tls.crt") }
+func (s secret) keyFile() string  { return filepath.Join(s.dir, "tls.key") }
+
+func mountSecret(t *testing.T, pair pemPair) secret {
+	t.Helper()
+	s := secret{t.TempDir()}
+	s.replace(t, pair)
+	for _, file := range []string{"tls.crt", "tls.key"} {
+		succeeds(t, os.Symlink(filepath.Join("..data", file), filepath.Join(s.dir, file)))
+	}
+	return s
+}
+
+// replace does what the kubelet does when the Secret has changed.
+func (s secret) replace(t *testing.T, pair pemPair) {
+	t.Helper()
+	next, err := os.MkdirTemp(s.dir, "..version")
+	succeeds(t, err)
+	succeeds(t, os.WriteFile(filepath.Join(next, "tls.crt"), []byte(pair.certificate), 0o600))
+	succeeds(t, os.WriteFile(filepath.Join(next, "tls.key"), []byte(pair.key), 0o600))
+	succeeds(t, os.Symlink(filepath.Base(next), filepath.Join(s.dir, "..next")))
+	succeeds(t, os.Rename(filepath.Join(s.dir, "..next"), filepath.Join(s.dir, "..data")))
+}
+
+func succeeds(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s secret) load(t *testing.T) *keyPair {
+	t.Helper()
+	pair, err := loadKeyPair(s.certFile(), s.keyFile())
+	succeeds(t, err)
+	return pair
+}
+
+func wantSerial(t *testing.T, pair *keyPair, want int64) {
+	t.Helper()
+	if got := pair.current.Load().Leaf.SerialNumber.Int64(); got != want {
+		t.Errorf("the certificate has the number %d, want %d", got, want)
+	}
+}
+
+// capturedLog is what is logged while a test runs.
+type capturedLog struct {
+	mu   sync.Mutex // guards text
+	text bytes.Buffer
+}
+
+func captureLog(t *testing.T) *capturedLog {
+	t.Helper()
+	captured, before := &capturedLog{}, slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(captured, nil)))
+	t.Cleanup(func() { slog.SetDefault(before) })
+	return captured
+}
+
+func (l *capturedLog) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(line)
+}
+
+func (l *capturedLog) count(words string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.text.String(), words)
+}
+
+// TestACertificateFollowsItsFiles holds time.
+func TestACertificateFollowsItsFiles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		captureLog(t)
+		files := mountSecret(t, newPair(t, 1, today()))
+		pair := files.load(t)
+		ctx, stop := context.WithCancel(t.Context())
+		var following sync.WaitGroup
+		following.Go(func() { pair.follow(ctx) })
+		for serial := range int64(4) {
+			files.replace(t, newPair(t, serial, today()))
+			time.Sleep(reloadInterval)
+			synctest.Wait()
+			wantSerial(t, pair, serial)
+		}
+		stop()
+		following.Wait()
+	})
+}
+
+func TestAPairThatCannotBeUsedLeavesTheOldOneAndIsToldOnce(t *testing.T) {
+	good, other := newPair(t, 1, today()), newPair(t, 2, today())
+	for name, broken := range map[string]pemPair{
+		"no certificate":             {"nothing", good.key},
+		"no key":                     {good.certificate, ""},
+		"a key of another":           {good.certificate, other.key},
+		"a certificate of another":   {other.certificate, good.key},
+		"the key where its twin was": {good.key, good.certificate},
+	} {
+		t.Run(name, func(t *testing.T) {
+			logged := captureLog(t)
+			files := mountSecret(t, good)
+			pair := files.load(t)
+			files.replace(t, broken)
+			for range 5 {
+				pair.look()
+			}
+			wantSerial(t, pair, 1)
+			if told := logged.count("level=ERROR"); told != 1 {
+				t.Errorf("told %d times: %s", told, logged.text.String())
+			}
+			files.replace(t, newPair(t, 3, today()))
+			pair.look()
+			wantSerial(t, pair, 3)
+		})
+	}
+}
+
+func TestFilesThatAreGoneLeaveTheCertificate(t *testing.T) {
+	logged := captureLog(t)
+	files := mountSecret(t, newPair(t, 1, today()))
+	pair := files.load(t)
+	succeeds(t, os.Remove(files.certFile()))
+	for range 3 {
+		pair.look()
+	}
+	wantSerial(t, pair, 1)
+	if logged.count("tls-cert-file") != 1 {
+		t.Errorf("told: %s", logged.text.String())
+	}
+}
+
+// TestAPairThatIsReplacedOneFileAfterTheOtherIsNoFailure looks between the two.
+func TestAPairThatIsReplacedOneFileAfterTheOtherIsNoFailure(t *testing.T) {
+	logged := captureLog(t)
+	first, second := newPair(t, 1, today()), newPair(t, 2, today())
+	files := mountSecret(t, first)
+	pair := files.load(t)
+	files.replace(t, pemPair{second.certificate, first.key})
+	pair.look()
+	wantSerial(t, pair, 1)
+	files.replace(t, second)
+	pair.look()
+	wantSerial(t, pair, 2)
+	if logged.count("level=ERROR") != 0 {
+		t.Errorf("told: %s", logged.text.String())
+	}
+}
+
+func TestAFailureThatComesBackIsToldAgain(t *testing.T) {
+	logged := captureLog(t)
+	good := newPair(t, 1, today())
+	files := mountSecret(t, good)
+	pair := files.load(t)
+	for range 2 {
+		files.replace(t, pemPair{good.certificate, ""})
+		pair.look()
+		pair.look()
+		files.replace(t, good)
+		pair.look()
+	}
+	if logged.count("level=ERROR") != 2 {
+		t.Errorf("told: %s", logged.text.String())
+	}
+}
+
+// TestTheEndOfACertificateIsTold holds time, for a certificate of a hundred days.
+func TestTheEndOfACertificateIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		logged, day := captureLog(t), 24*time.Hour
+		begins := time.Now().Add(day)
+		files := mountSecret(t, newPair(t, 1, life{begins, begins.Add(100 * day)}))
+		pair := files.load(t)
+		told := func(words string, want int) {
+			t.Helper()
+			pair.look()
+			pair.look()
+			if logged.count(words) != want {
+				t.Errorf("%q is not told %d times: %s", words, want, logged.text.String())
+			}
+		}
+		told("not valid yet", 1)
+		time.Sleep(90 * day)
+		told("expires soon", 0)
+		time.Sleep(2 * day)
+		told("expires soon", 1)
+		time.Sleep(10 * day)
+		told("has expired", 1)
+		files.replace(t, newPair(t, 2, today()))
+		told("serial=2", 1)
+		told("has expired", 1)
+	})
+}

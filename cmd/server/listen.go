@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+)
+
+// edge is where the service listens.
+type edge struct {
+	net.Listener
+	pair *keyPair // nil for plain text
+}
+
+// listen opens the address that the settings name, over TLS if they name a
+// certificate. The caller must run follow.
+func listen(s settings) (edge, error) {
+	listener, err := net.Listen("tcp", s.listen)
+	if err != nil {
+		return edge{}, fmt.Errorf("--listen %s: %w", s.listen, err)
+	}
+	if s.certFile == "" {
+		return edge{Listener: listener}, nil
+	}
+	pair, err := loadKeyPair(s.certFile, s.keyFile)
+	if err != nil {
+		_ = listener.Close()
+		return edge{}, err
+	}
+	return edge{tls.NewListener(listener, tlsConfig(pair, s.auth)), pair}, nil
+}
+
+func tlsConfig(pair *keyPair, authMode string) *tls.Config {
+	config := &tls.Config{
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return pair.current.Load(), nil },
+		NextProtos:     []string{"h2", "http/1.1"},
+		MinVersion:     tls.VersionTLS12,
+	}
+	if authMode == authCluster {
+		// Asked for, and not verified here: whose certificates count is the
+		// cluster's word, and a caller with a token needs none.
+		config.ClientAuth = tls.RequestClientCert
+	}
+	return config
+}
+
+func (e edge) url() string {
+	if e.pair == nil {
+		return "http://" + e.Addr().String()
+	}
+	return "https://" + e.Addr().String()
+}
+
+// follow keeps the certificate as its files are, until the context ends.
+func (e edge) follow(ctx context.Context) {
+	if e.pair != nil {
+		e.pair.follow(ctx)
+	}
+}

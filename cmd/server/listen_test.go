@@ -1,0 +1,157 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// tlsService is a service over TLS, and the handler's way to answer a stream.
+type tlsService struct {
+	address string
+	edge    edge
+	lines   chan string // what an open stream is to say
+}
+
+// serveTLS serves until the test ends.
+func serveTLS(t *testing.T, authMode string, files secret) tlsService {
+	t.Helper()
+	edge, err := listen(settings{listen: "127.0.0.1:0", auth: authMode, certFile: files.certFile(), keyFile: files.keyFile()})
+	succeeds(t, err)
+	s := tlsService{edge.Addr().String(), edge, make(chan string)}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- serveHTTP(ctx, edge, s, func() { close(s.lines) }) }()
+	t.Cleanup(func() {
+		stop()
+		succeeds(t, <-done)
+	})
+	return s
+}
+
+// ServeHTTP answers whom it sees, and streams lines to /stream.
+func (s tlsService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path != "/stream" {
+		for _, certificate := range r.TLS.PeerCertificates {
+			_, _ = io.WriteString(w, certificate.SerialNumber.String())
+		}
+		return
+	}
+	_ = http.NewResponseController(w).Flush()
+	for line := range s.lines {
+		_, _ = io.WriteString(w, line+"\n")
+		_ = http.NewResponseController(w).Flush()
+	}
+}
+
+// dial opens a connection, and ends it with the test.
+func (s tlsService) dial(t *testing.T, config *tls.Config) (*tls.Conn, error) {
+	t.Helper()
+	config.InsecureSkipVerify = true
+	conn, err := tls.Dial("tcp", s.address, config)
+	if err == nil {
+		t.Cleanup(func() { _ = conn.Close() })
+	}
+	return conn, err
+}
+
+// shown is the number of the certificate that a new connection is shown.
+func (s tlsService) shown(t *testing.T) int64 {
+	t.Helper()
+	conn, err := s.dial(t, &tls.Config{})
+	succeeds(t, err)
+	return conn.ConnectionState().PeerCertificates[0].SerialNumber.Int64()
+}
+
+// callerOf calls the service over HTTP/2, by a connection of its own.
+func callerOf(t *testing.T, certificates ...tls.Certificate) *http.Client {
+	t.Helper()
+	protocols := new(http.Protocols)
+	protocols.SetHTTP2(true)
+	transport := &http.Transport{Protocols: protocols, TLSClientConfig: &tls.Config{InsecureSkipVerify: true, Certificates: certificates}}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport}
+}
+
+func (s tlsService) get(t *testing.T, caller *http.Client, path string) io.ReadCloser {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+s.address+path, nil)
+	succeeds(t, err)
+	answer, err := caller.Do(request)
+	succeeds(t, err)
+	t.Cleanup(func() { _ = answer.Body.Close() })
+	return answer.Body
+}
+
+func TestANewCertificateIsForNewConnectionsAndOpenStreamsGoOn(t *testing.T) {
+	captureLog(t)
+	files := mountSecret(t, newPair(t, 1, today()))
+	service := serveTLS(t, authNone, files)
+	stream := bufio.NewScanner(service.get(t, callerOf(t), "/stream"))
+	for serial := range int64(4) {
+		files.replace(t, newPair(t, serial, today()))
+		service.edge.pair.look()
+		if shown := service.shown(t); shown != serial {
+			t.Errorf("a new connection is shown %d, want %d", shown, serial)
+		}
+		service.lines <- "still here"
+		if !stream.Scan() || stream.Text() != "still here" {
+			t.Fatalf("the open stream says %q, %v", stream.Text(), stream.Err())
+		}
+	}
+}
+
+func TestTLSIsSpokenFromVersion12OnWithHTTP2AndHTTP1(t *testing.T) {
+	captureLog(t)
+	service := serveTLS(t, authNone, mountSecret(t, newPair(t, 1, today())))
+	for version, spoken := range map[uint16]bool{tls.VersionTLS10: false, tls.VersionTLS11: false, tls.VersionTLS12: true, tls.VersionTLS13: true} {
+		for _, protocol := range []string{"h2", "http/1.1"} {
+			conn, err := service.dial(t, &tls.Config{MinVersion: version, MaxVersion: version, NextProtos: []string{protocol}})
+			if (err == nil) != spoken {
+				t.Errorf("%s: %v", tls.VersionName(version), err)
+			}
+			if err == nil && conn.ConnectionState().NegotiatedProtocol != protocol {
+				t.Errorf("%s is not spoken", protocol)
+			}
+		}
+	}
+}
+
+func TestAClientCertificateIsAskedForOnlyIfTheClusterSaysWhoCalls(t *testing.T) {
+	captureLog(t)
+	client := newPair(t, 7, today())
+	certificate, err := tls.X509KeyPair([]byte(client.certificate), []byte(client.key))
+	succeeds(t, err)
+	for authMode, want := range map[string]string{authCluster: "7", authNone: ""} {
+		t.Run(authMode, func(t *testing.T) {
+			service := serveTLS(t, authMode, mountSecret(t, newPair(t, 1, today())))
+			got, err := io.ReadAll(service.get(t, callerOf(t, certificate), "/"))
+			if err != nil || string(got) != want {
+				t.Errorf("sees %q, %v; want %q", got, err, want)
+			}
+			got, err = io.ReadAll(service.get(t, callerOf(t), "/"))
+			if err != nil || len(got) > 0 {
+				t.Errorf("without a certificate, sees %q, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestPlainTextToAPortWithTLSIsNotServed(t *testing.T) {
+	captureLog(t)
+	service := serveTLS(t, authNone, mountSecret(t, newPair(t, 1, today())))
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", service.address)
+	succeeds(t, err)
+	defer func() { _ = conn.Close() }()
+	_, err = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+	succeeds(t, err)
+	answer, err := io.ReadAll(conn)
+	if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.0 400") {
+		t.Errorf("answers %q, %v", answer, err)
+	}
+}

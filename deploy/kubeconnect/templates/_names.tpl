@@ -1,0 +1,43 @@
+{{- /* What things are called. */ -}}
+
+{{- define "kubeconnect.name" -}}
+{{- default (printf "%s-kubeconnect" .Release.Name | trimPrefix "kubeconnect-") .Values.fullnameOverride | trunc 52 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- define "kubeconnect.serviceAccount" -}}
+{{- default (include "kubeconnect.name" .) .Values.serviceAccount.name -}}
+{{- end -}}
+
+{{- define "kubeconnect.tlsSecret" -}}
+{{- default (printf "%s-tls" (include "kubeconnect.name" .)) .Values.tls.secretName -}}
+{{- end -}}
+
+{{- /* Names of things of the whole cluster, where two releases of one name may meet. */ -}}
+{{- define "kubeconnect.clusterName" -}}
+{{- printf "%s-%s" .Release.Namespace (include "kubeconnect.name" .) -}}
+{{- end -}}
+
+{{- define "kubeconnect.selector" -}}
+app.kubernetes.io/name: kubeconnect
+app.kubernetes.io/instance: {{ include "kubeconnect.name" . }}
+{{- end -}}
+
+{{- define "kubeconnect.labels" -}}
+{{ include "kubeconnect.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
+{{- end -}}
+
+{{- define "kubeconnect.meta" -}}
+name: {{ include "kubeconnect.name" . }}
+namespace: {{ .Release.Namespace }}
+labels:
+  {{- include "kubeconnect.labels" . | nindent 2 }}
+{{- end -}}
+
+{{- define "kubeconnect.subject" -}}
+kind: ServiceAccount
+name: {{ include "kubeconnect.serviceAccount" . }}
+namespace: {{ .Release.Namespace }}
+{{- end -}}

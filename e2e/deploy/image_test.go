@@ -1,0 +1,72 @@
+package deploy_test
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestTheImageIsMadeOfWhatIsThere reads the Dockerfile: there is nothing here that
+// could build it.
+func TestTheImageIsMadeOfWhatIsThere(t *testing.T) {
+	t.Parallel()
+	for _, copied := range regexp.MustCompile(`(?m)^COPY ([^-].*) \S+$`).FindAllStringSubmatch(read(t, "Dockerfile"), -1) {
+		for source := range strings.FieldsSeq(copied[1]) {
+			if _, err := os.Stat(filepath.Join(root, source)); err != nil || ignored(t, source) {
+				t.Errorf("%s is copied, and not there: %v", source, err)
+			}
+		}
+	}
+	for _, source := range []string{"cmd/server/main.go", "clients/package-lock.json", "clients/.npmrc", "clients/web/dist/.gitkeep", "gen/kubeconnect/v1/object.pb.go"} {
+		if ignored(t, source) {
+			t.Errorf("%s is left out", source)
+		}
+	}
+	for _, source := range []string{".git/config", "bin/kubeconnect", "clients/node_modules/x", "clients/web/dist/app.js", "clients/python/x.py", "e2e/doc.go", "server/main_test.go"} {
+		if !ignored(t, source) {
+			t.Errorf("%s is sent to the builder", source)
+		}
+	}
+}
+
+func TestTheImageRunsAsNobodyInParticular(t *testing.T) {
+	t.Parallel()
+	if text := read(t, "Dockerfile"); !regexp.MustCompile(`(?m)^FROM \S+:nonroot$(.|\n)*^USER [1-9][0-9]+:[1-9][0-9]+$`).MatchString(text) {
+		t.Error("the last stage is not as it should be")
+	}
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, name))
+	succeeds(t, err)
+	return string(text)
+}
+
+// ignored reports whether .dockerignore leaves a file out: the last line that matches
+// it, or a folder above it, decides.
+func ignored(t *testing.T, name string) (out bool) {
+	t.Helper()
+	for line := range strings.Lines(read(t, ".dockerignore")) {
+		line = strings.TrimSpace(line)
+		pattern := strings.TrimPrefix(line, "!")
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		for part := path.Clean(name); part != "."; part = path.Dir(part) {
+			if matches(pattern, part) {
+				out = pattern == line
+			}
+		}
+	}
+	return out
+}
+
+// matches knows of patterns what is used here: * within a name, and **.
+func matches(pattern, name string) bool {
+	expression := strings.NewReplacer(`**/`, `(.*/)?`, `*`, `[^/]*`, `.`, `\.`).Replace(pattern)
+	return regexp.MustCompile("^" + expression + "$").MatchString(name)
+}

@@ -1,0 +1,87 @@
+package deploy_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+)
+
+// root is the top of the checkout.
+const root = "../.."
+
+// patience is how long a test waits for anything before it gives up. It is no claim
+// about speed.
+const patience = 2 * time.Minute
+
+// TestMain tells the harness where make builds what it starts.
+func TestMain(m *testing.M) {
+	for variable, name := range map[string]string{"DEVCLUSTER_BIN": "devcluster", "KUBECONNECT_BIN": "kubeconnect"} {
+		if _, ok := os.LookupEnv(variable); !ok {
+			_ = os.Setenv(variable, filepath.Join(root, "bin", name))
+		}
+	}
+	code := m.Run()
+	stopCluster()
+	os.Exit(code)
+}
+
+// stopCluster ends the cluster, once one runs.
+var stopCluster = func() {}
+
+// theCluster has nodes on which pods seem to run. Its API server cannot send a list
+// in a watch, as older ones cannot: there, the right to list is needed.
+var theCluster = sync.OnceValues(func() (*harness.Cluster, error) {
+	started, err := harness.StartCluster("--nodes", "2", "--apiserver-arg", "feature-gates=WatchList=false")
+	if err == nil {
+		stopCluster = started.Stop
+	}
+	return started, err
+})
+
+func cluster(t *testing.T) *harness.Cluster {
+	t.Helper()
+	if os.Getenv("E2E") != "1" {
+		t.Skip("it needs a control plane: `make e2e`, or E2E=1 after `make build`")
+	}
+	started, err := theCluster()
+	succeeds(t, err)
+	return started
+}
+
+func succeeds(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func deadline(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeoutCause(t.Context(), patience, errors.New("the test's patience is over"))
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// eventually asks until the answer is nil, or ctx ends.
+func eventually(ctx context.Context, ask func() error) error {
+	ticks := time.NewTicker(100 * time.Millisecond)
+	defer ticks.Stop()
+	for {
+		err := ask()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ticks.C:
+		case <-ctx.Done():
+			return fmt.Errorf("not yet: %w (%w)", err, context.Cause(ctx))
+		}
+	}
+}

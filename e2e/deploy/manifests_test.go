@@ -1,0 +1,125 @@
+package deploy_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+)
+
+// installer creates manifests with strict validation, and keeps the API server's
+// warnings.
+type installer struct {
+	mapper  *restmapperOf
+	dynamic *dynamic.DynamicClient
+	*warnings
+}
+
+type restmapperOf = restmapper.DeferredDiscoveryRESTMapper
+
+func newInstaller(t *testing.T, in *harness.Cluster) installer {
+	t.Helper()
+	config, heard := rest.CopyConfig(in.Config), &warnings{}
+	config.WarningHandler = heard
+	client, err := dynamic.NewForConfig(config)
+	succeeds(t, err)
+	return installer{restmapper.NewDeferredDiscoveryRESTMapper(fresh{in.Client.Discovery()}), client, heard}
+}
+
+func (i installer) create(ctx context.Context, object manifest, dryRun ...string) error {
+	kind := object.GroupVersionKind()
+	mapping, err := i.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return fmt.Errorf("%s: %w", kind, err)
+	}
+	_, err = i.dynamic.Resource(mapping.Resource).Namespace(object.GetNamespace()).Create(ctx, object,
+		metav1.CreateOptions{DryRun: dryRun, FieldValidation: metav1.FieldValidationStrict})
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", kind, object.GetName(), err)
+	}
+	return nil
+}
+
+// warnings implements rest.WarningHandler.
+type warnings struct {
+	mu   sync.Mutex // guards text
+	text []string
+}
+
+func (w *warnings) HandleWarningHeader(_ int, _, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.text = append(w.text, text)
+}
+
+func (w *warnings) wantNone(t *testing.T) {
+	t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, text := range w.text {
+		t.Errorf("the API server warns: %s", text)
+	}
+}
+
+// strict holds the pods of a namespace to the strictest standard.
+var strict = map[string]string{
+	"pod-security.kubernetes.io/enforce": "restricted",
+	"pod-security.kubernetes.io/warn":    "restricted",
+}
+
+func newNamespace(ctx context.Context, t *testing.T, in *harness.Cluster, labels map[string]string) string {
+	t.Helper()
+	template := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "deploy-", Labels: labels}}
+	made, err := in.Client.CoreV1().Namespaces().Create(ctx, template, metav1.CreateOptions{})
+	succeeds(t, err)
+	return made.Name
+}
+
+// installCRDs installs what cert-manager brings, once.
+func installCRDs(ctx context.Context, t *testing.T, in *harness.Cluster) {
+	t.Helper()
+	text, err := os.ReadFile("testdata/certificate-crd.yaml")
+	succeeds(t, err)
+	install := newInstaller(t, in)
+	for _, crd := range parse(t, string(text)) {
+		if err := install.create(ctx, crd); err != nil && !apierrors.IsAlreadyExists(err) {
+			t.Fatal(err)
+		}
+		succeeds(t, eventually(ctx, func() error {
+			resources, err := in.Client.Discovery().ServerResourcesForGroupVersion("cert-manager.io/v1")
+			if err == nil && len(resources.APIResources) == 0 {
+				err = fmt.Errorf("%s is not served", crd.GetName())
+			}
+			return err
+		}))
+	}
+}
+
+func TestEveryManifestIsValidInEveryVariant(t *testing.T) {
+	t.Parallel()
+	ctx, in := deadline(t), cluster(t)
+	installCRDs(ctx, t, in)
+	namespace := newNamespace(ctx, t, in, strict)
+	for name, variant := range variants {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, install := deadline(t), newInstaller(t, in)
+			for _, object := range (release{"r", namespace, with(variant)}).manifests(t) {
+				if err := install.create(ctx, object, metav1.DryRunAll); err != nil {
+					t.Error(err)
+				}
+			}
+			install.wantNone(t)
+		})
+	}
+}

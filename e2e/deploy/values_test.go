@@ -1,0 +1,71 @@
+package deploy_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v3/pkg/lint"
+	"helm.sh/helm/v3/pkg/lint/support"
+)
+
+func TestHelmFindsNothingToComplainAbout(t *testing.T) {
+	t.Parallel()
+	for _, message := range lint.All(chartDir, required(), "kubeconnect", true).Messages {
+		if message.Severity > support.InfoSev {
+			t.Error(message)
+		}
+	}
+}
+
+func TestValuesWithoutSenseAreRefusedByTheirNames(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		values values
+		says   string
+	}{
+		"no image":                            {values{"image": values{"repository": ""}}, "image.repository"},
+		"no Secret for TLS":                   {values{"tls": values{"secretName": ""}}, "tls.secretName"},
+		"no issuer for cert-manager":          {values{"tls": values{"mode": "certManager"}}, "tls.certManager.issuerRef.name"},
+		"a way to write that there is not":    {values{"writes": values{"mode": "root"}}, "writes.mode"},
+		"a key in capitals":                   {values{"writes": values{"extras": []any{"Scopes"}}}, "writes.extras.0"},
+		"nothing to serve":                    {values{"resources": []any{}}, "resources"},
+		"resources without a group":           {values{"resources": []any{values{"resources": []any{"pods"}}}}, "missing property 'group'"},
+		"pages of every origin":               {values{"corsOrigins": []any{"*"}}, "corsOrigins.0"},
+		"fewer streams than none":             {values{"limits": values{"streams": -1}}, "limits.streams"},
+		"a service account without a name":    {values{"serviceAccount": values{"create": false}}, "serviceAccount.name"},
+		"a value that is not known":           {values{"replicaCount": 3}, "replicaCount"},
+		"a value below one that is not known": {values{"tls": values{"secret": "x"}}, "secret"},
+		"a level that is not known":           {values{"logLevel": "loud"}, "logLevel"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := release{"r", "n", with(test.values)}.files()
+			if err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), "/", "."), test.says) {
+				t.Errorf("says %v, want %q in it", err, test.says)
+			}
+		})
+	}
+}
+
+func TestTheNotesSayHowToCallAndWhatIsDangerous(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		values         values
+		says, saysNone string
+	}{
+		"by default":       {nil, "https://r-kubeconnect.n.svc:443", "WARNING"},
+		"in plain text":    {values{"tls": values{"mode": "off"}}, "WARNING: plain text", "https://"},
+		"by impersonation": {values{"writes": values{"mode": "impersonate"}}, "administrators included", "WARNING"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			files, err := release{"r", "n", with(test.values)}.files()
+			succeeds(t, err)
+			said := files[filepath.Join("kubeconnect", "templates", notes)]
+			if !strings.Contains(said, test.says) || strings.Contains(said, test.saysNone) {
+				t.Errorf("says %s\nwant %q in it, and not %q", said, test.says, test.saysNone)
+			}
+		})
+	}
+}

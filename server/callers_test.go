@@ -1,0 +1,141 @@
+package server
+
+import (
+	"errors"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// refusals are how many of so many attempts are refused.
+func refusals(attempts int, attempt func() error) (refused int) {
+	for range attempts {
+		if attempt() != nil {
+			refused++
+		}
+	}
+	return refused
+}
+
+func TestABurstOfCallsIsTakenAndThenTheRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		callers := newCallers(Limits{Rate: 10, Burst: 50})
+		call := func() error { return callers.call("jane") }
+		if refused := refusals(60, call); refused != 10 {
+			t.Errorf("at first, %d of 60 are refused, want 10", refused)
+		}
+		time.Sleep(time.Second)
+		if refused := refusals(60, call); refused != 50 {
+			t.Errorf("a second later, %d of 60 are refused, want 50", refused)
+		}
+		time.Sleep(time.Minute)
+		if refused := refusals(60, call); refused != 10 {
+			t.Errorf("after a quiet time, %d of 60 are refused, want 10", refused)
+		}
+	})
+}
+
+func TestOneCallerDoesNotUseUpTheLimitsOfAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		callers := newCallers(Limits{Streams: 1, Rate: 1, Burst: 2})
+		for _, name := range []string{"jane", "joe", ""} {
+			if err := callers.open(name); err != nil {
+				t.Errorf("%q: %v", name, err)
+			}
+			if callers.open(name) == nil || callers.call(name) != nil || callers.call(name) == nil {
+				t.Errorf("%q is not held to the limits", name)
+			}
+		}
+	})
+}
+
+func TestAStreamThatEndsMakesRoom(t *testing.T) {
+	callers := newCallers(Limits{Streams: 3})
+	open := func() error { return callers.open("jane") }
+	for range 5 {
+		if refused := refusals(5, open); refused != 2 {
+			t.Errorf("%d of 5 are refused, want 2", refused)
+		}
+		for range 3 {
+			callers.close("jane")
+		}
+	}
+}
+
+func TestAStreamIsACallAndARefusedOneIsNone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		callers := newCallers(Limits{Streams: 1, Rate: 1, Burst: 3})
+		if refused := refusals(10, func() error { return callers.open("jane") }); refused != 9 {
+			t.Errorf("%d of 10 streams are refused, want 9", refused)
+		}
+		if refused := refusals(10, func() error { return callers.call("jane") }); refused != 8 {
+			t.Errorf("%d of 10 calls are refused, want 8", refused)
+		}
+	})
+}
+
+func TestWithoutLimitsNothingIsRefused(t *testing.T) {
+	callers := newCallers(Limits{})
+	if refused := refusals(10_000, func() error { return errors.Join(callers.call("jane"), callers.open("jane")) }); refused != 0 {
+		t.Errorf("%d are refused", refused)
+	}
+}
+
+// TestThoseWhoAreRefusedTogetherDoNotComeBackTogether makes a storm: 2,000 calls at
+// once, of which 100 are taken. All keep to what they are told.
+func TestThoseWhoAreRefusedTogetherDoNotComeBackTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		callers := newCallers(Limits{Rate: 100, Burst: 100})
+		began, waiting, taken := time.Now(), 2000, 0
+		due := map[time.Duration]int{0: waiting}
+		for tick := time.Duration(0); waiting > 0; tick += time.Second {
+			time.Sleep(time.Until(began.Add(tick)))
+			for range due[tick] {
+				var limit *limitError
+				if !errors.As(callers.call("jane"), &limit) {
+					waiting--
+					taken++
+					continue
+				}
+				due[tick+time.Duration(limit.seconds())*time.Second]++
+			}
+			if tick > maxWait {
+				t.Fatalf("after %v, only %d have been taken", tick, taken)
+			}
+		}
+	})
+}
+
+func TestNobodyIsToldToWaitLongerThanTheLongestTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		callers := newCallers(Limits{Rate: 1, Burst: 1})
+		for range 1000 {
+			var limit *limitError
+			if errors.As(callers.call("jane"), &limit) && (limit.wait <= 0 || limit.wait > maxWait) {
+				t.Fatalf("told to wait %v", limit.wait)
+			}
+		}
+	})
+}
+
+func TestOnlySoManyCallersAreRememberedAndNoneWithAStreamIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		callers := newCallers(Limits{Streams: 1, Rate: 1, Burst: 1})
+		if callers.open("streaming") != nil || callers.call("quiet") != nil {
+			t.Fatal("a first call is refused")
+		}
+		for i := range maxIdleCallers {
+			_ = callers.call(strconv.Itoa(i))
+		}
+		if callers.idle.Len() != maxIdleCallers {
+			t.Errorf("remembers %d", callers.idle.Len())
+		}
+		if callers.open("streaming") == nil {
+			t.Error("one with a stream was forgotten")
+		}
+		if callers.call("quiet") != nil {
+			t.Error("one who was not heard of since is remembered")
+		}
+	})
+}

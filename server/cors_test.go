@@ -1,0 +1,92 @@
+package server
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+func TestOnlyAnOriginAsBrowsersSendItCanBeListed(t *testing.T) {
+	for origin, says := range map[string]string{
+		"https://app.example.com":       "",
+		"http://localhost:3000":         "",
+		"http://127.0.0.1:3000":         "",
+		"http://[::1]:3000":             "",
+		"https://app.example.com:8443":  "",
+		"*":                             "name each origin in full",
+		"https://*.example.com":         "name each origin in full",
+		"null":                          "https://app.example.com",
+		"":                              "https://app.example.com",
+		"app.example.com":               "https://app.example.com",
+		"ftp://app.example.com":         "http:// or https://",
+		"https://":                      "with a host",
+		"https://:443":                  "with a host",
+		"https://app.example.com/":      `"https://app.example.com"`,
+		"https://app.example.com/a?b#c": `"https://app.example.com"`,
+		"https://app.example.com:443":   `"https://app.example.com"`,
+		"http://app.example.com:80":     `"http://app.example.com"`,
+		"HTTPS://App.example.com":       `"https://app.example.com"`,
+		"https://me@app.example.com":    `"https://app.example.com"`,
+		"https://[::1":                  "cannot be read",
+	} {
+		t.Run(origin, func(t *testing.T) {
+			switch err := CheckOrigin(origin); {
+			case (err == nil) != (says == ""):
+				t.Errorf("answers %v", err)
+			case err != nil && !strings.Contains(err.Error(), says):
+				t.Errorf("answers %v, want %q in it", err, says)
+			}
+		})
+	}
+}
+
+func TestWithoutOriginsNothingIsSaidOfThem(t *testing.T) {
+	answer := httptest.NewRecorder()
+	request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil)
+	request.Header.Set("Origin", "https://app.example.com")
+	CORS(nil, http.NotFoundHandler()).ServeHTTP(answer, request)
+	for name := range answer.Header() {
+		if strings.HasPrefix(name, "Access-Control-") || name == "Vary" {
+			t.Errorf("%s is said", name)
+		}
+	}
+}
+
+// TestAListedOriginMayCallAndNoOther has the handler answer each call that
+// reaches it; what a page may make of an answer, the browser decides by headers.
+func TestAListedOriginMayCallAndNoOther(t *testing.T) {
+	handler := CORS([]string{"https://app.example.com", "http://localhost:3000"}, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	for origin, listed := range map[string]bool{
+		"https://app.example.com":      true,
+		"http://localhost:3000":        true,
+		"http://app.example.com":       false,
+		"https://app.example.com:8443": false,
+		"https://app.example.com.evil": false,
+		"https://evil-app.example.com": false,
+		"http://localhost":             false,
+		"null":                         false,
+	} {
+		for _, method := range []string{http.MethodOptions, http.MethodPost, http.MethodGet} {
+			t.Run(method+" "+origin, func(t *testing.T) {
+				answer := httptest.NewRecorder()
+				request := httptest.NewRequestWithContext(t.Context(), method, "/", nil)
+				request.Header.Set("Origin", origin)
+				if method == http.MethodOptions {
+					request.Header.Set("Access-Control-Request-Method", http.MethodPost)
+				}
+				handler.ServeHTTP(answer, request)
+				allowed := answer.Header().Get("Access-Control-Allow-Origin")
+				if (allowed == origin) != listed || (allowed == "") == listed {
+					t.Errorf("allowed: %q", allowed)
+				}
+				if answer.Header().Get("Access-Control-Allow-Credentials") != "" {
+					t.Error("cookies may be sent")
+				}
+				if !strings.Contains(answer.Header().Get("Vary"), "Origin") {
+					t.Error("a cache may give the answer to another origin")
+				}
+			})
+		}
+	}
+}
