@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"connectrpc.com/connect"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 
@@ -56,6 +57,28 @@ func TestScenario13_ASnapshotWithTheVersionOfAWriteHasTheWrite(t *testing.T) {
 	})
 	stream.Synced(ctx)
 	wantSnapshot(t, stream, added(two))
+}
+
+// TestScenario13_AReadOfAQuietResourceTakesTheVersionOfAWriteToAnother is about a cache
+// that hears nothing of the write: nothing happens to priority classes.
+func TestScenario13_AReadOfAQuietResourceTakesTheVersionOfAWriteToAnother(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t)
+	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))
+	request := &kubeconnectv1.ListRequest{Resource: "priorityclasses"}
+	if _, err := client.List(ctx, request); err != nil {
+		t.Fatal(err)
+	}
+	made := configMapsIn(ctx, t, cluster(t), namespace).create("made", nil)
+	request.MinResourceVersion = made.ResourceVersion
+	list, err := client.List(ctx, request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	order, err := resourceversion.CompareResourceVersion(list.GetResourceVersion(), made.ResourceVersion)
+	if err != nil || order < 0 {
+		t.Errorf("the list is at %s, the write at %s (%v)", list.GetResourceVersion(), made.ResourceVersion, err)
+	}
 }
 
 func TestScenario13_AVersionFromTheFutureIsWaitedForAndThenAClearError(t *testing.T) {

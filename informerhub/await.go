@@ -3,6 +3,7 @@ package informerhub
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,13 +30,20 @@ func (c *Cache) Await(ctx context.Context, version string, patience time.Duratio
 }
 
 func (c *Cache) await(ctx context.Context, version string, patience time.Duration) (reached bool, err error) {
+	grown, err := c.behind(version)
+	if grown == nil || err != nil {
+		return err == nil, err
+	}
 	timeout := time.NewTimer(patience)
 	defer timeout.Stop()
-	for {
-		grown, err := c.behind(version)
-		if grown == nil || err != nil {
-			return err == nil, err
-		}
+	if c.history != nil {
+		asking, stop := context.WithCancel(ctx)
+		var done sync.WaitGroup
+		done.Go(func() { c.keepAsking(asking) })
+		defer done.Wait()
+		defer stop()
+	}
+	for ; grown != nil && err == nil; grown, err = c.behind(version) {
 		select {
 		case <-grown:
 		case <-timeout.C:
@@ -44,6 +52,7 @@ func (c *Cache) await(ctx context.Context, version string, patience time.Duratio
 			return false, context.Cause(ctx)
 		}
 	}
+	return err == nil, err
 }
 
 // behind answers a channel that is closed when the cache gets on; nil if it has

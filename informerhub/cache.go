@@ -22,6 +22,7 @@ type Cache struct {
 	contact          *contact
 
 	recalling sync.Mutex // held while history is asked; taken before mu
+	asking    sync.Mutex // held while progress is asked; taken before mu
 
 	// mu guards the fields below. No other lock is taken while it is held.
 	mu        sync.RWMutex

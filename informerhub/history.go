@@ -21,6 +21,9 @@ type history interface {
 	current(ctx context.Context) (string, error)
 	// deletions are what was deleted since a version up to another, oldest first.
 	deletions(ctx context.Context, since, until string) ([]latest, error)
+	// quietUntil is up to which version nothing has happened since another one; an
+	// error if something has.
+	quietUntil(ctx context.Context, since string) (string, error)
 }
 
 // recallSeconds is how long the API server may take to tell its history. It sends a

@@ -201,6 +201,9 @@ func (c *replicas) readBy(t *rapid.T, r *reader) {
 // current implements history.
 func (c *replicas) current(context.Context) (string, error) { return strconv.Itoa(c.version), nil }
 
+// quietUntil implements history.
+func (c *replicas) quietUntil(context.Context, string) (string, error) { return "", errNoProgress }
+
 // deletions implements history.
 func (c *replicas) deletions(_ context.Context, since, until string) ([]latest, error) {
 	if numberOf(since) < c.compacted {

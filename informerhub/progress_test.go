@@ -1,0 +1,53 @@
+package informerhub
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// quiet is an API server of which every watch is quiet up to a version, and says so
+// after a second.
+type quiet struct {
+	history
+	until     string
+	meanwhile func()
+}
+
+func (q *quiet) quietUntil(ctx context.Context, _ string) (string, error) {
+	select {
+	case <-time.After(time.Second):
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+	if q.meanwhile != nil {
+		q.meanwhile()
+	}
+	return q.until, nil
+}
+
+func TestAReadWithTheVersionOfAnotherResourcesChangeAsksWhetherThereWereNone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := syncedPods(t, 10)
+		c.history = &quiet{until: "20"}
+		must(t, c.Await(t.Context(), "20", time.Minute))
+		if c.feed.version != "20" {
+			t.Errorf("the cache is at %s", c.feed.version)
+		}
+		if err := c.Await(t.Context(), "21", time.Minute); err == nil {
+			t.Error("version 21 has been reached")
+		}
+	})
+}
+
+func TestAnAnswerAboutAFeedThatHasGoneOnMeanwhileCountsForNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := syncedPods(t, 10)
+		c.history = &quiet{until: "20", meanwhile: func() { _ = c.Add(pod(t, "a", 12)) }}
+		c.ask(t.Context())
+		if c.feed.version != "12" {
+			t.Errorf("the cache is at %s", c.feed.version)
+		}
+	})
+}
