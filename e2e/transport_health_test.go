@@ -15,6 +15,7 @@ import (
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
 
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
@@ -132,9 +133,36 @@ func wantHealth(t *testing.T, watch healthv1.Health_WatchClient, want healthv1.H
 
 // wantProbes fails unless the service lives, and answers a probe for readiness
 // with this code.
+// TestTransportTellsWhenTheAPIServerWasLostAndWhenItIsBack is about a replica that
+// serves on meanwhile: what it knows, and how old that is.
+func TestTransportTellsWhenTheAPIServerWasLostAndWhenItIsBack(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t)
+	link := harness.StartProxy(t, cluster(t).Address(), harness.None)
+	service := harness.StartService(t, harness.KubeconfigTo(t, cluster(t).Kubeconfig, link.Address()))
+	watch := watchHealth(ctx, t, service, "kubeconnect.upstream")
+	wantHealth(t, watch, healthv1.HealthCheckResponse_SERVING) // there is no cache yet
+	configMaps := &kubeconnectv1.ListRequest{Resource: "configmaps", Namespace: "default"}
+	if _, err := harness.Dial(harness.HTTP2(t), service.Address, harness.Connect).Resources.List(ctx, configMaps); err != nil {
+		t.Fatal(err)
+	}
+
+	link.Set(harness.Refused)
+	wantHealth(t, watch, healthv1.HealthCheckResponse_NOT_SERVING)
+	wantAnswers(ctx, t, service, map[string]int{"/upstreamz": http.StatusServiceUnavailable, "/readyz": http.StatusOK})
+	link.Set(harness.None)
+	wantHealth(t, watch, healthv1.HealthCheckResponse_SERVING)
+	wantAnswers(ctx, t, service, map[string]int{"/upstreamz": http.StatusOK})
+}
+
 func wantProbes(ctx context.Context, t *testing.T, service *harness.Service, ready int) {
 	t.Helper()
-	for path, want := range map[string]int{"/livez": http.StatusOK, "/readyz": ready} {
+	wantAnswers(ctx, t, service, map[string]int{"/livez": http.StatusOK, "/readyz": ready})
+}
+
+func wantAnswers(ctx context.Context, t *testing.T, service *harness.Service, statuses map[string]int) {
+	t.Helper()
+	for path, want := range statuses {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, service.Address+path, nil)
 		if err != nil {
 			t.Fatal(err)

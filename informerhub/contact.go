@@ -76,6 +76,19 @@ func (c *Cache) Freshness() Freshness {
 	return Freshness{Stale: now.Sub(c.following.lost) > maxRewatch, LastContact: c.following.lost}
 }
 
+// Freshness tells how current the caches are: it is that of the one that is worst off.
+// A hub without caches has nobody to keep waiting, and is not stale.
+func (h *Hub) Freshness() Freshness {
+	worst := Freshness{LastContact: h.contact.time()}
+	for _, cache := range h.all() {
+		is := cache.Freshness()
+		if worst.Stale = worst.Stale || is.Stale; is.LastContact.Before(worst.LastContact) {
+			worst.LastContact = is.LastContact
+		}
+	}
+	return worst
+}
+
 // lostUpstream notes that no watch is open, for one is about to be opened.
 func (c *Cache) lostUpstream() {
 	c.mu.Lock()

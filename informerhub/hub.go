@@ -144,6 +144,17 @@ func (h *Hub) started(resource Resource) (*Cache, error) {
 	return cache, nil
 }
 
+// all are the caches that run.
+func (h *Hub) all() []*Cache {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	caches := make([]*Cache, 0, len(h.caches))
+	for _, running := range h.caches {
+		caches = append(caches, running.Cache)
+	}
+	return caches
+}
+
 // run keeps one cache; it is owned by the hub, ended by the cache's stop and waited
 // for by running.
 func (h *Hub) run(running *runningCache, up *upstream) {

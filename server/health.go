@@ -6,9 +6,12 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"time"
 
 	"connectrpc.com/connect"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
 // Readiness is whether the service can answer: from the first time that it has
@@ -45,9 +48,18 @@ func (r *Readiness) current() (ready bool, changed <-chan struct{}) {
 	return r.ready, r.changed
 }
 
-// handleHealth serves /livez, /readyz and grpc.health.v1.Health, without
+// upstreamService is the name under which grpc.health.v1.Health tells whether what is
+// served is current. It is apart from readiness: a replica that has lost the API
+// server still answers, with what it knows and says how old that is, and to take
+// all replicas away at once would help nobody.
+const upstreamService = "kubeconnect.upstream"
+
+// upstreamInterval is how often a watch of the upstream's health looks.
+const upstreamInterval = time.Second
+
+// handleHealth serves /livez, /readyz, /upstreamz and grpc.health.v1.Health, without
 // authentication: they tell probes nothing about the cluster.
-func handleHealth(mux *http.ServeMux, readiness *Readiness, options connect.HandlerOption) {
+func handleHealth(mux *http.ServeMux, readiness *Readiness, freshness func() informerhub.Freshness, options connect.HandlerOption) {
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(w, "ok")
 	})
@@ -59,7 +71,15 @@ func handleHealth(mux *http.ServeMux, readiness *Readiness, options connect.Hand
 		}
 		fmt.Fprintln(w, "ok")
 	})
-	h := health{readiness}
+	mux.HandleFunc("GET /upstreamz", func(w http.ResponseWriter, _ *http.Request) {
+		if is := freshness(); is.Stale {
+			http.Error(w, "stale: last contact with the API server at "+is.LastContact.UTC().Format(time.RFC3339),
+				http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprintln(w, "ok")
+	})
+	h := health{readiness, freshness}
 	mux.Handle(healthv1.Health_Check_FullMethodName,
 		connect.NewUnaryHandlerSimple(healthv1.Health_Check_FullMethodName, h.check, options))
 	mux.Handle(healthv1.Health_Watch_FullMethodName,
@@ -68,11 +88,17 @@ func handleHealth(mux *http.ServeMux, readiness *Readiness, options connect.Hand
 
 // health implements grpc.health.v1.Health. (connectrpc.com/grpchealth, which would
 // do it for us, is not to be had in a version that builds here.)
-type health struct{ readiness *Readiness }
+type health struct {
+	readiness *Readiness
+	freshness func() informerhub.Freshness
+}
 
 func (h health) check(_ context.Context, request *healthv1.HealthCheckRequest) (*healthv1.HealthCheckResponse, error) {
 	if !knownService(request.GetService()) {
 		return nil, connect.NewError(connect.CodeNotFound, fmt.Errorf("unknown service %q", request.GetService()))
+	}
+	if request.GetService() == upstreamService {
+		return &healthv1.HealthCheckResponse{Status: servingStatus(!h.freshness().Stale)}, nil
 	}
 	ready, _ := h.readiness.current()
 	return &healthv1.HealthCheckResponse{Status: servingStatus(ready)}, nil
@@ -87,6 +113,9 @@ func (h health) watch(ctx context.Context, request *healthv1.HealthCheckRequest,
 		}
 		<-ctx.Done()
 		return context.Cause(ctx)
+	}
+	if request.GetService() == upstreamService {
+		return h.watchUpstream(ctx, stream)
 	}
 	for {
 		ready, changed := h.readiness.current()
@@ -107,6 +136,25 @@ func (h health) watch(ctx context.Context, request *healthv1.HealthCheckRequest,
 	}
 }
 
+// watchUpstream tells whether what is served is current, now and at each change.
+func (h health) watchUpstream(ctx context.Context, stream *connect.ServerStream[healthv1.HealthCheckResponse]) error {
+	look := time.NewTicker(upstreamInterval)
+	defer look.Stop()
+	for told := healthv1.HealthCheckResponse_UNKNOWN; ; {
+		if status := servingStatus(!h.freshness().Stale); status != told {
+			told = status
+			if err := stream.Send(&healthv1.HealthCheckResponse{Status: status}); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
 func servingStatus(ready bool) healthv1.HealthCheckResponse_ServingStatus {
 	if ready {
 		return healthv1.HealthCheckResponse_SERVING
@@ -115,5 +163,5 @@ func servingStatus(ready bool) healthv1.HealthCheckResponse_ServingStatus {
 }
 
 func knownService(name string) bool {
-	return name == "" || slices.Contains(serviceNames(), name)
+	return name == "" || name == upstreamService || slices.Contains(serviceNames(), name)
 }

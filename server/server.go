@@ -65,7 +65,7 @@ func New(config Config) http.Handler {
 	reflector := grpcreflect.NewStaticReflector(append(serviceNames(), grpc_health_v1.Health_ServiceDesc.ServiceName)...)
 	mux.Handle(grpcreflect.NewHandlerV1(reflector, options))
 	mux.Handle(grpcreflect.NewHandlerV1Alpha(reflector, options))
-	handleHealth(mux, config.Readiness, connect.WithHandlerOptions(
+	handleHealth(mux, config.Readiness, config.Hub.Freshness, connect.WithHandlerOptions(
 		connect.WithReadMaxBytes(maxHealthRequestBytes),
 		connect.WithInterceptors(mapErrors{}, endStreams{config.Stopping}),
 	))
