@@ -41,7 +41,11 @@ func (l *lab) compareCrowd(ctx context.Context, results *report) error {
 	}
 	results.remark("to open %d watches with field selectors cost kubeconnect %s ms of CPU each", l.crowd, figure(milliseconds(opened.cpu)/float64(l.crowd)))
 
-	changes := l.changer(func(number int) bool { return number%(l.pods/podsOfNode) < few })
+	changes, err := l.changer(ctx, func(number int) bool { return number%(l.pods/podsOfNode) < few })
+	if err != nil {
+		return err
+	}
+	defer changes.close()
 	r := row{
 		what:    fmt.Sprintf("cost of a change, %d watchers of which 1 is concerned", l.crowd),
 		against: fmt.Sprintf("the same with %d watchers", few), unit: "ms", ratio: more, first: "≤ 1.2×", then: "flat",

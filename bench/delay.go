@@ -40,8 +40,12 @@ func (a *arrivals) count() int {
 func (l *lab) compareDelay(ctx context.Context, results *report) error {
 	half := row{what: "delay added by the hub, p50", against: "a direct watch", unit: "ms", first: "0.5 ms", then: "0.2 ms"}
 	most := row{what: "the same, p99", against: "a direct watch", unit: "ms", first: "5 ms", then: "2 ms"}
-	changes := l.changer(func(number int) bool { return number < fanOutPods })
-	err := l.call(ctx, func(c *caller) error {
+	changes, err := l.changer(ctx, func(number int) bool { return number < fanOutPods })
+	if err != nil {
+		return err
+	}
+	defer changes.close()
+	err = l.call(ctx, func(c *caller) error {
 		return l.eachRound(func(int) error {
 			added, err := c.delays(ctx, changes)
 			if err != nil {

@@ -61,6 +61,7 @@ type scale struct {
 	rounds    int
 	pods      int           // in all; half of them in the namespace that is listed
 	watchers  int           // of the fan-out
+	bursts    int           // in a round
 	changes   int           // in a burst
 	trickle   time.Duration // how long changes come one by one
 	crowd     int           // watchers of which each change concerns one
@@ -71,11 +72,11 @@ type scale struct {
 
 var (
 	full = scale{
-		rounds: 5, pods: 20000, watchers: 200, changes: 600, trickle: 3 * time.Second,
+		rounds: 5, pods: 20000, watchers: 200, bursts: 20, changes: 50, trickle: 3 * time.Second,
 		crowd: 5000, crowdTime: bookmarks, idle: 1000, callers: 1000,
 	}
 	quick = scale{
-		rounds: 2, pods: 2000, watchers: 50, changes: 200, trickle: time.Second,
+		rounds: 2, pods: 2000, watchers: 50, bursts: 10, changes: 20, trickle: time.Second,
 		crowd: 500, crowdTime: bookmarks, idle: 200, callers: 100,
 	}
 )

@@ -24,7 +24,7 @@ const (
 )
 
 const (
-	// fanOutPods is how many pods are changed in turn.
+	// fanOutPods is how many pods are changed in turn, and the most that a burst may change.
 	fanOutPods = 200
 	// apps is how many different values the label app has.
 	apps = 500
@@ -153,6 +153,7 @@ func labelsOf(number int) map[string]string {
 
 func annotationsOf(number int) map[string]string {
 	return map[string]string{
+		changeAnnotation:                    unchanged,
 		"prometheus.io/scrape":              "true",
 		"checksum/config":                   fmt.Sprintf("%064x", 0xc0ffee+number),
 		"kubectl.kubernetes.io/restartedAt": "2026-03-01T09:30:00Z",

@@ -21,8 +21,12 @@ func (l *lab) compareUpstream(ctx context.Context, results *report) error {
 	watches := row{what: fmt.Sprintf("upstream watches for %d callers of one resource", l.callers), against: "direct watchers", ratio: less, first: "1", then: "1"}
 	lists := row{what: fmt.Sprintf("%d callers cut for 5 s and back, upstream lists", l.callers), against: "relisting", first: "0", then: "0"}
 	bytes := row{what: fmt.Sprintf("the same, bytes to the callers, %d changes missed", missed), against: "relisting", unit: "MB", ratio: less, first: "missed changes", then: "missed changes"}
-	changes := l.changer(func(number int) bool { return placeOf(number, l.pods).namespace == listNamespace })
-	err := l.fewRounds(func(int) error {
+	changes, err := l.changer(ctx, func(number int) bool { return number >= fanOutPods && number < fanOutPods+missed })
+	if err != nil {
+		return err
+	}
+	defer changes.close()
+	err = l.fewRounds(func(int) error {
 		u, err := l.cut(ctx, changes)
 		if err != nil {
 			return err
@@ -109,7 +113,7 @@ func (l *lab) comeBack(ctx context.Context, s *service, token string, changes *c
 		return err
 	}
 	away := time.Now()
-	if err := changes.burst(ctx, missed); err != nil {
+	if err := changes.stream(ctx, missed); err != nil {
 		return err
 	}
 	if err := pause(ctx, cutFor-time.Since(away)); err != nil {

@@ -2,47 +2,69 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
 
-// writers is how many changes are made at a time in a burst.
+// writers is how many changes are made at a time when they are not made all at once.
 const writers = 16
 
-// changer makes changes that nobody else makes, so that none is without effect.
+// changer makes changes past the API server, in its store. It must be the only one
+// that changes its pods, and a pod's turn must not come again before its last change
+// is made.
 type changer struct {
-	cluster *controlPlane
-	places  []place // the pods that are changed in turn
-	made    atomic.Int64
+	store *store
+	pods  []*storedPod // which are changed in turn
+	made  atomic.Int64
 }
 
-func (l *lab) changer(concerned func(number int) bool) *changer {
-	c := &changer{cluster: l.cluster}
+// changer reads the pods that are to be changed. The caller must call close.
+func (l *lab) changer(ctx context.Context, concerned func(number int) bool) (*changer, error) {
+	s, err := openStore(l.cluster)
+	if err != nil {
+		return nil, err
+	}
+	c := &changer{store: s}
+	if err := c.read(ctx, l.placesOf(concerned)); err != nil {
+		c.close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (l *lab) placesOf(concerned func(number int) bool) (places []place) {
 	for number := range l.pods {
 		if concerned(number) {
-			c.places = append(c.places, placeOf(number, l.pods))
+			places = append(places, placeOf(number, l.pods))
 		}
 	}
-	return c
+	return places
 }
 
-// changeOne changes an annotation of the next pod.
+func (c *changer) read(ctx context.Context, places []place) error {
+	c.pods = make([]*storedPod, len(places))
+	return inParallel(ctx, writers, len(places), func(i int) (err error) {
+		c.pods[i], err = c.store.readPod(ctx, places[i])
+		return err
+	})
+}
+
+func (c *changer) close() { c.store.close() }
+
+// changeOne changes the next pod.
 func (c *changer) changeOne(ctx context.Context) error {
-	number := c.made.Add(1)
-	at := c.places[int(number)%len(c.places)]
-	patch := fmt.Sprintf(`{"metadata":{"annotations":{"bench.example.com/change":"%d"}}}`, number)
-	_, err := c.cluster.client.CoreV1().Pods(at.namespace).
-		Patch(ctx, at.name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "bench"})
-	return err
+	number := int(c.made.Add(1))
+	return c.pods[number%len(c.pods)].change(ctx, c.store)
 }
 
-// burst makes changes as fast as the API server takes them.
+// burst makes changes all at once: no more than there are pods.
 func (c *changer) burst(ctx context.Context, changes int) error {
+	return inParallel(ctx, changes, changes, func(int) error { return c.changeOne(ctx) })
+}
+
+// stream makes changes as fast as the store takes them.
+func (c *changer) stream(ctx context.Context, changes int) error {
 	return inParallel(ctx, writers, changes, func(int) error { return c.changeOne(ctx) })
 }
 
