@@ -96,20 +96,59 @@ func (s *scratch) release() {
 
 // contentObject is the message of an object, whose content is in a field of its own.
 func contentObject(object *informerhub.Object, number protowire.Number, content []byte) []byte {
-	encoded := make([]byte, 0, objectHeadBytes+len(content))
-	for _, head := range []struct {
-		number protowire.Number
-		value  string
-	}{
-		{objectNamespace, object.Namespace()}, {objectName, object.Name()},
-		{objectUID, object.UID()}, {objectVersion, object.ResourceVersion()},
-	} {
+	return appendContentObject(make([]byte, 0, contentObjectSize(object, number, content)), object, number, content)
+}
+
+func appendContentObject(to []byte, object *informerhub.Object, number protowire.Number, content []byte) []byte {
+	for _, head := range headFields(object) {
 		if head.value != "" {
-			encoded = protowire.AppendTag(encoded, head.number, protowire.BytesType)
-			encoded = protowire.AppendString(encoded, head.value)
+			to = protowire.AppendTag(to, head.number, protowire.BytesType)
+			to = protowire.AppendString(to, head.value)
 		}
 	}
-	return appendField(encoded, number, content)
+	return appendField(to, number, content)
+}
+
+func contentObjectSize(object *informerhub.Object, number protowire.Number, content []byte) int {
+	size := protowire.SizeTag(number) + protowire.SizeBytes(len(content))
+	for _, head := range headFields(object) {
+		if head.value != "" {
+			size += protowire.SizeTag(head.number) + protowire.SizeBytes(len(head.value))
+		}
+	}
+	return size
+}
+
+type headField struct {
+	number protowire.Number
+	value  string
+}
+
+func headFields(object *informerhub.Object) [4]headField {
+	return [...]headField{
+		{objectNamespace, object.Namespace()}, {objectName, object.Name()},
+		{objectUID, object.UID()}, {objectVersion, object.ResourceVersion()},
+	}
+}
+
+// appendListed adds an object to a page, unless it makes the page longer than it may be.
+// The API server's protobuf goes straight there, for it is as good as encoded.
+func appendListed(page []byte, object *informerhub.Object, encoding kubeconnectv1.Encoding, most int) (longer []byte, ok bool) {
+	message, isProtobuf := object.Protobuf()
+	if !isProtobuf || encoding != kubeconnectv1.Encoding_ENCODING_PROTOBUF {
+		encoded := encodedObject(object, encoding)
+		if len(page)+len(encoded) > most {
+			return page, false
+		}
+		return appendField(page, listResponseObjects, encoded), true
+	}
+	size := contentObjectSize(object, objectProtobuf, message)
+	if len(page)+size > most {
+		return page, false
+	}
+	page = protowire.AppendTag(page, listResponseObjects, protowire.BytesType)
+	page = protowire.AppendVarint(page, uint64(size))
+	return appendContentObject(page, object, objectProtobuf, message), true
 }
 
 func appendField(to []byte, number protowire.Number, value []byte) []byte {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"math"
 
 	"google.golang.org/protobuf/proto"
 
@@ -100,11 +101,15 @@ func addPage(response *kubeconnectv1.ListResponse, objects []*informerhub.Object
 	page := make([]byte, 0, pageCapacity(objects))
 	count := 0
 	for _, object := range objects {
-		encoded := encodedObject(object, encoding)
-		if count > 0 && len(page)+len(encoded) > maxPageBytes {
+		most := maxPageBytes
+		if count == 0 {
+			most = math.MaxInt
+		}
+		longer, ok := appendListed(page, object, encoding, most)
+		if !ok {
 			break
 		}
-		page = appendField(page, listResponseObjects, encoded)
+		page = longer
 		count++
 	}
 	setEncoded(response, page, messages)
