@@ -14,7 +14,8 @@ COPY . .
 COPY --from=console /src/clients/web/dist clients/web/dist
 RUN CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o /kubeconnect ./cmd/server
 
-FROM gcr.io/distroless/static-debian12:nonroot
+# The binary is static, and trusts the authorities of the cluster that it is in.
+FROM scratch
 COPY --from=service /kubeconnect /kubeconnect
 # As a number, so that Kubernetes can see that it is not root.
 USER 65532:65532
