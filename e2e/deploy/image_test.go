@@ -34,7 +34,7 @@ func TestTheImageIsMadeOfWhatIsThere(t *testing.T) {
 
 func TestTheImageRunsAsNobodyInParticular(t *testing.T) {
 	t.Parallel()
-	if text := read(t, "Dockerfile"); !regexp.MustCompile(`(?m)^FROM \S+:nonroot$(.|\n)*^USER [1-9][0-9]+:[1-9][0-9]+$`).MatchString(text) {
+	if text := read(t, "Dockerfile"); !regexp.MustCompile(`(?m)^FROM scratch$(.|\n)*^USER [1-9][0-9]+:[1-9][0-9]+$`).MatchString(text) {
 		t.Error("the last stage is not as it should be")
 	}
 }
