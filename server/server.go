@@ -68,7 +68,7 @@ func New(config Config) http.Handler {
 	mux.Handle(kubeconnectv1connect.NewDiscoveryServiceHandler(
 		kubeconnectv1connect.UnimplementedDiscoveryServiceHandler{}, options))
 	mux.Handle(kubeconnectv1connect.NewAccessServiceHandler(
-		kubeconnectv1connect.UnimplementedAccessServiceHandler{}, options))
+		&access{resources: resources, clients: config.Clients}, options))
 	reflector := grpcreflect.NewStaticReflector(append(serviceNames(), grpc_health_v1.Health_ServiceDesc.ServiceName)...)
 	mux.Handle(grpcreflect.NewHandlerV1(reflector, options))
 	mux.Handle(grpcreflect.NewHandlerV1Alpha(reflector, options))
