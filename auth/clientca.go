@@ -103,9 +103,9 @@ func (c *clientCA) authorities() (pool *x509.CertPool, read bool) {
 func (c *clientCA) asking(base *tls.Config) *tls.Config {
 	config := base.Clone()
 	config.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
-		pool, _ := c.authorities()
-		if pool == nil {
-			return nil, nil
+		pool, read := c.authorities()
+		if read && pool == nil {
+			return nil, nil // while it is not known, any may be the cluster's
 		}
 		asking := base.Clone()
 		asking.ClientAuth, asking.ClientCAs = tls.RequestClientCert, pool

@@ -62,7 +62,7 @@ func (c Cluster) TLSConfig(base *tls.Config) *tls.Config { return c.clientCA.ask
 // certificate does not help.
 func (c Cluster) Authenticate(ctx context.Context, header http.Header) (Identity, error) {
 	if c.tokens == nil {
-		return Identity{}, errNotYet
+		return Identity{}, errNoCluster
 	}
 	token, err := bearerToken(header)
 	if err != nil {
@@ -78,8 +78,7 @@ func (c Cluster) Authenticate(ctx context.Context, header http.Header) (Identity
 	return identity, nil
 }
 
-var errNotYet = unauthenticated("this version cannot authenticate callers with the cluster yet and refuses every call; " +
-	"on your own machine, serve with --auth none on a loopback address")
+var errNoCluster = unauthenticated("there is no cluster to ask who is calling: every call is refused")
 
 func (c Cluster) identify(ctx context.Context, token string) (Identity, error) {
 	switch chain := peerFrom(ctx); {

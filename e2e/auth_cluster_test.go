@@ -45,6 +45,8 @@ func everyMethod(t *testing.T, clients harness.Clients, namespace string) map[st
 	t.Helper()
 	calls := unservedMethods(clients)
 	maps.Copy(calls, callsOn(clients.Resources, namespace))
+	calls["WhoAmI"] = method(clients.Access.WhoAmI, &kubeconnectv1.WhoAmIRequest{})
+	calls["CheckAccess"] = method(clients.Access.CheckAccess, &kubeconnectv1.CheckAccessRequest{})
 	for name := range methodsOfTheAPI() {
 		if calls[name] == nil {
 			t.Errorf("method %s is not tried", name)

@@ -84,7 +84,7 @@ func TestMethodsThatAreNotServedYetSaySo(t *testing.T) {
 
 // unservedMethods calls the methods that are not served yet, by their names.
 func unservedMethods(clients harness.Clients) map[string]func(context.Context) error {
-	resources, discovery, access := clients.Resources, clients.Discovery, clients.Access
+	resources, discovery := clients.Resources, clients.Discovery
 	return map[string]func(context.Context) error{
 		"Create":            method(resources.Create, &kubeconnectv1.CreateRequest{Resource: "pods"}),
 		"Update":            method(resources.Update, &kubeconnectv1.UpdateRequest{Resource: "pods"}),
@@ -92,8 +92,6 @@ func unservedMethods(clients harness.Clients) map[string]func(context.Context) e
 		"DeleteCollection":  method(resources.DeleteCollection, &kubeconnectv1.DeleteCollectionRequest{Resource: "pods"}),
 		"ListResourceTypes": method(discovery.ListResourceTypes, &kubeconnectv1.ListResourceTypesRequest{}),
 		"GetSchema":         method(discovery.GetSchema, &kubeconnectv1.GetSchemaRequest{Resource: "pods"}),
-		"WhoAmI":            method(access.WhoAmI, &kubeconnectv1.WhoAmIRequest{}),
-		"CheckAccess":       method(access.CheckAccess, &kubeconnectv1.CheckAccessRequest{}),
 	}
 }
 

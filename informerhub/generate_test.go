@@ -54,8 +54,12 @@ var aQuery = rapid.Custom(func(t *rapid.T) Query {
 		Name:          rapid.OneOf(rapid.Just(""), rapid.Just(""), aName).Draw(t, "named"),
 		LabelSelector: list(aRequirement, "label selector"),
 		FieldSelector: list(aFieldCondition, "field selector"),
+		Namespaces:    someNamespaces.Draw(t, "restricted to"),
 	}
 })
+
+// someNamespaces are those that a caller may see; nil is all of them.
+var someNamespaces = rapid.OneOf(rapid.Just([]string(nil)), rapid.SliceOfNDistinct(aNamespace, 0, 3, rapid.ID[string]))
 
 // key is the place of an object.
 type key struct{ namespace, name string }
@@ -92,6 +96,7 @@ func (w world) selected(t tester, query Query) []traits {
 		is := w[place]
 		values := fields.Set{"metadata.name": is.name, "metadata.namespace": is.namespace, "spec.nodeName": is.node}
 		if (query.Namespace == "" || query.Namespace == is.namespace) && (query.Name == "" || query.Name == is.name) &&
+			(query.Namespaces == nil || slices.Contains(query.Namespaces, is.namespace)) &&
 			byLabel.Matches(labels.Set(is.labels)) && byField.Matches(values) {
 			found = append(found, is)
 		}

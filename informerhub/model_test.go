@@ -48,6 +48,7 @@ func TestEveryReaderHoldsWhatTheClusterHolds(t *testing.T) {
 			"glance":      c.glance,
 			"show":        c.show,
 			"come back":   c.comeBack,
+			"rescope":     c.rescope,
 			"all readers": c.readAll,
 		})
 		c.readAll(t)
@@ -195,6 +196,16 @@ func (c *cluster) comeBack(t *rapid.T) {
 	}
 	r.watcher.Close()
 	r.watcher = c.cache.Watch(selectFrom(t, c.cache, r.query), WatchOptions{Bookmarks: time.Hour, Since: r.behind})
+}
+
+// rescope gives a reader other namespaces, or the same ones, whatever waits for it.
+func (c *cluster) rescope(t *rapid.T) {
+	if len(c.readers) == 0 {
+		return
+	}
+	r := rapid.SampledFrom(c.readers).Draw(t, "reader")
+	r.query.Namespaces = someNamespaces.Draw(t, "namespaces")
+	r.rescope(t)
 }
 
 func (c *cluster) readAll(t *rapid.T) {

@@ -20,6 +20,7 @@ type reader struct {
 	held    map[key]*Object
 	told    map[string]bool // the changes since the last RESET
 	latest  bool            // what comes is latest states rather than steps
+	over    bool            // what comes leads to another selection
 	behind  *Position       // everything it was told
 	resets  int
 	started bool // RESET has come, and no SYNCED yet
@@ -29,6 +30,21 @@ type reader struct {
 func newReader(t tester, c *Cache, query Query) *reader {
 	t.Helper()
 	return &reader{query: query, cache: c, watcher: c.Watch(selectFrom(t, c, query), WatchOptions{Bookmarks: time.Hour})}
+}
+
+// rescope goes over to other namespaces of the query, and checks that nothing of the
+// others is told or held afterwards.
+func (r *reader) rescope(t tester) {
+	t.Helper()
+	to := selectFrom(t, r.cache, r.query)
+	r.watcher.Rescope(to)
+	r.told = make(map[string]bool) // what is regained is told again
+	r.drain(t)
+	for _, held := range r.held {
+		if !to.reaches(held) {
+			t.Fatalf("%s is held, and is not in %q", held.key(), r.query.Namespaces)
+		}
+	}
 }
 
 // drain reads all that waits, without waiting for more, and answers it as text.
@@ -51,7 +67,7 @@ func (r *reader) rest(t tester) (lines []string, err error) {
 		if err != nil {
 			return lines, err
 		}
-		r.latest, r.behind = batch.latest, &batch.Position
+		r.latest, r.over, r.behind = batch.latest, batch.rescoped, &batch.Position
 		for _, event := range batch.Events {
 			lines = append(lines, describeEvent(event))
 			if wrong := r.apply(event); wrong != "" {
@@ -110,12 +126,15 @@ func (r *reader) applyObject(event Event) string {
 	}
 	switch event.Type {
 	case Added:
-		return r.when(ok, "ADDED is held already") + r.when(event.ResourceVersion != object.version, "ADDED at another version")
+		return r.when(ok, "ADDED is held already") + r.when(event.ResourceVersion != object.version && !r.over, "ADDED at another version")
 	case Modified:
 		return r.when(!ok, "MODIFIED is not held") + r.when(ok && held.uid != object.uid, "MODIFIED to another UID") +
 			r.when(ok && numberOf(object.version) <= numberOf(held.version), "the object went back, or came twice")
 	}
 	delete(r.held, place)
+	if r.over {
+		return r.when(!ok || held.uid != object.uid, "DELETED is not held")
+	}
 	return r.when(!ok || told(held) != told(object), "DELETED is not the object that was held")
 }
 

@@ -3,6 +3,7 @@ package informerhub
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/fields"
@@ -17,6 +18,9 @@ type Query struct {
 	Name          string
 	LabelSelector string // in kubectl's syntax
 	FieldSelector string // in kubectl's syntax
+	// Namespaces restricts the others: nothing of another namespace is selected. Nil is
+	// no restriction, and empty selects nothing.
+	Namespaces []string
 }
 
 // Selection is a query that has been understood. It is immutable and may be
@@ -25,6 +29,8 @@ type Selection struct {
 	namespaced   bool // the resource
 	namespace    string
 	name         string
+	restricted   bool     // to these:
+	namespaces   []string // in order
 	requirements labels.Requirements
 	conditions   []condition
 	key          string // equal for selections of one resource that are the same
@@ -49,6 +55,9 @@ func (c *Cache) Select(ctx context.Context, query Query) (*Selection, error) {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf(
 			"%s have no namespaces: leave the namespace out", c.resource.Name))
 	}
+	if query.Namespaces != nil && !c.resource.Namespaced {
+		return nil, fmt.Errorf("%s have no namespaces to be restricted to", c.resource.Name)
+	}
 	if len(query.LabelSelector) > maxSelectorBytes || len(query.FieldSelector) > maxSelectorBytes {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("a selector may have %d bytes at most", maxSelectorBytes))
 	}
@@ -56,8 +65,9 @@ func (c *Cache) Select(ctx context.Context, query Query) (*Selection, error) {
 		namespaced: c.resource.Namespaced,
 		namespace:  query.Namespace,
 		name:       query.Name,
-		key:        fmt.Sprintf("%q", query),
+		key:        fmt.Sprintf("%q %t", query, query.Namespaces != nil),
 	}
+	sel.restrict(query.Namespaces)
 	if err := sel.addLabels(query.LabelSelector); err != nil {
 		return nil, err
 	}
@@ -66,6 +76,18 @@ func (c *Cache) Select(ctx context.Context, query Query) (*Selection, error) {
 	}
 	c.index(sel)
 	return sel, nil
+}
+
+// restrict leaves nothing but some namespaces; nil is no restriction. One alone is used
+// as if it had been asked for.
+func (s *Selection) restrict(namespaces []string) {
+	if namespaces == nil {
+		return
+	}
+	s.restricted, s.namespaces = true, slices.Compact(slices.Sorted(slices.Values(namespaces)))
+	if len(namespaces) == 1 && s.namespace == "" {
+		s.namespace = namespaces[0]
+	}
 }
 
 func (s *Selection) addLabels(text string) error {
@@ -113,13 +135,24 @@ func (s *Selection) narrow(requirement fields.Requirement) {
 }
 
 func (s *Selection) everything() bool {
-	return s.namespace == "" && s.name == "" && len(s.requirements) == 0 && len(s.conditions) == 0
+	return !s.restricted && s.namespace == "" && s.name == "" && len(s.requirements) == 0 && len(s.conditions) == 0
 }
 
 // names reports whether the selection can hold an object under that name at all.
 func (s *Selection) names(object *Object) bool {
 	return (s.namespace == "" || s.namespace == object.namespace) &&
-		(s.name == "" || s.name == object.name)
+		(s.name == "" || s.name == object.name) &&
+		s.reaches(object)
+}
+
+// reaches reports whether an object is in one of the namespaces that the selection is
+// restricted to.
+func (s *Selection) reaches(object *Object) bool {
+	if !s.restricted {
+		return true
+	}
+	_, found := slices.BinarySearch(s.namespaces, object.namespace)
+	return found
 }
 
 // Matches reports whether the selection holds an object.

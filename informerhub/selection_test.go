@@ -64,8 +64,8 @@ func TestAFieldThatTheAPIServerDoesNotSupportIsTriedAgain(t *testing.T) {
 // client-go's own reading.
 func FuzzSelect(f *testing.F) {
 	for _, seed := range []Query{
-		{}, {"a", "b", "app=web,tier!=db", "spec.nodeName=x"}, {"", "", "a in (b,c),!d,e", "metadata.name!=x"},
-		{"", "", "a in ()", `a=\,b`}, {"", "", "=", "="}, {"", "", ",,", "a==b,,"}, {"", "", "a>1,b<2", "metadata.namespace="},
+		{}, {"a", "b", "app=web,tier!=db", "spec.nodeName=x", nil}, {"", "", "a in (b,c),!d,e", "metadata.name!=x", nil},
+		{"", "", "a in ()", `a=\,b`, nil}, {"", "", "=", "=", nil}, {"", "", ",,", "a==b,,", nil}, {"", "", "a>1,b<2", "metadata.namespace=", nil},
 	} {
 		f.Add(seed.Namespace, seed.Name, seed.LabelSelector, seed.FieldSelector)
 	}
@@ -74,7 +74,7 @@ func FuzzSelect(f *testing.F) {
 	object := podObject(f, is)
 	c.store.put(object)
 	f.Fuzz(func(t *testing.T, namespace, name, labelSelector, fieldSelector string) {
-		sel, err := c.Select(t.Context(), Query{namespace, name, labelSelector, fieldSelector})
+		sel, err := c.Select(t.Context(), Query{namespace, name, labelSelector, fieldSelector, nil})
 		if err != nil {
 			if !apierrors.IsBadRequest(err) {
 				t.Errorf("answers %v, which is no BadRequest", err)

@@ -139,13 +139,24 @@ func (s *store) candidates(sel *Selection) []*Object {
 		}
 		return nil
 	}
-	if indexed, ok := s.smallestIndex(sel); ok {
+	indexed, ok := s.smallestIndex(sel)
+	switch {
+	case ok:
 		return objectsOf(within(indexed, sel.namespace))
-	}
-	if sel.namespace != "" {
+	case sel.namespace != "":
 		return s.inNamespace(sel.namespace)
+	case sel.restricted:
+		return s.inNamespaces(sel.namespaces)
 	}
 	return s.all()
+}
+
+func (s *store) inNamespaces(namespaces []string) []*Object {
+	var objects []*Object
+	for _, namespace := range namespaces {
+		objects = append(objects, s.inNamespace(namespace)...)
+	}
+	return objects
 }
 
 func (s *store) inNamespace(namespace string) []*Object {

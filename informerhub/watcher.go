@@ -2,6 +2,7 @@ package informerhub
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -38,17 +39,18 @@ type Batch struct {
 	snapshot bool
 	latest   bool // the events are latest states rather than steps
 	broken   bool // the batch ends within a step
+	rescoped bool // the events lead to another selection
 	shared   *sharedBatch
 }
 
 // PositionAfter is the position behind one of the events; false if a stream cannot
-// be resumed there: within a snapshot, within latest states, and within what was
-// told in one step.
+// be resumed there: within a snapshot, within latest states, on the way to another
+// selection, and within what was told in one step.
 func (b Batch) PositionAfter(i int) (Position, bool) {
 	switch {
 	case i == len(b.Events)-1:
 		return b.Position, !b.broken
-	case b.snapshot || b.latest || b.Events[i].step == b.Events[i+1].step:
+	case b.snapshot || b.latest || b.rescoped || b.Events[i].step == b.Events[i+1].step:
 		return Position{}, false
 	}
 	position := b.Position
@@ -87,6 +89,9 @@ type Watcher struct {
 	// replica that was ahead of this one; empty if there was none.
 	ahead string
 	again bool // it must begin again, at its options' position
+
+	to        *Selection      // what it is to go over to; nil if to nothing
+	interrupt <-chan struct{} // see InterruptBy
 }
 
 // Watch begins to follow a selection. Call Close when done.
@@ -111,7 +116,13 @@ func (w *Watcher) Close() {
 // has happened since, or a Bookmark. It ends with the
 // context, or with the error that ended the cache, after everything up to then has
 // been delivered.
+//
+// When its context ends, or that which interrupts it, nothing has been consumed: the
+// next call goes on from the same place.
 func (w *Watcher) Next(ctx context.Context) (Batch, error) {
+	if w.to != nil {
+		return w.goOver(), nil
+	}
 	if w.topic == nil || w.again {
 		return w.begin(ctx)
 	}
@@ -141,11 +152,20 @@ func (w *Watcher) Next(ctx context.Context) (Batch, error) {
 		case <-next.grown:
 		case <-quiet.C:
 			due = true
+		case <-w.interrupt:
+			return Batch{}, ErrInterrupted
 		case <-ctx.Done():
 			return Batch{}, context.Cause(ctx)
 		}
 	}
 }
+
+// ErrInterrupted is what Next answers when it is interrupted.
+var ErrInterrupted = errors.New("the watcher was interrupted")
+
+// InterruptBy has Next answer [ErrInterrupted], where it would wait for events, when a
+// channel is closed. Nil is never closed.
+func (w *Watcher) InterruptBy(interrupt <-chan struct{}) { w.interrupt = interrupt }
 
 // begin finds the watcher's first place in the feed, and answers what leads there.
 func (w *Watcher) begin(ctx context.Context) (Batch, error) {

@@ -2,7 +2,9 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"time"
 
 	"connectrpc.com/connect"
 
@@ -10,22 +12,47 @@ import (
 )
 
 // authenticate refuses calls whose caller is not known, unary and streaming alike,
-// and puts the identity of the others into the context.
+// and puts the caller of the others into the context.
 type authenticate struct{ authenticator auth.Authenticator }
 
-type identityKey struct{}
-
-// identityFrom is who is calling. Every handler runs behind authenticate.
-func identityFrom(ctx context.Context) auth.Identity {
-	return ctx.Value(identityKey{}).(auth.Identity)
+// identified is who is calling, and by what that is known.
+type identified struct {
+	identity      auth.Identity
+	authenticator auth.Authenticator
+	header        http.Header
 }
 
+// identify finds out anew who is calling.
+func (c identified) identify(ctx context.Context) (auth.Identity, error) {
+	identity, err := c.authenticator.Authenticate(ctx, c.header)
+	if err == nil && expired(identity) {
+		err = errExpired // even if the cluster still takes it, as it does for a minute
+	}
+	return identity, err
+}
+
+func (c identified) hasExpired() bool { return expired(c.identity) }
+
+func expired(identity auth.Identity) bool {
+	return !identity.Expires.IsZero() && !time.Now().Before(identity.Expires)
+}
+
+var errExpired = fmt.Errorf("%w: the credential has expired: call again with a new one", auth.ErrUnauthenticated)
+
+type callerKey struct{}
+
+// callerFrom is who is calling. Every handler runs behind authenticate.
+func callerFrom(ctx context.Context) identified { return ctx.Value(callerKey{}).(identified) }
+
+func identityFrom(ctx context.Context) auth.Identity { return callerFrom(ctx).identity }
+
 func (a authenticate) identify(ctx context.Context, header http.Header) (context.Context, error) {
-	identity, err := a.authenticator.Authenticate(ctx, header)
-	if err != nil {
+	calling := identified{authenticator: a.authenticator, header: header}
+	var err error
+	if calling.identity, err = calling.identify(ctx); err != nil {
 		return nil, err
 	}
-	return context.WithValue(ctx, identityKey{}, identity), nil
+	return context.WithValue(ctx, callerKey{}, calling), nil
 }
 
 // WrapUnary implements connect.Interceptor.

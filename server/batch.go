@@ -29,8 +29,8 @@ type batchEncoder struct {
 
 // encodedBatch is what an encoded batch depends on, beside the batch.
 type encodedBatch struct {
-	encoding              kubeconnectv1.Encoding
-	selection, apiVersion string
+	encoding          kubeconnectv1.Encoding
+	selection, served string
 }
 
 // responses are the answers, one after the other. None may be changed, and none kept
@@ -39,7 +39,7 @@ func (e batchEncoder) responses() iter.Seq[[]byte] {
 	if !e.batch.Shared() {
 		return e.encode
 	}
-	key := encodedBatch{e.encoding, string(e.tokens.selection), e.tokens.apiVersion}
+	key := encodedBatch{e.encoding, string(e.tokens.selection), e.tokens.served()}
 	return slices.Values(e.batch.Encoded(key, func() (all [][]byte) {
 		for encoded := range e.encode {
 			all = append(all, slices.Clone(encoded))

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"connectrpc.com/connect"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -109,7 +110,20 @@ func newService(t *testing.T, api *fakeAPI, authenticator auth.Authenticator, op
 	return newLimitedService(t, api, authenticator, Limits{}, options...)
 }
 
+// withRights is a service whose callers have the rights of a fake cluster.
+func withRights(t *testing.T, api *fakeAPI, rights *fakeRights) *service {
+	t.Helper()
+	return newServiceOf(t, api, Config{Authenticator: rights, Authorizer: rights, Recheck: time.Hour})
+}
+
 func newLimitedService(t *testing.T, api *fakeAPI, authenticator auth.Authenticator, limits Limits, options ...connect.ClientOption) *service {
+	t.Helper()
+	everything := newFakeRights(auth.Namespaces{All: true})
+	return newServiceOf(t, api, Config{Authenticator: authenticator, Authorizer: everything, Limits: limits}, options...)
+}
+
+// newServiceOf completes a configuration.
+func newServiceOf(t *testing.T, api *fakeAPI, of Config, options ...connect.ClientOption) *service {
 	t.Helper()
 	upstream := httptest.NewServer(api)
 	t.Cleanup(upstream.Close)
@@ -125,10 +139,9 @@ func newLimitedService(t *testing.T, api *fakeAPI, authenticator auth.Authentica
 	}
 	stopping, stop := context.WithCancel(t.Context())
 	s := &service{api: api, stop: stop, readiness: &Readiness{}}
-	server := httptest.NewUnstartedServer(New(Config{
-		Hub: hub, Authenticator: authenticator, Clients: clients, Readiness: s.readiness, Stopping: stopping, Limits: limits,
-		Console: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "the console") }),
-	}))
+	of.Hub, of.Clients, of.Readiness, of.Stopping = hub, clients, s.readiness, stopping
+	of.Console = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "the console") })
+	server := httptest.NewUnstartedServer(New(of))
 	server.EnableHTTP2 = true
 	server.StartTLS()
 	t.Cleanup(server.Close)

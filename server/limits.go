@@ -29,8 +29,9 @@ type Limits struct {
 // of their caller. It runs behind authenticate.
 type limitCallers struct{ callers *callers }
 
-// callerOf is what the limits tell callers apart by.
-func callerOf(identity auth.Identity) string { return identity.Username }
+// callerOf is what the limits tell callers apart by: the user, whatever credential or
+// pod it calls from, so that nobody has more by having many tokens.
+func callerOf(identity auth.Identity) string { return identity.Username + "\x00" + identity.UID }
 
 // WrapUnary implements connect.Interceptor.
 func (l limitCallers) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"google.golang.org/protobuf/proto"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
@@ -42,13 +43,18 @@ func (s *resources) List(ctx context.Context, request *kubeconnectv1.ListRequest
 func (s *resources) snapshotFor(ctx context.Context, request *kubeconnectv1.ListRequest) (*pagedList, int, error) {
 	query := queryOf(request)
 	if request.GetPageToken() != "" {
-		return s.pages.find(request.GetPageToken(), query)
+		return s.continued(ctx, request.GetPageToken(), query)
 	}
 	resource, err := s.resolve(ctx, request.GetResource())
 	if err != nil {
 		return nil, 0, err
 	}
 	if err := checkSegment("namespace", request.GetNamespace()); err != nil {
+		return nil, 0, err
+	}
+	wanted := toList(resource, request.GetNamespace(), request.GetFieldSelector())
+	scope, err := s.rights.scope(ctx, identityFrom(ctx), wanted)
+	if err != nil {
 		return nil, 0, err
 	}
 	cache, err := s.cacheFor(ctx, resource)
@@ -62,12 +68,39 @@ func (s *resources) snapshotFor(ctx context.Context, request *kubeconnectv1.List
 		Namespace:     request.GetNamespace(),
 		LabelSelector: request.GetLabelSelector(),
 		FieldSelector: request.GetFieldSelector(),
+		Namespaces:    restriction(scope),
 	})
 	if err != nil {
 		return nil, 0, err
 	}
-	return &pagedList{query: query, resource: cache.Resource(), snapshot: cache.List(selection), freshness: cache.Freshness()}, 0, nil
+	return &pagedList{
+		query: query, resource: cache.Resource(), snapshot: cache.List(selection), freshness: cache.Freshness(),
+		caller: identityFrom(ctx).Key(), wanted: wanted, scope: scope,
+	}, 0, nil
 }
+
+// continued answers a list that was kept for this caller, who may still read all of it.
+func (s *resources) continued(ctx context.Context, token, query string) (*pagedList, int, error) {
+	list, offset, err := s.pages.find(token, query)
+	if err != nil {
+		return nil, 0, err
+	}
+	identity := identityFrom(ctx)
+	if list.caller != identity.Key() {
+		return nil, 0, errPageExpired
+	}
+	scope, err := s.rights.scope(ctx, identity, list.wanted)
+	if err != nil {
+		return nil, 0, err
+	}
+	if !covers(scope, list.scope) {
+		return nil, 0, errPageNarrowed
+	}
+	return list, offset, nil
+}
+
+var errPageNarrowed = apierrors.NewResourceExpired(
+	"you may not read all of this list any more: list again from the first page")
 
 // queryOf is what the pages of one list have in common.
 func queryOf(request *kubeconnectv1.ListRequest) string {

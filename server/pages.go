@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/cache"
 
+	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
@@ -24,7 +25,8 @@ const (
 // for concurrent use.
 //
 // A page token is a random number that nobody can guess, and an offset. It is of
-// use only with the query that it was given out for.
+// use only with the query that it was given out for, to the caller whom it was given
+// to, as long as that may read the whole list.
 type pages struct {
 	lists *cache.LRUExpireCache
 }
@@ -37,6 +39,10 @@ type pagedList struct {
 	snapshot informerhub.Snapshot
 	// freshness is that of the snapshot when it was taken.
 	freshness informerhub.Freshness
+
+	caller auth.Key
+	wanted read
+	scope  auth.Namespaces // what the snapshot was restricted to
 }
 
 const idBytes = 16
@@ -58,6 +64,9 @@ func (p *pages) keep(list *pagedList, offset int) string {
 	return base64.RawURLEncoding.EncodeToString(token)
 }
 
+var errPageExpired = apierrors.NewResourceExpired(
+	"page_token has expired, or is another replica's or another caller's: list again from the first page")
+
 // find answers the list that a token belongs to and the offset of its page.
 func (p *pages) find(token, query string) (*pagedList, int, error) {
 	decoded, err := base64.RawURLEncoding.DecodeString(token)
@@ -70,8 +79,7 @@ func (p *pages) find(token, query string) (*pagedList, int, error) {
 	}
 	found, ok := p.lists.Get(string(decoded[:idBytes]))
 	if !ok {
-		return nil, 0, apierrors.NewResourceExpired(
-			"page_token has expired, or is another replica's: list again from the first page")
+		return nil, 0, errPageExpired
 	}
 	list := found.(*pagedList)
 	if list.query != query {

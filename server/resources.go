@@ -1,8 +1,10 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"time"
 
 	"connectrpc.com/connect"
 
@@ -19,10 +21,18 @@ type resources struct {
 	hub     *informerhub.Hub
 	clients *auth.ClientFactory
 	pages   *pages
+	rights  rights
+	recheck time.Duration
 }
 
 func newResources(config Config) *resources {
-	return &resources{hub: config.Hub, clients: config.Clients, pages: newPages()}
+	return &resources{
+		hub:     config.Hub,
+		clients: config.Clients,
+		pages:   newPages(),
+		rights:  rights{config.Authorizer},
+		recheck: cmp.Or(config.Recheck, defaultRecheck),
+	}
 }
 
 // Get implements kubeconnect.v1.ResourceService.
@@ -42,6 +52,10 @@ func (s *resources) Get(ctx context.Context, request *kubeconnectv1.GetRequest) 
 		return nil, err
 	}
 	if err := checkName(resource, request.GetNamespace(), request.GetName()); err != nil {
+		return nil, err
+	}
+	wanted := toGet(resource, request.GetNamespace(), request.GetName())
+	if _, err := s.rights.scope(ctx, identityFrom(ctx), wanted); err != nil {
 		return nil, err
 	}
 	cache, err := s.cacheFor(ctx, resource)
@@ -95,40 +109,52 @@ func (s *resources) watch(ctx context.Context, request *kubeconnectv1.WatchReque
 	if err := checkSegment("namespace", request.GetNamespace()); err != nil {
 		return nil, err
 	}
-	if err := checkSegment("namespace", request.GetNamespace()); err != nil {
-		return nil, err
-	}
 	if request.GetName() != "" {
 		if err := checkName(resource, request.GetNamespace(), request.GetName()); err != nil {
 			return nil, err
 		}
 	}
-	tokens := tokensFor(resource, request)
-	since, err := tokens.read(request.GetResumeToken())
+	permit, err := s.permit(ctx, toWatch(resource, request.GetNamespace(), request.GetName(), request.GetFieldSelector()))
 	if err != nil {
 		return nil, err
 	}
-	cache, err := s.cacheFor(ctx, resource)
+	watch, err := s.follow(ctx, permit, request)
+	if err != nil {
+		permit.endPeriod()
+	}
+	return watch, err
+}
+
+// follow begins to follow what a caller is permitted to.
+func (s *resources) follow(ctx context.Context, permit *permit, request *kubeconnectv1.WatchRequest) (*watch, error) {
+	w := &watch{permit: permit, tokens: tokensFor(permit.wanted.resource, request).under(permit.scope)}
+	since, err := w.tokens.read(request.GetResumeToken())
 	if err != nil {
 		return nil, err
 	}
-	if err := awaitVersion(ctx, cache, request.GetMinResourceVersion()); err != nil {
+	if w.cache, err = s.cacheFor(ctx, permit.wanted.resource); err != nil {
 		return nil, err
 	}
-	selection, err := cache.Select(ctx, informerhub.Query{
+	if err := awaitVersion(ctx, w.cache, request.GetMinResourceVersion()); err != nil {
+		return nil, err
+	}
+	w.query = informerhub.Query{
 		Namespace:     request.GetNamespace(),
 		Name:          request.GetName(),
 		LabelSelector: request.GetLabelSelector(),
 		FieldSelector: request.GetFieldSelector(),
-	})
+		Namespaces:    restriction(permit.scope),
+	}
+	selection, err := w.cache.Select(ctx, w.query)
 	if err != nil {
 		return nil, err
 	}
-	return &watch{cache: cache, tokens: tokens, watcher: cache.Watch(selection, informerhub.WatchOptions{
+	w.watcher = w.cache.Watch(selection, informerhub.WatchOptions{
 		Bookmarks: bookmarkInterval,
 		Since:     since,
 		Patience:  patience,
-	})}, nil
+	})
+	return w, nil
 }
 
 // servedOtherwise reports whether a watch has ended only because the cluster now

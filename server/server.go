@@ -30,12 +30,18 @@ const (
 	patience = 5 * time.Second
 )
 
-// Config is what a server is made of. All fields but Limits are required.
+// Config is what a server is made of. All fields but Limits and Recheck are required.
 type Config struct {
 	Hub           *informerhub.Hub
 	Authenticator auth.Authenticator
-	Clients       *auth.ClientFactory
-	Readiness     *Readiness
+	// Authorizer says what callers may read. The kubeconfig's user is not asked about;
+	// without an Authorizer, nobody else may read anything.
+	Authorizer Authorizer
+	// Recheck is how often the caller and the rights of a stream are looked at while
+	// it runs, beside when rights are seen to change. Default: 10 s.
+	Recheck   time.Duration
+	Clients   *auth.ClientFactory
+	Readiness *Readiness
 	// Limits are for each caller whom Authenticator tells apart.
 	Limits Limits
 	// Console is the page served at "/".
@@ -55,13 +61,14 @@ func New(config Config) http.Handler {
 		connect.WithConditionalHandlerOptions(plainStreams),
 	)
 	mux := http.NewServeMux()
-	resourceService, resourceHandler := kubeconnectv1connect.NewResourceServiceHandler(newResources(config), options)
+	resources := newResources(config)
+	resourceService, resourceHandler := kubeconnectv1connect.NewResourceServiceHandler(resources, options)
 	mux.Handle(resourceService, resourceHandler)
 	mux.Handle(kubeconnectv1connect.ResourceServiceWatchProcedure, wholeMessages(resourceHandler))
 	mux.Handle(kubeconnectv1connect.NewDiscoveryServiceHandler(
 		kubeconnectv1connect.UnimplementedDiscoveryServiceHandler{}, options))
 	mux.Handle(kubeconnectv1connect.NewAccessServiceHandler(
-		kubeconnectv1connect.UnimplementedAccessServiceHandler{}, options))
+		&access{resources: resources, clients: config.Clients}, options))
 	reflector := grpcreflect.NewStaticReflector(append(serviceNames(), grpc_health_v1.Health_ServiceDesc.ServiceName)...)
 	mux.Handle(grpcreflect.NewHandlerV1(reflector, options))
 	mux.Handle(grpcreflect.NewHandlerV1Alpha(reflector, options))

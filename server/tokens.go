@@ -6,21 +6,25 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
+	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
 // A resume token is, in base64url: a format number; what the watch selects, as a
-// hash; the API version that it was in; a position (informerhub.Position); and a
+// hash; the API version that it was in, and what namespaces the caller could see, as
+// a hash, if not all; a position (informerhub.Position); and a
 // checksum. There is no secret in it, and none is needed: a token says where to
 // continue, never what its bearer may see.
 const (
 	tokenFormat    = 1
 	selectionBytes = 8
+	scopeBytes     = 16
 	checksumBytes  = 4
 )
 
@@ -28,7 +32,21 @@ const (
 type tokens struct {
 	selection  []byte
 	apiVersion string
+	scope      string // empty for everything
 }
+
+// under are the tokens of the same watch where the caller may see some namespaces only.
+func (t tokens) under(scope auth.Namespaces) tokens {
+	t.scope = ""
+	if !scope.All {
+		sum := sha256.Sum256([]byte(strings.Join(scope.Names, "/")))
+		t.scope = "/" + string(sum[:scopeBytes])
+	}
+	return t
+}
+
+// served tells apart histories of a watch that do not lead on from one to another.
+func (t tokens) served() string { return t.apiVersion + t.scope }
 
 func tokensFor(resource informerhub.Resource, request *kubeconnectv1.WatchRequest) tokens {
 	selects := proto.CloneOf(request)
@@ -43,7 +61,7 @@ func tokensFor(resource informerhub.Resource, request *kubeconnectv1.WatchReques
 // write makes a token.
 func (t tokens) write(position informerhub.Position) string {
 	token := append([]byte{tokenFormat}, t.selection...)
-	token = appendText(token, t.apiVersion)
+	token = appendText(token, t.served())
 	token = appendText(token, position.Version)
 	token = binary.BigEndian.AppendUint64(token, position.Epoch)
 	token = binary.BigEndian.AppendUint64(token, uint64(position.Issued))
@@ -52,7 +70,8 @@ func (t tokens) write(position informerhub.Position) string {
 }
 
 // read answers the position of a token; nil if the stream must begin anew: there is
-// no token, or the cluster has since gone over to another version of the resource.
+// no token, or the cluster has since gone over to another version of the resource, or the
+// caller may now see other namespaces.
 func (t tokens) read(token string) (*informerhub.Position, error) {
 	if token == "" {
 		return nil, nil
@@ -62,7 +81,7 @@ func (t tokens) read(token string) (*informerhub.Position, error) {
 		return nil, badRequest("resume_token is not one that this service gives out: it was cut or changed on the way; watch without it")
 	}
 	selection, fields := fields[:selectionBytes], fields[selectionBytes:]
-	apiVersion, fields := cutText(fields)
+	served, fields := cutText(fields)
 	version, fields := cutText(fields)
 	if len(fields) != 16 || !isVersion(version) {
 		return nil, badRequest("resume_token is not one that this service gives out: watch without it")
@@ -70,7 +89,7 @@ func (t tokens) read(token string) (*informerhub.Position, error) {
 	if !slices.Equal(selection, t.selection) {
 		return nil, badRequest("resume_token belongs to another watch: resource, namespace, name, selectors, filter and fields must be the same")
 	}
-	if apiVersion != t.apiVersion {
+	if served != t.served() {
 		return nil, nil
 	}
 	return &informerhub.Position{

@@ -2,6 +2,8 @@ package server
 
 import (
 	"context"
+	"errors"
+	"time"
 
 	"connectrpc.com/connect"
 
@@ -15,9 +17,34 @@ const maxResponseBytes = 1 << 20
 
 // watch is what one stream follows, until the cluster serves it in another version.
 type watch struct {
+	permit  *permit
 	cache   *informerhub.Cache
+	query   informerhub.Query
 	watcher *informerhub.Watcher
 	tokens  tokens
+}
+
+// next answers what waits, unless the permit must be confirmed first: then it answers
+// nothing.
+func (w *watch) next(ctx context.Context) (informerhub.Batch, error) {
+	w.watcher.InterruptBy(w.permit.changed)
+	batch, err := w.watcher.Next(w.permit.period)
+	if err != nil && ctx.Err() == nil && w.permit.isDue() {
+		return informerhub.Batch{}, nil
+	}
+	return batch, err
+}
+
+// rescope goes over to what the caller may see now.
+func (w *watch) rescope(ctx context.Context) error {
+	w.query.Namespaces = restriction(w.permit.scope)
+	selection, err := w.cache.Select(ctx, w.query)
+	if err != nil {
+		return err
+	}
+	w.watcher.Rescope(selection)
+	w.tokens = w.tokens.under(w.permit.scope)
+	return nil
 }
 
 // eventSender sends the events of one stream. It is owned by the stream's handler.
@@ -27,20 +54,67 @@ type eventSender struct {
 	messages bool // the caller's codec needs messages
 
 	response kubeconnectv1.WatchResponse // what is sent next
+	told     *informerhub.Position       // up to where all has been sent; nil where that is nowhere
 }
 
 // follow sends what the watcher answers, until the caller goes or the watch ends.
 func (s *eventSender) follow(ctx context.Context, w *watch) error {
 	defer w.watcher.Close()
+	defer func() { w.permit.endPeriod() }()
 	s.response.Kind = encodeKind(w.cache.Resource())
 	for {
-		batch, err := w.watcher.Next(ctx)
+		for w.permit.isDue() {
+			if err := s.confirm(ctx, w); err != nil {
+				return err
+			}
+		}
+		batch, err := w.next(ctx)
 		if err != nil {
 			return err
+		}
+		if len(batch.Events) == 0 {
+			continue
 		}
 		if err := s.send(w, batch); err != nil {
 			return err
 		}
+	}
+}
+
+// confirm has a stream's permit confirmed, and goes over to what that is for now. While
+// the cluster cannot be asked, nothing is told but that.
+func (s *eventSender) confirm(ctx context.Context, w *watch) error {
+	before := w.permit.scope
+	err := w.permit.confirm(ctx)
+	switch {
+	case errors.Is(err, errUnconfirmed):
+		return s.withhold(ctx, w)
+	case err != nil:
+		return err
+	case !w.permit.scope.Equal(before):
+		s.told = nil // what has been told leads to no place in the new scope
+		return w.rescope(ctx)
+	}
+	return nil
+}
+
+// withhold says that the stream has stood still since its permit was confirmed last.
+func (s *eventSender) withhold(ctx context.Context, w *watch) error {
+	if s.told != nil {
+		s.response.Freshness = encodeFreshness(informerhub.Freshness{Stale: true, LastContact: w.permit.confirmed})
+		standing := informerhub.Batch{
+			Events:   []informerhub.Event{{Type: informerhub.Bookmark, ResourceVersion: s.told.Version}},
+			Position: *s.told,
+		}
+		if err := s.sendBatch(w, standing); err != nil {
+			return err
+		}
+	}
+	select {
+	case <-time.After(confirmPause):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 
@@ -53,6 +127,10 @@ func (s *eventSender) send(w *watch, batch informerhub.Batch) error {
 	case informerhub.Bookmark:
 		s.response.Freshness = encodeFreshness(w.cache.Freshness())
 	}
+	return s.sendBatch(w, batch)
+}
+
+func (s *eventSender) sendBatch(w *watch, batch informerhub.Batch) error {
 	encoder := batchEncoder{batch: batch, encoding: s.encoding, tokens: w.tokens}
 	for encoded := range encoder.responses() {
 		setEncoded(&s.response, encoded, s.messages)
@@ -61,6 +139,10 @@ func (s *eventSender) send(w *watch, batch informerhub.Batch) error {
 		if err != nil {
 			return err
 		}
+	}
+	s.told = nil
+	if position, ok := batch.PositionAfter(len(batch.Events) - 1); ok {
+		s.told = &position
 	}
 	return nil
 }

@@ -14,8 +14,8 @@ type edge struct {
 }
 
 // listen opens the address that the settings name, over TLS if they name a
-// certificate. The caller must run follow.
-func listen(s settings) (edge, error) {
+// certificate; asking completes the configuration of TLS. The caller must run follow.
+func listen(s settings, asking func(*tls.Config) *tls.Config) (edge, error) {
 	listener, err := net.Listen("tcp", s.listen)
 	if err != nil {
 		return edge{}, fmt.Errorf("--listen %s: %w", s.listen, err)
@@ -28,21 +28,15 @@ func listen(s settings) (edge, error) {
 		_ = listener.Close()
 		return edge{}, err
 	}
-	return edge{tls.NewListener(listener, tlsConfig(pair, s.auth)), pair}, nil
+	return edge{tls.NewListener(listener, asking(tlsConfig(pair))), pair}, nil
 }
 
-func tlsConfig(pair *keyPair, authMode string) *tls.Config {
-	config := &tls.Config{
+func tlsConfig(pair *keyPair) *tls.Config {
+	return &tls.Config{
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return pair.current.Load(), nil },
 		NextProtos:     []string{"h2", "http/1.1"},
 		MinVersion:     tls.VersionTLS12,
 	}
-	if authMode == authCluster {
-		// Asked for, and not verified here: whose certificates count is the
-		// cluster's word, and a caller with a token needs none.
-		config.ClientAuth = tls.RequestClientCert
-	}
-	return config
 }
 
 func (e edge) url() string {

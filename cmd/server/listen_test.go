@@ -21,7 +21,7 @@ type tlsService struct {
 // serveTLS serves until the test ends.
 func serveTLS(t *testing.T, authMode string, files secret) tlsService {
 	t.Helper()
-	edge, err := listen(settings{listen: "127.0.0.1:0", auth: authMode, certFile: files.certFile(), keyFile: files.keyFile()})
+	edge, err := listen(settings{listen: "127.0.0.1:0", certFile: files.certFile(), keyFile: files.keyFile()}, askingFor(authMode))
 	succeeds(t, err)
 	s := tlsService{edge.Addr().String(), edge, make(chan string)}
 	ctx, stop := context.WithCancel(t.Context())
@@ -32,6 +32,16 @@ func serveTLS(t *testing.T, authMode string, files secret) tlsService {
 		succeeds(t, <-done)
 	})
 	return s
+}
+
+// askingFor asks for certificates where callers may have one.
+func askingFor(authMode string) func(*tls.Config) *tls.Config {
+	return func(base *tls.Config) *tls.Config {
+		if authMode == authCluster {
+			base.ClientAuth = tls.RequestClientCert
+		}
+		return base
+	}
 }
 
 // ServeHTTP answers whom it sees, and streams lines to /stream.

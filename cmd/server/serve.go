@@ -49,20 +49,20 @@ func serve(ctx context.Context, s settings) error {
 	stopping, stop := context.WithCancel(context.WithoutCancel(ctx)) // ended in its order, not with ctx
 	defer stop()
 	readiness := &server.Readiness{}
+	callers := callersOf(s, clients)
 	handler := server.New(server.Config{
 		Hub:           hub,
-		Authenticator: authenticator(s),
+		Authenticator: callers.authenticator,
+		Authorizer:    callers.authorizer,
+		Recheck:       s.recheckInterval,
 		Clients:       clients,
 		Readiness:     readiness,
 		Limits:        s.limits,
 		Console:       web.Handler(),
 		Stopping:      stopping,
 	})
-	handler = server.CORS(s.corsOrigins, handler)
-	if s.auth == authNone {
-		handler = auth.Loopback(handler)
-	}
-	edge, err := listen(s)
+	handler = callers.guard(server.CORS(s.corsOrigins, handler))
+	edge, err := listen(s, callers.asking)
 	if err != nil {
 		return err
 	}
@@ -79,14 +79,12 @@ func serve(ctx context.Context, s settings) error {
 		stop()
 	}
 	defer endStreams()
+	known, forget := context.WithCancel(context.WithoutCancel(ctx)) // calls that finish must be known
+	var knowing sync.WaitGroup
+	knowing.Go(func() { callers.run(known) })
+	defer knowing.Wait()
+	defer forget()
 	return serveHTTP(ctx, edge, handler, endStreams)
-}
-
-func authenticator(s settings) auth.Authenticator {
-	if s.auth == authNone {
-		return auth.KubeconfigUser{}
-	}
-	return auth.Cluster{}
 }
 
 // serveHTTP serves HTTP/1.1 and HTTP/2, plain and over TLS alike, until the

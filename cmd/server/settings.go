@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,6 +22,9 @@ type settings struct {
 	context           string
 	listen            string
 	auth              string
+	audiences         []string
+	writeAs           string
+	recheckInterval   time.Duration
 	certFile          string
 	keyFile           string
 	allowPlaintext    bool
@@ -35,6 +39,11 @@ type settings struct {
 const (
 	authCluster = "cluster"
 	authNone    = "none"
+)
+
+const (
+	writeAsImpersonate = "impersonate"
+	writeAsToken       = "token"
 )
 
 const usage = `kubeconnect serves the live state of a Kubernetes cluster over Connect, gRPC and
@@ -61,7 +70,10 @@ func readSettings(args []string, lookup func(string) (string, bool)) (settings, 
 	flags.StringVar(&s.kubeconfig, "kubeconfig", "", "the kubeconfig `file` of the cluster to serve")
 	flags.StringVar(&s.context, "context", "", "the `name` of the kubeconfig's context; its current one by default")
 	flags.StringVar(&s.listen, "listen", "127.0.0.1:8080", "the `address` to serve on, HOST:PORT; port 0 takes a free one")
-	flags.StringVar(&s.auth, "auth", authCluster, "who may call: \"cluster\" (whom the cluster knows; not served yet, refuses everyone) or \"none\" (everyone on this machine, acting as the kubeconfig's user; loopback addresses only)")
+	flags.StringVar(&s.auth, "auth", authCluster, "who may call: \"cluster\" (whom the cluster knows, by a bearer token or a client certificate, reading what it may read there) or \"none\" (everyone on this machine, acting as the kubeconfig's user; loopback addresses only)")
+	flags.StringSliceVar(&s.audiences, "auth-audience", nil, "an `audience` that bearer tokens must be meant for; repeat it, or separate several by commas, of which one is enough. By default the API server's own: then this service is sent tokens that are good for the API server too")
+	flags.StringVar(&s.writeAs, "write-as", writeAsToken, "how changes are made: \"token\" (with the caller's own bearer token; who calls with a client certificate can only read, and with --auth-audience the API server must take those tokens too) or \"impersonate\" (as the caller, by the right of the service's account to act as others)")
+	flags.DurationVar(&s.recheckInterval, "recheck-interval", 10*time.Second, "how `often` the credential and the rights of a stream are looked at while it runs, beside when a change of RBAC is seen; what the cluster has answered is remembered for another 10s at most")
 	flags.StringVar(&s.certFile, "tls-cert-file", "", "a PEM `file` with the server's certificate chain; it is read again every few seconds, with its key; without it, plain text is served")
 	flags.StringVar(&s.keyFile, "tls-private-key-file", "", "a PEM `file` with the private key of --tls-cert-file")
 	flags.BoolVar(&s.allowPlaintext, "allow-plaintext", false, "serve plain text on an address that is not a loopback one: whoever is on the way can read tokens and objects; only for behind a proxy that ends TLS")
@@ -132,6 +144,9 @@ func (s settings) check() error {
 	if err := errors.Join(s.checkLimits(), s.checkOrigins()); err != nil {
 		return err
 	}
+	if err := s.checkRights(); err != nil {
+		return err
+	}
 	switch s.auth {
 	case authCluster:
 		return s.checkPlaintext()
@@ -142,6 +157,18 @@ func (s settings) check() error {
 		return nil
 	}
 	return fmt.Errorf("--auth %q: give \"cluster\" or \"none\"", s.auth)
+}
+
+func (s settings) checkRights() error {
+	switch {
+	case s.writeAs != writeAsToken && s.writeAs != writeAsImpersonate:
+		return fmt.Errorf("--write-as %q: give \"token\" or \"impersonate\"", s.writeAs)
+	case s.recheckInterval < time.Second:
+		return fmt.Errorf("--recheck-interval %s: give 1s or more", s.recheckInterval)
+	case slices.Contains(s.audiences, ""):
+		return errors.New("--auth-audience: give a name; leave the flag out for the API server's own audience")
+	}
+	return nil
 }
 
 func (s settings) checkLimits() error {

@@ -14,7 +14,7 @@ import (
 )
 
 // defaults are the settings of a command line without flags.
-var defaults = settings{listen: "127.0.0.1:8080", auth: "cluster", cacheIdleTimeout: 10 * time.Minute, limits: server.Limits{Streams: 2000, Rate: 500, Burst: 2000}}
+var defaults = settings{listen: "127.0.0.1:8080", auth: "cluster", writeAs: "token", recheckInterval: 10 * time.Second, cacheIdleTimeout: 10 * time.Minute, limits: server.Limits{Streams: 2000, Rate: 500, Burst: 2000}}
 
 // unlimited are the limits where nobody is asked who is calling.
 var unlimited = server.Limits{Burst: 2000}
@@ -34,19 +34,20 @@ func TestSettingsAreReadFromFlagsAndTheEnvironment(t *testing.T) {
 	}{
 		"nothing": {want: defaults},
 		"every flag": {
-			args: "--kubeconfig k --context c --listen 0.0.0.0:1 --auth cluster --tls-cert-file cert --tls-private-key-file key " +
+			args: "--kubeconfig k --context c --listen 0.0.0.0:1 --auth cluster --auth-audience x --auth-audience y,z --write-as impersonate --recheck-interval 1m --tls-cert-file cert --tls-private-key-file key " +
 				"--allow-plaintext --cors-origin https://a.example --cors-origin http://b.example:1,https://c.example --caller-max-streams 1 --caller-request-rate 2 --caller-request-burst 3 --keep-managed-fields --cache-idle-timeout 1h --memory-limit 2Gi --log-level debug",
-			want: settings{"k", "c", "0.0.0.0:1", "cluster", "cert", "key", true, origins, server.Limits{Streams: 1, Rate: 2, Burst: 3}, true, time.Hour, "2Gi", slog.LevelDebug},
+			want: settings{"k", "c", "0.0.0.0:1", "cluster", []string{"x", "y", "z"}, "impersonate", time.Minute, "cert", "key", true, origins, server.Limits{Streams: 1, Rate: 2, Burst: 3}, true, time.Hour, "2Gi", slog.LevelDebug},
 		},
 		"every variable": {
 			environment: map[string]string{
 				"KUBECONNECT_KUBECONFIG": "k", "KUBECONNECT_CONTEXT": "c", "KUBECONNECT_LISTEN": "0.0.0.0:1", "KUBECONNECT_AUTH": "cluster",
+				"KUBECONNECT_AUTH_AUDIENCE": "x,y,z", "KUBECONNECT_WRITE_AS": "impersonate", "KUBECONNECT_RECHECK_INTERVAL": "1m",
 				"KUBECONNECT_TLS_CERT_FILE": "cert", "KUBECONNECT_TLS_PRIVATE_KEY_FILE": "key", "KUBECONNECT_ALLOW_PLAINTEXT": "true",
 				"KUBECONNECT_CORS_ORIGIN":        "https://a.example,http://b.example:1,https://c.example",
 				"KUBECONNECT_CALLER_MAX_STREAMS": "1", "KUBECONNECT_CALLER_REQUEST_RATE": "2", "KUBECONNECT_CALLER_REQUEST_BURST": "3",
 				"KUBECONNECT_KEEP_MANAGED_FIELDS": "1", "KUBECONNECT_CACHE_IDLE_TIMEOUT": "1h", "KUBECONNECT_MEMORY_LIMIT": "2Gi", "KUBECONNECT_LOG_LEVEL": "warn",
 			},
-			want: settings{"k", "c", "0.0.0.0:1", "cluster", "cert", "key", true, origins, server.Limits{Streams: 1, Rate: 2, Burst: 3}, true, time.Hour, "2Gi", slog.LevelWarn},
+			want: settings{"k", "c", "0.0.0.0:1", "cluster", []string{"x", "y", "z"}, "impersonate", time.Minute, "cert", "key", true, origins, server.Limits{Streams: 1, Rate: 2, Burst: 3}, true, time.Hour, "2Gi", slog.LevelWarn},
 		},
 		"the flag wins": {
 			args: "--listen 127.0.0.1:1 --keep-managed-fields=false",
@@ -106,6 +107,9 @@ func TestSettingsWithoutSenseAreToldByTheirNames(t *testing.T) {
 		"a level that is not known":             {args: "--log-level loud", says: "--log-level"},
 		"an authentication not known":           {args: "--auth maybe", says: "--auth"},
 		"a limit that is no quantity":           {args: "--memory-limit much", says: "--memory-limit"},
+		"changes as somebody":                   {args: "--write-as me", says: "--write-as"},
+		"checked all the time":                  {args: "--recheck-interval 0s", says: "--recheck-interval"},
+		"an audience without a name":            {args: "--auth-audience x,", says: "--auth-audience"},
 		"no time at all":                        {args: "--cache-idle-timeout 0s", says: "--cache-idle-timeout"},
 		"a certificate without a key":           {args: "--tls-cert-file a", says: "--tls-private-key-file"},
 		"a key without a certificate":           {args: "--tls-private-key-file a", says: "--tls-cert-file"},

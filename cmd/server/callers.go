@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"net/http"
+	"sync"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+)
+
+// callers is how the service knows who calls and what they may do.
+type callers struct {
+	authenticator auth.Authenticator
+	authorizer    *auth.Authorizer
+	// guard lets in what is allowed to ask at all.
+	guard func(http.Handler) http.Handler
+	// asking has callers asked for a client certificate.
+	asking func(*tls.Config) *tls.Config
+	// run keeps what is known of them, until the context ends.
+	run func(context.Context)
+}
+
+// callersOf is what the settings say.
+func callersOf(s settings, clients *auth.ClientFactory) callers {
+	client := clients.Own().Typed
+	authorizer := auth.NewAuthorizer(client, auth.AuthorizerOptions{})
+	if s.auth == authNone {
+		return callers{
+			authenticator: auth.KubeconfigUser{},
+			authorizer:    authorizer, // not run: nobody's rights are followed
+			guard:         auth.Loopback,
+			asking:        func(base *tls.Config) *tls.Config { return base },
+			run:           func(context.Context) {},
+		}
+	}
+	cluster := auth.NewCluster(client, auth.ClusterOptions{Audiences: s.audiences, KeepTokens: s.writeAs == writeAsToken})
+	return callers{
+		authenticator: cluster,
+		authorizer:    authorizer,
+		guard:         func(next http.Handler) http.Handler { return auth.StripImpersonation(auth.PeerCertificates(next)) },
+		asking:        cluster.TLSConfig,
+		run: func(ctx context.Context) {
+			var running sync.WaitGroup
+			running.Go(func() { cluster.Run(ctx) })
+			running.Go(func() { authorizer.Run(ctx) })
+			running.Wait()
+		},
+	}
+}

@@ -1,0 +1,46 @@
+package e2e_test
+
+import (
+	"testing"
+
+	"connectrpc.com/connect"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+	"github.com/kubeconnect/kubeconnect/e2e/record"
+)
+
+// What no and bad tokens are answered is in auth_cluster_test.go.
+
+// TestScenario22_AStreamEndsWithTheServiceAccount deletes a caller while it watches.
+func TestScenario22_AStreamEndsWithTheServiceAccount(t *testing.T) {
+	t.Parallel()
+	ctx, service := deadline(t), startForCallers(t, "--recheck-interval", "1s")
+	for _, protocol := range harness.Protocols {
+		t.Run(protocol.Name, func(t *testing.T) {
+			t.Parallel()
+			namespace := newNamespace(ctx, t, cluster(t))
+			caller := newAccount(ctx, t, namespace, "reader")
+			caller.may(namespace, "reader", to("configmaps", "list", "watch"))
+			clients := caller.calling(service, protocol)
+			request := &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: namespace}
+			eventually(ctx, t, "the caller may watch", func() error {
+				_, err := clients.Resources.List(ctx, &kubeconnectv1.ListRequest{Resource: "configmaps", Namespace: namespace})
+				return err
+			})
+			stream := record.Watch(t, clients.Resources, request)
+			stream.Synced(ctx)
+			accounts := cluster(t).Client.CoreV1().ServiceAccounts(namespace)
+			if err := accounts.Delete(ctx, "reader", metav1.DeleteOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			wantError(t, stream.End(ctx), connect.CodeUnauthenticated)
+			if len(stream.Now().Points) == 0 {
+				t.Error("it leaves no token to resume with")
+			}
+			wantError(t, watchError(ctx, clients.Resources, request), connect.CodeUnauthenticated)
+		})
+	}
+}

@@ -1,0 +1,94 @@
+package e2e_test
+
+import (
+	"context"
+	"testing"
+
+	"connectrpc.com/connect"
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+	"github.com/kubeconnect/kubeconnect/e2e/record"
+)
+
+// TestScenario24_EachReadNeedsItsOwnRight gives a caller list but not watch, get of one
+// name, and nothing of Secrets.
+func TestScenario24_EachReadNeedsItsOwnRight(t *testing.T) {
+	t.Parallel()
+	ctx, service := deadline(t), startForCallers(t)
+	namespace := newNamespace(ctx, t, cluster(t))
+	write := configMapsIn(ctx, t, cluster(t), namespace)
+	write.create("mine", nil)
+	write.create("other", nil)
+	caller := newAccount(ctx, t, namespace, "reader")
+	named := to("configmaps", "get", "watch")
+	named.ResourceNames = []string{"mine", "absent"}
+	caller.may(namespace, "reader", to("services", "list"), named, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list"}})
+	for _, protocol := range harness.Protocols {
+		t.Run(protocol.Name, func(t *testing.T) {
+			clients := caller.calling(service, protocol)
+			eventually(ctx, t, "the caller has its rights", func() error {
+				_, err := clients.Resources.List(ctx, &kubeconnectv1.ListRequest{Resource: "services", Namespace: namespace})
+				return err
+			})
+			eachReadNeedsItsOwnRight(ctx, t, clients.Resources, namespace)
+			whatTheCallerMay(ctx, t, clients, caller)
+		})
+	}
+}
+
+func eachReadNeedsItsOwnRight(ctx context.Context, t *testing.T, client resourceClient, namespace string) {
+	t.Helper()
+	get := func(resource, name string) error {
+		_, err := client.Get(ctx, &kubeconnectv1.GetRequest{Resource: resource, Namespace: namespace, Name: name})
+		return err
+	}
+	list := func(resource string) error {
+		_, err := client.List(ctx, &kubeconnectv1.ListRequest{Resource: resource, Namespace: namespace})
+		return err
+	}
+	if err := get("configmaps", "mine"); err != nil {
+		t.Error(err)
+	}
+	wantError(t, get("configmaps", "absent"), connect.CodeNotFound)
+	wantError(t, get("configmaps", "other"), connect.CodePermissionDenied, `configmaps "other" is forbidden`)
+	wantError(t, get("configmaps", "nowhere"), connect.CodePermissionDenied, `configmaps "nowhere" is forbidden`)
+	wantError(t, list("configmaps"), connect.CodePermissionDenied, "cannot list")
+	if err := list("pods"); err != nil {
+		t.Error(err)
+	}
+	wantError(t, list("secrets"), connect.CodePermissionDenied, "secrets is forbidden")
+	wantError(t, watchError(ctx, client, &kubeconnectv1.WatchRequest{Resource: "services", Namespace: namespace}), connect.CodePermissionDenied, "cannot watch")
+	wantError(t, watchError(ctx, client, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: namespace, Name: "other"}), connect.CodePermissionDenied)
+	for _, request := range []*kubeconnectv1.WatchRequest{{Name: "mine"}, {FieldSelector: "metadata.name=mine"}} {
+		request.Resource, request.Namespace = "configmaps", namespace
+		record.Watch(t, client, request).Synced(ctx)
+	}
+}
+
+// whatTheCallerMay holds what CheckAccess answers against the rights.
+func whatTheCallerMay(ctx context.Context, t *testing.T, clients harness.Clients, caller account) {
+	t.Helper()
+	who, err := clients.Access.WhoAmI(ctx, &kubeconnectv1.WhoAmIRequest{})
+	if err != nil || who.GetUsername() != caller.user() || who.GetUid() == "" || len(who.GetGroups()) == 0 {
+		t.Errorf("the caller is %v, %v", who, err)
+	}
+	answers, err := clients.Access.CheckAccess(ctx, &kubeconnectv1.CheckAccessRequest{Questions: []*kubeconnectv1.AccessQuestion{
+		{Verb: "list", Resource: "svc", Namespace: caller.namespace},
+		{Verb: "watch", Resource: "svc", Namespace: caller.namespace},
+		{Verb: "get", Resource: "cm", Namespace: caller.namespace, Name: "mine"},
+		{Verb: "get", Resource: "cm", Namespace: caller.namespace, Name: "other"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []bool{true, false, true, false} {
+		if answers.GetAnswers()[i].GetAllowed() != want {
+			t.Errorf("answer %d is %v", i, answers.GetAnswers()[i])
+		}
+	}
+	_, err = clients.Access.CheckAccess(ctx, &kubeconnectv1.CheckAccessRequest{Questions: make([]*kubeconnectv1.AccessQuestion, 101)})
+	wantError(t, err, connect.CodeInvalidArgument, "100")
+}

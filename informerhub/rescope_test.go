@@ -1,0 +1,103 @@
+package informerhub
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+)
+
+// in is a pod of a namespace at a version.
+func in(t *testing.T, namespace, name, version string) *Object {
+	t.Helper()
+	return podObject(t, traits{namespace, name, "uid-" + namespace + name, version, nil, ""})
+}
+
+// followingNamespaces is a reader of some namespaces that has read the snapshot.
+func followingNamespaces(t *testing.T, c *Cache, namespaces ...string) *reader {
+	t.Helper()
+	r := newReader(t, c, Query{Namespaces: namespaces})
+	r.drain(t)
+	return r
+}
+
+func TestARescopeTellsTheDifferenceAtOnePlaceOfTheFeed(t *testing.T) {
+	c := podCache(1 << 20)
+	must(t, c.Replace(items(in(t, "a", "one", "1"), in(t, "b", "one", "2"), in(t, "c", "one", "3")), "5"))
+	r := followingNamespaces(t, c, "a", "b")
+	must(t, c.Update(in(t, "a", "one", "6")))
+	must(t, c.Update(in(t, "b", "one", "7")))
+	must(t, c.Add(in(t, "b", "unseen", "8")))
+	must(t, c.Update(in(t, "c", "one", "9")))
+	r.watcher.Rescope(selectFrom(t, c, Query{Namespaces: []string{"a", "c"}}))
+	checkSame(t, []string{
+		"MODIFIED a/one@6 at 6", // of both
+		"DELETED b/one@9 at 9",  // held, and its last change is not told; b/unseen never was
+		"ADDED c/one@9 at 9",
+	}, r.drain(t))
+	must(t, c.Update(in(t, "b", "one", "10")))
+	must(t, c.Update(in(t, "c", "one", "11")))
+	checkSame(t, []string{"MODIFIED c/one@11 at 11"}, r.drain(t))
+}
+
+func TestWhatARescopeTakesAwayHasNoContent(t *testing.T) {
+	c := podCache(1 << 20)
+	must(t, c.Replace(items(in(t, "a", "one", "1"), in(t, "b", "one", "2")), "5"))
+	r := followingNamespaces(t, c, "a", "b")
+	r.watcher.Rescope(selectFrom(t, c, Query{Namespaces: []string{"a"}}))
+	batch, err := r.watcher.Next(t.Context())
+	if err != nil || len(batch.Events) != 1 || batch.Events[0].Object.HasContent() {
+		t.Errorf("answers %+v, %v", batch.Events, err)
+	}
+}
+
+func TestWhatWasDeletedUnreadInANamespaceThatIsLeftIsDeletedOnce(t *testing.T) {
+	c := podCache(1 << 20)
+	must(t, c.Replace(items(in(t, "b", "one", "2")), "5"))
+	r := followingNamespaces(t, c, "a", "b")
+	must(t, c.Delete(in(t, "b", "one", "6")))
+	r.watcher.Rescope(selectFrom(t, c, Query{Namespaces: []string{"a"}}))
+	checkSame(t, []string{"DELETED b/one@6 at 6"}, r.drain(t))
+}
+
+func TestARescopeWithoutADifferenceGivesAPositionAllTheSame(t *testing.T) {
+	c := podCache(1 << 20)
+	must(t, c.Replace(items(in(t, "a", "one", "1")), "5"))
+	r := followingNamespaces(t, c, "a")
+	r.watcher.Rescope(selectFrom(t, c, Query{Namespaces: []string{"a", "empty"}}))
+	checkSame(t, []string{"BOOKMARK at 5"}, r.drain(t))
+}
+
+func TestARescopeFromBehindTheWindowBeginsAnew(t *testing.T) {
+	c := podCache(1)
+	must(t, c.Replace(items(in(t, "a", "one", "1"), in(t, "b", "one", "2")), "5"))
+	r := followingNamespaces(t, c, "a", "b")
+	must(t, c.Update(in(t, "b", "one", "7")))
+	r.watcher.Rescope(selectFrom(t, c, Query{Namespaces: []string{"a"}}))
+	checkSame(t, []string{"RESET at 7", "ADDED a/one@1 at 1", "SYNCED at 7"}, r.drain(t))
+}
+
+func TestAnInterruptedNextConsumesNothing(t *testing.T) {
+	c := podCache(1 << 20)
+	must(t, c.Replace(nil, "5"))
+	r := followingNamespaces(t, c, "a")
+	interrupt := make(chan struct{})
+	close(interrupt)
+	r.watcher.InterruptBy(interrupt)
+	must(t, c.Add(in(t, "a", "one", "6")))
+	if batch, err := r.watcher.Next(t.Context()); err != nil || len(batch.Events) != 1 {
+		t.Fatalf("what waits comes first, not %+v, %v", batch.Events, err)
+	}
+	for range 3 {
+		if _, err := r.watcher.Next(t.Context()); !errors.Is(err, ErrInterrupted) {
+			t.Fatalf("answers %v", err)
+		}
+	}
+	must(t, c.Add(in(t, "a", "two", "7")))
+	r.watcher.InterruptBy(nil)
+	ended, cancel := context.WithTimeout(t.Context(), time.Hour)
+	defer cancel()
+	if batch, err := r.watcher.Next(ended); err != nil || len(batch.Events) != 1 || batch.Events[0].Object.Name() != "two" {
+		t.Errorf("answers %+v, %v", batch.Events, err)
+	}
+}

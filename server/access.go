@@ -1,0 +1,124 @@
+package server
+
+import (
+	"context"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+)
+
+const (
+	// maxQuestions bounds what one CheckAccess may ask, and maxAsking how many of its
+	// questions are looked into at one time.
+	maxQuestions = 100
+	maxAsking    = 10
+)
+
+// access implements kubeconnect.v1.AccessService.
+type access struct {
+	resources *resources
+	clients   *auth.ClientFactory
+}
+
+// WhoAmI implements kubeconnect.v1.AccessService.
+func (a *access) WhoAmI(ctx context.Context, _ *kubeconnectv1.WhoAmIRequest) (*kubeconnectv1.WhoAmIResponse, error) {
+	identity := identityFrom(ctx)
+	if identity.IsKubeconfigUser() {
+		return a.ownUser(ctx)
+	}
+	response := &kubeconnectv1.WhoAmIResponse{Username: identity.Username, Uid: identity.UID, Groups: identity.Groups}
+	response.Extra = extraValues(identity.Extra)
+	return response, nil
+}
+
+// ownUser is the kubeconfig's user, whom only the cluster knows.
+func (a *access) ownUser(ctx context.Context) (*kubeconnectv1.WhoAmIResponse, error) {
+	reviews := a.clients.Own().Typed.AuthenticationV1().SelfSubjectReviews()
+	review, err := reviews.Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	if err != nil {
+		return nil, unreachable(ctx, err)
+	}
+	user := review.Status.UserInfo
+	response := &kubeconnectv1.WhoAmIResponse{Username: user.Username, Uid: user.UID, Groups: user.Groups}
+	response.Extra = extraValues(user.Extra)
+	return response, nil
+}
+
+func extraValues[Values ~[]string](extra map[string]Values) map[string]*kubeconnectv1.ExtraValues {
+	if len(extra) == 0 {
+		return nil
+	}
+	values := make(map[string]*kubeconnectv1.ExtraValues, len(extra))
+	for name, of := range extra {
+		values[name] = &kubeconnectv1.ExtraValues{Values: of}
+	}
+	return values
+}
+
+// CheckAccess implements kubeconnect.v1.AccessService.
+func (a *access) CheckAccess(ctx context.Context, request *kubeconnectv1.CheckAccessRequest) (*kubeconnectv1.CheckAccessResponse, error) {
+	questions := request.GetQuestions()
+	if len(questions) > maxQuestions {
+		return nil, badRequest("%d questions: ask %d at most in one call", len(questions), maxQuestions)
+	}
+	answers := make([]*kubeconnectv1.AccessAnswer, len(questions))
+	group, asking := errgroup.WithContext(ctx)
+	group.SetLimit(maxAsking)
+	for i, question := range questions {
+		group.Go(func() (err error) {
+			answers[i], err = a.answer(asking, identityFrom(ctx), question)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	return &kubeconnectv1.CheckAccessResponse{Answers: answers}, nil
+}
+
+func (a *access) answer(ctx context.Context, identity auth.Identity, question *kubeconnectv1.AccessQuestion) (*kubeconnectv1.AccessAnswer, error) {
+	attributes, err := a.attributes(ctx, question)
+	if err != nil || a.resources.rights.authorizer == nil {
+		return &kubeconnectv1.AccessAnswer{}, err
+	}
+	decision, err := a.resources.rights.authorizer.Authorize(ctx, identity, attributes)
+	return &kubeconnectv1.AccessAnswer{Allowed: decision.Allowed && err == nil, Reason: decision.Reason}, err
+}
+
+// attributes are what a question is about.
+func (a *access) attributes(ctx context.Context, question *kubeconnectv1.AccessQuestion) (auth.Attributes, error) {
+	resource, err := a.resources.resolve(ctx, question.GetResource())
+	if err != nil {
+		return auth.Attributes{}, err
+	}
+	if err := checkQuestion(resource, question); err != nil {
+		return auth.Attributes{}, err
+	}
+	return auth.Attributes{
+		Verb:        question.GetVerb(),
+		Group:       resource.Group,
+		Version:     resource.Version,
+		Resource:    resource.Name,
+		Subresource: question.GetSubresource(),
+		Namespace:   question.GetNamespace(),
+		Name:        question.GetName(),
+	}, nil
+}
+
+func checkQuestion(resource informerhub.Resource, question *kubeconnectv1.AccessQuestion) error {
+	switch verb := question.GetVerb(); {
+	case verb == "":
+		return badRequest("verb is required, such as \"get\" or \"list\"")
+	case verb == "*" || strings.ToLower(verb) != verb:
+		return badRequest("verb %q: name one, such as \"get\" or \"list\"", verb)
+	case !resource.Namespaced && question.GetNamespace() != "":
+		return badRequest("%s have no namespaces: leave the namespace out", resource.Name)
+	}
+	return nil
+}

@@ -1,0 +1,63 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+)
+
+// fakeRights is one caller and what it may do, as a test says. The real ones are used in
+// e2e; this is for what cannot be brought about there when it is wanted.
+type fakeRights struct {
+	mu      sync.Mutex // guards the fields below
+	who     auth.Identity
+	refused error // of the credential
+	may     auth.Namespaces
+	away    bool // the cluster cannot be asked
+	asked   []auth.Attributes
+	changed chan struct{}
+}
+
+func newFakeRights(may auth.Namespaces) *fakeRights {
+	return &fakeRights{who: auth.Identity{Username: "jane"}, may: may, changed: make(chan struct{})}
+}
+
+// change makes a change, and tells of it.
+func (f *fakeRights) change(by func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	by()
+	close(f.changed)
+	f.changed = make(chan struct{})
+}
+
+func (f *fakeRights) Authenticate(context.Context, http.Header) (auth.Identity, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.who, f.refused
+}
+
+func (f *fakeRights) Authorize(_ context.Context, _ auth.Identity, attributes auth.Attributes) (auth.Decision, error) {
+	may, err := f.Namespaces(context.Background(), auth.Identity{}, attributes)
+	return auth.Decision{Allowed: may.Contain(attributes.Namespace)}, err
+}
+
+func (f *fakeRights) Namespaces(_ context.Context, _ auth.Identity, attributes auth.Attributes) (auth.Namespaces, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.asked = append(f.asked, attributes)
+	if f.away {
+		return auth.Namespaces{}, apierrors.NewServiceUnavailable("away")
+	}
+	return f.may, nil
+}
+
+func (f *fakeRights) Changed() <-chan struct{} {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.changed
+}

@@ -1,0 +1,107 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+)
+
+const (
+	// defaultRecheck is how often a stream's rights are looked at again, if nothing
+	// else is said.
+	defaultRecheck = 10 * time.Second
+	// confirmPatience is how long a stream waits for the cluster's word before it tells
+	// its caller that it waits.
+	confirmPatience = 3 * time.Second
+	// confirmPause is how long it waits then until it asks again.
+	confirmPause = time.Second
+)
+
+// permit is what one stream may tell. It holds for a time only: then, and when rights
+// have changed, it must be confirmed before anything else is told. It is owned by the
+// stream's handler.
+type permit struct {
+	rights  rights        // set once, with those below
+	caller  identified    //
+	wanted  read          //
+	recheck time.Duration //
+
+	scope     auth.Namespaces
+	confirmed time.Time
+	changed   <-chan struct{} // closed when rights may have changed
+	// period ends when the permit must be confirmed, and with the stream.
+	period    context.Context
+	endPeriod context.CancelFunc
+}
+
+// permit asks whether the caller may read something. The caller must call endPeriod when done.
+func (s *resources) permit(ctx context.Context, wanted read) (*permit, error) {
+	p := &permit{rights: s.rights, caller: callerFrom(ctx), wanted: wanted, recheck: s.recheck, endPeriod: func() {}}
+	return p, p.grant(ctx, ctx, p.caller.identity)
+}
+
+// isDue reports whether the permit must be confirmed.
+func (p *permit) isDue() bool {
+	select {
+	case <-p.changed:
+		return true
+	default:
+		return p.period.Err() != nil
+	}
+}
+
+// confirm finds out who is calling and what they may read, as if the stream began now.
+// With errUnconfirmed it is not known.
+func (p *permit) confirm(ctx context.Context) error {
+	asking, cancel := context.WithTimeout(ctx, confirmPatience)
+	defer cancel()
+	identity, err := p.caller.identify(asking)
+	if err == nil {
+		err = p.grant(ctx, asking, identity)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case p.caller.hasExpired():
+		return errExpired
+	case apierrors.IsServiceUnavailable(err), errors.Is(err, context.DeadlineExceeded):
+		return errUnconfirmed
+	}
+	return err
+}
+
+// errUnconfirmed is not for callers.
+var errUnconfirmed = errors.New("the cluster could not be asked what the caller may read")
+
+// grant asks what an identity may read, and lets the permit hold for that until it must
+// be confirmed.
+func (p *permit) grant(ctx, asking context.Context, identity auth.Identity) error {
+	changed, now := p.rights.changed(identity), time.Now()
+	scope, err := p.rights.scope(asking, identity, p.wanted)
+	if err != nil {
+		return err
+	}
+	p.caller.identity, p.scope, p.confirmed, p.changed = identity, scope, now, changed
+	p.endPeriod()
+	if identity.IsKubeconfigUser() {
+		p.period, p.endPeriod = ctx, func() {}
+		return nil
+	}
+	p.period, p.endPeriod = context.WithDeadline(ctx, p.until(now, identity))
+	return nil
+}
+
+// until is when the permit must be confirmed: a little before the interval is over, so
+// that those who came together do not ask together, and when the credential ends.
+func (p *permit) until(now time.Time, identity auth.Identity) time.Time {
+	until := now.Add(p.recheck - rand.N(p.recheck/10+1))
+	if expires := identity.Expires; !expires.IsZero() && expires.Before(until) {
+		return expires
+	}
+	return until
+}

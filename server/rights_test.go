@@ -1,0 +1,245 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+)
+
+func some(namespaces ...string) auth.Namespaces { return auth.Namespaces{Names: namespaces} }
+
+// twoNamespaces holds pods of two.
+func twoNamespaces() *fakeAPI {
+	api := podsAPI()
+	other := newPod("c", 5)
+	other.Namespace = "other"
+	api.objects = append(api.objects, other)
+	return api
+}
+
+// TestADeniedReadAsksForNothing holds the refusal against the API server's words. The
+// fake API server has no snapshot: a read that went on would fail otherwise.
+func TestADeniedReadAsksForNothing(t *testing.T) {
+	s := withRights(t, &fakeAPI{change: http.NotFoundHandler()}, newFakeRights(some()))
+	for name, test := range map[string]struct {
+		call func(context.Context) error
+		want string
+	}{
+		"Get": {func(ctx context.Context) error {
+			_, err := s.resources.Get(ctx, &kubeconnectv1.GetRequest{Resource: "pods", Namespace: "y", Name: "x"})
+			return err
+		}, `pods "x" is forbidden: User "jane" cannot get resource "pods" in API group "" in the namespace "y"`},
+		"List": {func(ctx context.Context) error {
+			_, err := s.resources.List(ctx, &kubeconnectv1.ListRequest{Resource: "pods", Namespace: "y"})
+			return err
+		}, `pods is forbidden: User "jane" cannot list resource "pods" in API group "" in the namespace "y"`},
+		"List of all": {func(ctx context.Context) error {
+			_, err := s.resources.List(ctx, &kubeconnectv1.ListRequest{Resource: "widgets"})
+			return err
+		}, `widgets.example.com is forbidden: User "jane" cannot list resource "widgets" in API group "example.com" at the cluster scope`},
+		"Watch": {func(ctx context.Context) error {
+			return watchError(ctx, s, &kubeconnectv1.WatchRequest{Resource: "pods", Namespace: "y", Name: "x"})
+		}, `pods "x" is forbidden: User "jane" cannot watch resource "pods" in API group "" in the namespace "y"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := test.call(t.Context())
+			if connect.CodeOf(err) != connect.CodePermissionDenied || !strings.HasSuffix(err.Error(), test.want) || detailOf(t, err).GetReason() != "Forbidden" {
+				t.Errorf("answers %v", err)
+			}
+		})
+	}
+}
+
+func watchError(ctx context.Context, s *service, request *kubeconnectv1.WatchRequest) error {
+	stream, err := s.resources.Watch(ctx, request)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = stream.Close() }()
+	for stream.Receive() {
+	}
+	return stream.Err()
+}
+
+func TestAReadIsPutToTheClusterAsTheAPIServerWould(t *testing.T) {
+	pods := deployments
+	for name, test := range map[string]struct {
+		read  read
+		verbs []string
+		name  string
+	}{
+		"get":                      {toGet(pods, "y", "x"), []string{"get"}, "x"},
+		"list":                     {toList(pods, "y", "a=b"), []string{"list"}, ""},
+		"list of one name":         {toList(pods, "y", "metadata.name=x,a!=b"), []string{"list"}, "x"},
+		"list of all but one":      {toList(pods, "y", "metadata.name!=x"), []string{"list"}, ""},
+		"list that has no meaning": {toList(pods, "y", "=,metadata.name=x,,a"), []string{"list"}, ""},
+		"watch":                    {toWatch(pods, "y", "", ""), []string{"list", "watch"}, ""},
+		"watch of a name":          {toWatch(pods, "y", "x", ""), []string{"watch"}, "x"},
+		"watch of a selected name": {toWatch(pods, "y", "", "metadata.name=x"), []string{"watch"}, "x"},
+		"watch of two names":       {toWatch(pods, "y", "x", "metadata.name=z"), []string{"watch"}, "x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if !slices.Equal(test.read.verbs, test.verbs) || test.read.name != test.name {
+				t.Errorf("asks for %v of %q", test.read.verbs, test.read.name)
+			}
+		})
+	}
+}
+
+func TestAPageIsForTheCallerAndAsLongAsItMayReadTheList(t *testing.T) {
+	rights := newFakeRights(some("default", "other"))
+	s := withRights(t, twoNamespaces(), rights)
+	request := &kubeconnectv1.ListRequest{Resource: "pods", PageSize: 1}
+	first, err := s.resources.List(t.Context(), request)
+	if err != nil || first.GetRemaining() != 2 {
+		t.Fatalf("answers %v, %v", first, err)
+	}
+	request.PageToken = first.GetNextPageToken()
+	next := func(change func()) error {
+		rights.change(change)
+		_, err := s.resources.List(t.Context(), request)
+		return err
+	}
+	if err := next(func() { rights.may = some("default", "more", "other") }); err != nil {
+		t.Errorf("with more rights it answers %v", err)
+	}
+	if err := next(func() { rights.may = some("default") }); connect.CodeOf(err) != connect.CodeOutOfRange {
+		t.Errorf("with less it answers %v", err)
+	}
+	if err := next(func() { rights.may = some() }); connect.CodeOf(err) != connect.CodePermissionDenied {
+		t.Errorf("without any it answers %v", err)
+	}
+	if err := next(func() { rights.may.All, rights.who.Username = true, "joe" }); connect.CodeOf(err) != connect.CodeOutOfRange {
+		t.Errorf("somebody else is answered %v", err)
+	}
+}
+
+// follower is a stream and the events that came.
+type follower struct {
+	t      *testing.T
+	stream *connect.ServerStreamForClient[kubeconnectv1.WatchResponse]
+	token  string
+	last   *kubeconnectv1.WatchResponse
+}
+
+func followPods(t *testing.T, s *service, token string) *follower {
+	t.Helper()
+	stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", ResumeToken: token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = stream.Close() })
+	return &follower{t: t, stream: stream}
+}
+
+// next are the events of the next message.
+func (f *follower) next() (events []string) {
+	f.t.Helper()
+	if !f.stream.Receive() {
+		f.t.Fatal(f.stream.Err())
+	}
+	f.last = f.stream.Msg()
+	if token := f.last.GetResumeToken(); token != "" {
+		f.token = token
+	}
+	for _, event := range f.last.GetEvents() {
+		name := strings.TrimPrefix(event.GetType().String(), "EVENT_TYPE_")
+		if object := event.GetObject(); object != nil {
+			name += " " + object.GetNamespace() + "/" + object.GetName()
+		}
+		events = append(events, name)
+	}
+	return events
+}
+
+func (f *follower) want(events ...string) {
+	f.t.Helper()
+	if got := f.next(); !slices.Equal(got, events) {
+		f.t.Fatalf("comes %v, not %v", got, events)
+	}
+}
+
+func TestAStreamFollowsTheRightsOfItsCaller(t *testing.T) {
+	rights := newFakeRights(some("default"))
+	f := followPods(t, withRights(t, twoNamespaces(), rights), "")
+	f.want("RESET", "ADDED default/a", "ADDED default/b", "SYNCED")
+	rights.change(func() { rights.may = some("default", "other") })
+	f.want("ADDED other/c")
+	rights.change(func() { rights.may = some("other") })
+	f.want("DELETED default/a", "DELETED default/b")
+	for _, event := range f.last.GetEvents() {
+		if event.GetObject().GetContent() != nil {
+			t.Errorf("%v has content", event)
+		}
+	}
+	rights.change(func() { rights.may = some() })
+	if f.stream.Receive() || connect.CodeOf(f.stream.Err()) != connect.CodePermissionDenied || f.token == "" {
+		t.Errorf("ends with %v, token %q", f.stream.Err(), f.token)
+	}
+}
+
+func TestATokenFromUnderOtherRightsBeginsAnew(t *testing.T) {
+	rights := newFakeRights(some("default", "other"))
+	s := withRights(t, twoNamespaces(), rights)
+	f := followPods(t, s, "")
+	f.want("RESET", "ADDED default/a", "ADDED default/b", "ADDED other/c", "SYNCED")
+	followPods(t, s, f.token).want("BOOKMARK")
+	rights.change(func() { rights.may = some("other") })
+	followPods(t, s, f.token).want("RESET", "ADDED other/c", "SYNCED")
+}
+
+func TestAStreamEndsWithItsCredential(t *testing.T) {
+	rights := newFakeRights(some("default"))
+	f := followPods(t, withRights(t, twoNamespaces(), rights), "")
+	f.next()
+	rights.change(func() { rights.refused = auth.ErrUnauthenticated })
+	if f.stream.Receive() || connect.CodeOf(f.stream.Err()) != connect.CodeUnauthenticated {
+		t.Errorf("ends with %v", f.stream.Err())
+	}
+}
+
+func TestAStreamEndsWhenItsCredentialExpires(t *testing.T) {
+	rights := newFakeRights(some("default"))
+	rights.who.Expires = time.Now().Add(500 * time.Millisecond)
+	s := withRights(t, twoNamespaces(), rights)
+	f := followPods(t, s, "")
+	f.next()
+	if f.stream.Receive() || connect.CodeOf(f.stream.Err()) != connect.CodeUnauthenticated {
+		t.Errorf("ends with %v", f.stream.Err())
+	}
+	if _, err := s.resources.List(t.Context(), &kubeconnectv1.ListRequest{Resource: "pods"}); connect.CodeOf(err) != connect.CodeUnauthenticated {
+		t.Errorf("a list with it answers %v", err)
+	}
+}
+
+// TestAStreamStandsStillWhileRightsAreNotKnown changes a pod while the cluster cannot be
+// asked: it is told of when that can be asked again, and not before.
+func TestAStreamStandsStillWhileRightsAreNotKnown(t *testing.T) {
+	rights, api := newFakeRights(some("default")), twoNamespaces()
+	f := followPods(t, withRights(t, api, rights), "")
+	f.next()
+	rights.change(func() { rights.away = true })
+	f.want("BOOKMARK")
+	api.events <- watchEvent{"MODIFIED", newPod("a", 11)}
+	f.want("BOOKMARK")
+	if !f.last.GetFreshness().GetStale() {
+		t.Errorf("says %v", f.last.GetFreshness())
+	}
+	rights.change(func() { rights.away = false })
+	for {
+		if got := f.next(); got[0] != "BOOKMARK" {
+			if got[0] != "MODIFIED default/a" {
+				t.Errorf("goes on with %v", got)
+			}
+			return
+		}
+	}
+}
