@@ -547,7 +547,7 @@ type ListRequest struct {
 	// token may be used more than once. A list can be continued for five minutes
 	// after its last page, or less when more than 256 lists are under way; then, or
 	// at another replica, the answer is OUT_OF_RANGE with reason "Expired": list
-	// again from the first page.
+	// again from the first page. A token is good for the caller that it was given to.
 	PageToken     string `protobuf:"bytes,12,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -763,8 +763,11 @@ type WatchRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The resource, in kubectl's syntax: "po", "deployments.apps". Required.
 	Resource string `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
-	// The namespace. Empty: all that the caller may see. Refused for a resource
-	// that has no namespaces.
+	// The namespace. Empty: all that the caller may see. When that changes while the
+	// stream runs, the objects of a namespace that is lost come as DELETED, without
+	// content, and those of one that is gained as ADDED, all at the version where
+	// the stream stands. A caller who may see nothing any more, or is not known any
+	// more, has the stream end. Refused for a resource that has no namespaces.
 	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// As in ListRequest. An object that leaves the selection arrives as DELETED,
 	// one that enters it as ADDED.

@@ -42,11 +42,12 @@ const (
 
 // AccessServiceClient is a client for the kubeconnect.v1.AccessService service.
 type AccessServiceClient interface {
-	// WhoAmI answers the identity that the cluster knows the caller by. Not served
-	// yet: answers UNIMPLEMENTED.
+	// WhoAmI answers the identity that the cluster knows the caller by. Where callers
+	// are not told apart, that is the service's own user.
 	WhoAmI(context.Context, *v1.WhoAmIRequest) (*v1.WhoAmIResponse, error)
-	// CheckAccess answers many questions of the form "may I?" at once. Not served
-	// yet: answers UNIMPLEMENTED.
+	// CheckAccess answers many questions of the form "may I?" at once, as the cluster
+	// does, or has done in the last ten seconds. A question that cannot be asked, as of a
+	// resource that does not exist, fails the whole call.
 	CheckAccess(context.Context, *v1.CheckAccessRequest) (*v1.CheckAccessResponse, error)
 }
 
@@ -104,11 +105,12 @@ func (c *accessServiceClient) CheckAccess(ctx context.Context, req *v1.CheckAcce
 
 // AccessServiceHandler is an implementation of the kubeconnect.v1.AccessService service.
 type AccessServiceHandler interface {
-	// WhoAmI answers the identity that the cluster knows the caller by. Not served
-	// yet: answers UNIMPLEMENTED.
+	// WhoAmI answers the identity that the cluster knows the caller by. Where callers
+	// are not told apart, that is the service's own user.
 	WhoAmI(context.Context, *v1.WhoAmIRequest) (*v1.WhoAmIResponse, error)
-	// CheckAccess answers many questions of the form "may I?" at once. Not served
-	// yet: answers UNIMPLEMENTED.
+	// CheckAccess answers many questions of the form "may I?" at once, as the cluster
+	// does, or has done in the last ten seconds. A question that cannot be asked, as of a
+	// resource that does not exist, fails the whole call.
 	CheckAccess(context.Context, *v1.CheckAccessRequest) (*v1.CheckAccessResponse, error)
 }
 

@@ -52,16 +52,17 @@ class AccessServiceServicer(object):
     """
 
     def WhoAmI(self, request, context):
-        """WhoAmI answers the identity that the cluster knows the caller by. Not served
-        yet: answers UNIMPLEMENTED.
+        """WhoAmI answers the identity that the cluster knows the caller by. Where callers
+        are not told apart, that is the service's own user.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def CheckAccess(self, request, context):
-        """CheckAccess answers many questions of the form "may I?" at once. Not served
-        yet: answers UNIMPLEMENTED.
+        """CheckAccess answers many questions of the form "may I?" at once, as the cluster
+        does, or has done in the last ten seconds. A question that cannot be asked, as of a
+        resource that does not exist, fails the whole call.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

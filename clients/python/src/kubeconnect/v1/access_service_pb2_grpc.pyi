@@ -85,13 +85,14 @@ class AccessServiceStub(typing.Generic[_AccessServiceWhoAmIType, _AccessServiceC
     ], channel: grpc.aio.Channel) -> None: ...
 
     WhoAmI: _AccessServiceWhoAmIType
-    """WhoAmI answers the identity that the cluster knows the caller by. Not served
-    yet: answers UNIMPLEMENTED.
+    """WhoAmI answers the identity that the cluster knows the caller by. Where callers
+    are not told apart, that is the service's own user.
     """
 
     CheckAccess: _AccessServiceCheckAccessType
-    """CheckAccess answers many questions of the form "may I?" at once. Not served
-    yet: answers UNIMPLEMENTED.
+    """CheckAccess answers many questions of the form "may I?" at once, as the cluster
+    does, or has done in the last ten seconds. A question that cannot be asked, as of a
+    resource that does not exist, fails the whole call.
     """
 
 AccessServiceAsyncStub: typing_extensions.TypeAlias = AccessServiceStub[
@@ -114,8 +115,8 @@ class AccessServiceServicer(metaclass=abc.ABCMeta):
         request: kubeconnect.v1.access_service_pb2.WhoAmIRequest,
         context: _ServicerContext,
     ) -> typing.Union[kubeconnect.v1.access_service_pb2.WhoAmIResponse, collections.abc.Awaitable[kubeconnect.v1.access_service_pb2.WhoAmIResponse]]:
-        """WhoAmI answers the identity that the cluster knows the caller by. Not served
-        yet: answers UNIMPLEMENTED.
+        """WhoAmI answers the identity that the cluster knows the caller by. Where callers
+        are not told apart, that is the service's own user.
         """
 
     @abc.abstractmethod
@@ -124,8 +125,9 @@ class AccessServiceServicer(metaclass=abc.ABCMeta):
         request: kubeconnect.v1.access_service_pb2.CheckAccessRequest,
         context: _ServicerContext,
     ) -> typing.Union[kubeconnect.v1.access_service_pb2.CheckAccessResponse, collections.abc.Awaitable[kubeconnect.v1.access_service_pb2.CheckAccessResponse]]:
-        """CheckAccess answers many questions of the form "may I?" at once. Not served
-        yet: answers UNIMPLEMENTED.
+        """CheckAccess answers many questions of the form "may I?" at once, as the cluster
+        does, or has done in the last ten seconds. A question that cannot be asked, as of a
+        resource that does not exist, fails the whole call.
         """
 
 def add_AccessServiceServicer_to_server(servicer: AccessServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

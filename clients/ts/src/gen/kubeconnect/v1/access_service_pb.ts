@@ -217,8 +217,8 @@ export const AccessAnswerSchema: GenMessage<AccessAnswer> = /*@__PURE__*/
  */
 export const AccessService: GenService<{
   /**
-   * WhoAmI answers the identity that the cluster knows the caller by. Not served
-   * yet: answers UNIMPLEMENTED.
+   * WhoAmI answers the identity that the cluster knows the caller by. Where callers
+   * are not told apart, that is the service's own user.
    *
    * @generated from rpc kubeconnect.v1.AccessService.WhoAmI
    */
@@ -228,8 +228,9 @@ export const AccessService: GenService<{
     output: typeof WhoAmIResponseSchema;
   },
   /**
-   * CheckAccess answers many questions of the form "may I?" at once. Not served
-   * yet: answers UNIMPLEMENTED.
+   * CheckAccess answers many questions of the form "may I?" at once, as the cluster
+   * does, or has done in the last ten seconds. A question that cannot be asked, as of a
+   * resource that does not exist, fails the whole call.
    *
    * @generated from rpc kubeconnect.v1.AccessService.CheckAccess
    */

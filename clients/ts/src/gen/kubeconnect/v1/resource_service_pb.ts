@@ -225,7 +225,7 @@ export type ListRequest = Message<"kubeconnect.v1.ListRequest"> & {
    * token may be used more than once. A list can be continued for five minutes
    * after its last page, or less when more than 256 lists are under way; then, or
    * at another replica, the answer is OUT_OF_RANGE with reason "Expired": list
-   * again from the first page.
+   * again from the first page. A token is good for the caller that it was given to.
    *
    * @generated from field: string page_token = 12;
    */
@@ -309,8 +309,11 @@ export type WatchRequest = Message<"kubeconnect.v1.WatchRequest"> & {
   resource: string;
 
   /**
-   * The namespace. Empty: all that the caller may see. Refused for a resource
-   * that has no namespaces.
+   * The namespace. Empty: all that the caller may see. When that changes while the
+   * stream runs, the objects of a namespace that is lost come as DELETED, without
+   * content, and those of one that is gained as ADDED, all at the version where
+   * the stream stands. A caller who may see nothing any more, or is not known any
+   * more, has the stream end. Refused for a resource that has no namespaces.
    *
    * @generated from field: string namespace = 2;
    */
