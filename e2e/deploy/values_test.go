@@ -32,6 +32,8 @@ func TestValuesWithoutSenseAreRefusedByTheirNames(t *testing.T) {
 		"nothing to serve":                    {values{"resources": []any{}}, "resources"},
 		"resources without a group":           {values{"resources": []any{values{"resources": []any{"pods"}}}}, "missing property 'group'"},
 		"pages of every origin":               {values{"corsOrigins": []any{"*"}}, "corsOrigins.0"},
+		"an audience without a name":          {values{"auth": values{"audiences": []any{""}}}, "auth.audiences.0"},
+		"a recheck at no interval":            {values{"auth": values{"recheckInterval": "often"}}, "auth.recheckInterval"},
 		"fewer streams than none":             {values{"limits": values{"streams": -1}}, "limits.streams"},
 		"a service account without a name":    {values{"serviceAccount": values{"create": false}}, "serviceAccount.name"},
 		"a value that is not known":           {values{"replicaCount": 3}, "replicaCount"},
