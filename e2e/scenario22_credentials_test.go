@@ -17,10 +17,11 @@ import (
 // TestScenario22_AStreamEndsWithTheServiceAccount deletes a caller while it watches.
 func TestScenario22_AStreamEndsWithTheServiceAccount(t *testing.T) {
 	t.Parallel()
-	ctx, service := deadline(t), startForCallers(t, "--recheck-interval", "1s")
+	service := startForCallers(t, "--recheck-interval", "1s")
 	for _, protocol := range harness.Protocols {
 		t.Run(protocol.Name, func(t *testing.T) {
 			t.Parallel()
+			ctx := deadline(t)
 			namespace := newNamespace(ctx, t, cluster(t))
 			caller := newAccount(ctx, t, namespace, "reader")
 			caller.may(namespace, "reader", to("configmaps", "list", "watch"))
