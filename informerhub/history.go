@@ -26,9 +26,10 @@ type history interface {
 	quietUntil(ctx context.Context, since string) (string, error)
 }
 
-// recallSeconds is how long the API server may take to tell its history. It sends a
-// bookmark shortly before the end of such a watch, which says that all is told.
-const recallSeconds = 3
+// historySeconds is how long the API server may take to tell its history. It sends a
+// bookmark two seconds before the end of such a watch, so one second from its beginning,
+// which says that all is told.
+const historySeconds = 3
 
 // recall makes the feed's log reach back to a version, if the API server can tell
 // what has happened since. Failing that, the stream begins anew.
@@ -108,7 +109,7 @@ var errNoHistory = errors.New("there is no API server to ask")
 
 // current implements history.
 func (u *upstream) current(ctx context.Context) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, recallSeconds*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, historySeconds*time.Second)
 	defer cancel()
 	list, err := u.request(metav1.ListOptions{Limit: 1}).Do(ctx).Get()
 	if err != nil {
@@ -117,19 +118,24 @@ func (u *upstream) current(ctx context.Context) (string, error) {
 	return list.(*objectList).ResourceVersion, nil
 }
 
-var errHistoryEnded = errors.New("the API server ended its history early")
-
-// deletions implements history.
-func (u *upstream) deletions(ctx context.Context, since, until string) ([]latest, error) {
-	ctx, cancel := context.WithTimeout(ctx, (recallSeconds+1)*time.Second)
-	defer cancel()
-	seconds := int64(recallSeconds)
-	events, err := u.request(metav1.ListOptions{
-		ResourceVersion:     since,
+// since watches what has happened since a version, for as long as history may take.
+func (u *upstream) since(ctx context.Context, version string) (watch.Interface, error) {
+	seconds := int64(historySeconds)
+	return u.request(metav1.ListOptions{
+		ResourceVersion:     version,
 		AllowWatchBookmarks: true,
 		TimeoutSeconds:      &seconds,
 		Watch:               true,
 	}).Watch(ctx)
+}
+
+var errHistoryEnded = errors.New("the API server ended its history early")
+
+// deletions implements history.
+func (u *upstream) deletions(ctx context.Context, since, until string) ([]latest, error) {
+	ctx, cancel := context.WithTimeout(ctx, (historySeconds+1)*time.Second)
+	defer cancel()
+	events, err := u.since(ctx, since)
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
@@ -18,10 +17,6 @@ import (
 // askAfter is how long to wait for the Reflector's own watch before asking: a change
 // of this very resource comes by that.
 const askAfter = 100 * time.Millisecond
-
-// progressSeconds is how long the API server is asked. It sends a bookmark two
-// seconds before the end of a watch, so one second from its beginning.
-const progressSeconds = 3
 
 var errNoProgress = errors.New("the API server has not said how far it is")
 
@@ -60,18 +55,12 @@ func (c *Cache) ask(ctx context.Context) {
 
 // quietUntil implements history.
 func (u *upstream) quietUntil(ctx context.Context, since string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, (progressSeconds+1)*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, (historySeconds+1)*time.Second)
 	defer cancel()
 	if _, err := u.current(ctx); err != nil { // brings the API server's own cache up to date
 		return "", err
 	}
-	seconds := int64(progressSeconds)
-	events, err := u.request(metav1.ListOptions{
-		ResourceVersion:     since,
-		AllowWatchBookmarks: true,
-		TimeoutSeconds:      &seconds,
-		Watch:               true,
-	}).Watch(ctx)
+	events, err := u.since(ctx, since)
 	if err != nil {
 		return "", err
 	}
