@@ -14,26 +14,27 @@ type fieldIndex struct {
 	postings postings[string]
 }
 
-func (i *fieldIndex) add(e *entry, object *Object) {
-	if value := i.read(object); value != "" {
-		if _, known := i.postings[value]; !known {
-			value = strings.Clone(value) // it points into the object
-		}
-		i.postings.add(value, e)
+func (i *fieldIndex) add(e *entry, value string) {
+	if value == "" {
+		return
 	}
+	if _, known := i.postings[value]; !known {
+		value = strings.Clone(value) // it points into the object
+	}
+	i.postings.add(value, e)
 }
 
-func (i *fieldIndex) remove(e *entry, object *Object) {
-	if value := i.read(object); value != "" {
+func (i *fieldIndex) remove(e *entry, value string) {
+	if value != "" {
 		i.postings.remove(value, e)
 	}
 }
 
 // change moves an entry whose object has changed.
 func (i *fieldIndex) change(e *entry, before, after *Object) {
-	if i.read(before) != i.read(after) {
-		i.remove(e, before)
-		i.add(e, after)
+	if from, to := i.read(before), i.read(after); from != to {
+		i.remove(e, from)
+		i.add(e, to)
 	}
 }
 
@@ -44,7 +45,7 @@ func (s *store) indexField(name string, read func(*Object) string) {
 	}
 	made := &fieldIndex{read: read, postings: make(postings[string])}
 	s.entries.Ascend(func(e *entry) bool {
-		made.add(e, e.object)
+		made.add(e, made.read(e.object))
 		return true
 	})
 	s.byField[name] = made

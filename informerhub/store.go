@@ -88,32 +88,36 @@ func (s *store) delete(object *Object) *entry {
 }
 
 func (s *store) index(e *entry, object *Object) {
-	for _, label := range object.labels {
-		s.byLabel.add(label, e)
-	}
+	s.indexLabels(e, object.labels)
 	for _, index := range s.byField {
-		index.add(e, object)
+		index.add(e, index.read(object))
 	}
 }
 
 func (s *store) unindex(e *entry, object *Object) {
-	for _, label := range object.labels {
-		s.byLabel.remove(label, e)
-	}
+	s.unindexLabels(e, object.labels)
 	for _, index := range s.byField {
-		index.remove(e, object)
+		index.remove(e, index.read(object))
+	}
+}
+
+func (s *store) indexLabels(e *entry, labels Labels) {
+	for _, label := range labels {
+		s.byLabel.add(label, e)
+	}
+}
+
+func (s *store) unindexLabels(e *entry, labels Labels) {
+	for _, label := range labels {
+		s.byLabel.remove(label, e)
 	}
 }
 
 // reindex touches the indexes only where the object has changed.
 func (s *store) reindex(e *entry, before, after *Object) {
 	if !slices.Equal(before.labels, after.labels) {
-		for _, label := range before.labels {
-			s.byLabel.remove(label, e)
-		}
-		for _, label := range after.labels {
-			s.byLabel.add(label, e)
-		}
+		s.unindexLabels(e, before.labels)
+		s.indexLabels(e, after.labels)
 	}
 	for _, index := range s.byField {
 		index.change(e, before, after)
