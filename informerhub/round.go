@@ -59,23 +59,21 @@ type sharedBatch struct {
 }
 
 // Encoded answers what encode makes of the batch: made once, for each key, for all
-// watchers that have been given the same batch. Nobody may change the answer.
-func (b Batch) Encoded(key any, encode func() [][]byte) [][]byte {
+// watchers that have been given the same batch. Nobody may change the answer. False if
+// no other watcher can have been given it: then encode is not called.
+func (b Batch) Encoded(key any, encode func() [][]byte) (made [][]byte, ok bool) {
 	if b.shared == nil {
-		return encode()
+		return nil, false
 	}
 	b.shared.mu.Lock()
 	defer b.shared.mu.Unlock()
 	if made, ok := b.shared.encoded[key]; ok {
-		return made
+		return made, true
 	}
 	if b.shared.encoded == nil {
 		b.shared.encoded = make(map[any][][]byte)
 	}
-	made := encode()
+	made = encode()
 	b.shared.encoded[key] = made
-	return made
+	return made, true
 }
-
-// Shared reports whether other watchers may have been given the same batch.
-func (b Batch) Shared() bool { return b.shared != nil }

@@ -36,21 +36,22 @@ type encodedBatch struct {
 // responses are the answers, one after the other. None may be changed, and none kept
 // beyond its turn.
 func (e batchEncoder) responses() iter.Seq[[]byte] {
-	if !e.batch.Shared() {
-		return e.encode
-	}
 	key := encodedBatch{e.encoding, string(e.tokens.selection), e.tokens.served()}
-	return slices.Values(e.batch.Encoded(key, func() (all [][]byte) {
+	shared, ok := e.batch.Encoded(key, func() (all [][]byte) {
 		for encoded := range e.encode {
 			all = append(all, slices.Clone(encoded))
 		}
 		return all
-	}))
+	})
+	if ok {
+		return slices.Values(shared)
+	}
+	return e.encode
 }
 
 // encode makes the answers, all in one buffer.
 func (e batchEncoder) encode(yield func([]byte) bool) {
-	encoded := make([]byte, 0, e.roughSize())
+	encoded := make([]byte, 0, capacityFor(e.objects, maxResponseBytes))
 	for i, event := range e.batch.Events {
 		var object []byte
 		if event.Object != nil {
@@ -67,19 +68,13 @@ func (e batchEncoder) encode(yield func([]byte) bool) {
 	yield(e.appendToken(encoded, len(e.batch.Events)-1))
 }
 
-// roughSize is about how large the first answer gets.
-func (e batchEncoder) roughSize() int {
-	size := 0
+// objects are those of the events; nil for an event without.
+func (e batchEncoder) objects(yield func(*informerhub.Object) bool) {
 	for _, event := range e.batch.Events {
-		size += objectHeadBytes
-		if event.Object != nil {
-			size += event.Object.Size()
-		}
-		if size > maxResponseBytes {
-			return maxResponseBytes
+		if !yield(event.Object) {
+			return
 		}
 	}
-	return size
 }
 
 // appendToken adds the token to resume with behind one of the events, if there is one.

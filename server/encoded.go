@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"iter"
 	"strings"
 	"sync"
 
@@ -149,6 +150,22 @@ func appendListed(page []byte, object *informerhub.Object, encoding kubeconnectv
 	page = protowire.AppendTag(page, listResponseObjects, protowire.BytesType)
 	page = protowire.AppendVarint(page, uint64(size))
 	return appendContentObject(page, object, objectProtobuf, message), true
+}
+
+// capacityFor is about what objects will take in an answer, of no more than most bytes,
+// so that it need not be moved while it grows.
+func capacityFor(objects iter.Seq[*informerhub.Object], most int) int {
+	capacity := 0
+	for object := range objects {
+		capacity += objectHeadBytes
+		if object != nil {
+			capacity += object.Size()
+		}
+		if capacity > most {
+			return most
+		}
+	}
+	return capacity
 }
 
 func appendField(to []byte, number protowire.Number, value []byte) []byte {

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"math"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -131,7 +132,7 @@ func (s *resources) page(list *pagedList, offset int, request *kubeconnectv1.Lis
 // addPage adds as many objects to a response as fit in a page, and one in any case,
 // and answers how many.
 func addPage(response *kubeconnectv1.ListResponse, objects []*informerhub.Object, encoding kubeconnectv1.Encoding, messages bool) int {
-	page := make([]byte, 0, pageCapacity(objects))
+	page := make([]byte, 0, capacityFor(slices.Values(objects), maxPageBytes))
 	count := 0
 	for _, object := range objects {
 		most := maxPageBytes
@@ -147,17 +148,4 @@ func addPage(response *kubeconnectv1.ListResponse, objects []*informerhub.Object
 	}
 	setEncoded(response, page, messages)
 	return count
-}
-
-// pageCapacity is about what a page of objects will take, so that it need not be
-// moved while it grows.
-func pageCapacity(objects []*informerhub.Object) int {
-	capacity := 0
-	for _, object := range objects {
-		capacity += objectHeadBytes + object.Size()
-		if capacity > maxPageBytes {
-			return maxPageBytes
-		}
-	}
-	return capacity
 }
