@@ -66,9 +66,11 @@ func openAndCancel(ctx context.Context, client resourceClient, count int) error 
 	return group.Wait()
 }
 
-// untilSynced opens a watch that goes on until watching ends.
+// untilSynced opens a watch that goes on until watching ends. It is of one object: a
+// snapshot that is sent thousands of times must not grow with what else there is in the
+// cluster.
 func untilSynced(ctx, watching context.Context, client resourceClient) error {
-	stream, err := client.Watch(watching, &kubeconnectv1.WatchRequest{Resource: "namespaces"})
+	stream, err := client.Watch(watching, &kubeconnectv1.WatchRequest{Resource: "namespaces", Name: "default"})
 	if err != nil {
 		return err
 	}
