@@ -90,6 +90,7 @@ type Watcher struct {
 	ahead string
 	again bool // it must begin again, at its options' position
 
+	answered  time.Time       // when Next has answered last
 	to        *Selection      // what it is to go over to; nil if to nothing
 	interrupt <-chan struct{} // see InterruptBy
 }
@@ -118,15 +119,23 @@ func (w *Watcher) Close() {
 // been delivered.
 //
 // When its context ends, or that which interrupts it, nothing has been consumed: the
-// next call goes on from the same place.
+// next call goes on from the same place, and the stream has been quiet for as long.
 func (w *Watcher) Next(ctx context.Context) (Batch, error) {
+	batch, err := w.next(ctx)
+	if err == nil {
+		w.answered = time.Now()
+	}
+	return batch, err
+}
+
+func (w *Watcher) next(ctx context.Context) (Batch, error) {
 	if w.to != nil {
 		return w.goOver(), nil
 	}
 	if w.topic == nil || w.again {
 		return w.begin(ctx)
 	}
-	quiet := time.NewTimer(w.options.Bookmarks)
+	quiet := time.NewTimer(time.Until(w.answered.Add(w.options.Bookmarks)))
 	defer quiet.Stop()
 	for due := false; ; {
 		if w.wide && w.ahead == "" {

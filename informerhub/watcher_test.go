@@ -46,6 +46,25 @@ func TestAQuietWatchSendsABookmarkAtEachInterval(t *testing.T) {
 	})
 }
 
+// TestAWatchThatIsAskedInShortTurnsHasItsBookmarks asks with contexts that end before
+// the interval does, as for a caller whose rights are looked at more often.
+func TestAWatchThatIsAskedInShortTurnsHasItsBookmarks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := startedWatcher(t, syncedPods(t, 10), Query{})
+		for range 3 {
+			start := time.Now()
+			for err := context.DeadlineExceeded; err != nil; {
+				turn, cancel := context.WithTimeout(t.Context(), 3*interval/4)
+				_, err = w.Next(turn)
+				cancel()
+				if waited := time.Since(start); err == nil != (waited == interval) {
+					t.Fatalf("after %v: %v", waited, err)
+				}
+			}
+		}
+	})
+}
+
 func TestAnEventDoesNotWaitForTheInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := syncedPods(t, 10)
