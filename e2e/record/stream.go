@@ -29,12 +29,13 @@ type Stream struct {
 	ended  chan struct{}      // closed by run, when nothing more will come
 	about  validate.Recording // of it, but for the calls
 
-	mu      sync.Mutex // guards the fields below
-	said    View
-	calls   []validate.Call // as said; the last is this stream's, the others went before
-	more    chan struct{}   // closed when said changes, and made anew
-	closed  bool            // whether it was open when this side closed it
-	endSeen bool            // whether the test has asked how the stream ended
+	mu       sync.Mutex // guards the fields below
+	said     View
+	calls    []validate.Call          // as said; the last is this stream's, the others went before
+	more     chan struct{}            // closed when said changes, and made anew
+	closed   bool                     // whether it was open when this side closed it
+	endSeen  bool                     // whether the test has asked how the stream ended
+	evidence func() validate.Evidence // what is known beside it; nil if nothing is
 }
 
 // View is what a stream has said up to now.
@@ -103,6 +104,13 @@ func open(t testing.TB, client Client, request *kubeconnectv1.WatchRequest, from
 	go stream.run(ctx, client, request)
 	t.Cleanup(stream.finish)
 	return stream
+}
+
+// JudgeBy lets the stream be judged by what is known in the end, beside the stream itself.
+func (s *Stream) JudgeBy(evidence func() validate.Evidence) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.evidence = evidence
 }
 
 // Close ends the watch from this side and returns when that is done.
@@ -209,7 +217,11 @@ func (s *Stream) finish() {
 	}
 	recording := s.about
 	recording.Calls = s.calls
-	for _, violation := range recording.Violations(validate.Evidence{}) {
+	evidence := validate.Evidence{}
+	if s.evidence != nil {
+		evidence = s.evidence()
+	}
+	for _, violation := range recording.Violations(evidence) {
 		s.t.Error(violation)
 	}
 }

@@ -24,6 +24,46 @@ var comesByRight = check{
 	},
 }
 
+var changeFollowsRights = check{
+	guarantee: Authorised,
+	name:      "nothing comes or goes for rights that have not changed",
+	broken: func(j *judge) string {
+		if !j.isOfRights() {
+			return ""
+		}
+		key, since := KeyOf(j.event.GetObject()), j.call.Began
+		if j.event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_DELETED {
+			since = j.response.At.Add(-j.evidence.Recheck)
+		}
+		if !j.evidence.Rights.throughout(key, since, j.response.At, j.evidence.Recheck) {
+			return ""
+		}
+		return fmt.Sprintf("the right to %s has been there since %s", key, clock(since))
+	},
+}
+
+// isOfRights tells whether an event is about a change of rights rather than of an
+// object. What is gained is ADDED as it is, at the stream's version; what is lost is
+// DELETED there, without content.
+func (j *judge) isOfRights() bool {
+	if j.evidence.Rights == nil || !j.model.Synced {
+		return false
+	}
+	switch object := j.event.GetObject(); j.event.GetType() {
+	case kubeconnectv1.EventType_EVENT_TYPE_ADDED:
+		return isNewer(j.event.GetResourceVersion(), object.GetResourceVersion())
+	case kubeconnectv1.EventType_EVENT_TYPE_DELETED:
+		return object.GetContent() == nil && !j.catchUp
+	}
+	return false
+}
+
+// mayLack tells whether the caller may be without an object for want of the right to it.
+func (j *judge) mayLack(key Key) bool {
+	at := j.response.At
+	return j.evidence.Rights != nil && !j.evidence.Rights.throughout(key, at, at, j.evidence.Recheck)
+}
+
 var lossEndsInDeleted = check{
 	guarantee: Authorised,
 	name:      "a right that is lost ends in DELETED",

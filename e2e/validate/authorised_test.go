@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -65,6 +66,97 @@ func TestAFaultWithARightIsFoundAtItsPlace(t *testing.T) {
 				}
 			}
 			t.Error("it is not found")
+		})
+	}
+}
+
+// rescoped is a recording of someone who loses the right to b at the fifth second and
+// regains it at the twentieth, while nothing is written.
+func rescoped() *Recording {
+	return &Recording{Calls: []Call{{
+		Began: began,
+		Responses: []Response{
+			begins(after(0, "token at 5", reset(), full(object(added, "a", "2")), full(object(added, "b", "4")), synced("5"))),
+			after(6, "token at 8", gone("b", "8", "8")),
+			after(21, "token at 8", at("8", full(object(added, "b", "4")))),
+			fresh(after(31, "token at 9", bookmark("9"))),
+		},
+	}}}
+}
+
+// lostAndRegained are the rights that lead to rescoped.
+func lostAndRegained() Rights {
+	return Rights{{Name: "a", From: second(-60)}, {Name: "b", From: second(-60), Until: second(5)}, {Name: "b", From: second(20)}}
+}
+
+// underRights is the evidence that there can be about rescoped.
+func underRights(rights Rights) Evidence {
+	writes := NewWrites("ns")
+	writes.Add(written("a", "2"))
+	writes.Add(written("b", "4"), written("b", "12"))
+	return Evidence{Writes: writes, EveryStep: true, Silence: 20 * time.Second, Rights: rights, Recheck: 3 * time.Second}
+}
+
+func TestAChangeOfRightsIsTold(t *testing.T) {
+	for name, fault := range map[string]func(*Recording){
+		"as it is":           func(*Recording) {},
+		"amid latest states": func(r *Recording) { r.CatchUp = Anywhere },
+		"with a change behind it": func(r *Recording) {
+			r.Calls[0].Responses[3] = after(31, "token at 12", full(object(modified, "b", "12")))
+		},
+		"twice, and nothing is new":    func(r *Recording) { againAt8(r) },
+		"by a snapshot in another one": snapshotForRights,
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, violation := range change(rescoped(), fault).Violations(underRights(lostAndRegained())) {
+				t.Error(violation)
+			}
+		})
+	}
+}
+
+// againAt8 loses b a second time, at the same version.
+func againAt8(r *Recording) {
+	r.Calls[0].Responses = append(r.Calls[0].Responses[:3], after(22, "token at 8", gone("b", "8", "8")), after(23, "token at 8", at("8", full(object(added, "b", "4")))))
+}
+
+func snapshotForRights(r *Recording) {
+	r.Calls[0].Responses[2] = begins(after(21, "token at 8", reset(), full(object(added, "a", "2")), full(object(added, "b", "4")), synced("8")))
+}
+
+func TestAFaultWithAChangeOfRightsIsFound(t *testing.T) {
+	kept := Rights{{From: second(-60)}}
+	for name, test := range map[string]struct {
+		rights Rights
+		fault  func(*Recording)
+		rule   string
+		index  int
+	}{
+		"nothing is known of rights":                  {nil, nil, contentIsThere.name, 4},
+		"DELETED, and no right was lost":              {kept, nil, changeFollowsRights.name, 4},
+		"ADDED, and no right was gained":              {Rights{{Name: "a", From: second(-60)}, {Name: "b", From: second(-60)}}, func(r *Recording) { remove(&r.Calls[0], 0, 2); remove(&r.Calls[0], 1, 0) }, changeFollowsRights.name, 3},
+		"what is gained does not come":                {lostAndRegained(), func(r *Recording) { remove(&r.Calls[0], 2, 0) }, holdsWhatTheClusterHeld.name, 5},
+		"what is gained comes under an older version": {lostAndRegained(), func(r *Recording) { r.Calls[0].Responses[2].Events[0].ResourceVersion = "7" }, eventsGoForward.name, 5},
+		"what is lost goes under an older version":    {lostAndRegained(), func(r *Recording) { r.Calls[0].Responses[1].Events[0] = gone("b", "4", "4") }, eventsGoForward.name, 4},
+		"what is gained is not what there is": {lostAndRegained(), func(r *Recording) {
+			r.Calls[0].Responses[2].Events[0] = at("8", full(object(added, "b", "3")))
+		}, isAsWritten.name, 5},
+		"what is gained has no content": {lostAndRegained(), func(r *Recording) {
+			r.Calls[0].Responses[2].Events[0] = at("8", object(added, "b", "4"))
+		}, contentIsThere.name, 5},
+		"what is lost is changed": {lostAndRegained(), func(r *Recording) {
+			r.Calls[0].Responses[1].Events[0] = full(object(modified, "b", "8"))
+		}, isAsWritten.name, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			recording := rescoped()
+			if test.fault != nil {
+				test.fault(recording)
+			}
+			violations := recording.Violations(underRights(test.rights))
+			if !slices.ContainsFunc(violations, func(v Violation) bool { return v.Rule == test.rule && v.Index == test.index }) {
+				t.Errorf("no violation of %q at event %d among %v", test.rule, test.index, violations)
+			}
 		})
 	}
 }

@@ -48,7 +48,7 @@ func (j *judge) differences() []string {
 	for _, key := range j.evidence.Writes.keys() {
 		state, going := j.evidence.Writes.at(key, j.model.Version)
 		held := j.model.Objects[key]
-		if difference := j.difference(held, state, going); difference != "" {
+		if difference := j.difference(held, state, going || j.mayLack(key)); difference != "" {
 			differences = append(differences, key.String()+" "+difference)
 		}
 	}
@@ -56,10 +56,10 @@ func (j *judge) differences() []string {
 	return differences
 }
 
-func (j *judge) difference(held *kubeconnectv1.Object, state *Write, going bool) string {
+func (j *judge) difference(held *kubeconnectv1.Object, state *Write, mayLack bool) string {
 	selected := state != nil && j.recording.Selection.holds(*state)
 	switch {
-	case selected && held == nil && !going:
+	case selected && held == nil && !mayLack:
 		return "is not held, the cluster had it at version " + state.Version
 	case held != nil && !selected:
 		return "is held at version " + held.GetResourceVersion() + ", the cluster did not have it so"
@@ -95,7 +95,7 @@ var noStepIsLeftOut = check{
 	guarantee: Complete,
 	name:      "every step is told while the upstream is there",
 	broken: func(j *judge) string {
-		if j.evidence.Writes == nil || !j.evidence.EveryStep || j.catchUp || !j.model.Synced || !isAboutObject(j.event) {
+		if j.evidence.Writes == nil || !j.evidence.EveryStep || j.catchUp || !j.model.Synced || !isAboutObject(j.event) || j.isOfRights() {
 			return ""
 		}
 		key := KeyOf(j.event.GetObject())
@@ -117,7 +117,7 @@ var contentIsThere = check{
 		if !isAboutObject(j.event) || j.event.GetObject().GetContent() != nil {
 			return ""
 		}
-		if j.catchUp && j.event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_DELETED {
+		if j.event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_DELETED && (j.catchUp || j.isOfRights()) {
 			return ""
 		}
 		return "it has none"

@@ -17,8 +17,8 @@ type Evidence struct {
 	Outages []Outage
 	// Rights are the caller's. Empty, but not nil, is a caller without any.
 	Rights Rights
-	// Recheck is how long a right that was lost may have effect: what the API promises,
-	// and as much more as the machine may need.
+	// Recheck is how long a change of rights may go unnoticed: what the API promises, and
+	// as much more as the machine may need.
 	Recheck time.Duration
 }
 

@@ -62,6 +62,5 @@ var rules = []rule{
 	versionsGoForward,
 	eventsGoForward,
 	objectIsThere,
-	versionIsThere,
 	deletedIsNewer,
 }
