@@ -58,21 +58,27 @@ func callingWith(t *testing.T, service *harness.Service, protocol harness.Protoc
 // may grants the account something in a namespace, by a role and a binding of one name.
 func (a account) may(namespace, role string, rules ...rbacv1.PolicyRule) {
 	a.t.Helper()
-	rbac := cluster(a.t).Client.RbacV1()
-	if _, err := rbac.Roles(namespace).Create(a.ctx, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: role}, Rules: rules}, metav1.CreateOptions{}); err != nil {
+	made := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: role}, Rules: rules}
+	if _, err := cluster(a.t).Client.RbacV1().Roles(namespace).Create(a.ctx, made, metav1.CreateOptions{}); err != nil {
 		a.t.Fatal(err)
 	}
+	a.bind(namespace, role)
+}
+
+// bind gives the account a role that there is.
+func (a account) bind(namespace, role string) {
+	a.t.Helper()
 	binding := &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: role},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: a.namespace, Name: a.name}},
 	}
-	if _, err := rbac.RoleBindings(namespace).Create(a.ctx, binding, metav1.CreateOptions{}); err != nil {
+	if _, err := cluster(a.t).Client.RbacV1().RoleBindings(namespace).Create(a.ctx, binding, metav1.CreateOptions{}); err != nil {
 		a.t.Fatal(err)
 	}
 }
 
-// mayNoMore revokes what may has granted.
+// mayNoMore revokes what may has granted; the role stays.
 func (a account) mayNoMore(namespace, role string) {
 	a.t.Helper()
 	if err := cluster(a.t).Client.RbacV1().RoleBindings(namespace).Delete(a.ctx, role, metav1.DeleteOptions{}); err != nil {

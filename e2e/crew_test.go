@@ -65,6 +65,7 @@ type cast struct {
 	resource  traffic.Resource
 	traffic   *traffic.Traffic
 	followers []*record.Follower
+	maySee    func(namespace string) bool // nil: the followers may see all
 }
 
 // newCrew starts a crew. Its followers call any of the clients.
@@ -234,8 +235,10 @@ func (c *crew) finish(ctx context.Context, evidence validate.Evidence) tally {
 func (c *cast) converge(ctx context.Context, t *testing.T, follower *record.Follower) *validate.Recording {
 	t.Helper()
 	writes := c.traffic.Writes
+	held := writes.Held(follower.Selection())
+	maps.DeleteFunc(held, func(key validate.Key, _ string) bool { return c.maySee != nil && !c.maySee(key.Namespace) })
 	follower.Reaches(ctx, writes.Newest())
-	follower.Holds(ctx, writes.Held(follower.Selection()), writes.Knows)
+	follower.Holds(ctx, held, writes.Knows)
 	return follower.Stop()
 }
 

@@ -14,7 +14,6 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/record"
-	"github.com/kubeconnect/kubeconnect/e2e/validate"
 )
 
 // TestScenario23_ACallerSeesTheNamespacesThatItMaySee gives rights in two of many
@@ -34,78 +33,37 @@ func TestScenario23_ACallerSeesTheNamespacesThatItMaySee(t *testing.T) {
 func followRights(t *testing.T, service *harness.Service, protocol harness.Protocol) {
 	ctx := deadline(t)
 	one, two, three := newNamespace(ctx, t, cluster(t)), newNamespace(ctx, t, cluster(t)), newNamespace(ctx, t, cluster(t))
-	caller := newAccount(ctx, t, one, "reader")
-	read := to("configmaps", "list", "watch")
+	caller := reader{account: newAccount(ctx, t, one, "reader"), resource: "configmaps"}
 	for _, namespace := range []string{one, two, three} {
 		configMapsIn(ctx, t, cluster(t), namespace).create("mine", nil)
 	}
 	client := caller.calling(service, protocol).Resources
 	_, err := client.List(ctx, &kubeconnectv1.ListRequest{Resource: "configmaps"})
 	wantError(t, err, connect.CodePermissionDenied, caller.user(), "cannot list", "at the cluster scope")
-	caller.may(one, "reader", read)
-	caller.may(two, "reader", read)
+	caller.grant(one)
+	caller.grant(two)
 	eventually(ctx, t, "two namespaces are listed", func() error { return listsNamespaces(ctx, client, one, two) })
 
-	stream := watchPlain(ctx, t, client, &kubeconnectv1.WatchRequest{Resource: "configmaps"})
-	wantHeld(t, stream.until(func(view *record.View) bool { return view.Model.Synced }), one, two)
-	caller.may(three, "reader", read)
-	wantHeld(t, stream.until(func(view *record.View) bool { return slices.Contains(heldIn(view), three) }), one, two, three)
-	caller.mayNoMore(two, "reader")
+	stream := record.Watch(t, client, &kubeconnectv1.WatchRequest{Resource: "configmaps"})
+	stream.JudgeBy(caller.evidence)
+	wantHeld(t, stream.Synced(ctx), one, two)
+	caller.grant(three)
+	wantHeld(t, stream.Until(ctx, "the third namespace comes", holdsOf(three)), one, two, three)
+	caller.revoke(two)
 	configMapsIn(ctx, t, cluster(t), two).create("secret", nil)
-	view := stream.until(func(view *record.View) bool { return !slices.Contains(heldIn(view), two) })
+	view := stream.Until(ctx, "the second namespace goes", func(view *record.View) bool { return !holdsOf(two)(view) })
 	wantHeld(t, view, one, three)
 	wantGoneWithoutContent(t, view, two)
 	touched := configMapsIn(ctx, t, cluster(t), three).touch("mine", "touched")
-	stream.until(func(view *record.View) bool {
-		return view.Events[len(view.Events)-1].GetObject().GetResourceVersion() == touched.ResourceVersion
-	})
-	caller.mayNoMore(one, "reader")
-	caller.mayNoMore(three, "reader")
-	wantError(t, stream.end(), connect.CodePermissionDenied, "configmaps is forbidden")
+	stream.Reaches(ctx, touched.ResourceVersion)
+	caller.revoke(one)
+	caller.revoke(three)
+	wantError(t, stream.End(ctx), connect.CodePermissionDenied, "configmaps is forbidden")
 }
 
-// plainStream is a watch whose rights change: what these change has rules of its own.
-type plainStream struct {
-	t      *testing.T
-	stream *connect.ServerStreamForClient[kubeconnectv1.WatchResponse]
-	view   record.View
-}
-
-func watchPlain(ctx context.Context, t *testing.T, client resourceClient, request *kubeconnectv1.WatchRequest) *plainStream {
-	t.Helper()
-	stream, err := client.Watch(ctx, request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = stream.Close() })
-	return &plainStream{t: t, stream: stream, view: record.View{Model: validate.Model{Objects: map[validate.Key]*kubeconnectv1.Object{}}}}
-}
-
-func (p *plainStream) receive() bool {
-	if !p.stream.Receive() {
-		return false
-	}
-	for _, event := range p.stream.Msg().GetEvents() {
-		p.view.Model.Apply(event)
-		p.view.Events = append(p.view.Events, event)
-	}
-	return true
-}
-
-func (p *plainStream) until(condition func(*record.View) bool) record.View {
-	p.t.Helper()
-	for !condition(&p.view) {
-		if !p.receive() {
-			p.t.Fatal(p.stream.Err())
-		}
-	}
-	return p.view
-}
-
-func (p *plainStream) end() error {
-	for p.receive() {
-	}
-	return p.stream.Err()
+// holdsOf is whether a caller holds anything of a namespace.
+func holdsOf(namespace string) func(*record.View) bool {
+	return func(view *record.View) bool { return slices.Contains(heldIn(view), namespace) }
 }
 
 // makeNamespaces makes some, for nobody.

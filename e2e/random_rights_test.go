@@ -1,0 +1,59 @@
+package e2e_test
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+	"github.com/kubeconnect/kubeconnect/e2e/record"
+	"github.com/kubeconnect/kubeconnect/e2e/traffic"
+	"github.com/kubeconnect/kubeconnect/e2e/validate"
+)
+
+// changesOfRights is how many there are in a round.
+const changesOfRights = 20
+
+// TestRandomRights gives and takes the rights to namespaces at random, while all of them
+// change and callers hang up and come back. One namespace the caller may always read,
+// and one never.
+func TestRandomRights(t *testing.T) {
+	t.Parallel()
+	ctx := deadlineAfter(t, time.Duration(rounds(t))*faultPatience)
+	seed, on := newSeed(t), stage{in: cluster(t), resources: []traffic.Resource{traffic.ConfigMaps}}
+	for range 5 {
+		on.namespaces = append(on.namespaces, newNamespace(ctx, t, on.in))
+	}
+	caller := &reader{account: newAccount(ctx, t, on.namespaces[0], "reader"), resource: "configmaps"}
+	caller.grant(on.namespaces[0])
+	service := startForCallers(t, "--recheck-interval", "2s")
+	var clients []record.Client
+	for _, protocol := range harness.Protocols {
+		clients = append(clients, caller.calling(service, protocol).Resources)
+	}
+	eventually(ctx, t, "the caller has its first right", func() error {
+		_, err := clients[0].(resourceClient).List(ctx, &kubeconnectv1.ListRequest{Resource: "configmaps"})
+		return err
+	})
+	crew := newCrew(ctx, t, on, seed, clients...)
+	crew.catchUp(validate.Nowhere)
+	changing := on.namespaces[1 : len(on.namespaces)-1]
+	rnd := rand.New(rand.NewPCG(seed, 1))
+	for range rounds(t) * changesOfRights {
+		namespace := changing[rnd.IntN(len(changing))]
+		if caller.has(namespace) {
+			caller.revoke(namespace)
+		} else {
+			caller.grant(namespace)
+		}
+		crew.written(ctx, rnd.IntN(busy/10))
+	}
+	for _, cast := range crew.casts {
+		cast.maySee = caller.has
+	}
+	evidence := caller.evidence()
+	evidence.EveryStep = true
+	t.Log(crew.finish(ctx, evidence))
+}

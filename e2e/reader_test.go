@@ -1,0 +1,56 @@
+package e2e_test
+
+import (
+	"slices"
+	"time"
+
+	"github.com/kubeconnect/kubeconnect/e2e/validate"
+)
+
+// unnoticedRights is how long a change of rights may go unnoticed. The API says ten
+// seconds, where roles cannot be watched; the rest is for machines that are busy with
+// something else.
+const unnoticedRights = 30 * time.Second
+
+// reader is an account that is given the right to read a resource in one namespace and
+// another, and loses it again. It is owned by the test's goroutine.
+type reader struct {
+	account
+	resource string
+	rights   validate.Rights // all that it has had
+}
+
+// grant gives it the right to a namespace.
+func (r *reader) grant(namespace string) {
+	r.t.Helper()
+	hadRole := slices.ContainsFunc(r.rights, func(right validate.Right) bool { return right.Namespace == namespace })
+	r.rights = append(r.rights, validate.Right{Namespace: namespace, From: time.Now()})
+	if hadRole {
+		r.bind(namespace, r.name)
+	} else {
+		r.may(namespace, r.name, to(r.resource, "list", "watch"))
+	}
+}
+
+// revoke takes it away.
+func (r *reader) revoke(namespace string) {
+	r.t.Helper()
+	r.mayNoMore(namespace, r.name)
+	for i := range r.rights {
+		if right := &r.rights[i]; right.Namespace == namespace && right.Until.IsZero() {
+			right.Until = time.Now()
+		}
+	}
+}
+
+// has tells whether it has the right to a namespace.
+func (r *reader) has(namespace string) bool {
+	return slices.ContainsFunc(r.rights, func(right validate.Right) bool {
+		return right.Namespace == namespace && right.Until.IsZero()
+	})
+}
+
+// evidence is what streams of the account's are judged by.
+func (r *reader) evidence() validate.Evidence {
+	return validate.Evidence{Rights: r.rights, Recheck: unnoticedRights}
+}
