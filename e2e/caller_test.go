@@ -2,13 +2,21 @@ package e2e_test
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
 	"net/http"
+	"strings"
 	"testing"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/keyutil"
 
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
@@ -41,6 +49,46 @@ func (a account) token() string {
 		a.t.Fatal(err)
 	}
 	return request.Status.Token
+}
+
+// expiringToken is a new one of the account's that ends when it is told, or has ended:
+// the cluster itself makes none that ends within ten minutes.
+func (a account) expiringToken(expires time.Time) string {
+	a.t.Helper()
+	parts := strings.Split(a.token(), ".")
+	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	claims := map[string]any{}
+	if err := json.Unmarshal(payload, &claims); err != nil {
+		a.t.Fatal(err)
+	}
+	issued := expires.Add(-time.Hour).Unix()
+	claims["iat"], claims["nbf"], claims["exp"] = issued, issued, expires.Unix()
+	if payload, err = json.Marshal(claims); err != nil {
+		a.t.Fatal(err)
+	}
+	signed := parts[0] + "." + base64.RawURLEncoding.EncodeToString(payload)
+	return signed + "." + base64.RawURLEncoding.EncodeToString(signatureOf(a.t, signed))
+}
+
+// signatureOf is the cluster's signature of a token, as ES256 wants it (RFC 7518).
+func signatureOf(t *testing.T, signed string) []byte {
+	t.Helper()
+	key, err := keyutil.PrivateKeyFromFile(cluster(t).PKI("sa.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest := sha256.Sum256([]byte(signed))
+	r, s, err := ecdsa.Sign(rand.Reader, key.(*ecdsa.PrivateKey), digest[:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	signature := make([]byte, 64)
+	r.FillBytes(signature[:32])
+	s.FillBytes(signature[32:])
+	return signature
 }
 
 // calling are clients that call as the account.

@@ -86,6 +86,10 @@ func (c *Cluster) Address() string {
 	return strings.TrimPrefix(c.Config.Host, "https://")
 }
 
+// PKI is the path of one of the control plane's own certificates and keys, such as
+// sa.key, which signs the tokens of service accounts, or ca.key, which signs users.
+func (c *Cluster) PKI(file string) string { return filepath.Join(c.dir, "pki", file) }
+
 // Stop ends the control plane and removes all that it kept. A second call does
 // nothing.
 func (c *Cluster) Stop() {
