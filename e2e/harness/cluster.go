@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,7 +44,11 @@ func StartCluster(args ...string) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	process, err := Start(path, append([]string{"--dir", dir}, args...)...)
+	audit, err := auditFlags(dir)
+	if err != nil {
+		return nil, err
+	}
+	process, err := Start(path, slices.Concat([]string{"--dir", dir}, audit, args)...)
 	if err != nil {
 		return nil, err
 	}
