@@ -44,7 +44,13 @@ func (a account) user() string { return "system:serviceaccount:" + a.namespace +
 // token is a new one of the account's.
 func (a account) token() string {
 	a.t.Helper()
-	request, err := cluster(a.t).Client.CoreV1().ServiceAccounts(a.namespace).CreateToken(a.ctx, a.name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	return a.tokenFor(authenticationv1.TokenRequestSpec{})
+}
+
+// tokenFor is a new one of the account's for a purpose.
+func (a account) tokenFor(purpose authenticationv1.TokenRequestSpec) string {
+	a.t.Helper()
+	request, err := cluster(a.t).Client.CoreV1().ServiceAccounts(a.namespace).CreateToken(a.ctx, a.name, &authenticationv1.TokenRequest{Spec: purpose}, metav1.CreateOptions{})
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -98,8 +104,12 @@ func (a account) calling(service *harness.Service, protocol harness.Protocol) ha
 }
 
 func callingWith(t *testing.T, service *harness.Service, protocol harness.Protocol, token string) harness.Clients {
+	return callingWithHeaders(t, service, protocol, http.Header{"Authorization": {"Bearer " + token}})
+}
+
+func callingWithHeaders(t *testing.T, service *harness.Service, protocol harness.Protocol, headers http.Header) harness.Clients {
 	httpClient := harness.HTTP2(t)
-	httpClient.Transport = sending{headers: http.Header{"Authorization": {"Bearer " + token}}, over: httpClient.Transport}
+	httpClient.Transport = sending{headers: headers, over: httpClient.Transport}
 	return harness.Dial(httpClient, service.Address, protocol)
 }
 
