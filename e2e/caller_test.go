@@ -116,25 +116,35 @@ func callingWithHeaders(t *testing.T, service *harness.Service, protocol harness
 // may grants the account something in a namespace, by a role and a binding of one name.
 func (a account) may(namespace, role string, rules ...rbacv1.PolicyRule) {
 	a.t.Helper()
-	rbac := cluster(a.t).Client.RbacV1()
-	if _, err := rbac.Roles(namespace).Create(a.ctx, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: role}, Rules: rules}, metav1.CreateOptions{}); err != nil {
-		a.t.Fatal(err)
+	grant(a.ctx, a.t, namespace, role, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: a.namespace, Name: a.name}, rules...)
+}
+
+func grant(ctx context.Context, t *testing.T, namespace, role string, to rbacv1.Subject, rules ...rbacv1.PolicyRule) {
+	t.Helper()
+	rbac := cluster(t).Client.RbacV1()
+	if _, err := rbac.Roles(namespace).Create(ctx, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: role}, Rules: rules}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
 	}
 	binding := &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: role},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: a.namespace, Name: a.name}},
+		Subjects:   []rbacv1.Subject{to},
 	}
-	if _, err := rbac.RoleBindings(namespace).Create(a.ctx, binding, metav1.CreateOptions{}); err != nil {
-		a.t.Fatal(err)
+	if _, err := rbac.RoleBindings(namespace).Create(ctx, binding, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
 	}
 }
 
 // mayNoMore revokes what may has granted.
 func (a account) mayNoMore(namespace, role string) {
 	a.t.Helper()
-	if err := cluster(a.t).Client.RbacV1().RoleBindings(namespace).Delete(a.ctx, role, metav1.DeleteOptions{}); err != nil {
-		a.t.Fatal(err)
+	revoke(a.ctx, a.t, namespace, role)
+}
+
+func revoke(ctx context.Context, t *testing.T, namespace, role string) {
+	t.Helper()
+	if err := cluster(t).Client.RbacV1().RoleBindings(namespace).Delete(ctx, role, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -13,9 +13,9 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/record"
 )
 
-// tokenLife is how long a token lives that is to end in a test: long enough to open a
-// stream with it on a machine that has much else to do.
-const tokenLife = 15 * time.Second
+// credentialLife is how long a credential lives that is to end in a test: long enough to
+// open a stream with it on a machine that has much else to do.
+const credentialLife = 15 * time.Second
 
 // TestScenario22_AStreamEndsWithItsTokenAndGoesOnWithANewOne lets a caller's token
 // expire while it watches.
@@ -25,22 +25,27 @@ func TestScenario22_AStreamEndsWithItsTokenAndGoesOnWithANewOne(t *testing.T) {
 	for _, protocol := range harness.Protocols {
 		t.Run(protocol.Name, func(t *testing.T) {
 			t.Parallel()
-			outliveTheToken(t, service, protocol)
+			ctx := deadline(t)
+			namespace := newNamespace(ctx, t, cluster(t))
+			caller := newAccount(ctx, t, namespace, "reader")
+			caller.may(namespace, "reader", to("configmaps", "list", "watch"))
+			outliveTheCredential(ctx, t, namespace, func(expires time.Time) resourceClient {
+				return callingWith(t, service, protocol, caller.expiringToken(expires)).Resources
+			})
 		})
 	}
 }
 
-func outliveTheToken(t *testing.T, service *harness.Service, protocol harness.Protocol) {
-	ctx := deadline(t)
-	namespace := newNamespace(ctx, t, cluster(t))
+// outliveTheCredential watches until the caller's credential ends, and goes on with a new
+// one.
+func outliveTheCredential(ctx context.Context, t *testing.T, namespace string, callingUntil func(time.Time) resourceClient) {
+	t.Helper()
 	write := configMapsIn(ctx, t, cluster(t), namespace)
 	write.create("one", nil)
-	caller := newAccount(ctx, t, namespace, "reader")
-	caller.may(namespace, "reader", to("configmaps", "list", "watch"))
-	renewed := caller.calling(service, protocol).Resources
+	renewed := callingUntil(time.Now().Add(time.Hour))
 	eventually(ctx, t, "the caller may list", func() error { return callsOn(renewed, namespace)["List"](ctx) })
 
-	client := callingWith(t, service, protocol, caller.expiringToken(time.Now().Add(tokenLife))).Resources
+	client := callingUntil(time.Now().Add(credentialLife))
 	if err := callsOn(client, namespace)["List"](ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +68,7 @@ func outliveTheToken(t *testing.T, service *harness.Service, protocol harness.Pr
 	resumed := record.Resume(t, renewed, request, point).Reaches(ctx, touched.ResourceVersion)
 	wantChanges(t, resumed, modified(seen), deleted(seen), added(comes), modified(touched))
 	if resumed.Model.Resets != said.Model.Resets {
-		t.Error("resumed with a new token, the stream began anew")
+		t.Error("resumed with a new credential, the stream began anew")
 	}
 }
 
@@ -88,7 +93,8 @@ func TestScenario22_ATokenThatHasExpiredIsRefused(t *testing.T) {
 	}
 }
 
-// wantExpired fails unless every sort of call is refused because of its token's end.
+// wantExpired fails unless every sort of call is refused because of its credential's
+// end.
 func wantExpired(ctx context.Context, t *testing.T, client resourceClient, namespace, words string) {
 	t.Helper()
 	for name, call := range callsOn(client, namespace) {

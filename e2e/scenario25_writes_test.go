@@ -79,27 +79,18 @@ func writeAndBeRecorded(t *testing.T, service *harness.Service, protocol harness
 	writer, stranger := newAccount(ctx, t, namespace, "writer"), newAccount(ctx, t, namespace, "stranger")
 	writer.may(namespace, "writer", to("configmaps", "patch"))
 	writers, strangers := writer.tokenOfAPod(), stranger.tokenOfAPod()
-	untilMayPatch(ctx, t, service, writers, namespace)
-	request := func(value string) *kubeconnectv1.PatchRequest {
-		return withData(&kubeconnectv1.PatchRequest{
-			Resource: "configmaps", Namespace: namespace, Name: harness.Audited, Type: mergePatch,
-		}, `{"data":{"key":"`+value+`"}}`)
-	}
+	clients := callingWith(t, service, protocol, writers)
+	untilMayPatch(ctx, t, clients, namespace)
 
-	one := patch(ctx, t, callingWith(t, service, protocol, writers).Resources, request("one"))
-	two := patch(ctx, t, callingWithHeaders(t, service, protocol, pretending(writers)).Resources, request("two"))
-	_, err := callingWithHeaders(t, service, protocol, pretending(strangers)).Resources.Patch(ctx, request("three"))
+	one := patch(ctx, t, clients.Resources, auditedPatch(namespace, "one"))
+	two := patch(ctx, t, callingWithHeaders(t, service, protocol, pretending(writers)).Resources, auditedPatch(namespace, "two"))
+	_, err := callingWithHeaders(t, service, protocol, pretending(strangers)).Resources.Patch(ctx, auditedPatch(namespace, "three"))
 	wantError(t, err, connect.CodePermissionDenied, stranger.user(), "cannot patch")
 
 	events := untilRecorded(ctx, t, namespace, 3)
 	for i, answer := range []*kubeconnectv1.PatchResponse{one, two} {
 		wantUser(t, recorded(t, events[i]), whoseToken(ctx, t, writers))
-		if code := events[i].ResponseStatus.Code; code != http.StatusOK {
-			t.Errorf("the record of write %d has the code %d", i, code)
-		}
-		if got, want := events[i].ResponseObject.ResourceVersion, answer.GetObject().GetResourceVersion(); got != want {
-			t.Errorf("the record of write %d is of version %q, want %q", i, got, want)
-		}
+		wantRecorded(t, events[i], answer)
 	}
 	wantUser(t, recorded(t, events[2]), whoseToken(ctx, t, strangers))
 	if code := events[2].ResponseStatus.Code; code != http.StatusForbidden {
@@ -122,12 +113,18 @@ func (a account) tokenOfAPod() string {
 	}})
 }
 
+// auditedPatch is one that the API server records.
+func auditedPatch(namespace, value string) *kubeconnectv1.PatchRequest {
+	return withData(&kubeconnectv1.PatchRequest{
+		Resource: "configmaps", Namespace: namespace, Name: harness.Audited, Type: mergePatch,
+	}, `{"data":{"key":"`+value+`"}}`)
+}
+
 // untilMayPatch waits without a try, which the audit log would tell.
-func untilMayPatch(ctx context.Context, t *testing.T, service *harness.Service, token, namespace string) {
+func untilMayPatch(ctx context.Context, t *testing.T, clients harness.Clients, namespace string) {
 	t.Helper()
-	access := callingWith(t, service, harness.Connect, token).Access
 	eventually(ctx, t, "the caller may patch", func() error {
-		answer, err := access.CheckAccess(ctx, &kubeconnectv1.CheckAccessRequest{Questions: []*kubeconnectv1.AccessQuestion{
+		answer, err := clients.Access.CheckAccess(ctx, &kubeconnectv1.CheckAccessRequest{Questions: []*kubeconnectv1.AccessQuestion{
 			{Verb: "patch", Resource: "configmaps", Namespace: namespace, Name: harness.Audited},
 		}})
 		if err == nil && !answer.GetAnswers()[0].GetAllowed() {
@@ -151,6 +148,17 @@ func untilRecorded(ctx context.Context, t *testing.T, namespace string, count in
 		t.Fatalf("%d patches are recorded, not %d", len(events), count)
 	}
 	return events
+}
+
+// wantRecorded fails unless a record is of the write that was answered so.
+func wantRecorded(t *testing.T, event harness.AuditEvent, answer *kubeconnectv1.PatchResponse) {
+	t.Helper()
+	if code := event.ResponseStatus.Code; code != http.StatusOK {
+		t.Errorf("what was written is recorded with the code %d", code)
+	}
+	if got, want := event.ResponseObject.ResourceVersion, answer.GetObject().GetResourceVersion(); got != want {
+		t.Errorf("what was written at version %s is recorded at %q", want, got)
+	}
 }
 
 // whoseToken is what the cluster itself says.
