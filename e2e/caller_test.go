@@ -2,13 +2,21 @@ package e2e_test
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
 	"net/http"
+	"strings"
 	"testing"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/keyutil"
 
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
@@ -36,11 +44,57 @@ func (a account) user() string { return "system:serviceaccount:" + a.namespace +
 // token is a new one of the account's.
 func (a account) token() string {
 	a.t.Helper()
-	request, err := cluster(a.t).Client.CoreV1().ServiceAccounts(a.namespace).CreateToken(a.ctx, a.name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	return a.tokenFor(authenticationv1.TokenRequestSpec{})
+}
+
+// tokenFor is a new one of the account's for a purpose.
+func (a account) tokenFor(purpose authenticationv1.TokenRequestSpec) string {
+	a.t.Helper()
+	request, err := cluster(a.t).Client.CoreV1().ServiceAccounts(a.namespace).CreateToken(a.ctx, a.name, &authenticationv1.TokenRequest{Spec: purpose}, metav1.CreateOptions{})
 	if err != nil {
 		a.t.Fatal(err)
 	}
 	return request.Status.Token
+}
+
+// expiringToken is a new one of the account's that ends when it is told, or has ended:
+// the cluster itself makes none that ends within ten minutes.
+func (a account) expiringToken(expires time.Time) string {
+	a.t.Helper()
+	parts := strings.Split(a.token(), ".")
+	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	claims := map[string]any{}
+	if err := json.Unmarshal(payload, &claims); err != nil {
+		a.t.Fatal(err)
+	}
+	issued := expires.Add(-time.Hour).Unix()
+	claims["iat"], claims["nbf"], claims["exp"] = issued, issued, expires.Unix()
+	if payload, err = json.Marshal(claims); err != nil {
+		a.t.Fatal(err)
+	}
+	signed := parts[0] + "." + base64.RawURLEncoding.EncodeToString(payload)
+	return signed + "." + base64.RawURLEncoding.EncodeToString(signatureOf(a.t, signed))
+}
+
+// signatureOf is the cluster's signature of a token, as ES256 wants it (RFC 7518).
+func signatureOf(t *testing.T, signed string) []byte {
+	t.Helper()
+	key, err := keyutil.PrivateKeyFromFile(cluster(t).PKI("sa.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest := sha256.Sum256([]byte(signed))
+	r, s, err := ecdsa.Sign(rand.Reader, key.(*ecdsa.PrivateKey), digest[:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	signature := make([]byte, 64)
+	r.FillBytes(signature[:32])
+	s.FillBytes(signature[32:])
+	return signature
 }
 
 // calling are clients that call as the account.
@@ -50,39 +104,57 @@ func (a account) calling(service *harness.Service, protocol harness.Protocol) ha
 }
 
 func callingWith(t *testing.T, service *harness.Service, protocol harness.Protocol, token string) harness.Clients {
+	return callingWithHeaders(t, service, protocol, http.Header{"Authorization": {"Bearer " + token}})
+}
+
+func callingWithHeaders(t *testing.T, service *harness.Service, protocol harness.Protocol, headers http.Header) harness.Clients {
 	httpClient := harness.HTTP2(t)
-	httpClient.Transport = sending{headers: http.Header{"Authorization": {"Bearer " + token}}, over: httpClient.Transport}
+	httpClient.Transport = sending{headers: headers, over: httpClient.Transport}
 	return harness.Dial(httpClient, service.Address, protocol)
 }
 
 // may grants the account something in a namespace, by a role and a binding of one name.
 func (a account) may(namespace, role string, rules ...rbacv1.PolicyRule) {
 	a.t.Helper()
-	made := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: role}, Rules: rules}
-	if _, err := cluster(a.t).Client.RbacV1().Roles(namespace).Create(a.ctx, made, metav1.CreateOptions{}); err != nil {
-		a.t.Fatal(err)
-	}
-	a.bind(namespace, role)
+	grant(a.ctx, a.t, namespace, role, a.subject(), rules...)
 }
 
-// bind gives the account a role that there is.
-func (a account) bind(namespace, role string) {
-	a.t.Helper()
+func (a account) subject() rbacv1.Subject {
+	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: a.namespace, Name: a.name}
+}
+
+func grant(ctx context.Context, t *testing.T, namespace, role string, to rbacv1.Subject, rules ...rbacv1.PolicyRule) {
+	t.Helper()
+	made := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: role}, Rules: rules}
+	if _, err := cluster(t).Client.RbacV1().Roles(namespace).Create(ctx, made, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	bind(ctx, t, namespace, role, to)
+}
+
+// bind gives a subject a role that there is.
+func bind(ctx context.Context, t *testing.T, namespace, role string, to rbacv1.Subject) {
+	t.Helper()
 	binding := &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: role},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: a.namespace, Name: a.name}},
+		Subjects:   []rbacv1.Subject{to},
 	}
-	if _, err := cluster(a.t).Client.RbacV1().RoleBindings(namespace).Create(a.ctx, binding, metav1.CreateOptions{}); err != nil {
-		a.t.Fatal(err)
+	if _, err := cluster(t).Client.RbacV1().RoleBindings(namespace).Create(ctx, binding, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
 	}
 }
 
 // mayNoMore revokes what may has granted; the role stays.
 func (a account) mayNoMore(namespace, role string) {
 	a.t.Helper()
-	if err := cluster(a.t).Client.RbacV1().RoleBindings(namespace).Delete(a.ctx, role, metav1.DeleteOptions{}); err != nil {
-		a.t.Fatal(err)
+	revoke(a.ctx, a.t, namespace, role)
+}
+
+func revoke(ctx context.Context, t *testing.T, namespace, role string) {
+	t.Helper()
+	if err := cluster(t).Client.RbacV1().RoleBindings(namespace).Delete(ctx, role, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -1,41 +1,196 @@
 package e2e_test
 
 import (
-	"crypto/tls"
-	"net/http"
+	"context"
+	"crypto/x509"
+	"crypto/x509/pkix"
 	"testing"
+	"time"
 
-	"k8s.io/client-go/rest"
+	"connectrpc.com/connect"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
+	"github.com/kubeconnect/kubeconnect/e2e/record"
 )
 
-// TestACallerIsKnownByItsClientCertificate calls with the administrator's own.
-func TestACallerIsKnownByItsClientCertificate(t *testing.T) {
-	t.Parallel()
-	ctx, served := deadline(t), newCertificate(t)
-	service := startForCallers(t, "--tls-cert-file", served.certFile, "--tls-private-key-file", served.keyFile)
-	own, err := rest.TLSConfigFor(cluster(t).Config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pair, err := own.GetClientCertificate(&tls.CertificateRequestInfo{})
-	if err != nil {
-		t.Fatal(err)
-	}
+// userOf is a user of a namespace, whom the cluster knows by the certificate alone.
+func userOf(namespace string) pkix.Name {
+	return pkix.Name{CommonName: "jane-" + namespace, Organization: []string{"readers-" + namespace, "others"}}
+}
+
+// letRead gives the user's group the right to read a namespace's ConfigMaps.
+func letRead(ctx context.Context, t *testing.T, user pkix.Name, namespace string) {
+	t.Helper()
+	group := rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: user.Organization[0]}
+	grant(ctx, t, namespace, "reader", group, to("configmaps", "get", "list", "watch"))
+}
+
+func inAnHour() time.Time { return time.Now().Add(time.Hour) }
+
+// overEachProtocolByCertificate runs a test once for each protocol, all at a time, with a
+// user that may read a namespace of its own.
+func overEachProtocolByCertificate(t *testing.T, service *tlsService, test func(context.Context, *testing.T, harness.Protocol, string)) {
+	t.Helper()
 	for _, protocol := range harness.Protocols {
-		httpClient := harness.HTTP2OverTLS(t, served.parsed)
-		httpClient.Transport.(*http.Transport).TLSClientConfig.Certificates = []tls.Certificate{*pair}
-		clients := harness.Dial(httpClient, service.Address, protocol)
-		eventually(ctx, t, "the service knows whose certificates count", func() error {
-			_, err := clients.Resources.List(ctx, &kubeconnectv1.ListRequest{Resource: "nodes"})
-			return err
+		t.Run(protocol.Name, func(t *testing.T) {
+			t.Parallel()
+			ctx := deadline(t)
+			namespace := newNamespace(ctx, t, cluster(t))
+			configMapsIn(ctx, t, cluster(t), namespace).create("mine", nil)
+			letRead(ctx, t, userOf(namespace), namespace)
+			test(ctx, t, protocol, namespace)
+		})
+	}
+}
+
+// TestAClientCertificateGivesTheRightsOfItsUserAndGroups calls as somebody who is no
+// administrator.
+func TestAClientCertificateGivesTheRightsOfItsUserAndGroups(t *testing.T) {
+	t.Parallel()
+	service := startForCallersOverTLS(t)
+	overEachProtocolByCertificate(t, service, func(ctx context.Context, t *testing.T, protocol harness.Protocol, namespace string) {
+		user := userOf(namespace)
+		janes := clusterAuthority(t).certify(t, user, inAnHour())
+		clients := janes.calling(t, service, protocol)
+		eventually(ctx, t, "the user sees its namespace and no other", func() error {
+			return listsNamespaces(ctx, clients.Resources, namespace)
 		})
 		who, err := clients.Access.WhoAmI(ctx, &kubeconnectv1.WhoAmIRequest{})
-		if err != nil || who.GetUsername() == "" {
-			t.Errorf("over %s the caller is %v, %v", protocol.Name, who, err)
+		if err != nil {
+			t.Fatal(err)
 		}
+		wantUser(t, userIn(who), janes.user(ctx, t))
+		readsNothingElse(ctx, t, clients.Resources, user.CommonName, namespace)
+		watchesUntilRevoked(ctx, t, clients.Resources, namespace)
+	})
+}
+
+func readsNothingElse(ctx context.Context, t *testing.T, client resourceClient, user, namespace string) {
+	t.Helper()
+	for _, request := range []*kubeconnectv1.ListRequest{
+		{Resource: "configmaps", Namespace: newNamespace(ctx, t, cluster(t))},
+		{Resource: "secrets", Namespace: namespace},
+		{Resource: "nodes"},
+	} {
+		_, err := client.List(ctx, request)
+		wantError(t, err, connect.CodePermissionDenied, request.GetResource()+" is forbidden", user, "cannot list")
+		err = watchError(ctx, client, &kubeconnectv1.WatchRequest{Resource: request.GetResource(), Namespace: request.GetNamespace()})
+		wantError(t, err, connect.CodePermissionDenied, request.GetResource()+" is forbidden", user)
 	}
+}
+
+func watchesUntilRevoked(ctx context.Context, t *testing.T, client resourceClient, namespace string) {
+	t.Helper()
+	stream := record.Watch(t, client, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: namespace})
+	stream.Synced(ctx)
+	touched := configMapsIn(ctx, t, cluster(t), namespace).touch("mine", "touched")
+	wantChanges(t, stream.Reaches(ctx, touched.ResourceVersion), modified(touched))
+	revoke(ctx, t, namespace, "reader")
+	wantError(t, stream.End(ctx), connect.CodePermissionDenied, "configmaps is forbidden")
+}
+
+func TestAStreamEndsWithItsClientCertificateAndGoesOnWithANewOne(t *testing.T) {
+	t.Parallel()
+	service := startForCallersOverTLS(t)
+	overEachProtocolByCertificate(t, service, func(ctx context.Context, t *testing.T, protocol harness.Protocol, namespace string) {
+		outliveTheCredential(ctx, t, namespace, func(expires time.Time) resourceClient {
+			return clusterAuthority(t).certify(t, userOf(namespace), expires).calling(t, service, protocol).Resources
+		})
+	})
+}
+
+// TestAClientCertificateThatIsNotGoodIsRefused shows certificates of a user with rights,
+// each wrong in one way.
+func TestAClientCertificateThatIsNotGoodIsRefused(t *testing.T) {
+	t.Parallel()
+	service := startForCallersOverTLS(t)
+	overEachProtocolByCertificate(t, service, func(ctx context.Context, t *testing.T, protocol harness.Protocol, namespace string) {
+		user := userOf(namespace)
+		good := clusterAuthority(t).certify(t, user, inAnHour()).calling(t, service, protocol).Resources
+		eventually(ctx, t, "the user may list", func() error { return callsOn(good, namespace)["List"](ctx) })
+		for name, test := range map[string]struct {
+			certificate clientCertificate
+			words       string
+		}{
+			"of another authority with the same names": {foreignAuthority(t).certify(t, user, inAnHour()), "unknown authority"},
+			"that has expired":                         {clusterAuthority(t).certify(t, user, time.Now().Add(-time.Second)), "is after"},
+			"that is not valid yet":                    {clusterAuthority(t).certify(t, user, time.Now().Add(25*time.Hour)), "is before"},
+			"of a server":                              {serverCertificate(t, user), "incompatible key usage"},
+			"of nobody":                                {clusterAuthority(t).certify(t, pkix.Name{Organization: user.Organization}, inAnHour()), "names no user"},
+		} {
+			client := test.certificate.calling(t, service, protocol).Resources
+			for method, call := range callsOn(client, namespace) {
+				t.Run(name+" by "+method, func(t *testing.T) {
+					wantError(t, call(ctx), connect.CodeUnauthenticated, test.words)
+				})
+			}
+		}
+	})
+}
+
+// serverCertificate names a user, but is not for one.
+func serverCertificate(t *testing.T, user pkix.Name) clientCertificate {
+	t.Helper()
+	return clusterAuthority(t).sign(t, &x509.Certificate{
+		Subject:     user,
+		NotBefore:   time.Now().Add(-time.Hour),
+		NotAfter:    inAnHour(),
+		KeyUsage:    x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	})
+}
+
+// TestWhoHasAClientCertificateWritesByImpersonationOnly holds what is recorded against
+// what the API server says of the certificate.
+func TestWhoHasAClientCertificateWritesByImpersonationOnly(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t)
+	byToken, impersonating := startForCallersOverTLS(t), startForCallersOverTLS(t, "--write-as", "impersonate")
+	for _, protocol := range harness.Protocols {
+		t.Run(protocol.Name, func(t *testing.T) {
+			namespace := newNamespace(ctx, t, cluster(t))
+			configMapsIn(ctx, t, cluster(t), namespace).create(harness.Audited, nil)
+			user := userOf(namespace)
+			grant(ctx, t, namespace, "writer", rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user.CommonName}, to("configmaps", "patch"))
+			janes := clusterAuthority(t).certify(t, user, inAnHour())
+			clients := janes.calling(t, impersonating, protocol)
+			untilMayPatch(ctx, t, clients, namespace)
+			request := auditedPatch(namespace, "changed")
+
+			_, err := janes.calling(t, byToken, protocol).Resources.Patch(ctx, request)
+			wantError(t, err, connect.CodePermissionDenied, "a client certificate cannot be passed on")
+			answer := patch(ctx, t, clients.Resources, request)
+
+			event := untilRecorded(ctx, t, namespace, 1)[0]
+			wantUser(t, onTheCallersBehalf(t, event), janes.user(ctx, t))
+			wantRecorded(t, event, answer)
+		})
+	}
+}
+
+// user is whom the API server takes the certificate's holder for.
+func (c clientCertificate) user(ctx context.Context, t *testing.T) authenticationv1.UserInfo {
+	t.Helper()
+	review, err := c.directly(t).AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return review.Status.UserInfo
+}
+
+// userIn is what the service says of a caller.
+func userIn(who *kubeconnectv1.WhoAmIResponse) authenticationv1.UserInfo {
+	user := authenticationv1.UserInfo{Username: who.GetUsername(), UID: who.GetUid(), Groups: who.GetGroups()}
+	for key, values := range who.GetExtra() {
+		if user.Extra == nil {
+			user.Extra = map[string]authenticationv1.ExtraValue{}
+		}
+		user.Extra[key] = values.GetValues()
+	}
+	return user
 }

@@ -26,7 +26,7 @@ func (r *reader) grant(namespace string) {
 	hadRole := slices.ContainsFunc(r.rights, func(right validate.Right) bool { return right.Namespace == namespace })
 	r.rights = append(r.rights, validate.Right{Namespace: namespace, From: time.Now()})
 	if hadRole {
-		r.bind(namespace, r.name)
+		bind(r.ctx, r.t, namespace, r.name, r.subject())
 	} else {
 		r.may(namespace, r.name, to(r.resource, "list", "watch"))
 	}

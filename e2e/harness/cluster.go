@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,7 +44,11 @@ func StartCluster(args ...string) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	process, err := Start(path, append([]string{"--dir", dir}, args...)...)
+	audit, err := auditFlags(dir)
+	if err != nil {
+		return nil, err
+	}
+	process, err := Start(path, slices.Concat([]string{"--dir", dir}, audit, args)...)
 	if err != nil {
 		return nil, err
 	}
@@ -85,6 +90,10 @@ func protobuf(config *rest.Config) *rest.Config {
 func (c *Cluster) Address() string {
 	return strings.TrimPrefix(c.Config.Host, "https://")
 }
+
+// PKI is the path of one of the control plane's own certificates and keys, such as
+// sa.key, which signs the tokens of service accounts, or ca.key, which signs users.
+func (c *Cluster) PKI(file string) string { return filepath.Join(c.dir, "pki", file) }
 
 // Stop ends the control plane and removes all that it kept. A second call does
 // nothing.

@@ -1,0 +1,135 @@
+package e2e_test
+
+import (
+	"crypto"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"net/http"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	certutil "k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/keyutil"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+)
+
+// authority signs client certificates.
+type authority struct {
+	certificate *x509.Certificate
+	key         crypto.Signer
+}
+
+// clusterAuthority is the one whose users the cluster knows.
+func clusterAuthority(t *testing.T) authority {
+	t.Helper()
+	parsed, err := certutil.CertsFromFile(cluster(t).PKI("ca.crt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := keyutil.PrivateKeyFromFile(cluster(t).PKI("ca.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return authority{parsed[0], key.(crypto.Signer)}
+}
+
+// foreignAuthority is one that calls itself as the cluster's does, and is not it.
+func foreignAuthority(t *testing.T) authority {
+	t.Helper()
+	key, _ := newKey(t)
+	name := clusterAuthority(t).certificate.Subject.CommonName
+	parsed, err := certutil.NewSelfSignedCACert(certutil.Config{CommonName: name}, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return authority{parsed, key}
+}
+
+func newKey(t *testing.T) (key crypto.Signer, encoded []byte) {
+	t.Helper()
+	encoded, err := keyutil.MakeEllipticPrivateKeyPEM()
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := keyutil.ParsePrivateKeyPEM(encoded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed.(crypto.Signer), encoded
+}
+
+// clientCertificate is what a user calls with.
+type clientCertificate struct {
+	cert, key []byte // as PEM
+}
+
+// certify makes a certificate of a user and its groups, which ends when it is told or has
+// ended.
+func (a authority) certify(t *testing.T, user pkix.Name, expires time.Time) clientCertificate {
+	t.Helper()
+	return a.sign(t, &x509.Certificate{
+		Subject:     user,
+		NotBefore:   expires.Add(-24 * time.Hour),
+		NotAfter:    expires,
+		KeyUsage:    x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	})
+}
+
+func (a authority) sign(t *testing.T, template *x509.Certificate) clientCertificate {
+	t.Helper()
+	key, encodedKey := newKey(t)
+	signed, err := x509.CreateCertificate(rand.Reader, template, a.certificate, key.Public(), a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded, err := certutil.EncodeCertificates(&x509.Certificate{Raw: signed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return clientCertificate{encoded, encodedKey}
+}
+
+// calling are clients that call with the certificate, whatever the service asks for.
+func (c clientCertificate) calling(t *testing.T, service *tlsService, protocol harness.Protocol) harness.Clients {
+	t.Helper()
+	pair, err := tls.X509KeyPair(c.cert, c.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	httpClient := harness.HTTP2OverTLS(t, service.certificate.parsed)
+	httpClient.Transport.(*http.Transport).TLSClientConfig.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+		return &pair, nil
+	}
+	return harness.Dial(httpClient, service.Address, protocol)
+}
+
+// directly is a client of the API server's that calls with the certificate.
+func (c clientCertificate) directly(t *testing.T) *kubernetes.Clientset {
+	t.Helper()
+	config := rest.AnonymousClientConfig(cluster(t).Config)
+	config.CertData, config.KeyData = c.cert, c.key
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// tlsService is a service that callers are authenticated by over TLS.
+type tlsService struct {
+	*harness.Service
+	certificate certificate
+}
+
+func startForCallersOverTLS(t *testing.T, flags ...string) *tlsService {
+	t.Helper()
+	served := newCertificate(t)
+	flags = append([]string{"--tls-cert-file", served.certFile, "--tls-private-key-file", served.keyFile}, flags...)
+	return &tlsService{startForCallers(t, flags...), served}
+}

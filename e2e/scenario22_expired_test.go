@@ -1,0 +1,105 @@
+package e2e_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+	"github.com/kubeconnect/kubeconnect/e2e/record"
+)
+
+// credentialLife is how long a credential lives that is to end in a test: long enough to
+// open a stream with it on a machine that has much else to do.
+const credentialLife = 15 * time.Second
+
+// TestScenario22_AStreamEndsWithItsTokenAndGoesOnWithANewOne lets a caller's token
+// expire while it watches.
+func TestScenario22_AStreamEndsWithItsTokenAndGoesOnWithANewOne(t *testing.T) {
+	t.Parallel()
+	service := startForCallers(t)
+	for _, protocol := range harness.Protocols {
+		t.Run(protocol.Name, func(t *testing.T) {
+			t.Parallel()
+			ctx := deadline(t)
+			namespace := newNamespace(ctx, t, cluster(t))
+			caller := newAccount(ctx, t, namespace, "reader")
+			caller.may(namespace, "reader", to("configmaps", "list", "watch"))
+			outliveTheCredential(ctx, t, namespace, func(expires time.Time) resourceClient {
+				return callingWith(t, service, protocol, caller.expiringToken(expires)).Resources
+			})
+		})
+	}
+}
+
+// outliveTheCredential watches until the caller's credential ends, and goes on with a new
+// one.
+func outliveTheCredential(ctx context.Context, t *testing.T, namespace string, callingUntil func(time.Time) resourceClient) {
+	t.Helper()
+	write := configMapsIn(ctx, t, cluster(t), namespace)
+	write.create("one", nil)
+	renewed := callingUntil(time.Now().Add(time.Hour))
+	eventually(ctx, t, "the caller may list", func() error { return callsOn(renewed, namespace)["List"](ctx) })
+
+	client := callingUntil(time.Now().Add(credentialLife))
+	if err := callsOn(client, namespace)["List"](ctx); err != nil {
+		t.Fatal(err)
+	}
+	request := &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: namespace}
+	stream := record.Watch(t, client, request)
+	stream.Synced(ctx)
+	seen := write.touch("one", "seen")
+	stream.Reaches(ctx, seen.ResourceVersion)
+
+	wantError(t, stream.End(ctx), connect.CodeUnauthenticated, "the credential has expired")
+	wantExpired(ctx, t, client, namespace, "expired")
+	said := stream.Now()
+	point := lastPoint(t, said)
+	if missing := len(said.Events) - len(point.Events); missing != 0 {
+		t.Errorf("the last token to resume with is %d events behind", missing)
+	}
+	write.delete("one")
+	comes := write.create("comes", nil)
+	touched := write.touch("comes", "touched")
+	resumed := record.Resume(t, renewed, request, point).Reaches(ctx, touched.ResourceVersion)
+	wantChanges(t, resumed, modified(seen), deleted(seen), added(comes), modified(touched))
+	if resumed.Model.Resets != said.Model.Resets {
+		t.Error("resumed with a new credential, the stream began anew")
+	}
+}
+
+func TestScenario22_ATokenThatHasExpiredIsRefused(t *testing.T) {
+	t.Parallel()
+	ctx, service := deadline(t), startForCallers(t)
+	namespace := newNamespace(ctx, t, cluster(t))
+	caller := newAccount(ctx, t, namespace, "reader")
+	for when, test := range map[string]struct {
+		expired time.Duration
+		words   string
+	}{
+		"a moment ago, when the cluster would still take it": {time.Second, "the credential has expired: call again with a new one"},
+		"an hour ago": {time.Hour, "does not accept the bearer token: it has expired"},
+	} {
+		token := caller.expiringToken(time.Now().Add(-test.expired))
+		for _, protocol := range harness.Protocols {
+			t.Run(when+" by "+protocol.Name, func(t *testing.T) {
+				wantExpired(ctx, t, callingWith(t, service, protocol, token).Resources, namespace, test.words)
+			})
+		}
+	}
+}
+
+// wantExpired fails unless every sort of call is refused because of its credential's
+// end.
+func wantExpired(ctx context.Context, t *testing.T, client resourceClient, namespace, words string) {
+	t.Helper()
+	for name, call := range callsOn(client, namespace) {
+		t.Run(name, func(t *testing.T) {
+			wantError(t, call(ctx), connect.CodeUnauthenticated, words)
+		})
+	}
+}

@@ -1,0 +1,217 @@
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+)
+
+const (
+	// policyMessage is what the cluster's administrator has written for callers.
+	policyMessage = `a label must not say "invalid": ask the team «Grüße», 100% of them know why`
+	// forbiddenMessage goes with a reason that the administrator has chosen.
+	forbiddenMessage = `no label may say "forbidden", nor \"\n"`
+	// mightyPod is one that no strict namespace takes.
+	mightyPod = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"mighty"},"spec":{"containers":` +
+		`[{"name":"main","image":"example.com/main:1","securityContext":{"privileged":true}}]}}`
+)
+
+// refusal is a patch that the API server refuses, and how.
+type refusal struct {
+	request *kubeconnectv1.PatchRequest
+	code    connect.Code
+	words   []string
+}
+
+// refusals are by all who have a say in a change after its caller is known.
+func refusals(namespace string) map[string]refusal {
+	ask := func(resource, name string, patchType kubeconnectv1.PatchType, body string) *kubeconnectv1.PatchRequest {
+		return withData(&kubeconnectv1.PatchRequest{
+			Resource: resource, Namespace: namespace, Name: name, Type: patchType, FieldManager: "e2e",
+		}, body)
+	}
+	apply := kubeconnectv1.PatchType_PATCH_TYPE_APPLY
+	return map[string]refusal{
+		"the rights of the caller": {
+			request: ask("secrets", "one", mergePatch, `{"data":null}`),
+			code:    connect.CodePermissionDenied,
+			words:   []string{"system:serviceaccount:" + namespace + ":writer", `cannot patch resource "secrets"`},
+		},
+		"an admission policy": {
+			request: ask("configmaps", "one", mergePatch, `{"metadata":{"labels":{"e2e":"invalid"}}}`),
+			code:    connect.CodeInvalidArgument,
+			words:   []string{"ValidatingAdmissionPolicy '" + namespace + "'", "denied request: " + policyMessage},
+		},
+		"an admission policy that says why": {
+			request: ask("configmaps", "one", mergePatch, `{"metadata":{"labels":{"e2e":"forbidden"}}}`),
+			code:    connect.CodePermissionDenied,
+			words:   []string{"ValidatingAdmissionPolicy '" + namespace + "'", "denied request: " + forbiddenMessage},
+		},
+		"a quota": {
+			request: ask("configmaps", "another", apply, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"another"}}`),
+			code:    connect.CodePermissionDenied,
+			words:   []string{"exceeded quota: full", "limited: count/configmaps=0"},
+		},
+		"the pod security standard": {
+			request: ask("pods", "mighty", apply, mightyPod),
+			code:    connect.CodePermissionDenied,
+			words:   []string{`violates PodSecurity "restricted:latest"`, "privileged"},
+		},
+	}
+}
+
+// TestScenario25_WhatTheClusterRefusesComesBackInItsOwnWords compares what the service
+// answers with what the API server answers the same caller for the same patch.
+func TestScenario25_WhatTheClusterRefusesComesBackInItsOwnWords(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t)
+	namespace := strictNamespace(ctx, t)
+	caller := newAccount(ctx, t, namespace, "writer")
+	caller.may(namespace, "writer", to("configmaps", "patch", "create"), to("pods", "patch", "create"))
+	token := caller.token()
+	before := configMapVersions(ctx, t, namespace, "")
+	for _, writeAs := range []string{"token", "impersonate"} {
+		service := startForCallers(t, "--write-as", writeAs)
+		for name, refusal := range refusals(namespace) {
+			want := refusal.directly(ctx, t, token)
+			for _, protocol := range harness.Protocols {
+				t.Run(writeAs+" by "+protocol.Name+": "+name, func(t *testing.T) {
+					_, err := callingWith(t, service, protocol, token).Resources.Patch(ctx, refusal.request)
+					wantError(t, err, refusal.code, refusal.words...)
+					wantSameStatus(t, err, want)
+				})
+			}
+		}
+	}
+	if after := configMapVersions(ctx, t, namespace, ""); !maps.Equal(after, before) {
+		t.Errorf("what was refused has changed %v to %v", before, after)
+	}
+	_, err := cluster(t).Client.CoreV1().Pods(namespace).Get(ctx, "mighty", metav1.GetOptions{})
+	if !apierrors.IsNotFound(err) {
+		t.Errorf("the pod that was refused: %v", err)
+	}
+}
+
+// strictNamespace is one that refuses most of what it is asked for, and has one ConfigMap.
+func strictNamespace(ctx context.Context, t *testing.T) string {
+	t.Helper()
+	client := cluster(t).Client
+	namespace := newNamespace(ctx, t, cluster(t))
+	configMapsIn(ctx, t, cluster(t), namespace).create("one", nil)
+	enforce := []byte(`{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted"}}}`)
+	if _, err := client.CoreV1().Namespaces().Patch(ctx, namespace, types.MergePatchType, enforce, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	quota := &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Name: "full"},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/configmaps": resource.MustParse("0")}},
+	}
+	if _, err := client.CoreV1().ResourceQuotas(namespace).Create(ctx, quota, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	refuseLabels(ctx, t, namespace)
+	return namespace
+}
+
+// refuseLabels makes a policy for a namespace, of its name.
+func refuseLabels(ctx context.Context, t *testing.T, namespace string) {
+	t.Helper()
+	api, named := cluster(t).Client.AdmissionregistrationV1(), metav1.ObjectMeta{Name: namespace}
+	forbidden := metav1.StatusReasonForbidden
+	_, err := api.ValidatingAdmissionPolicies().Create(ctx, &admissionregistrationv1.ValidatingAdmissionPolicy{
+		ObjectMeta: named,
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionregistrationv1.MatchResources{ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
+				RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+					Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update},
+					Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
+				},
+			}}},
+			Validations: []admissionregistrationv1.Validation{
+				{Expression: `object.metadata.?labels[?"e2e"].orValue("") != "invalid"`, Message: policyMessage},
+				{Expression: `object.metadata.?labels[?"e2e"].orValue("") != "forbidden"`, Message: forbiddenMessage, Reason: &forbidden},
+			},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = api.ValidatingAdmissionPolicyBindings().Create(ctx, &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: named,
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName:        namespace,
+			MatchResources:    &admissionregistrationv1.MatchResources{NamespaceSelector: &metav1.LabelSelector{MatchLabels: labels{corev1.LabelMetadataName: namespace}}},
+			ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// directly waits until the API server itself refuses a caller's dry run in the words that
+// are to come, and returns what it answers.
+func (r refusal) directly(ctx context.Context, t *testing.T, token string) metav1.Status {
+	t.Helper()
+	config := rest.AnonymousClientConfig(cluster(t).Config)
+	config.BearerToken = token
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	patchType := types.MergePatchType
+	if r.request.GetType() == kubeconnectv1.PatchType_PATCH_TYPE_APPLY {
+		patchType = types.ApplyPatchType
+	}
+	objects := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: r.request.GetResource()}).Namespace(r.request.GetNamespace())
+	options := metav1.PatchOptions{FieldManager: r.request.GetFieldManager(), DryRun: []string{metav1.DryRunAll}}
+	var refused apierrors.APIStatus
+	eventually(ctx, t, "the API server refuses it", func() error {
+		_, err := objects.Patch(ctx, r.request.GetName(), patchType, r.request.GetData(), options)
+		if !errors.As(err, &refused) || !strings.Contains(err.Error(), r.words[len(r.words)-1]) {
+			return fmt.Errorf("it answers: %v", err)
+		}
+		return nil
+	})
+	return refused.Status()
+}
+
+// wantSameStatus fails unless an error tells all that the API server has said.
+func wantSameStatus(t *testing.T, err error, want metav1.Status) {
+	t.Helper()
+	var failure *connect.Error
+	if errors.As(err, &failure) && failure.Message() != want.Message {
+		t.Errorf("the message is\n  %q\nwant\n  %q", failure.Message(), want.Message)
+	}
+	same := &kubeconnectv1.Status{Reason: string(want.Reason), Message: want.Message, Code: want.Code}
+	if details := want.Details; details != nil {
+		same.Group, same.Kind, same.Name = details.Group, details.Kind, details.Name
+		same.RetryAfterSeconds = details.RetryAfterSeconds
+		for _, cause := range details.Causes {
+			same.Causes = append(same.Causes, &kubeconnectv1.StatusCause{Reason: string(cause.Type), Message: cause.Message, Field: cause.Field})
+		}
+	}
+	if got := wantStatus(t, err, string(want.Reason)); !proto.Equal(got, same) {
+		t.Errorf("the status is\n  %s\nwant\n  %s", protojson.Format(got), protojson.Format(same))
+	}
+}
