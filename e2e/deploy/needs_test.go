@@ -19,10 +19,8 @@ type need func(context.Context, *testing.T, right, account) error
 // needs say for each right what it is for. What the service does with the rights
 // over its callers, it does by the same requests as here.
 var needs = map[right]need{
-	{"", "configmaps", "get"}:        asksForIt,
 	{"", "configmaps", "list"}:       serves("configmaps"),
 	{"", "configmaps", "watch"}:      serves("configmaps"),
-	{"apps", "deployments", "get"}:   asksForIt,
 	{"apps", "deployments", "list"}:  serves("deployments.apps"),
 	{"apps", "deployments", "watch"}: serves("deployments.apps"),
 
@@ -36,8 +34,6 @@ var needs = map[right]need{
 	{"rbac.authorization.k8s.io", "rolebindings", "watch"}:           asksForIt,
 	{"rbac.authorization.k8s.io", "roles", "list"}:                   asksForIt,
 	{"rbac.authorization.k8s.io", "roles", "watch"}:                  asksForIt,
-	{"", "namespaces", "list"}:                                       asksForIt,
-	{"", "namespaces", "watch"}:                                      asksForIt,
 	{"", "users", "impersonate"}:                                     actsAs(rest.ImpersonationConfig{UserName: "jane"}),
 	{"", "serviceaccounts", "impersonate"}:                           actsAs(rest.ImpersonationConfig{UserName: "system:serviceaccount:default:default"}),
 	{"", "groups", "impersonate"}:                                    actsAs(rest.ImpersonationConfig{UserName: "jane", Groups: []string{"team"}}),
