@@ -54,6 +54,9 @@ type Authorizer struct {
 	rbac       *rbac
 	mirrors    mirrors
 	candidates Candidates
+
+	namespacesNeeded chan struct{} // closed by needNamespaces
+	needNamespaces   func()
 }
 
 // NewAuthorizer makes an authorizer that asks by client, which must have the right to
@@ -73,7 +76,10 @@ func NewAuthorizer(client kubernetes.Interface, options AuthorizerOptions) *Auth
 		rbac:       rbac,
 		mirrors:    newMirrors(client, rbac),
 		candidates: options.Candidates,
+
+		namespacesNeeded: make(chan struct{}),
 	}
+	a.needNamespaces = sync.OnceFunc(func() { close(a.namespacesNeeded) })
 	a.mirrors.namespaces.counted = a.countedNamespaces
 	return a
 }
@@ -84,9 +90,10 @@ func NewAuthorizer(client kubernetes.Interface, options AuthorizerOptions) *Auth
 func (a *Authorizer) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	running.Go(func() { a.changes.run(ctx) })
-	for _, mirror := range a.mirrors.all() {
+	for _, mirror := range a.mirrors.rbac {
 		running.Go(func() { mirror.run(ctx) })
 	}
+	running.Go(func() { a.runNamespaces(ctx) })
 	<-ctx.Done()
 	a.reviews.lookups.end()
 	running.Wait()

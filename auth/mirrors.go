@@ -88,8 +88,6 @@ func subjectOf(namespace string, s rbacv1.Subject) (subject, bool) {
 	return subject{}, false
 }
 
-func (m mirrors) all() []*mirror { return append([]*mirror{m.namespaces}, m.rbac...) }
-
 // rbacKnown is whether RBAC is seen: all of it is, or some of it may not be. It waits
 // while neither is known, until the context ends.
 func (m mirrors) rbacKnown(ctx context.Context) mirrorState {

@@ -66,7 +66,18 @@ func (a *Authorizer) candidatesFor(ctx context.Context, caller caller, attribute
 	return nil, unavailable(ctx, "for its roles and bindings")
 }
 
+// runNamespaces keeps the names of all namespaces from when they are needed first: where
+// RBAC tells the candidates, never, and the right to list them is not needed either.
+func (a *Authorizer) runNamespaces(ctx context.Context) {
+	select {
+	case <-a.namespacesNeeded:
+		a.mirrors.namespaces.run(ctx)
+	case <-ctx.Done():
+	}
+}
+
 func (a *Authorizer) allNamespaces(ctx, waiting context.Context) ([]string, error) {
+	a.needNamespaces()
 	switch a.mirrors.namespaces.known(waiting) {
 	case synced:
 		return a.mirrors.namespaces.namespaces(), nil

@@ -27,7 +27,7 @@ func TestRealFewReviewsFindFewNamespacesAmongMany(t *testing.T) {
 	alice := Identity{Username: "alice", Groups: []string{groupAuthenticated}}
 	want := Namespaces{Names: []string{"many-007", "many-042"}}
 
-	for name, rules := range map[string][]rbacv1.PolicyRule{"with RBAC": rbacRules, "without RBAC": serviceRules} {
+	for name, rules := range map[string][]rbacv1.PolicyRule{"with RBAC": rbacRules, "without RBAC": namespaceRules} {
 		t.Run(name, func(t *testing.T) {
 			count := &counting{}
 			account := "few"
@@ -137,7 +137,7 @@ func TestRealSelectionsOfACallersRights(t *testing.T) {
 		"a path":                          {carol, Attributes{Verb: "get", Path: "/version"}, true},
 		"a path that is for others":       {carol, Attributes{Verb: "get", Path: "/metrics"}, false},
 		"anything, for an administrator":  {Identity{Username: "root", Groups: []string{"system:masters"}}, Attributes{Verb: "delete", Resource: "nodes"}, true},
-		"as the service itself":           {Identity{own: true}, Attributes{Verb: "list", Resource: "namespaces"}, true},
+		"as the service itself":           {Identity{own: true}, Attributes{Verb: "list", Group: rbacv1.GroupName, Resource: "roles"}, true},
 		"as the service, what it may not": {Identity{own: true}, Attributes{Verb: "list", Resource: "secrets"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {

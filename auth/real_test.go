@@ -87,11 +87,10 @@ func realFactory(t *testing.T, name string, count *counting, rules ...rbacv1.Pol
 	return factory
 }
 
-// serviceRules are what the service needs.
+// serviceRules are what the service needs beside rbacRules or namespaceRules.
 var serviceRules = []rbacv1.PolicyRule{
 	{Verbs: []string{"create"}, APIGroups: []string{"authentication.k8s.io"}, Resources: []string{"tokenreviews"}},
 	{Verbs: []string{"create"}, APIGroups: []string{"authorization.k8s.io"}, Resources: []string{"subjectaccessreviews"}},
-	{Verbs: []string{"list", "watch"}, APIGroups: []string{""}, Resources: []string{"namespaces"}},
 	{Verbs: []string{"impersonate"}, APIGroups: []string{""}, Resources: []string{"users", "groups", "serviceaccounts"}},
 	{Verbs: []string{"impersonate"}, APIGroups: []string{"authentication.k8s.io"}, Resources: []string{
 		"uids", "userextras/authentication.kubernetes.io/credential-id",
@@ -100,10 +99,16 @@ var serviceRules = []rbacv1.PolicyRule{
 	}},
 }
 
+// rbacRules let the service follow RBAC.
 var rbacRules = append([]rbacv1.PolicyRule{
 	{Verbs: []string{"list", "watch"}, APIGroups: []string{"rbac.authorization.k8s.io"}, Resources: []string{
 		"roles", "rolebindings", "clusterroles", "clusterrolebindings",
 	}},
+}, serviceRules...)
+
+// namespaceRules are for a service that may not follow RBAC.
+var namespaceRules = append([]rbacv1.PolicyRule{
+	{Verbs: []string{"list", "watch"}, APIGroups: []string{""}, Resources: []string{"namespaces"}},
 }, serviceRules...)
 
 func serviceAccount(namespace, name string) rbacv1.Subject {

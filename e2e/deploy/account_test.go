@@ -14,32 +14,36 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
-
-	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// account is the service account of an installation, as its pods are it.
+// account is a service account, with a token and nothing else.
 type account struct {
-	namespace  string
-	config     *rest.Config
-	kubeconfig string // the path of one with its token and nothing else
+	namespace, name string
+	config          *rest.Config
 }
 
-func accountOf(ctx context.Context, t *testing.T, in *harness.Cluster, namespace, name string) account {
+// accountOf is an account with a token for as long as what it is bound to is there.
+func accountOf(ctx context.Context, t *testing.T, namespace, name string, boundTo *authenticationv1.BoundObjectReference) account {
 	t.Helper()
-	token, err := in.Client.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	in := cluster(t)
+	token, err := in.Client.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, name,
+		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{BoundObjectRef: boundTo}}, metav1.CreateOptions{})
 	succeeds(t, err)
 	config := rest.AnonymousClientConfig(in.Config)
 	config.BearerToken = token.Status.Token
 	config.QPS = -1
-	return account{namespace, config, writeKubeconfig(t, config)}
+	return account{namespace, name, config}
 }
 
-func writeKubeconfig(t *testing.T, config *rest.Config) string {
+// user is the name that the cluster knows the account by.
+func (a account) user() string { return "system:serviceaccount:" + a.namespace + ":" + a.name }
+
+// kubeconfig is the path of one with the account's token.
+func (a account) kubeconfig(t *testing.T) string {
 	t.Helper()
 	written := api.NewConfig()
-	written.Clusters["c"] = &api.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData, CertificateAuthority: config.CAFile}
-	written.AuthInfos["u"] = &api.AuthInfo{Token: config.BearerToken}
+	written.Clusters["c"] = &api.Cluster{Server: a.config.Host, CertificateAuthorityData: a.config.CAData, CertificateAuthority: a.config.CAFile}
+	written.AuthInfos["u"] = &api.AuthInfo{Token: a.config.BearerToken}
 	written.Contexts["x"] = &api.Context{Cluster: "c", AuthInfo: "u"}
 	written.CurrentContext = "x"
 	path := filepath.Join(t.TempDir(), "kubeconfig")
@@ -47,16 +51,9 @@ func writeKubeconfig(t *testing.T, config *rest.Config) string {
 	return path
 }
 
-// client is a client with the account's rights; as another user, if one is named.
-func (a account) client(as rest.ImpersonationConfig) (*kubernetes.Clientset, error) {
-	config := rest.CopyConfig(a.config)
-	config.Impersonate = as
-	return kubernetes.NewForConfig(config)
-}
-
 // untilHas returns when the API server knows of all the rights.
 func (a account) untilHas(ctx context.Context, rights []right) error {
-	client, err := a.client(rest.ImpersonationConfig{})
+	client, err := kubernetes.NewForConfig(a.config)
 	if err != nil {
 		return err
 	}

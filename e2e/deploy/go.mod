@@ -3,6 +3,7 @@ module github.com/kubeconnect/kubeconnect/e2e/deploy
 go 1.26.0
 
 require (
+	connectrpc.com/connect v1.21.1
 	github.com/kubeconnect/kubeconnect v0.0.0
 	helm.sh/helm/v3 v3.21.4
 	k8s.io/api v0.37.2
@@ -11,7 +12,6 @@ require (
 )
 
 require (
-	connectrpc.com/connect v1.21.1 // indirect
 	dario.cat/mergo v1.0.1 // indirect
 	github.com/BurntSushi/toml v1.6.0 // indirect
 	github.com/Masterminds/goutils v1.1.1 // indirect

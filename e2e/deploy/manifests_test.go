@@ -37,15 +37,33 @@ func newInstaller(t *testing.T, in *harness.Cluster) installer {
 }
 
 func (i installer) create(ctx context.Context, object manifest, dryRun ...string) error {
-	kind := object.GroupVersionKind()
+	resource, err := i.resource(object)
+	if err == nil {
+		_, err = resource.Create(ctx, object, metav1.CreateOptions{DryRun: dryRun, FieldValidation: metav1.FieldValidationStrict})
+	}
+	return about(object, err)
+}
+
+func (i installer) delete(ctx context.Context, object manifest) error {
+	resource, err := i.resource(object)
+	if err == nil {
+		err = resource.Delete(ctx, object.GetName(), metav1.DeleteOptions{})
+	}
+	return about(object, err)
+}
+
+func (i installer) resource(of manifest) (dynamic.ResourceInterface, error) {
+	kind := of.GroupVersionKind()
 	mapping, err := i.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if err != nil {
-		return fmt.Errorf("%s: %w", kind, err)
+		return nil, err
 	}
-	_, err = i.dynamic.Resource(mapping.Resource).Namespace(object.GetNamespace()).Create(ctx, object,
-		metav1.CreateOptions{DryRun: dryRun, FieldValidation: metav1.FieldValidationStrict})
+	return i.dynamic.Resource(mapping.Resource).Namespace(of.GetNamespace()), nil
+}
+
+func about(object manifest, err error) error {
 	if err != nil {
-		return fmt.Errorf("%s %s: %w", kind, object.GetName(), err)
+		return fmt.Errorf("%s %s: %w", object.GroupVersionKind(), object.GetName(), err)
 	}
 	return nil
 }

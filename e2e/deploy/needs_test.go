@@ -2,111 +2,125 @@ package deploy_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"testing"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
-	authorizationv1 "k8s.io/api/authorization/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
 )
 
-// need does what needs a right, as the service account of an installation.
-type need func(context.Context, *testing.T, right, account) error
-
-// needs say for each right what it is for. What the service does with the rights
-// over its callers, it does by the same requests as here.
-var needs = map[right]need{
-	{"", "configmaps", "get"}:        asksForIt,
-	{"", "configmaps", "list"}:       serves("configmaps"),
-	{"", "configmaps", "watch"}:      serves("configmaps"),
-	{"apps", "deployments", "get"}:   asksForIt,
-	{"apps", "deployments", "list"}:  serves("deployments.apps"),
-	{"apps", "deployments", "watch"}: serves("deployments.apps"),
-
-	{"authentication.k8s.io", "tokenreviews", "create"}:              reviewsATokenOfItsOwn,
-	{"authorization.k8s.io", "subjectaccessreviews", "create"}:       reviewsTheAccessOfACaller,
-	{"rbac.authorization.k8s.io", "clusterrolebindings", "list"}:     asksForIt,
-	{"rbac.authorization.k8s.io", "clusterrolebindings", "watch"}:    asksForIt,
-	{"rbac.authorization.k8s.io", "clusterroles", "list"}:            asksForIt,
-	{"rbac.authorization.k8s.io", "clusterroles", "watch"}:           asksForIt,
-	{"rbac.authorization.k8s.io", "rolebindings", "list"}:            asksForIt,
-	{"rbac.authorization.k8s.io", "rolebindings", "watch"}:           asksForIt,
-	{"rbac.authorization.k8s.io", "roles", "list"}:                   asksForIt,
-	{"rbac.authorization.k8s.io", "roles", "watch"}:                  asksForIt,
-	{"", "namespaces", "list"}:                                       asksForIt,
-	{"", "namespaces", "watch"}:                                      asksForIt,
-	{"", "users", "impersonate"}:                                     actsAs(rest.ImpersonationConfig{UserName: "jane"}),
-	{"", "serviceaccounts", "impersonate"}:                           actsAs(rest.ImpersonationConfig{UserName: "system:serviceaccount:default:default"}),
-	{"", "groups", "impersonate"}:                                    actsAs(rest.ImpersonationConfig{UserName: "jane", Groups: []string{"team"}}),
-	{"authentication.k8s.io", "uids", "impersonate"}:                 actsAs(rest.ImpersonationConfig{UserName: "jane", UID: "1"}),
-	{"authentication.k8s.io", extra("credential-id"), "impersonate"}: actsWith("credential-id"),
-	{"authentication.k8s.io", extra("node-name"), "impersonate"}:     actsWith("node-name"),
-	{"authentication.k8s.io", extra("node-uid"), "impersonate"}:      actsWith("node-uid"),
-	{"authentication.k8s.io", extra("pod-name"), "impersonate"}:      actsWith("pod-name"),
-	{"authentication.k8s.io", extra("pod-uid"), "impersonate"}:       actsWith("pod-uid"),
-}
-
-// extra is the resource of what a service account's token says besides its name.
-func extra(key string) string { return "userextras/authentication.kubernetes.io/" + key }
-
-func actsWith(key string) need {
-	return actsAs(rest.ImpersonationConfig{UserName: "jane", Extra: map[string][]string{"authentication.kubernetes.io/" + key: {"x"}}})
-}
-
-// asksForIt makes the request that the right is for.
-func asksForIt(ctx context.Context, _ *testing.T, right right, who account) error {
-	client, err := dynamic.NewForConfig(who.config)
-	if err != nil {
-		return err
+type (
+	// need is what a right is for.
+	need struct {
+		try     try
+		without string // what is said where the right is missing; by default, the API server's refusal
 	}
-	resource := client.Resource(schema.GroupVersionResource{Group: right.group, Version: "v1", Resource: right.resource})
-	switch right.verb {
-	case "get":
-		if _, err = resource.Namespace(who.namespace).Get(ctx, "nosuch", metav1.GetOptions{}); apierrors.IsNotFound(err) {
-			return nil
+	// try does with an installation what needs a right.
+	try func(context.Context, *testing.T, installation) error
+)
+
+// needs say for each right of the service account what it is for. It is the caller who
+// is told what is said without it; where that is a right to watch, the log, for then
+// the service lists again and again.
+var needs = map[string]need{
+	"list configmaps":   {try: serves("configmaps")},
+	"watch configmaps":  {try: serves("configmaps")},
+	"list deployments":  {try: serves("deployments")},
+	"watch deployments": {try: serves("deployments")},
+
+	"create tokenreviews":                               {knowsWhoCalls, "could not be asked who is calling"},
+	"create subjectaccessreviews":                       {readsANamespace, "could not be asked what"},
+	"get configmaps extension-apiserver-authentication": {callsByCertificate, "could not be asked for its authorities of client certificates"},
+	"list clusterrolebindings":                          {readsAllThatItMay, "cannot find those that you may see"},
+	"list clusterroles":                                 {readsAllThatItMay, "cannot find those that you may see"},
+	"list rolebindings":                                 {readsAllThatItMay, "cannot find those that you may see"},
+	"list roles":                                        {readsAllThatItMay, "cannot find those that you may see"},
+	"watch clusterrolebindings":                         {try: isToldOfTheEndOf("ClusterRoleBinding", everywhere)},
+	"watch clusterroles":                                {try: isToldOfTheEndOf("ClusterRole", byClusterRole)},
+	"watch rolebindings":                                {try: isToldOfTheEndOf("RoleBinding", byRole)},
+	"watch roles":                                       {try: isToldOfTheEndOf("Role", byRole)},
+
+	"impersonate users":           {patchesByCertificate, "cannot impersonate"},
+	"impersonate serviceaccounts": {try: patchesByToken},
+	"impersonate groups":          {try: patchesByToken},
+	"impersonate uids":            {try: patchesByToken},
+	"impersonate userextras/authentication.kubernetes.io/credential-id": {try: patchesByToken},
+	"impersonate userextras/authentication.kubernetes.io/node-name":     {try: patchesByToken},
+	"impersonate userextras/authentication.kubernetes.io/node-uid":      {try: patchesByToken},
+	"impersonate userextras/authentication.kubernetes.io/pod-name":      {try: patchesByToken},
+	"impersonate userextras/authentication.kubernetes.io/pod-uid":       {try: patchesByToken},
+}
+
+func knowsWhoCalls(ctx context.Context, t *testing.T, in installation) error {
+	caller := newCaller(ctx, t)
+	who, err := in.byToken(t, caller).Access.WhoAmI(ctx, &kubeconnectv1.WhoAmIRequest{})
+	if err == nil && who.GetUsername() != caller.user() {
+		err = fmt.Errorf("%s is taken for %s", caller.user(), who)
+	}
+	return err
+}
+
+func callsByCertificate(ctx context.Context, t *testing.T, in installation) error {
+	_, err := in.byCertificate(ctx, t).Access.WhoAmI(ctx, &kubeconnectv1.WhoAmIRequest{})
+	return err
+}
+
+func readsANamespace(ctx context.Context, t *testing.T, in installation) error {
+	caller := newCaller(ctx, t)
+	_, err := in.byToken(t, caller).Resources.List(ctx, &kubeconnectv1.ListRequest{Resource: "configmaps", Namespace: caller.namespace})
+	return err
+}
+
+// readsAllThatItMay reads over all namespaces, with rights in the caller's own.
+func readsAllThatItMay(ctx context.Context, t *testing.T, in installation) error {
+	caller := newCaller(ctx, t)
+	client := in.byToken(t, caller).Resources
+	request := &kubeconnectv1.ListRequest{Resource: "configmaps", MinResourceVersion: makeConfigMap(ctx, t, caller.namespace).GetResourceVersion()}
+	list, err := untilNotForbidden(ctx, func() (*kubeconnectv1.ListResponse, error) { return client.List(ctx, request) })
+	for _, object := range list.GetObjects() {
+		if got := object.GetNamespace(); got != caller.namespace {
+			t.Errorf("a caller with rights in %s is shown %s", caller.namespace, got)
 		}
-	case "list":
-		_, err = resource.List(ctx, metav1.ListOptions{Limit: 1})
-	case "watch":
-		watch, watchErr := resource.Watch(ctx, metav1.ListOptions{})
-		if err = watchErr; err == nil {
-			watch.Stop()
-		}
+	}
+	if err == nil && len(list.GetObjects()) == 0 {
+		err = errors.New("what the caller may see is not served")
 	}
 	return err
 }
 
-func reviewsATokenOfItsOwn(ctx context.Context, _ *testing.T, _ right, who account) error {
-	client, err := who.client(rest.ImpersonationConfig{})
-	if err != nil {
-		return err
-	}
-	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: who.config.BearerToken}}
-	_, err = client.AuthenticationV1().TokenReviews().Create(ctx, review, metav1.CreateOptions{})
-	return err
-}
-
-func reviewsTheAccessOfACaller(ctx context.Context, _ *testing.T, right right, who account) error {
-	client, err := who.client(rest.ImpersonationConfig{})
-	if err != nil {
-		return err
-	}
-	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: "jane", ResourceAttributes: right.attributes()}}
-	_, err = client.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-	return err
-}
-
-// actsAs asks the API server who it is, as another.
-func actsAs(other rest.ImpersonationConfig) need {
-	return func(ctx context.Context, _ *testing.T, _ right, who account) error {
-		client, err := who.client(other)
+// isToldOfTheEndOf has a caller watch what it may see, in its own namespace and by a
+// grant in another, and deletes the role or binding of the grant.
+func isToldOfTheEndOf(kind string, by grant) try {
+	return func(ctx context.Context, t *testing.T, in installation) error {
+		caller, lost := newCaller(ctx, t), newNamespace(ctx, t, cluster(t), nil)
+		makeConfigMap(ctx, t, lost)
+		by.to(ctx, t, caller, lost)
+		stream, err := untilNotForbidden(ctx, func() (*watching, error) { return watch(ctx, in.byToken(t, caller).Resources) })
 		if err != nil {
 			return err
 		}
-		_, err = client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
-		return err
+		succeeds(t, stream.until(kubeconnectv1.EventType_EVENT_TYPE_ADDED, lost))
+		succeeds(t, newInstaller(t, cluster(t)).delete(ctx, rbacObject(kind, lost, values{})))
+		succeeds(t, stream.until(kubeconnectv1.EventType_EVENT_TYPE_DELETED, lost))
+		return in.refused()
 	}
+}
+
+func patchesByToken(ctx context.Context, t *testing.T, in installation) error {
+	caller := newCaller(ctx, t)
+	return patches(ctx, t, in.byToken(t, caller).Resources, caller.namespace)
+}
+
+func patchesByCertificate(ctx context.Context, t *testing.T, in installation) error {
+	return patches(ctx, t, in.byCertificate(ctx, t).Resources, newNamespace(ctx, t, cluster(t), nil))
+}
+
+func patches(ctx context.Context, t *testing.T, client kubeconnectv1connect.ResourceServiceClient, namespace string) error {
+	_, err := client.Patch(ctx, &kubeconnectv1.PatchRequest{
+		Resource: "configmaps", Namespace: namespace, Name: makeConfigMap(ctx, t, namespace).GetName(),
+		Type: kubeconnectv1.PatchType_PATCH_TYPE_MERGE,
+		Body: &kubeconnectv1.PatchRequest_Data{Data: []byte(`{"data":{"patched":"yes"}}`)},
+	})
+	return err
 }

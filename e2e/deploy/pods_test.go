@@ -1,23 +1,12 @@
 package deploy_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
 	"fmt"
-	"math/big"
 	"net/http"
-	"os"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
-	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -62,38 +51,11 @@ func TestTheServiceUnderstandsItsFlagsAndAnswersItsProbes(t *testing.T) {
 			t.Parallel()
 			ctx := deadline(t)
 			namespace := newNamespace(ctx, t, in, nil)
-			all := release{"r", namespace, with(variant)}.manifests(t)
-			who := installRights(ctx, t, namespace, all, allRights(t, all))
-			container := ofKind[appsv1.Deployment](t, all, "Deployment")[0].Spec.Template.Spec.Containers[0]
-			service := harness.StartService(t, who.kubeconfig, flagsOf(t, container)...)
-			for _, probe := range []*corev1.Probe{container.StartupProbe, container.LivenessProbe, container.ReadinessProbe} {
-				succeeds(t, eventually(ctx, func() error { return askProbe(probe, service) }))
+			installed := install(ctx, t, namespace, release{"r", namespace, with(variant)}.manifests(t))
+			for _, probe := range []*corev1.Probe{installed.container.StartupProbe, installed.container.LivenessProbe, installed.container.ReadinessProbe} {
+				succeeds(t, eventually(ctx, func() error { return askProbe(probe, installed.Service) }))
 			}
 		})
-	}
-}
-
-// flagsOf are those of a container, but for where it finds things in its pod.
-func flagsOf(t *testing.T, container corev1.Container) []string {
-	t.Helper()
-	flags, mounted := strings.Join(container.Args, "\n"), t.TempDir()
-	writeCertificate(t, mounted)
-	flags = strings.NewReplacer("/etc/kubeconnect/tls", mounted, "$(MEMORY_LIMIT_MI)", "1024").Replace(flags)
-	flags = regexp.MustCompile("--listen=.*").ReplaceAllString(flags, "--listen=127.0.0.1:0")
-	return strings.Split(flags, "\n")
-}
-
-func writeCertificate(t *testing.T, dir string) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	succeeds(t, err)
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now(), NotAfter: time.Now().Add(time.Hour)}
-	signed, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	succeeds(t, err)
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	succeeds(t, err)
-	for name, block := range map[string]*pem.Block{"tls.crt": {Type: "CERTIFICATE", Bytes: signed}, "tls.key": {Type: "PRIVATE KEY", Bytes: private}} {
-		succeeds(t, os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600))
 	}
 }
 

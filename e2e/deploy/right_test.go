@@ -11,20 +11,40 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// right is the least that a rule can grant.
-type right struct{ group, resource, verb string }
+// right is the least that a rule can grant, in one namespace or of one name if these
+// are not empty.
+type right struct{ group, resource, verb, namespace, name string }
 
-func (r right) String() string {
-	return strings.TrimSuffix(fmt.Sprintf("%s %s.%s", r.verb, r.resource, r.group), ".")
-}
+func (r right) String() string { return strings.TrimSpace(r.verb + " " + r.resource + " " + r.name) }
+
+// refusal is in what the API server says to an account that does not have the right.
+func (r right) refusal() string { return fmt.Sprintf("cannot %s resource %q", r.verb, r.resource) }
 
 func (r right) attributes() *authorizationv1.ResourceAttributes {
 	resource, subresource, _ := strings.Cut(r.resource, "/")
-	return &authorizationv1.ResourceAttributes{Verb: r.verb, Group: r.group, Resource: resource, Subresource: subresource}
+	return &authorizationv1.ResourceAttributes{Verb: r.verb, Group: r.group, Resource: resource, Subresource: subresource, Namespace: r.namespace, Name: r.name}
 }
 
 func (r right) rule() rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{r.group}, Resources: []string{r.resource}, Verbs: []string{r.verb}}
+}
+
+// readsTheClientCA is what the role is for that the chart binds in kube-system; it is
+// there in every cluster.
+var readsTheClientCA = right{resource: "configmaps", verb: "get", namespace: "kube-system", name: "extension-apiserver-authentication"}
+
+func bindsTheClientCA(one manifest) bool { return one.GetKind() == "RoleBinding" }
+
+// rightsOf are the rights of the service account.
+func rightsOf(t *testing.T, all []manifest) (rights []right) {
+	t.Helper()
+	for _, role := range ofKind[rbacv1.ClusterRole](t, all, "ClusterRole") {
+		rights = append(rights, rightsIn(role)...)
+	}
+	if slices.ContainsFunc(all, bindsTheClientCA) {
+		rights = append(rights, readsTheClientCA)
+	}
+	return rights
 }
 
 // rightsIn are the rights that a role grants.
@@ -33,7 +53,7 @@ func rightsIn(role *rbacv1.ClusterRole) (rights []right) {
 		for _, group := range rule.APIGroups {
 			for _, resource := range rule.Resources {
 				for _, verb := range rule.Verbs {
-					rights = append(rights, right{group, resource, verb})
+					rights = append(rights, right{group: group, resource: resource, verb: verb})
 				}
 			}
 		}
@@ -41,23 +61,26 @@ func rightsIn(role *rbacv1.ClusterRole) (rights []right) {
 	return rights
 }
 
-// without takes a right from every role, and answers those that are left.
-func without(t *testing.T, all []manifest, taken right) (left []right) {
+// without takes a right away, and answers the manifests that are left.
+func without(t *testing.T, all []manifest, taken right) []manifest {
 	t.Helper()
 	for _, one := range all {
-		if one.GetKind() != "ClusterRole" {
-			continue
+		if one.GetKind() == "ClusterRole" {
+			takeFrom(t, one, taken)
 		}
-		role := into[rbacv1.ClusterRole](t, one)
-		granted := slices.DeleteFunc(rightsIn(role), func(r right) bool { return r == taken })
-		role.Rules = nil
-		for _, right := range granted {
-			role.Rules = append(role.Rules, right.rule())
-		}
-		object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(role)
-		succeeds(t, err)
-		one.Object = object
-		left = append(left, granted...)
 	}
-	return left
+	return slices.DeleteFunc(all, func(one manifest) bool { return bindsTheClientCA(one) && taken == readsTheClientCA })
+}
+
+func takeFrom(t *testing.T, from manifest, taken right) {
+	t.Helper()
+	role := into[rbacv1.ClusterRole](t, from)
+	granted := slices.DeleteFunc(rightsIn(role), func(r right) bool { return r == taken })
+	role.Rules = nil
+	for _, right := range granted {
+		role.Rules = append(role.Rules, right.rule())
+	}
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(role)
+	succeeds(t, err)
+	from.Object = object
 }

@@ -3,65 +3,52 @@ package deploy_test
 import (
 	"context"
 	"errors"
-	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-
-	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// makers make an object of a resource, and answer its version.
-var makers = map[string]func(context.Context, *kubernetes.Clientset, string) (string, error){
-	"configmaps":       makeConfigMap,
-	"deployments.apps": makeDeployment,
+// makers make an object of a resource.
+var makers = map[string]func(context.Context, *testing.T, string) metav1.Object{
+	"configmaps":  makeConfigMap,
+	"deployments": makeDeployment,
 }
 
-// serves runs the service with the account's rights. It must serve what is there,
-// and then what has been made since; and the API server may refuse it nothing, for
-// without the right to watch it would list again and again.
-func serves(resource string) need {
-	return func(ctx context.Context, t *testing.T, _ right, who account) error {
-		service := harness.StartService(t, who.kubeconfig)
-		client := harness.Dial(harness.HTTP2(t), service.Address, harness.GRPC).Resources
-		request := &kubeconnectv1.ListRequest{Resource: resource, Namespace: who.namespace}
+// serves has the administrator list what is there, and then what has been made since.
+// The API server may refuse the service nothing meanwhile: without the right to watch,
+// it would list again and again.
+func serves(resource string) try {
+	return func(ctx context.Context, t *testing.T, in installation) error {
+		namespace := newNamespace(ctx, t, cluster(t), nil)
+		client := in.byCertificate(ctx, t).Resources
+		request := &kubeconnectv1.ListRequest{Resource: resource, Namespace: namespace}
 		if _, err := client.List(ctx, request); err != nil {
 			return err
 		}
-		version, err := makers[resource](ctx, cluster(t).Client, who.namespace)
-		succeeds(t, err)
-		request.MinResourceVersion = version
+		request.MinResourceVersion = makers[resource](ctx, t, namespace).GetResourceVersion()
 		list, err := client.List(ctx, request)
 		if err == nil && len(list.GetObjects()) == 0 {
 			err = errors.New("what is there is not served")
 		}
-		return errors.Join(err, refusalIn(service.Output()))
+		return errors.Join(err, in.refused())
 	}
 }
 
-// refusalIn is what a log says of requests that were forbidden.
-func refusalIn(log string) error {
-	for line := range strings.Lines(log) {
-		if strings.Contains(line, "is forbidden") {
-			return errors.New(line)
-		}
-	}
-	return nil
+func makeConfigMap(ctx context.Context, t *testing.T, namespace string) metav1.Object {
+	t.Helper()
+	made, err := cluster(t).Client.CoreV1().ConfigMaps(namespace).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "made-"}}, metav1.CreateOptions{})
+	succeeds(t, err)
+	return made
 }
 
-func makeConfigMap(ctx context.Context, client *kubernetes.Clientset, namespace string) (string, error) {
-	made, err := client.CoreV1().ConfigMaps(namespace).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "made-"}}, metav1.CreateOptions{})
-	return made.GetResourceVersion(), err
-}
-
-func makeDeployment(ctx context.Context, client *kubernetes.Clientset, namespace string) (string, error) {
+func makeDeployment(ctx context.Context, t *testing.T, namespace string) metav1.Object {
+	t.Helper()
 	labels := map[string]string{"made": "yes"}
-	made, err := client.AppsV1().Deployments(namespace).Create(ctx, &appsv1.Deployment{
+	made, err := cluster(t).Client.AppsV1().Deployments(namespace).Create(ctx, &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "made-"},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: new(int32),
@@ -72,5 +59,6 @@ func makeDeployment(ctx context.Context, client *kubernetes.Clientset, namespace
 			},
 		},
 	}, metav1.CreateOptions{})
-	return made.GetResourceVersion(), err
+	succeeds(t, err)
+	return made
 }

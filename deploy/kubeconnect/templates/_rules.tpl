@@ -1,8 +1,9 @@
-{{- /* Reading all that is served: what the service itself needs, and what callers may be given. */ -}}
-{{- define "kubeconnect.readRules" -}}
-{{- range .Values.resources }}
+{{- /* Rules about all that is served, with some verbs. */ -}}
+{{- define "kubeconnect.servedRules" -}}
+{{- $verbs := .verbs }}
+{{- range .resources }}
 - apiGroups: [{{ .group | quote }}]
   resources: {{ toJson .resources }}
-  verbs: [get, list, watch]
+  verbs: {{ toJson $verbs }}
 {{- end }}
 {{- end -}}

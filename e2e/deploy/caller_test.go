@@ -1,0 +1,81 @@
+package deploy_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// newCaller is the account of a pod, with rights in the pod's namespace alone. Its token
+// says of it all that a service account's can.
+func newCaller(ctx context.Context, t *testing.T) account {
+	t.Helper()
+	namespace := newNamespace(ctx, t, cluster(t), nil)
+	core, meta := cluster(t).Client.CoreV1(), metav1.ObjectMeta{Name: "caller"}
+	_, err := core.ServiceAccounts(namespace).Create(ctx, &corev1.ServiceAccount{ObjectMeta: meta}, metav1.CreateOptions{})
+	succeeds(t, err)
+	_, err = core.Pods(namespace).Create(ctx, &corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{
+		ServiceAccountName: meta.Name,
+		Containers:         []corev1.Container{{Name: "c", Image: "images.example/c"}},
+	}}, metav1.CreateOptions{})
+	succeeds(t, err)
+	succeeds(t, eventually(ctx, func() error {
+		pod, err := core.Pods(namespace).Get(ctx, meta.Name, metav1.GetOptions{})
+		if err == nil && pod.Spec.NodeName == "" {
+			err = errors.New("the pod has no node")
+		}
+		return err
+	}))
+	caller := accountOf(ctx, t, namespace, meta.Name, &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: meta.Name})
+	byRole.to(ctx, t, caller, namespace)
+	return caller
+}
+
+// grant is how RBAC gives a right: by a role and a binding of these kinds.
+type grant struct{ role, binding string }
+
+var (
+	byRole        = grant{"Role", "RoleBinding"}
+	byClusterRole = grant{"ClusterRole", "RoleBinding"}
+	everywhere    = grant{"ClusterRole", "ClusterRoleBinding"}
+)
+
+// to gives an account the rights to read and patch the ConfigMaps of a namespace, and
+// returns when it has them.
+func (g grant) to(ctx context.Context, t *testing.T, who account, namespace string) {
+	t.Helper()
+	verbs := []any{"list", "watch", "patch"}
+	role := rbacObject(g.role, namespace, values{
+		"rules": []any{values{"apiGroups": []any{""}, "resources": []any{"configmaps"}, "verbs": verbs}},
+	})
+	binding := rbacObject(g.binding, namespace, values{
+		"roleRef":  values{"apiGroup": role.GroupVersionKind().Group, "kind": g.role, "name": role.GetName()},
+		"subjects": []any{values{"kind": "ServiceAccount", "namespace": who.namespace, "name": who.name}},
+	})
+	install := newInstaller(t, cluster(t))
+	succeeds(t, install.create(ctx, role))
+	succeeds(t, install.create(ctx, binding))
+	var rights []right
+	for _, verb := range verbs {
+		rights = append(rights, right{resource: "configmaps", verb: verb.(string), namespace: namespace})
+	}
+	succeeds(t, who.untilHas(ctx, rights))
+}
+
+// rbacObject is one of a kind that is about a namespace, by its name if not in it.
+func rbacObject(kind, namespace string, content values) manifest {
+	object := &unstructured.Unstructured{Object: content}
+	object.SetAPIVersion("rbac.authorization.k8s.io/v1")
+	object.SetKind(kind)
+	object.SetName("caller-" + namespace)
+	if !strings.HasPrefix(kind, "Cluster") {
+		object.SetNamespace(namespace)
+	}
+	return object
+}

@@ -1,0 +1,124 @@
+package deploy_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/transport"
+
+	"connectrpc.com/connect"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+)
+
+// installation is a release of which one service runs: by the flags of its pods, with
+// the rights of its service account and no others.
+type installation struct {
+	*harness.Service
+	container   corev1.Container
+	certificate *x509.Certificate // the service's own
+}
+
+// rightKinds are the kinds of manifests that make an account and its rights.
+var rightKinds = []string{"ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"}
+
+// install installs what a service needs of the manifests of a release, and starts it
+// when its rights hold.
+func install(ctx context.Context, t *testing.T, namespace string, all []manifest) installation {
+	t.Helper()
+	install := newInstaller(t, cluster(t))
+	for _, object := range all {
+		if slices.Contains(rightKinds, object.GetKind()) {
+			succeeds(t, install.create(ctx, object))
+		}
+	}
+	who := accountOf(ctx, t, namespace, "r-kubeconnect", nil)
+	succeeds(t, who.untilHas(ctx, rightsOf(t, all)))
+	container, mounted := ofKind[appsv1.Deployment](t, all, "Deployment")[0].Spec.Template.Spec.Containers[0], t.TempDir()
+	certificate := writeCertificate(t, mounted)
+	return installation{harness.StartService(t, who.kubeconfig(t), flagsOf(container, mounted)...), container, certificate}
+}
+
+// flagsOf are those of a container, but for where it finds things in its pod.
+func flagsOf(container corev1.Container, mounted string) []string {
+	flags := strings.Join(container.Args, "\n")
+	flags = strings.NewReplacer("/etc/kubeconnect/tls", mounted, "$(MEMORY_LIMIT_MI)", "1024").Replace(flags)
+	flags = regexp.MustCompile("--listen=.*").ReplaceAllString(flags, "--listen=127.0.0.1:0")
+	return strings.Split(flags, "\n")
+}
+
+func writeCertificate(t *testing.T, dir string) *x509.Certificate {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	succeeds(t, err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+	}
+	signed, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	succeeds(t, err)
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	succeeds(t, err)
+	for name, block := range map[string]*pem.Block{"tls.crt": {Type: "CERTIFICATE", Bytes: signed}, "tls.key": {Type: "PRIVATE KEY", Bytes: private}} {
+		succeeds(t, os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600))
+	}
+	parsed, err := x509.ParseCertificate(signed)
+	succeeds(t, err)
+	return parsed
+}
+
+// byToken are clients that call with the token of an account.
+func (i installation) byToken(t *testing.T, who account) harness.Clients {
+	httpClient := harness.HTTP2OverTLS(t, i.certificate)
+	httpClient.Transport = transport.NewBearerAuthRoundTripper(who.config.BearerToken, httpClient.Transport)
+	return harness.Dial(httpClient, i.Address, harness.GRPC)
+}
+
+// byCertificate are clients that call with the administrator's client certificate. It
+// waits until the service has read whose certificates count, or may not.
+func (i installation) byCertificate(ctx context.Context, t *testing.T) harness.Clients {
+	t.Helper()
+	pair, err := tls.X509KeyPair(cluster(t).Config.CertData, cluster(t).Config.KeyData)
+	succeeds(t, err)
+	httpClient := harness.HTTP2OverTLS(t, i.certificate)
+	httpClient.Transport.(*http.Transport).TLSClientConfig.Certificates = []tls.Certificate{pair}
+	clients := harness.Dial(httpClient, i.Address, harness.GRPC)
+	succeeds(t, eventually(ctx, func() error {
+		_, err := clients.Access.WhoAmI(ctx, &kubeconnectv1.WhoAmIRequest{})
+		if connect.CodeOf(err) == connect.CodeUnavailable && i.refused() == nil {
+			return err
+		}
+		return nil
+	}))
+	return clients
+}
+
+// refused is what the log says of requests that the API server has forbidden.
+func (i installation) refused() error {
+	for line := range strings.Lines(i.Output()) {
+		if strings.Contains(line, "is forbidden") {
+			return errors.New(strings.ReplaceAll(line, `\"`, `"`))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,64 @@
+package deploy_test
+
+import (
+	"context"
+	"errors"
+
+	"connectrpc.com/connect"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+)
+
+// watching is a watch of the ConfigMaps of all namespaces.
+type watching struct {
+	stream *connect.ServerStreamForClient[kubeconnectv1.WatchResponse]
+	events []*kubeconnectv1.Event // the last that came
+}
+
+// watch returns when something has come.
+func watch(ctx context.Context, client kubeconnectv1connect.ResourceServiceClient) (*watching, error) {
+	stream, err := client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: "configmaps"})
+	if err != nil {
+		return nil, err
+	}
+	w := &watching{stream: stream}
+	return w, w.receive()
+}
+
+func (w *watching) receive() error {
+	if !w.stream.Receive() {
+		return errors.Join(errors.New("the stream has ended"), w.stream.Err())
+	}
+	w.events = w.stream.Msg().GetEvents()
+	return nil
+}
+
+// until returns when an event of a type has come about an object of a namespace.
+func (w *watching) until(kind kubeconnectv1.EventType, namespace string) error {
+	for {
+		for _, event := range w.events {
+			if event.GetType() == kind && event.GetObject().GetNamespace() == namespace {
+				return nil
+			}
+		}
+		if err := w.receive(); err != nil {
+			return err
+		}
+	}
+}
+
+// untilNotForbidden asks until the answer is another than that the caller may not: the
+// service sees rights that were given a moment ago later than the API server.
+func untilNotForbidden[A any](ctx context.Context, ask func() (A, error)) (answer A, err error) {
+	waited := eventually(ctx, func() error {
+		if answer, err = ask(); connect.CodeOf(err) == connect.CodePermissionDenied {
+			return err
+		}
+		return nil
+	})
+	if waited != nil {
+		err = waited
+	}
+	return answer, err
+}
