@@ -23,6 +23,7 @@ var comparisons = []comparison{
 	{"crowd", (*lab).compareCrowd},
 	{"delay", (*lab).compareDelay},
 	{"upstream", (*lab).compareUpstream},
+	{"rights", (*lab).compareRights},
 }
 
 func comparisonNames() []string {
