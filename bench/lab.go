@@ -24,6 +24,7 @@ var comparisons = []comparison{
 	{"delay", (*lab).compareDelay},
 	{"upstream", (*lab).compareUpstream},
 	{"rights", (*lab).compareRights},
+	{"revocation", (*lab).compareRevocation},
 }
 
 func comparisonNames() []string {
