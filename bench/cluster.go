@@ -133,7 +133,12 @@ func (c *controlPlane) pid(component string) (int, error) {
 }
 
 // dial opens a connection to the API server, as its administrator.
-func (c *controlPlane) dial() (*connection, error) { return dial(c.address, c.tls) }
+func (c *controlPlane) dial() (*connection, error) { return dial(c.address, c.tls, "") }
+
+// dialAs opens a connection to the API server as a service account.
+func (c *controlPlane) dialAs(a account) (*connection, error) {
+	return dial(c.address, &tls.Config{RootCAs: c.tls.RootCAs}, a.token)
+}
 
 // version is the resource version that the pods of a namespace are at.
 func (c *controlPlane) version(ctx context.Context, namespace string) (string, error) {

@@ -17,6 +17,7 @@ import (
 // be, so that it is the server that is measured: bodies are handed on as they come
 // and nothing is decoded. Its methods are safe for concurrent use.
 type connection struct {
+	token  string // which each request bears; empty is none
 	conn   net.Conn
 	framer *http2.Framer // read by receive alone; written under mu
 	ended  chan struct{} // closed when receive has ended
@@ -48,8 +49,9 @@ type stream struct {
 	failure  error
 }
 
-// dial opens a connection. The caller must call close.
-func dial(address string, config *tls.Config) (*connection, error) {
+// dial opens a connection, whose requests bear a token unless that is empty. The
+// caller must call close.
+func dial(address string, config *tls.Config, token string) (*connection, error) {
 	config = config.Clone()
 	config.NextProtos = []string{http2.NextProtoTLS}
 	conn, err := tls.Dial("tcp", address, config)
@@ -57,6 +59,7 @@ func dial(address string, config *tls.Config) (*connection, error) {
 		return nil, err
 	}
 	c := &connection{
+		token:   token,
 		conn:    conn,
 		ended:   make(chan struct{}),
 		out:     bufio.NewWriter(conn),
@@ -108,6 +111,9 @@ func (c *connection) open(fields []hpack.HeaderField, body []byte, data func([]b
 	c.block.Reset()
 	for _, field := range fields {
 		_ = c.encoder.WriteField(field) // into memory
+	}
+	if c.token != "" {
+		_ = c.encoder.WriteField(hpack.HeaderField{Name: "authorization", Value: "Bearer " + c.token})
 	}
 	err := c.framer.WriteHeaders(http2.HeadersFrameParam{
 		StreamID: id, BlockFragment: c.block.Bytes(), EndHeaders: true, EndStream: body == nil,

@@ -94,14 +94,22 @@ func (c *caller) follow(version string, direct, byService *arrivals) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.service.watch(c.ours, podsIn(fanOutNamespace, "")(0), eachMessage(grpcHead, func(message []byte, at time.Time) {
-		eachField(message, func(number protowire.Number, value []byte) {
-			if number == watchResponseEvents && eventTypeOf(value) == kubeconnectv1.EventType_EVENT_TYPE_MODIFIED {
-				byService.note(versionOfEvent(value), at)
-			}
-		})
+	_, err = c.service.watch(c.ours, podsIn(fanOutNamespace, "")(0), eachModified(func(event []byte, at time.Time) {
+		byService.note(versionOfEvent(event), at)
 	}))
 	return err
+}
+
+// eachModified hands on the events of a Watch that tell of a change, with the time at
+// which each had come.
+func eachModified(take func(event []byte, at time.Time)) func([]byte) {
+	return eachMessage(grpcHead, func(message []byte, at time.Time) {
+		eachField(message, func(number protowire.Number, value []byte) {
+			if number == watchResponseEvents && eventTypeOf(value) == kubeconnectv1.EventType_EVENT_TYPE_MODIFIED {
+				take(value, at)
+			}
+		})
+	})
 }
 
 // eachMessage hands messages on, with the time at which each was complete.

@@ -23,6 +23,8 @@ var comparisons = []comparison{
 	{"crowd", (*lab).compareCrowd},
 	{"delay", (*lab).compareDelay},
 	{"upstream", (*lab).compareUpstream},
+	{"rights", (*lab).compareRights},
+	{"revocation", (*lab).compareRevocation},
 }
 
 func comparisonNames() []string {

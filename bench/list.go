@@ -9,12 +9,15 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
-// A list is repeated until the server has used cpuEnough, for the operating system
+// A call is repeated until the server has used cpuEnough, for the operating system
 // counts in hundredths of a second, but no more than maxRepeats times.
 const (
 	cpuEnough  = 400 * time.Millisecond
-	maxRepeats = 3000
+	maxRepeats = 20000
 )
+
+// turnTime is for how long calls are made until the CPU time is looked at again.
+const turnTime = 20 * time.Millisecond
 
 // cost is what one call of a kind has taken.
 type cost struct {
@@ -22,30 +25,56 @@ type cost struct {
 	half float64 // milliseconds until the answer was complete, the median
 }
 
-// costOf makes a call again and again, and tells what one has cost.
-func costOf(pid int, call func() error) (cost, error) {
+// costing makes a call again and again, and counts what that costs a server.
+type costing struct {
+	pid  int
+	call func() error
+
+	before, now usage
+	took        []float64
+}
+
+func newCosting(pid int, call func() error) (*costing, error) {
 	before, err := usageOf(pid)
+	return &costing{pid: pid, call: call, before: before, now: before}, err
+}
+
+// costOf tells what one call has cost.
+func costOf(pid int, call func() error) (cost, error) {
+	c, err := newCosting(pid, call)
+	for err == nil && !c.has(cpuEnough) {
+		err = c.turn()
+	}
 	if err != nil {
 		return cost{}, err
 	}
-	var took []float64
-	for {
+	return c.cost(), nil
+}
+
+// turn makes calls for turnTime, and one at least.
+func (c *costing) turn() (err error) {
+	for left := turnTime; left > 0; {
 		began := time.Now()
-		if err := call(); err != nil {
-			return cost{}, err
+		if err := c.call(); err != nil {
+			return err
 		}
-		took = append(took, milliseconds(time.Since(began)))
-		if len(took)%20 != 0 && len(took) > 20 {
-			continue
-		}
-		now, err := usageOf(pid)
-		if err != nil {
-			return cost{}, err
-		}
-		if used := now.cpu - before.cpu; used > cpuEnough || len(took) >= maxRepeats {
-			return cost{cpu: milliseconds(used) / float64(len(took)), half: median(took)}, nil
-		}
+		took := time.Since(began)
+		c.took = append(c.took, milliseconds(took))
+		left -= took
 	}
+	c.now, err = usageOf(c.pid)
+	return err
+}
+
+func (c *costing) used() time.Duration { return c.now.cpu - c.before.cpu }
+
+// has reports whether that is enough to tell from.
+func (c *costing) has(enough time.Duration) bool {
+	return c.used() > enough || len(c.took) >= maxRepeats
+}
+
+func (c *costing) cost() cost {
+	return cost{cpu: milliseconds(c.used()) / float64(len(c.took)), half: median(c.took)}
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -68,16 +68,17 @@ type scale struct {
 	crowdTime time.Duration // how long it is watched
 	idle      int           // streams by which memory is measured
 	callers   int           // of one resource
+	revoked   int           // callers whose right is taken away
 }
 
 var (
 	full = scale{
 		rounds: 5, pods: 20000, watchers: 200, bursts: 20, changes: 50, trickle: 3 * time.Second,
-		crowd: 5000, crowdTime: bookmarks, idle: 1000, callers: 1000,
+		crowd: 5000, crowdTime: bookmarks, idle: 1000, callers: 1000, revoked: 40,
 	}
 	quick = scale{
 		rounds: 2, pods: 2000, watchers: 50, bursts: 10, changes: 20, trickle: time.Second,
-		crowd: 500, crowdTime: bookmarks, idle: 200, callers: 100,
+		crowd: 500, crowdTime: bookmarks, idle: 200, callers: 100, revoked: 6,
 	}
 )
 

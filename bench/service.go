@@ -31,15 +31,17 @@ type service struct {
 	*harness.Process
 	address string
 	tls     *tls.Config
+	token   string // of whom it is called by; empty where it takes everyone for the same one
 }
 
 var servingLine = regexp.MustCompile(`msg=serving\b.*\baddress="?https://([^\s"]+)`)
 
 // startService starts a service with some variables in its environment, NAME=VALUE.
-// The caller must call stop.
+// Unless they say otherwise, it knows no callers. The caller must call stop.
 func (c *controlPlane) startService(ctx context.Context, variables ...string) (*service, error) {
+	variables = append([]string{"KUBECONNECT_AUTH=none"}, variables...)
 	process, err := harness.Start("env", append(variables, program("KUBECONNECT_BIN", "bin/kubeconnect"),
-		"--kubeconfig", c.kubeconfig(), "--listen", "127.0.0.1:0", "--auth", "none",
+		"--kubeconfig", c.kubeconfig(), "--listen", "127.0.0.1:0",
 		"--tls-cert-file", c.file("pki", "server.crt"), "--tls-private-key-file", c.file("pki", "server.key"))...)
 	if err != nil {
 		return nil, err
@@ -67,6 +69,36 @@ func (c *controlPlane) startFilled(ctx context.Context, variables ...string) (*s
 	return s, nil
 }
 
+// startForCallers starts a service that asks the cluster who is calling and what they
+// may do, and makes it hold all pods. It is called by an account that may list them.
+func (c *controlPlane) startForCallers(ctx context.Context, by account) (*service, error) {
+	// A bench is not to be told to call again later, but is to be counted.
+	s, err := c.startService(ctx, "KUBECONNECT_AUTH=cluster", "KUBECONNECT_CALLER_REQUEST_RATE=1000000")
+	if err != nil {
+		return nil, err
+	}
+	s.token = by.token
+	if err = s.hold(ctx); err == nil {
+		err = pause(ctx, settling)
+	}
+	if err != nil {
+		s.stop()
+		return nil, err
+	}
+	return s, nil
+}
+
+// settling is how long a service is given that knows callers: for some seconds after it
+// has learnt of rights, it asks the cluster about them more often.
+const settling = 6 * time.Second
+
+// as is the same service, called by another account.
+func (s *service) as(a account) *service {
+	other := *s
+	other.token = a.token
+	return &other
+}
+
 // hold makes the service hold all pods, by a list that selects none.
 func (s *service) hold(ctx context.Context) error {
 	c, err := s.dial()
@@ -80,7 +112,7 @@ func (s *service) hold(ctx context.Context) error {
 
 func (s *service) stop() { _ = s.Stop() }
 
-func (s *service) dial() (*connection, error) { return dial(s.address, s.tls) }
+func (s *service) dial() (*connection, error) { return dial(s.address, s.tls, s.token) }
 
 // watch opens a Watch on a connection, and counts what it brings.
 func (s *service) watch(c *connection, request *kubeconnectv1.WatchRequest, data func([]byte)) (*stream, error) {
@@ -140,6 +172,15 @@ func (s *service) page(ctx context.Context, c *connection, request *kubeconnectv
 		return "", err
 	}
 	return next, answer.wait(ctx)
+}
+
+// get reads one object, and answers its size.
+func (s *service) get(ctx context.Context, c *connection, request *kubeconnectv1.GetRequest) (bytes int, err error) {
+	answer, err := s.call(c, kubeconnectv1connect.ResourceServiceGetProcedure, request, func(data []byte) { bytes += len(data) })
+	if err != nil {
+		return 0, err
+	}
+	return bytes, answer.wait(ctx)
 }
 
 // callTimeout is how long an answer may take that does not stream.

@@ -85,6 +85,21 @@ func (c *changer) trickle(ctx context.Context, each, lasting time.Duration) (cha
 	return changes, nil
 }
 
+// meanwhile makes changes at a steady rate while something is done.
+func (c *changer) meanwhile(ctx context.Context, each time.Duration, do func(context.Context) error) error {
+	ctx, fail := context.WithCancelCause(ctx)
+	var making sync.WaitGroup
+	making.Go(func() {
+		if _, err := c.trickle(ctx, each, longest); ctx.Err() == nil {
+			fail(err)
+		}
+	})
+	err := do(ctx)
+	fail(nil)
+	making.Wait()
+	return err
+}
+
 // inParallel does something for every number below count, and returns the first
 // error.
 func inParallel(ctx context.Context, workers, count int, do func(number int) error) error {

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// account is a service account by which callers call. It has no right until it is
+// granted one.
+type account struct{ name, token string }
+
+// accountsNamespace is where they are.
+const accountsNamespace = emptyNamespace
+
+func (c *controlPlane) account(ctx context.Context, name string) (account, error) {
+	accounts := c.client.CoreV1().ServiceAccounts(accountsNamespace)
+	_, err := accounts.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	if err := unlessThere(err); err != nil {
+		return account{}, err
+	}
+	request, err := accounts.CreateToken(ctx, name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		return account{}, err
+	}
+	return account{name, request.Status.Token}, nil
+}
+
+func (a account) subjects() []rbacv1.Subject {
+	return []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: accountsNamespace, Name: a.name}}
+}
+
+// podReader is the role that accounts are bound to.
+var podReader = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "bench-pod-reader"}
+
+func (c *controlPlane) makePodReader(ctx context.Context) error {
+	_, err := c.client.RbacV1().ClusterRoles().Create(ctx, &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: podReader.Name},
+		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list", "watch"}}},
+	}, metav1.CreateOptions{})
+	return unlessThere(err)
+}
+
+// readerEverywhere makes an account that may read pods in all namespaces.
+func (c *controlPlane) readerEverywhere(ctx context.Context) (account, error) {
+	a, err := c.account(ctx, "everywhere")
+	if err != nil {
+		return account{}, err
+	}
+	if err := c.makePodReader(ctx); err != nil {
+		return account{}, err
+	}
+	_, err = c.client.RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "bench-" + a.name}, RoleRef: podReader, Subjects: a.subjects(),
+	}, metav1.CreateOptions{})
+	return a, unlessThere(err)
+}
+
+// readerOf makes an account that may read pods in some namespaces.
+func (c *controlPlane) readerOf(ctx context.Context, name string, namespaces ...string) (account, error) {
+	a, err := c.account(ctx, name)
+	if err != nil {
+		return account{}, err
+	}
+	if err := c.makePodReader(ctx); err != nil {
+		return account{}, err
+	}
+	for _, namespace := range namespaces {
+		_, err := c.client.RbacV1().RoleBindings(namespace).Create(ctx, &rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: a.name}, RoleRef: podReader, Subjects: a.subjects(),
+		}, metav1.CreateOptions{})
+		if err := unlessThere(err); err != nil {
+			return account{}, err
+		}
+	}
+	return a, nil
+}
+
+// revoke takes from an account what it may in a namespace.
+func (c *controlPlane) revoke(ctx context.Context, a account, namespace string) error {
+	return c.client.RbacV1().RoleBindings(namespace).Delete(ctx, a.name, metav1.DeleteOptions{})
+}

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+)
+
+// reader reads from a service over one connection that stays open.
+type reader struct {
+	service *service
+	on      *connection
+}
+
+func (s *service) reader() (*reader, error) {
+	on, err := s.dial()
+	return &reader{s, on}, err
+}
+
+func (r *reader) close() { r.on.close() }
+
+// get reads one pod.
+func (r *reader) get(ctx context.Context, p place) error {
+	bytes, err := r.service.get(ctx, r.on, &kubeconnectv1.GetRequest{
+		Resource: "pods", Namespace: p.namespace, Name: p.name, Encoding: kubeconnectv1.Encoding_ENCODING_PROTOBUF})
+	if least := 2048; err == nil && bytes < least {
+		err = fmt.Errorf("the answer has %d bytes, which is too few for a pod", bytes)
+	}
+	return err
+}
+
+// list reads the pods of each of some namespaces; "" is all that the caller may see.
+func (r *reader) list(ctx context.Context, want int, namespaces ...string) error {
+	objects := 0
+	for _, namespace := range namespaces {
+		got, err := r.service.list(ctx, r.on, &kubeconnectv1.ListRequest{
+			Resource: "pods", Namespace: namespace, Encoding: kubeconnectv1.Encoding_ENCODING_PROTOBUF})
+		if err != nil {
+			return err
+		}
+		objects += got.objects
+	}
+	if objects != want {
+		return fmt.Errorf("the lists have %d objects, want %d", objects, want)
+	}
+	return nil
+}
+
+// reading is something that a reader reads.
+type reading func(context.Context, *reader) error
+
+func podsOf(want int, namespaces ...string) reading {
+	return func(ctx context.Context, r *reader) error { return r.list(ctx, want, namespaces...) }
+}
+
+func onePod(p place) reading {
+	return func(ctx context.Context, r *reader) error { return r.get(ctx, p) }
+}
+
+// costing is that of a reading that has been done before.
+func (r *reader) costing(ctx context.Context, read reading) (*costing, error) {
+	if err := read(ctx, r); err != nil {
+		return nil, err
+	}
+	return newCosting(r.service.PID(), func() error { return read(ctx, r) })
+}
+
+// compareRights compares what reads cost when the service knows who is calling, and
+// looks at what they may read, with the same objects from a service that takes everyone
+// for the kubeconfig's user. The two differ in nothing else.
+func (l *lab) compareRights(ctx context.Context, results *report) error {
+	everywhere, err := l.cluster.readerEverywhere(ctx)
+	if err != nil {
+		return err
+	}
+	inTwo, err := l.cluster.readerOf(ctx, "in-two", fanOutNamespace, listNamespace)
+	if err != nil {
+		return err
+	}
+	guarded, err := l.cluster.startForCallers(ctx, everywhere)
+	if err != nil {
+		return err
+	}
+	defer guarded.stop()
+	open, err := l.cluster.startFilled(ctx)
+	if err != nil {
+		return err
+	}
+	defer open.stop()
+	return withReaders([]*service{guarded, guarded.as(inTwo), open}, func(r []*reader) error {
+		return l.compareReadings(ctx, l.bothWays(r[0], r[1], r[2]), results)
+	})
+}
+
+// withReaders opens a reader of each service, and closes them when all is done.
+func withReaders(services []*service, do func([]*reader) error) error {
+	var all []*reader
+	for _, s := range services {
+		r, err := s.reader()
+		if err != nil {
+			return err
+		}
+		defer r.close()
+		all = append(all, r)
+	}
+	return do(all)
+}
+
+// bothWays is the same objects, read by a caller with rights and by anyone.
+type bothWays struct {
+	by, anyone   *reader
+	ours, theirs reading
+	cpu, half    row
+}
+
+func (l *lab) bothWays(everywhere, inTwo, anyone *reader) []*bothWays {
+	few, all, pod := fanOutPods+l.pods/2, podsOf(l.pods, ""), onePod(placeOf(0, l.pods))
+	const same = "the same without authentication"
+	return []*bothWays{
+		newBothWays(everywhere, all, anyone, all, fmt.Sprintf("list %d pods by a right to all namespaces", l.pods), same),
+		newBothWays(everywhere, pod, anyone, pod, "get a pod by a right to all namespaces", same),
+		newBothWays(inTwo, podsOf(few, ""), anyone, podsOf(few, fanOutNamespace, listNamespace),
+			fmt.Sprintf("list %d pods by rights to 2 namespaces", few), "a list of each without authentication"),
+	}
+}
+
+func newBothWays(by *reader, ours reading, anyone *reader, theirs reading, what, against string) *bothWays {
+	r := row{against: against, unit: "ms", ratio: more, first: "≤ 1.1×"}
+	b := &bothWays{by: by, anyone: anyone, ours: ours, theirs: theirs, cpu: r, half: r}
+	b.cpu.what, b.half.what = what+", server CPU", "the same, p50"
+	return b
+}
+
+func (l *lab) compareReadings(ctx context.Context, all []*bothWays, results *report) error {
+	err := l.eachRound(func(int) error {
+		for _, b := range all {
+			if err := b.compare(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for _, b := range all {
+		results.add(b.cpu, b.half)
+	}
+	return err
+}
+
+// bothEnough is as cpuEnough, for what differs by little.
+const bothEnough = time.Second
+
+// compare reads both ways in turn, so that what else the machine does meets both.
+func (b *bothWays) compare(ctx context.Context) error {
+	ours, err := b.by.costing(ctx, b.ours)
+	if err != nil {
+		return err
+	}
+	theirs, err := b.anyone.costing(ctx, b.theirs)
+	for err == nil && !(ours.has(bothEnough) && theirs.has(bothEnough)) {
+		err = errors.Join(ours.turn(), theirs.turn())
+	}
+	if err != nil {
+		return err
+	}
+	b.cpu.ours, b.cpu.theirs = append(b.cpu.ours, ours.cost().cpu), append(b.cpu.theirs, theirs.cost().cpu)
+	b.half.ours, b.half.theirs = append(b.half.ours, ours.cost().half), append(b.half.theirs, theirs.cost().half)
+	return nil
+}
