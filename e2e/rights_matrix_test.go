@@ -1,0 +1,327 @@
+package e2e_test
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+	"github.com/kubeconnect/kubeconnect/e2e/validate"
+)
+
+// What a call of the matrix is answered, beside what it shows.
+const (
+	denied  = "permission_denied"
+	unknown = "unauthenticated"
+	absent  = "not_found"
+	later   = "unimplemented"
+)
+
+// rightsMatrix is what each call is answered, by who calls: someone without any right,
+// someone with rights in the namespace A, someone with rights to the names one and none
+// there, and an administrator. There are A/one, A/two and B/one, and a Secret in A. Those
+// whom the cluster does not know are refused whatever they call.
+var rightsMatrix = map[string][4]string{
+	"WhoAmI":                       {"nobody", "of-namespace", "of-name", "admin"},
+	"CheckAccess: get A/one":       {"no", "yes", "yes", "yes"},
+	"CheckAccess: get A/two":       {"no", "yes", "no", "yes"},
+	"CheckAccess: list everywhere": {"no", "no", "no", "yes"},
+	"Get A/one":                    {denied, "A/one", "A/one", "A/one"},
+	"Get A/two":                    {denied, "A/two", denied, "A/two"},
+	"Get A/none":                   {denied, absent, absent, absent},
+	"Get B/one":                    {denied, denied, denied, "B/one"},
+	"Get B/none":                   {denied, denied, denied, absent},
+	"Get a Secret in A":            {denied, denied, denied, "A/secret"},
+	"List A":                       {denied, "A/one A/two", denied, "A/one A/two"},
+	"List B":                       {denied, denied, denied, "B/one"},
+	"List everywhere":              {denied, "A/one A/two", denied, "A/one A/two B/one"},
+	"List one in A":                {denied, "A/one", "A/one", "A/one"},
+	"List two in A":                {denied, "A/two", denied, "A/two"},
+	"List one everywhere":          {denied, "A/one", "A/one", "A/one B/one"},
+	"List the Secrets of A":        {denied, denied, denied, "A/secret"},
+	"List nodes":                   {denied, denied, denied, ""},
+	"Watch A":                      {denied, "A/one A/two", denied, "A/one A/two"},
+	"Watch B":                      {denied, denied, denied, "B/one"},
+	"Watch everywhere":             {denied, "A/one A/two", denied, "A/one A/two B/one"},
+	"Watch A/one":                  {denied, "A/one", "A/one", "A/one"},
+	"Watch A/two":                  {denied, "A/two", denied, "A/two"},
+	"Watch one everywhere":         {denied, "A/one", "A/one", "A/one B/one"},
+	"Watch the Secrets of A":       {denied, denied, denied, "A/secret"},
+	"Watch nodes":                  {denied, denied, denied, ""},
+	"Patch A/one":                  {denied, "A/one", "A/one", "A/one"},
+	"Patch A/two":                  {denied, "A/two", denied, "A/two"},
+	"Patch B/one":                  {denied, denied, denied, "B/one"},
+	"Create":                       {later, later, later, later},
+	"Update":                       {later, later, later, later},
+	"Delete":                       {later, later, later, later},
+	"DeleteCollection":             {later, later, later, later},
+	"ListResourceTypes":            {later, later, later, later},
+	"GetSchema":                    {later, later, later, later},
+}
+
+// TestEveryMethodAnswersEveryCallerByItsRights holds each call over each protocol against
+// the matrix.
+func TestEveryMethodAnswersEveryCallerByItsRights(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t)
+	m := newMatrix(ctx, t)
+	wantEveryMethod(t)
+	service := startForCallers(t)
+	m.untilKnown(ctx, t, service)
+	for _, protocol := range harness.Protocols {
+		t.Run(protocol.Name, func(t *testing.T) {
+			t.Parallel()
+			ctx := deadline(t)
+			for who, headers := range m.unknown() {
+				clients := callingWithHeaders(t, service, protocol, headers)
+				for name, call := range m.calls(clients) {
+					m.wantAnswer(ctx, t, who+": "+name, call, unknown)
+				}
+			}
+			for i, caller := range m.callers {
+				calls := m.calls(caller.calling(service, protocol))
+				for name, want := range rightsMatrix {
+					m.wantAnswer(ctx, t, caller.name+": "+name, calls[name], want[i])
+				}
+			}
+		})
+	}
+}
+
+// wantEveryMethod fails if the API has a method that the matrix does not have.
+func wantEveryMethod(t *testing.T) {
+	t.Helper()
+	tried := map[string]bool{}
+	for name := range rightsMatrix {
+		method, _, _ := strings.Cut(name, " ")
+		tried[strings.TrimSuffix(method, ":")] = true
+	}
+	for method := range methodsOfTheAPI() {
+		if !tried[method] {
+			t.Errorf("%s is not in the matrix", method)
+		}
+	}
+}
+
+// matrix is what there is for the calls of a matrix.
+type matrix struct {
+	t       *testing.T
+	a, b    string // the namespaces
+	callers [4]account
+}
+
+func newMatrix(ctx context.Context, t *testing.T) *matrix {
+	t.Helper()
+	m := &matrix{t: t, a: newNamespace(ctx, t, cluster(t)), b: newNamespace(ctx, t, cluster(t))}
+	own := labels{"matrix": m.a}
+	configMapsIn(ctx, t, cluster(t), m.a).create("one", own)
+	configMapsIn(ctx, t, cluster(t), m.a).create("two", own)
+	configMapsIn(ctx, t, cluster(t), m.b).create("one", own)
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "secret", Labels: own}}
+	if _, err := cluster(t).Client.CoreV1().Secrets(m.a).Create(ctx, secret, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range []string{"nobody", "of-namespace", "of-name", "admin"} {
+		m.callers[i] = newAccount(ctx, t, m.a, name)
+	}
+	verbs := []string{"get", "list", "watch", "patch"}
+	named := to("configmaps", verbs...)
+	named.ResourceNames = []string{"one", "none"}
+	m.callers[1].may(m.a, "of-namespace", to("configmaps", verbs...))
+	m.callers[2].may(m.a, "of-name", named)
+	administer(ctx, t, m.callers[3])
+	return m
+}
+
+// administer makes an account an administrator until the test ends.
+func administer(ctx context.Context, t *testing.T, account account) {
+	t.Helper()
+	bindings := cluster(t).Client.RbacV1().ClusterRoleBindings()
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects:   []rbacv1.Subject{account.subject()},
+	}
+	made, err := bindings.Create(ctx, binding, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := bindings.Delete(context.WithoutCancel(ctx), made.Name, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// unknown are the headers of those whom the cluster does not know.
+func (m *matrix) unknown() map[string]http.Header {
+	admin := m.callers[3]
+	return map[string]http.Header{
+		"without a token":       {},
+		"with a bad token":      {"Authorization": {"Bearer token"}},
+		"with an expired token": {"Authorization": {"Bearer " + admin.expiringToken(time.Now().Add(-time.Second))}},
+		"with another's name":   {"Impersonate-User": {admin.user()}, "Impersonate-Group": {"system:masters"}},
+	}
+}
+
+// answer is what a call shows, or how it failed.
+type answer func(context.Context) (string, error)
+
+// calls are all of the matrix, by some clients.
+func (m *matrix) calls(clients harness.Clients) map[string]answer {
+	calls := map[string]answer{
+		"WhoAmI":                       m.whoAmI(clients),
+		"CheckAccess: get A/one":       m.checkAccess(clients, &kubeconnectv1.AccessQuestion{Verb: "get", Resource: "configmaps", Namespace: m.a, Name: "one"}),
+		"CheckAccess: get A/two":       m.checkAccess(clients, &kubeconnectv1.AccessQuestion{Verb: "get", Resource: "configmaps", Namespace: m.a, Name: "two"}),
+		"CheckAccess: list everywhere": m.checkAccess(clients, &kubeconnectv1.AccessQuestion{Verb: "list", Resource: "configmaps"}),
+		"Get A/one":                    m.get(clients, "configmaps", m.a, "one"),
+		"Get A/two":                    m.get(clients, "configmaps", m.a, "two"),
+		"Get A/none":                   m.get(clients, "configmaps", m.a, "none"),
+		"Get B/one":                    m.get(clients, "configmaps", m.b, "one"),
+		"Get B/none":                   m.get(clients, "configmaps", m.b, "none"),
+		"Get a Secret in A":            m.get(clients, "secrets", m.a, "secret"),
+		"Patch A/one":                  m.patch(clients, m.a, "one"),
+		"Patch A/two":                  m.patch(clients, m.a, "two"),
+		"Patch B/one":                  m.patch(clients, m.b, "one"),
+	}
+	for name, of := range map[string]struct{ resource, namespace, fields string }{
+		"A":                {"configmaps", m.a, ""},
+		"B":                {"configmaps", m.b, ""},
+		"everywhere":       {"configmaps", "", ""},
+		"one in A":         {"configmaps", m.a, "metadata.name=one"},
+		"two in A":         {"configmaps", m.a, "metadata.name=two"},
+		"one everywhere":   {"configmaps", "", "metadata.name=one"},
+		"the Secrets of A": {"secrets", m.a, ""},
+		"nodes":            {"nodes", "", ""},
+	} {
+		calls["List "+name] = m.list(clients, of.resource, of.namespace, of.fields)
+		calls["Watch "+name] = m.watch(clients, of.resource, of.namespace, "", of.fields)
+	}
+	for _, name := range []string{"one", "two"} {
+		delete(calls, "Watch "+name+" in A") // a watch has a field for the name
+		calls["Watch A/"+name] = m.watch(clients, "configmaps", m.a, name, "")
+	}
+	for name, call := range unservedMethods(clients) {
+		calls[name] = func(ctx context.Context) (string, error) { return "", call(ctx) }
+	}
+	return calls
+}
+
+// wantAnswer fails unless a call is answered as the matrix says.
+func (m *matrix) wantAnswer(ctx context.Context, t *testing.T, name string, call answer, want string) {
+	t.Helper()
+	got, err := call(ctx)
+	if err != nil {
+		got = connect.CodeOf(err).String()
+	}
+	if got != want {
+		t.Errorf("%s: the answer is %q, not %q (%v)", name, got, want, err)
+	}
+}
+
+// untilKnown waits until the API server and the service know the callers' rights.
+func (m *matrix) untilKnown(ctx context.Context, t *testing.T, service *harness.Service) {
+	t.Helper()
+	for i, namespace := range map[int]string{1: m.a, 2: m.a, 3: m.b} {
+		get := m.get(m.callers[i].calling(service, harness.Connect), "configmaps", namespace, "one")
+		eventually(ctx, t, "the rights are known", func() error {
+			_, err := get(ctx)
+			return err
+		})
+	}
+}
+
+func (m *matrix) whoAmI(clients harness.Clients) answer {
+	return func(ctx context.Context) (string, error) {
+		who, err := clients.Access.WhoAmI(ctx, &kubeconnectv1.WhoAmIRequest{})
+		_, name, _ := strings.Cut(who.GetUsername(), m.a+":")
+		return name, err
+	}
+}
+
+func (m *matrix) checkAccess(clients harness.Clients, question *kubeconnectv1.AccessQuestion) answer {
+	return func(ctx context.Context) (string, error) {
+		answers, err := clients.Access.CheckAccess(ctx, &kubeconnectv1.CheckAccessRequest{Questions: []*kubeconnectv1.AccessQuestion{question}})
+		if err == nil && answers.GetAnswers()[0].GetAllowed() {
+			return "yes", nil
+		}
+		return "no", err
+	}
+}
+
+func (m *matrix) get(clients harness.Clients, resource, namespace, name string) answer {
+	return func(ctx context.Context) (string, error) {
+		got, err := clients.Resources.Get(ctx, &kubeconnectv1.GetRequest{Resource: resource, Namespace: namespace, Name: name})
+		return m.names(got.GetObject()), err
+	}
+}
+
+func (m *matrix) patch(clients harness.Clients, namespace, name string) answer {
+	return func(ctx context.Context) (string, error) {
+		patched, err := clients.Resources.Patch(ctx, withData(&kubeconnectv1.PatchRequest{
+			Resource: "configmaps", Namespace: namespace, Name: name, Type: mergePatch,
+		}, `{"data":{"key":"changed"}}`))
+		return m.names(patched.GetObject()), err
+	}
+}
+
+// list lists what is the matrix's.
+func (m *matrix) list(clients harness.Clients, resource, namespace, fieldSelector string) answer {
+	return func(ctx context.Context) (string, error) {
+		list, err := clients.Resources.List(ctx, &kubeconnectv1.ListRequest{
+			Resource: resource, Namespace: namespace, FieldSelector: fieldSelector, LabelSelector: m.label(),
+		})
+		return m.names(list.GetObjects()...), err
+	}
+}
+
+// watch shows the snapshot.
+func (m *matrix) watch(clients harness.Clients, resource, namespace, name, fieldSelector string) answer {
+	return func(ctx context.Context) (string, error) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		stream, err := clients.Resources.Watch(ctx, &kubeconnectv1.WatchRequest{
+			Resource: resource, Namespace: namespace, Name: name, FieldSelector: fieldSelector, LabelSelector: m.label(),
+		})
+		if err != nil {
+			return "", err
+		}
+		defer stream.Close()
+		var held validate.Model
+		for !held.Synced && stream.Receive() {
+			for _, event := range stream.Msg().GetEvents() {
+				held.Apply(event)
+			}
+		}
+		if !held.Synced {
+			return "", stream.Err()
+		}
+		return m.names(slices.Collect(maps.Values(held.Objects))...), nil
+	}
+}
+
+func (m *matrix) label() string { return "matrix=" + m.a }
+
+// names are those of some objects, as the matrix has them.
+func (m *matrix) names(objects ...*kubeconnectv1.Object) string {
+	short := map[string]string{m.a: "A", m.b: "B"}
+	var names []string
+	for _, object := range objects {
+		if object != nil {
+			names = append(names, short[object.GetNamespace()]+"/"+object.GetName())
+		}
+	}
+	slices.Sort(names)
+	return strings.Join(names, " ")
+}
