@@ -19,6 +19,7 @@ const (
 	module  = "github.com/kubeconnect/kubeconnect/"
 	connect = "connectrpc.com/"
 	kubecfg = "k8s.io/client-go/tools/clientcmd"
+	metrics = "github.com/prometheus"
 )
 
 // rule forbids imports, and calls, to a part of the house.
@@ -68,6 +69,11 @@ var rules = []rule{
 		uses:    []string{"rest.Config", "rest.InClusterConfig"},
 		because: "only cmd/server builds a rest.Config, so that there is one place that says with whose rights the service acts",
 	},
+	{
+		rooms: []string{""}, but: []string{"cmd/server", "server", "e2e"}, testing: true,
+		imports: []string{metrics},
+		because: "only server makes metrics, out of what the rooms below it know of themselves, and only cmd/server shows them",
+	},
 }
 
 func TestEveryPackageKeepsToItsRoom(t *testing.T) {
@@ -115,6 +121,14 @@ func TestAForbiddenImportIsToldWithItsReason(t *testing.T) {
 			file: "clients/web/a.go", source: `import "` + module + `informerhub"`,
 			want: "over the network alone",
 		},
+		"informerhub makes metrics": {
+			file: "informerhub/a.go", source: `import "github.com/prometheus/client_golang/prometheus"`,
+			want: "only server makes metrics",
+		},
+		"auth makes metrics in a test": {
+			file: "auth/a_test.go", source: `import "github.com/prometheus/common/expfmt"`,
+			want: "only server makes metrics",
+		},
 		"server reads a kubeconfig": {
 			file: "server/a.go", source: `import "` + kubecfg + `"`,
 			want: "only cmd/server builds",
@@ -128,6 +142,7 @@ func TestAForbiddenImportIsToldWithItsReason(t *testing.T) {
 			want: "only cmd/server builds",
 		},
 		"server uses all three":               {file: "server/a.go", source: `import ("` + module + `auth"; "` + module + `informerhub"; _ "` + module + `gen/x")`},
+		"server makes metrics":                {file: "server/a.go", source: `import "github.com/prometheus/client_golang/prometheus"`},
 		"a name that begins like another":     {file: "auth/a.go", source: `import "` + module + `generic"`},
 		"server is handed a configuration":    {file: "auth/a.go", source: `import "k8s.io/client-go/rest"; func f(*rest.Config) {}`},
 		"a test of server makes one":          {file: "server/a_test.go", source: `import "k8s.io/client-go/rest"; var c = &rest.Config{}`},

@@ -25,6 +25,8 @@ type lookups[A any] struct {
 	slots chan struct{} // holds one for each look-up under way
 	stop  chan struct{} // closed to end those under way
 
+	counts counts
+
 	running sync.WaitGroup
 
 	mu    sync.Mutex // guards the fields below, and the counting up of running before ended
@@ -66,9 +68,13 @@ func (l *lookups[A]) lookUp(ask func(context.Context) (A, error)) (answer A, err
 	case l.slots <- struct{}{}:
 		defer func() { <-l.slots }()
 		answer, err = ask(ctx)
+		if err != nil && !aboutTheQuestion(err) {
+			l.counts.failed.Add(1)
+		}
 		l.tell(err)
 		return answer, err
 	case <-ctx.Done():
+		l.counts.failed.Add(1)
 		return answer, context.Cause(ctx)
 	}
 }

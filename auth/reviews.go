@@ -68,6 +68,7 @@ type answer struct {
 func (r *reviews) decide(ctx context.Context, caller caller, attributes Attributes) (Decision, error) {
 	changed := r.changes.last(caller.subjects)
 	if decision, ok := r.remembered(caller.key, attributes, changed); ok {
+		r.lookups.counts.remembered.Add(1)
 		return decision, nil
 	}
 	asking := question{caller.key, attributes}
@@ -110,6 +111,7 @@ func (q question) text(changed time.Time) string {
 
 func (r *reviews) ask(ctx context.Context, identity Identity, asking question, changed time.Time) (Decision, error) {
 	asked := time.Now()
+	r.lookups.counts.asked.Add(1)
 	status, err := r.review(ctx, identity, asking.attributes)
 	if err != nil {
 		return Decision{}, err

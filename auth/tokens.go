@@ -86,6 +86,7 @@ func (t *tokens) keyOf(token string) string {
 func (t *tokens) remembered(key string) (verdict, bool) {
 	for _, cache := range []*utilcache.LRUExpireCache{t.accepted, t.refused} {
 		if answer, ok := cache.Get(key); ok {
+			t.lookups.counts.remembered.Add(1)
 			return answer.(verdict), true
 		}
 	}
@@ -118,6 +119,7 @@ func (t *tokens) remember(key string, answer verdict) {
 }
 
 func (t *tokens) review(ctx context.Context, token string) (verdict, error) {
+	t.lookups.counts.asked.Add(1)
 	review, err := t.reviews.Create(ctx, &authenticationv1.TokenReview{
 		Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: t.audiences},
 	}, metav1.CreateOptions{})

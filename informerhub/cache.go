@@ -29,6 +29,7 @@ type Cache struct {
 	store     *store
 	feed      *feed
 	state     state
+	snapshots int // how many whole ones it was given
 	following following
 	wanted    string // the oldest version that someone wants history from
 	// changed is closed when state has changed, and replaced.
@@ -248,6 +249,7 @@ func (c *Cache) Replace(items []any, version string) error {
 	} else {
 		c.catchUpLocked(objects, version)
 	}
+	c.snapshots++
 	c.setStateLocked(state{synced: true, ended: c.state.ended})
 	return nil
 }

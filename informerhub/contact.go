@@ -69,6 +69,10 @@ type following struct {
 func (c *Cache) Freshness() Freshness {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
+	return c.freshnessLocked()
+}
+
+func (c *Cache) freshnessLocked() Freshness {
 	now, heard := time.Now(), c.contact.time()
 	if c.following.open {
 		return Freshness{Stale: now.Sub(heard) > maxSilence, LastContact: heard}

@@ -40,6 +40,7 @@ type topic struct {
 // neither woken nor led past it. The API server's indexed watchers are the model.
 type topics struct {
 	byInterest map[interest]*topic
+	watchers   int                     // of all topics
 	fields     map[string]*fieldReader // those that some interest is about
 	grown      []*topic                // since the feed last settled
 	spacing    spacing                 // nil: every change is told at once
@@ -69,6 +70,7 @@ func (t *topics) join(sel *Selection, unknown bool, end uint64) *topic {
 		t.byInterest[interest] = joined
 	}
 	joined.watchers++
+	t.watchers++
 	if joined.pace.held {
 		joined.show(time.Now())
 	}
@@ -88,6 +90,7 @@ func (t *topics) useField(name string, read func(*Object) string) {
 // leave takes a watcher out.
 func (t *topics) leave(left *topic) {
 	left.watchers--
+	t.watchers--
 	if left.watchers == 0 {
 		delete(t.byInterest, left.interest)
 		left.pace.stop()

@@ -23,6 +23,7 @@ type resources struct {
 	pages   *pages
 	rights  rights
 	recheck time.Duration
+	metrics *Metrics
 }
 
 func newResources(config Config) *resources {
@@ -32,6 +33,7 @@ func newResources(config Config) *resources {
 		pages:   newPages(),
 		rights:  rights{config.Authorizer},
 		recheck: cmp.Or(config.Recheck, defaultRecheck),
+		metrics: config.Metrics,
 	}
 }
 
@@ -87,7 +89,7 @@ func (s *resources) Watch(ctx context.Context, request *kubeconnectv1.WatchReque
 	if err := checkEncoding(request.GetEncoding()); err != nil {
 		return err
 	}
-	sender := &eventSender{stream: stream, encoding: request.GetEncoding(), messages: wantsMessages(ctx)}
+	sender := &eventSender{stream: stream, encoding: request.GetEncoding(), messages: wantsMessages(ctx), sent: s.metrics.events}
 	for {
 		watch, err := s.watch(ctx, request)
 		if err != nil {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"net/http"
@@ -30,7 +31,7 @@ const (
 	patience = 5 * time.Second
 )
 
-// Config is what a server is made of. All fields but Limits and Recheck are required.
+// Config is what a server is made of. All fields but Limits, Metrics and Recheck are required.
 type Config struct {
 	Hub           *informerhub.Hub
 	Authenticator auth.Authenticator
@@ -44,6 +45,8 @@ type Config struct {
 	Readiness *Readiness
 	// Limits are for each caller whom Authenticator tells apart.
 	Limits Limits
+	// Metrics counts what is served. Default: some that nobody sees.
+	Metrics *Metrics
 	// Console is the page served at "/".
 	Console http.Handler
 	// Stopping ends when the service begins to end: then open streams end with
@@ -53,11 +56,12 @@ type Config struct {
 
 // New makes the handler of everything that the service serves.
 func New(config Config) http.Handler {
+	config.Metrics = cmp.Or(config.Metrics, NewMetrics())
 	options := connect.WithHandlerOptions(
 		connect.WithReadMaxBytes(maxRequestBytes),
 		connect.WithCompressMinBytes(minCompressBytes),
-		connect.WithInterceptors(mapErrors{}, endStreams{config.Stopping}, authenticate{config.Authenticator},
-			limitCallers{newCallers(config.Limits)}),
+		connect.WithInterceptors(countCalls{config.Metrics}, mapErrors{}, endStreams{config.Stopping},
+			authenticate{config.Authenticator}, limitCallers{newCallers(config.Limits)}),
 		connect.WithConditionalHandlerOptions(plainStreams),
 	)
 	mux := http.NewServeMux()
@@ -74,7 +78,7 @@ func New(config Config) http.Handler {
 	mux.Handle(grpcreflect.NewHandlerV1Alpha(reflector, options))
 	handleHealth(mux, config.Readiness, config.Hub.Freshness, connect.WithHandlerOptions(
 		connect.WithReadMaxBytes(maxHealthRequestBytes),
-		connect.WithInterceptors(mapErrors{}, endStreams{config.Stopping}),
+		connect.WithInterceptors(countCalls{config.Metrics}, mapErrors{}, endStreams{config.Stopping}),
 	))
 	mux.Handle("/", config.Console)
 	return mux

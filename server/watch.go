@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
+	"github.com/prometheus/client_golang/prometheus"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
@@ -52,6 +53,7 @@ type eventSender struct {
 	stream   *connect.ServerStream[kubeconnectv1.WatchResponse]
 	encoding kubeconnectv1.Encoding
 	messages bool // the caller's codec needs messages
+	sent     prometheus.Counter
 
 	response kubeconnectv1.WatchResponse // what is sent next
 	told     *informerhub.Position       // up to where all has been sent; nil where that is nowhere
@@ -140,6 +142,7 @@ func (s *eventSender) sendBatch(w *watch, batch informerhub.Batch) error {
 			return err
 		}
 	}
+	s.sent.Add(float64(len(batch.Events)))
 	s.told = nil
 	if position, ok := batch.PositionAfter(len(batch.Events) - 1); ok {
 		s.told = &position

@@ -7,6 +7,13 @@ import (
 	"sync"
 
 	"github.com/kubeconnect/kubeconnect/auth"
+	"github.com/kubeconnect/kubeconnect/server"
+)
+
+// The kinds of reviews, as metrics name them.
+const (
+	tokenReview         = "TokenReview"
+	subjectAccessReview = "SubjectAccessReview"
 )
 
 // callers is how the service knows who calls and what they may do.
@@ -17,6 +24,8 @@ type callers struct {
 	guard func(http.Handler) http.Handler
 	// asking has callers asked for a client certificate.
 	asking func(*tls.Config) *tls.Config
+	// reviews are what the cluster was asked about them, by the kind of review.
+	reviews map[string]server.ReviewSource
 	// run keeps what is known of them, until the context ends.
 	run func(context.Context)
 }
@@ -31,6 +40,7 @@ func callersOf(s settings, clients *auth.ClientFactory) callers {
 			authorizer:    authorizer, // not run: nobody's rights are followed
 			guard:         auth.Loopback,
 			asking:        func(base *tls.Config) *tls.Config { return base },
+			reviews:       map[string]server.ReviewSource{subjectAccessReview: authorizer},
 			run:           func(context.Context) {},
 		}
 	}
@@ -40,6 +50,7 @@ func callersOf(s settings, clients *auth.ClientFactory) callers {
 		authorizer:    authorizer,
 		guard:         func(next http.Handler) http.Handler { return auth.StripImpersonation(auth.PeerCertificates(next)) },
 		asking:        cluster.TLSConfig,
+		reviews:       map[string]server.ReviewSource{tokenReview: cluster, subjectAccessReview: authorizer},
 		run: func(ctx context.Context) {
 			var running sync.WaitGroup
 			running.Go(func() { cluster.Run(ctx) })

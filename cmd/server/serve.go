@@ -49,7 +49,12 @@ func serve(ctx context.Context, s settings) error {
 	stopping, stop := context.WithCancel(context.WithoutCancel(ctx)) // ended in its order, not with ctx
 	defer stop()
 	readiness := &server.Readiness{}
-	callers := callersOf(s, clients)
+	callers, metrics := callersOf(s, clients), server.NewMetrics()
+	stopMetrics, err := serveMetrics(s.metricsListen, metrics, server.NewCollector(hub, callers.reviews))
+	if err != nil {
+		return err
+	}
+	defer stopMetrics() // last of all: calls that finish are counted
 	handler := server.New(server.Config{
 		Hub:           hub,
 		Authenticator: callers.authenticator,
@@ -58,6 +63,7 @@ func serve(ctx context.Context, s settings) error {
 		Clients:       clients,
 		Readiness:     readiness,
 		Limits:        s.limits,
+		Metrics:       metrics,
 		Console:       web.Handler(),
 		Stopping:      stopping,
 	})

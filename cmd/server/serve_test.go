@@ -96,7 +96,7 @@ func TestAServiceThatIsToldToEndEnds(t *testing.T) {
 	api := httptest.NewServer(http.NotFoundHandler())
 	defer api.Close()
 	home := atHome(t, map[string]string{"config": strings.ReplaceAll(kubeconfig, "http://one.example", api.URL)})
-	for _, arguments := range []string{"--auth none", "--auth cluster"} {
+	for _, arguments := range []string{"--auth none", "--auth cluster", "--metrics-listen 127.0.0.1:0"} {
 		t.Run(arguments, func(t *testing.T) {
 			ctx, stop := context.WithCancel(t.Context())
 			stop()
@@ -117,11 +117,14 @@ func TestAServiceThatCannotBeginSaysWhy(t *testing.T) {
 		args []string
 		says string
 	}{
-		"no cluster":                       {nil, "--kubeconfig"},
-		"an address that is taken":         {[]string{"--kubeconfig", file, "--listen", taken.Addr().String()}, "--listen"},
-		"a certificate that is none":       {[]string{"--kubeconfig", file, "--listen", "127.0.0.1:0", "--tls-cert-file", filepath.Join(home, "cert"), "--tls-private-key-file", file}, "--tls-cert-file"},
-		"settings without sense":           {[]string{"--auth", "off"}, "--auth"},
-		"a credential that cannot be read": {[]string{"--kubeconfig", filepath.Join(home, "nosuch")}, "nosuch"},
+		"no cluster":                                {nil, "--kubeconfig"},
+		"an address that is taken":                  {[]string{"--kubeconfig", file, "--listen", taken.Addr().String()}, "--listen"},
+		"an address of metrics that is taken":       {[]string{"--kubeconfig", file, "--listen", "127.0.0.1:0", "--metrics-listen", taken.Addr().String()}, "--metrics-listen " + taken.Addr().String()},
+		"an address of metrics without a port":      {[]string{"--kubeconfig", file, "--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1"}, "--metrics-listen 127.0.0.1"},
+		"an address taken, but not that of metrics": {[]string{"--kubeconfig", file, "--listen", taken.Addr().String(), "--metrics-listen", "127.0.0.1:0"}, "--listen"},
+		"a certificate that is none":                {[]string{"--kubeconfig", file, "--listen", "127.0.0.1:0", "--tls-cert-file", filepath.Join(home, "cert"), "--tls-private-key-file", file}, "--tls-cert-file"},
+		"settings without sense":                    {[]string{"--auth", "off"}, "--auth"},
+		"a credential that cannot be read":          {[]string{"--kubeconfig", filepath.Join(home, "nosuch")}, "nosuch"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := run(t.Context(), test.args); err == nil || !strings.Contains(err.Error(), test.says) {

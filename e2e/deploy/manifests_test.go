@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
@@ -103,20 +104,28 @@ func newNamespace(ctx context.Context, t *testing.T, in *harness.Cluster, labels
 	return made.Name
 }
 
-// installCRDs installs what cert-manager brings, once.
+// crds are what cert-manager and the Prometheus operator bring.
+var crds = map[string]schema.GroupVersion{
+	"testdata/certificate-crd.yaml":    {Group: "cert-manager.io", Version: "v1"},
+	"testdata/servicemonitor-crd.yaml": {Group: "monitoring.coreos.com", Version: "v1"},
+}
+
+// installCRDs installs them, once.
 func installCRDs(ctx context.Context, t *testing.T, in *harness.Cluster) {
 	t.Helper()
-	text, err := os.ReadFile("testdata/certificate-crd.yaml")
-	succeeds(t, err)
 	install := newInstaller(t, in)
-	for _, crd := range parse(t, string(text)) {
-		if err := install.create(ctx, crd); err != nil && !apierrors.IsAlreadyExists(err) {
-			t.Fatal(err)
+	for file, served := range crds {
+		text, err := os.ReadFile(file)
+		succeeds(t, err)
+		for _, crd := range parse(t, string(text)) {
+			if err := install.create(ctx, crd); err != nil && !apierrors.IsAlreadyExists(err) {
+				t.Fatal(err)
+			}
 		}
 		succeeds(t, eventually(ctx, func() error {
-			resources, err := in.Client.Discovery().ServerResourcesForGroupVersion("cert-manager.io/v1")
+			resources, err := in.Client.Discovery().ServerResourcesForGroupVersion(served.String())
 			if err == nil && len(resources.APIResources) == 0 {
-				err = fmt.Errorf("%s is not served", crd.GetName())
+				err = fmt.Errorf("%s is not served", served)
 			}
 			return err
 		}))

@@ -36,6 +36,10 @@ func TestValuesWithoutSenseAreRefusedByTheirNames(t *testing.T) {
 		"a recheck at no interval":            {values{"auth": values{"recheckInterval": "often"}}, "auth.recheckInterval"},
 		"fewer streams than none":             {values{"limits": values{"streams": -1}}, "limits.streams"},
 		"a service account without a name":    {values{"serviceAccount": values{"create": false}}, "serviceAccount.name"},
+		"a monitor of no metrics":             {values{"metrics": values{"serviceMonitor": values{"enabled": true}}}, "metrics.enabled"},
+		"metrics at the callers' port":        {values{"metrics": values{"port": 8443}}, "metrics.port"},
+		"metrics at a port of root's":         {values{"metrics": values{"port": 90}}, "metrics.port"},
+		"metrics at no interval":              {values{"metrics": values{"serviceMonitor": values{"interval": ""}}}, "metrics.serviceMonitor.interval"},
 		"a value that is not known":           {values{"replicaCount": 3}, "replicaCount"},
 		"a value below one that is not known": {values{"tls": values{"secret": "x"}}, "secret"},
 		"a level that is not known":           {values{"logLevel": "loud"}, "logLevel"},
@@ -56,8 +60,13 @@ func TestTheNotesSayHowToCallAndWhatIsDangerous(t *testing.T) {
 		values         values
 		says, saysNone string
 	}{
-		"by default":       {nil, "https://r-kubeconnect.n.svc:443", "WARNING"},
-		"in plain text":    {values{"tls": values{"mode": "off"}}, "WARNING: plain text", "https://"},
+		"by default":    {nil, "https://r-kubeconnect.n.svc:443", "WARNING"},
+		"in plain text": {values{"tls": values{"mode": "off"}}, "WARNING: plain text", "https://"},
+		"with metrics":  {values{"metrics": values{"enabled": true}}, "http://r-kubeconnect-metrics.n.svc:9090/metrics, without authentication.\nSo can everyone", "WARNING"},
+		"with metrics for some": {
+			values{"metrics": values{"enabled": true, "from": []any{values{"podSelector": values{}}}}, "networkPolicy": values{"enabled": true}},
+			"9090/metrics", "So can everyone",
+		},
 		"by impersonation": {values{"writes": values{"mode": "impersonate"}}, "administrators included", "WARNING"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -20,6 +20,12 @@ var variants = map[string]values{
 	"with a strict policy": {"networkPolicy": values{
 		"enabled": true, "from": []any{values{"namespaceSelector": values{}}}, "apiServer": values{"cidrs": []any{"10.96.0.1/32"}, "ports": []any{443}},
 	}},
+	"with metrics": {"metrics": values{"enabled": true}},
+	"with metrics for some": {
+		"networkPolicy": values{"enabled": true},
+		"metrics":       values{"enabled": true, "port": 9191, "from": []any{values{"namespaceSelector": values{"matchLabels": values{"kubernetes.io/metadata.name": "monitoring"}}}}},
+	},
+	"with a monitor": {"metrics": values{"enabled": true, "serviceMonitor": values{"enabled": true, "interval": "1m30s", "labels": values{"release": "prometheus"}}}},
 	"with all that pods take": {
 		"podAnnotations": values{"a": "b"}, "podLabels": values{"c": "d"}, "nodeSelector": values{"kubernetes.io/os": "linux"},
 		"tolerations": []any{values{"operator": "Exists"}}, "priorityClassName": "system-cluster-critical",

@@ -36,6 +36,14 @@ labels:
   {{- include "kubeconnect.labels" . | nindent 2 }}
 {{- end -}}
 
+{{- define "kubeconnect.metricsMeta" -}}
+name: {{ include "kubeconnect.name" . }}-metrics
+namespace: {{ .Release.Namespace }}
+labels:
+  {{- include "kubeconnect.labels" . | nindent 2 }}
+  app.kubernetes.io/component: metrics
+{{- end -}}
+
 {{- define "kubeconnect.subject" -}}
 kind: ServiceAccount
 name: {{ include "kubeconnect.serviceAccount" . }}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+const (
+	// maxScrapes bounds the readers of metrics at one time.
+	maxScrapes = 4
+	// scrapeTimeout is how long one may take to read an answer.
+	scrapeTimeout = 30 * time.Second
+)
+
+// serveMetrics serves what is collected, and what Go and the system know of this
+// process, at an address of its own; nowhere if that is empty. The caller must call
+// stop, which cuts off who reads.
+func serveMetrics(address string, collected ...prometheus.Collector) (stop func(), err error) {
+	if address == "" {
+		return func() {}, nil
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("--metrics-listen %s: %w", address, err)
+	}
+	slog.Info("metrics", "address", "http://"+listener.Addr().String()+"/metrics")
+	httpServer := &http.Server{
+		Handler:           metricsHandler(collected),
+		ReadHeaderTimeout: 10 * time.Second,
+		WriteTimeout:      scrapeTimeout,
+		IdleTimeout:       2 * time.Minute,
+	}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		if err := httpServer.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			slog.Error("metrics are no longer served", "error", err)
+		}
+	}()
+	return func() {
+		_ = httpServer.Close()
+		<-served
+	}, nil
+}
+
+// metricsHandler answers GET of /metrics and nothing else.
+func metricsHandler(collected []prometheus.Collector) http.Handler {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(collected...)
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{
+		ErrorLog:            slog.NewLogLogger(slog.Default().Handler(), slog.LevelError),
+		MaxRequestsInFlight: maxScrapes,
+	}))
+	return mux
+}

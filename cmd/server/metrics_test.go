@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	"k8s.io/client-go/rest"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server"
+)
+
+// startMetrics serves metrics until the test ends, and answers their address.
+func startMetrics(t *testing.T, collected ...prometheus.Collector) (url string) {
+	t.Helper()
+	logged := captureLog(t)
+	stop, err := serveMetrics("127.0.0.1:0", collected...)
+	succeeds(t, err)
+	t.Cleanup(stop)
+	return addressIn(logged)
+}
+
+func addressIn(logged *capturedLog) string {
+	logged.mu.Lock()
+	defer logged.mu.Unlock()
+	return regexp.MustCompile(`http://[^\s"]+`).FindString(logged.text.String())
+}
+
+// ask answers the status and the text of one request.
+func ask(t *testing.T, method, url string) (status int, text string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, url, nil)
+	succeeds(t, err)
+	answer, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
+	succeeds(t, err)
+	defer func() { _ = answer.Body.Close() }()
+	body, err := io.ReadAll(answer.Body)
+	succeeds(t, err)
+	return answer.StatusCode, string(body)
+}
+
+// serviceMetrics are all that a service collects that has one cache.
+func serviceMetrics(t *testing.T) []prometheus.Collector {
+	t.Helper()
+	config := &rest.Config{Host: "http://api.example"}
+	hub, err := informerhub.New(config, informerhub.Options{})
+	succeeds(t, err)
+	t.Cleanup(hub.Close)
+	clients, err := auth.NewClientFactory(config, server.NoteOutcome)
+	succeeds(t, err)
+	asked, cancel := context.WithCancel(t.Context())
+	cancel() // to ask is enough: the cache need not have a snapshot
+	_, _ = hub.Cache(asked, informerhub.Resource{Version: "v1", Name: "pods", Kind: "Pod", Namespaced: true, Watchable: true})
+	reviews := callersOf(settings{auth: authCluster}, clients).reviews
+	return []prometheus.Collector{server.NewMetrics(), server.NewCollector(hub, reviews)}
+}
+
+func TestMetricsShowTheServiceAndItsProcess(t *testing.T) {
+	_, text := ask(t, http.MethodGet, startMetrics(t, serviceMetrics(t)...))
+	for _, want := range []string{
+		"go_goroutines ", "process_start_time_seconds ", "kubeconnect_sent_events_total 0",
+		`kubeconnect_cache_synced{resource="pods.v1"} 0`,
+		`kubeconnect_auth_reviews_total{review="TokenReview"} 0`, `kubeconnect_auth_reviews_total{review="SubjectAccessReview"} 0`,
+	} {
+		if !strings.Contains(text, "\n"+want) {
+			t.Errorf("%s is missing in\n%s", want, text)
+		}
+	}
+}
+
+func TestPrometheusLinterFindsNothingToComplainAbout(t *testing.T) {
+	_, text := ask(t, http.MethodGet, startMetrics(t, serviceMetrics(t)...))
+	problems, err := promlint.New(strings.NewReader(text)).Lint()
+	if err != nil || len(problems) > 0 {
+		t.Errorf("complains %v, %v", problems, err)
+	}
+}
+
+func TestMetricsAreReadByGETAtOnePathAlone(t *testing.T) {
+	url := startMetrics(t)
+	for path, want := range map[string]map[string]int{
+		"/metrics":      {http.MethodGet: http.StatusOK, http.MethodPost: http.StatusMethodNotAllowed, http.MethodDelete: http.StatusMethodNotAllowed},
+		"/":             {http.MethodGet: http.StatusNotFound},
+		"/metrics/":     {http.MethodGet: http.StatusNotFound},
+		"/debug/pprof/": {http.MethodGet: http.StatusNotFound},
+	} {
+		for method, want := range want {
+			if status, _ := ask(t, method, strings.TrimSuffix(url, "/metrics")+path); status != want {
+				t.Errorf("%s %s: %d", method, path, status)
+			}
+		}
+	}
+}
+
+func TestMetricsEndWhenTheyAreStopped(t *testing.T) {
+	logged := captureLog(t)
+	stop, err := serveMetrics("127.0.0.1:0")
+	succeeds(t, err)
+	url := addressIn(logged)
+	if status := get(t, url); status != http.StatusOK {
+		t.Errorf("before: %d", status)
+	}
+	stop()
+	if status := get(t, url); status != 0 {
+		t.Errorf("after: %d", status)
+	}
+	if logged.count("level=ERROR") > 0 {
+		t.Errorf("the log says %s", logged.text.String())
+	}
+}
+
+func TestWithoutAnAddressThereAreNoMetrics(t *testing.T) {
+	logged := captureLog(t)
+	stop, err := serveMetrics("")
+	succeeds(t, err)
+	stop()
+	if logged.count("metrics") > 0 {
+		t.Error("it says that there are")
+	}
+}
+
+// brokenCollector collects one number twice.
+type brokenCollector struct{ desc *prometheus.Desc }
+
+func (b brokenCollector) Describe(to chan<- *prometheus.Desc) { to <- b.desc }
+
+func (b brokenCollector) Collect(to chan<- prometheus.Metric) {
+	for _, one := range slices.Repeat([]*prometheus.Desc{b.desc}, 2) {
+		to <- prometheus.MustNewConstMetric(one, prometheus.GaugeValue, 1)
+	}
+}
+
+func TestMetricsThatCannotBeCollectedAreAnErrorAndInTheLog(t *testing.T) {
+	logged := captureLog(t)
+	answer := httptest.NewRecorder()
+	handler := metricsHandler([]prometheus.Collector{brokenCollector{prometheus.NewDesc("twice", "help", nil, nil)}})
+	handler.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
+	if answer.Code != http.StatusInternalServerError || logged.count("twice") == 0 {
+		t.Errorf("answers %d, and the log says %s", answer.Code, logged.text.String())
+	}
+}

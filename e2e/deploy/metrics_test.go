@@ -1,0 +1,167 @@
+package deploy_test
+
+import (
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+)
+
+// monitored are values by which everything about metrics is rendered.
+func monitored(others values) values {
+	metrics := values{"enabled": true, "port": 9191, "serviceMonitor": values{"enabled": true}}
+	for name, value := range others {
+		metrics[name] = value
+	}
+	return with(values{"metrics": metrics, "networkPolicy": values{"enabled": true, "from": []any{values{"namespaceSelector": values{}}}}})
+}
+
+func TestByDefaultThereAreNoMetrics(t *testing.T) {
+	t.Parallel()
+	files, err := release{"r", "n", with(values{"networkPolicy": values{"enabled": true}})}.files()
+	succeeds(t, err)
+	for name, text := range files {
+		if strings.Contains(text, "metrics") || strings.Contains(text, "ServiceMonitor") {
+			t.Errorf("%s is about metrics:\n%s", name, text)
+		}
+	}
+}
+
+// serviceMonitor is the part of one that leads to metrics.
+type serviceMonitor struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		Selector  metav1.LabelSelector `json:"selector"`
+		Endpoints []struct {
+			Port     string `json:"port"`
+			Path     string `json:"path"`
+			Interval string `json:"interval"`
+		} `json:"endpoints"`
+	} `json:"spec"`
+}
+
+// TestAMonitorLeadsToTheMetricsOfEachPod goes the way that Prometheus goes.
+func TestAMonitorLeadsToTheMetricsOfEachPod(t *testing.T) {
+	t.Parallel()
+	all := release{"r", "kubeconnect", monitored(nil)}.manifests(t)
+	monitor, deployment := ofKind[serviceMonitor](t, all, "ServiceMonitor")[0], ofKind[appsv1.Deployment](t, all, "Deployment")[0]
+	selector, err := metav1.LabelSelectorAsSelector(&monitor.Spec.Selector)
+	succeeds(t, err)
+	var found []*corev1.Service
+	for _, service := range ofKind[corev1.Service](t, all, "Service") {
+		if selector.Matches(labels.Set(service.Labels)) {
+			found = append(found, service)
+		}
+	}
+	if len(found) != 1 || found[0].Spec.ClusterIP != corev1.ClusterIPNone {
+		t.Fatalf("the monitor selects %v", found)
+	}
+	port, endpoint := found[0].Spec.Ports[0], monitor.Spec.Endpoints[0]
+	if port.Name != endpoint.Port || endpoint.Path != "/metrics" || len(found[0].Spec.Ports) != 1 {
+		t.Errorf("the monitor reads %+v, the Service has %+v", endpoint, found[0].Spec.Ports)
+	}
+	pod := deployment.Spec.Template
+	if !labels.SelectorFromSet(found[0].Spec.Selector).Matches(labels.Set(pod.Labels)) {
+		t.Errorf("the Service selects %v, the pods have %v", found[0].Spec.Selector, pod.Labels)
+	}
+	if number := containerPort(pod.Spec.Containers[0], port.TargetPort); number != 9191 {
+		t.Errorf("the Service leads to port %d", number)
+	}
+}
+
+func containerPort(container corev1.Container, named intstr.IntOrString) int32 {
+	for _, port := range container.Ports {
+		if port.Name == named.StrVal {
+			return port.ContainerPort
+		}
+	}
+	return 0
+}
+
+// TestCallersDoNotReachMetricsByTheirService is about load balancers: what leads callers
+// in must not lead them to what is without authentication.
+func TestCallersDoNotReachMetricsByTheirService(t *testing.T) {
+	t.Parallel()
+	all := release{"r", "kubeconnect", monitored(nil)}.manifests(t)
+	for _, service := range ofKind[corev1.Service](t, all, "Service") {
+		if ports := service.Spec.Ports; service.Name == "r-kubeconnect" && (len(ports) != 1 || ports[0].TargetPort.StrVal != "serve") {
+			t.Errorf("it leads to %+v", ports)
+		}
+	}
+}
+
+func TestAPolicyLetsWhomItNamesReadMetrics(t *testing.T) {
+	t.Parallel()
+	for name, from := range map[string][]any{
+		"everyone": {},
+		"some":     {values{"namespaceSelector": values{"matchLabels": values{"a": "b"}}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			all := release{"r", "kubeconnect", monitored(values{"from": from})}.manifests(t)
+			rules := ofKind[networkingv1.NetworkPolicy](t, all, "NetworkPolicy")[0].Spec.Ingress
+			if len(rules) != 2 || rules[1].Ports[0].Port.StrVal != "metrics" || len(rules[1].From) != len(from) {
+				t.Fatalf("the rules are %+v", rules)
+			}
+			if len(from) > 0 && rules[1].From[0].NamespaceSelector.MatchLabels["a"] != "b" {
+				t.Errorf("lets in %+v", rules[1].From)
+			}
+		})
+	}
+}
+
+// TestAMonitorWithAFieldThatThereIsNotIsRefused shows that the CRD of these tests is as
+// strict as it says.
+func TestAMonitorWithAFieldThatThereIsNotIsRefused(t *testing.T) {
+	t.Parallel()
+	ctx, in := deadline(t), cluster(t)
+	installCRDs(ctx, t, in)
+	namespace := newNamespace(ctx, t, in, nil)
+	for _, object := range (release{"r", namespace, monitored(nil)}).manifests(t) {
+		if object.GetKind() != "ServiceMonitor" {
+			continue
+		}
+		succeeds(t, newInstaller(t, in).create(ctx, object, metav1.DryRunAll))
+		succeeds(t, unstructured.SetNestedField(object.Object, "x", "spec", "selector", "matchLabel"))
+		if err := newInstaller(t, in).create(ctx, object, metav1.DryRunAll); err == nil || !strings.Contains(err.Error(), `unknown field "spec.selector.matchLabel"`) {
+			t.Errorf("answers %v", err)
+		}
+	}
+}
+
+// TestTheServiceServesMetricsAsItsPodsSay runs what a pod would run, but for the port:
+// that of this machine may be taken.
+func TestTheServiceServesMetricsAsItsPodsSay(t *testing.T) {
+	t.Parallel()
+	ctx, in := deadline(t), cluster(t)
+	namespace := newNamespace(ctx, t, in, nil)
+	all := release{"r", namespace, monitored(nil)}.manifests(t)
+	who := installRights(ctx, t, namespace, all, allRights(t, all))
+	flags := strings.Join(flagsOf(t, ofKind[appsv1.Deployment](t, all, "Deployment")[0].Spec.Template.Spec.Containers[0]), "\n")
+	if !strings.Contains(flags, "--metrics-listen=:9191") {
+		t.Fatalf("the flags are %s", flags)
+	}
+	service := harness.StartService(t, who.kubeconfig, strings.Split(strings.Replace(flags, ":9191", "127.0.0.1:0", 1), "\n")...)
+	said := regexp.MustCompile(`msg=metrics address=(\S+)`)
+	line, err := service.UntilPrints(ctx, said.MatchString)
+	succeeds(t, err)
+	answer, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Get(said.FindStringSubmatch(line)[1])
+	succeeds(t, err)
+	defer func() { _ = answer.Body.Close() }()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil || !strings.Contains(string(text), "\nkubeconnect_sent_events_total 0\n") {
+		t.Errorf("answers %s, %v", text, err)
+	}
+}

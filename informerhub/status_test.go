@@ -1,0 +1,64 @@
+package informerhub
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestAHubTellsWhatItsCachesAreLike(t *testing.T) {
+	api := newFakeAPI(t, coreResources)
+	hub, cache, _ := syncedHub(t, api)
+	want := Status{Resource: pods, Synced: true, Objects: 1, Bytes: podOf(t, cache, "a").Size()}
+	wantStatus(t, hub, want)
+	one, other := longWatch(t, cache), cache.Watch(selectFrom(t, cache, Query{Namespace: "default"}), WatchOptions{Bookmarks: time.Hour})
+	for _, watcher := range []*Watcher{one, other} {
+		nextLines(t, watcher)
+	}
+	want.Watchers = 2
+	wantStatus(t, hub, want)
+	one.Close()
+	want.Watchers = 1
+	wantStatus(t, hub, want)
+	other.Close()
+	must(t, cache.Replace(items(pod(t, "a", 3), pod(t, "b", 20)), "30"))
+	want.Watchers, want.Relists, want.Objects = 0, 1, 2
+	want.Bytes = podOf(t, cache, "a").Size() + podOf(t, cache, "b").Size()
+	wantStatus(t, hub, want)
+}
+
+// wantStatus compares all but how current the one cache is.
+func wantStatus(t *testing.T, hub *Hub, want Status) {
+	t.Helper()
+	all := hub.Status()
+	for i := range all {
+		if all[i].Stale || all[i].LastContact.IsZero() {
+			t.Errorf("it is %+v", all[i].Freshness)
+		}
+		all[i].Freshness = Freshness{}
+	}
+	if diff := cmp.Diff([]Status{want}, all); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func podOf(t *testing.T, c *Cache, name string) *Object {
+	t.Helper()
+	object, err := c.Get("default", name)
+	must(t, err)
+	return object
+}
+
+func TestAHubWithoutCachesHasNothingToTell(t *testing.T) {
+	hub := hubOf(t, newFakeAPI(t, coreResources).config())
+	if all := hub.Status(); len(all) != 0 {
+		t.Errorf("tells %v", all)
+	}
+}
+
+func TestACacheWithoutASnapshotSaysSo(t *testing.T) {
+	if is := podCache(1 << 20).status(); is.Synced || is.Relists != 0 {
+		t.Errorf("it is %+v", is)
+	}
+}

@@ -1,0 +1,56 @@
+package server
+
+import (
+	"testing"
+	"time"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+)
+
+type cacheSourceFunc func() []informerhub.Status
+
+func (f cacheSourceFunc) Status() []informerhub.Status { return f() }
+
+type reviewSourceFunc func() auth.Reviews
+
+func (f reviewSourceFunc) Reviews() auth.Reviews { return f() }
+
+func TestACollectorShowsWhatTheCachesAreLikeNow(t *testing.T) {
+	pods, widgets := informerhub.Resource{Version: "v1", Name: "pods"}, informerhub.Resource{Group: "example.com", Version: "v2", Name: "widgets"}
+	status := []informerhub.Status{
+		{Resource: pods, Synced: true, Freshness: informerhub.Freshness{LastContact: time.UnixMilli(1500)}, Objects: 1, Bytes: 2, Watchers: 3, Relists: 4},
+		{Resource: widgets, Freshness: informerhub.Freshness{Stale: true}},
+	}
+	c := NewCollector(cacheSourceFunc(func() []informerhub.Status { return status }), nil)
+	for name, of := range map[string][2]string{
+		"kubeconnect_cache_objects":       {"1", "0"},
+		"kubeconnect_cache_bytes":         {"2", "0"},
+		"kubeconnect_cache_watchers":      {"3", "0"},
+		"kubeconnect_cache_relists_total": {"4", "0"},
+		"kubeconnect_cache_synced":        {"1", "0"},
+		"kubeconnect_cache_stale":         {"0", "1"},
+	} {
+		wantLines(t, c, name, `{resource="pods.v1"} `+of[0], `{resource="widgets.v2.example.com"} `+of[1])
+	}
+	status = status[:1]
+	wantLines(t, c, "kubeconnect_cache_last_contact_timestamp_seconds", `{resource="pods.v1"} 1.5`)
+	status = nil
+	wantLines(t, c, "kubeconnect_cache_objects")
+}
+
+// TestAResourceWithTwoCachesIsShownOnce makes a CRD anew that had another scope.
+func TestAResourceWithTwoCachesIsShownOnce(t *testing.T) {
+	old, made := informerhub.Resource{Version: "v1", Name: "widgets"}, informerhub.Resource{Version: "v1", Name: "widgets", Namespaced: true}
+	c := NewCollector(cacheSourceFunc(func() []informerhub.Status { return []informerhub.Status{{Resource: old}, {Resource: made}} }), nil)
+	wantLines(t, c, "kubeconnect_cache_objects", `{resource="widgets.v1"} 0`)
+}
+
+func TestACollectorShowsHowOftenTheClusterWasAsked(t *testing.T) {
+	c := NewCollector(cacheSourceFunc(func() []informerhub.Status { return nil }), map[string]ReviewSource{
+		"TokenReview": reviewSourceFunc(func() auth.Reviews { return auth.Reviews{Asked: 1, Failed: 2, Remembered: 3} }),
+	})
+	wantLines(t, c, "kubeconnect_auth_reviews_total", `{review="TokenReview"} 1`)
+	wantLines(t, c, "kubeconnect_auth_review_failures_total", `{review="TokenReview"} 2`)
+	wantLines(t, c, "kubeconnect_auth_remembered_total", `{review="TokenReview"} 3`)
+}

@@ -1,0 +1,107 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Metrics counts what is asked of the service and what it sends. Nothing in it names an
+// object, a namespace or a caller, and its labels have as many values as the API has
+// methods and codes. It implements prometheus.Collector; its methods are safe for
+// concurrent use.
+type Metrics struct {
+	calls     *prometheus.CounterVec
+	durations *prometheus.HistogramVec
+	streams   *prometheus.GaugeVec
+	events    prometheus.Counter
+}
+
+// NewMetrics makes metrics that have counted nothing.
+func NewMetrics() *Metrics {
+	return &Metrics{
+		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kubeconnect_calls_total",
+			Help: "Calls that have ended, streams too, by procedure and Connect code. Worry when unavailable, internal or " +
+				"unknown rise: the API server is away, a replica ends, or the service is at fault. With resource_exhausted a caller is over " +
+				"its limits, with unauthenticated it is not known. A stream that its caller ends is canceled: that is normal. " +
+				"Requests that cannot be read are not in it, unless they open a stream.",
+		}, []string{"procedure", "code"}),
+		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "kubeconnect_call_duration_seconds",
+			Help: "How long calls took to be answered, without streams. Reads are answered from memory: worry when most " +
+				"take longer than 0.1 s. The first read of a resource waits for its snapshot, a write for the API server.",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
+		}, []string{"procedure"}),
+		streams: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "kubeconnect_streams",
+			Help: "Streams that are open now; each needs about 50 KB. Worry when they fall at once, and do not come back " +
+				"at the other replicas.",
+		}, []string{"procedure"}),
+		events: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "kubeconnect_sent_events_total",
+			Help: "Events sent on all watches, those of snapshots and bookmarks too. Worry when it stands still while " +
+				"there are streams: each has a bookmark every few seconds.",
+		}),
+	}
+}
+
+func (m *Metrics) all() []prometheus.Collector {
+	return []prometheus.Collector{m.calls, m.durations, m.streams, m.events}
+}
+
+// Describe implements prometheus.Collector.
+func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
+	for _, one := range m.all() {
+		one.Describe(to)
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (m *Metrics) Collect(to chan<- prometheus.Metric) {
+	for _, one := range m.all() {
+		one.Collect(to)
+	}
+}
+
+func (m *Metrics) ended(spec connect.Spec, err error) {
+	code := "ok"
+	if err != nil {
+		code = connect.CodeOf(err).String()
+	}
+	m.calls.WithLabelValues(spec.Procedure, code).Inc()
+}
+
+// countCalls counts calls, by the codes that mapErrors gives them: it is the outermost
+// interceptor. Only methods of the API have interceptors, so no made-up path is counted.
+type countCalls struct{ metrics *Metrics }
+
+// WrapUnary implements connect.Interceptor.
+func (c countCalls) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
+	return func(ctx context.Context, request connect.AnyRequest) (connect.AnyResponse, error) {
+		began := time.Now()
+		response, err := next(ctx, request)
+		c.metrics.durations.WithLabelValues(request.Spec().Procedure).Observe(time.Since(began).Seconds())
+		c.metrics.ended(request.Spec(), err)
+		return response, err
+	}
+}
+
+// WrapStreamingHandler implements connect.Interceptor.
+func (c countCalls) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+	return func(ctx context.Context, conn connect.StreamingHandlerConn) error {
+		open := c.metrics.streams.WithLabelValues(conn.Spec().Procedure)
+		open.Inc()
+		defer open.Dec()
+		err := next(ctx, conn)
+		c.metrics.ended(conn.Spec(), err)
+		return err
+	}
+}
+
+// WrapStreamingClient implements connect.Interceptor; this is a server.
+func (c countCalls) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
+	return next
+}

@@ -1,0 +1,147 @@
+package server
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"connectrpc.com/connect"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/common/expfmt"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+)
+
+// countedService knows callers by name, lets each have one stream, and counts.
+type countedService struct {
+	*service
+	*Metrics
+}
+
+func newCountedService(t *testing.T) countedService {
+	t.Helper()
+	metrics, everything := NewMetrics(), newFakeRights(auth.Namespaces{All: true})
+	named := authenticatorFunc(func(header http.Header) (auth.Identity, error) {
+		if header.Get("Who") == "" {
+			return auth.Identity{}, auth.ErrUnauthenticated
+		}
+		return byName(header)
+	})
+	return countedService{newServiceOf(t, podsAPI(), Config{Authenticator: named, Authorizer: everything, Limits: Limits{Streams: 1}, Metrics: metrics}), metrics}
+}
+
+// end has the service end a stream: then its handler has ended before the caller sees it.
+func (s countedService) end(stream *connect.ServerStreamForClient[kubeconnectv1.WatchResponse]) {
+	s.stop()
+	for stream.Receive() {
+	}
+	_ = stream.Close()
+}
+
+// linesOf are what a collector shows of one metric, in order.
+func linesOf(t *testing.T, collected prometheus.Collector, name string) (lines []string) {
+	t.Helper()
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(collected)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		text := &strings.Builder{}
+		if _, err := expfmt.MetricFamilyToText(text, family); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(text.String()) {
+			if family.GetName() == name && !strings.HasPrefix(line, "#") {
+				lines = append(lines, strings.TrimPrefix(strings.TrimSpace(line), name))
+			}
+		}
+	}
+	return lines
+}
+
+func wantLines(t *testing.T, collected prometheus.Collector, name string, want ...string) {
+	t.Helper()
+	if got := linesOf(t, collected, name); !slices.Equal(got, want) {
+		t.Errorf("%s is\n  %s\nwant\n  %s", name, strings.Join(got, "\n  "), strings.Join(want, "\n  "))
+	}
+}
+
+func TestEveryCallIsCountedByItsCodeWhateverTheProtocol(t *testing.T) {
+	for name, options := range protocols {
+		t.Run(name, func(t *testing.T) {
+			s := newCountedService(t)
+			clients := rawClientsOf(s.service, options...)
+			for _, who := range []string{"jane", "jane", ""} {
+				_ = clients.getPod(t, who)
+			}
+			missing := as("jane", &kubeconnectv1.GetRequest{Resource: "pods", Namespace: "default", Name: "nosuch"})
+			_, _ = clients.get.CallUnary(t.Context(), missing)
+			wantLines(t, s, "kubeconnect_calls_total",
+				`{code="not_found",procedure="/kubeconnect.v1.ResourceService/Get"} 1`,
+				`{code="ok",procedure="/kubeconnect.v1.ResourceService/Get"} 2`,
+				`{code="unauthenticated",procedure="/kubeconnect.v1.ResourceService/Get"} 1`)
+			count := `_count{procedure="/kubeconnect.v1.ResourceService/Get"} 4`
+			if lines := linesOf(t, s, "kubeconnect_call_duration_seconds"); lines[len(lines)-1] != count {
+				t.Errorf("the durations are %v, want %s", lines, count)
+			}
+			wantLines(t, s, "kubeconnect_streams")
+		})
+	}
+}
+
+func TestStreamsAreCountedWhileTheyAreOpenAndWhenTheyEnd(t *testing.T) {
+	for name, options := range protocols {
+		t.Run(name, func(t *testing.T) {
+			s := newCountedService(t)
+			clients := rawClientsOf(s.service, options...)
+			stream, err := clients.watchPods(t, "jane")
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = clients.watchPods(t, "jane")
+			wantOverLimit(t, err, "1 streams open")
+			wantLines(t, s, "kubeconnect_streams", `{procedure="/kubeconnect.v1.ResourceService/Watch"} 1`)
+			s.end(stream)
+			wantLines(t, s, "kubeconnect_streams", `{procedure="/kubeconnect.v1.ResourceService/Watch"} 0`)
+			wantLines(t, s, "kubeconnect_calls_total",
+				`{code="resource_exhausted",procedure="/kubeconnect.v1.ResourceService/Watch"} 1`,
+				`{code="unavailable",procedure="/kubeconnect.v1.ResourceService/Watch"} 1`)
+			wantLines(t, s, "kubeconnect_call_duration_seconds")
+		})
+	}
+}
+
+// The snapshot of two pods is four events.
+func TestSentEventsAreCounted(t *testing.T) {
+	s := newCountedService(t)
+	stream, err := rawClientsOf(s.service).watchPods(t, "jane")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent := len(stream.Msg().GetEvents())
+	for sent < 4 && stream.Receive() {
+		sent += len(stream.Msg().GetEvents())
+	}
+	s.api.events <- watchEvent{"ADDED", newPod("c", 11)}
+	if !stream.Receive() || len(stream.Msg().GetEvents()) != 1 {
+		t.Fatalf("answers %v, %v", stream.Msg(), stream.Err())
+	}
+	s.end(stream)
+	wantLines(t, s, "kubeconnect_sent_events_total", " 5")
+}
+
+func TestWhatIsNoMethodIsNotCounted(t *testing.T) {
+	s := newCountedService(t)
+	for _, path := range []string{"/", "/nosuch", "/kubeconnect.v1.ResourceService/Made.Up", "/made.up.Service/Get", "/livez"} {
+		fetch(t, s.service, path)
+		made := connect.NewClient[kubeconnectv1.GetRequest, kubeconnectv1.GetResponse](s.http, s.url+path, connect.WithGRPC())
+		_, _ = made.CallUnary(t.Context(), as("jane", &kubeconnectv1.GetRequest{}))
+	}
+	wantLines(t, s, "kubeconnect_calls_total")
+	wantLines(t, s, "kubeconnect_call_duration_seconds")
+	wantLines(t, s, "kubeconnect_streams")
+}
