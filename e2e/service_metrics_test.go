@@ -182,8 +182,9 @@ func callEverything(watching context.Context, t *testing.T, resource, namespace 
 	if _, err := client.List(ctx, &kubeconnectv1.ListRequest{Resource: resource, Namespace: namespace}); err != nil {
 		t.Fatal(err)
 	}
-	stream := watchPlain(watching, t, client, &kubeconnectv1.WatchRequest{Resource: resource, Namespace: namespace})
-	return stream.until(func(view *record.View) bool { return view.Model.Synced }).Events
+	stream := record.Watch(t, client, &kubeconnectv1.WatchRequest{Resource: resource, Namespace: namespace})
+	context.AfterFunc(watching, stream.Close)
+	return stream.Synced(ctx).Events
 }
 
 // callWhatIsNoMethod calls paths that somebody has made up.
