@@ -235,18 +235,19 @@ func TestAChangeWakesThoseWhomItConcerns(t *testing.T) {
 	all := topicOf(Query{})
 	web, api := topicOf(Query{LabelSelector: "app=web"}), topicOf(Query{LabelSelector: "app=api"})
 	here, there := topicOf(Query{Namespace: "default"}), topicOf(Query{Namespace: "other"})
+	some, others := topicOf(Query{Namespaces: []string{"default", "other"}}), topicOf(Query{Namespaces: []string{"a", "b"}})
 	one, another := topicOf(Query{Namespace: "default", Name: "one"}), topicOf(Query{Namespace: "default", Name: "another"})
 	steps := []struct {
 		change *Object
 		tells  []*topic
 	}{
-		{labelled("one", "web", 11), []*topic{all, web, here, one}},
-		{labelled("one", "api", 12), []*topic{all, web, api, here, one}}, // it leaves one label for another
-		{labelled("another", "db", 13), []*topic{all, here, another}},
+		{labelled("one", "web", 11), []*topic{all, web, here, some, one}},
+		{labelled("one", "api", 12), []*topic{all, web, api, here, some, one}}, // it leaves one label for another
+		{labelled("another", "db", 13), []*topic{all, here, some, another}},
 	}
 	for _, step := range steps {
 		before := map[*topic]int{}
-		topics := []*topic{all, web, api, here, there, one, another}
+		topics := []*topic{all, web, api, here, there, some, others, one, another}
 		for _, topic := range topics {
 			before[topic] = len(topic.places)
 		}
@@ -271,10 +272,10 @@ func contains(topics []*topic, wanted *topic) bool {
 
 func TestTopicsGoWithTheirWatchers(t *testing.T) {
 	c := syncedPods(t, 10)
-	for _, query := range []Query{{}, {Namespace: "a"}, {LabelSelector: "app=web"}, {FieldSelector: "spec.nodeName=n1"}} {
+	for _, query := range []Query{{}, {Namespace: "a"}, {Namespaces: []string{"a", "b"}}, {LabelSelector: "app=web"}, {FieldSelector: "spec.nodeName=n1"}} {
 		startedWatcher(t, c, query).Close()
 	}
-	if left := len(c.feed.topics.byInterest) + len(c.feed.topics.fields); left != 0 {
+	if left := len(c.feed.topics.byInterest) + len(c.feed.topics.fields) + len(c.feed.topics.bySome); left != 0 {
 		t.Errorf("%d are left", left)
 	}
 }

@@ -2,12 +2,13 @@ package informerhub
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
 // interest is what a watcher must be woken for. It is wider than the watcher's
 // selection, and the narrowest of a few kinds that can be looked up: one object, the
-// value of one selectable field, of one label, one namespace, or everything.
+// value of one selectable field, of one label, one namespace or some, or everything.
 type interest struct {
 	kind interestKind
 	a, b string
@@ -18,6 +19,7 @@ type interestKind uint8
 const (
 	inEverything interestKind = iota
 	inNamespace               // a: its name
+	inNamespaces              // a: their names, in order
 	inObject                  // a: its namespace, b: its name
 	inLabel                   // a: its key, b: its value
 	inField                   // a: its name, b: its value
@@ -26,12 +28,13 @@ const (
 // topic is one interest that watchers have, and where in the feed the changes are
 // that concern it.
 type topic struct {
-	interest interest
-	watchers int
-	since    uint64   // the changes behind this place are in places
-	places   []uint64 // ascending
-	round    *round   // what its watchers are told, up to here
-	pace     pace
+	interest   interest
+	namespaces []string // of an interest in some of them
+	watchers   int
+	since      uint64   // the changes behind this place are in places
+	places     []uint64 // ascending
+	round      *round   // what its watchers are told, up to here
+	pace       pace
 }
 
 // topics are the interests that watchers have. The work that a change makes is that
@@ -40,11 +43,12 @@ type topic struct {
 // neither woken nor led past it. The API server's indexed watchers are the model.
 type topics struct {
 	byInterest map[interest]*topic
-	watchers   int                     // of all topics
-	fields     map[string]*fieldReader // those that some interest is about
-	grown      []*topic                // since the feed last settled
-	spacing    spacing                 // nil: every change is told at once
-	release    func(*topic)            // shows a topic that has been held, later
+	watchers   int                            // of all topics
+	fields     map[string]*fieldReader        // those that some interest is about
+	bySome     map[string]map[*topic]struct{} // by each of the namespaces that an interest is in
+	grown      []*topic                       // since the feed last settled
+	spacing    spacing                        // nil: every change is told at once
+	release    func(*topic)                   // shows a topic that has been held, later
 }
 
 type fieldReader struct {
@@ -53,7 +57,11 @@ type fieldReader struct {
 }
 
 func newTopics() topics {
-	return topics{byInterest: make(map[interest]*topic), fields: make(map[string]*fieldReader)}
+	return topics{
+		byInterest: make(map[interest]*topic),
+		fields:     make(map[string]*fieldReader),
+		bySome:     make(map[string]map[*topic]struct{}),
+	}
 }
 
 // join adds a watcher whose place is the feed's end, so all up to there is shown. One
@@ -68,6 +76,9 @@ func (t *topics) join(sel *Selection, unknown bool, end uint64) *topic {
 	if !ok {
 		joined = &topic{interest: interest, since: end, round: newRound()}
 		t.byInterest[interest] = joined
+		if interest.kind == inNamespaces {
+			t.joinSome(joined, sel.namespaces)
+		}
 	}
 	joined.watchers++
 	t.watchers++
@@ -87,12 +98,32 @@ func (t *topics) useField(name string, read func(*Object) string) {
 	t.fields[name].users++
 }
 
+func (t *topics) joinSome(joined *topic, namespaces []string) {
+	joined.namespaces = namespaces
+	for _, namespace := range namespaces {
+		if t.bySome[namespace] == nil {
+			t.bySome[namespace] = make(map[*topic]struct{})
+		}
+		t.bySome[namespace][joined] = struct{}{}
+	}
+}
+
+func (t *topics) leaveSome(left *topic) {
+	for _, namespace := range left.namespaces {
+		delete(t.bySome[namespace], left)
+		if len(t.bySome[namespace]) == 0 {
+			delete(t.bySome, namespace)
+		}
+	}
+}
+
 // leave takes a watcher out.
 func (t *topics) leave(left *topic) {
 	left.watchers--
 	t.watchers--
 	if left.watchers == 0 {
 		delete(t.byInterest, left.interest)
+		t.leaveSome(left)
 		left.pace.stop()
 	}
 	if left.interest.kind != inField {
@@ -111,6 +142,9 @@ func (t *topics) publish(c change, first uint64) {
 	object := c.object()
 	t.tell(interest{inNamespace, object.namespace, ""}, c.seq, first)
 	t.tell(interest{inObject, object.namespace, object.name}, c.seq, first)
+	for topic := range t.bySome[object.namespace] {
+		t.tellTopic(topic, c.seq, first)
+	}
 	for _, state := range []*Object{c.before, c.after} {
 		if state == nil {
 			continue
@@ -125,7 +159,13 @@ func (t *topics) publish(c change, first uint64) {
 }
 
 func (t *topics) tell(interest interest, seq, first uint64) {
-	if told, ok := t.byInterest[interest]; ok && told.add(seq, first) {
+	if told, ok := t.byInterest[interest]; ok {
+		t.tellTopic(told, seq, first)
+	}
+}
+
+func (t *topics) tellTopic(told *topic, seq, first uint64) {
+	if told.add(seq, first) {
 		t.grown = append(t.grown, told)
 	}
 }
@@ -220,6 +260,8 @@ func (s *Selection) scope() interest {
 		return interest{inObject, s.namespace, s.name}
 	case s.namespace != "":
 		return interest{kind: inNamespace, a: s.namespace}
+	case s.restricted:
+		return interest{kind: inNamespaces, a: strings.Join(s.namespaces, " ")}
 	}
 	return interest{}
 }
