@@ -1,0 +1,231 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+	"github.com/kubeconnect/kubeconnect/e2e/record"
+	"github.com/kubeconnect/kubeconnect/e2e/validate"
+)
+
+// TestNoByteReachesWhoMayNotSeeIt reads all that a restricted caller is ever sent, over
+// each protocol. An administrator makes the same calls, to show that what must not be
+// there would be found.
+func TestNoByteReachesWhoMayNotSeeIt(t *testing.T) {
+	t.Parallel()
+	service := startForCallers(t)
+	for _, protocol := range harness.Protocols {
+		t.Run(protocol.Name, func(t *testing.T) {
+			t.Parallel()
+			ctx := deadline(t)
+			closed := newClosed(ctx, t)
+			caller := closed.newReader("caller")
+			closed.wantNothingTold(ctx, t, service, protocol, caller)
+			closed.wantNothingInAnswers(ctx, t, service, protocol, caller)
+			closed.wantLossTold(ctx, t, service, protocol, closed.newReader("for-a-while"))
+		})
+	}
+}
+
+// closed is a namespace that the caller may not see, with an object whose every word is
+// nowhere else; and one that it may.
+type closed struct {
+	ctx             context.Context
+	t               *testing.T
+	open, namespace string
+	name            string
+	words           []string // of the content
+}
+
+func newClosed(ctx context.Context, t *testing.T) *closed {
+	t.Helper()
+	c := &closed{ctx: ctx, t: t, open: newNamespace(ctx, t, cluster(t)), namespace: newNamespace(ctx, t, cluster(t)), name: wordOfItsOwn("name")}
+	configMapsIn(ctx, t, cluster(t), c.open).create("mine", nil)
+	configMapsIn(ctx, t, cluster(t), c.open).create("more", nil)
+	c.write(c.name)
+	return c
+}
+
+// wordOfItsOwn is a word that stands nowhere else.
+func wordOfItsOwn(of string) string { return fmt.Sprintf("closed-%s-%x", of, rand.Uint64()) }
+
+// write makes an object of words that stand nowhere else.
+func (c *closed) write(name string) {
+	c.t.Helper()
+	label, value, data := wordOfItsOwn("label"), wordOfItsOwn("value"), wordOfItsOwn("data")
+	write := configMapsIn(c.ctx, c.t, cluster(c.t), c.namespace)
+	made := write.create(name, labels{label: value})
+	write.touch(name, data)
+	c.words = append(c.words, label, value, data, string(made.UID))
+}
+
+// newReader is an account with the right to read and patch in the open namespace.
+func (c *closed) newReader(name string) account {
+	c.t.Helper()
+	caller := newAccount(c.ctx, c.t, c.open, name)
+	caller.may(c.open, name, to("configmaps", "get", "list", "watch", "patch"))
+	return caller
+}
+
+// wantNothingTold has the caller read everything that it can without naming what it may
+// not see: nothing may name that to it.
+func (c *closed) wantNothingTold(ctx context.Context, t *testing.T, service *harness.Service, protocol harness.Protocol, caller account) {
+	t.Helper()
+	admin := newAccount(ctx, t, c.open, "admin")
+	administer(ctx, t, admin)
+	clients, sent := callingOver(t, service, protocol, caller.token())
+	all, sentAll := callingOver(t, service, protocol, admin.token())
+	eventually(ctx, t, "both have their rights", func() error {
+		if err := listsNamespaces(ctx, clients.Resources, c.open); err != nil {
+			return err
+		}
+		_, err := all.Resources.List(ctx, &kubeconnectv1.ListRequest{Resource: "secrets"})
+		return err
+	})
+	everything := &kubeconnectv1.WatchRequest{Resource: "configmaps"}
+	stream, ofAdmin := record.Watch(t, clients.Resources, everything), record.Watch(t, all.Resources, everything)
+	point := lastPoint(t, stream.Synced(ctx))
+	ofAdmin.Synced(ctx)
+
+	deleted := wordOfItsOwn("deleted")
+	c.write(deleted)
+	configMapsIn(ctx, t, cluster(t), c.namespace).delete(deleted)
+	later := wordOfItsOwn("later")
+	c.write(later)
+	version := configMapsIn(ctx, t, cluster(t), c.open).touch("mine", "touched").ResourceVersion
+	stream.Reaches(ctx, version)
+	ofAdmin.Reaches(ctx, version)
+	record.Resume(t, clients.Resources, everything, point).Reaches(ctx, version)
+
+	for _, by := range []harness.Clients{clients, all} {
+		c.readEverything(ctx, t, by, version)
+	}
+	mustNot := append(slices.Clone(c.words), c.namespace, c.name, deleted, later)
+	if told := sent.mentions(mustNot); len(told) > 0 {
+		t.Errorf("the caller is told %q", told)
+	}
+	if told := sentAll.mentions(mustNot); len(told) != len(mustNot) {
+		t.Errorf("of %q, no more than %q is found in what an administrator is sent", mustNot, told)
+	}
+}
+
+// readEverything makes every call that reads, and does not fail for the caller.
+func (c *closed) readEverything(ctx context.Context, t *testing.T, clients harness.Clients, version string) {
+	t.Helper()
+	for _, selects := range []*kubeconnectv1.ListRequest{{}, {PageSize: 1}, {LabelSelector: "!nowhere"}, {FieldSelector: "metadata.name!=mine"}, {MinResourceVersion: version}} {
+		selects.Resource = "configmaps"
+		for _, encoding := range []kubeconnectv1.Encoding{kubeconnectv1.Encoding_ENCODING_JSON, kubeconnectv1.Encoding_ENCODING_PROTOBUF, kubeconnectv1.Encoding_ENCODING_STRUCT} {
+			selects.Encoding, selects.PageToken = encoding, ""
+			listAll(ctx, t, clients.Resources, selects)
+		}
+	}
+	if _, err := clients.Access.WhoAmI(ctx, &kubeconnectv1.WhoAmIRequest{}); err != nil {
+		t.Error(err)
+	}
+	if _, err := clients.Access.CheckAccess(ctx, &kubeconnectv1.CheckAccessRequest{Questions: []*kubeconnectv1.AccessQuestion{
+		{Verb: "list", Resource: "configmaps"}, {Verb: "list", Resource: "secrets"}, {Verb: "get", Resource: "nodes"},
+	}}); err != nil {
+		t.Error(err)
+	}
+	for _, call := range unservedMethods(clients) {
+		_ = call(ctx)
+	}
+	for _, resource := range []string{"secrets", "nodes", "namespaces", "pods", "nowhere"} {
+		_, _ = clients.Resources.List(ctx, &kubeconnectv1.ListRequest{Resource: resource})
+		_, _ = clients.Resources.Get(ctx, &kubeconnectv1.GetRequest{Resource: resource, Namespace: c.open, Name: "mine"})
+		_ = watchError(ctx, clients.Resources, &kubeconnectv1.WatchRequest{Resource: resource, MinResourceVersion: "wrong"})
+	}
+}
+
+// wantNothingInAnswers has the caller ask for what it may not see, by its name: the answers
+// must be those to names that there are not, and say nothing of the content.
+func (c *closed) wantNothingInAnswers(ctx context.Context, t *testing.T, service *harness.Service, protocol harness.Protocol, caller account) {
+	t.Helper()
+	clients, sent := callingOver(t, service, protocol, caller.token())
+	there := c.askFor(ctx, clients, c.namespace, c.name)
+	for what, names := range map[string][2]string{
+		"an object that there is not":   {c.namespace, wordOfItsOwn("other")},
+		"a namespace that there is not": {wordOfItsOwn("space"), c.name},
+	} {
+		for call, got := range c.askFor(ctx, clients, names[0], names[1]) {
+			named := strings.NewReplacer(names[0], c.namespace, names[1], c.name).Replace(got)
+			if named != there[call] {
+				t.Errorf("%s of %s is answered %q, of one that there is: %q", call, what, named, there[call])
+			}
+		}
+	}
+	if told := sent.mentions(c.words); len(told) > 0 {
+		t.Errorf("answers to who may not ask say %q", told)
+	}
+}
+
+// askFor calls for an object, and says how each call is refused.
+func (c *closed) askFor(ctx context.Context, clients harness.Clients, namespace, name string) map[string]string {
+	c.t.Helper()
+	refused := map[string]string{}
+	resources := clients.Resources
+	for call, err := range map[string]error{
+		"Get":           method(resources.Get, &kubeconnectv1.GetRequest{Resource: "configmaps", Namespace: namespace, Name: name})(ctx),
+		"List":          method(resources.List, &kubeconnectv1.ListRequest{Resource: "configmaps", Namespace: namespace})(ctx),
+		"List of one":   method(resources.List, &kubeconnectv1.ListRequest{Resource: "configmaps", Namespace: namespace, FieldSelector: "metadata.name=" + name})(ctx),
+		"List labelled": method(resources.List, &kubeconnectv1.ListRequest{Resource: "configmaps", Namespace: namespace, LabelSelector: c.words[0]})(ctx),
+		"Watch":         watchError(ctx, resources, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: namespace}),
+		"Watch of one":  watchError(ctx, resources, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: namespace, Name: name}),
+		"Patch": method(resources.Patch, withData(&kubeconnectv1.PatchRequest{
+			Resource: "configmaps", Namespace: namespace, Name: name, Type: mergePatch,
+		}, `{"data":{"key":"changed"}}`))(ctx),
+	} {
+		if connect.CodeOf(err) != connect.CodePermissionDenied {
+			c.t.Errorf("%s is answered %v", call, err)
+		}
+		refused[call] = fmt.Sprint(err)
+	}
+	return refused
+}
+
+// wantLossTold takes the right to a namespace away while the caller watches: of what is
+// written there from then on, nothing may come.
+func (c *closed) wantLossTold(ctx context.Context, t *testing.T, service *harness.Service, protocol harness.Protocol, caller account) {
+	t.Helper()
+	grant(ctx, t, c.namespace, "for-a-while", caller.subject(), to("configmaps", "get", "list", "watch"))
+	clients, sent := callingOver(t, service, protocol, caller.token())
+	eventually(ctx, t, "it has the right", func() error { return listsNamespaces(ctx, clients.Resources, c.open, c.namespace) })
+	var lost time.Time
+	stream := record.Watch(t, clients.Resources, &kubeconnectv1.WatchRequest{Resource: "configmaps"})
+	stream.JudgeBy(func() validate.Evidence {
+		return validate.Evidence{Rights: validate.Rights{{Namespace: c.open}, {Namespace: c.namespace, Until: lost}}, Recheck: unnoticedRights}
+	})
+	stream.Until(ctx, "both namespaces come", holdsOf(c.namespace))
+	page, err := clients.Resources.List(ctx, &kubeconnectv1.ListRequest{Resource: "configmaps", PageSize: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	revoke(ctx, t, c.namespace, "for-a-while")
+	lost = time.Now()
+	stream.Until(ctx, "the namespace goes", func(view *record.View) bool { return !holdsOf(c.namespace)(view) })
+
+	shown := len(c.words)
+	afterwards := wordOfItsOwn("afterwards")
+	c.write(afterwards)
+	stream.Reaches(ctx, configMapsIn(ctx, t, cluster(t), c.open).touch("mine", "again").ResourceVersion)
+	_, err = clients.Resources.List(ctx, &kubeconnectv1.ListRequest{Resource: "configmaps", PageSize: 1, PageToken: page.GetNextPageToken()})
+	if err == nil {
+		t.Error("a page token outlives the rights that it was given for")
+	}
+	if err := listsNamespaces(ctx, clients.Resources, c.open); err != nil {
+		t.Error(err)
+	}
+	if told := sent.mentions(append(slices.Clone(c.words[shown:]), afterwards)); len(told) > 0 {
+		t.Errorf("after the right was lost the caller is told %q", told)
+	}
+}
