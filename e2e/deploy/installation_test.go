@@ -63,7 +63,7 @@ func install(ctx context.Context, t *testing.T, namespace string, all []manifest
 func flagsOf(container corev1.Container, mounted string) []string {
 	flags := strings.Join(container.Args, "\n")
 	flags = strings.NewReplacer("/etc/kubeconnect/tls", mounted, "$(MEMORY_LIMIT_MI)", "1024").Replace(flags)
-	flags = regexp.MustCompile("--listen=.*").ReplaceAllString(flags, "--listen=127.0.0.1:0")
+	flags = regexp.MustCompile("listen=.*").ReplaceAllString(flags, "listen=127.0.0.1:0")
 	return strings.Split(flags, "\n")
 }
 

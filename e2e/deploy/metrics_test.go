@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,8 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
-
-	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
 // monitored are values by which everything about metrics is rendered.
@@ -141,19 +140,16 @@ func TestAMonitorWithAFieldThatThereIsNotIsRefused(t *testing.T) {
 	}
 }
 
-// TestTheServiceServesMetricsAsItsPodsSay runs what a pod would run, but for the port:
-// that of this machine may be taken.
+// TestTheServiceServesMetricsAsItsPodsSay runs what a pod would run, but for the ports.
 func TestTheServiceServesMetricsAsItsPodsSay(t *testing.T) {
 	t.Parallel()
 	ctx, in := deadline(t), cluster(t)
 	namespace := newNamespace(ctx, t, in, nil)
 	all := release{"r", namespace, monitored(nil)}.manifests(t)
-	who := installRights(ctx, t, namespace, all, allRights(t, all))
-	flags := strings.Join(flagsOf(t, ofKind[appsv1.Deployment](t, all, "Deployment")[0].Spec.Template.Spec.Containers[0]), "\n")
-	if !strings.Contains(flags, "--metrics-listen=:9191") {
-		t.Fatalf("the flags are %s", flags)
+	service := install(ctx, t, namespace, all)
+	if !slices.Contains(service.container.Args, "--metrics-listen=:9191") {
+		t.Fatalf("the flags are %q", service.container.Args)
 	}
-	service := harness.StartService(t, who.kubeconfig, strings.Split(strings.Replace(flags, ":9191", "127.0.0.1:0", 1), "\n")...)
 	said := regexp.MustCompile(`msg=metrics address=(\S+)`)
 	line, err := service.UntilPrints(ctx, said.MatchString)
 	succeeds(t, err)
