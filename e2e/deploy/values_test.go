@@ -18,6 +18,17 @@ func TestHelmFindsNothingToComplainAbout(t *testing.T) {
 	}
 }
 
+func TestANamespaceMayHaveANameThatYAMLTakesForSomethingElse(t *testing.T) {
+	t.Parallel()
+	for _, namespace := range []string{"n", "on", "1"} {
+		for _, one := range (release{"r", namespace, monitored(nil)}).manifests(t) {
+			if in, ok := one.Object["metadata"].(map[string]any)["namespace"]; ok && in != namespace && in != "kube-system" {
+				t.Errorf("%s %s is in %v", one.GetKind(), one.GetName(), in)
+			}
+		}
+	}
+}
+
 func TestValuesWithoutSenseAreRefusedByTheirNames(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

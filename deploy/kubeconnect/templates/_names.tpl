@@ -19,7 +19,7 @@
 
 {{- define "kubeconnect.selector" -}}
 app.kubernetes.io/name: kubeconnect
-app.kubernetes.io/instance: {{ include "kubeconnect.name" . }}
+app.kubernetes.io/instance: {{ include "kubeconnect.name" . | quote }}
 {{- end -}}
 
 {{- define "kubeconnect.labels" -}}
@@ -30,15 +30,15 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end -}}
 
 {{- define "kubeconnect.meta" -}}
-name: {{ include "kubeconnect.name" . }}
-namespace: {{ .Release.Namespace }}
+name: {{ include "kubeconnect.name" . | quote }}
+namespace: {{ .Release.Namespace | quote }}
 labels:
   {{- include "kubeconnect.labels" . | nindent 2 }}
 {{- end -}}
 
 {{- define "kubeconnect.metricsMeta" -}}
 name: {{ include "kubeconnect.name" . }}-metrics
-namespace: {{ .Release.Namespace }}
+namespace: {{ .Release.Namespace | quote }}
 labels:
   {{- include "kubeconnect.labels" . | nindent 2 }}
   app.kubernetes.io/component: metrics
@@ -46,6 +46,6 @@ labels:
 
 {{- define "kubeconnect.subject" -}}
 kind: ServiceAccount
-name: {{ include "kubeconnect.serviceAccount" . }}
-namespace: {{ .Release.Namespace }}
+name: {{ include "kubeconnect.serviceAccount" . | quote }}
+namespace: {{ .Release.Namespace | quote }}
 {{- end -}}
