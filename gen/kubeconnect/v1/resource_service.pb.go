@@ -1043,10 +1043,12 @@ type Event struct {
 	Type EventType `protobuf:"varint,1,opt,name=type,proto3,enum=kubeconnect.v1.EventType" json:"type,omitempty"`
 	// The object; absent for RESET, SYNCED and BOOKMARK.
 	Object *Object `protobuf:"bytes,2,opt,name=object,proto3" json:"object,omitempty"`
-	// The version of the event itself. For a DELETED it is newer than the object's
+	// The version of the event itself. For ADDED and MODIFIED it is the object's own,
+	// unless the caller has gained a namespace (see WatchRequest.namespace): its objects
+	// are older than the event. For a DELETED it is newer than the object's
 	// own, which is the last one that the selection held; where the object has no
-	// content (see WatchRequest.resume_token), it is the same, and a UID is told only
-	// if it is known which object it was.
+	// content (see WatchRequest.namespace and resume_token), it is the same, and a UID
+	// is told only if it is known which object it was.
 	ResourceVersion string `protobuf:"bytes,3,opt,name=resource_version,json=resourceVersion,proto3" json:"resource_version,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache

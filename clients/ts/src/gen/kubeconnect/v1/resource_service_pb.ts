@@ -493,10 +493,12 @@ export type Event = Message<"kubeconnect.v1.Event"> & {
   object?: Object$ | undefined;
 
   /**
-   * The version of the event itself. For a DELETED it is newer than the object's
+   * The version of the event itself. For ADDED and MODIFIED it is the object's own,
+   * unless the caller has gained a namespace (see WatchRequest.namespace): its objects
+   * are older than the event. For a DELETED it is newer than the object's
    * own, which is the last one that the selection held; where the object has no
-   * content (see WatchRequest.resume_token), it is the same, and a UID is told only
-   * if it is known which object it was.
+   * content (see WatchRequest.namespace and resume_token), it is the same, and a UID
+   * is told only if it is known which object it was.
    *
    * @generated from field: string resource_version = 3;
    */
