@@ -23,7 +23,7 @@ import (
 // there would be found.
 func TestNoByteReachesWhoMayNotSeeIt(t *testing.T) {
 	t.Parallel()
-	service := startForCallers(t)
+	service := startForCallers(t, "--log-level", "debug")
 	for _, protocol := range harness.Protocols {
 		t.Run(protocol.Name, func(t *testing.T) {
 			t.Parallel()
@@ -33,6 +33,7 @@ func TestNoByteReachesWhoMayNotSeeIt(t *testing.T) {
 			closed.wantNothingTold(ctx, t, service, protocol, caller)
 			closed.wantNothingInAnswers(ctx, t, service, protocol, caller)
 			closed.wantLossTold(ctx, t, service, protocol, closed.newReader("for-a-while"))
+			closed.wantNothingLogged(t, service)
 		})
 	}
 }
@@ -45,6 +46,15 @@ type closed struct {
 	open, namespace string
 	name            string
 	words           []string // of the content
+	tokens          []string // of all callers
+}
+
+// calling are clients that call as an account, and the wire that they are answered by.
+func (c *closed) calling(service *harness.Service, protocol harness.Protocol, caller account) (harness.Clients, *wire) {
+	c.t.Helper()
+	token := caller.token()
+	c.tokens = append(c.tokens, token)
+	return callingOver(c.t, service, protocol, token)
 }
 
 func newClosed(ctx context.Context, t *testing.T) *closed {
@@ -83,8 +93,8 @@ func (c *closed) wantNothingTold(ctx context.Context, t *testing.T, service *har
 	t.Helper()
 	admin := newAccount(ctx, t, c.open, "admin")
 	administer(ctx, t, admin)
-	clients, sent := callingOver(t, service, protocol, caller.token())
-	all, sentAll := callingOver(t, service, protocol, admin.token())
+	clients, sent := c.calling(service, protocol, caller)
+	all, sentAll := c.calling(service, protocol, admin)
 	eventually(ctx, t, "both have their rights", func() error {
 		if err := listsNamespaces(ctx, clients.Resources, c.open); err != nil {
 			return err
@@ -151,7 +161,7 @@ func (c *closed) readEverything(ctx context.Context, t *testing.T, clients harne
 // must be those to names that there are not, and say nothing of the content.
 func (c *closed) wantNothingInAnswers(ctx context.Context, t *testing.T, service *harness.Service, protocol harness.Protocol, caller account) {
 	t.Helper()
-	clients, sent := callingOver(t, service, protocol, caller.token())
+	clients, sent := c.calling(service, protocol, caller)
 	there := c.askFor(ctx, clients, c.namespace, c.name)
 	for what, names := range map[string][2]string{
 		"an object that there is not":   {c.namespace, wordOfItsOwn("other")},
@@ -198,7 +208,7 @@ func (c *closed) askFor(ctx context.Context, clients harness.Clients, namespace,
 func (c *closed) wantLossTold(ctx context.Context, t *testing.T, service *harness.Service, protocol harness.Protocol, caller account) {
 	t.Helper()
 	grant(ctx, t, c.namespace, "for-a-while", caller.subject(), to("configmaps", "get", "list", "watch"))
-	clients, sent := callingOver(t, service, protocol, caller.token())
+	clients, sent := c.calling(service, protocol, caller)
 	eventually(ctx, t, "it has the right", func() error { return listsNamespaces(ctx, clients.Resources, c.open, c.namespace) })
 	var lost time.Time
 	stream := record.Watch(t, clients.Resources, &kubeconnectv1.WatchRequest{Resource: "configmaps"})
@@ -227,5 +237,16 @@ func (c *closed) wantLossTold(ctx context.Context, t *testing.T, service *harnes
 	}
 	if told := sent.mentions(append(slices.Clone(c.words[shown:]), afterwards)); len(told) > 0 {
 		t.Errorf("after the right was lost the caller is told %q", told)
+	}
+}
+
+// wantNothingLogged looks for tokens, and for what objects hold, in the service's log.
+func (c *closed) wantNothingLogged(t *testing.T, service *harness.Service) {
+	t.Helper()
+	log := service.Output()
+	for _, secret := range append(c.tokens, c.words...) {
+		if strings.Contains(log, secret) {
+			t.Errorf("the log has %q", secret)
+		}
 	}
 }
