@@ -74,15 +74,14 @@ var rightsMatrix = map[string][4]string{
 // the matrix.
 func TestEveryMethodAnswersEveryCallerByItsRights(t *testing.T) {
 	t.Parallel()
-	ctx := deadline(t)
-	m := newMatrix(ctx, t)
 	wantEveryMethod(t)
 	service := startForCallers(t)
-	m.untilKnown(ctx, t, service)
 	for _, protocol := range harness.Protocols {
 		t.Run(protocol.Name, func(t *testing.T) {
 			t.Parallel()
 			ctx := deadline(t)
+			m := newMatrix(ctx, t)
+			m.untilKnown(ctx, t, service)
 			for who, headers := range m.unknown() {
 				clients := callingWithHeaders(t, service, protocol, headers)
 				for name, call := range m.calls(clients) {
