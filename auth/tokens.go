@@ -67,14 +67,22 @@ func (t *tokens) authenticate(ctx context.Context, token string) (Identity, erro
 	answer, ok := t.remembered(key)
 	if !ok {
 		var err error
-		answer, err = t.lookups.join(ctx, key, func(ctx context.Context) (verdict, error) {
-			return t.lookUp(ctx, key, token)
-		})
+		answer, err = t.find(ctx, key, token)
 		if err != nil {
 			return Identity{}, unavailable(ctx, "who is calling")
 		}
 	}
 	return answer.identity, answer.refused
+}
+
+// find has the cluster asked about a token, unless it says itself that it is over.
+func (t *tokens) find(ctx context.Context, key, token string) (verdict, error) {
+	if ends := expiry(token); !ends.IsZero() && !time.Now().Before(ends) {
+		return verdict{refused: ErrExpired}, nil
+	}
+	return t.lookups.join(ctx, key, func(ctx context.Context) (verdict, error) {
+		return t.lookUp(ctx, key, token)
+	})
 }
 
 func (t *tokens) keyOf(token string) string {

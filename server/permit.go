@@ -68,7 +68,7 @@ func (p *permit) confirm(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case p.caller.hasExpired():
-		return errExpired
+		return auth.ErrExpired
 	case apierrors.IsServiceUnavailable(err), errors.Is(err, context.DeadlineExceeded):
 		return errUnconfirmed
 	}
