@@ -90,7 +90,10 @@ func TestARefusedTokenIsRememberedApart(t *testing.T) {
 		must(t, err)
 		api.set(func() { api.user = authenticationv1.TokenReviewStatus{} })
 		for i := range 2 * maxRefused {
-			_, err := cluster.Authenticate(t.Context(), bearer(fmt.Sprintf("made-up-%d", i)))
+			if i%maxWaiting == 0 {
+				time.Sleep(afterFailure)
+			}
+			_, err := cluster.Authenticate(calledFrom(t, i), bearer(fmt.Sprintf("made-up-%d", i)))
 			if !errors.Is(err, ErrUnauthenticated) {
 				t.Fatalf("answers %v", err)
 			}
