@@ -69,7 +69,7 @@ func (p *permit) confirm(ctx context.Context) error {
 		return context.Cause(ctx)
 	case p.caller.hasExpired():
 		return auth.ErrExpired
-	case apierrors.IsServiceUnavailable(err), errors.Is(err, context.DeadlineExceeded):
+	case apierrors.IsServiceUnavailable(err), apierrors.IsTooManyRequests(err), errors.Is(err, context.DeadlineExceeded):
 		return errUnconfirmed
 	}
 	return err
