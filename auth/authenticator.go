@@ -9,6 +9,9 @@ import (
 // ErrUnauthenticated says that a caller could not be identified.
 var ErrUnauthenticated = errors.New("unauthenticated")
 
+// ErrExpired is an [ErrUnauthenticated]: the credential was good only until now.
+var ErrExpired = unauthenticated("the credential has expired: call again with a new one")
+
 // Authenticator finds out who is calling. Implementations are safe for concurrent
 // use. An error that is [ErrUnauthenticated] says in its text what was wrong and what
 // to do, and never repeats a credential. With any other error it is not known who is

@@ -138,7 +138,7 @@ func TestCertificatesAreAcceptedAsTheClustersAuthoritiesAre(t *testing.T) {
 	anonymous := ca.issue(t, client(pkix.Name{CommonName: userAnonymous}))
 	cluster := NewCluster((&fakeAPI{}).client(t), ClusterOptions{})
 	ask := func(who *signer) error {
-		ctx := withPeer(t.Context(), []*x509.Certificate{who.certificate})
+		ctx := withPeer(t.Context(), peer{certificates: []*x509.Certificate{who.certificate}})
 		_, err := cluster.Authenticate(ctx, http.Header{})
 		return err
 	}
@@ -200,7 +200,7 @@ func TestATokenDecidesAndACertificateDoesNotHelp(t *testing.T) {
 	cluster := NewCluster(api.client(t), ClusterOptions{})
 	must(t, cluster.clientCA.set(ca.pem()))
 	for _, header := range []http.Header{bearer("a"), {"Authorization": {"Basic x"}}} {
-		if _, err := cluster.Authenticate(withPeer(t.Context(), chain), header); !errors.Is(err, ErrUnauthenticated) {
+		if _, err := cluster.Authenticate(withPeer(t.Context(), peer{certificates: chain}), header); !errors.Is(err, ErrUnauthenticated) {
 			t.Errorf("answers %v", err)
 		}
 	}
@@ -228,7 +228,7 @@ func TestAConnectionIsAskedForACertificateOfTheAuthorities(t *testing.T) {
 // overTLS authenticates a caller that connects with a certificate.
 func overTLS(t *testing.T, cluster *Cluster, certificate, key string) (identity Identity, err error) {
 	t.Helper()
-	server := httptest.NewUnstartedServer(PeerCertificates(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	server := httptest.NewUnstartedServer(NotePeer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		identity, err = cluster.Authenticate(r.Context(), r.Header)
 	})))
 	base := httptest.NewTLSServer(nil)
@@ -260,8 +260,8 @@ func TestOnlyCertificatesOfTheConnectionReachTheContext(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil)
 			request.TLS = test.state
-			PeerCertificates(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-				if got := peerFrom(r.Context()); len(got) != test.want {
+			NotePeer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				if got := peerFrom(r.Context()).certificates; len(got) != test.want {
 					t.Errorf("%d came through", len(got))
 				}
 			})).ServeHTTP(httptest.NewRecorder(), request)

@@ -22,7 +22,7 @@ type ClusterOptions struct {
 }
 
 // Cluster asks the cluster who a caller is, by the bearer token of the request or,
-// without one, by the client certificate of the connection (see [PeerCertificates]).
+// without one, by the client certificate of the connection (see [NotePeer]).
 // The zero value refuses everyone.
 type Cluster struct {
 	tokens     *tokens
@@ -81,7 +81,7 @@ func (c Cluster) Authenticate(ctx context.Context, header http.Header) (Identity
 var errNoCluster = unauthenticated("there is no cluster to ask who is calling: every call is refused")
 
 func (c Cluster) identify(ctx context.Context, token string) (Identity, error) {
-	switch chain := peerFrom(ctx); {
+	switch chain := peerFrom(ctx).certificates; {
 	case token != "":
 		return c.tokens.authenticate(ctx, token)
 	case len(chain) > 0:
@@ -99,7 +99,7 @@ func (c Cluster) byCertificate(ctx context.Context) (Identity, error) {
 	if authorities == nil {
 		return Identity{}, unauthenticated("the cluster accepts no client certificates: send \"Authorization: Bearer TOKEN\"")
 	}
-	identity, err := certificateIdentity(peerFrom(ctx), authorities)
+	identity, err := certificateIdentity(peerFrom(ctx).certificates, authorities)
 	if err != nil {
 		return Identity{}, unauthenticated("the client certificate is not accepted: %w", err)
 	}

@@ -1,6 +1,9 @@
 package auth
 
-import "sync/atomic"
+import (
+	"errors"
+	"sync/atomic"
+)
 
 // Reviews is how often something about callers had to be known, since the service began.
 type Reviews struct {
@@ -9,15 +12,28 @@ type Reviews struct {
 	// Failed is how many look-ups have brought no answer: the API server has failed, could
 	// not be reached in time, or has let others wait so long that there was no turn.
 	Failed uint64
+	// TurnedAway is how many look-ups were not begun, for too many others, of their
+	// peer's or of all, were before them.
+	TurnedAway uint64
 	// Remembered is how many answers were given from memory.
 	Remembered uint64
 }
 
 // counts are Reviews while they are counted. Its methods are safe for concurrent use.
-type counts struct{ asked, failed, remembered atomic.Uint64 }
+type counts struct{ asked, failed, turnedAway, remembered atomic.Uint64 }
 
 func (c *counts) reviews() Reviews {
-	return Reviews{Asked: c.asked.Load(), Failed: c.failed.Load(), Remembered: c.remembered.Load()}
+	return Reviews{Asked: c.asked.Load(), Failed: c.failed.Load(), TurnedAway: c.turnedAway.Load(), Remembered: c.remembered.Load()}
+}
+
+// count counts how a look-up has ended.
+func (c *counts) count(err error) {
+	switch {
+	case errors.Is(err, errNoTurn):
+		c.turnedAway.Add(1)
+	case err != nil && !aboutTheQuestion(err):
+		c.failed.Add(1)
+	}
 }
 
 // Reviews tells how often the cluster was asked who is calling, by TokenReview.

@@ -29,10 +29,18 @@
 //   - Callers do not disturb each other: a look-up belongs to none of those who wait for
 //     it, refusals are remembered apart from what was accepted, and a change wakes all
 //     but costs a review only whom it concerns.
-//   - Bounded: at most 64 look-ups of callers and 64 of rights at one time, of 10
-//     seconds each; 16,384 accepted and 4,096 refused tokens, 32,768 rights and as many
-//     denials, and the clients of 512 callers are remembered. What RBAC says is kept as
-//     names and rules, without the objects that these came in.
+//   - Made-up tokens hold up nobody who is known: look-ups of tokens that were accepted
+//     when the cluster was asked last have turns of their own. The others take turns by
+//     the address of the connection, or the first 64 bits of it for IPv6: one address has
+//     half of the turns at most, and 160 tokens that are not accepted cost the API server
+//     reviews each second. Who has no turn within 5 seconds, or has too many waiting, is
+//     told when to call again, by an error of the API server's kind, TooManyRequests. A
+//     token that says itself that it has ended is refused without a review.
+//   - Bounded: at most 64 look-ups of known callers, 32 of others and 64 of rights at one
+//     time, of 10 seconds each; 256 of others that wait for each address, and 2,048 in
+//     all; 16,384 accepted and 4,096 refused tokens, 16,384 that were accepted before,
+//     32,768 rights and as many denials, and the clients of 512 callers are remembered.
+//     What RBAC says is kept as names and rules, without the objects that these came in.
 //   - No credential shows: tokens are remembered by a keyed hash alone, and are in no
 //     error, log or printed [Identity].
 //

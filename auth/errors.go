@@ -4,12 +4,28 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // errEnded is what look-ups answer when the service ends.
 var errEnded = errors.New("shutting down")
+
+// errNoTurn is what a look-up answers that may not wait, or has waited for long enough.
+var errNoTurn = errors.New("too many look-ups before this one")
+
+// maxReturn is the longest time, in seconds, after which who has had no turn is told to
+// call again.
+const maxReturn = 5
+
+// turnedAway says that a caller has had no turn, and when to call again: by chance, so
+// that those who were refused together do not come back together.
+func turnedAway() error {
+	seconds := 1 + rand.IntN(maxReturn)
+	return apierrors.NewTooManyRequests(fmt.Sprintf("too many calls from your address, or in all, have tokens "+
+		"that are not known yet: call again in %d s", seconds), seconds)
+}
 
 // unauthenticated is an [ErrUnauthenticated] that says why.
 func unauthenticated(format string, args ...any) error {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -26,10 +27,13 @@ import (
 type fakeAPI struct {
 	mu        sync.Mutex // guards the fields below
 	tokens    int        // how many token reviews were asked for
+	underWay  int        // requests that have no answer yet
+	most      int        // of those at one time
 	reviews   []authorizationv1.SubjectAccessReviewSpec
 	takes     time.Duration // before an answer
 	fails     error         // instead of an answer
 	user      authenticationv1.TokenReviewStatus
+	refuses   string // what refused tokens begin with, beside those that user refuses; "" is nothing
 	may       func(authorizationv1.SubjectAccessReviewSpec) authorizationv1.SubjectAccessReviewStatus
 	clientCA  string
 	abandoned int // requests whose context ended before the answer
@@ -59,7 +63,10 @@ func (api *fakeAPI) roundTrip(r *http.Request) (*http.Response, error) {
 	api.mu.Lock()
 	takes, fails := api.takes, api.fails
 	answer := api.answerLocked(r)
+	api.underWay++
+	api.most = max(api.most, api.underWay)
 	api.mu.Unlock()
+	defer api.set(func() { api.underWay-- })
 	select {
 	case <-time.After(takes):
 	case <-r.Context().Done():
@@ -84,7 +91,7 @@ func (api *fakeAPI) answerLocked(r *http.Request) any {
 	switch asked := asked.(type) {
 	case *authenticationv1.TokenReview:
 		api.tokens++
-		return &authenticationv1.TokenReview{TypeMeta: typed("authentication.k8s.io/v1", "TokenReview"), Status: api.user}
+		return &authenticationv1.TokenReview{TypeMeta: typed("authentication.k8s.io/v1", "TokenReview"), Status: api.statusLocked(asked.Spec.Token)}
 	case *authorizationv1.SubjectAccessReview:
 		api.reviews = append(api.reviews, asked.Spec)
 		return &authorizationv1.SubjectAccessReview{TypeMeta: typed("authorization.k8s.io/v1", "SubjectAccessReview"), Status: api.may(asked.Spec)}
@@ -93,6 +100,13 @@ func (api *fakeAPI) answerLocked(r *http.Request) any {
 		return &corev1.ConfigMap{TypeMeta: typed("v1", "ConfigMap"), Data: map[string]string{clientCAKey: api.clientCA}}
 	}
 	return &apierrors.NewForbidden(schema.GroupResource{}, "", nil).ErrStatus
+}
+
+func (api *fakeAPI) statusLocked(token string) authenticationv1.TokenReviewStatus {
+	if api.refuses != "" && strings.HasPrefix(token, api.refuses) {
+		return authenticationv1.TokenReviewStatus{}
+	}
+	return api.user
 }
 
 func typed(apiVersion, kind string) metav1.TypeMeta {

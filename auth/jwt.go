@@ -11,8 +11,8 @@ import (
 const lastSecond = 253402300799
 
 // expiry is when a token ends, by its claim "exp" if it is a JWT (RFC 7519), zero if
-// that is not known. It checks no signature: ask only about tokens that the cluster
-// has accepted.
+// that is not known. It checks no signature: whoever has made the token up may have made
+// up its end.
 func expiry(token string) time.Time {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {

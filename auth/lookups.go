@@ -13,7 +13,8 @@ import (
 const (
 	// lookupTimeout is how long the cluster may take to answer a question.
 	lookupTimeout = 10 * time.Second
-	// maxLookups bounds the questions that the cluster is asked at one time; more wait.
+	// maxLookups bounds the questions of one kind that the cluster is asked at one time,
+	// beside those about newcomers; more wait.
 	maxLookups = 64
 )
 
@@ -22,7 +23,7 @@ const (
 // nothing from the others. Its methods are safe for concurrent use.
 type lookups[A any] struct {
 	group singleflight.Group
-	slots chan struct{} // holds one for each look-up under way
+	slots slots         // the turns of those that have no other
 	stop  chan struct{} // closed to end those under way
 
 	counts counts
@@ -41,13 +42,14 @@ type complaint struct {
 }
 
 func newLookups[A any]() *lookups[A] {
-	return &lookups[A]{slots: make(chan struct{}, maxLookups), stop: make(chan struct{})}
+	return &lookups[A]{slots: make(slots, maxLookups), stop: make(chan struct{})}
 }
 
-// join answers what ask does, whoever has called it. It returns earlier if the caller's
-// own context ends. ask has a context of its own, without the caller's values.
-func (l *lookups[A]) join(ctx context.Context, key string, ask func(context.Context) (A, error)) (A, error) {
-	answer := l.group.DoChan(key, func() (any, error) { return l.lookUp(ask) })
+// join answers what ask does when its turn has come, whoever has called it. It returns
+// earlier if the caller's own context ends. ask has a context of its own, without the
+// caller's values.
+func (l *lookups[A]) join(ctx context.Context, key string, turn turn, ask func(context.Context) (A, error)) (A, error) {
+	answer := l.group.DoChan(key, func() (any, error) { return l.lookUp(turn, ask) })
 	select {
 	case result := <-answer:
 		return result.Val.(A), result.Err
@@ -57,26 +59,20 @@ func (l *lookups[A]) join(ctx context.Context, key string, ask func(context.Cont
 	}
 }
 
-func (l *lookups[A]) lookUp(ask func(context.Context) (A, error)) (answer A, err error) {
+func (l *lookups[A]) lookUp(turn turn, ask func(context.Context) (A, error)) (answer A, err error) {
 	if !l.begin() {
 		return answer, errEnded
 	}
 	defer l.running.Done()
 	ctx, cancel := context.WithTimeout(wait.ContextForChannel(l.stop), lookupTimeout)
 	defer cancel()
-	select {
-	case l.slots <- struct{}{}:
-		defer func() { <-l.slots }()
+	if err = turn.wait(ctx); err == nil {
+		defer turn.end()
 		answer, err = ask(ctx)
-		if err != nil && !aboutTheQuestion(err) {
-			l.counts.failed.Add(1)
-		}
 		l.tell(err)
-		return answer, err
-	case <-ctx.Done():
-		l.counts.failed.Add(1)
-		return answer, context.Cause(ctx)
 	}
+	l.counts.count(err)
+	return answer, err
 }
 
 func (l *lookups[A]) begin() bool {

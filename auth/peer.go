@@ -4,27 +4,45 @@ import (
 	"context"
 	"crypto/x509"
 	"net/http"
+	"net/netip"
 )
 
 type peerKey struct{}
 
-// PeerCertificates hands the certificates that the peer of a TLS connection has sent
-// on to [Cluster] in the request's context, for what stands behind a protocol's
-// interceptors does not see the connection.
-func PeerCertificates(next http.Handler) http.Handler {
+// peer is the other end of a request's connection.
+type peer struct {
+	address      string              // IP:PORT
+	certificates []*x509.Certificate // sent by TLS, its own first
+}
+
+// NotePeer hands the address of a connection's peer, and the certificates that it has
+// sent by TLS, on to [Cluster] in the request's context, for what stands behind a
+// protocol's interceptors does not see the connection. What a header says of an
+// address, such as X-Forwarded-For, is not believed: anybody can send one.
+func NotePeer(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
-			r = r.WithContext(withPeer(r.Context(), r.TLS.PeerCertificates))
+		from := peer{address: r.RemoteAddr}
+		if r.TLS != nil {
+			from.certificates = r.TLS.PeerCertificates
 		}
-		next.ServeHTTP(w, r)
+		next.ServeHTTP(w, r.WithContext(withPeer(r.Context(), from)))
 	})
 }
 
-func withPeer(ctx context.Context, chain []*x509.Certificate) context.Context {
-	return context.WithValue(ctx, peerKey{}, chain)
+func withPeer(ctx context.Context, from peer) context.Context {
+	return context.WithValue(ctx, peerKey{}, from)
 }
 
-func peerFrom(ctx context.Context) []*x509.Certificate {
-	chain, _ := ctx.Value(peerKey{}).([]*x509.Certificate)
-	return chain
+func peerFrom(ctx context.Context) peer {
+	from, _ := ctx.Value(peerKey{}).(peer)
+	return from
+}
+
+// network is what peers are told apart by: the address, and for IPv6 its first 64 bits,
+// for who has one such address has all those with it. Peers without an address are one.
+func (p peer) network() netip.Prefix {
+	from, _ := netip.ParseAddrPort(p.address)
+	address := from.Addr().Unmap()
+	network, _ := address.Prefix(min(address.BitLen(), 64))
+	return network
 }

@@ -72,7 +72,7 @@ func (r *reviews) decide(ctx context.Context, caller caller, attributes Attribut
 		return decision, nil
 	}
 	asking := question{caller.key, attributes}
-	decision, err := r.lookups.join(ctx, asking.text(changed), func(ctx context.Context) (Decision, error) {
+	decision, err := r.lookups.join(ctx, asking.text(changed), r.lookups.slots, func(ctx context.Context) (Decision, error) {
 		return r.ask(ctx, caller.Identity, asking, changed)
 	})
 	if err != nil && !aboutTheQuestion(err) {

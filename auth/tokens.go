@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilcache "k8s.io/apimachinery/pkg/util/cache"
 	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
+	"k8s.io/utils/lru"
 )
 
 const (
@@ -28,6 +29,8 @@ const (
 	// maxRefused is the same for refused ones. They are kept apart, so that made-up
 	// tokens cannot displace good ones.
 	maxRefused = 4096
+	// maxKnown bounds the tokens that are known to have been good once.
+	maxKnown = 16384
 )
 
 // tokens asks the cluster whose a bearer token is, by TokenReview. It keeps no token:
@@ -38,8 +41,10 @@ type tokens struct {
 	audiences []string
 	key       []byte
 	lookups   *lookups[verdict]
+	newcomers *newcomers
 	accepted  *utilcache.LRUExpireCache
 	refused   *utilcache.LRUExpireCache
+	known     *lru.Cache // those that were accepted when the cluster was asked last
 }
 
 // verdict is what the cluster says of a token.
@@ -56,8 +61,10 @@ func newTokens(reviews authenticationclient.TokenReviewInterface, audiences []st
 		audiences: audiences,
 		key:       key,
 		lookups:   newLookups[verdict](),
+		newcomers: newNewcomers(),
 		accepted:  utilcache.NewLRUExpireCache(maxAccepted),
 		refused:   utilcache.NewLRUExpireCache(maxRefused),
+		known:     lru.New(maxKnown),
 	}
 }
 
@@ -67,14 +74,34 @@ func (t *tokens) authenticate(ctx context.Context, token string) (Identity, erro
 	answer, ok := t.remembered(key)
 	if !ok {
 		var err error
-		answer, err = t.lookups.join(ctx, key, func(ctx context.Context) (verdict, error) {
-			return t.lookUp(ctx, key, token)
-		})
-		if err != nil {
+		answer, err = t.find(ctx, key, token)
+		switch {
+		case errors.Is(err, errNoTurn):
+			return Identity{}, turnedAway()
+		case err != nil:
 			return Identity{}, unavailable(ctx, "who is calling")
 		}
 	}
 	return answer.identity, answer.refused
+}
+
+// find has the cluster asked about a token, unless it says itself that it is over. Who
+// is known does not wait behind those who are not.
+func (t *tokens) find(ctx context.Context, key, token string) (verdict, error) {
+	if ends := expiry(token); !ends.IsZero() && !time.Now().Before(ends) {
+		return verdict{refused: ErrExpired}, nil
+	}
+	if _, known := t.known.Get(key); known {
+		return t.lookups.join(ctx, key, t.lookups.slots, func(ctx context.Context) (verdict, error) {
+			return t.lookUp(ctx, key, token)
+		})
+	}
+	turn := t.newcomers.from(peerFrom(ctx).network())
+	return t.lookups.join(ctx, key, turn, func(ctx context.Context) (answer verdict, err error) {
+		answer, err = t.lookUp(ctx, key, token)
+		turn.accepted = err == nil && answer.refused == nil
+		return answer, err
+	})
 }
 
 func (t *tokens) keyOf(token string) string {
@@ -106,9 +133,11 @@ func (t *tokens) lookUp(ctx context.Context, key, token string) (verdict, error)
 
 func (t *tokens) remember(key string, answer verdict) {
 	if answer.refused != nil {
+		t.known.Remove(key)
 		t.refused.Add(key, answer, refusedTTL)
 		return
 	}
+	t.known.Add(key, nil)
 	ttl := acceptedTTL
 	if expires := answer.identity.Expires; !expires.IsZero() {
 		ttl = min(ttl, time.Until(expires))

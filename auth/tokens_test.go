@@ -68,6 +68,21 @@ func TestATokenIsNotRememberedPastItsEnd(t *testing.T) {
 	})
 }
 
+func TestATokenThatSaysThatItHasEndedIsRefusedWithoutAReview(t *testing.T) {
+	api := accepting()
+	withCluster(t, api, ClusterOptions{}, func(t *testing.T, cluster *Cluster) {
+		for ago, want := range map[time.Duration]error{0: ErrExpired, time.Hour: ErrExpired, -2 * time.Second: nil} {
+			token := jwt(fmt.Sprintf(`{"exp":%d}`, time.Now().Add(-ago).Unix()))
+			if _, err := cluster.Authenticate(t.Context(), bearer(token)); !errors.Is(err, want) {
+				t.Errorf("ended %s ago, answers %v", ago, err)
+			}
+		}
+		if api.asked() != 1 {
+			t.Errorf("asked %d times", api.asked())
+		}
+	})
+}
+
 func TestARefusedTokenIsRememberedApart(t *testing.T) {
 	api := accepting()
 	withCluster(t, api, ClusterOptions{}, func(t *testing.T, cluster *Cluster) {
@@ -75,7 +90,10 @@ func TestARefusedTokenIsRememberedApart(t *testing.T) {
 		must(t, err)
 		api.set(func() { api.user = authenticationv1.TokenReviewStatus{} })
 		for i := range 2 * maxRefused {
-			_, err := cluster.Authenticate(t.Context(), bearer(fmt.Sprintf("made-up-%d", i)))
+			if i%maxWaiting == 0 {
+				time.Sleep(afterFailure)
+			}
+			_, err := cluster.Authenticate(calledFrom(t, i), bearer(fmt.Sprintf("made-up-%d", i)))
 			if !errors.Is(err, ErrUnauthenticated) {
 				t.Fatalf("answers %v", err)
 			}

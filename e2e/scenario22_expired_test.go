@@ -77,17 +77,14 @@ func TestScenario22_ATokenThatHasExpiredIsRefused(t *testing.T) {
 	ctx, service := deadline(t), startForCallers(t)
 	namespace := newNamespace(ctx, t, cluster(t))
 	caller := newAccount(ctx, t, namespace, "reader")
-	for when, test := range map[string]struct {
-		expired time.Duration
-		words   string
-	}{
-		"a moment ago, when the cluster would still take it": {time.Second, "the credential has expired: call again with a new one"},
-		"an hour ago": {time.Hour, "does not accept the bearer token: it has expired"},
+	for when, expired := range map[string]time.Duration{
+		"a moment ago, when the cluster would still take it": time.Second,
+		"an hour ago": time.Hour,
 	} {
-		token := caller.expiringToken(time.Now().Add(-test.expired))
+		token := caller.expiringToken(time.Now().Add(-expired))
 		for _, protocol := range harness.Protocols {
 			t.Run(when+" by "+protocol.Name, func(t *testing.T) {
-				wantExpired(ctx, t, callingWith(t, service, protocol, token).Resources, namespace, test.words)
+				wantExpired(ctx, t, callingWith(t, service, protocol, token).Resources, namespace, "the credential has expired: call again with a new one")
 			})
 		}
 	}

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"time"
 
@@ -26,7 +25,7 @@ type identified struct {
 func (c identified) identify(ctx context.Context) (auth.Identity, error) {
 	identity, err := c.authenticator.Authenticate(ctx, c.header)
 	if err == nil && expired(identity) {
-		err = errExpired // even if the cluster still takes it, as it does for a minute
+		err = auth.ErrExpired // even if the cluster still takes it, as it does for a minute
 	}
 	return identity, err
 }
@@ -36,8 +35,6 @@ func (c identified) hasExpired() bool { return expired(c.identity) }
 func expired(identity auth.Identity) bool {
 	return !identity.Expires.IsZero() && !time.Now().Before(identity.Expires)
 }
-
-var errExpired = fmt.Errorf("%w: the credential has expired: call again with a new one", auth.ErrUnauthenticated)
 
 type callerKey struct{}
 

@@ -48,9 +48,10 @@ func TestAResourceWithTwoCachesIsShownOnce(t *testing.T) {
 
 func TestACollectorShowsHowOftenTheClusterWasAsked(t *testing.T) {
 	c := NewCollector(cacheSourceFunc(func() []informerhub.Status { return nil }), map[string]ReviewSource{
-		"TokenReview": reviewSourceFunc(func() auth.Reviews { return auth.Reviews{Asked: 1, Failed: 2, Remembered: 3} }),
+		"TokenReview": reviewSourceFunc(func() auth.Reviews { return auth.Reviews{Asked: 1, Failed: 2, Remembered: 3, TurnedAway: 4} }),
 	})
 	wantLines(t, c, "kubeconnect_auth_reviews_total", `{review="TokenReview"} 1`)
 	wantLines(t, c, "kubeconnect_auth_review_failures_total", `{review="TokenReview"} 2`)
 	wantLines(t, c, "kubeconnect_auth_remembered_total", `{review="TokenReview"} 3`)
+	wantLines(t, c, "kubeconnect_auth_turned_away_total", `{review="TokenReview"} 4`)
 }

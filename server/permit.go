@@ -68,8 +68,8 @@ func (p *permit) confirm(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case p.caller.hasExpired():
-		return errExpired
-	case apierrors.IsServiceUnavailable(err), errors.Is(err, context.DeadlineExceeded):
+		return auth.ErrExpired
+	case apierrors.IsServiceUnavailable(err), apierrors.IsTooManyRequests(err), errors.Is(err, context.DeadlineExceeded):
 		return errUnconfirmed
 	}
 	return err

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
@@ -223,17 +224,26 @@ func TestAStreamEndsWhenItsCredentialExpires(t *testing.T) {
 // TestAStreamStandsStillWhileRightsAreNotKnown changes a pod while the cluster cannot be
 // asked: it is told of when that can be asked again, and not before.
 func TestAStreamStandsStillWhileRightsAreNotKnown(t *testing.T) {
+	for name, unknown := range map[string]func(*fakeRights){
+		"the cluster is away":             func(rights *fakeRights) { rights.away = true },
+		"there is no turn to be asked in": func(rights *fakeRights) { rights.refused = apierrors.NewTooManyRequests("later", 1) },
+	} {
+		t.Run(name, func(t *testing.T) { standStill(t, unknown) })
+	}
+}
+
+func standStill(t *testing.T, unknown func(*fakeRights)) {
 	rights, api := newFakeRights(some("default")), twoNamespaces()
 	f := followPods(t, withRights(t, api, rights), "")
 	f.next()
-	rights.change(func() { rights.away = true })
+	rights.change(func() { unknown(rights) })
 	f.want("BOOKMARK")
 	api.events <- watchEvent{"MODIFIED", newPod("a", 11)}
 	f.want("BOOKMARK")
 	if !f.last.GetFreshness().GetStale() {
 		t.Errorf("says %v", f.last.GetFreshness())
 	}
-	rights.change(func() { rights.away = false })
+	rights.change(func() { rights.away, rights.refused = false, nil })
 	for {
 		if got := f.next(); got[0] != "BOOKMARK" {
 			if got[0] != "MODIFIED default/a" {

@@ -48,7 +48,7 @@ func callersOf(s settings, clients *auth.ClientFactory) callers {
 	return callers{
 		authenticator: cluster,
 		authorizer:    authorizer,
-		guard:         func(next http.Handler) http.Handler { return auth.StripImpersonation(auth.PeerCertificates(next)) },
+		guard:         func(next http.Handler) http.Handler { return auth.StripImpersonation(auth.NotePeer(next)) },
 		asking:        cluster.TLSConfig,
 		reviews:       map[string]server.ReviewSource{tokenReview: cluster, subjectAccessReview: authorizer},
 		run: func(ctx context.Context) {

@@ -3,6 +3,7 @@ package harness
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"net"
 	"net/http"
 	"testing"
 
@@ -63,6 +64,13 @@ func HTTP2(t testing.TB) *http.Client {
 	protocols := new(http.Protocols)
 	protocols.SetUnencryptedHTTP2(true)
 	return client(t, &http.Transport{Protocols: protocols})
+}
+
+// HTTP2From is HTTP2 from a local address.
+func HTTP2From(t testing.TB, address net.IP) *http.Client {
+	made := HTTP2(t)
+	made.Transport.(*http.Transport).DialContext = (&net.Dialer{LocalAddr: &net.TCPAddr{IP: address}}).DialContext
+	return made
 }
 
 // HTTP2OverTLS is an HTTP client that speaks nothing but HTTP/2, over TLS, and

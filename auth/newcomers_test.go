@@ -1,0 +1,205 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// madeUp is what made-up tokens begin with.
+const madeUp = "made-up-"
+
+// calledFrom is the context of a call from an address of the i-th peer's.
+func calledFrom(t *testing.T, i int) context.Context {
+	address := netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)})
+	return withPeer(t.Context(), peer{address: netip.AddrPortFrom(address, 1).String()})
+}
+
+// underFlood runs a test with an authenticator that asks an API server which takes a
+// while. Nothing must be left of the look-ups.
+func underFlood(t *testing.T, takes time.Duration, test func(*testing.T, *fakeAPI, *Cluster)) {
+	t.Helper()
+	api := accepting()
+	api.refuses = madeUp
+	withCluster(t, api, ClusterOptions{}, func(t *testing.T, cluster *Cluster) {
+		api.set(func() { api.takes, api.most = takes, 0 })
+		test(t, api, cluster)
+		time.Sleep(lookupTimeout + afterFailure) // the longest that a look-up may stay
+		synctest.Wait()
+		n := cluster.tokens.newcomers
+		if n.waiting != 0 || len(n.peers) != 0 || len(n.slots) != 0 {
+			t.Errorf("%d are left, of %d peers, with %d slots", n.waiting, len(n.peers), len(n.slots))
+		}
+	})
+}
+
+// answers are how many calls of a flood have ended in which way.
+type answers struct{ accepted, refused, turnedAway, unavailable, other int }
+
+// flood makes so many calls at one time, each with a token of its own, and is back when
+// those that can be are answered. wait answers how they all have ended.
+func flood(t *testing.T, cluster *Cluster, calls int, prefix string, from func(i int) context.Context) (wait func() answers) {
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	var ended answers
+	for i := range calls {
+		all.Go(func() {
+			_, err := cluster.Authenticate(from(i), bearer(fmt.Sprint(prefix, i)))
+			mu.Lock()
+			defer mu.Unlock()
+			*ended.of(err)++
+		})
+	}
+	synctest.Wait()
+	return func() answers { all.Wait(); return ended }
+}
+
+func (a *answers) of(err error) *int {
+	wait, told := apierrors.SuggestsClientDelay(err)
+	switch {
+	case err == nil:
+		return &a.accepted
+	case errors.Is(err, ErrUnauthenticated):
+		return &a.refused
+	case apierrors.IsTooManyRequests(err) && told && 1 <= wait && wait <= maxReturn:
+		return &a.turnedAway
+	case apierrors.IsServiceUnavailable(err):
+		return &a.unavailable
+	}
+	return &a.other
+}
+
+// wantServed fails unless a caller is served at once: by the time that one review takes.
+func wantServed(ctx context.Context, t *testing.T, api *fakeAPI, cluster *Cluster, token string) {
+	t.Helper()
+	began := time.Now()
+	if _, err := cluster.Authenticate(ctx, bearer(token)); err != nil || time.Since(began) != api.takes {
+		t.Errorf("the caller with token %q is answered %v after %s", token, err, time.Since(began))
+	}
+}
+
+func TestAFloodFromOnePeerHoldsUpNobodyElse(t *testing.T) {
+	underFlood(t, 50*time.Millisecond, func(t *testing.T, api *fakeAPI, cluster *Cluster) {
+		here, elsewhere := calledFrom(t, 1), calledFrom(t, 2)
+		wantServed(here, t, api, cluster, "known")
+		time.Sleep(acceptedTTL + time.Second)
+		wait := flood(t, cluster, 2000, madeUp, func(int) context.Context { return here })
+		wantServed(elsewhere, t, api, cluster, "new")
+		wantServed(here, t, api, cluster, "known") // although it shares the address
+		if got, want := wait(), (answers{refused: maxWaitingOfPeer, turnedAway: 2000 - maxWaitingOfPeer}); got != want {
+			t.Errorf("the flood is answered %+v, want %+v", got, want)
+		}
+		if api.most > maxOfPeer+1 {
+			t.Errorf("%d reviews were under way", api.most)
+		}
+		if is := cluster.Reviews(); is.TurnedAway != 2000-maxWaitingOfPeer || is.Failed != 0 {
+			t.Errorf("counts %+v", is)
+		}
+	})
+}
+
+func TestAFloodFromEverywhereIsBoundedAndHoldsUpNobodyWhoIsKnown(t *testing.T) {
+	underFlood(t, 50*time.Millisecond, func(t *testing.T, api *fakeAPI, cluster *Cluster) {
+		wantServed(calledFrom(t, 1), t, api, cluster, "known")
+		time.Sleep(acceptedTTL + time.Second)
+		wait := flood(t, cluster, 2*maxWaiting, madeUp, func(i int) context.Context { return calledFrom(t, i) })
+		if kept := len(cluster.tokens.newcomers.peers); kept != maxWaiting {
+			t.Errorf("%d peers are kept", kept)
+		}
+		wantServed(calledFrom(t, 1), t, api, cluster, "known")
+		if got, want := wait(), (answers{refused: maxWaiting, turnedAway: maxWaiting}); got != want {
+			t.Errorf("the flood is answered %+v, want %+v", got, want)
+		}
+		if api.most > maxNewcomers+1 {
+			t.Errorf("%d reviews were under way", api.most)
+		}
+	})
+}
+
+func TestAPeersFailuresComeAtARate(t *testing.T) {
+	for name, test := range map[string]struct {
+		fails error
+		want  answers
+	}{
+		"tokens that are refused":        {nil, answers{refused: 3 * maxOfPeer}},
+		"an API server that fails":       {errors.New("connection refused"), answers{unavailable: 3 * maxOfPeer}},
+		"an API server that has no time": {apierrors.NewTooManyRequests("later", 0), answers{unavailable: 3 * maxOfPeer}},
+	} {
+		t.Run(name, func(t *testing.T) { comeAtARate(t, test.fails, test.want) })
+	}
+}
+
+func comeAtARate(t *testing.T, fails error, want answers) {
+	underFlood(t, 0, func(t *testing.T, api *fakeAPI, cluster *Cluster) {
+		api.set(func() { api.fails = fails })
+		wait := flood(t, cluster, 3*maxOfPeer, madeUp, func(int) context.Context { return calledFrom(t, 1) })
+		for turns := 1; turns <= 3; turns++ {
+			if asked := api.asked(); asked != turns*maxOfPeer {
+				t.Errorf("asked %d times in turn %d", asked, turns)
+			}
+			time.Sleep(afterFailure)
+			synctest.Wait()
+		}
+		if got := wait(); got != want {
+			t.Errorf("they are answered %+v, want %+v", got, want)
+		}
+	})
+}
+
+func TestGoodTokensOfOnePeerComeAsFastAsTheClusterAnswers(t *testing.T) {
+	underFlood(t, 0, func(t *testing.T, _ *fakeAPI, cluster *Cluster) {
+		began := time.Now()
+		wait := flood(t, cluster, maxWaitingOfPeer, "good-", func(int) context.Context { return calledFrom(t, 1) })
+		if got := wait(); got.accepted != maxWaitingOfPeer || time.Since(began) != 0 {
+			t.Errorf("they are answered %+v after %s", got, time.Since(began))
+		}
+	})
+}
+
+// TestWhoHangsUpTakesNoOtherTurn is about a peer that does not wait for answers.
+func TestWhoHangsUpTakesNoOtherTurn(t *testing.T) {
+	underFlood(t, time.Second, func(t *testing.T, api *fakeAPI, cluster *Cluster) {
+		gone, hangUp := context.WithCancel(calledFrom(t, 1))
+		first := flood(t, cluster, maxWaitingOfPeer, madeUp, func(int) context.Context { return gone })
+		hangUp()
+		if got := first(); got.other != maxWaitingOfPeer {
+			t.Errorf("who has hung up is answered %+v", got)
+		}
+		more := flood(t, cluster, 100, madeUp+"more-", func(int) context.Context { return calledFrom(t, 1) })
+		if got := more(); got.turnedAway != 100 || api.asked() != maxOfPeer {
+			t.Errorf("who comes then is answered %+v, with %d reviews", got, api.asked())
+		}
+	})
+}
+
+func TestATokenThatWasRevokedIsKnownNoMore(t *testing.T) {
+	underFlood(t, 50*time.Millisecond, func(t *testing.T, api *fakeAPI, cluster *Cluster) {
+		here := calledFrom(t, 1)
+		for _, refuses := range []string{madeUp, "known"} {
+			api.set(func() { api.refuses = refuses })
+			_, _ = cluster.Authenticate(here, bearer("known"))
+			time.Sleep(acceptedTTL + time.Second)
+		}
+		wait := flood(t, cluster, maxWaitingOfPeer, madeUp, func(int) context.Context { return here })
+		if _, err := cluster.Authenticate(here, bearer("known")); !apierrors.IsTooManyRequests(err) {
+			t.Errorf("answers %v", err)
+		}
+		wait()
+	})
+}
+
+func TestNoTurnIsKeptByWhoHasWaitedInVain(t *testing.T) {
+	underFlood(t, time.Hour, func(t *testing.T, api *fakeAPI, cluster *Cluster) {
+		wait := flood(t, cluster, 2*maxNewcomers, madeUp, func(i int) context.Context { return calledFrom(t, i%3) })
+		if got, want := wait(), (answers{unavailable: maxNewcomers, turnedAway: maxNewcomers}); got != want || api.most != maxNewcomers {
+			t.Errorf("they are answered %+v, with %d reviews at one time", got, api.most)
+		}
+	})
+}

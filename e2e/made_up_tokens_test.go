@@ -1,0 +1,169 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+	"github.com/kubeconnect/kubeconnect/e2e/record"
+)
+
+const (
+	// floodOf is how many calls of the flood are under way at a time.
+	floodOf = 512
+	// floodRest is how long a part of it rests that is told to call later: it is
+	// told seconds, and does not listen.
+	floodRest = 200 * time.Millisecond
+	// longerThanRemembered is a time after which the service has to ask again about
+	// every token that it has accepted.
+	longerThanRemembered = 12 * time.Second
+)
+
+// floodAddress is where the flood comes from: this machine, but not where the others call
+// from.
+var floodAddress = net.IPv4(127, 0, 0, 2)
+
+// TestAFloodOfMadeUpTokensHoldsUpNobodyElse needs a cluster that takes long to refuse
+// them: one that is fast is not flooded by this machine.
+func TestAFloodOfMadeUpTokensHoldsUpNobodyElse(t *testing.T) {
+	t.Parallel()
+	skipWithout(t, floodAddress)
+	in := startClusterWithSlowWebhook(t)
+	ctx := deadline(t)
+	namespace := newNamespace(ctx, t, in)
+	letAllView(ctx, t, in, namespace)
+	write := configMapsIn(ctx, t, in, namespace)
+	service := harness.StartService(t, in.Kubeconfig, append([]string{"--auth", "cluster", "--recheck-interval", "1s"}, withMetrics...)...)
+
+	known := callingWith(t, service, harness.GRPC, tokenOfNew(ctx, t, in, namespace, "known")).Resources
+	eventually(ctx, t, "the caller may list", func() error { return callsOn(known, namespace)["List"](ctx) })
+	stream := record.Watch(t, known, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: namespace})
+	stream.Synced(ctx)
+
+	flood := startFlood(t, service)
+	eventually(ctx, t, "the flood is refused in both ways", flood.isRefused)
+	for i, protocol := range harness.Protocols {
+		newcomer := callingWith(t, service, protocol, tokenOfNew(ctx, t, in, namespace, fmt.Sprint("new-", i)))
+		if _, err := newcomer.Access.WhoAmI(ctx, &kubeconnectv1.WhoAmIRequest{}); err != nil {
+			t.Errorf("a new caller is refused by %s: %v", protocol.Name, err)
+		}
+	}
+	select {
+	case <-time.After(longerThanRemembered):
+	case <-ctx.Done():
+	}
+	stream.Reaches(ctx, write.create("one", nil).ResourceVersion)
+	scrapeOf(ctx, t, service).wantAtLeast(t, map[string]float64{"kubeconnect_auth_turned_away_total{review=TokenReview}": 1})
+}
+
+// skipWithout skips the test on machines that cannot call from an address.
+func skipWithout(t *testing.T, address net.IP) {
+	t.Helper()
+	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: address})
+	if err != nil {
+		t.Skipf("this machine has no address %s: %v", address, err)
+	}
+	_ = listener.Close()
+}
+
+// flood is calls with made-up tokens, each with another one, as many at a time as floodOf.
+type flood struct {
+	t      *testing.T
+	client resourceClient
+	tokens atomic.Int64
+
+	refused, turnedAway atomic.Int64
+	tell                sync.Once // says that one was answered as none may be
+}
+
+// startFlood starts a flood, which ends with the test.
+func startFlood(t *testing.T, service *harness.Service) *flood {
+	f := &flood{t: t}
+	httpClient := harness.HTTP2From(t, floodAddress)
+	httpClient.Transport = f.tokensFor(httpClient.Transport)
+	f.client = harness.Dial(httpClient, service.Address, harness.Connect).Resources
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	var calling sync.WaitGroup
+	for range floodOf {
+		calling.Go(func() { f.run(ctx) })
+	}
+	t.Cleanup(func() { stop(); calling.Wait() })
+	return f
+}
+
+type roundTripperFunc func(*http.Request) (*http.Response, error)
+
+func (f roundTripperFunc) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
+
+// tokensFor sends a new token with each request.
+func (f *flood) tokensFor(over http.RoundTripper) http.RoundTripper {
+	return roundTripperFunc(func(request *http.Request) (*http.Response, error) {
+		token := fmt.Sprint("Bearer made-up-", f.tokens.Add(1))
+		return sending{http.Header{"Authorization": {token}}, over}.RoundTrip(request)
+	})
+}
+
+func (f *flood) run(ctx context.Context) {
+	for {
+		_, err := f.client.Get(ctx, &kubeconnectv1.GetRequest{Resource: "namespaces", Name: "default"})
+		switch code := connect.CodeOf(err); {
+		case ctx.Err() != nil:
+			return
+		case err != nil && code == connect.CodeUnauthenticated:
+			f.refused.Add(1)
+		case err != nil && retryAfter(err) > 0:
+			f.turnedAway.Add(1)
+			time.Sleep(floodRest)
+		default:
+			f.tell.Do(func() { f.t.Errorf("a made-up token is answered: %v", err) })
+		}
+	}
+}
+
+func (f *flood) isRefused() error {
+	if refused, turnedAway := f.refused.Load(), f.turnedAway.Load(); refused == 0 || turnedAway == 0 {
+		return fmt.Errorf("%d tokens were refused and %d turned away", refused, turnedAway)
+	}
+	return nil
+}
+
+// letAllView lets every service account of a namespace read what is in it.
+func letAllView(ctx context.Context, t *testing.T, in *harness.Cluster, namespace string) {
+	t.Helper()
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "all-view"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "view"},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "system:serviceaccounts:" + namespace}},
+	}
+	if _, err := in.Client.RbacV1().RoleBindings(namespace).Create(ctx, binding, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// tokenOfNew is a token of a service account that is made for it.
+func tokenOfNew(ctx context.Context, t *testing.T, in *harness.Cluster, namespace, name string) string {
+	t.Helper()
+	accounts := in.Client.CoreV1().ServiceAccounts(namespace)
+	if _, err := accounts.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	request, err := accounts.CreateToken(ctx, name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return request.Status.Token
+}
