@@ -18,6 +18,7 @@ export { LiveCollection, type Changes } from "./collection.js";
 export { KubeconnectError, type StatusCause } from "./error.js";
 export { follow, type FollowOptions } from "./follow.js";
 export type { Freshness } from "./freshness.js";
+export type { Identity } from "./identity.js";
 export { List, type ListAll, type ListPage, type ListSelection } from "./list.js";
 export {
   KubeObject,
