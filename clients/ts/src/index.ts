@@ -7,6 +7,7 @@
  */
 export { Code } from "@connectrpc/connect";
 
+export type { BearerToken } from "./bearer.js";
 export {
   createClient,
   type CallOptions,
