@@ -1,7 +1,9 @@
 import { createClient as createServiceClient, type Transport } from "@connectrpc/connect";
 import { unary, type CallOptions, type ReadOptions } from "./call.js";
+import { AccessService } from "./gen/kubeconnect/v1/access_service_pb.js";
 import { Encoding } from "./gen/kubeconnect/v1/object_pb.js";
 import { ResourceService } from "./gen/kubeconnect/v1/resource_service_pb.js";
+import { identityFrom, type Identity } from "./identity.js";
 import { List, type ListSelection } from "./list.js";
 import { KubeObject, type KubeValue, type ResourceKind } from "./object.js";
 import { patchRequest, type Patch, type PatchResult } from "./patch.js";
@@ -55,11 +57,15 @@ export interface Client {
     patch: Patch,
     options?: CallOptions,
   ): Promise<PatchResult<T>>;
+
+  /** Whom the cluster knows the caller as. Fails with Code.Unauthenticated if it does not. */
+  whoAmI(options?: CallOptions): Promise<Identity>;
 }
 
 /** A client over any Connect transport. It holds nothing that must be closed. */
 export function createClient(transport: Transport): Client {
   const service = createServiceClient(ResourceService, transport);
+  const access = createServiceClient(AccessService, transport);
   const kinds = new Map<string, ResourceKind>();
   return {
     async get<T>(
@@ -86,6 +92,10 @@ export function createClient(transport: Transport): Client {
       const response = await unary(options, (call) => service.patch(request, call));
       const { warnings, created } = response;
       return { object: objectFrom<T>(response), warnings, created };
+    },
+
+    async whoAmI(options: CallOptions = {}) {
+      return identityFrom(await unary(options, (call) => access.whoAmI({}, call)));
     },
   };
 }

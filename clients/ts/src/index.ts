@@ -7,6 +7,7 @@
  */
 export { Code } from "@connectrpc/connect";
 
+export type { BearerToken } from "./bearer.js";
 export {
   createClient,
   type CallOptions,
@@ -18,6 +19,7 @@ export { LiveCollection, type Changes } from "./collection.js";
 export { KubeconnectError, type StatusCause } from "./error.js";
 export { follow, type FollowOptions } from "./follow.js";
 export type { Freshness } from "./freshness.js";
+export type { Identity } from "./identity.js";
 export { List, type ListAll, type ListPage, type ListSelection } from "./list.js";
 export {
   KubeObject,

@@ -10,6 +10,7 @@ import {
   createGrpcTransport,
   Http2SessionManager,
 } from "@connectrpc/connect-node";
+import { bearer, type BearerToken } from "./bearer.js";
 import { createClient, type Client } from "./client.js";
 
 export * from "./index.js";
@@ -18,8 +19,8 @@ export * from "./index.js";
 export interface NodeOptions {
   /** Default: "grpc". */
   readonly protocol?: "grpc" | "connect" | undefined;
-  /** A bearer token, or a function that is asked for one before each call. */
-  readonly token?: string | (() => string | Promise<string>) | undefined;
+  /** Sent with each call to this address, and never in plain text to another host. */
+  readonly token?: BearerToken | undefined;
   /** Certificate authorities, client certificate and key, in PEM. */
   readonly tls?: Pick<SecureClientSessionOptions, "ca" | "cert" | "key"> | undefined;
   /** Run around every call. */
@@ -44,7 +45,7 @@ export function connect(address: string, options: NodeOptions = {}): NodeClient 
   const transportOptions = {
     baseUrl: address,
     sessionManager,
-    interceptors: token === undefined ? interceptors : [...interceptors, bearer(token)],
+    interceptors: token === undefined ? interceptors : [...interceptors, bearer(address, token)],
   };
   const transport =
     protocol === "grpc"
@@ -55,13 +56,5 @@ export function connect(address: string, options: NodeOptions = {}): NodeClient 
     close: () => {
       sessionManager.abort();
     },
-  };
-}
-
-function bearer(token: string | (() => string | Promise<string>)): Interceptor {
-  return (next) => async (request) => {
-    const value = typeof token === "string" ? token : await token();
-    request.header.set("Authorization", `Bearer ${value}`);
-    return next(request);
   };
 }

@@ -5,22 +5,30 @@
  */
 import type { Interceptor } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
+import { bearer, type BearerToken } from "./bearer.js";
 import { createClient, type Client } from "./client.js";
 
 export * from "./index.js";
 
 /** How to reach the service from a page. */
 export interface WebOptions {
+  /**
+   * Sent with each call to this address, nowhere else, and never in plain text to
+   * another host. A token must not be part of the page's code, which everybody can
+   * read: take it from who uses the page, or from where they have signed in.
+   */
+  readonly token?: BearerToken | undefined;
   /** Run around every call, for example to add a header. */
   readonly interceptors?: Interceptor[] | undefined;
 }
 
 /** A client for the service at this address; `window.location.origin` if it serves the page. */
 export function connect(address: string, options: WebOptions = {}): Client {
+  const { token, interceptors = [] } = options;
   const transport = createConnectTransport({
     baseUrl: address,
     useBinaryFormat: true,
-    interceptors: options.interceptors ?? [],
+    interceptors: token === undefined ? interceptors : [...interceptors, bearer(address, token)],
   });
   return createClient(transport);
 }

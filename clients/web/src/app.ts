@@ -4,6 +4,8 @@ import { byId, oncePerFrame, setText } from "./dom.js";
 import { PodFeed, type Connection } from "./feed.js";
 import { LabelDialog } from "./labeldialog.js";
 import type { PodRow } from "./row.js";
+import { Session } from "./session.js";
+import { SignIn } from "./signin.js";
 import { SortHeaders } from "./sortheaders.js";
 import { PodTable } from "./table.js";
 import { Toolbar } from "./toolbar.js";
@@ -14,8 +16,9 @@ import { countOf, noticeOf, titleOf } from "./words.js";
 class App {
   readonly #connection = byId("connection", HTMLElement);
   readonly #notice = byId("notice", HTMLElement);
-  readonly #client = connect(window.location.origin);
-  readonly #feed = new PodFeed(this.#client, {
+  readonly #refusal = byId("refusal", HTMLElement);
+  readonly #session = new Session((token) => connect(window.location.origin, { token }));
+  readonly #feed = new PodFeed(this.#session, {
     connection: (connection) => {
       this.#showConnection(connection);
     },
@@ -38,13 +41,18 @@ class App {
   readonly #headers = new SortHeaders(() => {
     this.#viewChanged();
   });
-  readonly #dialog = new LabelDialog(this.#client, (key) => this.#feed.pods.get(key));
+  readonly #dialog = new LabelDialog(this.#session, (key) => this.#feed.pods.get(key));
+  readonly #signIn = new SignIn(this.#session, () => {
+    this.#feed.forget();
+    void this.#select(this.#toolbar.choice.labelSelector);
+  });
   readonly #table = new PodTable((row, label) => {
     this.#dialog.open(row, label);
   });
   readonly #schedule = oncePerFrame(() => {
     this.#draw();
   });
+  #standing: Connection = { state: "connecting" };
   /** What has changed since the last frame. */
   #changes: Changes<PodRow>[] = [];
 
@@ -53,7 +61,7 @@ class App {
       this.#table.tick(Date.now());
     }, 1000);
     this.#schedule();
-    this.#showConnection({ state: "connecting" });
+    this.#showConnection(this.#standing);
     void this.#select(this.#toolbar.choice.labelSelector);
   }
 
@@ -69,10 +77,14 @@ class App {
   }
 
   #showConnection(connection: Connection): void {
+    this.#standing = connection;
     this.#connection.dataset.state = connection.state;
-    const old = connection.state === "reconnecting" || connection.state === "stale";
-    document.body.classList.toggle("stale", old);
+    document.body.classList.toggle("stale", connection.state !== "live");
     setText(this.#connection, titleOf(connection));
+    this.#refusal.hidden = connection.state !== "forbidden";
+    setText(this.#refusal, connection.state === "forbidden" ? connection.reason : "");
+    this.#signIn.show(connection);
+    this.#schedule();
   }
 
   #viewChanged(): void {
@@ -88,7 +100,7 @@ class App {
     this.#toolbar.showNamespaces(namespaces(pods.values()));
     this.#toolbar.showCount(synced ? countOf(rows.length, pods.size) : "");
     this.#notice.hidden = rows.length > 0;
-    setText(this.#notice, noticeOf({ synced, arriving, all: pods.size }));
+    setText(this.#notice, noticeOf(this.#standing, { synced, arriving, all: pods.size }));
     this.#dialog.refresh();
   }
 }

@@ -7,8 +7,11 @@ import {
   watchdog,
   type Changes,
   type Client,
+  type FollowOptions,
   type Freshness,
+  type OpenWatch,
   type Sleep,
+  type WatchBatch,
 } from "@kubeconnect/client";
 import type { Pod } from "./pod.js";
 import { podRow, type PodRow } from "./row.js";
@@ -17,9 +20,17 @@ import { reasonFor } from "./words.js";
 /** How things stand with the service. */
 export type Connection =
   | { readonly state: "connecting" | "live" }
-  | { readonly state: "reconnecting"; readonly reason: string }
+  /** The reason is the service's where it has told one. */
+  | { readonly state: "reconnecting" | "unauthenticated" | "forbidden"; readonly reason: string }
   /** The service is there, but it has lost the cluster. */
   | { readonly state: "stale"; readonly lastContact: Date | undefined };
+
+/** By whom the feed calls. */
+export interface Caller {
+  readonly client: Client;
+  /** Resolves when there is another client than this one, which was refused. */
+  renewed(client: Client, signal: AbortSignal): Promise<void>;
+}
 
 /** Who is told of what happens. */
 export interface FeedObserver {
@@ -40,7 +51,7 @@ const quietMs = 30_000;
  * it is refused, everything stays as it is.
  */
 export class PodFeed {
-  readonly #client: Client;
+  readonly #caller: Caller;
   readonly #observer: FeedObserver;
   readonly #wait: Sleep;
   #shown: { pods: LiveCollection<PodRow, Pod>; stop: AbortController } | undefined;
@@ -52,8 +63,8 @@ export class PodFeed {
   #told = "";
 
   /** @param wait how to wait before a stream that was lost is opened again. */
-  constructor(client: Client, observer: FeedObserver, wait: Sleep = sleep) {
-    this.#client = client;
+  constructor(caller: Caller, observer: FeedObserver, wait: Sleep = sleep) {
+    this.#caller = caller;
     this.#observer = observer;
     this.#wait = wait;
   }
@@ -100,24 +111,28 @@ export class PodFeed {
     this.#shown?.stop.abort();
   }
 
+  /** Ends all streams, and forgets what they have told. */
+  forget(): void {
+    this.close();
+    this.#shown = this.#trying = this.#freshness = undefined;
+    this.#arriving = 0;
+    this.#tell({ state: "connecting" });
+    this.#observer.changed();
+  }
+
   async #run(labelSelector: string, stop: AbortController, onShown: () => void): Promise<void> {
     const { signal } = stop;
     const pods = new LiveCollection<PodRow, Pod>(podRow);
     const leads = (): boolean => !this.#shown || this.#shown.stop === stop;
-    const open = watchdog(
-      (signal, resumeToken) =>
-        this.#client.watch<Pod>("pods", { labelSelector }, { signal, resumeToken }).batches(),
-      quietMs,
-    );
-    const batches = follow(open, {
+    const batches = this.#follow(labelSelector, {
       signal,
       isFinal: ({ code }) => code === Code.InvalidArgument && !pods.synced,
-      onRetry: (error) => {
-        if (leads()) this.#tell({ state: "reconnecting", reason: reasonFor(error) });
+      tell: (connection) => {
+        if (leads()) this.#tell(connection);
       },
-      sleep: this.#wait,
     });
     for await (const batch of batches) {
+      signal.throwIfAborted();
       const changes = pods.apply(batch);
       this.#freshness = batch.freshness ?? this.#freshness;
       if (!pods.synced) {
@@ -135,6 +150,31 @@ export class PodFeed {
     }
   }
 
+  /** A stream that is lost is opened again: after a while, or when another is calling. */
+  #follow(
+    labelSelector: string,
+    options: Pick<FollowOptions, "signal" | "isFinal"> & { tell(connection: Connection): void },
+  ): AsyncIterable<WatchBatch<Pod>> {
+    let client = this.#caller.client;
+    let loss: Connection = { state: "connecting" };
+    const open: OpenWatch<Pod> = (signal, resumeToken) => {
+      client = this.#caller.client;
+      return client.watch<Pod>("pods", { labelSelector }, { signal, resumeToken }).batches();
+    };
+    return follow(watchdog(open, quietMs), {
+      ...options,
+      onRetry: (error) => {
+        loss = lossBy(error);
+        options.tell(loss);
+      },
+      sleep: async (ms, signal) => {
+        if (loss.state !== "unauthenticated") return this.#wait(ms, signal);
+        await this.#caller.renewed(client, signal);
+        options.tell({ state: "connecting" });
+      },
+    });
+  }
+
   #tell(connection: Connection): void {
     const told = JSON.stringify(connection);
     if (told !== this.#told) this.#observer.connection(connection);
@@ -146,6 +186,18 @@ export class PodFeed {
     this.#shown = { pods, stop };
     this.#trying = undefined;
     this.#observer.changed();
+  }
+}
+
+/** How things stand when a stream was lost. */
+function lossBy(error: KubeconnectError): Connection {
+  switch (error.code) {
+    case Code.Unauthenticated:
+      return { state: "unauthenticated", reason: error.message };
+    case Code.PermissionDenied:
+      return { state: "forbidden", reason: error.message };
+    default:
+      return { state: "reconnecting", reason: reasonFor(error) };
   }
 }
 

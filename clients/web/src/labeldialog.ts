@@ -1,5 +1,6 @@
-import { KubeconnectError, type Client } from "@kubeconnect/client";
+import { KubeconnectError } from "@kubeconnect/client";
 import { byId, make } from "./dom.js";
+import type { Caller } from "./feed.js";
 import { isFulfilled, labelPatch, type LabelWish } from "./labelpatch.js";
 import { chip } from "./rowelement.js";
 import type { Label, PodRow } from "./row.js";
@@ -26,14 +27,14 @@ export class LabelDialog {
   readonly #save = byId("label-save", HTMLButtonElement);
   readonly #error = byId("label-error", HTMLElement);
   readonly #progress = byId("label-progress", HTMLElement);
-  readonly #client: Client;
+  readonly #caller: Pick<Caller, "client">;
   readonly #present: (key: string) => PodRow | undefined;
   #row: PodRow | undefined;
   #phase: Phase = { name: "editing" };
 
   /** present answers the row under a key as the table has it now. */
-  constructor(client: Client, present: (key: string) => PodRow | undefined) {
-    this.#client = client;
+  constructor(caller: Pick<Caller, "client">, present: (key: string) => PodRow | undefined) {
+    this.#caller = caller;
     this.#present = present;
     this.#form.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -86,7 +87,8 @@ export class LabelDialog {
     this.#error.hidden = true;
     this.#enter({ name: "saving", stop });
     try {
-      await this.#client.patch("pods", row, labelPatch(row, wish), { signal: stop.signal });
+      const { client } = this.#caller;
+      await client.patch("pods", row, labelPatch(row, wish), { signal: stop.signal });
       if (stop.signal.aborted) return;
       this.#enter({ name: "waiting", wish });
       this.refresh();

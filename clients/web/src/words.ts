@@ -1,4 +1,4 @@
-import { Code, type KubeconnectError, type StatusCause } from "@kubeconnect/client";
+import { Code, KubeconnectError, type StatusCause } from "@kubeconnect/client";
 import type { Connection } from "./feed.js";
 
 /** Why the stream was lost, for people: an unreachable service in plain words. */
@@ -8,6 +8,13 @@ export function reasonFor(error: KubeconnectError): string {
     error.reason === "" &&
     (error.code === Code.Unknown || /fetch|network|load failed/i.test(error.message));
   return unreached ? "the service cannot be reached" : error.message;
+}
+
+/** Why a token was refused: by the service, or before it was sent. */
+export function refusalOf(error: unknown): string {
+  return error instanceof Error && !(error instanceof KubeconnectError)
+    ? error.message
+    : reasonFor(KubeconnectError.from(error));
 }
 
 /**
@@ -29,6 +36,10 @@ export function titleOf(connection: Connection): string {
       return "Live";
     case "reconnecting":
       return `Reconnecting: ${connection.reason}`;
+    case "unauthenticated":
+      return "Sign-in needed";
+    case "forbidden":
+      return "Not permitted";
     case "stale":
       return connection.lastContact
         ? `The cluster has not been heard of since ${time.format(connection.lastContact)}`
@@ -37,9 +48,14 @@ export function titleOf(connection: Connection): string {
 }
 
 /** What stands in the table where no pod does. */
-export function noticeOf(pods: { synced: boolean; arriving: number; all: number }): string {
+export function noticeOf(
+  { state }: Connection,
+  pods: { synced: boolean; arriving: number; all: number },
+): string {
   if (!pods.synced) {
     const { arriving } = pods;
+    if (state === "unauthenticated") return "Sign in to see pods.";
+    if (state === "forbidden") return "There is nothing here that you may see.";
     return arriving > 0 ? `${countOf(arriving, arriving)} so far…` : "Waiting for the first pods…";
   }
   return pods.all > 0 ? "No pod matches the filter." : "There are no pods here.";

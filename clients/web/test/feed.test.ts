@@ -3,9 +3,9 @@ import { suite, test } from "node:test";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, createRouterTransport } from "@connectrpc/connect";
-import { createClient } from "@kubeconnect/client";
+import { createClient, type Client } from "@kubeconnect/client";
 import { EventType, ResourceService, type WatchResponseSchema } from "@kubeconnect/client/proto";
-import { PodFeed, type Connection } from "../src/feed.js";
+import { PodFeed, type Caller, type Connection } from "../src/feed.js";
 import { message, podKind } from "./fixture.js";
 
 type Batch = MessageInitShape<typeof WatchResponseSchema>;
@@ -16,6 +16,11 @@ function snapshot(...names: string[]): Batch {
     kind: podKind,
     events: [{ type: EventType.RESET }, ...events, { type: EventType.SYNCED }],
   };
+}
+
+/** Who always calls by the same client. */
+function always(client: Client): Caller {
+  return { client, renewed: () => assert.fail("nobody else is calling") };
 }
 
 /** A feed from a service that knows the selectors "" and "app=web" and stays open. */
@@ -31,7 +36,7 @@ function feedOf(states: Connection[] = []): PodFeed {
       },
     });
   });
-  return new PodFeed(createClient(transport), {
+  return new PodFeed(always(createClient(transport)), {
     connection: (connection) => states.push(connection),
     changed: () => undefined,
     arriving: () => undefined,
@@ -63,7 +68,7 @@ function feedOfStreams(
     changed: () => undefined,
     arriving: () => undefined,
   };
-  const feed = new PodFeed(createClient(transport), observer, () => Promise.resolve());
+  const feed = new PodFeed(always(createClient(transport)), observer, () => Promise.resolve());
   return { feed, tokens, last };
 }
 

@@ -3,7 +3,7 @@ import { suite, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { KubeconnectError } from "@kubeconnect/client";
 import { StatusSchema } from "@kubeconnect/client/proto";
-import { causesBeside, countOf, noticeOf, reasonFor, titleOf } from "../src/words.js";
+import { causesBeside, countOf, noticeOf, reasonFor, refusalOf, titleOf } from "../src/words.js";
 
 suite("the reason of a lost connection", () => {
   test("is plain where the browser's own words are not", () => {
@@ -17,6 +17,17 @@ suite("the reason of a lost connection", () => {
   test("is the service's own where it has one", () => {
     const error = KubeconnectError.unavailable("the API server cannot be reached");
     assert.equal(reasonFor(error), "the API server cannot be reached");
+  });
+});
+
+suite("the refusal of a token", () => {
+  test("is told in the words of who refuses it", () => {
+    assert.equal(refusalOf(new Error("the token is empty")), "the token is empty");
+    assert.equal(refusalOf(KubeconnectError.unavailable("try again")), "try again");
+  });
+  test("is plain where the service could not be asked", () => {
+    const error = KubeconnectError.from(new TypeError("Failed to fetch"));
+    assert.equal(refusalOf(error), "the service cannot be reached");
   });
 });
 
@@ -44,10 +55,17 @@ test("the count says how many are hidden", () => {
 });
 
 test("an empty table says why", () => {
-  assert.equal(noticeOf({ synced: false, arriving: 0, all: 0 }), "Waiting for the first pods…");
-  assert.equal(noticeOf({ synced: false, arriving: 1500, all: 0 }), "1,500 pods so far…");
-  assert.equal(noticeOf({ synced: true, arriving: 0, all: 0 }), "There are no pods here.");
-  assert.equal(noticeOf({ synced: true, arriving: 0, all: 3 }), "No pod matches the filter.");
+  const live = { state: "live" } as const;
+  const none = { synced: false, arriving: 0, all: 0 };
+  assert.equal(noticeOf({ state: "connecting" }, none), "Waiting for the first pods…");
+  assert.equal(
+    noticeOf({ state: "connecting" }, { ...none, arriving: 1500 }),
+    "1,500 pods so far…",
+  );
+  assert.equal(noticeOf(live, { ...none, synced: true }), "There are no pods here.");
+  assert.equal(noticeOf(live, { ...none, synced: true, all: 3 }), "No pod matches the filter.");
+  assert.equal(noticeOf({ state: "unauthenticated", reason: "" }, none), "Sign in to see pods.");
+  assert.match(noticeOf({ state: "forbidden", reason: "" }, none), /nothing here that you may see/);
 });
 
 test("a lost cluster is told with the time, as the clock beside the page shows it", () => {

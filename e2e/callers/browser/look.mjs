@@ -3,7 +3,7 @@
 // node look.mjs ADDRESS ROWS FOLDER
 
 import { tell } from "../tell.mjs";
-import { screenshot, untilConnection, untilRows, withPage } from "./page.mjs";
+import { overflow, screenshot, untilConnection, untilRows, withPage } from "./page.mjs";
 
 const [address, rows, folder] = process.argv.slice(2);
 const widths = { wide: { width: 1280, height: 800 }, phone: { width: 390, height: 844 } };
@@ -30,9 +30,10 @@ async function look(page, name) {
 }
 
 /** Whether all of the page's width is seen, and what colour is behind it. */
-function layout(page) {
-  return page.evaluate(() => ({
-    overflow: document.documentElement.scrollWidth - window.innerWidth,
-    background: getComputedStyle(document.body).backgroundColor,
-  }));
+async function layout(page) {
+  return { overflow: await overflow(page), background: await page.evaluate(background) };
+}
+
+function background() {
+  return getComputedStyle(document.body).backgroundColor;
 }

@@ -17,7 +17,8 @@ const flags = [
 
 /**
  * Opens an address, calls use with the page, and ends the browser, which has a new
- * and empty profile. Fails if a script of the page has failed.
+ * and empty profile. Fails if a script of the page has failed, or has tried what the
+ * page's own policy forbids.
  */
 export async function withPage(address, use) {
   const executablePath = process.env.CHROMIUM;
@@ -28,6 +29,10 @@ export async function withPage(address, use) {
     page.setDefaultTimeout(patienceMs);
     const failures = [];
     page.on("pageerror", (error) => failures.push(error));
+    page.on("console", (message) => {
+      const text = message.text();
+      if (text.includes("Content Security Policy")) failures.push(new Error(text));
+    });
     await page.goto(address);
     await use(page);
     if (failures.length > 0) throw new AggregateError(failures, "scripts of the page have failed");
@@ -53,4 +58,9 @@ export async function untilRows(page, count) {
 /** Saves what is seen now, with all animations at their end. */
 export async function screenshot(page, folder, name) {
   await page.screenshot({ path: `${folder}/${name}.png`, animations: "disabled" });
+}
+
+/** How many pixels of the page are beyond its edge. */
+export function overflow(page) {
+  return page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
 }

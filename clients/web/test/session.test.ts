@@ -1,0 +1,177 @@
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import { Code, ConnectError, createRouterTransport } from "@connectrpc/connect";
+import { createClient, type Client } from "@kubeconnect/client";
+import { AccessService, EventType, ResourceService } from "@kubeconnect/client/proto";
+import { PodFeed, type Connection } from "../src/feed.js";
+import { Session } from "../src/session.js";
+import { message, podKind } from "./fixture.js";
+
+const { signal } = new AbortController();
+
+/** A service where "ann" and "ann2" are Ann's tokens, "bob" is Bob's, who may see nothing. */
+class Service {
+  /** Each watch, as "token from resume token". */
+  readonly watches: string[] = [];
+  readonly #expired = new AbortController();
+
+  /** Ends the streams of Ann's first token. */
+  expire(): void {
+    this.#expired.abort();
+  }
+
+  readonly connect = (token = ""): Client =>
+    createClient(
+      createRouterTransport(({ service }) => {
+        service(AccessService, { whoAmI: () => ({ username: this.#userOf(token) }) });
+        service(ResourceService, {
+          watch: ({ resumeToken }, { signal }) => this.#watch(token, resumeToken, signal),
+        });
+      }),
+    );
+
+  #userOf(token: string): string {
+    if (token === "bob") return "bob";
+    if (token === "ann2" || (token === "ann" && !this.#expired.signal.aborted)) return "ann";
+    throw new ConnectError(token ? "not accepted" : "no token", Code.Unauthenticated);
+  }
+
+  async *#watch(token: string, resumeToken: string, signal: AbortSignal) {
+    this.watches.push(`${token} from ${resumeToken}`);
+    if (this.#userOf(token) === "bob") {
+      throw new ConnectError("bob may see nothing", Code.PermissionDenied);
+    }
+    const added = { type: EventType.ADDED, object: message("shop", token) };
+    const around = resumeToken ? [] : [{ type: EventType.RESET }, { type: EventType.SYNCED }];
+    yield { kind: podKind, events: [...around, added], resumeToken: `${token}-1` };
+    const ends = token === "ann" ? AbortSignal.any([signal, this.#expired.signal]) : signal;
+    await new Promise((resolve) => {
+      ends.addEventListener("abort", resolve);
+    });
+    this.#userOf(token);
+  }
+}
+
+/** A feed for the session, and a way to wait until things stand in some way. */
+function feedFor(session: Session): {
+  feed: PodFeed;
+  until: (state: Connection["state"]) => Promise<Connection>;
+} {
+  let standing: Connection = { state: "connecting" };
+  let look = (): void => undefined;
+  const observer = {
+    connection: (connection: Connection) => {
+      standing = connection;
+      look();
+    },
+    changed: () => undefined,
+    arriving: () => undefined,
+  };
+  const feed = new PodFeed(session, observer, () => new Promise(() => undefined));
+  const until = (state: Connection["state"]): Promise<Connection> =>
+    new Promise((resolve) => {
+      look = () => {
+        if (standing.state === state) resolve(standing);
+      };
+      look();
+    });
+  return { feed, until };
+}
+
+suite("a session", () => {
+  test("knows who has signed in", async () => {
+    const session = new Session(new Service().connect);
+    assert.equal(session.username, "");
+    await session.signIn("ann", {});
+    assert.equal(session.username, "ann");
+    session.signOut();
+    assert.equal(session.username, "");
+    await assert.rejects(session.client.whoAmI(), { message: "no token" });
+  });
+
+  test("stays as it is when a token is refused", async () => {
+    const session = new Session(new Service().connect);
+    await session.signIn("ann", {});
+    const { client } = session;
+    await assert.rejects(session.signIn("wrong", {}), { message: "not accepted" });
+    assert.equal(session.username, "ann");
+    assert.equal(session.client, client);
+  });
+
+  test("tells of another client, also of one that was there before the question", async () => {
+    const session = new Session(new Service().connect);
+    const { client } = session;
+    const renewed = session.renewed(client, signal);
+    await session.signIn("ann", {});
+    await renewed;
+    await session.renewed(client, signal);
+  });
+
+  test("is not waited for any longer than somebody wants", async () => {
+    const session = new Session(new Service().connect);
+    const stop = new AbortController();
+    const renewed = session.renewed(session.client, stop.signal);
+    stop.abort(new Error("enough"));
+    await assert.rejects(renewed, { message: "enough" });
+  });
+});
+
+suite("the feed of a session", () => {
+  test("waits until somebody signs in", async (t) => {
+    const session = new Session(new Service().connect);
+    const { feed, until } = feedFor(session);
+    t.after(() => {
+      feed.close();
+    });
+    const selected = feed.select("");
+    assert.deepEqual(await until("unauthenticated"), {
+      state: "unauthenticated",
+      reason: "no token",
+    });
+    await session.signIn("ann", {});
+    await selected;
+    assert.deepEqual([...feed.pods.keys()], ["shop/ann"]);
+  });
+
+  test("keeps what it shows when the token expires, and resumes with the next", async (t) => {
+    const service = new Service();
+    const session = new Session(service.connect);
+    const { feed, until } = feedFor(session);
+    t.after(() => {
+      feed.close();
+    });
+    await session.signIn("ann", {});
+    await feed.select("");
+    service.expire();
+    await until("unauthenticated");
+    assert.deepEqual([...feed.pods.keys()], ["shop/ann"]);
+    await session.signIn("ann2", {});
+    await until("live");
+    assert.deepEqual([...feed.pods.keys()], ["shop/ann", "shop/ann2"]);
+    assert.deepEqual(service.watches, ["ann from ", "ann2 from ann-1"]);
+  });
+
+  test("says what is not permitted", async (t) => {
+    const session = new Session(new Service().connect);
+    const { feed, until } = feedFor(session);
+    t.after(() => {
+      feed.close();
+    });
+    await session.signIn("bob", {});
+    void feed.select("");
+    const reason = "bob may see nothing";
+    assert.deepEqual(await until("forbidden"), { state: "forbidden", reason });
+  });
+
+  test("forgets what it has shown", async () => {
+    const service = new Service();
+    const session = new Session(service.connect);
+    const { feed, until } = feedFor(session);
+    await session.signIn("ann", {});
+    await feed.select("");
+    feed.forget();
+    await until("connecting");
+    assert.equal(feed.synced, false);
+    assert.equal(feed.pods.size, 0);
+  });
+});

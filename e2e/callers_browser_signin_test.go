@@ -1,0 +1,103 @@
+package e2e_test
+
+import (
+	"testing"
+	"time"
+)
+
+func TestBrowserShowsWhatThePersonWithTheTokenMaySee(t *testing.T) {
+	t.Parallel()
+	ctx, service := deadline(t), startForCallers(t)
+	namespace, other := newNamespace(ctx, t, cluster(t)), newNamespace(ctx, t, cluster(t))
+	runDeployment(ctx, t, namespace, "web", 3, labels{})
+	createUnscheduledPod(ctx, t, other, "of-others")
+	caller := newAccount(ctx, t, namespace, "reader")
+	caller.may(namespace, "reader", to("pods", "list", "watch"))
+	browser := startProgram(t, nodeProgram("browser", "signin.mjs"), service.Address+"/", caller.token(), "3", artifacts(t))
+
+	var page struct {
+		Words, Caller string
+		Names, Kept   []string
+	}
+	browser.tells(ctx, "asked", &page)
+	wantWords(t, page.Words, "unauthenticated")
+	browser.tells(ctx, "dismissed", &page)
+	wantWords(t, page.Words, "Sign in")
+	browser.tells(ctx, "refused", &page)
+	wantWords(t, page.Words, "the cluster does not accept the bearer token")
+	browser.tells(ctx, "signed in", &page)
+	wantNames(t, "the page shows", page.Names, podNames(ctx, t, namespace, ""))
+	if page.Caller != caller.user() {
+		t.Errorf("the page shows the caller %q, want %q", page.Caller, caller.user())
+	}
+	if len(page.Kept) > 0 {
+		t.Errorf("the token is in the page's %q", page.Kept)
+	}
+	var phone struct{ Overflow int }
+	browser.tells(ctx, "on a phone", &phone)
+	if phone.Overflow > 0 {
+		t.Errorf("on a phone %d pixels are beyond the edge", phone.Overflow)
+	}
+	browser.tells(ctx, "signed out", &page)
+	if len(page.Names) > 0 || page.Caller != "" {
+		t.Errorf("signed out, the page shows %q to %q", page.Names, page.Caller)
+	}
+	browser.tells(ctx, "asked again", &page)
+	wantWords(t, page.Words, "unauthenticated")
+	browser.ends(ctx)
+}
+
+func TestBrowserGoesOnWithANewTokenWhenOneHasExpired(t *testing.T) {
+	t.Parallel()
+	ctx, service := deadline(t), startForCallers(t)
+	namespace := newNamespace(ctx, t, cluster(t))
+	runDeployment(ctx, t, namespace, "web", 2, labels{})
+	caller := newAccount(ctx, t, namespace, "reader")
+	caller.may(namespace, "reader", to("pods", "list", "watch"))
+	token := caller.token()
+	expiring := caller.expiringToken(time.Now().Add(3 * credentialLife))
+	browser := startProgram(t, nodeProgram("browser", "signin-expired.mjs"),
+		pageOf(service, namespace), expiring, token, "2", "4", artifacts(t))
+
+	before := podNames(ctx, t, namespace, "")
+	var page struct {
+		Words string
+		Names []string
+	}
+	browser.tells(ctx, "live", &page)
+	wantNames(t, "the page shows", page.Names, before)
+	browser.tells(ctx, "expired", &page)
+	wantWords(t, page.Words, "the credential has expired")
+	wantNames(t, "with an expired token the page shows", page.Names, before)
+	scaleDeployment(ctx, t, namespace, "web", 4)
+	browser.tells(ctx, "live again", &page)
+	wantNames(t, "with a new token the page shows", page.Names, podNames(ctx, t, namespace, ""))
+	browser.ends(ctx)
+}
+
+func TestBrowserSaysWhatIsNotPermittedUntilItIs(t *testing.T) {
+	t.Parallel()
+	ctx, service := deadline(t), startForCallers(t)
+	namespace := newNamespace(ctx, t, cluster(t))
+	createUnscheduledPod(ctx, t, namespace, "one")
+	caller := newAccount(ctx, t, namespace, "reader")
+	browser := startProgram(t, nodeProgram("browser", "signin-forbidden.mjs"), service.Address+"/", caller.token(), "1", artifacts(t))
+
+	var page struct {
+		Words, Caller string
+		Names         []string
+		Refusal       bool
+	}
+	browser.tells(ctx, "forbidden", &page)
+	wantWords(t, page.Words, "pods is forbidden", caller.user(), "cannot list")
+	if page.Caller != caller.user() {
+		t.Errorf("the page shows the caller %q, want %q", page.Caller, caller.user())
+	}
+	caller.may(namespace, "reader", to("pods", "list", "watch"))
+	browser.tells(ctx, "live", &page)
+	wantNames(t, "the page shows", page.Names, []string{"one"})
+	if page.Refusal {
+		t.Error("the page still says that it is not permitted")
+	}
+	browser.ends(ctx)
+}
