@@ -253,3 +253,13 @@ func standStill(t *testing.T, unknown func(*fakeRights)) {
 		}
 	}
 }
+
+func TestTheLastContactOfAStreamThatStandsStillDoesNotGoBack(t *testing.T) {
+	early, late := time.Unix(1, 0), time.Unix(2, 0)
+	for _, times := range [][2]time.Time{{early, late}, {late, early}} {
+		sender := eventSender{contact: times[0]}
+		if standing := sender.standing(times[1]); !standing.Stale || !standing.LastContact.Equal(late) {
+			t.Errorf("told %v, confirmed %v: says %v", times[0], times[1], standing)
+		}
+	}
+}

@@ -57,6 +57,7 @@ type eventSender struct {
 
 	response kubeconnectv1.WatchResponse // what is sent next
 	told     *informerhub.Position       // up to where all has been sent; nil where that is nowhere
+	contact  time.Time                   // the last one that was told
 }
 
 // follow sends what the watcher answers, until the caller goes or the watch ends.
@@ -103,12 +104,12 @@ func (s *eventSender) confirm(ctx context.Context, w *watch) error {
 // withhold says that the stream has stood still since its permit was confirmed last.
 func (s *eventSender) withhold(ctx context.Context, w *watch) error {
 	if s.told != nil {
-		s.response.Freshness = encodeFreshness(informerhub.Freshness{Stale: true, LastContact: w.permit.confirmed})
-		standing := informerhub.Batch{
+		s.response.Freshness = encodeFreshness(s.standing(w.permit.confirmed))
+		batch := informerhub.Batch{
 			Events:   []informerhub.Event{{Type: informerhub.Bookmark, ResourceVersion: s.told.Version}},
 			Position: *s.told,
 		}
-		if err := s.sendBatch(w, standing); err != nil {
+		if err := s.sendBatch(w, batch); err != nil {
 			return err
 		}
 	}
@@ -120,6 +121,15 @@ func (s *eventSender) withhold(ctx context.Context, w *watch) error {
 	}
 }
 
+// standing is how current a stream is that stands still since its rights were confirmed:
+// not less than it has been said to be.
+func (s *eventSender) standing(confirmed time.Time) informerhub.Freshness {
+	if s.contact.After(confirmed) {
+		confirmed = s.contact
+	}
+	return informerhub.Freshness{Stale: true, LastContact: confirmed}
+}
+
 // send sends a batch in as few messages as their size allows. What several streams
 // are to send is encoded once for them all.
 func (s *eventSender) send(w *watch, batch informerhub.Batch) error {
@@ -127,7 +137,9 @@ func (s *eventSender) send(w *watch, batch informerhub.Batch) error {
 	case informerhub.Reset:
 		s.response.Kind = encodeKind(w.cache.Resource())
 	case informerhub.Bookmark:
-		s.response.Freshness = encodeFreshness(w.cache.Freshness())
+		freshness := w.cache.Freshness()
+		s.contact = freshness.LastContact
+		s.response.Freshness = encodeFreshness(freshness)
 	}
 	return s.sendBatch(w, batch)
 }
