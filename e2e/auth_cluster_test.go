@@ -45,6 +45,15 @@ func everyMethod(t *testing.T, clients harness.Clients, namespace string) map[st
 	t.Helper()
 	calls := unservedMethods(clients)
 	maps.Copy(calls, callsOn(clients.Resources, namespace))
+	resources := clients.Resources
+	calls["Create"] = method(resources.Create, &kubeconnectv1.CreateRequest{
+		Resource: "configmaps", Namespace: namespace, Body: &kubeconnectv1.CreateRequest_Data{Data: []byte(`{"metadata":{"generateName":"made-"}}`)},
+	})
+	calls["Update"] = method(resources.Update, &kubeconnectv1.UpdateRequest{
+		Resource: "configmaps", Namespace: namespace, Body: &kubeconnectv1.UpdateRequest_Data{Data: []byte(`{"metadata":{"name":"one"}}`)},
+	})
+	calls["Delete"] = method(resources.Delete, &kubeconnectv1.DeleteRequest{Resource: "configmaps", Namespace: namespace, Name: "one"})
+	calls["DeleteCollection"] = method(resources.DeleteCollection, &kubeconnectv1.DeleteCollectionRequest{Resource: "configmaps", Namespace: namespace})
 	calls["WhoAmI"] = method(clients.Access.WhoAmI, &kubeconnectv1.WhoAmIRequest{})
 	calls["CheckAccess"] = method(clients.Access.CheckAccess, &kubeconnectv1.CheckAccessRequest{})
 	for name := range methodsOfTheAPI() {

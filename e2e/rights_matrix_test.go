@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -62,10 +63,16 @@ var rightsMatrix = map[string][4]string{
 	"Patch A/one":                  {denied, "A/one", "A/one", "A/one"},
 	"Patch A/two":                  {denied, "A/two", denied, "A/two"},
 	"Patch B/one":                  {denied, denied, denied, "B/one"},
-	"Create":                       {later, later, later, later},
-	"Update":                       {later, later, later, later},
-	"Delete":                       {later, later, later, later},
-	"DeleteCollection":             {later, later, later, later},
+	"Create A/new":                 {denied, "A/new", denied, "A/new"},
+	"Create B/new":                 {denied, denied, denied, "B/new"},
+	"Update A/one":                 {denied, "A/one", "A/one", "A/one"},
+	"Update A/two":                 {denied, "A/two", denied, "A/two"},
+	"Update B/one":                 {denied, denied, denied, "B/one"},
+	"Delete A/one":                 {denied, "1", "1", "1"},
+	"Delete A/two":                 {denied, "1", denied, "1"},
+	"Delete B/one":                 {denied, denied, denied, "1"},
+	"DeleteCollection in A":        {denied, "2", denied, "2"},
+	"DeleteCollection in B":        {denied, denied, denied, "1"},
 	"ListResourceTypes":            {later, later, later, later},
 	"GetSchema":                    {later, later, later, later},
 }
@@ -134,7 +141,7 @@ func newMatrix(ctx context.Context, t *testing.T) *matrix {
 	for i, name := range []string{"nobody", "of-namespace", "of-name", "admin"} {
 		m.callers[i] = newAccount(ctx, t, m.a, name)
 	}
-	verbs := []string{"get", "list", "watch", "patch"}
+	verbs := []string{"get", "list", "watch", "patch", "create", "update", "delete", "deletecollection"}
 	named := to("configmaps", verbs...)
 	named.ResourceNames = []string{"one", "none"}
 	m.callers[1].may(m.a, "of-namespace", to("configmaps", verbs...))
@@ -193,6 +200,16 @@ func (m *matrix) calls(clients harness.Clients) map[string]answer {
 		"Patch A/one":                  m.patch(clients, m.a, "one"),
 		"Patch A/two":                  m.patch(clients, m.a, "two"),
 		"Patch B/one":                  m.patch(clients, m.b, "one"),
+		"Create A/new":                 m.create(clients, m.a, "new"),
+		"Create B/new":                 m.create(clients, m.b, "new"),
+		"Update A/one":                 m.update(clients, m.a, "one"),
+		"Update A/two":                 m.update(clients, m.a, "two"),
+		"Update B/one":                 m.update(clients, m.b, "one"),
+		"Delete A/one":                 m.delete(clients, m.a, "one"),
+		"Delete A/two":                 m.delete(clients, m.a, "two"),
+		"Delete B/one":                 m.delete(clients, m.b, "one"),
+		"DeleteCollection in A":        m.deleteCollection(clients, m.a),
+		"DeleteCollection in B":        m.deleteCollection(clients, m.b),
 	}
 	for name, of := range map[string]struct{ resource, namespace, fields string }{
 		"A":                {"configmaps", m.a, ""},
@@ -272,6 +289,44 @@ func (m *matrix) patch(clients harness.Clients, namespace, name string) answer {
 			Resource: "configmaps", Namespace: namespace, Name: name, Type: mergePatch,
 		}, `{"data":{"key":"changed"}}`))
 		return m.names(patched.GetObject()), err
+	}
+}
+
+// create and what follows check and admit a change, and do not make it: others are to find
+// what there is.
+func (m *matrix) create(clients harness.Clients, namespace, name string) answer {
+	return func(ctx context.Context) (string, error) {
+		made, err := clients.Resources.Create(ctx, &kubeconnectv1.CreateRequest{
+			Resource: "configmaps", Namespace: namespace, DryRun: true,
+			Body: &kubeconnectv1.CreateRequest_Data{Data: fmt.Appendf(nil, `{"metadata":{"name":%q}}`, name)},
+		})
+		return m.names(made.GetObject()), err
+	}
+}
+
+func (m *matrix) update(clients harness.Clients, namespace, name string) answer {
+	return func(ctx context.Context) (string, error) {
+		updated, err := clients.Resources.Update(ctx, &kubeconnectv1.UpdateRequest{
+			Resource: "configmaps", Namespace: namespace, DryRun: true,
+			Body: &kubeconnectv1.UpdateRequest_Data{Data: fmt.Appendf(nil, `{"metadata":{"name":%q}}`, name)},
+		})
+		return m.names(updated.GetObject()), err
+	}
+}
+
+func (m *matrix) delete(clients harness.Clients, namespace, name string) answer {
+	return func(ctx context.Context) (string, error) {
+		_, err := clients.Resources.Delete(ctx, &kubeconnectv1.DeleteRequest{Resource: "configmaps", Namespace: namespace, Name: name, DryRun: true})
+		return "1", err
+	}
+}
+
+func (m *matrix) deleteCollection(clients harness.Clients, namespace string) answer {
+	return func(ctx context.Context) (string, error) {
+		deleted, err := clients.Resources.DeleteCollection(ctx, &kubeconnectv1.DeleteCollectionRequest{
+			Resource: "configmaps", Namespace: namespace, LabelSelector: m.label(), DryRun: true,
+		})
+		return fmt.Sprint(deleted.GetDeleted()), err
 	}
 }
 

@@ -53,20 +53,6 @@ func TestFieldsThatAreNotServedYetAreRefusedByName(t *testing.T) {
 	}
 }
 
-func TestPreconditionsOfAPatchAreRefusedAndNothingIsChanged(t *testing.T) {
-	t.Parallel()
-	ctx := deadline(t)
-	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))
-	write := configMapsIn(ctx, t, cluster(t), namespace)
-	before := write.create("one", nil)
-	_, err := client.Patch(ctx, withData(&kubeconnectv1.PatchRequest{
-		Resource: "configmaps", Namespace: namespace, Name: "one", Type: mergePatch,
-		Preconditions: &kubeconnectv1.Preconditions{Uid: string(before.UID)},
-	}, `{"data":{"key":"changed"}}`))
-	wantError(t, err, connect.CodeUnimplemented, "preconditions")
-	wantUnchanged(t, write, before)
-}
-
 func TestMethodsThatAreNotServedYetSaySo(t *testing.T) {
 	t.Parallel()
 	service := harness.StartService(t, cluster(t).Kubeconfig)
@@ -84,12 +70,8 @@ func TestMethodsThatAreNotServedYetSaySo(t *testing.T) {
 
 // unservedMethods calls the methods that are not served yet, by their names.
 func unservedMethods(clients harness.Clients) map[string]func(context.Context) error {
-	resources, discovery := clients.Resources, clients.Discovery
+	discovery := clients.Discovery
 	return map[string]func(context.Context) error{
-		"Create":            method(resources.Create, &kubeconnectv1.CreateRequest{Resource: "pods"}),
-		"Update":            method(resources.Update, &kubeconnectv1.UpdateRequest{Resource: "pods"}),
-		"Delete":            method(resources.Delete, &kubeconnectv1.DeleteRequest{Resource: "pods"}),
-		"DeleteCollection":  method(resources.DeleteCollection, &kubeconnectv1.DeleteCollectionRequest{Resource: "pods"}),
 		"ListResourceTypes": method(discovery.ListResourceTypes, &kubeconnectv1.ListResourceTypesRequest{}),
 		"GetSchema":         method(discovery.GetSchema, &kubeconnectv1.GetSchemaRequest{Resource: "pods"}),
 	}

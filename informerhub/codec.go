@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -185,4 +186,25 @@ func ReadObject(body []byte) (*Object, error) {
 		jsonString(jsonMember(body, "apiVersion")), jsonString(jsonMember(body, "kind")))
 	object := &Object{kind: &kind, format: formatJSON, raw: body}
 	return object, object.readJSONHead()
+}
+
+// CountItems counts the objects of a list in the body of an API server's answer, protobuf
+// or JSON. What is no list has none.
+func CountItems(body []byte) (count int, err error) {
+	if e, err := openEnvelope(body); err == nil {
+		if !strings.HasSuffix(e.kind, "List") {
+			return 0, nil
+		}
+		err := eachField(e.message, func(f field) bool {
+			if f.number == listItems {
+				count++
+			}
+			return true
+		})
+		return count, err
+	}
+	if items := jsonMember(body, "items"); len(items) > 0 && items[0] == '[' {
+		err = eachElement(items, func([]byte) { count++ })
+	}
+	return count, err
 }

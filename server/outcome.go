@@ -1,8 +1,10 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"strconv"
 
@@ -11,9 +13,10 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// outcome is what an answer of the API server says beside its body, which not all
-// of client-go's clients pass on. It is owned by the call that made it.
+// outcome is what an answer of the API server says, which not all of client-go's
+// clients pass on as it is. It is owned by the call that made it.
 type outcome struct {
+	body       bytes.Buffer // as far as the client has read it
 	status     int
 	warnings   []string
 	retryAfter int32 // seconds
@@ -50,6 +53,12 @@ func (n noteOutcome) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
+// notedBody is a body that is noted while it is read.
+type notedBody struct {
+	io.Reader
+	io.Closer
+}
+
 // complete puts the retry time of the answer's head into an error whose body had
 // none.
 func (o *outcome) complete(err error) error {
@@ -68,6 +77,8 @@ func (o *outcome) complete(err error) error {
 
 func (o *outcome) note(response *http.Response) {
 	o.status, o.warnings = response.StatusCode, nil
+	o.body.Reset()
+	response.Body = notedBody{io.TeeReader(response.Body, &o.body), response.Body}
 	seconds, _ := strconv.ParseInt(response.Header.Get("Retry-After"), 10, 32)
 	o.retryAfter = int32(max(seconds, 0))
 	response.Header.Del("Retry-After")

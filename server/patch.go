@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"unicode/utf8"
 
@@ -12,64 +11,38 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-	"github.com/kubeconnect/kubeconnect/informerhub"
 )
-
-// defaultFieldManager owns the fields of a change whose caller names no other.
-const defaultFieldManager = "kubeconnect"
-
-// patch is a patch request that has been understood.
-type patch struct {
-	resource    informerhub.Resource
-	namespace   string
-	name        string
-	subresource string
-	kind        types.PatchType
-	body        []byte
-	options     metav1.PatchOptions
-}
 
 // Patch implements kubeconnect.v1.ResourceService.
 func (s *resources) Patch(ctx context.Context, request *kubeconnectv1.PatchRequest) (*kubeconnectv1.PatchResponse, error) {
-	if err := refuse(laterField{"preconditions", request.GetPreconditions() != nil}); err != nil {
-		return nil, err
-	}
 	if err := checkEncoding(request.GetEncoding()); err != nil {
 		return nil, err
 	}
-	p, err := s.readPatch(ctx, request)
+	change, err := readPatch(request)
 	if err != nil {
 		return nil, err
 	}
-	done, err := writer{s.clients.For(identityFrom(ctx))}.patch(ctx, p)
+	to, err := s.existing(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	done, err := s.change(ctx, to, change)
+	if err != nil {
+		return nil, asPrecondition(err, to, request.GetPreconditions())
+	}
+	object, err := done.object()
 	if err != nil {
 		return nil, err
 	}
 	return &kubeconnectv1.PatchResponse{
-		Kind:     kindOf(done.object, p.resource),
-		Object:   encodeObject(done.object, request.GetEncoding()),
+		Kind:     kindOf(object, to.resource),
+		Object:   encodeObject(object, request.GetEncoding()),
 		Warnings: done.warnings,
 		Created:  done.created,
 	}, nil
 }
 
-// kindOf names what an answer is: mostly the resource's own kind, but a
-// subresource may answer another.
-func kindOf(object *informerhub.Object, resource informerhub.Resource) *kubeconnectv1.ResourceKind {
-	kind := encodeKind(resource)
-	answered := object.Kind()
-	kind.Group, kind.Version, kind.Kind = answered.Group, answered.Version, answered.Kind
-	kind.ProtobufType = protobufType(answered)
-	return kind
-}
-
-func (s *resources) readPatch(ctx context.Context, request *kubeconnectv1.PatchRequest) (patch, error) {
-	p := patch{
-		namespace:   request.GetNamespace(),
-		name:        request.GetName(),
-		subresource: request.GetSubresource(),
-	}
-	var err error
+func readPatch(request *kubeconnectv1.PatchRequest) (p patch, err error) {
 	if p.kind, err = patchType(request.GetType()); err != nil {
 		return patch{}, err
 	}
@@ -79,10 +52,7 @@ func (s *resources) readPatch(ctx context.Context, request *kubeconnectv1.PatchR
 	if p.options, err = patchOptions(request); err != nil {
 		return patch{}, err
 	}
-	if p.resource, err = s.resolve(ctx, request.GetResource()); err != nil {
-		return patch{}, err
-	}
-	return p, errors.Join(checkName(p.resource, p.namespace, p.name), checkSubresource(p.subresource))
+	return p.under(preconditions(request.GetPreconditions()))
 }
 
 func patchType(kind kubeconnectv1.PatchType) (types.PatchType, error) {
@@ -154,24 +124,8 @@ func patchOptions(request *kubeconnectv1.PatchRequest) (metav1.PatchOptions, err
 		force := request.GetForce()
 		options.Force = &force
 	}
-	if request.GetDryRun() {
-		options.DryRun = []string{metav1.DryRunAll}
-	}
+	options.DryRun = dryRun(request.GetDryRun())
 	var err error
 	options.FieldValidation, err = fieldValidation(request.GetFieldValidation())
 	return options, err
-}
-
-func fieldValidation(level kubeconnectv1.FieldValidation) (string, error) {
-	switch level {
-	case kubeconnectv1.FieldValidation_FIELD_VALIDATION_UNSPECIFIED:
-		return "", nil
-	case kubeconnectv1.FieldValidation_FIELD_VALIDATION_IGNORE:
-		return metav1.FieldValidationIgnore, nil
-	case kubeconnectv1.FieldValidation_FIELD_VALIDATION_WARN:
-		return metav1.FieldValidationWarn, nil
-	case kubeconnectv1.FieldValidation_FIELD_VALIDATION_STRICT:
-		return metav1.FieldValidationStrict, nil
-	}
-	return "", badRequest("field_validation %d: this service knows IGNORE, WARN and STRICT", level)
 }

@@ -65,15 +65,21 @@ func awaitVersion(ctx context.Context, cache *informerhub.Cache, version string)
 
 // checkName refuses a request for one object that does not name it.
 func checkName(resource informerhub.Resource, namespace, name string) error {
-	switch {
-	case name == "":
+	if name == "" {
 		return badRequest("name is required")
+	}
+	return errors.Join(checkNamespace(resource, namespace), checkSegment("name", name))
+}
+
+// checkNamespace refuses a change that does not say where, or says so where it cannot.
+func checkNamespace(resource informerhub.Resource, namespace string) error {
+	switch {
 	case resource.Namespaced && namespace == "":
 		return badRequest("namespace is required: %s live in namespaces", resource.Name)
 	case !resource.Namespaced && namespace != "":
 		return badRequest("%s have no namespaces: leave the namespace out", resource.Name)
 	}
-	return errors.Join(checkSegment("namespace", namespace), checkSegment("name", name))
+	return checkSegment("namespace", namespace)
 }
 
 // checkSubresource refuses what is no subresource's name, "a/../b" above all.

@@ -10,14 +10,11 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
-// resources implements kubeconnect.v1.ResourceService. What it embeds answers
-// UNIMPLEMENTED for the RPCs that are not served yet.
+// resources implements kubeconnect.v1.ResourceService.
 type resources struct {
-	kubeconnectv1connect.UnimplementedResourceServiceHandler
 	hub     *informerhub.Hub
 	clients *auth.ClientFactory
 	pages   *pages

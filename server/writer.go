@@ -8,8 +8,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/informerhub"
@@ -21,62 +19,38 @@ type writer struct{ clients *auth.Clients }
 
 // written is what the API server answers to a change.
 type written struct {
-	object   *informerhub.Object
+	body     []byte
 	created  bool
 	warnings []string
 }
 
-func (w writer) patch(ctx context.Context, p patch) (written, error) {
+// object is the object that was answered.
+func (w written) object() (*informerhub.Object, error) { return informerhub.ReadObject(w.body) }
+
+func (w writer) make(ctx context.Context, to target, change change) (written, error) {
 	ctx, outcome := withOutcome(ctx)
-	body, err := w.sendPatch(ctx, p)
-	if err != nil {
+	if err := w.send(ctx, to, change); err != nil {
 		return written{}, outcome.complete(unreachable(ctx, err))
 	}
-	object, err := informerhub.ReadObject(body)
-	if err != nil {
-		return written{}, err
-	}
-	return written{object: object, created: outcome.created(), warnings: outcome.warnings}, nil
+	return written{body: outcome.body.Bytes(), created: outcome.created(), warnings: outcome.warnings}, nil
 }
 
-func (w writer) sendPatch(ctx context.Context, p patch) ([]byte, error) {
-	if typed, ok := typedClient(w.clients.Typed, p.resource.GroupVersion()); ok && p.resource.BuiltIn() {
-		return patchTyped(ctx, typed, p)
+func (w writer) send(ctx context.Context, to target, change change) error {
+	if typed, ok := typedClient(w.clients.Typed, to.resource.GroupVersion()); ok && to.resource.BuiltIn() {
+		request := change.typed(typed).
+			NamespaceIfScoped(to.namespace, to.resource.Namespaced).
+			Resource(to.resource.Name).
+			SubResource(to.subresources()...)
+		if to.name != "" {
+			request = request.Name(to.name)
+		}
+		return request.Do(ctx).Error()
 	}
-	return patchDynamic(ctx, w.clients.Dynamic, p)
-}
-
-func patchTyped(ctx context.Context, client rest.Interface, p patch) ([]byte, error) {
-	request := client.Patch(p.kind).
-		NamespaceIfScoped(p.namespace, p.resource.Namespaced).
-		Resource(p.resource.Name).
-		Name(p.name).
-		VersionedParams(&p.options, scheme.ParameterCodec).
-		Body(p.body)
-	if p.subresource != "" {
-		request = request.SubResource(p.subresource)
+	var objects dynamic.ResourceInterface = w.clients.Dynamic.Resource(to.resource.GroupVersionResource())
+	if to.resource.Namespaced {
+		objects = w.clients.Dynamic.Resource(to.resource.GroupVersionResource()).Namespace(to.namespace)
 	}
-	result := request.Do(ctx)
-	if err := result.Error(); err != nil { // unlike Raw's, this one is the API server's own
-		return nil, err
-	}
-	return result.Raw()
-}
-
-func patchDynamic(ctx context.Context, client dynamic.Interface, p patch) ([]byte, error) {
-	var objects dynamic.ResourceInterface = client.Resource(p.resource.GroupVersionResource())
-	if p.resource.Namespaced {
-		objects = client.Resource(p.resource.GroupVersionResource()).Namespace(p.namespace)
-	}
-	var subresources []string
-	if p.subresource != "" {
-		subresources = append(subresources, p.subresource)
-	}
-	object, err := objects.Patch(ctx, p.name, p.kind, p.body, p.options, subresources...)
-	if err != nil {
-		return nil, err
-	}
-	return object.MarshalJSON()
+	return change.dynamic(ctx, objects, to)
 }
 
 // unreachable tells not having reached the API server from what it answers, and

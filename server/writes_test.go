@@ -166,7 +166,6 @@ func TestAPatchWithoutSenseIsNotSent(t *testing.T) {
 		"no body":                    {change(func(r *kubeconnectv1.PatchRequest) { r.Body = nil }), connect.CodeInvalidArgument},
 		"no field manager for Apply": {change(func(r *kubeconnectv1.PatchRequest) { r.Type = apply }), connect.CodeInvalidArgument},
 		"an encoding not known":      {change(func(r *kubeconnectv1.PatchRequest) { r.Encoding = 99 }), connect.CodeInvalidArgument},
-		"preconditions":              {change(func(r *kubeconnectv1.PatchRequest) { r.Preconditions = &kubeconnectv1.Preconditions{} }), connect.CodeUnimplemented},
 		"a resource not served":      {change(func(r *kubeconnectv1.PatchRequest) { r.Resource = "nosuch" }), connect.CodeNotFound},
 	} {
 		t.Run(name, func(t *testing.T) {

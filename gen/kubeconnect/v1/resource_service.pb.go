@@ -1194,7 +1194,6 @@ type PatchRequest struct {
 	// Default: the API server's, WARN.
 	FieldValidation FieldValidation `protobuf:"varint,11,opt,name=field_validation,json=fieldValidation,proto3,enum=kubeconnect.v1.FieldValidation" json:"field_validation,omitempty"`
 	// What must hold for the patch to happen.
-	// Not served yet: answers UNIMPLEMENTED where set.
 	Preconditions *Preconditions `protobuf:"bytes,12,opt,name=preconditions,proto3" json:"preconditions,omitempty"`
 	// The encoding of the object in the answer. Default: ENCODING_STRUCT.
 	Encoding      Encoding `protobuf:"varint,13,opt,name=encoding,proto3,enum=kubeconnect.v1.Encoding" json:"encoding,omitempty"`
@@ -1589,12 +1588,14 @@ type CreateRequest_Struct struct {
 }
 
 type CreateRequest_Data struct {
-	// As the bytes of JSON or YAML.
+	// As the bytes of JSON, or of YAML in one document. Passed on as they are; the
+	// kind may be left out.
 	Data []byte `protobuf:"bytes,6,opt,name=data,proto3,oneof"`
 }
 
 type CreateRequest_Protobuf struct {
 	// As the kind's own protobuf message, without the API server's envelope.
+	// Built-in kinds only.
 	Protobuf []byte `protobuf:"bytes,7,opt,name=protobuf,proto3,oneof"`
 }
 
@@ -1839,12 +1840,14 @@ type UpdateRequest_Struct struct {
 }
 
 type UpdateRequest_Data struct {
-	// As the bytes of JSON or YAML.
+	// As the bytes of JSON, or of YAML in one document. Passed on as they are; the
+	// kind may be left out.
 	Data []byte `protobuf:"bytes,6,opt,name=data,proto3,oneof"`
 }
 
 type UpdateRequest_Protobuf struct {
 	// As the kind's own protobuf message, without the API server's envelope.
+	// Built-in kinds only.
 	Protobuf []byte `protobuf:"bytes,7,opt,name=protobuf,proto3,oneof"`
 }
 

@@ -70,20 +70,18 @@ type ResourceServiceClient interface {
 	// It is UNAVAILABLE when this replica shuts down: call again.
 	Watch(context.Context, *v1.WatchRequest) (*connect.ServerStreamForClient[v1.WatchResponse], error)
 	// Create makes an object. ALREADY_EXISTS if there is one under its name.
-	// Not served yet: answers UNIMPLEMENTED.
 	Create(context.Context, *v1.CreateRequest) (*v1.CreateResponse, error)
 	// Update replaces an object. ABORTED if its resource version is not the
-	// cluster's any more. Not served yet: answers UNIMPLEMENTED.
+	// cluster's any more, or a precondition does not hold.
 	Update(context.Context, *v1.UpdateRequest) (*v1.UpdateResponse, error)
 	// Patch changes parts of an object. ABORTED on a conflict: of APPLY with
 	// other field managers (one cause for each field), or with a resource version
 	// in the patch.
 	Patch(context.Context, *v1.PatchRequest) (*v1.PatchResponse, error)
 	// Delete deletes an object. ABORTED if a precondition does not hold.
-	// Not served yet: answers UNIMPLEMENTED.
 	Delete(context.Context, *v1.DeleteRequest) (*v1.DeleteResponse, error)
-	// DeleteCollection deletes all objects that match a selection.
-	// Not served yet: answers UNIMPLEMENTED.
+	// DeleteCollection deletes all objects that match a selection: without selectors, all of
+	// the namespace.
 	DeleteCollection(context.Context, *v1.DeleteCollectionRequest) (*v1.DeleteCollectionResponse, error)
 }
 
@@ -249,20 +247,18 @@ type ResourceServiceHandler interface {
 	// It is UNAVAILABLE when this replica shuts down: call again.
 	Watch(context.Context, *v1.WatchRequest, *connect.ServerStream[v1.WatchResponse]) error
 	// Create makes an object. ALREADY_EXISTS if there is one under its name.
-	// Not served yet: answers UNIMPLEMENTED.
 	Create(context.Context, *v1.CreateRequest) (*v1.CreateResponse, error)
 	// Update replaces an object. ABORTED if its resource version is not the
-	// cluster's any more. Not served yet: answers UNIMPLEMENTED.
+	// cluster's any more, or a precondition does not hold.
 	Update(context.Context, *v1.UpdateRequest) (*v1.UpdateResponse, error)
 	// Patch changes parts of an object. ABORTED on a conflict: of APPLY with
 	// other field managers (one cause for each field), or with a resource version
 	// in the patch.
 	Patch(context.Context, *v1.PatchRequest) (*v1.PatchResponse, error)
 	// Delete deletes an object. ABORTED if a precondition does not hold.
-	// Not served yet: answers UNIMPLEMENTED.
 	Delete(context.Context, *v1.DeleteRequest) (*v1.DeleteResponse, error)
-	// DeleteCollection deletes all objects that match a selection.
-	// Not served yet: answers UNIMPLEMENTED.
+	// DeleteCollection deletes all objects that match a selection: without selectors, all of
+	// the namespace.
 	DeleteCollection(context.Context, *v1.DeleteCollectionRequest) (*v1.DeleteCollectionResponse, error)
 }
 

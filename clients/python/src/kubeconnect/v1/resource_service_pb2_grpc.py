@@ -151,7 +151,6 @@ class ResourceServiceServicer(object):
 
     def Create(self, request, context):
         """Create makes an object. ALREADY_EXISTS if there is one under its name.
-        Not served yet: answers UNIMPLEMENTED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -159,7 +158,7 @@ class ResourceServiceServicer(object):
 
     def Update(self, request, context):
         """Update replaces an object. ABORTED if its resource version is not the
-        cluster's any more. Not served yet: answers UNIMPLEMENTED.
+        cluster's any more, or a precondition does not hold.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -176,15 +175,14 @@ class ResourceServiceServicer(object):
 
     def Delete(self, request, context):
         """Delete deletes an object. ABORTED if a precondition does not hold.
-        Not served yet: answers UNIMPLEMENTED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DeleteCollection(self, request, context):
-        """DeleteCollection deletes all objects that match a selection.
-        Not served yet: answers UNIMPLEMENTED.
+        """DeleteCollection deletes all objects that match a selection: without selectors, all of
+        the namespace.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

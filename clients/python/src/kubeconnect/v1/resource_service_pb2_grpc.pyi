@@ -269,13 +269,11 @@ class ResourceServiceStub(typing.Generic[_ResourceServiceGetType, _ResourceServi
     """
 
     Create: _ResourceServiceCreateType
-    """Create makes an object. ALREADY_EXISTS if there is one under its name.
-    Not served yet: answers UNIMPLEMENTED.
-    """
+    """Create makes an object. ALREADY_EXISTS if there is one under its name."""
 
     Update: _ResourceServiceUpdateType
     """Update replaces an object. ABORTED if its resource version is not the
-    cluster's any more. Not served yet: answers UNIMPLEMENTED.
+    cluster's any more, or a precondition does not hold.
     """
 
     Patch: _ResourceServicePatchType
@@ -285,13 +283,11 @@ class ResourceServiceStub(typing.Generic[_ResourceServiceGetType, _ResourceServi
     """
 
     Delete: _ResourceServiceDeleteType
-    """Delete deletes an object. ABORTED if a precondition does not hold.
-    Not served yet: answers UNIMPLEMENTED.
-    """
+    """Delete deletes an object. ABORTED if a precondition does not hold."""
 
     DeleteCollection: _ResourceServiceDeleteCollectionType
-    """DeleteCollection deletes all objects that match a selection.
-    Not served yet: answers UNIMPLEMENTED.
+    """DeleteCollection deletes all objects that match a selection: without selectors, all of
+    the namespace.
     """
 
 ResourceServiceAsyncStub: typing_extensions.TypeAlias = ResourceServiceStub[
@@ -393,9 +389,7 @@ class ResourceServiceServicer(metaclass=abc.ABCMeta):
         request: kubeconnect.v1.resource_service_pb2.CreateRequest,
         context: _ServicerContext,
     ) -> typing.Union[kubeconnect.v1.resource_service_pb2.CreateResponse, collections.abc.Awaitable[kubeconnect.v1.resource_service_pb2.CreateResponse]]:
-        """Create makes an object. ALREADY_EXISTS if there is one under its name.
-        Not served yet: answers UNIMPLEMENTED.
-        """
+        """Create makes an object. ALREADY_EXISTS if there is one under its name."""
 
     @abc.abstractmethod
     def Update(
@@ -404,7 +398,7 @@ class ResourceServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[kubeconnect.v1.resource_service_pb2.UpdateResponse, collections.abc.Awaitable[kubeconnect.v1.resource_service_pb2.UpdateResponse]]:
         """Update replaces an object. ABORTED if its resource version is not the
-        cluster's any more. Not served yet: answers UNIMPLEMENTED.
+        cluster's any more, or a precondition does not hold.
         """
 
     @abc.abstractmethod
@@ -424,9 +418,7 @@ class ResourceServiceServicer(metaclass=abc.ABCMeta):
         request: kubeconnect.v1.resource_service_pb2.DeleteRequest,
         context: _ServicerContext,
     ) -> typing.Union[kubeconnect.v1.resource_service_pb2.DeleteResponse, collections.abc.Awaitable[kubeconnect.v1.resource_service_pb2.DeleteResponse]]:
-        """Delete deletes an object. ABORTED if a precondition does not hold.
-        Not served yet: answers UNIMPLEMENTED.
-        """
+        """Delete deletes an object. ABORTED if a precondition does not hold."""
 
     @abc.abstractmethod
     def DeleteCollection(
@@ -434,8 +426,8 @@ class ResourceServiceServicer(metaclass=abc.ABCMeta):
         request: kubeconnect.v1.resource_service_pb2.DeleteCollectionRequest,
         context: _ServicerContext,
     ) -> typing.Union[kubeconnect.v1.resource_service_pb2.DeleteCollectionResponse, collections.abc.Awaitable[kubeconnect.v1.resource_service_pb2.DeleteCollectionResponse]]:
-        """DeleteCollection deletes all objects that match a selection.
-        Not served yet: answers UNIMPLEMENTED.
+        """DeleteCollection deletes all objects that match a selection: without selectors, all of
+        the namespace.
         """
 
 def add_ResourceServiceServicer_to_server(servicer: ResourceServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -640,7 +640,6 @@ export type PatchRequest = Message<"kubeconnect.v1.PatchRequest"> & {
 
   /**
    * What must hold for the patch to happen.
-   * Not served yet: answers UNIMPLEMENTED where set.
    *
    * @generated from field: kubeconnect.v1.Preconditions preconditions = 12;
    */
@@ -754,7 +753,8 @@ export type CreateRequest = Message<"kubeconnect.v1.CreateRequest"> & {
     case: "struct";
   } | {
     /**
-     * As the bytes of JSON or YAML.
+     * As the bytes of JSON, or of YAML in one document. Passed on as they are; the
+     * kind may be left out.
      *
      * @generated from field: bytes data = 6;
      */
@@ -763,6 +763,7 @@ export type CreateRequest = Message<"kubeconnect.v1.CreateRequest"> & {
   } | {
     /**
      * As the kind's own protobuf message, without the API server's envelope.
+     * Built-in kinds only.
      *
      * @generated from field: bytes protobuf = 7;
      */
@@ -891,7 +892,8 @@ export type UpdateRequest = Message<"kubeconnect.v1.UpdateRequest"> & {
     case: "struct";
   } | {
     /**
-     * As the bytes of JSON or YAML.
+     * As the bytes of JSON, or of YAML in one document. Passed on as they are; the
+     * kind may be left out.
      *
      * @generated from field: bytes data = 6;
      */
@@ -900,6 +902,7 @@ export type UpdateRequest = Message<"kubeconnect.v1.UpdateRequest"> & {
   } | {
     /**
      * As the kind's own protobuf message, without the API server's envelope.
+     * Built-in kinds only.
      *
      * @generated from field: bytes protobuf = 7;
      */
@@ -1491,7 +1494,6 @@ export const ResourceService: GenService<{
   },
   /**
    * Create makes an object. ALREADY_EXISTS if there is one under its name.
-   * Not served yet: answers UNIMPLEMENTED.
    *
    * @generated from rpc kubeconnect.v1.ResourceService.Create
    */
@@ -1502,7 +1504,7 @@ export const ResourceService: GenService<{
   },
   /**
    * Update replaces an object. ABORTED if its resource version is not the
-   * cluster's any more. Not served yet: answers UNIMPLEMENTED.
+   * cluster's any more, or a precondition does not hold.
    *
    * @generated from rpc kubeconnect.v1.ResourceService.Update
    */
@@ -1525,7 +1527,6 @@ export const ResourceService: GenService<{
   },
   /**
    * Delete deletes an object. ABORTED if a precondition does not hold.
-   * Not served yet: answers UNIMPLEMENTED.
    *
    * @generated from rpc kubeconnect.v1.ResourceService.Delete
    */
@@ -1535,8 +1536,8 @@ export const ResourceService: GenService<{
     output: typeof DeleteResponseSchema;
   },
   /**
-   * DeleteCollection deletes all objects that match a selection.
-   * Not served yet: answers UNIMPLEMENTED.
+   * DeleteCollection deletes all objects that match a selection: without selectors, all of
+   * the namespace.
    *
    * @generated from rpc kubeconnect.v1.ResourceService.DeleteCollection
    */

@@ -1,0 +1,161 @@
+package e2e_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/types/known/structpb"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+)
+
+func TestBadCreationsAreRefusedAndMakeNothing(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t)
+	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))
+	sorts := bothSorts(ctx, t, namespace)
+	data := func(text string) *kubeconnectv1.CreateRequest {
+		return &kubeconnectv1.CreateRequest{Resource: "configmaps", Namespace: namespace, Body: &kubeconnectv1.CreateRequest_Data{Data: []byte(text)}}
+	}
+	with := func(request *kubeconnectv1.CreateRequest, change func(*kubeconnectv1.CreateRequest)) *kubeconnectv1.CreateRequest {
+		change(request)
+		return request
+	}
+	const good = `{"metadata":{"name":"one"},"data":{"color":"red"}}`
+	for name, test := range map[string]struct {
+		request *kubeconnectv1.CreateRequest
+		words   string
+	}{
+		"no resource":           {with(data(good), func(r *kubeconnectv1.CreateRequest) { r.Resource = "" }), "resource is required"},
+		"no namespace":          {with(data(good), func(r *kubeconnectv1.CreateRequest) { r.Namespace = "" }), "namespace is required"},
+		"two namespaces":        {data(`{"metadata":{"name":"one","namespace":"default"}}`), "namespace"},
+		"another name":          {with(data(good), func(r *kubeconnectv1.CreateRequest) { r.Name = "two" }), "metadata.name"},
+		"no body":               {with(data(good), func(r *kubeconnectv1.CreateRequest) { r.Body = nil }), "body is required"},
+		"an empty body":         {data(""), "name"},
+		"no name":               {data(`{"data":{}}`), "name"},
+		"text":                  {data("hello"), "YAML"},
+		"a list":                {data(`[{"metadata":{"name":"one"}}]`), "object"},
+		"cut JSON":              {data(good[:20]), "JSON"},
+		"two documents":         {data("metadata: {name: one}\n---\nmetadata: {name: two}\n"), "more than one YAML document"},
+		"another kind":          {data(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"one"}}`), "Secret"},
+		"a value of no sense":   {data(`{"metadata":{"name":"one"},"data":{"color":{"deep":1}}}`), "data"},
+		"a name of no sense":    {data(`{"metadata":{"name":"One_"}}`), "lowercase RFC 1123"},
+		"an unknown field":      {with(data(`{"metadata":{"name":"one"},"datas":{}}`), strictly), `unknown field "datas"`},
+		"a field that is twice": {with(data(`{"metadata":{"name":"one"},"data":{"a":"1","a":"2"}}`), strictly), "duplicate field"},
+		"deep JSON":             {data(`{"metadata":{"name":"one"},"data":` + strings.Repeat(`{"a":`, 20_000) + "1" + strings.Repeat("}", 20_000) + "}"), "depth"},
+		"protobuf of nothing": {with(data(good), func(r *kubeconnectv1.CreateRequest) {
+			r.Body = &kubeconnectv1.CreateRequest_Protobuf{Protobuf: []byte("\xff\xff\xff")}
+		}), "protobuf"},
+		"protobuf of a custom resource": {with(data(good), func(r *kubeconnectv1.CreateRequest) {
+			r.Resource, r.Body = sorts["custom"].name, &kubeconnectv1.CreateRequest_Protobuf{Protobuf: []byte{}}
+		}), "no protobuf form"},
+		"a path for a subresource": {with(data(good), func(r *kubeconnectv1.CreateRequest) { r.Name, r.Subresource = "one", "a/../b" }), "subresource"},
+		"a validation level":       {with(data(good), func(r *kubeconnectv1.CreateRequest) { r.FieldValidation = 9 }), "field_validation"},
+		"an encoding":              {with(data(good), func(r *kubeconnectv1.CreateRequest) { r.Encoding = 9 }), "encoding"},
+		"a field manager":          {with(data(good), func(r *kubeconnectv1.CreateRequest) { r.FieldManager = strings.Repeat("x", 129) }), "fieldManager"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := client.Create(ctx, test.request)
+			wantError(t, err, connect.CodeInvalidArgument, test.words)
+		})
+	}
+	for sort, resource := range sorts {
+		if _, err := resource.objects.Get(ctx, "one", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			t.Errorf("%s: %v", sort, err)
+		}
+	}
+}
+
+func strictly(r *kubeconnectv1.CreateRequest) {
+	r.FieldValidation = kubeconnectv1.FieldValidation_FIELD_VALIDATION_STRICT
+}
+
+func TestWhatIsDroppedOfAnObjectIsWarnedOf(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t)
+	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))
+	request := &kubeconnectv1.CreateRequest{
+		Resource: "configmaps", Namespace: namespace,
+		Body: &kubeconnectv1.CreateRequest_Data{Data: []byte("metadata:\n  name: one\ndatas: {}\n")},
+	}
+	made, err := client.Create(ctx, request)
+	if err != nil || len(made.GetWarnings()) != 1 || !strings.Contains(made.GetWarnings()[0], `unknown field "datas"`) {
+		t.Errorf("the warnings are %q, %v", made.GetWarnings(), err)
+	}
+}
+
+// TestNumbersArriveAsTheyWereWritten is about integers that a float does not hold.
+func TestNumbersArriveAsTheyWereWritten(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t)
+	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))
+	custom := bothSorts(ctx, t, namespace)["custom"]
+	for name, body := range map[string]string{
+		"json": `{"metadata":{"name":"json"},"spec":{"large":9007199254740993}}`,
+		"yaml": "metadata: {name: yaml}\nspec: {large: 9007199254740993}\n",
+	} {
+		made, err := client.Create(ctx, &kubeconnectv1.CreateRequest{
+			Resource: custom.name, Namespace: namespace, Encoding: encodingJSON,
+			Body: &kubeconnectv1.CreateRequest_Data{Data: []byte(body)},
+		})
+		if err != nil || !strings.Contains(string(made.GetObject().GetJson()), "9007199254740993") {
+			t.Errorf("%s: the answer is %s, %v", name, made.GetObject().GetJson(), err)
+		}
+		wantField(t, custom.get(ctx, t, name).Object, int64(9007199254740993), "spec", "large")
+	}
+}
+
+// TestSubresourcesAreMadeAndReplaced goes through those that are no patch's.
+func TestSubresourcesAreMadeAndReplaced(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t)
+	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))
+	newAccount(ctx, t, namespace, "robot")
+	createDeployment(ctx, t, namespace, "web", 0)
+	createUnscheduledPod(ctx, t, namespace, "one")
+
+	create := func(resource, name, subresource, body string) *kubeconnectv1.CreateResponse {
+		t.Helper()
+		made, err := client.Create(ctx, &kubeconnectv1.CreateRequest{
+			Resource: resource, Namespace: namespace, Name: name, Subresource: subresource,
+			Body: &kubeconnectv1.CreateRequest_Data{Data: []byte(body)},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made
+	}
+	token := create("serviceaccounts", "robot", "token", `{"spec":{"expirationSeconds":600}}`)
+	if kind := token.GetKind(); kind.GetKind() != "TokenRequest" || kind.GetGroup() != "authentication.k8s.io" {
+		t.Errorf("the answer is a %v", kind)
+	}
+	if value := token.GetObject().GetStruct().AsMap()["status"].(map[string]any)["token"]; !strings.HasPrefix(fmt.Sprint(value), "ey") {
+		t.Errorf("the token is %v", value)
+	}
+
+	bound := create("pods", "one", "binding", `{"metadata":{"name":"one"},"target":{"kind":"Node","name":"nowhere"}}`)
+	if bound.GetKind().GetKind() != "Status" {
+		t.Errorf("the answer is a %v", bound.GetKind())
+	}
+	pod, err := cluster(t).Client.CoreV1().Pods(namespace).Get(ctx, "one", metav1.GetOptions{})
+	if err != nil || pod.Spec.NodeName != "nowhere" {
+		t.Errorf("the pod is bound to %q, %v", pod.Spec.NodeName, err)
+	}
+
+	scale, err := structpb.NewStruct(map[string]any{"metadata": map[string]any{"name": "web", "namespace": namespace}, "spec": map[string]any{"replicas": 3}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	scaled, err := client.Update(ctx, &kubeconnectv1.UpdateRequest{Resource: "deploy", Namespace: namespace, Name: "web", Subresource: "scale", Body: &kubeconnectv1.UpdateRequest_Struct{Struct: scale}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantField(t, scaled.GetObject().GetStruct().AsMap(), 3.0, "spec", "replicas")
+	if replicas := getDeployment(ctx, t, namespace, "web").Spec.Replicas; *replicas != 3 {
+		t.Errorf("there are %d replicas", *replicas)
+	}
+}

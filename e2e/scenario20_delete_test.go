@@ -1,0 +1,200 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"connectrpc.com/connect"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+)
+
+const (
+	orphan     = kubeconnectv1.PropagationPolicy_PROPAGATION_POLICY_ORPHAN
+	background = kubeconnectv1.PropagationPolicy_PROPAGATION_POLICY_BACKGROUND
+	foreground = kubeconnectv1.PropagationPolicy_PROPAGATION_POLICY_FOREGROUND
+)
+
+// TestScenario20_ADeletionHoldsToItsPreconditions deletes objects under preconditions that
+// do not hold, then without doing it, then indeed.
+func TestScenario20_ADeletionHoldsToItsPreconditions(t *testing.T) {
+	t.Parallel()
+	service := harness.StartService(t, cluster(t).Kubeconfig)
+	for _, protocol := range harness.Protocols {
+		t.Run(protocol.Name, func(t *testing.T) {
+			t.Parallel()
+			ctx := deadline(t)
+			namespace := newNamespace(ctx, t, cluster(t))
+			client := harness.Dial(harness.HTTP2(t), service.Address, protocol).Resources
+			for sort, resource := range bothSorts(ctx, t, namespace) {
+				t.Run(sort, func(t *testing.T) { deleteUnderPreconditions(ctx, t, client, resource, namespace) })
+			}
+		})
+	}
+}
+
+func deleteUnderPreconditions(ctx context.Context, t *testing.T, client resourceClient, resource writable, namespace string) {
+	t.Helper()
+	create := resource.bodies(t, resource.object("one", "red"))["JSON"]
+	create.Resource, create.Namespace = resource.name, namespace
+	made, err := client.Create(ctx, create)
+	if err != nil {
+		t.Fatal(err)
+	}
+	remove := func(preconditions *kubeconnectv1.Preconditions, dryRun bool) (*kubeconnectv1.DeleteResponse, error) {
+		return client.Delete(ctx, &kubeconnectv1.DeleteRequest{
+			Resource: resource.name, Namespace: namespace, Name: "one", Preconditions: preconditions, DryRun: dryRun,
+		})
+	}
+	for what, wrong := range map[string]*kubeconnectv1.Preconditions{
+		"UID":             {Uid: "8f3c5a3e-0000-4000-8000-000000000000"},
+		"ResourceVersion": {ResourceVersion: "1"},
+	} {
+		_, err := remove(wrong, false)
+		wantError(t, err, connect.CodeAborted, what)
+		wantStatus(t, err, "Conflict")
+	}
+	right := &kubeconnectv1.Preconditions{Uid: made.GetObject().GetUid(), ResourceVersion: made.GetObject().GetResourceVersion()}
+	if _, err := remove(right, true); err != nil {
+		t.Error(err)
+	}
+	resource.get(ctx, t, "one")
+	gone, err := remove(right, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if gone.GetObject() != nil || gone.GetKind().GetKind() == "Status" {
+		t.Errorf("of what is gone, the answer is %v", gone)
+	}
+	_, err = remove(nil, false)
+	wantError(t, err, connect.CodeNotFound, `"one" not found`)
+}
+
+// TestScenario20_WhatBecomesOfWhatADeletedObjectOwns deletes owners by each policy.
+func TestScenario20_WhatBecomesOfWhatADeletedObjectOwns(t *testing.T) {
+	t.Parallel()
+	client := newClient(t, cluster(t))
+	for policy, wantGone := range map[kubeconnectv1.PropagationPolicy]bool{orphan: false, background: true, foreground: true} {
+		t.Run(policy.String(), func(t *testing.T) {
+			t.Parallel()
+			ctx := deadline(t)
+			namespace := newNamespace(ctx, t, cluster(t))
+			write := configMapsIn(ctx, t, cluster(t), namespace)
+			owner := write.create("owner", nil)
+			owned := ownedBy(ctx, t, owner)
+			answer, err := client.Delete(ctx, &kubeconnectv1.DeleteRequest{
+				Resource: "configmaps", Namespace: namespace, Name: "owner", PropagationPolicy: policy, Encoding: encodingJSON,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			// What has something to do before it goes is answered as it is meanwhile.
+			if waits := policy != background; waits != (answer.GetObject().GetName() == "owner") {
+				t.Errorf("the answer is %v", answer)
+			}
+			eventually(ctx, t, "the owner is gone", func() error { return isGone(ctx, t, owner) })
+			if wantGone {
+				eventually(ctx, t, "the owned one is gone", func() error { return isGone(ctx, t, owned) })
+			} else if owners := write.get("owned").OwnerReferences; len(owners) != 0 {
+				t.Errorf("what stays is owned by %v", owners)
+			}
+		})
+	}
+}
+
+func ownedBy(ctx context.Context, t *testing.T, owner *corev1.ConfigMap) *corev1.ConfigMap {
+	t.Helper()
+	blocks := true
+	owned, err := cluster(t).Client.CoreV1().ConfigMaps(owner.Namespace).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Name:            "owned",
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID, BlockOwnerDeletion: &blocks}},
+	}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return owned
+}
+
+func isGone(ctx context.Context, t *testing.T, object *corev1.ConfigMap) error {
+	t.Helper()
+	_, err := cluster(t).Client.CoreV1().ConfigMaps(object.Namespace).Get(ctx, object.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return fmt.Errorf("%s is there: %w", object.Name, err)
+}
+
+// TestADeletedPodIsAnsweredWhileItEnds gives a pod time, and then none.
+func TestADeletedPodIsAnsweredWhileItEnds(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t)
+	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))
+	createUnscheduledPod(ctx, t, namespace, "one")
+	seconds := int64(-1)
+	request := &kubeconnectv1.DeleteRequest{Resource: "pods", Namespace: namespace, Name: "one", GracePeriodSeconds: &seconds}
+	_, err := client.Delete(ctx, request)
+	wantError(t, err, connect.CodeInvalidArgument, "grace_period_seconds")
+	seconds = 0
+	gone, err := client.Delete(ctx, request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if gone.GetObject().GetName() != "one" || gone.GetKind().GetKind() != "Pod" {
+		t.Errorf("the answer is %v", gone)
+	}
+}
+
+func TestDeleteCollectionDeletesWhatMatchesAndNothingElse(t *testing.T) {
+	t.Parallel()
+	service := harness.StartService(t, cluster(t).Kubeconfig)
+	for _, protocol := range harness.Protocols {
+		t.Run(protocol.Name, func(t *testing.T) {
+			t.Parallel()
+			ctx := deadline(t)
+			namespace := newNamespace(ctx, t, cluster(t))
+			client := harness.Dial(harness.HTTP2(t), service.Address, protocol).Resources
+			for sort, resource := range bothSorts(ctx, t, namespace) {
+				t.Run(sort, func(t *testing.T) { deleteWhatMatches(ctx, t, client, resource, namespace) })
+			}
+		})
+	}
+}
+
+func deleteWhatMatches(ctx context.Context, t *testing.T, client resourceClient, resource writable, namespace string) {
+	t.Helper()
+	for name, color := range map[string]string{"one": "red", "two": "red", "three": "blue"} {
+		object := resource.object(name, color)
+		object["metadata"].(map[string]any)["labels"] = map[string]any{"color": color}
+		create := resource.bodies(t, object)["struct"]
+		create.Resource, create.Namespace = resource.name, namespace
+		if _, err := client.Create(ctx, create); err != nil {
+			t.Fatal(err)
+		}
+	}
+	clear := func(labels, fields string, dryRun bool, want int64) {
+		t.Helper()
+		answer, err := client.DeleteCollection(ctx, &kubeconnectv1.DeleteCollectionRequest{
+			Resource: resource.name, Namespace: namespace, LabelSelector: labels, FieldSelector: fields, DryRun: dryRun,
+		})
+		if err != nil || answer.GetDeleted() != want {
+			t.Errorf("of %q and %q are deleted %d, %v; want %d", labels, fields, answer.GetDeleted(), err, want)
+		}
+	}
+	clear("color=red", "", true, 2)
+	clear("color=red", "metadata.name=one", false, 1)
+	clear("color=red", "", false, 1)
+	clear("color=red", "", false, 0)
+	resource.get(ctx, t, "three")
+	_, err := client.DeleteCollection(ctx, &kubeconnectv1.DeleteCollectionRequest{Resource: resource.name})
+	wantError(t, err, connect.CodeInvalidArgument, "namespace is required")
+	_, err = client.DeleteCollection(ctx, &kubeconnectv1.DeleteCollectionRequest{Resource: resource.name, Namespace: namespace, LabelSelector: "color in"})
+	wantError(t, err, connect.CodeInvalidArgument)
+	resource.get(ctx, t, "three")
+	clear("color=blue", "", false, 1)
+}

@@ -1,0 +1,116 @@
+package server
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+
+	"github.com/kubeconnect/kubeconnect/informerhub"
+)
+
+// target is what a change is made to: an object or a part of it, or a collection where
+// the name is empty.
+type target struct {
+	resource    informerhub.Resource
+	namespace   string
+	name        string
+	subresource string
+}
+
+func (t target) subresources() []string {
+	if t.subresource == "" {
+		return nil
+	}
+	return []string{t.subresource}
+}
+
+// change is a change that has been understood, as each of client-go's clients makes it.
+type change interface {
+	// typed is the request of the REST client that the clientset has for the kind's group,
+	// but for what the target says.
+	typed(rest.Interface) *rest.Request
+	// dynamic makes the change by the dynamic client. What is answered is noted elsewhere:
+	// see outcome.
+	dynamic(context.Context, dynamic.ResourceInterface, target) error
+}
+
+// creation makes an object, or what a subresource is there to make.
+type creation struct {
+	manifest manifest
+	options  metav1.CreateOptions
+}
+
+func (c creation) typed(client rest.Interface) *rest.Request {
+	return c.manifest.sentBy(client.Post(), &c.options)
+}
+
+func (c creation) dynamic(ctx context.Context, objects dynamic.ResourceInterface, t target) error {
+	object, err := c.manifest.unstructured(t)
+	if err == nil {
+		_, err = objects.Create(ctx, object, c.options, t.subresources()...)
+	}
+	return err
+}
+
+// update replaces an object, or a part of it.
+type update struct {
+	manifest manifest
+	options  metav1.UpdateOptions
+}
+
+func (u update) typed(client rest.Interface) *rest.Request {
+	return u.manifest.sentBy(client.Put(), &u.options)
+}
+
+func (u update) dynamic(ctx context.Context, objects dynamic.ResourceInterface, t target) error {
+	object, err := u.manifest.unstructured(t)
+	if err == nil {
+		_, err = objects.Update(ctx, object, u.options, t.subresources()...)
+	}
+	return err
+}
+
+// patch changes some fields of an object.
+type patch struct {
+	kind    types.PatchType
+	body    []byte
+	options metav1.PatchOptions
+}
+
+func (p patch) typed(client rest.Interface) *rest.Request {
+	return client.Patch(p.kind).VersionedParams(&p.options, scheme.ParameterCodec).Body(p.body)
+}
+
+func (p patch) dynamic(ctx context.Context, objects dynamic.ResourceInterface, t target) error {
+	_, err := objects.Patch(ctx, t.name, p.kind, p.body, p.options, t.subresources()...)
+	return err
+}
+
+// deletion deletes an object.
+type deletion struct{ options metav1.DeleteOptions }
+
+func (d deletion) typed(client rest.Interface) *rest.Request {
+	return client.Delete().Body(&d.options)
+}
+
+func (d deletion) dynamic(ctx context.Context, objects dynamic.ResourceInterface, t target) error {
+	return objects.Delete(ctx, t.name, d.options)
+}
+
+// clearing deletes all objects of a collection that match.
+type clearing struct {
+	options  metav1.DeleteOptions
+	matching metav1.ListOptions
+}
+
+func (c clearing) typed(client rest.Interface) *rest.Request {
+	return client.Delete().VersionedParams(&c.matching, scheme.ParameterCodec).Body(&c.options)
+}
+
+func (c clearing) dynamic(ctx context.Context, objects dynamic.ResourceInterface, _ target) error {
+	return objects.DeleteCollection(ctx, c.options, c.matching)
+}

@@ -1,0 +1,64 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+)
+
+// Create implements kubeconnect.v1.ResourceService.
+func (s *resources) Create(ctx context.Context, request *kubeconnectv1.CreateRequest) (*kubeconnectv1.CreateResponse, error) {
+	if err := checkEncoding(request.GetEncoding()); err != nil {
+		return nil, err
+	}
+	resource, err := s.resolve(ctx, request.GetResource())
+	if err != nil {
+		return nil, err
+	}
+	made, err := manifestOf(request.GetBody(), resource)
+	if err != nil {
+		return nil, err
+	}
+	to, err := madeAt(resource, request, made.head)
+	if err != nil {
+		return nil, err
+	}
+	options := metav1.CreateOptions{FieldManager: cmp.Or(request.GetFieldManager(), defaultFieldManager), DryRun: dryRun(request.GetDryRun())}
+	if options.FieldValidation, err = fieldValidation(request.GetFieldValidation()); err != nil {
+		return nil, err
+	}
+	done, err := s.change(ctx, to, creation{made, options})
+	if err != nil {
+		return nil, err
+	}
+	object, err := done.object()
+	if err != nil {
+		return nil, err
+	}
+	return &kubeconnectv1.CreateResponse{
+		Kind:     kindOf(object, resource),
+		Object:   encodeObject(object, request.GetEncoding()),
+		Warnings: done.warnings,
+	}, nil
+}
+
+// madeAt is where an object is made: at a name only if a subresource makes it.
+func madeAt(resource informerhub.Resource, request *kubeconnectv1.CreateRequest, head head) (target, error) {
+	to := target{resource: resource, namespace: request.GetNamespace(), name: request.GetName(), subresource: request.GetSubresource()}
+	if to.namespace == "" && resource.Namespaced {
+		to.namespace = head.Metadata.Namespace
+	}
+	switch {
+	case to.subresource != "":
+		return to, errors.Join(checkName(resource, to.namespace, to.name), checkSubresource(to.subresource))
+	case to.name != "" && to.name != head.Metadata.Name:
+		return to, badRequest("name is for subresources: metadata.name of the object is what names it")
+	}
+	to.name = ""
+	return to, checkNamespace(resource, to.namespace)
+}

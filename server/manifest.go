@@ -1,0 +1,276 @@
+package server
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/types/known/structpb"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kubeconnect/kubeconnect/informerhub"
+)
+
+// manifest is an object as its writer has written it. It goes to the API server as it is,
+// which reads it by the rules that it has for every client.
+type manifest struct {
+	contentType string
+	body        []byte
+	head        head
+}
+
+// head is what a manifest says of its own place.
+type head struct {
+	Metadata struct {
+		Name            string `json:"name"`
+		Namespace       string `json:"namespace"`
+		UID             string `json:"uid"`
+		ResourceVersion string `json:"resourceVersion"`
+	} `json:"metadata"`
+}
+
+func manifestOfStruct(members *structpb.Struct) (manifest, error) {
+	text, err := members.MarshalJSON()
+	if err != nil {
+		return manifest{}, badRequest("struct is not JSON: %v", err)
+	}
+	return manifestOfJSON("struct", text)
+}
+
+// manifestOfData reads JSON or YAML, as kubectl does: what begins with a brace is JSON.
+func manifestOfData(data []byte) (manifest, error) {
+	if utilyaml.IsJSONBuffer(data) {
+		return manifestOfJSON("data", data)
+	}
+	if err := checkOneDocument(data); err != nil {
+		return manifest{}, err
+	}
+	m := manifest{contentType: runtime.ContentTypeYAML, body: data}
+	text, err := yaml.YAMLToJSON(data)
+	if err == nil {
+		err = utiljson.Unmarshal(text, &m.head)
+	}
+	if err != nil {
+		return manifest{}, badRequest("data is neither JSON nor YAML of an object: %v", err)
+	}
+	return m, nil
+}
+
+func manifestOfJSON(field string, text []byte) (manifest, error) {
+	m := manifest{contentType: runtime.ContentTypeJSON, body: text}
+	if err := utiljson.Unmarshal(text, &m.head); err != nil { // as the API server does: by case
+		return manifest{}, badRequest("%s is not the JSON of an object: %v", field, err)
+	}
+	return m, nil
+}
+
+// checkOneDocument refuses YAML of which all but the first document would be passed over
+// in silence.
+func checkOneDocument(data []byte) error {
+	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
+	for read := 0; ; {
+		document, err := documents.Read()
+		if err != nil {
+			return nil // the end; what cannot be read is said later
+		}
+		var content any
+		if yaml.Unmarshal(document, &content) == nil && content == nil {
+			continue
+		}
+		if read++; read > 1 {
+			return badRequest("data has more than one YAML document: send one object in a call")
+		}
+	}
+}
+
+// protobufPrefix is what the API server's envelope begins with.
+var protobufPrefix = []byte("k8s\x00")
+
+// manifestOfProtobuf puts a message into the API server's envelope, without a kind: it
+// is of the one that the API server wants at that place.
+func manifestOfProtobuf(message []byte, resource informerhub.Resource) (manifest, error) {
+	if !resource.BuiltIn() {
+		return manifest{}, badRequest("%s have no protobuf form: give the object as struct or data", resource.GroupResource())
+	}
+	enveloped, err := (&runtime.Unknown{Raw: message}).Marshal()
+	if err != nil {
+		return manifest{}, err
+	}
+	m := manifest{contentType: runtime.ContentTypeProtobuf, body: append(bytes.Clone(protobufPrefix), enveloped...)}
+	object, err := informerhub.ReadObject(m.body)
+	if err != nil {
+		return manifest{}, badRequest("protobuf is not the message of an object: %v", err)
+	}
+	m.head.Metadata.Name, m.head.Metadata.Namespace = object.Name(), object.Namespace()
+	m.head.Metadata.UID, m.head.Metadata.ResourceVersion = object.UID(), object.ResourceVersion()
+	return m, nil
+}
+
+// sentBy completes a request of a REST client.
+func (m manifest) sentBy(request *rest.Request, options runtime.Object) *rest.Request {
+	return request.VersionedParams(options, scheme.ParameterCodec).SetHeader("Content-Type", m.contentType).Body(m.body)
+}
+
+// unstructured is the manifest as the dynamic client takes it: with a kind, and the name
+// of its place.
+func (m manifest) unstructured(at target) (*unstructured.Unstructured, error) {
+	text, err := m.body, error(nil)
+	switch m.contentType {
+	case runtime.ContentTypeProtobuf:
+		return nil, badRequest("%s cannot be sent as protobuf: give the object as struct or data", at.resource.GroupResource())
+	case runtime.ContentTypeYAML:
+		if text, err = yaml.YAMLToJSON(m.body); err != nil {
+			return nil, badRequest("data is not YAML: %v", err)
+		}
+	}
+	object := &unstructured.Unstructured{}
+	if err := utiljson.Unmarshal(text, &object.Object); err != nil {
+		return nil, badRequest("data is not the JSON of an object: %v", err)
+	}
+	if object.GetKind() == "" {
+		object.SetKind(at.resource.Kind)
+	}
+	if object.GetAPIVersion() == "" {
+		object.SetAPIVersion(at.resource.GroupVersion().String())
+	}
+	if object.GetName() == "" && at.name != "" {
+		object.SetName(at.name)
+	}
+	return object, nil
+}
+
+// under is the manifest with preconditions, which the API server holds against the
+// metadata of what it has.
+func (m manifest) under(preconditions *metav1.Preconditions) (manifest, error) {
+	wanted, err := m.head.lacks(preconditions)
+	if err != nil || len(wanted) == 0 {
+		return m, err
+	}
+	switch m.contentType {
+	case runtime.ContentTypeProtobuf:
+		m.body, err = withProtobufMetadata(m.body, wanted)
+	case runtime.ContentTypeYAML:
+		if m.body, err = yaml.YAMLToJSONStrict(m.body); err != nil {
+			return m, badRequest("data is not YAML: %v", err)
+		}
+		m.contentType = runtime.ContentTypeJSON
+		fallthrough
+	default:
+		m.body, err = withMetadata(m.body, wanted)
+	}
+	return m, err
+}
+
+// lacks is what must be added for the preconditions to be said.
+func (h head) lacks(preconditions *metav1.Preconditions) (map[string]string, error) {
+	wanted := map[string]string{}
+	if preconditions == nil {
+		return wanted, nil
+	}
+	for name, both := range map[string]struct {
+		said string
+		want *string
+	}{
+		"uid":             {h.Metadata.UID, (*string)(preconditions.UID)},
+		"resourceVersion": {h.Metadata.ResourceVersion, preconditions.ResourceVersion},
+	} {
+		switch {
+		case both.want == nil || *both.want == both.said:
+		case both.said != "":
+			return nil, badRequest("preconditions want metadata.%s %q, and the object says %q: give one of them", name, *both.want, both.said)
+		default:
+			wanted[name] = *both.want
+		}
+	}
+	return wanted, nil
+}
+
+// withMetadata puts members into the metadata of a JSON object that does not have them,
+// and leaves the rest of the text as it is.
+func withMetadata(text []byte, members map[string]string) ([]byte, error) {
+	marshalled, err := json.Marshal(members)
+	if err != nil {
+		return nil, err
+	}
+	added := string(marshalled[1:len(marshalled)-1]) + ","
+	at, empty, err := insideOf(text, "metadata")
+	if err != nil {
+		return nil, badRequest("metadata: %v", err)
+	}
+	if at < 0 {
+		if at, empty, err = insideOf(text, ""); err != nil {
+			return nil, badRequest("not the JSON of an object: %v", err)
+		}
+		added = fmt.Sprintf(`"metadata":{%s},`, added[:len(added)-1])
+	}
+	if empty {
+		added = added[:len(added)-1]
+	}
+	return append(append(bytes.Clone(text[:at]), added...), text[at:]...), nil
+}
+
+// insideOf is the place behind the brace of an object's member, or of the object itself
+// where the name is empty, and whether it has no members. It is negative if there is no
+// such member.
+func insideOf(text []byte, name string) (at int64, empty bool, err error) {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	switch begins, err := decoder.Token(); {
+	case err != nil:
+		return 0, false, err
+	case begins != json.Delim('{'):
+		return 0, false, fmt.Errorf("it is %v", begins)
+	case name == "":
+		return decoder.InputOffset(), !decoder.More(), nil
+	}
+	at = -1
+	for decoder.More() {
+		member, err := decoder.Token()
+		if err != nil {
+			return 0, false, err
+		}
+		var value json.RawMessage
+		if err := decoder.Decode(&value); err != nil {
+			return 0, false, err
+		}
+		switch {
+		case member != name:
+		case at >= 0:
+			return 0, false, errors.New("it stands there twice")
+		case value[0] != '{':
+			return 0, false, fmt.Errorf("it is %s", value)
+		default:
+			at = decoder.InputOffset() - int64(len(value)) + 1
+			empty = len(bytes.TrimSpace(value[1:len(value)-1])) == 0
+		}
+	}
+	return at, empty, nil
+}
+
+// withProtobufMetadata appends a second metadata to the message in an envelope: the two
+// count as one, and what the second has is added to the first.
+func withProtobufMetadata(enveloped []byte, members map[string]string) ([]byte, error) {
+	const metadata, uid, resourceVersion = 1, 5, 6
+	var unknown runtime.Unknown
+	if err := unknown.Unmarshal(enveloped[len(protobufPrefix):]); err != nil {
+		return nil, err
+	}
+	var added []byte
+	for name, field := range map[string]protowire.Number{"uid": uid, "resourceVersion": resourceVersion} {
+		if value, ok := members[name]; ok {
+			added = protowire.AppendString(protowire.AppendTag(added, field, protowire.BytesType), value)
+		}
+	}
+	unknown.Raw = protowire.AppendBytes(protowire.AppendTag(unknown.Raw, metadata, protowire.BytesType), added)
+	sent, err := unknown.Marshal()
+	return append(bytes.Clone(protobufPrefix), sent...), err
+}

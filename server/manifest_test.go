@@ -1,0 +1,142 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/yaml"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+)
+
+var configMaps = informerhub.Resource{Version: "v1", Kind: "ConfigMap", Name: "configmaps", Namespaced: true}
+
+func wanting(uid, version string) *metav1.Preconditions {
+	return preconditions(&kubeconnectv1.Preconditions{Uid: uid, ResourceVersion: version})
+}
+
+func TestPreconditionsStandInTheMetadataOfWhatIsSent(t *testing.T) {
+	for text, want := range map[string]string{
+		`{}`:                                    `{"metadata":{"resourceVersion":"7","uid":"u"}}`,
+		`{"data":{"a":"1"}}`:                    `{"metadata":{"resourceVersion":"7","uid":"u"},"data":{"a":"1"}}`,
+		`{"metadata":{}}`:                       `{"metadata":{"resourceVersion":"7","uid":"u"}}`,
+		`{"metadata":{"name":"a"}}`:             `{"metadata":{"resourceVersion":"7","uid":"u","name":"a"}}`,
+		`{"Metadata":{"uid":"u"}}`:              `{"metadata":{"resourceVersion":"7","uid":"u"},"Metadata":{"uid":"u"}}`,
+		`{"metadata":{"UID":"u"}}`:              `{"metadata":{"resourceVersion":"7","uid":"u","UID":"u"}}`,
+		`{"metadata":{"uid":"u"}}`:              `{"metadata":{"resourceVersion":"7","uid":"u"}}`,
+		`{"x":{"metadata":{}},"metadata":{}}`:   `{"x":{"metadata":{}},"metadata":{"resourceVersion":"7","uid":"u"}}`,
+		` { "x" : [1.10] , "metadata" : { } } `: ` { "x" : [1.10] , "metadata" : {"resourceVersion":"7","uid":"u" } } `,
+		"metadata:\n  name: a\n":                `{"metadata":{"resourceVersion":"7","uid":"u","name":"a"}}`,
+	} {
+		m, err := manifestOfData([]byte(text))
+		if err == nil {
+			m, err = m.under(wanting("u", "7"))
+		}
+		if err != nil || string(m.body) != want || m.contentType != runtime.ContentTypeJSON {
+			t.Errorf("%s: sends %s as %s, %v; want %s", text, m.body, m.contentType, err, want)
+		}
+	}
+	for _, wrong := range []string{`{"metadata":{"uid":"other"}}`, `{"metadata":{"resourceVersion":"6"}}`, `{"metadata":null}`, `{"metadata":{},"metadata":{}}`, "null", "a: 1\na: 2\n"} {
+		m, err := manifestOfData([]byte(wrong))
+		if err == nil {
+			_, err = m.under(wanting("u", "7"))
+		}
+		if !apierrors.IsBadRequest(err) {
+			t.Errorf("%s: %v", wrong, err)
+		}
+	}
+}
+
+func TestPreconditionsStandInTheMetadataOfAMessage(t *testing.T) {
+	message, err := (&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{"l": "1"}}, Data: map[string]string{"k": "v"}}).Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := manifestOfProtobuf(message, configMaps)
+	if err == nil {
+		m, err = m.under(wanting("u", "7"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	kind := configMaps.GroupVersionKind()
+	read, _, err := scheme.Codecs.UniversalDeserializer().Decode(m.body, &kind, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := read.(*corev1.ConfigMap)
+	if now.UID != "u" || now.ResourceVersion != "7" || now.Name != "a" || now.Labels["l"] != "1" || now.Data["k"] != "v" {
+		t.Errorf("sends %v", now)
+	}
+}
+
+func TestWithoutPreconditionsWhatIsSentIsWhatWasWritten(t *testing.T) {
+	text := []byte(" {\"metadata\" : {\"name\":\"a\"}} ")
+	m, err := manifestOfData(text)
+	if err == nil {
+		m, err = m.under(wanting("", ""))
+	}
+	if err != nil || !bytes.Equal(m.body, text) || m.head.Metadata.Name != "a" {
+		t.Errorf("sends %q, %v", m.body, err)
+	}
+}
+
+// FuzzManifest holds the text that preconditions are put into against the same as a map.
+func FuzzManifest(f *testing.F) {
+	for _, seed := range []string{"", "{}", `{"metadata":{"name":"a","uid":"u"},"x":[1,{"y":null}]}`, "metadata: {name: a}\n---\n", `{"metadata":{},"metadata":{}}`, "a: &a [*a]", `{"x":1e999}`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		m, err := manifestOfData(text)
+		if err != nil {
+			if !apierrors.IsBadRequest(err) {
+				t.Fatal(err)
+			}
+			return
+		}
+		_, _ = m.unstructured(target{resource: configMaps})
+		sent, err := m.under(wanting("u", "7"))
+		if err != nil {
+			if !apierrors.IsBadRequest(err) {
+				t.Fatal(err)
+			}
+			return
+		}
+		var before, after map[string]any
+		if yaml.Unmarshal(text, &before) != nil {
+			return
+		}
+		decoder := json.NewDecoder(bytes.NewReader(sent.body))
+		decoder.UseNumber()
+		if err := decoder.Decode(&after); err != nil {
+			t.Fatalf("%q becomes %q: %v", text, sent.body, err)
+		}
+		metadata, _ := after["metadata"].(map[string]any)
+		if metadata["uid"] != "u" || metadata["resourceVersion"] != "7" {
+			t.Fatalf("%q becomes %q", text, sent.body)
+		}
+		for name := range before {
+			if _, kept := after[name]; !kept {
+				t.Fatalf("%q of %q is not in %q", name, text, sent.body)
+			}
+		}
+	})
+}
+
+func TestAJSONPatchUnderPreconditionsEndsWithThem(t *testing.T) {
+	p, err := patch{kind: types.JSONPatchType, body: []byte(`[{"op":"remove","path":"/a"}]`)}.under(wanting("", "7"))
+	if want := `[{"op":"remove","path":"/a"},{"op":"add","path":"/metadata/resourceVersion","value":"7"}]`; err != nil || string(p.body) != want {
+		t.Errorf("sends %s, %v; want %s", p.body, err, want)
+	}
+	if _, err := (patch{kind: types.JSONPatchType, body: []byte(`{}`)}).under(wanting("u", "")); !apierrors.IsBadRequest(err) {
+		t.Errorf("of no list: %v", err)
+	}
+}

@@ -1,0 +1,90 @@
+package server
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+)
+
+// preconditions are those of a request; nil if there are none.
+func preconditions(asked *kubeconnectv1.Preconditions) *metav1.Preconditions {
+	var wanted metav1.Preconditions
+	if uid := types.UID(asked.GetUid()); uid != "" {
+		wanted.UID = &uid
+	}
+	if version := asked.GetResourceVersion(); version != "" {
+		wanted.ResourceVersion = &version
+	}
+	if wanted == (metav1.Preconditions{}) {
+		return nil
+	}
+	return &wanted
+}
+
+// under is the patch with preconditions. The API server has none for patches, but refuses
+// one whose result has another resource version or UID than the object.
+func (p patch) under(wanted *metav1.Preconditions) (patch, error) {
+	if wanted == nil {
+		return p, nil
+	}
+	var err error
+	switch {
+	case p.kind == types.JSONPatchType:
+		p.body, err = withOperations(p.body, wanted)
+		return p, err
+	case !utilyaml.IsJSONBuffer(p.body):
+		if p.body, err = yaml.YAMLToJSONStrict(p.body); err != nil {
+			return p, badRequest("data is not YAML: %v", err)
+		}
+	}
+	m, err := manifestOfJSON("the patch", p.body)
+	if err == nil {
+		m, err = m.under(wanted)
+	}
+	p.body = m.body
+	return p, err
+}
+
+// withOperations appends to a JSON patch what makes its result have a resource version
+// and a UID.
+func withOperations(text []byte, wanted *metav1.Preconditions) ([]byte, error) {
+	var operations []json.RawMessage
+	if err := json.Unmarshal(text, &operations); err != nil {
+		return nil, badRequest("a JSON patch is a list of operations: %v", err)
+	}
+	for path, value := range map[string]*string{"uid": (*string)(wanted.UID), "resourceVersion": wanted.ResourceVersion} {
+		if value == nil {
+			continue
+		}
+		quoted, err := json.Marshal(*value)
+		if err != nil {
+			return nil, err
+		}
+		operations = append(operations, fmt.Appendf(nil, `{"op":"add","path":"/metadata/%s","value":%s}`, path, quoted))
+	}
+	return json.Marshal(operations)
+}
+
+// asPrecondition makes a conflict of what the API server says where a UID was wanted that
+// is not the object's: that it cannot be changed.
+func asPrecondition(err error, to target, asked *kubeconnectv1.Preconditions) error {
+	var failed *apierrors.StatusError
+	if asked.GetUid() == "" || !errors.As(err, &failed) || !apierrors.IsInvalid(err) || failed.ErrStatus.Details == nil {
+		return err
+	}
+	for _, cause := range failed.ErrStatus.Details.Causes {
+		if cause.Field == "metadata.uid" {
+			return apierrors.NewConflict(to.resource.GroupResource(), to.name,
+				fmt.Errorf("its UID is not %s, as the precondition wants", asked.GetUid()))
+		}
+	}
+	return err
+}

@@ -1,0 +1,65 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+)
+
+// Update implements kubeconnect.v1.ResourceService.
+func (s *resources) Update(ctx context.Context, request *kubeconnectv1.UpdateRequest) (*kubeconnectv1.UpdateResponse, error) {
+	if err := checkEncoding(request.GetEncoding()); err != nil {
+		return nil, err
+	}
+	resource, err := s.resolve(ctx, request.GetResource())
+	if err != nil {
+		return nil, err
+	}
+	replaced, err := manifestOf(request.GetBody(), resource)
+	if err != nil {
+		return nil, err
+	}
+	to, err := replacedAt(resource, request, replaced.head)
+	if err != nil {
+		return nil, err
+	}
+	if replaced, err = replaced.under(preconditions(request.GetPreconditions())); err != nil {
+		return nil, err
+	}
+	options := metav1.UpdateOptions{FieldManager: cmp.Or(request.GetFieldManager(), defaultFieldManager), DryRun: dryRun(request.GetDryRun())}
+	if options.FieldValidation, err = fieldValidation(request.GetFieldValidation()); err != nil {
+		return nil, err
+	}
+	done, err := s.change(ctx, to, update{replaced, options})
+	if err != nil {
+		return nil, asPrecondition(err, to, request.GetPreconditions())
+	}
+	object, err := done.object()
+	if err != nil {
+		return nil, err
+	}
+	return &kubeconnectv1.UpdateResponse{
+		Kind:     kindOf(object, resource),
+		Object:   encodeObject(object, request.GetEncoding()),
+		Warnings: done.warnings,
+		Created:  done.created,
+	}, nil
+}
+
+// replacedAt is what an update replaces: where the request does not say it, what the
+// object says of itself.
+func replacedAt(resource informerhub.Resource, request *kubeconnectv1.UpdateRequest, head head) (target, error) {
+	to := target{resource: resource, namespace: request.GetNamespace(), name: request.GetName(), subresource: request.GetSubresource()}
+	if to.namespace == "" && resource.Namespaced {
+		to.namespace = head.Metadata.Namespace
+	}
+	if to.name == "" {
+		to.name = head.Metadata.Name
+	}
+	return to, errors.Join(checkName(resource, to.namespace, to.name), checkSubresource(to.subresource))
+}

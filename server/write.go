@@ -1,0 +1,89 @@
+package server
+
+import (
+	"context"
+	"errors"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+)
+
+// change makes a change as the caller.
+func (s *resources) change(ctx context.Context, to target, change change) (written, error) {
+	return writer{s.clients.For(identityFrom(ctx))}.make(ctx, to, change)
+}
+
+// named is a request about one object.
+type named interface {
+	GetResource() string
+	GetNamespace() string
+	GetName() string
+}
+
+// existing is the target of a request that names an object, and perhaps a subresource.
+func (s *resources) existing(ctx context.Context, request named) (target, error) {
+	to := target{namespace: request.GetNamespace(), name: request.GetName()}
+	if part, ok := request.(interface{ GetSubresource() string }); ok {
+		to.subresource = part.GetSubresource()
+	}
+	var err error
+	if to.resource, err = s.resolve(ctx, request.GetResource()); err != nil {
+		return target{}, err
+	}
+	return to, errors.Join(checkName(to.resource, to.namespace, to.name), checkSubresource(to.subresource))
+}
+
+// manifestOf reads the body of a request that has a whole object.
+func manifestOf(body any, resource informerhub.Resource) (manifest, error) {
+	switch body := body.(type) {
+	case *kubeconnectv1.CreateRequest_Struct:
+		return manifestOfStruct(body.Struct)
+	case *kubeconnectv1.UpdateRequest_Struct:
+		return manifestOfStruct(body.Struct)
+	case *kubeconnectv1.CreateRequest_Data:
+		return manifestOfData(body.Data)
+	case *kubeconnectv1.UpdateRequest_Data:
+		return manifestOfData(body.Data)
+	case *kubeconnectv1.CreateRequest_Protobuf:
+		return manifestOfProtobuf(body.Protobuf, resource)
+	case *kubeconnectv1.UpdateRequest_Protobuf:
+		return manifestOfProtobuf(body.Protobuf, resource)
+	}
+	return manifest{}, badRequest("body is required: give the object as struct (JSON), data (bytes of JSON or YAML) or protobuf")
+}
+
+// kindOf names what an answer is: mostly the resource's own kind, but a
+// subresource may answer another.
+func kindOf(object *informerhub.Object, resource informerhub.Resource) *kubeconnectv1.ResourceKind {
+	kind := encodeKind(resource)
+	answered := object.Kind()
+	kind.Group, kind.Version, kind.Kind = answered.Group, answered.Version, answered.Kind
+	kind.ProtobufType = protobufType(answered)
+	return kind
+}
+
+// defaultFieldManager owns the fields of a change whose caller names no other.
+const defaultFieldManager = "kubeconnect"
+
+func dryRun(asked bool) []string {
+	if asked {
+		return []string{metav1.DryRunAll}
+	}
+	return nil
+}
+
+func fieldValidation(level kubeconnectv1.FieldValidation) (string, error) {
+	switch level {
+	case kubeconnectv1.FieldValidation_FIELD_VALIDATION_UNSPECIFIED:
+		return "", nil
+	case kubeconnectv1.FieldValidation_FIELD_VALIDATION_IGNORE:
+		return metav1.FieldValidationIgnore, nil
+	case kubeconnectv1.FieldValidation_FIELD_VALIDATION_WARN:
+		return metav1.FieldValidationWarn, nil
+	case kubeconnectv1.FieldValidation_FIELD_VALIDATION_STRICT:
+		return metav1.FieldValidationStrict, nil
+	}
+	return "", badRequest("field_validation %d: this service knows IGNORE, WARN and STRICT", level)
+}
