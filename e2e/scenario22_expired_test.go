@@ -15,7 +15,7 @@ import (
 
 // credentialLife is how long a credential lives that is to end in a test: long enough to
 // open a stream with it on a machine that has much else to do.
-const credentialLife = 15 * time.Second
+const credentialLife = 30 * time.Second
 
 // TestScenario22_AStreamEndsWithItsTokenAndGoesOnWithANewOne lets a caller's token
 // expire while it watches.
