@@ -74,6 +74,37 @@ func strictly(r *kubeconnectv1.CreateRequest) {
 	r.FieldValidation = kubeconnectv1.FieldValidation_FIELD_VALIDATION_STRICT
 }
 
+// TestAFieldThatStandsTwiceIsSaid holds for resources of both sorts, in JSON and YAML.
+func TestAFieldThatStandsTwiceIsSaid(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t)
+	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))
+	for sort, resource := range bothSorts(ctx, t, namespace) {
+		for form, body := range map[string]string{
+			"JSON": fmt.Sprintf(`{"metadata":{"name":"one"},%q:{"color":"red","color":"blue"}}`, resource.content),
+			"YAML": fmt.Sprintf("metadata:\n  name: one\n%s:\n  color: red\n  color: blue\n", resource.content),
+		} {
+			t.Run(sort+" in "+form, func(t *testing.T) {
+				request := &kubeconnectv1.CreateRequest{
+					Resource: resource.name, Namespace: namespace, DryRun: true,
+					Body: &kubeconnectv1.CreateRequest_Data{Data: []byte(body)},
+				}
+				made, err := client.Create(ctx, request)
+				if err != nil || len(made.GetWarnings()) != 1 || !strings.Contains(made.GetWarnings()[0], "color") {
+					t.Errorf("the warnings are %q, %v", made.GetWarnings(), err)
+				}
+				strictly(request)
+				_, err = client.Create(ctx, request)
+				wantError(t, err, connect.CodeInvalidArgument, "strict decoding error", "color")
+				request.FieldValidation = kubeconnectv1.FieldValidation_FIELD_VALIDATION_IGNORE
+				if made, err := client.Create(ctx, request); err != nil || len(made.GetWarnings()) != 0 {
+					t.Errorf("ignored, the warnings are %q, %v", made.GetWarnings(), err)
+				}
+			})
+		}
+	}
+}
+
 func TestWhatIsDroppedOfAnObjectIsWarnedOf(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)

@@ -49,7 +49,7 @@ func (c creation) typed(client rest.Interface) *rest.Request {
 }
 
 func (c creation) dynamic(ctx context.Context, objects dynamic.ResourceInterface, t target) error {
-	object, err := c.manifest.unstructured(t)
+	object, err := c.manifest.unstructured(ctx, t, c.options.FieldValidation)
 	if err == nil {
 		_, err = objects.Create(ctx, object, c.options, t.subresources()...)
 	}
@@ -67,7 +67,7 @@ func (u update) typed(client rest.Interface) *rest.Request {
 }
 
 func (u update) dynamic(ctx context.Context, objects dynamic.ResourceInterface, t target) error {
-	object, err := u.manifest.unstructured(t)
+	object, err := u.manifest.unstructured(ctx, t, u.options.FieldValidation)
 	if err == nil {
 		_, err = objects.Update(ctx, object, u.options, t.subresources()...)
 	}

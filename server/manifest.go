@@ -3,12 +3,14 @@ package server
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/types/known/structpb"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -16,6 +18,7 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubeconnect/kubeconnect/informerhub"
@@ -122,31 +125,52 @@ func (m manifest) sentBy(request *rest.Request, options runtime.Object) *rest.Re
 }
 
 // unstructured is the manifest as the dynamic client takes it: with a kind, and the name
-// of its place.
-func (m manifest) unstructured(at target) (*unstructured.Unstructured, error) {
-	text, err := m.body, error(nil)
-	switch m.contentType {
-	case runtime.ContentTypeProtobuf:
-		return nil, badRequest("%s cannot be sent as protobuf: give the object as struct or data", at.resource.GroupResource())
-	case runtime.ContentTypeYAML:
-		if text, err = yaml.YAMLToJSON(m.body); err != nil {
-			return nil, badRequest("data is not YAML: %v", err)
-		}
-	}
+// of its place. Fields that stand twice it cannot hold: the API server does not see them,
+// and what it would say to them by the level of validation is said here.
+func (m manifest) unstructured(ctx context.Context, at target, validation string) (*unstructured.Unstructured, error) {
 	object := &unstructured.Unstructured{}
-	if err := utiljson.Unmarshal(text, &object.Object); err != nil {
-		return nil, badRequest("data is not the JSON of an object: %v", err)
+	twice, err := m.read(&object.Object)
+	switch {
+	case err != nil:
+		return nil, badRequest("%s: %v", at.resource.GroupResource(), err)
+	case len(twice) > 0 && validation == metav1.FieldValidationStrict:
+		return nil, badRequest("strict decoding error: %v", errors.Join(twice...))
+	case validation != metav1.FieldValidationIgnore:
+		warnOf(ctx, twice)
+	}
+	kind := at.resource.GroupVersionKind()
+	if at.subresource == "scale" {
+		kind = autoscalingv1.SchemeGroupVersion.WithKind("Scale")
 	}
 	if object.GetKind() == "" {
-		object.SetKind(at.resource.Kind)
+		object.SetKind(kind.Kind)
 	}
 	if object.GetAPIVersion() == "" {
-		object.SetAPIVersion(at.resource.GroupVersion().String())
+		object.SetAPIVersion(kind.GroupVersion().String())
 	}
 	if object.GetName() == "" && at.name != "" {
 		object.SetName(at.name)
 	}
 	return object, nil
+}
+
+// read reads the members of the object, and answers which of them stand there twice.
+func (m manifest) read(members *map[string]any) (twice []error, err error) {
+	text := m.body
+	switch m.contentType {
+	case runtime.ContentTypeProtobuf:
+		return nil, errors.New("this cannot be sent as protobuf: give the object as struct or data")
+	case runtime.ContentTypeYAML:
+		if text, err = yaml.YAMLToJSONStrict(m.body); err != nil {
+			twice = append(twice, err)
+			text, err = yaml.YAMLToJSON(m.body)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	inJSON, err := kjson.UnmarshalStrict(text, members)
+	return append(twice, inJSON...), err
 }
 
 // under is the manifest with preconditions, which the API server holds against the

@@ -102,7 +102,7 @@ func FuzzManifest(f *testing.F) {
 			}
 			return
 		}
-		_, _ = m.unstructured(target{resource: configMaps})
+		_, _ = m.unstructured(t.Context(), target{resource: configMaps}, "")
 		sent, err := m.under(wanting("u", "7"))
 		if err != nil {
 			if !apierrors.IsBadRequest(err) {

@@ -19,7 +19,8 @@ type outcome struct {
 	body       bytes.Buffer // as far as the client has read it
 	status     int
 	warnings   []string
-	retryAfter int32 // seconds
+	unseen     []string // see warnOf
+	retryAfter int32    // seconds
 }
 
 type outcomeKey struct{}
@@ -28,6 +29,15 @@ type outcomeKey struct{}
 func withOutcome(ctx context.Context) (context.Context, *outcome) {
 	o := &outcome{}
 	return context.WithValue(ctx, outcomeKey{}, o), o
+}
+
+// warnOf adds what the API server would warn of, had it seen what its client does not send.
+func warnOf(ctx context.Context, of []error) {
+	if o, ok := ctx.Value(outcomeKey{}).(*outcome); ok {
+		for _, warning := range of {
+			o.unseen = append(o.unseen, warning.Error())
+		}
+	}
 }
 
 func (o *outcome) created() bool { return o.status == http.StatusCreated }

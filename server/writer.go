@@ -32,7 +32,7 @@ func (w writer) make(ctx context.Context, to target, change change) (written, er
 	if err := w.send(ctx, to, change); err != nil {
 		return written{}, outcome.complete(unreachable(ctx, err))
 	}
-	return written{body: outcome.body.Bytes(), created: outcome.created(), warnings: outcome.warnings}, nil
+	return written{body: outcome.body.Bytes(), created: outcome.created(), warnings: append(outcome.warnings, outcome.unseen...)}, nil
 }
 
 func (w writer) send(ctx context.Context, to target, change change) error {
