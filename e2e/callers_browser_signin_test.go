@@ -49,13 +49,14 @@ func TestBrowserShowsWhatThePersonWithTheTokenMaySee(t *testing.T) {
 
 func TestBrowserGoesOnWithANewTokenWhenOneHasExpired(t *testing.T) {
 	t.Parallel()
-	ctx, service := deadline(t), startForCallers(t)
+	const life = 3 * credentialLife / 2 // a browser begins slowly
+	ctx, service := deadlineAfter(t, patience+life), startForCallers(t)
 	namespace := newNamespace(ctx, t, cluster(t))
 	runDeployment(ctx, t, namespace, "web", 2, labels{})
 	caller := newAccount(ctx, t, namespace, "reader")
 	caller.may(namespace, "reader", to("pods", "list", "watch"))
 	token := caller.token()
-	expiring := caller.expiringToken(time.Now().Add(3 * credentialLife))
+	expiring := caller.expiringToken(time.Now().Add(life))
 	browser := startProgram(t, nodeProgram("browser", "signin-expired.mjs"),
 		pageOf(service, namespace), expiring, token, "2", "4", artifacts(t))
 

@@ -16,8 +16,6 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-
-	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
 const encodingJSON = kubeconnectv1.Encoding_ENCODING_JSON
@@ -110,22 +108,17 @@ func wantSame(t *testing.T, answered *kubeconnectv1.Object, read *unstructured.U
 
 func TestCreateMakesAnObjectFromEveryForm(t *testing.T) {
 	t.Parallel()
-	service := harness.StartService(t, cluster(t).Kubeconfig)
-	for _, protocol := range harness.Protocols {
-		t.Run(protocol.Name, func(t *testing.T) {
-			t.Parallel()
-			ctx := deadline(t)
-			namespace := newNamespace(ctx, t, cluster(t))
-			client := harness.Dial(harness.HTTP2(t), service.Address, protocol).Resources
-			for sort, resource := range bothSorts(ctx, t, namespace) {
-				for form, request := range resource.bodies(t, resource.object("one", "red")) {
-					t.Run(sort+" as "+form, func(t *testing.T) {
-						createAndCompare(ctx, t, client, resource, namespace, request)
-					})
-				}
+	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
+		ctx := deadline(t)
+		namespace := newNamespace(ctx, t, cluster(t))
+		for sort, resource := range bothSorts(ctx, t, namespace) {
+			for form, request := range resource.bodies(t, resource.object("one", "red")) {
+				t.Run(sort+" as "+form, func(t *testing.T) {
+					createAndCompare(ctx, t, client, resource, namespace, request)
+				})
 			}
-		})
-	}
+		}
+	})
 }
 
 func createAndCompare(ctx context.Context, t *testing.T, client resourceClient, resource writable, namespace string, request *kubeconnectv1.CreateRequest) {
@@ -156,27 +149,22 @@ func createAndCompare(ctx context.Context, t *testing.T, client resourceClient, 
 
 func TestUpdateReplacesAnObjectFromEveryForm(t *testing.T) {
 	t.Parallel()
-	service := harness.StartService(t, cluster(t).Kubeconfig)
-	for _, protocol := range harness.Protocols {
-		t.Run(protocol.Name, func(t *testing.T) {
-			t.Parallel()
-			ctx := deadline(t)
-			namespace := newNamespace(ctx, t, cluster(t))
-			client := harness.Dial(harness.HTTP2(t), service.Address, protocol).Resources
-			for sort, resource := range bothSorts(ctx, t, namespace) {
-				create := resource.bodies(t, resource.object("one", "red"))["JSON"]
-				create.Resource, create.Namespace = resource.name, namespace
-				if _, err := client.Create(ctx, create); err != nil {
-					t.Fatal(err)
-				}
-				for form, body := range resource.bodies(t, resource.object("one", "blue")) {
-					t.Run(sort+" as "+form, func(t *testing.T) {
-						updateAndCompare(ctx, t, client, resource, namespace, updateWith(body))
-					})
-				}
+	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
+		ctx := deadline(t)
+		namespace := newNamespace(ctx, t, cluster(t))
+		for sort, resource := range bothSorts(ctx, t, namespace) {
+			create := resource.bodies(t, resource.object("one", "red"))["JSON"]
+			create.Resource, create.Namespace = resource.name, namespace
+			if _, err := client.Create(ctx, create); err != nil {
+				t.Fatal(err)
 			}
-		})
-	}
+			for form, body := range resource.bodies(t, resource.object("one", "blue")) {
+				t.Run(sort+" as "+form, func(t *testing.T) {
+					updateAndCompare(ctx, t, client, resource, namespace, updateWith(body))
+				})
+			}
+		}
+	})
 }
 
 // updateWith is an update with the body of a creation.

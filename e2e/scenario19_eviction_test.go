@@ -12,55 +12,48 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-
-	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
 // TestScenario19_AnEvictionAgainstABudgetIsRefusedWithARetryTime evicts a pod whose budget
 // allows none, and again when there is no budget.
 func TestScenario19_AnEvictionAgainstABudgetIsRefusedWithARetryTime(t *testing.T) {
 	t.Parallel()
-	service := harness.StartService(t, cluster(t).Kubeconfig)
-	for _, protocol := range harness.Protocols {
-		t.Run(protocol.Name, func(t *testing.T) {
-			t.Parallel()
-			ctx := deadline(t)
-			namespace := newNamespace(ctx, t, cluster(t))
-			client := harness.Dial(harness.HTTP2(t), service.Address, protocol).Resources
-			runPod(ctx, t, namespace, "one")
-			budgets := cluster(t).Client.PolicyV1().PodDisruptionBudgets(namespace)
-			budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: "all"}, Spec: policyv1.PodDisruptionBudgetSpec{
-				MinAvailable: &intstr.IntOrString{IntVal: 1}, Selector: &metav1.LabelSelector{MatchLabels: labels{"app": "web"}},
-			}}
-			if _, err := budgets.Create(ctx, budget, metav1.CreateOptions{}); err != nil {
-				t.Fatal(err)
+	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
+		ctx := deadline(t)
+		namespace := newNamespace(ctx, t, cluster(t))
+		runPod(ctx, t, namespace, "one")
+		budgets := cluster(t).Client.PolicyV1().PodDisruptionBudgets(namespace)
+		budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: "all"}, Spec: policyv1.PodDisruptionBudgetSpec{
+			MinAvailable: &intstr.IntOrString{IntVal: 1}, Selector: &metav1.LabelSelector{MatchLabels: labels{"app": "web"}},
+		}}
+		if _, err := budgets.Create(ctx, budget, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		eventually(ctx, t, "the budget allows no disruption", func() error {
+			now, err := budgets.Get(ctx, "all", metav1.GetOptions{})
+			if err == nil && (now.Status.ObservedGeneration != now.Generation || now.Status.CurrentHealthy != 1) {
+				err = fmt.Errorf("its status is %+v", now.Status)
 			}
-			eventually(ctx, t, "the budget allows no disruption", func() error {
-				now, err := budgets.Get(ctx, "all", metav1.GetOptions{})
-				if err == nil && (now.Status.ObservedGeneration != now.Generation || now.Status.CurrentHealthy != 1) {
-					err = fmt.Errorf("its status is %+v", now.Status)
-				}
-				return err
-			})
-			evict := &kubeconnectv1.CreateRequest{
-				Resource: "pods", Namespace: namespace, Name: "one", Subresource: "eviction",
-				Body: &kubeconnectv1.CreateRequest_Data{Data: []byte(`{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"one"}}`)},
-			}
-			_, err := client.Create(ctx, evict)
-			wantError(t, err, connect.CodeResourceExhausted, "disruption budget")
-			status := wantStatus(t, err, "TooManyRequests")
-			if len(status.GetCauses()) != 1 || status.GetCauses()[0].GetReason() != "DisruptionBudget" {
-				t.Errorf("the causes are %v", status.GetCauses())
-			}
-			if err := budgets.Delete(ctx, "all", metav1.DeleteOptions{}); err != nil {
-				t.Fatal(err)
-			}
-			eventually(ctx, t, "the pod is evicted", func() error {
-				_, err := client.Create(ctx, evict)
-				return err
-			})
+			return err
 		})
-	}
+		evict := &kubeconnectv1.CreateRequest{
+			Resource: "pods", Namespace: namespace, Name: "one", Subresource: "eviction",
+			Body: &kubeconnectv1.CreateRequest_Data{Data: []byte(`{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"one"}}`)},
+		}
+		_, err := client.Create(ctx, evict)
+		wantError(t, err, connect.CodeResourceExhausted, "disruption budget")
+		status := wantStatus(t, err, "TooManyRequests")
+		if len(status.GetCauses()) != 1 || status.GetCauses()[0].GetReason() != "DisruptionBudget" {
+			t.Errorf("the causes are %v", status.GetCauses())
+		}
+		if err := budgets.Delete(ctx, "all", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		eventually(ctx, t, "the pod is evicted", func() error {
+			_, err := client.Create(ctx, evict)
+			return err
+		})
+	})
 }
 
 // runPod makes a pod that says of itself that it runs.

@@ -11,8 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-
-	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
 const (
@@ -25,18 +23,13 @@ const (
 // do not hold, then without doing it, then indeed.
 func TestScenario20_ADeletionHoldsToItsPreconditions(t *testing.T) {
 	t.Parallel()
-	service := harness.StartService(t, cluster(t).Kubeconfig)
-	for _, protocol := range harness.Protocols {
-		t.Run(protocol.Name, func(t *testing.T) {
-			t.Parallel()
-			ctx := deadline(t)
-			namespace := newNamespace(ctx, t, cluster(t))
-			client := harness.Dial(harness.HTTP2(t), service.Address, protocol).Resources
-			for sort, resource := range bothSorts(ctx, t, namespace) {
-				t.Run(sort, func(t *testing.T) { deleteUnderPreconditions(ctx, t, client, resource, namespace) })
-			}
-		})
-	}
+	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
+		ctx := deadline(t)
+		namespace := newNamespace(ctx, t, cluster(t))
+		for sort, resource := range bothSorts(ctx, t, namespace) {
+			t.Run(sort, func(t *testing.T) { deleteUnderPreconditions(ctx, t, client, resource, namespace) })
+		}
+	})
 }
 
 func deleteUnderPreconditions(ctx context.Context, t *testing.T, client resourceClient, resource writable, namespace string) {
@@ -152,18 +145,13 @@ func TestADeletedPodIsAnsweredWhileItEnds(t *testing.T) {
 
 func TestDeleteCollectionDeletesWhatMatchesAndNothingElse(t *testing.T) {
 	t.Parallel()
-	service := harness.StartService(t, cluster(t).Kubeconfig)
-	for _, protocol := range harness.Protocols {
-		t.Run(protocol.Name, func(t *testing.T) {
-			t.Parallel()
-			ctx := deadline(t)
-			namespace := newNamespace(ctx, t, cluster(t))
-			client := harness.Dial(harness.HTTP2(t), service.Address, protocol).Resources
-			for sort, resource := range bothSorts(ctx, t, namespace) {
-				t.Run(sort, func(t *testing.T) { deleteWhatMatches(ctx, t, client, resource, namespace) })
-			}
-		})
-	}
+	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
+		ctx := deadline(t)
+		namespace := newNamespace(ctx, t, cluster(t))
+		for sort, resource := range bothSorts(ctx, t, namespace) {
+			t.Run(sort, func(t *testing.T) { deleteWhatMatches(ctx, t, client, resource, namespace) })
+		}
+	})
 }
 
 func deleteWhatMatches(ctx context.Context, t *testing.T, client resourceClient, resource writable, namespace string) {

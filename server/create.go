@@ -32,19 +32,11 @@ func (s *resources) Create(ctx context.Context, request *kubeconnectv1.CreateReq
 	if options.FieldValidation, err = fieldValidation(request.GetFieldValidation()); err != nil {
 		return nil, err
 	}
-	done, err := s.change(ctx, to, creation{made, options})
+	done, err := s.change(ctx, to, creation{made, options}, request.GetEncoding())
 	if err != nil {
 		return nil, err
 	}
-	object, err := done.object()
-	if err != nil {
-		return nil, err
-	}
-	return &kubeconnectv1.CreateResponse{
-		Kind:     kindOf(object, resource),
-		Object:   encodeObject(object, request.GetEncoding()),
-		Warnings: done.warnings,
-	}, nil
+	return &kubeconnectv1.CreateResponse{Kind: done.kind, Object: done.object, Warnings: done.warnings}, nil
 }
 
 // madeAt is where an object is made: at a name only if a subresource makes it.

@@ -23,25 +23,14 @@ func (s *resources) Delete(ctx context.Context, request *kubeconnectv1.DeleteReq
 		return nil, err
 	}
 	options.Preconditions = preconditions(request.GetPreconditions())
-	done, err := s.change(ctx, to, deletion{options})
+	done, err := s.change(ctx, to, deletion{options}, request.GetEncoding())
 	if err != nil {
 		return nil, err
 	}
-	object, err := done.object()
-	if err != nil {
-		return nil, err
+	if done.kind.GetKind() == "Status" { // it says no more than that all went well
+		done.kind, done.object = encodeKind(to.resource), nil
 	}
-	response := &kubeconnectv1.DeleteResponse{Kind: encodeKind(to.resource), Warnings: done.warnings}
-	if !isStatus(object) {
-		response.Kind, response.Object = kindOf(object, to.resource), encodeObject(object, request.GetEncoding())
-	}
-	return response, nil
-}
-
-// isStatus reports whether an answer says no more than that all went well.
-func isStatus(object *informerhub.Object) bool {
-	kind := object.Kind()
-	return kind.Group == "" && kind.Kind == "Status"
+	return &kubeconnectv1.DeleteResponse{Kind: done.kind, Object: done.object, Warnings: done.warnings}, nil
 }
 
 // DeleteCollection implements kubeconnect.v1.ResourceService.
@@ -59,7 +48,7 @@ func (s *resources) DeleteCollection(ctx context.Context, request *kubeconnectv1
 		return nil, err
 	}
 	matching := metav1.ListOptions{LabelSelector: request.GetLabelSelector(), FieldSelector: request.GetFieldSelector()}
-	done, err := s.change(ctx, to, clearing{options, matching})
+	done, err := s.writer(ctx).make(ctx, to, clearing{options, matching})
 	if err != nil {
 		return nil, err
 	}

@@ -26,20 +26,11 @@ func (s *resources) Patch(ctx context.Context, request *kubeconnectv1.PatchReque
 	if err != nil {
 		return nil, err
 	}
-	done, err := s.change(ctx, to, change)
+	done, err := s.change(ctx, to, change, request.GetEncoding())
 	if err != nil {
 		return nil, asPrecondition(err, to, request.GetPreconditions())
 	}
-	object, err := done.object()
-	if err != nil {
-		return nil, err
-	}
-	return &kubeconnectv1.PatchResponse{
-		Kind:     kindOf(object, to.resource),
-		Object:   encodeObject(object, request.GetEncoding()),
-		Warnings: done.warnings,
-		Created:  done.created,
-	}, nil
+	return &kubeconnectv1.PatchResponse{Kind: done.kind, Object: done.object, Warnings: done.warnings, Created: done.created}, nil
 }
 
 func readPatch(request *kubeconnectv1.PatchRequest) (p patch, err error) {

@@ -35,20 +35,11 @@ func (s *resources) Update(ctx context.Context, request *kubeconnectv1.UpdateReq
 	if options.FieldValidation, err = fieldValidation(request.GetFieldValidation()); err != nil {
 		return nil, err
 	}
-	done, err := s.change(ctx, to, update{replaced, options})
+	done, err := s.change(ctx, to, update{replaced, options}, request.GetEncoding())
 	if err != nil {
 		return nil, asPrecondition(err, to, request.GetPreconditions())
 	}
-	object, err := done.object()
-	if err != nil {
-		return nil, err
-	}
-	return &kubeconnectv1.UpdateResponse{
-		Kind:     kindOf(object, resource),
-		Object:   encodeObject(object, request.GetEncoding()),
-		Warnings: done.warnings,
-		Created:  done.created,
-	}, nil
+	return &kubeconnectv1.UpdateResponse{Kind: done.kind, Object: done.object, Warnings: done.warnings, Created: done.created}, nil
 }
 
 // replacedAt is what an update replaces: where the request does not say it, what the

@@ -10,9 +10,29 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
-// change makes a change as the caller.
-func (s *resources) change(ctx context.Context, to target, change change) (written, error) {
-	return writer{s.clients.For(identityFrom(ctx))}.make(ctx, to, change)
+// writer makes changes as the caller.
+func (s *resources) writer(ctx context.Context) writer {
+	return writer{s.clients.For(identityFrom(ctx))}
+}
+
+// answered is what a caller is answered to a change.
+type answered struct {
+	written
+	kind   *kubeconnectv1.ResourceKind
+	object *kubeconnectv1.Object
+}
+
+// change makes a change that is answered with an object.
+func (s *resources) change(ctx context.Context, to target, change change, encoding kubeconnectv1.Encoding) (answered, error) {
+	done, err := s.writer(ctx).make(ctx, to, change)
+	if err != nil {
+		return answered{}, err
+	}
+	object, err := informerhub.ReadObject(done.body)
+	if err != nil {
+		return answered{}, err
+	}
+	return answered{done, kindOf(object, to.resource), encodeObject(object, encoding)}, nil
 }
 
 // named is a request about one object.

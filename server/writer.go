@@ -24,9 +24,6 @@ type written struct {
 	warnings []string
 }
 
-// object is the object that was answered.
-func (w written) object() (*informerhub.Object, error) { return informerhub.ReadObject(w.body) }
-
 func (w writer) make(ctx context.Context, to target, change change) (written, error) {
 	ctx, outcome := withOutcome(ctx)
 	if err := w.send(ctx, to, change); err != nil {
