@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
@@ -59,8 +61,8 @@ func callerPrograms(t *testing.T) map[string][]string {
 	}
 }
 
-// readWatchAndChange lets a caller scale a Deployment from three pods to five, and
-// compares what it tells with the cluster.
+// readWatchAndChange lets a caller scale a Deployment from three pods to five, and write
+// an object of its own; and compares what it tells with the cluster.
 func readWatchAndChange(t *testing.T, command []string, service *harness.Service, caFile ...string) {
 	t.Helper()
 	ctx := deadline(t)
@@ -69,11 +71,13 @@ func readWatchAndChange(t *testing.T, command []string, service *harness.Service
 	runDeployment(ctx, t, namespace, "web", 3, labels{})
 	runDeployment(ctx, t, namespace, "other", 1, labels{})
 	three := podNames(ctx, t, namespace, "app=web")
+	notes := changesOf(ctx, t, namespace, "notes")
 
 	caller := startProgram(t, command, append([]string{service.Address, namespace}, caFile...)...)
 	caller.wantListed(ctx, three)
 	caller.wantGot(ctx, settings)
 	caller.wantScaled(ctx, namespace, three)
+	caller.wantKept(ctx, notes)
 	caller.wantFailure(ctx, "missing", "NotFound", `configmaps "nobody" not found`)
 	caller.wantFailure(ctx, "refused", "Invalid", "must be greater than or equal to 0", "spec.replicas")
 	caller.ends(ctx)
@@ -129,6 +133,62 @@ func (p program) wantScaled(ctx context.Context, namespace string, before []stri
 	if patched.Version == "" {
 		p.t.Error("the answer to the change has no version")
 	}
+}
+
+// changesOf are the changes to a ConfigMap from now on, as the API server tells them.
+func changesOf(ctx context.Context, t *testing.T, namespace, name string) <-chan watch.Event {
+	t.Helper()
+	changes, err := cluster(t).Client.CoreV1().ConfigMaps(namespace).Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(changes.Stop)
+	return changes.ResultChan()
+}
+
+// wantKept fails unless the caller has created an object, updated it once, and deleted it,
+// and was answered what the cluster made of that.
+func (p program) wantKept(ctx context.Context, changes <-chan watch.Event) {
+	p.t.Helper()
+	p.wantWritten(ctx, "created", changes, watch.Added, "first")
+	p.wantWritten(ctx, "updated", changes, watch.Modified, "second")
+	p.wantFailure(ctx, "outdated", "Conflict", "the object has been modified")
+	var deleted struct{ Gone bool }
+	p.tells(ctx, "deleted", &deleted)
+	p.wantChange(ctx, changes, watch.Deleted)
+	if !deleted.Gone {
+		p.t.Error("it was answered an object that is gone")
+	}
+}
+
+func (p program) wantWritten(ctx context.Context, step string, changes <-chan watch.Event, change watch.EventType, text string) {
+	p.t.Helper()
+	var told struct {
+		UID, Version string
+		Data         map[string]string
+	}
+	p.tells(ctx, step, &told)
+	now := p.wantChange(ctx, changes, change)
+	if told.UID != string(now.UID) || told.Version != now.ResourceVersion || !maps.Equal(told.Data, now.Data) || told.Data["text"] != text {
+		p.t.Errorf("%s: it was answered %+v, the cluster has %s at %s with %v; want the text %q",
+			step, told, now.UID, now.ResourceVersion, now.Data, text)
+	}
+}
+
+// wantChange is the object of the next change, and fails the test if that is another one.
+func (p program) wantChange(ctx context.Context, changes <-chan watch.Event, want watch.EventType) *corev1.ConfigMap {
+	p.t.Helper()
+	select {
+	case change := <-changes:
+		object, ok := change.Object.(*corev1.ConfigMap)
+		if !ok || change.Type != want {
+			p.t.Fatalf("the cluster tells %s of %v, want %s", change.Type, change.Object, want)
+		}
+		return object
+	case <-ctx.Done():
+		p.t.Fatalf("%v: the cluster has not told %s", ctx.Err(), want)
+	}
+	return nil
 }
 
 func (p program) wantFailure(ctx context.Context, step, reason, words string, fields ...string) {

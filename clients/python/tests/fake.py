@@ -69,6 +69,8 @@ class FakeService(ResourceServiceServicer):
     objects: list[object_pb2.Object] = field(default_factory=list)
     failure: Failure | None = None
     expired: bool = False
+    conflict: bool = False
+    left: bool = True
     requests: list[Any] = field(default_factory=list)
     metadata: list[dict[str, str | bytes]] = field(default_factory=list)
     freshness: pb.Freshness | None = None
@@ -138,11 +140,35 @@ class FakeService(ResourceServiceServicer):
             self.changed.wait_for(lambda: self.steps or gone.is_set())
             return End() if gone.is_set() else self.steps.popleft()
 
+    def Create(self, request: pb.CreateRequest, context: grpc.ServicerContext) -> pb.CreateResponse:
+        self._begin(request, context)
+        made = pod("web", namespace=request.namespace, spec={"created": True})
+        return pb.CreateResponse(kind=PODS, object=made, warnings=["old"])
+
+    def Update(self, request: pb.UpdateRequest, context: grpc.ServicerContext) -> pb.UpdateResponse:
+        self._begin(request, context)
+        if self.conflict:
+            status = Status(reason="Conflict")
+            Failure(grpc.StatusCode.ABORTED, "it has changed", status).abort(context)
+        now = pod("web", version="8", spec={"updated": True})
+        return pb.UpdateResponse(kind=PODS, object=now, warnings=["old"], created=True)
+
     def Patch(self, request: pb.PatchRequest, context: grpc.ServicerContext) -> pb.PatchResponse:
         self._begin(request, context)
         answer = pod(request.name, namespace=request.namespace, spec={"patched": True})
         created = request.type == pb.PATCH_TYPE_APPLY
         return pb.PatchResponse(kind=PODS, object=answer, warnings=["old"], created=created)
+
+    def Delete(self, request: pb.DeleteRequest, context: grpc.ServicerContext) -> pb.DeleteResponse:
+        self._begin(request, context)
+        left = pod(request.name, namespace=request.namespace) if self.left else None
+        return pb.DeleteResponse(kind=PODS, object=left, warnings=["old"])
+
+    def DeleteCollection(
+        self, request: pb.DeleteCollectionRequest, context: grpc.ServicerContext
+    ) -> pb.DeleteCollectionResponse:
+        self._begin(request, context)
+        return pb.DeleteCollectionResponse(deleted=3, warnings=["old"])
 
     def _begin(self, request: object, context: grpc.ServicerContext) -> None:
         self.requests.append(request)
@@ -179,7 +205,7 @@ def event(type: pb.EventType, pod: object_pb2.Object | None, version: str) -> pb
 @contextmanager
 def serve(tls: grpc.ServerCredentials | None = None, port: int = 0) -> Iterator[FakeService]:
     """Serve on this host, on a free port unless one is given."""
-    service = FakeService()  # type: ignore[abstract]  # what is left out is UNIMPLEMENTED
+    service = FakeService()
     with ThreadPoolExecutor(8) as threads:
         server = grpc.server(threads)
         add_ResourceServiceServicer_to_server(service, server)

@@ -14,7 +14,7 @@ from tests.fake import Failure, FakeService, batch, event, pod
 
 README = Path(__file__).parents[1] / "README.md"
 PROGRAMS = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
-READ, WATCH, RESUME, PATCH, ASYNCIO, ERRORS = PROGRAMS
+READ, WATCH, RESUME, CREATE, UPDATE, PATCH, DELETE, ASYNCIO, ERRORS = PROGRAMS
 
 RESET = event(pb.EVENT_TYPE_RESET, None, "")
 SYNCED = event(pb.EVENT_TYPE_SYNCED, None, "9")
@@ -30,7 +30,10 @@ def run(program: str, service: FakeService) -> None:
     ("program", "prints"),
     [
         pytest.param(READ, "web n1\n1 pods at version 1000\ndemo web\n", id="read"),
-        pytest.param(PATCH, "7 old\n{'nodeName': 'n1'}\n", id="patch"),
+        pytest.param(CREATE, "7 old\nweb\n", id="create"),
+        pytest.param(UPDATE, "now at 8\n", id="update"),
+        pytest.param(PATCH, "7 old\n", id="patch"),
+        pytest.param(DELETE, "left: <Object Pod demo/web>\n3 deleted\n", id="delete"),
         pytest.param(ASYNCIO, "demo web\n", id="asyncio"),
         pytest.param(ERRORS, 'pods "nobody" not found\n', id="errors"),
     ],
@@ -40,6 +43,14 @@ def test_program_runs(
 ) -> None:
     run(program, service)
     assert capsys.readouterr().out == prints
+
+
+def test_update_tells_of_a_conflict(
+    service: FakeService, capsys: pytest.CaptureFixture[str]
+) -> None:
+    service.conflict = True
+    run(UPDATE, service)
+    assert capsys.readouterr().out == "read it again: it has changed\n"
 
 
 def test_watch_runs_until_the_resource_is_gone(

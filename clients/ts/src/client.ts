@@ -1,29 +1,34 @@
 import { createClient as createServiceClient, type Transport } from "@connectrpc/connect";
+import type { WriteBody } from "./body.js";
 import { unary, type CallOptions, type ReadOptions } from "./call.js";
+import { createRequest, type CreateOptions, type CreateResult } from "./create.js";
+import {
+  deleteCollectionRequest,
+  deleteRequest,
+  type DeleteCollectionOptions,
+  type DeleteCollectionResult,
+  type DeleteOptions,
+  type DeleteResult,
+  type DeleteSelection,
+} from "./delete.js";
 import { AccessService } from "./gen/kubeconnect/v1/access_service_pb.js";
 import { Encoding } from "./gen/kubeconnect/v1/object_pb.js";
 import { ResourceService } from "./gen/kubeconnect/v1/resource_service_pb.js";
 import { identityFrom, type Identity } from "./identity.js";
 import { List, type ListSelection } from "./list.js";
-import { KubeObject, type KubeValue, type ResourceKind } from "./object.js";
+import type { KubeObject, KubeValue, ObjectName, ResourceKind } from "./object.js";
 import { patchRequest, type Patch, type PatchResult } from "./patch.js";
 import { objectFrom } from "./message.js";
+import { updateRequest, type UpdateOptions, type UpdateResult } from "./update.js";
 import { Watch, type WatchOptions, type WatchSelection } from "./watch.js";
 
 export type { CallOptions, ReadOptions };
-
-/** The name of one object. */
-export interface ObjectName {
-  /** Required for a namespaced resource, refused for another. */
-  readonly namespace?: string | undefined;
-  readonly name: string;
-}
 
 /**
  * Reads and changes the objects of any resource of the cluster. A resource is
  * named as kubectl names it: "pods", "po", "deployments.apps". The type
  * parameter of each method is the type of the objects' values; nothing checks
- * it.
+ * it. After Code.Unavailable or Code.DeadlineExceeded a write may have happened.
  */
 export interface Client {
   /** One object. Fails with Code.NotFound if it is not there. */
@@ -50,13 +55,57 @@ export interface Client {
     options?: WatchOptions,
   ): Watch<T>;
 
-  /** Changes parts of one object. Fails with Code.Aborted on a conflict. */
+  /**
+   * Makes an object. Its kind may be left out. Fails with Code.AlreadyExists if there
+   * is one under its name.
+   */
+  create<T = KubeValue>(
+    resource: string,
+    object: WriteBody,
+    options?: CreateOptions,
+  ): Promise<CreateResult<T>>;
+
+  /**
+   * Replaces an object by this one. Fails with Code.Aborted if the resource version
+   * in its metadata is not the cluster's any more, or a precondition does not hold:
+   * read it again.
+   */
+  update<T = KubeValue>(
+    resource: string,
+    object: WriteBody,
+    options?: UpdateOptions,
+  ): Promise<UpdateResult<T>>;
+
+  /**
+   * Changes parts of one object. Fails with Code.Aborted on a conflict: a precondition
+   * does not hold, or other field managers own what "apply" wants.
+   */
   patch<T = KubeValue>(
     resource: string,
     name: ObjectName,
     patch: Patch,
     options?: CallOptions,
   ): Promise<PatchResult<T>>;
+
+  /**
+   * Deletes one object. Fails with Code.NotFound if it is not there, with Code.Aborted
+   * if a precondition does not hold.
+   */
+  delete<T = KubeValue>(
+    resource: string,
+    name: ObjectName,
+    options?: DeleteOptions,
+  ): Promise<DeleteResult<T>>;
+
+  /**
+   * Deletes the objects of a selection: without selectors, all of the namespace. Not
+   * in one step; some may be gone when it fails.
+   */
+  deleteCollection(
+    resource: string,
+    selection: DeleteSelection,
+    options?: DeleteCollectionOptions,
+  ): Promise<DeleteCollectionResult>;
 
   /** Whom the cluster knows the caller as. Fails with Code.Unauthenticated if it does not. */
   whoAmI(options?: CallOptions): Promise<Identity>;
@@ -87,11 +136,41 @@ export function createClient(transport: Transport): Client {
       return new Watch<T>(service, kinds, resource, selection, options);
     },
 
+    async create<T>(resource: string, object: WriteBody, options: CreateOptions = {}) {
+      const request = createRequest(resource, object, options);
+      const response = await unary(options, (call) => service.create(request, call));
+      return { object: objectFrom<T>(response), warnings: response.warnings };
+    },
+
+    async update<T>(resource: string, object: WriteBody, options: UpdateOptions = {}) {
+      const request = updateRequest(resource, object, options);
+      const response = await unary(options, (call) => service.update(request, call));
+      const { warnings, created } = response;
+      return { object: objectFrom<T>(response), warnings, created };
+    },
+
     async patch<T>(resource: string, name: ObjectName, patch: Patch, options: CallOptions = {}) {
       const request = patchRequest(resource, name, patch);
       const response = await unary(options, (call) => service.patch(request, call));
       const { warnings, created } = response;
       return { object: objectFrom<T>(response), warnings, created };
+    },
+
+    async delete<T>(resource: string, name: ObjectName, options: DeleteOptions = {}) {
+      const request = deleteRequest(resource, name, options);
+      const response = await unary(options, (call) => service.delete(request, call));
+      const object = response.object && objectFrom<T>(response);
+      return { object, warnings: response.warnings };
+    },
+
+    async deleteCollection(
+      resource: string,
+      selection: DeleteSelection,
+      options: DeleteCollectionOptions = {},
+    ) {
+      const request = deleteCollectionRequest(resource, selection, options);
+      const response = await unary(options, (call) => service.deleteCollection(request, call));
+      return { deleted: Number(response.deleted), warnings: response.warnings };
     },
 
     async whoAmI(options: CallOptions = {}) {

@@ -8,14 +8,18 @@
 export { Code } from "@connectrpc/connect";
 
 export type { BearerToken } from "./bearer.js";
-export {
-  createClient,
-  type CallOptions,
-  type Client,
-  type ObjectName,
-  type ReadOptions,
-} from "./client.js";
+export type { WriteBody } from "./body.js";
+export { createClient, type CallOptions, type Client, type ReadOptions } from "./client.js";
 export { LiveCollection, type Changes } from "./collection.js";
+export type { CreateOptions, CreateResult } from "./create.js";
+export type {
+  DeleteCollectionOptions,
+  DeleteCollectionResult,
+  DeleteOptions,
+  DeleteResult,
+  DeleteSelection,
+  PropagationPolicy,
+} from "./delete.js";
 export { KubeconnectError, type StatusCause } from "./error.js";
 export { follow, type FollowOptions } from "./follow.js";
 export type { Freshness } from "./freshness.js";
@@ -27,11 +31,13 @@ export {
   type KubeValue,
   type ObjectHead,
   type ObjectMeta,
+  type ObjectName,
   type ResourceKind,
 } from "./object.js";
 export type { Patch, PatchResult, PatchType } from "./patch.js";
 export { RetryPolicy, type RetryOptions } from "./retry.js";
 export { sleep, type Sleep } from "./sleep.js";
+export type { UpdateOptions, UpdateResult } from "./update.js";
 export {
   Watch,
   type ResumableEvent,
@@ -41,3 +47,4 @@ export {
   type WatchSelection,
 } from "./watch.js";
 export { watchdog, type OpenWatch } from "./watchdog.js";
+export type { FieldValidation, Preconditions, WriteOptions } from "./write.js";

@@ -9,6 +9,13 @@ export type ResourceKind = Readonly<
   Pick<Kind, "group" | "version" | "kind" | "resource" | "namespaced">
 >;
 
+/** The name of one object. */
+export interface ObjectName {
+  /** Required for a namespaced resource, refused for another. */
+  readonly namespace?: string | undefined;
+  readonly name: string;
+}
+
 /** What identifies one state of one object. */
 export interface ObjectHead {
   /** Empty for a cluster-scoped object. */
@@ -85,6 +92,11 @@ export class KubeObject<T = KubeValue> implements ObjectHead {
       this.#content = { case: "value", value: decode(this.#content) as T };
     }
     return this.#content.value;
+  }
+
+  /** For JSON.stringify: the whole object, not its head. */
+  toJSON(): T {
+    return this.value;
   }
 }
 

@@ -1,10 +1,17 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { Encoding } from "./gen/kubeconnect/v1/object_pb.js";
+import { encodeBody, type WriteBody } from "./body.js";
 import {
   PatchType as Type,
   type PatchRequestSchema,
 } from "./gen/kubeconnect/v1/resource_service_pb.js";
-import type { KubeObject, KubeValue } from "./object.js";
+import type { KubeObject, KubeValue, ObjectName } from "./object.js";
+import {
+  preconditionsFrom,
+  valueOf,
+  writeFields,
+  type Preconditions,
+  type WriteOptions,
+} from "./write.js";
 
 /**
  * How a patch is written: "json" is a list of operations (RFC 6902), "merge" an
@@ -14,23 +21,17 @@ import type { KubeObject, KubeValue } from "./object.js";
 export type PatchType = "json" | "merge" | "strategic" | "apply";
 
 /** A change to one object. */
-export interface Patch {
+export interface Patch extends WriteOptions, Preconditions {
   readonly type: PatchType;
-  /** Anything that JSON.stringify takes, or JSON as text (YAML for "apply"). */
-  readonly body: object | string;
-  /** Such as "status" or "scale". Default: the object itself. */
-  readonly subresource?: string | undefined;
-  /** Check and admit the change without making it. */
-  readonly dryRun?: boolean | undefined;
-  /** In whose name the fields are owned; required for "apply". */
-  readonly fieldManager?: string | undefined;
+  /** As the type says; YAML only for "apply". */
+  readonly body: WriteBody;
   /** For "apply": take fields over from the managers that own them. */
   readonly force?: boolean | undefined;
 }
 
 /** What became of a patch. */
 export interface PatchResult<T = KubeValue> {
-  /** The object as it is after the patch. */
+  /** The object as it is after the patch; or as it would be, for a dry run. */
   readonly object: KubeObject<T>;
   /** The API server's warnings, for people. */
   readonly warnings: readonly string[];
@@ -38,25 +39,21 @@ export interface PatchResult<T = KubeValue> {
   readonly created: boolean;
 }
 
-/** The message of a patch. The body goes as bytes, so that numbers stay as written. */
+/** The message of a patch. */
 export function patchRequest(
   resource: string,
-  { namespace = "", name }: { namespace?: string | undefined; name: string },
-  patch: Patch,
+  { namespace = "", name }: ObjectName,
+  { type, body, force = false, ...options }: Patch,
 ): MessageInitShape<typeof PatchRequestSchema> {
-  const { body, subresource = "", dryRun = false, fieldManager = "", force = false } = patch;
-  const text = typeof body === "string" ? body : JSON.stringify(body);
   return {
     resource,
     namespace,
     name,
-    subresource,
-    type: types[patch.type],
-    body: { case: "data", value: new TextEncoder().encode(text) },
-    dryRun,
-    fieldManager,
+    type: valueOf(types, type),
+    body: encodeBody(body),
     force,
-    encoding: Encoding.JSON,
+    preconditions: preconditionsFrom(options),
+    ...writeFields(options),
   };
 }
 

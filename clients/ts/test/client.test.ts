@@ -2,26 +2,10 @@ import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { Code, ConnectError, createRouterTransport, type ServiceImpl } from "@connectrpc/connect";
-import { createClient, KubeconnectError, type Client, type WatchEvent } from "../src/index.js";
-import {
-  Encoding,
-  EventType,
-  PatchType,
-  ResourceService,
-  StatusSchema,
-  type PatchRequest,
-  type WatchRequest,
-} from "../src/proto.js";
-import { pod, podKind } from "./fixture.js";
-
-function clientOf(service: Partial<ServiceImpl<typeof ResourceService>>): Client {
-  return createClient(
-    createRouterTransport(({ service: serve }) => {
-      serve(ResourceService, service);
-    }),
-  );
-}
+import { Code, ConnectError } from "@connectrpc/connect";
+import { KubeconnectError, type WatchEvent } from "../src/index.js";
+import { Encoding, EventType, StatusSchema, type WatchRequest } from "../src/proto.js";
+import { clientOf, pod, podKind } from "./fixture.js";
 
 suite("get", () => {
   test("answers the head at once and the value when asked", async () => {
@@ -264,29 +248,5 @@ suite("watch", () => {
       break;
     }
     await ended;
-  });
-});
-
-suite("patch", () => {
-  test("sends the body as it was written and answers object, warnings and created", async () => {
-    let seen: PatchRequest | undefined;
-    const client = clientOf({
-      patch(request) {
-        seen = request;
-        return { kind: podKind, object: pod(request.name, "2"), warnings: ["mind"], created: true };
-      },
-    });
-    const result = await client.patch(
-      "pods",
-      { namespace: "default", name: "web" },
-      { type: "merge", body: { metadata: { labels: { a: null } } }, dryRun: true },
-    );
-    assert.equal(seen?.type, PatchType.MERGE);
-    assert.equal(seen.dryRun, true);
-    assert.equal(seen.body.case, "data");
-    assert.equal(new TextDecoder().decode(seen.body.value), '{"metadata":{"labels":{"a":null}}}');
-    assert.equal(result.object.resourceVersion, "2");
-    assert.deepEqual(result.warnings, ["mind"]);
-    assert.equal(result.created, true);
   });
 });

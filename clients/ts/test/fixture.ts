@@ -1,5 +1,16 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { ObjectSchema } from "../src/gen/kubeconnect/v1/object_pb.js";
+import { createRouterTransport, type ServiceImpl } from "@connectrpc/connect";
+import { createClient, type Client } from "../src/index.js";
+import { ResourceService, type ObjectSchema } from "../src/proto.js";
+
+/** A client of a service that answers so; what is left out is not implemented. */
+export function clientOf(service: Partial<ServiceImpl<typeof ResourceService>>): Client {
+  return createClient(
+    createRouterTransport(({ service: serve }) => {
+      serve(ResourceService, service);
+    }),
+  );
+}
 
 export const podKind = {
   group: "",

@@ -16,6 +16,7 @@ try {
   await listPods();
   await getSettings();
   await watchScaling();
+  await keepNotes();
   await askForNobody();
   await scaleBelowNothing();
 } finally {
@@ -76,6 +77,25 @@ async function scale() {
     { type: "merge", body: { spec: { replicas } }, fieldManager: "a-node-program" },
   );
   tell("patched", { version: object.resourceVersion, replicas: object.value.spec.replicas });
+}
+
+/** Creates an object, updates it, again from what is old by then, and deletes it. */
+async function keepNotes() {
+  const notes = { metadata: { name: "notes" }, data: { text: "first" } };
+  const { object: first } = await client.create("configmaps", notes, { namespace });
+  tell("created", written(first));
+  const changed = { ...first.value, data: { text: "second" } };
+  const { object: second } = await client.update("configmaps", changed);
+  tell("updated", written(second));
+  const outdated = client.update("configmaps", { ...first.value, data: { text: "third" } });
+  tell("outdated", await refusal(Code.Aborted, outdated));
+  const { object: left } = await client.delete("configmaps", first, { uid: first.uid });
+  tell("deleted", { gone: left === undefined });
+}
+
+/** What a write has answered. */
+function written({ uid, resourceVersion, value }) {
+  return { uid, version: resourceVersion, data: value.data };
 }
 
 /** Gets what is not there. */

@@ -24,6 +24,7 @@ async def main(address: str, namespace: str, ca_file: str | None = None) -> None
     async with AsyncClient(address, ca_file=ca_file) as client:
         await asyncio.gather(list_pods(client, namespace), get_settings(client, namespace))
         await watch_scaling(client, namespace)
+        await keep_notes(client, namespace)
         await asyncio.gather(
             ask_for_nobody(client, namespace), scale_below_nothing(client, namespace)
         )
@@ -74,6 +75,22 @@ async def scale(client: AsyncClient, namespace: str) -> None:
     )
     spec = result.object["spec"]
     tell("patched", version=result.object.resource_version, replicas=spec["replicas"])
+
+
+async def keep_notes(client: AsyncClient, namespace: str) -> None:
+    """Create an object, update it, again from what is old by then, and delete it."""
+    notes = {"metadata": {"name": "notes"}, "data": {"text": "first"}}
+    first = (await client.create("configmaps", notes, namespace=namespace)).object
+    tell("created", uid=first.uid, version=first.resource_version, data=first["data"])
+    changed = {**first, "data": {"text": "second"}}
+    second = (await client.update("configmaps", changed)).object
+    tell("updated", uid=second.uid, version=second.resource_version, data=second["data"])
+    try:
+        await client.update("configmaps", {**first, "data": {"text": "third"}})
+    except kubeconnect.Conflict as error:
+        tell("outdated", **described(error))
+    left = await client.delete("configmaps", "notes", namespace=namespace, uid=first.uid)
+    tell("deleted", gone=left.object is None)
 
 
 async def ask_for_nobody(client: AsyncClient, namespace: str) -> None:

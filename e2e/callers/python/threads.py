@@ -23,6 +23,7 @@ def main(address: str, namespace: str, ca_file: str | None = None) -> None:
         list_pods(client, namespace)
         get_settings(client, namespace)
         watch_scaling(client, namespace)
+        keep_notes(client, namespace)
         ask_for_nobody(client, namespace)
         scale_below_nothing(client, namespace)
 
@@ -72,6 +73,22 @@ def scale(client: Client, namespace: str) -> None:
     )
     spec = result.object["spec"]
     tell("patched", version=result.object.resource_version, replicas=spec["replicas"])
+
+
+def keep_notes(client: Client, namespace: str) -> None:
+    """Create an object, update it, again from what is old by then, and delete it."""
+    notes = {"metadata": {"name": "notes"}, "data": {"text": "first"}}
+    first = client.create("configmaps", notes, namespace=namespace).object
+    tell("created", uid=first.uid, version=first.resource_version, data=first["data"])
+    changed = {**first, "data": {"text": "second"}}
+    second = client.update("configmaps", changed).object
+    tell("updated", uid=second.uid, version=second.resource_version, data=second["data"])
+    try:
+        client.update("configmaps", {**first, "data": {"text": "third"}})
+    except kubeconnect.Conflict as error:
+        tell("outdated", **described(error))
+    left = client.delete("configmaps", "notes", namespace=namespace, uid=first.uid)
+    tell("deleted", gone=left.object is None)
 
 
 def ask_for_nobody(client: Client, namespace: str) -> None:

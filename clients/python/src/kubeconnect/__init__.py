@@ -1,4 +1,4 @@
-"""Live Kubernetes state: get, list, watch and patch.
+"""Live Kubernetes state: get, list, watch, create, update, patch and delete.
 
 ``Client`` is for threads, ``kubeconnect.aio.AsyncClient`` for asyncio; they offer
 the same.
@@ -26,19 +26,32 @@ from kubeconnect.errors import (
 from kubeconnect.events import Event, EventType
 from kubeconnect.freshness import Freshness
 from kubeconnect.objects import Object, ResourceKind
-from kubeconnect.patches import PatchResult, PatchType
 from kubeconnect.sync import Client, ObjectList, Watch
 from kubeconnect.v1.status_pb2 import Status, StatusCause
+from kubeconnect.writes import (
+    CreateResult,
+    DeleteCollectionResult,
+    DeleteResult,
+    FieldValidation,
+    PatchResult,
+    PatchType,
+    PropagationPolicy,
+    UpdateResult,
+)
 
 __all__ = [
     "AlreadyExists",
     "Cancelled",
     "Client",
     "Conflict",
+    "CreateResult",
     "DeadlineExceeded",
+    "DeleteCollectionResult",
+    "DeleteResult",
     "Event",
     "EventType",
     "Expired",
+    "FieldValidation",
     "Forbidden",
     "Freshness",
     "Internal",
@@ -50,6 +63,7 @@ __all__ = [
     "ObjectList",
     "PatchResult",
     "PatchType",
+    "PropagationPolicy",
     "ResourceExhausted",
     "ResourceKind",
     "Status",
@@ -59,5 +73,6 @@ __all__ = [
     "Unavailable",
     "Unimplemented",
     "UnreadableObject",
+    "UpdateResult",
     "Watch",
 ]

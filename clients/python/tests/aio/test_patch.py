@@ -3,9 +3,9 @@ import json
 import grpc
 import pytest
 
-from kubeconnect import Conflict, Invalid, PatchType, Status, StatusCause
+from kubeconnect import Conflict, FieldValidation, Invalid, PatchType, Status, StatusCause
 from kubeconnect.aio import AsyncClient
-from kubeconnect.patches import PatchBody
+from kubeconnect.bodies import PatchBody
 from kubeconnect.v1 import resource_service_pb2 as pb
 from kubeconnect.v1.object_pb2 import ENCODING_JSON
 from tests.fake import Failure, FakeService, pod
@@ -28,9 +28,12 @@ async def test_sends_all_that_was_asked(client: AsyncClient, service: FakeServic
         type=PatchType.APPLY,
         namespace="demo",
         subresource="scale",
+        uid="u1",
+        resource_version="7",
         dry_run=True,
         field_manager="me",
         force=True,
+        field_validation=FieldValidation.STRICT,
     )
     (request,) = service.requests
     assert json.loads(request.data) == {"spec": {"replicas": 3}}
@@ -45,6 +48,8 @@ async def test_sends_all_that_was_asked(client: AsyncClient, service: FakeServic
         dry_run=True,
         field_manager="me",
         force=True,
+        field_validation=pb.FIELD_VALIDATION_STRICT,
+        preconditions=pb.Preconditions(uid="u1", resource_version="7"),
         encoding=ENCODING_JSON,
     )
 

@@ -5,8 +5,8 @@ import json
 import grpc
 import pytest
 
-from kubeconnect import Conflict, Invalid, PatchType, Status, StatusCause
-from kubeconnect.patches import PatchBody
+from kubeconnect import Conflict, FieldValidation, Invalid, PatchType, Status, StatusCause
+from kubeconnect.bodies import PatchBody
 from kubeconnect.sync import Client
 from kubeconnect.v1 import resource_service_pb2 as pb
 from kubeconnect.v1.object_pb2 import ENCODING_JSON
@@ -30,9 +30,12 @@ def test_sends_all_that_was_asked(client: Client, service: FakeService) -> None:
         type=PatchType.APPLY,
         namespace="demo",
         subresource="scale",
+        uid="u1",
+        resource_version="7",
         dry_run=True,
         field_manager="me",
         force=True,
+        field_validation=FieldValidation.STRICT,
     )
     (request,) = service.requests
     assert json.loads(request.data) == {"spec": {"replicas": 3}}
@@ -47,6 +50,8 @@ def test_sends_all_that_was_asked(client: Client, service: FakeService) -> None:
         dry_run=True,
         field_manager="me",
         force=True,
+        field_validation=pb.FIELD_VALIDATION_STRICT,
+        preconditions=pb.Preconditions(uid="u1", resource_version="7"),
         encoding=ENCODING_JSON,
     )
 

@@ -8,13 +8,23 @@ from types import TracebackType
 from kubeconnect.address import Address
 from kubeconnect.aio.object_list import AsyncObjectList
 from kubeconnect.aio.watch import AsyncWatch
+from kubeconnect.bodies import ObjectBody, PatchBody, encode_body
 from kubeconnect.objects import Object, ResourceKind
-from kubeconnect.patches import PatchBody, PatchResult, PatchType, encode_body
 from kubeconnect.transport.aio import AsyncTransport
 from kubeconnect.transport.options import deadline
 from kubeconnect.v1 import resource_service_pb2 as pb
 from kubeconnect.v1.object_pb2 import ENCODING_JSON
 from kubeconnect.watch_session import WatchSession
+from kubeconnect.writes import (
+    CreateResult,
+    DeleteCollectionResult,
+    DeleteResult,
+    FieldValidation,
+    PatchResult,
+    PatchType,
+    PropagationPolicy,
+    UpdateResult,
+)
 
 DEFAULT_TIMEOUT = 30.0
 """How long a call may take, in seconds."""
@@ -24,8 +34,15 @@ class AsyncClient:
     """Reads and changes the objects of any resource of the cluster.
 
     A resource is named as in kubectl: "pods", "po", "Pod", "deployments.apps". A
-    namespace that is left out means all namespaces in ``list`` and ``watch``, and
-    a resource without namespaces in ``get`` and ``patch``.
+    namespace that is left out means all namespaces in ``list`` and ``watch``; the
+    one in the object's metadata, if there is one, in ``create`` and ``update``; and a
+    resource without namespaces in all other calls.
+
+    A write with ``dry_run`` is checked and admitted, and answered with what it would
+    lead to, but not made. ``field_manager`` is in whose name the fields are owned, at
+    most 128 characters; left out, "kubeconnect". ``uid`` and ``resource_version`` are
+    preconditions: the write is made only if the object has them, else it raises
+    Conflict. After DeadlineExceeded or Unavailable a write may have been made.
 
     To read your own write, give the version of its answer to a read as
     ``min_resource_version``: the read waits until it sees that, and raises
@@ -165,6 +182,85 @@ class AsyncClient:
             ),
         )
 
+    async def create(
+        self,
+        resource: str,
+        object: ObjectBody,
+        *,
+        namespace: str = "",
+        name: str = "",
+        subresource: str = "",
+        dry_run: bool = False,
+        field_manager: str = "",
+        field_validation: FieldValidation = FieldValidation.WARN,
+        timeout: float | None = None,
+    ) -> CreateResult:
+        """Make an object; or a ``subresource`` ("eviction", "token") of the one named.
+
+        ``object`` is a mapping, which is sent as JSON, or JSON or YAML as str or bytes,
+        which are sent as they are; its kind may be left out. Its metadata name it:
+        ``name`` is for subresources.
+
+        Raises AlreadyExists if there is one under its name; Invalid, with a cause for
+        each field, where it is refused.
+        """
+        request = pb.CreateRequest(
+            resource=resource,
+            namespace=namespace,
+            name=name,
+            subresource=subresource,
+            data=encode_body(object),
+            dry_run=dry_run,
+            field_manager=field_manager,
+            field_validation=field_validation.value,
+            encoding=ENCODING_JSON,
+        )
+        response = await self._transport.unary(
+            self._transport.resources.Create, request, deadline(timeout, self._timeout)
+        )
+        return CreateResult.from_message(response)
+
+    async def update(
+        self,
+        resource: str,
+        object: ObjectBody,
+        *,
+        namespace: str = "",
+        name: str = "",
+        subresource: str = "",
+        uid: str = "",
+        resource_version: str = "",
+        dry_run: bool = False,
+        field_manager: str = "",
+        field_validation: FieldValidation = FieldValidation.WARN,
+        timeout: float | None = None,
+    ) -> UpdateResult:
+        """Replace an object, or its ``subresource`` ("status", "scale"), by this one.
+
+        ``object`` is written as for ``create``. Its metadata name it, unless ``name``
+        does. A resource version in its metadata is a precondition too.
+
+        Raises Conflict if the object has changed since that version: read it again;
+        NotFound if it is not there; Invalid, with a cause for each field, where it is
+        refused.
+        """
+        request = pb.UpdateRequest(
+            resource=resource,
+            namespace=namespace,
+            name=name,
+            subresource=subresource,
+            data=encode_body(object),
+            dry_run=dry_run,
+            field_manager=field_manager,
+            field_validation=field_validation.value,
+            preconditions=pb.Preconditions(uid=uid, resource_version=resource_version),
+            encoding=ENCODING_JSON,
+        )
+        response = await self._transport.unary(
+            self._transport.resources.Update, request, deadline(timeout, self._timeout)
+        )
+        return UpdateResult.from_message(response)
+
     async def patch(
         self,
         resource: str,
@@ -174,21 +270,23 @@ class AsyncClient:
         type: PatchType,
         namespace: str = "",
         subresource: str = "",
+        uid: str = "",
+        resource_version: str = "",
         dry_run: bool = False,
         field_manager: str = "",
         force: bool = False,
+        field_validation: FieldValidation = FieldValidation.WARN,
         timeout: float | None = None,
     ) -> PatchResult:
         """Change parts of one object, or of its ``subresource`` ("status", "scale").
 
         ``body`` is written as ``type`` says: a mapping or a list is sent as JSON,
-        bytes and str as they are. ``dry_run`` checks and admits the change
-        without making it. APPLY needs a ``field_manager``, and with ``force`` takes
-        fields over from others.
+        bytes and str as they are. APPLY needs a ``field_manager``, and with ``force``
+        takes fields over from others.
 
-        Raises Conflict, with a cause for each field, where others own fields;
-        Invalid, with a cause for each field, where the result is refused. After
-        DeadlineExceeded or Unavailable the change may have been made.
+        Raises Conflict where a precondition does not hold, and, with a cause for each
+        field, where others own fields; Invalid, with a cause for each field, where the
+        result is refused.
         """
         request = pb.PatchRequest(
             resource=resource,
@@ -200,9 +298,80 @@ class AsyncClient:
             dry_run=dry_run,
             field_manager=field_manager,
             force=force,
+            field_validation=field_validation.value,
+            preconditions=pb.Preconditions(uid=uid, resource_version=resource_version),
             encoding=ENCODING_JSON,
         )
         response = await self._transport.unary(
             self._transport.resources.Patch, request, deadline(timeout, self._timeout)
         )
         return PatchResult.from_message(response)
+
+    async def delete(
+        self,
+        resource: str,
+        name: str,
+        *,
+        namespace: str = "",
+        uid: str = "",
+        resource_version: str = "",
+        propagation: PropagationPolicy | None = None,
+        grace_period_seconds: int | None = None,
+        dry_run: bool = False,
+        timeout: float | None = None,
+    ) -> DeleteResult:
+        """Delete one object.
+
+        ``propagation`` says what becomes of the objects that it owns; left out, the
+        kind's own default, usually BACKGROUND. ``grace_period_seconds`` is how many
+        seconds the object has to end itself, 0 for none; left out, the kind's own
+        default, 30 for pods.
+
+        Raises NotFound if it is not there, and Conflict where a precondition does not
+        hold.
+        """
+        request = pb.DeleteRequest(
+            resource=resource,
+            name=name,
+            namespace=namespace,
+            preconditions=pb.Preconditions(uid=uid, resource_version=resource_version),
+            propagation_policy=propagation.value if propagation else None,
+            grace_period_seconds=grace_period_seconds,
+            dry_run=dry_run,
+            encoding=ENCODING_JSON,
+        )
+        response = await self._transport.unary(
+            self._transport.resources.Delete, request, deadline(timeout, self._timeout)
+        )
+        return DeleteResult.from_message(response)
+
+    async def delete_collection(
+        self,
+        resource: str,
+        *,
+        namespace: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+        propagation: PropagationPolicy | None = None,
+        grace_period_seconds: int | None = None,
+        dry_run: bool = False,
+        timeout: float | None = None,
+    ) -> DeleteCollectionResult:
+        """Delete the objects that match: without selectors, all of the namespace.
+
+        The rest is as for ``delete``. This is not one step: some may be gone when it
+        raises.
+        """
+        request = pb.DeleteCollectionRequest(
+            resource=resource,
+            namespace=namespace,
+            label_selector=label_selector,
+            field_selector=field_selector,
+            propagation_policy=propagation.value if propagation else None,
+            grace_period_seconds=grace_period_seconds,
+            dry_run=dry_run,
+        )
+        response = await self._transport.unary(
+            self._transport.resources.DeleteCollection, request, deadline(timeout, self._timeout)
+        )
+        return DeleteCollectionResult.from_message(response)

@@ -1,0 +1,85 @@
+from kubeconnect import PropagationPolicy
+from kubeconnect.aio import AsyncClient
+from kubeconnect.v1 import resource_service_pb2 as pb
+from kubeconnect.v1.object_pb2 import ENCODING_JSON
+from tests.fake import FakeService
+
+
+async def test_returns_what_is_left(client: AsyncClient) -> None:
+    result = await client.delete("pods", "web", namespace="demo")
+    assert result.object
+    assert (result.object.name, result.object.kind.kind) == ("web", "Pod")
+    assert result.warnings == ("old",)
+
+
+async def test_returns_no_object_where_nothing_is_left(
+    client: AsyncClient, service: FakeService
+) -> None:
+    service.left = False
+    result = await client.delete("pods", "web", namespace="demo")
+    assert result.object is None
+
+
+async def test_sends_all_that_was_asked(client: AsyncClient, service: FakeService) -> None:
+    await client.delete(
+        "pods",
+        "web",
+        namespace="demo",
+        uid="u1",
+        resource_version="7",
+        propagation=PropagationPolicy.FOREGROUND,
+        grace_period_seconds=0,
+        dry_run=True,
+    )
+    (request,) = service.requests
+    assert request.HasField("grace_period_seconds")
+    assert request == pb.DeleteRequest(
+        resource="pods",
+        name="web",
+        namespace="demo",
+        preconditions=pb.Preconditions(uid="u1", resource_version="7"),
+        propagation_policy=pb.PROPAGATION_POLICY_FOREGROUND,
+        grace_period_seconds=0,
+        dry_run=True,
+        encoding=ENCODING_JSON,
+    )
+
+
+async def test_leaves_to_the_kind_what_was_not_said(
+    client: AsyncClient, service: FakeService
+) -> None:
+    await client.delete("pods", "web")
+    await client.delete_collection("pods")
+    for request in service.requests:
+        assert request.propagation_policy == pb.PROPAGATION_POLICY_UNSPECIFIED
+        assert not request.HasField("grace_period_seconds")
+
+
+async def test_a_collection_returns_how_many(client: AsyncClient) -> None:
+    result = await client.delete_collection("pods", namespace="demo")
+    assert (result.deleted, result.warnings) == (3, ("old",))
+
+
+async def test_a_collection_sends_all_that_was_asked(
+    client: AsyncClient, service: FakeService
+) -> None:
+    await client.delete_collection(
+        "pods",
+        namespace="demo",
+        label_selector="app=web",
+        field_selector="status.phase=Failed",
+        propagation=PropagationPolicy.ORPHAN,
+        grace_period_seconds=5,
+        dry_run=True,
+    )
+    assert service.requests == [
+        pb.DeleteCollectionRequest(
+            resource="pods",
+            namespace="demo",
+            label_selector="app=web",
+            field_selector="status.phase=Failed",
+            propagation_policy=pb.PROPAGATION_POLICY_ORPHAN,
+            grace_period_seconds=5,
+            dry_run=True,
+        )
+    ]

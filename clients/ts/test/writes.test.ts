@@ -1,0 +1,281 @@
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import { toJson, type DescMessage, type JsonValue, type MessageShape } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import {
+  KubeconnectError,
+  type Client,
+  type FieldValidation,
+  type WriteBody,
+} from "../src/index.js";
+import {
+  CreateRequestSchema,
+  DeleteCollectionRequestSchema,
+  DeleteRequestSchema,
+  PatchRequestSchema,
+  UpdateRequestSchema,
+} from "../src/proto.js";
+import { clientOf, pod, podKind } from "./fixture.js";
+
+const web = { namespace: "default", name: "web" };
+const answer = { kind: podKind, object: pod("web", "2"), warnings: ["mind"] };
+const preconditions = { uid: "uid-web", resourceVersion: "1" };
+
+/** A client whose service answers every write, and what it was asked, without defaults. */
+function recording(): { client: Client; asked: JsonValue[] } {
+  const asked: JsonValue[] = [];
+  function note<D extends DescMessage>(schema: D, request: MessageShape<D>): void {
+    asked.push(toJson(schema, request));
+  }
+  const client = clientOf({
+    create(request) {
+      note(CreateRequestSchema, request);
+      return answer;
+    },
+    update(request) {
+      note(UpdateRequestSchema, request);
+      return { ...answer, created: true };
+    },
+    patch(request) {
+      note(PatchRequestSchema, request);
+      return { ...answer, created: true };
+    },
+    delete(request) {
+      note(DeleteRequestSchema, request);
+      return answer;
+    },
+    deleteCollection(request) {
+      note(DeleteCollectionRequestSchema, request);
+      return { deleted: 3n, warnings: ["mind"] };
+    },
+  });
+  return { client, asked };
+}
+
+/** The bytes of a text as messages in JSON have them. */
+function base64(text: string): string {
+  return Buffer.from(text).toString("base64");
+}
+
+/** Sent where a caller says nothing of them. */
+const defaults = { fieldValidation: "FIELD_VALIDATION_WARN", encoding: "ENCODING_JSON" };
+
+suite("create", () => {
+  test("sends all that was asked, and answers what was made", async () => {
+    const { client, asked } = recording();
+    const result = await client.create(
+      "pods",
+      { spec: {} },
+      {
+        ...web,
+        subresource: "eviction",
+        dryRun: true,
+        fieldManager: "me",
+        fieldValidation: "strict",
+      },
+    );
+    assert.deepEqual(asked, [
+      {
+        resource: "pods",
+        ...web,
+        subresource: "eviction",
+        data: base64('{"spec":{}}'),
+        dryRun: true,
+        fieldManager: "me",
+        fieldValidation: "FIELD_VALIDATION_STRICT",
+        encoding: "ENCODING_JSON",
+      },
+    ]);
+    assert.equal(result.object.resourceVersion, "2");
+    assert.deepEqual(result.warnings, ["mind"]);
+  });
+
+  const bodies: [string, WriteBody, string][] = [
+    ["an object as JSON", { a: null, ü: [1] }, '{"a":null,"ü":[1]}'],
+    ["text as it is", "spec: {ü: 1}", "spec: {ü: 1}"],
+    ["bytes as they are", new TextEncoder().encode("spec: {ü: 1}"), "spec: {ü: 1}"],
+  ];
+  for (const [name, body, sent] of bodies) {
+    test(`sends ${name}`, async () => {
+      const { client, asked } = recording();
+      await client.create("pods", body);
+      assert.deepEqual(asked, [{ resource: "pods", data: base64(sent), ...defaults }]);
+    });
+  }
+
+  test("sends an object that was answered whole", async () => {
+    const { client, asked } = recording();
+    const { object } = await client.create("pods", {});
+    await client.create("pods", object);
+    const data = base64(JSON.stringify(object.value));
+    assert.deepEqual(asked[1], { resource: "pods", data, ...defaults });
+  });
+
+  test("refuses a misspelt word before anything is sent", async () => {
+    const { client, asked } = recording();
+    const fieldValidation = "Strict" as FieldValidation;
+    await assert.rejects(client.create("pods", {}, { fieldValidation }), {
+      name: "TypeError",
+      message: '"Strict" is none of ignore, warn, strict',
+    });
+    assert.deepEqual(asked, []);
+  });
+
+  test("fails with what the cluster said", async () => {
+    const client = clientOf({
+      create() {
+        throw new ConnectError("there is one", Code.AlreadyExists);
+      },
+    });
+    await assert.rejects(client.create("pods", {}), (error) => {
+      assert.ok(error instanceof KubeconnectError);
+      assert.equal(error.code, Code.AlreadyExists);
+      return true;
+    });
+  });
+});
+
+suite("update", () => {
+  test("sends all that was asked, and answers what it is now", async () => {
+    const { client, asked } = recording();
+    const result = await client.update(
+      "pods",
+      { spec: {} },
+      {
+        ...web,
+        ...preconditions,
+        subresource: "status",
+        dryRun: true,
+        fieldManager: "me",
+        fieldValidation: "ignore",
+      },
+    );
+    assert.deepEqual(asked, [
+      {
+        resource: "pods",
+        ...web,
+        subresource: "status",
+        data: base64('{"spec":{}}'),
+        dryRun: true,
+        fieldManager: "me",
+        fieldValidation: "FIELD_VALIDATION_IGNORE",
+        preconditions,
+        encoding: "ENCODING_JSON",
+      },
+    ]);
+    assert.equal(result.object.resourceVersion, "2");
+    assert.deepEqual(result.warnings, ["mind"]);
+    assert.equal(result.created, true);
+  });
+});
+
+suite("patch", () => {
+  test("sends all that was asked, and answers what it is now", async () => {
+    const { client, asked } = recording();
+    const result = await client.patch("pods", web, {
+      ...preconditions,
+      type: "apply",
+      body: { metadata: { labels: { a: null } } },
+      subresource: "status",
+      dryRun: true,
+      fieldManager: "me",
+      force: true,
+      fieldValidation: "strict",
+    });
+    assert.deepEqual(asked, [
+      {
+        resource: "pods",
+        ...web,
+        subresource: "status",
+        type: "PATCH_TYPE_APPLY",
+        data: base64('{"metadata":{"labels":{"a":null}}}'),
+        dryRun: true,
+        fieldManager: "me",
+        force: true,
+        fieldValidation: "FIELD_VALIDATION_STRICT",
+        preconditions,
+        encoding: "ENCODING_JSON",
+      },
+    ]);
+    assert.equal(result.object.resourceVersion, "2");
+    assert.deepEqual(result.warnings, ["mind"]);
+    assert.equal(result.created, true);
+  });
+});
+
+suite("delete", () => {
+  test("sends all that was asked, and answers what is left", async () => {
+    const { client, asked } = recording();
+    const result = await client.delete("pods", web, {
+      ...preconditions,
+      propagation: "foreground",
+      gracePeriodSeconds: 0,
+      dryRun: true,
+    });
+    assert.deepEqual(asked, [
+      {
+        resource: "pods",
+        ...web,
+        preconditions,
+        propagationPolicy: "PROPAGATION_POLICY_FOREGROUND",
+        gracePeriodSeconds: "0",
+        dryRun: true,
+        encoding: "ENCODING_JSON",
+      },
+    ]);
+    assert.equal(result.object?.resourceVersion, "2");
+    assert.deepEqual(result.warnings, ["mind"]);
+  });
+
+  test("leaves to the kind what was not said", async () => {
+    const { client, asked } = recording();
+    await client.delete("pods", web);
+    assert.deepEqual(asked, [
+      { resource: "pods", ...web, preconditions: {}, encoding: "ENCODING_JSON" },
+    ]);
+  });
+
+  test("takes an object for its name and preconditions", async () => {
+    const { client, asked } = recording();
+    const { object } = await client.create("pods", {});
+    await client.delete("pods", object, { uid: object.uid });
+    assert.deepEqual(asked[1], {
+      resource: "pods",
+      ...web,
+      preconditions: { uid: "uid-web" },
+      encoding: "ENCODING_JSON",
+    });
+  });
+
+  test("answers no object where nothing is left", async () => {
+    const client = clientOf({ delete: () => ({ kind: podKind }) });
+    const { object } = await client.delete("pods", web);
+    assert.equal(object, undefined);
+  });
+});
+
+suite("deleteCollection", () => {
+  test("sends all that was asked, and answers how many", async () => {
+    const { client, asked } = recording();
+    const selection = {
+      namespace: "default",
+      labelSelector: "app=web",
+      fieldSelector: "status.phase=Failed",
+    };
+    const result = await client.deleteCollection("pods", selection, {
+      propagation: "orphan",
+      gracePeriodSeconds: 5,
+      dryRun: true,
+    });
+    assert.deepEqual(asked, [
+      {
+        resource: "pods",
+        ...selection,
+        propagationPolicy: "PROPAGATION_POLICY_ORPHAN",
+        gracePeriodSeconds: "5",
+        dryRun: true,
+      },
+    ]);
+    assert.deepEqual(result, { deleted: 3, warnings: ["mind"] });
+  });
+});
