@@ -187,16 +187,14 @@ func updateAndCompare(ctx context.Context, t *testing.T, client resourceClient, 
 	t.Helper()
 	before := resource.get(ctx, t, "one")
 	request.Resource, request.Namespace, request.Encoding = resource.name, namespace, encodingJSON
-	for name, wrong := range map[string]*kubeconnectv1.Preconditions{
-		"another UID":          {Uid: "8f3c5a3e-0000-4000-8000-000000000000"},
-		"an old version":       {ResourceVersion: "1"},
-		"the UID, old version": {Uid: string(before.GetUID()), ResourceVersion: "1"},
+	for words, wrong := range map[string]*kubeconnectv1.Preconditions{
+		"its UID is not 8f3c5a3e-0000-4000-8000-000000000000": {Uid: "8f3c5a3e-0000-4000-8000-000000000000"},
+		"the object has been modified":                        {ResourceVersion: "1"},
+		"please apply your changes to the latest version":     {Uid: string(before.GetUID()), ResourceVersion: "1"},
 	} {
 		request.Preconditions = wrong
 		_, err := client.Update(ctx, request)
-		if connect.CodeOf(err) != connect.CodeAborted {
-			t.Errorf("under %s: %v", name, err)
-		}
+		wantError(t, err, connect.CodeAborted, words)
 	}
 	if now := resource.get(ctx, t, "one"); now.GetResourceVersion() != before.GetResourceVersion() {
 		t.Error("it is changed all the same")

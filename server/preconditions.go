@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -73,18 +75,23 @@ func withOperations(text []byte, wanted *metav1.Preconditions) ([]byte, error) {
 	return json.Marshal(operations)
 }
 
-// asPrecondition makes a conflict of what the API server says where a UID was wanted that
-// is not the object's: that it cannot be changed.
+// asPrecondition says in words for callers that an object does not have the UID that was
+// wanted: the API server says so in those of its store, or that a UID cannot be changed.
 func asPrecondition(err error, to target, asked *kubeconnectv1.Preconditions) error {
 	var failed *apierrors.StatusError
-	if asked.GetUid() == "" || !errors.As(err, &failed) || !apierrors.IsInvalid(err) || failed.ErrStatus.Details == nil {
+	if asked.GetUid() == "" || !errors.As(err, &failed) || !isAboutUID(failed.ErrStatus) {
 		return err
 	}
-	for _, cause := range failed.ErrStatus.Details.Causes {
-		if cause.Field == "metadata.uid" {
-			return apierrors.NewConflict(to.resource.GroupResource(), to.name,
-				fmt.Errorf("its UID is not %s, as the precondition wants", asked.GetUid()))
-		}
+	return apierrors.NewConflict(to.resource.GroupResource(), to.name,
+		fmt.Errorf("its UID is not %s, as the precondition wants", asked.GetUid()))
+}
+
+func isAboutUID(status metav1.Status) bool {
+	switch {
+	case status.Reason == metav1.StatusReasonConflict:
+		return strings.Contains(status.Message, "UID in precondition")
+	case status.Reason == metav1.StatusReasonInvalid && status.Details != nil:
+		return slices.ContainsFunc(status.Details.Causes, func(cause metav1.StatusCause) bool { return cause.Field == "metadata.uid" })
 	}
-	return err
+	return false
 }

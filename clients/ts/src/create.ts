@@ -18,7 +18,10 @@ export interface CreateOptions extends CallOptions, WriteOptions {
 
 /** What was created. */
 export interface CreateResult<T = KubeValue> {
-  /** The object as it was made; or as it would be, for a dry run. */
+  /**
+   * The object as it was made; or as it would be, for a dry run. A subresource may answer
+   * another kind: "eviction" a Status.
+   */
   readonly object: KubeObject<T>;
   /** The API server's warnings, for people. */
   readonly warnings: readonly string[];

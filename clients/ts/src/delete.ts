@@ -34,9 +34,8 @@ export interface DeleteOptions extends DeleteCollectionOptions, Preconditions {}
 /** What is left of a deleted object. */
 export interface DeleteResult<T = KubeValue> {
   /**
-   * The object, where it is still there (a finalizer, a grace period, a dry run) or the
-   * API server answers with its last state; undefined where it says only that all went
-   * well.
+   * The object, where it is still there (a finalizer, a grace period) or the API server
+   * answers with its last state; undefined where that says only that all went well.
    */
   readonly object: KubeObject<T> | undefined;
   /** The API server's warnings, for people. */

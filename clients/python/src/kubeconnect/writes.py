@@ -49,7 +49,8 @@ class CreateResult:
     """What was created."""
 
     object: Object
-    """The object as it was made; or as it would be, for a dry run."""
+    """The object as it was made; or as it would be, for a dry run. A subresource may answer
+    another kind: "eviction" a Status."""
     warnings: tuple[str, ...]
     """The API server's warnings, for people."""
 
@@ -98,8 +99,8 @@ class DeleteResult:
     """What is left of a deleted object."""
 
     object: Object | None
-    """The object, where it is still there (a finalizer, a grace period, a dry run) or the
-    API server answers with its last state; None where it says only that all went well."""
+    """The object, where it is still there (a finalizer, a grace period) or the API server
+    answers with its last state; None where that says only that all went well."""
     warnings: tuple[str, ...]
     """The API server's warnings, for people."""
 
