@@ -1,6 +1,7 @@
 package informerhub
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -140,6 +142,60 @@ func TestAGroupThatIsAwayHidesNoOther(t *testing.T) {
 		t.Errorf("answers %v, %v", types, err)
 	}
 	if len(failed) != 1 || failed[0].GroupVersion != widgets.GroupVersion() || !apierrors.IsServiceUnavailable(failed[0].Err) {
+		t.Errorf("not known are %v", failed)
+	}
+}
+
+// aggregated answers discovery as the API servers of today do, in one document: client-go
+// makes lists in no order of it.
+func aggregated(groups ...apidiscoveryv2.APIGroupDiscovery) transportFunc {
+	return func(r *http.Request) (*http.Response, error) {
+		list := apidiscoveryv2.APIGroupDiscoveryList{}
+		if r.URL.Path == "/apis" {
+			list.Items = groups
+		}
+		recorder := httptest.NewRecorder()
+		recorder.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
+		err := json.NewEncoder(recorder).Encode(list)
+		return recorder.Result(), err
+	}
+}
+
+// withThings is a group with a resource that has a short name in common with others.
+func withThings(name string, freshness apidiscoveryv2.DiscoveryFreshness) apidiscoveryv2.APIGroupDiscovery {
+	return apidiscoveryv2.APIGroupDiscovery{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Versions: []apidiscoveryv2.APIVersionDiscovery{{
+			Version: "v1", Freshness: freshness,
+			Resources: []apidiscoveryv2.APIResourceDiscovery{{
+				Resource: "things", SingularResource: "thing", ShortNames: []string{"th"}, Verbs: readVerbs,
+				ResponseKind: &metav1.GroupVersionKind{Group: name, Version: "v1", Kind: "Thing"}, Scope: apidiscoveryv2.ScopeCluster,
+			}},
+		}},
+	}
+}
+
+func TestAShortNameThatGroupsShareMeansTheFirstOfThem(t *testing.T) {
+	current := apidiscoveryv2.DiscoveryFreshnessCurrent
+	for range 20 { // whatever the order of a map
+		resolver := hubOf(t, &rest.Config{Host: "http://api.example", Transport: aggregated(
+			withThings("c.example.com", current), withThings("a.example.com", current), withThings("b.example.com", current),
+		)}).Resolver()
+		if found, err := resolver.Resolve(t.Context(), "th"); err != nil || found.Group != "c.example.com" {
+			t.Fatalf("finds %v, %v", found, err)
+		}
+	}
+}
+
+func TestAGroupThatTheAPIServerCallsStaleIsToldToBeAway(t *testing.T) {
+	resolver := hubOf(t, &rest.Config{Host: "http://api.example", Transport: aggregated(
+		withThings("a.example.com", apidiscoveryv2.DiscoveryFreshnessCurrent), withThings("b.example.com", apidiscoveryv2.DiscoveryFreshnessStale),
+	)}).Resolver()
+	types, failed, err := resolver.ResourceTypes(t.Context())
+	if err != nil || len(types) != 1 || types[0].Group != "a.example.com" {
+		t.Errorf("answers %v, %v", types, err)
+	}
+	if len(failed) != 1 || failed[0].Group != "b.example.com" || failed[0].Version != "v1" {
 		t.Errorf("not known are %v", failed)
 	}
 }
