@@ -63,22 +63,20 @@ func (t *turns[A]) known() (answer A) {
 }
 
 // recent answers what was asked within some time, and asks again if nothing was.
-func (t *turns[A]) recent(ctx context.Context, age time.Duration) (A, error) {
+func (t *turns[A]) recent(ctx context.Context, age time.Duration) (answer A, err error) {
 	if latest := t.within(age); latest != nil {
 		return latest.answer, nil
 	}
 	previous := t.current()
 	if err := t.over(ctx, previous); err != nil {
-		var none A
-		return none, err
+		return answer, err
 	}
 	if latest := t.within(age); latest != nil {
 		return latest.answer, nil
 	}
 	next := t.join(previous)
 	if err := t.over(ctx, next); err != nil {
-		var none A
-		return none, err
+		return answer, err
 	}
 	return next.answer, next.err
 }
