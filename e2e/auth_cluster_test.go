@@ -43,9 +43,7 @@ func TestUnderAuthClusterEveryMethodRefusesEveryoneOverEveryProtocol(t *testing.
 // rights may. It fails if the API has a method that it does not know.
 func everyMethod(t *testing.T, clients harness.Clients, namespace string) map[string]func(context.Context) error {
 	t.Helper()
-	calls := unservedMethods(clients)
-	maps.Copy(calls, callsOn(clients.Resources, namespace))
-	resources := clients.Resources
+	calls, resources := callsOn(clients.Resources, namespace), clients.Resources
 	calls["Create"] = method(resources.Create, &kubeconnectv1.CreateRequest{
 		Resource: "configmaps", Namespace: namespace, Body: &kubeconnectv1.CreateRequest_Data{Data: []byte(`{"metadata":{"generateName":"made-"}}`)},
 	})
@@ -54,6 +52,8 @@ func everyMethod(t *testing.T, clients harness.Clients, namespace string) map[st
 	})
 	calls["Delete"] = method(resources.Delete, &kubeconnectv1.DeleteRequest{Resource: "configmaps", Namespace: namespace, Name: "one"})
 	calls["DeleteCollection"] = method(resources.DeleteCollection, &kubeconnectv1.DeleteCollectionRequest{Resource: "configmaps", Namespace: namespace})
+	calls["ListResourceTypes"] = method(clients.Discovery.ListResourceTypes, &kubeconnectv1.ListResourceTypesRequest{})
+	calls["GetSchema"] = method(clients.Discovery.GetSchema, &kubeconnectv1.GetSchemaRequest{Resource: "configmaps"})
 	calls["WhoAmI"] = method(clients.Access.WhoAmI, &kubeconnectv1.WhoAmIRequest{})
 	calls["CheckAccess"] = method(clients.Access.CheckAccess, &kubeconnectv1.CheckAccessRequest{})
 	for name := range methodsOfTheAPI() {

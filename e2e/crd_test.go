@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
@@ -151,5 +152,25 @@ func version(name string, served, stored bool) map[string]any {
 		}},
 		"subresources":     map[string]any{"status": map[string]any{}},
 		"selectableFields": []any{map[string]any{"jsonPath": ".spec.color"}},
+	}
+}
+
+// describe changes the description of its first version.
+func (c customResource) describe(as string) {
+	c.t.Helper()
+	patch := fmt.Appendf(nil, `[{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/description","value":%q}]`, as)
+	c.patch(types.JSONPatchType, patch)
+}
+
+// renameShort changes the short name.
+func (c customResource) renameShort(to string) {
+	c.t.Helper()
+	c.patch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"names":{"shortNames":[%q]}}}`, to))
+}
+
+func (c customResource) patch(as types.PatchType, patch []byte) {
+	c.t.Helper()
+	if _, err := c.in.Dynamic.Resource(crdResource).Patch(c.ctx, c.name(), as, patch, metav1.PatchOptions{}); err != nil {
+		c.t.Fatal(err)
 	}
 }

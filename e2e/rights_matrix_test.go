@@ -26,7 +26,6 @@ const (
 	denied  = "permission_denied"
 	unknown = "unauthenticated"
 	absent  = "not_found"
-	later   = "unimplemented"
 )
 
 // rightsMatrix is what each call is answered, by who calls: someone without any right,
@@ -73,8 +72,8 @@ var rightsMatrix = map[string][4]string{
 	"Delete B/one":                 {denied, denied, denied, "1"},
 	"DeleteCollection in A":        {denied, "2", denied, "2"},
 	"DeleteCollection in B":        {denied, denied, denied, "1"},
-	"ListResourceTypes":            {later, later, later, later},
-	"GetSchema":                    {later, later, later, later},
+	"ListResourceTypes":            {"not counted", "not counted", "not counted", "counted"},
+	"GetSchema":                    {"ConfigMap", "ConfigMap", "ConfigMap", "ConfigMap"},
 }
 
 // TestEveryMethodAnswersEveryCallerByItsRights holds each call over each protocol against
@@ -191,6 +190,8 @@ func (m *matrix) calls(clients harness.Clients) map[string]answer {
 		"CheckAccess: get A/one":       m.checkAccess(clients, &kubeconnectv1.AccessQuestion{Verb: "get", Resource: "configmaps", Namespace: m.a, Name: "one"}),
 		"CheckAccess: get A/two":       m.checkAccess(clients, &kubeconnectv1.AccessQuestion{Verb: "get", Resource: "configmaps", Namespace: m.a, Name: "two"}),
 		"CheckAccess: list everywhere": m.checkAccess(clients, &kubeconnectv1.AccessQuestion{Verb: "list", Resource: "configmaps"}),
+		"ListResourceTypes":            m.listTypes(clients),
+		"GetSchema":                    m.getSchema(clients),
 		"Get A/one":                    m.get(clients, "configmaps", m.a, "one"),
 		"Get A/two":                    m.get(clients, "configmaps", m.a, "two"),
 		"Get A/none":                   m.get(clients, "configmaps", m.a, "none"),
@@ -227,9 +228,6 @@ func (m *matrix) calls(clients harness.Clients) map[string]answer {
 	for _, name := range []string{"one", "two"} {
 		delete(calls, "Watch "+name+" in A") // a watch has a field for the name
 		calls["Watch A/"+name] = m.watch(clients, "configmaps", m.a, name, "")
-	}
-	for name, call := range unservedMethods(clients) {
-		calls[name] = func(ctx context.Context) (string, error) { return "", call(ctx) }
 	}
 	return calls
 }
@@ -273,6 +271,30 @@ func (m *matrix) checkAccess(clients harness.Clients, question *kubeconnectv1.Ac
 			return "yes", nil
 		}
 		return "no", err
+	}
+}
+
+// listTypes shows whether it is told how many ConfigMaps there are.
+func (m *matrix) listTypes(clients harness.Clients) answer {
+	return func(ctx context.Context) (string, error) {
+		list, err := clients.Discovery.ListResourceTypes(ctx, &kubeconnectv1.ListResourceTypesRequest{Group: "core"})
+		switch of := typeOf(list, "configmaps"); {
+		case of == nil:
+			return "", err
+		case of.GetCache() == nil:
+			return "not counted", err
+		}
+		return "counted", err
+	}
+}
+
+func (m *matrix) getSchema(clients harness.Clients) answer {
+	return func(ctx context.Context) (string, error) {
+		schema, err := clients.Discovery.GetSchema(ctx, &kubeconnectv1.GetSchemaRequest{Resource: "configmaps"})
+		if len(schema.GetSchema().GetFields()) == 0 {
+			return "", err
+		}
+		return schema.GetKind().GetKind(), err
 	}
 }
 

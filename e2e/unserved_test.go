@@ -7,8 +7,6 @@ import (
 	"connectrpc.com/connect"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-
-	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
 // What the API announces and this version does not serve: it must say so, and
@@ -50,30 +48,6 @@ func TestFieldsThatAreNotServedYetAreRefusedByName(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			wantError(t, test.call(), connect.CodeUnimplemented, test.word)
 		})
-	}
-}
-
-func TestMethodsThatAreNotServedYetSaySo(t *testing.T) {
-	t.Parallel()
-	service := harness.StartService(t, cluster(t).Kubeconfig)
-	for _, protocol := range harness.Protocols {
-		t.Run(protocol.Name, func(t *testing.T) {
-			ctx := deadline(t)
-			for name, call := range unservedMethods(harness.Dial(harness.HTTP2(t), service.Address, protocol)) {
-				t.Run(name, func(t *testing.T) {
-					wantError(t, call(ctx), connect.CodeUnimplemented, name)
-				})
-			}
-		})
-	}
-}
-
-// unservedMethods calls the methods that are not served yet, by their names.
-func unservedMethods(clients harness.Clients) map[string]func(context.Context) error {
-	discovery := clients.Discovery
-	return map[string]func(context.Context) error{
-		"ListResourceTypes": method(discovery.ListResourceTypes, &kubeconnectv1.ListResourceTypesRequest{}),
-		"GetSchema":         method(discovery.GetSchema, &kubeconnectv1.GetSchemaRequest{Resource: "pods"}),
 	}
 }
 

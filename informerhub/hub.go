@@ -39,6 +39,7 @@ type Hub struct {
 	contact  *contact
 	options  Options
 	resolver *Resolver
+	schemas  *schemas
 
 	running sync.WaitGroup
 
@@ -82,6 +83,7 @@ func New(config *rest.Config, options Options) (*Hub, error) {
 		contact:  contact,
 		options:  options,
 		resolver: resolver,
+		schemas:  newSchemas(resolver.client),
 		caches:   make(map[Resource]*runningCache),
 	}, nil
 }
@@ -99,6 +101,7 @@ func (h *Hub) Close() {
 	h.mu.Unlock()
 	h.running.Wait()
 	h.resolver.close()
+	h.schemas.close()
 	h.client.CloseIdleConnections()
 }
 

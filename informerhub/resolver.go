@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,7 +15,6 @@ import (
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
-	"k8s.io/client-go/util/flowcontrol"
 )
 
 // Resolver finds the resource that a caller means, as kubectl does: by plural,
@@ -24,25 +22,12 @@ import (
 // API server's discovery once, and again when a name is not found, so a CRD that
 // has just been made is found too. Its methods are safe for concurrent use.
 type Resolver struct {
-	client  rest.Interface
-	cached  discovery.CachedDiscoveryInterface
-	pace    flowcontrol.RateLimiter
-	running sync.WaitGroup
-
-	mu      sync.Mutex // guards the fields below
-	closed  bool
-	current *catalogue
-	// loading is set while discovery is being asked.
-	loading *load
+	client    rest.Interface
+	cached    discovery.CachedDiscoveryInterface
+	discovery *turns[*catalogue]
 }
 
 const (
-	// discoveryTimeout bounds one question to discovery.
-	discoveryTimeout = 10 * time.Second
-	// Names that are not found make discovery be asked again. Callers beyond this
-	// pace wait for their turn, and share it.
-	discoveriesPerSecond = 2
-	discoveryBurst       = 10
 	// maxNameLength is the longest that a resource's name can be: the name itself,
 	// a version and a group.
 	maxNameLength = 63 + 1 + 63 + 1 + 253
@@ -53,48 +38,28 @@ const (
 // catalogue is what discovery has said at one time.
 type catalogue struct {
 	mapper   meta.RESTMapper
-	lists    []*metav1.APIResourceList
+	groups   []*restmapper.APIGroupResources
+	lists    []*metav1.APIResourceList // of the groups, in their order
+	failed   map[schema.GroupVersion]error
 	mu       sync.Mutex // guards resolved
 	resolved map[string]Resource
 }
-
-// load is one turn of asking discovery, shared by all who wait for it.
-type load struct {
-	done      chan struct{}
-	catalogue *catalogue
-	err       error
-}
-
-// closedLoad is every turn after close.
-var closedLoad = func() *load {
-	turn := &load{done: make(chan struct{}), err: ErrClosed}
-	close(turn.done)
-	return turn
-}()
 
 func newResolver(config *rest.Config, client *http.Client) (*Resolver, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
 	bounded := *client
-	bounded.Timeout = discoveryTimeout
+	bounded.Timeout = questionTimeout
 	direct, err := discovery.NewDiscoveryClientForConfigAndClient(config, &bounded)
 	if err != nil {
 		return nil, err
 	}
-	return &Resolver{
-		client: direct.RESTClient(),
-		cached: memory.NewMemCacheClient(direct),
-		pace:   flowcontrol.NewTokenBucketRateLimiter(discoveriesPerSecond, discoveryBurst),
-	}, nil
+	r := &Resolver{client: direct.RESTClient(), cached: memory.NewMemCacheClient(direct)}
+	r.discovery = newTurns("list of resources", r.discover)
+	return r, nil
 }
 
-// close lets no more turns begin, and waits for the one under way.
-func (r *Resolver) close() {
-	r.mu.Lock()
-	r.closed = true
-	r.mu.Unlock()
-	r.running.Wait()
-}
+func (r *Resolver) close() { r.discovery.close() }
 
 // UnknownResourceError says that the cluster serves no resource by a name.
 type UnknownResourceError struct {
@@ -134,12 +99,12 @@ func (r *Resolver) Resolve(ctx context.Context, name string) (Resource, error) {
 	if len(name) > maxNameLength {
 		return Resource{}, &UnknownResourceError{Name: name[:maxNameLength] + "…"}
 	}
-	if known := r.known(); known != nil {
+	if known := r.discovery.known(); known != nil {
 		if resource, ok := known.resolve(name); ok {
 			return resource, nil
 		}
 	}
-	fresh, err := r.refresh(ctx)
+	fresh, err := r.discovery.refresh(ctx)
 	if err != nil {
 		return Resource{}, err
 	}
@@ -152,7 +117,7 @@ func (r *Resolver) Resolve(ctx context.Context, name string) (Resource, error) {
 // serves answers a function that asks discovery anew whether a resource is served.
 func (r *Resolver) serves(resource Resource) func(context.Context) (bool, error) {
 	return func(ctx context.Context) (bool, error) {
-		fresh, err := r.refresh(ctx)
+		fresh, err := r.discovery.refresh(ctx)
 		if err != nil {
 			return false, err
 		}
@@ -161,89 +126,42 @@ func (r *Resolver) serves(resource Resource) func(context.Context) (bool, error)
 	}
 }
 
-func (r *Resolver) known() *catalogue {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.current
-}
-
-// refresh asks discovery, by a request that begins after this call does: one that
-// is under way already may have missed what the caller has just made. At most
-// one is under way at any time, whatever the number of callers.
-func (r *Resolver) refresh(ctx context.Context) (*catalogue, error) {
-	r.mu.Lock()
-	underway := r.loading
-	r.mu.Unlock()
-	if underway != nil {
-		if err := underway.over(ctx); err != nil {
-			return nil, err
-		}
-	}
-	return r.join(underway).wait(ctx)
-}
-
-// join answers the turn that follows the one given, and starts it if nobody has.
-func (r *Resolver) join(previous *load) *load {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed {
-		return closedLoad
-	}
-	if r.loading == nil || r.loading == previous {
-		r.loading = &load{done: make(chan struct{})}
-		r.running.Add(1)
-		go r.load(r.loading)
-	}
-	return r.loading
-}
-
-func (l *load) wait(ctx context.Context) (*catalogue, error) {
-	if err := l.over(ctx); err != nil {
-		return nil, err
-	}
-	return l.catalogue, l.err
-}
-
-// over waits until the turn is over, whatever has come of it.
-func (l *load) over(ctx context.Context) error {
-	select {
-	case <-l.done:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("waiting for the API server's list of resources: %w", context.Cause(ctx))
-	}
-}
-
-// load asks discovery. It ends by itself, within discoveryTimeout of its turn, and
-// close waits for it.
-func (r *Resolver) load(turn *load) {
-	defer r.running.Done()
-	r.pace.Accept()
-	turn.catalogue, turn.err = r.discover()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if turn.err == nil {
-		r.current = turn.catalogue
-	}
-	r.loading = nil
-	close(turn.done)
-}
-
 func (r *Resolver) discover() (*catalogue, error) {
 	r.cached.Invalidate()
-	groups, err := restmapper.GetAPIGroupResources(r.cached)
-	if err != nil {
+	groups, lists, err := r.cached.ServerGroupsAndResources()
+	failed, some := discovery.GroupDiscoveryFailedErrorGroups(err)
+	if err != nil && !some {
 		return nil, describe(context.Background(), r.client, err)
 	}
-	_, lists, err := r.cached.ServerGroupsAndResources()
-	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
-		return nil, describe(context.Background(), r.client, err)
-	}
+	resources, ordered := inOrder(groups, lists)
 	return &catalogue{
-		mapper:   restmapper.NewDiscoveryRESTMapper(groups),
-		lists:    lists,
+		mapper:   restmapper.NewDiscoveryRESTMapper(resources),
+		groups:   resources,
+		lists:    ordered,
+		failed:   failed,
 		resolved: make(map[string]Resource),
 	}, nil
+}
+
+// inOrder puts what is served in the order in which the API server names its groups:
+// client-go's lists are in none, and a short name that two groups have would mean now this
+// and now that.
+func inOrder(groups []*metav1.APIGroup, lists []*metav1.APIResourceList) (resources []*restmapper.APIGroupResources, ordered []*metav1.APIResourceList) {
+	served := make(map[string]*metav1.APIResourceList)
+	for _, list := range lists {
+		served[list.GroupVersion] = list
+	}
+	for _, group := range groups {
+		of := &restmapper.APIGroupResources{Group: *group, VersionedResources: make(map[string][]metav1.APIResource)}
+		for _, version := range group.Versions {
+			if list := served[version.GroupVersion]; list != nil {
+				of.VersionedResources[version.Version] = list.APIResources
+				ordered = append(ordered, list)
+			}
+		}
+		resources = append(resources, of)
+	}
+	return resources, ordered
 }
 
 func (c *catalogue) resolve(name string) (Resource, bool) {
@@ -335,16 +253,20 @@ func (c *catalogue) find(name schema.GroupVersionResource) (Resource, bool) {
 		}
 		for _, served := range list.APIResources {
 			if served.Name == name.Resource {
-				return Resource{
-					Group:      name.Group,
-					Version:    name.Version,
-					Name:       name.Resource,
-					Kind:       served.Kind,
-					Namespaced: served.Namespaced,
-					Watchable:  slices.Contains(served.Verbs, "list") && slices.Contains(served.Verbs, "watch"),
-				}, true
+				return newResource(name.GroupVersion(), served), true
 			}
 		}
 	}
 	return Resource{}, false
+}
+
+func newResource(of schema.GroupVersion, served metav1.APIResource) Resource {
+	return Resource{
+		Group:      of.Group,
+		Version:    of.Version,
+		Name:       served.Name,
+		Kind:       served.Kind,
+		Namespaced: served.Namespaced,
+		Watchable:  slices.Contains(served.Verbs, "list") && slices.Contains(served.Verbs, "watch"),
+	}
 }

@@ -44,7 +44,7 @@ func everything() []*metav1.APIResourceList {
 func unpaced(t *testing.T, api *fakeAPI) *Resolver {
 	t.Helper()
 	resolver := hubOf(t, api.config()).Resolver()
-	resolver.pace = flowcontrol.NewFakeAlwaysRateLimiter()
+	resolver.discovery.pace = flowcontrol.NewFakeAlwaysRateLimiter()
 	return resolver
 }
 
@@ -192,14 +192,14 @@ func TestACallerWhoHasGoneIsTold(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(why)
 	for range 50 { // a select takes either
-		turn := &load{done: done, catalogue: &catalogue{resolved: map[string]Resource{}}}
-		resolver.mu.Lock()
-		resolver.loading = turn
-		resolver.mu.Unlock()
+		over := &turn[*catalogue]{done: done, answer: &catalogue{resolved: map[string]Resource{}}}
+		resolver.discovery.mu.Lock()
+		resolver.discovery.underway = over
+		resolver.discovery.mu.Unlock()
 		if got, err := resolver.Resolve(ctx, "widgets"); err == nil {
 			t.Fatalf("finds %+v", got)
 		}
-		resolver.running.Wait()
+		resolver.discovery.running.Wait()
 	}
 }
 
@@ -222,7 +222,7 @@ func TestDiscoveryThatDoesNotAnswerIsGivenUp(t *testing.T) {
 		silent := transportFunc(func(r *http.Request) (*http.Response, error) {
 			start := time.Now()
 			<-r.Context().Done()
-			if waited := time.Since(start); waited != discoveryTimeout {
+			if waited := time.Since(start); waited != questionTimeout {
 				t.Errorf("given up after %v", waited)
 			}
 			return nil, r.Context().Err()
@@ -259,7 +259,7 @@ func TestSpellingsThatAreRememberedAreBounded(t *testing.T) {
 	if _, err := resolver.Resolve(t.Context(), "pods"); err != nil {
 		t.Fatal(err)
 	}
-	known := resolver.known()
+	known := resolver.discovery.known()
 	for i := range maxResolved + 10 {
 		known.resolved[fmt.Sprint(i)] = pods
 	}

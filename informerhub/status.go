@@ -6,6 +6,8 @@ type Status struct {
 	// Synced says that the cache holds, or has held, a whole snapshot.
 	Synced bool
 	Freshness
+	// Version is up to where the cache follows the cluster; empty before Synced.
+	Version  string
 	Objects  int
 	Bytes    int // of the objects, roughly: see [Object.Size]
 	Watchers int
@@ -31,6 +33,7 @@ func (c *Cache) status() Status {
 		Resource:  c.resource,
 		Synced:    c.state.synced,
 		Freshness: c.freshnessLocked(),
+		Version:   c.feed.version,
 		Objects:   c.store.entries.Len(),
 		Bytes:     c.store.bytes,
 		Watchers:  c.feed.topics.watchers,

@@ -10,7 +10,7 @@ import (
 func TestAHubTellsWhatItsCachesAreLike(t *testing.T) {
 	api := newFakeAPI(t, coreResources)
 	hub, cache, _ := syncedHub(t, api)
-	want := Status{Resource: pods, Synced: true, Objects: 1, Bytes: podOf(t, cache, "a").Size()}
+	want := Status{Resource: pods, Synced: true, Version: "10", Objects: 1, Bytes: podOf(t, cache, "a").Size()}
 	wantStatus(t, hub, want)
 	one, other := longWatch(t, cache), cache.Watch(selectFrom(t, cache, Query{Namespace: "default"}), WatchOptions{Bookmarks: time.Hour})
 	for _, watcher := range []*Watcher{one, other} {
@@ -23,7 +23,7 @@ func TestAHubTellsWhatItsCachesAreLike(t *testing.T) {
 	wantStatus(t, hub, want)
 	other.Close()
 	must(t, cache.Replace(items(pod(t, "a", 3), pod(t, "b", 20)), "30"))
-	want.Watchers, want.Relists, want.Objects = 0, 1, 2
+	want.Watchers, want.Relists, want.Objects, want.Version = 0, 1, 2, "30"
 	want.Bytes = podOf(t, cache, "a").Size() + podOf(t, cache, "b").Size()
 	wantStatus(t, hub, want)
 }

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// maxQuestions bounds what one CheckAccess may ask, and maxAsking how many of its
-	// questions are looked into at one time.
+	// maxQuestions bounds what one CheckAccess may ask, and maxAsking how many questions
+	// of one call are looked into at one time.
 	maxQuestions = 100
 	maxAsking    = 10
 )

@@ -63,12 +63,13 @@ func classify(err error) (connect.Code, *kubeconnectv1.Status) {
 	var status apierrors.APIStatus
 	var unknown *informerhub.UnknownResourceError
 	var gone *informerhub.ResourceGoneError
+	var schemaless *informerhub.NoSchemaError
 	var unavailable *informerhub.UnavailableError
 	var limit *limitError
 	switch {
 	case errors.As(err, &status):
 		return codeOf(status.Status()), statusDetail(status.Status())
-	case errors.As(err, &unknown), errors.As(err, &gone):
+	case errors.As(err, &unknown), errors.As(err, &gone), errors.As(err, &schemaless):
 		return connect.CodeNotFound, ownStatus(metav1.StatusReasonNotFound, err)
 	case errors.As(err, &unavailable):
 		return connect.CodeUnavailable, ownStatus(metav1.StatusReasonServiceUnavailable, err)

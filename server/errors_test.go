@@ -58,6 +58,7 @@ func TestEveryErrorHasItsCodeAndItsReason(t *testing.T) {
 		"wrapped":                        {fmt.Errorf("x: %w", apierrors.NewNotFound(podResource, "a")), connect.CodeNotFound, metav1.StatusReasonNotFound},
 		"joined":                         {errors.Join(nil, apierrors.NewBadRequest("x")), connect.CodeInvalidArgument, metav1.StatusReasonBadRequest},
 		"a resource that is not served":  {&informerhub.UnknownResourceError{Name: "x"}, connect.CodeNotFound, metav1.StatusReasonNotFound},
+		"a kind without a schema":        {&informerhub.NoSchemaError{Resource: widgets}, connect.CodeNotFound, metav1.StatusReasonNotFound},
 		"a resource that is gone":        {&informerhub.ResourceGoneError{Resource: widgets}, connect.CodeNotFound, metav1.StatusReasonNotFound},
 		"an API server that is away":     {&informerhub.UnavailableError{Err: context.DeadlineExceeded}, connect.CodeUnavailable, metav1.StatusReasonServiceUnavailable},
 		"a hub that is closed":           {informerhub.ErrClosed, connect.CodeUnavailable, metav1.StatusReasonServiceUnavailable},

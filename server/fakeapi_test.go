@@ -34,23 +34,30 @@ type fakeAPI struct {
 	changes []*http.Request
 }
 
-// discovery is what the fake serves.
-var discovery = map[string]any{
+// discovered is what the fake serves.
+var discovered = map[string]any{
 	"/version": map[string]string{"gitVersion": "v1.37.1"},
 	"/api":     metav1.APIVersions{Versions: []string{"v1"}},
 	"/apis":    metav1.APIGroupList{Groups: []metav1.APIGroup{{Name: "example.com", Versions: []metav1.GroupVersionForDiscovery{{GroupVersion: "example.com/v1", Version: "v1"}}}}},
-	"/api/v1":  metav1.APIResourceList{GroupVersion: "v1", APIResources: []metav1.APIResource{served("pods", "Pod", true), served("nodes", "Node", false), {Name: "bindings", Kind: "Binding", Namespaced: true, Verbs: []string{"create"}}}},
+	"/api/v1":  metav1.APIResourceList{GroupVersion: "v1", APIResources: []metav1.APIResource{served("pods", "Pod", true, "all"), served("nodes", "Node", false), {Name: "bindings", Kind: "Binding", Namespaced: true, Verbs: []string{"create"}}}},
 	"/apis/example.com/v1": metav1.APIResourceList{GroupVersion: "example.com/v1", APIResources: []metav1.APIResource{
 		served("widgets", "Widget", true)}},
+	"/openapi/v3": map[string]any{"paths": map[string]any{"api/v1": map[string]any{"serverRelativeURL": "/openapi/v3/api/v1?hash=a"}}},
+	"/openapi/v3/api/v1": map[string]any{"components": map[string]any{"schemas": map[string]any{
+		"io.k8s.api.core.v1.Pod": map[string]any{
+			"type": "object", "properties": map[string]any{"spec": map[string]any{"$ref": "#/components/schemas/Spec"}},
+			"x-kubernetes-group-version-kind": []any{map[string]any{"group": "", "version": "v1", "kind": "Pod"}}},
+		"Spec": map[string]any{"type": "object"},
+	}}},
 }
 
-func served(name, kind string, namespaced bool) metav1.APIResource {
-	return metav1.APIResource{Name: name, SingularName: strings.ToLower(kind), Kind: kind, Namespaced: namespaced, Verbs: []string{"get", "list", "watch", "patch"}}
+func served(name, kind string, namespaced bool, categories ...string) metav1.APIResource {
+	return metav1.APIResource{Name: name, SingularName: strings.ToLower(kind), Kind: kind, Namespaced: namespaced, Categories: categories, Verbs: []string{"get", "list", "watch", "patch"}}
 }
 
 func (api *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
-	if answer, ok := discovery[r.URL.Path]; ok {
+	if answer, ok := discovered[r.URL.Path]; ok {
 		_ = json.NewEncoder(w).Encode(answer)
 		return
 	}

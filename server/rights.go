@@ -123,6 +123,18 @@ func (r rights) allowed(ctx context.Context, identity auth.Identity, wanted read
 	return auth.Namespaces{All: err == nil}, err
 }
 
+// listsAll answers whether a caller may list all objects of a resource, by one question.
+func (r rights) listsAll(ctx context.Context, identity auth.Identity, resource informerhub.Resource) (bool, error) {
+	switch {
+	case identity.IsKubeconfigUser():
+		return true, nil
+	case r.authorizer == nil:
+		return false, nil
+	}
+	decision, err := r.authorizer.Authorize(ctx, identity, toList(resource, "", "").attributes("list"))
+	return decision.Allowed && err == nil, err
+}
+
 // both are the namespaces that are in two sets.
 func both(a, b auth.Namespaces) auth.Namespaces {
 	switch {

@@ -69,8 +69,7 @@ func New(config Config) http.Handler {
 	resourceService, resourceHandler := kubeconnectv1connect.NewResourceServiceHandler(resources, options)
 	mux.Handle(resourceService, resourceHandler)
 	mux.Handle(kubeconnectv1connect.ResourceServiceWatchProcedure, wholeMessages(resourceHandler))
-	mux.Handle(kubeconnectv1connect.NewDiscoveryServiceHandler(
-		kubeconnectv1connect.UnimplementedDiscoveryServiceHandler{}, options))
+	mux.Handle(kubeconnectv1connect.NewDiscoveryServiceHandler(&discovery{resources}, options))
 	mux.Handle(kubeconnectv1connect.NewAccessServiceHandler(
 		&access{resources: resources, clients: config.Clients}, options))
 	reflector := grpcreflect.NewStaticReflector(append(serviceNames(), grpc_health_v1.Health_ServiceDesc.ServiceName)...)

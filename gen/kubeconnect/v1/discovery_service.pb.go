@@ -80,8 +80,12 @@ func (x *ListResourceTypesRequest) GetCategory() string {
 // ListResourceTypesResponse carries the resources in order of group and name.
 type ListResourceTypesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The resources.
+	// The resources, each once, however many versions it is served in.
 	ResourceTypes []*ResourceType `protobuf:"bytes,1,rep,name=resource_types,json=resourceTypes,proto3" json:"resource_types,omitempty"`
+	// What could not be found out, in order: resources of these are missing above. An API
+	// server that is added to the cluster by an APIService may be away while all others
+	// are there.
+	FailedGroups  []*FailedGroup `protobuf:"bytes,2,rep,name=failed_groups,json=failedGroups,proto3" json:"failed_groups,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -123,10 +127,82 @@ func (x *ListResourceTypesResponse) GetResourceTypes() []*ResourceType {
 	return nil
 }
 
+func (x *ListResourceTypesResponse) GetFailedGroups() []*FailedGroup {
+	if x != nil {
+		return x.FailedGroups
+	}
+	return nil
+}
+
+// FailedGroup is one version of an API group whose resources are not known.
+type FailedGroup struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The API group.
+	Group string `protobuf:"bytes,1,opt,name=group,proto3" json:"group,omitempty"`
+	// The API version.
+	Version string `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
+	// Why, for people.
+	Message       string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FailedGroup) Reset() {
+	*x = FailedGroup{}
+	mi := &file_kubeconnect_v1_discovery_service_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FailedGroup) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FailedGroup) ProtoMessage() {}
+
+func (x *FailedGroup) ProtoReflect() protoreflect.Message {
+	mi := &file_kubeconnect_v1_discovery_service_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FailedGroup.ProtoReflect.Descriptor instead.
+func (*FailedGroup) Descriptor() ([]byte, []int) {
+	return file_kubeconnect_v1_discovery_service_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *FailedGroup) GetGroup() string {
+	if x != nil {
+		return x.Group
+	}
+	return ""
+}
+
+func (x *FailedGroup) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *FailedGroup) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
 // ResourceType is a resource that the cluster serves.
 type ResourceType struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its names.
+	// Its names, in the version that the cluster prefers. The other fields are about that
+	// version too.
 	Kind *ResourceKind `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	// The name of one object, such as "pod".
 	Singular string `protobuf:"bytes,2,opt,name=singular,proto3" json:"singular,omitempty"`
@@ -134,19 +210,23 @@ type ResourceType struct {
 	ShortNames []string `protobuf:"bytes,3,rep,name=short_names,json=shortNames,proto3" json:"short_names,omitempty"`
 	// Categories, such as "all".
 	Categories []string `protobuf:"bytes,4,rep,name=categories,proto3" json:"categories,omitempty"`
-	// What can be done with it, in the API server's words: "get", "list", "watch".
+	// What can be done with it, in the API server's words: "get", "list", "watch". Get,
+	// List and Watch serve what has both "list" and "watch".
 	Verbs []string `protobuf:"bytes,5,rep,name=verbs,proto3" json:"verbs,omitempty"`
-	// Its subresources, such as "status".
+	// Its subresources, such as "status", in order.
 	Subresources []string `protobuf:"bytes,6,rep,name=subresources,proto3" json:"subresources,omitempty"`
-	// The state of its cache.
-	Cache         *CacheState `protobuf:"bytes,7,opt,name=cache,proto3" json:"cache,omitempty"`
+	// The state of its cache. Not set while there is none, and for callers who may not list
+	// the resource in all namespaces.
+	Cache *CacheState `protobuf:"bytes,7,opt,name=cache,proto3" json:"cache,omitempty"`
+	// All versions that it is served in, the preferred one first.
+	Versions      []string `protobuf:"bytes,8,rep,name=versions,proto3" json:"versions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ResourceType) Reset() {
 	*x = ResourceType{}
-	mi := &file_kubeconnect_v1_discovery_service_proto_msgTypes[2]
+	mi := &file_kubeconnect_v1_discovery_service_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -158,7 +238,7 @@ func (x *ResourceType) String() string {
 func (*ResourceType) ProtoMessage() {}
 
 func (x *ResourceType) ProtoReflect() protoreflect.Message {
-	mi := &file_kubeconnect_v1_discovery_service_proto_msgTypes[2]
+	mi := &file_kubeconnect_v1_discovery_service_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -171,7 +251,7 @@ func (x *ResourceType) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceType.ProtoReflect.Descriptor instead.
 func (*ResourceType) Descriptor() ([]byte, []int) {
-	return file_kubeconnect_v1_discovery_service_proto_rawDescGZIP(), []int{2}
+	return file_kubeconnect_v1_discovery_service_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *ResourceType) GetKind() *ResourceKind {
@@ -223,26 +303,36 @@ func (x *ResourceType) GetCache() *CacheState {
 	return nil
 }
 
+func (x *ResourceType) GetVersions() []string {
+	if x != nil {
+		return x.Versions
+	}
+	return nil
+}
+
 // CacheState is the state of the cache of one resource.
 type CacheState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Whether there is one: it starts at the first read.
+	// Whether there is one: it starts at the first read, and ends when nobody has used it
+	// for a while.
 	Started bool `protobuf:"varint,1,opt,name=started,proto3" json:"started,omitempty"`
 	// Whether it holds a whole snapshot.
 	Synced bool `protobuf:"varint,2,opt,name=synced,proto3" json:"synced,omitempty"`
 	// How many objects it holds.
 	Objects int64 `protobuf:"varint,3,opt,name=objects,proto3" json:"objects,omitempty"`
-	// How many bytes their contents have.
+	// How many bytes they take in memory, roughly.
 	Bytes int64 `protobuf:"varint,4,opt,name=bytes,proto3" json:"bytes,omitempty"`
 	// The version that it has reached.
 	ResourceVersion string `protobuf:"bytes,5,opt,name=resource_version,json=resourceVersion,proto3" json:"resource_version,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// How current it is.
+	Freshness     *Freshness `protobuf:"bytes,6,opt,name=freshness,proto3" json:"freshness,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CacheState) Reset() {
 	*x = CacheState{}
-	mi := &file_kubeconnect_v1_discovery_service_proto_msgTypes[3]
+	mi := &file_kubeconnect_v1_discovery_service_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -254,7 +344,7 @@ func (x *CacheState) String() string {
 func (*CacheState) ProtoMessage() {}
 
 func (x *CacheState) ProtoReflect() protoreflect.Message {
-	mi := &file_kubeconnect_v1_discovery_service_proto_msgTypes[3]
+	mi := &file_kubeconnect_v1_discovery_service_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -267,7 +357,7 @@ func (x *CacheState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CacheState.ProtoReflect.Descriptor instead.
 func (*CacheState) Descriptor() ([]byte, []int) {
-	return file_kubeconnect_v1_discovery_service_proto_rawDescGZIP(), []int{3}
+	return file_kubeconnect_v1_discovery_service_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *CacheState) GetStarted() bool {
@@ -305,6 +395,13 @@ func (x *CacheState) GetResourceVersion() string {
 	return ""
 }
 
+func (x *CacheState) GetFreshness() *Freshness {
+	if x != nil {
+		return x.Freshness
+	}
+	return nil
+}
+
 // GetSchemaRequest asks for the schema of one kind.
 type GetSchemaRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -316,7 +413,7 @@ type GetSchemaRequest struct {
 
 func (x *GetSchemaRequest) Reset() {
 	*x = GetSchemaRequest{}
-	mi := &file_kubeconnect_v1_discovery_service_proto_msgTypes[4]
+	mi := &file_kubeconnect_v1_discovery_service_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -328,7 +425,7 @@ func (x *GetSchemaRequest) String() string {
 func (*GetSchemaRequest) ProtoMessage() {}
 
 func (x *GetSchemaRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kubeconnect_v1_discovery_service_proto_msgTypes[4]
+	mi := &file_kubeconnect_v1_discovery_service_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -341,7 +438,7 @@ func (x *GetSchemaRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSchemaRequest.ProtoReflect.Descriptor instead.
 func (*GetSchemaRequest) Descriptor() ([]byte, []int) {
-	return file_kubeconnect_v1_discovery_service_proto_rawDescGZIP(), []int{4}
+	return file_kubeconnect_v1_discovery_service_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *GetSchemaRequest) GetResource() string {
@@ -356,7 +453,9 @@ type GetSchemaResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What the schema describes.
 	Kind *ResourceKind `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
-	// The OpenAPI v3 schema of the kind.
+	// The OpenAPI v3 schema of the kind. What it refers to lies beside it, where each "$ref"
+	// says: "#/components/schemas/NAME" is the member NAME of the member "schemas" of the
+	// member "components" here. That may refer to more, and to itself.
 	Schema        *structpb.Struct `protobuf:"bytes,2,opt,name=schema,proto3" json:"schema,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -364,7 +463,7 @@ type GetSchemaResponse struct {
 
 func (x *GetSchemaResponse) Reset() {
 	*x = GetSchemaResponse{}
-	mi := &file_kubeconnect_v1_discovery_service_proto_msgTypes[5]
+	mi := &file_kubeconnect_v1_discovery_service_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -376,7 +475,7 @@ func (x *GetSchemaResponse) String() string {
 func (*GetSchemaResponse) ProtoMessage() {}
 
 func (x *GetSchemaResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kubeconnect_v1_discovery_service_proto_msgTypes[5]
+	mi := &file_kubeconnect_v1_discovery_service_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -389,7 +488,7 @@ func (x *GetSchemaResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSchemaResponse.ProtoReflect.Descriptor instead.
 func (*GetSchemaResponse) Descriptor() ([]byte, []int) {
-	return file_kubeconnect_v1_discovery_service_proto_rawDescGZIP(), []int{5}
+	return file_kubeconnect_v1_discovery_service_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *GetSchemaResponse) GetKind() *ResourceKind {
@@ -410,12 +509,17 @@ var File_kubeconnect_v1_discovery_service_proto protoreflect.FileDescriptor
 
 const file_kubeconnect_v1_discovery_service_proto_rawDesc = "" +
 	"\n" +
-	"&kubeconnect/v1/discovery_service.proto\x12\x0ekubeconnect.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1bkubeconnect/v1/object.proto\"L\n" +
+	"&kubeconnect/v1/discovery_service.proto\x12\x0ekubeconnect.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1bkubeconnect/v1/object.proto\x1a%kubeconnect/v1/resource_service.proto\"L\n" +
 	"\x18ListResourceTypesRequest\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\tR\x05group\x12\x1a\n" +
-	"\bcategory\x18\x02 \x01(\tR\bcategory\"`\n" +
+	"\bcategory\x18\x02 \x01(\tR\bcategory\"\xa2\x01\n" +
 	"\x19ListResourceTypesResponse\x12C\n" +
-	"\x0eresource_types\x18\x01 \x03(\v2\x1c.kubeconnect.v1.ResourceTypeR\rresourceTypes\"\x89\x02\n" +
+	"\x0eresource_types\x18\x01 \x03(\v2\x1c.kubeconnect.v1.ResourceTypeR\rresourceTypes\x12@\n" +
+	"\rfailed_groups\x18\x02 \x03(\v2\x1b.kubeconnect.v1.FailedGroupR\ffailedGroups\"W\n" +
+	"\vFailedGroup\x12\x14\n" +
+	"\x05group\x18\x01 \x01(\tR\x05group\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\tR\aversion\x12\x18\n" +
+	"\amessage\x18\x03 \x01(\tR\amessage\"\xa5\x02\n" +
 	"\fResourceType\x120\n" +
 	"\x04kind\x18\x01 \x01(\v2\x1c.kubeconnect.v1.ResourceKindR\x04kind\x12\x1a\n" +
 	"\bsingular\x18\x02 \x01(\tR\bsingular\x12\x1f\n" +
@@ -426,14 +530,16 @@ const file_kubeconnect_v1_discovery_service_proto_rawDesc = "" +
 	"categories\x12\x14\n" +
 	"\x05verbs\x18\x05 \x03(\tR\x05verbs\x12\"\n" +
 	"\fsubresources\x18\x06 \x03(\tR\fsubresources\x120\n" +
-	"\x05cache\x18\a \x01(\v2\x1a.kubeconnect.v1.CacheStateR\x05cache\"\x99\x01\n" +
+	"\x05cache\x18\a \x01(\v2\x1a.kubeconnect.v1.CacheStateR\x05cache\x12\x1a\n" +
+	"\bversions\x18\b \x03(\tR\bversions\"\xd2\x01\n" +
 	"\n" +
 	"CacheState\x12\x18\n" +
 	"\astarted\x18\x01 \x01(\bR\astarted\x12\x16\n" +
 	"\x06synced\x18\x02 \x01(\bR\x06synced\x12\x18\n" +
 	"\aobjects\x18\x03 \x01(\x03R\aobjects\x12\x14\n" +
 	"\x05bytes\x18\x04 \x01(\x03R\x05bytes\x12)\n" +
-	"\x10resource_version\x18\x05 \x01(\tR\x0fresourceVersion\".\n" +
+	"\x10resource_version\x18\x05 \x01(\tR\x0fresourceVersion\x127\n" +
+	"\tfreshness\x18\x06 \x01(\v2\x19.kubeconnect.v1.FreshnessR\tfreshness\".\n" +
 	"\x10GetSchemaRequest\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\"v\n" +
 	"\x11GetSchemaResponse\x120\n" +
@@ -456,32 +562,36 @@ func file_kubeconnect_v1_discovery_service_proto_rawDescGZIP() []byte {
 	return file_kubeconnect_v1_discovery_service_proto_rawDescData
 }
 
-var file_kubeconnect_v1_discovery_service_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_kubeconnect_v1_discovery_service_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_kubeconnect_v1_discovery_service_proto_goTypes = []any{
 	(*ListResourceTypesRequest)(nil),  // 0: kubeconnect.v1.ListResourceTypesRequest
 	(*ListResourceTypesResponse)(nil), // 1: kubeconnect.v1.ListResourceTypesResponse
-	(*ResourceType)(nil),              // 2: kubeconnect.v1.ResourceType
-	(*CacheState)(nil),                // 3: kubeconnect.v1.CacheState
-	(*GetSchemaRequest)(nil),          // 4: kubeconnect.v1.GetSchemaRequest
-	(*GetSchemaResponse)(nil),         // 5: kubeconnect.v1.GetSchemaResponse
-	(*ResourceKind)(nil),              // 6: kubeconnect.v1.ResourceKind
-	(*structpb.Struct)(nil),           // 7: google.protobuf.Struct
+	(*FailedGroup)(nil),               // 2: kubeconnect.v1.FailedGroup
+	(*ResourceType)(nil),              // 3: kubeconnect.v1.ResourceType
+	(*CacheState)(nil),                // 4: kubeconnect.v1.CacheState
+	(*GetSchemaRequest)(nil),          // 5: kubeconnect.v1.GetSchemaRequest
+	(*GetSchemaResponse)(nil),         // 6: kubeconnect.v1.GetSchemaResponse
+	(*ResourceKind)(nil),              // 7: kubeconnect.v1.ResourceKind
+	(*Freshness)(nil),                 // 8: kubeconnect.v1.Freshness
+	(*structpb.Struct)(nil),           // 9: google.protobuf.Struct
 }
 var file_kubeconnect_v1_discovery_service_proto_depIdxs = []int32{
-	2, // 0: kubeconnect.v1.ListResourceTypesResponse.resource_types:type_name -> kubeconnect.v1.ResourceType
-	6, // 1: kubeconnect.v1.ResourceType.kind:type_name -> kubeconnect.v1.ResourceKind
-	3, // 2: kubeconnect.v1.ResourceType.cache:type_name -> kubeconnect.v1.CacheState
-	6, // 3: kubeconnect.v1.GetSchemaResponse.kind:type_name -> kubeconnect.v1.ResourceKind
-	7, // 4: kubeconnect.v1.GetSchemaResponse.schema:type_name -> google.protobuf.Struct
-	0, // 5: kubeconnect.v1.DiscoveryService.ListResourceTypes:input_type -> kubeconnect.v1.ListResourceTypesRequest
-	4, // 6: kubeconnect.v1.DiscoveryService.GetSchema:input_type -> kubeconnect.v1.GetSchemaRequest
-	1, // 7: kubeconnect.v1.DiscoveryService.ListResourceTypes:output_type -> kubeconnect.v1.ListResourceTypesResponse
-	5, // 8: kubeconnect.v1.DiscoveryService.GetSchema:output_type -> kubeconnect.v1.GetSchemaResponse
-	7, // [7:9] is the sub-list for method output_type
-	5, // [5:7] is the sub-list for method input_type
-	5, // [5:5] is the sub-list for extension type_name
-	5, // [5:5] is the sub-list for extension extendee
-	0, // [0:5] is the sub-list for field type_name
+	3, // 0: kubeconnect.v1.ListResourceTypesResponse.resource_types:type_name -> kubeconnect.v1.ResourceType
+	2, // 1: kubeconnect.v1.ListResourceTypesResponse.failed_groups:type_name -> kubeconnect.v1.FailedGroup
+	7, // 2: kubeconnect.v1.ResourceType.kind:type_name -> kubeconnect.v1.ResourceKind
+	4, // 3: kubeconnect.v1.ResourceType.cache:type_name -> kubeconnect.v1.CacheState
+	8, // 4: kubeconnect.v1.CacheState.freshness:type_name -> kubeconnect.v1.Freshness
+	7, // 5: kubeconnect.v1.GetSchemaResponse.kind:type_name -> kubeconnect.v1.ResourceKind
+	9, // 6: kubeconnect.v1.GetSchemaResponse.schema:type_name -> google.protobuf.Struct
+	0, // 7: kubeconnect.v1.DiscoveryService.ListResourceTypes:input_type -> kubeconnect.v1.ListResourceTypesRequest
+	5, // 8: kubeconnect.v1.DiscoveryService.GetSchema:input_type -> kubeconnect.v1.GetSchemaRequest
+	1, // 9: kubeconnect.v1.DiscoveryService.ListResourceTypes:output_type -> kubeconnect.v1.ListResourceTypesResponse
+	6, // 10: kubeconnect.v1.DiscoveryService.GetSchema:output_type -> kubeconnect.v1.GetSchemaResponse
+	9, // [9:11] is the sub-list for method output_type
+	7, // [7:9] is the sub-list for method input_type
+	7, // [7:7] is the sub-list for extension type_name
+	7, // [7:7] is the sub-list for extension extendee
+	0, // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_kubeconnect_v1_discovery_service_proto_init() }
@@ -490,13 +600,14 @@ func file_kubeconnect_v1_discovery_service_proto_init() {
 		return
 	}
 	file_kubeconnect_v1_object_proto_init()
+	file_kubeconnect_v1_resource_service_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_kubeconnect_v1_discovery_service_proto_rawDesc), len(file_kubeconnect_v1_discovery_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   6,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -43,11 +43,12 @@ const (
 
 // DiscoveryServiceClient is a client for the kubeconnect.v1.DiscoveryService service.
 type DiscoveryServiceClient interface {
-	// ListResourceTypes answers what `kubectl api-resources` prints, with the state
-	// of the cache of each. Not served yet: answers UNIMPLEMENTED.
+	// ListResourceTypes answers what `kubectl api-resources` prints, as the API server has
+	// told it in the last second, with the state of the caches that run.
 	ListResourceTypes(context.Context, *v1.ListResourceTypesRequest) (*v1.ListResourceTypesResponse, error)
-	// GetSchema answers the OpenAPI v3 schema of one kind. Not served yet: answers
-	// UNIMPLEMENTED.
+	// GetSchema answers the OpenAPI v3 schema of one kind, as the API server publishes it:
+	// that may be some seconds after a CRD was made or changed. NOT_FOUND for a kind
+	// without a schema.
 	GetSchema(context.Context, *v1.GetSchemaRequest) (*v1.GetSchemaResponse, error)
 }
 
@@ -105,11 +106,12 @@ func (c *discoveryServiceClient) GetSchema(ctx context.Context, req *v1.GetSchem
 
 // DiscoveryServiceHandler is an implementation of the kubeconnect.v1.DiscoveryService service.
 type DiscoveryServiceHandler interface {
-	// ListResourceTypes answers what `kubectl api-resources` prints, with the state
-	// of the cache of each. Not served yet: answers UNIMPLEMENTED.
+	// ListResourceTypes answers what `kubectl api-resources` prints, as the API server has
+	// told it in the last second, with the state of the caches that run.
 	ListResourceTypes(context.Context, *v1.ListResourceTypesRequest) (*v1.ListResourceTypesResponse, error)
-	// GetSchema answers the OpenAPI v3 schema of one kind. Not served yet: answers
-	// UNIMPLEMENTED.
+	// GetSchema answers the OpenAPI v3 schema of one kind, as the API server publishes it:
+	// that may be some seconds after a CRD was made or changed. NOT_FOUND for a kind
+	// without a schema.
 	GetSchema(context.Context, *v1.GetSchemaRequest) (*v1.GetSchemaResponse, error)
 }
 

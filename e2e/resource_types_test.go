@@ -1,0 +1,307 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+)
+
+type discoveryClient = kubeconnectv1connect.DiscoveryServiceClient
+
+// discoverOverEachProtocol runs a test once for each protocol, all at a time, with clients of
+// one service.
+func discoverOverEachProtocol(t *testing.T, test func(*testing.T, discoveryClient)) {
+	t.Helper()
+	service := harness.StartService(t, cluster(t).Kubeconfig)
+	for _, protocol := range harness.Protocols {
+		t.Run(protocol.Name, func(t *testing.T) {
+			t.Parallel()
+			test(t, harness.Dial(harness.HTTP2(t), service.Address, protocol).Discovery)
+		})
+	}
+}
+
+// typeOf is the type of a resource; nil if it is not listed.
+func typeOf(list *kubeconnectv1.ListResourceTypesResponse, resource string) *kubeconnectv1.ResourceType {
+	for _, of := range list.GetResourceTypes() {
+		if of.GetKind().GetResource() == resource {
+			return of
+		}
+	}
+	return nil
+}
+
+func listTypes(ctx context.Context, t *testing.T, client discoveryClient, group string) *kubeconnectv1.ListResourceTypesResponse {
+	t.Helper()
+	list, err := client.ListResourceTypes(ctx, &kubeconnectv1.ListResourceTypesRequest{Group: group})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+func TestResourceTypesAreThoseThatClientGoFinds(t *testing.T) {
+	t.Parallel()
+	discoverOverEachProtocol(t, func(t *testing.T, client discoveryClient) {
+		ctx := deadline(t)
+		var got []string
+		for _, of := range listTypes(ctx, t, client, "").GetResourceTypes() {
+			got = append(got, lineOf(of))
+		}
+		got = slices.DeleteFunc(got, ofATest)
+		want := typesByClientGo(t)
+		if diff := cmp.Diff(want, got); diff != "" || len(want) < 50 {
+			t.Errorf("of %d types (-client-go +kubeconnect):\n%s", len(want), diff)
+		}
+	})
+}
+
+// ofATest reports whether a type is one that a test may make or delete at this time.
+func ofATest(line string) bool {
+	group, _, _ := strings.Cut(line, "/")
+	return strings.HasSuffix(group, ".example.com")
+}
+
+// lineOf is all that is told of a type, but its cache.
+func lineOf(of *kubeconnectv1.ResourceType) string {
+	kind := of.GetKind()
+	return fmt.Sprint(kind.GetGroup(), "/", kind.GetVersion(), "/", kind.GetResource(), " ", kind.GetKind(), " ", kind.GetNamespaced(), " ",
+		of.GetSingular(), of.GetShortNames(), of.GetCategories(), of.GetVerbs(), of.GetSubresources(), of.GetVersions())
+}
+
+// typesByClientGo are the types that client-go finds, in order of group and name.
+func typesByClientGo(t *testing.T) (lines []string) {
+	t.Helper()
+	preferred, err := cluster(t).Client.Discovery().ServerPreferredResources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	groups, all, err := cluster(t).Client.Discovery().ServerGroupsAndResources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []*kubeconnectv1.ResourceType
+	for _, list := range preferred {
+		for _, resource := range list.APIResources {
+			found = append(found, typeByClientGo(t, list.GroupVersion, resource, groups, all))
+		}
+	}
+	slices.SortFunc(found, func(a, b *kubeconnectv1.ResourceType) int {
+		return slices.Compare([]string{a.GetKind().GetGroup(), a.GetKind().GetResource()}, []string{b.GetKind().GetGroup(), b.GetKind().GetResource()})
+	})
+	for _, of := range found {
+		lines = append(lines, lineOf(of))
+	}
+	return slices.DeleteFunc(lines, ofATest)
+}
+
+func typeByClientGo(t *testing.T, in string, resource metav1.APIResource, groups []*metav1.APIGroup, all []*metav1.APIResourceList) *kubeconnectv1.ResourceType {
+	t.Helper()
+	of, err := schema.ParseGroupVersion(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := &kubeconnectv1.ResourceType{
+		Kind: &kubeconnectv1.ResourceKind{
+			Group: of.Group, Version: of.Version, Resource: resource.Name, Kind: resource.Kind, Namespaced: resource.Namespaced,
+		},
+		Singular: resource.SingularName, ShortNames: resource.ShortNames, Categories: resource.Categories, Verbs: resource.Verbs,
+		Versions: []string{of.Version},
+	}
+	for _, group := range groups {
+		for _, version := range group.Versions {
+			list := listIn(all, version.GroupVersion)
+			if group.Name == of.Group && version.Version != of.Version && list != nil && slices.ContainsFunc(list.APIResources, func(other metav1.APIResource) bool { return other.Name == resource.Name }) {
+				made.Versions = append(made.Versions, version.Version)
+			}
+		}
+	}
+	for _, other := range listIn(all, in).APIResources {
+		if name, ok := strings.CutPrefix(other.Name, resource.Name+"/"); ok {
+			made.Subresources = append(made.Subresources, name)
+		}
+	}
+	slices.Sort(made.GetSubresources())
+	return made
+}
+
+func listIn(all []*metav1.APIResourceList, groupVersion string) *metav1.APIResourceList {
+	for _, list := range all {
+		if list.GroupVersion == groupVersion {
+			return list
+		}
+	}
+	return nil
+}
+
+func TestResourceTypesFollowACRD(t *testing.T) {
+	t.Parallel()
+	discoverOverEachProtocol(t, func(t *testing.T, client discoveryClient) {
+		ctx := deadline(t)
+		gadgets := newCustomResource(ctx, t, cluster(t), newNamespace(ctx, t, cluster(t)))
+		want := func(what, line string) {
+			t.Helper()
+			eventually(ctx, t, what, func() error {
+				var got []string
+				for _, of := range listTypes(ctx, t, client, gadgets.group).GetResourceTypes() {
+					got = append(got, lineOf(of))
+				}
+				if strings.Join(got, "\n") != line {
+					return fmt.Errorf("listed are %q, not %q", got, line)
+				}
+				return nil
+			})
+		}
+		line := func(version, short, versions string) string {
+			return fmt.Sprintf("%s/%s/gadgets Gadget true gadget[%s] [] [delete deletecollection get list patch create update watch] [status] [%s]", gadgets.group, version, short, versions)
+		}
+		want("there is none", "")
+		gadgets.define("v1")
+		want("it is made", line("v1", "gd", "v1"))
+		gadgets.renameShort("gdt")
+		want("it has another short name", line("v1", "gdt", "v1"))
+		gadgets.serve([]string{"v1", "v2"}, nil)
+		want("it has another version", line("v2", "gd", "v2 v1"))
+		gadgets.remove()
+		want("it is deleted", "")
+	})
+}
+
+func TestAResourceTypeTellsTheStateOfItsCache(t *testing.T) {
+	t.Parallel()
+	service := harness.StartService(t, cluster(t).Kubeconfig)
+	for _, protocol := range harness.Protocols {
+		t.Run(protocol.Name, func(t *testing.T) {
+			t.Parallel()
+			ctx := deadline(t)
+			clients := harness.Dial(harness.HTTP2(t), service.Address, protocol)
+			namespace := newNamespace(ctx, t, cluster(t))
+			gadgets := newCustomResource(ctx, t, cluster(t), namespace)
+			gadgets.define("v1")
+			gadgets.create("v1", namespace, "one", nil)
+			eventually(ctx, t, "the type is listed", func() error {
+				if of := typeOf(listTypes(ctx, t, clients.Discovery, gadgets.group), "gadgets"); of == nil || of.GetCache() != nil {
+					return fmt.Errorf("the type is %v", of)
+				}
+				return nil
+			})
+			untilListed(ctx, t, clients.Resources, gadgets)
+			wantCached(ctx, t, clients.Discovery, gadgets.group, 1)
+			gadgets.create("v1", namespace, "two", map[string]any{"color": "red"})
+			wantCached(ctx, t, clients.Discovery, gadgets.group, 2)
+		})
+	}
+}
+
+// wantCached waits until the cache of the gadgets is told to have so many objects.
+func wantCached(ctx context.Context, t *testing.T, client discoveryClient, group string, count int64) {
+	t.Helper()
+	eventually(ctx, t, fmt.Sprint(count, " are told"), func() error {
+		is := typeOf(listTypes(ctx, t, client, group), "gadgets").GetCache()
+		if !is.GetStarted() || !is.GetSynced() || is.GetObjects() != count || is.GetBytes() < 100*count ||
+			is.GetResourceVersion() == "" || is.GetFreshness().GetStale() || is.GetFreshness().GetLastContact() == nil {
+			return fmt.Errorf("told is %v", is)
+		}
+		return nil
+	})
+}
+
+func TestHowManyObjectsThereAreIsToldToThoseWhoMayListThem(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t)
+	namespace := newNamespace(ctx, t, cluster(t))
+	service := startForCallers(t)
+	all, some, none := newAccount(ctx, t, namespace, "all"), newAccount(ctx, t, namespace, "some"), newAccount(ctx, t, namespace, "none")
+	administer(ctx, t, all)
+	some.may(namespace, "some", to("secrets", "get", "list", "watch"))
+	for _, reader := range []account{all, some} {
+		eventually(ctx, t, reader.name+" may read", func() error {
+			_, err := reader.calling(service, harness.Connect).Resources.List(ctx, &kubeconnectv1.ListRequest{Resource: "secrets"})
+			return err
+		})
+	}
+	for _, protocol := range harness.Protocols {
+		t.Run(protocol.Name, func(t *testing.T) {
+			if is := typeOf(listTypes(ctx, t, all.calling(service, protocol).Discovery, ""), "secrets").GetCache(); !is.GetSynced() {
+				t.Errorf("who may list all Secrets is told %v", is)
+			}
+			for _, caller := range []account{some, none} {
+				list := listTypes(ctx, t, caller.calling(service, protocol).Discovery, "")
+				for _, of := range list.GetResourceTypes() {
+					if of.GetCache() != nil {
+						t.Errorf("%s is told %v", caller.name, of)
+					}
+				}
+				if typeOf(list, "secrets") == nil {
+					t.Errorf("%s is not told that there are Secrets", caller.name)
+				}
+			}
+		})
+	}
+}
+
+// TestAnAPIServiceThatIsAwayHidesNoOther has a control plane of its own, for an
+// APIService concerns everyone who discovers.
+func TestAnAPIServiceThatIsAwayHidesNoOther(t *testing.T) {
+	t.Parallel()
+	in, err := harness.StartCluster()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(in.Stop)
+	ctx := deadline(t)
+	service := harness.StartService(t, in.Kubeconfig)
+	client := harness.Dial(harness.HTTP2(t), service.Address, harness.Connect).Discovery
+	before := len(listTypes(ctx, t, client, "").GetResourceTypes())
+	apiServices := in.Dynamic.Resource(schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"})
+	if _, err := apiServices.Create(ctx, awayAPIService(), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(ctx, t, "the group is told to be away", func() error {
+		list := listTypes(ctx, t, client, "")
+		failed := list.GetFailedGroups()
+		if len(failed) != 1 || failed[0].GetGroup() != "away.example.com" || failed[0].GetVersion() != "v1" || failed[0].GetMessage() == "" {
+			return fmt.Errorf("told are %v", failed)
+		}
+		if now := len(list.GetResourceTypes()); now != before {
+			t.Fatalf("there are %d types, before there were %d", now, before)
+		}
+		return nil
+	})
+	if failed := listTypes(ctx, t, client, "apps").GetFailedGroups(); len(failed) > 0 {
+		t.Errorf("of another group is told that %v", failed)
+	}
+	if err := apiServices.Delete(ctx, "v1.away.example.com", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(ctx, t, "no group is away", func() error {
+		if failed := listTypes(ctx, t, client, "").GetFailedGroups(); len(failed) > 0 {
+			return fmt.Errorf("told are %v", failed)
+		}
+		return nil
+	})
+}
+
+func awayAPIService() *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiregistration.k8s.io/v1",
+		"kind":       "APIService",
+		"metadata":   map[string]any{"name": "v1.away.example.com"},
+		"spec": map[string]any{
+			"group": "away.example.com", "version": "v1", "groupPriorityMinimum": int64(100), "versionPriority": int64(100),
+			"insecureSkipTLSVerify": true, "service": map[string]any{"namespace": "default", "name": "nobody"},
+		},
+	}}
+}

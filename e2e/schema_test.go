@@ -1,0 +1,186 @@
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"connectrpc.com/connect"
+	"github.com/google/go-cmp/cmp"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+)
+
+func TestASchemaIsThatOfTheAPIServersOwnDocument(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t)
+	gadgets := newCustomResource(ctx, t, cluster(t), newNamespace(ctx, t, cluster(t)))
+	gadgets.define("v1")
+	discoverOverEachProtocol(t, func(t *testing.T, client discoveryClient) {
+		for resource, of := range map[string]struct {
+			path, kind string
+			parts      int // at least so many that it refers to
+		}{
+			"pods":                      {"api/v1", "Pod", 50},
+			"deploy":                    {"apis/apps/v1", "Deployment", 50},
+			"customresourcedefinitions": {"apis/apiextensions.k8s.io/v1", "CustomResourceDefinition", 10},
+			gadgets.name():              {"apis/" + gadgets.group + "/v1", "Gadget", 1},
+		} {
+			t.Run(of.kind, func(t *testing.T) {
+				ctx := deadline(t)
+				got := untilSchema(ctx, t, client, resource, of.kind)
+				parts := partsOf(got)
+				delete(got, "components")
+				document := documentOf(ctx, t, of.path)
+				if diff := cmp.Diff(schemaOfKind(document, of.kind), got); diff != "" {
+					t.Errorf("the schema differs (-API server +kubeconnect):\n%s", diff)
+				}
+				wantParts(t, got, parts, document)
+				if len(parts) < of.parts {
+					t.Errorf("there are %d parts only", len(parts))
+				}
+			})
+		}
+	})
+}
+
+// untilSchema waits until the API server publishes a kind: that comes some time after it
+// serves it.
+func untilSchema(ctx context.Context, t *testing.T, client discoveryClient, resource, kind string) (schema map[string]any) {
+	t.Helper()
+	eventually(ctx, t, "there is a schema", func() error {
+		answer, err := client.GetSchema(ctx, &kubeconnectv1.GetSchemaRequest{Resource: resource})
+		if err != nil {
+			return err
+		}
+		if answer.GetKind().GetKind() != kind {
+			t.Fatalf("it is of the kind %v", answer.GetKind())
+		}
+		schema = answer.GetSchema().AsMap()
+		return nil
+	})
+	return schema
+}
+
+func partsOf(schema map[string]any) map[string]any {
+	components, _ := schema["components"].(map[string]any)
+	parts, _ := components["schemas"].(map[string]any)
+	return parts
+}
+
+// documentOf is what the API server publishes, by the names of schemas.
+func documentOf(ctx context.Context, t *testing.T, path string) map[string]any {
+	t.Helper()
+	text, err := cluster(t).Client.Discovery().RESTClient().Get().AbsPath("/openapi/v3/"+path).SetHeader("Accept", "application/json").Do(ctx).Raw()
+	if err != nil {
+		t.Fatal(err)
+	}
+	document := map[string]any{}
+	if err := json.Unmarshal(text, &document); err != nil {
+		t.Fatal(err)
+	}
+	return partsOf(document)
+}
+
+// schemaOfKind is the schema of a kind by its name, which ends in that.
+func schemaOfKind(document map[string]any, kind string) map[string]any {
+	for name, schema := range document {
+		if strings.HasSuffix(name, "."+kind) {
+			return schema.(map[string]any)
+		}
+	}
+	return nil
+}
+
+// wantParts fails unless the parts are those that a schema refers to, straight or by others.
+func wantParts(t *testing.T, schema, parts, document map[string]any) {
+	t.Helper()
+	text, err := json.Marshal([]any{schema, parts})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, part := range parts {
+		if diff := cmp.Diff(document[name], part); diff != "" {
+			t.Errorf("%s differs (-API server +kubeconnect):\n%s", name, diff)
+		}
+	}
+	const prefix = `"$ref":"#/components/schemas/`
+	referred := map[string]bool{}
+	for _, rest := range strings.Split(string(text), prefix)[1:] {
+		name, _, _ := strings.Cut(rest, `"`)
+		referred[name] = true
+		if parts[name] == nil {
+			t.Errorf("%s is missing", name)
+		}
+	}
+	if len(referred) != len(parts) {
+		t.Errorf("there are %d parts, referred to are %d", len(parts), len(referred))
+	}
+}
+
+func TestASchemaFollowsItsCRD(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t)
+	service := harness.StartService(t, cluster(t).Kubeconfig)
+	client := harness.Dial(harness.HTTP2(t), service.Address, harness.Connect).Discovery
+	gadgets := newCustomResource(ctx, t, cluster(t), newNamespace(ctx, t, cluster(t)))
+	gadgets.define("v1")
+	wantDescription := func(want string) {
+		t.Helper()
+		eventually(ctx, t, "the schema is described as "+want, func() error {
+			answer, err := client.GetSchema(ctx, &kubeconnectv1.GetSchemaRequest{Resource: gadgets.name()})
+			if err != nil {
+				return err
+			}
+			if is := answer.GetSchema().GetFields()["description"].GetStringValue(); is != want {
+				return fmt.Errorf("it is described as %q", is)
+			}
+			return nil
+		})
+	}
+	wantDescription("")
+	gadgets.describe("something small")
+	wantDescription("something small")
+	gadgets.remove()
+	eventually(ctx, t, "there is no schema", func() error {
+		_, err := client.GetSchema(ctx, &kubeconnectv1.GetSchemaRequest{Resource: gadgets.name()})
+		return hasCode(err, connect.CodeNotFound)
+	})
+}
+
+func TestASchemaThatCannotBeReadIsRefusedByItsCode(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t)
+	link := harness.StartProxy(t, cluster(t).Address(), harness.None)
+	service := harness.StartService(t, harness.KubeconfigTo(t, cluster(t).Kubeconfig, link.Address()))
+	client := harness.Dial(harness.HTTP2(t), service.Address, harness.Connect).Discovery
+	_, err := client.GetSchema(ctx, &kubeconnectv1.GetSchemaRequest{})
+	wantError(t, err, connect.CodeInvalidArgument, "resource")
+	_, err = client.GetSchema(ctx, &kubeconnectv1.GetSchemaRequest{Resource: "podz"})
+	wantError(t, err, connect.CodeNotFound, "podz", "pods")
+	untilSchema(ctx, t, client, "pods", "Pod")
+
+	link.Set(harness.Refused)
+	for name, call := range map[string]func() error{
+		"GetSchema": func() error {
+			_, err := client.GetSchema(ctx, &kubeconnectv1.GetSchemaRequest{Resource: "pods"})
+			return err
+		},
+		"ListResourceTypes": func() error {
+			_, err := client.ListResourceTypes(ctx, &kubeconnectv1.ListResourceTypesRequest{})
+			return err
+		},
+	} {
+		eventually(ctx, t, name+" says that the API server is away", func() error { return hasCode(call(), connect.CodeUnavailable) })
+	}
+	link.Set(harness.None)
+	eventually(ctx, t, "the types are listed again", func() error {
+		_, err := client.ListResourceTypes(ctx, &kubeconnectv1.ListResourceTypesRequest{})
+		return err
+	})
+	untilSchema(ctx, t, client, "pods", "Pod")
+}

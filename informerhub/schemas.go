@@ -1,0 +1,226 @@
+package informerhub
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/openapi"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/lru"
+)
+
+const (
+	// maxSchemasAge is how old the index of the documents may be. It has their hashes, so
+	// a schema is never older than that.
+	maxSchemasAge = time.Second
+	// maxDocuments bounds the documents that are kept in memory: the largest of the
+	// built-in ones has about a megabyte.
+	maxDocuments = 16
+	// componentPrefix is how a schema refers to another one of its document.
+	componentPrefix = "#/components/schemas/"
+)
+
+// schemas reads the OpenAPI v3 documents that the API server publishes, one for each
+// group and version. Its methods are safe for concurrent use.
+type schemas struct {
+	client    rest.Interface
+	index     *turns[map[string]openapi.GroupVersionWithContext] // by path, such as "apis/apps/v1"
+	reading   chan struct{}                                      // full while a document is read, one at a time
+	documents *lru.Cache                                         // of *document, by path
+}
+
+// document is what the API server publishes for one group and version.
+type document struct {
+	url     string // has a hash of the content
+	schemas map[string]json.RawMessage
+	kinds   map[metav1.GroupVersionKind]string // the names of their schemas
+}
+
+func newSchemas(client rest.Interface) *schemas {
+	s := &schemas{client: client, reading: make(chan struct{}, 1), documents: lru.New(maxDocuments)}
+	s.index = newTurns("schemas", s.readIndex)
+	return s
+}
+
+func (s *schemas) close() { s.index.close() }
+
+func (s *schemas) readIndex() (map[string]openapi.GroupVersionWithContext, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), questionTimeout)
+	defer cancel()
+	index, err := openapi.NewClientWithContext(s.client).PathsWithContext(ctx)
+	if err != nil {
+		return nil, describe(context.Background(), s.client, err)
+	}
+	return index, nil
+}
+
+// NoSchemaError says that the API server publishes no schema of a resource's kind.
+type NoSchemaError struct{ Resource Resource }
+
+func (e *NoSchemaError) Error() string {
+	return fmt.Sprintf("the API server publishes no schema of %s, the kind of %s", e.Resource.Kind, e.Resource)
+}
+
+// Schema answers the OpenAPI v3 schema of a resource's kind, in the types of JSON. What it
+// refers to is in its member "components", so that each "$ref" leads to a place in the
+// answer. The error is a [NoSchemaError], or an [UnavailableError] where the API server
+// could not be asked.
+func (h *Hub) Schema(ctx context.Context, resource Resource) (map[string]any, error) {
+	index, err := h.schemas.index.recent(ctx, maxSchemasAge)
+	if err != nil {
+		return nil, err
+	}
+	path := documentPath(resource)
+	published, ok := index[path]
+	if !ok {
+		return nil, &NoSchemaError{resource}
+	}
+	document, err := h.schemas.document(ctx, path, published)
+	if err != nil {
+		return nil, err
+	}
+	name, ok := document.kinds[metav1.GroupVersionKind(resource.GroupVersionKind())]
+	if !ok {
+		return nil, &NoSchemaError{resource}
+	}
+	return document.whole(name)
+}
+
+func documentPath(resource Resource) string {
+	if resource.Group == "" {
+		return "api/" + resource.Version
+	}
+	return "apis/" + resource.Group + "/" + resource.Version
+}
+
+// document answers the one that is published under a path now.
+func (s *schemas) document(ctx context.Context, path string, published openapi.GroupVersionWithContext) (*document, error) {
+	if known := s.known(path, published); known != nil {
+		return known, nil
+	}
+	select {
+	case s.reading <- struct{}{}:
+		defer func() { <-s.reading }()
+	case <-ctx.Done():
+		return nil, fmt.Errorf("waiting for the API server's schemas: %w", context.Cause(ctx))
+	}
+	if known := s.known(path, published); known != nil {
+		return known, nil // somebody else has read it meanwhile
+	}
+	read, err := s.read(ctx, published)
+	if err != nil {
+		return nil, err
+	}
+	s.documents.Add(path, read)
+	return read, nil
+}
+
+func (s *schemas) read(ctx context.Context, published openapi.GroupVersionWithContext) (*document, error) {
+	bounded, cancel := context.WithTimeout(ctx, questionTimeout)
+	defer cancel()
+	text, err := published.SchemaWithContext(bounded, runtime.ContentTypeJSON)
+	if err != nil {
+		return nil, describe(ctx, s.client, err)
+	}
+	read, err := readDocument(text)
+	if err != nil {
+		return nil, fmt.Errorf("reading the API server's schemas: %w", err)
+	}
+	read.url = published.ServerRelativeURL()
+	return read, nil
+}
+
+// known is a document that has been read, if it is still the one that is published.
+func (s *schemas) known(path string, published openapi.GroupVersionWithContext) *document {
+	found, ok := s.documents.Get(path)
+	url := published.ServerRelativeURL()
+	if !ok || found.(*document).url != url || !strings.Contains(url, "hash=") {
+		return nil
+	}
+	return found.(*document)
+}
+
+func readDocument(text []byte) (*document, error) {
+	var published struct {
+		Components struct {
+			Schemas map[string]json.RawMessage `json:"schemas"`
+		} `json:"components"`
+	}
+	if err := json.Unmarshal(text, &published); err != nil {
+		return nil, err
+	}
+	read := &document{schemas: published.Components.Schemas, kinds: make(map[metav1.GroupVersionKind]string)}
+	for name, schema := range read.schemas {
+		var of struct {
+			Kinds []metav1.GroupVersionKind `json:"x-kubernetes-group-version-kind"`
+		}
+		if err := json.Unmarshal(schema, &of); err != nil {
+			return nil, err
+		}
+		for _, kind := range of.Kinds {
+			read.kinds[kind] = name
+		}
+	}
+	return read, nil
+}
+
+// whole is a schema with all that it refers to.
+func (d *document) whole(name string) (map[string]any, error) {
+	var root map[string]any
+	if err := json.Unmarshal(d.schemas[name], &root); err != nil {
+		return nil, err
+	}
+	referred := make(map[string]any)
+	if err := d.collect(root, referred); err != nil {
+		return nil, err
+	}
+	if len(referred) > 0 {
+		root["components"] = map[string]any{"schemas": referred}
+	}
+	return root, nil
+}
+
+// collect adds what a part of a schema refers to, and what that refers to.
+func (d *document) collect(part any, to map[string]any) error {
+	switch part := part.(type) {
+	case map[string]any:
+		for name, member := range part {
+			if reference, ok := member.(string); ok && name == "$ref" {
+				member = nil
+				if err := d.follow(reference, to); err != nil {
+					return err
+				}
+			}
+			if err := d.collect(member, to); err != nil {
+				return err
+			}
+		}
+	case []any:
+		for _, element := range part {
+			if err := d.collect(element, to); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// follow adds the schema that a reference is to, unless it is there already.
+func (d *document) follow(reference string, to map[string]any) error {
+	name, ok := strings.CutPrefix(reference, componentPrefix)
+	schema, known := d.schemas[name]
+	if _, added := to[name]; added || !ok || !known {
+		return nil
+	}
+	var referred any
+	if err := json.Unmarshal(schema, &referred); err != nil {
+		return err
+	}
+	to[name] = referred
+	return d.collect(referred, to)
+}

@@ -1,0 +1,165 @@
+package informerhub
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/rest"
+)
+
+// publisher is an API server that publishes schemas, each document with a hash that the
+// test says.
+type publisher struct {
+	mu        sync.Mutex // guards the fields below
+	documents map[string]published
+	asked     map[string]int // by path
+}
+
+type published struct{ hash, text string }
+
+func (p *publisher) publish(documents map[string]published) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.documents = documents
+}
+
+func (p *publisher) config() *rest.Config {
+	return &rest.Config{Host: "http://api.example", Transport: transportFunc(func(r *http.Request) (*http.Response, error) {
+		recorder := httptest.NewRecorder()
+		p.ServeHTTP(recorder, r)
+		return recorder.Result(), nil
+	})}
+}
+
+func (p *publisher) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.asked == nil {
+		p.asked = make(map[string]int)
+	}
+	p.asked[r.URL.Path]++
+	if r.URL.Path == "/openapi/v3" {
+		paths := make(map[string]any)
+		for path, document := range p.documents {
+			paths[path] = map[string]string{"serverRelativeURL": "/openapi/v3/" + path + document.hash}
+		}
+		answer(w, map[string]any{"paths": paths})
+		return
+	}
+	document, ok := p.documents[strings.TrimPrefix(r.URL.Path, "/openapi/v3/")]
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	_, _ = w.Write([]byte(document.text))
+}
+
+// oneKind is a document with the schema of a Widget, and two that refer to each other.
+func oneKind(description string) string {
+	return fmt.Sprintf(`{"components":{"schemas":{
+		"example.Widget":{"description":%q,"properties":{"a":{"$ref":"#/components/schemas/A"},"$ref":{"type":"string"},"x":{"$ref":"elsewhere"}},
+			"x-kubernetes-group-version-kind":[{"group":"example.com","kind":"Widget","version":"v1"}]},
+		"A":{"allOf":[{"$ref":"#/components/schemas/B"}]},
+		"B":{"items":{"$ref":"#/components/schemas/A"}},
+		"C":{"type":"string"}}}}`, description)
+}
+
+func TestASchemaComesWithAllThatItRefersTo(t *testing.T) {
+	api := &publisher{documents: map[string]published{"apis/example.com/v1": {"?hash=1", oneKind("one")}}}
+	schema, err := hubOf(t, api.config()).Schema(t.Context(), widgets)
+	must(t, err)
+	var want map[string]any
+	must(t, json.Unmarshal([]byte(`{"description":"one",
+		"properties":{"a":{"$ref":"#/components/schemas/A"},"$ref":{"type":"string"},"x":{"$ref":"elsewhere"}},
+		"x-kubernetes-group-version-kind":[{"group":"example.com","kind":"Widget","version":"v1"}],
+		"components":{"schemas":{"A":{"allOf":[{"$ref":"#/components/schemas/B"}]},"B":{"items":{"$ref":"#/components/schemas/A"}}}}}`), &want))
+	if diff := cmp.Diff(want, schema); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestADocumentIsReadAgainWhenItHasAnotherHash(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := &publisher{}
+		hub := hubOf(t, api.config())
+		for _, step := range []struct {
+			hash, text string
+			want       string
+			reads      int
+		}{
+			{"?hash=1", "one", "one", 1},
+			{"?hash=1", "what is not looked at", "one", 1},
+			{"?hash=2", "two", "two", 2},
+			{"", "three", "three", 3},
+			{"", "four", "four", 4},
+		} {
+			api.publish(map[string]published{"apis/example.com/v1": {step.hash, oneKind(step.text)}})
+			time.Sleep(maxSchemasAge)
+			schema, err := hub.Schema(t.Context(), widgets)
+			must(t, err)
+			if reads := api.asked["/openapi/v3/apis/example.com/v1"]; schema["description"] != step.want || reads != step.reads {
+				t.Errorf("at %q it is %v, read %d times", step.hash, schema["description"], reads)
+			}
+		}
+	})
+}
+
+func TestManyWhoAskForASchemaAreAnsweredByOneReading(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := &publisher{documents: map[string]published{"apis/example.com/v1": {"?hash=1", oneKind("one")}}}
+		hub := hubOf(t, api.config())
+		var asking sync.WaitGroup
+		for range 100 {
+			asking.Go(func() {
+				if _, err := hub.Schema(t.Context(), widgets); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		asking.Wait()
+		if !slices.Equal(slices.Collect(maps.Values(api.asked)), []int{1, 1}) {
+			t.Errorf("asked %v", api.asked)
+		}
+	})
+}
+
+func TestAKindWithoutASchemaIsToldSo(t *testing.T) {
+	api := &publisher{documents: map[string]published{"apis/example.com/v1": {"?hash=1", oneKind("one")}}}
+	hub := hubOf(t, api.config())
+	other := widgets
+	other.Kind = "Other"
+	for name, resource := range map[string]Resource{"a group without a document": pods, "a kind that is not in it": other} {
+		var none *NoSchemaError
+		if _, err := hub.Schema(t.Context(), resource); !errors.As(err, &none) || !strings.Contains(err.Error(), resource.String()) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestWithoutAnAPIServerThereIsNoSchema(t *testing.T) {
+	away := errors.New("away")
+	hub := hubOf(t, &rest.Config{Host: "http://api.example", Transport: transportFunc(func(*http.Request) (*http.Response, error) { return nil, away })})
+	var unavailable *UnavailableError
+	if _, err := hub.Schema(t.Context(), pods); !errors.As(err, &unavailable) || !errors.Is(err, away) {
+		t.Errorf("answers %v", err)
+	}
+}
+
+func TestAClosedHubAnswersNoSchema(t *testing.T) {
+	hub := hubOf(t, (&publisher{}).config())
+	hub.Close()
+	if _, err := hub.Schema(t.Context(), pods); !errors.Is(err, ErrClosed) {
+		t.Errorf("answers %v", err)
+	}
+}

@@ -1,0 +1,124 @@
+package informerhub
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/restmapper"
+)
+
+// maxTypesAge is how old a list of types may be: whoever has just made a CRD waits no
+// longer for it, and callers who ask all the time ask the API server once a second.
+const maxTypesAge = time.Second
+
+// ResourceType is what discovery says of a resource, in the version that the cluster
+// prefers.
+type ResourceType struct {
+	Resource
+	Singular     string
+	ShortNames   []string
+	Categories   []string
+	Verbs        []string
+	Subresources []string // in order
+	Versions     []string // all that it is served in, the preferred one first
+}
+
+// FailedGroup is a version of an API group that discovery could not tell about, for the
+// API server behind it is away.
+type FailedGroup struct {
+	schema.GroupVersion
+	Err error
+}
+
+// ResourceTypes are the resources that the cluster serves, and the versions of groups
+// whose resources are not known, both in order. They are a second old at most. The error
+// is an [UnavailableError] where discovery could not be asked.
+func (r *Resolver) ResourceTypes(ctx context.Context) ([]ResourceType, []FailedGroup, error) {
+	recent, err := r.discovery.recent(ctx, maxTypesAge)
+	if err != nil {
+		return nil, nil, err
+	}
+	return recent.types(), recent.failures(), nil
+}
+
+func (c *catalogue) types() (all []ResourceType) {
+	for _, group := range c.groups {
+		all = append(all, typesOf(group)...)
+	}
+	slices.SortFunc(all, func(a, b ResourceType) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Name, b.Name))
+	})
+	return all
+}
+
+func (c *catalogue) failures() (all []FailedGroup) {
+	for groupVersion, err := range c.failed {
+		all = append(all, FailedGroup{groupVersion, err})
+	}
+	slices.SortFunc(all, func(a, b FailedGroup) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Version, b.Version))
+	})
+	return all
+}
+
+// typesOf are the resources of a group, in no order.
+func typesOf(group *restmapper.APIGroupResources) (all []ResourceType) {
+	found := make(map[string]int) // by name: the place in all
+	for _, version := range preferredFirst(group.Group) {
+		served := group.VersionedResources[version]
+		for _, resource := range served {
+			if strings.Contains(resource.Name, "/") {
+				continue
+			}
+			at, known := found[resource.Name]
+			if !known {
+				at = len(all)
+				found[resource.Name] = at
+				all = append(all, newType(schema.GroupVersion{Group: group.Group.Name, Version: version}, resource, served))
+			}
+			all[at].Versions = append(all[at].Versions, version)
+		}
+	}
+	return all
+}
+
+// preferredFirst are the versions of a group.
+func preferredFirst(group metav1.APIGroup) []string {
+	versions := []string{}
+	for _, version := range group.Versions {
+		versions = append(versions, version.Version)
+	}
+	slices.SortStableFunc(versions, func(a, b string) int {
+		switch group.PreferredVersion.Version {
+		case a:
+			return -1
+		case b:
+			return 1
+		}
+		return 0
+	})
+	return versions
+}
+
+// newType is a resource among all that is served of its group in one version.
+func newType(of schema.GroupVersion, resource metav1.APIResource, served []metav1.APIResource) ResourceType {
+	made := ResourceType{
+		Resource:   newResource(of, resource),
+		Singular:   resource.SingularName,
+		ShortNames: resource.ShortNames,
+		Categories: resource.Categories,
+		Verbs:      resource.Verbs,
+	}
+	for _, other := range served {
+		if subresource, ok := strings.CutPrefix(other.Name, resource.Name+"/"); ok {
+			made.Subresources = append(made.Subresources, subresource)
+		}
+	}
+	slices.Sort(made.Subresources)
+	return made
+}

@@ -1,0 +1,125 @@
+package server
+
+import (
+	"context"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+)
+
+// coreGroup is how a request names the API group without a name.
+const coreGroup = "core"
+
+// discovery implements kubeconnect.v1.DiscoveryService. Every caller may know what the
+// cluster serves, as at the API server; what is in the caches, only those who may list it.
+type discovery struct{ resources *resources }
+
+// ListResourceTypes implements kubeconnect.v1.DiscoveryService.
+func (d *discovery) ListResourceTypes(ctx context.Context, request *kubeconnectv1.ListResourceTypesRequest) (*kubeconnectv1.ListResourceTypesResponse, error) {
+	types, failed, err := d.resources.hub.Resolver().ResourceTypes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	response := &kubeconnectv1.ListResourceTypesResponse{}
+	types = slices.DeleteFunc(types, func(of informerhub.ResourceType) bool { return !wantsType(request, of) })
+	for _, of := range types {
+		response.ResourceTypes = append(response.ResourceTypes, encodeType(of))
+	}
+	for _, of := range failed {
+		if wantsGroup(request, of.Group) {
+			response.FailedGroups = append(response.FailedGroups, encodeFailedGroup(of))
+		}
+	}
+	if err := d.addCaches(ctx, types, response.GetResourceTypes()); err != nil {
+		return nil, err
+	}
+	return response, nil
+}
+
+func wantsType(request *kubeconnectv1.ListResourceTypesRequest, of informerhub.ResourceType) bool {
+	category := request.GetCategory()
+	return wantsGroup(request, of.Group) && (category == "" || slices.Contains(of.Categories, category))
+}
+
+func wantsGroup(request *kubeconnectv1.ListResourceTypesRequest, group string) bool {
+	switch request.GetGroup() {
+	case "", group:
+		return true
+	case coreGroup:
+		return group == ""
+	}
+	return false
+}
+
+// addCaches adds the states of the caches of some types. The cluster is asked about the
+// caller for the caches alone that run, some at a time.
+func (d *discovery) addCaches(ctx context.Context, types []informerhub.ResourceType, to []*kubeconnectv1.ResourceType) error {
+	caches := make(map[informerhub.Resource]informerhub.Status)
+	for _, status := range d.resources.hub.Status() {
+		caches[status.Resource] = status
+	}
+	group, asking := errgroup.WithContext(ctx)
+	group.SetLimit(maxAsking)
+	for i, of := range types {
+		status, runs := caches[of.Resource]
+		if !runs {
+			continue
+		}
+		group.Go(func() error {
+			may, err := d.resources.rights.listsAll(asking, identityFrom(ctx), of.Resource)
+			if may {
+				to[i].Cache = encodeCache(status)
+			}
+			return err
+		})
+	}
+	return group.Wait()
+}
+
+func encodeType(of informerhub.ResourceType) *kubeconnectv1.ResourceType {
+	return &kubeconnectv1.ResourceType{
+		Kind:         encodeKind(of.Resource),
+		Singular:     of.Singular,
+		ShortNames:   of.ShortNames,
+		Categories:   of.Categories,
+		Verbs:        of.Verbs,
+		Subresources: of.Subresources,
+		Versions:     of.Versions,
+	}
+}
+
+func encodeFailedGroup(of informerhub.FailedGroup) *kubeconnectv1.FailedGroup {
+	return &kubeconnectv1.FailedGroup{Group: of.Group, Version: of.Version, Message: of.Err.Error()}
+}
+
+func encodeCache(status informerhub.Status) *kubeconnectv1.CacheState {
+	return &kubeconnectv1.CacheState{
+		Started:         true,
+		Synced:          status.Synced,
+		Objects:         int64(status.Objects),
+		Bytes:           int64(status.Bytes),
+		ResourceVersion: status.Version,
+		Freshness:       encodeFreshness(status.Freshness),
+	}
+}
+
+// GetSchema implements kubeconnect.v1.DiscoveryService.
+func (d *discovery) GetSchema(ctx context.Context, request *kubeconnectv1.GetSchemaRequest) (*kubeconnectv1.GetSchemaResponse, error) {
+	resource, err := d.resources.resolve(ctx, request.GetResource())
+	if err != nil {
+		return nil, err
+	}
+	schema, err := d.resources.hub.Schema(ctx, resource)
+	if err != nil {
+		return nil, err
+	}
+	encoded, err := structpb.NewStruct(schema)
+	if err != nil {
+		return nil, err
+	}
+	return &kubeconnectv1.GetSchemaResponse{Kind: encodeKind(resource), Schema: encoded}, nil
+}

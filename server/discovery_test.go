@@ -1,0 +1,160 @@
+package server
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"connectrpc.com/connect"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+)
+
+func discoveryOf(s *service) kubeconnectv1connect.DiscoveryServiceClient {
+	return kubeconnectv1connect.NewDiscoveryServiceClient(s.http, s.url)
+}
+
+// listTypes answers the types by the names of their resources.
+func listTypes(t *testing.T, s *service, request *kubeconnectv1.ListResourceTypesRequest) map[string]*kubeconnectv1.ResourceType {
+	t.Helper()
+	answer, err := discoveryOf(s).ListResourceTypes(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	types := make(map[string]*kubeconnectv1.ResourceType)
+	for _, of := range answer.GetResourceTypes() {
+		types[of.GetKind().GetResource()] = of
+	}
+	return types
+}
+
+func readPods(t *testing.T, s *service) {
+	t.Helper()
+	if _, err := s.resources.List(t.Context(), &kubeconnectv1.ListRequest{Resource: "pods"}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTypesAreListedByGroupAndCategory(t *testing.T) {
+	s := newService(t, &fakeAPI{change: http.NotFoundHandler()}, auth.KubeconfigUser{})
+	for name, test := range map[string]struct {
+		request *kubeconnectv1.ListResourceTypesRequest
+		want    string
+	}{
+		"all":                     {&kubeconnectv1.ListResourceTypesRequest{}, "bindings nodes pods widgets"},
+		"the core group":          {&kubeconnectv1.ListResourceTypesRequest{Group: "core"}, "bindings nodes pods"},
+		"a group":                 {&kubeconnectv1.ListResourceTypesRequest{Group: "example.com"}, "widgets"},
+		"a group that is not":     {&kubeconnectv1.ListResourceTypesRequest{Group: "example"}, ""},
+		"a category":              {&kubeconnectv1.ListResourceTypesRequest{Category: "all"}, "pods"},
+		"a category that is not":  {&kubeconnectv1.ListResourceTypesRequest{Category: "none"}, ""},
+		"a category of no member": {&kubeconnectv1.ListResourceTypesRequest{Category: "all", Group: "example.com"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			answer, err := discoveryOf(s).ListResourceTypes(t.Context(), test.request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var names []string
+			for _, of := range answer.GetResourceTypes() {
+				names = append(names, of.GetKind().GetResource())
+			}
+			if strings.Join(names, " ") != test.want {
+				t.Errorf("answers %v", names)
+			}
+		})
+	}
+}
+
+func TestATypeHasTheStateOfItsCacheWhileThereIsOne(t *testing.T) {
+	s := newService(t, podsAPI(), auth.KubeconfigUser{})
+	if is := listTypes(t, s, &kubeconnectv1.ListResourceTypesRequest{})["pods"]; is == nil || is.GetCache() != nil {
+		t.Errorf("before anyone has read them it is %v", is)
+	}
+	readPods(t, s)
+	types := listTypes(t, s, &kubeconnectv1.ListResourceTypesRequest{})
+	if is := types["pods"].GetCache(); !is.GetStarted() || !is.GetSynced() || is.GetObjects() != 2 || is.GetBytes() == 0 ||
+		is.GetResourceVersion() != "10" || is.GetFreshness().GetStale() || is.GetFreshness().GetLastContact() == nil {
+		t.Errorf("then it is %v", is)
+	}
+	if types["nodes"].GetCache() != nil {
+		t.Errorf("others are %v", types)
+	}
+}
+
+// TestWhatIsInACacheIsForThoseWhoMayListAllOfIt also holds that the cluster is asked about
+// the caches alone that run.
+func TestWhatIsInACacheIsForThoseWhoMayListAllOfIt(t *testing.T) {
+	rights := newFakeRights(auth.Namespaces{All: true})
+	s := withRights(t, podsAPI(), rights)
+	readPods(t, s)
+	for name, test := range map[string]struct {
+		may  auth.Namespaces
+		want bool
+	}{
+		"everywhere":   {auth.Namespaces{All: true}, true},
+		"in one place": {some("default"), false},
+		"nowhere":      {some(), false},
+	} {
+		rights.change(func() { rights.may, rights.asked = test.may, nil })
+		types := listTypes(t, s, &kubeconnectv1.ListResourceTypesRequest{})
+		if is := types["pods"].GetCache(); len(types) != 4 || (is != nil) != test.want {
+			t.Errorf("who may list %s is told %v", name, types)
+		}
+		want := auth.Attributes{Verb: "list", Version: "v1", Resource: "pods"}
+		if !slices.Equal(rights.asked, []auth.Attributes{want}) {
+			t.Errorf("the cluster is asked %v", rights.asked)
+		}
+	}
+	rights.change(func() { rights.may, rights.away = auth.Namespaces{All: true}, true })
+	_, err := discoveryOf(s).ListResourceTypes(t.Context(), &kubeconnectv1.ListResourceTypesRequest{})
+	if connect.CodeOf(err) != connect.CodeUnavailable {
+		t.Errorf("while rights cannot be asked the answer is %v", err)
+	}
+	if types := listTypes(t, s, &kubeconnectv1.ListResourceTypesRequest{Group: "example.com"}); types["widgets"] == nil {
+		t.Error("rights are asked for what no cache is of")
+	}
+}
+
+func TestWithoutAnAuthorizerNobodyIsToldWhatIsInACache(t *testing.T) {
+	s := newServiceOf(t, podsAPI(), Config{Authenticator: newFakeRights(some())})
+	if types := listTypes(t, s, &kubeconnectv1.ListResourceTypesRequest{}); len(types) != 4 || types["pods"].GetCache() != nil {
+		t.Errorf("answers %v", types)
+	}
+	if may, err := (rights{}).listsAll(t.Context(), auth.Identity{Username: "jane"}, deployments); may || err != nil {
+		t.Errorf("jane may: %v, %v", may, err)
+	}
+}
+
+func TestASchemaIsAnsweredToEveryCaller(t *testing.T) {
+	s := withRights(t, &fakeAPI{change: http.NotFoundHandler()}, newFakeRights(some()))
+	answer, err := discoveryOf(s).GetSchema(t.Context(), &kubeconnectv1.GetSchemaRequest{Resource: "pod"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema := answer.GetSchema().AsMap()
+	components, _ := schema["components"].(map[string]any)
+	if schemas, _ := components["schemas"].(map[string]any); answer.GetKind().GetKind() != "Pod" || schema["type"] != "object" || schemas["Spec"] == nil {
+		t.Errorf("answers %v", answer)
+	}
+}
+
+func TestASchemaThatThereIsNotHasItsCode(t *testing.T) {
+	s := newService(t, &fakeAPI{change: http.NotFoundHandler()}, auth.KubeconfigUser{})
+	for name, test := range map[string]struct {
+		resource string
+		code     connect.Code
+	}{
+		"no resource":                   {"", connect.CodeInvalidArgument},
+		"a resource that is not served": {"podz", connect.CodeNotFound},
+		"a kind that is not published":  {"nodes", connect.CodeNotFound},
+		"a group that is not published": {"widgets", connect.CodeNotFound},
+	} {
+		_, err := discoveryOf(s).GetSchema(t.Context(), &kubeconnectv1.GetSchemaRequest{Resource: test.resource})
+		if connect.CodeOf(err) != test.code {
+			t.Errorf("%s: %v, want %s", name, err, test.code)
+		}
+	}
+}
