@@ -1,5 +1,6 @@
 from google.protobuf import struct_pb2 as _struct_pb2
 from kubeconnect.v1 import object_pb2 as _object_pb2
+from kubeconnect.v1 import resource_service_pb2 as _resource_service_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
@@ -17,13 +18,25 @@ class ListResourceTypesRequest(_message.Message):
     def __init__(self, group: _Optional[str] = ..., category: _Optional[str] = ...) -> None: ...
 
 class ListResourceTypesResponse(_message.Message):
-    __slots__ = ("resource_types",)
+    __slots__ = ("resource_types", "failed_groups")
     RESOURCE_TYPES_FIELD_NUMBER: _ClassVar[int]
+    FAILED_GROUPS_FIELD_NUMBER: _ClassVar[int]
     resource_types: _containers.RepeatedCompositeFieldContainer[ResourceType]
-    def __init__(self, resource_types: _Optional[_Iterable[_Union[ResourceType, _Mapping]]] = ...) -> None: ...
+    failed_groups: _containers.RepeatedCompositeFieldContainer[FailedGroup]
+    def __init__(self, resource_types: _Optional[_Iterable[_Union[ResourceType, _Mapping]]] = ..., failed_groups: _Optional[_Iterable[_Union[FailedGroup, _Mapping]]] = ...) -> None: ...
+
+class FailedGroup(_message.Message):
+    __slots__ = ("group", "version", "message")
+    GROUP_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    group: str
+    version: str
+    message: str
+    def __init__(self, group: _Optional[str] = ..., version: _Optional[str] = ..., message: _Optional[str] = ...) -> None: ...
 
 class ResourceType(_message.Message):
-    __slots__ = ("kind", "singular", "short_names", "categories", "verbs", "subresources", "cache")
+    __slots__ = ("kind", "singular", "short_names", "categories", "verbs", "subresources", "cache", "versions")
     KIND_FIELD_NUMBER: _ClassVar[int]
     SINGULAR_FIELD_NUMBER: _ClassVar[int]
     SHORT_NAMES_FIELD_NUMBER: _ClassVar[int]
@@ -31,6 +44,7 @@ class ResourceType(_message.Message):
     VERBS_FIELD_NUMBER: _ClassVar[int]
     SUBRESOURCES_FIELD_NUMBER: _ClassVar[int]
     CACHE_FIELD_NUMBER: _ClassVar[int]
+    VERSIONS_FIELD_NUMBER: _ClassVar[int]
     kind: _object_pb2.ResourceKind
     singular: str
     short_names: _containers.RepeatedScalarFieldContainer[str]
@@ -38,21 +52,24 @@ class ResourceType(_message.Message):
     verbs: _containers.RepeatedScalarFieldContainer[str]
     subresources: _containers.RepeatedScalarFieldContainer[str]
     cache: CacheState
-    def __init__(self, kind: _Optional[_Union[_object_pb2.ResourceKind, _Mapping]] = ..., singular: _Optional[str] = ..., short_names: _Optional[_Iterable[str]] = ..., categories: _Optional[_Iterable[str]] = ..., verbs: _Optional[_Iterable[str]] = ..., subresources: _Optional[_Iterable[str]] = ..., cache: _Optional[_Union[CacheState, _Mapping]] = ...) -> None: ...
+    versions: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, kind: _Optional[_Union[_object_pb2.ResourceKind, _Mapping]] = ..., singular: _Optional[str] = ..., short_names: _Optional[_Iterable[str]] = ..., categories: _Optional[_Iterable[str]] = ..., verbs: _Optional[_Iterable[str]] = ..., subresources: _Optional[_Iterable[str]] = ..., cache: _Optional[_Union[CacheState, _Mapping]] = ..., versions: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class CacheState(_message.Message):
-    __slots__ = ("started", "synced", "objects", "bytes", "resource_version")
+    __slots__ = ("started", "synced", "objects", "bytes", "resource_version", "freshness")
     STARTED_FIELD_NUMBER: _ClassVar[int]
     SYNCED_FIELD_NUMBER: _ClassVar[int]
     OBJECTS_FIELD_NUMBER: _ClassVar[int]
     BYTES_FIELD_NUMBER: _ClassVar[int]
     RESOURCE_VERSION_FIELD_NUMBER: _ClassVar[int]
+    FRESHNESS_FIELD_NUMBER: _ClassVar[int]
     started: bool
     synced: bool
     objects: int
     bytes: int
     resource_version: str
-    def __init__(self, started: bool = ..., synced: bool = ..., objects: _Optional[int] = ..., bytes: _Optional[int] = ..., resource_version: _Optional[str] = ...) -> None: ...
+    freshness: _resource_service_pb2.Freshness
+    def __init__(self, started: bool = ..., synced: bool = ..., objects: _Optional[int] = ..., bytes: _Optional[int] = ..., resource_version: _Optional[str] = ..., freshness: _Optional[_Union[_resource_service_pb2.Freshness, _Mapping]] = ...) -> None: ...
 
 class GetSchemaRequest(_message.Message):
     __slots__ = ("resource",)

@@ -26,7 +26,8 @@ if _version_not_supported:
 
 
 class DiscoveryServiceStub(object):
-    """DiscoveryService tells what the cluster serves.
+    """DiscoveryService tells what the cluster serves. Every caller may ask, as at the API
+    server.
     """
 
     def __init__(self, channel):
@@ -48,20 +49,22 @@ class DiscoveryServiceStub(object):
 
 
 class DiscoveryServiceServicer(object):
-    """DiscoveryService tells what the cluster serves.
+    """DiscoveryService tells what the cluster serves. Every caller may ask, as at the API
+    server.
     """
 
     def ListResourceTypes(self, request, context):
-        """ListResourceTypes answers what `kubectl api-resources` prints, with the state
-        of the cache of each. Not served yet: answers UNIMPLEMENTED.
+        """ListResourceTypes answers what `kubectl api-resources` prints, as the API server has
+        told it in the last second, with the state of the caches that run.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetSchema(self, request, context):
-        """GetSchema answers the OpenAPI v3 schema of one kind. Not served yet: answers
-        UNIMPLEMENTED.
+        """GetSchema answers the OpenAPI v3 schema of one kind, as the API server publishes it:
+        that may be some seconds after a CRD was made or changed. NOT_FOUND for a kind
+        without a schema.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -89,7 +92,8 @@ def add_DiscoveryServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class DiscoveryService(object):
-    """DiscoveryService tells what the cluster serves.
+    """DiscoveryService tells what the cluster serves. Every caller may ask, as at the API
+    server.
     """
 
     @staticmethod

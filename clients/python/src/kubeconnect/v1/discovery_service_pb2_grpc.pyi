@@ -58,7 +58,9 @@ _DiscoveryServiceGetSchemaType = typing_extensions.TypeVar(
 )
 
 class DiscoveryServiceStub(typing.Generic[_DiscoveryServiceListResourceTypesType, _DiscoveryServiceGetSchemaType]):
-    """DiscoveryService tells what the cluster serves."""
+    """DiscoveryService tells what the cluster serves. Every caller may ask, as at the API
+    server.
+    """
 
     @typing.overload
     def __init__(self: DiscoveryServiceStub[
@@ -85,13 +87,14 @@ class DiscoveryServiceStub(typing.Generic[_DiscoveryServiceListResourceTypesType
     ], channel: grpc.aio.Channel) -> None: ...
 
     ListResourceTypes: _DiscoveryServiceListResourceTypesType
-    """ListResourceTypes answers what `kubectl api-resources` prints, with the state
-    of the cache of each. Not served yet: answers UNIMPLEMENTED.
+    """ListResourceTypes answers what `kubectl api-resources` prints, as the API server has
+    told it in the last second, with the state of the caches that run.
     """
 
     GetSchema: _DiscoveryServiceGetSchemaType
-    """GetSchema answers the OpenAPI v3 schema of one kind. Not served yet: answers
-    UNIMPLEMENTED.
+    """GetSchema answers the OpenAPI v3 schema of one kind, as the API server publishes it:
+    that may be some seconds after a CRD was made or changed. NOT_FOUND for a kind
+    without a schema.
     """
 
 DiscoveryServiceAsyncStub: typing_extensions.TypeAlias = DiscoveryServiceStub[
@@ -106,7 +109,9 @@ DiscoveryServiceAsyncStub: typing_extensions.TypeAlias = DiscoveryServiceStub[
 ]
 
 class DiscoveryServiceServicer(metaclass=abc.ABCMeta):
-    """DiscoveryService tells what the cluster serves."""
+    """DiscoveryService tells what the cluster serves. Every caller may ask, as at the API
+    server.
+    """
 
     @abc.abstractmethod
     def ListResourceTypes(
@@ -114,8 +119,8 @@ class DiscoveryServiceServicer(metaclass=abc.ABCMeta):
         request: kubeconnect.v1.discovery_service_pb2.ListResourceTypesRequest,
         context: _ServicerContext,
     ) -> typing.Union[kubeconnect.v1.discovery_service_pb2.ListResourceTypesResponse, collections.abc.Awaitable[kubeconnect.v1.discovery_service_pb2.ListResourceTypesResponse]]:
-        """ListResourceTypes answers what `kubectl api-resources` prints, with the state
-        of the cache of each. Not served yet: answers UNIMPLEMENTED.
+        """ListResourceTypes answers what `kubectl api-resources` prints, as the API server has
+        told it in the last second, with the state of the caches that run.
         """
 
     @abc.abstractmethod
@@ -124,8 +129,9 @@ class DiscoveryServiceServicer(metaclass=abc.ABCMeta):
         request: kubeconnect.v1.discovery_service_pb2.GetSchemaRequest,
         context: _ServicerContext,
     ) -> typing.Union[kubeconnect.v1.discovery_service_pb2.GetSchemaResponse, collections.abc.Awaitable[kubeconnect.v1.discovery_service_pb2.GetSchemaResponse]]:
-        """GetSchema answers the OpenAPI v3 schema of one kind. Not served yet: answers
-        UNIMPLEMENTED.
+        """GetSchema answers the OpenAPI v3 schema of one kind, as the API server publishes it:
+        that may be some seconds after a CRD was made or changed. NOT_FOUND for a kind
+        without a schema.
         """
 
 def add_DiscoveryServiceServicer_to_server(servicer: DiscoveryServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

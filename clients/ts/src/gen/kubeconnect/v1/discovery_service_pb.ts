@@ -7,13 +7,15 @@ import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2
 import { file_google_protobuf_struct } from "@bufbuild/protobuf/wkt";
 import type { ResourceKind } from "./object_pb.js";
 import { file_kubeconnect_v1_object } from "./object_pb.js";
+import type { Freshness } from "./resource_service_pb.js";
+import { file_kubeconnect_v1_resource_service } from "./resource_service_pb.js";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file kubeconnect/v1/discovery_service.proto.
  */
 export const file_kubeconnect_v1_discovery_service: GenFile = /*@__PURE__*/
-  fileDesc("CiZrdWJlY29ubmVjdC92MS9kaXNjb3Zlcnlfc2VydmljZS5wcm90bxIOa3ViZWNvbm5lY3QudjEiOwoYTGlzdFJlc291cmNlVHlwZXNSZXF1ZXN0Eg0KBWdyb3VwGAEgASgJEhAKCGNhdGVnb3J5GAIgASgJIlEKGUxpc3RSZXNvdXJjZVR5cGVzUmVzcG9uc2USNAoOcmVzb3VyY2VfdHlwZXMYASADKAsyHC5rdWJlY29ubmVjdC52MS5SZXNvdXJjZVR5cGUixQEKDFJlc291cmNlVHlwZRIqCgRraW5kGAEgASgLMhwua3ViZWNvbm5lY3QudjEuUmVzb3VyY2VLaW5kEhAKCHNpbmd1bGFyGAIgASgJEhMKC3Nob3J0X25hbWVzGAMgAygJEhIKCmNhdGVnb3JpZXMYBCADKAkSDQoFdmVyYnMYBSADKAkSFAoMc3VicmVzb3VyY2VzGAYgAygJEikKBWNhY2hlGAcgASgLMhoua3ViZWNvbm5lY3QudjEuQ2FjaGVTdGF0ZSJnCgpDYWNoZVN0YXRlEg8KB3N0YXJ0ZWQYASABKAgSDgoGc3luY2VkGAIgASgIEg8KB29iamVjdHMYAyABKAMSDQoFYnl0ZXMYBCABKAMSGAoQcmVzb3VyY2VfdmVyc2lvbhgFIAEoCSIkChBHZXRTY2hlbWFSZXF1ZXN0EhAKCHJlc291cmNlGAEgASgJImgKEUdldFNjaGVtYVJlc3BvbnNlEioKBGtpbmQYASABKAsyHC5rdWJlY29ubmVjdC52MS5SZXNvdXJjZUtpbmQSJwoGc2NoZW1hGAIgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdDLYAQoQRGlzY292ZXJ5U2VydmljZRJtChFMaXN0UmVzb3VyY2VUeXBlcxIoLmt1YmVjb25uZWN0LnYxLkxpc3RSZXNvdXJjZVR5cGVzUmVxdWVzdBopLmt1YmVjb25uZWN0LnYxLkxpc3RSZXNvdXJjZVR5cGVzUmVzcG9uc2UiA5ACARJVCglHZXRTY2hlbWESIC5rdWJlY29ubmVjdC52MS5HZXRTY2hlbWFSZXF1ZXN0GiEua3ViZWNvbm5lY3QudjEuR2V0U2NoZW1hUmVzcG9uc2UiA5ACAWIGcHJvdG8z", [file_google_protobuf_struct, file_kubeconnect_v1_object]);
+  fileDesc("CiZrdWJlY29ubmVjdC92MS9kaXNjb3Zlcnlfc2VydmljZS5wcm90bxIOa3ViZWNvbm5lY3QudjEiOwoYTGlzdFJlc291cmNlVHlwZXNSZXF1ZXN0Eg0KBWdyb3VwGAEgASgJEhAKCGNhdGVnb3J5GAIgASgJIoUBChlMaXN0UmVzb3VyY2VUeXBlc1Jlc3BvbnNlEjQKDnJlc291cmNlX3R5cGVzGAEgAygLMhwua3ViZWNvbm5lY3QudjEuUmVzb3VyY2VUeXBlEjIKDWZhaWxlZF9ncm91cHMYAiADKAsyGy5rdWJlY29ubmVjdC52MS5GYWlsZWRHcm91cCI+CgtGYWlsZWRHcm91cBINCgVncm91cBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJEg8KB21lc3NhZ2UYAyABKAki1wEKDFJlc291cmNlVHlwZRIqCgRraW5kGAEgASgLMhwua3ViZWNvbm5lY3QudjEuUmVzb3VyY2VLaW5kEhAKCHNpbmd1bGFyGAIgASgJEhMKC3Nob3J0X25hbWVzGAMgAygJEhIKCmNhdGVnb3JpZXMYBCADKAkSDQoFdmVyYnMYBSADKAkSFAoMc3VicmVzb3VyY2VzGAYgAygJEikKBWNhY2hlGAcgASgLMhoua3ViZWNvbm5lY3QudjEuQ2FjaGVTdGF0ZRIQCgh2ZXJzaW9ucxgIIAMoCSKVAQoKQ2FjaGVTdGF0ZRIPCgdzdGFydGVkGAEgASgIEg4KBnN5bmNlZBgCIAEoCBIPCgdvYmplY3RzGAMgASgDEg0KBWJ5dGVzGAQgASgDEhgKEHJlc291cmNlX3ZlcnNpb24YBSABKAkSLAoJZnJlc2huZXNzGAYgASgLMhkua3ViZWNvbm5lY3QudjEuRnJlc2huZXNzIiQKEEdldFNjaGVtYVJlcXVlc3QSEAoIcmVzb3VyY2UYASABKAkiaAoRR2V0U2NoZW1hUmVzcG9uc2USKgoEa2luZBgBIAEoCzIcLmt1YmVjb25uZWN0LnYxLlJlc291cmNlS2luZBInCgZzY2hlbWEYAiABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0MtgBChBEaXNjb3ZlcnlTZXJ2aWNlEm0KEUxpc3RSZXNvdXJjZVR5cGVzEigua3ViZWNvbm5lY3QudjEuTGlzdFJlc291cmNlVHlwZXNSZXF1ZXN0Gikua3ViZWNvbm5lY3QudjEuTGlzdFJlc291cmNlVHlwZXNSZXNwb25zZSIDkAIBElUKCUdldFNjaGVtYRIgLmt1YmVjb25uZWN0LnYxLkdldFNjaGVtYVJlcXVlc3QaIS5rdWJlY29ubmVjdC52MS5HZXRTY2hlbWFSZXNwb25zZSIDkAIBYgZwcm90bzM", [file_google_protobuf_struct, file_kubeconnect_v1_object, file_kubeconnect_v1_resource_service]);
 
 /**
  * ListResourceTypesRequest asks for the resources that the cluster serves.
@@ -50,11 +52,20 @@ export const ListResourceTypesRequestSchema: GenMessage<ListResourceTypesRequest
  */
 export type ListResourceTypesResponse = Message<"kubeconnect.v1.ListResourceTypesResponse"> & {
   /**
-   * The resources.
+   * The resources, each once, however many versions it is served in.
    *
    * @generated from field: repeated kubeconnect.v1.ResourceType resource_types = 1;
    */
   resourceTypes: ResourceType[];
+
+  /**
+   * What could not be found out, in order: resources of these are missing above. An API
+   * server that is added to the cluster by an APIService may be away while all others
+   * are there.
+   *
+   * @generated from field: repeated kubeconnect.v1.FailedGroup failed_groups = 2;
+   */
+  failedGroups: FailedGroup[];
 };
 
 /**
@@ -65,13 +76,49 @@ export const ListResourceTypesResponseSchema: GenMessage<ListResourceTypesRespon
   messageDesc(file_kubeconnect_v1_discovery_service, 1);
 
 /**
+ * FailedGroup is one version of an API group whose resources are not known.
+ *
+ * @generated from message kubeconnect.v1.FailedGroup
+ */
+export type FailedGroup = Message<"kubeconnect.v1.FailedGroup"> & {
+  /**
+   * The API group.
+   *
+   * @generated from field: string group = 1;
+   */
+  group: string;
+
+  /**
+   * The API version.
+   *
+   * @generated from field: string version = 2;
+   */
+  version: string;
+
+  /**
+   * Why, for people.
+   *
+   * @generated from field: string message = 3;
+   */
+  message: string;
+};
+
+/**
+ * Describes the message kubeconnect.v1.FailedGroup.
+ * Use `create(FailedGroupSchema)` to create a new message.
+ */
+export const FailedGroupSchema: GenMessage<FailedGroup> = /*@__PURE__*/
+  messageDesc(file_kubeconnect_v1_discovery_service, 2);
+
+/**
  * ResourceType is a resource that the cluster serves.
  *
  * @generated from message kubeconnect.v1.ResourceType
  */
 export type ResourceType = Message<"kubeconnect.v1.ResourceType"> & {
   /**
-   * Its names.
+   * Its names, in the version that the cluster prefers. The other fields are about that
+   * version too.
    *
    * @generated from field: kubeconnect.v1.ResourceKind kind = 1;
    */
@@ -99,25 +146,34 @@ export type ResourceType = Message<"kubeconnect.v1.ResourceType"> & {
   categories: string[];
 
   /**
-   * What can be done with it, in the API server's words: "get", "list", "watch".
+   * What can be done with it, in the API server's words: "get", "list", "watch". Get,
+   * List and Watch serve what has both "list" and "watch".
    *
    * @generated from field: repeated string verbs = 5;
    */
   verbs: string[];
 
   /**
-   * Its subresources, such as "status".
+   * Its subresources, such as "status", in order.
    *
    * @generated from field: repeated string subresources = 6;
    */
   subresources: string[];
 
   /**
-   * The state of its cache.
+   * The state of its cache. Not set while there is none, and for callers who may not list
+   * the resource in all namespaces.
    *
    * @generated from field: kubeconnect.v1.CacheState cache = 7;
    */
   cache?: CacheState | undefined;
+
+  /**
+   * All versions that it is served in, the preferred one first.
+   *
+   * @generated from field: repeated string versions = 8;
+   */
+  versions: string[];
 };
 
 /**
@@ -125,7 +181,7 @@ export type ResourceType = Message<"kubeconnect.v1.ResourceType"> & {
  * Use `create(ResourceTypeSchema)` to create a new message.
  */
 export const ResourceTypeSchema: GenMessage<ResourceType> = /*@__PURE__*/
-  messageDesc(file_kubeconnect_v1_discovery_service, 2);
+  messageDesc(file_kubeconnect_v1_discovery_service, 3);
 
 /**
  * CacheState is the state of the cache of one resource.
@@ -134,7 +190,8 @@ export const ResourceTypeSchema: GenMessage<ResourceType> = /*@__PURE__*/
  */
 export type CacheState = Message<"kubeconnect.v1.CacheState"> & {
   /**
-   * Whether there is one: it starts at the first read.
+   * Whether there is one: it starts at the first read, and ends when nobody has used it
+   * for a while.
    *
    * @generated from field: bool started = 1;
    */
@@ -155,7 +212,7 @@ export type CacheState = Message<"kubeconnect.v1.CacheState"> & {
   objects: bigint;
 
   /**
-   * How many bytes their contents have.
+   * How many bytes they take in memory, roughly.
    *
    * @generated from field: int64 bytes = 4;
    */
@@ -167,6 +224,13 @@ export type CacheState = Message<"kubeconnect.v1.CacheState"> & {
    * @generated from field: string resource_version = 5;
    */
   resourceVersion: string;
+
+  /**
+   * How current it is.
+   *
+   * @generated from field: kubeconnect.v1.Freshness freshness = 6;
+   */
+  freshness?: Freshness | undefined;
 };
 
 /**
@@ -174,7 +238,7 @@ export type CacheState = Message<"kubeconnect.v1.CacheState"> & {
  * Use `create(CacheStateSchema)` to create a new message.
  */
 export const CacheStateSchema: GenMessage<CacheState> = /*@__PURE__*/
-  messageDesc(file_kubeconnect_v1_discovery_service, 3);
+  messageDesc(file_kubeconnect_v1_discovery_service, 4);
 
 /**
  * GetSchemaRequest asks for the schema of one kind.
@@ -195,7 +259,7 @@ export type GetSchemaRequest = Message<"kubeconnect.v1.GetSchemaRequest"> & {
  * Use `create(GetSchemaRequestSchema)` to create a new message.
  */
 export const GetSchemaRequestSchema: GenMessage<GetSchemaRequest> = /*@__PURE__*/
-  messageDesc(file_kubeconnect_v1_discovery_service, 4);
+  messageDesc(file_kubeconnect_v1_discovery_service, 5);
 
 /**
  * GetSchemaResponse carries the schema.
@@ -211,7 +275,9 @@ export type GetSchemaResponse = Message<"kubeconnect.v1.GetSchemaResponse"> & {
   kind?: ResourceKind | undefined;
 
   /**
-   * The OpenAPI v3 schema of the kind.
+   * The OpenAPI v3 schema of the kind. What it refers to lies beside it, where each "$ref"
+   * says: "#/components/schemas/NAME" is the member NAME of the member "schemas" of the
+   * member "components" here. That may refer to more, and to itself.
    *
    * @generated from field: google.protobuf.Struct schema = 2;
    */
@@ -223,17 +289,18 @@ export type GetSchemaResponse = Message<"kubeconnect.v1.GetSchemaResponse"> & {
  * Use `create(GetSchemaResponseSchema)` to create a new message.
  */
 export const GetSchemaResponseSchema: GenMessage<GetSchemaResponse> = /*@__PURE__*/
-  messageDesc(file_kubeconnect_v1_discovery_service, 5);
+  messageDesc(file_kubeconnect_v1_discovery_service, 6);
 
 /**
- * DiscoveryService tells what the cluster serves.
+ * DiscoveryService tells what the cluster serves. Every caller may ask, as at the API
+ * server.
  *
  * @generated from service kubeconnect.v1.DiscoveryService
  */
 export const DiscoveryService: GenService<{
   /**
-   * ListResourceTypes answers what `kubectl api-resources` prints, with the state
-   * of the cache of each. Not served yet: answers UNIMPLEMENTED.
+   * ListResourceTypes answers what `kubectl api-resources` prints, as the API server has
+   * told it in the last second, with the state of the caches that run.
    *
    * @generated from rpc kubeconnect.v1.DiscoveryService.ListResourceTypes
    */
@@ -243,8 +310,9 @@ export const DiscoveryService: GenService<{
     output: typeof ListResourceTypesResponseSchema;
   },
   /**
-   * GetSchema answers the OpenAPI v3 schema of one kind. Not served yet: answers
-   * UNIMPLEMENTED.
+   * GetSchema answers the OpenAPI v3 schema of one kind, as the API server publishes it:
+   * that may be some seconds after a CRD was made or changed. NOT_FOUND for a kind
+   * without a schema.
    *
    * @generated from rpc kubeconnect.v1.DiscoveryService.GetSchema
    */
