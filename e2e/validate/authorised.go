@@ -35,7 +35,7 @@ var changeFollowsRights = check{
 		if j.event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_DELETED {
 			since = j.response.At.Add(-j.evidence.Recheck)
 		}
-		if !j.evidence.Rights.throughout(key, since, j.response.At, j.evidence.Recheck) {
+		if !j.hasHadRight(key, since) {
 			return ""
 		}
 		return fmt.Sprintf("the right to %s has been there since %s", key, clock(since))
@@ -58,10 +58,10 @@ func (j *judge) isOfRights() bool {
 	return false
 }
 
-// mayLack tells whether the caller may be without an object for want of the right to it.
-func (j *judge) mayLack(key Key) bool {
-	at := j.response.At
-	return j.evidence.Rights != nil && !j.evidence.Rights.throughout(key, at, at, j.evidence.Recheck)
+// hasHadRight tells whether there was a right to an object all the time since a moment,
+// and everybody must have noticed.
+func (j *judge) hasHadRight(key Key, since time.Time) bool {
+	return j.evidence.Rights == nil || j.evidence.Rights.throughout(key, since, j.response.At, j.evidence.Recheck)
 }
 
 var lossEndsInDeleted = check{

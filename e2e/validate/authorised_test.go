@@ -99,7 +99,11 @@ func underRights(rights Rights) Evidence {
 
 func TestAChangeOfRightsIsTold(t *testing.T) {
 	for name, fault := range map[string]func(*Recording){
-		"as it is":           func(*Recording) {},
+		"as it is": func(*Recording) {},
+		"in the state that is the stream's last": func(r *Recording) {
+			r.Calls[0].Responses[2] = after(21, "token at 12", full(object(added, "b", "12")))
+			r.Calls[0].Responses[3] = fresh(after(31, "token at 12", bookmark("12")))
+		},
 		"amid latest states": func(r *Recording) { r.CatchUp = Anywhere },
 		"with a change behind it": func(r *Recording) {
 			r.Calls[0].Responses[3] = after(31, "token at 12", full(object(modified, "b", "12")))

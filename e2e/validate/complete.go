@@ -48,7 +48,7 @@ func (j *judge) differences() []string {
 	for _, key := range j.evidence.Writes.keys() {
 		state, going := j.evidence.Writes.at(key, j.model.Version)
 		held := j.model.Objects[key]
-		if difference := j.difference(held, state, going || j.mayLack(key)); difference != "" {
+		if difference := j.difference(held, state, going || !j.hasHadRight(key, j.response.At)); difference != "" {
 			differences = append(differences, key.String()+" "+difference)
 		}
 	}
@@ -103,7 +103,11 @@ var noStepIsLeftOut = check{
 		if before == nil || !j.recording.Selection.holds(*before) {
 			return ""
 		}
-		if held := j.model.Objects[key]; held.GetResourceVersion() != before.Version {
+		held := j.model.Objects[key]
+		if held == nil && !j.hasHadRight(key, j.call.Began) {
+			return "" // gained by right, in the very state that is the stream's last
+		}
+		if held.GetResourceVersion() != before.Version {
 			return fmt.Sprintf("version %s came between, and has not been told", before.Version)
 		}
 		return ""
