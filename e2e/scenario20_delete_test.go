@@ -46,8 +46,8 @@ func deleteUnderPreconditions(ctx context.Context, t *testing.T, client resource
 		})
 	}
 	for what, wrong := range map[string]*kubeconnectv1.Preconditions{
-		"its UID is not":  {Uid: "8f3c5a3e-0000-4000-8000-000000000000"},
-		"ResourceVersion": {ResourceVersion: "1"},
+		"the UID in the precondition": {Uid: "8f3c5a3e-0000-4000-8000-000000000000"},
+		"ResourceVersion":             {ResourceVersion: "1"},
 	} {
 		_, err := remove(wrong, false)
 		wantError(t, err, connect.CodeAborted, what)

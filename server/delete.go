@@ -25,7 +25,7 @@ func (s *resources) Delete(ctx context.Context, request *kubeconnectv1.DeleteReq
 	options.Preconditions = preconditions(request.GetPreconditions())
 	done, err := s.change(ctx, to, deletion{options}, request.GetEncoding())
 	if err != nil {
-		return nil, asPrecondition(err, to, request.GetPreconditions())
+		return nil, err
 	}
 	if done.kind.GetKind() == "Status" { // it says no more than that all went well
 		done.kind, done.object = encodeKind(to.resource), nil
