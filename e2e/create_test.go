@@ -46,6 +46,18 @@ func (w writable) object(name, color string) map[string]any {
 	return map[string]any{"metadata": map[string]any{"name": name}, w.content: map[string]any{"color": color}}
 }
 
+// create makes an object by a client.
+func (w writable) create(ctx context.Context, t *testing.T, client resourceClient, namespace string, object map[string]any) *kubeconnectv1.Object {
+	t.Helper()
+	request := w.bodies(t, object)["JSON"]
+	request.Resource, request.Namespace = w.name, namespace
+	made, err := client.Create(ctx, request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made.GetObject()
+}
+
 // get is what client-go reads.
 func (w writable) get(ctx context.Context, t *testing.T, name string) *unstructured.Unstructured {
 	t.Helper()
@@ -153,11 +165,7 @@ func TestUpdateReplacesAnObjectFromEveryForm(t *testing.T) {
 		ctx := deadline(t)
 		namespace := newNamespace(ctx, t, cluster(t))
 		for sort, resource := range bothSorts(ctx, t, namespace) {
-			create := resource.bodies(t, resource.object("one", "red"))["JSON"]
-			create.Resource, create.Namespace = resource.name, namespace
-			if _, err := client.Create(ctx, create); err != nil {
-				t.Fatal(err)
-			}
+			resource.create(ctx, t, client, namespace, resource.object("one", "red"))
 			for form, body := range resource.bodies(t, resource.object("one", "blue")) {
 				t.Run(sort+" as "+form, func(t *testing.T) {
 					updateAndCompare(ctx, t, client, resource, namespace, updateWith(body))

@@ -21,11 +21,7 @@ func TestAPatchHoldsToItsPreconditions(t *testing.T) {
 	service := harness.StartService(t, cluster(t).Kubeconfig)
 	client := harness.Dial(harness.HTTP2(t), service.Address, harness.Connect).Resources
 	for sort, resource := range bothSorts(ctx, t, namespace) {
-		create := resource.bodies(t, resource.object("one", "red"))["JSON"]
-		create.Resource, create.Namespace = resource.name, namespace
-		if _, err := client.Create(ctx, create); err != nil {
-			t.Fatal(err)
-		}
+		resource.create(ctx, t, client, namespace, resource.object("one", "red"))
 		for form, request := range patchesOf(resource) {
 			t.Run(sort+" by "+form, func(t *testing.T) {
 				request.Resource, request.Namespace, request.Name = resource.name, namespace, "one"

@@ -34,12 +34,7 @@ func TestScenario20_ADeletionHoldsToItsPreconditions(t *testing.T) {
 
 func deleteUnderPreconditions(ctx context.Context, t *testing.T, client resourceClient, resource writable, namespace string) {
 	t.Helper()
-	create := resource.bodies(t, resource.object("one", "red"))["JSON"]
-	create.Resource, create.Namespace = resource.name, namespace
-	made, err := client.Create(ctx, create)
-	if err != nil {
-		t.Fatal(err)
-	}
+	made := resource.create(ctx, t, client, namespace, resource.object("one", "red"))
 	remove := func(preconditions *kubeconnectv1.Preconditions, dryRun bool) (*kubeconnectv1.DeleteResponse, error) {
 		return client.Delete(ctx, &kubeconnectv1.DeleteRequest{
 			Resource: resource.name, Namespace: namespace, Name: "one", Preconditions: preconditions, DryRun: dryRun,
@@ -53,7 +48,7 @@ func deleteUnderPreconditions(ctx context.Context, t *testing.T, client resource
 		wantError(t, err, connect.CodeAborted, what)
 		wantStatus(t, err, "Conflict")
 	}
-	right := &kubeconnectv1.Preconditions{Uid: made.GetObject().GetUid(), ResourceVersion: made.GetObject().GetResourceVersion()}
+	right := &kubeconnectv1.Preconditions{Uid: made.GetUid(), ResourceVersion: made.GetResourceVersion()}
 	if _, err := remove(right, true); err != nil {
 		t.Error(err)
 	}
@@ -159,11 +154,7 @@ func deleteWhatMatches(ctx context.Context, t *testing.T, client resourceClient,
 	for name, color := range map[string]string{"one": "red", "two": "red", "three": "blue"} {
 		object := resource.object(name, color)
 		object["metadata"].(map[string]any)["labels"] = map[string]any{"color": color}
-		create := resource.bodies(t, object)["struct"]
-		create.Resource, create.Namespace = resource.name, namespace
-		if _, err := client.Create(ctx, create); err != nil {
-			t.Fatal(err)
-		}
+		resource.create(ctx, t, client, namespace, object)
 	}
 	clear := func(labels, fields string, dryRun bool, want int64) {
 		t.Helper()

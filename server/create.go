@@ -41,10 +41,7 @@ func (s *resources) Create(ctx context.Context, request *kubeconnectv1.CreateReq
 
 // madeAt is where an object is made: at a name only if a subresource makes it.
 func madeAt(resource informerhub.Resource, request *kubeconnectv1.CreateRequest, head head) (target, error) {
-	to := target{resource: resource, namespace: request.GetNamespace(), name: request.GetName(), subresource: request.GetSubresource()}
-	if to.namespace == "" && resource.Namespaced {
-		to.namespace = head.Metadata.Namespace
-	}
+	to := whereWritten(resource, request, head)
 	switch {
 	case to.subresource != "":
 		return to, errors.Join(checkName(resource, to.namespace, to.name), checkSubresource(to.subresource))

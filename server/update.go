@@ -45,10 +45,7 @@ func (s *resources) Update(ctx context.Context, request *kubeconnectv1.UpdateReq
 // replacedAt is what an update replaces: where the request does not say it, what the
 // object says of itself.
 func replacedAt(resource informerhub.Resource, request *kubeconnectv1.UpdateRequest, head head) (target, error) {
-	to := target{resource: resource, namespace: request.GetNamespace(), name: request.GetName(), subresource: request.GetSubresource()}
-	if to.namespace == "" && resource.Namespaced {
-		to.namespace = head.Metadata.Namespace
-	}
+	to := whereWritten(resource, request, head)
 	if to.name == "" {
 		to.name = head.Metadata.Name
 	}

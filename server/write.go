@@ -55,6 +55,19 @@ func (s *resources) existing(ctx context.Context, request named) (target, error)
 	return to, errors.Join(checkName(to.resource, to.namespace, to.name), checkSubresource(to.subresource))
 }
 
+// whereWritten is what a request that has a whole object is about. Where it does not say
+// the namespace, the object does.
+func whereWritten(resource informerhub.Resource, request interface {
+	named
+	GetSubresource() string
+}, head head) target {
+	to := target{resource: resource, namespace: request.GetNamespace(), name: request.GetName(), subresource: request.GetSubresource()}
+	if to.namespace == "" && resource.Namespaced {
+		to.namespace = head.Metadata.Namespace
+	}
+	return to
+}
+
 // manifestOf reads the body of a request that has a whole object.
 func manifestOf(body any, resource informerhub.Resource) (manifest, error) {
 	switch body := body.(type) {
