@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
+
+	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 )
 
 // toldAt runs changes for a time, notes at some times, and answers when they are told.
 func toldAt(t *testing.T, noted ...time.Duration) (told []time.Duration) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		changes := newChanges()
 		running(t, changes.run)
 		began := time.Now()
@@ -58,7 +59,7 @@ func TestAStormOfChangesIsToldTwiceASecond(t *testing.T) {
 }
 
 func TestAChangeConcernsItsSubjectsAlone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		changes := newChanges()
 		user, group := subject{name: "x"}, subject{group: true, name: "x"}
 		time.Sleep(time.Second)

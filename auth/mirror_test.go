@@ -4,13 +4,14 @@ import (
 	"errors"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 )
 
 var viewRole = rbacv1.RoleRef{Kind: "ClusterRole", Name: "view"}
@@ -101,7 +102,7 @@ func TestWithoutAnyListNothingIsKnown(t *testing.T) {
 		"without answer": {time.Hour, apierrors.IsServiceUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				api := allowing("a")
 				a := NewAuthorizer(api.client(t), AuthorizerOptions{})
 				_, err := a.Authorize(t.Context(), carol, in(""))

@@ -12,6 +12,8 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 )
 
 var carol = Identity{Username: "carol", UID: "1", Groups: []string{"crew"}, Extra: map[string][]string{"k": {"v"}}}
@@ -24,7 +26,7 @@ func in(namespace string) Attributes {
 // sees only such changes as the test notes.
 func withAuthorizer(t *testing.T, api *fakeAPI, test func(*testing.T, *Authorizer)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		authorizer := NewAuthorizer(api.client(t), AuthorizerOptions{})
 		running(t, authorizer.changes.run)
 		t.Cleanup(authorizer.reviews.lookups.end)

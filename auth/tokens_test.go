@@ -14,12 +14,14 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 )
 
 // withCluster runs a test where time is held, with an authenticator that asks api.
 func withCluster(t *testing.T, api *fakeAPI, options ClusterOptions, test func(*testing.T, *Cluster)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		cluster := NewCluster(api.client(t), options)
 		running(t, cluster.Run)
 		synctest.Wait()
@@ -92,6 +94,7 @@ func TestARefusedTokenIsRememberedApart(t *testing.T) {
 		for i := range 2 * maxRefused {
 			if i%maxWaiting == 0 {
 				time.Sleep(afterFailure)
+				synctest.Wait() // until the turns have been given back
 			}
 			_, err := cluster.Authenticate(calledFrom(t, i), bearer(fmt.Sprintf("made-up-%d", i)))
 			if !errors.Is(err, ErrUnauthenticated) {
@@ -238,7 +241,7 @@ func TestWithoutACredentialAndWithABadOneTheClusterIsNotAsked(t *testing.T) {
 }
 
 func TestAnAuthenticatorThatHasEndedFails(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		api := accepting()
 		api.takes = time.Hour
 		cluster := NewCluster(api.client(t), ClusterOptions{})

@@ -3,8 +3,9 @@ package informerhub
 import (
 	"context"
 	"testing"
-	"testing/synctest"
 	"time"
+
+	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 )
 
 // quiet is an API server of which every watch is quiet up to a version, and says so
@@ -28,7 +29,7 @@ func (q *quiet) quietUntil(ctx context.Context, _ string) (string, error) {
 }
 
 func TestAReadWithTheVersionOfAnotherResourcesChangeAsksWhetherThereWereNone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		c := syncedPods(t, 10)
 		c.history = &quiet{until: "20"}
 		must(t, c.Await(t.Context(), "20", time.Minute))
@@ -42,7 +43,7 @@ func TestAReadWithTheVersionOfAnotherResourcesChangeAsksWhetherThereWereNone(t *
 }
 
 func TestAnAnswerAboutAFeedThatHasGoneOnMeanwhileCountsForNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		c := syncedPods(t, 10)
 		c.history = &quiet{until: "20", meanwhile: func() { _ = c.Add(pod(t, "a", 12)) }}
 		c.ask(t.Context())

@@ -9,12 +9,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
+
+	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 )
 
 var (
@@ -218,7 +219,7 @@ func TestAnAPIServerThatCannotBeAskedIsUnavailable(t *testing.T) {
 
 // TestDiscoveryThatDoesNotAnswerIsGivenUp holds time: nothing ever comes back.
 func TestDiscoveryThatDoesNotAnswerIsGivenUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		silent := transportFunc(func(r *http.Request) (*http.Response, error) {
 			start := time.Now()
 			<-r.Context().Done()

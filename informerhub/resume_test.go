@@ -4,12 +4,13 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 )
 
 // resumed watches on from a version of another replica's.
@@ -75,7 +76,7 @@ func TestAPositionInAnUndoneHistoryBeginsAnew(t *testing.T) {
 }
 
 func TestAResumedWatchWaitsForACacheThatIsBehind(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		c := syncedPods(t, 10)
 		go func() {
 			time.Sleep(time.Second / 2)
@@ -186,7 +187,7 @@ func TestAHistoryThatDoesNotGoBackSoFarMakesAWatchBeginAnew(t *testing.T) {
 }
 
 func TestAReadWaitsForAVersionAsLongAsPatienceLasts(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		c := syncedPods(t, 10)
 		go func() {
 			time.Sleep(time.Second)

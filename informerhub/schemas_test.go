@@ -11,11 +11,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/rest"
+
+	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 )
 
 // publisher is an API server that publishes schemas, each document with a hash that the
@@ -90,7 +91,7 @@ func TestASchemaComesWithAllThatItRefersTo(t *testing.T) {
 }
 
 func TestADocumentIsReadAgainWhenItHasAnotherHash(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		api := &publisher{}
 		hub := hubOf(t, api.config())
 		for _, step := range []struct {
@@ -116,7 +117,7 @@ func TestADocumentIsReadAgainWhenItHasAnotherHash(t *testing.T) {
 }
 
 func TestManyWhoAskForASchemaAreAnsweredByOneReading(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		api := &publisher{documents: map[string]published{"apis/example.com/v1": {"?hash=1", oneKind("one")}}}
 		hub := hubOf(t, api.config())
 		var asking sync.WaitGroup

@@ -6,7 +6,6 @@ import (
 	"net/http/httptest"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
+
+	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 )
 
 // direct answers without a network, so that time can be faked.
@@ -84,7 +85,7 @@ func TestATypeIsToldInTheVersionThatIsPreferred(t *testing.T) {
 
 func TestTypesThatAreMadeAndDeletedAreSeenWithinASecond(t *testing.T) {
 	api := newFakeAPI(t, coreResources)
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		resolver := hubOf(t, &rest.Config{Host: "http://api.example", Transport: api.direct()}).Resolver()
 		core := []string{"bindings", "events", "nodes", "pods"}
 		for _, step := range []struct {
@@ -107,7 +108,7 @@ func TestTypesThatAreMadeAndDeletedAreSeenWithinASecond(t *testing.T) {
 func TestManyWhoAskForTypesAreOneQuestionASecond(t *testing.T) {
 	const callers, seconds = 100, 30
 	api := newFakeAPI(t, everything()...)
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		resolver := hubOf(t, &rest.Config{Host: "http://api.example", Transport: api.direct()}).Resolver()
 		for range 10 * seconds {
 			var asking sync.WaitGroup

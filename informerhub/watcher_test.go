@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 )
 
 const interval = 5 * time.Second
@@ -32,7 +34,7 @@ func nextLines(t *testing.T, w *Watcher) []string {
 }
 
 func TestAQuietWatchSendsABookmarkAtEachInterval(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		c := syncedPods(t, 10, pod(t, "a", 3))
 		w := startedWatcher(t, c, Query{})
 		for _, version := range []int{10, 11, 11, 12} {
@@ -49,7 +51,7 @@ func TestAQuietWatchSendsABookmarkAtEachInterval(t *testing.T) {
 // TestAWatchThatIsAskedInShortTurnsHasItsBookmarks asks with contexts that end before
 // the interval does, as for a caller whose rights are looked at more often.
 func TestAWatchThatIsAskedInShortTurnsHasItsBookmarks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := startedWatcher(t, syncedPods(t, 10), Query{})
 		for range 3 {
 			start := time.Now()
@@ -66,7 +68,7 @@ func TestAWatchThatIsAskedInShortTurnsHasItsBookmarks(t *testing.T) {
 }
 
 func TestAnEventDoesNotWaitForTheInterval(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		c := syncedPods(t, 10)
 		w := startedWatcher(t, c, Query{})
 		go func() {
@@ -84,7 +86,7 @@ func TestAnEventDoesNotWaitForTheInterval(t *testing.T) {
 // TestAWatchThatSeesNothingOfABusyResourceHasItsBookmarks is the hard case: the
 // feed grows at the moment when each bookmark is due.
 func TestAWatchThatSeesNothingOfABusyResourceHasItsBookmarks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		c := syncedPods(t, 10)
 		w := startedWatcher(t, c, Query{Name: "rare"})
 		ctx, stop := context.WithCancel(t.Context())
@@ -112,7 +114,7 @@ func TestAWatchThatSeesNothingOfABusyResourceHasItsBookmarks(t *testing.T) {
 // the very moment of the bookmark.
 func TestABookmarkComesOnlyAfterAllThatItStandsFor(t *testing.T) {
 	for range 50 { // the two are ready at the same time: either may be taken first
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			c := syncedPods(t, 10)
 			r := newReader(t, c, Query{})
 			r.watcher.options.Bookmarks = interval
@@ -141,7 +143,7 @@ func TestABookmarkComesOnlyAfterAllThatItStandsFor(t *testing.T) {
 }
 
 func TestNextEndsWithTheCauseOfItsContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		w := startedWatcher(t, syncedPods(t, 10), Query{})
 		why := errors.New("the caller has gone")
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -156,7 +158,7 @@ func TestNextEndsWithTheCauseOfItsContext(t *testing.T) {
 }
 
 func TestTheEndOfACacheWakesItsWatchers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		c := syncedPods(t, 10)
 		w := startedWatcher(t, c, Query{})
 		go func() {
@@ -170,7 +172,7 @@ func TestTheEndOfACacheWakesItsWatchers(t *testing.T) {
 }
 
 func TestAFirstSnapshotWakesThoseWhoWaitForIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		c := podCache(1)
 		ready := make(chan error, 1)
 		go func() { ready <- c.ready(t.Context()) }()

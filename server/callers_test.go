@@ -4,8 +4,9 @@ import (
 	"errors"
 	"strconv"
 	"testing"
-	"testing/synctest"
 	"time"
+
+	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 )
 
 // refusals are how many of so many attempts are refused.
@@ -19,7 +20,7 @@ func refusals(attempts int, attempt func() error) (refused int) {
 }
 
 func TestABurstOfCallsIsTakenAndThenTheRate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		callers := newCallers(Limits{Rate: 10, Burst: 50})
 		call := func() error { return callers.call("jane") }
 		if refused := refusals(60, call); refused != 10 {
@@ -37,7 +38,7 @@ func TestABurstOfCallsIsTakenAndThenTheRate(t *testing.T) {
 }
 
 func TestOneCallerDoesNotUseUpTheLimitsOfAnother(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		callers := newCallers(Limits{Streams: 1, Rate: 1, Burst: 2})
 		for _, name := range []string{"jane", "joe", ""} {
 			if err := callers.open(name); err != nil {
@@ -64,7 +65,7 @@ func TestAStreamThatEndsMakesRoom(t *testing.T) {
 }
 
 func TestAStreamIsACallAndARefusedOneIsNone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		callers := newCallers(Limits{Streams: 1, Rate: 1, Burst: 3})
 		if refused := refusals(10, func() error { return callers.open("jane") }); refused != 9 {
 			t.Errorf("%d of 10 streams are refused, want 9", refused)
@@ -85,7 +86,7 @@ func TestWithoutLimitsNothingIsRefused(t *testing.T) {
 // TestThoseWhoAreRefusedTogetherDoNotComeBackTogether makes a storm: 2,000 calls at
 // once, of which 100 are taken. All keep to what they are told.
 func TestThoseWhoAreRefusedTogetherDoNotComeBackTogether(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		callers := newCallers(Limits{Rate: 100, Burst: 100})
 		began, waiting, taken := time.Now(), 2000, 0
 		due := map[time.Duration]int{0: waiting}
@@ -108,7 +109,7 @@ func TestThoseWhoAreRefusedTogetherDoNotComeBackTogether(t *testing.T) {
 }
 
 func TestNobodyIsToldToWaitLongerThanTheLongestTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		callers := newCallers(Limits{Rate: 1, Burst: 1})
 		for range 1000 {
 			var limit *limitError
@@ -120,7 +121,7 @@ func TestNobodyIsToldToWaitLongerThanTheLongestTime(t *testing.T) {
 }
 
 func TestOnlySoManyCallersAreRememberedAndNoneWithAStreamIsForgotten(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		callers := newCallers(Limits{Streams: 1, Rate: 1, Burst: 1})
 		if callers.open("streaming") != nil || callers.call("quiet") != nil {
 			t.Fatal("a first call is refused")

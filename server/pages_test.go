@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
@@ -65,7 +65,7 @@ func TestATokenOfAnotherReplicaHasExpired(t *testing.T) {
 }
 
 func TestAListCanBeContinuedForALifetimeAfterItsLastPage(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		pages, list := newPages(), &pagedList{query: "q", snapshot: podSnapshot(t, 3)}
 		first := pages.keep(list, 1)
 		time.Sleep(pageLifetime - time.Second)

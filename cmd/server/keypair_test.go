@@ -18,6 +18,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 )
 
 // life is from when until when a certificate is valid.
@@ -128,7 +130,7 @@ func (l *capturedLog) count(words string) int {
 
 // TestACertificateFollowsItsFiles holds time.
 func TestACertificateFollowsItsFiles(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		captureLog(t)
 		files := mountSecret(t, newPair(t, 1, today()))
 		pair := files.load(t)
@@ -224,7 +226,7 @@ func TestAFailureThatComesBackIsToldAgain(t *testing.T) {
 
 // TestTheEndOfACertificateIsTold holds time, for a certificate of a hundred days.
 func TestTheEndOfACertificateIsTold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		logged, day := captureLog(t), 24*time.Hour
 		begins := time.Now().Add(day)
 		files := mountSecret(t, newPair(t, 1, life{begins, begins.Add(100 * day)}))

@@ -10,10 +10,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"k8s.io/client-go/rest"
 
+	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/server"
 )
@@ -137,7 +137,7 @@ func TestAServiceThatCannotBeginSaysWhy(t *testing.T) {
 // TestTheServiceIsReadyWhenTheAPIServerHasAnswered holds time: the API server is
 // tried again and again until it answers.
 func TestTheServiceIsReadyWhenTheAPIServerHasAnswered(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		tries := 0
 		hub, err := informerhub.New(&rest.Config{Host: "http://api.example", Transport: transportFunc(func(r *http.Request) (*http.Response, error) {
 			if tries++; tries < 10 {
@@ -160,7 +160,7 @@ func TestTheServiceIsReadyWhenTheAPIServerHasAnswered(t *testing.T) {
 }
 
 func TestAServiceThatEndsNoLongerTries(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		hub, err := informerhub.New(&rest.Config{Host: "http://api.example", Transport: transportFunc(func(*http.Request) (*http.Response, error) {
 			return nil, errors.New("never")
 		})}, informerhub.Options{})

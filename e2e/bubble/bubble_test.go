@@ -1,0 +1,40 @@
+package bubble_test
+
+import (
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kubeconnect/kubeconnect/e2e/bubble"
+)
+
+// TestExpiredTimersMayBeReadBesideOthersThatFire does what ends the race detector on
+// several processors.
+func TestExpiredTimersMayBeReadBesideOthersThatFire(t *testing.T) {
+	bubble.Test(t, func(*testing.T) {
+		var readers sync.WaitGroup
+		for range 20 {
+			readers.Go(func() {
+				for range 1000 {
+					expired := time.NewTimer(time.Millisecond)
+					time.Sleep(time.Millisecond)
+					<-expired.C
+				}
+			})
+		}
+		readers.Wait()
+	})
+}
+
+func TestTheProcessorsAreGivenBack(t *testing.T) {
+	before := runtime.GOMAXPROCS(0)
+	bubble.Test(t, func(t *testing.T) {
+		if now := runtime.GOMAXPROCS(0); now != 1 {
+			t.Errorf("in a bubble there are %d processors, want 1", now)
+		}
+	})
+	if now := runtime.GOMAXPROCS(0); now != before {
+		t.Errorf("after a bubble there are %d processors, want %d as before", now, before)
+	}
+}
