@@ -10,11 +10,14 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
 // resources implements kubeconnect.v1.ResourceService.
 type resources struct {
+	kubeconnectv1connect.UnimplementedResourceServiceHandler // of what is not served yet
+
 	hub     *informerhub.Hub
 	clients *auth.ClientFactory
 	pages   *pages
@@ -40,6 +43,7 @@ func (s *resources) Get(ctx context.Context, request *kubeconnectv1.GetRequest) 
 		laterField{"subresource", request.GetSubresource() != ""},
 		laterField{"fields", len(request.GetFields()) > 0},
 		laterField{"consistency LATEST", request.GetConsistency() == kubeconnectv1.Consistency_CONSISTENCY_LATEST},
+		laterField{"metadata_only", request.GetMetadataOnly()},
 	); err != nil {
 		return nil, err
 	}
@@ -80,6 +84,9 @@ func (s *resources) Watch(ctx context.Context, request *kubeconnectv1.WatchReque
 	if err := refuse(
 		laterField{"filter", request.GetFilter() != ""},
 		laterField{"fields", len(request.GetFields()) > 0},
+		laterField{"metadata_only", request.GetMetadataOnly()},
+		laterField{"related", request.GetRelated() != nil},
+		laterField{"patches", request.GetPatches()},
 	); err != nil {
 		return err
 	}

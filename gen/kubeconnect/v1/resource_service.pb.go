@@ -31,8 +31,9 @@ const (
 	Consistency_CONSISTENCY_UNSPECIFIED Consistency = 0
 	// From memory: what the cluster held a moment ago, usually milliseconds.
 	Consistency_CONSISTENCY_CACHED Consistency = 1
-	// From the API server, as it is at the time of the request.
-	// Not served yet: answers UNIMPLEMENTED.
+	// From the API server, read there as the caller, as it is at the time of the request.
+	// Slower, and work for the API server: to see one's own write, min_resource_version is
+	// the better way. A list is read there once, by its first page; the others go on in it.
 	Consistency_CONSISTENCY_LATEST Consistency = 2
 )
 
@@ -75,6 +76,124 @@ func (x Consistency) Number() protoreflect.EnumNumber {
 // Deprecated: Use Consistency.Descriptor instead.
 func (Consistency) EnumDescriptor() ([]byte, []int) {
 	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{0}
+}
+
+// Source says where an answer comes from.
+type Source int32
+
+const (
+	// Never sent.
+	Source_SOURCE_UNSPECIFIED Source = 0
+	// From memory.
+	Source_SOURCE_CACHE Source = 1
+	// From the API server, as the caller: for CONSISTENCY_LATEST, for a subresource, and
+	// for what is not cached, because it cannot be watched or because the operator has
+	// refused it to the cache.
+	Source_SOURCE_API_SERVER Source = 2
+)
+
+// Enum value maps for Source.
+var (
+	Source_name = map[int32]string{
+		0: "SOURCE_UNSPECIFIED",
+		1: "SOURCE_CACHE",
+		2: "SOURCE_API_SERVER",
+	}
+	Source_value = map[string]int32{
+		"SOURCE_UNSPECIFIED": 0,
+		"SOURCE_CACHE":       1,
+		"SOURCE_API_SERVER":  2,
+	}
+)
+
+func (x Source) Enum() *Source {
+	p := new(Source)
+	*p = x
+	return p
+}
+
+func (x Source) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Source) Descriptor() protoreflect.EnumDescriptor {
+	return file_kubeconnect_v1_resource_service_proto_enumTypes[1].Descriptor()
+}
+
+func (Source) Type() protoreflect.EnumType {
+	return &file_kubeconnect_v1_resource_service_proto_enumTypes[1]
+}
+
+func (x Source) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Source.Descriptor instead.
+func (Source) EnumDescriptor() ([]byte, []int) {
+	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{1}
+}
+
+// RelationType says what an object has to do with another one.
+type RelationType int32
+
+const (
+	// INVALID_ARGUMENT: a relation cannot be guessed.
+	RelationType_RELATION_TYPE_UNSPECIFIED RelationType = 0
+	// Those that the other object owns: its UID is among their metadata.ownerReferences.
+	RelationType_RELATION_TYPE_OWNED_BY RelationType = 1
+	// Those that the other object's own selector selects, in its namespace: the pods of a
+	// service, deployment, replica set, job or disruption budget. The selector is read when
+	// the call begins. INVALID_ARGUMENT if its kind has none.
+	RelationType_RELATION_TYPE_SELECTED_BY RelationType = 2
+	// The events about the other object. Only for resource "events".
+	RelationType_RELATION_TYPE_ABOUT RelationType = 3
+	// Those that own the other object, by its metadata.ownerReferences when the call begins.
+	RelationType_RELATION_TYPE_OWNER_OF RelationType = 4
+)
+
+// Enum value maps for RelationType.
+var (
+	RelationType_name = map[int32]string{
+		0: "RELATION_TYPE_UNSPECIFIED",
+		1: "RELATION_TYPE_OWNED_BY",
+		2: "RELATION_TYPE_SELECTED_BY",
+		3: "RELATION_TYPE_ABOUT",
+		4: "RELATION_TYPE_OWNER_OF",
+	}
+	RelationType_value = map[string]int32{
+		"RELATION_TYPE_UNSPECIFIED": 0,
+		"RELATION_TYPE_OWNED_BY":    1,
+		"RELATION_TYPE_SELECTED_BY": 2,
+		"RELATION_TYPE_ABOUT":       3,
+		"RELATION_TYPE_OWNER_OF":    4,
+	}
+)
+
+func (x RelationType) Enum() *RelationType {
+	p := new(RelationType)
+	*p = x
+	return p
+}
+
+func (x RelationType) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (RelationType) Descriptor() protoreflect.EnumDescriptor {
+	return file_kubeconnect_v1_resource_service_proto_enumTypes[2].Descriptor()
+}
+
+func (RelationType) Type() protoreflect.EnumType {
+	return &file_kubeconnect_v1_resource_service_proto_enumTypes[2]
+}
+
+func (x RelationType) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use RelationType.Descriptor instead.
+func (RelationType) EnumDescriptor() ([]byte, []int) {
+	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{2}
 }
 
 // EventType says what has happened.
@@ -135,11 +254,11 @@ func (x EventType) String() string {
 }
 
 func (EventType) Descriptor() protoreflect.EnumDescriptor {
-	return file_kubeconnect_v1_resource_service_proto_enumTypes[1].Descriptor()
+	return file_kubeconnect_v1_resource_service_proto_enumTypes[3].Descriptor()
 }
 
 func (EventType) Type() protoreflect.EnumType {
-	return &file_kubeconnect_v1_resource_service_proto_enumTypes[1]
+	return &file_kubeconnect_v1_resource_service_proto_enumTypes[3]
 }
 
 func (x EventType) Number() protoreflect.EnumNumber {
@@ -148,7 +267,7 @@ func (x EventType) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use EventType.Descriptor instead.
 func (EventType) EnumDescriptor() ([]byte, []int) {
-	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{1}
+	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{3}
 }
 
 // PatchType says how the patch is written.
@@ -198,11 +317,11 @@ func (x PatchType) String() string {
 }
 
 func (PatchType) Descriptor() protoreflect.EnumDescriptor {
-	return file_kubeconnect_v1_resource_service_proto_enumTypes[2].Descriptor()
+	return file_kubeconnect_v1_resource_service_proto_enumTypes[4].Descriptor()
 }
 
 func (PatchType) Type() protoreflect.EnumType {
-	return &file_kubeconnect_v1_resource_service_proto_enumTypes[2]
+	return &file_kubeconnect_v1_resource_service_proto_enumTypes[4]
 }
 
 func (x PatchType) Number() protoreflect.EnumNumber {
@@ -211,7 +330,7 @@ func (x PatchType) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PatchType.Descriptor instead.
 func (PatchType) EnumDescriptor() ([]byte, []int) {
-	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{2}
+	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{4}
 }
 
 // FieldValidation says what happens to fields that the kind does not have, or
@@ -256,11 +375,11 @@ func (x FieldValidation) String() string {
 }
 
 func (FieldValidation) Descriptor() protoreflect.EnumDescriptor {
-	return file_kubeconnect_v1_resource_service_proto_enumTypes[3].Descriptor()
+	return file_kubeconnect_v1_resource_service_proto_enumTypes[5].Descriptor()
 }
 
 func (FieldValidation) Type() protoreflect.EnumType {
-	return &file_kubeconnect_v1_resource_service_proto_enumTypes[3]
+	return &file_kubeconnect_v1_resource_service_proto_enumTypes[5]
 }
 
 func (x FieldValidation) Number() protoreflect.EnumNumber {
@@ -269,7 +388,7 @@ func (x FieldValidation) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FieldValidation.Descriptor instead.
 func (FieldValidation) EnumDescriptor() ([]byte, []int) {
-	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{3}
+	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{5}
 }
 
 // PropagationPolicy says what becomes of the objects that the deleted one owns.
@@ -313,11 +432,11 @@ func (x PropagationPolicy) String() string {
 }
 
 func (PropagationPolicy) Descriptor() protoreflect.EnumDescriptor {
-	return file_kubeconnect_v1_resource_service_proto_enumTypes[4].Descriptor()
+	return file_kubeconnect_v1_resource_service_proto_enumTypes[6].Descriptor()
 }
 
 func (PropagationPolicy) Type() protoreflect.EnumType {
-	return &file_kubeconnect_v1_resource_service_proto_enumTypes[4]
+	return &file_kubeconnect_v1_resource_service_proto_enumTypes[6]
 }
 
 func (x PropagationPolicy) Number() protoreflect.EnumNumber {
@@ -326,7 +445,102 @@ func (x PropagationPolicy) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PropagationPolicy.Descriptor instead.
 func (PropagationPolicy) EnumDescriptor() ([]byte, []int) {
-	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{4}
+	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{6}
+}
+
+// Relation selects objects by what they have to do with another one, which the caller must
+// have the right to get; NOT_FOUND if it is not there.
+type Relation struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What they have to do with it. Required.
+	Type RelationType `protobuf:"varint,1,opt,name=type,proto3,enum=kubeconnect.v1.RelationType" json:"type,omitempty"`
+	// The other object's resource, in kubectl's syntax. Required.
+	Resource string `protobuf:"bytes,2,opt,name=resource,proto3" json:"resource,omitempty"`
+	// The other object's namespace, if its resource has namespaces.
+	Namespace string `protobuf:"bytes,3,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// The other object's name. Required.
+	Name string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
+	// The UID that the other object must have. Empty: any.
+	Uid string `protobuf:"bytes,5,opt,name=uid,proto3" json:"uid,omitempty"`
+	// For OWNED_BY: over any number of owners, such as the pods of a deployment by way of
+	// its replica sets. The caller must have the right to list the resources on the way.
+	// Not in a Watch, which cannot follow owners that come and go: INVALID_ARGUMENT;
+	// SELECTED_BY selects the pods of a deployment there.
+	Transitive    bool `protobuf:"varint,6,opt,name=transitive,proto3" json:"transitive,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Relation) Reset() {
+	*x = Relation{}
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Relation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Relation) ProtoMessage() {}
+
+func (x *Relation) ProtoReflect() protoreflect.Message {
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Relation.ProtoReflect.Descriptor instead.
+func (*Relation) Descriptor() ([]byte, []int) {
+	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *Relation) GetType() RelationType {
+	if x != nil {
+		return x.Type
+	}
+	return RelationType_RELATION_TYPE_UNSPECIFIED
+}
+
+func (x *Relation) GetResource() string {
+	if x != nil {
+		return x.Resource
+	}
+	return ""
+}
+
+func (x *Relation) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *Relation) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Relation) GetUid() string {
+	if x != nil {
+		return x.Uid
+	}
+	return ""
+}
+
+func (x *Relation) GetTransitive() bool {
+	if x != nil {
+		return x.Transitive
+	}
+	return false
 }
 
 // GetRequest asks for one object.
@@ -338,28 +552,36 @@ type GetRequest struct {
 	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// The name. Required.
 	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
-	// A subresource to read instead of the object, such as "status" or "scale".
-	// Not served yet: answers UNIMPLEMENTED where set.
+	// A subresource to read instead of the object, such as "status" or "scale". It is read
+	// from the API server, as the caller. Those that are no objects ("log", "exec",
+	// "attach", "portforward", "proxy") are INVALID_ARGUMENT; for logs there is
+	// PodService.GetLogs.
 	Subresource string `protobuf:"bytes,4,opt,name=subresource,proto3" json:"subresource,omitempty"`
 	// The encoding of the object. Default: ENCODING_STRUCT.
 	Encoding Encoding `protobuf:"varint,5,opt,name=encoding,proto3,enum=kubeconnect.v1.Encoding" json:"encoding,omitempty"`
 	// Only these fields, as JSON paths in kubectl's notation: "metadata.name",
-	// "spec.containers[*].image", "metadata.labels['app.kubernetes.io/name']".
-	// Default: all. Not served yet: answers UNIMPLEMENTED where set.
+	// "spec.containers[*].image", "metadata.labels['app.kubernetes.io/name']". The
+	// object's content then has these, and what they lie in, and nothing else; a protobuf
+	// object is still its kind's message. What is not there is left out. A leading "." or
+	// "$" and braces around the path may be left out; "[*]" is each element of a list, or
+	// each value of an object; single elements ("[0]"), slices, conditions and ".." are
+	// INVALID_ARGUMENT. At most 256 paths and 16 KiB. Default: all.
 	Fields []string `protobuf:"bytes,6,rep,name=fields,proto3" json:"fields,omitempty"`
 	// Wait until the cache has reached this resource version: with the version of
 	// a write's answer, the read sees that write. After five seconds, or when the
 	// call's own deadline is near, DEADLINE_EXCEEDED with retry_after_seconds.
 	MinResourceVersion string `protobuf:"bytes,7,opt,name=min_resource_version,json=minResourceVersion,proto3" json:"min_resource_version,omitempty"`
 	// Default: CONSISTENCY_CACHED.
-	Consistency   Consistency `protobuf:"varint,8,opt,name=consistency,proto3,enum=kubeconnect.v1.Consistency" json:"consistency,omitempty"`
+	Consistency Consistency `protobuf:"varint,8,opt,name=consistency,proto3,enum=kubeconnect.v1.Consistency" json:"consistency,omitempty"`
+	// The object's metadata and nothing else, as a meta.k8s.io/v1 PartialObjectMetadata.
+	MetadataOnly  bool `protobuf:"varint,9,opt,name=metadata_only,json=metadataOnly,proto3" json:"metadata_only,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetRequest) Reset() {
 	*x = GetRequest{}
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[0]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -371,7 +593,7 @@ func (x *GetRequest) String() string {
 func (*GetRequest) ProtoMessage() {}
 
 func (x *GetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[0]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -384,7 +606,7 @@ func (x *GetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRequest.ProtoReflect.Descriptor instead.
 func (*GetRequest) Descriptor() ([]byte, []int) {
-	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{0}
+	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *GetRequest) GetResource() string {
@@ -443,6 +665,13 @@ func (x *GetRequest) GetConsistency() Consistency {
 	return Consistency_CONSISTENCY_UNSPECIFIED
 }
 
+func (x *GetRequest) GetMetadataOnly() bool {
+	if x != nil {
+		return x.MetadataOnly
+	}
+	return false
+}
+
 // GetResponse carries one object.
 type GetResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -451,14 +680,16 @@ type GetResponse struct {
 	// The object.
 	Object *Object `protobuf:"bytes,2,opt,name=object,proto3" json:"object,omitempty"`
 	// How current the answer is.
-	Freshness     *Freshness `protobuf:"bytes,3,opt,name=freshness,proto3" json:"freshness,omitempty"`
+	Freshness *Freshness `protobuf:"bytes,3,opt,name=freshness,proto3" json:"freshness,omitempty"`
+	// Where the answer comes from.
+	Source        Source `protobuf:"varint,4,opt,name=source,proto3,enum=kubeconnect.v1.Source" json:"source,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetResponse) Reset() {
 	*x = GetResponse{}
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[1]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -470,7 +701,7 @@ func (x *GetResponse) String() string {
 func (*GetResponse) ProtoMessage() {}
 
 func (x *GetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[1]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -483,7 +714,7 @@ func (x *GetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetResponse.ProtoReflect.Descriptor instead.
 func (*GetResponse) Descriptor() ([]byte, []int) {
-	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{1}
+	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *GetResponse) GetKind() *ResourceKind {
@@ -507,6 +738,13 @@ func (x *GetResponse) GetFreshness() *Freshness {
 	return nil
 }
 
+func (x *GetResponse) GetSource() Source {
+	if x != nil {
+		return x.Source
+	}
+	return Source_SOURCE_UNSPECIFIED
+}
+
 // ListRequest asks for the objects that match a selection. A condition that is
 // left out selects everything; those that are given must all hold.
 type ListRequest struct {
@@ -522,11 +760,15 @@ type ListRequest struct {
 	// supports the fields that its API server supports; another field is
 	// INVALID_ARGUMENT in the API server's words.
 	FieldSelector string `protobuf:"bytes,4,opt,name=field_selector,json=fieldSelector,proto3" json:"field_selector,omitempty"`
-	// A CEL expression over `object` that must be true: "object.spec.replicas > 3".
-	// Not served yet: answers UNIMPLEMENTED where set.
+	// A CEL expression over `object` that must be true: "object.spec.replicas > 3",
+	// "object.spec.containers.exists(c, c.image.endsWith(':latest'))". The object is as in
+	// JSON; Kubernetes' own CEL libraries are there. An object for which the expression
+	// has no value, as where a field is not there, or costs too much, is left out; the
+	// answer's warnings tell how many and why. An expression that is malformed, is no
+	// condition, has more than 16 KiB or costs too much for all objects together is
+	// INVALID_ARGUMENT.
 	Filter string `protobuf:"bytes,5,opt,name=filter,proto3" json:"filter,omitempty"`
 	// Only these fields, as in GetRequest.fields.
-	// Not served yet: answers UNIMPLEMENTED where set.
 	Fields []string `protobuf:"bytes,6,rep,name=fields,proto3" json:"fields,omitempty"`
 	// The encoding of the objects. Default: ENCODING_STRUCT.
 	Encoding Encoding `protobuf:"varint,7,opt,name=encoding,proto3,enum=kubeconnect.v1.Encoding" json:"encoding,omitempty"`
@@ -534,8 +776,12 @@ type ListRequest struct {
 	MinResourceVersion string `protobuf:"bytes,8,opt,name=min_resource_version,json=minResourceVersion,proto3" json:"min_resource_version,omitempty"`
 	// Default: CONSISTENCY_CACHED.
 	Consistency Consistency `protobuf:"varint,9,opt,name=consistency,proto3,enum=kubeconnect.v1.Consistency" json:"consistency,omitempty"`
-	// "path" or "path desc", several with commas. Default: namespace, then name.
-	// Not served yet: answers UNIMPLEMENTED where set.
+	// "path" or "path desc", several with commas: "status.phase,
+	// metadata.creationTimestamp desc". Paths are as in GetRequest.fields, without "[*]".
+	// What is not there comes first, then false and true, then numbers and quantities
+	// ("500m") by value, then text, naturally ("web-2" before "web-10") as in kubectl.
+	// Objects and lists are INVALID_ARGUMENT. What is equal is in the default order:
+	// namespace, then name.
 	OrderBy string `protobuf:"bytes,10,opt,name=order_by,json=orderBy,proto3" json:"order_by,omitempty"`
 	// How many objects a page may have. Default (0): as many as fit. Whatever is
 	// asked for, a page ends before it would exceed about 3 MiB, for gRPC clients
@@ -548,14 +794,18 @@ type ListRequest struct {
 	// after its last page, or less when more than 256 lists are under way; then, or
 	// at another replica, the answer is OUT_OF_RANGE with reason "Expired": list
 	// again from the first page. A token is good for the caller that it was given to.
-	PageToken     string `protobuf:"bytes,12,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	PageToken string `protobuf:"bytes,12,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// The objects' metadata and nothing else, as in GetRequest.
+	MetadataOnly bool `protobuf:"varint,13,opt,name=metadata_only,json=metadataOnly,proto3" json:"metadata_only,omitempty"`
+	// Only objects that have to do with another one.
+	Related       *Relation `protobuf:"bytes,14,opt,name=related,proto3" json:"related,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[2]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -567,7 +817,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[2]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -580,7 +830,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{2}
+	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *ListRequest) GetResource() string {
@@ -667,6 +917,20 @@ func (x *ListRequest) GetPageToken() string {
 	return ""
 }
 
+func (x *ListRequest) GetMetadataOnly() bool {
+	if x != nil {
+		return x.MetadataOnly
+	}
+	return false
+}
+
+func (x *ListRequest) GetRelated() *Relation {
+	if x != nil {
+		return x.Related
+	}
+	return nil
+}
+
 // ListResponse is one page of a list.
 type ListResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -681,14 +945,19 @@ type ListResponse struct {
 	// How many objects come after this page.
 	Remaining int64 `protobuf:"varint,5,opt,name=remaining,proto3" json:"remaining,omitempty"`
 	// How current the snapshot was when the page was made.
-	Freshness     *Freshness `protobuf:"bytes,6,opt,name=freshness,proto3" json:"freshness,omitempty"`
+	Freshness *Freshness `protobuf:"bytes,6,opt,name=freshness,proto3" json:"freshness,omitempty"`
+	// Where the objects come from.
+	Source Source `protobuf:"varint,7,opt,name=source,proto3,enum=kubeconnect.v1.Source" json:"source,omitempty"`
+	// What people should know of the answer: objects that the filter could not be held
+	// against, the API server's warnings.
+	Warnings      []string `protobuf:"bytes,8,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListResponse) Reset() {
 	*x = ListResponse{}
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[3]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -700,7 +969,7 @@ func (x *ListResponse) String() string {
 func (*ListResponse) ProtoMessage() {}
 
 func (x *ListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[3]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -713,7 +982,7 @@ func (x *ListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse.ProtoReflect.Descriptor instead.
 func (*ListResponse) Descriptor() ([]byte, []int) {
-	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{3}
+	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ListResponse) GetKind() *ResourceKind {
@@ -758,6 +1027,683 @@ func (x *ListResponse) GetFreshness() *Freshness {
 	return nil
 }
 
+func (x *ListResponse) GetSource() Source {
+	if x != nil {
+		return x.Source
+	}
+	return Source_SOURCE_UNSPECIFIED
+}
+
+func (x *ListResponse) GetWarnings() []string {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
+}
+
+// CountObjectsRequest asks how many objects match a selection.
+type CountObjectsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As in ListRequest. Required.
+	Resource string `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
+	// As in ListRequest.
+	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// As in ListRequest.
+	LabelSelector string `protobuf:"bytes,3,opt,name=label_selector,json=labelSelector,proto3" json:"label_selector,omitempty"`
+	// As in ListRequest.
+	FieldSelector string `protobuf:"bytes,4,opt,name=field_selector,json=fieldSelector,proto3" json:"field_selector,omitempty"`
+	// As in ListRequest.
+	Filter string `protobuf:"bytes,5,opt,name=filter,proto3" json:"filter,omitempty"`
+	// As in ListRequest.
+	Related *Relation `protobuf:"bytes,6,opt,name=related,proto3" json:"related,omitempty"`
+	// The paths, as in GetRequest.fields, by whose values to count: "spec.nodeName",
+	// "status.phase". At most 8. An object without a value is counted with null; one for
+	// which a path has several values ("spec.containers[*].image") is counted once with
+	// each of them. Objects and lists as values are INVALID_ARGUMENT. Default: none, only
+	// the total.
+	GroupBy []string `protobuf:"bytes,7,rep,name=group_by,json=groupBy,proto3" json:"group_by,omitempty"`
+	// How many groups to answer, those with the most objects first. Default: 1,000, at
+	// most 10,000.
+	MaxGroups int32 `protobuf:"varint,8,opt,name=max_groups,json=maxGroups,proto3" json:"max_groups,omitempty"`
+	// As in GetRequest.
+	MinResourceVersion string `protobuf:"bytes,9,opt,name=min_resource_version,json=minResourceVersion,proto3" json:"min_resource_version,omitempty"`
+	// As in GetRequest.
+	Consistency   Consistency `protobuf:"varint,10,opt,name=consistency,proto3,enum=kubeconnect.v1.Consistency" json:"consistency,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CountObjectsRequest) Reset() {
+	*x = CountObjectsRequest{}
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CountObjectsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CountObjectsRequest) ProtoMessage() {}
+
+func (x *CountObjectsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CountObjectsRequest.ProtoReflect.Descriptor instead.
+func (*CountObjectsRequest) Descriptor() ([]byte, []int) {
+	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *CountObjectsRequest) GetResource() string {
+	if x != nil {
+		return x.Resource
+	}
+	return ""
+}
+
+func (x *CountObjectsRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *CountObjectsRequest) GetLabelSelector() string {
+	if x != nil {
+		return x.LabelSelector
+	}
+	return ""
+}
+
+func (x *CountObjectsRequest) GetFieldSelector() string {
+	if x != nil {
+		return x.FieldSelector
+	}
+	return ""
+}
+
+func (x *CountObjectsRequest) GetFilter() string {
+	if x != nil {
+		return x.Filter
+	}
+	return ""
+}
+
+func (x *CountObjectsRequest) GetRelated() *Relation {
+	if x != nil {
+		return x.Related
+	}
+	return nil
+}
+
+func (x *CountObjectsRequest) GetGroupBy() []string {
+	if x != nil {
+		return x.GroupBy
+	}
+	return nil
+}
+
+func (x *CountObjectsRequest) GetMaxGroups() int32 {
+	if x != nil {
+		return x.MaxGroups
+	}
+	return 0
+}
+
+func (x *CountObjectsRequest) GetMinResourceVersion() string {
+	if x != nil {
+		return x.MinResourceVersion
+	}
+	return ""
+}
+
+func (x *CountObjectsRequest) GetConsistency() Consistency {
+	if x != nil {
+		return x.Consistency
+	}
+	return Consistency_CONSISTENCY_UNSPECIFIED
+}
+
+// CountObjectsResponse tells how many objects match.
+type CountObjectsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What was counted.
+	Kind *ResourceKind `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// How many objects match.
+	Total int64 `protobuf:"varint,2,opt,name=total,proto3" json:"total,omitempty"`
+	// How many have which values: the largest groups first, and those of one size in order
+	// of their values.
+	Groups []*ObjectGroup `protobuf:"bytes,3,rep,name=groups,proto3" json:"groups,omitempty"`
+	// How many groups were left out, for there were more than max_groups.
+	RemainingGroups int64 `protobuf:"varint,4,opt,name=remaining_groups,json=remainingGroups,proto3" json:"remaining_groups,omitempty"`
+	// The version at which they were counted.
+	ResourceVersion string `protobuf:"bytes,5,opt,name=resource_version,json=resourceVersion,proto3" json:"resource_version,omitempty"`
+	// How current that was.
+	Freshness *Freshness `protobuf:"bytes,6,opt,name=freshness,proto3" json:"freshness,omitempty"`
+	// Where the objects were counted.
+	Source Source `protobuf:"varint,7,opt,name=source,proto3,enum=kubeconnect.v1.Source" json:"source,omitempty"`
+	// As in ListResponse.
+	Warnings      []string `protobuf:"bytes,8,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CountObjectsResponse) Reset() {
+	*x = CountObjectsResponse{}
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CountObjectsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CountObjectsResponse) ProtoMessage() {}
+
+func (x *CountObjectsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CountObjectsResponse.ProtoReflect.Descriptor instead.
+func (*CountObjectsResponse) Descriptor() ([]byte, []int) {
+	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *CountObjectsResponse) GetKind() *ResourceKind {
+	if x != nil {
+		return x.Kind
+	}
+	return nil
+}
+
+func (x *CountObjectsResponse) GetTotal() int64 {
+	if x != nil {
+		return x.Total
+	}
+	return 0
+}
+
+func (x *CountObjectsResponse) GetGroups() []*ObjectGroup {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
+func (x *CountObjectsResponse) GetRemainingGroups() int64 {
+	if x != nil {
+		return x.RemainingGroups
+	}
+	return 0
+}
+
+func (x *CountObjectsResponse) GetResourceVersion() string {
+	if x != nil {
+		return x.ResourceVersion
+	}
+	return ""
+}
+
+func (x *CountObjectsResponse) GetFreshness() *Freshness {
+	if x != nil {
+		return x.Freshness
+	}
+	return nil
+}
+
+func (x *CountObjectsResponse) GetSource() Source {
+	if x != nil {
+		return x.Source
+	}
+	return Source_SOURCE_UNSPECIFIED
+}
+
+func (x *CountObjectsResponse) GetWarnings() []string {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
+}
+
+// ObjectGroup is a number of objects that have the same values.
+type ObjectGroup struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// One for each path of the request: a text, a number, a boolean, or null where there is
+	// none.
+	Values []*structpb.Value `protobuf:"bytes,1,rep,name=values,proto3" json:"values,omitempty"`
+	// How many objects have them.
+	Count         int64 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ObjectGroup) Reset() {
+	*x = ObjectGroup{}
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ObjectGroup) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ObjectGroup) ProtoMessage() {}
+
+func (x *ObjectGroup) ProtoReflect() protoreflect.Message {
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ObjectGroup.ProtoReflect.Descriptor instead.
+func (*ObjectGroup) Descriptor() ([]byte, []int) {
+	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *ObjectGroup) GetValues() []*structpb.Value {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
+func (x *ObjectGroup) GetCount() int64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+// GetTableRequest asks for objects as the API server prints them.
+type GetTableRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The resource, in kubectl's syntax. Required.
+	Resource string `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
+	// The namespace. Empty: all; the caller must have the right to all, then.
+	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// One object by its name. Empty: all that match.
+	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	// As in ListRequest.
+	LabelSelector string `protobuf:"bytes,4,opt,name=label_selector,json=labelSelector,proto3" json:"label_selector,omitempty"`
+	// As in ListRequest.
+	FieldSelector string `protobuf:"bytes,5,opt,name=field_selector,json=fieldSelector,proto3" json:"field_selector,omitempty"`
+	// How many rows a page may have. Default (0) and most: 500.
+	PageSize int32 `protobuf:"varint,6,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// The next_page_token of the page before, with the rest of the request as it was. It is
+	// the API server's, and expires after about five minutes: OUT_OF_RANGE.
+	PageToken     string `protobuf:"bytes,7,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetTableRequest) Reset() {
+	*x = GetTableRequest{}
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetTableRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetTableRequest) ProtoMessage() {}
+
+func (x *GetTableRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetTableRequest.ProtoReflect.Descriptor instead.
+func (*GetTableRequest) Descriptor() ([]byte, []int) {
+	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *GetTableRequest) GetResource() string {
+	if x != nil {
+		return x.Resource
+	}
+	return ""
+}
+
+func (x *GetTableRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *GetTableRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *GetTableRequest) GetLabelSelector() string {
+	if x != nil {
+		return x.LabelSelector
+	}
+	return ""
+}
+
+func (x *GetTableRequest) GetFieldSelector() string {
+	if x != nil {
+		return x.FieldSelector
+	}
+	return ""
+}
+
+func (x *GetTableRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *GetTableRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// GetTableResponse is one page of a table.
+type GetTableResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What the objects are.
+	Kind *ResourceKind `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// The columns.
+	Columns []*TableColumn `protobuf:"bytes,2,rep,name=columns,proto3" json:"columns,omitempty"`
+	// The rows, in order of namespace and name.
+	Rows []*TableRow `protobuf:"bytes,3,rep,name=rows,proto3" json:"rows,omitempty"`
+	// Where the next page begins; empty on the last one.
+	NextPageToken string `protobuf:"bytes,4,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// How many rows come after this page, where the API server says so.
+	Remaining int64 `protobuf:"varint,5,opt,name=remaining,proto3" json:"remaining,omitempty"`
+	// The version that the table was made at.
+	ResourceVersion string `protobuf:"bytes,6,opt,name=resource_version,json=resourceVersion,proto3" json:"resource_version,omitempty"`
+	// The API server's warnings, for people.
+	Warnings      []string `protobuf:"bytes,7,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetTableResponse) Reset() {
+	*x = GetTableResponse{}
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetTableResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetTableResponse) ProtoMessage() {}
+
+func (x *GetTableResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetTableResponse.ProtoReflect.Descriptor instead.
+func (*GetTableResponse) Descriptor() ([]byte, []int) {
+	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *GetTableResponse) GetKind() *ResourceKind {
+	if x != nil {
+		return x.Kind
+	}
+	return nil
+}
+
+func (x *GetTableResponse) GetColumns() []*TableColumn {
+	if x != nil {
+		return x.Columns
+	}
+	return nil
+}
+
+func (x *GetTableResponse) GetRows() []*TableRow {
+	if x != nil {
+		return x.Rows
+	}
+	return nil
+}
+
+func (x *GetTableResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+func (x *GetTableResponse) GetRemaining() int64 {
+	if x != nil {
+		return x.Remaining
+	}
+	return 0
+}
+
+func (x *GetTableResponse) GetResourceVersion() string {
+	if x != nil {
+		return x.ResourceVersion
+	}
+	return ""
+}
+
+func (x *GetTableResponse) GetWarnings() []string {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
+}
+
+// TableColumn says what a column holds.
+type TableColumn struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The heading.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// OpenAPI's type: "string", "integer", "number", "boolean", "array", "date".
+	Type string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
+	// OpenAPI's format: "name" is the object's name.
+	Format string `protobuf:"bytes,3,opt,name=format,proto3" json:"format,omitempty"`
+	// What it is, for people.
+	Description string `protobuf:"bytes,4,opt,name=description,proto3" json:"description,omitempty"`
+	// 0: always shown; greater: shown where there is room (kubectl's -o wide).
+	Priority      int32 `protobuf:"varint,5,opt,name=priority,proto3" json:"priority,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TableColumn) Reset() {
+	*x = TableColumn{}
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TableColumn) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TableColumn) ProtoMessage() {}
+
+func (x *TableColumn) ProtoReflect() protoreflect.Message {
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TableColumn.ProtoReflect.Descriptor instead.
+func (*TableColumn) Descriptor() ([]byte, []int) {
+	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *TableColumn) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *TableColumn) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *TableColumn) GetFormat() string {
+	if x != nil {
+		return x.Format
+	}
+	return ""
+}
+
+func (x *TableColumn) GetDescription() string {
+	if x != nil {
+		return x.Description
+	}
+	return ""
+}
+
+func (x *TableColumn) GetPriority() int32 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
+}
+
+// TableRow is one object.
+type TableRow struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// One for each column.
+	Cells []*structpb.Value `protobuf:"bytes,1,rep,name=cells,proto3" json:"cells,omitempty"`
+	// The object's namespace.
+	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// The object's name.
+	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	// The object's UID.
+	Uid string `protobuf:"bytes,4,opt,name=uid,proto3" json:"uid,omitempty"`
+	// The object's resource version.
+	ResourceVersion string `protobuf:"bytes,5,opt,name=resource_version,json=resourceVersion,proto3" json:"resource_version,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *TableRow) Reset() {
+	*x = TableRow{}
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TableRow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TableRow) ProtoMessage() {}
+
+func (x *TableRow) ProtoReflect() protoreflect.Message {
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TableRow.ProtoReflect.Descriptor instead.
+func (*TableRow) Descriptor() ([]byte, []int) {
+	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *TableRow) GetCells() []*structpb.Value {
+	if x != nil {
+		return x.Cells
+	}
+	return nil
+}
+
+func (x *TableRow) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *TableRow) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *TableRow) GetUid() string {
+	if x != nil {
+		return x.Uid
+	}
+	return ""
+}
+
+func (x *TableRow) GetResourceVersion() string {
+	if x != nil {
+		return x.ResourceVersion
+	}
+	return ""
+}
+
 // WatchRequest asks for a selection and every change to it.
 type WatchRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -774,9 +1720,10 @@ type WatchRequest struct {
 	LabelSelector string `protobuf:"bytes,3,opt,name=label_selector,json=labelSelector,proto3" json:"label_selector,omitempty"`
 	// As in ListRequest.
 	FieldSelector string `protobuf:"bytes,4,opt,name=field_selector,json=fieldSelector,proto3" json:"field_selector,omitempty"`
-	// As in ListRequest. Not served yet: answers UNIMPLEMENTED where set.
+	// As in ListRequest: an object that begins to match arrives as ADDED, one that ceases
+	// to as DELETED. One for which the expression has no value does not match.
 	Filter string `protobuf:"bytes,5,opt,name=filter,proto3" json:"filter,omitempty"`
-	// As in ListRequest. Not served yet: answers UNIMPLEMENTED where set.
+	// As in ListRequest. A change of nothing under these paths is not told.
 	Fields []string `protobuf:"bytes,6,rep,name=fields,proto3" json:"fields,omitempty"`
 	// The encoding of the objects. Default: ENCODING_STRUCT.
 	Encoding Encoding `protobuf:"varint,7,opt,name=encoding,proto3,enum=kubeconnect.v1.Encoding" json:"encoding,omitempty"`
@@ -795,14 +1742,22 @@ type WatchRequest struct {
 	// it has caught up. Where even that is not
 	// remembered, the stream begins anew, with RESET. A token of another selection,
 	// or one that was cut or changed, is INVALID_ARGUMENT.
-	ResumeToken   string `protobuf:"bytes,10,opt,name=resume_token,json=resumeToken,proto3" json:"resume_token,omitempty"`
+	ResumeToken string `protobuf:"bytes,10,opt,name=resume_token,json=resumeToken,proto3" json:"resume_token,omitempty"`
+	// The objects' metadata and nothing else, as in GetRequest. A change of nothing in
+	// it is not told.
+	MetadataOnly bool `protobuf:"varint,11,opt,name=metadata_only,json=metadataOnly,proto3" json:"metadata_only,omitempty"`
+	// Only objects that have to do with another one, as that is when the stream begins.
+	Related *Relation `protobuf:"bytes,12,opt,name=related,proto3" json:"related,omitempty"`
+	// Send of a MODIFIED object only what has changed, where that is known and can be said:
+	// see Event.patch. With ENCODING_PROTOBUF it is INVALID_ARGUMENT.
+	Patches       bool `protobuf:"varint,13,opt,name=patches,proto3" json:"patches,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[4]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -814,7 +1769,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[4]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -827,7 +1782,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{4}
+	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *WatchRequest) GetResource() string {
@@ -900,6 +1855,148 @@ func (x *WatchRequest) GetResumeToken() string {
 	return ""
 }
 
+func (x *WatchRequest) GetMetadataOnly() bool {
+	if x != nil {
+		return x.MetadataOnly
+	}
+	return false
+}
+
+func (x *WatchRequest) GetRelated() *Relation {
+	if x != nil {
+		return x.Related
+	}
+	return nil
+}
+
+func (x *WatchRequest) GetPatches() bool {
+	if x != nil {
+		return x.Patches
+	}
+	return false
+}
+
+// WatchManyRequest asks for several watches in one stream.
+type WatchManyRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The watches, 1 to 100. Their resume_token must be empty.
+	Watches []*WatchRequest `protobuf:"bytes,1,rep,name=watches,proto3" json:"watches,omitempty"`
+	// The last token received: continue each watch behind it, as in WatchRequest. The
+	// watches must be the same, in the same order.
+	ResumeToken   string `protobuf:"bytes,2,opt,name=resume_token,json=resumeToken,proto3" json:"resume_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchManyRequest) Reset() {
+	*x = WatchManyRequest{}
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchManyRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchManyRequest) ProtoMessage() {}
+
+func (x *WatchManyRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchManyRequest.ProtoReflect.Descriptor instead.
+func (*WatchManyRequest) Descriptor() ([]byte, []int) {
+	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *WatchManyRequest) GetWatches() []*WatchRequest {
+	if x != nil {
+		return x.Watches
+	}
+	return nil
+}
+
+func (x *WatchManyRequest) GetResumeToken() string {
+	if x != nil {
+		return x.ResumeToken
+	}
+	return ""
+}
+
+// WatchManyResponse is what one of the watches tells.
+type WatchManyResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Which watch: its place in the request, from 0.
+	Watch int32 `protobuf:"varint,1,opt,name=watch,proto3" json:"watch,omitempty"`
+	// What it tells. Its resume_token is empty.
+	Response *WatchResponse `protobuf:"bytes,2,opt,name=response,proto3" json:"response,omitempty"`
+	// Where to continue all of them after this response. A watch that cannot be resumed
+	// there begins with its snapshot.
+	ResumeToken   string `protobuf:"bytes,3,opt,name=resume_token,json=resumeToken,proto3" json:"resume_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchManyResponse) Reset() {
+	*x = WatchManyResponse{}
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchManyResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchManyResponse) ProtoMessage() {}
+
+func (x *WatchManyResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchManyResponse.ProtoReflect.Descriptor instead.
+func (*WatchManyResponse) Descriptor() ([]byte, []int) {
+	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *WatchManyResponse) GetWatch() int32 {
+	if x != nil {
+		return x.Watch
+	}
+	return 0
+}
+
+func (x *WatchManyResponse) GetResponse() *WatchResponse {
+	if x != nil {
+		return x.Response
+	}
+	return nil
+}
+
+func (x *WatchManyResponse) GetResumeToken() string {
+	if x != nil {
+		return x.ResumeToken
+	}
+	return ""
+}
+
 // WatchResponse is a batch of events: all that waited for this stream, up to about
 // 1 MiB; a larger event is a batch of its own.
 type WatchResponse struct {
@@ -916,14 +2013,16 @@ type WatchResponse struct {
 	ResumeToken string `protobuf:"bytes,3,opt,name=resume_token,json=resumeToken,proto3" json:"resume_token,omitempty"`
 	// How current the stream is. Set with every BOOKMARK, and so within ten seconds
 	// of a change.
-	Freshness     *Freshness `protobuf:"bytes,4,opt,name=freshness,proto3" json:"freshness,omitempty"`
+	Freshness *Freshness `protobuf:"bytes,4,opt,name=freshness,proto3" json:"freshness,omitempty"`
+	// Where the objects come from. Set together with the kind.
+	Source        Source `protobuf:"varint,5,opt,name=source,proto3,enum=kubeconnect.v1.Source" json:"source,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[5]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -935,7 +2034,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[5]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -948,7 +2047,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{5}
+	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *WatchResponse) GetKind() *ResourceKind {
@@ -979,6 +2078,13 @@ func (x *WatchResponse) GetFreshness() *Freshness {
 	return nil
 }
 
+func (x *WatchResponse) GetSource() Source {
+	if x != nil {
+		return x.Source
+	}
+	return Source_SOURCE_UNSPECIFIED
+}
+
 // Freshness tells how current an answer from memory is.
 type Freshness struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -994,7 +2100,7 @@ type Freshness struct {
 
 func (x *Freshness) Reset() {
 	*x = Freshness{}
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[6]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1006,7 +2112,7 @@ func (x *Freshness) String() string {
 func (*Freshness) ProtoMessage() {}
 
 func (x *Freshness) ProtoReflect() protoreflect.Message {
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[6]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1019,7 +2125,7 @@ func (x *Freshness) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freshness.ProtoReflect.Descriptor instead.
 func (*Freshness) Descriptor() ([]byte, []int) {
-	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{6}
+	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Freshness) GetStale() bool {
@@ -1050,13 +2156,18 @@ type Event struct {
 	// content (see WatchRequest.namespace and resume_token), it is the same, and a UID
 	// is told only if it is known which object it was.
 	ResourceVersion string `protobuf:"bytes,3,opt,name=resource_version,json=resourceVersion,proto3" json:"resource_version,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// The object's content (its struct or json) is not the whole object but a JSON merge
+	// patch (RFC 7386) to the one that this stream has sent last. Only for MODIFIED, and
+	// only where WatchRequest.patches was set; even then an object may come whole: hold on
+	// to what this says.
+	Patch         bool `protobuf:"varint,4,opt,name=patch,proto3" json:"patch,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[7]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1068,7 +2179,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[7]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1081,7 +2192,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{7}
+	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Event) GetType() EventType {
@@ -1105,6 +2216,13 @@ func (x *Event) GetResourceVersion() string {
 	return ""
 }
 
+func (x *Event) GetPatch() bool {
+	if x != nil {
+		return x.Patch
+	}
+	return false
+}
+
 // Preconditions must hold for a write to happen; if one does not, the answer is
 // ABORTED and nothing has changed.
 type Preconditions struct {
@@ -1119,7 +2237,7 @@ type Preconditions struct {
 
 func (x *Preconditions) Reset() {
 	*x = Preconditions{}
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[8]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1131,7 +2249,7 @@ func (x *Preconditions) String() string {
 func (*Preconditions) ProtoMessage() {}
 
 func (x *Preconditions) ProtoReflect() protoreflect.Message {
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[8]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1144,7 +2262,7 @@ func (x *Preconditions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Preconditions.ProtoReflect.Descriptor instead.
 func (*Preconditions) Descriptor() ([]byte, []int) {
-	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{8}
+	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Preconditions) GetUid() string {
@@ -1203,7 +2321,7 @@ type PatchRequest struct {
 
 func (x *PatchRequest) Reset() {
 	*x = PatchRequest{}
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[9]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1215,7 +2333,7 @@ func (x *PatchRequest) String() string {
 func (*PatchRequest) ProtoMessage() {}
 
 func (x *PatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[9]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1228,7 +2346,7 @@ func (x *PatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PatchRequest.ProtoReflect.Descriptor instead.
 func (*PatchRequest) Descriptor() ([]byte, []int) {
-	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{9}
+	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *PatchRequest) GetResource() string {
@@ -1370,7 +2488,7 @@ type PatchResponse struct {
 
 func (x *PatchResponse) Reset() {
 	*x = PatchResponse{}
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[10]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1382,7 +2500,7 @@ func (x *PatchResponse) String() string {
 func (*PatchResponse) ProtoMessage() {}
 
 func (x *PatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[10]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1395,7 +2513,7 @@ func (x *PatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PatchResponse.ProtoReflect.Descriptor instead.
 func (*PatchResponse) Descriptor() ([]byte, []int) {
-	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{10}
+	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *PatchResponse) GetKind() *ResourceKind {
@@ -1460,7 +2578,7 @@ type CreateRequest struct {
 
 func (x *CreateRequest) Reset() {
 	*x = CreateRequest{}
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[11]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1472,7 +2590,7 @@ func (x *CreateRequest) String() string {
 func (*CreateRequest) ProtoMessage() {}
 
 func (x *CreateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[11]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1485,7 +2603,7 @@ func (x *CreateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateRequest.ProtoReflect.Descriptor instead.
 func (*CreateRequest) Descriptor() ([]byte, []int) {
-	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{11}
+	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *CreateRequest) GetResource() string {
@@ -1620,7 +2738,7 @@ type CreateResponse struct {
 
 func (x *CreateResponse) Reset() {
 	*x = CreateResponse{}
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[12]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1632,7 +2750,7 @@ func (x *CreateResponse) String() string {
 func (*CreateResponse) ProtoMessage() {}
 
 func (x *CreateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[12]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1645,7 +2763,7 @@ func (x *CreateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateResponse.ProtoReflect.Descriptor instead.
 func (*CreateResponse) Descriptor() ([]byte, []int) {
-	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{12}
+	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *CreateResponse) GetKind() *ResourceKind {
@@ -1705,7 +2823,7 @@ type UpdateRequest struct {
 
 func (x *UpdateRequest) Reset() {
 	*x = UpdateRequest{}
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[13]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1717,7 +2835,7 @@ func (x *UpdateRequest) String() string {
 func (*UpdateRequest) ProtoMessage() {}
 
 func (x *UpdateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[13]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1730,7 +2848,7 @@ func (x *UpdateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateRequest.ProtoReflect.Descriptor instead.
 func (*UpdateRequest) Descriptor() ([]byte, []int) {
-	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{13}
+	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *UpdateRequest) GetResource() string {
@@ -1874,7 +2992,7 @@ type UpdateResponse struct {
 
 func (x *UpdateResponse) Reset() {
 	*x = UpdateResponse{}
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[14]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1886,7 +3004,7 @@ func (x *UpdateResponse) String() string {
 func (*UpdateResponse) ProtoMessage() {}
 
 func (x *UpdateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[14]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1899,7 +3017,7 @@ func (x *UpdateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateResponse.ProtoReflect.Descriptor instead.
 func (*UpdateResponse) Descriptor() ([]byte, []int) {
-	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{14}
+	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *UpdateResponse) GetKind() *ResourceKind {
@@ -1956,7 +3074,7 @@ type DeleteRequest struct {
 
 func (x *DeleteRequest) Reset() {
 	*x = DeleteRequest{}
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[15]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1968,7 +3086,7 @@ func (x *DeleteRequest) String() string {
 func (*DeleteRequest) ProtoMessage() {}
 
 func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[15]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1981,7 +3099,7 @@ func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRequest.ProtoReflect.Descriptor instead.
 func (*DeleteRequest) Descriptor() ([]byte, []int) {
-	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{15}
+	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *DeleteRequest) GetResource() string {
@@ -2056,7 +3174,7 @@ type DeleteResponse struct {
 
 func (x *DeleteResponse) Reset() {
 	*x = DeleteResponse{}
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[16]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2068,7 +3186,7 @@ func (x *DeleteResponse) String() string {
 func (*DeleteResponse) ProtoMessage() {}
 
 func (x *DeleteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[16]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2081,7 +3199,7 @@ func (x *DeleteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteResponse.ProtoReflect.Descriptor instead.
 func (*DeleteResponse) Descriptor() ([]byte, []int) {
-	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{16}
+	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *DeleteResponse) GetKind() *ResourceKind {
@@ -2128,7 +3246,7 @@ type DeleteCollectionRequest struct {
 
 func (x *DeleteCollectionRequest) Reset() {
 	*x = DeleteCollectionRequest{}
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[17]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2140,7 +3258,7 @@ func (x *DeleteCollectionRequest) String() string {
 func (*DeleteCollectionRequest) ProtoMessage() {}
 
 func (x *DeleteCollectionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[17]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2153,7 +3271,7 @@ func (x *DeleteCollectionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteCollectionRequest.ProtoReflect.Descriptor instead.
 func (*DeleteCollectionRequest) Descriptor() ([]byte, []int) {
-	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{17}
+	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *DeleteCollectionRequest) GetResource() string {
@@ -2218,7 +3336,7 @@ type DeleteCollectionResponse struct {
 
 func (x *DeleteCollectionResponse) Reset() {
 	*x = DeleteCollectionResponse{}
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[18]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2230,7 +3348,7 @@ func (x *DeleteCollectionResponse) String() string {
 func (*DeleteCollectionResponse) ProtoMessage() {}
 
 func (x *DeleteCollectionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[18]
+	mi := &file_kubeconnect_v1_resource_service_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2243,7 +3361,7 @@ func (x *DeleteCollectionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteCollectionResponse.ProtoReflect.Descriptor instead.
 func (*DeleteCollectionResponse) Descriptor() ([]byte, []int) {
-	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{18}
+	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *DeleteCollectionResponse) GetDeleted() int64 {
@@ -2264,7 +3382,16 @@ var File_kubeconnect_v1_resource_service_proto protoreflect.FileDescriptor
 
 const file_kubeconnect_v1_resource_service_proto_rawDesc = "" +
 	"\n" +
-	"%kubeconnect/v1/resource_service.proto\x12\x0ekubeconnect.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bkubeconnect/v1/object.proto\"\xbb\x02\n" +
+	"%kubeconnect/v1/resource_service.proto\x12\x0ekubeconnect.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bkubeconnect/v1/object.proto\"\xbc\x01\n" +
+	"\bRelation\x120\n" +
+	"\x04type\x18\x01 \x01(\x0e2\x1c.kubeconnect.v1.RelationTypeR\x04type\x12\x1a\n" +
+	"\bresource\x18\x02 \x01(\tR\bresource\x12\x1c\n" +
+	"\tnamespace\x18\x03 \x01(\tR\tnamespace\x12\x12\n" +
+	"\x04name\x18\x04 \x01(\tR\x04name\x12\x10\n" +
+	"\x03uid\x18\x05 \x01(\tR\x03uid\x12\x1e\n" +
+	"\n" +
+	"transitive\x18\x06 \x01(\bR\n" +
+	"transitive\"\xe0\x02\n" +
 	"\n" +
 	"GetRequest\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12\x1c\n" +
@@ -2274,11 +3401,13 @@ const file_kubeconnect_v1_resource_service_proto_rawDesc = "" +
 	"\bencoding\x18\x05 \x01(\x0e2\x18.kubeconnect.v1.EncodingR\bencoding\x12\x16\n" +
 	"\x06fields\x18\x06 \x03(\tR\x06fields\x120\n" +
 	"\x14min_resource_version\x18\a \x01(\tR\x12minResourceVersion\x12=\n" +
-	"\vconsistency\x18\b \x01(\x0e2\x1b.kubeconnect.v1.ConsistencyR\vconsistency\"\xa8\x01\n" +
+	"\vconsistency\x18\b \x01(\x0e2\x1b.kubeconnect.v1.ConsistencyR\vconsistency\x12#\n" +
+	"\rmetadata_only\x18\t \x01(\bR\fmetadataOnly\"\xd8\x01\n" +
 	"\vGetResponse\x120\n" +
 	"\x04kind\x18\x01 \x01(\v2\x1c.kubeconnect.v1.ResourceKindR\x04kind\x12.\n" +
 	"\x06object\x18\x02 \x01(\v2\x16.kubeconnect.v1.ObjectR\x06object\x127\n" +
-	"\tfreshness\x18\x03 \x01(\v2\x19.kubeconnect.v1.FreshnessR\tfreshness\"\xc3\x03\n" +
+	"\tfreshness\x18\x03 \x01(\v2\x19.kubeconnect.v1.FreshnessR\tfreshness\x12.\n" +
+	"\x06source\x18\x04 \x01(\x0e2\x16.kubeconnect.v1.SourceR\x06source\"\x9c\x04\n" +
 	"\vListRequest\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12%\n" +
@@ -2293,14 +3422,72 @@ const file_kubeconnect_v1_resource_service_proto_rawDesc = "" +
 	" \x01(\tR\aorderBy\x12\x1b\n" +
 	"\tpage_size\x18\v \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\f \x01(\tR\tpageToken\"\x9c\x02\n" +
+	"page_token\x18\f \x01(\tR\tpageToken\x12#\n" +
+	"\rmetadata_only\x18\r \x01(\bR\fmetadataOnly\x122\n" +
+	"\arelated\x18\x0e \x01(\v2\x18.kubeconnect.v1.RelationR\arelated\"\xe8\x02\n" +
 	"\fListResponse\x120\n" +
 	"\x04kind\x18\x01 \x01(\v2\x1c.kubeconnect.v1.ResourceKindR\x04kind\x120\n" +
 	"\aobjects\x18\x02 \x03(\v2\x16.kubeconnect.v1.ObjectR\aobjects\x12&\n" +
 	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\x12)\n" +
 	"\x10resource_version\x18\x04 \x01(\tR\x0fresourceVersion\x12\x1c\n" +
 	"\tremaining\x18\x05 \x01(\x03R\tremaining\x127\n" +
-	"\tfreshness\x18\x06 \x01(\v2\x19.kubeconnect.v1.FreshnessR\tfreshness\"\xe5\x02\n" +
+	"\tfreshness\x18\x06 \x01(\v2\x19.kubeconnect.v1.FreshnessR\tfreshness\x12.\n" +
+	"\x06source\x18\a \x01(\x0e2\x16.kubeconnect.v1.SourceR\x06source\x12\x1a\n" +
+	"\bwarnings\x18\b \x03(\tR\bwarnings\"\x94\x03\n" +
+	"\x13CountObjectsRequest\x12\x1a\n" +
+	"\bresource\x18\x01 \x01(\tR\bresource\x12\x1c\n" +
+	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12%\n" +
+	"\x0elabel_selector\x18\x03 \x01(\tR\rlabelSelector\x12%\n" +
+	"\x0efield_selector\x18\x04 \x01(\tR\rfieldSelector\x12\x16\n" +
+	"\x06filter\x18\x05 \x01(\tR\x06filter\x122\n" +
+	"\arelated\x18\x06 \x01(\v2\x18.kubeconnect.v1.RelationR\arelated\x12\x19\n" +
+	"\bgroup_by\x18\a \x03(\tR\agroupBy\x12\x1d\n" +
+	"\n" +
+	"max_groups\x18\b \x01(\x05R\tmaxGroups\x120\n" +
+	"\x14min_resource_version\x18\t \x01(\tR\x12minResourceVersion\x12=\n" +
+	"\vconsistency\x18\n" +
+	" \x01(\x0e2\x1b.kubeconnect.v1.ConsistencyR\vconsistency\"\xee\x02\n" +
+	"\x14CountObjectsResponse\x120\n" +
+	"\x04kind\x18\x01 \x01(\v2\x1c.kubeconnect.v1.ResourceKindR\x04kind\x12\x14\n" +
+	"\x05total\x18\x02 \x01(\x03R\x05total\x123\n" +
+	"\x06groups\x18\x03 \x03(\v2\x1b.kubeconnect.v1.ObjectGroupR\x06groups\x12)\n" +
+	"\x10remaining_groups\x18\x04 \x01(\x03R\x0fremainingGroups\x12)\n" +
+	"\x10resource_version\x18\x05 \x01(\tR\x0fresourceVersion\x127\n" +
+	"\tfreshness\x18\x06 \x01(\v2\x19.kubeconnect.v1.FreshnessR\tfreshness\x12.\n" +
+	"\x06source\x18\a \x01(\x0e2\x16.kubeconnect.v1.SourceR\x06source\x12\x1a\n" +
+	"\bwarnings\x18\b \x03(\tR\bwarnings\"S\n" +
+	"\vObjectGroup\x12.\n" +
+	"\x06values\x18\x01 \x03(\v2\x16.google.protobuf.ValueR\x06values\x12\x14\n" +
+	"\x05count\x18\x02 \x01(\x03R\x05count\"\xe9\x01\n" +
+	"\x0fGetTableRequest\x12\x1a\n" +
+	"\bresource\x18\x01 \x01(\tR\bresource\x12\x1c\n" +
+	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\x12%\n" +
+	"\x0elabel_selector\x18\x04 \x01(\tR\rlabelSelector\x12%\n" +
+	"\x0efield_selector\x18\x05 \x01(\tR\rfieldSelector\x12\x1b\n" +
+	"\tpage_size\x18\x06 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\a \x01(\tR\tpageToken\"\xb6\x02\n" +
+	"\x10GetTableResponse\x120\n" +
+	"\x04kind\x18\x01 \x01(\v2\x1c.kubeconnect.v1.ResourceKindR\x04kind\x125\n" +
+	"\acolumns\x18\x02 \x03(\v2\x1b.kubeconnect.v1.TableColumnR\acolumns\x12,\n" +
+	"\x04rows\x18\x03 \x03(\v2\x18.kubeconnect.v1.TableRowR\x04rows\x12&\n" +
+	"\x0fnext_page_token\x18\x04 \x01(\tR\rnextPageToken\x12\x1c\n" +
+	"\tremaining\x18\x05 \x01(\x03R\tremaining\x12)\n" +
+	"\x10resource_version\x18\x06 \x01(\tR\x0fresourceVersion\x12\x1a\n" +
+	"\bwarnings\x18\a \x03(\tR\bwarnings\"\x8b\x01\n" +
+	"\vTableColumn\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04type\x18\x02 \x01(\tR\x04type\x12\x16\n" +
+	"\x06format\x18\x03 \x01(\tR\x06format\x12 \n" +
+	"\vdescription\x18\x04 \x01(\tR\vdescription\x12\x1a\n" +
+	"\bpriority\x18\x05 \x01(\x05R\bpriority\"\xa7\x01\n" +
+	"\bTableRow\x12,\n" +
+	"\x05cells\x18\x01 \x03(\v2\x16.google.protobuf.ValueR\x05cells\x12\x1c\n" +
+	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\x12\x10\n" +
+	"\x03uid\x18\x04 \x01(\tR\x03uid\x12)\n" +
+	"\x10resource_version\x18\x05 \x01(\tR\x0fresourceVersion\"\xd8\x03\n" +
 	"\fWatchRequest\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12%\n" +
@@ -2312,19 +3499,31 @@ const file_kubeconnect_v1_resource_service_proto_rawDesc = "" +
 	"\x14min_resource_version\x18\b \x01(\tR\x12minResourceVersion\x12\x12\n" +
 	"\x04name\x18\t \x01(\tR\x04name\x12!\n" +
 	"\fresume_token\x18\n" +
-	" \x01(\tR\vresumeToken\"\xcc\x01\n" +
+	" \x01(\tR\vresumeToken\x12#\n" +
+	"\rmetadata_only\x18\v \x01(\bR\fmetadataOnly\x122\n" +
+	"\arelated\x18\f \x01(\v2\x18.kubeconnect.v1.RelationR\arelated\x12\x18\n" +
+	"\apatches\x18\r \x01(\bR\apatches\"m\n" +
+	"\x10WatchManyRequest\x126\n" +
+	"\awatches\x18\x01 \x03(\v2\x1c.kubeconnect.v1.WatchRequestR\awatches\x12!\n" +
+	"\fresume_token\x18\x02 \x01(\tR\vresumeToken\"\x87\x01\n" +
+	"\x11WatchManyResponse\x12\x14\n" +
+	"\x05watch\x18\x01 \x01(\x05R\x05watch\x129\n" +
+	"\bresponse\x18\x02 \x01(\v2\x1d.kubeconnect.v1.WatchResponseR\bresponse\x12!\n" +
+	"\fresume_token\x18\x03 \x01(\tR\vresumeToken\"\xfc\x01\n" +
 	"\rWatchResponse\x120\n" +
 	"\x04kind\x18\x01 \x01(\v2\x1c.kubeconnect.v1.ResourceKindR\x04kind\x12-\n" +
 	"\x06events\x18\x02 \x03(\v2\x15.kubeconnect.v1.EventR\x06events\x12!\n" +
 	"\fresume_token\x18\x03 \x01(\tR\vresumeToken\x127\n" +
-	"\tfreshness\x18\x04 \x01(\v2\x19.kubeconnect.v1.FreshnessR\tfreshness\"`\n" +
+	"\tfreshness\x18\x04 \x01(\v2\x19.kubeconnect.v1.FreshnessR\tfreshness\x12.\n" +
+	"\x06source\x18\x05 \x01(\x0e2\x16.kubeconnect.v1.SourceR\x06source\"`\n" +
 	"\tFreshness\x12\x14\n" +
 	"\x05stale\x18\x01 \x01(\bR\x05stale\x12=\n" +
-	"\flast_contact\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\vlastContact\"\x91\x01\n" +
+	"\flast_contact\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\vlastContact\"\xa7\x01\n" +
 	"\x05Event\x12-\n" +
 	"\x04type\x18\x01 \x01(\x0e2\x19.kubeconnect.v1.EventTypeR\x04type\x12.\n" +
 	"\x06object\x18\x02 \x01(\v2\x16.kubeconnect.v1.ObjectR\x06object\x12)\n" +
-	"\x10resource_version\x18\x03 \x01(\tR\x0fresourceVersion\"L\n" +
+	"\x10resource_version\x18\x03 \x01(\tR\x0fresourceVersion\x12\x14\n" +
+	"\x05patch\x18\x04 \x01(\bR\x05patch\"L\n" +
 	"\rPreconditions\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\tR\x03uid\x12)\n" +
 	"\x10resource_version\x18\x02 \x01(\tR\x0fresourceVersion\"\x96\x04\n" +
@@ -2416,7 +3615,17 @@ const file_kubeconnect_v1_resource_service_proto_rawDesc = "" +
 	"\vConsistency\x12\x1b\n" +
 	"\x17CONSISTENCY_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12CONSISTENCY_CACHED\x10\x01\x12\x16\n" +
-	"\x12CONSISTENCY_LATEST\x10\x02*\xb4\x01\n" +
+	"\x12CONSISTENCY_LATEST\x10\x02*I\n" +
+	"\x06Source\x12\x16\n" +
+	"\x12SOURCE_UNSPECIFIED\x10\x00\x12\x10\n" +
+	"\fSOURCE_CACHE\x10\x01\x12\x15\n" +
+	"\x11SOURCE_API_SERVER\x10\x02*\x9d\x01\n" +
+	"\fRelationType\x12\x1d\n" +
+	"\x19RELATION_TYPE_UNSPECIFIED\x10\x00\x12\x1a\n" +
+	"\x16RELATION_TYPE_OWNED_BY\x10\x01\x12\x1d\n" +
+	"\x19RELATION_TYPE_SELECTED_BY\x10\x02\x12\x17\n" +
+	"\x13RELATION_TYPE_ABOUT\x10\x03\x12\x1a\n" +
+	"\x16RELATION_TYPE_OWNER_OF\x10\x04*\xb4\x01\n" +
 	"\tEventType\x12\x1a\n" +
 	"\x16EVENT_TYPE_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10EVENT_TYPE_ADDED\x10\x01\x12\x17\n" +
@@ -2440,11 +3649,14 @@ const file_kubeconnect_v1_resource_service_proto_rawDesc = "" +
 	"\x1ePROPAGATION_POLICY_UNSPECIFIED\x10\x00\x12\x1d\n" +
 	"\x19PROPAGATION_POLICY_ORPHAN\x10\x01\x12!\n" +
 	"\x1dPROPAGATION_POLICY_BACKGROUND\x10\x02\x12!\n" +
-	"\x1dPROPAGATION_POLICY_FOREGROUND\x10\x032\xee\x04\n" +
+	"\x1dPROPAGATION_POLICY_FOREGROUND\x10\x032\xf6\x06\n" +
 	"\x0fResourceService\x12C\n" +
 	"\x03Get\x12\x1a.kubeconnect.v1.GetRequest\x1a\x1b.kubeconnect.v1.GetResponse\"\x03\x90\x02\x01\x12F\n" +
 	"\x04List\x12\x1b.kubeconnect.v1.ListRequest\x1a\x1c.kubeconnect.v1.ListResponse\"\x03\x90\x02\x01\x12F\n" +
-	"\x05Watch\x12\x1c.kubeconnect.v1.WatchRequest\x1a\x1d.kubeconnect.v1.WatchResponse0\x01\x12G\n" +
+	"\x05Watch\x12\x1c.kubeconnect.v1.WatchRequest\x1a\x1d.kubeconnect.v1.WatchResponse0\x01\x12R\n" +
+	"\tWatchMany\x12 .kubeconnect.v1.WatchManyRequest\x1a!.kubeconnect.v1.WatchManyResponse0\x01\x12^\n" +
+	"\fCountObjects\x12#.kubeconnect.v1.CountObjectsRequest\x1a$.kubeconnect.v1.CountObjectsResponse\"\x03\x90\x02\x01\x12R\n" +
+	"\bGetTable\x12\x1f.kubeconnect.v1.GetTableRequest\x1a .kubeconnect.v1.GetTableResponse\"\x03\x90\x02\x01\x12G\n" +
 	"\x06Create\x12\x1d.kubeconnect.v1.CreateRequest\x1a\x1e.kubeconnect.v1.CreateResponse\x12G\n" +
 	"\x06Update\x12\x1d.kubeconnect.v1.UpdateRequest\x1a\x1e.kubeconnect.v1.UpdateResponse\x12D\n" +
 	"\x05Patch\x12\x1c.kubeconnect.v1.PatchRequest\x1a\x1d.kubeconnect.v1.PatchResponse\x12G\n" +
@@ -2464,103 +3676,140 @@ func file_kubeconnect_v1_resource_service_proto_rawDescGZIP() []byte {
 	return file_kubeconnect_v1_resource_service_proto_rawDescData
 }
 
-var file_kubeconnect_v1_resource_service_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_kubeconnect_v1_resource_service_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_kubeconnect_v1_resource_service_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
+var file_kubeconnect_v1_resource_service_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_kubeconnect_v1_resource_service_proto_goTypes = []any{
 	(Consistency)(0),                 // 0: kubeconnect.v1.Consistency
-	(EventType)(0),                   // 1: kubeconnect.v1.EventType
-	(PatchType)(0),                   // 2: kubeconnect.v1.PatchType
-	(FieldValidation)(0),             // 3: kubeconnect.v1.FieldValidation
-	(PropagationPolicy)(0),           // 4: kubeconnect.v1.PropagationPolicy
-	(*GetRequest)(nil),               // 5: kubeconnect.v1.GetRequest
-	(*GetResponse)(nil),              // 6: kubeconnect.v1.GetResponse
-	(*ListRequest)(nil),              // 7: kubeconnect.v1.ListRequest
-	(*ListResponse)(nil),             // 8: kubeconnect.v1.ListResponse
-	(*WatchRequest)(nil),             // 9: kubeconnect.v1.WatchRequest
-	(*WatchResponse)(nil),            // 10: kubeconnect.v1.WatchResponse
-	(*Freshness)(nil),                // 11: kubeconnect.v1.Freshness
-	(*Event)(nil),                    // 12: kubeconnect.v1.Event
-	(*Preconditions)(nil),            // 13: kubeconnect.v1.Preconditions
-	(*PatchRequest)(nil),             // 14: kubeconnect.v1.PatchRequest
-	(*PatchResponse)(nil),            // 15: kubeconnect.v1.PatchResponse
-	(*CreateRequest)(nil),            // 16: kubeconnect.v1.CreateRequest
-	(*CreateResponse)(nil),           // 17: kubeconnect.v1.CreateResponse
-	(*UpdateRequest)(nil),            // 18: kubeconnect.v1.UpdateRequest
-	(*UpdateResponse)(nil),           // 19: kubeconnect.v1.UpdateResponse
-	(*DeleteRequest)(nil),            // 20: kubeconnect.v1.DeleteRequest
-	(*DeleteResponse)(nil),           // 21: kubeconnect.v1.DeleteResponse
-	(*DeleteCollectionRequest)(nil),  // 22: kubeconnect.v1.DeleteCollectionRequest
-	(*DeleteCollectionResponse)(nil), // 23: kubeconnect.v1.DeleteCollectionResponse
-	(Encoding)(0),                    // 24: kubeconnect.v1.Encoding
-	(*ResourceKind)(nil),             // 25: kubeconnect.v1.ResourceKind
-	(*Object)(nil),                   // 26: kubeconnect.v1.Object
-	(*timestamppb.Timestamp)(nil),    // 27: google.protobuf.Timestamp
-	(*structpb.Value)(nil),           // 28: google.protobuf.Value
-	(*structpb.Struct)(nil),          // 29: google.protobuf.Struct
+	(Source)(0),                      // 1: kubeconnect.v1.Source
+	(RelationType)(0),                // 2: kubeconnect.v1.RelationType
+	(EventType)(0),                   // 3: kubeconnect.v1.EventType
+	(PatchType)(0),                   // 4: kubeconnect.v1.PatchType
+	(FieldValidation)(0),             // 5: kubeconnect.v1.FieldValidation
+	(PropagationPolicy)(0),           // 6: kubeconnect.v1.PropagationPolicy
+	(*Relation)(nil),                 // 7: kubeconnect.v1.Relation
+	(*GetRequest)(nil),               // 8: kubeconnect.v1.GetRequest
+	(*GetResponse)(nil),              // 9: kubeconnect.v1.GetResponse
+	(*ListRequest)(nil),              // 10: kubeconnect.v1.ListRequest
+	(*ListResponse)(nil),             // 11: kubeconnect.v1.ListResponse
+	(*CountObjectsRequest)(nil),      // 12: kubeconnect.v1.CountObjectsRequest
+	(*CountObjectsResponse)(nil),     // 13: kubeconnect.v1.CountObjectsResponse
+	(*ObjectGroup)(nil),              // 14: kubeconnect.v1.ObjectGroup
+	(*GetTableRequest)(nil),          // 15: kubeconnect.v1.GetTableRequest
+	(*GetTableResponse)(nil),         // 16: kubeconnect.v1.GetTableResponse
+	(*TableColumn)(nil),              // 17: kubeconnect.v1.TableColumn
+	(*TableRow)(nil),                 // 18: kubeconnect.v1.TableRow
+	(*WatchRequest)(nil),             // 19: kubeconnect.v1.WatchRequest
+	(*WatchManyRequest)(nil),         // 20: kubeconnect.v1.WatchManyRequest
+	(*WatchManyResponse)(nil),        // 21: kubeconnect.v1.WatchManyResponse
+	(*WatchResponse)(nil),            // 22: kubeconnect.v1.WatchResponse
+	(*Freshness)(nil),                // 23: kubeconnect.v1.Freshness
+	(*Event)(nil),                    // 24: kubeconnect.v1.Event
+	(*Preconditions)(nil),            // 25: kubeconnect.v1.Preconditions
+	(*PatchRequest)(nil),             // 26: kubeconnect.v1.PatchRequest
+	(*PatchResponse)(nil),            // 27: kubeconnect.v1.PatchResponse
+	(*CreateRequest)(nil),            // 28: kubeconnect.v1.CreateRequest
+	(*CreateResponse)(nil),           // 29: kubeconnect.v1.CreateResponse
+	(*UpdateRequest)(nil),            // 30: kubeconnect.v1.UpdateRequest
+	(*UpdateResponse)(nil),           // 31: kubeconnect.v1.UpdateResponse
+	(*DeleteRequest)(nil),            // 32: kubeconnect.v1.DeleteRequest
+	(*DeleteResponse)(nil),           // 33: kubeconnect.v1.DeleteResponse
+	(*DeleteCollectionRequest)(nil),  // 34: kubeconnect.v1.DeleteCollectionRequest
+	(*DeleteCollectionResponse)(nil), // 35: kubeconnect.v1.DeleteCollectionResponse
+	(Encoding)(0),                    // 36: kubeconnect.v1.Encoding
+	(*ResourceKind)(nil),             // 37: kubeconnect.v1.ResourceKind
+	(*Object)(nil),                   // 38: kubeconnect.v1.Object
+	(*structpb.Value)(nil),           // 39: google.protobuf.Value
+	(*timestamppb.Timestamp)(nil),    // 40: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),          // 41: google.protobuf.Struct
 }
 var file_kubeconnect_v1_resource_service_proto_depIdxs = []int32{
-	24, // 0: kubeconnect.v1.GetRequest.encoding:type_name -> kubeconnect.v1.Encoding
-	0,  // 1: kubeconnect.v1.GetRequest.consistency:type_name -> kubeconnect.v1.Consistency
-	25, // 2: kubeconnect.v1.GetResponse.kind:type_name -> kubeconnect.v1.ResourceKind
-	26, // 3: kubeconnect.v1.GetResponse.object:type_name -> kubeconnect.v1.Object
-	11, // 4: kubeconnect.v1.GetResponse.freshness:type_name -> kubeconnect.v1.Freshness
-	24, // 5: kubeconnect.v1.ListRequest.encoding:type_name -> kubeconnect.v1.Encoding
-	0,  // 6: kubeconnect.v1.ListRequest.consistency:type_name -> kubeconnect.v1.Consistency
-	25, // 7: kubeconnect.v1.ListResponse.kind:type_name -> kubeconnect.v1.ResourceKind
-	26, // 8: kubeconnect.v1.ListResponse.objects:type_name -> kubeconnect.v1.Object
-	11, // 9: kubeconnect.v1.ListResponse.freshness:type_name -> kubeconnect.v1.Freshness
-	24, // 10: kubeconnect.v1.WatchRequest.encoding:type_name -> kubeconnect.v1.Encoding
-	25, // 11: kubeconnect.v1.WatchResponse.kind:type_name -> kubeconnect.v1.ResourceKind
-	12, // 12: kubeconnect.v1.WatchResponse.events:type_name -> kubeconnect.v1.Event
-	11, // 13: kubeconnect.v1.WatchResponse.freshness:type_name -> kubeconnect.v1.Freshness
-	27, // 14: kubeconnect.v1.Freshness.last_contact:type_name -> google.protobuf.Timestamp
-	1,  // 15: kubeconnect.v1.Event.type:type_name -> kubeconnect.v1.EventType
-	26, // 16: kubeconnect.v1.Event.object:type_name -> kubeconnect.v1.Object
-	2,  // 17: kubeconnect.v1.PatchRequest.type:type_name -> kubeconnect.v1.PatchType
-	28, // 18: kubeconnect.v1.PatchRequest.value:type_name -> google.protobuf.Value
-	3,  // 19: kubeconnect.v1.PatchRequest.field_validation:type_name -> kubeconnect.v1.FieldValidation
-	13, // 20: kubeconnect.v1.PatchRequest.preconditions:type_name -> kubeconnect.v1.Preconditions
-	24, // 21: kubeconnect.v1.PatchRequest.encoding:type_name -> kubeconnect.v1.Encoding
-	25, // 22: kubeconnect.v1.PatchResponse.kind:type_name -> kubeconnect.v1.ResourceKind
-	26, // 23: kubeconnect.v1.PatchResponse.object:type_name -> kubeconnect.v1.Object
-	29, // 24: kubeconnect.v1.CreateRequest.struct:type_name -> google.protobuf.Struct
-	3,  // 25: kubeconnect.v1.CreateRequest.field_validation:type_name -> kubeconnect.v1.FieldValidation
-	24, // 26: kubeconnect.v1.CreateRequest.encoding:type_name -> kubeconnect.v1.Encoding
-	25, // 27: kubeconnect.v1.CreateResponse.kind:type_name -> kubeconnect.v1.ResourceKind
-	26, // 28: kubeconnect.v1.CreateResponse.object:type_name -> kubeconnect.v1.Object
-	29, // 29: kubeconnect.v1.UpdateRequest.struct:type_name -> google.protobuf.Struct
-	3,  // 30: kubeconnect.v1.UpdateRequest.field_validation:type_name -> kubeconnect.v1.FieldValidation
-	13, // 31: kubeconnect.v1.UpdateRequest.preconditions:type_name -> kubeconnect.v1.Preconditions
-	24, // 32: kubeconnect.v1.UpdateRequest.encoding:type_name -> kubeconnect.v1.Encoding
-	25, // 33: kubeconnect.v1.UpdateResponse.kind:type_name -> kubeconnect.v1.ResourceKind
-	26, // 34: kubeconnect.v1.UpdateResponse.object:type_name -> kubeconnect.v1.Object
-	13, // 35: kubeconnect.v1.DeleteRequest.preconditions:type_name -> kubeconnect.v1.Preconditions
-	4,  // 36: kubeconnect.v1.DeleteRequest.propagation_policy:type_name -> kubeconnect.v1.PropagationPolicy
-	24, // 37: kubeconnect.v1.DeleteRequest.encoding:type_name -> kubeconnect.v1.Encoding
-	25, // 38: kubeconnect.v1.DeleteResponse.kind:type_name -> kubeconnect.v1.ResourceKind
-	26, // 39: kubeconnect.v1.DeleteResponse.object:type_name -> kubeconnect.v1.Object
-	4,  // 40: kubeconnect.v1.DeleteCollectionRequest.propagation_policy:type_name -> kubeconnect.v1.PropagationPolicy
-	5,  // 41: kubeconnect.v1.ResourceService.Get:input_type -> kubeconnect.v1.GetRequest
-	7,  // 42: kubeconnect.v1.ResourceService.List:input_type -> kubeconnect.v1.ListRequest
-	9,  // 43: kubeconnect.v1.ResourceService.Watch:input_type -> kubeconnect.v1.WatchRequest
-	16, // 44: kubeconnect.v1.ResourceService.Create:input_type -> kubeconnect.v1.CreateRequest
-	18, // 45: kubeconnect.v1.ResourceService.Update:input_type -> kubeconnect.v1.UpdateRequest
-	14, // 46: kubeconnect.v1.ResourceService.Patch:input_type -> kubeconnect.v1.PatchRequest
-	20, // 47: kubeconnect.v1.ResourceService.Delete:input_type -> kubeconnect.v1.DeleteRequest
-	22, // 48: kubeconnect.v1.ResourceService.DeleteCollection:input_type -> kubeconnect.v1.DeleteCollectionRequest
-	6,  // 49: kubeconnect.v1.ResourceService.Get:output_type -> kubeconnect.v1.GetResponse
-	8,  // 50: kubeconnect.v1.ResourceService.List:output_type -> kubeconnect.v1.ListResponse
-	10, // 51: kubeconnect.v1.ResourceService.Watch:output_type -> kubeconnect.v1.WatchResponse
-	17, // 52: kubeconnect.v1.ResourceService.Create:output_type -> kubeconnect.v1.CreateResponse
-	19, // 53: kubeconnect.v1.ResourceService.Update:output_type -> kubeconnect.v1.UpdateResponse
-	15, // 54: kubeconnect.v1.ResourceService.Patch:output_type -> kubeconnect.v1.PatchResponse
-	21, // 55: kubeconnect.v1.ResourceService.Delete:output_type -> kubeconnect.v1.DeleteResponse
-	23, // 56: kubeconnect.v1.ResourceService.DeleteCollection:output_type -> kubeconnect.v1.DeleteCollectionResponse
-	49, // [49:57] is the sub-list for method output_type
-	41, // [41:49] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	2,  // 0: kubeconnect.v1.Relation.type:type_name -> kubeconnect.v1.RelationType
+	36, // 1: kubeconnect.v1.GetRequest.encoding:type_name -> kubeconnect.v1.Encoding
+	0,  // 2: kubeconnect.v1.GetRequest.consistency:type_name -> kubeconnect.v1.Consistency
+	37, // 3: kubeconnect.v1.GetResponse.kind:type_name -> kubeconnect.v1.ResourceKind
+	38, // 4: kubeconnect.v1.GetResponse.object:type_name -> kubeconnect.v1.Object
+	23, // 5: kubeconnect.v1.GetResponse.freshness:type_name -> kubeconnect.v1.Freshness
+	1,  // 6: kubeconnect.v1.GetResponse.source:type_name -> kubeconnect.v1.Source
+	36, // 7: kubeconnect.v1.ListRequest.encoding:type_name -> kubeconnect.v1.Encoding
+	0,  // 8: kubeconnect.v1.ListRequest.consistency:type_name -> kubeconnect.v1.Consistency
+	7,  // 9: kubeconnect.v1.ListRequest.related:type_name -> kubeconnect.v1.Relation
+	37, // 10: kubeconnect.v1.ListResponse.kind:type_name -> kubeconnect.v1.ResourceKind
+	38, // 11: kubeconnect.v1.ListResponse.objects:type_name -> kubeconnect.v1.Object
+	23, // 12: kubeconnect.v1.ListResponse.freshness:type_name -> kubeconnect.v1.Freshness
+	1,  // 13: kubeconnect.v1.ListResponse.source:type_name -> kubeconnect.v1.Source
+	7,  // 14: kubeconnect.v1.CountObjectsRequest.related:type_name -> kubeconnect.v1.Relation
+	0,  // 15: kubeconnect.v1.CountObjectsRequest.consistency:type_name -> kubeconnect.v1.Consistency
+	37, // 16: kubeconnect.v1.CountObjectsResponse.kind:type_name -> kubeconnect.v1.ResourceKind
+	14, // 17: kubeconnect.v1.CountObjectsResponse.groups:type_name -> kubeconnect.v1.ObjectGroup
+	23, // 18: kubeconnect.v1.CountObjectsResponse.freshness:type_name -> kubeconnect.v1.Freshness
+	1,  // 19: kubeconnect.v1.CountObjectsResponse.source:type_name -> kubeconnect.v1.Source
+	39, // 20: kubeconnect.v1.ObjectGroup.values:type_name -> google.protobuf.Value
+	37, // 21: kubeconnect.v1.GetTableResponse.kind:type_name -> kubeconnect.v1.ResourceKind
+	17, // 22: kubeconnect.v1.GetTableResponse.columns:type_name -> kubeconnect.v1.TableColumn
+	18, // 23: kubeconnect.v1.GetTableResponse.rows:type_name -> kubeconnect.v1.TableRow
+	39, // 24: kubeconnect.v1.TableRow.cells:type_name -> google.protobuf.Value
+	36, // 25: kubeconnect.v1.WatchRequest.encoding:type_name -> kubeconnect.v1.Encoding
+	7,  // 26: kubeconnect.v1.WatchRequest.related:type_name -> kubeconnect.v1.Relation
+	19, // 27: kubeconnect.v1.WatchManyRequest.watches:type_name -> kubeconnect.v1.WatchRequest
+	22, // 28: kubeconnect.v1.WatchManyResponse.response:type_name -> kubeconnect.v1.WatchResponse
+	37, // 29: kubeconnect.v1.WatchResponse.kind:type_name -> kubeconnect.v1.ResourceKind
+	24, // 30: kubeconnect.v1.WatchResponse.events:type_name -> kubeconnect.v1.Event
+	23, // 31: kubeconnect.v1.WatchResponse.freshness:type_name -> kubeconnect.v1.Freshness
+	1,  // 32: kubeconnect.v1.WatchResponse.source:type_name -> kubeconnect.v1.Source
+	40, // 33: kubeconnect.v1.Freshness.last_contact:type_name -> google.protobuf.Timestamp
+	3,  // 34: kubeconnect.v1.Event.type:type_name -> kubeconnect.v1.EventType
+	38, // 35: kubeconnect.v1.Event.object:type_name -> kubeconnect.v1.Object
+	4,  // 36: kubeconnect.v1.PatchRequest.type:type_name -> kubeconnect.v1.PatchType
+	39, // 37: kubeconnect.v1.PatchRequest.value:type_name -> google.protobuf.Value
+	5,  // 38: kubeconnect.v1.PatchRequest.field_validation:type_name -> kubeconnect.v1.FieldValidation
+	25, // 39: kubeconnect.v1.PatchRequest.preconditions:type_name -> kubeconnect.v1.Preconditions
+	36, // 40: kubeconnect.v1.PatchRequest.encoding:type_name -> kubeconnect.v1.Encoding
+	37, // 41: kubeconnect.v1.PatchResponse.kind:type_name -> kubeconnect.v1.ResourceKind
+	38, // 42: kubeconnect.v1.PatchResponse.object:type_name -> kubeconnect.v1.Object
+	41, // 43: kubeconnect.v1.CreateRequest.struct:type_name -> google.protobuf.Struct
+	5,  // 44: kubeconnect.v1.CreateRequest.field_validation:type_name -> kubeconnect.v1.FieldValidation
+	36, // 45: kubeconnect.v1.CreateRequest.encoding:type_name -> kubeconnect.v1.Encoding
+	37, // 46: kubeconnect.v1.CreateResponse.kind:type_name -> kubeconnect.v1.ResourceKind
+	38, // 47: kubeconnect.v1.CreateResponse.object:type_name -> kubeconnect.v1.Object
+	41, // 48: kubeconnect.v1.UpdateRequest.struct:type_name -> google.protobuf.Struct
+	5,  // 49: kubeconnect.v1.UpdateRequest.field_validation:type_name -> kubeconnect.v1.FieldValidation
+	25, // 50: kubeconnect.v1.UpdateRequest.preconditions:type_name -> kubeconnect.v1.Preconditions
+	36, // 51: kubeconnect.v1.UpdateRequest.encoding:type_name -> kubeconnect.v1.Encoding
+	37, // 52: kubeconnect.v1.UpdateResponse.kind:type_name -> kubeconnect.v1.ResourceKind
+	38, // 53: kubeconnect.v1.UpdateResponse.object:type_name -> kubeconnect.v1.Object
+	25, // 54: kubeconnect.v1.DeleteRequest.preconditions:type_name -> kubeconnect.v1.Preconditions
+	6,  // 55: kubeconnect.v1.DeleteRequest.propagation_policy:type_name -> kubeconnect.v1.PropagationPolicy
+	36, // 56: kubeconnect.v1.DeleteRequest.encoding:type_name -> kubeconnect.v1.Encoding
+	37, // 57: kubeconnect.v1.DeleteResponse.kind:type_name -> kubeconnect.v1.ResourceKind
+	38, // 58: kubeconnect.v1.DeleteResponse.object:type_name -> kubeconnect.v1.Object
+	6,  // 59: kubeconnect.v1.DeleteCollectionRequest.propagation_policy:type_name -> kubeconnect.v1.PropagationPolicy
+	8,  // 60: kubeconnect.v1.ResourceService.Get:input_type -> kubeconnect.v1.GetRequest
+	10, // 61: kubeconnect.v1.ResourceService.List:input_type -> kubeconnect.v1.ListRequest
+	19, // 62: kubeconnect.v1.ResourceService.Watch:input_type -> kubeconnect.v1.WatchRequest
+	20, // 63: kubeconnect.v1.ResourceService.WatchMany:input_type -> kubeconnect.v1.WatchManyRequest
+	12, // 64: kubeconnect.v1.ResourceService.CountObjects:input_type -> kubeconnect.v1.CountObjectsRequest
+	15, // 65: kubeconnect.v1.ResourceService.GetTable:input_type -> kubeconnect.v1.GetTableRequest
+	28, // 66: kubeconnect.v1.ResourceService.Create:input_type -> kubeconnect.v1.CreateRequest
+	30, // 67: kubeconnect.v1.ResourceService.Update:input_type -> kubeconnect.v1.UpdateRequest
+	26, // 68: kubeconnect.v1.ResourceService.Patch:input_type -> kubeconnect.v1.PatchRequest
+	32, // 69: kubeconnect.v1.ResourceService.Delete:input_type -> kubeconnect.v1.DeleteRequest
+	34, // 70: kubeconnect.v1.ResourceService.DeleteCollection:input_type -> kubeconnect.v1.DeleteCollectionRequest
+	9,  // 71: kubeconnect.v1.ResourceService.Get:output_type -> kubeconnect.v1.GetResponse
+	11, // 72: kubeconnect.v1.ResourceService.List:output_type -> kubeconnect.v1.ListResponse
+	22, // 73: kubeconnect.v1.ResourceService.Watch:output_type -> kubeconnect.v1.WatchResponse
+	21, // 74: kubeconnect.v1.ResourceService.WatchMany:output_type -> kubeconnect.v1.WatchManyResponse
+	13, // 75: kubeconnect.v1.ResourceService.CountObjects:output_type -> kubeconnect.v1.CountObjectsResponse
+	16, // 76: kubeconnect.v1.ResourceService.GetTable:output_type -> kubeconnect.v1.GetTableResponse
+	29, // 77: kubeconnect.v1.ResourceService.Create:output_type -> kubeconnect.v1.CreateResponse
+	31, // 78: kubeconnect.v1.ResourceService.Update:output_type -> kubeconnect.v1.UpdateResponse
+	27, // 79: kubeconnect.v1.ResourceService.Patch:output_type -> kubeconnect.v1.PatchResponse
+	33, // 80: kubeconnect.v1.ResourceService.Delete:output_type -> kubeconnect.v1.DeleteResponse
+	35, // 81: kubeconnect.v1.ResourceService.DeleteCollection:output_type -> kubeconnect.v1.DeleteCollectionResponse
+	71, // [71:82] is the sub-list for method output_type
+	60, // [60:71] is the sub-list for method input_type
+	60, // [60:60] is the sub-list for extension type_name
+	60, // [60:60] is the sub-list for extension extendee
+	0,  // [0:60] is the sub-list for field type_name
 }
 
 func init() { file_kubeconnect_v1_resource_service_proto_init() }
@@ -2569,29 +3818,29 @@ func file_kubeconnect_v1_resource_service_proto_init() {
 		return
 	}
 	file_kubeconnect_v1_object_proto_init()
-	file_kubeconnect_v1_resource_service_proto_msgTypes[9].OneofWrappers = []any{
+	file_kubeconnect_v1_resource_service_proto_msgTypes[19].OneofWrappers = []any{
 		(*PatchRequest_Value)(nil),
 		(*PatchRequest_Data)(nil),
 	}
-	file_kubeconnect_v1_resource_service_proto_msgTypes[11].OneofWrappers = []any{
+	file_kubeconnect_v1_resource_service_proto_msgTypes[21].OneofWrappers = []any{
 		(*CreateRequest_Struct)(nil),
 		(*CreateRequest_Data)(nil),
 		(*CreateRequest_Protobuf)(nil),
 	}
-	file_kubeconnect_v1_resource_service_proto_msgTypes[13].OneofWrappers = []any{
+	file_kubeconnect_v1_resource_service_proto_msgTypes[23].OneofWrappers = []any{
 		(*UpdateRequest_Struct)(nil),
 		(*UpdateRequest_Data)(nil),
 		(*UpdateRequest_Protobuf)(nil),
 	}
-	file_kubeconnect_v1_resource_service_proto_msgTypes[15].OneofWrappers = []any{}
-	file_kubeconnect_v1_resource_service_proto_msgTypes[17].OneofWrappers = []any{}
+	file_kubeconnect_v1_resource_service_proto_msgTypes[25].OneofWrappers = []any{}
+	file_kubeconnect_v1_resource_service_proto_msgTypes[27].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_kubeconnect_v1_resource_service_proto_rawDesc), len(file_kubeconnect_v1_resource_service_proto_rawDesc)),
-			NumEnums:      5,
-			NumMessages:   19,
+			NumEnums:      7,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

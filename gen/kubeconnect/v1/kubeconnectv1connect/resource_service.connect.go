@@ -39,6 +39,15 @@ const (
 	ResourceServiceListProcedure = "/kubeconnect.v1.ResourceService/List"
 	// ResourceServiceWatchProcedure is the fully-qualified name of the ResourceService's Watch RPC.
 	ResourceServiceWatchProcedure = "/kubeconnect.v1.ResourceService/Watch"
+	// ResourceServiceWatchManyProcedure is the fully-qualified name of the ResourceService's WatchMany
+	// RPC.
+	ResourceServiceWatchManyProcedure = "/kubeconnect.v1.ResourceService/WatchMany"
+	// ResourceServiceCountObjectsProcedure is the fully-qualified name of the ResourceService's
+	// CountObjects RPC.
+	ResourceServiceCountObjectsProcedure = "/kubeconnect.v1.ResourceService/CountObjects"
+	// ResourceServiceGetTableProcedure is the fully-qualified name of the ResourceService's GetTable
+	// RPC.
+	ResourceServiceGetTableProcedure = "/kubeconnect.v1.ResourceService/GetTable"
 	// ResourceServiceCreateProcedure is the fully-qualified name of the ResourceService's Create RPC.
 	ResourceServiceCreateProcedure = "/kubeconnect.v1.ResourceService/Create"
 	// ResourceServiceUpdateProcedure is the fully-qualified name of the ResourceService's Update RPC.
@@ -69,6 +78,18 @@ type ResourceServiceClient interface {
 	// cluster goes over to another one, the stream goes on with that, from a RESET.
 	// It is UNAVAILABLE when this replica shuts down: call again.
 	Watch(context.Context, *v1.WatchRequest) (*connect.ServerStreamForClient[v1.WatchResponse], error)
+	// WatchMany is several watches in one stream: each has its own RESET, SYNCED and
+	// BOOKMARKs, and one token resumes them all. Each is told as Watch would tell it; among
+	// each other they have no order. When one of them ends, the stream does, with the error
+	// that Watch would answer and the watch's place in the request.
+	WatchMany(context.Context, *v1.WatchManyRequest) (*connect.ServerStreamForClient[v1.WatchManyResponse], error)
+	// CountObjects answers how many objects match a selection, in all and by the values of
+	// paths: pods by node and phase. No object is sent.
+	CountObjects(context.Context, *v1.CountObjectsRequest) (*v1.CountObjectsResponse, error)
+	// GetTable answers objects as the API server prints them for people, and kubectl shows
+	// them: columns, and a row for each object. It is read from the API server, as the
+	// caller, each time.
+	GetTable(context.Context, *v1.GetTableRequest) (*v1.GetTableResponse, error)
 	// Create makes an object. ALREADY_EXISTS if there is one under its name.
 	Create(context.Context, *v1.CreateRequest) (*v1.CreateResponse, error)
 	// Update replaces an object. ABORTED if its resource version is not the
@@ -116,6 +137,26 @@ func NewResourceServiceClient(httpClient connect.HTTPClient, baseURL string, opt
 			connect.WithSchema(resourceServiceMethods.ByName("Watch")),
 			connect.WithClientOptions(opts...),
 		),
+		watchMany: connect.NewClient[v1.WatchManyRequest, v1.WatchManyResponse](
+			httpClient,
+			baseURL+ResourceServiceWatchManyProcedure,
+			connect.WithSchema(resourceServiceMethods.ByName("WatchMany")),
+			connect.WithClientOptions(opts...),
+		),
+		countObjects: connect.NewClient[v1.CountObjectsRequest, v1.CountObjectsResponse](
+			httpClient,
+			baseURL+ResourceServiceCountObjectsProcedure,
+			connect.WithSchema(resourceServiceMethods.ByName("CountObjects")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
+		getTable: connect.NewClient[v1.GetTableRequest, v1.GetTableResponse](
+			httpClient,
+			baseURL+ResourceServiceGetTableProcedure,
+			connect.WithSchema(resourceServiceMethods.ByName("GetTable")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
 		create: connect.NewClient[v1.CreateRequest, v1.CreateResponse](
 			httpClient,
 			baseURL+ResourceServiceCreateProcedure,
@@ -154,6 +195,9 @@ type resourceServiceClient struct {
 	get              *connect.Client[v1.GetRequest, v1.GetResponse]
 	list             *connect.Client[v1.ListRequest, v1.ListResponse]
 	watch            *connect.Client[v1.WatchRequest, v1.WatchResponse]
+	watchMany        *connect.Client[v1.WatchManyRequest, v1.WatchManyResponse]
+	countObjects     *connect.Client[v1.CountObjectsRequest, v1.CountObjectsResponse]
+	getTable         *connect.Client[v1.GetTableRequest, v1.GetTableResponse]
 	create           *connect.Client[v1.CreateRequest, v1.CreateResponse]
 	update           *connect.Client[v1.UpdateRequest, v1.UpdateResponse]
 	patch            *connect.Client[v1.PatchRequest, v1.PatchResponse]
@@ -182,6 +226,29 @@ func (c *resourceServiceClient) List(ctx context.Context, req *v1.ListRequest) (
 // Watch calls kubeconnect.v1.ResourceService.Watch.
 func (c *resourceServiceClient) Watch(ctx context.Context, req *v1.WatchRequest) (*connect.ServerStreamForClient[v1.WatchResponse], error) {
 	return c.watch.CallServerStream(ctx, connect.NewRequest(req))
+}
+
+// WatchMany calls kubeconnect.v1.ResourceService.WatchMany.
+func (c *resourceServiceClient) WatchMany(ctx context.Context, req *v1.WatchManyRequest) (*connect.ServerStreamForClient[v1.WatchManyResponse], error) {
+	return c.watchMany.CallServerStream(ctx, connect.NewRequest(req))
+}
+
+// CountObjects calls kubeconnect.v1.ResourceService.CountObjects.
+func (c *resourceServiceClient) CountObjects(ctx context.Context, req *v1.CountObjectsRequest) (*v1.CountObjectsResponse, error) {
+	response, err := c.countObjects.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// GetTable calls kubeconnect.v1.ResourceService.GetTable.
+func (c *resourceServiceClient) GetTable(ctx context.Context, req *v1.GetTableRequest) (*v1.GetTableResponse, error) {
+	response, err := c.getTable.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
 }
 
 // Create calls kubeconnect.v1.ResourceService.Create.
@@ -246,6 +313,18 @@ type ResourceServiceHandler interface {
 	// cluster goes over to another one, the stream goes on with that, from a RESET.
 	// It is UNAVAILABLE when this replica shuts down: call again.
 	Watch(context.Context, *v1.WatchRequest, *connect.ServerStream[v1.WatchResponse]) error
+	// WatchMany is several watches in one stream: each has its own RESET, SYNCED and
+	// BOOKMARKs, and one token resumes them all. Each is told as Watch would tell it; among
+	// each other they have no order. When one of them ends, the stream does, with the error
+	// that Watch would answer and the watch's place in the request.
+	WatchMany(context.Context, *v1.WatchManyRequest, *connect.ServerStream[v1.WatchManyResponse]) error
+	// CountObjects answers how many objects match a selection, in all and by the values of
+	// paths: pods by node and phase. No object is sent.
+	CountObjects(context.Context, *v1.CountObjectsRequest) (*v1.CountObjectsResponse, error)
+	// GetTable answers objects as the API server prints them for people, and kubectl shows
+	// them: columns, and a row for each object. It is read from the API server, as the
+	// caller, each time.
+	GetTable(context.Context, *v1.GetTableRequest) (*v1.GetTableResponse, error)
 	// Create makes an object. ALREADY_EXISTS if there is one under its name.
 	Create(context.Context, *v1.CreateRequest) (*v1.CreateResponse, error)
 	// Update replaces an object. ABORTED if its resource version is not the
@@ -289,6 +368,26 @@ func NewResourceServiceHandler(svc ResourceServiceHandler, opts ...connect.Handl
 		connect.WithSchema(resourceServiceMethods.ByName("Watch")),
 		connect.WithHandlerOptions(opts...),
 	)
+	resourceServiceWatchManyHandler := connect.NewServerStreamHandlerSimple(
+		ResourceServiceWatchManyProcedure,
+		svc.WatchMany,
+		connect.WithSchema(resourceServiceMethods.ByName("WatchMany")),
+		connect.WithHandlerOptions(opts...),
+	)
+	resourceServiceCountObjectsHandler := connect.NewUnaryHandlerSimple(
+		ResourceServiceCountObjectsProcedure,
+		svc.CountObjects,
+		connect.WithSchema(resourceServiceMethods.ByName("CountObjects")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	resourceServiceGetTableHandler := connect.NewUnaryHandlerSimple(
+		ResourceServiceGetTableProcedure,
+		svc.GetTable,
+		connect.WithSchema(resourceServiceMethods.ByName("GetTable")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
 	resourceServiceCreateHandler := connect.NewUnaryHandlerSimple(
 		ResourceServiceCreateProcedure,
 		svc.Create,
@@ -327,6 +426,12 @@ func NewResourceServiceHandler(svc ResourceServiceHandler, opts ...connect.Handl
 			resourceServiceListHandler.ServeHTTP(w, r)
 		case ResourceServiceWatchProcedure:
 			resourceServiceWatchHandler.ServeHTTP(w, r)
+		case ResourceServiceWatchManyProcedure:
+			resourceServiceWatchManyHandler.ServeHTTP(w, r)
+		case ResourceServiceCountObjectsProcedure:
+			resourceServiceCountObjectsHandler.ServeHTTP(w, r)
+		case ResourceServiceGetTableProcedure:
+			resourceServiceGetTableHandler.ServeHTTP(w, r)
 		case ResourceServiceCreateProcedure:
 			resourceServiceCreateHandler.ServeHTTP(w, r)
 		case ResourceServiceUpdateProcedure:
@@ -356,6 +461,18 @@ func (UnimplementedResourceServiceHandler) List(context.Context, *v1.ListRequest
 
 func (UnimplementedResourceServiceHandler) Watch(context.Context, *v1.WatchRequest, *connect.ServerStream[v1.WatchResponse]) error {
 	return connect.NewError(connect.CodeUnimplemented, errors.New("kubeconnect.v1.ResourceService.Watch is not implemented"))
+}
+
+func (UnimplementedResourceServiceHandler) WatchMany(context.Context, *v1.WatchManyRequest, *connect.ServerStream[v1.WatchManyResponse]) error {
+	return connect.NewError(connect.CodeUnimplemented, errors.New("kubeconnect.v1.ResourceService.WatchMany is not implemented"))
+}
+
+func (UnimplementedResourceServiceHandler) CountObjects(context.Context, *v1.CountObjectsRequest) (*v1.CountObjectsResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kubeconnect.v1.ResourceService.CountObjects is not implemented"))
+}
+
+func (UnimplementedResourceServiceHandler) GetTable(context.Context, *v1.GetTableRequest) (*v1.GetTableResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kubeconnect.v1.ResourceService.GetTable is not implemented"))
 }
 
 func (UnimplementedResourceServiceHandler) Create(context.Context, *v1.CreateRequest) (*v1.CreateResponse, error) {

@@ -69,6 +69,21 @@ class ResourceServiceStub(object):
                 request_serializer=kubeconnect_dot_v1_dot_resource__service__pb2.WatchRequest.SerializeToString,
                 response_deserializer=kubeconnect_dot_v1_dot_resource__service__pb2.WatchResponse.FromString,
                 _registered_method=True)
+        self.WatchMany = channel.unary_stream(
+                '/kubeconnect.v1.ResourceService/WatchMany',
+                request_serializer=kubeconnect_dot_v1_dot_resource__service__pb2.WatchManyRequest.SerializeToString,
+                response_deserializer=kubeconnect_dot_v1_dot_resource__service__pb2.WatchManyResponse.FromString,
+                _registered_method=True)
+        self.CountObjects = channel.unary_unary(
+                '/kubeconnect.v1.ResourceService/CountObjects',
+                request_serializer=kubeconnect_dot_v1_dot_resource__service__pb2.CountObjectsRequest.SerializeToString,
+                response_deserializer=kubeconnect_dot_v1_dot_resource__service__pb2.CountObjectsResponse.FromString,
+                _registered_method=True)
+        self.GetTable = channel.unary_unary(
+                '/kubeconnect.v1.ResourceService/GetTable',
+                request_serializer=kubeconnect_dot_v1_dot_resource__service__pb2.GetTableRequest.SerializeToString,
+                response_deserializer=kubeconnect_dot_v1_dot_resource__service__pb2.GetTableResponse.FromString,
+                _registered_method=True)
         self.Create = channel.unary_unary(
                 '/kubeconnect.v1.ResourceService/Create',
                 request_serializer=kubeconnect_dot_v1_dot_resource__service__pb2.CreateRequest.SerializeToString,
@@ -149,6 +164,33 @@ class ResourceServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def WatchMany(self, request, context):
+        """WatchMany is several watches in one stream: each has its own RESET, SYNCED and
+        BOOKMARKs, and one token resumes them all. Each is told as Watch would tell it; among
+        each other they have no order. When one of them ends, the stream does, with the error
+        that Watch would answer and the watch's place in the request.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CountObjects(self, request, context):
+        """CountObjects answers how many objects match a selection, in all and by the values of
+        paths: pods by node and phase. No object is sent.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetTable(self, request, context):
+        """GetTable answers objects as the API server prints them for people, and kubectl shows
+        them: columns, and a row for each object. It is read from the API server, as the
+        caller, each time.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Create(self, request, context):
         """Create makes an object. ALREADY_EXISTS if there is one under its name.
         """
@@ -205,6 +247,21 @@ def add_ResourceServiceServicer_to_server(servicer, server):
                     servicer.Watch,
                     request_deserializer=kubeconnect_dot_v1_dot_resource__service__pb2.WatchRequest.FromString,
                     response_serializer=kubeconnect_dot_v1_dot_resource__service__pb2.WatchResponse.SerializeToString,
+            ),
+            'WatchMany': grpc.unary_stream_rpc_method_handler(
+                    servicer.WatchMany,
+                    request_deserializer=kubeconnect_dot_v1_dot_resource__service__pb2.WatchManyRequest.FromString,
+                    response_serializer=kubeconnect_dot_v1_dot_resource__service__pb2.WatchManyResponse.SerializeToString,
+            ),
+            'CountObjects': grpc.unary_unary_rpc_method_handler(
+                    servicer.CountObjects,
+                    request_deserializer=kubeconnect_dot_v1_dot_resource__service__pb2.CountObjectsRequest.FromString,
+                    response_serializer=kubeconnect_dot_v1_dot_resource__service__pb2.CountObjectsResponse.SerializeToString,
+            ),
+            'GetTable': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetTable,
+                    request_deserializer=kubeconnect_dot_v1_dot_resource__service__pb2.GetTableRequest.FromString,
+                    response_serializer=kubeconnect_dot_v1_dot_resource__service__pb2.GetTableResponse.SerializeToString,
             ),
             'Create': grpc.unary_unary_rpc_method_handler(
                     servicer.Create,
@@ -333,6 +390,87 @@ class ResourceService(object):
             '/kubeconnect.v1.ResourceService/Watch',
             kubeconnect_dot_v1_dot_resource__service__pb2.WatchRequest.SerializeToString,
             kubeconnect_dot_v1_dot_resource__service__pb2.WatchResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def WatchMany(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/kubeconnect.v1.ResourceService/WatchMany',
+            kubeconnect_dot_v1_dot_resource__service__pb2.WatchManyRequest.SerializeToString,
+            kubeconnect_dot_v1_dot_resource__service__pb2.WatchManyResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CountObjects(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/kubeconnect.v1.ResourceService/CountObjects',
+            kubeconnect_dot_v1_dot_resource__service__pb2.CountObjectsRequest.SerializeToString,
+            kubeconnect_dot_v1_dot_resource__service__pb2.CountObjectsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetTable(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/kubeconnect.v1.ResourceService/GetTable',
+            kubeconnect_dot_v1_dot_resource__service__pb2.GetTableRequest.SerializeToString,
+            kubeconnect_dot_v1_dot_resource__service__pb2.GetTableResponse.FromString,
             options,
             channel_credentials,
             insecure,

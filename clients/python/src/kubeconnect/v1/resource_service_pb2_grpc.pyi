@@ -73,6 +73,54 @@ _ResourceServiceWatchType = typing_extensions.TypeVar(
     ],
 )
 
+_ResourceServiceWatchManyType = typing_extensions.TypeVar(
+    '_ResourceServiceWatchManyType',
+    grpc.UnaryStreamMultiCallable[
+        kubeconnect.v1.resource_service_pb2.WatchManyRequest,
+        kubeconnect.v1.resource_service_pb2.WatchManyResponse,
+    ],
+    grpc.aio.UnaryStreamMultiCallable[
+        kubeconnect.v1.resource_service_pb2.WatchManyRequest,
+        kubeconnect.v1.resource_service_pb2.WatchManyResponse,
+    ],
+    default=grpc.UnaryStreamMultiCallable[
+        kubeconnect.v1.resource_service_pb2.WatchManyRequest,
+        kubeconnect.v1.resource_service_pb2.WatchManyResponse,
+    ],
+)
+
+_ResourceServiceCountObjectsType = typing_extensions.TypeVar(
+    '_ResourceServiceCountObjectsType',
+    grpc.UnaryUnaryMultiCallable[
+        kubeconnect.v1.resource_service_pb2.CountObjectsRequest,
+        kubeconnect.v1.resource_service_pb2.CountObjectsResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        kubeconnect.v1.resource_service_pb2.CountObjectsRequest,
+        kubeconnect.v1.resource_service_pb2.CountObjectsResponse,
+    ],
+    default=grpc.UnaryUnaryMultiCallable[
+        kubeconnect.v1.resource_service_pb2.CountObjectsRequest,
+        kubeconnect.v1.resource_service_pb2.CountObjectsResponse,
+    ],
+)
+
+_ResourceServiceGetTableType = typing_extensions.TypeVar(
+    '_ResourceServiceGetTableType',
+    grpc.UnaryUnaryMultiCallable[
+        kubeconnect.v1.resource_service_pb2.GetTableRequest,
+        kubeconnect.v1.resource_service_pb2.GetTableResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        kubeconnect.v1.resource_service_pb2.GetTableRequest,
+        kubeconnect.v1.resource_service_pb2.GetTableResponse,
+    ],
+    default=grpc.UnaryUnaryMultiCallable[
+        kubeconnect.v1.resource_service_pb2.GetTableRequest,
+        kubeconnect.v1.resource_service_pb2.GetTableResponse,
+    ],
+)
+
 _ResourceServiceCreateType = typing_extensions.TypeVar(
     '_ResourceServiceCreateType',
     grpc.UnaryUnaryMultiCallable[
@@ -153,7 +201,7 @@ _ResourceServiceDeleteCollectionType = typing_extensions.TypeVar(
     ],
 )
 
-class ResourceServiceStub(typing.Generic[_ResourceServiceGetType, _ResourceServiceListType, _ResourceServiceWatchType, _ResourceServiceCreateType, _ResourceServiceUpdateType, _ResourceServicePatchType, _ResourceServiceDeleteType, _ResourceServiceDeleteCollectionType]):
+class ResourceServiceStub(typing.Generic[_ResourceServiceGetType, _ResourceServiceListType, _ResourceServiceWatchType, _ResourceServiceWatchManyType, _ResourceServiceCountObjectsType, _ResourceServiceGetTableType, _ResourceServiceCreateType, _ResourceServiceUpdateType, _ResourceServicePatchType, _ResourceServiceDeleteType, _ResourceServiceDeleteCollectionType]):
     """ResourceService reads and changes the objects of any resource of the cluster,
     built in or custom.
 
@@ -190,6 +238,18 @@ class ResourceServiceStub(typing.Generic[_ResourceServiceGetType, _ResourceServi
             kubeconnect.v1.resource_service_pb2.WatchRequest,
             kubeconnect.v1.resource_service_pb2.WatchResponse,
         ],
+        grpc.UnaryStreamMultiCallable[
+            kubeconnect.v1.resource_service_pb2.WatchManyRequest,
+            kubeconnect.v1.resource_service_pb2.WatchManyResponse,
+        ],
+        grpc.UnaryUnaryMultiCallable[
+            kubeconnect.v1.resource_service_pb2.CountObjectsRequest,
+            kubeconnect.v1.resource_service_pb2.CountObjectsResponse,
+        ],
+        grpc.UnaryUnaryMultiCallable[
+            kubeconnect.v1.resource_service_pb2.GetTableRequest,
+            kubeconnect.v1.resource_service_pb2.GetTableResponse,
+        ],
         grpc.UnaryUnaryMultiCallable[
             kubeconnect.v1.resource_service_pb2.CreateRequest,
             kubeconnect.v1.resource_service_pb2.CreateResponse,
@@ -225,6 +285,18 @@ class ResourceServiceStub(typing.Generic[_ResourceServiceGetType, _ResourceServi
         grpc.aio.UnaryStreamMultiCallable[
             kubeconnect.v1.resource_service_pb2.WatchRequest,
             kubeconnect.v1.resource_service_pb2.WatchResponse,
+        ],
+        grpc.aio.UnaryStreamMultiCallable[
+            kubeconnect.v1.resource_service_pb2.WatchManyRequest,
+            kubeconnect.v1.resource_service_pb2.WatchManyResponse,
+        ],
+        grpc.aio.UnaryUnaryMultiCallable[
+            kubeconnect.v1.resource_service_pb2.CountObjectsRequest,
+            kubeconnect.v1.resource_service_pb2.CountObjectsResponse,
+        ],
+        grpc.aio.UnaryUnaryMultiCallable[
+            kubeconnect.v1.resource_service_pb2.GetTableRequest,
+            kubeconnect.v1.resource_service_pb2.GetTableResponse,
         ],
         grpc.aio.UnaryUnaryMultiCallable[
             kubeconnect.v1.resource_service_pb2.CreateRequest,
@@ -268,6 +340,24 @@ class ResourceServiceStub(typing.Generic[_ResourceServiceGetType, _ResourceServi
     It is UNAVAILABLE when this replica shuts down: call again.
     """
 
+    WatchMany: _ResourceServiceWatchManyType
+    """WatchMany is several watches in one stream: each has its own RESET, SYNCED and
+    BOOKMARKs, and one token resumes them all. Each is told as Watch would tell it; among
+    each other they have no order. When one of them ends, the stream does, with the error
+    that Watch would answer and the watch's place in the request.
+    """
+
+    CountObjects: _ResourceServiceCountObjectsType
+    """CountObjects answers how many objects match a selection, in all and by the values of
+    paths: pods by node and phase. No object is sent.
+    """
+
+    GetTable: _ResourceServiceGetTableType
+    """GetTable answers objects as the API server prints them for people, and kubectl shows
+    them: columns, and a row for each object. It is read from the API server, as the
+    caller, each time.
+    """
+
     Create: _ResourceServiceCreateType
     """Create makes an object. ALREADY_EXISTS if there is one under its name."""
 
@@ -302,6 +392,18 @@ ResourceServiceAsyncStub: typing_extensions.TypeAlias = ResourceServiceStub[
     grpc.aio.UnaryStreamMultiCallable[
         kubeconnect.v1.resource_service_pb2.WatchRequest,
         kubeconnect.v1.resource_service_pb2.WatchResponse,
+    ],
+    grpc.aio.UnaryStreamMultiCallable[
+        kubeconnect.v1.resource_service_pb2.WatchManyRequest,
+        kubeconnect.v1.resource_service_pb2.WatchManyResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        kubeconnect.v1.resource_service_pb2.CountObjectsRequest,
+        kubeconnect.v1.resource_service_pb2.CountObjectsResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        kubeconnect.v1.resource_service_pb2.GetTableRequest,
+        kubeconnect.v1.resource_service_pb2.GetTableResponse,
     ],
     grpc.aio.UnaryUnaryMultiCallable[
         kubeconnect.v1.resource_service_pb2.CreateRequest,
@@ -381,6 +483,39 @@ class ResourceServiceServicer(metaclass=abc.ABCMeta):
         resource (its CRD was deleted); where the request names no version and the
         cluster goes over to another one, the stream goes on with that, from a RESET.
         It is UNAVAILABLE when this replica shuts down: call again.
+        """
+
+    @abc.abstractmethod
+    def WatchMany(
+        self,
+        request: kubeconnect.v1.resource_service_pb2.WatchManyRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[collections.abc.Iterator[kubeconnect.v1.resource_service_pb2.WatchManyResponse], collections.abc.AsyncIterator[kubeconnect.v1.resource_service_pb2.WatchManyResponse]]:
+        """WatchMany is several watches in one stream: each has its own RESET, SYNCED and
+        BOOKMARKs, and one token resumes them all. Each is told as Watch would tell it; among
+        each other they have no order. When one of them ends, the stream does, with the error
+        that Watch would answer and the watch's place in the request.
+        """
+
+    @abc.abstractmethod
+    def CountObjects(
+        self,
+        request: kubeconnect.v1.resource_service_pb2.CountObjectsRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[kubeconnect.v1.resource_service_pb2.CountObjectsResponse, collections.abc.Awaitable[kubeconnect.v1.resource_service_pb2.CountObjectsResponse]]:
+        """CountObjects answers how many objects match a selection, in all and by the values of
+        paths: pods by node and phase. No object is sent.
+        """
+
+    @abc.abstractmethod
+    def GetTable(
+        self,
+        request: kubeconnect.v1.resource_service_pb2.GetTableRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[kubeconnect.v1.resource_service_pb2.GetTableResponse, collections.abc.Awaitable[kubeconnect.v1.resource_service_pb2.GetTableResponse]]:
+        """GetTable answers objects as the API server prints them for people, and kubectl shows
+        them: columns, and a row for each object. It is read from the API server, as the
+        caller, each time.
         """
 
     @abc.abstractmethod

@@ -14,7 +14,67 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file kubeconnect/v1/resource_service.proto.
  */
 export const file_kubeconnect_v1_resource_service: GenFile = /*@__PURE__*/
-  fileDesc("CiVrdWJlY29ubmVjdC92MS9yZXNvdXJjZV9zZXJ2aWNlLnByb3RvEg5rdWJlY29ubmVjdC52MSLgAQoKR2V0UmVxdWVzdBIQCghyZXNvdXJjZRgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSDAoEbmFtZRgDIAEoCRITCgtzdWJyZXNvdXJjZRgEIAEoCRIqCghlbmNvZGluZxgFIAEoDjIYLmt1YmVjb25uZWN0LnYxLkVuY29kaW5nEg4KBmZpZWxkcxgGIAMoCRIcChRtaW5fcmVzb3VyY2VfdmVyc2lvbhgHIAEoCRIwCgtjb25zaXN0ZW5jeRgIIAEoDjIbLmt1YmVjb25uZWN0LnYxLkNvbnNpc3RlbmN5Io8BCgtHZXRSZXNwb25zZRIqCgRraW5kGAEgASgLMhwua3ViZWNvbm5lY3QudjEuUmVzb3VyY2VLaW5kEiYKBm9iamVjdBgCIAEoCzIWLmt1YmVjb25uZWN0LnYxLk9iamVjdBIsCglmcmVzaG5lc3MYAyABKAsyGS5rdWJlY29ubmVjdC52MS5GcmVzaG5lc3MitwIKC0xpc3RSZXF1ZXN0EhAKCHJlc291cmNlGAEgASgJEhEKCW5hbWVzcGFjZRgCIAEoCRIWCg5sYWJlbF9zZWxlY3RvchgDIAEoCRIWCg5maWVsZF9zZWxlY3RvchgEIAEoCRIOCgZmaWx0ZXIYBSABKAkSDgoGZmllbGRzGAYgAygJEioKCGVuY29kaW5nGAcgASgOMhgua3ViZWNvbm5lY3QudjEuRW5jb2RpbmcSHAoUbWluX3Jlc291cmNlX3ZlcnNpb24YCCABKAkSMAoLY29uc2lzdGVuY3kYCSABKA4yGy5rdWJlY29ubmVjdC52MS5Db25zaXN0ZW5jeRIQCghvcmRlcl9ieRgKIAEoCRIRCglwYWdlX3NpemUYCyABKAUSEgoKcGFnZV90b2tlbhgMIAEoCSLXAQoMTGlzdFJlc3BvbnNlEioKBGtpbmQYASABKAsyHC5rdWJlY29ubmVjdC52MS5SZXNvdXJjZUtpbmQSJwoHb2JqZWN0cxgCIAMoCzIWLmt1YmVjb25uZWN0LnYxLk9iamVjdBIXCg9uZXh0X3BhZ2VfdG9rZW4YAyABKAkSGAoQcmVzb3VyY2VfdmVyc2lvbhgEIAEoCRIRCglyZW1haW5pbmcYBSABKAMSLAoJZnJlc2huZXNzGAYgASgLMhkua3ViZWNvbm5lY3QudjEuRnJlc2huZXNzIvEBCgxXYXRjaFJlcXVlc3QSEAoIcmVzb3VyY2UYASABKAkSEQoJbmFtZXNwYWNlGAIgASgJEhYKDmxhYmVsX3NlbGVjdG9yGAMgASgJEhYKDmZpZWxkX3NlbGVjdG9yGAQgASgJEg4KBmZpbHRlchgFIAEoCRIOCgZmaWVsZHMYBiADKAkSKgoIZW5jb2RpbmcYByABKA4yGC5rdWJlY29ubmVjdC52MS5FbmNvZGluZxIcChRtaW5fcmVzb3VyY2VfdmVyc2lvbhgIIAEoCRIMCgRuYW1lGAkgASgJEhQKDHJlc3VtZV90b2tlbhgKIAEoCSKmAQoNV2F0Y2hSZXNwb25zZRIqCgRraW5kGAEgASgLMhwua3ViZWNvbm5lY3QudjEuUmVzb3VyY2VLaW5kEiUKBmV2ZW50cxgCIAMoCzIVLmt1YmVjb25uZWN0LnYxLkV2ZW50EhQKDHJlc3VtZV90b2tlbhgDIAEoCRIsCglmcmVzaG5lc3MYBCABKAsyGS5rdWJlY29ubmVjdC52MS5GcmVzaG5lc3MiTAoJRnJlc2huZXNzEg0KBXN0YWxlGAEgASgIEjAKDGxhc3RfY29udGFjdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAicgoFRXZlbnQSJwoEdHlwZRgBIAEoDjIZLmt1YmVjb25uZWN0LnYxLkV2ZW50VHlwZRImCgZvYmplY3QYAiABKAsyFi5rdWJlY29ubmVjdC52MS5PYmplY3QSGAoQcmVzb3VyY2VfdmVyc2lvbhgDIAEoCSI2Cg1QcmVjb25kaXRpb25zEgsKA3VpZBgBIAEoCRIYChByZXNvdXJjZV92ZXJzaW9uGAIgASgJIpQDCgxQYXRjaFJlcXVlc3QSEAoIcmVzb3VyY2UYASABKAkSEQoJbmFtZXNwYWNlGAIgASgJEgwKBG5hbWUYAyABKAkSEwoLc3VicmVzb3VyY2UYBCABKAkSJwoEdHlwZRgFIAEoDjIZLmt1YmVjb25uZWN0LnYxLlBhdGNoVHlwZRInCgV2YWx1ZRgGIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZUgAEg4KBGRhdGEYByABKAxIABIPCgdkcnlfcnVuGAggASgIEhUKDWZpZWxkX21hbmFnZXIYCSABKAkSDQoFZm9yY2UYCiABKAgSOQoQZmllbGRfdmFsaWRhdGlvbhgLIAEoDjIfLmt1YmVjb25uZWN0LnYxLkZpZWxkVmFsaWRhdGlvbhI0Cg1wcmVjb25kaXRpb25zGAwgASgLMh0ua3ViZWNvbm5lY3QudjEuUHJlY29uZGl0aW9ucxIqCghlbmNvZGluZxgNIAEoDjIYLmt1YmVjb25uZWN0LnYxLkVuY29kaW5nQgYKBGJvZHkihgEKDVBhdGNoUmVzcG9uc2USKgoEa2luZBgBIAEoCzIcLmt1YmVjb25uZWN0LnYxLlJlc291cmNlS2luZBImCgZvYmplY3QYAiABKAsyFi5rdWJlY29ubmVjdC52MS5PYmplY3QSEAoId2FybmluZ3MYAyADKAkSDwoHY3JlYXRlZBgEIAEoCCK9AgoNQ3JlYXRlUmVxdWVzdBIQCghyZXNvdXJjZRgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSDAoEbmFtZRgDIAEoCRITCgtzdWJyZXNvdXJjZRgEIAEoCRIpCgZzdHJ1Y3QYBSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0SAASDgoEZGF0YRgGIAEoDEgAEhIKCHByb3RvYnVmGAcgASgMSAASDwoHZHJ5X3J1bhgIIAEoCBIVCg1maWVsZF9tYW5hZ2VyGAkgASgJEjkKEGZpZWxkX3ZhbGlkYXRpb24YCiABKA4yHy5rdWJlY29ubmVjdC52MS5GaWVsZFZhbGlkYXRpb24SKgoIZW5jb2RpbmcYCyABKA4yGC5rdWJlY29ubmVjdC52MS5FbmNvZGluZ0IGCgRib2R5InYKDkNyZWF0ZVJlc3BvbnNlEioKBGtpbmQYASABKAsyHC5rdWJlY29ubmVjdC52MS5SZXNvdXJjZUtpbmQSJgoGb2JqZWN0GAIgASgLMhYua3ViZWNvbm5lY3QudjEuT2JqZWN0EhAKCHdhcm5pbmdzGAMgAygJIvMCCg1VcGRhdGVSZXF1ZXN0EhAKCHJlc291cmNlGAEgASgJEhEKCW5hbWVzcGFjZRgCIAEoCRIMCgRuYW1lGAMgASgJEhMKC3N1YnJlc291cmNlGAQgASgJEikKBnN0cnVjdBgFIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RIABIOCgRkYXRhGAYgASgMSAASEgoIcHJvdG9idWYYByABKAxIABIPCgdkcnlfcnVuGAggASgIEhUKDWZpZWxkX21hbmFnZXIYCSABKAkSOQoQZmllbGRfdmFsaWRhdGlvbhgKIAEoDjIfLmt1YmVjb25uZWN0LnYxLkZpZWxkVmFsaWRhdGlvbhI0Cg1wcmVjb25kaXRpb25zGAsgASgLMh0ua3ViZWNvbm5lY3QudjEuUHJlY29uZGl0aW9ucxIqCghlbmNvZGluZxgMIAEoDjIYLmt1YmVjb25uZWN0LnYxLkVuY29kaW5nQgYKBGJvZHkihwEKDlVwZGF0ZVJlc3BvbnNlEioKBGtpbmQYASABKAsyHC5rdWJlY29ubmVjdC52MS5SZXNvdXJjZUtpbmQSJgoGb2JqZWN0GAIgASgLMhYua3ViZWNvbm5lY3QudjEuT2JqZWN0EhAKCHdhcm5pbmdzGAMgAygJEg8KB2NyZWF0ZWQYBCABKAgisAIKDURlbGV0ZVJlcXVlc3QSEAoIcmVzb3VyY2UYASABKAkSEQoJbmFtZXNwYWNlGAIgASgJEgwKBG5hbWUYAyABKAkSNAoNcHJlY29uZGl0aW9ucxgEIAEoCzIdLmt1YmVjb25uZWN0LnYxLlByZWNvbmRpdGlvbnMSPQoScHJvcGFnYXRpb25fcG9saWN5GAUgASgOMiEua3ViZWNvbm5lY3QudjEuUHJvcGFnYXRpb25Qb2xpY3kSIQoUZ3JhY2VfcGVyaW9kX3NlY29uZHMYBiABKANIAIgBARIPCgdkcnlfcnVuGAcgASgIEioKCGVuY29kaW5nGAggASgOMhgua3ViZWNvbm5lY3QudjEuRW5jb2RpbmdCFwoVX2dyYWNlX3BlcmlvZF9zZWNvbmRzInYKDkRlbGV0ZVJlc3BvbnNlEioKBGtpbmQYASABKAsyHC5rdWJlY29ubmVjdC52MS5SZXNvdXJjZUtpbmQSJgoGb2JqZWN0GAIgASgLMhYua3ViZWNvbm5lY3QudjEuT2JqZWN0EhAKCHdhcm5pbmdzGAMgAygJIvoBChdEZWxldGVDb2xsZWN0aW9uUmVxdWVzdBIQCghyZXNvdXJjZRgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSFgoObGFiZWxfc2VsZWN0b3IYAyABKAkSFgoOZmllbGRfc2VsZWN0b3IYBCABKAkSPQoScHJvcGFnYXRpb25fcG9saWN5GAUgASgOMiEua3ViZWNvbm5lY3QudjEuUHJvcGFnYXRpb25Qb2xpY3kSIQoUZ3JhY2VfcGVyaW9kX3NlY29uZHMYBiABKANIAIgBARIPCgdkcnlfcnVuGAcgASgIQhcKFV9ncmFjZV9wZXJpb2Rfc2Vjb25kcyI9ChhEZWxldGVDb2xsZWN0aW9uUmVzcG9uc2USDwoHZGVsZXRlZBgBIAEoAxIQCgh3YXJuaW5ncxgCIAMoCSpaCgtDb25zaXN0ZW5jeRIbChdDT05TSVNURU5DWV9VTlNQRUNJRklFRBAAEhYKEkNPTlNJU1RFTkNZX0NBQ0hFRBABEhYKEkNPTlNJU1RFTkNZX0xBVEVTVBACKrQBCglFdmVudFR5cGUSGgoWRVZFTlRfVFlQRV9VTlNQRUNJRklFRBAAEhQKEEVWRU5UX1RZUEVfQURERUQQARIXChNFVkVOVF9UWVBFX01PRElGSUVEEAISFgoSRVZFTlRfVFlQRV9ERUxFVEVEEAMSFAoQRVZFTlRfVFlQRV9SRVNFVBAEEhUKEUVWRU5UX1RZUEVfU1lOQ0VEEAUSFwoTRVZFTlRfVFlQRV9CT09LTUFSSxAGKogBCglQYXRjaFR5cGUSGgoWUEFUQ0hfVFlQRV9VTlNQRUNJRklFRBAAEhMKD1BBVENIX1RZUEVfSlNPThABEhQKEFBBVENIX1RZUEVfTUVSR0UQAhIeChpQQVRDSF9UWVBFX1NUUkFURUdJQ19NRVJHRRADEhQKEFBBVENIX1RZUEVfQVBQTFkQBCqIAQoPRmllbGRWYWxpZGF0aW9uEiAKHEZJRUxEX1ZBTElEQVRJT05fVU5TUEVDSUZJRUQQABIbChdGSUVMRF9WQUxJREFUSU9OX0lHTk9SRRABEhkKFUZJRUxEX1ZBTElEQVRJT05fV0FSThACEhsKF0ZJRUxEX1ZBTElEQVRJT05fU1RSSUNUEAMqnAEKEVByb3BhZ2F0aW9uUG9saWN5EiIKHlBST1BBR0FUSU9OX1BPTElDWV9VTlNQRUNJRklFRBAAEh0KGVBST1BBR0FUSU9OX1BPTElDWV9PUlBIQU4QARIhCh1QUk9QQUdBVElPTl9QT0xJQ1lfQkFDS0dST1VORBACEiEKHVBST1BBR0FUSU9OX1BPTElDWV9GT1JFR1JPVU5EEAMy7gQKD1Jlc291cmNlU2VydmljZRJDCgNHZXQSGi5rdWJlY29ubmVjdC52MS5HZXRSZXF1ZXN0Ghsua3ViZWNvbm5lY3QudjEuR2V0UmVzcG9uc2UiA5ACARJGCgRMaXN0Ehsua3ViZWNvbm5lY3QudjEuTGlzdFJlcXVlc3QaHC5rdWJlY29ubmVjdC52MS5MaXN0UmVzcG9uc2UiA5ACARJGCgVXYXRjaBIcLmt1YmVjb25uZWN0LnYxLldhdGNoUmVxdWVzdBodLmt1YmVjb25uZWN0LnYxLldhdGNoUmVzcG9uc2UwARJHCgZDcmVhdGUSHS5rdWJlY29ubmVjdC52MS5DcmVhdGVSZXF1ZXN0Gh4ua3ViZWNvbm5lY3QudjEuQ3JlYXRlUmVzcG9uc2USRwoGVXBkYXRlEh0ua3ViZWNvbm5lY3QudjEuVXBkYXRlUmVxdWVzdBoeLmt1YmVjb25uZWN0LnYxLlVwZGF0ZVJlc3BvbnNlEkQKBVBhdGNoEhwua3ViZWNvbm5lY3QudjEuUGF0Y2hSZXF1ZXN0Gh0ua3ViZWNvbm5lY3QudjEuUGF0Y2hSZXNwb25zZRJHCgZEZWxldGUSHS5rdWJlY29ubmVjdC52MS5EZWxldGVSZXF1ZXN0Gh4ua3ViZWNvbm5lY3QudjEuRGVsZXRlUmVzcG9uc2USZQoQRGVsZXRlQ29sbGVjdGlvbhInLmt1YmVjb25uZWN0LnYxLkRlbGV0ZUNvbGxlY3Rpb25SZXF1ZXN0Gigua3ViZWNvbm5lY3QudjEuRGVsZXRlQ29sbGVjdGlvblJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_struct, file_google_protobuf_timestamp, file_kubeconnect_v1_object]);
+  fileDesc("CiVrdWJlY29ubmVjdC92MS9yZXNvdXJjZV9zZXJ2aWNlLnByb3RvEg5rdWJlY29ubmVjdC52MSKKAQoIUmVsYXRpb24SKgoEdHlwZRgBIAEoDjIcLmt1YmVjb25uZWN0LnYxLlJlbGF0aW9uVHlwZRIQCghyZXNvdXJjZRgCIAEoCRIRCgluYW1lc3BhY2UYAyABKAkSDAoEbmFtZRgEIAEoCRILCgN1aWQYBSABKAkSEgoKdHJhbnNpdGl2ZRgGIAEoCCL3AQoKR2V0UmVxdWVzdBIQCghyZXNvdXJjZRgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSDAoEbmFtZRgDIAEoCRITCgtzdWJyZXNvdXJjZRgEIAEoCRIqCghlbmNvZGluZxgFIAEoDjIYLmt1YmVjb25uZWN0LnYxLkVuY29kaW5nEg4KBmZpZWxkcxgGIAMoCRIcChRtaW5fcmVzb3VyY2VfdmVyc2lvbhgHIAEoCRIwCgtjb25zaXN0ZW5jeRgIIAEoDjIbLmt1YmVjb25uZWN0LnYxLkNvbnNpc3RlbmN5EhUKDW1ldGFkYXRhX29ubHkYCSABKAgitwEKC0dldFJlc3BvbnNlEioKBGtpbmQYASABKAsyHC5rdWJlY29ubmVjdC52MS5SZXNvdXJjZUtpbmQSJgoGb2JqZWN0GAIgASgLMhYua3ViZWNvbm5lY3QudjEuT2JqZWN0EiwKCWZyZXNobmVzcxgDIAEoCzIZLmt1YmVjb25uZWN0LnYxLkZyZXNobmVzcxImCgZzb3VyY2UYBCABKA4yFi5rdWJlY29ubmVjdC52MS5Tb3VyY2Ui+QIKC0xpc3RSZXF1ZXN0EhAKCHJlc291cmNlGAEgASgJEhEKCW5hbWVzcGFjZRgCIAEoCRIWCg5sYWJlbF9zZWxlY3RvchgDIAEoCRIWCg5maWVsZF9zZWxlY3RvchgEIAEoCRIOCgZmaWx0ZXIYBSABKAkSDgoGZmllbGRzGAYgAygJEioKCGVuY29kaW5nGAcgASgOMhgua3ViZWNvbm5lY3QudjEuRW5jb2RpbmcSHAoUbWluX3Jlc291cmNlX3ZlcnNpb24YCCABKAkSMAoLY29uc2lzdGVuY3kYCSABKA4yGy5rdWJlY29ubmVjdC52MS5Db25zaXN0ZW5jeRIQCghvcmRlcl9ieRgKIAEoCRIRCglwYWdlX3NpemUYCyABKAUSEgoKcGFnZV90b2tlbhgMIAEoCRIVCg1tZXRhZGF0YV9vbmx5GA0gASgIEikKB3JlbGF0ZWQYDiABKAsyGC5rdWJlY29ubmVjdC52MS5SZWxhdGlvbiKRAgoMTGlzdFJlc3BvbnNlEioKBGtpbmQYASABKAsyHC5rdWJlY29ubmVjdC52MS5SZXNvdXJjZUtpbmQSJwoHb2JqZWN0cxgCIAMoCzIWLmt1YmVjb25uZWN0LnYxLk9iamVjdBIXCg9uZXh0X3BhZ2VfdG9rZW4YAyABKAkSGAoQcmVzb3VyY2VfdmVyc2lvbhgEIAEoCRIRCglyZW1haW5pbmcYBSABKAMSLAoJZnJlc2huZXNzGAYgASgLMhkua3ViZWNvbm5lY3QudjEuRnJlc2huZXNzEiYKBnNvdXJjZRgHIAEoDjIWLmt1YmVjb25uZWN0LnYxLlNvdXJjZRIQCgh3YXJuaW5ncxgIIAMoCSKbAgoTQ291bnRPYmplY3RzUmVxdWVzdBIQCghyZXNvdXJjZRgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSFgoObGFiZWxfc2VsZWN0b3IYAyABKAkSFgoOZmllbGRfc2VsZWN0b3IYBCABKAkSDgoGZmlsdGVyGAUgASgJEikKB3JlbGF0ZWQYBiABKAsyGC5rdWJlY29ubmVjdC52MS5SZWxhdGlvbhIQCghncm91cF9ieRgHIAMoCRISCgptYXhfZ3JvdXBzGAggASgFEhwKFG1pbl9yZXNvdXJjZV92ZXJzaW9uGAkgASgJEjAKC2NvbnNpc3RlbmN5GAogASgOMhsua3ViZWNvbm5lY3QudjEuQ29uc2lzdGVuY3kimgIKFENvdW50T2JqZWN0c1Jlc3BvbnNlEioKBGtpbmQYASABKAsyHC5rdWJlY29ubmVjdC52MS5SZXNvdXJjZUtpbmQSDQoFdG90YWwYAiABKAMSKwoGZ3JvdXBzGAMgAygLMhsua3ViZWNvbm5lY3QudjEuT2JqZWN0R3JvdXASGAoQcmVtYWluaW5nX2dyb3VwcxgEIAEoAxIYChByZXNvdXJjZV92ZXJzaW9uGAUgASgJEiwKCWZyZXNobmVzcxgGIAEoCzIZLmt1YmVjb25uZWN0LnYxLkZyZXNobmVzcxImCgZzb3VyY2UYByABKA4yFi5rdWJlY29ubmVjdC52MS5Tb3VyY2USEAoId2FybmluZ3MYCCADKAkiRAoLT2JqZWN0R3JvdXASJgoGdmFsdWVzGAEgAygLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlEg0KBWNvdW50GAIgASgDIpsBCg9HZXRUYWJsZVJlcXVlc3QSEAoIcmVzb3VyY2UYASABKAkSEQoJbmFtZXNwYWNlGAIgASgJEgwKBG5hbWUYAyABKAkSFgoObGFiZWxfc2VsZWN0b3IYBCABKAkSFgoOZmllbGRfc2VsZWN0b3IYBSABKAkSEQoJcGFnZV9zaXplGAYgASgFEhIKCnBhZ2VfdG9rZW4YByABKAki7AEKEEdldFRhYmxlUmVzcG9uc2USKgoEa2luZBgBIAEoCzIcLmt1YmVjb25uZWN0LnYxLlJlc291cmNlS2luZBIsCgdjb2x1bW5zGAIgAygLMhsua3ViZWNvbm5lY3QudjEuVGFibGVDb2x1bW4SJgoEcm93cxgDIAMoCzIYLmt1YmVjb25uZWN0LnYxLlRhYmxlUm93EhcKD25leHRfcGFnZV90b2tlbhgEIAEoCRIRCglyZW1haW5pbmcYBSABKAMSGAoQcmVzb3VyY2VfdmVyc2lvbhgGIAEoCRIQCgh3YXJuaW5ncxgHIAMoCSJgCgtUYWJsZUNvbHVtbhIMCgRuYW1lGAEgASgJEgwKBHR5cGUYAiABKAkSDgoGZm9ybWF0GAMgASgJEhMKC2Rlc2NyaXB0aW9uGAQgASgJEhAKCHByaW9yaXR5GAUgASgFInkKCFRhYmxlUm93EiUKBWNlbGxzGAEgAygLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlEhEKCW5hbWVzcGFjZRgCIAEoCRIMCgRuYW1lGAMgASgJEgsKA3VpZBgEIAEoCRIYChByZXNvdXJjZV92ZXJzaW9uGAUgASgJIsQCCgxXYXRjaFJlcXVlc3QSEAoIcmVzb3VyY2UYASABKAkSEQoJbmFtZXNwYWNlGAIgASgJEhYKDmxhYmVsX3NlbGVjdG9yGAMgASgJEhYKDmZpZWxkX3NlbGVjdG9yGAQgASgJEg4KBmZpbHRlchgFIAEoCRIOCgZmaWVsZHMYBiADKAkSKgoIZW5jb2RpbmcYByABKA4yGC5rdWJlY29ubmVjdC52MS5FbmNvZGluZxIcChRtaW5fcmVzb3VyY2VfdmVyc2lvbhgIIAEoCRIMCgRuYW1lGAkgASgJEhQKDHJlc3VtZV90b2tlbhgKIAEoCRIVCg1tZXRhZGF0YV9vbmx5GAsgASgIEikKB3JlbGF0ZWQYDCABKAsyGC5rdWJlY29ubmVjdC52MS5SZWxhdGlvbhIPCgdwYXRjaGVzGA0gASgIIlcKEFdhdGNoTWFueVJlcXVlc3QSLQoHd2F0Y2hlcxgBIAMoCzIcLmt1YmVjb25uZWN0LnYxLldhdGNoUmVxdWVzdBIUCgxyZXN1bWVfdG9rZW4YAiABKAkiaQoRV2F0Y2hNYW55UmVzcG9uc2USDQoFd2F0Y2gYASABKAUSLwoIcmVzcG9uc2UYAiABKAsyHS5rdWJlY29ubmVjdC52MS5XYXRjaFJlc3BvbnNlEhQKDHJlc3VtZV90b2tlbhgDIAEoCSLOAQoNV2F0Y2hSZXNwb25zZRIqCgRraW5kGAEgASgLMhwua3ViZWNvbm5lY3QudjEuUmVzb3VyY2VLaW5kEiUKBmV2ZW50cxgCIAMoCzIVLmt1YmVjb25uZWN0LnYxLkV2ZW50EhQKDHJlc3VtZV90b2tlbhgDIAEoCRIsCglmcmVzaG5lc3MYBCABKAsyGS5rdWJlY29ubmVjdC52MS5GcmVzaG5lc3MSJgoGc291cmNlGAUgASgOMhYua3ViZWNvbm5lY3QudjEuU291cmNlIkwKCUZyZXNobmVzcxINCgVzdGFsZRgBIAEoCBIwCgxsYXN0X2NvbnRhY3QYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIoEBCgVFdmVudBInCgR0eXBlGAEgASgOMhkua3ViZWNvbm5lY3QudjEuRXZlbnRUeXBlEiYKBm9iamVjdBgCIAEoCzIWLmt1YmVjb25uZWN0LnYxLk9iamVjdBIYChByZXNvdXJjZV92ZXJzaW9uGAMgASgJEg0KBXBhdGNoGAQgASgIIjYKDVByZWNvbmRpdGlvbnMSCwoDdWlkGAEgASgJEhgKEHJlc291cmNlX3ZlcnNpb24YAiABKAkilAMKDFBhdGNoUmVxdWVzdBIQCghyZXNvdXJjZRgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSDAoEbmFtZRgDIAEoCRITCgtzdWJyZXNvdXJjZRgEIAEoCRInCgR0eXBlGAUgASgOMhkua3ViZWNvbm5lY3QudjEuUGF0Y2hUeXBlEicKBXZhbHVlGAYgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlSAASDgoEZGF0YRgHIAEoDEgAEg8KB2RyeV9ydW4YCCABKAgSFQoNZmllbGRfbWFuYWdlchgJIAEoCRINCgVmb3JjZRgKIAEoCBI5ChBmaWVsZF92YWxpZGF0aW9uGAsgASgOMh8ua3ViZWNvbm5lY3QudjEuRmllbGRWYWxpZGF0aW9uEjQKDXByZWNvbmRpdGlvbnMYDCABKAsyHS5rdWJlY29ubmVjdC52MS5QcmVjb25kaXRpb25zEioKCGVuY29kaW5nGA0gASgOMhgua3ViZWNvbm5lY3QudjEuRW5jb2RpbmdCBgoEYm9keSKGAQoNUGF0Y2hSZXNwb25zZRIqCgRraW5kGAEgASgLMhwua3ViZWNvbm5lY3QudjEuUmVzb3VyY2VLaW5kEiYKBm9iamVjdBgCIAEoCzIWLmt1YmVjb25uZWN0LnYxLk9iamVjdBIQCgh3YXJuaW5ncxgDIAMoCRIPCgdjcmVhdGVkGAQgASgIIr0CCg1DcmVhdGVSZXF1ZXN0EhAKCHJlc291cmNlGAEgASgJEhEKCW5hbWVzcGFjZRgCIAEoCRIMCgRuYW1lGAMgASgJEhMKC3N1YnJlc291cmNlGAQgASgJEikKBnN0cnVjdBgFIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RIABIOCgRkYXRhGAYgASgMSAASEgoIcHJvdG9idWYYByABKAxIABIPCgdkcnlfcnVuGAggASgIEhUKDWZpZWxkX21hbmFnZXIYCSABKAkSOQoQZmllbGRfdmFsaWRhdGlvbhgKIAEoDjIfLmt1YmVjb25uZWN0LnYxLkZpZWxkVmFsaWRhdGlvbhIqCghlbmNvZGluZxgLIAEoDjIYLmt1YmVjb25uZWN0LnYxLkVuY29kaW5nQgYKBGJvZHkidgoOQ3JlYXRlUmVzcG9uc2USKgoEa2luZBgBIAEoCzIcLmt1YmVjb25uZWN0LnYxLlJlc291cmNlS2luZBImCgZvYmplY3QYAiABKAsyFi5rdWJlY29ubmVjdC52MS5PYmplY3QSEAoId2FybmluZ3MYAyADKAki8wIKDVVwZGF0ZVJlcXVlc3QSEAoIcmVzb3VyY2UYASABKAkSEQoJbmFtZXNwYWNlGAIgASgJEgwKBG5hbWUYAyABKAkSEwoLc3VicmVzb3VyY2UYBCABKAkSKQoGc3RydWN0GAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEgAEg4KBGRhdGEYBiABKAxIABISCghwcm90b2J1ZhgHIAEoDEgAEg8KB2RyeV9ydW4YCCABKAgSFQoNZmllbGRfbWFuYWdlchgJIAEoCRI5ChBmaWVsZF92YWxpZGF0aW9uGAogASgOMh8ua3ViZWNvbm5lY3QudjEuRmllbGRWYWxpZGF0aW9uEjQKDXByZWNvbmRpdGlvbnMYCyABKAsyHS5rdWJlY29ubmVjdC52MS5QcmVjb25kaXRpb25zEioKCGVuY29kaW5nGAwgASgOMhgua3ViZWNvbm5lY3QudjEuRW5jb2RpbmdCBgoEYm9keSKHAQoOVXBkYXRlUmVzcG9uc2USKgoEa2luZBgBIAEoCzIcLmt1YmVjb25uZWN0LnYxLlJlc291cmNlS2luZBImCgZvYmplY3QYAiABKAsyFi5rdWJlY29ubmVjdC52MS5PYmplY3QSEAoId2FybmluZ3MYAyADKAkSDwoHY3JlYXRlZBgEIAEoCCKwAgoNRGVsZXRlUmVxdWVzdBIQCghyZXNvdXJjZRgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSDAoEbmFtZRgDIAEoCRI0Cg1wcmVjb25kaXRpb25zGAQgASgLMh0ua3ViZWNvbm5lY3QudjEuUHJlY29uZGl0aW9ucxI9ChJwcm9wYWdhdGlvbl9wb2xpY3kYBSABKA4yIS5rdWJlY29ubmVjdC52MS5Qcm9wYWdhdGlvblBvbGljeRIhChRncmFjZV9wZXJpb2Rfc2Vjb25kcxgGIAEoA0gAiAEBEg8KB2RyeV9ydW4YByABKAgSKgoIZW5jb2RpbmcYCCABKA4yGC5rdWJlY29ubmVjdC52MS5FbmNvZGluZ0IXChVfZ3JhY2VfcGVyaW9kX3NlY29uZHMidgoORGVsZXRlUmVzcG9uc2USKgoEa2luZBgBIAEoCzIcLmt1YmVjb25uZWN0LnYxLlJlc291cmNlS2luZBImCgZvYmplY3QYAiABKAsyFi5rdWJlY29ubmVjdC52MS5PYmplY3QSEAoId2FybmluZ3MYAyADKAki+gEKF0RlbGV0ZUNvbGxlY3Rpb25SZXF1ZXN0EhAKCHJlc291cmNlGAEgASgJEhEKCW5hbWVzcGFjZRgCIAEoCRIWCg5sYWJlbF9zZWxlY3RvchgDIAEoCRIWCg5maWVsZF9zZWxlY3RvchgEIAEoCRI9ChJwcm9wYWdhdGlvbl9wb2xpY3kYBSABKA4yIS5rdWJlY29ubmVjdC52MS5Qcm9wYWdhdGlvblBvbGljeRIhChRncmFjZV9wZXJpb2Rfc2Vjb25kcxgGIAEoA0gAiAEBEg8KB2RyeV9ydW4YByABKAhCFwoVX2dyYWNlX3BlcmlvZF9zZWNvbmRzIj0KGERlbGV0ZUNvbGxlY3Rpb25SZXNwb25zZRIPCgdkZWxldGVkGAEgASgDEhAKCHdhcm5pbmdzGAIgAygJKloKC0NvbnNpc3RlbmN5EhsKF0NPTlNJU1RFTkNZX1VOU1BFQ0lGSUVEEAASFgoSQ09OU0lTVEVOQ1lfQ0FDSEVEEAESFgoSQ09OU0lTVEVOQ1lfTEFURVNUEAIqSQoGU291cmNlEhYKElNPVVJDRV9VTlNQRUNJRklFRBAAEhAKDFNPVVJDRV9DQUNIRRABEhUKEVNPVVJDRV9BUElfU0VSVkVSEAIqnQEKDFJlbGF0aW9uVHlwZRIdChlSRUxBVElPTl9UWVBFX1VOU1BFQ0lGSUVEEAASGgoWUkVMQVRJT05fVFlQRV9PV05FRF9CWRABEh0KGVJFTEFUSU9OX1RZUEVfU0VMRUNURURfQlkQAhIXChNSRUxBVElPTl9UWVBFX0FCT1VUEAMSGgoWUkVMQVRJT05fVFlQRV9PV05FUl9PRhAEKrQBCglFdmVudFR5cGUSGgoWRVZFTlRfVFlQRV9VTlNQRUNJRklFRBAAEhQKEEVWRU5UX1RZUEVfQURERUQQARIXChNFVkVOVF9UWVBFX01PRElGSUVEEAISFgoSRVZFTlRfVFlQRV9ERUxFVEVEEAMSFAoQRVZFTlRfVFlQRV9SRVNFVBAEEhUKEUVWRU5UX1RZUEVfU1lOQ0VEEAUSFwoTRVZFTlRfVFlQRV9CT09LTUFSSxAGKogBCglQYXRjaFR5cGUSGgoWUEFUQ0hfVFlQRV9VTlNQRUNJRklFRBAAEhMKD1BBVENIX1RZUEVfSlNPThABEhQKEFBBVENIX1RZUEVfTUVSR0UQAhIeChpQQVRDSF9UWVBFX1NUUkFURUdJQ19NRVJHRRADEhQKEFBBVENIX1RZUEVfQVBQTFkQBCqIAQoPRmllbGRWYWxpZGF0aW9uEiAKHEZJRUxEX1ZBTElEQVRJT05fVU5TUEVDSUZJRUQQABIbChdGSUVMRF9WQUxJREFUSU9OX0lHTk9SRRABEhkKFUZJRUxEX1ZBTElEQVRJT05fV0FSThACEhsKF0ZJRUxEX1ZBTElEQVRJT05fU1RSSUNUEAMqnAEKEVByb3BhZ2F0aW9uUG9saWN5EiIKHlBST1BBR0FUSU9OX1BPTElDWV9VTlNQRUNJRklFRBAAEh0KGVBST1BBR0FUSU9OX1BPTElDWV9PUlBIQU4QARIhCh1QUk9QQUdBVElPTl9QT0xJQ1lfQkFDS0dST1VORBACEiEKHVBST1BBR0FUSU9OX1BPTElDWV9GT1JFR1JPVU5EEAMy9gYKD1Jlc291cmNlU2VydmljZRJDCgNHZXQSGi5rdWJlY29ubmVjdC52MS5HZXRSZXF1ZXN0Ghsua3ViZWNvbm5lY3QudjEuR2V0UmVzcG9uc2UiA5ACARJGCgRMaXN0Ehsua3ViZWNvbm5lY3QudjEuTGlzdFJlcXVlc3QaHC5rdWJlY29ubmVjdC52MS5MaXN0UmVzcG9uc2UiA5ACARJGCgVXYXRjaBIcLmt1YmVjb25uZWN0LnYxLldhdGNoUmVxdWVzdBodLmt1YmVjb25uZWN0LnYxLldhdGNoUmVzcG9uc2UwARJSCglXYXRjaE1hbnkSIC5rdWJlY29ubmVjdC52MS5XYXRjaE1hbnlSZXF1ZXN0GiEua3ViZWNvbm5lY3QudjEuV2F0Y2hNYW55UmVzcG9uc2UwARJeCgxDb3VudE9iamVjdHMSIy5rdWJlY29ubmVjdC52MS5Db3VudE9iamVjdHNSZXF1ZXN0GiQua3ViZWNvbm5lY3QudjEuQ291bnRPYmplY3RzUmVzcG9uc2UiA5ACARJSCghHZXRUYWJsZRIfLmt1YmVjb25uZWN0LnYxLkdldFRhYmxlUmVxdWVzdBogLmt1YmVjb25uZWN0LnYxLkdldFRhYmxlUmVzcG9uc2UiA5ACARJHCgZDcmVhdGUSHS5rdWJlY29ubmVjdC52MS5DcmVhdGVSZXF1ZXN0Gh4ua3ViZWNvbm5lY3QudjEuQ3JlYXRlUmVzcG9uc2USRwoGVXBkYXRlEh0ua3ViZWNvbm5lY3QudjEuVXBkYXRlUmVxdWVzdBoeLmt1YmVjb25uZWN0LnYxLlVwZGF0ZVJlc3BvbnNlEkQKBVBhdGNoEhwua3ViZWNvbm5lY3QudjEuUGF0Y2hSZXF1ZXN0Gh0ua3ViZWNvbm5lY3QudjEuUGF0Y2hSZXNwb25zZRJHCgZEZWxldGUSHS5rdWJlY29ubmVjdC52MS5EZWxldGVSZXF1ZXN0Gh4ua3ViZWNvbm5lY3QudjEuRGVsZXRlUmVzcG9uc2USZQoQRGVsZXRlQ29sbGVjdGlvbhInLmt1YmVjb25uZWN0LnYxLkRlbGV0ZUNvbGxlY3Rpb25SZXF1ZXN0Gigua3ViZWNvbm5lY3QudjEuRGVsZXRlQ29sbGVjdGlvblJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_struct, file_google_protobuf_timestamp, file_kubeconnect_v1_object]);
+
+/**
+ * Relation selects objects by what they have to do with another one, which the caller must
+ * have the right to get; NOT_FOUND if it is not there.
+ *
+ * @generated from message kubeconnect.v1.Relation
+ */
+export type Relation = Message<"kubeconnect.v1.Relation"> & {
+  /**
+   * What they have to do with it. Required.
+   *
+   * @generated from field: kubeconnect.v1.RelationType type = 1;
+   */
+  type: RelationType;
+
+  /**
+   * The other object's resource, in kubectl's syntax. Required.
+   *
+   * @generated from field: string resource = 2;
+   */
+  resource: string;
+
+  /**
+   * The other object's namespace, if its resource has namespaces.
+   *
+   * @generated from field: string namespace = 3;
+   */
+  namespace: string;
+
+  /**
+   * The other object's name. Required.
+   *
+   * @generated from field: string name = 4;
+   */
+  name: string;
+
+  /**
+   * The UID that the other object must have. Empty: any.
+   *
+   * @generated from field: string uid = 5;
+   */
+  uid: string;
+
+  /**
+   * For OWNED_BY: over any number of owners, such as the pods of a deployment by way of
+   * its replica sets. The caller must have the right to list the resources on the way.
+   * Not in a Watch, which cannot follow owners that come and go: INVALID_ARGUMENT;
+   * SELECTED_BY selects the pods of a deployment there.
+   *
+   * @generated from field: bool transitive = 6;
+   */
+  transitive: boolean;
+};
+
+/**
+ * Describes the message kubeconnect.v1.Relation.
+ * Use `create(RelationSchema)` to create a new message.
+ */
+export const RelationSchema: GenMessage<Relation> = /*@__PURE__*/
+  messageDesc(file_kubeconnect_v1_resource_service, 0);
 
 /**
  * GetRequest asks for one object.
@@ -44,8 +104,10 @@ export type GetRequest = Message<"kubeconnect.v1.GetRequest"> & {
   name: string;
 
   /**
-   * A subresource to read instead of the object, such as "status" or "scale".
-   * Not served yet: answers UNIMPLEMENTED where set.
+   * A subresource to read instead of the object, such as "status" or "scale". It is read
+   * from the API server, as the caller. Those that are no objects ("log", "exec",
+   * "attach", "portforward", "proxy") are INVALID_ARGUMENT; for logs there is
+   * PodService.GetLogs.
    *
    * @generated from field: string subresource = 4;
    */
@@ -60,8 +122,12 @@ export type GetRequest = Message<"kubeconnect.v1.GetRequest"> & {
 
   /**
    * Only these fields, as JSON paths in kubectl's notation: "metadata.name",
-   * "spec.containers[*].image", "metadata.labels['app.kubernetes.io/name']".
-   * Default: all. Not served yet: answers UNIMPLEMENTED where set.
+   * "spec.containers[*].image", "metadata.labels['app.kubernetes.io/name']". The
+   * object's content then has these, and what they lie in, and nothing else; a protobuf
+   * object is still its kind's message. What is not there is left out. A leading "." or
+   * "$" and braces around the path may be left out; "[*]" is each element of a list, or
+   * each value of an object; single elements ("[0]"), slices, conditions and ".." are
+   * INVALID_ARGUMENT. At most 256 paths and 16 KiB. Default: all.
    *
    * @generated from field: repeated string fields = 6;
    */
@@ -82,6 +148,13 @@ export type GetRequest = Message<"kubeconnect.v1.GetRequest"> & {
    * @generated from field: kubeconnect.v1.Consistency consistency = 8;
    */
   consistency: Consistency;
+
+  /**
+   * The object's metadata and nothing else, as a meta.k8s.io/v1 PartialObjectMetadata.
+   *
+   * @generated from field: bool metadata_only = 9;
+   */
+  metadataOnly: boolean;
 };
 
 /**
@@ -89,7 +162,7 @@ export type GetRequest = Message<"kubeconnect.v1.GetRequest"> & {
  * Use `create(GetRequestSchema)` to create a new message.
  */
 export const GetRequestSchema: GenMessage<GetRequest> = /*@__PURE__*/
-  messageDesc(file_kubeconnect_v1_resource_service, 0);
+  messageDesc(file_kubeconnect_v1_resource_service, 1);
 
 /**
  * GetResponse carries one object.
@@ -117,6 +190,13 @@ export type GetResponse = Message<"kubeconnect.v1.GetResponse"> & {
    * @generated from field: kubeconnect.v1.Freshness freshness = 3;
    */
   freshness?: Freshness | undefined;
+
+  /**
+   * Where the answer comes from.
+   *
+   * @generated from field: kubeconnect.v1.Source source = 4;
+   */
+  source: Source;
 };
 
 /**
@@ -124,7 +204,7 @@ export type GetResponse = Message<"kubeconnect.v1.GetResponse"> & {
  * Use `create(GetResponseSchema)` to create a new message.
  */
 export const GetResponseSchema: GenMessage<GetResponse> = /*@__PURE__*/
-  messageDesc(file_kubeconnect_v1_resource_service, 1);
+  messageDesc(file_kubeconnect_v1_resource_service, 2);
 
 /**
  * ListRequest asks for the objects that match a selection. A condition that is
@@ -165,8 +245,13 @@ export type ListRequest = Message<"kubeconnect.v1.ListRequest"> & {
   fieldSelector: string;
 
   /**
-   * A CEL expression over `object` that must be true: "object.spec.replicas > 3".
-   * Not served yet: answers UNIMPLEMENTED where set.
+   * A CEL expression over `object` that must be true: "object.spec.replicas > 3",
+   * "object.spec.containers.exists(c, c.image.endsWith(':latest'))". The object is as in
+   * JSON; Kubernetes' own CEL libraries are there. An object for which the expression
+   * has no value, as where a field is not there, or costs too much, is left out; the
+   * answer's warnings tell how many and why. An expression that is malformed, is no
+   * condition, has more than 16 KiB or costs too much for all objects together is
+   * INVALID_ARGUMENT.
    *
    * @generated from field: string filter = 5;
    */
@@ -174,7 +259,6 @@ export type ListRequest = Message<"kubeconnect.v1.ListRequest"> & {
 
   /**
    * Only these fields, as in GetRequest.fields.
-   * Not served yet: answers UNIMPLEMENTED where set.
    *
    * @generated from field: repeated string fields = 6;
    */
@@ -202,8 +286,12 @@ export type ListRequest = Message<"kubeconnect.v1.ListRequest"> & {
   consistency: Consistency;
 
   /**
-   * "path" or "path desc", several with commas. Default: namespace, then name.
-   * Not served yet: answers UNIMPLEMENTED where set.
+   * "path" or "path desc", several with commas: "status.phase,
+   * metadata.creationTimestamp desc". Paths are as in GetRequest.fields, without "[*]".
+   * What is not there comes first, then false and true, then numbers and quantities
+   * ("500m") by value, then text, naturally ("web-2" before "web-10") as in kubectl.
+   * Objects and lists are INVALID_ARGUMENT. What is equal is in the default order:
+   * namespace, then name.
    *
    * @generated from field: string order_by = 10;
    */
@@ -230,6 +318,20 @@ export type ListRequest = Message<"kubeconnect.v1.ListRequest"> & {
    * @generated from field: string page_token = 12;
    */
   pageToken: string;
+
+  /**
+   * The objects' metadata and nothing else, as in GetRequest.
+   *
+   * @generated from field: bool metadata_only = 13;
+   */
+  metadataOnly: boolean;
+
+  /**
+   * Only objects that have to do with another one.
+   *
+   * @generated from field: kubeconnect.v1.Relation related = 14;
+   */
+  related?: Relation | undefined;
 };
 
 /**
@@ -237,7 +339,7 @@ export type ListRequest = Message<"kubeconnect.v1.ListRequest"> & {
  * Use `create(ListRequestSchema)` to create a new message.
  */
 export const ListRequestSchema: GenMessage<ListRequest> = /*@__PURE__*/
-  messageDesc(file_kubeconnect_v1_resource_service, 2);
+  messageDesc(file_kubeconnect_v1_resource_service, 3);
 
 /**
  * ListResponse is one page of a list.
@@ -286,6 +388,21 @@ export type ListResponse = Message<"kubeconnect.v1.ListResponse"> & {
    * @generated from field: kubeconnect.v1.Freshness freshness = 6;
    */
   freshness?: Freshness | undefined;
+
+  /**
+   * Where the objects come from.
+   *
+   * @generated from field: kubeconnect.v1.Source source = 7;
+   */
+  source: Source;
+
+  /**
+   * What people should know of the answer: objects that the filter could not be held
+   * against, the API server's warnings.
+   *
+   * @generated from field: repeated string warnings = 8;
+   */
+  warnings: string[];
 };
 
 /**
@@ -293,7 +410,421 @@ export type ListResponse = Message<"kubeconnect.v1.ListResponse"> & {
  * Use `create(ListResponseSchema)` to create a new message.
  */
 export const ListResponseSchema: GenMessage<ListResponse> = /*@__PURE__*/
-  messageDesc(file_kubeconnect_v1_resource_service, 3);
+  messageDesc(file_kubeconnect_v1_resource_service, 4);
+
+/**
+ * CountObjectsRequest asks how many objects match a selection.
+ *
+ * @generated from message kubeconnect.v1.CountObjectsRequest
+ */
+export type CountObjectsRequest = Message<"kubeconnect.v1.CountObjectsRequest"> & {
+  /**
+   * As in ListRequest. Required.
+   *
+   * @generated from field: string resource = 1;
+   */
+  resource: string;
+
+  /**
+   * As in ListRequest.
+   *
+   * @generated from field: string namespace = 2;
+   */
+  namespace: string;
+
+  /**
+   * As in ListRequest.
+   *
+   * @generated from field: string label_selector = 3;
+   */
+  labelSelector: string;
+
+  /**
+   * As in ListRequest.
+   *
+   * @generated from field: string field_selector = 4;
+   */
+  fieldSelector: string;
+
+  /**
+   * As in ListRequest.
+   *
+   * @generated from field: string filter = 5;
+   */
+  filter: string;
+
+  /**
+   * As in ListRequest.
+   *
+   * @generated from field: kubeconnect.v1.Relation related = 6;
+   */
+  related?: Relation | undefined;
+
+  /**
+   * The paths, as in GetRequest.fields, by whose values to count: "spec.nodeName",
+   * "status.phase". At most 8. An object without a value is counted with null; one for
+   * which a path has several values ("spec.containers[*].image") is counted once with
+   * each of them. Objects and lists as values are INVALID_ARGUMENT. Default: none, only
+   * the total.
+   *
+   * @generated from field: repeated string group_by = 7;
+   */
+  groupBy: string[];
+
+  /**
+   * How many groups to answer, those with the most objects first. Default: 1,000, at
+   * most 10,000.
+   *
+   * @generated from field: int32 max_groups = 8;
+   */
+  maxGroups: number;
+
+  /**
+   * As in GetRequest.
+   *
+   * @generated from field: string min_resource_version = 9;
+   */
+  minResourceVersion: string;
+
+  /**
+   * As in GetRequest.
+   *
+   * @generated from field: kubeconnect.v1.Consistency consistency = 10;
+   */
+  consistency: Consistency;
+};
+
+/**
+ * Describes the message kubeconnect.v1.CountObjectsRequest.
+ * Use `create(CountObjectsRequestSchema)` to create a new message.
+ */
+export const CountObjectsRequestSchema: GenMessage<CountObjectsRequest> = /*@__PURE__*/
+  messageDesc(file_kubeconnect_v1_resource_service, 5);
+
+/**
+ * CountObjectsResponse tells how many objects match.
+ *
+ * @generated from message kubeconnect.v1.CountObjectsResponse
+ */
+export type CountObjectsResponse = Message<"kubeconnect.v1.CountObjectsResponse"> & {
+  /**
+   * What was counted.
+   *
+   * @generated from field: kubeconnect.v1.ResourceKind kind = 1;
+   */
+  kind?: ResourceKind | undefined;
+
+  /**
+   * How many objects match.
+   *
+   * @generated from field: int64 total = 2;
+   */
+  total: bigint;
+
+  /**
+   * How many have which values: the largest groups first, and those of one size in order
+   * of their values.
+   *
+   * @generated from field: repeated kubeconnect.v1.ObjectGroup groups = 3;
+   */
+  groups: ObjectGroup[];
+
+  /**
+   * How many groups were left out, for there were more than max_groups.
+   *
+   * @generated from field: int64 remaining_groups = 4;
+   */
+  remainingGroups: bigint;
+
+  /**
+   * The version at which they were counted.
+   *
+   * @generated from field: string resource_version = 5;
+   */
+  resourceVersion: string;
+
+  /**
+   * How current that was.
+   *
+   * @generated from field: kubeconnect.v1.Freshness freshness = 6;
+   */
+  freshness?: Freshness | undefined;
+
+  /**
+   * Where the objects were counted.
+   *
+   * @generated from field: kubeconnect.v1.Source source = 7;
+   */
+  source: Source;
+
+  /**
+   * As in ListResponse.
+   *
+   * @generated from field: repeated string warnings = 8;
+   */
+  warnings: string[];
+};
+
+/**
+ * Describes the message kubeconnect.v1.CountObjectsResponse.
+ * Use `create(CountObjectsResponseSchema)` to create a new message.
+ */
+export const CountObjectsResponseSchema: GenMessage<CountObjectsResponse> = /*@__PURE__*/
+  messageDesc(file_kubeconnect_v1_resource_service, 6);
+
+/**
+ * ObjectGroup is a number of objects that have the same values.
+ *
+ * @generated from message kubeconnect.v1.ObjectGroup
+ */
+export type ObjectGroup = Message<"kubeconnect.v1.ObjectGroup"> & {
+  /**
+   * One for each path of the request: a text, a number, a boolean, or null where there is
+   * none.
+   *
+   * @generated from field: repeated google.protobuf.Value values = 1;
+   */
+  values: Value[];
+
+  /**
+   * How many objects have them.
+   *
+   * @generated from field: int64 count = 2;
+   */
+  count: bigint;
+};
+
+/**
+ * Describes the message kubeconnect.v1.ObjectGroup.
+ * Use `create(ObjectGroupSchema)` to create a new message.
+ */
+export const ObjectGroupSchema: GenMessage<ObjectGroup> = /*@__PURE__*/
+  messageDesc(file_kubeconnect_v1_resource_service, 7);
+
+/**
+ * GetTableRequest asks for objects as the API server prints them.
+ *
+ * @generated from message kubeconnect.v1.GetTableRequest
+ */
+export type GetTableRequest = Message<"kubeconnect.v1.GetTableRequest"> & {
+  /**
+   * The resource, in kubectl's syntax. Required.
+   *
+   * @generated from field: string resource = 1;
+   */
+  resource: string;
+
+  /**
+   * The namespace. Empty: all; the caller must have the right to all, then.
+   *
+   * @generated from field: string namespace = 2;
+   */
+  namespace: string;
+
+  /**
+   * One object by its name. Empty: all that match.
+   *
+   * @generated from field: string name = 3;
+   */
+  name: string;
+
+  /**
+   * As in ListRequest.
+   *
+   * @generated from field: string label_selector = 4;
+   */
+  labelSelector: string;
+
+  /**
+   * As in ListRequest.
+   *
+   * @generated from field: string field_selector = 5;
+   */
+  fieldSelector: string;
+
+  /**
+   * How many rows a page may have. Default (0) and most: 500.
+   *
+   * @generated from field: int32 page_size = 6;
+   */
+  pageSize: number;
+
+  /**
+   * The next_page_token of the page before, with the rest of the request as it was. It is
+   * the API server's, and expires after about five minutes: OUT_OF_RANGE.
+   *
+   * @generated from field: string page_token = 7;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message kubeconnect.v1.GetTableRequest.
+ * Use `create(GetTableRequestSchema)` to create a new message.
+ */
+export const GetTableRequestSchema: GenMessage<GetTableRequest> = /*@__PURE__*/
+  messageDesc(file_kubeconnect_v1_resource_service, 8);
+
+/**
+ * GetTableResponse is one page of a table.
+ *
+ * @generated from message kubeconnect.v1.GetTableResponse
+ */
+export type GetTableResponse = Message<"kubeconnect.v1.GetTableResponse"> & {
+  /**
+   * What the objects are.
+   *
+   * @generated from field: kubeconnect.v1.ResourceKind kind = 1;
+   */
+  kind?: ResourceKind | undefined;
+
+  /**
+   * The columns.
+   *
+   * @generated from field: repeated kubeconnect.v1.TableColumn columns = 2;
+   */
+  columns: TableColumn[];
+
+  /**
+   * The rows, in order of namespace and name.
+   *
+   * @generated from field: repeated kubeconnect.v1.TableRow rows = 3;
+   */
+  rows: TableRow[];
+
+  /**
+   * Where the next page begins; empty on the last one.
+   *
+   * @generated from field: string next_page_token = 4;
+   */
+  nextPageToken: string;
+
+  /**
+   * How many rows come after this page, where the API server says so.
+   *
+   * @generated from field: int64 remaining = 5;
+   */
+  remaining: bigint;
+
+  /**
+   * The version that the table was made at.
+   *
+   * @generated from field: string resource_version = 6;
+   */
+  resourceVersion: string;
+
+  /**
+   * The API server's warnings, for people.
+   *
+   * @generated from field: repeated string warnings = 7;
+   */
+  warnings: string[];
+};
+
+/**
+ * Describes the message kubeconnect.v1.GetTableResponse.
+ * Use `create(GetTableResponseSchema)` to create a new message.
+ */
+export const GetTableResponseSchema: GenMessage<GetTableResponse> = /*@__PURE__*/
+  messageDesc(file_kubeconnect_v1_resource_service, 9);
+
+/**
+ * TableColumn says what a column holds.
+ *
+ * @generated from message kubeconnect.v1.TableColumn
+ */
+export type TableColumn = Message<"kubeconnect.v1.TableColumn"> & {
+  /**
+   * The heading.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * OpenAPI's type: "string", "integer", "number", "boolean", "array", "date".
+   *
+   * @generated from field: string type = 2;
+   */
+  type: string;
+
+  /**
+   * OpenAPI's format: "name" is the object's name.
+   *
+   * @generated from field: string format = 3;
+   */
+  format: string;
+
+  /**
+   * What it is, for people.
+   *
+   * @generated from field: string description = 4;
+   */
+  description: string;
+
+  /**
+   * 0: always shown; greater: shown where there is room (kubectl's -o wide).
+   *
+   * @generated from field: int32 priority = 5;
+   */
+  priority: number;
+};
+
+/**
+ * Describes the message kubeconnect.v1.TableColumn.
+ * Use `create(TableColumnSchema)` to create a new message.
+ */
+export const TableColumnSchema: GenMessage<TableColumn> = /*@__PURE__*/
+  messageDesc(file_kubeconnect_v1_resource_service, 10);
+
+/**
+ * TableRow is one object.
+ *
+ * @generated from message kubeconnect.v1.TableRow
+ */
+export type TableRow = Message<"kubeconnect.v1.TableRow"> & {
+  /**
+   * One for each column.
+   *
+   * @generated from field: repeated google.protobuf.Value cells = 1;
+   */
+  cells: Value[];
+
+  /**
+   * The object's namespace.
+   *
+   * @generated from field: string namespace = 2;
+   */
+  namespace: string;
+
+  /**
+   * The object's name.
+   *
+   * @generated from field: string name = 3;
+   */
+  name: string;
+
+  /**
+   * The object's UID.
+   *
+   * @generated from field: string uid = 4;
+   */
+  uid: string;
+
+  /**
+   * The object's resource version.
+   *
+   * @generated from field: string resource_version = 5;
+   */
+  resourceVersion: string;
+};
+
+/**
+ * Describes the message kubeconnect.v1.TableRow.
+ * Use `create(TableRowSchema)` to create a new message.
+ */
+export const TableRowSchema: GenMessage<TableRow> = /*@__PURE__*/
+  messageDesc(file_kubeconnect_v1_resource_service, 11);
 
 /**
  * WatchRequest asks for a selection and every change to it.
@@ -335,14 +866,15 @@ export type WatchRequest = Message<"kubeconnect.v1.WatchRequest"> & {
   fieldSelector: string;
 
   /**
-   * As in ListRequest. Not served yet: answers UNIMPLEMENTED where set.
+   * As in ListRequest: an object that begins to match arrives as ADDED, one that ceases
+   * to as DELETED. One for which the expression has no value does not match.
    *
    * @generated from field: string filter = 5;
    */
   filter: string;
 
   /**
-   * As in ListRequest. Not served yet: answers UNIMPLEMENTED where set.
+   * As in ListRequest. A change of nothing under these paths is not told.
    *
    * @generated from field: repeated string fields = 6;
    */
@@ -385,6 +917,29 @@ export type WatchRequest = Message<"kubeconnect.v1.WatchRequest"> & {
    * @generated from field: string resume_token = 10;
    */
   resumeToken: string;
+
+  /**
+   * The objects' metadata and nothing else, as in GetRequest. A change of nothing in
+   * it is not told.
+   *
+   * @generated from field: bool metadata_only = 11;
+   */
+  metadataOnly: boolean;
+
+  /**
+   * Only objects that have to do with another one, as that is when the stream begins.
+   *
+   * @generated from field: kubeconnect.v1.Relation related = 12;
+   */
+  related?: Relation | undefined;
+
+  /**
+   * Send of a MODIFIED object only what has changed, where that is known and can be said:
+   * see Event.patch. With ENCODING_PROTOBUF it is INVALID_ARGUMENT.
+   *
+   * @generated from field: bool patches = 13;
+   */
+  patches: boolean;
 };
 
 /**
@@ -392,7 +947,72 @@ export type WatchRequest = Message<"kubeconnect.v1.WatchRequest"> & {
  * Use `create(WatchRequestSchema)` to create a new message.
  */
 export const WatchRequestSchema: GenMessage<WatchRequest> = /*@__PURE__*/
-  messageDesc(file_kubeconnect_v1_resource_service, 4);
+  messageDesc(file_kubeconnect_v1_resource_service, 12);
+
+/**
+ * WatchManyRequest asks for several watches in one stream.
+ *
+ * @generated from message kubeconnect.v1.WatchManyRequest
+ */
+export type WatchManyRequest = Message<"kubeconnect.v1.WatchManyRequest"> & {
+  /**
+   * The watches, 1 to 100. Their resume_token must be empty.
+   *
+   * @generated from field: repeated kubeconnect.v1.WatchRequest watches = 1;
+   */
+  watches: WatchRequest[];
+
+  /**
+   * The last token received: continue each watch behind it, as in WatchRequest. The
+   * watches must be the same, in the same order.
+   *
+   * @generated from field: string resume_token = 2;
+   */
+  resumeToken: string;
+};
+
+/**
+ * Describes the message kubeconnect.v1.WatchManyRequest.
+ * Use `create(WatchManyRequestSchema)` to create a new message.
+ */
+export const WatchManyRequestSchema: GenMessage<WatchManyRequest> = /*@__PURE__*/
+  messageDesc(file_kubeconnect_v1_resource_service, 13);
+
+/**
+ * WatchManyResponse is what one of the watches tells.
+ *
+ * @generated from message kubeconnect.v1.WatchManyResponse
+ */
+export type WatchManyResponse = Message<"kubeconnect.v1.WatchManyResponse"> & {
+  /**
+   * Which watch: its place in the request, from 0.
+   *
+   * @generated from field: int32 watch = 1;
+   */
+  watch: number;
+
+  /**
+   * What it tells. Its resume_token is empty.
+   *
+   * @generated from field: kubeconnect.v1.WatchResponse response = 2;
+   */
+  response?: WatchResponse | undefined;
+
+  /**
+   * Where to continue all of them after this response. A watch that cannot be resumed
+   * there begins with its snapshot.
+   *
+   * @generated from field: string resume_token = 3;
+   */
+  resumeToken: string;
+};
+
+/**
+ * Describes the message kubeconnect.v1.WatchManyResponse.
+ * Use `create(WatchManyResponseSchema)` to create a new message.
+ */
+export const WatchManyResponseSchema: GenMessage<WatchManyResponse> = /*@__PURE__*/
+  messageDesc(file_kubeconnect_v1_resource_service, 14);
 
 /**
  * WatchResponse is a batch of events: all that waited for this stream, up to about
@@ -433,6 +1053,13 @@ export type WatchResponse = Message<"kubeconnect.v1.WatchResponse"> & {
    * @generated from field: kubeconnect.v1.Freshness freshness = 4;
    */
   freshness?: Freshness | undefined;
+
+  /**
+   * Where the objects come from. Set together with the kind.
+   *
+   * @generated from field: kubeconnect.v1.Source source = 5;
+   */
+  source: Source;
 };
 
 /**
@@ -440,7 +1067,7 @@ export type WatchResponse = Message<"kubeconnect.v1.WatchResponse"> & {
  * Use `create(WatchResponseSchema)` to create a new message.
  */
 export const WatchResponseSchema: GenMessage<WatchResponse> = /*@__PURE__*/
-  messageDesc(file_kubeconnect_v1_resource_service, 5);
+  messageDesc(file_kubeconnect_v1_resource_service, 15);
 
 /**
  * Freshness tells how current an answer from memory is.
@@ -470,7 +1097,7 @@ export type Freshness = Message<"kubeconnect.v1.Freshness"> & {
  * Use `create(FreshnessSchema)` to create a new message.
  */
 export const FreshnessSchema: GenMessage<Freshness> = /*@__PURE__*/
-  messageDesc(file_kubeconnect_v1_resource_service, 6);
+  messageDesc(file_kubeconnect_v1_resource_service, 16);
 
 /**
  * Event is one step in the history of a selection.
@@ -503,6 +1130,16 @@ export type Event = Message<"kubeconnect.v1.Event"> & {
    * @generated from field: string resource_version = 3;
    */
   resourceVersion: string;
+
+  /**
+   * The object's content (its struct or json) is not the whole object but a JSON merge
+   * patch (RFC 7386) to the one that this stream has sent last. Only for MODIFIED, and
+   * only where WatchRequest.patches was set; even then an object may come whole: hold on
+   * to what this says.
+   *
+   * @generated from field: bool patch = 4;
+   */
+  patch: boolean;
 };
 
 /**
@@ -510,7 +1147,7 @@ export type Event = Message<"kubeconnect.v1.Event"> & {
  * Use `create(EventSchema)` to create a new message.
  */
 export const EventSchema: GenMessage<Event> = /*@__PURE__*/
-  messageDesc(file_kubeconnect_v1_resource_service, 7);
+  messageDesc(file_kubeconnect_v1_resource_service, 17);
 
 /**
  * Preconditions must hold for a write to happen; if one does not, the answer is
@@ -539,7 +1176,7 @@ export type Preconditions = Message<"kubeconnect.v1.Preconditions"> & {
  * Use `create(PreconditionsSchema)` to create a new message.
  */
 export const PreconditionsSchema: GenMessage<Preconditions> = /*@__PURE__*/
-  messageDesc(file_kubeconnect_v1_resource_service, 8);
+  messageDesc(file_kubeconnect_v1_resource_service, 18);
 
 /**
  * PatchRequest changes parts of one object.
@@ -658,7 +1295,7 @@ export type PatchRequest = Message<"kubeconnect.v1.PatchRequest"> & {
  * Use `create(PatchRequestSchema)` to create a new message.
  */
 export const PatchRequestSchema: GenMessage<PatchRequest> = /*@__PURE__*/
-  messageDesc(file_kubeconnect_v1_resource_service, 9);
+  messageDesc(file_kubeconnect_v1_resource_service, 19);
 
 /**
  * PatchResponse carries the object as it is after the patch.
@@ -701,7 +1338,7 @@ export type PatchResponse = Message<"kubeconnect.v1.PatchResponse"> & {
  * Use `create(PatchResponseSchema)` to create a new message.
  */
 export const PatchResponseSchema: GenMessage<PatchResponse> = /*@__PURE__*/
-  messageDesc(file_kubeconnect_v1_resource_service, 10);
+  messageDesc(file_kubeconnect_v1_resource_service, 20);
 
 /**
  * CreateRequest makes an object.
@@ -805,7 +1442,7 @@ export type CreateRequest = Message<"kubeconnect.v1.CreateRequest"> & {
  * Use `create(CreateRequestSchema)` to create a new message.
  */
 export const CreateRequestSchema: GenMessage<CreateRequest> = /*@__PURE__*/
-  messageDesc(file_kubeconnect_v1_resource_service, 11);
+  messageDesc(file_kubeconnect_v1_resource_service, 21);
 
 /**
  * CreateResponse carries the object as it was made.
@@ -840,7 +1477,7 @@ export type CreateResponse = Message<"kubeconnect.v1.CreateResponse"> & {
  * Use `create(CreateResponseSchema)` to create a new message.
  */
 export const CreateResponseSchema: GenMessage<CreateResponse> = /*@__PURE__*/
-  messageDesc(file_kubeconnect_v1_resource_service, 12);
+  messageDesc(file_kubeconnect_v1_resource_service, 22);
 
 /**
  * UpdateRequest replaces an object.
@@ -951,7 +1588,7 @@ export type UpdateRequest = Message<"kubeconnect.v1.UpdateRequest"> & {
  * Use `create(UpdateRequestSchema)` to create a new message.
  */
 export const UpdateRequestSchema: GenMessage<UpdateRequest> = /*@__PURE__*/
-  messageDesc(file_kubeconnect_v1_resource_service, 13);
+  messageDesc(file_kubeconnect_v1_resource_service, 23);
 
 /**
  * UpdateResponse carries the object as it is after the update.
@@ -993,7 +1630,7 @@ export type UpdateResponse = Message<"kubeconnect.v1.UpdateResponse"> & {
  * Use `create(UpdateResponseSchema)` to create a new message.
  */
 export const UpdateResponseSchema: GenMessage<UpdateResponse> = /*@__PURE__*/
-  messageDesc(file_kubeconnect_v1_resource_service, 14);
+  messageDesc(file_kubeconnect_v1_resource_service, 24);
 
 /**
  * DeleteRequest deletes one object.
@@ -1064,7 +1701,7 @@ export type DeleteRequest = Message<"kubeconnect.v1.DeleteRequest"> & {
  * Use `create(DeleteRequestSchema)` to create a new message.
  */
 export const DeleteRequestSchema: GenMessage<DeleteRequest> = /*@__PURE__*/
-  messageDesc(file_kubeconnect_v1_resource_service, 15);
+  messageDesc(file_kubeconnect_v1_resource_service, 25);
 
 /**
  * DeleteResponse tells what is left of the object.
@@ -1100,7 +1737,7 @@ export type DeleteResponse = Message<"kubeconnect.v1.DeleteResponse"> & {
  * Use `create(DeleteResponseSchema)` to create a new message.
  */
 export const DeleteResponseSchema: GenMessage<DeleteResponse> = /*@__PURE__*/
-  messageDesc(file_kubeconnect_v1_resource_service, 16);
+  messageDesc(file_kubeconnect_v1_resource_service, 26);
 
 /**
  * DeleteCollectionRequest deletes all objects that match.
@@ -1163,7 +1800,7 @@ export type DeleteCollectionRequest = Message<"kubeconnect.v1.DeleteCollectionRe
  * Use `create(DeleteCollectionRequestSchema)` to create a new message.
  */
 export const DeleteCollectionRequestSchema: GenMessage<DeleteCollectionRequest> = /*@__PURE__*/
-  messageDesc(file_kubeconnect_v1_resource_service, 17);
+  messageDesc(file_kubeconnect_v1_resource_service, 27);
 
 /**
  * DeleteCollectionResponse tells what was deleted.
@@ -1191,7 +1828,7 @@ export type DeleteCollectionResponse = Message<"kubeconnect.v1.DeleteCollectionR
  * Use `create(DeleteCollectionResponseSchema)` to create a new message.
  */
 export const DeleteCollectionResponseSchema: GenMessage<DeleteCollectionResponse> = /*@__PURE__*/
-  messageDesc(file_kubeconnect_v1_resource_service, 18);
+  messageDesc(file_kubeconnect_v1_resource_service, 28);
 
 /**
  * Consistency says how current a read must be.
@@ -1214,8 +1851,9 @@ export enum Consistency {
   CACHED = 1,
 
   /**
-   * From the API server, as it is at the time of the request.
-   * Not served yet: answers UNIMPLEMENTED.
+   * From the API server, read there as the caller, as it is at the time of the request.
+   * Slower, and work for the API server: to see one's own write, min_resource_version is
+   * the better way. A list is read there once, by its first page; the others go on in it.
    *
    * @generated from enum value: CONSISTENCY_LATEST = 2;
    */
@@ -1227,6 +1865,92 @@ export enum Consistency {
  */
 export const ConsistencySchema: GenEnum<Consistency> = /*@__PURE__*/
   enumDesc(file_kubeconnect_v1_resource_service, 0);
+
+/**
+ * Source says where an answer comes from.
+ *
+ * @generated from enum kubeconnect.v1.Source
+ */
+export enum Source {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: SOURCE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * From memory.
+   *
+   * @generated from enum value: SOURCE_CACHE = 1;
+   */
+  CACHE = 1,
+
+  /**
+   * From the API server, as the caller: for CONSISTENCY_LATEST, for a subresource, and
+   * for what is not cached, because it cannot be watched or because the operator has
+   * refused it to the cache.
+   *
+   * @generated from enum value: SOURCE_API_SERVER = 2;
+   */
+  API_SERVER = 2,
+}
+
+/**
+ * Describes the enum kubeconnect.v1.Source.
+ */
+export const SourceSchema: GenEnum<Source> = /*@__PURE__*/
+  enumDesc(file_kubeconnect_v1_resource_service, 1);
+
+/**
+ * RelationType says what an object has to do with another one.
+ *
+ * @generated from enum kubeconnect.v1.RelationType
+ */
+export enum RelationType {
+  /**
+   * INVALID_ARGUMENT: a relation cannot be guessed.
+   *
+   * @generated from enum value: RELATION_TYPE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Those that the other object owns: its UID is among their metadata.ownerReferences.
+   *
+   * @generated from enum value: RELATION_TYPE_OWNED_BY = 1;
+   */
+  OWNED_BY = 1,
+
+  /**
+   * Those that the other object's own selector selects, in its namespace: the pods of a
+   * service, deployment, replica set, job or disruption budget. The selector is read when
+   * the call begins. INVALID_ARGUMENT if its kind has none.
+   *
+   * @generated from enum value: RELATION_TYPE_SELECTED_BY = 2;
+   */
+  SELECTED_BY = 2,
+
+  /**
+   * The events about the other object. Only for resource "events".
+   *
+   * @generated from enum value: RELATION_TYPE_ABOUT = 3;
+   */
+  ABOUT = 3,
+
+  /**
+   * Those that own the other object, by its metadata.ownerReferences when the call begins.
+   *
+   * @generated from enum value: RELATION_TYPE_OWNER_OF = 4;
+   */
+  OWNER_OF = 4,
+}
+
+/**
+ * Describes the enum kubeconnect.v1.RelationType.
+ */
+export const RelationTypeSchema: GenEnum<RelationType> = /*@__PURE__*/
+  enumDesc(file_kubeconnect_v1_resource_service, 2);
 
 /**
  * EventType says what has happened.
@@ -1293,7 +2017,7 @@ export enum EventType {
  * Describes the enum kubeconnect.v1.EventType.
  */
 export const EventTypeSchema: GenEnum<EventType> = /*@__PURE__*/
-  enumDesc(file_kubeconnect_v1_resource_service, 1);
+  enumDesc(file_kubeconnect_v1_resource_service, 3);
 
 /**
  * PatchType says how the patch is written.
@@ -1343,7 +2067,7 @@ export enum PatchType {
  * Describes the enum kubeconnect.v1.PatchType.
  */
 export const PatchTypeSchema: GenEnum<PatchType> = /*@__PURE__*/
-  enumDesc(file_kubeconnect_v1_resource_service, 2);
+  enumDesc(file_kubeconnect_v1_resource_service, 4);
 
 /**
  * FieldValidation says what happens to fields that the kind does not have, or
@@ -1385,7 +2109,7 @@ export enum FieldValidation {
  * Describes the enum kubeconnect.v1.FieldValidation.
  */
 export const FieldValidationSchema: GenEnum<FieldValidation> = /*@__PURE__*/
-  enumDesc(file_kubeconnect_v1_resource_service, 3);
+  enumDesc(file_kubeconnect_v1_resource_service, 5);
 
 /**
  * PropagationPolicy says what becomes of the objects that the deleted one owns.
@@ -1426,7 +2150,7 @@ export enum PropagationPolicy {
  * Describes the enum kubeconnect.v1.PropagationPolicy.
  */
 export const PropagationPolicySchema: GenEnum<PropagationPolicy> = /*@__PURE__*/
-  enumDesc(file_kubeconnect_v1_resource_service, 4);
+  enumDesc(file_kubeconnect_v1_resource_service, 6);
 
 /**
  * ResourceService reads and changes the objects of any resource of the cluster,
@@ -1491,6 +2215,42 @@ export const ResourceService: GenService<{
     methodKind: "server_streaming";
     input: typeof WatchRequestSchema;
     output: typeof WatchResponseSchema;
+  },
+  /**
+   * WatchMany is several watches in one stream: each has its own RESET, SYNCED and
+   * BOOKMARKs, and one token resumes them all. Each is told as Watch would tell it; among
+   * each other they have no order. When one of them ends, the stream does, with the error
+   * that Watch would answer and the watch's place in the request.
+   *
+   * @generated from rpc kubeconnect.v1.ResourceService.WatchMany
+   */
+  watchMany: {
+    methodKind: "server_streaming";
+    input: typeof WatchManyRequestSchema;
+    output: typeof WatchManyResponseSchema;
+  },
+  /**
+   * CountObjects answers how many objects match a selection, in all and by the values of
+   * paths: pods by node and phase. No object is sent.
+   *
+   * @generated from rpc kubeconnect.v1.ResourceService.CountObjects
+   */
+  countObjects: {
+    methodKind: "unary";
+    input: typeof CountObjectsRequestSchema;
+    output: typeof CountObjectsResponseSchema;
+  },
+  /**
+   * GetTable answers objects as the API server prints them for people, and kubectl shows
+   * them: columns, and a row for each object. It is read from the API server, as the
+   * caller, each time.
+   *
+   * @generated from rpc kubeconnect.v1.ResourceService.GetTable
+   */
+  getTable: {
+    methodKind: "unary";
+    input: typeof GetTableRequestSchema;
+    output: typeof GetTableResponseSchema;
   },
   /**
    * Create makes an object. ALREADY_EXISTS if there is one under its name.
