@@ -48,38 +48,11 @@ func (s *resources) snapshotFor(ctx context.Context, request *kubeconnectv1.List
 	if request.GetPageToken() != "" {
 		return s.continued(ctx, request.GetPageToken(), query)
 	}
-	resource, err := s.resolve(ctx, request.GetResource())
+	found, err := s.selectFor(ctx, request)
 	if err != nil {
 		return nil, 0, err
 	}
-	if err := checkSegment("namespace", request.GetNamespace()); err != nil {
-		return nil, 0, err
-	}
-	wanted := toList(resource, request.GetNamespace(), request.GetFieldSelector())
-	scope, err := s.rights.scope(ctx, identityFrom(ctx), wanted)
-	if err != nil {
-		return nil, 0, err
-	}
-	cache, err := s.cacheFor(ctx, resource)
-	if err != nil {
-		return nil, 0, err
-	}
-	if err := awaitVersion(ctx, cache, request.GetMinResourceVersion()); err != nil {
-		return nil, 0, err
-	}
-	selection, err := cache.Select(ctx, informerhub.Query{
-		Namespace:     request.GetNamespace(),
-		LabelSelector: request.GetLabelSelector(),
-		FieldSelector: request.GetFieldSelector(),
-		Namespaces:    restriction(scope),
-	})
-	if err != nil {
-		return nil, 0, err
-	}
-	return &pagedList{
-		query: query, resource: cache.Resource(), snapshot: cache.List(selection), freshness: cache.Freshness(),
-		caller: identityFrom(ctx).Key(), wanted: wanted, scope: scope,
-	}, 0, nil
+	return &pagedList{selected: found, query: query, caller: identityFrom(ctx).Key()}, 0, nil
 }
 
 // continued answers a list that was kept for this caller, who may still read all of it.

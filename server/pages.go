@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/cache"
 
 	"github.com/kubeconnect/kubeconnect/auth"
-	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
 const (
@@ -33,16 +32,10 @@ type pages struct {
 
 // pagedList is a list of which pages are taken. It is immutable once it is kept.
 type pagedList struct {
-	id       string
-	query    string
-	resource informerhub.Resource
-	snapshot informerhub.Snapshot
-	// freshness is that of the snapshot when it was taken.
-	freshness informerhub.Freshness
-
+	selected
+	id     string
+	query  string
 	caller auth.Key
-	wanted read
-	scope  auth.Namespaces // what the snapshot was restricted to
 }
 
 const idBytes = 16

@@ -16,7 +16,7 @@ import (
 )
 
 func TestTheTokenOfAPageLeadsToWhereItBegins(t *testing.T) {
-	pages, list := newPages(), &pagedList{query: "q", snapshot: podSnapshot(t, 300)}
+	pages, list := newPages(), &pagedList{query: "q", selected: selected{snapshot: podSnapshot(t, 300)}}
 	for _, offset := range []int{1, 127, 128, 299} {
 		found, at, err := pages.find(pages.keep(list, offset), "q")
 		if err != nil || found != list || at != offset {
@@ -26,7 +26,7 @@ func TestTheTokenOfAPageLeadsToWhereItBegins(t *testing.T) {
 }
 
 func TestATokenThatIsNotOursIsABadRequest(t *testing.T) {
-	pages, list := newPages(), &pagedList{query: "q", snapshot: podSnapshot(t, 10)}
+	pages, list := newPages(), &pagedList{query: "q", selected: selected{snapshot: podSnapshot(t, 10)}}
 	token := pages.keep(list, 5)
 	decoded, err := base64.RawURLEncoding.DecodeString(token)
 	if err != nil {
@@ -58,7 +58,7 @@ func TestATokenThatIsNotOursIsABadRequest(t *testing.T) {
 }
 
 func TestATokenOfAnotherReplicaHasExpired(t *testing.T) {
-	token := newPages().keep(&pagedList{query: "q", snapshot: podSnapshot(t, 2)}, 1)
+	token := newPages().keep(&pagedList{query: "q", selected: selected{snapshot: podSnapshot(t, 2)}}, 1)
 	if _, _, err := newPages().find(token, "q"); !apierrors.IsResourceExpired(err) {
 		t.Errorf("answers %v", err)
 	}
@@ -66,7 +66,7 @@ func TestATokenOfAnotherReplicaHasExpired(t *testing.T) {
 
 func TestAListCanBeContinuedForALifetimeAfterItsLastPage(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		pages, list := newPages(), &pagedList{query: "q", snapshot: podSnapshot(t, 3)}
+		pages, list := newPages(), &pagedList{query: "q", selected: selected{snapshot: podSnapshot(t, 3)}}
 		first := pages.keep(list, 1)
 		time.Sleep(pageLifetime - time.Second)
 		pages.keep(list, 2)
@@ -85,7 +85,7 @@ func TestTheListThatWasNotUsedForLongestMakesRoom(t *testing.T) {
 	pages := newPages()
 	tokens := make([]string, maxPagedLists+1)
 	for i := range tokens {
-		tokens[i] = pages.keep(&pagedList{query: "q", snapshot: podSnapshot(t, 2)}, 1)
+		tokens[i] = pages.keep(&pagedList{query: "q", selected: selected{snapshot: podSnapshot(t, 2)}}, 1)
 	}
 	if _, _, err := pages.find(tokens[0], "q"); !apierrors.IsResourceExpired(err) {
 		t.Errorf("the first: %v", err)
@@ -102,7 +102,7 @@ func TestThePagesOfAListAreTheList(t *testing.T) {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			s := &resources{pages: newPages()}
 			request := &kubeconnectv1.ListRequest{Resource: "pods", PageSize: size, Encoding: kubeconnectv1.Encoding_ENCODING_PROTOBUF}
-			list, offset := &pagedList{query: queryOf(request), snapshot: podSnapshot(t, n)}, 0
+			list, offset := &pagedList{query: queryOf(request), selected: selected{snapshot: podSnapshot(t, n)}}, 0
 			var got []string
 			for {
 				answer := s.page(list, offset, request, true)
@@ -184,7 +184,7 @@ func TestAPageEndsBeforeItIsTooLarge(t *testing.T) {
 // FuzzPageToken holds that no token that was not given out leads anywhere else than
 // to the list of its number, within its bounds.
 func FuzzPageToken(f *testing.F) {
-	pages, list := newPages(), &pagedList{query: "q", snapshot: podSnapshot(f, 10)}
+	pages, list := newPages(), &pagedList{query: "q", selected: selected{snapshot: podSnapshot(f, 10)}}
 	f.Add(pages.keep(list, 1))
 	f.Add(pages.keep(list, 9))
 	f.Add("")

@@ -144,13 +144,8 @@ func (s *resources) follow(ctx context.Context, permit *permit, request *kubecon
 	if err := awaitVersion(ctx, w.cache, request.GetMinResourceVersion()); err != nil {
 		return nil, err
 	}
-	w.query = informerhub.Query{
-		Namespace:     request.GetNamespace(),
-		Name:          request.GetName(),
-		LabelSelector: request.GetLabelSelector(),
-		FieldSelector: request.GetFieldSelector(),
-		Namespaces:    restriction(permit.scope),
-	}
+	w.query = queryFor(request, permit.scope)
+	w.query.Name = request.GetName()
 	selection, err := w.cache.Select(ctx, w.query)
 	if err != nil {
 		return nil, err

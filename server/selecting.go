@@ -1,0 +1,77 @@
+package server
+
+import (
+	"context"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+)
+
+// selecting is a request for the objects that match a selection.
+type selecting interface {
+	GetResource() string
+	GetNamespace() string
+	GetLabelSelector() string
+	GetFieldSelector() string
+	GetFilter() string
+	GetRelated() *kubeconnectv1.Relation
+	GetMinResourceVersion() string
+}
+
+// listing is a selecting request that is answered once, from one snapshot.
+type listing interface {
+	selecting
+	GetConsistency() kubeconnectv1.Consistency
+}
+
+// queryFor is what a request selects, for a caller who may see a scope.
+func queryFor(request selecting, scope auth.Namespaces) informerhub.Query {
+	return informerhub.Query{
+		Namespace:     request.GetNamespace(),
+		LabelSelector: request.GetLabelSelector(),
+		FieldSelector: request.GetFieldSelector(),
+		Namespaces:    restriction(scope),
+	}
+}
+
+// selected is the snapshot of a selection, and how it was come by.
+type selected struct {
+	resource informerhub.Resource
+	snapshot informerhub.Snapshot
+	// freshness is that of the snapshot when it was taken.
+	freshness informerhub.Freshness
+	wanted    read
+	scope     auth.Namespaces // what the snapshot was restricted to
+}
+
+// selectFor takes a snapshot of what a request selects.
+func (s *resources) selectFor(ctx context.Context, request listing) (selected, error) {
+	resource, err := s.resolve(ctx, request.GetResource())
+	if err != nil {
+		return selected{}, err
+	}
+	if err := checkSegment("namespace", request.GetNamespace()); err != nil {
+		return selected{}, err
+	}
+	wanted := toList(resource, request.GetNamespace(), request.GetFieldSelector())
+	scope, err := s.rights.scope(ctx, identityFrom(ctx), wanted)
+	if err != nil {
+		return selected{}, err
+	}
+	cache, err := s.cacheFor(ctx, resource)
+	if err != nil {
+		return selected{}, err
+	}
+	if err := awaitVersion(ctx, cache, request.GetMinResourceVersion()); err != nil {
+		return selected{}, err
+	}
+	selection, err := cache.Select(ctx, queryFor(request, scope))
+	if err != nil {
+		return selected{}, err
+	}
+	return selected{
+		resource: cache.Resource(), snapshot: cache.List(selection), freshness: cache.Freshness(),
+		wanted: wanted, scope: scope,
+	}, nil
+}
