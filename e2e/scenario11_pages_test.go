@@ -1,0 +1,110 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"connectrpc.com/connect"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+)
+
+// pagedCount is how many objects are listed, in pages of pagedSize.
+const (
+	pagedCount = 60
+	pagedSize  = 7
+)
+
+// TestScenario11_PagesTakenDuringWritesMakeOneConsistentList holds what the pages have
+// together against what the API server held at the version that they name.
+func TestScenario11_PagesTakenDuringWritesMakeOneConsistentList(t *testing.T) {
+	t.Parallel()
+	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
+		ctx := deadline(t)
+		namespace := newNamespace(ctx, t, cluster(t))
+		write := configMapsIn(ctx, t, cluster(t), namespace)
+		var last *corev1.ConfigMap
+		for i := range pagedCount {
+			last = write.create(pagedName(i), nil)
+		}
+		untilRead(ctx, t, client, "configmaps", last)
+
+		request := &kubeconnectv1.ListRequest{Resource: "configmaps", Namespace: namespace, PageSize: pagedSize}
+		var listed []string
+		var version string
+		for page := 0; ; page++ {
+			answer, err := client.List(ctx, request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			version = answer.GetResourceVersion()
+			for _, object := range answer.GetObjects() {
+				listed = append(listed, object.GetName()+" "+object.GetResourceVersion())
+			}
+			if answer.GetNextPageToken() == "" {
+				break
+			}
+			request.PageToken = answer.GetNextPageToken()
+			// What has been listed already changes, and so does what is still to come.
+			write.touch(pagedName(page), "changed")
+			write.delete(pagedName(pagedCount - 1 - page))
+			untilRead(ctx, t, client, "configmaps", write.create(fmt.Sprintf("new-%02d", page), nil))
+		}
+		if held := heldAt(ctx, t, cluster(t), namespace, version); !slices.Equal(listed, held) {
+			t.Errorf("at version %s the pages have\n%v\nand the API server\n%v", version, listed, held)
+		}
+	})
+}
+
+func pagedName(i int) string { return fmt.Sprintf("paged-%02d", i) }
+
+// heldAt is what the API server held of a namespace's config maps at a version.
+func heldAt(ctx context.Context, t *testing.T, in *harness.Cluster, namespace, version string) (held []string) {
+	t.Helper()
+	list, err := in.Client.CoreV1().ConfigMaps(namespace).List(ctx, metav1.ListOptions{
+		ResourceVersion: version, ResourceVersionMatch: metav1.ResourceVersionMatchExact,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, item := range list.Items {
+		held = append(held, item.Name+" "+item.ResourceVersion)
+	}
+	return held
+}
+
+// TestScenario11_AnExpiredPageTokenSaysSoAndOffersAWayOn has the service forget a list,
+// which it does when more are under way than it keeps.
+func TestScenario11_AnExpiredPageTokenSaysSoAndOffersAWayOn(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t)
+	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))
+	write := configMapsIn(ctx, t, cluster(t), namespace)
+	write.create("one", nil)
+	untilRead(ctx, t, client, "configmaps", write.create("two", nil))
+	begin := func() *kubeconnectv1.ListResponse {
+		page, err := client.List(ctx, &kubeconnectv1.ListRequest{Resource: "configmaps", Namespace: namespace, PageSize: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return page
+	}
+	first := begin()
+	for range 256 {
+		begin()
+	}
+	_, err := client.List(ctx, &kubeconnectv1.ListRequest{
+		Resource: "configmaps", Namespace: namespace, PageSize: 1, PageToken: first.GetNextPageToken(),
+	})
+	wantError(t, err, connect.CodeOutOfRange, "page_token has expired", "list again from the first page")
+	wantStatus(t, err, "Expired")
+	if objects := listAll(ctx, t, client, &kubeconnectv1.ListRequest{Resource: "configmaps", Namespace: namespace, PageSize: 1}); len(objects) != 3 {
+		t.Errorf("from the first page there are %d objects, want 3", len(objects))
+	}
+}
