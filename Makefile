@@ -111,6 +111,14 @@ e2e: build .venv/.installed ## The end-to-end tests alone: real cluster, real cl
 	$(say) 'e2e: the Helm chart, and each right that it gives, against a real API server'
 	@cd e2e/deploy && E2E=1 $(GO) test -race -count=1 -timeout 10m -parallel 8 ./...
 
+# How long each fuzz target runs.
+FUZZ ?= 1m
+
+.PHONY: fuzz
+fuzz: ## Try made-up input on all that reads some: FUZZ=1m on each target.
+	$(say) 'fuzz: each target for $(FUZZ)'
+	@sh tools/fuzz.sh $(FUZZ)
+
 ##@ Measure
 
 .PHONY: bench
