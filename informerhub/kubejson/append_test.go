@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/kubejson/samples"
 )
 
 func TestAnErrorLeavesTheBytesAsTheyWere(t *testing.T) {
@@ -38,7 +40,7 @@ func TestAnErrorLeavesTheBytesAsTheyWere(t *testing.T) {
 }
 
 func TestAnEmptyMessageIsAnObjectWithoutContent(t *testing.T) {
-	for _, kind := range kinds() {
+	for _, kind := range samples.Kinds() {
 		checkDirect(t, kind, nil)
 	}
 }
@@ -53,7 +55,7 @@ func TestManyMayAskForTheSameKindAtFirst(t *testing.T) {
 	var wait sync.WaitGroup
 	for range 8 {
 		wait.Go(func() {
-			for _, kind := range kinds()[:20] {
+			for _, kind := range samples.Kinds()[:20] {
 				check(t, kind, nil)
 			}
 			check(t, podKind, message)

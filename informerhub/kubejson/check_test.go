@@ -1,13 +1,9 @@
 package kubejson
 
 import (
-	"reflect"
-	"slices"
-	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes/scheme"
 )
 
 // check holds Append against what it promises.
@@ -35,25 +31,4 @@ func checkDirect(t *testing.T, kind schema.GroupVersionKind, message []byte) {
 	} else if _, ok := transcode(nil, root, message); !ok {
 		t.Errorf("%v: the direct way was not sure of\n%x", kind, message)
 	}
-}
-
-// kinds are those of client-go that have a protobuf form, one for each Go type.
-func kinds() (all []schema.GroupVersionKind) {
-	seen := make(map[reflect.Type]bool)
-	for _, kind := range sortedKinds() {
-		t := scheme.Scheme.AllKnownTypes()[kind]
-		if reflect.PointerTo(t).Implements(unmarshalerType) && !seen[t] {
-			seen[t] = true
-			all = append(all, kind)
-		}
-	}
-	return all
-}
-
-func sortedKinds() (all []schema.GroupVersionKind) {
-	for kind := range scheme.Scheme.AllKnownTypes() {
-		all = append(all, kind)
-	}
-	slices.SortFunc(all, func(a, b schema.GroupVersionKind) int { return strings.Compare(a.String(), b.String()) })
-	return all
 }

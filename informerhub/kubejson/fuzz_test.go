@@ -3,13 +3,15 @@ package kubejson
 import (
 	"encoding/json"
 	"testing"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/kubejson/samples"
 )
 
 // FuzzAppend holds Append against the Go types on any bytes at all, of any kind.
 func FuzzAppend(f *testing.F) {
-	all := kinds()
+	all := samples.Kinds()
 	for i, kind := range all {
-		f.Add(uint16(i), randomMessage(f, newFiller(int64(i), 0.7), kind))
+		f.Add(uint16(i), samples.Random(f, samples.NewFiller(int64(i), 0.7), kind))
 	}
 	for _, message := range oddMessages {
 		f.Add(uint16(0), []byte(message))

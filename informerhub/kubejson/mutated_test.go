@@ -5,6 +5,8 @@ import (
 	"math/rand"
 	"slices"
 	"testing"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/kubejson/samples"
 )
 
 // mutationsOfAKind is how many messages of each kind are made wrong.
@@ -15,10 +17,10 @@ const mutationsOfAKind = 10
 func TestWhatNoAPIServerWritesIsReadAsTheGoTypeDoes(t *testing.T) {
 	random := rand.New(rand.NewSource(1))
 	direct, refused := 0, 0
-	for i, kind := range kinds() {
-		filler := newFiller(int64(i), 0.6)
+	for i, kind := range samples.Kinds() {
+		filler := samples.NewFiller(int64(i), 0.6)
 		for range mutationsOfAKind * *thorough {
-			message := randomMessage(t, filler, kind)
+			message := samples.Random(t, filler, kind)
 			for range 1 + random.Intn(3) {
 				message = mutate(random, message)
 			}
@@ -31,7 +33,7 @@ func TestWhatNoAPIServerWritesIsReadAsTheGoTypeDoes(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("of %d messages %d were written directly, %d refused", len(kinds())*mutationsOfAKind**thorough, direct, refused)
+	t.Logf("of %d messages %d were written directly, %d refused", len(samples.Kinds())*mutationsOfAKind**thorough, direct, refused)
 }
 
 func mutate(random *rand.Rand, message []byte) []byte {
