@@ -1,0 +1,107 @@
+package mask
+
+import "errors"
+
+// ErrMalformed says that a text is no JSON. Not all that is wrong with one is found.
+var ErrMalformed = errors.New("malformed JSON")
+
+// AppendJSON appends to dst what of an object is under the mask. It takes time in
+// proportion to the text's length. The text is only read; on an error dst is answered as
+// it was.
+func (m *Mask) AppendJSON(dst, text []byte) ([]byte, error) {
+	c := jsonCutter{text: text, out: dst, parents: m.parents}
+	end, _ := c.value(m.root, skipSpace(text, 0), true)
+	if end < 0 || skipSpace(text, end) != len(text) {
+		return dst, ErrMalformed
+	}
+	return c.out, nil
+}
+
+// jsonCutter copies what is under a mask. Its methods answer the place behind what they
+// have read, and whether to keep what they have written.
+type jsonCutter struct {
+	text    []byte
+	out     []byte
+	parents bool
+}
+
+// value cuts the value at i. One that has to be there is written in any case.
+func (c *jsonCutter) value(n *node, i int, must bool) (end int, keep bool) {
+	switch {
+	case i < 0 || i >= len(c.text):
+		return none, false
+	case n.all:
+	case c.text[i] == '{':
+		return c.object(n, i)
+	case c.text[i] == '[':
+		return c.list(n.element(), i)
+	case must && !c.parents:
+		c.out = append(c.out, "null"...)
+		return skipValue(c.text, i), false
+	}
+	end = skipValue(c.text, i)
+	if end > 0 {
+		c.out = append(c.out, c.text[i:end]...)
+	}
+	return end, n.all || c.parents
+}
+
+func (c *jsonCutter) object(n *node, i int) (end int, keep bool) {
+	start := len(c.out)
+	c.out = append(c.out, '{')
+	i++
+	for first := true; ; first = false {
+		key, keyEnd, value := nextMember(c.text, i, first)
+		switch {
+		case value < 0:
+			return none, false
+		case key == value:
+			c.out = append(c.out, '}')
+			return key, c.parents || len(c.out) > start+len("{}")
+		}
+		if child := n.member(unquote(c.text[key:keyEnd])); child != nil {
+			i = c.member(child, key, value, len(c.out) == start+len("{"))
+		} else {
+			i = skipValue(c.text, value)
+		}
+		if i < 0 {
+			return none, false
+		}
+	}
+}
+
+// member cuts a member, and takes it back if there is nothing to keep.
+func (c *jsonCutter) member(n *node, key, value int, first bool) (end int) {
+	start := len(c.out)
+	if !first {
+		c.out = append(c.out, ',')
+	}
+	c.out = append(c.out, c.text[key:value]...)
+	end, keep := c.value(n, value, false)
+	if !keep {
+		c.out = c.out[:start]
+	}
+	return end
+}
+
+func (c *jsonCutter) list(n *node, i int) (end int, keep bool) {
+	c.out = append(c.out, '[')
+	i++
+	keep = c.parents
+	for first := true; ; first = false {
+		element, atEnd := nextElement(c.text, i, first)
+		if atEnd {
+			c.out = append(c.out, ']')
+			return element, keep
+		}
+		if !first {
+			c.out = append(c.out, ',')
+		}
+		end, found := c.value(n, element, true)
+		if end < 0 {
+			return none, false
+		}
+		keep = keep || found
+		i = end
+	}
+}

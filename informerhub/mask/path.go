@@ -1,0 +1,64 @@
+package mask
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// Path leads from an object to some of its fields, step by step.
+type Path []Step
+
+// Step leads from an object to one of its members, or, with Each, to all of them, and
+// from a list to all of its elements.
+type Step struct {
+	Name string
+	Each bool
+}
+
+// IsSingle reports whether the path leads to one field at most.
+func (p Path) IsSingle() bool {
+	for _, step := range p {
+		if step.Each {
+			return false
+		}
+	}
+	return true
+}
+
+// String is the path in the notation that [ParsePath] reads, in one way of several.
+func (p Path) String() string {
+	var text strings.Builder
+	for i, step := range p {
+		switch {
+		case step.Each:
+			text.WriteString("[*]")
+		case !isPlain(step.Name):
+			text.WriteString("['" + escapeQuoted.Replace(step.Name) + "']")
+		case i > 0:
+			text.WriteString("." + step.Name)
+		default:
+			text.WriteString(step.Name)
+		}
+	}
+	return text.String()
+}
+
+var escapeQuoted = strings.NewReplacer(`\`, `\\`, `'`, `\'`)
+
+// isPlain reports whether a name may stand in a path as it is.
+func isPlain(name string) bool {
+	for _, r := range name {
+		if !isPlainRune(r) {
+			return false
+		}
+	}
+	return name != "" && name[0] != '$'
+}
+
+func isPlainRune(r rune) bool {
+	switch {
+	case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r >= utf8.RuneSelf:
+		return true
+	}
+	return strings.ContainsRune("_-/:$", r)
+}

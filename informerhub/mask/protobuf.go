@@ -1,0 +1,215 @@
+package mask
+
+import (
+	"unicode/utf8"
+	"unsafe"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/kubejson"
+)
+
+// AppendProtobuf appends to dst what of a message of a kind, without the API server's
+// envelope, is under the mask. The message is only read.
+//
+// It may be more than what is under the mask: where a path leads into a value with JSON
+// of its own, such as runtime.RawExtension, the value is kept whole; so is a message that
+// cannot be read, or is of a kind that client-go does not know. Objects on the way stay,
+// even where they are empty. A mask that is KeepingParents may leave keys of maps without
+// their values; use it for JSON that is masked again.
+func (m *Mask) AppendProtobuf(dst []byte, kind schema.GroupVersionKind, message []byte) []byte {
+	if described := kubejson.Describe(kind); described != nil {
+		c := protobufCutter{out: dst, parents: m.parents}
+		if c.message(m.root, described, message) {
+			return c.out
+		}
+	}
+	return append(dst, message...)
+}
+
+// protobufCutter copies what is under a mask. Its methods answer whether they could read
+// what they were to copy.
+type protobufCutter struct {
+	out     []byte
+	parents bool
+}
+
+// part is a field as it stands in a message.
+type part struct {
+	whole   []byte // with its tag
+	tag     []byte
+	value   []byte // if it has a length: without that
+	wire    protowire.Type
+	another bool // the field before has the same tag
+}
+
+// message cuts a message. Fields that the Go type does not have are left out, as it
+// leaves them out.
+func (c *protobufCutter) message(n *node, m *kubejson.Message, content []byte) bool {
+	var last uint64
+	for len(content) > 0 {
+		tag, next := uvarint(content)
+		if next <= 0 || tag < 1<<3 || tag > 1<<32-1 {
+			return false
+		}
+		p := part{tag: content[:next], wire: protowire.Type(tag & 7), another: tag == last}
+		if !p.readValue(content) {
+			return false
+		}
+		if field := m.Field(tag >> 3); field != nil && !c.field(n, field, p) {
+			return false
+		}
+		content, last = content[len(p.whole):], tag
+	}
+	return true
+}
+
+// readValue reads the value of the field that content begins with.
+func (p *part) readValue(content []byte) bool {
+	rest := content[len(p.tag):]
+	length := 0
+	switch p.wire {
+	case protowire.BytesType:
+		size, n := uvarint(rest)
+		if n <= 0 || size > uint64(len(rest)-n) {
+			return false
+		}
+		length = n + int(size)
+		p.value = rest[n:length]
+	case protowire.VarintType:
+		_, length = uvarint(rest)
+	case protowire.Fixed32Type:
+		length = 4
+	case protowire.Fixed64Type:
+		length = 8
+	}
+	if length <= 0 || length > len(rest) {
+		return false
+	}
+	p.whole = content[:len(p.tag)+length]
+	return true
+}
+
+// uvarint reads a varint; most are one byte.
+func uvarint(content []byte) (value uint64, length int) {
+	if len(content) > 0 && content[0] < 0x80 {
+		return uint64(content[0]), 1
+	}
+	return protowire.ConsumeVarint(content)
+}
+
+func (c *protobufCutter) field(n *node, field *kubejson.Field, p part) bool {
+	if field.IsInline() {
+		return c.nested(n, field.Message(), p)
+	}
+	n = n.member(field.Name())
+	switch {
+	case n == nil:
+		return true
+	case n.all:
+		return c.keep(p)
+	case field.IsMap():
+		return c.entry(n, field, p)
+	case field.IsList():
+		n = n.element()
+	}
+	return c.value(n, field, p)
+}
+
+func (c *protobufCutter) keep(p part) bool {
+	c.out = append(c.out, p.whole...)
+	return true
+}
+
+// value cuts the value of a field, or one of its list.
+func (c *protobufCutter) value(n *node, field *kubejson.Field, p part) bool {
+	switch {
+	case n.all:
+	case field.Message() != nil:
+		return c.nested(n, field.Message(), p)
+	case field.IsScalar() && !c.parents:
+		return true
+	}
+	return c.keep(p)
+}
+
+// nested cuts a message that is a field of another one.
+func (c *protobufCutter) nested(n *node, m *kubejson.Message, p part) bool {
+	if p.wire != protowire.BytesType {
+		return false
+	}
+	c.out = append(c.out, p.tag...)
+	room := c.open(len(p.value))
+	ok := c.message(n, m, p.value)
+	c.close(room)
+	return ok
+}
+
+// sizeRoom is where the size of a message goes, which is not known till that is written.
+type sizeRoom struct{ from, to int }
+
+// open makes room for the size of a message, which is most bytes at most.
+func (c *protobufCutter) open(most int) sizeRoom {
+	from := len(c.out)
+	c.out = protowire.AppendVarint(c.out, uint64(most))
+	return sizeRoom{from, len(c.out)}
+}
+
+// close writes the size of what has been written behind its room, and moves that if there
+// was too much room.
+func (c *protobufCutter) close(room sizeRoom) {
+	content := c.out[room.to:]
+	behind := protowire.AppendVarint(c.out[:room.from], uint64(len(content)))
+	if len(behind) == room.to {
+		return
+	}
+	c.out = append(behind, content...)
+}
+
+// entry cuts the entry of a map. One that is written as no API server does is kept.
+func (c *protobufCutter) entry(n *node, field *kubejson.Field, p part) bool {
+	key := part{tag: p.value[:min(1, len(p.value))], wire: protowire.BytesType}
+	if p.wire != protowire.BytesType || len(key.tag) == 0 || key.tag[0] != keyTag ||
+		!key.readValue(p.value) || !utf8.Valid(key.value) {
+		return c.keep(p)
+	}
+	n = n.member(unsafe.String(unsafe.SliceData(key.value), len(key.value)))
+	switch {
+	case n == nil && c.parents && !p.another:
+		c.witness(key, p)
+		return true
+	case n == nil:
+		return true
+	case n.all || field.Message() == nil:
+		return c.value(n, field, p)
+	}
+	return c.entryMessage(n, field.Message(), key, p)
+}
+
+// The tags in the entry of a map.
+const (
+	keyTag   = 1<<3 | byte(protowire.BytesType)
+	valueTag = 2<<3 | byte(protowire.BytesType)
+)
+
+// witness keeps a key without its value: it tells that the map is there.
+func (c *protobufCutter) witness(key, p part) {
+	c.out = append(c.out, p.tag...)
+	c.out = protowire.AppendBytes(c.out, key.whole)
+}
+
+// entryMessage cuts the message that is the value of an entry.
+func (c *protobufCutter) entryMessage(n *node, m *kubejson.Message, key, p part) bool {
+	rest := p.value[len(key.whole):]
+	value := part{tag: rest[:min(1, len(rest))], wire: protowire.BytesType}
+	if len(rest) == 0 || rest[0] != valueTag || !value.readValue(rest) || len(value.whole) < len(rest) {
+		return c.keep(p)
+	}
+	c.out = append(c.out, p.tag...)
+	room := c.open(len(p.value))
+	c.out = append(c.out, key.whole...)
+	ok := c.nested(n, m, value)
+	c.close(room)
+	return ok
+}
