@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -12,10 +12,16 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import grpc
+from google.protobuf.struct_pb2 import Value
 from google.rpc import status_pb2 as rpc_status
 
+from kubeconnect.v1 import discovery_service_pb2 as discovery_pb
 from kubeconnect.v1 import object_pb2
 from kubeconnect.v1 import resource_service_pb2 as pb
+from kubeconnect.v1.discovery_service_pb2_grpc import (
+    DiscoveryServiceServicer,
+    add_DiscoveryServiceServicer_to_server,
+)
 from kubeconnect.v1.resource_service_pb2_grpc import (
     ResourceServiceServicer,
     add_ResourceServiceServicer_to_server,
@@ -62,7 +68,7 @@ Step = pb.WatchResponse | Failure | Silence | End
 
 
 @dataclass
-class FakeService(ResourceServiceServicer):
+class FakeService(ResourceServiceServicer, DiscoveryServiceServicer):
     """Holds objects, plays the steps of a watch, and remembers what it was asked."""
 
     address: str = ""
@@ -94,7 +100,9 @@ class FakeService(ResourceServiceServicer):
             message = f'pods "{request.name}" not found'
             status = Status(reason="NotFound", message=message, code=404)
             Failure(grpc.StatusCode.NOT_FOUND, message, status).abort(context)
-        return pb.GetResponse(kind=PODS, object=found[0])
+        return pb.GetResponse(
+            kind=PODS, object=found[0], freshness=self.freshness, source=source_of(request)
+        )
 
     def List(self, request: pb.ListRequest, context: grpc.ServicerContext) -> pb.ListResponse:
         self._begin(request, context)
@@ -110,7 +118,88 @@ class FakeService(ResourceServiceServicer):
             resource_version=SNAPSHOT,
             remaining=remaining,
             freshness=self.freshness,
+            source=source_of(request),
+            warnings=["2 left out"] if request.filter else [],
         )
+
+    def CountObjects(
+        self, request: pb.CountObjectsRequest, context: grpc.ServicerContext
+    ) -> pb.CountObjectsResponse:
+        self._begin(request, context)
+        names = Counter(each.name[:1] for each in self.objects)
+        groups = [
+            pb.ObjectGroup(values=[Value(string_value=name)], count=count)
+            for name, count in names.most_common(request.max_groups or None)
+        ]
+        return pb.CountObjectsResponse(
+            kind=PODS,
+            total=len(self.objects),
+            groups=groups if request.group_by else [],
+            remaining_groups=len(names) - len(groups),
+            resource_version=SNAPSHOT,
+            freshness=self.freshness,
+            source=source_of(request),
+            warnings=["2 left out"] if request.filter else [],
+        )
+
+    def GetTable(
+        self, request: pb.GetTableRequest, context: grpc.ServicerContext
+    ) -> pb.GetTableResponse:
+        self._begin(request, context)
+        start = int(request.page_token or 0)
+        end = start + (request.page_size or len(self.objects))
+        remaining = max(len(self.objects) - end, 0)
+        return pb.GetTableResponse(
+            kind=PODS,
+            columns=[
+                pb.TableColumn(name="Name", type="string", format="name", description="its name"),
+                pb.TableColumn(name="Restarts", type="integer", priority=1),
+            ],
+            rows=[row(each) for each in self.objects[start:end]],
+            next_page_token=str(end) if remaining else "",
+            remaining=remaining,
+            resource_version=SNAPSHOT,
+            warnings=["old"],
+        )
+
+    def ListResourceTypes(
+        self, request: discovery_pb.ListResourceTypesRequest, context: grpc.ServicerContext
+    ) -> discovery_pb.ListResourceTypesResponse:
+        self._begin(request, context)
+        cache = discovery_pb.CacheState(
+            started=True, synced=True, objects=3, bytes=4096, resource_version=SNAPSHOT
+        )
+        pods = discovery_pb.ResourceType(
+            kind=PODS,
+            versions=["v1"],
+            singular="pod",
+            short_names=["po"],
+            categories=["all"],
+            verbs=["get", "list", "watch"],
+            subresources=["log", "status"],
+            cache=cache,
+        )
+        away = discovery_pb.FailedGroup(group="metrics.k8s.io", version="v1", message="away")
+        nodes = discovery_pb.ResourceType(singular="node")
+        wanted = [
+            each
+            for each in (pods, nodes)
+            if not request.category or request.category in each.categories
+        ]
+        return discovery_pb.ListResourceTypesResponse(resource_types=wanted, failed_groups=[away])
+
+    def GetSchema(
+        self, request: discovery_pb.GetSchemaRequest, context: grpc.ServicerContext
+    ) -> discovery_pb.GetSchemaResponse:
+        self._begin(request, context)
+        answer = discovery_pb.GetSchemaResponse(kind=PODS)
+        answer.schema.update({"type": "object", "properties": {"spec": {"maximum": 7}}})
+        return answer
+
+    def WatchMany(
+        self, request: pb.WatchManyRequest, context: grpc.ServicerContext
+    ) -> Iterator[pb.WatchManyResponse]:
+        raise NotImplementedError
 
     def Watch(
         self, request: pb.WatchRequest, context: grpc.ServicerContext
@@ -194,6 +283,21 @@ def pod(
     )
 
 
+def row(pod: object_pb2.Object) -> pb.TableRow:
+    return pb.TableRow(
+        cells=[Value(string_value=pod.name), Value(number_value=2)],
+        namespace=pod.namespace,
+        name=pod.name,
+        uid=pod.uid,
+        resource_version=pod.resource_version,
+    )
+
+
+def source_of(request: pb.GetRequest | pb.ListRequest | pb.CountObjectsRequest) -> pb.Source:
+    latest = request.consistency == pb.CONSISTENCY_LATEST
+    return pb.SOURCE_API_SERVER if latest else pb.SOURCE_CACHE
+
+
 def batch(token: str, *events: pb.Event, kind: bool = False) -> pb.WatchResponse:
     return pb.WatchResponse(events=events, resume_token=token, kind=PODS if kind else None)
 
@@ -209,6 +313,7 @@ def serve(tls: grpc.ServerCredentials | None = None, port: int = 0) -> Iterator[
     with ThreadPoolExecutor(8) as threads:
         server = grpc.server(threads)
         add_ResourceServiceServicer_to_server(service, server)
+        add_DiscoveryServiceServicer_to_server(service, server)
         if tls:
             port = server.add_secure_port(f"127.0.0.1:{port}", tls)
         else:

@@ -14,7 +14,10 @@ from tests.fake import Failure, FakeService, batch, event, pod
 
 README = Path(__file__).parents[1] / "README.md"
 PROGRAMS = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
-READ, WATCH, RESUME, CREATE, UPDATE, PATCH, DELETE, ASYNCIO, ERRORS = PROGRAMS
+READS, WRITES, REST = PROGRAMS[:7], PROGRAMS[7:11], PROGRAMS[11:]
+READ, SELECT, COUNT, LATEST, DISCOVER, WATCH, RESUME = READS
+CREATE, UPDATE, PATCH, DELETE = WRITES
+ASYNCIO, ERRORS = REST
 
 RESET = event(pb.EVENT_TYPE_RESET, None, "")
 SYNCED = event(pb.EVENT_TYPE_SYNCED, None, "9")
@@ -30,6 +33,14 @@ def run(program: str, service: FakeService) -> None:
     ("program", "prints"),
     [
         pytest.param(READ, "web n1\n1 pods at version 1000\ndemo web\n", id="read"),
+        pytest.param(SELECT, "web n1\n2 left out\n", id="select"),
+        pytest.param(COUNT, "1 pods\nw 1\n", id="count"),
+        pytest.param(
+            LATEST,
+            "7 Source.API_SERVER\n{'nodeName': 'n1'}\nName Restarts\nweb 2\n",
+            id="latest",
+        ),
+        pytest.param(DISCOVER, "pods po get list watch\nv1 spec\n", id="discover"),
         pytest.param(CREATE, "7 old\nweb\n", id="create"),
         pytest.param(UPDATE, "now at 8\n", id="update"),
         pytest.param(PATCH, "7 old\n", id="patch"),

@@ -1,9 +1,17 @@
-"""Live Kubernetes state: get, list, watch, create, update, patch and delete.
+"""Live Kubernetes state: get, list, watch, count, create, update, patch and delete.
 
 ``Client`` is for threads, ``kubeconnect.aio.AsyncClient`` for asyncio; they offer
 the same.
 """
 
+from kubeconnect.counts import CountResult, ObjectGroup
+from kubeconnect.discovery import (
+    CacheState,
+    FailedGroup,
+    ResourceType,
+    ResourceTypesResult,
+    SchemaResult,
+)
 from kubeconnect.errors import (
     AlreadyExists,
     Cancelled,
@@ -26,7 +34,10 @@ from kubeconnect.errors import (
 from kubeconnect.events import Event, EventType
 from kubeconnect.freshness import Freshness
 from kubeconnect.objects import Object, ResourceKind
-from kubeconnect.sync import Client, ObjectList, Watch
+from kubeconnect.reads import Consistency, GetResult, Source
+from kubeconnect.relations import Relation, RelationType, about, owned_by, owner_of, selected_by
+from kubeconnect.sync import Client, ObjectList, Table, Watch
+from kubeconnect.tables import TableColumn, TableRow
 from kubeconnect.v1.status_pb2 import Status, StatusCause
 from kubeconnect.writes import (
     CreateResult,
@@ -41,9 +52,12 @@ from kubeconnect.writes import (
 
 __all__ = [
     "AlreadyExists",
+    "CacheState",
     "Cancelled",
     "Client",
     "Conflict",
+    "Consistency",
+    "CountResult",
     "CreateResult",
     "DeadlineExceeded",
     "DeleteCollectionResult",
@@ -51,23 +65,35 @@ __all__ = [
     "Event",
     "EventType",
     "Expired",
+    "FailedGroup",
     "FieldValidation",
     "Forbidden",
     "Freshness",
+    "GetResult",
     "Internal",
     "Invalid",
     "InvalidArgument",
     "KubeconnectError",
     "NotFound",
     "Object",
+    "ObjectGroup",
     "ObjectList",
     "PatchResult",
     "PatchType",
     "PropagationPolicy",
+    "Relation",
+    "RelationType",
     "ResourceExhausted",
     "ResourceKind",
+    "ResourceType",
+    "ResourceTypesResult",
+    "SchemaResult",
+    "Source",
     "Status",
     "StatusCause",
+    "Table",
+    "TableColumn",
+    "TableRow",
     "TooManyRequests",
     "Unauthenticated",
     "Unavailable",
@@ -75,4 +101,8 @@ __all__ = [
     "UnreadableObject",
     "UpdateResult",
     "Watch",
+    "about",
+    "owned_by",
+    "owner_of",
+    "selected_by",
 ]

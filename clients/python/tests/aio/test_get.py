@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from kubeconnect import DeadlineExceeded, NotFound, ResourceKind
+from kubeconnect import Consistency, DeadlineExceeded, NotFound, ResourceKind, Source
 from kubeconnect.aio import AsyncClient
 from kubeconnect.v1 import resource_service_pb2 as pb
 from kubeconnect.v1.object_pb2 import ENCODING_JSON
@@ -24,16 +24,45 @@ async def test_returns_the_object(client: AsyncClient, service: FakeService) -> 
 
 async def test_sends_all_that_was_asked(client: AsyncClient, service: FakeService) -> None:
     service.objects = [pod("web")]
-    await client.get("po", "web", namespace="demo", min_resource_version="5")
+    await client.get(
+        "po",
+        "web",
+        namespace="demo",
+        subresource="status",
+        fields=["status.phase", "metadata.name"],
+        metadata_only=True,
+        min_resource_version="5",
+        consistency=Consistency.LATEST,
+    )
     assert service.requests == [
         pb.GetRequest(
             resource="po",
             namespace="demo",
             name="web",
+            subresource="status",
+            fields=["status.phase", "metadata.name"],
+            metadata_only=True,
             min_resource_version="5",
+            consistency=pb.CONSISTENCY_LATEST,
             encoding=ENCODING_JSON,
         )
     ]
+
+
+async def test_tells_where_it_was_read_and_how_current_it_is(
+    client: AsyncClient, service: FakeService
+) -> None:
+    service.objects = [pod("web")]
+    service.freshness = pb.Freshness(stale=True)
+    web = await client.get("pods", "web", namespace="demo")
+    assert (web.source, web.freshness.stale) == (Source.CACHE, True)
+    web = await client.get("pods", "web", namespace="demo", consistency=Consistency.LATEST)
+    assert web.source is Source.API_SERVER
+
+
+async def test_refuses_one_path_that_would_be_sent_as_its_letters(client: AsyncClient) -> None:
+    with pytest.raises(TypeError, match=r"such as \['metadata.name'\]"):
+        await client.get("pods", "web", fields="metadata.name")
 
 
 async def test_raises_not_found_with_the_clusters_words(client: AsyncClient) -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from kubeconnect import Expired, Freshness
+from kubeconnect import Consistency, Expired, Freshness, Source, owned_by
 from kubeconnect.aio import AsyncClient, AsyncObjectList
 from kubeconnect.v1 import resource_service_pb2 as pb
 from kubeconnect.v1.object_pb2 import ENCODING_JSON
@@ -35,6 +35,13 @@ async def test_tells_how_current_it_is(client: AsyncClient, service: FakeService
     assert (await client.list("pods")).freshness == Freshness(stale=True, last_contact=None)
 
 
+async def test_tells_where_it_was_read_and_what_people_should_know(client: AsyncClient) -> None:
+    pods = await client.list("pods", filter="object.spec.replicas > 3")
+    assert (pods.source, pods.warnings) == (Source.CACHE, ("2 left out",))
+    pods = await client.list("pods", consistency=Consistency.LATEST)
+    assert (pods.source, pods.warnings) == (Source.API_SERVER, ())
+
+
 async def test_asks_for_the_same_selection_on_each_page(
     client: AsyncClient, service: FakeService
 ) -> None:
@@ -44,7 +51,13 @@ async def test_asks_for_the_same_selection_on_each_page(
             namespace="demo",
             label_selector="app=web",
             field_selector="x=y",
+            filter="object.spec.replicas > 3",
+            related=owned_by("deployments", "web", namespace="demo", uid="u1", transitive=True),
+            fields=["metadata.name"],
+            metadata_only=True,
+            order_by="metadata.name desc",
             min_resource_version="5",
+            consistency=Consistency.LATEST,
             page_size=2,
         )
     )
@@ -56,7 +69,20 @@ async def test_asks_for_the_same_selection_on_each_page(
             namespace="demo",
             label_selector="app=web",
             field_selector="x=y",
+            filter="object.spec.replicas > 3",
+            related=pb.Relation(
+                type=pb.RELATION_TYPE_OWNED_BY,
+                resource="deployments",
+                namespace="demo",
+                name="web",
+                uid="u1",
+                transitive=True,
+            ),
+            fields=["metadata.name"],
+            metadata_only=True,
+            order_by="metadata.name desc",
             min_resource_version="5",
+            consistency=pb.CONSISTENCY_LATEST,
             page_size=2,
             encoding=ENCODING_JSON,
         )

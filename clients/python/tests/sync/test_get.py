@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from kubeconnect import DeadlineExceeded, NotFound, ResourceKind
+from kubeconnect import Consistency, DeadlineExceeded, NotFound, ResourceKind, Source
 from kubeconnect.sync import Client
 from kubeconnect.v1 import resource_service_pb2 as pb
 from kubeconnect.v1.object_pb2 import ENCODING_JSON
@@ -26,16 +26,45 @@ def test_returns_the_object(client: Client, service: FakeService) -> None:
 
 def test_sends_all_that_was_asked(client: Client, service: FakeService) -> None:
     service.objects = [pod("web")]
-    client.get("po", "web", namespace="demo", min_resource_version="5")
+    client.get(
+        "po",
+        "web",
+        namespace="demo",
+        subresource="status",
+        fields=["status.phase", "metadata.name"],
+        metadata_only=True,
+        min_resource_version="5",
+        consistency=Consistency.LATEST,
+    )
     assert service.requests == [
         pb.GetRequest(
             resource="po",
             namespace="demo",
             name="web",
+            subresource="status",
+            fields=["status.phase", "metadata.name"],
+            metadata_only=True,
             min_resource_version="5",
+            consistency=pb.CONSISTENCY_LATEST,
             encoding=ENCODING_JSON,
         )
     ]
+
+
+def test_tells_where_it_was_read_and_how_current_it_is(
+    client: Client, service: FakeService
+) -> None:
+    service.objects = [pod("web")]
+    service.freshness = pb.Freshness(stale=True)
+    web = client.get("pods", "web", namespace="demo")
+    assert (web.source, web.freshness.stale) == (Source.CACHE, True)
+    web = client.get("pods", "web", namespace="demo", consistency=Consistency.LATEST)
+    assert web.source is Source.API_SERVER
+
+
+def test_refuses_one_path_that_would_be_sent_as_its_letters(client: Client) -> None:
+    with pytest.raises(TypeError, match=r"such as \['metadata.name'\]"):
+        client.get("pods", "web", fields="metadata.name")
 
 
 def test_raises_not_found_with_the_clusters_words(client: Client) -> None:

@@ -2,11 +2,20 @@
 
 import socket
 from datetime import datetime, timezone
+from typing import Any
 
 import grpc
 import pytest
 
-from kubeconnect import Cancelled, EventType, Forbidden, Freshness, Status, Unavailable
+from kubeconnect import (
+    Cancelled,
+    EventType,
+    Forbidden,
+    Freshness,
+    Status,
+    Unavailable,
+    selected_by,
+)
 from kubeconnect.sync import Client
 from kubeconnect.v1 import resource_service_pb2 as pb
 from kubeconnect.v1.object_pb2 import ENCODING_JSON
@@ -68,18 +77,25 @@ def test_leaves_out_types_that_it_does_not_know(client: Client, service: FakeSer
 
 def test_asks_for_the_selection(client: Client, service: FakeService) -> None:
     service.play([RESET])
-    selection = {
+    selection: dict[str, Any] = {
         "namespace": "demo",
         "name": "a",
         "label_selector": "app=web",
         "field_selector": "x=y",
+        "filter": "object.spec.replicas > 3",
+        "fields": ["metadata.name"],
+        "metadata_only": True,
         "min_resource_version": "5",
         "resume_token": "t4",
     }
-    with client.watch("pods", **selection) as events:  # type: ignore[arg-type]
+    service_web = selected_by("services", "web", namespace="demo")
+    with client.watch("pods", related=service_web, **selection) as events:
         next(events)
+    related = pb.Relation(
+        type=pb.RELATION_TYPE_SELECTED_BY, resource="services", namespace="demo", name="web"
+    )
     assert service.requests == [
-        pb.WatchRequest(resource="pods", encoding=ENCODING_JSON, **selection)
+        pb.WatchRequest(resource="pods", related=related, encoding=ENCODING_JSON, **selection)
     ]
 
 

@@ -2,6 +2,7 @@
 
 from kubeconnect.aio.client import AsyncClient
 from kubeconnect.aio.object_list import AsyncObjectList
+from kubeconnect.aio.table import AsyncTable
 from kubeconnect.aio.watch import AsyncWatch
 
-__all__ = ["AsyncClient", "AsyncObjectList", "AsyncWatch"]
+__all__ = ["AsyncClient", "AsyncObjectList", "AsyncTable", "AsyncWatch"]

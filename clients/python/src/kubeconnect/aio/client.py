@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from types import TracebackType
 
 from kubeconnect.address import Address
 from kubeconnect.aio.object_list import AsyncObjectList
+from kubeconnect.aio.table import AsyncTable
 from kubeconnect.aio.watch import AsyncWatch
 from kubeconnect.bodies import ObjectBody, PatchBody, encode_body
-from kubeconnect.objects import Object, ResourceKind
+from kubeconnect.counts import CountResult
+from kubeconnect.discovery import ResourceTypesResult, SchemaResult
+from kubeconnect.reads import Consistency, GetResult, paths
+from kubeconnect.relations import Relation
 from kubeconnect.transport.aio import AsyncTransport
 from kubeconnect.transport.options import deadline
+from kubeconnect.v1 import discovery_service_pb2 as discovery_pb
 from kubeconnect.v1 import resource_service_pb2 as pb
 from kubeconnect.v1.object_pb2 import ENCODING_JSON
 from kubeconnect.watch_session import WatchSession
@@ -37,6 +43,16 @@ class AsyncClient:
     namespace that is left out means all namespaces in ``list`` and ``watch``; the
     one in the object's metadata, if there is one, in ``create`` and ``update``; and a
     resource without namespaces in all other calls.
+
+    Selections are what they are in kubectl: ``label_selector``, ``field_selector``. To
+    these ``filter`` adds a CEL expression over ``object``, such as
+    "object.spec.replicas > 3": what it has no value for does not match. ``related`` adds
+    what objects have to do with another one: see ``owned_by`` and its like. All that is
+    given must hold.
+
+    ``fields`` are the paths to answer of each object, in kubectl's notation:
+    ["metadata.name", "spec.containers[*].image"]; left out, all. With ``metadata_only`` an
+    object comes as a PartialObjectMetadata: its metadata and nothing else.
 
     A write with ``dry_run`` is checked and admitted, and answered with what it would
     lead to, but not made. ``field_manager`` is in whose name the fields are owned, at
@@ -97,21 +113,32 @@ class AsyncClient:
         name: str,
         *,
         namespace: str = "",
+        subresource: str = "",
+        fields: Iterable[str] = (),
+        metadata_only: bool = False,
         min_resource_version: str = "",
+        consistency: Consistency = Consistency.CACHED,
         timeout: float | None = None,
-    ) -> Object:
-        """Return one object. Raises NotFound if it is not there."""
+    ) -> GetResult:
+        """Return one object, or its ``subresource`` ("status", "scale").
+
+        A subresource is read from the API server. Raises NotFound if it is not there.
+        """
         request = pb.GetRequest(
             resource=resource,
             name=name,
             namespace=namespace,
+            subresource=subresource,
+            fields=paths(fields),
+            metadata_only=metadata_only,
             min_resource_version=min_resource_version,
+            consistency=consistency.value,
             encoding=ENCODING_JSON,
         )
         response = await self._transport.unary(
             self._transport.resources.Get, request, deadline(timeout, self._timeout)
         )
-        return Object(response.object, ResourceKind.from_message(response.kind))
+        return GetResult(response)
 
     async def list(
         self,
@@ -120,21 +147,35 @@ class AsyncClient:
         namespace: str = "",
         label_selector: str = "",
         field_selector: str = "",
+        filter: str = "",
+        related: Relation | None = None,
+        fields: Iterable[str] = (),
+        metadata_only: bool = False,
+        order_by: str = "",
         min_resource_version: str = "",
+        consistency: Consistency = Consistency.CACHED,
         page_size: int = 0,
         timeout: float | None = None,
     ) -> AsyncObjectList:
         """Return the objects that match; waits for the first page only.
 
-        ``page_size`` is the most that a page may have; 0 means as many as fit into
-        about 3 MiB. ``timeout`` holds for each page.
+        ``order_by`` is "path" or "path desc", several with commas: "status.phase,
+        metadata.creationTimestamp desc"; what is equal is in the default order. ``page_size``
+        is the most that a page may have; 0 means as many as fit into about 3 MiB.
+        ``timeout`` holds for each page.
         """
         request = pb.ListRequest(
             resource=resource,
             namespace=namespace,
             label_selector=label_selector,
             field_selector=field_selector,
+            filter=filter,
+            related=related.to_message() if related else None,
+            fields=paths(fields),
+            metadata_only=metadata_only,
+            order_by=order_by,
             min_resource_version=min_resource_version,
+            consistency=consistency.value,
             page_size=page_size,
             encoding=ENCODING_JSON,
         )
@@ -150,11 +191,18 @@ class AsyncClient:
         name: str = "",
         label_selector: str = "",
         field_selector: str = "",
+        filter: str = "",
+        related: Relation | None = None,
+        fields: Iterable[str] = (),
+        metadata_only: bool = False,
         min_resource_version: str = "",
         resume_token: str | None = None,
         reconnect: bool = True,
     ) -> AsyncWatch:
         """Watch a selection, or the one object that ``name`` names.
+
+        A change of nothing under ``fields``, or in the metadata with ``metadata_only``, is
+        not told. ``related`` is what it is when the stream begins.
 
         ``resume_token``, from an earlier watch of the same selection, continues
         behind what that one has told. Then hold what comes as ADDED or MODIFIED,
@@ -170,6 +218,10 @@ class AsyncClient:
             name=name,
             label_selector=label_selector,
             field_selector=field_selector,
+            filter=filter,
+            related=related.to_message() if related else None,
+            fields=paths(fields),
+            metadata_only=metadata_only,
             min_resource_version=min_resource_version,
             resume_token=resume_token or "",
             encoding=ENCODING_JSON,
@@ -181,6 +233,73 @@ class AsyncClient:
                 transport.resources.Watch, request, wait_for_ready=wait
             ),
         )
+
+    async def count(
+        self,
+        resource: str,
+        *,
+        namespace: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+        filter: str = "",
+        related: Relation | None = None,
+        group_by: Iterable[str] = (),
+        max_groups: int = 0,
+        min_resource_version: str = "",
+        consistency: Consistency = Consistency.CACHED,
+        timeout: float | None = None,
+    ) -> CountResult:
+        """Count the objects that match, in all and by the values of paths.
+
+        ``group_by`` are up to 8 paths as in ``fields``: ["spec.nodeName", "status.phase"].
+        ``max_groups`` is how many groups to answer, those with the most objects first; 0
+        means 1,000, and the most are 10,000.
+        """
+        request = pb.CountObjectsRequest(
+            resource=resource,
+            namespace=namespace,
+            label_selector=label_selector,
+            field_selector=field_selector,
+            filter=filter,
+            related=related.to_message() if related else None,
+            group_by=paths(group_by),
+            max_groups=max_groups,
+            min_resource_version=min_resource_version,
+            consistency=consistency.value,
+        )
+        response = await self._transport.unary(
+            self._transport.resources.CountObjects, request, deadline(timeout, self._timeout)
+        )
+        return CountResult.from_message(response)
+
+    async def table(
+        self,
+        resource: str,
+        *,
+        namespace: str = "",
+        name: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+        page_size: int = 0,
+        timeout: float | None = None,
+    ) -> AsyncTable:
+        """Return the objects that match, or the one that ``name`` names, as the API server
+        prints them and kubectl shows them; waits for the first page only.
+
+        They are read from the API server, each time. ``page_size`` is the most that a page
+        may have; 0 means 500, which is the most. ``timeout`` holds for each page.
+        """
+        request = pb.GetTableRequest(
+            resource=resource,
+            namespace=namespace,
+            name=name,
+            label_selector=label_selector,
+            field_selector=field_selector,
+            page_size=page_size,
+        )
+        seconds = deadline(timeout, self._timeout)
+        first = await self._transport.unary(self._transport.resources.GetTable, request, seconds)
+        return AsyncTable(self._transport, request, first, seconds)
 
     async def create(
         self,
@@ -375,3 +494,25 @@ class AsyncClient:
             self._transport.resources.DeleteCollection, request, deadline(timeout, self._timeout)
         )
         return DeleteCollectionResult.from_message(response)
+
+    async def resource_types(
+        self, *, group: str = "", category: str = "", timeout: float | None = None
+    ) -> ResourceTypesResult:
+        """Return the resources that the cluster serves, as ``kubectl api-resources`` does.
+
+        ``group`` is one API group, "core" for the one without a name; ``category`` is one
+        category, such as "all".
+        """
+        request = discovery_pb.ListResourceTypesRequest(group=group, category=category)
+        response = await self._transport.unary(
+            self._transport.discovery.ListResourceTypes, request, deadline(timeout, self._timeout)
+        )
+        return ResourceTypesResult.from_message(response)
+
+    async def schema(self, resource: str, *, timeout: float | None = None) -> SchemaResult:
+        """Return the OpenAPI v3 schema of a resource's kind. Raises NotFound if it has none."""
+        request = discovery_pb.GetSchemaRequest(resource=resource)
+        response = await self._transport.unary(
+            self._transport.discovery.GetSchema, request, deadline(timeout, self._timeout)
+        )
+        return SchemaResult.from_message(response)

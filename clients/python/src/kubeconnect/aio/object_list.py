@@ -6,12 +6,14 @@ from collections.abc import AsyncIterator
 
 from kubeconnect.freshness import Freshness
 from kubeconnect.objects import Object, ResourceKind
+from kubeconnect.reads import Source
 from kubeconnect.transport.aio import AsyncTransport
 from kubeconnect.v1 import resource_service_pb2 as pb
 
 
 class AsyncObjectList:
-    """The objects that match a selection, in order of namespace and name.
+    """The objects that match a selection, in order of namespace and name unless another
+    order was asked for.
 
     All come from one snapshot. The first page is here, each further one is
     fetched when an iteration reaches it, and not kept: hold what you need, or
@@ -43,6 +45,18 @@ class AsyncObjectList:
     def freshness(self) -> Freshness:
         """How current the snapshot was when it was asked for."""
         return Freshness.from_message(self._first.freshness)
+
+    @property
+    def source(self) -> Source | None:
+        """Where the objects come from; None if not told."""
+        return Source.from_message(self._first.source)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """For people: objects that the filter could not be held against, and why; and the
+        API server's warnings.
+        """
+        return tuple(self._first.warnings)
 
     @property
     def total(self) -> int:

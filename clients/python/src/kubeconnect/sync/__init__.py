@@ -4,6 +4,7 @@
 
 from kubeconnect.sync.client import Client
 from kubeconnect.sync.object_list import ObjectList
+from kubeconnect.sync.table import Table
 from kubeconnect.sync.watch import Watch
 
-__all__ = ["Client", "ObjectList", "Watch"]
+__all__ = ["Client", "ObjectList", "Table", "Watch"]

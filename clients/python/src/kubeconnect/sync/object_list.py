@@ -8,12 +8,14 @@ from collections.abc import Iterator
 
 from kubeconnect.freshness import Freshness
 from kubeconnect.objects import Object, ResourceKind
+from kubeconnect.reads import Source
 from kubeconnect.transport.sync import Transport
 from kubeconnect.v1 import resource_service_pb2 as pb
 
 
 class ObjectList:
-    """The objects that match a selection, in order of namespace and name.
+    """The objects that match a selection, in order of namespace and name unless another
+    order was asked for.
 
     All come from one snapshot. The first page is here, each further one is
     fetched when an iteration reaches it, and not kept: hold what you need, or
@@ -45,6 +47,18 @@ class ObjectList:
     def freshness(self) -> Freshness:
         """How current the snapshot was when it was asked for."""
         return Freshness.from_message(self._first.freshness)
+
+    @property
+    def source(self) -> Source | None:
+        """Where the objects come from; None if not told."""
+        return Source.from_message(self._first.source)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """For people: objects that the filter could not be held against, and why; and the
+        API server's warnings.
+        """
+        return tuple(self._first.warnings)
 
     @property
     def total(self) -> int:

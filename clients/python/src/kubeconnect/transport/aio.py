@@ -16,9 +16,11 @@ from kubeconnect.address import Address
 from kubeconnect.errors import Cancelled
 from kubeconnect.transport.failures import client_closed, failure, silent
 from kubeconnect.transport.options import call_metadata, channel_credentials, channel_options
+from kubeconnect.v1.discovery_service_pb2_grpc import DiscoveryServiceStub
 from kubeconnect.v1.resource_service_pb2_grpc import ResourceServiceStub
 
 if TYPE_CHECKING:
+    from kubeconnect.v1.discovery_service_pb2_grpc import DiscoveryServiceAsyncStub
     from kubeconnect.v1.resource_service_pb2_grpc import ResourceServiceAsyncStub
 
 Request = TypeVar("Request")
@@ -28,6 +30,7 @@ Response = TypeVar("Response")
 class AsyncTransport:
     """A connection. Belongs to the event loop that it is made in."""
 
+    discovery: DiscoveryServiceAsyncStub
     resources: ResourceServiceAsyncStub
 
     def __init__(
@@ -42,6 +45,7 @@ class AsyncTransport:
             self._channel = grpc.aio.secure_channel(address.target, credentials, options)
         else:
             self._channel = grpc.aio.insecure_channel(address.target, options)
+        self.discovery = DiscoveryServiceStub(self._channel)
         self.resources = ResourceServiceStub(self._channel)
         self._streams: WeakSet[AsyncStream[Any, Any]] = WeakSet()
         self._closed = False

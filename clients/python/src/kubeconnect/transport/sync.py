@@ -14,6 +14,7 @@ import grpc
 from kubeconnect.address import Address
 from kubeconnect.transport.failures import client_closed, failure, silent
 from kubeconnect.transport.options import call_metadata, channel_credentials, channel_options
+from kubeconnect.v1.discovery_service_pb2_grpc import DiscoveryServiceStub
 from kubeconnect.v1.resource_service_pb2_grpc import ResourceServiceStub
 
 Request = TypeVar("Request")
@@ -24,6 +25,7 @@ Answer = TypeVar("Answer", covariant=True)
 class Transport:
     """A connection. Safe for concurrent use by threads; not to be used after a fork."""
 
+    discovery: DiscoveryServiceStub
     resources: ResourceServiceStub
 
     def __init__(
@@ -37,6 +39,7 @@ class Transport:
             self._channel = grpc.secure_channel(address.target, credentials, options)
         else:
             self._channel = grpc.insecure_channel(address.target, options)
+        self.discovery = DiscoveryServiceStub(self._channel)
         self.resources = ResourceServiceStub(self._channel)
         self._closed = False
 

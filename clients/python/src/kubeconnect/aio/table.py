@@ -1,0 +1,62 @@
+"""Tables that come in pages."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from kubeconnect.objects import ResourceKind
+from kubeconnect.tables import TableColumn, TableRow
+from kubeconnect.transport.aio import AsyncTransport
+from kubeconnect.v1 import resource_service_pb2 as pb
+
+
+class AsyncTable:
+    """Objects as the API server prints them: a row for each, in order of namespace and name.
+
+    The first page is here, each further one is fetched when an iteration reaches it, and
+    not kept, as in a list. Fetching raises as ``AsyncClient.table`` does; Expired, if more
+    than about five minutes have passed since the first page: then ask again.
+    """
+
+    def __init__(
+        self,
+        transport: AsyncTransport,
+        request: pb.GetTableRequest,
+        first: pb.GetTableResponse,
+        timeout: float | None,
+    ) -> None:
+        """Begin with the first page; ``request`` is what it answers."""
+        self._transport = transport
+        self._request = request
+        self._first = first
+        self._timeout = timeout
+        self.kind = ResourceKind.from_message(first.kind)
+        self.columns = tuple(map(TableColumn.from_message, first.columns))
+
+    @property
+    def resource_version(self) -> str:
+        """The version that the table was made at; an opaque string."""
+        return self._first.resource_version
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The API server's warnings, for people."""
+        return tuple(self._first.warnings)
+
+    async def __aiter__(self) -> AsyncIterator[TableRow]:
+        """Iterate over the rows of all pages."""
+        page = self._first
+        for message in page.rows:
+            yield TableRow.from_message(message)
+        while page.next_page_token:
+            page = await self._fetch(page.next_page_token)
+            for message in page.rows:
+                yield TableRow.from_message(message)
+
+    async def _fetch(self, token: str) -> pb.GetTableResponse:
+        request = pb.GetTableRequest()
+        request.CopyFrom(self._request)
+        request.page_token = token
+        return await self._transport.unary(
+            self._transport.resources.GetTable, request, self._timeout
+        )

@@ -1,0 +1,65 @@
+import pytest
+
+from kubeconnect import Consistency, Freshness, ObjectGroup, Source, owner_of
+from kubeconnect.aio import AsyncClient
+from kubeconnect.v1 import resource_service_pb2 as pb
+from tests.fake import SNAPSHOT, FakeService, pod
+
+
+@pytest.fixture(autouse=True)
+def _three_pods(service: FakeService) -> None:
+    service.objects = [pod("a1"), pod("b1"), pod("b2")]
+
+
+async def test_counts_in_all(client: AsyncClient) -> None:
+    count = await client.count("pods")
+    assert (count.total, count.groups, count.kind.kind) == (3, (), "Pod")
+    assert (count.resource_version, count.source) == (SNAPSHOT, Source.CACHE)
+    assert count.freshness == Freshness(stale=False, last_contact=None)
+
+
+async def test_counts_by_values(client: AsyncClient) -> None:
+    count = await client.count("pods", group_by=["spec.nodeName"], max_groups=1)
+    assert count.groups == (ObjectGroup(("b",), 2),)
+    assert count.remaining_groups == 1
+
+
+async def test_tells_what_people_should_know(client: AsyncClient) -> None:
+    count = await client.count("pods", filter="object.spec.replicas > 3")
+    assert count.warnings == ("2 left out",)
+
+
+async def test_sends_all_that_was_asked(client: AsyncClient, service: FakeService) -> None:
+    await client.count(
+        "pods",
+        namespace="demo",
+        label_selector="app=web",
+        field_selector="x=y",
+        filter="object.spec.replicas > 3",
+        related=owner_of("pods", "web", namespace="demo"),
+        group_by=["spec.nodeName", "status.phase"],
+        max_groups=5,
+        min_resource_version="5",
+        consistency=Consistency.LATEST,
+    )
+    assert service.requests == [
+        pb.CountObjectsRequest(
+            resource="pods",
+            namespace="demo",
+            label_selector="app=web",
+            field_selector="x=y",
+            filter="object.spec.replicas > 3",
+            related=pb.Relation(
+                type=pb.RELATION_TYPE_OWNER_OF, resource="pods", namespace="demo", name="web"
+            ),
+            group_by=["spec.nodeName", "status.phase"],
+            max_groups=5,
+            min_resource_version="5",
+            consistency=pb.CONSISTENCY_LATEST,
+        )
+    ]
+
+
+async def test_refuses_one_path_that_would_be_sent_as_its_letters(client: AsyncClient) -> None:
+    with pytest.raises(TypeError, match=r"such as \['spec.nodeName'\]"):
+        await client.count("pods", group_by="spec.nodeName")

@@ -1,0 +1,66 @@
+import pytest
+
+from kubeconnect import TableColumn, TableRow
+from kubeconnect.aio import AsyncClient, AsyncTable
+from kubeconnect.v1 import resource_service_pb2 as pb
+from tests.fake import SNAPSHOT, FakeService, pod
+
+NAMES = ["a", "b", "c", "d", "e"]
+
+
+@pytest.fixture(autouse=True)
+def _five_pods(service: FakeService) -> None:
+    service.objects = [pod(name) for name in NAMES]
+
+
+async def names(table: AsyncTable) -> list[str]:
+    return [row.name async for row in table]
+
+
+async def test_says_what_its_columns_hold(client: AsyncClient) -> None:
+    table = await client.table("pods")
+    assert table.columns == (
+        TableColumn("Name", "string", "name", "its name", 0),
+        TableColumn("Restarts", "integer", "", "", 1),
+    )
+    assert (table.kind.kind, table.resource_version, table.warnings) == ("Pod", SNAPSHOT, ("old",))
+
+
+async def test_has_a_row_for_each_object(client: AsyncClient) -> None:
+    rows = [row async for row in await client.table("pods")]
+    assert rows[0] == TableRow(("a", 2), "demo", "a", "uid-a", "7")
+    assert isinstance(rows[0].cells[1], int)
+
+
+async def test_iterates_over_all_pages_again_and_again(
+    client: AsyncClient, service: FakeService
+) -> None:
+    table = await client.table("pods", page_size=2)
+    assert len(service.requests) == 1
+    assert await names(table) == await names(table) == NAMES
+
+
+async def test_asks_for_the_same_selection_on_each_page(
+    client: AsyncClient, service: FakeService
+) -> None:
+    await names(
+        await client.table(
+            "pods",
+            namespace="demo",
+            name="web",
+            label_selector="app=web",
+            field_selector="x=y",
+            page_size=2,
+        )
+    )
+    assert [request.page_token for request in service.requests] == ["", "2", "4"]
+    for request in service.requests:
+        request.page_token = ""
+        assert request == pb.GetTableRequest(
+            resource="pods",
+            namespace="demo",
+            name="web",
+            label_selector="app=web",
+            field_selector="x=y",
+            page_size=2,
+        )
