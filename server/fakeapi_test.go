@@ -29,6 +29,7 @@ type fakeAPI struct {
 	version string       // of the snapshot
 	events  chan any     // sent to the open watch
 	change  http.Handler // answers changes
+	log     http.Handler // answers who reads a log
 
 	mu      sync.Mutex // guards changes
 	changes []*http.Request
@@ -62,6 +63,8 @@ func (api *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	switch {
+	case r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/log"):
+		api.log.ServeHTTP(w, r)
 	case r.Method == http.MethodGet && r.URL.Query().Get("watch") == "true":
 		api.watch(w, r)
 	case r.Method == http.MethodGet:
@@ -110,6 +113,7 @@ type service struct {
 	readiness *Readiness
 	http      *http.Client
 	resources kubeconnectv1connect.ResourceServiceClient
+	pods      kubeconnectv1connect.PodServiceClient
 }
 
 func newService(t *testing.T, api *fakeAPI, authenticator auth.Authenticator, options ...connect.ClientOption) *service {
@@ -155,6 +159,7 @@ func newServiceOf(t *testing.T, api *fakeAPI, of Config, options ...connect.Clie
 	t.Cleanup(stop)
 	s.url, s.http = server.URL, server.Client()
 	s.resources = kubeconnectv1connect.NewResourceServiceClient(s.http, s.url, options...)
+	s.pods = kubeconnectv1connect.NewPodServiceClient(s.http, s.url, options...)
 	return s
 }
 

@@ -48,6 +48,7 @@ func TestNoHandlerRunsForACallerWhoIsNotKnown(t *testing.T) {
 		"GetSchema":   func() error { _, err := discovery.GetSchema(ctx, &kubeconnectv1.GetSchemaRequest{}); return err },
 		"WhoAmI":      func() error { _, err := access.WhoAmI(ctx, &kubeconnectv1.WhoAmIRequest{}); return err },
 		"CheckAccess": func() error { _, err := access.CheckAccess(ctx, &kubeconnectv1.CheckAccessRequest{}); return err },
+		"GetLogs":     func() error { return openLog(t, s, &kubeconnectv1.GetLogsRequest{}).end() },
 		"reflection": func() error {
 			stream := grpcreflect.NewClient(s.http, s.url, connect.WithGRPC()).NewStream(ctx)
 			defer func() { _, _ = stream.Close() }()

@@ -16,6 +16,7 @@ import (
 // outcome is what an answer of the API server says, which not all of client-go's
 // clients pass on as it is. It is owned by the call that made it.
 type outcome struct {
+	headOnly   bool         // set once: the body is not noted
 	body       bytes.Buffer // as far as the client has read it
 	status     int
 	warnings   []string
@@ -28,6 +29,12 @@ type outcomeKey struct{}
 // withOutcome makes a context whose requests note their outcome.
 func withOutcome(ctx context.Context) (context.Context, *outcome) {
 	o := &outcome{}
+	return context.WithValue(ctx, outcomeKey{}, o), o
+}
+
+// withOutcomeButBody is withOutcome for answers that may be of any length.
+func withOutcomeButBody(ctx context.Context) (context.Context, *outcome) {
+	o := &outcome{headOnly: true}
 	return context.WithValue(ctx, outcomeKey{}, o), o
 }
 
@@ -88,7 +95,9 @@ func (o *outcome) complete(err error) error {
 func (o *outcome) note(response *http.Response) {
 	o.status, o.warnings = response.StatusCode, nil
 	o.body.Reset()
-	response.Body = notedBody{io.TeeReader(response.Body, &o.body), response.Body}
+	if !o.headOnly {
+		response.Body = notedBody{io.TeeReader(response.Body, &o.body), response.Body}
+	}
 	seconds, _ := strconv.ParseInt(response.Header.Get("Retry-After"), 10, 32)
 	o.retryAfter = int32(max(seconds, 0))
 	response.Header.Del("Retry-After")

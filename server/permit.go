@@ -41,8 +41,21 @@ type permit struct {
 
 // permit asks whether the caller may read something. The caller must call endPeriod when done.
 func (s *resources) permit(ctx context.Context, wanted read) (*permit, error) {
-	p := &permit{rights: s.rights, caller: callerFrom(ctx), wanted: wanted, recheck: s.recheck, endPeriod: func() {}}
+	p := s.newPermit(ctx, wanted)
 	return p, p.grant(ctx, ctx, p.caller.identity)
+}
+
+// permitGranted is the permit to read what the API server itself is about to hold against
+// the caller's rights. The caller must call endPeriod when done.
+func (s *resources) permitGranted(ctx context.Context, wanted read) *permit {
+	p := s.newPermit(ctx, wanted)
+	p.changed = p.rights.changed(p.caller.identity)
+	p.hold(ctx, p.caller.identity, auth.Namespaces{All: true}, time.Now())
+	return p
+}
+
+func (s *resources) newPermit(ctx context.Context, wanted read) *permit {
+	return &permit{rights: s.rights, caller: callerFrom(ctx), wanted: wanted, recheck: s.recheck, endPeriod: func() {}}
 }
 
 // isDue reports whether the permit must be confirmed.
@@ -86,14 +99,30 @@ func (p *permit) grant(ctx, asking context.Context, identity auth.Identity) erro
 	if err != nil {
 		return err
 	}
-	p.caller.identity, p.scope, p.confirmed, p.changed = identity, scope, now, changed
+	p.changed = changed
+	p.hold(ctx, identity, scope, now)
+	return nil
+}
+
+// hold lets the permit hold for what an identity has been found to have the right to.
+func (p *permit) hold(ctx context.Context, identity auth.Identity, scope auth.Namespaces, now time.Time) {
+	p.caller.identity, p.scope, p.confirmed = identity, scope, now
 	p.endPeriod()
 	if identity.IsKubeconfigUser() {
 		p.period, p.endPeriod = ctx, func() {}
-		return nil
+		return
 	}
 	p.period, p.endPeriod = context.WithDeadline(ctx, p.until(now, identity))
-	return nil
+}
+
+// pause waits until the cluster is to be asked again.
+func (p *permit) pause(ctx context.Context) error {
+	select {
+	case <-time.After(confirmPause):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // until is when the permit must be confirmed: a little before the interval is over, so

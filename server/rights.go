@@ -25,16 +25,17 @@ type read struct {
 	resource        informerhub.Resource
 	namespace, name string
 	verbs           []string // all of them
+	subresource     string   // empty for the objects themselves
 }
 
 // toGet is a read of one object.
 func toGet(resource informerhub.Resource, namespace, name string) read {
-	return read{resource, namespace, name, []string{"get"}}
+	return read{resource, namespace, name, []string{"get"}, ""}
 }
 
 // toList is a list's read.
 func toList(resource informerhub.Resource, namespace, fieldSelector string) read {
-	return read{resource, namespace, selectedName(fieldSelector), []string{"list"}}
+	return read{resource, namespace, selectedName(fieldSelector), []string{"list"}, ""}
 }
 
 // toWatch is a watch's read. It lists as well, unless it is of one object: then
@@ -44,9 +45,9 @@ func toWatch(resource informerhub.Resource, namespace, name, fieldSelector strin
 		name = selectedName(fieldSelector)
 	}
 	if name != "" {
-		return read{resource, namespace, name, []string{"watch"}}
+		return read{resource, namespace, name, []string{"watch"}, ""}
 	}
-	return read{resource, namespace, "", []string{"list", "watch"}}
+	return read{resource, namespace, "", []string{"list", "watch"}, ""}
 }
 
 // selectedName is the one name that a field selector can select, as the API server
@@ -62,12 +63,13 @@ func selectedName(fieldSelector string) string {
 
 func (r read) attributes(verb string) auth.Attributes {
 	return auth.Attributes{
-		Verb:      verb,
-		Group:     r.resource.Group,
-		Version:   r.resource.Version,
-		Resource:  r.resource.Name,
-		Namespace: r.namespace,
-		Name:      r.name,
+		Verb:        verb,
+		Group:       r.resource.Group,
+		Version:     r.resource.Version,
+		Resource:    r.resource.Name,
+		Subresource: r.subresource,
+		Namespace:   r.namespace,
+		Name:        r.name,
 	}
 }
 
@@ -174,7 +176,11 @@ func restriction(scope auth.Namespaces) []string {
 // forbidden is a refusal in the API server's own words, which are the same whether the
 // object exists or not.
 func forbidden(identity auth.Identity, attributes auth.Attributes, reason string) error {
-	text := fmt.Sprintf("User %q cannot %s resource %q in API group %q", identity.Username, attributes.Verb, attributes.Resource, attributes.Group)
+	resource := attributes.Resource
+	if attributes.Subresource != "" {
+		resource += "/" + attributes.Subresource
+	}
+	text := fmt.Sprintf("User %q cannot %s resource %q in API group %q", identity.Username, attributes.Verb, resource, attributes.Group)
 	if attributes.Namespace != "" {
 		text += fmt.Sprintf(" in the namespace %q", attributes.Namespace)
 	} else {

@@ -72,6 +72,8 @@ func New(config Config) http.Handler {
 	mux.Handle(kubeconnectv1connect.NewDiscoveryServiceHandler(&discovery{resources}, options))
 	mux.Handle(kubeconnectv1connect.NewAccessServiceHandler(
 		&access{resources: resources, clients: config.Clients}, options))
+	podService, podHandler := kubeconnectv1connect.NewPodServiceHandler(pods{resources}, options)
+	mux.Handle(podService, wholeMessages(podHandler))
 	reflector := grpcreflect.NewStaticReflector(append(serviceNames(), grpc_health_v1.Health_ServiceDesc.ServiceName)...)
 	mux.Handle(grpcreflect.NewHandlerV1(reflector, options))
 	mux.Handle(grpcreflect.NewHandlerV1Alpha(reflector, options))
@@ -88,10 +90,11 @@ func serviceNames() []string {
 		kubeconnectv1connect.ResourceServiceName,
 		kubeconnectv1connect.DiscoveryServiceName,
 		kubeconnectv1connect.AccessServiceName,
+		kubeconnectv1connect.PodServiceName,
 	}
 }
 
-// plainStreams turns compression off for Watch: for each message of each stream it
+// plainStreams turns compression off for streams: for each message of each stream it
 // would cost more time than the message itself.
 func plainStreams(spec connect.Spec) []connect.HandlerOption {
 	if spec.StreamType != connect.StreamTypeServer {

@@ -113,12 +113,7 @@ func (s *eventSender) withhold(ctx context.Context, w *watch) error {
 			return err
 		}
 	}
-	select {
-	case <-time.After(confirmPause):
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return w.permit.pause(ctx)
 }
 
 // standing is how current a stream is that stands still since its rights were confirmed:

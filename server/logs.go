@@ -1,0 +1,186 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"connectrpc.com/connect"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+)
+
+// standstill is how long a log stands still in the midst of a line before what there is of
+// that line is sent.
+const standstill = time.Second
+
+// podLogs is what the right to a log is about.
+var podLogs = informerhub.Resource{Version: "v1", Name: "pods", Kind: "Pod", Namespaced: true}
+
+// pods implements kubeconnect.v1.PodService.
+type pods struct{ resources *resources }
+
+// GetLogs implements kubeconnect.v1.PodService. Whether the caller may read the log is the
+// API server's to say when it is opened, for it is opened as the caller.
+func (s pods) GetLogs(ctx context.Context, request *kubeconnectv1.GetLogsRequest, stream *connect.ServerStream[kubeconnectv1.GetLogsResponse]) error {
+	if err := checkName(podLogs, request.GetNamespace(), request.GetName()); err != nil {
+		return err
+	}
+	options, err := logOptions(request)
+	if err != nil {
+		return err
+	}
+	permit := s.resources.permitGranted(ctx, toGetLog(request.GetNamespace(), request.GetName()))
+	defer func() { permit.endPeriod() }()
+	log, err := s.open(ctx, request, options)
+	if err != nil {
+		return err
+	}
+	defer log.close()
+	if err := stream.Send(nil); err != nil { // the head alone, for a log may be silent
+		return err
+	}
+	sender := &logSender{stream: stream, log: log, permit: permit}
+	return sender.follow(ctx)
+}
+
+// toGetLog is the read of a pod's log.
+func toGetLog(namespace, name string) read {
+	wanted := toGet(podLogs, namespace, name)
+	wanted.subresource = "log"
+	return wanted
+}
+
+// logOptions are a request's, for the API server to check.
+func logOptions(request *kubeconnectv1.GetLogsRequest) (*corev1.PodLogOptions, error) {
+	options := &corev1.PodLogOptions{
+		Container:    request.GetContainer(),
+		Follow:       request.GetFollow(),
+		Previous:     request.GetPrevious(),
+		SinceSeconds: request.SinceSeconds,
+		Timestamps:   request.GetTimestamps(),
+		TailLines:    request.TailLines,
+		LimitBytes:   request.LimitBytes,
+	}
+	if since := request.GetSinceTime(); since != nil {
+		if err := since.CheckValid(); err != nil {
+			return nil, badRequest("since_time: %v", err)
+		}
+		if since.GetNanos() != 0 {
+			return nil, badRequest("since_time %s: give whole seconds, for logs are cut at no others", since.AsTime().Format(time.RFC3339Nano))
+		}
+		options.SinceTime = &metav1.Time{Time: since.AsTime()}
+	}
+	switch stream := request.GetStream(); stream {
+	case kubeconnectv1.LogStream_LOG_STREAM_UNSPECIFIED:
+	case kubeconnectv1.LogStream_LOG_STREAM_STDOUT:
+		options.Stream = ptr.To(corev1.LogStreamStdout)
+	case kubeconnectv1.LogStream_LOG_STREAM_STDERR:
+		options.Stream = ptr.To(corev1.LogStreamStderr)
+	default:
+		return nil, badRequest("stream %d: this service knows STDOUT and STDERR", stream)
+	}
+	return options, nil
+}
+
+// open opens a log as the caller. Who calls it must close the log.
+func (s pods) open(ctx context.Context, request *kubeconnectv1.GetLogsRequest, options *corev1.PodLogOptions) (*logReader, error) {
+	pods := s.resources.clients.For(identityFrom(ctx)).Typed.CoreV1().Pods(request.GetNamespace())
+	reading, cancel := context.WithCancel(ctx)
+	reading, outcome := withOutcomeButBody(reading)
+	body, err := pods.GetLogs(request.GetName(), options).Stream(reading)
+	if err != nil {
+		cancel()
+		return nil, outcome.complete(unreachable(ctx, err))
+	}
+	return newLogReader(body, cancel), nil
+}
+
+// logSender sends one log. It is owned by the stream's handler.
+type logSender struct {
+	stream *connect.ServerStream[kubeconnectv1.GetLogsResponse]
+	log    *logReader
+	permit *permit
+}
+
+// follow sends what the log brings, until that ends, or the caller goes.
+func (s *logSender) follow(ctx context.Context) error {
+	still := time.NewTimer(standstill)
+	defer still.Stop()
+	s.log.readOn()
+	for {
+		select {
+		case read := <-s.log.read:
+			if ended, err := s.pass(ctx, read); ended || err != nil {
+				return err
+			}
+			s.log.readOn()
+			still.Reset(standstill)
+		case <-still.C:
+			if err := s.send(ctx, s.log.takeAll()); err != nil {
+				return err
+			}
+		case <-s.permit.changed:
+		case <-s.permit.period.Done():
+		}
+		if err := s.confirm(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// pass sends the lines that a read has completed or, at the log's end, all that is left.
+func (s *logSender) pass(ctx context.Context, read logRead) (ended bool, err error) {
+	s.log.add(read.count)
+	if read.err == nil {
+		return false, s.send(ctx, s.log.takeLines())
+	}
+	if err := s.send(ctx, s.log.takeAll()); err != nil {
+		return true, err
+	}
+	return true, whyEnded(ctx, read.err)
+}
+
+// send sends a piece under a permit that holds.
+func (s *logSender) send(ctx context.Context, piece []byte) error {
+	if len(piece) == 0 {
+		return nil
+	}
+	if err := s.confirm(ctx); err != nil {
+		return err
+	}
+	return s.stream.Send(&kubeconnectv1.GetLogsResponse{Data: piece})
+}
+
+// confirm has the permit confirmed if that is due. While the cluster cannot be asked, the
+// log waits.
+func (s *logSender) confirm(ctx context.Context) error {
+	for s.permit.isDue() {
+		err := s.permit.confirm(ctx)
+		if errors.Is(err, errUnconfirmed) {
+			err = s.permit.pause(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// whyEnded tells the end of a log from what has cut it off.
+func whyEnded(ctx context.Context, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("reading the log: %w", context.Cause(ctx))
+	case errors.Is(err, io.EOF):
+		return nil
+	}
+	return apierrors.NewServiceUnavailable(fmt.Sprintf("the log was cut off on its way from the API server: %v", err))
+}

@@ -1,0 +1,321 @@
+package server
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/types/known/timestamppb"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+)
+
+// container is a log's source, at the fake API server. One log of it is read at a time.
+type container struct {
+	asked  chan url.Values // by each who reads the log
+	writes chan string     // empty: the log is cut off; closed: it ends
+	left   chan struct{}   // by each who reads no longer
+}
+
+func newContainer() *container {
+	return &container{asked: make(chan url.Values, 1), writes: make(chan string), left: make(chan struct{}, 1)}
+}
+
+func (c *container) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/plain")
+	_ = http.NewResponseController(w).Flush()
+	c.asked <- r.URL.Query()
+	for {
+		select {
+		case text, ok := <-c.writes:
+			if !ok {
+				return
+			}
+			if text == "" {
+				panic(http.ErrAbortHandler)
+			}
+			_, _ = io.WriteString(w, text)
+			_ = http.NewResponseController(w).Flush()
+		case <-r.Context().Done():
+			c.left <- struct{}{}
+			return
+		}
+	}
+}
+
+// logStream is a log as a caller reads it.
+type logStream struct {
+	t      *testing.T
+	stream *connect.ServerStreamForClient[kubeconnectv1.GetLogsResponse]
+}
+
+func openLog(t *testing.T, s *service, request *kubeconnectv1.GetLogsRequest) logStream {
+	t.Helper()
+	stream, err := s.pods.GetLogs(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = stream.Close() })
+	return logStream{t, stream}
+}
+
+// want fails unless this is the next piece.
+func (l logStream) want(piece string) {
+	l.t.Helper()
+	if !l.stream.Receive() {
+		l.t.Fatalf("ended with %v, not %q", l.stream.Err(), piece)
+	}
+	if got := string(l.stream.Msg().GetData()); got != piece {
+		l.t.Errorf("the piece is %q, not %q", got, piece)
+	}
+}
+
+// rest are the pieces up to the end.
+func (l logStream) rest() (pieces []string) {
+	for l.stream.Receive() {
+		pieces = append(pieces, string(l.stream.Msg().GetData()))
+	}
+	return pieces
+}
+
+// end is how the stream ends.
+func (l logStream) end() error {
+	l.rest()
+	return l.stream.Err()
+}
+
+func logOfX() *kubeconnectv1.GetLogsRequest {
+	return &kubeconnectv1.GetLogsRequest{Namespace: "y", Name: "x", Follow: true}
+}
+
+// logging is a service whose caller follows a container's log.
+func logging(t *testing.T, rights *fakeRights) (*service, *container, logStream) {
+	t.Helper()
+	source := newContainer()
+	s := withRights(t, &fakeAPI{log: source}, rights)
+	log := openLog(t, s, logOfX())
+	<-source.asked
+	return s, source, log
+}
+
+func TestALogIsSentInWholeLines(t *testing.T) {
+	_, source, log := logging(t, newFakeRights(some("y")))
+	source.writes <- "one\ntwo\nth"
+	log.want("one\ntwo\n")
+	source.writes <- "ree\n"
+	log.want("three\n")
+	source.writes <- "the end"
+	close(source.writes)
+	log.want("the end")
+	if err := log.end(); err != nil {
+		t.Errorf("ends with %v", err)
+	}
+}
+
+func TestAPartOfALineIsSentWhenTheLogStandsStill(t *testing.T) {
+	_, source, log := logging(t, newFakeRights(some("y")))
+	source.writes <- "one\npassw"
+	log.want("one\n")
+	log.want("passw")
+	source.writes <- "ord:"
+	log.want("ord:")
+	source.writes <- "\n"
+	log.want("\n")
+}
+
+func TestALineThatIsLongerThanAPieceIsSentInSeveral(t *testing.T) {
+	_, source, log := logging(t, newFakeRights(some("y")))
+	line := strings.Repeat("0123456789", 30_000) + "\n"
+	go func() {
+		source.writes <- line + "next\n"
+		close(source.writes)
+	}()
+	pieces := log.rest()
+	for _, piece := range pieces {
+		if len(piece) > maxPieceBytes {
+			t.Errorf("a piece has %d bytes", len(piece))
+		}
+	}
+	if strings.Join(pieces, "") != line+"next\n" {
+		t.Errorf("%d pieces are not the log", len(pieces))
+	}
+	if err := log.stream.Err(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestALogIsClosedAtItsSourceWhenItsCallerLeaves(t *testing.T) {
+	_, source, log := logging(t, newFakeRights(some("y")))
+	_ = log.stream.Close()
+	<-source.left
+}
+
+func TestALogEndsWithTheService(t *testing.T) {
+	s, source, log := logging(t, newFakeRights(some("y")))
+	s.stop()
+	if err := log.end(); connect.CodeOf(err) != connect.CodeUnavailable || !strings.Contains(err.Error(), "shutting down") {
+		t.Errorf("ends with %v", err)
+	}
+	<-source.left
+}
+
+func TestALogThatIsCutOffDoesNotEndAsIfItWereWhole(t *testing.T) {
+	_, source, log := logging(t, newFakeRights(some("y")))
+	source.writes <- "one\ntw"
+	log.want("one\n")
+	source.writes <- ""
+	log.want("tw")
+	if err := log.end(); connect.CodeOf(err) != connect.CodeUnavailable || detailOf(t, err).GetReason() != "ServiceUnavailable" {
+		t.Errorf("ends with %v", err)
+	}
+}
+
+func TestALogEndsWithTheRightToIt(t *testing.T) {
+	rights := newFakeRights(some("y"))
+	_, source, log := logging(t, rights)
+	source.writes <- "one\n"
+	log.want("one\n")
+	rights.change(func() { rights.may = some() })
+	err := log.end()
+	want := `pods "x" is forbidden: User "jane" cannot get resource "pods/log" in API group "" in the namespace "y"`
+	if connect.CodeOf(err) != connect.CodePermissionDenied || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("ends with %v", err)
+	}
+	<-source.left
+}
+
+func TestALogEndsWithItsCallersCredential(t *testing.T) {
+	rights := newFakeRights(some("y"))
+	_, source, log := logging(t, rights)
+	rights.change(func() { rights.refused = auth.ErrUnauthenticated })
+	if err := log.end(); connect.CodeOf(err) != connect.CodeUnauthenticated {
+		t.Errorf("ends with %v", err)
+	}
+	<-source.left
+}
+
+// TestALogWaitsWhileTheClusterCannotBeAsked has the rights confirmed again at last: what
+// was written meanwhile is told only then.
+func TestALogWaitsWhileTheClusterCannotBeAsked(t *testing.T) {
+	rights := newFakeRights(some("y"))
+	_, source, log := logging(t, rights)
+	rights.change(func() { rights.away = true })
+	source.writes <- "one\n"
+	told := make(chan string, 1)
+	go func() {
+		log.stream.Receive()
+		told <- string(log.stream.Msg().GetData())
+	}()
+	for asked := 0; asked < 3; time.Sleep(confirmPause / 10) {
+		rights.mu.Lock()
+		asked = len(rights.asked)
+		rights.mu.Unlock()
+	}
+	select {
+	case piece := <-told:
+		t.Errorf("%q is told to a caller whose right is not known", piece)
+	default:
+	}
+	rights.mu.Lock()
+	rights.away = false
+	rights.mu.Unlock()
+	if piece := <-told; piece != "one\n" {
+		t.Errorf("the piece is %q", piece)
+	}
+}
+
+// TestTheRightToALogIsAskedForWhenItMustBeConfirmed holds the question against what the
+// API server asks itself. When the log is opened, that is up to it.
+func TestTheRightToALogIsAskedForWhenItMustBeConfirmed(t *testing.T) {
+	rights := newFakeRights(some("y"))
+	_, _, log := logging(t, rights)
+	if len(rights.asked) != 0 {
+		t.Errorf("the cluster is asked %v", rights.asked)
+	}
+	rights.change(func() { rights.may = some() })
+	_ = log.end()
+	want := auth.Attributes{Verb: "get", Version: "v1", Resource: "pods", Subresource: "log", Namespace: "y", Name: "x"}
+	if len(rights.asked) != 1 || rights.asked[0] != want {
+		t.Errorf("the cluster is asked %+v", rights.asked)
+	}
+}
+
+// TestARefusalToOpenALogIsToldAtOnce has an API server that is busy: client-go by itself
+// would wait, and ask again.
+func TestARefusalToOpenALogIsToldAtOnce(t *testing.T) {
+	requests := 0
+	s := newService(t, &fakeAPI{log: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests++
+		w.Header().Set("Retry-After", "7")
+		answerWith(http.StatusTooManyRequests, metav1.Status{Status: "Failure", Reason: metav1.StatusReasonTooManyRequests, Code: 429, Message: "busy"})(w, r)
+	})}, auth.KubeconfigUser{})
+	err := openLog(t, s, logOfX()).end()
+	if connect.CodeOf(err) != connect.CodeResourceExhausted || detailOf(t, err).GetRetryAfterSeconds() != 7 || requests != 1 {
+		t.Errorf("after %d requests: %v", requests, err)
+	}
+}
+
+func TestWhatIsAskedOfALogReachesTheAPIServer(t *testing.T) {
+	source := newContainer()
+	close(source.writes)
+	s := newService(t, &fakeAPI{log: source}, auth.KubeconfigUser{})
+	for name, test := range map[string]struct {
+		change func(*kubeconnectv1.GetLogsRequest)
+		want   string
+	}{
+		"nothing":       {func(*kubeconnectv1.GetLogsRequest) {}, ""},
+		"a container":   {func(r *kubeconnectv1.GetLogsRequest) { r.Container = "main" }, "container=main"},
+		"follow":        {func(r *kubeconnectv1.GetLogsRequest) { r.Follow = true }, "follow=true"},
+		"previous":      {func(r *kubeconnectv1.GetLogsRequest) { r.Previous = true }, "previous=true"},
+		"since_seconds": {func(r *kubeconnectv1.GetLogsRequest) { r.SinceSeconds = new(int64) }, "sinceSeconds=0"},
+		"since_time": {func(r *kubeconnectv1.GetLogsRequest) {
+			r.SinceTime = timestamppb.New(time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC))
+		}, "sinceTime=2030-01-02T03:04:05Z"},
+		"tail_lines":  {func(r *kubeconnectv1.GetLogsRequest) { r.TailLines = new(int64) }, "tailLines=0"},
+		"limit_bytes": {func(r *kubeconnectv1.GetLogsRequest) { r.LimitBytes = new(int64) }, "limitBytes=0"},
+		"timestamps":  {func(r *kubeconnectv1.GetLogsRequest) { r.Timestamps = true }, "timestamps=true"},
+		"stdout":      {func(r *kubeconnectv1.GetLogsRequest) { r.Stream = kubeconnectv1.LogStream_LOG_STREAM_STDOUT }, "stream=Stdout"},
+		"stderr":      {func(r *kubeconnectv1.GetLogsRequest) { r.Stream = kubeconnectv1.LogStream_LOG_STREAM_STDERR }, "stream=Stderr"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			request := &kubeconnectv1.GetLogsRequest{Namespace: "y", Name: "x"}
+			test.change(request)
+			if err := openLog(t, s, request).end(); err != nil {
+				t.Fatal(err)
+			}
+			if got, _ := url.QueryUnescape((<-source.asked).Encode()); got != test.want {
+				t.Errorf("the API server is asked %q, not %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestALogThatCannotBeMeantIsRefused(t *testing.T) {
+	s := newService(t, &fakeAPI{log: http.NotFoundHandler()}, auth.KubeconfigUser{})
+	for name, test := range map[string]struct {
+		request *kubeconnectv1.GetLogsRequest
+		says    string
+	}{
+		"no namespace":                {&kubeconnectv1.GetLogsRequest{Name: "x"}, "namespace is required"},
+		"no name":                     {&kubeconnectv1.GetLogsRequest{Namespace: "y"}, "name is required"},
+		"a name that leads elsewhere": {&kubeconnectv1.GetLogsRequest{Namespace: "y", Name: "../../secrets"}, "name"},
+		"a namespace that does":       {&kubeconnectv1.GetLogsRequest{Namespace: "..", Name: "x"}, "namespace"},
+		"a stream that is none":       {&kubeconnectv1.GetLogsRequest{Namespace: "y", Name: "x", Stream: 7}, "STDOUT"},
+		"a time within a second":      {&kubeconnectv1.GetLogsRequest{Namespace: "y", Name: "x", SinceTime: &timestamppb.Timestamp{Nanos: 5}}, "whole seconds"},
+		"a time that cannot be":       {&kubeconnectv1.GetLogsRequest{Namespace: "y", Name: "x", SinceTime: &timestamppb.Timestamp{Seconds: -1 << 60}}, "since_time"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := openLog(t, s, test.request).end()
+			if connect.CodeOf(err) != connect.CodeInvalidArgument || !strings.Contains(fmt.Sprint(err), test.says) {
+				t.Errorf("answers %v", err)
+			}
+		})
+	}
+}
