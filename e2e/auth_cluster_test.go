@@ -56,6 +56,10 @@ func everyMethod(t *testing.T, clients harness.Clients, namespace string) map[st
 	calls["GetSchema"] = method(clients.Discovery.GetSchema, &kubeconnectv1.GetSchemaRequest{Resource: "configmaps"})
 	calls["WhoAmI"] = method(clients.Access.WhoAmI, &kubeconnectv1.WhoAmIRequest{})
 	calls["CheckAccess"] = method(clients.Access.CheckAccess, &kubeconnectv1.CheckAccessRequest{})
+	calls["GetLogs"] = func(ctx context.Context) error {
+		_, err := readLog(ctx, clients.Pods, &kubeconnectv1.GetLogsRequest{Namespace: namespace, Name: "one"})
+		return err
+	}
 	for name := range methodsOfTheAPI() {
 		if calls[name] == nil {
 			t.Errorf("method %s is not tried", name)
@@ -70,6 +74,7 @@ func methodsOfTheAPI() map[string]protoreflect.MethodDescriptor {
 		kubeconnectv1.File_kubeconnect_v1_resource_service_proto,
 		kubeconnectv1.File_kubeconnect_v1_discovery_service_proto,
 		kubeconnectv1.File_kubeconnect_v1_access_service_proto,
+		kubeconnectv1.File_kubeconnect_v1_pod_service_proto,
 	} {
 		for i := range file.Services().Len() {
 			methods := file.Services().Get(i).Methods()

@@ -25,6 +25,7 @@ import (
 var services = []string{
 	kubeconnectv1connect.AccessServiceName,
 	kubeconnectv1connect.DiscoveryServiceName,
+	kubeconnectv1connect.PodServiceName,
 	kubeconnectv1connect.ResourceServiceName,
 }
 

@@ -41,6 +41,7 @@ type Clients struct {
 	Resources kubeconnectv1connect.ResourceServiceClient
 	Discovery kubeconnectv1connect.DiscoveryServiceClient
 	Access    kubeconnectv1connect.AccessServiceClient
+	Pods      kubeconnectv1connect.PodServiceClient
 }
 
 // Dial returns clients that speak a protocol over an HTTP client.
@@ -49,6 +50,7 @@ func Dial(httpClient *http.Client, address string, protocol Protocol) Clients {
 		Resources: kubeconnectv1connect.NewResourceServiceClient(httpClient, address, protocol.options...),
 		Discovery: kubeconnectv1connect.NewDiscoveryServiceClient(httpClient, address, protocol.options...),
 		Access:    kubeconnectv1connect.NewAccessServiceClient(httpClient, address, protocol.options...),
+		Pods:      kubeconnectv1connect.NewPodServiceClient(httpClient, address, protocol.options...),
 	}
 }
 

@@ -1,0 +1,173 @@
+package kubelet
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// Log is what one container writes. The zero value has written nothing yet. Its methods
+// are safe for concurrent use.
+type Log struct {
+	// Previous is the log of the container's run before; nil if there was none. It is set
+	// before the log is read.
+	Previous *Log
+
+	mu      sync.Mutex // guards the fields below
+	written []entry
+	ended   bool
+	changed chan struct{} // closed at the next change; nil if nobody waits
+}
+
+// entry is what a container has written at one time: a line, or a part of one.
+type entry struct {
+	at     time.Time
+	stream string // Stdout or Stderr
+	text   []byte
+}
+
+// Write writes to the standard output, in the pieces in which it is sent.
+func (l *Log) Write(texts ...string) {
+	for _, text := range texts {
+		l.WriteAt(time.Now(), "Stdout", text)
+	}
+}
+
+// WriteAt writes to Stdout or Stderr as if it were a certain time.
+func (l *Log) WriteAt(at time.Time, stream, text string) {
+	l.change(func() { l.written = append(l.written, entry{at, stream, []byte(text)}) })
+}
+
+// End ends the container.
+func (l *Log) End() { l.change(func() { l.ended = true }) }
+
+func (l *Log) change(by func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	by()
+	if l.changed != nil {
+		close(l.changed)
+		l.changed = nil
+	}
+}
+
+// from is what has been written from a place on.
+func (l *Log) from(place int) (entries []entry, ended bool, changed <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.changed == nil {
+		l.changed = make(chan struct{})
+	}
+	return l.written[place:], l.ended, l.changed
+}
+
+// ServeHTTP implements http.Handler as a kubelet answers GET /containerLogs.
+func (l *Log) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	options := r.URL.Query()
+	if options.Get("previous") == "true" {
+		if l.Previous == nil {
+			http.Error(w, "previous terminated container not found", http.StatusBadRequest)
+			return
+		}
+		l = l.Previous
+	}
+	l.send(&sender{w: w, options: options, left: limitOf(options)}, r)
+}
+
+// send sends what there is, and with follow what comes, until the reader has enough or
+// goes.
+func (l *Log) send(to *sender, r *http.Request) {
+	for place := 0; ; {
+		entries, ended, changed := l.from(place)
+		if place == 0 {
+			place, entries = len(entries), to.selected(entries)
+		} else {
+			place += len(entries)
+		}
+		if to.send(entries) != nil || ended || to.options.Get("follow") != "true" {
+			return
+		}
+		select {
+		case <-changed:
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+// sender sends a log to one reader.
+type sender struct {
+	w       http.ResponseWriter
+	options url.Values
+	left    int64 // bytes until its limit
+}
+
+// limitOf is how many bytes a reader wants at most.
+func limitOf(options url.Values) int64 {
+	if limit, err := strconv.ParseInt(options.Get("limitBytes"), 10, 64); err == nil {
+		return limit
+	}
+	return 1 << 62
+}
+
+// selected are those of the entries that had been written before, that a reader wants.
+func (s *sender) selected(entries []entry) []entry {
+	since := s.since()
+	var wanted []entry
+	for _, entry := range entries {
+		if !entry.at.Before(since) {
+			wanted = append(wanted, entry)
+		}
+	}
+	if tail, err := strconv.Atoi(s.options.Get("tailLines")); err == nil {
+		wanted = wanted[max(0, len(wanted)-tail):]
+	}
+	return wanted
+}
+
+// since is the time that a reader's log begins at.
+func (s *sender) since() time.Time {
+	if seconds, err := strconv.Atoi(s.options.Get("sinceSeconds")); err == nil {
+		return time.Now().Add(-time.Duration(seconds) * time.Second)
+	}
+	since, _ := time.Parse(time.RFC3339, s.options.Get("sinceTime"))
+	return since
+}
+
+func (s *sender) send(entries []entry) error {
+	for _, entry := range entries {
+		if stream := s.options.Get("stream"); stream != "" && stream != "All" && stream != entry.stream {
+			continue
+		}
+		if err := s.sendText(s.textOf(entry)); err != nil {
+			return err
+		}
+	}
+	return http.NewResponseController(s.w).Flush()
+}
+
+func (s *sender) textOf(entry entry) []byte {
+	if s.options.Get("timestamps") != "true" {
+		return entry.text
+	}
+	return fmt.Appendf(nil, "%s %s", entry.at.UTC().Format(time.RFC3339Nano), entry.text)
+}
+
+// sendText sends a text as far as the limit lets it, and each in a piece of its own.
+func (s *sender) sendText(text []byte) error {
+	if int64(len(text)) > s.left {
+		text = text[:s.left]
+	}
+	s.left -= int64(len(text))
+	if _, err := s.w.Write(text); err != nil {
+		return err
+	}
+	if s.left == 0 {
+		return io.EOF
+	}
+	return http.NewResponseController(s.w).Flush()
+}
