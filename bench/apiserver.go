@@ -51,7 +51,7 @@ func (c *controlPlane) list(ctx context.Context, on *connection, namespace, labe
 }
 
 // watch opens a watch of the pods of a namespace behind a version.
-func (c *controlPlane) watch(on *connection, namespace, version string, data func([]byte)) (*stream, error) {
+func (c *controlPlane) watch(on *connection, namespace, version, accept string, data func([]byte)) (*stream, error) {
 	query := url.Values{"watch": {"true"}, "resourceVersion": {version}, "timeoutSeconds": {"3600"}}
-	return c.get(on, podsPath(namespace), query, asStream, data)
+	return c.get(on, podsPath(namespace), query, accept, data)
 }

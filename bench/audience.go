@@ -131,6 +131,6 @@ func podsIn(namespace, token string) func(int) *kubeconnectv1.WatchRequest {
 // watchedFrom is the API server whose watchers each follow a namespace from a version.
 func (c *controlPlane) watchedFrom(namespace, version string) server {
 	return server{dial: c.dial, watch: func(on *connection, _ int, t *tally) (*stream, error) {
-		return c.watch(on, namespace, version, t.countWatchEvents())
+		return c.watch(on, namespace, version, asStream, t.countWatchEvents())
 	}}
 }

@@ -88,7 +88,7 @@ func (c *caller) delays(ctx context.Context, changes *changer) ([]float64, error
 
 // follow watches both ways.
 func (c *caller) follow(version string, direct, byService *arrivals) error {
-	_, err := c.lab.cluster.watch(c.theirs, fanOutNamespace, version, eachMessage(kubeHead, func(message []byte, at time.Time) {
+	_, err := c.lab.cluster.watch(c.theirs, fanOutNamespace, version, asStream, eachMessage(kubeHead, func(message []byte, at time.Time) {
 		direct.note(versionOfWatchEvent(message), at)
 	}))
 	if err != nil {

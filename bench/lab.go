@@ -19,6 +19,8 @@ var comparisons = []comparison{
 	{"memory", (*lab).compareMemory},
 	{"list", (*lab).compareLists},
 	{"label", (*lab).compareLabels},
+	{"questions", (*lab).compareQuestions},
+	{"patches", (*lab).comparePatches},
 	{"fanout", (*lab).compareFanOut},
 	{"crowd", (*lab).compareCrowd},
 	{"delay", (*lab).compareDelay},

@@ -109,13 +109,7 @@ func (l *lab) call(ctx context.Context, with func(*caller) error) error {
 
 // listService is the cost of a list at the service.
 func (c *caller) listService(ctx context.Context, request *kubeconnectv1.ListRequest, want int) (cost, error) {
-	return costOf(c.service.PID(), func() error {
-		got, err := c.service.list(ctx, c.ours, request)
-		if err == nil && got.objects != want {
-			err = fmt.Errorf("the list has %d objects, want %d", got.objects, want)
-		}
-		return err
-	})
+	return costOf(c.service.PID(), func() error { return c.wantListed(ctx, request, want) })
 }
 
 // listAPIServer is the cost of a list at the API server.

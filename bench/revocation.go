@@ -174,7 +174,7 @@ func (c *controlPlane) watchChangesAs(ctx context.Context, caller account) (*cha
 		return nil, err
 	}
 	w := &changesWatch{on: on}
-	if w.stream, err = c.watch(on, fanOutNamespace, version, eachMessage(kubeHead, w.note)); err != nil {
+	if w.stream, err = c.watch(on, fanOutNamespace, version, asStream, eachMessage(kubeHead, w.note)); err != nil {
 		w.close()
 	}
 	return w, err
