@@ -86,14 +86,26 @@ func checkOneDocument(data []byte) error {
 		if err != nil {
 			return nil // the end; what cannot be read is said later
 		}
-		var content any
-		if yaml.Unmarshal(document, &content) == nil && content == nil {
+		if saysNothing(document) {
 			continue
 		}
 		if read++; read > 1 {
 			return badRequest("data has more than one YAML document: send one object in a call")
 		}
 	}
+}
+
+// saysNothing reports whether a YAML document has nothing but comments and marks.
+func saysNothing(document []byte) bool {
+	for line := range bytes.Lines(document) {
+		line, _, _ = bytes.Cut(bytes.TrimSpace(line), []byte("#"))
+		switch line = bytes.TrimSpace(line); string(line) {
+		case "", "---", "...":
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // protobufPrefix is what the API server's envelope begins with.
