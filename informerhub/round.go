@@ -55,13 +55,13 @@ type sharedBatch struct {
 	batch Batch
 
 	mu      sync.Mutex // guards encoded; held while encoding, so that it is done once
-	encoded map[any][][]byte
+	encoded map[any]any
 }
 
 // Encoded answers what encode makes of the batch: made once, for each key, for all
 // watchers that have been given the same batch. Nobody may change the answer. False if
 // no other watcher can have been given it: then encode is not called.
-func (b Batch) Encoded(key any, encode func() [][]byte) (made [][]byte, ok bool) {
+func (b Batch) Encoded(key any, encode func() any) (made any, ok bool) {
 	if b.shared == nil {
 		return nil, false
 	}
@@ -71,7 +71,7 @@ func (b Batch) Encoded(key any, encode func() [][]byte) (made [][]byte, ok bool)
 		return made, true
 	}
 	if b.shared.encoded == nil {
-		b.shared.encoded = make(map[any][][]byte)
+		b.shared.encoded = make(map[any]any)
 	}
 	made = encode()
 	b.shared.encoded[key] = made

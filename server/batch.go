@@ -13,14 +13,12 @@ import (
 // The numbers of the fields whose bytes are put together here.
 var (
 	watchResponseEvents = fieldNumber(&kubeconnectv1.WatchResponse{}, "events")
-	watchResponseToken  = fieldNumber(&kubeconnectv1.WatchResponse{}, "resume_token")
 	eventType           = fieldNumber(&kubeconnectv1.Event{}, "type")
 	eventObject         = fieldNumber(&kubeconnectv1.Event{}, "object")
 	eventVersion        = fieldNumber(&kubeconnectv1.Event{}, "resource_version")
 )
 
-// batchEncoder makes the answers that tell a batch: the bytes of their events and
-// resume tokens.
+// batchEncoder makes the answers that tell a batch.
 type batchEncoder struct {
 	batch    informerhub.Batch
 	encoding kubeconnectv1.Encoding
@@ -33,24 +31,32 @@ type encodedBatch struct {
 	selection, served string
 }
 
+// encodedResponse is an answer: the bytes of its events, and the token to resume with
+// behind them, empty if there is none.
+type encodedResponse struct {
+	events []byte
+	token  string
+}
+
 // responses are the answers, one after the other. None may be changed, and none kept
 // beyond its turn.
-func (e batchEncoder) responses() iter.Seq[[]byte] {
+func (e batchEncoder) responses() iter.Seq[encodedResponse] {
 	key := encodedBatch{e.encoding, string(e.tokens.selection), e.tokens.served()}
-	shared, ok := e.batch.Encoded(key, func() (all [][]byte) {
+	shared, ok := e.batch.Encoded(key, func() any {
+		var all []encodedResponse
 		for encoded := range e.encode {
-			all = append(all, slices.Clone(encoded))
+			all = append(all, encodedResponse{slices.Clone(encoded.events), encoded.token})
 		}
 		return all
 	})
 	if ok {
-		return slices.Values(shared)
+		return slices.Values(shared.([]encodedResponse))
 	}
 	return e.encode
 }
 
 // encode makes the answers, all in one buffer.
-func (e batchEncoder) encode(yield func([]byte) bool) {
+func (e batchEncoder) encode(yield func(encodedResponse) bool) {
 	encoded := make([]byte, 0, capacityFor(e.objects, maxResponseBytes))
 	for i, event := range e.batch.Events {
 		var object []byte
@@ -58,14 +64,14 @@ func (e batchEncoder) encode(yield func([]byte) bool) {
 			object = encodedObject(event.Object, e.encoding)
 		}
 		if size := eventSize(event, object); len(encoded) > 0 && len(encoded)+size > maxResponseBytes {
-			if !yield(e.appendToken(encoded, i-1)) {
+			if !yield(encodedResponse{encoded, e.tokenAfter(i - 1)}) {
 				return
 			}
 			encoded = encoded[:0]
 		}
 		encoded = appendEvent(encoded, event, object)
 	}
-	yield(e.appendToken(encoded, len(e.batch.Events)-1))
+	yield(encodedResponse{encoded, e.tokenAfter(len(e.batch.Events) - 1)})
 }
 
 // objects are those of the events; nil for an event without.
@@ -77,13 +83,13 @@ func (e batchEncoder) objects(yield func(*informerhub.Object) bool) {
 	}
 }
 
-// appendToken adds the token to resume with behind one of the events, if there is one.
-func (e batchEncoder) appendToken(to []byte, last int) []byte {
+// tokenAfter is the token to resume with behind one of the events; empty if there is none.
+func (e batchEncoder) tokenAfter(last int) string {
 	position, ok := e.batch.PositionAfter(last)
 	if !ok {
-		return to
+		return ""
 	}
-	return appendField(to, watchResponseToken, []byte(e.tokens.write(position)))
+	return e.tokens.write(position)
 }
 
 // appendEvent adds an event, whose object has been encoded, to an answer.

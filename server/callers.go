@@ -54,6 +54,20 @@ func (c *callers) open(name string) error {
 	return nil
 }
 
+// widen answers a *limitError if a caller's open stream may not count as some more.
+// Otherwise it does until narrow.
+func (c *callers) widen(name string, more int) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.streaming[name].widen(more, c.limits)
+}
+
+func (c *callers) narrow(name string, fewer int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.streaming[name].streams -= fewer
+}
+
 func (c *callers) close(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -98,6 +112,14 @@ func (c *caller) open(limits Limits) error {
 		return err
 	}
 	c.streams++
+	return nil
+}
+
+func (c *caller) widen(more int, limits Limits) error {
+	if limits.Streams > 0 && c.streams+more > limits.Streams {
+		return &limitError{fmt.Sprintf("with %d watches you have %d streams open, and one caller may have %d", more+1, c.streams+more, limits.Streams), c.nextTurn(limits)}
+	}
+	c.streams += more
 	return nil
 }
 

@@ -15,7 +15,8 @@ import (
 
 // Limits are how much each caller may ask for. 0 is no limit.
 type Limits struct {
-	// Streams is how many streams a caller may have open at a time.
+	// Streams is how many streams a caller may have open at a time. One of several
+	// watches counts as many.
 	Streams int
 	// Rate is how many calls a caller may make each second, in the long run.
 	// Opening a stream is a call.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
@@ -23,16 +24,18 @@ type resources struct {
 	pages   *pages
 	rights  rights
 	recheck time.Duration
+	callers *callers
 	metrics *Metrics
 }
 
-func newResources(config Config) *resources {
+func newResources(config Config, callers *callers) *resources {
 	return &resources{
 		hub:     config.Hub,
 		clients: config.Clients,
 		pages:   newPages(),
 		rights:  rights{config.Authorizer},
 		recheck: cmp.Or(config.Recheck, defaultRecheck),
+		callers: callers,
 		metrics: config.Metrics,
 	}
 }
@@ -81,6 +84,35 @@ func (s *resources) Get(ctx context.Context, request *kubeconnectv1.GetRequest) 
 
 // Watch implements kubeconnect.v1.ResourceService.
 func (s *resources) Watch(ctx context.Context, request *kubeconnectv1.WatchRequest, stream *connect.ServerStream[kubeconnectv1.WatchResponse]) error {
+	watch, err := s.watch(ctx, request)
+	if err != nil {
+		return err
+	}
+	return s.serve(ctx, request, watch, s.sender(ctx, request, stream.Send))
+}
+
+// sender sends what a watch tells.
+func (s *resources) sender(ctx context.Context, request *kubeconnectv1.WatchRequest, to func(*kubeconnectv1.WatchResponse) error) *eventSender {
+	return &eventSender{to: to, encoding: request.GetEncoding(), messages: wantsMessages(ctx), sent: s.metrics.events}
+}
+
+// serve follows what a request selects until the caller goes or the watch ends.
+func (s *resources) serve(ctx context.Context, request *kubeconnectv1.WatchRequest, watch *watch, sender *eventSender) error {
+	for {
+		err := sender.follow(ctx, watch)
+		if !s.servedOtherwise(ctx, err, request.GetResource()) {
+			return err
+		}
+		request = proto.CloneOf(request)
+		request.ResumeToken = "" // more has been told since
+		if watch, err = s.watch(ctx, request); err != nil {
+			return err
+		}
+	}
+}
+
+// checkWatch refuses a request for what cannot be watched so.
+func checkWatch(request *kubeconnectv1.WatchRequest) error {
 	if err := refuse(
 		laterField{"filter", request.GetFilter() != ""},
 		laterField{"fields", len(request.GetFields()) > 0},
@@ -90,24 +122,14 @@ func (s *resources) Watch(ctx context.Context, request *kubeconnectv1.WatchReque
 	); err != nil {
 		return err
 	}
-	if err := checkEncoding(request.GetEncoding()); err != nil {
-		return err
-	}
-	sender := &eventSender{stream: stream, encoding: request.GetEncoding(), messages: wantsMessages(ctx), sent: s.metrics.events}
-	for {
-		watch, err := s.watch(ctx, request)
-		if err != nil {
-			return err
-		}
-		err = sender.follow(ctx, watch)
-		if !s.servedOtherwise(ctx, err, request.GetResource()) {
-			return err
-		}
-	}
+	return checkEncoding(request.GetEncoding())
 }
 
 // watch begins to follow what a request selects.
 func (s *resources) watch(ctx context.Context, request *kubeconnectv1.WatchRequest) (*watch, error) {
+	if err := checkWatch(request); err != nil {
+		return nil, err
+	}
 	resource, err := s.resolve(ctx, request.GetResource())
 	if err != nil {
 		return nil, err

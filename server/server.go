@@ -57,18 +57,20 @@ type Config struct {
 // New makes the handler of everything that the service serves.
 func New(config Config) http.Handler {
 	config.Metrics = cmp.Or(config.Metrics, NewMetrics())
+	callers := newCallers(config.Limits)
 	options := connect.WithHandlerOptions(
 		connect.WithReadMaxBytes(maxRequestBytes),
 		connect.WithCompressMinBytes(minCompressBytes),
 		connect.WithInterceptors(countCalls{config.Metrics}, mapErrors{}, endStreams{config.Stopping},
-			authenticate{config.Authenticator}, limitCallers{newCallers(config.Limits)}),
+			authenticate{config.Authenticator}, limitCallers{callers}),
 		connect.WithConditionalHandlerOptions(plainStreams),
 	)
 	mux := http.NewServeMux()
-	resources := newResources(config)
+	resources := newResources(config, callers)
 	resourceService, resourceHandler := kubeconnectv1connect.NewResourceServiceHandler(resources, options)
 	mux.Handle(resourceService, resourceHandler)
 	mux.Handle(kubeconnectv1connect.ResourceServiceWatchProcedure, wholeMessages(resourceHandler))
+	mux.Handle(kubeconnectv1connect.ResourceServiceWatchManyProcedure, wholeMessages(resourceHandler))
 	mux.Handle(kubeconnectv1connect.NewDiscoveryServiceHandler(&discovery{resources}, options))
 	mux.Handle(kubeconnectv1connect.NewAccessServiceHandler(
 		&access{resources: resources, clients: config.Clients}, options))

@@ -76,13 +76,13 @@ func (t tokens) read(token string) (*informerhub.Position, error) {
 	if token == "" {
 		return nil, nil
 	}
-	fields, ok := openToken(token)
-	if !ok {
+	fields, ok := openToken(token, tokenFormat)
+	if !ok || len(fields) < selectionBytes {
 		return nil, badRequest("resume_token is not one that this service gives out: it was cut or changed on the way; watch without it")
 	}
 	selection, fields := fields[:selectionBytes], fields[selectionBytes:]
-	served, fields := cutText(fields)
-	version, fields := cutText(fields)
+	served, fields, _ := cutText(fields)
+	version, fields, _ := cutText(fields)
 	if len(fields) != 16 || !isVersion(version) {
 		return nil, badRequest("resume_token is not one that this service gives out: watch without it")
 	}
@@ -99,10 +99,11 @@ func (t tokens) read(token string) (*informerhub.Position, error) {
 	}, nil
 }
 
-// openToken answers what is between a token's format and its checksum.
-func openToken(token string) (fields []byte, ok bool) {
+// openToken answers what is between a token's format, which must be the one, and its
+// checksum.
+func openToken(token string, format byte) (fields []byte, ok bool) {
 	decoded, err := base64.RawURLEncoding.DecodeString(token)
-	if err != nil || len(decoded) < 1+selectionBytes+checksumBytes || decoded[0] != tokenFormat {
+	if err != nil || len(decoded) < 1+checksumBytes || decoded[0] != format {
 		return nil, false
 	}
 	end := len(decoded) - checksumBytes
@@ -118,13 +119,13 @@ func appendText(to []byte, text string) []byte {
 	return append(binary.AppendUvarint(to, uint64(len(text))), text...)
 }
 
-// cutText answers the text at the beginning of fields, and what follows it; nothing
-// if there is no text.
-func cutText(fields []byte) (text string, rest []byte) {
+// cutText answers the text at the beginning of fields, and what follows it; false, and
+// nothing, if there is no text.
+func cutText(fields []byte) (text string, rest []byte, ok bool) {
 	length, n := binary.Uvarint(fields)
 	if n <= 0 || length > uint64(len(fields)-n) {
-		return "", nil
+		return "", nil, false
 	}
 	end := n + int(length)
-	return string(fields[n:end]), fields[end:]
+	return string(fields[n:end]), fields[end:], true
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"connectrpc.com/connect"
 	"github.com/prometheus/client_golang/prometheus"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
@@ -48,9 +47,10 @@ func (w *watch) rescope(ctx context.Context) error {
 	return nil
 }
 
-// eventSender sends the events of one stream. It is owned by the stream's handler.
+// eventSender sends the events of one watch. It is owned by who follows that.
 type eventSender struct {
-	stream   *connect.ServerStream[kubeconnectv1.WatchResponse]
+	// to sends a response, which must not be kept.
+	to       func(*kubeconnectv1.WatchResponse) error
 	encoding kubeconnectv1.Encoding
 	messages bool // the caller's codec needs messages
 	sent     prometheus.Counter
@@ -142,8 +142,9 @@ func (s *eventSender) send(w *watch, batch informerhub.Batch) error {
 func (s *eventSender) sendBatch(w *watch, batch informerhub.Batch) error {
 	encoder := batchEncoder{batch: batch, encoding: s.encoding, tokens: w.tokens}
 	for encoded := range encoder.responses() {
-		setEncoded(&s.response, encoded, s.messages)
-		err := s.stream.Send(&s.response)
+		s.response.ResumeToken = encoded.token
+		setEncoded(&s.response, encoded.events, s.messages)
+		err := s.to(&s.response)
 		s.response.Reset()
 		if err != nil {
 			return err

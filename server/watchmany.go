@@ -1,0 +1,131 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"connectrpc.com/connect"
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/protobuf/proto"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+)
+
+// maxWatches bounds the watches of one stream.
+const maxWatches = 100
+
+// WatchMany implements kubeconnect.v1.ResourceService. Each watch has a goroutine of its
+// own that follows it; all have ended when this returns.
+func (s *resources) WatchMany(ctx context.Context, request *kubeconnectv1.WatchManyRequest, stream *connect.ServerStream[kubeconnectv1.WatchManyResponse]) error {
+	requests, err := splitRequest(request)
+	if err != nil {
+		return err
+	}
+	caller, more := callerOf(identityFrom(ctx)), len(requests)-1
+	if err := s.callers.widen(caller, more); err != nil {
+		return err
+	}
+	defer s.callers.narrow(caller, more)
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	watches := s.beginAll(ctx, end, requests)
+	if ctx.Err() == nil {
+		s.serveAll(ctx, end, requests, watches, stream)
+	}
+	return context.Cause(ctx)
+}
+
+// splitRequest is a request for each watch, with the token that it goes on with.
+func splitRequest(request *kubeconnectv1.WatchManyRequest) ([]*kubeconnectv1.WatchRequest, error) {
+	watches := request.GetWatches()
+	if len(watches) == 0 || len(watches) > maxWatches {
+		return nil, badRequest("%d watches: ask for 1 to %d in one stream", len(watches), maxWatches)
+	}
+	tokens, err := splitToken(request.GetResumeToken(), len(watches))
+	if err != nil {
+		return nil, err
+	}
+	requests := make([]*kubeconnectv1.WatchRequest, len(watches))
+	for i, watch := range watches {
+		if watch.GetResumeToken() != "" {
+			return nil, ofWatch(i, watch, badRequest("resume_token must be empty: one token, beside the watches, is for all of them"))
+		}
+		requests[i] = proto.CloneOf(watch)
+		requests[i].ResumeToken = tokens[i]
+	}
+	return requests, nil
+}
+
+// beginAll begins each watch, before any of them tells anything: one that is refused
+// refuses all, and ends the context.
+func (s *resources) beginAll(ctx context.Context, end context.CancelCauseFunc, requests []*kubeconnectv1.WatchRequest) []*watch {
+	watches := make([]*watch, len(requests))
+	var beginning errgroup.Group
+	beginning.SetLimit(maxAsking)
+	for i, request := range requests {
+		beginning.Go(func() (err error) {
+			if watches[i], err = s.watch(ctx, request); err != nil {
+				end(ofWatch(i, request, err))
+			}
+			return nil
+		})
+	}
+	_ = beginning.Wait() // the context has the error
+	return watches
+}
+
+// serveAll follows each watch until one of them ends, which ends the context, or the
+// caller goes.
+func (s *resources) serveAll(ctx context.Context, end context.CancelCauseFunc, requests []*kubeconnectv1.WatchRequest, watches []*watch, stream *connect.ServerStream[kubeconnectv1.WatchManyResponse]) {
+	sender := newManySender(stream, requests)
+	var following sync.WaitGroup
+	for i, request := range requests {
+		following.Go(func() {
+			err := s.serve(ctx, request, watches[i], s.sender(ctx, request, sender.of(i)))
+			end(ofWatch(i, request, err))
+		})
+	}
+	following.Wait()
+}
+
+// manySender sends what several watches tell on one stream.
+type manySender struct {
+	mu       sync.Mutex // guards the fields below; held while sending
+	stream   *connect.ServerStream[kubeconnectv1.WatchManyResponse]
+	tokens   []string // the last of each watch
+	response kubeconnectv1.WatchManyResponse
+}
+
+func newManySender(stream *connect.ServerStream[kubeconnectv1.WatchManyResponse], requests []*kubeconnectv1.WatchRequest) *manySender {
+	m := &manySender{stream: stream, tokens: make([]string, len(requests))}
+	for i, request := range requests {
+		m.tokens[i] = request.GetResumeToken()
+	}
+	return m
+}
+
+// of sends what one of the watches tells. Those that wait for each other take turns by
+// the message, for a Go mutex lets nobody starve.
+func (m *manySender) of(place int) func(*kubeconnectv1.WatchResponse) error {
+	return func(response *kubeconnectv1.WatchResponse) error {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.tokens[place], response.ResumeToken = response.GetResumeToken(), ""
+		m.response.Watch, m.response.Response = int32(place), response
+		m.response.ResumeToken = joinTokens(m.tokens)
+		return m.stream.Send(&m.response)
+	}
+}
+
+// ofWatch is the error of one of several watches, which says which.
+func ofWatch(place int, request *kubeconnectv1.WatchRequest, err error) error {
+	var coded *connect.Error
+	_ = errors.As(connectError(err), &coded)
+	named := connect.NewError(coded.Code(), fmt.Errorf("watch %d (%s): %s", place, request.GetResource(), coded.Message()))
+	for _, detail := range coded.Details() {
+		named.AddDetail(detail)
+	}
+	return named
+}

@@ -1,0 +1,285 @@
+package server
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"connectrpc.com/connect"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+)
+
+// podsTwice watches all pods, and one of them.
+func podsTwice() *kubeconnectv1.WatchManyRequest {
+	return &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchRequest{
+		{Resource: "pods"},
+		{Resource: "pod", Namespace: "default", Name: "b", Encoding: asJSON},
+	}}
+}
+
+// manyFollower is a stream of several watches, and what each has told.
+type manyFollower struct {
+	t      *testing.T
+	stream *connect.ServerStreamForClient[kubeconnectv1.WatchManyResponse]
+	told   map[int32][]string
+	token  string
+}
+
+func followMany(t *testing.T, s *service, request *kubeconnectv1.WatchManyRequest) *manyFollower {
+	t.Helper()
+	stream, err := s.resources.WatchMany(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = stream.Close() })
+	return &manyFollower{t: t, stream: stream, told: map[int32][]string{}}
+}
+
+// want reads messages until a watch has told some events, which must be the first.
+func (f *manyFollower) want(watch int32, events string) {
+	f.t.Helper()
+	want := strings.Fields(events)
+	for len(f.told[watch]) < len(want) {
+		if !f.stream.Receive() {
+			f.t.Fatalf("watch %d: waits for %s; the stream ends with %v", watch, events, f.stream.Err())
+		}
+		f.take(f.stream.Msg())
+	}
+	if got := f.told[watch][:len(want)]; !slices.Equal(got, want) {
+		f.t.Errorf("watch %d tells %v, not %s", watch, got, events)
+	}
+	f.told[watch] = f.told[watch][len(want):]
+}
+
+func (f *manyFollower) take(message *kubeconnectv1.WatchManyResponse) {
+	watch := message.GetWatch()
+	if message.GetResumeToken() == "" || message.GetResponse().GetResumeToken() != "" {
+		f.t.Errorf("the token of all is %q, that of watch %d alone %q", message.GetResumeToken(), watch, message.GetResponse().GetResumeToken())
+	}
+	f.token = message.GetResumeToken()
+	f.told[watch] = append(f.told[watch], strings.Fields(eventsOf(message.GetResponse()))...)
+}
+
+func TestSeveralWatchesGoOnBehindOneToken(t *testing.T) {
+	for name, options := range map[string][]connect.ClientOption{
+		"Connect": nil, "Connect in JSON": {connect.WithProtoJSON()}, "gRPC": {connect.WithGRPC()}, "gRPC-Web": {connect.WithGRPCWeb()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newService(t, podsAPI(), auth.KubeconfigUser{}, options...)
+			first := followMany(t, s, podsTwice())
+			first.want(0, "RESET ADDED:a ADDED:b SYNCED")
+			first.want(1, "RESET ADDED:b SYNCED")
+			s.api.events <- watchEvent{"MODIFIED", newPod("b", 11)}
+			first.want(0, "MODIFIED:b")
+			first.want(1, "MODIFIED:b")
+			if err := first.stream.Close(); err != nil {
+				t.Error(err)
+			}
+			s.api.events <- watchEvent{"MODIFIED", newPod("a", 12)}
+			s.api.events <- watchEvent{"MODIFIED", newPod("b", 13)}
+			again := podsTwice()
+			again.ResumeToken = first.token
+			for _, watch := range again.GetWatches() {
+				watch.MinResourceVersion = "13"
+			}
+			second := followMany(t, s, again)
+			second.want(0, "MODIFIED:a MODIFIED:b")
+			second.want(1, "MODIFIED:b")
+		})
+	}
+}
+
+// The token of the first message leads to where the one watch stands, and for the other
+// to nowhere.
+func TestAWatchThatCannotBeResumedBeginsWithItsSnapshot(t *testing.T) {
+	s := newService(t, podsAPI(), auth.KubeconfigUser{})
+	first := followMany(t, s, podsTwice())
+	if !first.stream.Receive() {
+		t.Fatal(first.stream.Err())
+	}
+	first.take(first.stream.Msg())
+	told := first.stream.Msg().GetWatch()
+	again := podsTwice()
+	again.ResumeToken = first.token
+	second := followMany(t, s, again)
+	second.want(told, "BOOKMARK")
+	second.want(1-told, []string{"RESET ADDED:a ADDED:b SYNCED", "RESET ADDED:b SYNCED"}[1-told])
+}
+
+func TestOneWatchThatIsRefusedRefusesAll(t *testing.T) {
+	s := newService(t, podsAPI(), auth.KubeconfigUser{})
+	token := followMany(t, s, podsTwice())
+	token.want(0, "RESET ADDED:a ADDED:b SYNCED")
+	with := func(change func(*kubeconnectv1.WatchManyRequest)) *kubeconnectv1.WatchManyRequest {
+		request := podsTwice()
+		change(request)
+		return request
+	}
+	for name, test := range map[string]struct {
+		request *kubeconnectv1.WatchManyRequest
+		code    connect.Code
+		words   string
+	}{
+		"no watch":             {&kubeconnectv1.WatchManyRequest{}, connect.CodeInvalidArgument, "0 watches"},
+		"too many watches":     {&kubeconnectv1.WatchManyRequest{Watches: make([]*kubeconnectv1.WatchRequest, 101)}, connect.CodeInvalidArgument, "101 watches"},
+		"an unknown resource":  {with(func(r *kubeconnectv1.WatchManyRequest) { r.Watches[1].Resource = "podz" }), connect.CodeNotFound, "watch 1 (podz): "},
+		"a malformed selector": {with(func(r *kubeconnectv1.WatchManyRequest) { r.Watches[0].LabelSelector = "(" }), connect.CodeInvalidArgument, "watch 0 (pods): "},
+		"a token of one":       {with(func(r *kubeconnectv1.WatchManyRequest) { r.Watches[1].ResumeToken = token.token }), connect.CodeInvalidArgument, "watch 1 (pod): resume_token must be empty"},
+		"a token of other watches": {with(func(r *kubeconnectv1.WatchManyRequest) {
+			r.Watches[0].LabelSelector, r.ResumeToken = "a=b", token.token
+		}), connect.CodeInvalidArgument, "watch 0 (pods): resume_token belongs to another watch"},
+		"a token of more watches": {with(func(r *kubeconnectv1.WatchManyRequest) {
+			r.Watches, r.ResumeToken = r.Watches[:1], token.token
+		}), connect.CodeInvalidArgument, "not one that this service gives out for 1 watches"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stream, err := s.resources.WatchMany(t.Context(), test.request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = stream.Close() }()
+			if stream.Receive() {
+				t.Fatalf("tells %v", stream.Msg())
+			}
+			if err := stream.Err(); connect.CodeOf(err) != test.code || !strings.Contains(err.Error(), test.words) || detailOf(t, err).GetReason() == "" {
+				t.Errorf("answers %v, want %s with %q", err, test.code, test.words)
+			}
+		})
+	}
+}
+
+func TestAServiceThatEndsEndsSeveralWatches(t *testing.T) {
+	s := newService(t, podsAPI(), auth.KubeconfigUser{})
+	f := followMany(t, s, podsTwice())
+	f.want(1, "RESET ADDED:b SYNCED")
+	s.stop()
+	for f.stream.Receive() {
+	}
+	if err := f.stream.Err(); connect.CodeOf(err) != connect.CodeUnavailable || detailOf(t, err).GetReason() != "ServiceUnavailable" {
+		t.Errorf("ends with %v", err)
+	}
+}
+
+func TestLostRightsEndOneWatchAndSoTheStream(t *testing.T) {
+	rights := newFakeRights(some("default", "other"))
+	s := withRights(t, twoNamespaces(), rights)
+	f := followMany(t, s, &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchRequest{{Resource: "pods"}, {Resource: "pods", Namespace: "other"}}})
+	f.want(0, "RESET ADDED:a ADDED:b ADDED:c SYNCED")
+	f.want(1, "RESET ADDED:c SYNCED")
+	rights.change(func() { rights.may = some("other") })
+	f.want(0, "DELETED:a DELETED:b")
+	rights.change(func() { rights.may = some("default") })
+	for f.stream.Receive() {
+	}
+	err := f.stream.Err()
+	if connect.CodeOf(err) != connect.CodePermissionDenied || !strings.Contains(err.Error(), "watch 1 (pods): ") || detailOf(t, err).GetReason() != "Forbidden" {
+		t.Errorf("ends with %v", err)
+	}
+}
+
+// watchMany opens so many watches in a stream and reads its first response.
+func (s *service) watchMany(ctx context.Context, t *testing.T, who string, watches int) (end func(), err error) {
+	client := connect.NewClient[kubeconnectv1.WatchManyRequest, kubeconnectv1.WatchManyResponse](s.http, s.url+kubeconnectv1connect.ResourceServiceWatchManyProcedure)
+	request := &kubeconnectv1.WatchManyRequest{}
+	for range watches {
+		request.Watches = append(request.Watches, &kubeconnectv1.WatchRequest{Resource: "pods"})
+	}
+	stream, err := client.CallServerStream(ctx, as(who, request))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream.Receive()
+	return func() { _ = stream.Close() }, stream.Err()
+}
+
+func TestEachOfSeveralWatchesCountsAsAStream(t *testing.T) {
+	s := newLimitedService(t, podsAPI(), byName, Limits{Streams: 5})
+	end, err := s.watchMany(t.Context(), t, "jane", 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.watchMany(t.Context(), t, "jane", 2); err == nil {
+		t.Error("six are open")
+	} else {
+		wantOverLimit(t, err, "6 streams open")
+	}
+	if _, err := s.watchMany(t.Context(), t, "joe", 5); err != nil {
+		t.Errorf("another caller is refused: %v", err)
+	}
+	if _, err := s.watchMany(t.Context(), t, "jane", 1); err != nil {
+		t.Errorf("a fifth is refused: %v", err)
+	}
+	end()
+	_, err = s.watchMany(t.Context(), t, "jane", 4)
+	for connect.CodeOf(err) == connect.CodeResourceExhausted { // until the service sees the end
+		_, err = s.watchMany(t.Context(), t, "jane", 4)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTheStreamsOfACallerAreCountedUpAndDown(t *testing.T) {
+	callers := newCallers(Limits{Streams: 3})
+	for range 2 {
+		if err := callers.open("jane"); err != nil {
+			t.Fatal(err)
+		}
+		if callers.widen("jane", 3) == nil || callers.widen("jane", 2) != nil || callers.open("jane") == nil {
+			t.Error("not held to three streams")
+		}
+		callers.narrow("jane", 2)
+		callers.close("jane")
+	}
+	if len(callers.streaming) != 0 {
+		t.Errorf("%d callers have streams", len(callers.streaming))
+	}
+}
+
+// FuzzManyToken holds that what is read from a token of several watches is what was
+// written.
+func FuzzManyToken(f *testing.F) {
+	one := tokensFor(deployments, watchOf(unchanged)).write(somePosition())
+	f.Add(joinTokens([]string{one, "", one}), 3)
+	f.Add(joinTokens([]string{""}), 1)
+	f.Add(one, 1)
+	f.Add("", 2)
+	f.Fuzz(func(t *testing.T, token string, watches int) {
+		if watches < 1 || watches > maxWatches {
+			t.Skip()
+		}
+		tokens, err := splitToken(token, watches)
+		switch {
+		case err != nil && !apierrors.IsBadRequest(err):
+			t.Errorf("answers %v", err)
+		case err == nil && token != "" && len(joinTokens(tokens)) > len(token):
+			t.Errorf("%q is %q", token, tokens)
+		}
+	})
+}
+
+func TestATokenOfSeveralWatchesThatWasCutOrChangedIsRefused(t *testing.T) {
+	one := tokensFor(deployments, watchOf(unchanged)).write(somePosition())
+	token := joinTokens([]string{one, ""})
+	if tokens, err := splitToken(token, 2); err != nil || !slices.Equal(tokens, []string{one, ""}) {
+		t.Errorf("reads %q, %v", tokens, err)
+	}
+	for end := 1; end < len(token); end++ {
+		if tokens, err := splitToken(token[:end], 2); !apierrors.IsBadRequest(err) {
+			t.Errorf("cut after %d letters it is %q, %v", end, tokens, err)
+		}
+	}
+	for _, watches := range []int{1, 3} {
+		if tokens, err := splitToken(token, watches); !apierrors.IsBadRequest(err) {
+			t.Errorf("for %d watches it is %q, %v", watches, tokens, err)
+		}
+	}
+	if position, err := tokensFor(deployments, watchOf(unchanged)).read(token); !apierrors.IsBadRequest(err) {
+		t.Errorf("for a single watch it is %v, %v", position, err)
+	}
+}
