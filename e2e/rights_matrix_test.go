@@ -59,6 +59,9 @@ var rightsMatrix = map[string][4]string{
 	"Watch one everywhere":         {denied, "A/one", "A/one", "A/one B/one"},
 	"Watch the Secrets of A":       {denied, denied, denied, "A/secret"},
 	"Watch nodes":                  {denied, denied, denied, ""},
+	"WatchMany of A":               {denied, "A/one A/two", denied, "A/one A/two"},
+	"WatchMany of A and B":         {denied, denied, denied, "A/one A/two B/one"},
+	"WatchMany of A, Secrets too":  {denied, denied, denied, "A/one A/secret A/two"},
 	"Patch A/one":                  {denied, "A/one", "A/one", "A/one"},
 	"Patch A/two":                  {denied, "A/two", denied, "A/two"},
 	"Patch B/one":                  {denied, denied, denied, "B/one"},
@@ -198,6 +201,9 @@ func (m *matrix) calls(clients harness.Clients) map[string]answer {
 		"Get B/one":                    m.get(clients, "configmaps", m.b, "one"),
 		"Get B/none":                   m.get(clients, "configmaps", m.b, "none"),
 		"Get a Secret in A":            m.get(clients, "secrets", m.a, "secret"),
+		"WatchMany of A":               m.watchMany(clients, inNamespace("configmaps", m.a)),
+		"WatchMany of A and B":         m.watchMany(clients, inNamespace("configmaps", m.a), inNamespace("configmaps", m.b)),
+		"WatchMany of A, Secrets too":  m.watchMany(clients, inNamespace("configmaps", m.a), inNamespace("secrets", m.a)),
 		"Patch A/one":                  m.patch(clients, m.a, "one"),
 		"Patch A/two":                  m.patch(clients, m.a, "two"),
 		"Patch B/one":                  m.patch(clients, m.b, "one"),
@@ -385,6 +391,43 @@ func (m *matrix) watch(clients harness.Clients, resource, namespace, name, field
 		}
 		return m.names(slices.Collect(maps.Values(held.Objects))...), nil
 	}
+}
+
+// watchMany shows the snapshots.
+func (m *matrix) watchMany(clients harness.Clients, watches ...*kubeconnectv1.WatchRequest) answer {
+	return func(ctx context.Context) (string, error) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		for _, watch := range watches {
+			watch.LabelSelector = m.label()
+		}
+		stream, err := clients.Resources.WatchMany(ctx, &kubeconnectv1.WatchManyRequest{Watches: watches})
+		if err != nil {
+			return "", err
+		}
+		defer stream.Close()
+		held := make([]validate.Model, len(watches))
+		var objects []*kubeconnectv1.Object
+		for synced := 0; synced < len(watches); {
+			if !stream.Receive() {
+				return "", stream.Err()
+			}
+			model := &held[stream.Msg().GetWatch()]
+			was := model.Synced
+			for _, event := range stream.Msg().GetResponse().GetEvents() {
+				model.Apply(event)
+			}
+			if model.Synced && !was {
+				synced++
+				objects = slices.AppendSeq(objects, maps.Values(model.Objects))
+			}
+		}
+		return m.names(objects...), nil
+	}
+}
+
+func inNamespace(resource, namespace string) *kubeconnectv1.WatchRequest {
+	return &kubeconnectv1.WatchRequest{Resource: resource, Namespace: namespace}
 }
 
 func (m *matrix) label() string { return "matrix=" + m.a }

@@ -1,0 +1,238 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+	"github.com/kubeconnect/kubeconnect/e2e/validate"
+)
+
+// many is a caller that follows several watches in one stream. It is owned by the
+// test's goroutine.
+type many struct {
+	t          *testing.T
+	client     resourceClient
+	request    *kubeconnectv1.WatchManyRequest
+	stream     *connect.ServerStreamForClient[kubeconnectv1.WatchManyResponse]
+	cancel     context.CancelFunc
+	recordings []validate.Recording
+	models     []validate.Model
+	evidence   func() validate.Evidence
+}
+
+// followMany opens a stream of several watches. At the end of the test each is judged as
+// if it had been alone.
+func followMany(ctx context.Context, t *testing.T, client resourceClient, watches ...*kubeconnectv1.WatchRequest) *many {
+	t.Helper()
+	m := &many{t: t, client: client, request: &kubeconnectv1.WatchManyRequest{Watches: watches}, models: make([]validate.Model, len(watches))}
+	for i, watch := range watches {
+		selection, err := validate.SelectionOf(watch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.recordings = append(m.recordings, validate.Recording{Name: fmt.Sprintf("watch %d", i), Selection: selection, CatchUp: validate.Nowhere})
+	}
+	m.call(ctx)
+	t.Cleanup(m.judge)
+	return m
+}
+
+// call opens the stream, where the last one has come to.
+func (m *many) call(ctx context.Context) {
+	m.t.Helper()
+	ctx, m.cancel = context.WithCancel(ctx)
+	var err error
+	if m.stream, err = m.client.WatchMany(ctx, m.request); err != nil {
+		m.t.Fatal(err)
+	}
+	for i := range m.recordings {
+		call := validate.Call{Began: time.Now()}
+		if m.models[i].Synced {
+			call.Token = m.request.ResumeToken
+		}
+		m.recordings[i].Calls = append(m.recordings[i].Calls, call)
+	}
+}
+
+// cut ends the stream in the middle, and opens another one with the last token.
+func (m *many) cut(ctx context.Context) {
+	m.t.Helper()
+	m.close()
+	m.call(ctx)
+}
+
+func (m *many) close() {
+	m.cancel()
+	_ = m.stream.Close()
+	for i := range m.recordings {
+		call := m.lastCall(i)
+		call.Ended, call.Err = time.Now(), connect.NewError(connect.CodeCanceled, context.Canceled)
+	}
+}
+
+func (m *many) lastCall(watch int) *validate.Call {
+	calls := m.recordings[watch].Calls
+	return &calls[len(calls)-1]
+}
+
+// receive takes the next message; false if the stream has ended.
+func (m *many) receive() bool {
+	if !m.stream.Receive() {
+		return false
+	}
+	message := m.stream.Msg()
+	if m.request.ResumeToken = message.GetResumeToken(); m.request.ResumeToken == "" {
+		m.t.Error("a message has no token")
+	}
+	watch, response := message.GetWatch(), validate.ResponseOf(message.GetResponse())
+	if response.Token != "" {
+		m.t.Errorf("watch %d has a token of its own", watch)
+	}
+	for _, event := range response.Events {
+		m.models[watch].Apply(event)
+	}
+	if m.models[watch].Synced {
+		response.Token = m.request.ResumeToken // where it cannot be resumed, it begins anew
+	}
+	call := m.lastCall(int(watch))
+	call.Responses = append(call.Responses, response)
+	return true
+}
+
+// until takes messages until a condition holds for what the watches hold.
+func (m *many) until(what string, holds func([]validate.Model) bool) {
+	m.t.Helper()
+	for !holds(m.models) {
+		if !m.receive() {
+			m.t.Fatalf("the stream ended before %s: %v", what, m.stream.Err())
+		}
+	}
+}
+
+// holds waits until the watches hold exactly these objects.
+func (m *many) holds(want ...versions) {
+	m.t.Helper()
+	m.until("the watches hold what the cluster holds", func(models []validate.Model) bool {
+		for i := range models {
+			if !models[i].Synced || !maps.Equal(heldVersions(models[i]), want[i]) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// end waits until the stream ends by itself, and returns how.
+func (m *many) end() error {
+	for m.receive() {
+	}
+	return m.stream.Err()
+}
+
+func (m *many) judge() {
+	m.close()
+	evidence := validate.Evidence{}
+	if m.evidence != nil {
+		evidence = m.evidence()
+	}
+	for i := range m.recordings {
+		wantNoViolation(m.t, &m.recordings[i], evidence)
+	}
+}
+
+func TestSeveralWatchesInOneStreamGoOnAfterACutWithoutLossOrRepetition(t *testing.T) {
+	t.Parallel()
+	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
+		ctx := deadline(t)
+		namespace := newNamespace(ctx, t, cluster(t))
+		gadgets := newCustomResource(ctx, t, cluster(t), namespace)
+		gadgets.define("v1")
+		untilListed(ctx, t, client, gadgets)
+		write, pods := configMapsIn(ctx, t, cluster(t), namespace), cluster(t).Client.CoreV1().Pods(namespace)
+		config, gadget := write.create("one", nil), gadgets.create("v1", namespace, "one", map[string]any{"color": "red"})
+		pod, err := pods.Create(ctx, unscheduledPod("one"), metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ones := inNamespace("cm", namespace)
+		ones.FieldSelector = "metadata.name=one"
+		m := followMany(ctx, t, client, inNamespace("pods", namespace), ones, inNamespace(gadgets.name(), namespace))
+		m.holds(versionsOf(pod), versionsOf(config), versionsOf(gadget))
+		for i := range 6 {
+			label := fmt.Appendf(nil, `{"metadata":{"labels":{"step":"%d"}}}`, i)
+			if pod, err = pods.Patch(ctx, "one", types.MergePatchType, label, metav1.PatchOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			if i%2 == 0 {
+				m.receive()
+				m.cut(ctx)
+			}
+			config = write.touch("one", fmt.Sprint(i))
+			if gadget, err = gadgets.objects("v1", namespace).Patch(ctx, "one", types.MergePatchType, label, metav1.PatchOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			m.holds(versionsOf(pod), versionsOf(config), versionsOf(gadget))
+		}
+		for i, model := range m.models {
+			if model.Resets != 1 {
+				t.Errorf("watch %d has begun %d times", i, model.Resets)
+			}
+		}
+	})
+}
+
+func TestACustomResourceThatIsDeletedEndsTheStreamOfSeveralWatches(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t)
+	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))
+	gadgets := newCustomResource(ctx, t, cluster(t), namespace)
+	gadgets.define("v1")
+	untilListed(ctx, t, client, gadgets)
+	m := followMany(ctx, t, client, inNamespace("configmaps", "nowhere"), inNamespace(gadgets.name(), namespace))
+	m.holds(versions{}, versions{})
+	gadgets.remove()
+	err := m.end()
+	wantError(t, err, connect.CodeNotFound, "watch 1 ("+gadgets.name()+"): ", gadgets.name())
+	wantStatus(t, err, "NotFound")
+	m.call(ctx)
+	wantError(t, m.end(), connect.CodeNotFound, "watch 1 ("+gadgets.name()+"): ")
+}
+
+func TestALostRightIsToldByTheWatchThatItConcerns(t *testing.T) {
+	t.Parallel()
+	ctx, service := deadline(t), startForCallers(t)
+	one, two := newNamespace(ctx, t, cluster(t)), newNamespace(ctx, t, cluster(t))
+	mine, lost := configMapsIn(ctx, t, cluster(t), one).create("mine", nil), configMapsIn(ctx, t, cluster(t), two).create("mine", nil)
+	caller := reader{account: newAccount(ctx, t, one, "reader"), resource: "configmaps"}
+	caller.grant(one)
+	caller.grant(two)
+	client := caller.calling(service, harness.GRPC).Resources
+	eventually(ctx, t, "two namespaces are listed", func() error { return listsNamespaces(ctx, client, one, two) })
+	m := followMany(ctx, t, client, &kubeconnectv1.WatchRequest{Resource: "configmaps"}, inNamespace("configmaps", one))
+	m.evidence = caller.evidence
+	m.until("both are in sync", func(models []validate.Model) bool { return models[0].Synced && models[1].Synced })
+	key := validate.KeyOf(&kubeconnectv1.Object{Namespace: two, Name: lost.Name})
+	if m.models[0].Objects[key] == nil {
+		t.Errorf("%s is not told", key)
+	}
+	caller.revoke(two)
+	m.until("the namespace goes", func(models []validate.Model) bool { return models[0].Objects[key] == nil })
+	if held := heldVersions(m.models[1]); held[validate.KeyOf(&kubeconnectv1.Object{Namespace: one, Name: mine.Name})] == "" || len(m.recordings[1].Calls) != 1 {
+		t.Errorf("the other watch holds %v", held)
+	}
+	touched := configMapsIn(ctx, t, cluster(t), one).touch("mine", "touched")
+	reached := func(model validate.Model) bool {
+		return heldVersions(model)[validate.KeyOf(&kubeconnectv1.Object{Namespace: one, Name: "mine"})] == touched.ResourceVersion
+	}
+	m.until("both go on", func(models []validate.Model) bool { return reached(models[0]) && reached(models[1]) })
+}
