@@ -1,6 +1,7 @@
 import { createClient as createServiceClient, type Transport } from "@connectrpc/connect";
 import type { WriteBody } from "./body.js";
 import { unary, type CallOptions, type ReadOptions } from "./call.js";
+import { countFrom, countRequest, type CountOptions, type CountResult } from "./count.js";
 import { createRequest, type CreateOptions, type CreateResult } from "./create.js";
 import {
   deleteCollectionRequest,
@@ -11,14 +12,24 @@ import {
   type DeleteResult,
   type DeleteSelection,
 } from "./delete.js";
+import {
+  resourceTypesFrom,
+  schemaFrom,
+  type ResourceTypesResult,
+  type ResourceTypesSelection,
+  type SchemaResult,
+} from "./discovery.js";
 import { AccessService } from "./gen/kubeconnect/v1/access_service_pb.js";
-import { Encoding } from "./gen/kubeconnect/v1/object_pb.js";
+import { DiscoveryService } from "./gen/kubeconnect/v1/discovery_service_pb.js";
 import { ResourceService } from "./gen/kubeconnect/v1/resource_service_pb.js";
+import { getRequest, GetResult, type GetOptions } from "./get.js";
 import { identityFrom, type Identity } from "./identity.js";
-import { List, type ListSelection } from "./list.js";
-import type { KubeObject, KubeValue, ObjectName, ResourceKind } from "./object.js";
+import { List, type ListOptions, type ListSelection } from "./list.js";
+import type { KubeValue, ObjectName, ResourceKind } from "./object.js";
 import { patchRequest, type Patch, type PatchResult } from "./patch.js";
 import { objectFrom } from "./message.js";
+import type { Selection } from "./selection.js";
+import { Table, type TableSelection } from "./table.js";
 import { updateRequest, type UpdateOptions, type UpdateResult } from "./update.js";
 import { Watch, type WatchOptions, type WatchSelection } from "./watch.js";
 
@@ -35,14 +46,14 @@ export interface Client {
   get<T = KubeValue>(
     resource: string,
     name: ObjectName,
-    options?: ReadOptions,
-  ): Promise<KubeObject<T>>;
+    options?: GetOptions,
+  ): Promise<GetResult<T>>;
 
   /**
    * The objects of a selection, from one snapshot. Nothing is sent before the
    * list is iterated; each iteration takes a new snapshot.
    */
-  list<T = KubeValue>(resource: string, selection?: ListSelection, options?: ReadOptions): List<T>;
+  list<T = KubeValue>(resource: string, selection?: ListSelection, options?: ListOptions): List<T>;
 
   /**
    * The objects of a selection and every change to them. Nothing is sent before
@@ -54,6 +65,15 @@ export interface Client {
     selection?: WatchSelection,
     options?: WatchOptions,
   ): Watch<T>;
+
+  /** How many objects a selection has, in all and by the values of paths. None is sent. */
+  count(resource: string, selection?: Selection, options?: CountOptions): Promise<CountResult>;
+
+  /**
+   * The objects of a selection as the API server prints them, and kubectl shows them.
+   * Nothing is sent before the table is iterated; each iteration reads it there anew.
+   */
+  table(resource: string, selection?: TableSelection, options?: CallOptions): Table;
 
   /**
    * Makes an object. Its kind may be left out. Fails with Code.AlreadyExists if there
@@ -107,6 +127,15 @@ export interface Client {
     options?: DeleteCollectionOptions,
   ): Promise<DeleteCollectionResult>;
 
+  /** What the cluster serves, as `kubectl api-resources` tells it. */
+  resourceTypes(
+    selection?: ResourceTypesSelection,
+    options?: CallOptions,
+  ): Promise<ResourceTypesResult>;
+
+  /** The OpenAPI schema of a resource's kind. Fails with Code.NotFound if it has none. */
+  schema(resource: string, options?: CallOptions): Promise<SchemaResult>;
+
   /** Whom the cluster knows the caller as. Fails with Code.Unauthenticated if it does not. */
   whoAmI(options?: CallOptions): Promise<Identity>;
 }
@@ -115,25 +144,29 @@ export interface Client {
 export function createClient(transport: Transport): Client {
   const service = createServiceClient(ResourceService, transport);
   const access = createServiceClient(AccessService, transport);
+  const discovery = createServiceClient(DiscoveryService, transport);
   const kinds = new Map<string, ResourceKind>();
   return {
-    async get<T>(
-      resource: string,
-      { namespace = "", name }: ObjectName,
-      { minResourceVersion = "", ...options }: ReadOptions = {},
-    ) {
-      const encoding = Encoding.JSON;
-      const request = { resource, namespace, name, minResourceVersion, encoding };
-      const response = await unary(options, (call) => service.get(request, call));
-      return objectFrom<T>(response);
+    async get<T>(resource: string, name: ObjectName, options: GetOptions = {}) {
+      const request = getRequest(resource, name, options);
+      return new GetResult<T>(await unary(options, (call) => service.get(request, call)));
     },
 
-    list<T>(resource: string, selection: ListSelection = {}, options: ReadOptions = {}) {
+    list<T>(resource: string, selection: ListSelection = {}, options: ListOptions = {}) {
       return new List<T>(service, resource, selection, options);
     },
 
     watch<T>(resource: string, selection: WatchSelection = {}, options: WatchOptions = {}) {
       return new Watch<T>(service, kinds, resource, selection, options);
+    },
+
+    async count(resource: string, selection: Selection = {}, options: CountOptions = {}) {
+      const request = countRequest(resource, selection, options);
+      return countFrom(await unary(options, (call) => service.countObjects(request, call)));
+    },
+
+    table(resource: string, selection: TableSelection = {}, options: CallOptions = {}) {
+      return new Table(service, resource, selection, options);
     },
 
     async create<T>(resource: string, object: WriteBody, options: CreateOptions = {}) {
@@ -171,6 +204,19 @@ export function createClient(transport: Transport): Client {
       const request = deleteCollectionRequest(resource, selection, options);
       const response = await unary(options, (call) => service.deleteCollection(request, call));
       return { deleted: Number(response.deleted), warnings: response.warnings };
+    },
+
+    async resourceTypes(
+      { group = "", category = "" }: ResourceTypesSelection = {},
+      options: CallOptions = {},
+    ) {
+      const request = { group, category };
+      const response = await unary(options, (call) => discovery.listResourceTypes(request, call));
+      return resourceTypesFrom(response);
+    },
+
+    async schema(resource: string, options: CallOptions = {}) {
+      return schemaFrom(await unary(options, (call) => discovery.getSchema({ resource }, call)));
     },
 
     async whoAmI(options: CallOptions = {}) {

@@ -7,7 +7,8 @@ import {
   type DeleteRequestSchema,
 } from "./gen/kubeconnect/v1/resource_service_pb.js";
 import type { KubeObject, KubeValue, ObjectName } from "./object.js";
-import { preconditionsFrom, valueOf, type Preconditions } from "./write.js";
+import { valueOf } from "./word.js";
+import { preconditionsFrom, type Preconditions } from "./write.js";
 
 /**
  * What becomes of the objects that the deleted one owns: "orphan" leaves them without

@@ -11,6 +11,7 @@ export type { BearerToken } from "./bearer.js";
 export type { WriteBody } from "./body.js";
 export { createClient, type CallOptions, type Client, type ReadOptions } from "./client.js";
 export { LiveCollection, type Changes } from "./collection.js";
+export type { CountOptions, CountResult, ObjectGroup } from "./count.js";
 export type { CreateOptions, CreateResult } from "./create.js";
 export type {
   DeleteCollectionOptions,
@@ -20,11 +21,20 @@ export type {
   DeleteSelection,
   PropagationPolicy,
 } from "./delete.js";
+export type {
+  CacheState,
+  FailedGroup,
+  ResourceType,
+  ResourceTypesResult,
+  ResourceTypesSelection,
+  SchemaResult,
+} from "./discovery.js";
 export { KubeconnectError, type StatusCause } from "./error.js";
 export { follow, type FollowOptions } from "./follow.js";
 export type { Freshness } from "./freshness.js";
+export { GetResult, type GetOptions } from "./get.js";
 export type { Identity } from "./identity.js";
-export { List, type ListAll, type ListPage, type ListSelection } from "./list.js";
+export { List, type ListAll, type ListOptions, type ListPage, type ListSelection } from "./list.js";
 export {
   KubeObject,
   keyOf,
@@ -35,8 +45,19 @@ export {
   type ResourceKind,
 } from "./object.js";
 export type { Patch, PatchResult, PatchType } from "./patch.js";
+export type { Consistency, ConsistencyOptions, FieldOptions, Source } from "./read.js";
+export type { Relation, RelationType } from "./relation.js";
 export { RetryPolicy, type RetryOptions } from "./retry.js";
+export type { Selection } from "./selection.js";
 export { sleep, type Sleep } from "./sleep.js";
+export {
+  Table,
+  type TableAll,
+  type TableColumn,
+  type TablePage,
+  type TableRow,
+  type TableSelection,
+} from "./table.js";
 export type { UpdateOptions, UpdateResult } from "./update.js";
 export {
   Watch,

@@ -4,22 +4,34 @@ import { Encoding } from "./gen/kubeconnect/v1/object_pb.js";
 import type { ListResponse } from "./gen/kubeconnect/v1/resource_service_pb.js";
 import { required, type ResourceServiceClient } from "./message.js";
 import { KubeObject, type KubeValue, type ResourceKind } from "./object.js";
+import {
+  consistencyField,
+  objectFields,
+  sourceFrom,
+  type ConsistencyOptions,
+  type FieldOptions,
+  type Source,
+} from "./read.js";
+import { selectionFields, type Selection } from "./selection.js";
 
-/** Which objects to list. What is left out selects everything. */
-export interface ListSelection {
-  readonly namespace?: string | undefined;
-  /** As kubectl writes it: "app=web,tier in (a,b),!canary". */
-  readonly labelSelector?: string | undefined;
-  /** As kubectl writes it: "status.phase=Running". */
-  readonly fieldSelector?: string | undefined;
+/** Which objects to list, and in which order. */
+export interface ListSelection extends Selection {
+  /**
+   * "path" or "path desc", several with commas: "status.phase,
+   * metadata.creationTimestamp desc". Default: namespace and name.
+   */
+  readonly orderBy?: string | undefined;
   /** How many objects a page may have. Default: as many as fit a message. */
   readonly pageSize?: number | undefined;
 }
 
+/** How to list. */
+export interface ListOptions extends ReadOptions, ConsistencyOptions, FieldOptions {}
+
 /** One page of a list. */
 export interface ListPage<T = KubeValue> {
   readonly kind: ResourceKind;
-  /** In order of namespace and name. */
+  /** In the order that was asked for. */
   readonly objects: readonly KubeObject<T>[];
   /** The version of the snapshot, the same on every page. */
   readonly resourceVersion: string;
@@ -27,6 +39,12 @@ export interface ListPage<T = KubeValue> {
   readonly remaining: number;
   /** How current the snapshot was when this page was asked for. */
   readonly freshness: Freshness | undefined;
+  readonly source: Source | undefined;
+  /**
+   * For people: objects that the filter could not be held against, and why; and the API
+   * server's warnings.
+   */
+  readonly warnings: readonly string[];
 }
 
 /** A whole list. */
@@ -41,13 +59,13 @@ export class List<T = KubeValue> implements AsyncIterable<KubeObject<T>> {
   readonly #service: ResourceServiceClient;
   readonly #resource: string;
   readonly #selection: ListSelection;
-  readonly #options: ReadOptions;
+  readonly #options: ListOptions;
 
   constructor(
     service: ResourceServiceClient,
     resource: string,
     selection: ListSelection,
-    options: ReadOptions,
+    options: ListOptions,
   ) {
     this.#service = service;
     this.#resource = resource;
@@ -78,27 +96,24 @@ export class List<T = KubeValue> implements AsyncIterable<KubeObject<T>> {
     for await (const page of this.pages()) {
       pages.push(page);
     }
-    const { kind, resourceVersion, freshness } = required(pages[0], "a page");
-    return { kind, resourceVersion, freshness, objects: pages.flatMap((page) => page.objects) };
+    const { kind, resourceVersion, freshness, source, warnings } = required(pages[0], "a page");
+    const objects = pages.flatMap((page) => page.objects);
+    return { kind, objects, resourceVersion, freshness, source, warnings };
   }
 
   #fetch(pageToken: string): Promise<ListResponse> {
-    const {
-      namespace = "",
-      labelSelector = "",
-      fieldSelector = "",
-      pageSize = 0,
-    } = this.#selection;
+    const { orderBy = "", pageSize = 0 } = this.#selection;
     const { minResourceVersion = "" } = this.#options;
     const request = {
       resource: this.#resource,
-      namespace,
-      labelSelector,
-      fieldSelector,
+      ...selectionFields(this.#selection),
+      orderBy,
       pageSize,
       pageToken,
       minResourceVersion,
       encoding: Encoding.JSON,
+      ...consistencyField(this.#options),
+      ...objectFields(this.#options),
     };
     return unary(this.#options, (call) => this.#service.list(request, call));
   }
@@ -112,5 +127,7 @@ function pageFrom<T>(response: ListResponse): ListPage<T> {
     resourceVersion: response.resourceVersion,
     remaining: Number(response.remaining),
     freshness: freshnessFrom(response.freshness),
+    source: sourceFrom(response.source),
+    warnings: response.warnings,
   };
 }

@@ -5,13 +5,8 @@ import {
   type PatchRequestSchema,
 } from "./gen/kubeconnect/v1/resource_service_pb.js";
 import type { KubeObject, KubeValue, ObjectName } from "./object.js";
-import {
-  preconditionsFrom,
-  valueOf,
-  writeFields,
-  type Preconditions,
-  type WriteOptions,
-} from "./write.js";
+import { valueOf } from "./word.js";
+import { preconditionsFrom, writeFields, type Preconditions, type WriteOptions } from "./write.js";
 
 /**
  * How a patch is written: "json" is a list of operations (RFC 6902), "merge" an

@@ -8,20 +8,23 @@ import {
 } from "./gen/kubeconnect/v1/resource_service_pb.js";
 import { objectFrom, type ResourceServiceClient } from "./message.js";
 import type { KubeObject, KubeValue, ResourceKind } from "./object.js";
+import { objectFields, type FieldOptions } from "./read.js";
+import { selectionFields, type Selection } from "./selection.js";
 
-/** Which objects to watch. What is left out selects everything. */
-export interface WatchSelection {
-  readonly namespace?: string | undefined;
+/**
+ * Which objects to watch. What enters the selection arrives as ADDED, what leaves it as
+ * DELETED. `related` is what it is when the stream begins.
+ */
+export interface WatchSelection extends Selection {
   /** One object by its name; a right to that name is then enough. */
   readonly name?: string | undefined;
-  /** As kubectl writes it: "app=web,tier in (a,b),!canary". */
-  readonly labelSelector?: string | undefined;
-  /** As kubectl writes it: "spec.nodeName=n1". */
-  readonly fieldSelector?: string | undefined;
 }
 
-/** How to watch. */
-export interface WatchOptions extends ReadOptions {
+/**
+ * How to watch. A change of nothing under `fields`, or in the metadata with `metadataOnly`,
+ * is not told.
+ */
+export interface WatchOptions extends ReadOptions, FieldOptions {
   /**
    * Continues behind what an earlier watch of the same selection has told, where
    * the service remembers that; else the stream begins with RESET. Empty: anew.
@@ -123,17 +126,16 @@ export class Watch<T = KubeValue> implements AsyncIterable<ResumableEvent<T>> {
   }
 
   #open(): AsyncIterable<WatchResponse> {
-    const { namespace = "", name = "", labelSelector = "", fieldSelector = "" } = this.#selection;
+    const { name = "" } = this.#selection;
     const { minResourceVersion = "", resumeToken = "", signal } = this.#options;
     const request = {
       resource: this.#resource,
-      namespace,
+      ...selectionFields(this.#selection),
       name,
-      labelSelector,
-      fieldSelector,
       minResourceVersion,
       resumeToken,
       encoding: Encoding.JSON,
+      ...objectFields(this.#options),
     };
     return stream({ signal }, (call) => this.#service.watch(request, call));
   }

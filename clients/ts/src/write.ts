@@ -1,5 +1,6 @@
 import { Encoding } from "./gen/kubeconnect/v1/object_pb.js";
 import { FieldValidation as Validation } from "./gen/kubeconnect/v1/resource_service_pb.js";
+import { valueOf } from "./word.js";
 
 /**
  * What happens to fields that the kind does not have, or that stand twice: "ignore"
@@ -53,14 +54,6 @@ export function writeFields({
 /** The field of a request that has preconditions. */
 export function preconditionsFrom({ uid = "", resourceVersion = "" }: Preconditions) {
   return { uid, resourceVersion };
-}
-
-/** The API's value for a word. A misspelt one must not become the default in silence. */
-export function valueOf<W extends string, V>(values: Readonly<Record<W, V>>, word: W): V {
-  if (!Object.hasOwn(values, word)) {
-    throw new TypeError(`"${word}" is none of ${Object.keys(values).join(", ")}`);
-  }
-  return values[word];
 }
 
 const validations: Record<FieldValidation, Validation> = {

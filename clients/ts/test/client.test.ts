@@ -4,8 +4,23 @@ import { create } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { KubeconnectError, type WatchEvent } from "../src/index.js";
-import { Encoding, EventType, StatusSchema, type WatchRequest } from "../src/proto.js";
+import {
+  Consistency,
+  Encoding,
+  EventType,
+  GetRequestSchema,
+  ListRequestSchema,
+  RelationType,
+  Source,
+  StatusSchema,
+  WatchRequestSchema,
+  type GetRequest,
+  type ListRequest,
+  type WatchRequest,
+} from "../src/proto.js";
 import { clientOf, pod, podKind } from "./fixture.js";
+
+const lastContact = timestampFromDate(new Date("2026-01-02T12:31:07Z"));
 
 suite("get", () => {
   test("answers the head at once and the value when asked", async () => {
@@ -26,6 +41,57 @@ suite("get", () => {
     assert.equal(object.kind.kind, "Pod");
     assert.deepEqual(object.value.metadata.labels, { app: "web" });
     assert.equal(object.value, object.value);
+  });
+
+  test("sends all that was asked", async () => {
+    let sent: GetRequest | undefined;
+    const client = clientOf({
+      get(request) {
+        sent = request;
+        return { kind: podKind, object: pod(request.name) };
+      },
+    });
+    await client.get(
+      "po",
+      { namespace: "default", name: "web" },
+      {
+        subresource: "status",
+        fields: ["status.phase", "metadata.name"],
+        metadataOnly: true,
+        minResourceVersion: "41",
+        consistency: "latest",
+      },
+    );
+    const want = create(GetRequestSchema, {
+      resource: "po",
+      namespace: "default",
+      name: "web",
+      subresource: "status",
+      fields: ["status.phase", "metadata.name"],
+      metadataOnly: true,
+      minResourceVersion: "41",
+      consistency: Consistency.LATEST,
+      encoding: Encoding.JSON,
+    });
+    assert.deepEqual(sent, want);
+  });
+
+  test("tells where the object was read, and how current that is", async () => {
+    const sources = [Source.CACHE, Source.API_SERVER, Source.UNSPECIFIED];
+    const client = clientOf({
+      get: ({ name }) => ({
+        kind: podKind,
+        object: pod(name),
+        source: sources[Number(name)] ?? Source.UNSPECIFIED,
+        freshness: { stale: true, lastContact },
+      }),
+    });
+    const told: unknown[] = [];
+    for (const name of sources.keys()) {
+      const { source, freshness } = await client.get("pods", { name: String(name) });
+      told.push(source, freshness?.stale);
+    }
+    assert.deepEqual(told, ["cache", true, "apiServer", true, undefined, true]);
   });
 
   test("fails with what the cluster said", async () => {
@@ -79,8 +145,6 @@ suite("get", () => {
   });
 });
 
-const lastContact = timestampFromDate(new Date("2026-01-02T12:31:07Z"));
-
 suite("list", () => {
   const client = clientOf({
     list({ pageToken, pageSize, minResourceVersion }) {
@@ -94,6 +158,8 @@ suite("list", () => {
             resourceVersion: "9",
             remaining: 1n,
             freshness: { stale: true, lastContact },
+            source: Source.CACHE,
+            warnings: ["2 left out"],
           }
         : { kind: podKind, objects: [pod("c")], resourceVersion: "9" };
     },
@@ -129,6 +195,38 @@ suite("list", () => {
       stale: true,
       lastContact: new Date("2026-01-02T12:31:07Z"),
     });
+    assert.equal(all.source, "cache");
+    assert.deepEqual(all.warnings, ["2 left out"]);
+  });
+
+  test("asks for the same selection on each page", async () => {
+    const requests: ListRequest[] = [];
+    const client = clientOf({
+      list(request) {
+        requests.push(request);
+        return { kind: podKind, nextPageToken: request.pageToken === "" ? "2" : "" };
+      },
+    });
+    const related = { type: "ownedBy", resource: "deploy", name: "web", transitive: true } as const;
+    const selection = { namespace: "a", labelSelector: "c=d", fieldSelector: "e=f", filter: "g" };
+    const order = { orderBy: "h desc", pageSize: 2 };
+    const options = { fields: ["i"], metadataOnly: true, minResourceVersion: "8" };
+    await client
+      .list("po", { ...selection, ...order, related }, { ...options, consistency: "latest" })
+      .all();
+    const want = {
+      ...selection,
+      ...order,
+      ...options,
+      resource: "po",
+      related: { ...related, type: RelationType.OWNED_BY },
+      consistency: Consistency.LATEST,
+      encoding: Encoding.JSON,
+    };
+    assert.deepEqual(requests, [
+      create(ListRequestSchema, want),
+      create(ListRequestSchema, { ...want, pageToken: "2" }),
+    ]);
   });
 });
 
@@ -193,7 +291,14 @@ suite("watch", () => {
   });
 
   test("sends the selection and where to continue, and knows the kind from before", async () => {
-    const selection = { namespace: "a", name: "b", labelSelector: "c=d", fieldSelector: "e=f" };
+    const related = { type: "selectedBy", resource: "services", name: "web" } as const;
+    const selection = {
+      namespace: "a",
+      name: "b",
+      labelSelector: "c=d",
+      fieldSelector: "e=f",
+      filter: "g",
+    };
     const requests: WatchRequest[] = [];
     const client = clientOf({
       // eslint-disable-next-line @typescript-eslint/require-await -- a stream that never waits
@@ -205,17 +310,23 @@ suite("watch", () => {
     });
     const kinds: string[] = [];
     for (const resumeToken of ["t0", "", "t0"]) {
-      const options = { resumeToken, minResourceVersion: "3" };
-      for await (const event of client.watch("pods", selection, options)) {
+      const options = { resumeToken, minResourceVersion: "3", fields: ["h"], metadataOnly: true };
+      for await (const event of client.watch("pods", { ...selection, related }, options)) {
         if (event.type === "MODIFIED") kinds.push(event.object.kind.kind);
       }
     }
     assert.deepEqual(kinds, ["", "Pod", "Pod"]);
-    const { resource, namespace, name, labelSelector, fieldSelector } = requests[0] ?? {};
-    assert.deepEqual({ namespace, name, labelSelector, fieldSelector }, selection);
-    assert.equal(resource, "pods");
-    assert.equal(requests[0]?.resumeToken, "t0");
-    assert.equal(requests[0].minResourceVersion, "3");
+    const want = create(WatchRequestSchema, {
+      ...selection,
+      resource: "pods",
+      related: { ...related, type: RelationType.SELECTED_BY },
+      resumeToken: "t0",
+      minResourceVersion: "3",
+      fields: ["h"],
+      metadataOnly: true,
+      encoding: Encoding.JSON,
+    });
+    assert.deepEqual(requests[0], want);
   });
 
   test("passes over an event of a type that it does not know", async () => {

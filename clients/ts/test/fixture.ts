@@ -1,13 +1,17 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { createRouterTransport, type ServiceImpl } from "@connectrpc/connect";
 import { createClient, type Client } from "../src/index.js";
-import { ResourceService, type ObjectSchema } from "../src/proto.js";
+import { DiscoveryService, ResourceService, type ObjectSchema } from "../src/proto.js";
 
-/** A client of a service that answers so; what is left out is not implemented. */
-export function clientOf(service: Partial<ServiceImpl<typeof ResourceService>>): Client {
+/** A client of services that answer so; what is left out is not implemented. */
+export function clientOf(
+  resources: Partial<ServiceImpl<typeof ResourceService>>,
+  discovery: Partial<ServiceImpl<typeof DiscoveryService>> = {},
+): Client {
   return createClient(
     createRouterTransport(({ service: serve }) => {
-      serve(ResourceService, service);
+      serve(ResourceService, resources);
+      serve(DiscoveryService, discovery);
     }),
   );
 }

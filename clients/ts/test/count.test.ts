@@ -1,0 +1,82 @@
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import { create, fromJson, type JsonValue } from "@bufbuild/protobuf";
+import { ValueSchema, type Value } from "@bufbuild/protobuf/wkt";
+import {
+  Consistency,
+  CountObjectsRequestSchema,
+  RelationType,
+  Source,
+  type CountObjectsRequest,
+} from "../src/proto.js";
+import { clientOf, podKind } from "./fixture.js";
+
+function value(json: JsonValue): Value {
+  return fromJson(ValueSchema, json);
+}
+
+suite("count", () => {
+  test("answers the total, and how many have which values", async () => {
+    const client = clientOf({
+      countObjects: () => ({
+        kind: podKind,
+        total: 6n,
+        groups: [
+          { values: [value("n1"), value(2)], count: 3n },
+          { values: [value(null), create(ValueSchema)], count: 2n },
+        ],
+        remainingGroups: 1n,
+        resourceVersion: "9",
+        source: Source.CACHE,
+        warnings: ["2 left out"],
+      }),
+    });
+    const { kind, freshness, ...count } = await client.count("pods");
+    assert.equal(kind.kind, "Pod");
+    assert.equal(freshness, undefined);
+    assert.deepEqual(count, {
+      total: 6,
+      groups: [
+        { values: ["n1", 2], count: 3 },
+        { values: [null, null], count: 2 },
+      ],
+      remainingGroups: 1,
+      resourceVersion: "9",
+      source: "cache",
+      warnings: ["2 left out"],
+    });
+  });
+
+  test("sends all that was asked", async () => {
+    let sent: CountObjectsRequest | undefined;
+    const client = clientOf({
+      countObjects(request) {
+        sent = request;
+        return { kind: podKind };
+      },
+    });
+    const selection = { namespace: "a", labelSelector: "b=c", fieldSelector: "d=e", filter: "f" };
+    const owner = { resource: "pods", namespace: "a", name: "web", uid: "u" };
+    const related = { type: "ownerOf", ...owner } as const;
+    const options = { groupBy: ["g.h"], maxGroups: 5, minResourceVersion: "8" };
+    await client.count("po", { ...selection, related }, { ...options, consistency: "latest" });
+    const want = create(CountObjectsRequestSchema, {
+      ...selection,
+      ...options,
+      resource: "po",
+      related: { type: RelationType.OWNER_OF, ...owner },
+      consistency: Consistency.LATEST,
+    });
+    assert.deepEqual(sent, want);
+  });
+
+  test("refuses a word that it does not know, and a path without its list", async () => {
+    const client = clientOf({ countObjects: () => ({ kind: podKind }) });
+    const consistency = "newest" as "latest";
+    await assert.rejects(client.count("pods", {}, { consistency }), TypeError);
+    const groupBy = "spec.nodeName" as unknown as string[];
+    await assert.rejects(client.count("pods", {}, { groupBy }), TypeError);
+    const related = { type: "owned" as "ownedBy", resource: "pods", name: "web" };
+    await assert.rejects(client.count("pods", { related }), TypeError);
+  });
+});

@@ -1,0 +1,58 @@
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import { clientOf, podKind } from "./fixture.js";
+
+suite("discovery", () => {
+  test("answers what the cluster serves", async () => {
+    const names = {
+      versions: ["v1"],
+      singular: "pod",
+      shortNames: ["po"],
+      categories: ["all"],
+      verbs: ["get", "list", "watch"],
+      subresources: ["log", "status"],
+    };
+    const cache = { started: true, synced: true, resourceVersion: "9" };
+    const client = clientOf(
+      {},
+      {
+        listResourceTypes({ group, category }) {
+          assert.deepEqual([group, category], ["core", "all"]);
+          return {
+            resourceTypes: [
+              { kind: podKind, ...names, cache: { ...cache, objects: 3n, bytes: 4096n } },
+              { kind: { ...podKind, kind: "Node" } },
+            ],
+            failedGroups: [{ group: "metrics.k8s.io", version: "v1", message: "away" }],
+          };
+        },
+      },
+    );
+    const { types, failedGroups } = await client.resourceTypes({ group: "core", category: "all" });
+    assert.deepEqual(
+      types.map(({ kind }) => kind.kind),
+      ["Pod", "Node"],
+    );
+    const state = { ...cache, objects: 3, bytes: 4096, freshness: undefined };
+    assert.deepEqual(types[0], { kind: types[0]?.kind, ...names, cache: state });
+    assert.equal(types[1]?.cache, undefined);
+    const [{ group, version, message } = {}] = failedGroups;
+    assert.deepEqual([group, version, message], ["metrics.k8s.io", "v1", "away"]);
+  });
+
+  test("answers the schema of a kind", async () => {
+    const schema = { type: "object", properties: { spec: { maximum: 7 } } };
+    const client = clientOf(
+      {},
+      {
+        getSchema({ resource }) {
+          assert.equal(resource, "po");
+          return { kind: podKind, schema };
+        },
+      },
+    );
+    const answer = await client.schema("po");
+    assert.equal(answer.kind.kind, "Pod");
+    assert.deepEqual(answer.schema, schema);
+  });
+});
