@@ -43,20 +43,20 @@ func newLogging(t *testing.T) *logging {
 	t.Helper()
 	l := &logging{ctx: deadline(t), t: t, kubelet: kubelet.Start(t, cluster(t).Client), pod: "one", log: &kubelet.Log{}}
 	l.namespace = newNamespace(l.ctx, t, cluster(t))
-	l.start(l.pod, "main")
+	startPod(l.ctx, t, l.kubelet, l.namespace, l.pod, "main")
 	l.kubelet.Answer(l.namespace, l.pod, "main", l.log)
 	return l
 }
 
-// start makes a pod with some containers on the node.
-func (l *logging) start(name string, containers ...string) {
-	l.t.Helper()
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PodSpec{NodeName: l.kubelet.Node}}
+// startPod makes a pod with some containers on a node.
+func startPod(ctx context.Context, t *testing.T, on *kubelet.Kubelet, namespace, name string, containers ...string) {
+	t.Helper()
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PodSpec{NodeName: on.Node}}
 	for _, container := range containers {
 		pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: container, Image: "example.com/main:1"})
 	}
-	if _, err := cluster(l.t).Client.CoreV1().Pods(l.namespace).Create(l.ctx, pod, metav1.CreateOptions{}); err != nil {
-		l.t.Fatal(err)
+	if _, err := cluster(t).Client.CoreV1().Pods(namespace).Create(ctx, pod, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
 	}
 }
 

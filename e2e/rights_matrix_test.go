@@ -18,6 +18,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
+	"github.com/kubeconnect/kubeconnect/e2e/kubelet"
 	"github.com/kubeconnect/kubeconnect/e2e/validate"
 )
 
@@ -30,8 +31,8 @@ const (
 
 // rightsMatrix is what each call is answered, by who calls: someone without any right,
 // someone with rights in the namespace A, someone with rights to the names one and none
-// there, and an administrator. There are A/one, A/two and B/one, and a Secret in A. Those
-// whom the cluster does not know are refused whatever they call.
+// there, and an administrator. There are A/one, A/two and B/one, a Secret in A, and pods of
+// these names, whose logs say them. Those whom the cluster does not know are refused whatever they call.
 var rightsMatrix = map[string][4]string{
 	"WhoAmI":                       {"nobody", "of-namespace", "of-name", "admin"},
 	"CheckAccess: get A/one":       {"no", "yes", "yes", "yes"},
@@ -77,6 +78,11 @@ var rightsMatrix = map[string][4]string{
 	"DeleteCollection in B":        {denied, denied, denied, "1"},
 	"ListResourceTypes":            {"not counted", "not counted", "not counted", "counted"},
 	"GetSchema":                    {"ConfigMap", "ConfigMap", "ConfigMap", "ConfigMap"},
+	"GetLogs of A/one":             {denied, "A/one", "A/one", "A/one"},
+	"GetLogs of A/two":             {denied, "A/two", denied, "A/two"},
+	"GetLogs of A/none":            {denied, absent, absent, absent},
+	"GetLogs of B/one":             {denied, denied, denied, "B/one"},
+	"GetLogs of B/none":            {denied, denied, denied, absent},
 }
 
 // TestEveryMethodAnswersEveryCallerByItsRights holds each call over each protocol against
@@ -143,13 +149,29 @@ func newMatrix(ctx context.Context, t *testing.T) *matrix {
 	for i, name := range []string{"nobody", "of-namespace", "of-name", "admin"} {
 		m.callers[i] = newAccount(ctx, t, m.a, name)
 	}
+	m.startLogging(ctx, map[string][]string{m.a: {"one", "two"}, m.b: {"one"}})
 	verbs := []string{"get", "list", "watch", "patch", "create", "update", "delete", "deletecollection"}
 	named := to("configmaps", verbs...)
-	named.ResourceNames = []string{"one", "none"}
-	m.callers[1].may(m.a, "of-namespace", to("configmaps", verbs...))
-	m.callers[2].may(m.a, "of-name", named)
+	namedLogs := to("pods/log", "get")
+	named.ResourceNames, namedLogs.ResourceNames = []string{"one", "none"}, []string{"one", "none"}
+	m.callers[1].may(m.a, "of-namespace", to("configmaps", verbs...), to("pods/log", "get"))
+	m.callers[2].may(m.a, "of-name", named, namedLogs)
 	administer(ctx, t, m.callers[3])
 	return m
+}
+
+// startLogging makes pods, by their namespaces, and has each write what the matrix calls it.
+func (m *matrix) startLogging(ctx context.Context, pods map[string][]string) {
+	m.t.Helper()
+	node := kubelet.Start(m.t, cluster(m.t).Client)
+	for namespace, names := range pods {
+		for _, name := range names {
+			startPod(ctx, m.t, node, namespace, name, "main")
+			log := &kubelet.Log{}
+			log.Write(m.nameOf(namespace, name))
+			node.Answer(namespace, name, "main", log)
+		}
+	}
 }
 
 // administer makes an account an administrator until the test ends.
@@ -195,6 +217,11 @@ func (m *matrix) calls(clients harness.Clients) map[string]answer {
 		"CheckAccess: list everywhere": m.checkAccess(clients, &kubeconnectv1.AccessQuestion{Verb: "list", Resource: "configmaps"}),
 		"ListResourceTypes":            m.listTypes(clients),
 		"GetSchema":                    m.getSchema(clients),
+		"GetLogs of A/one":             m.getLogs(clients, m.a, "one"),
+		"GetLogs of A/two":             m.getLogs(clients, m.a, "two"),
+		"GetLogs of A/none":            m.getLogs(clients, m.a, "none"),
+		"GetLogs of B/one":             m.getLogs(clients, m.b, "one"),
+		"GetLogs of B/none":            m.getLogs(clients, m.b, "none"),
 		"Get A/one":                    m.get(clients, "configmaps", m.a, "one"),
 		"Get A/two":                    m.get(clients, "configmaps", m.a, "two"),
 		"Get A/none":                   m.get(clients, "configmaps", m.a, "none"),
@@ -308,6 +335,12 @@ func (m *matrix) get(clients harness.Clients, resource, namespace, name string) 
 	return func(ctx context.Context) (string, error) {
 		got, err := clients.Resources.Get(ctx, &kubeconnectv1.GetRequest{Resource: resource, Namespace: namespace, Name: name})
 		return m.names(got.GetObject()), err
+	}
+}
+
+func (m *matrix) getLogs(clients harness.Clients, namespace, name string) answer {
+	return func(ctx context.Context) (string, error) {
+		return readLog(ctx, clients.Pods, &kubeconnectv1.GetLogsRequest{Namespace: namespace, Name: name})
 	}
 }
 
@@ -434,13 +467,16 @@ func (m *matrix) label() string { return "matrix=" + m.a }
 
 // names are those of some objects, as the matrix has them.
 func (m *matrix) names(objects ...*kubeconnectv1.Object) string {
-	short := map[string]string{m.a: "A", m.b: "B"}
 	var names []string
 	for _, object := range objects {
 		if object != nil {
-			names = append(names, short[object.GetNamespace()]+"/"+object.GetName())
+			names = append(names, m.nameOf(object.GetNamespace(), object.GetName()))
 		}
 	}
 	slices.Sort(names)
 	return strings.Join(names, " ")
+}
+
+func (m *matrix) nameOf(namespace, name string) string {
+	return map[string]string{m.a: "A", m.b: "B"}[namespace] + "/" + name
 }

@@ -1,0 +1,198 @@
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/types/known/timestamppb"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+)
+
+// mayReadLogs gives an account what a reader of logs needs.
+func (a account) mayReadLogs(namespace string) {
+	a.t.Helper()
+	a.may(namespace, "logs", to("pods/log", "get"))
+}
+
+// refusedDirectly is what client-go is answered who reads a log with a token.
+func refusedDirectly(ctx context.Context, t *testing.T, token, namespace, pod string, options *corev1.PodLogOptions) metav1.Status {
+	t.Helper()
+	config := rest.AnonymousClientConfig(cluster(t).Config)
+	config.BearerToken = token
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := client.CoreV1().Pods(namespace).GetLogs(pod, options).Stream(ctx)
+	if err == nil {
+		_ = body.Close()
+	}
+	var refused apierrors.APIStatus
+	if !errors.As(err, &refused) {
+		t.Fatalf("client-go is answered: %v", err)
+	}
+	return refused.Status()
+}
+
+// TestALogThatCannotBeReadIsRefusedInTheAPIServersWords asks for what the API server or the
+// node refuses, and holds the answer against that to client-go.
+func TestALogThatCannotBeReadIsRefusedInTheAPIServersWords(t *testing.T) {
+	t.Parallel()
+	for _, writeAs := range []string{"token", "impersonate"} {
+		service := startForCallers(t, "--write-as", writeAs)
+		for _, protocol := range harness.Protocols {
+			t.Run(writeAs+" by "+protocol.Name, func(t *testing.T) {
+				t.Parallel()
+				refuseLogs(newLogging(t), service, protocol)
+			})
+		}
+	}
+}
+
+func refuseLogs(l *logging, service *harness.Service, protocol harness.Protocol) {
+	startPod(l.ctx, l.t, l.kubelet, l.namespace, "several", "main", "sidecar")
+	caller := newAccount(l.ctx, l.t, l.namespace, "reader")
+	token := caller.token()
+	client := callingWith(l.t, service, protocol, token).Pods
+	wantRefused := func(t *testing.T, code connect.Code, request *logRequest, options *corev1.PodLogOptions) {
+		t.Helper()
+		_, err := readLog(l.ctx, client, request)
+		wantError(t, err, code)
+		wantSameStatus(t, err, refusedDirectly(l.ctx, t, token, l.namespace, request.GetName(), options))
+	}
+	l.t.Run("no right", func(t *testing.T) {
+		wantRefused(t, connect.CodePermissionDenied, l.whole(), &corev1.PodLogOptions{})
+	})
+	caller.mayReadLogs(l.namespace)
+	eventually(l.ctx, l.t, "the caller may read logs", func() error { _, err := readLog(l.ctx, client, l.whole()); return err })
+	for name, test := range map[string]struct {
+		pod     string
+		code    connect.Code
+		change  func(*logRequest)
+		options *corev1.PodLogOptions
+	}{
+		"no such pod": {"none", connect.CodeNotFound, func(*logRequest) {}, &corev1.PodLogOptions{}},
+		"no such container": {
+			"one", connect.CodeInvalidArgument,
+			func(r *logRequest) { r.Container = "none" }, &corev1.PodLogOptions{Container: "none"},
+		},
+		"several containers": {"several", connect.CodeInvalidArgument, func(*logRequest) {}, &corev1.PodLogOptions{}},
+		"a container that has not begun": {
+			"several", connect.CodeInvalidArgument,
+			func(r *logRequest) { r.Container = "sidecar" }, &corev1.PodLogOptions{Container: "sidecar"},
+		},
+		"no run before": {
+			"one", connect.CodeInvalidArgument,
+			func(r *logRequest) { r.Previous = true }, &corev1.PodLogOptions{Previous: true},
+		},
+		"no seconds": {
+			"one", connect.CodeInvalidArgument,
+			func(r *logRequest) { r.SinceSeconds = ptr.To(int64(0)) }, &corev1.PodLogOptions{SinceSeconds: ptr.To(int64(0))},
+		},
+		"since two times": {
+			"one", connect.CodeInvalidArgument,
+			func(r *logRequest) {
+				r.SinceSeconds, r.SinceTime = ptr.To(int64(9)), &timestamppb.Timestamp{Seconds: 9}
+			},
+			&corev1.PodLogOptions{SinceSeconds: ptr.To(int64(9)), SinceTime: ptr.To(metav1.Unix(9, 0))},
+		},
+		"no bytes": {
+			"one", connect.CodeInvalidArgument,
+			func(r *logRequest) { r.LimitBytes = ptr.To(int64(0)) }, &corev1.PodLogOptions{LimitBytes: ptr.To(int64(0))},
+		},
+		"fewer lines than none": {
+			"one", connect.CodeInvalidArgument,
+			func(r *logRequest) { r.TailLines = ptr.To(int64(-1)) }, &corev1.PodLogOptions{TailLines: ptr.To(int64(-1))},
+		},
+		"an output alone, which this cluster does not offer": {
+			"one", connect.CodeInvalidArgument,
+			func(r *logRequest) { r.Stream = kubeconnectv1.LogStream_LOG_STREAM_STDERR },
+			&corev1.PodLogOptions{Stream: ptr.To(corev1.LogStreamStderr)},
+		},
+	} {
+		l.t.Run(name, func(t *testing.T) {
+			request := &logRequest{Namespace: l.namespace, Name: test.pod}
+			test.change(request)
+			wantRefused(t, test.code, request, test.options)
+		})
+	}
+}
+
+// TestALogEndsWithTheRightToIt takes the right away while the log is followed. What is
+// written then is not told.
+func TestALogEndsWithTheRightToIt(t *testing.T) {
+	t.Parallel()
+	service := startForCallers(t)
+	for _, protocol := range harness.Protocols {
+		t.Run(protocol.Name, func(t *testing.T) {
+			t.Parallel()
+			l := newLogging(t)
+			caller := newAccount(l.ctx, t, l.namespace, "reader")
+			caller.mayReadLogs(l.namespace)
+			caller.may(l.namespace, "pods", to("pods", "get", "list", "watch")) // which is not enough
+			log := l.followedBy(callingWith(t, service, protocol, caller.token()).Pods)
+			caller.mayNoMore(l.namespace, "logs")
+			err := log.end()
+			wantError(t, err, connect.CodePermissionDenied, caller.user(), `cannot get resource "pods/log"`, l.namespace)
+			wantStatus(t, err, "Forbidden")
+			l.untilClosed()
+		})
+	}
+}
+
+// followedBy follows the log as soon as the caller's rights are known, and is past its
+// first line.
+func (l *logging) followedBy(client podClient) *logStream {
+	l.t.Helper()
+	l.log.Write("first\n")
+	eventually(l.ctx, l.t, "the caller may read the log", func() error { _, err := readLog(l.ctx, client, l.whole()); return err })
+	log := openLog(l.ctx, l.t, client, l.following())
+	log.want("first\n")
+	return log
+}
+
+// TestALogEndsWithItsCallersCredential lets a token expire while a log is followed, silent
+// or not.
+func TestALogEndsWithItsCallersCredential(t *testing.T) {
+	t.Parallel()
+	service := startForCallers(t)
+	for _, protocol := range harness.Protocols {
+		t.Run(protocol.Name, func(t *testing.T) {
+			t.Parallel()
+			l := newLogging(t)
+			caller := newAccount(l.ctx, t, l.namespace, "reader")
+			caller.mayReadLogs(l.namespace)
+			log := l.followedBy(callingWith(t, service, protocol, caller.expiringToken(time.Now().Add(credentialLife))).Pods)
+			wantError(t, log.end(), connect.CodeUnauthenticated, "the credential has expired")
+			l.untilClosed()
+		})
+	}
+}
+
+// TestALogGoesOnWhileRightsChange has the permits confirmed again and again.
+func TestALogGoesOnWhileRightsChange(t *testing.T) {
+	t.Parallel()
+	service, l := startForCallers(t, "--recheck-interval", "1s"), newLogging(t)
+	caller, other := newAccount(l.ctx, t, l.namespace, "reader"), newAccount(l.ctx, t, l.namespace, "other")
+	caller.mayReadLogs(l.namespace)
+	log := l.followedBy(callingWith(t, service, harness.GRPC, caller.token()).Pods)
+	for i := range 10 {
+		other.may(l.namespace, fmt.Sprintf("other-%d", i), to("pods", "get"))
+		line := fmt.Sprintf("line %d\n", i)
+		l.log.Write(line)
+		log.want(line)
+	}
+}

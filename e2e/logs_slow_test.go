@@ -1,0 +1,113 @@
+package e2e_test
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"hash"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"sync/atomic"
+	"testing"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+)
+
+const (
+	// longLogBytes is more than all that is between the node and a caller keeps: what
+	// the connections and their windows have room for.
+	longLogBytes = 64 << 20
+	// slowLogMemory is what the service may need for a log that is not read.
+	slowLogMemory = 24 << 20
+	// standsStill is for how many looks nothing is written when nothing more will be.
+	standsStill = 20
+)
+
+// longLog writes a log of lines of any length, as fast as it is read.
+type longLog struct {
+	written atomic.Int64
+	sum     hash.Hash // of all that has been written; owned by the handler until it has ended
+	ended   chan struct{}
+}
+
+func newLongLog() *longLog { return &longLog{sum: sha256.New(), ended: make(chan struct{})} }
+
+func (l *longLog) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	defer close(l.ended)
+	random := rand.New(rand.NewPCG(1, 2))
+	for l.written.Load() < longLogBytes {
+		line := make([]byte, 1+random.IntN(32<<10))
+		for i := range line {
+			line[i] = 'a' + byte(i%26)
+		}
+		line[len(line)-1] = '\n'
+		count, err := io.MultiWriter(w, l.sum).Write(line)
+		l.written.Add(int64(count))
+		if err != nil {
+			return
+		}
+	}
+}
+
+// TestALogWaitsForASlowReader does not read a log on until its source has come to a
+// stand: nothing may be kept for the reader but what is on the way, and nothing lost.
+func TestALogWaitsForASlowReader(t *testing.T) {
+	t.Parallel()
+	for _, protocol := range harness.Protocols {
+		t.Run(protocol.Name, func(t *testing.T) {
+			t.Parallel()
+			l, source, service := newLogging(t), newLongLog(), harness.StartService(t, cluster(t).Kubeconfig)
+			client := harness.Dial(harness.HTTP2(t), service.Address, protocol).Pods
+			if _, err := readLog(l.ctx, client, l.whole()); err != nil { // connects
+				t.Fatal(err)
+			}
+			l.kubelet.Answer(l.namespace, l.pod, "main", source)
+			before := residentMemory(t, service.PID())
+			log := openLog(l.ctx, t, client, l.whole())
+			log.next()
+			l.untilStandsStill(source)
+			kept := residentMemory(t, service.PID()) - before
+			t.Logf("the source stands at %d MiB; the service has %d MiB more in memory", source.written.Load()>>20, kept>>20)
+			if kept > slowLogMemory {
+				t.Errorf("%d MiB for a log that is not read, want at most %d", kept>>20, slowLogMemory>>20)
+			}
+			wantWhole(t, log, source)
+		})
+	}
+}
+
+// untilStandsStill waits until nothing more is written to a log that is not read.
+func (l *logging) untilStandsStill(source *longLog) {
+	l.t.Helper()
+	last, looks := int64(0), 0
+	eventually(l.ctx, l.t, "the log's source stands still", func() error {
+		now := source.written.Load()
+		if looks++; now == 0 || now != last {
+			last, looks = now, 0
+		}
+		if looks < standsStill {
+			return fmt.Errorf("it has written %d bytes", now)
+		}
+		return nil
+	})
+	if last >= longLogBytes {
+		l.t.Errorf("all of the log was written, though nobody reads it")
+	}
+}
+
+// wantWhole reads a log to its end, and fails unless it is what the source has written.
+func wantWhole(t *testing.T, log *logStream, source *longLog) {
+	t.Helper()
+	got, size := sha256.New(), int64(0)
+	for more := true; more; more = log.next() {
+		count, _ := log.read.WriteTo(got)
+		size += count
+	}
+	if err := log.stream.Err(); err != nil {
+		t.Error(err)
+	}
+	<-source.ended
+	if size != source.written.Load() || string(got.Sum(nil)) != string(source.sum.Sum(nil)) {
+		t.Errorf("%d bytes, not the %d that were written, or others", size, source.written.Load())
+	}
+}
