@@ -20,7 +20,7 @@ func syncedPods(t tester, version int, objects ...*Object) *Cache {
 // TestWhatAReaderIsToldOfAChange begins with the pods a (in app web, on node-1) and
 // b at version 10.
 func TestWhatAReaderIsToldOfAChange(t *testing.T) {
-	a := traits{"default", "a", "uid-a", "3", map[string]string{"app": "web"}, "node-1"}
+	a := traits{"default", "a", "uid-a", "3", map[string]string{"app": "web"}, "node-1", nil}
 	changed := func(change func(*traits)) traits { to := a; change(&to); return to }
 	for name, test := range map[string]struct {
 		query  Query

@@ -16,7 +16,7 @@ import (
 // TestObjectsDoNotShareTheMemoryOfTheBody wipes each body after it was read, as
 // client-go does when it reads the next one into the same buffer.
 func TestObjectsDoNotShareTheMemoryOfTheBody(t *testing.T) {
-	full := traits{"some-namespace", "some-name", "some-uid", "7", map[string]string{"some-label": "some-value"}, "some-node"}
+	full := traits{"some-namespace", "some-name", "some-uid", "7", map[string]string{"some-label": "some-value"}, "some-node", []string{"some-owner"}}
 	withManaged := newPod(full)
 	withManaged.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "someone"}}
 	list := &corev1.PodList{Items: []corev1.Pod{*newPod(full), *withManaged}}

@@ -20,6 +20,8 @@ var (
 	aNode      = rapid.SampledFrom([]string{"", "node-1", "node-2"})
 	aKey       = rapid.SampledFrom([]string{"app", "tier", "empty"})
 	aValue     = rapid.SampledFrom([]string{"", "web", "db"})
+	anOwner    = rapid.SampledFrom([]string{"u1", "u2", "u3"})
+	someOwners = rapid.SliceOfN(anOwner, 0, 3) // one of them may be there twice
 	aLabelSet  = rapid.MapOfN(aKey, aValue, 0, 3)
 )
 
@@ -55,7 +57,30 @@ var aQuery = rapid.Custom(func(t *rapid.T) Query {
 		LabelSelector: list(aRequirement, "label selector"),
 		FieldSelector: list(aFieldCondition, "field selector"),
 		Namespaces:    someNamespaces.Draw(t, "restricted to"),
+		Related:       aRelated.Draw(t, "related"),
 	}
+})
+
+// aRelated is mostly no restriction at all.
+var aRelated = rapid.Custom(func(t *rapid.T) Related {
+	switch rapid.IntRange(0, 7).Draw(t, "relation") {
+	case 0:
+		return Related{Owner: anOwner.Draw(t, "owner")}
+	case 1:
+		return Related{Owner: anOwner.Draw(t, "owner"), Namespace: aNamespace.Draw(t, "related namespace")}
+	case 2:
+		return Related{LabelSelector: aRequirement.Draw(t, "selector"), Namespace: aNamespace.Draw(t, "related namespace")}
+	case 3:
+		return Related{Fields: []FieldValues{{"spec.nodeName", rapid.SliceOfN(aNode, 1, 2).Draw(t, "nodes")}}}
+	case 4:
+		return Related{Among: rapid.SliceOfN(anObjectName, 0, 3).Draw(t, "among")}
+	}
+	return Related{}
+})
+
+var anObjectName = rapid.Custom(func(t *rapid.T) ObjectName {
+	place := aPlace.Draw(t, "place")
+	return ObjectName{place.namespace, place.name, anOwner.Draw(t, "uid")}
 })
 
 // someNamespaces are those that a caller may see; nil is all of them.
@@ -74,7 +99,7 @@ var aPlace = rapid.Custom(func(t *rapid.T) key {
 
 // someTraits are those of a pod at a place.
 func someTraits(t *rapid.T, place key, uid string, version int) traits {
-	return traits{place.namespace, place.name, uid, fmt.Sprint(version), aLabelSet.Draw(t, "labels"), aNode.Draw(t, "node")}
+	return traits{place.namespace, place.name, uid, fmt.Sprint(version), aLabelSet.Draw(t, "labels"), aNode.Draw(t, "node"), someOwners.Draw(t, "owners")}
 }
 
 // world is a naive cache: what is true.
@@ -97,11 +122,29 @@ func (w world) selected(t tester, query Query) []traits {
 		values := fields.Set{"metadata.name": is.name, "metadata.namespace": is.namespace, "spec.nodeName": is.node}
 		if (query.Namespace == "" || query.Namespace == is.namespace) && (query.Name == "" || query.Name == is.name) &&
 			(query.Namespaces == nil || slices.Contains(query.Namespaces, is.namespace)) &&
-			byLabel.Matches(labels.Set(is.labels)) && byField.Matches(values) {
+			byLabel.Matches(labels.Set(is.labels)) && byField.Matches(values) && is.related(t, query.Related) {
 			found = append(found, is)
 		}
 	}
 	return found
+}
+
+// related is what Related says, in other words.
+func (is traits) related(t tester, to Related) bool {
+	t.Helper()
+	byLabel, err := labels.Parse(to.LabelSelector)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, of := range to.Fields {
+		if !slices.Contains(of.Values, map[string]string{"spec.nodeName": is.node}[of.Field]) {
+			return false
+		}
+	}
+	return (to.Namespace == "" || to.Namespace == is.namespace) &&
+		(to.Owner == "" || slices.Contains(is.owners, to.Owner)) &&
+		(to.Among == nil || slices.Contains(to.Among, ObjectName{is.namespace, is.name, is.uid})) &&
+		byLabel.Matches(labels.Set(is.labels))
 }
 
 // told is what tests compare of an object: which one it is, at which version.

@@ -41,6 +41,7 @@ func FuzzReadJSON(f *testing.F) {
 			return
 		}
 		object := (&codec{kind: widgetKind()}).jsonObject(body)
+		object.Owners()
 		if got, want := headOf(object), headIn(metadata); !reflect.DeepEqual(got, want) {
 			t.Errorf("the head is %+v, want %+v", got, want)
 		}

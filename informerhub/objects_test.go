@@ -36,15 +36,22 @@ type traits struct {
 	namespace, name, uid, version string
 	labels                        map[string]string
 	node                          string
+	owners                        []string // UIDs
 }
 
 func newPod(is traits) *corev1.Pod {
-	return &corev1.Pod{
+	made := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: is.namespace, Name: is.name, UID: types.UID(is.uid), ResourceVersion: is.version, Labels: is.labels,
 		},
 		Spec: corev1.PodSpec{NodeName: is.node},
 	}
+	for _, uid := range is.owners {
+		made.OwnerReferences = append(made.OwnerReferences, metav1.OwnerReference{
+			APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "owner-" + uid, UID: types.UID(uid),
+		})
+	}
+	return made
 }
 
 // podObject is a pod as a cache holds it.
@@ -60,7 +67,7 @@ func podObject(t tester, is traits) *Object {
 // pod is a pod of one namespace at a version.
 func pod(t tester, name string, version int) *Object {
 	t.Helper()
-	return podObject(t, traits{"default", name, "uid-" + name, fmt.Sprint(version), nil, ""})
+	return podObject(t, traits{"default", name, "uid-" + name, fmt.Sprint(version), nil, "", nil})
 }
 
 // protobufBody is what an API server sends for an object, envelope and all.

@@ -23,3 +23,17 @@ func (p postings[V]) remove(value V, e *entry) {
 		p[value] = slices.Delete(entries, at, at+1)
 	}
 }
+
+// union are the entries that have any of some values, in order. The result may share the
+// postings' memory.
+func (p postings[V]) union(values []V) []*entry {
+	if len(values) == 1 {
+		return p[values[0]]
+	}
+	var entries []*entry
+	for _, value := range values {
+		entries = append(entries, p[value]...)
+	}
+	slices.SortFunc(entries, compareEntries)
+	return slices.Compact(entries)
+}

@@ -3,6 +3,7 @@ package informerhub
 import (
 	"bytes"
 	"reflect"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -47,6 +48,9 @@ func checkAgainstClientGo(t *testing.T, object *Object, body []byte, keep bool) 
 	if got := headOf(object); !reflect.DeepEqual(got, headFrom(&want)) {
 		t.Errorf("the head is %+v, want %+v", got, headFrom(&want))
 	}
+	if got := object.Owners(); !slices.EqualFunc(got, want.OwnerReferences, isOwner) {
+		t.Errorf("the owners are %v, want %v", got, want.OwnerReferences)
+	}
 	if !keep {
 		want.ManagedFields = nil
 	}
@@ -54,6 +58,10 @@ func checkAgainstClientGo(t *testing.T, object *Object, body []byte, keep bool) 
 	if message, ok := object.Protobuf(); !ok || got.Unmarshal(message) != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("the content is %+v, want %+v", got, want)
 	}
+}
+
+func isOwner(got Owner, want metav1.OwnerReference) bool {
+	return got == Owner{want.APIVersion, want.Kind, want.Name, string(want.UID)}
 }
 
 // canonical reports whether a message is written as client-go writes it, and so an

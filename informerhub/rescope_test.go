@@ -10,7 +10,7 @@ import (
 // in is a pod of a namespace at a version.
 func in(t *testing.T, namespace, name, version string) *Object {
 	t.Helper()
-	return podObject(t, traits{namespace, name, "uid-" + namespace + name, version, nil, ""})
+	return podObject(t, traits{namespace, name, "uid-" + namespace + name, version, nil, "", nil})
 }
 
 // followingNamespaces is a reader of some namespaces that has read the snapshot.

@@ -21,6 +21,8 @@ type Query struct {
 	// Namespaces restricts the others: nothing of another namespace is selected. Nil is
 	// no restriction, and empty selects nothing.
 	Namespaces []string
+	// Related restricts them to what has to do with another object.
+	Related Related
 }
 
 // Selection is a query that has been understood. It is immutable and may be
@@ -33,15 +35,8 @@ type Selection struct {
 	namespaces   []string // in order
 	requirements labels.Requirements
 	conditions   []condition
-	key          string // equal for selections of one resource that are the same
-}
-
-// condition is one requirement of a field selector.
-type condition struct {
-	field string
-	value func(*Object) string
-	want  string
-	equal bool
+	among        []ObjectName // in order; nil is no restriction
+	key          string       // equal for selections of one resource that are the same
 }
 
 // maxSelectorBytes bounds a selector: each object is held against all of it.
@@ -58,7 +53,7 @@ func (c *Cache) Select(ctx context.Context, query Query) (*Selection, error) {
 	if query.Namespaces != nil && !c.resource.Namespaced {
 		return nil, fmt.Errorf("%s have no namespaces to be restricted to", c.resource.Name)
 	}
-	if len(query.LabelSelector) > maxSelectorBytes || len(query.FieldSelector) > maxSelectorBytes {
+	if max(len(query.LabelSelector), len(query.FieldSelector), len(query.Related.LabelSelector)) > maxSelectorBytes {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("a selector may have %d bytes at most", maxSelectorBytes))
 	}
 	sel := &Selection{
@@ -68,7 +63,10 @@ func (c *Cache) Select(ctx context.Context, query Query) (*Selection, error) {
 		key:        fmt.Sprintf("%q %t", query, query.Namespaces != nil),
 	}
 	sel.restrict(query.Namespaces)
-	if err := sel.addLabels(query.LabelSelector); err != nil {
+	if err := c.relate(ctx, sel, query.Related); err != nil {
+		return nil, err
+	}
+	if err := sel.addLabels("label_selector", query.LabelSelector); err != nil {
 		return nil, err
 	}
 	if err := c.addFields(ctx, sel, query.FieldSelector); err != nil {
@@ -90,12 +88,13 @@ func (s *Selection) restrict(namespaces []string) {
 	}
 }
 
-func (s *Selection) addLabels(text string) error {
+func (s *Selection) addLabels(name, text string) error {
 	selector, err := labels.Parse(text)
 	if err != nil {
-		return apierrors.NewBadRequest(fmt.Sprintf("label_selector %q: %v", text, err))
+		return apierrors.NewBadRequest(fmt.Sprintf("%s %q: %v", name, text, err))
 	}
-	s.requirements, _ = selector.Requirements()
+	requirements, _ := selector.Requirements()
+	s.requirements = append(s.requirements, requirements...)
 	return nil
 }
 
@@ -105,14 +104,14 @@ func (c *Cache) addFields(ctx context.Context, sel *Selection, text string) erro
 		return apierrors.NewBadRequest(fmt.Sprintf("field_selector %q: %v", text, err))
 	}
 	for _, requirement := range selector.Requirements() {
-		value, err := c.selectableFields.find(ctx, requirement.Field)
+		read, err := c.selectableFields.find(ctx, requirement.Field)
 		if err != nil {
 			return err
 		}
 		sel.conditions = append(sel.conditions, condition{
 			field: requirement.Field,
-			value: value,
-			want:  requirement.Value,
+			reads: oneValue(read),
+			wants: []string{requirement.Value},
 			equal: requirement.Operator != selection.NotEquals,
 		})
 		sel.narrow(requirement)
@@ -135,14 +134,15 @@ func (s *Selection) narrow(requirement fields.Requirement) {
 }
 
 func (s *Selection) everything() bool {
-	return !s.restricted && s.namespace == "" && s.name == "" && len(s.requirements) == 0 && len(s.conditions) == 0
+	return !s.restricted && s.namespace == "" && s.name == "" && len(s.requirements) == 0 && len(s.conditions) == 0 &&
+		s.among == nil
 }
 
 // names reports whether the selection can hold an object under that name at all.
 func (s *Selection) names(object *Object) bool {
 	return (s.namespace == "" || s.namespace == object.namespace) &&
 		(s.name == "" || s.name == object.name) &&
-		s.reaches(object)
+		s.reaches(object) && s.mayBeAmong(object)
 }
 
 // reaches reports whether an object is in one of the namespaces that the selection is
@@ -157,7 +157,7 @@ func (s *Selection) reaches(object *Object) bool {
 
 // Matches reports whether the selection holds an object.
 func (s *Selection) Matches(object *Object) bool {
-	if !s.names(object) {
+	if !s.names(object) || !s.isAmong(object) {
 		return false
 	}
 	for i := range s.requirements {
@@ -166,7 +166,7 @@ func (s *Selection) Matches(object *Object) bool {
 		}
 	}
 	for _, c := range s.conditions {
-		if (c.value(object) == c.want) != c.equal {
+		if !c.meets(object) {
 			return false
 		}
 	}

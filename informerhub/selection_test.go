@@ -63,18 +63,18 @@ func TestAFieldThatTheAPIServerDoesNotSupportIsTriedAgain(t *testing.T) {
 // FuzzSelect understands a caller's selectors, and holds the label selector against
 // client-go's own reading.
 func FuzzSelect(f *testing.F) {
-	for _, seed := range []Query{
-		{}, {"a", "b", "app=web,tier!=db", "spec.nodeName=x", nil}, {"", "", "a in (b,c),!d,e", "metadata.name!=x", nil},
-		{"", "", "a in ()", `a=\,b`, nil}, {"", "", "=", "=", nil}, {"", "", ",,", "a==b,,", nil}, {"", "", "a>1,b<2", "metadata.namespace=", nil},
+	for _, seed := range [][4]string{
+		{}, {"a", "b", "app=web,tier!=db", "spec.nodeName=x"}, {"", "", "a in (b,c),!d,e", "metadata.name!=x"},
+		{"", "", "a in ()", `a=\,b`}, {"", "", "=", "="}, {"", "", ",,", "a==b,,"}, {"", "", "a>1,b<2", "metadata.namespace="},
 	} {
-		f.Add(seed.Namespace, seed.Name, seed.LabelSelector, seed.FieldSelector)
+		f.Add(seed[0], seed[1], seed[2], seed[3])
 	}
 	c := podCache(1 << 20)
-	is := traits{"a", "b", "u", "1", map[string]string{"app": "web", "a": "2"}, "x"}
+	is := traits{"a", "b", "u", "1", map[string]string{"app": "web", "a": "2"}, "x", []string{"owner"}}
 	object := podObject(f, is)
 	c.store.put(object)
 	f.Fuzz(func(t *testing.T, namespace, name, labelSelector, fieldSelector string) {
-		sel, err := c.Select(t.Context(), Query{namespace, name, labelSelector, fieldSelector, nil})
+		sel, err := c.Select(t.Context(), Query{Namespace: namespace, Name: name, LabelSelector: labelSelector, FieldSelector: fieldSelector})
 		if err != nil {
 			if !apierrors.IsBadRequest(err) {
 				t.Errorf("answers %v, which is no BadRequest", err)

@@ -42,7 +42,7 @@ func newStore() *store {
 func (s *store) emptied() *store {
 	empty := newStore()
 	for name, index := range s.byField {
-		empty.indexField(name, index.read)
+		empty.indexField(name, index.reads)
 	}
 	return empty
 }
@@ -90,14 +90,14 @@ func (s *store) delete(object *Object) *entry {
 func (s *store) index(e *entry, object *Object) {
 	s.indexLabels(e, object.labels)
 	for _, index := range s.byField {
-		index.add(e, index.read(object))
+		index.add(e, index.reads.values(object))
 	}
 }
 
 func (s *store) unindex(e *entry, object *Object) {
 	s.unindexLabels(e, object.labels)
 	for _, index := range s.byField {
-		index.remove(e, index.read(object))
+		index.remove(e, index.reads.values(object))
 	}
 }
 
@@ -137,6 +137,9 @@ func (s *store) all() []*Object {
 // candidates are the objects among which a selection's are, in order: as few as
 // the indexes can tell without looking at the objects.
 func (s *store) candidates(sel *Selection) []*Object {
+	if sel.among != nil {
+		return s.named(sel.among)
+	}
 	if sel.name != "" && (sel.namespace != "" || !sel.namespaced) {
 		if object := s.get(sel.namespace, sel.name); object != nil {
 			return []*Object{object}
@@ -153,6 +156,18 @@ func (s *store) candidates(sel *Selection) []*Object {
 		return s.inNamespaces(sel.namespaces)
 	}
 	return s.all()
+}
+
+// named are the objects that have some names, which are in order.
+func (s *store) named(names []ObjectName) []*Object {
+	var objects []*Object
+	for i, name := range names {
+		again := i > 0 && name.compare(names[i-1]) == 0 // with another UID
+		if object := s.get(name.Namespace, name.Name); object != nil && !again {
+			objects = append(objects, object)
+		}
+	}
+	return objects
 }
 
 func (s *store) inNamespaces(namespaces []string) []*Object {
@@ -209,7 +224,7 @@ func (s *store) smallestIndex(sel *Selection) (smallest []*entry, ok bool) {
 	}
 	for _, condition := range sel.conditions {
 		if index, indexed := s.indexedBy(condition); indexed {
-			consider(index.postings[condition.want])
+			consider(index.postings.union(condition.wants))
 		}
 	}
 	return smallest, ok
@@ -227,15 +242,11 @@ func namesValues(requirement labels.Requirement) bool {
 // the index's memory.
 func (s *store) having(requirement labels.Requirement) []*entry {
 	values := requirement.ValuesUnsorted()
-	if len(values) == 1 {
-		return s.byLabel[unique.Make(Label{requirement.Key(), values[0]})]
+	wanted := make([]unique.Handle[Label], len(values))
+	for i, value := range values {
+		wanted[i] = unique.Make(Label{requirement.Key(), value})
 	}
-	var entries []*entry
-	for _, value := range values {
-		entries = append(entries, s.byLabel[unique.Make(Label{requirement.Key(), value})]...)
-	}
-	slices.SortFunc(entries, compareEntries)
-	return entries
+	return s.byLabel.union(wanted)
 }
 
 // sortObjects sorts by namespace and name.

@@ -44,22 +44,23 @@ type topic struct {
 type topics struct {
 	byInterest map[interest]*topic
 	watchers   int                            // of all topics
-	fields     map[string]*fieldReader        // those that some interest is about
+	fields     map[string]*usedField          // those that some interest is about
 	bySome     map[string]map[*topic]struct{} // by each of the namespaces that an interest is in
 	grown      []*topic                       // since the feed last settled
 	spacing    spacing                        // nil: every change is told at once
 	release    func(*topic)                   // shows a topic that has been held, later
 }
 
-type fieldReader struct {
-	read  func(*Object) string
+// usedField is a field that interests are about.
+type usedField struct {
+	reads fieldReader
 	users int
 }
 
 func newTopics() topics {
 	return topics{
 		byInterest: make(map[interest]*topic),
-		fields:     make(map[string]*fieldReader),
+		fields:     make(map[string]*usedField),
 		bySome:     make(map[string]map[*topic]struct{}),
 	}
 }
@@ -68,9 +69,9 @@ func newTopics() topics {
 // that holds states which the feed does not know is told of all that its selection
 // could name.
 func (t *topics) join(sel *Selection, unknown bool, end uint64) *topic {
-	interest, read := sel.interest()
+	interest, reads := sel.interest()
 	if unknown {
-		interest, read = sel.scope(), nil
+		interest, reads = sel.scope(), fieldReader{}
 	}
 	joined, ok := t.byInterest[interest]
 	if !ok {
@@ -86,14 +87,14 @@ func (t *topics) join(sel *Selection, unknown bool, end uint64) *topic {
 		joined.show(time.Now())
 	}
 	if interest.kind == inField {
-		t.useField(interest.a, read)
+		t.useField(interest.a, reads)
 	}
 	return joined
 }
 
-func (t *topics) useField(name string, read func(*Object) string) {
+func (t *topics) useField(name string, reads fieldReader) {
 	if t.fields[name] == nil {
-		t.fields[name] = &fieldReader{read: read}
+		t.fields[name] = &usedField{reads: reads}
 	}
 	t.fields[name].users++
 }
@@ -153,7 +154,9 @@ func (t *topics) publish(c change, first uint64) {
 			t.tell(interest{inLabel, label.Value().Key, label.Value().Value}, c.seq, first)
 		}
 		for name, field := range t.fields {
-			t.tell(interest{inField, name, field.read(state)}, c.seq, first)
+			for _, value := range field.reads.values(state) {
+				t.tell(interest{inField, name, value}, c.seq, first)
+			}
 		}
 	}
 }
@@ -236,21 +239,21 @@ func (t *topic) show(now time.Time) {
 
 // interest is the narrowest interest that a selection has, and for one in a field
 // how to read that.
-func (s *Selection) interest() (interest, func(*Object) string) {
+func (s *Selection) interest() (interest, fieldReader) {
 	if s.name != "" && (s.namespace != "" || !s.namespaced) {
-		return s.scope(), nil
+		return s.scope(), fieldReader{}
 	}
 	for _, c := range s.conditions {
-		if c.equal && c.want != "" && c.field != "metadata.namespace" {
-			return interest{inField, c.field, c.want}, c.value
+		if len(c.wants) == 1 && c.equal && c.wants[0] != "" && c.field != "metadata.namespace" {
+			return interest{inField, c.field, c.wants[0]}, c.reads
 		}
 	}
 	for _, requirement := range s.requirements {
 		if values := requirement.ValuesUnsorted(); namesValues(requirement) && len(values) == 1 {
-			return interest{inLabel, requirement.Key(), values[0]}, nil
+			return interest{inLabel, requirement.Key(), values[0]}, fieldReader{}
 		}
 	}
-	return s.scope(), nil
+	return s.scope(), fieldReader{}
 }
 
 // scope is the narrowest interest that does not depend on what an object is like.

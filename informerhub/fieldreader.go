@@ -1,0 +1,49 @@
+package informerhub
+
+import "slices"
+
+// fieldReader reads a field that objects are selected by. Most fields have one value, or
+// none; one that lies in a list may have several.
+type fieldReader struct {
+	// has reports whether a value is among the field's.
+	has func(object *Object, value string) bool
+	// values are the field's values, without empty ones. They may point into the object.
+	values func(*Object) []string
+}
+
+// oneValue reads a field that has one value, which is empty if there is none.
+func oneValue(read func(*Object) string) fieldReader {
+	return fieldReader{
+		has: func(object *Object, value string) bool { return read(object) == value },
+		values: func(object *Object) []string {
+			if value := read(object); value != "" {
+				return []string{value}
+			}
+			return nil
+		},
+	}
+}
+
+// condition is one requirement of a field selector, or of a relation.
+type condition struct {
+	field string
+	reads fieldReader
+	wants []string // any of them
+	equal bool     // or, if not, none of them
+}
+
+// meets reports whether an object meets the condition.
+func (c condition) meets(object *Object) bool {
+	for _, value := range c.wants {
+		if c.reads.has(object, value) {
+			return c.equal
+		}
+	}
+	return !c.equal
+}
+
+// indexable reports whether an index finds what meets the condition. Names and
+// namespaces have the order of the store.
+func (c condition) indexable() bool {
+	return c.equal && !slices.Contains(c.wants, "") && c.field != "metadata.name" && c.field != "metadata.namespace"
+}

@@ -1,0 +1,111 @@
+package informerhub
+
+import "k8s.io/apimachinery/pkg/runtime/schema"
+
+// Owner is one of an object's owners, as its metadata.ownerReferences name it. An owner is
+// in the namespace of what it owns, or in none.
+type Owner struct {
+	APIVersion, Kind, Name, UID string
+}
+
+// GroupKind is the owner's kind, whatever its version.
+func (o Owner) GroupKind() schema.GroupKind {
+	return schema.FromAPIVersionAndKind(o.APIVersion, o.Kind).GroupKind()
+}
+
+// The numbers of the fields that are read, as k8s.io/apimachinery fixes them.
+const (
+	metaOwnerReferences = 13 // metav1.ObjectMeta
+
+	ownerKind       = 1 // metav1.OwnerReference
+	ownerName       = 3
+	ownerUID        = 4
+	ownerAPIVersion = 5
+)
+
+// Owners are the object's owners. Their texts may point into the object.
+func (o *Object) Owners() []Owner {
+	var owners []Owner
+	o.eachOwner(func(owner Owner) { owners = append(owners, owner) })
+	return owners
+}
+
+// eachOwner calls visit for each owner, in order.
+func (o *Object) eachOwner(visit func(Owner)) {
+	switch o.format {
+	case formatProtobuf:
+		eachProtobufOwner(o.raw, visit)
+	case formatJSON:
+		eachJSONOwner(o.raw, visit)
+	}
+}
+
+func eachProtobufOwner(message []byte, visit func(Owner)) {
+	metadata, _ := protobufPath(message, objectMetadata)
+	_ = eachField(metadata.bytes, func(f field) bool {
+		if f.number == metaOwnerReferences {
+			visit(readProtobufOwner(f.bytes))
+		}
+		return true
+	})
+}
+
+func readProtobufOwner(message []byte) Owner {
+	var owner Owner
+	_ = eachField(message, func(f field) bool {
+		switch f.number {
+		case ownerKind:
+			owner.Kind = view(f.bytes)
+		case ownerName:
+			owner.Name = view(f.bytes)
+		case ownerUID:
+			owner.UID = view(f.bytes)
+		case ownerAPIVersion:
+			owner.APIVersion = view(f.bytes)
+		}
+		return true
+	})
+	return owner
+}
+
+func eachJSONOwner(text []byte, visit func(Owner)) {
+	references := jsonMember(jsonMember(text, "metadata"), "ownerReferences")
+	_ = eachElement(references, func(reference []byte) { visit(readJSONOwner(reference)) })
+}
+
+func readJSONOwner(text []byte) Owner {
+	var owner Owner
+	_ = eachMember(text, func(m member) bool {
+		switch m.key {
+		case "kind":
+			owner.Kind = jsonString(m.value)
+		case "name":
+			owner.Name = jsonString(m.value)
+		case "uid":
+			owner.UID = jsonString(m.value)
+		case "apiVersion":
+			owner.APIVersion = jsonString(m.value)
+		}
+		return true
+	})
+	return owner
+}
+
+// ownerField is the field that objects are selected by their owners by. It has a value for
+// each of them, and is no field that a field selector may name.
+const ownerField = "metadata.ownerReferences.uid"
+
+var ownerUIDs = fieldReader{
+	has: func(object *Object, uid string) (owned bool) {
+		object.eachOwner(func(owner Owner) { owned = owned || owner.UID == uid })
+		return owned
+	},
+	values: func(object *Object) (uids []string) {
+		object.eachOwner(func(owner Owner) {
+			if owner.UID != "" {
+				uids = append(uids, owner.UID)
+			}
+		})
+		return uids
+	},
+}
