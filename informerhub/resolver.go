@@ -114,6 +114,21 @@ func (r *Resolver) Resolve(ctx context.Context, name string) (Resource, error) {
 	return Resource{}, &UnknownResourceError{Name: name, NearMisses: fresh.nearMisses(name)}
 }
 
+// ResolveKinds finds the resources of kinds, in the versions that the cluster prefers. Of
+// a kind that it does not serve, nothing is answered. Discovery is asked once at most.
+func (r *Resolver) ResolveKinds(ctx context.Context, kinds []schema.GroupKind) (map[schema.GroupKind]Resource, error) {
+	if known := r.discovery.known(); known != nil {
+		if found := known.ofKinds(kinds); len(found) == len(kinds) {
+			return found, nil
+		}
+	}
+	fresh, err := r.discovery.refresh(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return fresh.ofKinds(kinds), nil
+}
+
 // serves answers a function that asks discovery anew whether a resource is served.
 func (r *Resolver) serves(resource Resource) func(context.Context) (bool, error) {
 	return func(ctx context.Context) (bool, error) {
@@ -211,6 +226,21 @@ func (c *catalogue) search(name string) (schema.GroupVersionResource, error) {
 		return schema.GroupVersionResource{}, err
 	}
 	return mapping.Resource, nil
+}
+
+// ofKinds are the resources of kinds, of those that are served.
+func (c *catalogue) ofKinds(kinds []schema.GroupKind) map[schema.GroupKind]Resource {
+	found := make(map[schema.GroupKind]Resource)
+	for _, kind := range kinds {
+		mapping, err := c.mapper.RESTMapping(kind)
+		if err != nil {
+			continue
+		}
+		if resource, ok := c.find(mapping.Resource); ok {
+			found[kind] = resource
+		}
+	}
+	return found
 }
 
 // expand puts the resource in the place of its short name. A resource's own name

@@ -24,7 +24,6 @@ func (s *resources) List(ctx context.Context, request *kubeconnectv1.ListRequest
 		laterField{"order_by", request.GetOrderBy() != ""},
 		laterField{"consistency LATEST", request.GetConsistency() == kubeconnectv1.Consistency_CONSISTENCY_LATEST},
 		laterField{"metadata_only", request.GetMetadataOnly()},
-		laterField{"related", request.GetRelated() != nil},
 	); err != nil {
 		return nil, err
 	}

@@ -117,7 +117,6 @@ func checkWatch(request *kubeconnectv1.WatchRequest) error {
 		laterField{"filter", request.GetFilter() != ""},
 		laterField{"fields", len(request.GetFields()) > 0},
 		laterField{"metadata_only", request.GetMetadataOnly()},
-		laterField{"related", request.GetRelated() != nil},
 		laterField{"patches", request.GetPatches()},
 	); err != nil {
 		return err
@@ -142,6 +141,9 @@ func (s *resources) watch(ctx context.Context, request *kubeconnectv1.WatchReque
 			return nil, err
 		}
 	}
+	if request.GetRelated().GetTransitive() {
+		return nil, badRequest("related.transitive is not for a watch, which cannot follow owners that come and go: SELECTED_BY selects the pods of a deployment")
+	}
 	permit, err := s.permit(ctx, toWatch(resource, request.GetNamespace(), request.GetName(), request.GetFieldSelector()))
 	if err != nil {
 		return nil, err
@@ -155,7 +157,11 @@ func (s *resources) watch(ctx context.Context, request *kubeconnectv1.WatchReque
 
 // follow begins to follow what a caller is permitted to.
 func (s *resources) follow(ctx context.Context, permit *permit, request *kubeconnectv1.WatchRequest) (*watch, error) {
-	w := &watch{permit: permit, tokens: tokensFor(permit.wanted.resource, request).under(permit.scope)}
+	related, err := s.relate(ctx, request.GetRelated(), permit.wanted.resource)
+	if err != nil {
+		return nil, err
+	}
+	w := &watch{permit: permit, tokens: tokensFor(permit.wanted.resource, request).relatedBy(related).under(permit.scope)}
 	since, err := w.tokens.read(request.GetResumeToken())
 	if err != nil {
 		return nil, err
@@ -166,7 +172,7 @@ func (s *resources) follow(ctx context.Context, permit *permit, request *kubecon
 	if err := awaitVersion(ctx, w.cache, request.GetMinResourceVersion()); err != nil {
 		return nil, err
 	}
-	w.query = queryFor(request, permit.scope)
+	w.query = queryFor(request, related, permit.scope)
 	w.query.Name = request.GetName()
 	selection, err := w.cache.Select(ctx, w.query)
 	if err != nil {

@@ -26,12 +26,13 @@ type listing interface {
 }
 
 // queryFor is what a request selects, for a caller who may see a scope.
-func queryFor(request selecting, scope auth.Namespaces) informerhub.Query {
+func queryFor(request selecting, related relation, scope auth.Namespaces) informerhub.Query {
 	return informerhub.Query{
 		Namespace:     request.GetNamespace(),
 		LabelSelector: request.GetLabelSelector(),
 		FieldSelector: request.GetFieldSelector(),
 		Namespaces:    restriction(scope),
+		Related:       related.related,
 	}
 }
 
@@ -66,12 +67,20 @@ func (s *resources) selectFor(ctx context.Context, request listing) (selected, e
 	if err := awaitVersion(ctx, cache, request.GetMinResourceVersion()); err != nil {
 		return selected{}, err
 	}
-	selection, err := cache.Select(ctx, queryFor(request, scope))
+	related, err := s.relate(ctx, request.GetRelated(), resource)
 	if err != nil {
 		return selected{}, err
 	}
+	selection, err := cache.Select(ctx, queryFor(request, related, scope))
+	if err != nil {
+		return selected{}, err
+	}
+	snapshot := cache.List(selection)
+	if snapshot.Objects, err = s.ownedByRoot(ctx, related, snapshot.Objects); err != nil {
+		return selected{}, err
+	}
 	return selected{
-		resource: cache.Resource(), snapshot: cache.List(selection), freshness: cache.Freshness(),
+		resource: cache.Resource(), snapshot: snapshot, freshness: cache.Freshness(),
 		wanted: wanted, scope: scope,
 	}, nil
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"fmt"
 	"hash/crc32"
 	"slices"
 	"strings"
@@ -18,7 +19,7 @@ import (
 
 // A resume token is, in base64url: a format number; what the watch selects, as a
 // hash; the API version that it was in, and what namespaces the caller could see, as
-// a hash, if not all; a position (informerhub.Position); and a
+// a hash, if not all, and what a relation was then, as a hash, if there is one; a position (informerhub.Position); and a
 // checksum. There is no secret in it, and none is needed: a token says where to
 // continue, never what its bearer may see.
 const (
@@ -33,6 +34,7 @@ type tokens struct {
 	selection  []byte
 	apiVersion string
 	scope      string // empty for everything
+	related    string // empty where the watch has no relation
 }
 
 // under are the tokens of the same watch where the caller may see some namespaces only.
@@ -45,13 +47,27 @@ func (t tokens) under(scope auth.Namespaces) tokens {
 	return t
 }
 
+// relatedBy are the tokens of the same watch for what has a relation. Another object under
+// the same name, or another selector of the same object, selects something else, to which no
+// history leads.
+func (t tokens) relatedBy(by relation) tokens {
+	if by.asked == "" {
+		return t
+	}
+	asked := sha256.Sum256(slices.Concat(t.selection, []byte(by.asked)))
+	related := sha256.Sum256(fmt.Appendf(nil, "%q", by.related))
+	t.selection, t.related = asked[:selectionBytes], "/related/"+string(related[:scopeBytes])
+	return t
+}
+
 // served tells apart histories of a watch that do not lead on from one to another.
-func (t tokens) served() string { return t.apiVersion + t.scope }
+func (t tokens) served() string { return t.apiVersion + t.scope + t.related }
 
 func tokensFor(resource informerhub.Resource, request *kubeconnectv1.WatchRequest) tokens {
 	selects := proto.CloneOf(request)
 	selects.Resource = resource.GroupResource().String() // however the caller spells it
 	selects.ResumeToken, selects.MinResourceVersion = "", ""
+	selects.Related = nil // see relatedBy
 	selects.Encoding = kubeconnectv1.Encoding_ENCODING_UNSPECIFIED
 	text, _ := proto.MarshalOptions{Deterministic: true}.Marshal(selects)
 	sum := sha256.Sum256(text)
@@ -87,7 +103,7 @@ func (t tokens) read(token string) (*informerhub.Position, error) {
 		return nil, badRequest("resume_token is not one that this service gives out: watch without it")
 	}
 	if !slices.Equal(selection, t.selection) {
-		return nil, badRequest("resume_token belongs to another watch: resource, namespace, name, selectors, filter and fields must be the same")
+		return nil, badRequest("resume_token belongs to another watch: resource, namespace, name, selectors, filter, fields and relation must be the same")
 	}
 	if served != t.served() {
 		return nil, nil

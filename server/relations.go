@@ -1,0 +1,154 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+)
+
+// relation is a request's relation, with what is known of the other object. The zero value
+// is none.
+type relation struct {
+	asked   string               // equal for those that ask for the same
+	related informerhub.Related  // what it is for the object that there is
+	root    *informerhub.Object  // whose owned objects are looked for over any number of owners; nil for others
+	other   informerhub.Resource // of the other object
+}
+
+// relate understands a relation, for objects of a resource. The caller must have the right
+// to get the other object: who has not is answered the same whether it is there or not.
+func (s *resources) relate(ctx context.Context, asked *kubeconnectv1.Relation, listed informerhub.Resource) (relation, error) {
+	if asked == nil {
+		return relation{}, nil
+	}
+	if err := checkRelation(asked, listed); err != nil {
+		return relation{}, err
+	}
+	resource, object, err := s.otherObject(ctx, asked)
+	if err != nil {
+		return relation{}, err
+	}
+	found := relation{other: resource, asked: fmt.Sprintf("%v %t %s %q %q %q", asked.GetType(), asked.GetTransitive(),
+		resource.GroupResource(), asked.GetNamespace(), asked.GetName(), asked.GetUid())}
+	found.related, err = relatedTo(asked.GetType(), resource, object, listed)
+	if asked.GetTransitive() {
+		found.root, found.related.Owner = object, ""
+	}
+	return found, err
+}
+
+// checkRelation refuses a relation that makes no sense, whatever the other object is.
+func checkRelation(asked *kubeconnectv1.Relation, listed informerhub.Resource) error {
+	_, known := kubeconnectv1.RelationType_name[int32(asked.GetType())]
+	switch of := asked.GetType(); {
+	case of == kubeconnectv1.RelationType_RELATION_TYPE_UNSPECIFIED:
+		return badRequest("related.type is required: a relation cannot be guessed")
+	case !known:
+		return badRequest("related.type %d is not known", of)
+	case asked.GetTransitive() && of != kubeconnectv1.RelationType_RELATION_TYPE_OWNED_BY:
+		return badRequest("related.transitive is for OWNED_BY alone")
+	case of == kubeconnectv1.RelationType_RELATION_TYPE_ABOUT && aboutField[listed.GroupResource()] == "":
+		return badRequest("related.type ABOUT selects events, and %s are none", listed.Name)
+	case asked.GetResource() == "":
+		return badRequest("related.resource is required: name one in kubectl's syntax, such as \"pods\" or \"deployments.apps\"")
+	}
+	return nil
+}
+
+// otherObject answers the object that a relation names, as Get would.
+func (s *resources) otherObject(ctx context.Context, asked *kubeconnectv1.Relation) (informerhub.Resource, *informerhub.Object, error) {
+	resource, err := s.resolve(ctx, asked.GetResource())
+	if err != nil {
+		return resource, nil, err
+	}
+	if err := checkName(resource, asked.GetNamespace(), asked.GetName()); err != nil {
+		return resource, nil, badRequest("related: %v", err)
+	}
+	wanted := toGet(resource, asked.GetNamespace(), asked.GetName())
+	if _, err := s.rights.scope(ctx, identityFrom(ctx), wanted); err != nil {
+		return resource, nil, err
+	}
+	cache, err := s.cacheFor(ctx, resource)
+	if err != nil {
+		return resource, nil, err
+	}
+	object, err := cache.Get(asked.GetNamespace(), asked.GetName())
+	if err == nil && asked.GetUid() != "" && asked.GetUid() != object.UID() {
+		err = apierrors.NewNotFound(resource.GroupResource(), asked.GetName())
+	}
+	return resource, object, err
+}
+
+// relatedTo is what objects of a resource must be like to have a relation to an object.
+func relatedTo(of kubeconnectv1.RelationType, resource informerhub.Resource, object *informerhub.Object, listed informerhub.Resource) (informerhub.Related, error) {
+	switch of {
+	case kubeconnectv1.RelationType_RELATION_TYPE_OWNED_BY:
+		return ownedBy(object, listed), nil
+	case kubeconnectv1.RelationType_RELATION_TYPE_SELECTED_BY:
+		return selectedBy(resource, object, listed)
+	case kubeconnectv1.RelationType_RELATION_TYPE_ABOUT:
+		return about(resource, object, listed), nil
+	}
+	return ownersOf(object, listed), nil
+}
+
+// ownedBy selects what an object owns. One that is in a namespace owns nothing elsewhere,
+// for Kubernetes takes an owner to be in the namespace of what it owns, or in none.
+func ownedBy(object *informerhub.Object, listed informerhub.Resource) informerhub.Related {
+	related := informerhub.Related{Owner: object.UID()}
+	if listed.Namespaced {
+		related.Namespace = object.Namespace()
+	}
+	return related
+}
+
+// selectedBy selects what an object's own selector selects.
+func selectedBy(resource informerhub.Resource, object *informerhub.Object, listed informerhub.Resource) (informerhub.Related, error) {
+	if resource.Namespaced && !listed.Namespaced {
+		return informerhub.Related{}, badRequest("related.type SELECTED_BY selects objects of the other one's namespace, and %s have none", listed.Name)
+	}
+	selector, err := ownSelector(resource, object)
+	return informerhub.Related{Namespace: object.Namespace(), LabelSelector: selector}, err
+}
+
+// aboutField is where events name what they are about.
+var aboutField = map[schema.GroupResource]string{
+	{Resource: "events"}:                         "involvedObject",
+	{Group: "events.k8s.io", Resource: "events"}: "regarding",
+}
+
+// about selects the events about an object. The kubelet takes a node's name for its UID.
+func about(resource informerhub.Resource, object *informerhub.Object, listed informerhub.Resource) informerhub.Related {
+	field := aboutField[listed.GroupResource()]
+	uids := informerhub.FieldValues{Field: field + ".uid", Values: []string{object.UID()}}
+	if resource.GroupResource() != (schema.GroupResource{Resource: "nodes"}) {
+		return informerhub.Related{Fields: []informerhub.FieldValues{uids}}
+	}
+	uids.Values = append(uids.Values, object.Name())
+	kind := informerhub.FieldValues{Field: field + ".kind", Values: []string{resource.Kind}}
+	return informerhub.Related{Fields: []informerhub.FieldValues{uids, kind}}
+}
+
+// ownersOf selects those of an object's owners that are of the listed kind.
+func ownersOf(object *informerhub.Object, listed informerhub.Resource) informerhub.Related {
+	owners := []informerhub.ObjectName{}
+	for _, owner := range object.Owners() {
+		if owner.GroupKind() != listed.GroupVersionKind().GroupKind() || listed.Namespaced && object.Namespace() == "" {
+			continue
+		}
+		name := informerhub.ObjectName{Name: owner.Name, UID: owner.UID}
+		if listed.Namespaced {
+			name.Namespace = object.Namespace()
+		}
+		if !slices.Contains(owners, name) {
+			owners = append(owners, name)
+		}
+	}
+	return informerhub.Related{Among: owners}
+}
