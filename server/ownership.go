@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubeconnect/kubeconnect/informerhub"
@@ -17,11 +18,17 @@ const maxOwnerLevels = 32
 // ownership finds out which objects an object owns over any number of owners. It follows
 // owners upwards, level by level, for nothing says what an object owns but the objects
 // that it owns. It is owned by one request.
+//
+// It follows what the caller may list. Whatever else may lead to the root is refused, but
+// for objects of the root's own resource: these are refused when they do lead there. Else
+// who may get one deployment could not ask for its pods beside those of another one.
 type ownership struct {
-	s    *resources
-	root *informerhub.Object
-	owns map[string][]string // UIDs, by the owner's
-	seen map[string]bool     // UIDs of those whose owners have been looked up
+	s        *resources
+	root     *informerhub.Object
+	resource informerhub.Resource // of the root
+	owns     map[string][]string  // UIDs, by the owner's
+	seen     map[string]bool      // UIDs of those whose owners have been looked up
+	refused  map[string]error     // by the UIDs of those that the caller may not list
 }
 
 // ownedByRoot leaves of some objects those that are owned by a relation's root, if it has one.
@@ -29,7 +36,11 @@ func (s *resources) ownedByRoot(ctx context.Context, relation relation, objects 
 	if relation.root == nil {
 		return objects, nil
 	}
-	o := ownership{s: s, root: relation.root, owns: make(map[string][]string), seen: map[string]bool{relation.root.UID(): true}}
+	o := ownership{
+		s: s, root: relation.root, resource: relation.other,
+		owns: make(map[string][]string), refused: make(map[string]error),
+		seen: map[string]bool{relation.root.UID(): true},
+	}
 	level := objects
 	for n := 0; len(level) > 0; n++ {
 		if n == maxOwnerLevels {
@@ -40,22 +51,28 @@ func (s *resources) ownedByRoot(ctx context.Context, relation relation, objects 
 			return nil, err
 		}
 	}
-	owned := o.descendants()
+	owned, err := o.descendants()
+	if err != nil {
+		return nil, err
+	}
 	return slices.DeleteFunc(slices.Clone(objects), func(object *informerhub.Object) bool { return !owned[object.UID()] }), nil
 }
 
 // descendants are the UIDs of all that the root owns.
-func (o *ownership) descendants() map[string]bool {
+func (o *ownership) descendants() (map[string]bool, error) {
 	owned := make(map[string]bool)
 	for waiting := []string{o.root.UID()}; len(waiting) > 0; waiting = waiting[1:] {
 		for _, uid := range o.owns[waiting[0]] {
+			if err := o.refused[uid]; err != nil {
+				return nil, err
+			}
 			if !owned[uid] {
 				owned[uid] = true
 				waiting = append(waiting, uid)
 			}
 		}
 	}
-	return owned
+	return owned, nil
 }
 
 // place is where owners of one kind are.
@@ -98,14 +115,29 @@ func (o *ownership) lookUp(ctx context.Context, wanted map[place][]informerhub.O
 		if !served || !o.leadsToRoot(resource, at.namespace) {
 			continue
 		}
-		cache, err := o.readable(ctx, resource, at.namespace)
+		more, err := o.follow(ctx, resource, at.namespace, owners)
 		if err != nil {
 			return nil, err
 		}
-		for _, owner := range owners {
-			if object := lookUpOwner(cache, at.namespace, owner); object != nil {
-				found = append(found, object)
-			}
+		found = append(found, more...)
+	}
+	return found, nil
+}
+
+// follow answers those of some owners of objects of a namespace that there are.
+func (o *ownership) follow(ctx context.Context, resource informerhub.Resource, namespace string, owners []informerhub.Owner) (found []*informerhub.Object, err error) {
+	refusal := o.mayList(ctx, resource, namespace)
+	if refusal != nil && !(apierrors.IsForbidden(refusal) && resource == o.resource) {
+		return nil, refusal
+	}
+	cache, err := o.s.cacheFor(ctx, resource)
+	if err != nil {
+		return nil, err
+	}
+	for _, owner := range owners {
+		if object := lookUpOwner(cache, namespace, owner); object != nil {
+			found = append(found, object)
+			o.refused[object.UID()] = refusal
 		}
 	}
 	return found, nil
@@ -120,22 +152,18 @@ func (o *ownership) leadsToRoot(resource informerhub.Resource, namespace string)
 	return o.root.Namespace() == ""
 }
 
-// readable answers the cache of a resource on the way, which the caller must have the right
-// to list there.
-func (o *ownership) readable(ctx context.Context, resource informerhub.Resource, namespace string) (*informerhub.Cache, error) {
+// mayList answers nil if the caller has the right to list a resource where what it owns is.
+func (o *ownership) mayList(ctx context.Context, resource informerhub.Resource, namespace string) error {
 	identity, wanted := identityFrom(ctx), toList(resource, "", "")
 	if resource.Namespaced {
 		wanted.namespace = o.root.Namespace() // empty if there may be owners in each
 	}
 	scope, err := o.s.rights.scope(ctx, identity, wanted)
-	if err != nil {
-		return nil, err
-	}
-	if wanted.everywhere() && !scope.Contain(namespace) {
+	if err == nil && wanted.everywhere() && !scope.Contain(namespace) {
 		wanted.namespace = namespace
-		return nil, forbidden(identity, wanted.attributes("list"), "")
+		err = forbidden(identity, wanted.attributes("list"), "")
 	}
-	return o.s.cacheFor(ctx, resource)
+	return err
 }
 
 // lookUpOwner answers an owner of objects of a namespace; nil if it is not there any more.

@@ -1,0 +1,469 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"connectrpc.com/connect"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+	"github.com/kubeconnect/kubeconnect/e2e/record"
+)
+
+const (
+	relatedOwnedBy    = kubeconnectv1.RelationType_RELATION_TYPE_OWNED_BY
+	relatedSelectedBy = kubeconnectv1.RelationType_RELATION_TYPE_SELECTED_BY
+	relatedAbout      = kubeconnectv1.RelationType_RELATION_TYPE_ABOUT
+	relatedOwnerOf    = kubeconnectv1.RelationType_RELATION_TYPE_OWNER_OF
+)
+
+var (
+	podsResource        = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+	eventsResource      = schema.GroupVersionResource{Version: "v1", Resource: "events"}
+	replicaSetsResource = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "replicasets"}
+	deploymentsResource = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+)
+
+// family is two deployments of which the control plane has made replica sets and pods, a
+// service and a disruption budget of the first one, a pod that nobody owns and that is
+// selected with the first one's, and a pod that is owned beside by a ConfigMap.
+type family struct {
+	ctx       context.Context
+	t         *testing.T
+	namespace string
+}
+
+func newFamily(ctx context.Context, t *testing.T) family {
+	t.Helper()
+	f := family{ctx, t, newNamespace(ctx, t, cluster(t))}
+	f.deploy("web", 3)
+	f.deploy("db", 2)
+	api := cluster(t).Client
+	_, err := api.CoreV1().Services(f.namespace).Create(ctx, &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: "web"},
+		Spec:       corev1.ServiceSpec{Selector: labels{"app": "web"}, Ports: []corev1.ServicePort{{Port: 80}}},
+	}, metav1.CreateOptions{})
+	f.must(err)
+	_, err = api.CoreV1().Services(f.namespace).Create(ctx, &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: "without-selector"},
+		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
+	}, metav1.CreateOptions{})
+	f.must(err)
+	_, err = api.PolicyV1().PodDisruptionBudgets(f.namespace).Create(ctx, &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Name: "web"},
+		Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{
+			MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: metav1.LabelSelectorOpIn, Values: []string{"web", "other"}}},
+		}},
+	}, metav1.CreateOptions{})
+	f.must(err)
+	_, err = api.CoreV1().Pods(f.namespace).Create(ctx, &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "alone", Labels: labels{"app": "web"}},
+		Spec:       pausing(),
+	}, metav1.CreateOptions{})
+	f.must(err)
+	f.untilThere()
+	return f
+}
+
+func pausing() corev1.PodSpec {
+	return corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "pause"}}}
+}
+
+func (f family) must(err error) {
+	f.t.Helper()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func (f family) deploy(name string, replicas int32) {
+	f.t.Helper()
+	_, err := cluster(f.t).Client.AppsV1().Deployments(f.namespace).Create(f.ctx, &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: &replicas,
+			Selector: &metav1.LabelSelector{MatchLabels: labels{"app": name}},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels{"app": name}}, Spec: pausing()},
+		},
+	}, metav1.CreateOptions{})
+	f.must(err)
+}
+
+// untilThere waits for what the controllers make.
+func (f family) untilThere() {
+	f.t.Helper()
+	eventually(f.ctx, f.t, "the pods and the first events are there", func() error {
+		all, sets := f.all(podsResource), f.all(replicaSetsResource)
+		events := slices.DeleteFunc(f.all(eventsResource), func(event unstructured.Unstructured) bool {
+			return f.text(event, "involvedObject", "kind") != "Deployment"
+		})
+		if len(all) != 6 || len(sets) != 2 || len(events) < 2 {
+			return fmt.Errorf("%d pods, %d replica sets, %d events of deployments", len(all), len(sets), len(events))
+		}
+		return nil
+	})
+}
+
+// all is what the API server lists in the namespace.
+func (f family) all(resource schema.GroupVersionResource) []unstructured.Unstructured {
+	f.t.Helper()
+	list, err := cluster(f.t).Dynamic.Resource(resource).Namespace(f.namespace).List(f.ctx, metav1.ListOptions{})
+	f.must(err)
+	return list.Items
+}
+
+func (f family) text(object unstructured.Unstructured, path ...string) string {
+	text, _, _ := unstructured.NestedString(object.Object, path...)
+	return text
+}
+
+// one is the only object of the namespace that has a label, or a name.
+func (f family) one(resource schema.GroupVersionResource, is func(unstructured.Unstructured) bool) unstructured.Unstructured {
+	f.t.Helper()
+	for _, object := range f.all(resource) {
+		if is(object) {
+			return object
+		}
+	}
+	f.t.Fatalf("no such %s", resource.Resource)
+	return unstructured.Unstructured{}
+}
+
+func named(name string) func(unstructured.Unstructured) bool {
+	return func(object unstructured.Unstructured) bool { return object.GetName() == name }
+}
+
+func withApp(app string) func(unstructured.Unstructured) bool {
+	return func(object unstructured.Unstructured) bool { return object.GetLabels()["app"] == app }
+}
+
+func ownedByUID(uids ...types.UID) func(unstructured.Unstructured) bool {
+	return func(object unstructured.Unstructured) bool {
+		return slices.ContainsFunc(object.GetOwnerReferences(), func(owner metav1.OwnerReference) bool {
+			return slices.Contains(uids, owner.UID)
+		})
+	}
+}
+
+// relationCase is a list, and which of the objects that the API server has it must answer.
+type relationCase struct {
+	resource string
+	in       schema.GroupVersionResource
+	related  *kubeconnectv1.Relation
+	selector string
+	want     func(unstructured.Unstructured) bool
+}
+
+func (f family) cases() map[string]relationCase {
+	set, web := f.one(replicaSetsResource, withApp("web")), f.one(deploymentsResource, named("web"))
+	pod := f.one(podsResource, ownedByUID(set.GetUID()))
+	to := func(of kubeconnectv1.RelationType, resource, name string) *kubeconnectv1.Relation {
+		return &kubeconnectv1.Relation{Type: of, Resource: resource, Namespace: f.namespace, Name: name}
+	}
+	over := to(relatedOwnedBy, "deploy", "web")
+	over.Transitive, over.Uid = true, string(web.GetUID())
+	about := func(uid types.UID) func(unstructured.Unstructured) bool {
+		return func(event unstructured.Unstructured) bool {
+			return f.text(event, "involvedObject", "uid") == string(uid)
+		}
+	}
+	none := func(unstructured.Unstructured) bool { return false }
+	overItself := to(relatedOwnedBy, "pods", pod.GetName())
+	overItself.Transitive = true
+	return map[string]relationCase{
+		"pods of a replica set":                {"pods", podsResource, to(relatedOwnedBy, "rs", set.GetName()), "", ownedByUID(set.GetUID())},
+		"pods of a replica set, by label too":  {"pods", podsResource, to(relatedOwnedBy, "rs", set.GetName()), "app=db", none},
+		"pods of a deployment itself":          {"pods", podsResource, to(relatedOwnedBy, "deployments.apps", "web"), "", none},
+		"pods of a deployment, by way of sets": {"pods", podsResource, over, "", ownedByUID(set.GetUID())},
+		"pods of a pod, by any way":            {"pods", podsResource, overItself, "", none},
+		"replica sets of a deployment":         {"rs", replicaSetsResource, to(relatedOwnedBy, "deployments.v1.apps", "web"), "", ownedByUID(web.GetUID())},
+		"replica sets by any way":              {"rs", replicaSetsResource, over, "", ownedByUID(web.GetUID())},
+		"pods that a service selects":          {"pods", podsResource, to(relatedSelectedBy, "svc", "web"), "", withApp("web")},
+		"pods that a deployment selects":       {"pods", podsResource, to(relatedSelectedBy, "deploy", "web"), "", withApp("web")},
+		"pods that a disruption budget covers": {"pods", podsResource, to(relatedSelectedBy, "pdb", "web"), "", withApp("web")},
+		"pods that a replica set selects": {"pods", podsResource, to(relatedSelectedBy, "rs", set.GetName()), "", func(object unstructured.Unstructured) bool {
+			return object.GetLabels()["pod-template-hash"] == set.GetLabels()["pod-template-hash"]
+		}},
+		"pods that are selected twice":  {"pods", podsResource, to(relatedSelectedBy, "svc", "web"), "pod-template-hash", ownedByUID(set.GetUID())},
+		"events about a deployment":     {"events", eventsResource, to(relatedAbout, "deploy", "web"), "", about(web.GetUID())},
+		"events about a pod":            {"events.events.k8s.io", eventsResource, to(relatedAbout, "pods", pod.GetName()), "", about(pod.GetUID())},
+		"replica sets that own a pod":   {"rs", replicaSetsResource, to(relatedOwnerOf, "pods", pod.GetName()), "", named(set.GetName())},
+		"deployments that own a set":    {"deploy", deploymentsResource, to(relatedOwnerOf, "rs", set.GetName()), "", named("web")},
+		"deployments that own a pod":    {"deploy", deploymentsResource, to(relatedOwnerOf, "pods", pod.GetName()), "", none},
+		"deployments of whom owns none": {"deploy", deploymentsResource, to(relatedOwnerOf, "pods", "alone"), "", none},
+	}
+}
+
+func TestAListIsOfWhatHasToDoWithAnotherObject(t *testing.T) {
+	t.Parallel()
+	made := newFamily(deadline(t), t)
+	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
+		f := family{deadline(t), t, made.namespace}
+		for name, test := range f.cases() {
+			for where, namespace := range map[string]string{"": f.namespace, " everywhere": "", " elsewhere": "default"} {
+				t.Run(name+where, func(t *testing.T) {
+					family{f.ctx, t, f.namespace}.wantList(client, test, namespace)
+				})
+			}
+		}
+	})
+}
+
+// wantList waits until a list holds what it must: the controllers go on.
+func (f family) wantList(client resourceClient, test relationCase, namespace string) {
+	f.t.Helper()
+	request := &kubeconnectv1.ListRequest{Resource: test.resource, Namespace: namespace, LabelSelector: test.selector, Related: test.related}
+	eventually(f.ctx, f.t, "the list is what the API server has", func() error {
+		list, err := client.List(f.ctx, request)
+		if err != nil {
+			return err
+		}
+		var got, want []string
+		for _, object := range list.GetObjects() {
+			got = append(got, object.GetName())
+		}
+		for _, object := range f.all(test.in) {
+			if test.want(object) && namespace != "default" {
+				want = append(want, object.GetName())
+			}
+		}
+		if slices.Sort(want); !slices.Equal(got, want) {
+			return fmt.Errorf("%v, not %v", got, want)
+		}
+		return nil
+	})
+}
+
+func TestARelationThatMakesNoSenseIsRefusedInWords(t *testing.T) {
+	t.Parallel()
+	ctx, client := deadline(t), newClient(t, cluster(t))
+	f := newFamily(ctx, t)
+	relation := func(change func(*kubeconnectv1.Relation)) *kubeconnectv1.Relation {
+		of := &kubeconnectv1.Relation{Type: relatedOwnedBy, Resource: "deploy", Namespace: f.namespace, Name: "web"}
+		change(of)
+		return of
+	}
+	for name, test := range map[string]struct {
+		resource string
+		related  *kubeconnectv1.Relation
+		code     connect.Code
+		words    string
+	}{
+		"without a type":         {"pods", relation(func(r *kubeconnectv1.Relation) { r.Type = 0 }), connect.CodeInvalidArgument, "related.type"},
+		"of a type of tomorrow":  {"pods", relation(func(r *kubeconnectv1.Relation) { r.Type = 99 }), connect.CodeInvalidArgument, "related.type 99"},
+		"without a resource":     {"pods", relation(func(r *kubeconnectv1.Relation) { r.Resource = "" }), connect.CodeInvalidArgument, "related.resource"},
+		"with no such resource":  {"pods", relation(func(r *kubeconnectv1.Relation) { r.Resource = "deploymint" }), connect.CodeNotFound, "deployments"},
+		"without a name":         {"pods", relation(func(r *kubeconnectv1.Relation) { r.Name = "" }), connect.CodeInvalidArgument, "related: name is required"},
+		"without a namespace":    {"pods", relation(func(r *kubeconnectv1.Relation) { r.Namespace = "" }), connect.CodeInvalidArgument, "related: namespace is required"},
+		"to what is not there":   {"pods", relation(func(r *kubeconnectv1.Relation) { r.Name = "nobody" }), connect.CodeNotFound, `deployments.apps "nobody" not found`},
+		"to another of its name": {"pods", relation(func(r *kubeconnectv1.Relation) { r.Uid = "another" }), connect.CodeNotFound, `deployments.apps "web" not found`},
+		"about what is no event": {"pods", relation(func(r *kubeconnectv1.Relation) { r.Type = relatedAbout }), connect.CodeInvalidArgument, "ABOUT selects events"},
+		"selected by what selects nothing": {"pods", relation(func(r *kubeconnectv1.Relation) {
+			r.Type, r.Resource, r.Name = relatedSelectedBy, "svc", "without-selector"
+		}), connect.CodeInvalidArgument, "selects nothing"},
+		"selected by a kind without a selector": {"pods", relation(func(r *kubeconnectv1.Relation) {
+			r.Type, r.Resource, r.Name = relatedSelectedBy, "pods", "alone"
+		}), connect.CodeInvalidArgument, "pods have no selector"},
+		"selected without a namespace": {"nodes", relation(func(r *kubeconnectv1.Relation) { r.Type = relatedSelectedBy }), connect.CodeInvalidArgument, "nodes have none"},
+		"over owners of another kind": {"pods", relation(func(r *kubeconnectv1.Relation) {
+			r.Type, r.Transitive = relatedSelectedBy, true
+		}), connect.CodeInvalidArgument, "related.transitive"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := client.List(ctx, &kubeconnectv1.ListRequest{Resource: test.resource, Related: test.related})
+			wantError(t, err, test.code, test.words)
+			wantError(t, watchError(ctx, client, &kubeconnectv1.WatchRequest{Resource: test.resource, Related: test.related}), test.code, test.words)
+		})
+	}
+	over := relation(func(r *kubeconnectv1.Relation) { r.Transitive = true })
+	wantError(t, watchError(ctx, client, &kubeconnectv1.WatchRequest{Resource: "pods", Related: over}), connect.CodeInvalidArgument, "SELECTED_BY")
+}
+
+// owning are references to some ConfigMaps as owners.
+func owning(owners ...*corev1.ConfigMap) []any {
+	references := []any{}
+	for _, owner := range owners {
+		references = append(references, map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "name": owner.Name, "uid": owner.UID})
+	}
+	return references
+}
+
+func TestAWatchIsOfWhatAnotherObjectOwns(t *testing.T) {
+	t.Parallel()
+	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
+		ctx := deadline(t)
+		write := configMapsIn(ctx, t, cluster(t), newNamespace(ctx, t, cluster(t)))
+		one, two := write.create("owner-1", nil), write.create("owner-2", nil)
+		a := write.create("a", nil)
+		own := func(name string, owners ...*corev1.ConfigMap) *corev1.ConfigMap {
+			return write.patch(name, map[string]any{"metadata": map[string]any{"ownerReferences": owning(owners...)}})
+		}
+		before := own("a", one)
+		untilRead(ctx, t, client, "configmaps", before)
+		watch := func(of kubeconnectv1.RelationType, name string) *record.Stream {
+			stream := record.Watch(t, client, &kubeconnectv1.WatchRequest{Resource: "configmaps", Related: &kubeconnectv1.Relation{
+				Type: of, Resource: "cm", Namespace: a.Namespace, Name: name,
+			}})
+			stream.Synced(ctx)
+			return stream
+		}
+		ofOne, ofTwo, owner := watch(relatedOwnedBy, "owner-1"), watch(relatedOwnedBy, "owner-2"), watch(relatedOwnerOf, "a")
+		wantSnapshot(t, ofOne, added(before))
+		wantSnapshot(t, ofTwo)
+		wantSnapshot(t, owner, added(one))
+
+		both := own("a", two, one)
+		write.create("b", nil)
+		second := own("a", two)
+		touched := write.touch("a", "touched")
+		own("a")
+		ofTwoB := own("b", two)
+		write.delete("b")
+		one = write.touch("owner-1", "touched")
+		last := write.create("last", nil)
+
+		wantChanges(t, ofOne.Reaches(ctx, last.ResourceVersion), modified(both), deleted(both))
+		wantChanges(t, ofTwo.Reaches(ctx, last.ResourceVersion),
+			added(both), modified(second), modified(touched), deleted(touched), added(ofTwoB), deleted(ofTwoB))
+		wantChanges(t, owner.Reaches(ctx, last.ResourceVersion), modified(one))
+	})
+}
+
+func TestAWatchIsOfWhatAnotherObjectSelects(t *testing.T) {
+	t.Parallel()
+	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
+		ctx := deadline(t)
+		namespace := newNamespace(ctx, t, cluster(t))
+		gadgets := newCustomResource(ctx, t, cluster(t), namespace)
+		gadgets.define("v1")
+		selector := gadgets.create("v1", namespace, "one", map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"app": "a"}}})
+		untilRead(ctx, t, client, gadgets.name(), selector)
+		stream := record.Watch(t, client, &kubeconnectv1.WatchRequest{Resource: "configmaps", Related: &kubeconnectv1.Relation{
+			Type: relatedSelectedBy, Resource: gadgets.name(), Namespace: namespace, Name: "one",
+		}})
+		stream.Synced(ctx)
+		write := configMapsIn(ctx, t, cluster(t), namespace)
+		one := write.create("one", labels{"app": "a"})
+		write.create("two", labels{"app": "b"})
+		moved := write.relabel("two", map[string]any{"app": "a"})
+		write.relabel("one", map[string]any{"app": nil})
+		last := write.create("last", nil)
+		wantChanges(t, stream.Reaches(ctx, last.ResourceVersion), added(one), added(moved), deleted(one))
+	})
+}
+
+// TestAWatchOfWhatIsOwnedBeginsAnewWhenTheOwnerIsAnother comes back after the owner was
+// deleted and another one made under its name: nothing leads from what the one owned to what
+// the other owns.
+func TestAWatchOfWhatIsOwnedBeginsAnewWhenTheOwnerIsAnother(t *testing.T) {
+	t.Parallel()
+	ctx, client := deadline(t), newClient(t, cluster(t))
+	write := configMapsIn(ctx, t, cluster(t), newNamespace(ctx, t, cluster(t)))
+	owner := write.create("owner", nil)
+	owned := ownedBy(ctx, t, owner)
+	untilRead(ctx, t, client, "configmaps", owned)
+	request := &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: owner.Namespace, Related: &kubeconnectv1.Relation{
+		Type: relatedOwnedBy, Resource: "configmaps", Namespace: owner.Namespace, Name: "owner",
+	}}
+	first := func() *kubeconnectv1.WatchResponse {
+		t.Helper()
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		stream, err := client.Watch(ctx, request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stream.Close()
+		if !stream.Receive() {
+			t.Fatal(stream.Err())
+		}
+		return stream.Msg()
+	}
+	request.ResumeToken = first().GetResumeToken()
+	request.Related.Resource = "cm" // the same in other words
+	if begins := first().GetEvents()[0].GetType(); begins == kubeconnectv1.EventType_EVENT_TYPE_RESET {
+		t.Errorf("with the same owner it begins with %s", begins)
+	}
+	write.touch("owned", "touched")
+	keep := metav1.DeletePropagationOrphan
+	if err := write.api.Delete(ctx, "owner", metav1.DeleteOptions{PropagationPolicy: &keep}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(ctx, t, "the owner is gone", func() error { return isGone(ctx, t, owner) })
+	eventually(ctx, t, "the service knows it", func() error {
+		return hasCode(watchError(ctx, client, request), connect.CodeNotFound)
+	})
+	untilRead(ctx, t, client, "configmaps", write.create("owner", nil))
+	if begins := first().GetEvents()[0].GetType(); begins != kubeconnectv1.EventType_EVENT_TYPE_RESET {
+		t.Errorf("with another owner it begins with %s", begins)
+	}
+	whole := &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: owner.Namespace, ResumeToken: request.ResumeToken}
+	wantError(t, watchError(ctx, client, whole), connect.CodeInvalidArgument, "another watch")
+}
+
+// TestARelationNeedsTheRightToTheOtherObject holds who may see some and not others against
+// the words of Get.
+func TestARelationNeedsTheRightToTheOtherObject(t *testing.T) {
+	t.Parallel()
+	service := startForCallers(t)
+	made := newFamily(deadline(t), t)
+	for _, protocol := range harness.Protocols {
+		t.Run(protocol.Name, func(t *testing.T) {
+			t.Parallel()
+			ctx := deadline(t)
+			f := family{ctx, t, made.namespace}
+			relationsOfACaller(f, service, protocol)
+		})
+	}
+}
+
+func relationsOfACaller(f family, service *harness.Service, protocol harness.Protocol) {
+	f.t.Helper()
+	caller := newAccount(f.ctx, f.t, f.namespace, strings.ToLower(strings.ReplaceAll(protocol.Name, " ", "-")))
+	getOne := to("configmaps", "get")
+	getOne.ResourceNames = []string{"kube-root-ca.crt"}
+	deployments := to("deployments", "get")
+	deployments.APIGroups = []string{"apps"}
+	caller.may(f.namespace, caller.name, to("pods", "list", "watch", "get"), getOne, deployments)
+	client := caller.calling(service, protocol).Resources
+	list := func(of *kubeconnectv1.Relation) error {
+		_, err := client.List(f.ctx, &kubeconnectv1.ListRequest{Resource: "pods", Namespace: f.namespace, Related: of})
+		return err
+	}
+	related := func(resource, name string) *kubeconnectv1.Relation {
+		return &kubeconnectv1.Relation{Type: relatedOwnedBy, Resource: resource, Namespace: f.namespace, Name: name}
+	}
+	eventually(f.ctx, f.t, "the caller has its rights", func() error { return list(related("deploy", "web")) })
+	for _, name := range []string{"web", "nobody"} {
+		err := list(related("services", name))
+		wantError(f.t, err, connect.CodePermissionDenied, fmt.Sprintf("services %q is forbidden", name), "cannot get")
+		_, refused := client.Get(f.ctx, &kubeconnectv1.GetRequest{Resource: "services", Namespace: f.namespace, Name: name})
+		if err.Error() != refused.Error() {
+			f.t.Errorf("%q, and Get says %q", err, refused)
+		}
+	}
+	if err := list(related("cm", "kube-root-ca.crt")); err != nil {
+		f.t.Error(err)
+	}
+	over := related("deploy", "web")
+	over.Transitive = true
+	wantError(f.t, list(over), connect.CodePermissionDenied, "replicasets.apps is forbidden", "cannot list")
+	sets := to("replicasets", "list")
+	sets.APIGroups = []string{"apps"}
+	caller.may(f.namespace, caller.name+"-sets", sets)
+	eventually(f.ctx, f.t, "the caller may list the sets", func() error { return list(over) })
+	_, err := client.List(f.ctx, &kubeconnectv1.ListRequest{Resource: "services", Namespace: f.namespace, Related: over})
+	wantError(f.t, err, connect.CodePermissionDenied, "services is forbidden")
+}
