@@ -25,6 +25,8 @@ const (
 type Clients struct {
 	Typed   *kubernetes.Clientset
 	Dynamic *dynamic.DynamicClient
+	// HTTP sends any request, to the API server alone: it carries credentials.
+	HTTP *http.Client
 }
 
 // ClientFactory makes clients that act as callers. They share their connections. Its
@@ -84,7 +86,7 @@ func (f *ClientFactory) newClients(transport http.RoundTripper) (*Clients, error
 	if err != nil {
 		return nil, err
 	}
-	return &Clients{Typed: typed, Dynamic: untyped}, nil
+	return &Clients{Typed: typed, Dynamic: untyped, HTTP: client}, nil
 }
 
 // Own are the clients that act as the service itself.
