@@ -16,10 +16,9 @@ import (
 // Its only writer is client-go's Reflector, through the methods of
 // cache.ReflectorStore.
 type Cache struct {
-	resource         Resource
-	selectableFields *selectableFields
-	history          history // nil in tests of the cache alone
-	contact          *contact
+	selector
+	history history // nil in tests of the cache alone
+	contact *contact
 
 	recalling sync.Mutex // held while history is asked; taken before mu
 	asking    sync.Mutex // held while progress is asked; taken before mu
@@ -55,7 +54,7 @@ const maxTombstones = 1 << 16
 
 func newCache(resource Resource, windowBytes int, contact *contact) *Cache {
 	c := &Cache{
-		resource:  resource,
+		selector:  selector{resource: resource},
 		contact:   contact,
 		store:     newStore(),
 		feed:      newFeed(windowBytes, maxTombstones),

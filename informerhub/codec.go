@@ -21,7 +21,7 @@ import (
 // not stop its kind: it serves an error in the place of its content. Only if not
 // even its name can be read is it left out, with a line in the log.
 type codec struct {
-	kind              schema.GroupVersionKind
+	kind              schema.GroupVersionKind // empty: what an answer says that it is
 	keepManagedFields bool
 }
 
@@ -81,7 +81,15 @@ func (c *codec) decodeProtobuf(body []byte) (runtime.Object, error) {
 	case e.kind == c.kind.Kind+"List":
 		return c.decodeProtobufList(e.message)
 	}
-	return c.protobufObject(e.message), nil
+	return c.of(e.apiVersion, e.kind).protobufObject(e.message), nil
+}
+
+// of is the codec of what an answer says that it is, where no other kind is known.
+func (c *codec) of(apiVersion, kind string) *codec {
+	if !c.kind.Empty() {
+		return c
+	}
+	return &codec{kind: schema.FromAPIVersionAndKind(apiVersion, kind), keepManagedFields: c.keepManagedFields}
 }
 
 func (c *codec) decodeProtobufList(message []byte) (runtime.Object, error) {
@@ -111,6 +119,7 @@ func (c *codec) protobufObject(message []byte) *Object {
 func (c *codec) decodeJSON(body []byte) (runtime.Object, error) {
 	var kind, apiVersion string
 	var metadata, items []byte
+	body = bytes.TrimSpace(body)
 	err := eachMember(body, func(m member) bool {
 		switch m.key {
 		case "kind":
@@ -133,13 +142,15 @@ func (c *codec) decodeJSON(body []byte) (runtime.Object, error) {
 	case kind != c.kind.Kind && items != nil: // a custom resource may name its list as it likes
 		return c.decodeJSONList(metadata, items)
 	}
-	return c.jsonObject(body), nil
+	return c.of(apiVersion, kind).jsonObject(body), nil
 }
 
 func (c *codec) decodeJSONList(metadata, items []byte) (runtime.Object, error) {
 	list := &objectList{}
-	if err := json.Unmarshal(metadata, &list.ListMeta); err != nil {
-		return nil, err
+	if len(metadata) > 0 {
+		if err := json.Unmarshal(metadata, &list.ListMeta); err != nil {
+			return nil, err
+		}
 	}
 	if items[0] != '[' { // null
 		return list, nil

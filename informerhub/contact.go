@@ -46,6 +46,10 @@ func (c *contact) observe(config *rest.Config) {
 	}
 }
 
+// ObserveCallers makes the connections of a configuration, of which the HTTP clients of
+// private caches are made, note what they hear: [Cache.Freshness] of those tells it.
+func (h *Hub) ObserveCallers(config *rest.Config) { h.callers.observe(config) }
+
 type observedConn struct {
 	net.Conn
 	contact *contact

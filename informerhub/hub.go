@@ -3,12 +3,14 @@ package informerhub
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 )
@@ -24,6 +26,9 @@ type Options struct {
 	// IdleTimeout is how long a cache is kept that nobody reads or watches. Default:
 	// 10 minutes.
 	IdleTimeout time.Duration
+	// Uncached names resources that are never kept in memory, as callers name them. A name
+	// without a group means those of every group: core events are those of events.k8s.io.
+	Uncached []string
 }
 
 const (
@@ -37,15 +42,17 @@ type Hub struct {
 	config   *rest.Config
 	client   *http.Client
 	contact  *contact
+	callers  *contact // on the connections of clients that act as callers
 	options  Options
 	resolver *Resolver
 	schemas  *schemas
 
 	running sync.WaitGroup
 
-	mu     sync.Mutex // guards the fields below
-	closed bool
-	caches map[Resource]*runningCache
+	mu      sync.Mutex // guards the fields below
+	closed  bool
+	caches  map[Resource]*runningCache
+	private map[*Private]struct{}
 }
 
 // runningCache is a cache that a Reflector keeps.
@@ -61,13 +68,13 @@ type runningCache struct {
 // done.
 func New(config *rest.Config, options Options) (*Hub, error) {
 	config = rest.CopyConfig(config)
-	contact := &contact{}
-	contact.observe(config)
+	heard, callers := &contact{}, &contact{}
+	heard.observe(config)
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, err
 	}
-	resolver, err := newResolver(config, client)
+	resolver, err := newResolver(config, client, options.Uncached)
 	if err != nil {
 		return nil, err
 	}
@@ -80,11 +87,13 @@ func New(config *rest.Config, options Options) (*Hub, error) {
 	return &Hub{
 		config:   config,
 		client:   client,
-		contact:  contact,
+		contact:  heard,
+		callers:  callers,
 		options:  options,
 		resolver: resolver,
 		schemas:  newSchemas(resolver.client),
 		caches:   make(map[Resource]*runningCache),
+		private:  make(map[*Private]struct{}),
 	}, nil
 }
 
@@ -97,6 +106,9 @@ func (h *Hub) Close() {
 	h.closed = true
 	for _, cache := range h.caches {
 		h.endLocked(cache)
+	}
+	for private := range h.private {
+		private.cancel()
 	}
 	h.mu.Unlock()
 	h.running.Wait()
@@ -111,8 +123,11 @@ func (h *Hub) Resolver() *Resolver { return h.resolver }
 // Cache answers the cache of a resource, ready to be read. The first call for a
 // resource starts it and waits for its first snapshot; it fails with an
 // [UnavailableError] while the API server cannot be reached, or with the API
-// server's own error if it refuses.
+// server's own error if it refuses. A resource that is not to be cached has none.
 func (h *Hub) Cache(ctx context.Context, resource Resource) (*Cache, error) {
+	if !resource.Cacheable() {
+		return nil, fmt.Errorf("%s are not cached", resource)
+	}
 	cache, err := h.started(resource)
 	if err != nil {
 		return nil, err
@@ -130,21 +145,27 @@ func (h *Hub) started(resource Resource) (*Cache, error) {
 		cache.lastUsed = time.Now()
 		return cache.Cache, nil
 	}
-	client, err := h.clientFor(resource)
+	client, err := h.clientFor(resource, h.client, resource.GroupVersionKind())
 	if err != nil {
 		return nil, err
 	}
 	cache := newCache(resource, h.options.WindowBytes, h.contact)
 	cache.feed.topics.spacing = spaceByWatchers
-	up := &upstream{client: client, cache: cache, served: h.resolver.serves(resource)}
-	cache.selectableFields = newSelectableFields(resource, up.supports)
-	cache.history = up
+	up := h.upstreamOf(cache, client)
 	running := &runningCache{Cache: cache, stop: make(chan struct{}), lastUsed: time.Now()}
 	running.idle = time.AfterFunc(h.options.IdleTimeout, func() { h.endIdle(running) })
 	h.caches[resource] = running
 	h.running.Add(1)
 	go h.run(running, up)
 	return cache, nil
+}
+
+// upstreamOf is the API server's end of a cache, reached by a client.
+func (h *Hub) upstreamOf(cache *Cache, client rest.Interface) *upstream {
+	up := &upstream{client: client, cache: cache, served: h.resolver.serves(cache.resource)}
+	cache.selectableFields = newSelectableFields(cache.resource, up.supports)
+	cache.history = up
+	return up
 }
 
 // all are the caches that run.
@@ -197,9 +218,10 @@ func (h *Hub) endIdle(running *runningCache) {
 	}
 }
 
-// clientFor makes a REST client that answers Objects of a resource.
-func (h *Hub) clientFor(resource Resource) (rest.Interface, error) {
-	kind := resource.GroupVersionKind()
+// clientFor makes a REST client of an HTTP client, that answers Objects of a resource, or
+// of another kind that the API server makes of them. Without a kind it is what the answer
+// says that it is.
+func (h *Hub) clientFor(resource Resource, client *http.Client, kind schema.GroupVersionKind) (rest.Interface, error) {
 	groupVersion := resource.GroupVersion()
 	config := rest.CopyConfig(h.config)
 	config.GroupVersion = &groupVersion
@@ -213,6 +235,9 @@ func (h *Hub) clientFor(resource Resource) (rest.Interface, error) {
 	if resource.BuiltIn() {
 		config.AcceptContentTypes = strings.Join([]string{runtime.ContentTypeProtobuf, runtime.ContentTypeJSON}, ",")
 	}
-	config.QPS = -1 // the Reflector paces itself
-	return rest.RESTClientForConfigAndClient(config, h.client)
+	config.QPS = -1 // the Reflector paces itself, and callers have limits of their own
+	if client != h.client {
+		config.WarningHandler = rest.NoWarnings{} // they are for the caller
+	}
+	return rest.RESTClientForConfigAndClient(config, client)
 }

@@ -36,6 +36,7 @@ func (e *UnavailableError) Unwrap() error { return e.Err }
 type upstream struct {
 	client rest.Interface
 	cache  *Cache
+	scope  scope
 	// served reports whether the API server still serves the resource.
 	served func(context.Context) (bool, error)
 }
@@ -76,7 +77,10 @@ func (u *upstream) run(ctx context.Context) {
 }
 
 func (u *upstream) request(options metav1.ListOptions) *rest.Request {
+	options.LabelSelector = u.scope.labels
+	options.FieldSelector = both(u.scope.fields, options.FieldSelector)
 	return u.client.Get().
+		NamespaceIfScoped(u.scope.namespace, u.scope.namespace != "").
 		Resource(u.cache.resource.Name).
 		SpecificallyVersionedParams(&options, scheme.ParameterCodec, schema.GroupVersion{Version: "v1"})
 }

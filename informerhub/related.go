@@ -37,7 +37,7 @@ func (n ObjectName) compare(other ObjectName) int {
 }
 
 // relate has a selection hold nothing but what has to do with another object.
-func (c *Cache) relate(ctx context.Context, sel *Selection, to Related) error {
+func (c *selector) relate(ctx context.Context, sel *Selection, to Related) error {
 	sel.within(to.Namespace)
 	if to.Owner != "" {
 		sel.conditions = append(sel.conditions, condition{ownerField, ownerUIDs, []string{to.Owner}, true})

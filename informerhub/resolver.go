@@ -24,6 +24,7 @@ import (
 type Resolver struct {
 	client    rest.Interface
 	cached    discovery.CachedDiscoveryInterface
+	uncached  []string
 	discovery *turns[*catalogue]
 }
 
@@ -41,11 +42,12 @@ type catalogue struct {
 	groups   []*restmapper.APIGroupResources
 	lists    []*metav1.APIResourceList // of the groups, in their order
 	failed   map[schema.GroupVersion]error
+	refused  map[schema.GroupResource]bool
 	mu       sync.Mutex // guards resolved
 	resolved map[string]Resource
 }
 
-func newResolver(config *rest.Config, client *http.Client) (*Resolver, error) {
+func newResolver(config *rest.Config, client *http.Client, uncached []string) (*Resolver, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
 	bounded := *client
@@ -54,7 +56,7 @@ func newResolver(config *rest.Config, client *http.Client) (*Resolver, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Resolver{client: direct.RESTClient(), cached: memory.NewMemCacheClient(direct)}
+	r := &Resolver{client: direct.RESTClient(), cached: memory.NewMemCacheClient(direct), uncached: uncached}
 	r.discovery = newTurns("list of resources", r.discover)
 	return r, nil
 }
@@ -129,6 +131,16 @@ func (r *Resolver) ResolveKinds(ctx context.Context, kinds []schema.GroupKind) (
 	return fresh.ofKinds(kinds), nil
 }
 
+// Offering are the resource itself ("") and its subresources, in order, for which the API
+// server offers a verb. What is known is a second old at most.
+func (r *Resolver) Offering(ctx context.Context, resource Resource, verb string) ([]string, error) {
+	recent, err := r.discovery.recent(ctx, maxTypesAge)
+	if err != nil {
+		return nil, err
+	}
+	return recent.offering(resource, verb), nil
+}
+
 // serves answers a function that asks discovery anew whether a resource is served.
 func (r *Resolver) serves(resource Resource) func(context.Context) (bool, error) {
 	return func(ctx context.Context) (bool, error) {
@@ -154,6 +166,7 @@ func (r *Resolver) discover() (*catalogue, error) {
 		groups:   resources,
 		lists:    ordered,
 		failed:   failed,
+		refused:  refusedAmong(ordered, r.uncached),
 		resolved: make(map[string]Resource),
 	}, nil
 }
@@ -283,14 +296,14 @@ func (c *catalogue) find(name schema.GroupVersionResource) (Resource, bool) {
 		}
 		for _, served := range list.APIResources {
 			if served.Name == name.Resource {
-				return newResource(name.GroupVersion(), served), true
+				return c.newResource(name.GroupVersion(), served), true
 			}
 		}
 	}
 	return Resource{}, false
 }
 
-func newResource(of schema.GroupVersion, served metav1.APIResource) Resource {
+func (c *catalogue) newResource(of schema.GroupVersion, served metav1.APIResource) Resource {
 	return Resource{
 		Group:      of.Group,
 		Version:    of.Version,
@@ -298,5 +311,6 @@ func newResource(of schema.GroupVersion, served metav1.APIResource) Resource {
 		Kind:       served.Kind,
 		Namespaced: served.Namespaced,
 		Watchable:  slices.Contains(served.Verbs, "list") && slices.Contains(served.Verbs, "watch"),
+		Refused:    c.refused[schema.GroupResource{Group: of.Group, Resource: served.Name}],
 	}
 }

@@ -18,7 +18,12 @@ type Resource struct {
 	// Watchable says that the API server can list and watch it, so that it can be
 	// cached.
 	Watchable bool
+	// Refused says that the operator keeps it out of memory: see [Options.Uncached].
+	Refused bool
 }
+
+// Cacheable reports whether the resource is kept in memory when it is read.
+func (r Resource) Cacheable() bool { return r.Watchable && !r.Refused }
 
 // GroupVersion is the resource's group and version.
 func (r Resource) GroupVersion() schema.GroupVersion {

@@ -46,6 +46,21 @@ const maxSelectorBytes = 64 << 10
 // a field that the API server does not support for it, is a BadRequest error; for
 // the latter the API server may be asked once for each field.
 func (c *Cache) Select(ctx context.Context, query Query) (*Selection, error) {
+	sel, err := c.understand(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	c.index(sel)
+	return sel, nil
+}
+
+// selector understands queries for a resource.
+type selector struct {
+	resource         Resource
+	selectableFields *selectableFields
+}
+
+func (c *selector) understand(ctx context.Context, query Query) (*Selection, error) {
 	if query.Namespace != "" && !c.resource.Namespaced {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf(
 			"%s have no namespaces: leave the namespace out", c.resource.Name))
@@ -53,8 +68,8 @@ func (c *Cache) Select(ctx context.Context, query Query) (*Selection, error) {
 	if query.Namespaces != nil && !c.resource.Namespaced {
 		return nil, fmt.Errorf("%s have no namespaces to be restricted to", c.resource.Name)
 	}
-	if max(len(query.LabelSelector), len(query.FieldSelector), len(query.Related.LabelSelector)) > maxSelectorBytes {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("a selector may have %d bytes at most", maxSelectorBytes))
+	if err := checkSelectors(query); err != nil {
+		return nil, err
 	}
 	sel := &Selection{
 		namespaced: c.resource.Namespaced,
@@ -72,8 +87,14 @@ func (c *Cache) Select(ctx context.Context, query Query) (*Selection, error) {
 	if err := c.addFields(ctx, sel, query.FieldSelector); err != nil {
 		return nil, err
 	}
-	c.index(sel)
 	return sel, nil
+}
+
+func checkSelectors(query Query) error {
+	if max(len(query.LabelSelector), len(query.FieldSelector), len(query.Related.LabelSelector)) > maxSelectorBytes {
+		return apierrors.NewBadRequest(fmt.Sprintf("a selector may have %d bytes at most", maxSelectorBytes))
+	}
+	return nil
 }
 
 // restrict leaves nothing but some namespaces; nil is no restriction. One alone is used
@@ -98,7 +119,7 @@ func (s *Selection) addLabels(name, text string) error {
 	return nil
 }
 
-func (c *Cache) addFields(ctx context.Context, sel *Selection, text string) error {
+func (c *selector) addFields(ctx context.Context, sel *Selection, text string) error {
 	selector, err := fields.ParseSelector(text)
 	if err != nil {
 		return apierrors.NewBadRequest(fmt.Sprintf("field_selector %q: %v", text, err))

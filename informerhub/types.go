@@ -48,7 +48,7 @@ func (r *Resolver) ResourceTypes(ctx context.Context) ([]ResourceType, []FailedG
 
 func (c *catalogue) types() (all []ResourceType) {
 	for _, group := range c.groups {
-		all = append(all, typesOf(group)...)
+		all = append(all, c.typesOf(group)...)
 	}
 	slices.SortFunc(all, func(a, b ResourceType) int {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Name, b.Name))
@@ -67,7 +67,7 @@ func (c *catalogue) failures() (all []FailedGroup) {
 }
 
 // typesOf are the resources of a group, in no order.
-func typesOf(group *restmapper.APIGroupResources) (all []ResourceType) {
+func (c *catalogue) typesOf(group *restmapper.APIGroupResources) (all []ResourceType) {
 	found := make(map[string]int) // by name: the place in all
 	for _, version := range preferredFirst(group.Group) {
 		served := group.VersionedResources[version]
@@ -79,12 +79,28 @@ func typesOf(group *restmapper.APIGroupResources) (all []ResourceType) {
 			if !known {
 				at = len(all)
 				found[resource.Name] = at
-				all = append(all, newType(schema.GroupVersion{Group: group.Group.Name, Version: version}, resource, served))
+				all = append(all, c.newType(schema.GroupVersion{Group: group.Group.Name, Version: version}, resource, served))
 			}
 			all[at].Versions = append(all[at].Versions, version)
 		}
 	}
 	return all
+}
+
+func (c *catalogue) offering(resource Resource, verb string) (names []string) {
+	for _, list := range c.lists {
+		if list.GroupVersion != resource.GroupVersion().String() {
+			continue
+		}
+		for _, served := range list.APIResources {
+			whole, part, _ := strings.Cut(served.Name, "/")
+			if whole == resource.Name && slices.Contains(served.Verbs, verb) {
+				names = append(names, part)
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // preferredFirst are the versions of a group.
@@ -106,9 +122,9 @@ func preferredFirst(group metav1.APIGroup) []string {
 }
 
 // newType is a resource among all that is served of its group in one version.
-func newType(of schema.GroupVersion, resource metav1.APIResource, served []metav1.APIResource) ResourceType {
+func (c *catalogue) newType(of schema.GroupVersion, resource metav1.APIResource, served []metav1.APIResource) ResourceType {
 	made := ResourceType{
-		Resource:   newResource(of, resource),
+		Resource:   c.newResource(of, resource),
 		Singular:   resource.SingularName,
 		ShortNames: resource.ShortNames,
 		Categories: resource.Categories,

@@ -1,0 +1,75 @@
+package informerhub
+
+import (
+	"context"
+	"net/http"
+)
+
+// privateWindowBytes is WindowBytes for a private cache, which has one reader.
+const privateWindowBytes = 1 << 20
+
+// Private is a cache for one stream alone, of a resource that no other cache may hold. It
+// holds no more than the stream's query selects, and for no longer than the stream lasts.
+type Private struct {
+	*Cache
+	cancel context.CancelFunc
+	ended  chan struct{}
+}
+
+// End ends the cache, and waits for it.
+func (p *Private) End() {
+	p.cancel()
+	<-p.ended
+}
+
+// Private starts a cache of what a query selects, by the rights of whoever the HTTP client
+// acts as, and waits for its first snapshot. It fails as [Hub.Cache] does. It ends with the
+// context; call End when done.
+func (h *Hub) Private(ctx context.Context, resource Resource, client *http.Client, query Query) (*Private, error) {
+	private, err := h.startPrivate(ctx, resource, client, query)
+	if err != nil {
+		return nil, err
+	}
+	if err := private.ready(ctx); err != nil {
+		private.End()
+		return nil, err
+	}
+	return private, nil
+}
+
+func (h *Hub) startPrivate(ctx context.Context, resource Resource, client *http.Client, query Query) (*Private, error) {
+	rest, err := h.clientFor(resource, client, resource.GroupVersionKind())
+	if err != nil {
+		return nil, err
+	}
+	if err := checkSelectors(query); err != nil {
+		return nil, err
+	}
+	cache := newCache(resource, privateWindowBytes, h.callers)
+	up := h.upstreamOf(cache, rest)
+	up.scope = scopeOf(query)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return nil, ErrClosed
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	private := &Private{Cache: cache, cancel: cancel, ended: make(chan struct{})}
+	h.private[private] = struct{}{}
+	h.running.Add(1)
+	go h.runPrivate(ctx, private, up)
+	return private, nil
+}
+
+// runPrivate keeps one cache; it is owned by the hub, ended by the cache's cancel and
+// waited for by running.
+func (h *Hub) runPrivate(ctx context.Context, private *Private, up *upstream) {
+	defer h.running.Done()
+	defer close(private.ended)
+	up.run(ctx)
+	private.cancel()
+	private.end(ErrClosed)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.private, private)
+}

@@ -1,0 +1,46 @@
+package informerhub
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+// asTable asks for a table, as kubectl does.
+const asTable = "application/json;as=Table;v=v1;g=meta.k8s.io"
+
+// Table answers objects as the API server prints them, with their metadata, and its
+// warnings: one object if a name is given, else those that match the options.
+func (l *Live) Table(ctx context.Context, namespace, name string, options metav1.ListOptions) (*metav1.Table, []string, error) {
+	request := l.client.Get().
+		NamespaceIfScoped(namespace, namespace != "").
+		Resource(l.resource.Name).
+		SetHeader("Accept", asTable).
+		Param("includeObject", string(metav1.IncludeMetadata))
+	if name != "" {
+		request = request.Name(name)
+	} else {
+		request = request.SpecificallyVersionedParams(&options, scheme.ParameterCodec, schema.GroupVersion{Version: "v1"})
+	}
+	result := request.MaxRetries(0).Do(ctx)
+	if err := result.Error(); err != nil {
+		return nil, nil, describe(ctx, l.client, err)
+	}
+	body, err := result.Raw()
+	if err != nil {
+		return nil, nil, err
+	}
+	table := &metav1.Table{}
+	if err := json.Unmarshal(body, table); err != nil || table.Kind != "Table" {
+		return nil, nil, fmt.Errorf("%s: the API server has answered with no table (%v)", l.resource, err)
+	}
+	var warnings []string
+	for _, warning := range result.Warnings() {
+		warnings = append(warnings, warning.Text)
+	}
+	return table, warnings, nil
+}
