@@ -22,12 +22,11 @@ func (s *resources) List(ctx context.Context, request *kubeconnectv1.ListRequest
 		laterField{"filter", request.GetFilter() != ""},
 		laterField{"fields", len(request.GetFields()) > 0},
 		laterField{"order_by", request.GetOrderBy() != ""},
-		laterField{"consistency LATEST", request.GetConsistency() == kubeconnectv1.Consistency_CONSISTENCY_LATEST},
 		laterField{"metadata_only", request.GetMetadataOnly()},
 	); err != nil {
 		return nil, err
 	}
-	if err := checkEncoding(request.GetEncoding()); err != nil {
+	if err := checkReading(request); err != nil {
 		return nil, err
 	}
 	if request.GetPageSize() < 0 {
@@ -94,6 +93,8 @@ func (s *resources) page(list *pagedList, offset int, request *kubeconnectv1.Lis
 		Kind:            encodeKind(list.resource),
 		ResourceVersion: list.snapshot.ResourceVersion,
 		Freshness:       encodeFreshness(list.freshness),
+		Source:          list.source,
+		Warnings:        list.warnings,
 	}
 	end := offset + addPage(response, waiting, request.GetEncoding(), messages)
 	response.Remaining = int64(len(list.snapshot.Objects) - end)

@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
@@ -25,6 +26,7 @@ const maxOwnerLevels = 32
 type ownership struct {
 	s        *resources
 	root     *informerhub.Object
+	since    string               // see relation
 	resource informerhub.Resource // of the root
 	owns     map[string][]string  // UIDs, by the owner's
 	seen     map[string]bool      // UIDs of those whose owners have been looked up
@@ -37,7 +39,7 @@ func (s *resources) ownedByRoot(ctx context.Context, relation relation, objects 
 		return objects, nil
 	}
 	o := ownership{
-		s: s, root: relation.root, resource: relation.other,
+		s: s, root: relation.root, since: relation.since, resource: relation.other,
 		owns: make(map[string][]string), refused: make(map[string]error),
 		seen: map[string]bool{relation.root.UID(): true},
 	}
@@ -130,17 +132,37 @@ func (o *ownership) follow(ctx context.Context, resource informerhub.Resource, n
 	if refusal != nil && !(apierrors.IsForbidden(refusal) && resource == o.resource) {
 		return nil, refusal
 	}
-	cache, err := o.s.cacheFor(ctx, resource)
-	if err != nil {
-		return nil, err
+	if !resource.Namespaced {
+		namespace = ""
 	}
 	for _, owner := range owners {
-		if object := lookUpOwner(cache, namespace, owner); object != nil {
+		object, err := o.get(ctx, resource, namespace, owner.Name)
+		switch {
+		case err != nil && !apierrors.IsNotFound(err):
+			return nil, err
+		case err == nil && object.UID() == owner.UID:
 			found = append(found, object)
 			o.refused[object.UID()] = refusal
 		}
 	}
 	return found, nil
+}
+
+// get answers an object, whether the caller may get it or not: what it may see is
+// decided by the right to list. What is not cached, the API server decides.
+func (o *ownership) get(ctx context.Context, resource informerhub.Resource, namespace, name string) (*informerhub.Object, error) {
+	if isLive(resource, kubeconnectv1.Consistency_CONSISTENCY_CACHED) {
+		got, err := o.s.getLive(ctx, resource, &kubeconnectv1.GetRequest{Namespace: namespace, Name: name}, "")
+		return got.object, err
+	}
+	cache, err := o.s.hub.Cache(ctx, resource)
+	if err != nil {
+		return nil, err
+	}
+	if err := awaitVersion(ctx, cache, o.since); err != nil {
+		return nil, err
+	}
+	return cache.Get(namespace, name)
 }
 
 // leadsToRoot reports whether the objects of a resource can own what is in a namespace, or
@@ -164,16 +186,4 @@ func (o *ownership) mayList(ctx context.Context, resource informerhub.Resource, 
 		err = forbidden(identity, wanted.attributes("list"), "")
 	}
 	return err
-}
-
-// lookUpOwner answers an owner of objects of a namespace; nil if it is not there any more.
-func lookUpOwner(cache *informerhub.Cache, namespace string, owner informerhub.Owner) *informerhub.Object {
-	if !cache.Resource().Namespaced {
-		namespace = ""
-	}
-	object, err := cache.Get(namespace, owner.Name)
-	if err != nil || object.UID() != owner.UID {
-		return nil
-	}
-	return object
 }

@@ -4,20 +4,10 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/binary"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/util/cache"
 
 	"github.com/kubeconnect/kubeconnect/auth"
-)
-
-const (
-	// pageLifetime is how long a list can be continued after its last page.
-	pageLifetime = 5 * time.Minute
-	// maxPagedLists bounds the lists that can be continued; the one that has not
-	// been used for longest goes first.
-	maxPagedLists = 256
 )
 
 // pages keeps the snapshots of lists that have more pages. Its methods are safe
@@ -27,7 +17,7 @@ const (
 // use only with the query that it was given out for, to the caller whom it was given
 // to, as long as that may read the whole list.
 type pages struct {
-	lists *cache.LRUExpireCache
+	lists *keptLists
 }
 
 // pagedList is a list of which pages are taken. It is immutable once it is kept.
@@ -41,7 +31,7 @@ type pagedList struct {
 const idBytes = 16
 
 func newPages() *pages {
-	return &pages{lists: cache.NewLRUExpireCache(maxPagedLists)}
+	return &pages{lists: newKeptLists()}
 }
 
 // keep keeps a list, or keeps it longer, and answers the token of the page that
@@ -52,7 +42,7 @@ func (p *pages) keep(list *pagedList, offset int) string {
 		_, _ = rand.Read(id) // never fails
 		list.id = string(id)
 	}
-	p.lists.Add(list.id, list, pageLifetime)
+	p.lists.keep(list)
 	token := binary.AppendUvarint([]byte(list.id), uint64(offset))
 	return base64.RawURLEncoding.EncodeToString(token)
 }
@@ -70,11 +60,10 @@ func (p *pages) find(token, query string) (*pagedList, int, error) {
 	if length != len(decoded)-idBytes {
 		return nil, 0, badRequest("page_token is not one that this service gives out: list from the first page")
 	}
-	found, ok := p.lists.Get(string(decoded[:idBytes]))
-	if !ok {
+	list := p.lists.find(string(decoded[:idBytes]))
+	if list == nil {
 		return nil, 0, errPageExpired
 	}
-	list := found.(*pagedList)
 	if list.query != query {
 		return nil, 0, badRequest("page_token belongs to another query: only page_size may differ between the pages of a list")
 	}

@@ -19,18 +19,19 @@ type relation struct {
 	related informerhub.Related  // what it is for the object that there is
 	root    *informerhub.Object  // whose owned objects are looked for over any number of owners; nil for others
 	other   informerhub.Resource // of the other object
+	since   string               // the version that owners in between must be known at; empty for what is in memory
 }
 
 // relate understands a relation, for objects of a resource. The caller must have the right
 // to get the other object: who has not is answered the same whether it is there or not.
-func (s *resources) relate(ctx context.Context, asked *kubeconnectv1.Relation, listed informerhub.Resource) (relation, error) {
+func (s *resources) relate(ctx context.Context, asked *kubeconnectv1.Relation, listed informerhub.Resource, consistency kubeconnectv1.Consistency) (relation, error) {
 	if asked == nil {
 		return relation{}, nil
 	}
 	if err := checkRelation(asked, listed); err != nil {
 		return relation{}, err
 	}
-	resource, object, err := s.otherObject(ctx, asked)
+	resource, object, err := s.otherObject(ctx, asked, consistency)
 	if err != nil {
 		return relation{}, err
 	}
@@ -62,7 +63,7 @@ func checkRelation(asked *kubeconnectv1.Relation, listed informerhub.Resource) e
 }
 
 // otherObject answers the object that a relation names, as Get would.
-func (s *resources) otherObject(ctx context.Context, asked *kubeconnectv1.Relation) (informerhub.Resource, *informerhub.Object, error) {
+func (s *resources) otherObject(ctx context.Context, asked *kubeconnectv1.Relation, consistency kubeconnectv1.Consistency) (informerhub.Resource, *informerhub.Object, error) {
 	resource, err := s.resolve(ctx, asked.GetResource())
 	if err != nil {
 		return resource, nil, err
@@ -70,19 +71,11 @@ func (s *resources) otherObject(ctx context.Context, asked *kubeconnectv1.Relati
 	if err := checkName(resource, asked.GetNamespace(), asked.GetName()); err != nil {
 		return resource, nil, badRequest("related: %v", err)
 	}
-	wanted := toGet(resource, asked.GetNamespace(), asked.GetName())
-	if _, err := s.rights.scope(ctx, identityFrom(ctx), wanted); err != nil {
-		return resource, nil, err
-	}
-	cache, err := s.cacheFor(ctx, resource)
-	if err != nil {
-		return resource, nil, err
-	}
-	object, err := cache.Get(asked.GetNamespace(), asked.GetName())
-	if err == nil && asked.GetUid() != "" && asked.GetUid() != object.UID() {
+	got, err := s.get(ctx, resource, &kubeconnectv1.GetRequest{Namespace: asked.GetNamespace(), Name: asked.GetName(), Consistency: consistency})
+	if err == nil && asked.GetUid() != "" && asked.GetUid() != got.object.UID() {
 		err = apierrors.NewNotFound(resource.GroupResource(), asked.GetName())
 	}
-	return resource, object, err
+	return resource, got.object, err
 }
 
 // relatedTo is what objects of a resource must be like to have a relation to an object.

@@ -9,12 +9,19 @@ import (
 	"connectrpc.com/connect"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validate/content"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
 func badRequest(format string, args ...any) error {
 	return apierrors.NewBadRequest(fmt.Sprintf(format, args...))
+}
+
+// failure is an error in the form of the API server's.
+func failure(reason metav1.StatusReason, format string, args ...any) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Reason: reason, Message: fmt.Sprintf(format, args...)}}
 }
 
 // laterField is a request field that the API has and the service does not serve
@@ -44,21 +51,33 @@ func (s *resources) resolve(ctx context.Context, name string) (informerhub.Resou
 	return s.hub.Resolver().Resolve(ctx, name)
 }
 
-// cacheFor answers the cache of a resource.
-func (s *resources) cacheFor(ctx context.Context, resource informerhub.Resource) (*informerhub.Cache, error) {
-	if !resource.Watchable {
-		return nil, apierrors.NewMethodNotSupported(resource.GroupResource(), "list and watch")
+// checkReading refuses what no read may ask.
+func checkReading(request interface {
+	GetEncoding() kubeconnectv1.Encoding
+	GetConsistency() kubeconnectv1.Consistency
+	GetMinResourceVersion() string
+}) error {
+	return errors.Join(checkEncoding(request.GetEncoding()), checkConsistency(request.GetConsistency()), checkVersion(request.GetMinResourceVersion()))
+}
+
+func checkConsistency(consistency kubeconnectv1.Consistency) error {
+	if _, ok := kubeconnectv1.Consistency_name[int32(consistency)]; !ok {
+		return badRequest("consistency %d: this service knows CACHED and LATEST", consistency)
 	}
-	return s.hub.Cache(ctx, resource)
+	return nil
+}
+
+func checkVersion(version string) error {
+	if version != "" && !isVersion(version) {
+		return badRequest("min_resource_version %q is not a resource version: take one from an answer", version)
+	}
+	return nil
 }
 
 // awaitVersion waits until the cache has reached the version that a read must see.
 func awaitVersion(ctx context.Context, cache *informerhub.Cache, version string) error {
-	switch {
-	case version == "":
+	if version == "" {
 		return nil
-	case !isVersion(version):
-		return badRequest("min_resource_version %q is not a resource version: take one from an answer", version)
 	}
 	return cache.Await(ctx, version, patience)
 }

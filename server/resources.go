@@ -40,48 +40,6 @@ func newResources(config Config, callers *callers) *resources {
 	}
 }
 
-// Get implements kubeconnect.v1.ResourceService.
-func (s *resources) Get(ctx context.Context, request *kubeconnectv1.GetRequest) (*kubeconnectv1.GetResponse, error) {
-	if err := refuse(
-		laterField{"subresource", request.GetSubresource() != ""},
-		laterField{"fields", len(request.GetFields()) > 0},
-		laterField{"consistency LATEST", request.GetConsistency() == kubeconnectv1.Consistency_CONSISTENCY_LATEST},
-		laterField{"metadata_only", request.GetMetadataOnly()},
-	); err != nil {
-		return nil, err
-	}
-	if err := checkEncoding(request.GetEncoding()); err != nil {
-		return nil, err
-	}
-	resource, err := s.resolve(ctx, request.GetResource())
-	if err != nil {
-		return nil, err
-	}
-	if err := checkName(resource, request.GetNamespace(), request.GetName()); err != nil {
-		return nil, err
-	}
-	wanted := toGet(resource, request.GetNamespace(), request.GetName())
-	if _, err := s.rights.scope(ctx, identityFrom(ctx), wanted); err != nil {
-		return nil, err
-	}
-	cache, err := s.cacheFor(ctx, resource)
-	if err != nil {
-		return nil, err
-	}
-	if err := awaitVersion(ctx, cache, request.GetMinResourceVersion()); err != nil {
-		return nil, err
-	}
-	object, err := cache.Get(request.GetNamespace(), request.GetName())
-	if err != nil {
-		return nil, err
-	}
-	return &kubeconnectv1.GetResponse{
-		Kind:      encodeKind(resource),
-		Object:    encodeObject(object, request.GetEncoding()),
-		Freshness: encodeFreshness(cache.Freshness()),
-	}, nil
-}
-
 // Watch implements kubeconnect.v1.ResourceService.
 func (s *resources) Watch(ctx context.Context, request *kubeconnectv1.WatchRequest, stream *connect.ServerStream[kubeconnectv1.WatchResponse]) error {
 	watch, err := s.watch(ctx, request)
@@ -121,7 +79,7 @@ func checkWatch(request *kubeconnectv1.WatchRequest) error {
 	); err != nil {
 		return err
 	}
-	return checkEncoding(request.GetEncoding())
+	return errors.Join(checkEncoding(request.GetEncoding()), checkVersion(request.GetMinResourceVersion()))
 }
 
 // watch begins to follow what a request selects.
@@ -157,7 +115,7 @@ func (s *resources) watch(ctx context.Context, request *kubeconnectv1.WatchReque
 
 // follow begins to follow what a caller is permitted to.
 func (s *resources) follow(ctx context.Context, permit *permit, request *kubeconnectv1.WatchRequest) (*watch, error) {
-	related, err := s.relate(ctx, request.GetRelated(), permit.wanted.resource)
+	related, err := s.relate(ctx, request.GetRelated(), permit.wanted.resource, kubeconnectv1.Consistency_CONSISTENCY_CACHED)
 	if err != nil {
 		return nil, err
 	}
@@ -166,24 +124,33 @@ func (s *resources) follow(ctx context.Context, permit *permit, request *kubecon
 	if err != nil {
 		return nil, err
 	}
-	if w.cache, err = s.cacheFor(ctx, permit.wanted.resource); err != nil {
-		return nil, err
-	}
-	if err := awaitVersion(ctx, w.cache, request.GetMinResourceVersion()); err != nil {
-		return nil, err
-	}
 	w.query = queryFor(request, related, permit.scope)
 	w.query.Name = request.GetName()
+	if w.cache, w.endCache, err = s.cacheToWatch(ctx, permit, w.query); err != nil {
+		return nil, err
+	}
+	if err := s.join(ctx, w, since, request.GetMinResourceVersion()); err != nil {
+		w.endCache()
+		return nil, err
+	}
+	return w, nil
+}
+
+// join begins to follow the cache of a watch.
+func (s *resources) join(ctx context.Context, w *watch, since *informerhub.Position, version string) error {
+	if err := awaitVersion(ctx, w.cache, version); err != nil {
+		return err
+	}
 	selection, err := w.cache.Select(ctx, w.query)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	w.watcher = w.cache.Watch(selection, informerhub.WatchOptions{
 		Bookmarks: bookmarkInterval,
 		Since:     since,
 		Patience:  patience,
 	})
-	return w, nil
+	return nil
 }
 
 // servedOtherwise reports whether a watch has ended only because the cluster now

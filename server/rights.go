@@ -26,28 +26,32 @@ type read struct {
 	namespace, name string
 	verbs           []string // all of them
 	subresource     string   // empty for the objects themselves
+	// whole says that it is of all that it names, or refused: never of some namespaces.
+	whole bool
 }
 
 // toGet is a read of one object.
 func toGet(resource informerhub.Resource, namespace, name string) read {
-	return read{resource, namespace, name, []string{"get"}, ""}
+	return read{resource: resource, namespace: namespace, name: name, verbs: []string{"get"}}
 }
 
 // toList is a list's read.
 func toList(resource informerhub.Resource, namespace, fieldSelector string) read {
-	return read{resource, namespace, selectedName(fieldSelector), []string{"list"}, ""}
+	return read{resource: resource, namespace: namespace, name: selectedName(fieldSelector), verbs: []string{"list"}}
 }
 
 // toWatch is a watch's read. It lists as well, unless it is of one object: then
-// a right to watch that name is enough.
+// a right to watch that name is enough. What is not cached is watched at the API server
+// as the caller, which must have the right to all of it.
 func toWatch(resource informerhub.Resource, namespace, name, fieldSelector string) read {
 	if name == "" {
 		name = selectedName(fieldSelector)
 	}
+	wanted := read{resource: resource, namespace: namespace, name: name, verbs: []string{"list", "watch"}, whole: !resource.Cacheable()}
 	if name != "" {
-		return read{resource, namespace, name, []string{"watch"}, ""}
+		wanted.verbs = []string{"watch"}
 	}
-	return read{resource, namespace, "", []string{"list", "watch"}, ""}
+	return wanted
 }
 
 // selectedName is the one name that a field selector can select, as the API server
@@ -73,8 +77,8 @@ func (r read) attributes(verb string) auth.Attributes {
 	}
 }
 
-// everywhere reports whether the read is over all namespaces.
-func (r read) everywhere() bool { return r.resource.Namespaced && r.namespace == "" }
+// everywhere reports whether the read is over all namespaces that the caller may see.
+func (r read) everywhere() bool { return r.resource.Namespaced && r.namespace == "" && !r.whole }
 
 // rights holds reads against what the cluster says.
 type rights struct {

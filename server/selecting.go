@@ -42,6 +42,9 @@ type selected struct {
 	snapshot informerhub.Snapshot
 	// freshness is that of the snapshot when it was taken.
 	freshness informerhub.Freshness
+	source    kubeconnectv1.Source
+	warnings  []string
+	ownBytes  int // of the objects, where no cache holds them
 	wanted    read
 	scope     auth.Namespaces // what the snapshot was restricted to
 }
@@ -60,14 +63,21 @@ func (s *resources) selectFor(ctx context.Context, request listing) (selected, e
 	if err != nil {
 		return selected{}, err
 	}
-	cache, err := s.cacheFor(ctx, resource)
+	if isLive(resource, request.GetConsistency()) {
+		return s.selectLive(ctx, request, wanted, scope)
+	}
+	return s.selectCached(ctx, request, wanted, scope)
+}
+
+func (s *resources) selectCached(ctx context.Context, request listing, wanted read, scope auth.Namespaces) (selected, error) {
+	cache, err := s.hub.Cache(ctx, wanted.resource)
 	if err != nil {
 		return selected{}, err
 	}
 	if err := awaitVersion(ctx, cache, request.GetMinResourceVersion()); err != nil {
 		return selected{}, err
 	}
-	related, err := s.relate(ctx, request.GetRelated(), resource)
+	related, err := s.relate(ctx, request.GetRelated(), wanted.resource, request.GetConsistency())
 	if err != nil {
 		return selected{}, err
 	}
@@ -81,6 +91,7 @@ func (s *resources) selectFor(ctx context.Context, request listing) (selected, e
 	}
 	return selected{
 		resource: cache.Resource(), snapshot: snapshot, freshness: cache.Freshness(),
+		source: kubeconnectv1.Source_SOURCE_CACHE,
 		wanted: wanted, scope: scope,
 	}, nil
 }

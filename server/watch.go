@@ -17,11 +17,19 @@ const maxResponseBytes = 1 << 20
 
 // watch is what one stream follows, until the cluster serves it in another version.
 type watch struct {
-	permit  *permit
-	cache   *informerhub.Cache
-	query   informerhub.Query
-	watcher *informerhub.Watcher
-	tokens  tokens
+	permit   *permit
+	cache    *informerhub.Cache
+	endCache func() // of what is for this watch alone
+	query    informerhub.Query
+	watcher  *informerhub.Watcher
+	tokens   tokens
+}
+
+// end ends all that there is for the watch alone.
+func (w *watch) end() {
+	w.watcher.Close()
+	w.endCache()
+	w.permit.endPeriod()
 }
 
 // next answers what waits, unless the permit must be confirmed first: then it answers
@@ -62,9 +70,8 @@ type eventSender struct {
 
 // follow sends what the watcher answers, until the caller goes or the watch ends.
 func (s *eventSender) follow(ctx context.Context, w *watch) error {
-	defer w.watcher.Close()
-	defer func() { w.permit.endPeriod() }()
-	s.response.Kind = encodeKind(w.cache.Resource())
+	defer w.end()
+	s.tellKind(w)
 	for {
 		for w.permit.isDue() {
 			if err := s.confirm(ctx, w); err != nil {
@@ -82,6 +89,12 @@ func (s *eventSender) follow(ctx context.Context, w *watch) error {
 			return err
 		}
 	}
+}
+
+// tellKind says in the next response what the objects are, and where they come from.
+func (s *eventSender) tellKind(w *watch) {
+	s.response.Kind = encodeKind(w.cache.Resource())
+	s.response.Source = sourceOf(w.cache.Resource())
 }
 
 // confirm has a stream's permit confirmed, and goes over to what that is for now. While
@@ -130,7 +143,7 @@ func (s *eventSender) standing(confirmed time.Time) informerhub.Freshness {
 func (s *eventSender) send(w *watch, batch informerhub.Batch) error {
 	switch batch.Events[0].Type {
 	case informerhub.Reset:
-		s.response.Kind = encodeKind(w.cache.Resource())
+		s.tellKind(w)
 	case informerhub.Bookmark:
 		freshness := w.cache.Freshness()
 		s.contact = freshness.LastContact

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/client-go/rest"
+
 	"github.com/kubeconnect/kubeconnect/auth"
 	web "github.com/kubeconnect/kubeconnect/clients/web"
 	"github.com/kubeconnect/kubeconnect/informerhub"
@@ -37,12 +39,15 @@ func serve(ctx context.Context, s settings) error {
 	hub, err := informerhub.New(config, informerhub.Options{
 		KeepManagedFields: s.keepManagedFields,
 		IdleTimeout:       s.cacheIdleTimeout,
+		Uncached:          s.uncached,
 	})
 	if err != nil {
 		return err
 	}
 	defer hub.Close()
-	clients, err := auth.NewClientFactory(config, server.NoteOutcome)
+	asCallers := rest.CopyConfig(config)
+	hub.ObserveCallers(asCallers)
+	clients, err := auth.NewClientFactory(asCallers, server.NoteOutcome)
 	if err != nil {
 		return err
 	}
@@ -76,7 +81,10 @@ func serve(ctx context.Context, s settings) error {
 
 	beside, end := context.WithCancel(stopping)
 	var besides sync.WaitGroup
-	besides.Go(func() { reach(beside, hub.Resolver(), readiness) })
+	besides.Go(func() {
+		reach(beside, hub.Resolver(), readiness)
+		warnOfUnknown(beside, hub.Resolver(), s.uncached)
+	})
 	besides.Go(func() { edge.follow(beside) })
 	endStreams := func() {
 		end()
@@ -122,6 +130,16 @@ func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler,
 		return errors.Join(err, httpServer.Close())
 	}
 	return nil
+}
+
+// warnOfUnknown tells the operator of names of --uncached that mean nothing, for a typing
+// error would let into memory what is to stay out.
+func warnOfUnknown(ctx context.Context, resolver *informerhub.Resolver, names []string) {
+	for _, name := range names {
+		if _, err := resolver.Resolve(ctx, name); err != nil && ctx.Err() == nil {
+			slog.Warn("a name of --uncached is not known, and keeps out of memory only what will have it", "error", err)
+		}
+	}
 }
 
 // reach tries the API server until it answers once; then the service is ready.

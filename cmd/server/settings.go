@@ -32,6 +32,7 @@ type settings struct {
 	limits            server.Limits
 	keepManagedFields bool
 	cacheIdleTimeout  time.Duration
+	uncached          []string
 	memoryLimit       string
 	metricsListen     string
 	logLevel          slog.Level
@@ -73,7 +74,7 @@ func readSettings(args []string, lookup func(string) (string, bool)) (settings, 
 	flags.StringVar(&s.listen, "listen", "127.0.0.1:8080", "the `address` to serve on, HOST:PORT; port 0 takes a free one")
 	flags.StringVar(&s.auth, "auth", authCluster, "who may call: \"cluster\" (whom the cluster knows, by a bearer token or a client certificate, reading what it may read there) or \"none\" (everyone on this machine, acting as the kubeconfig's user; loopback addresses only)")
 	flags.StringSliceVar(&s.audiences, "auth-audience", nil, "an `audience` that bearer tokens must be meant for; repeat it, or separate several by commas, of which one is enough. By default the API server's own: then this service is sent tokens that are good for the API server too")
-	flags.StringVar(&s.writeAs, "write-as", writeAsToken, "how changes are made: \"token\" (with the caller's own bearer token; who calls with a client certificate can only read, and with --auth-audience the API server must take those tokens too) or \"impersonate\" (as the caller, by the right of the service's account to act as others)")
+	flags.StringVar(&s.writeAs, "write-as", writeAsToken, "how changes, and reads that are not from memory, are made: \"token\" (with the caller's own bearer token; who calls with a client certificate can only read, and with --auth-audience the API server must take those tokens too) or \"impersonate\" (as the caller, by the right of the service's account to act as others)")
 	flags.DurationVar(&s.recheckInterval, "recheck-interval", 10*time.Second, "how `often` the credential and the rights of a stream are looked at while it runs, beside when a change of RBAC is seen; what the cluster has answered is remembered for another 10s at most")
 	flags.StringVar(&s.certFile, "tls-cert-file", "", "a PEM `file` with the server's certificate chain; it is read again every few seconds, with its key; without it, plain text is served")
 	flags.StringVar(&s.keyFile, "tls-private-key-file", "", "a PEM `file` with the private key of --tls-cert-file")
@@ -84,6 +85,7 @@ func readSettings(args []string, lookup func(string) (string, bool)) (settings, 
 	flags.IntVar(&s.limits.Burst, "caller-request-burst", 2000, "how `many` calls a caller may make at once after a quiet time: at least as many as it may have streams, so that all of them may come back together when a replica has gone")
 	flags.BoolVar(&s.keepManagedFields, "keep-managed-fields", false, "keep metadata.managedFields, which is about half of an object")
 	flags.DurationVar(&s.cacheIdleTimeout, "cache-idle-timeout", 10*time.Minute, "how `long` a resource is kept in memory that nobody reads or watches")
+	flags.StringSliceVar(&s.uncached, "uncached", nil, "a `resource`, as kubectl names it, that is never kept in memory, in none of its versions, such as secrets; repeat it, or separate several by commas. Without a group it is those of every group: events are those of events.k8s.io too. They are read at the API server as the caller, as --write-as says, each time")
 	flags.StringVar(&s.memoryLimit, "memory-limit", "", "what the whole process should stay below, as a Kubernetes `quantity` such as 2Gi: near it, memory is given back sooner, at the price of processor time; GOMEMLIMIT by default")
 	flags.StringVar(&s.metricsListen, "metrics-listen", "", "an `address` of its own, HOST:PORT, where Prometheus reads /metrics, in plain text and without authentication: counts and times by resource, procedure and code, and no name of an object, a namespace or a caller. Give a loopback address, or have a NetworkPolicy guard it; nowhere by default")
 	flags.StringVar(&level, "log-level", "info", "what is logged, to standard error: debug, info, warn or error")
@@ -139,6 +141,9 @@ func (s settings) check() error {
 	}
 	if s.cacheIdleTimeout <= 0 {
 		return fmt.Errorf("--cache-idle-timeout %s: give more than 0", s.cacheIdleTimeout)
+	}
+	if slices.Contains(s.uncached, "") {
+		return errors.New("--uncached: name a resource, such as secrets")
 	}
 	if (s.certFile == "") != (s.keyFile == "") {
 		return errors.New("--tls-cert-file and --tls-private-key-file go together: give both or neither")

@@ -1,0 +1,132 @@
+package server
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+)
+
+// Get implements kubeconnect.v1.ResourceService.
+func (s *resources) Get(ctx context.Context, request *kubeconnectv1.GetRequest) (*kubeconnectv1.GetResponse, error) {
+	if err := refuse(
+		laterField{"fields", len(request.GetFields()) > 0},
+		laterField{"metadata_only", request.GetMetadataOnly()},
+	); err != nil {
+		return nil, err
+	}
+	if err := checkReading(request); err != nil {
+		return nil, err
+	}
+	resource, err := s.resolve(ctx, request.GetResource())
+	if err != nil {
+		return nil, err
+	}
+	if err := checkName(resource, request.GetNamespace(), request.GetName()); err != nil {
+		return nil, err
+	}
+	got, err := s.get(ctx, resource, request)
+	if err != nil {
+		return nil, err
+	}
+	return &kubeconnectv1.GetResponse{
+		Kind:      got.kind,
+		Object:    encodeObject(got.object, request.GetEncoding()),
+		Freshness: encodeFreshness(got.freshness),
+		Source:    got.source,
+	}, nil
+}
+
+// gotten is one object, and how it was come by.
+type gotten struct {
+	kind      *kubeconnectv1.ResourceKind
+	object    *informerhub.Object
+	freshness informerhub.Freshness
+	source    kubeconnectv1.Source
+}
+
+// get reads the object that a request names where that can be read.
+func (s *resources) get(ctx context.Context, resource informerhub.Resource, request *kubeconnectv1.GetRequest) (gotten, error) {
+	if part := request.GetSubresource(); part != "" {
+		return s.getPart(ctx, resource, request, part)
+	}
+	if isLive(resource, request.GetConsistency()) {
+		return s.getLive(ctx, resource, request, "")
+	}
+	return s.getCached(ctx, resource, request)
+}
+
+func (s *resources) getCached(ctx context.Context, resource informerhub.Resource, request *kubeconnectv1.GetRequest) (gotten, error) {
+	wanted := toGet(resource, request.GetNamespace(), request.GetName())
+	if _, err := s.rights.scope(ctx, identityFrom(ctx), wanted); err != nil {
+		return gotten{}, err
+	}
+	cache, err := s.hub.Cache(ctx, resource)
+	if err != nil {
+		return gotten{}, err
+	}
+	if err := awaitVersion(ctx, cache, request.GetMinResourceVersion()); err != nil {
+		return gotten{}, err
+	}
+	object, err := cache.Get(request.GetNamespace(), request.GetName())
+	if err != nil {
+		return gotten{}, err
+	}
+	return gotten{encodeKind(resource), object, cache.Freshness(), kubeconnectv1.Source_SOURCE_CACHE}, nil
+}
+
+// getLive reads an object, or a subresource of it, at the API server as the caller. It
+// decides whether the caller may.
+func (s *resources) getLive(ctx context.Context, resource informerhub.Resource, request named, part string) (gotten, error) {
+	live, err := s.live(ctx, resource, "get")
+	if err != nil {
+		return gotten{}, err
+	}
+	object, err := live.Get(ctx, request.GetNamespace(), request.GetName(), part)
+	if err != nil {
+		return gotten{}, err
+	}
+	return gotten{kindOf(object, resource), object, freshNow(), kubeconnectv1.Source_SOURCE_API_SERVER}, nil
+}
+
+// noObjects are the subresources that cannot be read as one answer, and what to do instead.
+var noObjects = map[string]string{
+	"log":         "call PodService.GetLogs",
+	"exec":        "use kubectl exec",
+	"attach":      "use kubectl attach",
+	"portforward": "use kubectl port-forward",
+	"proxy":       "use kubectl proxy",
+}
+
+// getPart reads a subresource of an object.
+func (s *resources) getPart(ctx context.Context, resource informerhub.Resource, request named, part string) (gotten, error) {
+	if err := checkSubresource(part); err != nil {
+		return gotten{}, err
+	}
+	if instead, ok := noObjects[part]; ok {
+		return gotten{}, badRequest("subresource %q is no object: %s", part, instead)
+	}
+	readable, err := s.hub.Resolver().Offering(ctx, resource, "get")
+	if err != nil {
+		return gotten{}, err
+	}
+	readable = slices.DeleteFunc(readable, func(name string) bool { return name == "" || noObjects[name] != "" })
+	if !slices.Contains(readable, part) {
+		return gotten{}, unknownPart(resource, part, readable)
+	}
+	return s.getLive(ctx, resource, request, part)
+}
+
+func unknownPart(resource informerhub.Resource, part string, readable []string) error {
+	if len(readable) == 0 {
+		return failure(metav1.StatusReasonNotFound, "%s have no subresource that can be read, and so no %q", resource.Name, part)
+	}
+	return failure(metav1.StatusReasonNotFound, "%s have no subresource %q that can be read, only %q", resource.Name, part, readable)
+}
+
+// freshNow is how current what the API server has just answered is.
+func freshNow() informerhub.Freshness { return informerhub.Freshness{LastContact: time.Now()} }

@@ -1,0 +1,102 @@
+package server
+
+import (
+	"context"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+)
+
+// maxLiveListBytes bounds a list that is read at the API server: it shares its objects
+// with no cache.
+const maxLiveListBytes = 128 << 20
+
+// isLive reports whether a read goes to the API server.
+func isLive(resource informerhub.Resource, consistency kubeconnectv1.Consistency) bool {
+	return consistency == kubeconnectv1.Consistency_CONSISTENCY_LATEST || !resource.Cacheable()
+}
+
+// live reads a resource at the API server as the caller. Where the API server does not
+// offer the verb, that is told in other words than that nothing is there.
+func (s *resources) live(ctx context.Context, resource informerhub.Resource, verb string) (*informerhub.Live, error) {
+	if !resource.Watchable {
+		offering, err := s.hub.Resolver().Offering(ctx, resource, verb)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(offering, "") {
+			return nil, apierrors.NewMethodNotSupported(resource.GroupResource(), verb)
+		}
+	}
+	return s.hub.Live(resource, s.clients.For(identityFrom(ctx)).HTTP)
+}
+
+// selectLive takes a snapshot of what a request selects at the API server.
+func (s *resources) selectLive(ctx context.Context, request listing, wanted read, scope auth.Namespaces) (selected, error) {
+	live, err := s.live(ctx, wanted.resource, "list")
+	if err != nil {
+		return selected{}, err
+	}
+	related, err := s.relate(ctx, request.GetRelated(), wanted.resource, request.GetConsistency())
+	if err != nil {
+		return selected{}, err
+	}
+	snapshot, warnings, err := live.List(ctx, queryFor(request, related, scope), maxLiveListBytes)
+	if err != nil {
+		return selected{}, err
+	}
+	if isVersion(snapshot.ResourceVersion) {
+		related.since = snapshot.ResourceVersion
+	}
+	if snapshot.Objects, err = s.ownedByRoot(ctx, related, snapshot.Objects); err != nil {
+		return selected{}, err
+	}
+	return selected{
+		resource: wanted.resource, snapshot: snapshot, freshness: freshNow(),
+		source: kubeconnectv1.Source_SOURCE_API_SERVER, warnings: warnings, ownBytes: bytesOf(snapshot),
+		wanted: wanted, scope: scope,
+	}, nil
+}
+
+func bytesOf(snapshot informerhub.Snapshot) (size int) {
+	for _, object := range snapshot.Objects {
+		size += object.Size()
+	}
+	return size
+}
+
+// cacheToWatch answers the cache that a stream follows, and what ends it with the stream: a
+// resource that may not be cached has one for the stream alone.
+func (s *resources) cacheToWatch(ctx context.Context, permit *permit, query informerhub.Query) (*informerhub.Cache, func(), error) {
+	resource := permit.wanted.resource
+	if !resource.Watchable {
+		return nil, nil, unwatchable(resource)
+	}
+	if resource.Cacheable() {
+		cache, err := s.hub.Cache(ctx, resource)
+		return cache, func() {}, err
+	}
+	private, err := s.hub.Private(ctx, resource, s.clients.For(permit.caller.identity).HTTP, query)
+	if err != nil {
+		return nil, nil, err
+	}
+	return private.Cache, private.End, nil
+}
+
+// sourceOf says where a stream's objects come from.
+func sourceOf(resource informerhub.Resource) kubeconnectv1.Source {
+	if resource.Cacheable() {
+		return kubeconnectv1.Source_SOURCE_CACHE
+	}
+	return kubeconnectv1.Source_SOURCE_API_SERVER
+}
+
+func unwatchable(resource informerhub.Resource) error {
+	return failure(metav1.StatusReasonMethodNotAllowed,
+		"%s cannot be watched, for the API server does not offer that: call List or Get whenever you want to know", resource.Name)
+}

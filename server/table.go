@@ -1,0 +1,111 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+
+	"google.golang.org/protobuf/types/known/structpb"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+)
+
+// maxTableRows is how many rows a page of a table may have.
+const maxTableRows = 500
+
+// GetTable implements kubeconnect.v1.ResourceService. The API server decides whether the
+// caller may.
+func (s *resources) GetTable(ctx context.Context, request *kubeconnectv1.GetTableRequest) (*kubeconnectv1.GetTableResponse, error) {
+	resource, err := s.resolve(ctx, request.GetResource())
+	if err != nil {
+		return nil, err
+	}
+	if err := checkTable(resource, request); err != nil {
+		return nil, err
+	}
+	verb := "list"
+	if request.GetName() != "" {
+		verb = "get"
+	}
+	live, err := s.live(ctx, resource, verb)
+	if err != nil {
+		return nil, err
+	}
+	table, warnings, err := live.Table(ctx, request.GetNamespace(), request.GetName(), metav1.ListOptions{
+		LabelSelector: request.GetLabelSelector(),
+		FieldSelector: request.GetFieldSelector(),
+		Limit:         rowsOf(request),
+		Continue:      request.GetPageToken(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	response, err := encodeTable(table)
+	if err != nil {
+		return nil, err
+	}
+	response.Kind, response.Warnings = encodeKind(resource), warnings
+	return response, nil
+}
+
+func checkTable(resource informerhub.Resource, request *kubeconnectv1.GetTableRequest) error {
+	switch {
+	case request.GetPageSize() < 0:
+		return badRequest("page_size %d: give 0 or more", request.GetPageSize())
+	case request.GetName() == "" && request.GetNamespace() == "":
+		return nil
+	case request.GetName() == "" && resource.Namespaced:
+		return checkSegment("namespace", request.GetNamespace())
+	case request.GetName() == "":
+		return checkNamespace(resource, request.GetNamespace())
+	case request.GetLabelSelector() != "" || request.GetFieldSelector() != "" || request.GetPageToken() != "":
+		return badRequest("name is of one object: leave label_selector, field_selector and page_token out")
+	}
+	return checkName(resource, request.GetNamespace(), request.GetName())
+}
+
+func rowsOf(request *kubeconnectv1.GetTableRequest) int64 {
+	if size := request.GetPageSize(); size > 0 && size < maxTableRows {
+		return int64(size)
+	}
+	return maxTableRows
+}
+
+func encodeTable(table *metav1.Table) (*kubeconnectv1.GetTableResponse, error) {
+	encoded := &kubeconnectv1.GetTableResponse{ResourceVersion: table.ResourceVersion, NextPageToken: table.Continue}
+	if table.RemainingItemCount != nil {
+		encoded.Remaining = *table.RemainingItemCount
+	}
+	for _, column := range table.ColumnDefinitions {
+		encoded.Columns = append(encoded.Columns, &kubeconnectv1.TableColumn{
+			Name: column.Name, Type: column.Type, Format: column.Format, Description: column.Description, Priority: column.Priority,
+		})
+	}
+	for _, row := range table.Rows {
+		one, err := encodeRow(row)
+		if err != nil {
+			return nil, err
+		}
+		encoded.Rows = append(encoded.Rows, one)
+	}
+	return encoded, nil
+}
+
+func encodeRow(row metav1.TableRow) (*kubeconnectv1.TableRow, error) {
+	var of metav1.PartialObjectMetadata
+	if len(row.Object.Raw) > 0 {
+		if err := json.Unmarshal(row.Object.Raw, &of); err != nil {
+			return nil, err
+		}
+	}
+	encoded := &kubeconnectv1.TableRow{Namespace: of.Namespace, Name: of.Name, Uid: string(of.UID), ResourceVersion: of.ResourceVersion}
+	for _, cell := range row.Cells {
+		value, err := structpb.NewValue(cell)
+		if err != nil {
+			return nil, err
+		}
+		encoded.Cells = append(encoded.Cells, value)
+	}
+	return encoded, nil
+}
