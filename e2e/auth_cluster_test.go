@@ -52,6 +52,7 @@ func everyMethod(t *testing.T, clients harness.Clients, namespace string) map[st
 	})
 	calls["Delete"] = method(resources.Delete, &kubeconnectv1.DeleteRequest{Resource: "configmaps", Namespace: namespace, Name: "one"})
 	calls["DeleteCollection"] = method(resources.DeleteCollection, &kubeconnectv1.DeleteCollectionRequest{Resource: "configmaps", Namespace: namespace})
+	calls["GetTable"] = method(resources.GetTable, &kubeconnectv1.GetTableRequest{Resource: "configmaps", Namespace: namespace})
 	calls["ListResourceTypes"] = method(clients.Discovery.ListResourceTypes, &kubeconnectv1.ListResourceTypesRequest{})
 	calls["GetSchema"] = method(clients.Discovery.GetSchema, &kubeconnectv1.GetSchemaRequest{Resource: "configmaps"})
 	calls["WhoAmI"] = method(clients.Access.WhoAmI, &kubeconnectv1.WhoAmIRequest{})

@@ -31,8 +31,9 @@ const (
 
 // rightsMatrix is what each call is answered, by who calls: someone without any right,
 // someone with rights in the namespace A, someone with rights to the names one and none
-// there, and an administrator. There are A/one, A/two and B/one, a Secret in A, and pods of
-// these names, whose logs say them. Those whom the cluster does not know are refused whatever they call.
+// there, and an administrator. There are A/one, A/two and B/one, pods of these names, whose
+// logs say them, and a Secret, a Deployment and a PodTemplate in A; PodTemplates are not to
+// be cached. Those whom the cluster does not know are refused whatever they call.
 var rightsMatrix = map[string][4]string{
 	"WhoAmI":                       {"nobody", "of-namespace", "of-name", "admin"},
 	"CheckAccess: get A/one":       {"no", "yes", "yes", "yes"},
@@ -44,6 +45,12 @@ var rightsMatrix = map[string][4]string{
 	"Get B/one":                    {denied, denied, denied, "B/one"},
 	"Get B/none":                   {denied, denied, denied, absent},
 	"Get a Secret in A":            {denied, denied, denied, "A/secret"},
+	"Get the latest A/one":         {denied, "A/one", "A/one", "A/one"},
+	"Get the latest A/two":         {denied, "A/two", denied, "A/two"},
+	"Get the latest A/none":        {denied, absent, absent, absent},
+	"Get the latest B/one":         {denied, denied, denied, "B/one"},
+	"Get an uncached one of A":     {denied, denied, denied, "A/template"},
+	"Get the scale of A/web":       {denied, denied, denied, "A/web"},
 	"List A":                       {denied, "A/one A/two", denied, "A/one A/two"},
 	"List B":                       {denied, denied, denied, "B/one"},
 	"List everywhere":              {denied, "A/one A/two", denied, "A/one A/two B/one"},
@@ -52,6 +59,15 @@ var rightsMatrix = map[string][4]string{
 	"List one everywhere":          {denied, "A/one", "A/one", "A/one B/one"},
 	"List the Secrets of A":        {denied, denied, denied, "A/secret"},
 	"List nodes":                   {denied, denied, denied, ""},
+	"List the latest of A":         {denied, "A/one A/two", denied, "A/one A/two"},
+	"List the latest everywhere":   {denied, "A/one A/two", denied, "A/one A/two B/one"},
+	"List the latest one":          {denied, "A/one", "A/one", "A/one B/one"},
+	"List the uncached of A":       {denied, denied, denied, "A/template"},
+	"GetTable of A":                {denied, "A/one A/two", denied, "A/one A/two"},
+	"GetTable everywhere":          {denied, denied, denied, "A/one A/two B/one"},
+	"GetTable of A/one":            {denied, "A/one", "A/one", "A/one"},
+	"Watch the uncached of A":      {denied, denied, denied, "A/template"},
+	"Watch the uncached":           {denied, denied, denied, "A/template"},
 	"Watch A":                      {denied, "A/one A/two", denied, "A/one A/two"},
 	"Watch B":                      {denied, denied, denied, "B/one"},
 	"Watch everywhere":             {denied, "A/one A/two", denied, "A/one A/two B/one"},
@@ -90,7 +106,7 @@ var rightsMatrix = map[string][4]string{
 func TestEveryMethodAnswersEveryCallerByItsRights(t *testing.T) {
 	t.Parallel()
 	wantEveryMethod(t)
-	service := startForCallers(t)
+	service := startForCallers(t, "--uncached", "podtemplates")
 	for _, protocol := range harness.Protocols {
 		t.Run(protocol.Name, func(t *testing.T) {
 			t.Parallel()
@@ -146,6 +162,12 @@ func newMatrix(ctx context.Context, t *testing.T) *matrix {
 	if _, err := cluster(t).Client.CoreV1().Secrets(m.a).Create(ctx, secret, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	template := &corev1.PodTemplate{ObjectMeta: metav1.ObjectMeta{Name: "template", Labels: own}}
+	template.Template.Spec = unscheduledPod("").Spec
+	if _, err := cluster(t).Client.CoreV1().PodTemplates(m.a).Create(ctx, template, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	createDeployment(ctx, t, m.a, "web", 0)
 	for i, name := range []string{"nobody", "of-namespace", "of-name", "admin"} {
 		m.callers[i] = newAccount(ctx, t, m.a, name)
 	}
@@ -231,6 +253,21 @@ func (m *matrix) calls(clients harness.Clients) map[string]answer {
 		"WatchMany of A":               m.watchMany(clients, inNamespace("configmaps", m.a)),
 		"WatchMany of A and B":         m.watchMany(clients, inNamespace("configmaps", m.a), inNamespace("configmaps", m.b)),
 		"WatchMany of A, Secrets too":  m.watchMany(clients, inNamespace("configmaps", m.a), inNamespace("secrets", m.a)),
+		"Get the latest A/one":         m.getLatest(clients, m.a, "one"),
+		"Get the latest A/two":         m.getLatest(clients, m.a, "two"),
+		"Get the latest A/none":        m.getLatest(clients, m.a, "none"),
+		"Get the latest B/one":         m.getLatest(clients, m.b, "one"),
+		"Get an uncached one of A":     m.get(clients, "podtemplates", m.a, "template"),
+		"Get the scale of A/web":       m.getScale(clients),
+		"List the latest of A":         m.listLatest(clients, m.a, ""),
+		"List the latest everywhere":   m.listLatest(clients, "", ""),
+		"List the latest one":          m.listLatest(clients, "", "metadata.name=one"),
+		"List the uncached of A":       m.list(clients, "podtemplates", m.a, ""),
+		"GetTable of A":                m.getTable(clients, m.a, ""),
+		"GetTable everywhere":          m.getTable(clients, "", ""),
+		"GetTable of A/one":            m.getTable(clients, m.a, "one"),
+		"Watch the uncached of A":      m.watch(clients, "podtemplates", m.a, "", ""),
+		"Watch the uncached":           m.watch(clients, "podtemplates", "", "", ""),
 		"Patch A/one":                  m.patch(clients, m.a, "one"),
 		"Patch A/two":                  m.patch(clients, m.a, "two"),
 		"Patch B/one":                  m.patch(clients, m.b, "one"),
@@ -341,6 +378,45 @@ func (m *matrix) get(clients harness.Clients, resource, namespace, name string) 
 func (m *matrix) getLogs(clients harness.Clients, namespace, name string) answer {
 	return func(ctx context.Context) (string, error) {
 		return readLog(ctx, clients.Pods, &kubeconnectv1.GetLogsRequest{Namespace: namespace, Name: name})
+	}
+}
+
+func (m *matrix) getLatest(clients harness.Clients, namespace, name string) answer {
+	return func(ctx context.Context) (string, error) {
+		got, err := clients.Resources.Get(ctx, &kubeconnectv1.GetRequest{Resource: "configmaps", Namespace: namespace, Name: name, Consistency: latest})
+		return m.names(got.GetObject()), err
+	}
+}
+
+func (m *matrix) getScale(clients harness.Clients) answer {
+	return func(ctx context.Context) (string, error) {
+		got, err := clients.Resources.Get(ctx, &kubeconnectv1.GetRequest{Resource: "deployments.apps", Namespace: m.a, Name: "web", Subresource: "scale"})
+		return m.names(got.GetObject()), err
+	}
+}
+
+func (m *matrix) listLatest(clients harness.Clients, namespace, fieldSelector string) answer {
+	return func(ctx context.Context) (string, error) {
+		list, err := clients.Resources.List(ctx, &kubeconnectv1.ListRequest{
+			Resource: "configmaps", Namespace: namespace, FieldSelector: fieldSelector, LabelSelector: m.label(), Consistency: latest,
+		})
+		return m.names(list.GetObjects()...), err
+	}
+}
+
+// getTable shows the rows, as of objects.
+func (m *matrix) getTable(clients harness.Clients, namespace, name string) answer {
+	request := &kubeconnectv1.GetTableRequest{Resource: "configmaps", Namespace: namespace, Name: name}
+	if name == "" {
+		request.LabelSelector = m.label()
+	}
+	return func(ctx context.Context) (string, error) {
+		table, err := clients.Resources.GetTable(ctx, request)
+		var objects []*kubeconnectv1.Object
+		for _, row := range table.GetRows() {
+			objects = append(objects, &kubeconnectv1.Object{Namespace: row.GetNamespace(), Name: row.GetName()})
+		}
+		return m.names(objects...), err
 	}
 }
 

@@ -30,20 +30,16 @@ func TestFieldsThatAreNotServedYetAreRefusedByName(t *testing.T) {
 		change(request)
 		return func() error { return watchError(ctx, client, request) }
 	}
-	latest := kubeconnectv1.Consistency_CONSISTENCY_LATEST
 	for name, test := range map[string]struct {
 		call func() error
 		word string
 	}{
-		"subresource of Get":  {get(func(r *kubeconnectv1.GetRequest) { r.Subresource = "status" }), "subresource"},
-		"fields of Get":       {get(func(r *kubeconnectv1.GetRequest) { r.Fields = []string{"metadata.name"} }), "fields"},
-		"consistency of Get":  {get(func(r *kubeconnectv1.GetRequest) { r.Consistency = latest }), "consistency"},
-		"filter of List":      {list(func(r *kubeconnectv1.ListRequest) { r.Filter = "true" }), "filter"},
-		"fields of List":      {list(func(r *kubeconnectv1.ListRequest) { r.Fields = []string{"metadata.name"} }), "fields"},
-		"consistency of List": {list(func(r *kubeconnectv1.ListRequest) { r.Consistency = latest }), "consistency"},
-		"order_by of List":    {list(func(r *kubeconnectv1.ListRequest) { r.OrderBy = "metadata.name desc" }), "order_by"},
-		"filter of Watch":     {watch(func(r *kubeconnectv1.WatchRequest) { r.Filter = "true" }), "filter"},
-		"fields of Watch":     {watch(func(r *kubeconnectv1.WatchRequest) { r.Fields = []string{"metadata.name"} }), "fields"},
+		"fields of Get":    {get(func(r *kubeconnectv1.GetRequest) { r.Fields = []string{"metadata.name"} }), "fields"},
+		"filter of List":   {list(func(r *kubeconnectv1.ListRequest) { r.Filter = "true" }), "filter"},
+		"fields of List":   {list(func(r *kubeconnectv1.ListRequest) { r.Fields = []string{"metadata.name"} }), "fields"},
+		"order_by of List": {list(func(r *kubeconnectv1.ListRequest) { r.OrderBy = "metadata.name desc" }), "order_by"},
+		"filter of Watch":  {watch(func(r *kubeconnectv1.WatchRequest) { r.Filter = "true" }), "filter"},
+		"fields of Watch":  {watch(func(r *kubeconnectv1.WatchRequest) { r.Fields = []string{"metadata.name"} }), "fields"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			wantError(t, test.call(), connect.CodeUnimplemented, test.word)

@@ -1,0 +1,204 @@
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"testing"
+
+	"connectrpc.com/connect"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+)
+
+// printed is a table as client-go gets it from the API server.
+func printed(ctx context.Context, t *testing.T, path string, options metav1.ListOptions) *metav1.Table {
+	t.Helper()
+	body, err := cluster(t).Client.CoreV1().RESTClient().Get().AbsPath(path).
+		SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").
+		VersionedParams(&options, metav1.ParameterCodec).DoRaw(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := &metav1.Table{}
+	if err := json.Unmarshal(body, table); err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
+// wantTable fails unless a table is what the API server prints.
+func wantTable(t *testing.T, got *kubeconnectv1.GetTableResponse, want *metav1.Table) {
+	t.Helper()
+	var columns []metav1.TableColumnDefinition
+	for _, column := range got.GetColumns() {
+		columns = append(columns, metav1.TableColumnDefinition{
+			Name: column.GetName(), Type: column.GetType(), Format: column.GetFormat(), Description: column.GetDescription(), Priority: column.GetPriority(),
+		})
+	}
+	if !reflect.DeepEqual(columns, want.ColumnDefinitions) {
+		t.Errorf("the columns are %v\nnot %v", columns, want.ColumnDefinitions)
+	}
+	if len(got.GetRows()) != len(want.Rows) || len(want.Rows) == 0 {
+		t.Fatalf("%d rows of %d", len(got.GetRows()), len(want.Rows))
+	}
+	for i, row := range got.GetRows() {
+		var of metav1.PartialObjectMetadata
+		if err := json.Unmarshal(want.Rows[i].Object.Raw, &of); err != nil {
+			t.Fatal(err)
+		}
+		if row.GetNamespace() != of.Namespace || row.GetName() != of.Name || row.GetUid() != string(of.UID) || row.GetResourceVersion() != of.ResourceVersion {
+			t.Errorf("row %d is of %v, not of %v", i, row, of)
+		}
+		var cells []any
+		for _, cell := range row.GetCells() {
+			cells = append(cells, cell.AsInterface())
+		}
+		if !reflect.DeepEqual(cells, want.Rows[i].Cells) {
+			t.Errorf("row %d is %v, not %v", i, cells, want.Rows[i].Cells)
+		}
+	}
+}
+
+func TestATableIsWhatTheAPIServerPrints(t *testing.T) {
+	t.Parallel()
+	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
+		ctx := deadline(t)
+		namespace := newNamespace(ctx, t, cluster(t))
+		for i := range 5 {
+			pod := unscheduledPod(fmt.Sprint("pod-", i))
+			pod.Labels = labels{"even": fmt.Sprint(i%2 == 0)}
+			if _, err := cluster(t).Client.CoreV1().Pods(namespace).Create(ctx, pod, metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		path := "/api/v1/namespaces/" + namespace + "/pods"
+		for name, test := range map[string]struct {
+			request *kubeconnectv1.GetTableRequest
+			path    string
+			options metav1.ListOptions
+		}{
+			"all":           {&kubeconnectv1.GetTableRequest{}, path, metav1.ListOptions{}},
+			"by labels":     {&kubeconnectv1.GetTableRequest{LabelSelector: "even=true"}, path, metav1.ListOptions{LabelSelector: "even=true"}},
+			"by fields":     {&kubeconnectv1.GetTableRequest{FieldSelector: "metadata.name=pod-1"}, path, metav1.ListOptions{FieldSelector: "metadata.name=pod-1"}},
+			"one":           {&kubeconnectv1.GetTableRequest{Name: "pod-3"}, path + "/pod-3", metav1.ListOptions{}},
+			"without space": {&kubeconnectv1.GetTableRequest{Resource: "namespaces", Name: "default"}, "/api/v1/namespaces/default", metav1.ListOptions{}},
+		} {
+			t.Run(name, func(t *testing.T) {
+				if test.request.Resource == "" {
+					test.request.Resource, test.request.Namespace = "po", namespace
+				}
+				got, err := client.GetTable(ctx, test.request)
+				if err != nil {
+					t.Fatal(err)
+				}
+				wantTable(t, got, withoutAges(printed(ctx, t, test.path, test.options), got))
+			})
+		}
+	})
+}
+
+// withoutAges takes the ages, which pass, from another table.
+func withoutAges(table *metav1.Table, other *kubeconnectv1.GetTableResponse) *metav1.Table {
+	for i, column := range table.ColumnDefinitions {
+		for j := range table.Rows {
+			if column.Name == "Age" && j < len(other.GetRows()) {
+				table.Rows[j].Cells[i] = other.GetRows()[j].GetCells()[i].AsInterface()
+			}
+		}
+	}
+	return table
+}
+
+func TestThePagesOfATableAreTheTable(t *testing.T) {
+	t.Parallel()
+	ctx, client := deadline(t), newClient(t, cluster(t))
+	namespace := newNamespace(ctx, t, cluster(t))
+	in := configMapsIn(ctx, t, cluster(t), namespace)
+	for i := range 7 {
+		in.create(fmt.Sprint("one-", i), labels{"paged": "true"})
+	}
+	request := &kubeconnectv1.GetTableRequest{Resource: "configmaps", Namespace: namespace, LabelSelector: "paged=true", PageSize: 3}
+	var names []string
+	for {
+		page, err := client.GetTable(ctx, request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range page.GetRows() {
+			names = append(names, row.GetName())
+		}
+		if request.PageToken = page.GetNextPageToken(); request.PageToken == "" {
+			break
+		}
+	}
+	if fmt.Sprint(names) != "[one-0 one-1 one-2 one-3 one-4 one-5 one-6]" {
+		t.Errorf("the rows are %v", names)
+	}
+}
+
+func TestATableOfACustomResourceHasItsColumnsAndTheWarnings(t *testing.T) {
+	t.Parallel()
+	ctx, client := deadline(t), newClient(t, cluster(t))
+	namespace := newNamespace(ctx, t, cluster(t))
+	gadgets := newCustomResource(ctx, t, cluster(t), namespace)
+	gadgets.define("v1")
+	gadgets.create("v1", namespace, "one", map[string]any{"color": "red"})
+	untilListed(ctx, t, client, gadgets)
+	table, err := client.GetTable(ctx, &kubeconnectv1.GetTableRequest{Resource: gadgets.name(), Namespace: namespace})
+	if err != nil || len(table.GetRows()) != 1 || table.GetRows()[0].GetCells()[0].GetStringValue() != "one" || table.GetKind().GetKind() != "Gadget" {
+		t.Errorf("the table is %v (%v)", table, err)
+	}
+	table, err = client.GetTable(ctx, &kubeconnectv1.GetTableRequest{Resource: "componentstatuses"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantWords(t, fmt.Sprint(table.GetWarnings()), "ComponentStatus is deprecated")
+}
+
+func TestBadTablesAreRefused(t *testing.T) {
+	t.Parallel()
+	ctx, client := deadline(t), newClient(t, cluster(t))
+	for name, test := range map[string]struct {
+		request *kubeconnectv1.GetTableRequest
+		code    connect.Code
+		words   []string
+	}{
+		"no resource":                     {&kubeconnectv1.GetTableRequest{}, connect.CodeInvalidArgument, []string{"resource"}},
+		"a page below 0":                  {&kubeconnectv1.GetTableRequest{Resource: "pods", PageSize: -1}, connect.CodeInvalidArgument, []string{"page_size"}},
+		"a token that is none":            {&kubeconnectv1.GetTableRequest{Resource: "pods", PageToken: "x"}, connect.CodeInvalidArgument, []string{"continue"}},
+		"a selector without an end":       {&kubeconnectv1.GetTableRequest{Resource: "pods", LabelSelector: "a in ("}, connect.CodeInvalidArgument, []string{"unable to parse requirement"}},
+		"a name and a selector":           {&kubeconnectv1.GetTableRequest{Resource: "namespaces", Name: "default", LabelSelector: "a"}, connect.CodeInvalidArgument, []string{"label_selector"}},
+		"a name in no namespace":          {&kubeconnectv1.GetTableRequest{Resource: "pods", Name: "one"}, connect.CodeInvalidArgument, []string{"namespace"}},
+		"a namespace where there is none": {&kubeconnectv1.GetTableRequest{Resource: "nodes", Namespace: "default"}, connect.CodeInvalidArgument, []string{"no namespaces"}},
+		"a namespace that cannot be":      {&kubeconnectv1.GetTableRequest{Resource: "pods", Namespace: "a/b"}, connect.CodeInvalidArgument, []string{"a/b"}},
+		"one that is not there":           {&kubeconnectv1.GetTableRequest{Resource: "pods", Namespace: "default", Name: "none"}, connect.CodeNotFound, []string{`pods "none" not found`}},
+		"what cannot be listed":           {&kubeconnectv1.GetTableRequest{Resource: "tokenreviews"}, connect.CodeUnimplemented, []string{"list is not supported"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := client.GetTable(ctx, test.request)
+			wantError(t, err, test.code, test.words...)
+		})
+	}
+}
+
+// TestATableOfAllNamespacesNeedsTheRightToAll is unlike a list.
+func TestATableOfAllNamespacesNeedsTheRightToAll(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t)
+	namespace := newNamespace(ctx, t, cluster(t))
+	caller := newAccount(ctx, t, namespace, "some")
+	caller.may(namespace, "reads", to("secrets", "list"))
+	createSecret(ctx, t, namespace, "one", nil)
+	client := caller.calling(startForCallers(t), harness.Connect).Resources
+	eventually(ctx, t, "the rights are known", func() error {
+		_, err := client.GetTable(ctx, &kubeconnectv1.GetTableRequest{Resource: "secrets", Namespace: namespace})
+		return err
+	})
+	_, err := client.GetTable(ctx, &kubeconnectv1.GetTableRequest{Resource: "secrets"})
+	wantError(t, err, connect.CodePermissionDenied, "cannot list resource \"secrets\" in API group \"\" at the cluster scope")
+}

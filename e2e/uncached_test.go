@@ -1,0 +1,215 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"connectrpc.com/connect"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+	"github.com/kubeconnect/kubeconnect/e2e/record"
+)
+
+// secretsIn writes Secrets of a namespace straight to the API server.
+func secretsIn(t *testing.T, namespace string) typedcorev1.SecretInterface {
+	return cluster(t).Client.CoreV1().Secrets(namespace)
+}
+
+func createSecret(ctx context.Context, t *testing.T, namespace, name string, with labels) *corev1.Secret {
+	t.Helper()
+	made, err := secretsIn(t, namespace).Create(ctx, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: with},
+		StringData: map[string]string{"key": "value"},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// TestWhatIsRefusedToTheCacheIsReadAtTheAPIServer reads Secrets over each protocol, and
+// wants none of them in memory afterwards.
+func TestWhatIsRefusedToTheCacheIsReadAtTheAPIServer(t *testing.T) {
+	t.Parallel()
+	service := harness.StartService(t, cluster(t).Kubeconfig, "--uncached", "Secret,configmaps")
+	for _, protocol := range harness.Protocols {
+		t.Run(protocol.Name, func(t *testing.T) {
+			t.Parallel()
+			ctx, clients := deadline(t), harness.Dial(harness.HTTP2(t), service.Address, protocol)
+			namespace := newNamespace(ctx, t, cluster(t))
+			made := createSecret(ctx, t, namespace, "one", nil)
+
+			got, err := clients.Resources.Get(ctx, &kubeconnectv1.GetRequest{Resource: "secrets", Namespace: namespace, Name: "one"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantAPIServer(t, got)
+			wantHead(t, got.GetObject(), made)
+			list, err := clients.Resources.List(ctx, &kubeconnectv1.ListRequest{Resource: "secrets", Namespace: namespace, MinResourceVersion: made.ResourceVersion})
+			if err != nil || len(list.GetObjects()) != 1 {
+				t.Fatalf("listed %d (%v)", len(list.GetObjects()), err)
+			}
+			wantAPIServer(t, list)
+			if source := firstResponse(ctx, t, clients.Resources, &kubeconnectv1.WatchRequest{Resource: "secrets", Namespace: namespace}).GetSource(); source != kubeconnectv1.Source_SOURCE_API_SERVER {
+				t.Errorf("Watch is from %v", source)
+			}
+			wantNoCache(ctx, t, clients, "secrets")
+		})
+	}
+}
+
+// wantNoCache fails if there is a cache of a resource.
+func wantNoCache(ctx context.Context, t *testing.T, clients harness.Clients, resource string) {
+	t.Helper()
+	types, err := clients.Discovery.ListResourceTypes(ctx, &kubeconnectv1.ListResourceTypesRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cache := typeOf(types, resource).GetCache(); cache != nil {
+		t.Errorf("there is a cache of %s: %v", resource, cache)
+	}
+}
+
+// TestAPrivateWatchTellsWhatASharedOneWould holds a stream of Secrets against the rules of
+// every stream: a snapshot, changes, what enters and leaves the selection, and a resume.
+func TestAPrivateWatchTellsWhatASharedOneWould(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t)
+	client := harness.Dial(harness.HTTP2(t), harness.StartService(t, cluster(t).Kubeconfig, "--uncached", "secrets").Address, harness.Connect).Resources
+	namespace := newNamespace(ctx, t, cluster(t))
+	secrets, chosen := secretsIn(t, namespace), labels{"chosen": "yes"}
+	createSecret(ctx, t, namespace, "kept", chosen)
+	createSecret(ctx, t, namespace, "other", nil)
+	request := &kubeconnectv1.WatchRequest{Resource: "secrets", Namespace: namespace, LabelSelector: "chosen=yes"}
+	stream := record.Watch(t, client, request)
+	stream.Synced(ctx)
+	relabel := func(name string, with labels) *corev1.Secret {
+		changed, err := secrets.Update(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: with}}, metav1.UpdateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return changed
+	}
+
+	relabel("kept", nil)
+	relabel("other", chosen)
+	last := createSecret(ctx, t, namespace, "third", chosen)
+	said := stream.Reaches(ctx, last.ResourceVersion)
+	wantHolds(t, said, "other", "third")
+	stream.Close()
+
+	if err := secrets.Delete(ctx, "third", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	last = createSecret(ctx, t, namespace, "fourth", chosen)
+	again := record.ResumeElsewhere(t, client, request, said.Points[len(said.Points)-1])
+	wantHolds(t, again.Reaches(ctx, last.ResourceVersion), "other", "fourth")
+}
+
+// wantHolds fails unless the caller of a stream holds these objects, by their names.
+func wantHolds(t *testing.T, said record.View, names ...string) {
+	t.Helper()
+	held := map[string]bool{}
+	for _, object := range said.Model.Objects {
+		held[object.GetName()] = true
+	}
+	if len(held) != len(names) {
+		t.Errorf("%v are held, not %v", held, names)
+	}
+	for _, name := range names {
+		if !held[name] {
+			t.Errorf("%q is not held", name)
+		}
+	}
+}
+
+// TestAPrivateWatchNeedsTheRightToAllThatItNames has a caller of one namespace watch that
+// one, then all of them, then one that it loses.
+func TestAPrivateWatchNeedsTheRightToAllThatItNames(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t)
+	namespace := newNamespace(ctx, t, cluster(t))
+	createSecret(ctx, t, namespace, "one", nil)
+	caller := newAccount(ctx, t, namespace, "watcher")
+	caller.may(namespace, "watches", to("secrets", "list", "watch"))
+	client := caller.calling(startForCallers(t, "--uncached", "secrets", "--recheck-interval", "1s"), harness.Connect).Resources
+	own := &kubeconnectv1.WatchRequest{Resource: "secrets", Namespace: namespace}
+	eventually(ctx, t, "the rights are known", func() error {
+		_, err := client.List(ctx, &kubeconnectv1.ListRequest{Resource: "secrets", Namespace: namespace})
+		return err
+	})
+	stream := record.Watch(t, client, own)
+	wantHolds(t, stream.Synced(ctx), "one")
+
+	err := watchError(ctx, client, &kubeconnectv1.WatchRequest{Resource: "secrets"})
+	wantError(t, err, connect.CodePermissionDenied, fmt.Sprintf("secrets is forbidden: User %q cannot list resource \"secrets\" in API group \"\" at the cluster scope", caller.user()))
+
+	caller.mayNoMore(namespace, "watches")
+	wantError(t, stream.End(ctx), connect.CodePermissionDenied)
+}
+
+// TestAPrivateWatchOfOneNameNeedsTheRightToThatName as a shared one does.
+func TestAPrivateWatchOfOneNameNeedsTheRightToThatName(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t)
+	namespace := newNamespace(ctx, t, cluster(t))
+	createSecret(ctx, t, namespace, "mine", nil)
+	createSecret(ctx, t, namespace, "other", nil)
+	caller := newAccount(ctx, t, namespace, "watcher")
+	caller.may(namespace, "watches", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{"mine"}, Verbs: []string{"watch"}})
+	client := caller.calling(startForCallers(t, "--uncached", "secrets"), harness.Connect).Resources
+	request := &kubeconnectv1.WatchRequest{Resource: "secrets", Namespace: namespace, Name: "mine"}
+	eventually(ctx, t, "the rights are known", func() error {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		stream, err := client.Watch(ctx, request)
+		if err != nil {
+			return err
+		}
+		defer stream.Close()
+		if stream.Receive() {
+			return nil
+		}
+		return stream.Err()
+	})
+	wantHolds(t, record.Watch(t, client, request).Synced(ctx), "mine")
+	request.Name = "other"
+	wantError(t, watchError(ctx, client, request), connect.CodePermissionDenied)
+}
+
+// TestWhatCannotBeWatchedIsReadAtTheAPIServer reads the states of components, which the API
+// server makes up when it is asked, and things that can only be made.
+func TestWhatCannotBeWatchedIsReadAtTheAPIServer(t *testing.T) {
+	t.Parallel()
+	ctx, client := deadline(t), newClient(t, cluster(t))
+	want, err := cluster(t).Client.CoreV1().ComponentStatuses().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := client.List(ctx, &kubeconnectv1.ListRequest{Resource: "componentstatuses", Encoding: encodings["protobuf"]})
+	if err != nil || len(list.GetObjects()) != len(want.Items) || len(want.Items) == 0 {
+		t.Fatalf("listed %d of %d (%v)", len(list.GetObjects()), len(want.Items), err)
+	}
+	wantAPIServer(t, list)
+	wantWords(t, fmt.Sprint(list.GetWarnings()), "v1 ComponentStatus is deprecated")
+	name := want.Items[0].Name
+	got, err := client.Get(ctx, &kubeconnectv1.GetRequest{Resource: "cs", Name: name})
+	if err != nil || got.GetObject().GetName() != name || got.GetKind().GetKind() != "ComponentStatus" {
+		t.Fatalf("got %v (%v)", got, err)
+	}
+	wantAPIServer(t, got)
+
+	err = watchError(ctx, client, &kubeconnectv1.WatchRequest{Resource: "componentstatuses"})
+	wantError(t, err, connect.CodeUnimplemented, "componentstatuses cannot be watched", "call List or Get")
+	_, err = client.List(ctx, &kubeconnectv1.ListRequest{Resource: "tokenreviews"})
+	wantError(t, err, connect.CodeUnimplemented, "list is not supported", "tokenreviews")
+	_, err = client.Get(ctx, &kubeconnectv1.GetRequest{Resource: "tokenreviews", Name: "one"})
+	wantError(t, err, connect.CodeUnimplemented, "get is not supported", "tokenreviews")
+}
