@@ -1,0 +1,143 @@
+package informerhub
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// listing is a call of Live.List.
+type listing struct {
+	snapshot Snapshot
+	err      error
+}
+
+func listLive(t *testing.T, api *fakeAPI, query Query, most int) <-chan listing {
+	t.Helper()
+	live, err := hubOf(t, api.config()).Live(pods, http.DefaultClient)
+	must(t, err)
+	answered := make(chan listing, 1)
+	go func() {
+		snapshot, _, err := live.List(t.Context(), query, most)
+		answered <- listing{snapshot, err}
+	}()
+	return answered
+}
+
+// page is a page of a list of pods.
+func page(version, next string, names ...string) *corev1.PodList {
+	list := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: version, Continue: next}}
+	for _, name := range names {
+		list.Items = append(list.Items, corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name, UID: "u", ResourceVersion: "1"}})
+	}
+	return list
+}
+
+func wantNames(t *testing.T, got listing, names ...string) {
+	t.Helper()
+	must(t, got.err)
+	var listed []string
+	for _, object := range got.snapshot.Objects {
+		listed = append(listed, object.Name())
+	}
+	if !slices.Equal(listed, names) {
+		t.Errorf("lists %v, not %v", listed, names)
+	}
+}
+
+func wantQuery(t *testing.T, c *call, want map[string]string) {
+	t.Helper()
+	for name, value := range want {
+		if got := c.query().Get(name); got != value {
+			t.Errorf("%s is %q, not %q: %s", name, got, value, c.request.URL)
+		}
+	}
+}
+
+func TestALiveListFollowsThePagesOfTheAPIServer(t *testing.T) {
+	api := newFakeAPI(t, coreResources)
+	answered := listLive(t, api, Query{LabelSelector: "a=b", FieldSelector: "c=d"}, 1<<20)
+	first := api.next(t, "list")
+	wantQuery(t, first, map[string]string{"limit": "500", "continue": "", "resourceVersion": "", "labelSelector": "a=b", "fieldSelector": "c=d"})
+	first.list(t, page("7", "more", "x", "y"))
+	second := api.next(t, "list")
+	wantQuery(t, second, map[string]string{"limit": "500", "continue": "more", "resourceVersion": "", "labelSelector": "a=b", "fieldSelector": "c=d"})
+	second.list(t, page("7", "", "z"))
+	got := <-answered
+	wantNames(t, got, "x", "y", "z")
+	if got.snapshot.ResourceVersion != "7" {
+		t.Errorf("it is at version %q", got.snapshot.ResourceVersion)
+	}
+}
+
+func TestALiveListOfSeveralNamespacesIsOfOneVersion(t *testing.T) {
+	api := newFakeAPI(t, coreResources)
+	answered := listLive(t, api, Query{Namespaces: []string{"b", "a", "b"}}, 1<<20)
+	first := api.next(t, "list")
+	if first.request.URL.Path != "/api/v1/namespaces/a/pods" {
+		t.Errorf("reads %s first", first.request.URL.Path)
+	}
+	first.list(t, page("7", "", "x"))
+	second := api.next(t, "list")
+	if second.request.URL.Path != "/api/v1/namespaces/b/pods" {
+		t.Errorf("then reads %s", second.request.URL.Path)
+	}
+	wantQuery(t, second, map[string]string{"resourceVersion": "7", "resourceVersionMatch": "Exact"})
+	second.list(t, page("7", ""))
+	wantNames(t, <-answered, "x")
+}
+
+func TestALiveListOfNoNamespacesReadsNothing(t *testing.T) {
+	wantNames(t, <-listLive(t, newFakeAPI(t, coreResources), Query{Namespaces: []string{}}, 1<<20))
+}
+
+func TestALiveListBeginsAgainOnceWhereTheAPIServerHasForgottenItsPages(t *testing.T) {
+	expired := apierrors.NewResourceExpired("too old").ErrStatus
+	api := newFakeAPI(t, coreResources)
+	answered := listLive(t, api, Query{}, 1<<20)
+	api.next(t, "list").list(t, page("7", "more", "gone"))
+	api.next(t, "list").refuse(expired)
+	api.next(t, "list").list(t, page("9", "more", "x"))
+	api.next(t, "list").list(t, page("9", "", "y"))
+	wantNames(t, <-answered, "x", "y")
+
+	answered = listLive(t, api, Query{}, 1<<20)
+	for range 2 {
+		api.next(t, "list").list(t, page("7", "more", "gone"))
+		api.next(t, "list").refuse(expired)
+	}
+	if got := <-answered; !apierrors.IsResourceExpired(got.err) {
+		t.Errorf("answers %v", got.err)
+	}
+}
+
+func TestALiveListThatIsTooLargeIsGivenUp(t *testing.T) {
+	api := newFakeAPI(t, coreResources)
+	answered := listLive(t, api, Query{}, 1000)
+	var names []string
+	for i := range 20 {
+		names = append(names, fmt.Sprint(i))
+	}
+	api.next(t, "list").list(t, page("7", "more", names...))
+	if got := <-answered; !apierrors.IsRequestEntityTooLargeError(got.err) {
+		t.Errorf("answers %v", got.err)
+	}
+}
+
+// TestALiveReadIsTriedOnce leaves it to the caller whether to wait and call again.
+func TestALiveReadIsTriedOnce(t *testing.T) {
+	api := newFakeAPI(t, coreResources)
+	answered := listLive(t, api, Query{}, 1000)
+	c := api.next(t, "list")
+	c.do(func() { c.writer.Header().Set("Retry-After", "1") })
+	c.refuse(apierrors.NewTooManyRequests("later", 7).ErrStatus)
+	got := <-answered
+	if seconds, ok := apierrors.SuggestsClientDelay(got.err); !ok || seconds != 7 {
+		t.Errorf("answers %v, to be asked again after %d s", got.err, seconds)
+	}
+}

@@ -1,0 +1,70 @@
+package informerhub
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestANameRefusesAllThatItCanMean(t *testing.T) {
+	lists := []*metav1.APIResourceList{
+		{GroupVersion: "v1", APIResources: []metav1.APIResource{
+			{Name: "events", SingularName: "event", Kind: "Event", ShortNames: []string{"ev"}},
+			{Name: "pods", SingularName: "pod", Kind: "Pod", ShortNames: []string{"po"}},
+			{Name: "pods/status", Kind: "Pod"},
+		}},
+		{GroupVersion: "events.k8s.io/v1", APIResources: []metav1.APIResource{{Name: "events", SingularName: "event", Kind: "Event", ShortNames: []string{"ev"}}}},
+		{GroupVersion: "a.example.com/v1", APIResources: []metav1.APIResource{{Name: "widgets", SingularName: "widget", Kind: "Widget"}}},
+		{GroupVersion: "a.example.com/v2", APIResources: []metav1.APIResource{{Name: "widgets", SingularName: "widget", Kind: "Widget"}}},
+	}
+	for name, want := range map[string][]string{
+		"pods": {"pods"}, "Pod": {"pods"}, "po": {"pods"}, "PODS.v1": {"pods"},
+		"pods.apps":                nil,
+		"pods/status":              nil,
+		"none":                     nil,
+		"events":                   {"events", "events.events.k8s.io"},
+		"ev.events.k8s.io":         {"events.events.k8s.io"},
+		"events.v1":                {"events", "events.events.k8s.io"}, // in doubt, both
+		"widgets":                  {"widgets.a.example.com"},
+		"widgets.v2.a.example.com": {"widgets.a.example.com"},
+	} {
+		refused := refusedAmong(lists, []string{"", name})
+		if len(refused) != len(want) {
+			t.Errorf("%q refuses %v, not %v", name, refused, want)
+		}
+		for resource := range refused {
+			found := false
+			for _, one := range want {
+				found = found || one == resource.String()
+			}
+			if !found {
+				t.Errorf("%q refuses %s", name, resource)
+			}
+		}
+	}
+}
+
+func TestWhatIsRefusedHasNoCache(t *testing.T) {
+	api := newFakeAPI(t, coreResources, widgetResources)
+	hub, err := New(api.config(), Options{Uncached: []string{"pods"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(hub.Close)
+	refused, err := hub.Resolver().Resolve(t.Context(), "po")
+	if err != nil || !refused.Refused || refused.Cacheable() {
+		t.Fatalf("resolves to %v (%v)", refused, err)
+	}
+	if _, err := hub.Cache(t.Context(), refused); err == nil {
+		t.Error("it has a cache")
+	}
+	types, _, err := hub.Resolver().ResourceTypes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, of := range types {
+		if of.Refused != (of.Name == "pods") {
+			t.Errorf("%s: refused %t", of.Name, of.Refused)
+		}
+	}
+}
