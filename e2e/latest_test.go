@@ -9,6 +9,7 @@ import (
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
@@ -199,6 +200,37 @@ func TestALatestReadFailsInTheAPIServersWords(t *testing.T) {
 	_, err = caller.calling(startForCallers(t), harness.Connect).Resources.Get(ctx, request)
 	wantError(t, err, connect.CodePermissionDenied,
 		fmt.Sprintf("configmaps %q is forbidden: User %q cannot get resource %q in API group %q in the namespace %q", "none", caller.user(), "configmaps", "", namespace))
+}
+
+// TestALatestReadIsMadeAsTheCaller looks into the API server's own records.
+func TestALatestReadIsMadeAsTheCaller(t *testing.T) {
+	t.Parallel()
+	for how, whose := range map[string]func(*testing.T, harness.AuditEvent) authenticationv1.UserInfo{
+		"token":       func(_ *testing.T, event harness.AuditEvent) authenticationv1.UserInfo { return event.User },
+		"impersonate": onTheCallersBehalf,
+	} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			ctx := deadline(t)
+			namespace := newNamespace(ctx, t, cluster(t))
+			configMapsIn(ctx, t, cluster(t), namespace).create(harness.AuditedReads, nil)
+			caller := newAccount(ctx, t, namespace, "reader")
+			caller.may(namespace, "reads", to("configmaps", "get"))
+			client := caller.calling(startForCallers(t, "--write-as", how), harness.Connect).Resources
+			request := &kubeconnectv1.GetRequest{Resource: "configmaps", Namespace: namespace, Name: harness.AuditedReads, Consistency: latest}
+			reads := 0
+			eventually(ctx, t, "the rights are known", func() error {
+				reads++
+				_, err := client.Get(ctx, request)
+				return err
+			})
+			for _, event := range untilRecorded(ctx, t, namespace, reads) {
+				if got := whose(t, event).Username; got != caller.user() {
+					t.Errorf("it was read as %q", got)
+				}
+			}
+		})
+	}
 }
 
 // wantEqual fails unless two messages are the same.

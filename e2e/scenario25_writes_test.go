@@ -145,7 +145,7 @@ func untilRecorded(ctx context.Context, t *testing.T, namespace string, count in
 		return err
 	})
 	if len(events) != count {
-		t.Fatalf("%d patches are recorded, not %d", len(events), count)
+		t.Fatalf("%d requests are recorded, not %d", len(events), count)
 	}
 	return events
 }

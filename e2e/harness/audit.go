@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// auditPolicy records the patches of ConfigMaps of one name, so that nothing else that
-// a test does has to wait for the log.
+// auditPolicy records the patches of ConfigMaps of one name, and how those of another one
+// are read, so that nothing else that a test does has to wait for the log.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -21,11 +21,19 @@ rules:
   resources:
   - resources: [configmaps]
     resourceNames: [` + Audited + `]
+- level: Metadata
+  verbs: [get]
+  resources:
+  - resources: [configmaps]
+    resourceNames: [` + AuditedReads + `]
 - level: None
 `
 
 // Audited is the name of the ConfigMaps whose patches every cluster records.
 const Audited = "audited"
+
+// AuditedReads is the name of the ConfigMaps of which every cluster records who gets them.
+const AuditedReads = "audited-reads"
 
 // AuditEvent is what the API server has recorded of a request, as far as tests ask: a
 // part of audit.k8s.io/v1's Event.
