@@ -10,6 +10,14 @@ const maxForms = 4
 // is not, nobody else is likely to ask.
 type forms struct {
 	encoded [maxForms]atomic.Pointer[[]byte]
+	patches [maxForms]atomic.Pointer[patch]
+}
+
+// patch is an object as the difference to the one before it; nothing if it cannot be said
+// so.
+type patch struct {
+	before  *Object
+	encoded []byte
 }
 
 // shared makes the encodings of an object be kept.
@@ -40,4 +48,22 @@ func (o *Object) Encoded(encoding int, encode func(*Object) []byte) []byte {
 	made := encode(o)
 	kept.encoded[encoding].Store(&made)
 	return made
+}
+
+// EncodedPatch answers a Modified object as its difference to the one before it, in one of
+// the encodings; nil if it cannot be said so. Like Encoded it is made once for all.
+func (e Event) EncodedPatch(encoding int, encode func(before, after *Object) []byte) []byte {
+	if e.Before == nil {
+		return nil
+	}
+	kept := e.Object.forms.Load()
+	if kept == nil {
+		return encode(e.Before, e.Object)
+	}
+	if made := kept.patches[encoding].Load(); made != nil && made.before == e.Before {
+		return made.encoded
+	}
+	made := &patch{e.Before, encode(e.Before, e.Object)}
+	kept.patches[encoding].Store(made)
+	return made.encoded
 }

@@ -1,6 +1,7 @@
 package informerhub
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -113,6 +114,9 @@ func (r *reader) applyObject(event Event) string {
 	place := key{object.namespace, object.name}
 	held, ok := r.held[place]
 	r.held[place] = object
+	if before := event.Before; before != nil && (!ok || event.Type != Modified || !bytes.Equal(before.raw, held.raw)) {
+		return "what was before is not what is held"
+	}
 	if change := object.uid + "@" + event.ResourceVersion; r.told[change] {
 		return "the change of " + change + " was told before"
 	} else if r.told != nil {

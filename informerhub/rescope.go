@@ -71,6 +71,7 @@ func (w *Watcher) passOver() (passedOver, bool) {
 func (p passedOver) inBoth(from, to *Selection) (events []Event) {
 	for _, step := range p.changes {
 		if event, ok := to.see(step); ok && from.reaches(step.object()) {
+			event.Before = nil // what comes with it is told in one step
 			events = append(events, event)
 		}
 	}

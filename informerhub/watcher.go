@@ -26,6 +26,10 @@ type Event struct {
 	Type            EventType
 	Object          *Object
 	ResourceVersion string
+	// Before is, for Modified, the state that the reader holds. Nil where that is not
+	// known for certain: in latest states, beside what another replica has told, and on
+	// the way to another selection.
+	Before *Object
 
 	step uint64 // see change
 }
@@ -375,7 +379,7 @@ func (w *Watcher) visible(taken reading) Batch {
 	batch.latest = taken.states != nil
 	for _, step := range taken.changes {
 		if event, ok := w.selection.see(step); ok && !w.told(event) {
-			batch.Events = append(batch.Events, event)
+			batch.Events = append(batch.Events, w.certain(event))
 		}
 	}
 	for _, state := range taken.states {
@@ -399,6 +403,15 @@ func (w *Watcher) skippedLocked(behind bool) bool {
 // told reports whether the caller has been told of an event by another replica.
 func (w *Watcher) told(event Event) bool {
 	return w.ahead != "" && !older(w.ahead, event.ResourceVersion)
+}
+
+// certain is an event without what the caller held before, if that is not certain: as
+// long as it holds what a replica that was ahead has told.
+func (w *Watcher) certain(event Event) Event {
+	if w.ahead != "" {
+		event.Before = nil
+	}
+	return event
 }
 
 // catchUpAhead keeps the position from going back while this replica is behind the
@@ -429,7 +442,7 @@ func (s *Selection) see(step change) (Event, bool) {
 	event := Event{Object: step.after, ResourceVersion: step.version, step: step.step}
 	switch {
 	case before && after:
-		event.Type = Modified
+		event.Type, event.Before = Modified, step.before
 	case after:
 		event.Type = Added
 	case before:

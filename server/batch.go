@@ -16,18 +16,21 @@ var (
 	eventType           = fieldNumber(&kubeconnectv1.Event{}, "type")
 	eventObject         = fieldNumber(&kubeconnectv1.Event{}, "object")
 	eventVersion        = fieldNumber(&kubeconnectv1.Event{}, "resource_version")
+	eventPatch          = fieldNumber(&kubeconnectv1.Event{}, "patch")
 )
 
 // batchEncoder makes the answers that tell a batch.
 type batchEncoder struct {
 	batch    informerhub.Batch
 	encoding kubeconnectv1.Encoding
+	patches  bool // where they are known
 	tokens   tokens
 }
 
 // encodedBatch is what an encoded batch depends on, beside the batch.
 type encodedBatch struct {
 	encoding          kubeconnectv1.Encoding
+	patches           bool
 	selection, served string
 }
 
@@ -41,7 +44,7 @@ type encodedResponse struct {
 // responses are the answers, one after the other. None may be changed, and none kept
 // beyond its turn.
 func (e batchEncoder) responses() iter.Seq[encodedResponse] {
-	key := encodedBatch{e.encoding, string(e.tokens.selection), e.tokens.served()}
+	key := encodedBatch{e.encoding, e.patches, string(e.tokens.selection), e.tokens.served()}
 	shared, ok := e.batch.Encoded(key, func() any {
 		var all []encodedResponse
 		for encoded := range e.encode {
@@ -59,25 +62,39 @@ func (e batchEncoder) responses() iter.Seq[encodedResponse] {
 func (e batchEncoder) encode(yield func(encodedResponse) bool) {
 	encoded := make([]byte, 0, capacityFor(e.objects, maxResponseBytes))
 	for i, event := range e.batch.Events {
-		var object []byte
-		if event.Object != nil {
-			object = encodedObject(event.Object, e.encoding)
-		}
-		if size := eventSize(event, object); len(encoded) > 0 && len(encoded)+size > maxResponseBytes {
+		object, patch := e.object(event)
+		if size := eventSize(event, object, patch); len(encoded) > 0 && len(encoded)+size > maxResponseBytes {
 			if !yield(encodedResponse{encoded, e.tokenAfter(i - 1)}) {
 				return
 			}
 			encoded = encoded[:0]
 		}
-		encoded = appendEvent(encoded, event, object)
+		encoded = appendEvent(encoded, event, object, patch)
 	}
 	yield(encodedResponse{encoded, e.tokenAfter(len(e.batch.Events) - 1)})
 }
 
-// objects are those of the events; nil for an event without.
+// object is that of an event, or the patch that makes it of the one before.
+func (e batchEncoder) object(event informerhub.Event) (encoded []byte, patch bool) {
+	if event.Object == nil {
+		return nil, false
+	}
+	if e.patches {
+		if encoded := encodedPatch(event, e.encoding); encoded != nil {
+			return encoded, true
+		}
+	}
+	return encodedObject(event.Object, e.encoding), false
+}
+
+// objects are those of the events; nil for an event without, or with a patch.
 func (e batchEncoder) objects(yield func(*informerhub.Object) bool) {
 	for _, event := range e.batch.Events {
-		if !yield(event.Object) {
+		object := event.Object
+		if e.patches && event.Before != nil {
+			object = nil
+		}
+		if !yield(object) {
 			return
 		}
 	}
@@ -93,23 +110,31 @@ func (e batchEncoder) tokenAfter(last int) string {
 }
 
 // appendEvent adds an event, whose object has been encoded, to an answer.
-func appendEvent(to []byte, event informerhub.Event, object []byte) []byte {
+func appendEvent(to []byte, event informerhub.Event, object []byte, patch bool) []byte {
 	to = protowire.AppendTag(to, watchResponseEvents, protowire.BytesType)
-	to = protowire.AppendVarint(to, uint64(eventSize(event, object)))
+	to = protowire.AppendVarint(to, uint64(eventSize(event, object, patch)))
 	to = protowire.AppendTag(to, eventType, protowire.VarintType)
 	to = protowire.AppendVarint(to, uint64(eventTypes[event.Type]))
 	if event.Object != nil {
 		to = appendField(to, eventObject, object)
 	}
 	to = protowire.AppendTag(to, eventVersion, protowire.BytesType)
-	return protowire.AppendString(to, event.ResourceVersion)
+	to = protowire.AppendString(to, event.ResourceVersion)
+	if patch {
+		to = protowire.AppendTag(to, eventPatch, protowire.VarintType)
+		to = protowire.AppendVarint(to, protowire.EncodeBool(true))
+	}
+	return to
 }
 
-func eventSize(event informerhub.Event, object []byte) int {
+func eventSize(event informerhub.Event, object []byte, patch bool) int {
 	size := protowire.SizeTag(eventType) + protowire.SizeVarint(uint64(eventTypes[event.Type])) +
 		protowire.SizeTag(eventVersion) + protowire.SizeBytes(len(event.ResourceVersion))
 	if event.Object != nil {
 		size += protowire.SizeTag(eventObject) + protowire.SizeBytes(len(object))
+	}
+	if patch {
+		size += protowire.SizeTag(eventPatch) + protowire.SizeVarint(protowire.EncodeBool(true))
 	}
 	return size
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -71,6 +72,10 @@ func encodeFreshness(freshness informerhub.Freshness) *kubeconnectv1.Freshness {
 		Stale:       freshness.Stale,
 		LastContact: timestamppb.New(freshness.LastContact),
 	}
+}
+
+func orDefault(encoding kubeconnectv1.Encoding) kubeconnectv1.Encoding {
+	return cmp.Or(encoding, kubeconnectv1.Encoding_ENCODING_STRUCT)
 }
 
 func checkEncoding(encoding kubeconnectv1.Encoding) error {

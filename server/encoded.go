@@ -42,9 +42,7 @@ func fieldNumber(message proto.Message, name protoreflect.Name) protowire.Number
 // encodedObject is the bytes of an object's message. They may be shared: never
 // change them.
 func encodedObject(object *informerhub.Object, encoding kubeconnectv1.Encoding) []byte {
-	if encoding == kubeconnectv1.Encoding_ENCODING_UNSPECIFIED {
-		encoding = kubeconnectv1.Encoding_ENCODING_STRUCT
-	}
+	encoding = orDefault(encoding)
 	return object.Encoded(int(encoding), func(object *informerhub.Object) []byte {
 		if encoded, ok := encodeBytes(object, encoding); ok {
 			return encoded

@@ -51,7 +51,7 @@ func (s *resources) Watch(ctx context.Context, request *kubeconnectv1.WatchReque
 
 // sender sends what a watch tells.
 func (s *resources) sender(ctx context.Context, request *kubeconnectv1.WatchRequest, to func(*kubeconnectv1.WatchResponse) error) *eventSender {
-	return &eventSender{to: to, encoding: request.GetEncoding(), messages: wantsMessages(ctx), sent: s.metrics.events}
+	return &eventSender{to: to, encoding: request.GetEncoding(), patches: request.GetPatches(), messages: wantsMessages(ctx), sent: s.metrics.events}
 }
 
 // serve follows what a request selects until the caller goes or the watch ends.
@@ -75,9 +75,11 @@ func checkWatch(request *kubeconnectv1.WatchRequest) error {
 		laterField{"filter", request.GetFilter() != ""},
 		laterField{"fields", len(request.GetFields()) > 0},
 		laterField{"metadata_only", request.GetMetadataOnly()},
-		laterField{"patches", request.GetPatches()},
 	); err != nil {
 		return err
+	}
+	if request.GetPatches() && request.GetEncoding() == kubeconnectv1.Encoding_ENCODING_PROTOBUF {
+		return badRequest("patches are JSON: ask for encoding STRUCT or JSON, or leave patches out")
 	}
 	return errors.Join(checkEncoding(request.GetEncoding()), checkVersion(request.GetMinResourceVersion()))
 }

@@ -18,8 +18,9 @@ import (
 )
 
 // A resume token is, in base64url: a format number; what the watch selects, as a
-// hash; the API version that it was in, and what namespaces the caller could see, as
-// a hash, if not all, and what a relation was then, as a hash, if there is one; a position (informerhub.Position); and a
+// hash; the API version that it was in, what namespaces the caller could see, as a hash,
+// if not all, what a relation was then, as a hash, if there is one, and what patches were
+// to, if there were some; a position (informerhub.Position); and a
 // checksum. There is no secret in it, and none is needed: a token says where to
 // continue, never what its bearer may see.
 const (
@@ -35,6 +36,7 @@ type tokens struct {
 	apiVersion string
 	scope      string // empty for everything
 	related    string // empty where the watch has no relation
+	patched    string // what patches are to; empty without
 }
 
 // under are the tokens of the same watch where the caller may see some namespaces only.
@@ -61,17 +63,21 @@ func (t tokens) relatedBy(by relation) tokens {
 }
 
 // served tells apart histories of a watch that do not lead on from one to another.
-func (t tokens) served() string { return t.apiVersion + t.scope + t.related }
+func (t tokens) served() string { return t.apiVersion + t.scope + t.related + t.patched }
 
 func tokensFor(resource informerhub.Resource, request *kubeconnectv1.WatchRequest) tokens {
 	selects := proto.CloneOf(request)
 	selects.Resource = resource.GroupResource().String() // however the caller spells it
 	selects.ResumeToken, selects.MinResourceVersion = "", ""
 	selects.Related = nil // see relatedBy
-	selects.Encoding = kubeconnectv1.Encoding_ENCODING_UNSPECIFIED
+	selects.Encoding, selects.Patches = kubeconnectv1.Encoding_ENCODING_UNSPECIFIED, false
 	text, _ := proto.MarshalOptions{Deterministic: true}.Marshal(selects)
 	sum := sha256.Sum256(text)
-	return tokens{selection: sum[:selectionBytes], apiVersion: resource.Version}
+	made := tokens{selection: sum[:selectionBytes], apiVersion: resource.Version}
+	if request.GetPatches() {
+		made.patched = "/patches/" + orDefault(request.GetEncoding()).String()
+	}
+	return made
 }
 
 // write makes a token.
@@ -87,7 +93,7 @@ func (t tokens) write(position informerhub.Position) string {
 
 // read answers the position of a token; nil if the stream must begin anew: there is
 // no token, or the cluster has since gone over to another version of the resource, or the
-// caller may now see other namespaces.
+// caller may now see other namespaces, or wants patches and does not hold what they are to.
 func (t tokens) read(token string) (*informerhub.Position, error) {
 	if token == "" {
 		return nil, nil

@@ -60,6 +60,7 @@ type eventSender struct {
 	// to sends a response, which must not be kept.
 	to       func(*kubeconnectv1.WatchResponse) error
 	encoding kubeconnectv1.Encoding
+	patches  bool
 	messages bool // the caller's codec needs messages
 	sent     prometheus.Counter
 
@@ -153,7 +154,7 @@ func (s *eventSender) send(w *watch, batch informerhub.Batch) error {
 }
 
 func (s *eventSender) sendBatch(w *watch, batch informerhub.Batch) error {
-	encoder := batchEncoder{batch: batch, encoding: s.encoding, tokens: w.tokens}
+	encoder := batchEncoder{batch: batch, encoding: s.encoding, patches: s.patches, tokens: w.tokens}
 	for encoded := range encoder.responses() {
 		s.response.ResumeToken = encoded.token
 		setEncoded(&s.response, encoded.events, s.messages)

@@ -1,0 +1,103 @@
+package informerhub
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// nextBefore is what the next batch says of its events: "version<before", or "version"
+// where that is not known.
+func nextBefore(t *testing.T, w *Watcher) []string {
+	t.Helper()
+	batch, err := w.Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return toldAll(batch.Events, func(event Event) string {
+		if event.Before == nil {
+			return event.ResourceVersion
+		}
+		return event.ResourceVersion + "<" + event.Before.version
+	})
+}
+
+func TestAStepSaysWhatTheReaderHoldsBefore(t *testing.T) {
+	c := syncedPods(t, 10, pod(t, "a", 3))
+	w := startedWatcher(t, c, Query{})
+	must(t, c.Update(pod(t, "a", 11)))
+	must(t, c.Add(pod(t, "b", 12)))
+	must(t, c.Update(pod(t, "a", 13)))
+	must(t, c.Delete(pod(t, "a", 14)))
+	checkSame(t, []string{"11<3", "12", "13<11", "14"}, nextBefore(t, w))
+	checkSame(t, []string{"13<11", "14"}, nextBefore(t, resumed(t, c, Query{}, Position{Version: "12"})))
+}
+
+func TestWhatEntersASelectionHasNothingBefore(t *testing.T) {
+	c := syncedPods(t, 10, podObject(t, traits{"default", "a", "uid-a", "3", nil, "node-1", nil}))
+	w := startedWatcher(t, c, Query{FieldSelector: "spec.nodeName=node-2"})
+	must(t, c.Update(podObject(t, traits{"default", "a", "uid-a", "11", nil, "node-2", nil})))
+	must(t, c.Update(podObject(t, traits{"default", "a", "uid-a", "12", nil, "node-2", nil})))
+	checkSame(t, []string{"11", "12<11"}, nextBefore(t, w))
+}
+
+func TestLatestStatesDoNotSayWhatWasBeforeAndStepsBehindThemDo(t *testing.T) {
+	c := podCache(1)
+	must(t, c.Replace(items(pod(t, "a", 3)), "10"))
+	must(t, c.Update(pod(t, "a", 11)))
+	w := resumed(t, c, Query{}, Position{Version: "10"})
+	checkSame(t, []string{"11"}, nextBefore(t, w))
+	c.feed.window.limit = 1 << 20
+	must(t, c.Update(pod(t, "a", 12)))
+	checkSame(t, []string{"12<11"}, nextBefore(t, w))
+}
+
+func TestWhatAnotherReplicaHasToldIsNotWhatWasBefore(t *testing.T) {
+	api := newFakeAPI(t, coreResources)
+	_, cache, upstream := syncedHub(t, api)
+	w := resumed(t, cache, Query{}, Position{Version: "20"})
+	told := make(chan []string)
+	next := func() { told <- nextBefore(t, w) }
+	go next()
+	api.next(t, "list").list(t, &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "25"}})
+	checkSame(t, []string{"20"}, <-told)
+	upstream.send(t, watch.Modified, typedPod("a", "15"))
+	upstream.send(t, watch.Modified, typedPod("a", "21"))
+	go next()
+	checkSame(t, []string{"21"}, <-told)
+	upstream.send(t, watch.Modified, typedPod("a", "22"))
+	go next()
+	checkSame(t, []string{"22<21"}, <-told)
+}
+
+func TestOnTheWayToAnotherSelectionNothingIsSaidOfBefore(t *testing.T) {
+	c := podCache(1 << 20)
+	must(t, c.Replace(items(in(t, "a", "one", "1"), in(t, "b", "one", "2")), "5"))
+	r := followingNamespaces(t, c, "a")
+	must(t, c.Update(in(t, "a", "one", "6")))
+	r.watcher.Rescope(selectFrom(t, c, Query{Namespaces: []string{"a", "b"}}))
+	checkSame(t, []string{"6", "6"}, nextBefore(t, r.watcher))
+	must(t, c.Update(in(t, "b", "one", "7")))
+	checkSame(t, []string{"7<2"}, nextBefore(t, r.watcher))
+}
+
+func TestAPatchIsMadeOnceForTheObjectBefore(t *testing.T) {
+	a, b, c := pod(t, "a", 1), pod(t, "a", 2), pod(t, "a", 3)
+	shared(c)
+	made := 0
+	encode := func(before, _ *Object) []byte { made++; return []byte(before.version) }
+	ask := func(before *Object) string { return string(Event{Object: c, Before: before}.EncodedPatch(2, encode)) }
+	checkSame(t, []string{"2", "2"}, []string{ask(b), ask(b)})
+	if made != 1 {
+		t.Errorf("made %d times", made)
+	}
+	if ask(a) != "1" || ask(nil) != "" || made != 2 {
+		t.Errorf("of another one: made %d times", made)
+	}
+	unshared(c)
+	if ask(a) != "1" || made != 3 {
+		t.Errorf("of one that is in no window: made %d times", made)
+	}
+}
