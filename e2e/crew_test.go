@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -117,11 +118,25 @@ func newCast(ctx context.Context, t *testing.T, on stage, resource traffic.Resou
 	})
 	t.Cleanup(started.Stop)
 	c := &cast{resource: resource, traffic: started}
-	for name, request := range selections(resource, on.namespaces[0]) {
-		request.Resource, request.Encoding = resource.Name(), kubeconnectv1.Encoding_ENCODING_PROTOBUF
-		c.followers = append(c.followers, record.Follow(t, resource.Name()+", "+name, request, clients...))
+	rnd, all := rand.New(rand.NewPCG(seed, 1)), selections(resource, on.namespaces[0])
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		request := all[name]
+		form := forms[rnd.IntN(len(forms))]
+		request.Resource, request.Encoding, request.Patches = resource.Name(), form.encoding, form.patches
+		name = fmt.Sprintf("%s, %s, %s, patches: %t", resource.Name(), name, form.encoding, form.patches)
+		c.followers = append(c.followers, record.Follow(t, name, request, clients...))
 	}
 	return c
+}
+
+// forms are those in which followers may want their objects.
+var forms = []struct {
+	encoding kubeconnectv1.Encoding
+	patches  bool
+}{
+	{kubeconnectv1.Encoding_ENCODING_PROTOBUF, false},
+	{kubeconnectv1.Encoding_ENCODING_JSON, true},
+	{kubeconnectv1.Encoding_ENCODING_STRUCT, true},
 }
 
 // selections are watches of every sort.
@@ -273,13 +288,14 @@ func wantNoViolation(t *testing.T, recording *validate.Recording, evidence valid
 }
 
 // tally is how much was told.
-type tally struct{ writes, calls, responses, events int }
+type tally struct{ writes, calls, responses, events, patches int }
 
 func (a *tally) add(b tally) {
 	a.writes += b.writes
 	a.calls += b.calls
 	a.responses += b.responses
 	a.events += b.events
+	a.patches += b.patches
 }
 
 func (a *tally) count(recording *validate.Recording) {
@@ -288,10 +304,11 @@ func (a *tally) count(recording *validate.Recording) {
 		a.responses += len(call.Responses)
 		for _, response := range call.Responses {
 			a.events += len(response.Events)
+			a.patches += response.Patches
 		}
 	}
 }
 
 func (a tally) String() string {
-	return fmt.Sprintf("%d writes, %d calls, %d responses, %d events", a.writes, a.calls, a.responses, a.events)
+	return fmt.Sprintf("%d writes, %d calls, %d responses, %d events, %d as patches", a.writes, a.calls, a.responses, a.events, a.patches)
 }

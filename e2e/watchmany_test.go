@@ -98,8 +98,9 @@ func (m *many) receive() bool {
 	if response.Token != "" {
 		m.t.Errorf("watch %d has a token of its own", watch)
 	}
-	for _, event := range response.Events {
-		m.models[watch].Apply(event)
+	for i, event := range response.Events {
+		response.Events[i] = m.models[watch].Whole(event)
+		m.models[watch].Apply(response.Events[i])
 	}
 	if m.models[watch].Synced {
 		response.Token = m.request.ResumeToken // where it cannot be resumed, it begins anew

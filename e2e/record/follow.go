@@ -248,11 +248,12 @@ func (f *Follower) mayRead(ctx context.Context) bool {
 func (f *Follower) take(response validate.Response) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	for i, event := range response.Events {
+		response.Events[i] = f.model.Whole(event)
+		f.model.Apply(response.Events[i])
+	}
 	call := f.callLocked()
 	call.Responses = append(call.Responses, response)
-	for _, event := range response.Events {
-		f.model.Apply(event)
-	}
 	f.wakeLocked()
 }
 

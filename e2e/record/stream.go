@@ -46,6 +46,8 @@ type View struct {
 	Events []*kubeconnectv1.Event
 	// Responses counts the messages that carried them.
 	Responses int
+	// Patches counts the events that came as patches. Events has them whole.
+	Patches int
 	// Points are those at which the stream can be resumed.
 	Points []Point
 	// Freshness is the last that a response told.
@@ -194,8 +196,12 @@ func (v *View) take(response *kubeconnectv1.WatchResponse) {
 	if response.GetFreshness() != nil {
 		v.Freshness = response.GetFreshness()
 	}
-	for _, event := range response.GetEvents() {
-		v.apply(event)
+	for i, event := range response.GetEvents() {
+		if event.GetPatch() {
+			v.Patches++
+		}
+		response.Events[i] = v.Model.Whole(event)
+		v.apply(response.GetEvents()[i])
 	}
 }
 

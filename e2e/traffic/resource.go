@@ -73,6 +73,8 @@ func (r Resource) write(object *unstructured.Unstructured) validate.Write {
 		Labels:  object.GetLabels(),
 		Version: object.GetResourceVersion(),
 	}
+	write.Content = object.DeepCopy().Object
+	unstructured.RemoveNestedField(write.Content, "metadata", "managedFields")
 	if r.Field != "" {
 		value, _, _ := unstructured.NestedString(object.Object, "spec", r.Field)
 		write.Fields = map[string]string{"spec." + r.Field: value}

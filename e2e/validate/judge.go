@@ -167,7 +167,7 @@ func (j *judge) note(guarantee Guarantee, rule, problem string) {
 // eventChecks are made before the model applies an event, responseChecks after the
 // last event of a response, and callChecks at the end of a call.
 var (
-	eventChecks    = []check{toldOnceOnly, recreatedIsDeletedFirst, contentIsThere, resetIsFirst, isAsWritten, noStepIsLeftOut, versionIsThere, comesByRight, changeFollowsRights}
+	eventChecks    = []check{toldOnceOnly, recreatedIsDeletedFirst, contentIsThere, resetIsFirst, isAsWritten, contentIsAsWritten, noStepIsLeftOut, versionIsThere, comesByRight, changeFollowsRights}
 	responseChecks = []check{
 		holdsWhatTheClusterHeld, kindIsThere,
 		tokenIsThere, noTokenInSnapshot,

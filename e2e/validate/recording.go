@@ -59,16 +59,25 @@ type Response struct {
 	Events    []*kubeconnectv1.Event
 	Token     string
 	Freshness *kubeconnectv1.Freshness
+	// Patches is how many of the events came as patches. Events has them whole.
+	Patches int
 }
 
 // ResponseOf is a message that has come just now.
 func ResponseOf(message *kubeconnectv1.WatchResponse) Response {
+	patches := 0
+	for _, event := range message.GetEvents() {
+		if event.GetPatch() {
+			patches++
+		}
+	}
 	return Response{
 		At:        time.Now(),
 		Kind:      message.GetKind(),
 		Events:    message.GetEvents(),
 		Token:     message.GetResumeToken(),
 		Freshness: message.GetFreshness(),
+		Patches:   patches,
 	}
 }
 

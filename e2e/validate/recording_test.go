@@ -158,6 +158,12 @@ func TestAFaultIsFoundWithItsGuaranteeAndItsPlace(t *testing.T) {
 				r.Calls[0].Responses[1].Events = append(r.Calls[0].Responses[1].Events, full(gone("b", "4", "6")))
 			}, all(), Complete, 5,
 		},
+		"content that nobody has written": {
+			told(), func(*Recording) {}, Evidence{Writes: historyWithContent()}, Complete, 1,
+		},
+		"a patch that cannot be applied": {
+			told(), func(r *Recording) { r.Calls[0].Responses[1].Events[0].Patch = true }, Evidence{}, Complete, 4,
+		},
 		"a step that is left out": {
 			told(), leaveOutOneStep, all(), Complete, 5,
 		},
@@ -320,6 +326,15 @@ func TestASelectionIsReadAsTheAPIServerReadsIt(t *testing.T) {
 
 func written(name, version string) Write {
 	return Write{Key: Key{"ns", name}, UID: "first", Labels: labels.Set{"app": "web"}, Version: version}
+}
+
+// historyWithContent is history, and a has had a content.
+func historyWithContent() *Writes {
+	writes := NewWrites("ns")
+	write := written("a", "2")
+	write.Content = map[string]any{"data": map[string]any{"key": "value"}}
+	writes.Add(write)
+	return writes
 }
 
 func without(w Write) Write {

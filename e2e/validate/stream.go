@@ -63,4 +63,5 @@ var rules = []rule{
 	eventsGoForward,
 	objectIsThere,
 	deletedIsNewer,
+	patchIsToWhatIsHeld,
 }

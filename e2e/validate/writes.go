@@ -15,6 +15,8 @@ type Write struct {
 	Labels map[string]string
 	// Fields are those that a field selector may name, beside the metadata's.
 	Fields map[string]string
+	// Content is the object in JSON, as it is told to callers; nil if that is not noted.
+	Content map[string]any
 	// Deleted says that the object was gone at Version. When exactly it went is not
 	// known, for the API server does not tell: after the write before this one.
 	Deleted bool

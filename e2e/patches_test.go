@@ -1,0 +1,289 @@
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+	"github.com/kubeconnect/kubeconnect/e2e/record"
+	"github.com/kubeconnect/kubeconnect/e2e/validate"
+)
+
+// patchable are the encodings that have patches.
+var patchable = []kubeconnectv1.Encoding{kubeconnectv1.Encoding_ENCODING_STRUCT, kubeconnectv1.Encoding_ENCODING_JSON}
+
+// watchInPatches watches a resource of a namespace in patches.
+func watchInPatches(resource, namespace string, encoding kubeconnectv1.Encoding) *kubeconnectv1.WatchRequest {
+	return &kubeconnectv1.WatchRequest{Resource: resource, Namespace: namespace, Encoding: encoding, Patches: true}
+}
+
+// wantHeldAsListed fails unless a caller holds exactly what a list says, byte for byte or
+// value for value.
+func wantHeldAsListed(ctx context.Context, t *testing.T, client resourceClient, request *kubeconnectv1.WatchRequest, model validate.Model) {
+	t.Helper()
+	list, err := client.List(ctx, &kubeconnectv1.ListRequest{
+		Resource: request.GetResource(), Namespace: request.GetNamespace(), Encoding: request.GetEncoding(), MinResourceVersion: model.Version,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(list.GetObjects()) != len(model.Objects) || len(model.Objects) == 0 {
+		t.Errorf("%d objects are held, %d listed", len(model.Objects), len(list.GetObjects()))
+	}
+	for _, object := range list.GetObjects() {
+		if held := model.Objects[validate.KeyOf(object)]; !proto.Equal(inOneForm(t, held), inOneForm(t, object)) {
+			t.Errorf("held is %v, listed %v", held, object)
+		}
+	}
+}
+
+// inOneForm is an object with the members of its JSON in one order.
+func inOneForm(t *testing.T, object *kubeconnectv1.Object) *kubeconnectv1.Object {
+	t.Helper()
+	if object.GetJson() == nil {
+		return object
+	}
+	var content any
+	if err := json.Unmarshal(object.GetJson(), &content); err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	object = proto.CloneOf(object)
+	object.Content = &kubeconnectv1.Object_Json{Json: text}
+	return object
+}
+
+func TestChangesComeAsPatchesOverEachProtocolAndInEachEncoding(t *testing.T) {
+	t.Parallel()
+	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
+		ctx := deadline(t)
+		namespace := newNamespace(ctx, t, cluster(t))
+		gadgets := newCustomResource(ctx, t, cluster(t), namespace)
+		gadgets.define("v1")
+		untilListed(ctx, t, client, gadgets)
+		gadgets.create("v1", namespace, "one", map[string]any{"color": "red", "list": []any{map[string]any{"gone": nil}}, "big": map[string]any{"number": int64(1)<<53 + 1}})
+		pods := cluster(t).Client.CoreV1().Pods(namespace)
+		pod, err := pods.Create(ctx, busyPod(0), metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		requests, streams := map[*record.Stream]*kubeconnectv1.WatchRequest{}, map[string][]*record.Stream{}
+		for _, resource := range []string{"pods", gadgets.name()} {
+			for _, encoding := range patchable {
+				request := watchInPatches(resource, namespace, encoding)
+				stream := record.Watch(t, client, request)
+				stream.Synced(ctx)
+				requests[stream], streams[resource] = request, append(streams[resource], stream)
+			}
+		}
+		reached := map[string]string{}
+		for _, patch := range []string{
+			`{"metadata":{"annotations":{"a":"1","b/c":"\"é\""}}}`,
+			`{"metadata":{"annotations":{"a":null,"b/c":"2"},"labels":null}}`,
+			`{"metadata":{"finalizers":["example.com/a","example.com/b"]}}`,
+			`{"metadata":{"finalizers":null}}`,
+		} {
+			if pod, err = pods.Patch(ctx, pod.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			gadget, err := gadgets.objects("v1", namespace).Patch(ctx, "one", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			reached["pods"], reached[gadgets.name()] = pod.ResourceVersion, gadget.GetResourceVersion()
+		}
+		for resource, of := range streams {
+			for _, stream := range of {
+				said := stream.Reaches(ctx, reached[resource])
+				if resource == "pods" && said.Patches != 4 {
+					t.Errorf("%d changes of the pod came as patches", said.Patches)
+				}
+				wantHeldAsListed(ctx, t, client, requests[stream], said.Model)
+			}
+		}
+	})
+}
+
+// A change of a pod's status is what most of a cluster's events are.
+func TestAChangeOfAPodsStatusTakesAFewBytesAsAPatch(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t)
+	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))
+	pods := cluster(t).Client.CoreV1().Pods(namespace)
+	if _, err := pods.Create(ctx, busyPod(0), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, encoding := range patchable {
+		whole := watchInPatches("pods", namespace, encoding)
+		whole.Patches = false
+		sizes := []int{sizeOfNextChange(ctx, t, client, whole), sizeOfNextChange(ctx, t, client, watchInPatches("pods", namespace, encoding))}
+		t.Logf("%s: a change of a pod's status is %d bytes whole, %d as a patch", encoding, sizes[0], sizes[1])
+		if sizes[1]*10 > sizes[0] {
+			t.Errorf("%s: a patch has %d bytes, the whole %d", encoding, sizes[1], sizes[0])
+		}
+	}
+}
+
+// sizeOfNextChange opens a watch, changes the status of the pod that is there, and
+// answers how long the event is.
+func sizeOfNextChange(ctx context.Context, t *testing.T, client resourceClient, request *kubeconnectv1.WatchRequest) int {
+	t.Helper()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := client.Watch(ctx, request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	for changed := false; stream.Receive(); {
+		for _, event := range stream.Msg().GetEvents() {
+			switch {
+			case changed && event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_MODIFIED:
+				return proto.Size(event)
+			case event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_SYNCED:
+				changed = true
+				markReady(ctx, t, request.GetNamespace())
+			}
+		}
+	}
+	t.Fatal(stream.Err())
+	return 0
+}
+
+// markReady adds a condition to the status of the pod of a namespace.
+func markReady(ctx context.Context, t *testing.T, namespace string) {
+	t.Helper()
+	pods := cluster(t).Client.CoreV1().Pods(namespace)
+	list, err := pods.List(ctx, metav1.ListOptions{})
+	if err != nil || len(list.Items) != 1 {
+		t.Fatal(len(list.Items), err)
+	}
+	pod := &list.Items[0]
+	message := fmt.Sprintf("after version %s", pod.ResourceVersion)
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse, Reason: "Probing", Message: message}}
+	if _, err := pods.UpdateStatus(ctx, pod, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The caller goes on with what it holds: the first change after the cut is a patch to that.
+func TestPatchesGoOnBehindATokenAndNotBehindALatestState(t *testing.T) {
+	t.Parallel()
+	for _, encoding := range patchable {
+		t.Run(encoding.String(), func(t *testing.T) {
+			t.Parallel()
+			ctx := deadline(t)
+			namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))
+			write := configMapsIn(ctx, t, cluster(t), namespace)
+			first := write.large("one")
+			untilRead(ctx, t, client, "configmaps", first)
+			request := watchInPatches("configmaps", namespace, encoding)
+			stream := record.Watch(t, client, request)
+			stream.Synced(ctx)
+			said := stream.Reaches(ctx, write.touch("one", "1").ResourceVersion)
+			point := lastPoint(t, said)
+			stream.Close()
+			write.touch("one", "2")
+			last := write.touch("one", "3").ResourceVersion
+			untilRead(ctx, t, client, "configmaps", write.get("one"))
+
+			resumed := record.Resume(t, client, request, point).Reaches(ctx, last)
+			if resumed.Patches != 2 || resumed.Model.Resets != 1 {
+				t.Errorf("%d patches, begun %d times", resumed.Patches, resumed.Model.Resets)
+			}
+			wantHeldAsListed(ctx, t, client, request, resumed.Model)
+
+			another := newClient(t, cluster(t)) // it knows no steps from before it began
+			elsewhere := record.ResumeElsewhere(t, another, request, point)
+			if said := elsewhere.Reaches(ctx, last); said.Patches != 0 {
+				t.Errorf("at another replica, %d patches", said.Patches)
+			}
+			said = elsewhere.Reaches(ctx, write.touch("one", "4").ResourceVersion)
+			if said.Patches != 1 {
+				t.Errorf("behind a latest state, %d patches", said.Patches)
+			}
+			wantHeldAsListed(ctx, t, another, request, said.Model)
+		})
+	}
+}
+
+// large makes an object that is worth a patch.
+func (c configMaps) large(name string) *corev1.ConfigMap {
+	c.t.Helper()
+	c.create(name, nil)
+	return c.patch(name, map[string]any{"data": map[string]any{"large": fmt.Sprintf("%01000d", 0)}})
+}
+
+func TestAfterWhatWasForgottenPatchesAreToTheNewSnapshot(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t)
+	in := forgetfulCluster(t)
+	namespace := newNamespace(ctx, t, in)
+	write := configMapsIn(ctx, t, in, namespace)
+	client := newClient(t, in)
+	untilRead(ctx, t, client, "configmaps", write.large("one"))
+	request := watchInPatches("configmaps", namespace, kubeconnectv1.Encoding_ENCODING_JSON)
+	stream := record.Watch(t, client, request)
+	point := lastPoint(t, stream.Synced(ctx))
+	stream.Close()
+	untilForgotten(ctx, t, in, write.touch("one", "1").ResourceVersion)
+
+	another := newClient(t, in)
+	anew := record.ResumeElsewhere(t, another, request, point)
+	if said := anew.Reaches(ctx, write.get("one").ResourceVersion); said.Model.Resets != 2 || said.Patches != 0 {
+		t.Errorf("begun %d times, %d patches", said.Model.Resets, said.Patches)
+	}
+	said := anew.Reaches(ctx, write.touch("one", "2").ResourceVersion)
+	if said.Patches != 1 {
+		t.Errorf("%d patches to the new snapshot", said.Patches)
+	}
+	wantHeldAsListed(ctx, t, another, request, said.Model)
+}
+
+func TestPatchesOfProtobufAreRefused(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t)
+	err := watchError(ctx, newClient(t, cluster(t)), watchInPatches("pods", "default", kubeconnectv1.Encoding_ENCODING_PROTOBUF))
+	wantError(t, err, connect.CodeInvalidArgument, "patches", "STRUCT or JSON")
+}
+
+// Two services behind links that break, and callers who wander between them: what each
+// holds is judged, content and all, against what was written.
+func TestPatchesAreRightWhateverFails(t *testing.T) {
+	t.Parallel()
+	ctx := deadlineAfter(t, faultPatience)
+	var links []*harness.Proxy
+	var services []*harness.Service
+	for range 2 {
+		link := harness.StartProxy(t, cluster(t).Address(), harness.None)
+		links = append(links, link)
+		services = append(services, harness.StartService(t, harness.KubeconfigTo(t, cluster(t).Kubeconfig, link.Address())))
+	}
+	crew := newCrew(ctx, t, newStage(ctx, t, cluster(t)), newSeed(t), callersOf(t, services...)...)
+	crew.atWork(ctx, busy)
+	for _, link := range links {
+		link.Cut()
+		crew.atWork(ctx, busy)
+		fail(ctx, link, harness.Frozen)
+		crew.atWork(ctx, busy)
+	}
+	crew.catchUp(validate.Anywhere)
+	told := crew.finish(ctx, validate.Evidence{})
+	t.Log(told)
+	if told.patches == 0 {
+		t.Error("nothing came as a patch")
+	}
+}

@@ -1,0 +1,44 @@
+package validate
+
+import (
+	"encoding/json"
+	"reflect"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+)
+
+var contentIsAsWritten = check{
+	guarantee: Complete,
+	name:      "the content is what was written",
+	broken: func(j *judge) string {
+		object := j.event.GetObject()
+		if j.evidence.Writes == nil || object == nil {
+			return ""
+		}
+		state := j.evidence.Writes.find(KeyOf(object), object.GetUid(), object.GetResourceVersion())
+		content, readable := contentOf(object)
+		if state == nil || state.Content == nil || !readable || reflect.DeepEqual(content, normal(state.Content)) {
+			return ""
+		}
+		return "it is another one"
+	},
+}
+
+// contentOf is an object's content as encoding/json has it; false if it is in another form.
+func contentOf(object *kubeconnectv1.Object) (content any, readable bool) {
+	switch {
+	case object.GetStruct() != nil:
+		return object.GetStruct().AsMap(), true
+	case object.GetJson() != nil:
+		err := json.Unmarshal(object.GetJson(), &content)
+		return content, err == nil
+	}
+	return nil, false
+}
+
+// normal is a value as encoding/json reads what it writes.
+func normal(value any) (read any) {
+	text, _ := json.Marshal(value)
+	_ = json.Unmarshal(text, &read)
+	return read
+}
