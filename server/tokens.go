@@ -65,6 +65,19 @@ func (t tokens) relatedBy(by relation) tokens {
 // served tells apart histories of a watch that do not lead on from one to another.
 func (t tokens) served() string { return t.apiVersion + t.scope + t.related + t.patched }
 
+// leadsOn reports whether a history leads on to this one. One of patches does to one of
+// whole objects, for it was of all that they need; the other way about, or in another form,
+// it is not known what the caller holds.
+func (t tokens) leadsOn(from string) bool {
+	whole := t
+	whole.patched = ""
+	patched, ok := strings.CutPrefix(from, whole.served())
+	return ok && (patched == t.patched || t.patched == "" && strings.HasPrefix(patched, patchesTo))
+}
+
+// patchesTo stands before the form of what patches are to.
+const patchesTo = "/patches/"
+
 func tokensFor(resource informerhub.Resource, request *kubeconnectv1.WatchRequest) tokens {
 	selects := proto.CloneOf(request)
 	selects.Resource = resource.GroupResource().String() // however the caller spells it
@@ -75,7 +88,7 @@ func tokensFor(resource informerhub.Resource, request *kubeconnectv1.WatchReques
 	sum := sha256.Sum256(text)
 	made := tokens{selection: sum[:selectionBytes], apiVersion: resource.Version}
 	if request.GetPatches() {
-		made.patched = "/patches/" + orDefault(request.GetEncoding()).String()
+		made.patched = patchesTo + orDefault(request.GetEncoding()).String()
 	}
 	return made
 }
@@ -111,7 +124,7 @@ func (t tokens) read(token string) (*informerhub.Position, error) {
 	if !slices.Equal(selection, t.selection) {
 		return nil, badRequest("resume_token belongs to another watch: resource, namespace, name, selectors, filter, fields and relation must be the same")
 	}
-	if served != t.served() {
+	if !t.leadsOn(served) {
 		return nil, nil
 	}
 	return &informerhub.Position{

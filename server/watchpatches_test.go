@@ -105,7 +105,15 @@ func TestWhatIsNotKnownToBeHeldIsSentWhole(t *testing.T) {
 		})
 	}
 	t.Run("without patches", func(t *testing.T) {
-		followPods(t, s, token).want("RESET", "ADDED default/a", "SYNCED")
+		f := followPods(t, s, token)
+		f.want("MODIFIED default/a")
+		if f.last.GetEvents()[0].GetPatch() {
+			t.Error("comes as a patch")
+		}
+		behind := &kubeconnectv1.WatchRequest{ResumeToken: f.token}
+		if got := eventsOf(receive(t, watchPatches(t, s, behind))); got != "RESET ADDED:a SYNCED" {
+			t.Errorf("back to patches, it begins with %s", got)
+		}
 	})
 }
 
