@@ -79,7 +79,7 @@ class Object(Mapping[str, Any]):
 
     @property
     def raw(self) -> bytes:
-        """The whole object as Kubernetes JSON, as the service sent it."""
+        """The whole object as Kubernetes JSON, as the service sent it, or as a patch made it."""
         if self.error:
             raise self.error.with_traceback(None)
         return self._raw

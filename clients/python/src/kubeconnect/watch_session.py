@@ -17,6 +17,7 @@ from kubeconnect.errors import KubeconnectError
 from kubeconnect.events import Event, EventType
 from kubeconnect.freshness import Freshness
 from kubeconnect.objects import Object, ResourceKind
+from kubeconnect.patches import HeldObjects
 from kubeconnect.v1 import resource_service_pb2 as pb
 
 QUIET_SECONDS = 30.0
@@ -57,6 +58,7 @@ class WatchSession:
         self._chance = chance
         self._kind = ResourceKind.from_message(pb.WatchResponse().kind)
         self._events: deque[Event] = deque()
+        self._held = HeldObjects() if request.patches else None
         self._resume_token = request.resume_token
         self._token_behind_events = ""
         self._freshness: Freshness | None = None
@@ -140,6 +142,8 @@ class WatchSession:
         return max(longest * (0.5 + self._chance() / 2), float(error.retry_after_seconds))
 
     def _event(self, event: pb.Event) -> Event:
+        if self._held is not None:
+            event = self._held.whole(event)
         subject = Object(event.object, self._kind) if event.HasField("object") else None
         return Event(_TYPES[event.type], subject, event.resource_version)
 

@@ -75,6 +75,31 @@ def test_leaves_out_types_that_it_does_not_know(client: Client, service: FakeSer
         assert (next(events)).type is EventType.SYNCED
 
 
+def test_makes_whole_objects_of_patches_across_a_lost_stream(
+    client: Client, service: FakeService
+) -> None:
+    patch = event(pb.EVENT_TYPE_MODIFIED, pod("a", version="10"), "10")
+    patch.object.json, patch.patch = b'{"metadata":{"resourceVersion":"10"}}', True
+    service.play(batch("t9", RESET, ADDED, SYNCED), Failure(Code.UNAVAILABLE), batch("t10", patch))
+    with client.watch("pods", patches=True) as events:
+        before = [next(events) for _ in range(3)][1].object
+        after = (next(events)).object
+    assert before is not None
+    assert after is not None
+    assert after["metadata"] == {**before["metadata"], "resourceVersion": "10"}
+    assert [request.patches for request in service.requests] == [True, True]
+    assert service.requests[1].resume_token == "t9"
+
+
+def test_is_sent_whole_objects_behind_a_token_of_before(
+    client: Client, service: FakeService
+) -> None:
+    service.play([BOOKMARK])
+    with client.watch("pods", patches=True, resume_token="t9") as events:
+        next(events)
+    assert not service.requests[0].patches
+
+
 def test_asks_for_the_selection(client: Client, service: FakeService) -> None:
     service.play([RESET])
     selection: dict[str, Any] = {

@@ -198,6 +198,7 @@ class Client:
         fields: Iterable[str] = (),
         metadata_only: bool = False,
         min_resource_version: str = "",
+        patches: bool = False,
         resume_token: str | None = None,
         reconnect: bool = True,
     ) -> Watch:
@@ -210,6 +211,11 @@ class Client:
         behind what that one has told. Then hold what comes as ADDED or MODIFIED,
         ignore the deletion of what you do not hold, and begin anew at RESET. The
         ``kind`` of objects is not told again: its fields are "" up to a RESET.
+
+        With ``patches`` the service sends of a changed object only what has changed, where
+        it can. You see whole objects all the same: the watch holds all that it has told,
+        and applies them. One that begins with a ``resume_token`` holds nothing, and is
+        sent whole objects.
 
         A stream that is lost is opened again; with ``reconnect=False`` that raises
         instead. Errors come with the first event.
@@ -227,6 +233,7 @@ class Client:
             min_resource_version=min_resource_version,
             resume_token=resume_token or "",
             encoding=ENCODING_JSON,
+            patches=patches and not resume_token,
         )
         transport = self._transport
         return Watch(
