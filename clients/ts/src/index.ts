@@ -45,6 +45,7 @@ export {
   type ResourceKind,
 } from "./object.js";
 export type { Patch, PatchResult, PatchType } from "./patch.js";
+export { HeldObjects } from "./patches.js";
 export type { Consistency, ConsistencyOptions, FieldOptions, Source } from "./read.js";
 export type { Relation, RelationType } from "./relation.js";
 export { RetryPolicy, type RetryOptions } from "./retry.js";

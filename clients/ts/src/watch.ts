@@ -8,6 +8,7 @@ import {
 } from "./gen/kubeconnect/v1/resource_service_pb.js";
 import { objectFrom, type ResourceServiceClient } from "./message.js";
 import type { KubeObject, KubeValue, ResourceKind } from "./object.js";
+import type { HeldObjects } from "./patches.js";
 import { objectFields, type FieldOptions } from "./read.js";
 import { selectionFields, type Selection } from "./selection.js";
 
@@ -30,6 +31,11 @@ export interface WatchOptions extends ReadOptions, FieldOptions {
    * the service remembers that; else the stream begins with RESET. Empty: anew.
    */
   readonly resumeToken?: string | undefined;
+  /**
+   * Lets the service send of a changed object only what has changed. What comes out are
+   * whole objects all the same, made of what is held here.
+   */
+  readonly patches?: HeldObjects | undefined;
 }
 
 /** One step in the history of a selection. */
@@ -119,13 +125,16 @@ export class Watch<T = KubeValue> implements AsyncIterable<ResumableEvent<T>> {
 
   /** The events, as many at a time as the service sent together. */
   async *batches(): AsyncGenerator<WatchBatch<T>, void, undefined> {
-    for await (const response of this.#open()) {
+    const { patches: held, resumeToken = "" } = this.#options;
+    const patches = held?.begin(resumeToken) === true;
+    for await (const response of this.#open(patches)) {
       if (response.kind) this.#kinds.set(this.#resource, response.kind);
+      if (patches) response.events = held.whole(response);
       yield batchFrom<T>(response, this.#kinds.get(this.#resource) ?? unknownKind);
     }
   }
 
-  #open(): AsyncIterable<WatchResponse> {
+  #open(patches: boolean): AsyncIterable<WatchResponse> {
     const { name = "" } = this.#selection;
     const { minResourceVersion = "", resumeToken = "", signal } = this.#options;
     const request = {
@@ -135,6 +144,7 @@ export class Watch<T = KubeValue> implements AsyncIterable<ResumableEvent<T>> {
       minResourceVersion,
       resumeToken,
       encoding: Encoding.JSON,
+      patches,
       ...objectFields(this.#options),
     };
     return stream({ signal }, (call) => this.#service.watch(request, call));
