@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"strings"
@@ -156,9 +157,23 @@ func (c *codec) decodeJSONList(metadata, items []byte) (runtime.Object, error) {
 		return list, nil
 	}
 	err := eachElement(items, func(item []byte) {
-		list.Items = append(list.Items, c.jsonObject(item))
+		list.Items = append(list.Items, c.jsonObject(c.withKind(item)))
 	})
 	return list, err
+}
+
+// withKind is an item of a list as an object of its own: where the API server has a Go type
+// for the kind, it says the kind for all items only.
+func (c *codec) withKind(item []byte) []byte {
+	if c.kind.Empty() || !bytes.HasPrefix(item, []byte("{")) || len(jsonMember(item, "kind")) > 0 {
+		return item
+	}
+	apiVersion, kind := c.kind.ToAPIVersionAndKind()
+	named := fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q`, apiVersion, kind)
+	if !bytes.HasPrefix(bytes.TrimSpace(item[1:]), []byte("}")) {
+		named = append(named, ',')
+	}
+	return append(named, item[1:]...)
 }
 
 func (c *codec) jsonObject(text []byte) *Object {

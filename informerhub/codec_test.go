@@ -174,6 +174,19 @@ func TestAListWithNullForItemsIsEmpty(t *testing.T) {
 	}
 }
 
+func TestAnItemOfAListHasItsKindWhereOnlyTheListSaysIt(t *testing.T) {
+	for item, want := range map[string]string{
+		`{"metadata":{"name":"a"}}`:                                     `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"}}`,
+		`{"kind":"Widget","apiVersion":"x/v1","metadata":{"name":"a"}}`: `{"kind":"Widget","apiVersion":"x/v1","metadata":{"name":"a"}}`,
+	} {
+		body := `{"kind":"WidgetList","metadata":{"resourceVersion":"9"},"items":[` + item + `]}`
+		objects := decodeAll(t, &codec{kind: widgetKind()}, []byte(body))
+		if got := contentOf(t, objects[0]); got != want {
+			t.Errorf("%s is kept as %s", item, got)
+		}
+	}
+}
+
 func TestOneUnreadableItemDoesNotTakeTheOthersAlong(t *testing.T) {
 	silenceLog(t)
 	body := `{"kind":"WidgetList","metadata":{"resourceVersion":"9"},"items":[{"metadata":{"name":"a"}},{"metadata":7},{"metadata":{"name" "b"}},{"metadata":{"name":"c"}}]}`
