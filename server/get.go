@@ -93,22 +93,10 @@ func (s *resources) getLive(ctx context.Context, resource informerhub.Resource, 
 	return gotten{kindOf(object, resource), object, freshNow(), kubeconnectv1.Source_SOURCE_API_SERVER}, nil
 }
 
-// noObjects are the subresources that cannot be read as one answer, and what to do instead.
-var noObjects = map[string]string{
-	"log":         "call PodService.GetLogs",
-	"exec":        "use kubectl exec",
-	"attach":      "use kubectl attach",
-	"portforward": "use kubectl port-forward",
-	"proxy":       "use kubectl proxy",
-}
-
 // getPart reads a subresource of an object.
 func (s *resources) getPart(ctx context.Context, resource informerhub.Resource, request named, part string) (gotten, error) {
 	if err := checkSubresource(part); err != nil {
 		return gotten{}, err
-	}
-	if instead, ok := noObjects[part]; ok {
-		return gotten{}, badRequest("subresource %q is no object: %s", part, instead)
 	}
 	readable, err := s.hub.Resolver().Offering(ctx, resource, "get")
 	if err != nil {

@@ -101,8 +101,21 @@ func checkNamespace(resource informerhub.Resource, namespace string) error {
 	return checkSegment("namespace", namespace)
 }
 
-// checkSubresource refuses what is no subresource's name, "a/../b" above all.
+// noObjects are the subresources that are connections or texts, and what to do instead.
+var noObjects = map[string]string{
+	"log":         "call PodService.GetLogs",
+	"exec":        "use kubectl exec",
+	"attach":      "use kubectl attach",
+	"portforward": "use kubectl port-forward",
+	"proxy":       "use kubectl proxy",
+}
+
+// checkSubresource refuses what is no subresource's name, "a/../b" above all, and what
+// cannot be read or written as one object.
 func checkSubresource(subresource string) error {
+	if instead, ok := noObjects[subresource]; ok {
+		return badRequest("subresource %q is no object: %s", subresource, instead)
+	}
 	return checkSegment("subresource", subresource)
 }
 

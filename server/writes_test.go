@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 
 	"connectrpc.com/connect"
@@ -33,6 +34,29 @@ func answerWith(status int, body any) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(status)
 		_ = json.NewEncoder(w).Encode(body)
+	}
+}
+
+func TestNothingIsWrittenToASubresourceThatIsNoObject(t *testing.T) {
+	s := writeService(t, answerWith(http.StatusOK, newPod("a", 12)))
+	for part, instead := range noObjects {
+		created, updated, patched := &kubeconnectv1.CreateRequest{}, &kubeconnectv1.UpdateRequest{}, patchOf("pods")
+		created.Resource, created.Namespace, created.Name, created.Subresource = "pods", "default", "a", part
+		updated.Resource, updated.Namespace, updated.Name, updated.Subresource = "pods", "default", "a", part
+		created.Body = &kubeconnectv1.CreateRequest_Data{Data: []byte("{}")}
+		updated.Body = &kubeconnectv1.UpdateRequest_Data{Data: []byte("{}")}
+		patched.Subresource = part
+		_, createErr := s.resources.Create(t.Context(), created)
+		_, updateErr := s.resources.Update(t.Context(), updated)
+		_, patchErr := s.resources.Patch(t.Context(), patched)
+		for verb, err := range map[string]error{"create": createErr, "update": updateErr, "patch": patchErr} {
+			if connect.CodeOf(err) != connect.CodeInvalidArgument || !strings.Contains(err.Error(), instead) {
+				t.Errorf("%s of %s: %v", verb, part, err)
+			}
+		}
+	}
+	if len(s.api.changes) > 0 {
+		t.Errorf("the API server is asked for %v", s.api.changes)
 	}
 }
 
