@@ -21,6 +21,12 @@ func (c *Cluster) APIServer() Component { return Component{"kube-apiserver", c.d
 // Etcd is what the API server keeps its data in.
 func (c *Cluster) Etcd() Component { return Component{"etcd", c.dir} }
 
+// Controllers are the cluster's kube-controller-manager.
+func (c *Cluster) Controllers() Component { return Component{"kube-controller-manager", c.dir} }
+
+// Scheduler is the cluster's kube-scheduler.
+func (c *Cluster) Scheduler() Component { return Component{"kube-scheduler", c.dir} }
+
 // PID is the number of the process that runs now, or ran last.
 func (c Component) PID() (int, error) {
 	text, err := os.ReadFile(filepath.Join(c.dir, "run", c.name+".pid"))
