@@ -121,6 +121,10 @@ fuzz: ## Try made-up input on all that reads some: FUZZ=1m on each target.
 
 ##@ Measure
 
+.PHONY: coverage
+coverage: build ## Write docs/coverage.md: every resource and verb, held against client-go.
+	@UPDATE=1 E2E=1 $(GO) test -race -count=1 -timeout 10m ./e2e/coverage
+
 .PHONY: bench
 bench: build ## Measure side by side with what callers use otherwise; about ten minutes.
 	@$(GO) run ./bench

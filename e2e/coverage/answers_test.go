@@ -1,0 +1,93 @@
+package coverage_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+	"slices"
+
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// answer is what one of the two sides was answered.
+type answer struct {
+	Content any
+	Failure *failure
+}
+
+// failure is what Kubernetes' Status says of an error.
+type failure struct {
+	Reason, Message   string
+	Code              int32
+	Group, Kind, Name string
+	Causes            []cause
+	RetryAfter        int32
+}
+
+type cause struct{ Type, Message, Field string }
+
+// mustDiffer is what two objects of one recipe cannot have alike, wherever it stands in
+// the JSON of an answer. Beside it: their names and addresses, see [variables].
+var mustDiffer = map[string]*regexp.Regexp{
+	"(a time)":        regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`),
+	"(a UID)":         regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`),
+	"${1}(a version)": regexp.MustCompile(`(resourceVersion\\*":\\*")\d+`),
+	"(a cluster IP)":  regexp.MustCompile(`10\.96\.\d+\.\d+`),
+	"(a token)":       regexp.MustCompile(`eyJ[\w-]+\.[\w-]+\.[\w-]+`),
+}
+
+// neutral is the answer without what must differ.
+func (a answer) neutral(of variables) answer {
+	text, err := json.Marshal(a)
+	if err != nil {
+		panic(err)
+	}
+	said := of.outOf(string(text))
+	for instead, differs := range mustDiffer {
+		said = differs.ReplaceAllString(said, instead)
+	}
+	var without answer
+	if err := utiljson.Unmarshal([]byte(said), &without); err != nil {
+		panic(err)
+	}
+	inAnyOrder(managers(without.Content)) // it is one of times
+	return without
+}
+
+// managers are an object's managedFields.
+func managers(content any) any {
+	object, _ := content.(map[string]any)
+	metadata, _ := object["metadata"].(map[string]any)
+	return metadata["managedFields"]
+}
+
+// withoutManagers drops metadata.managedFields, which reads leave out.
+func withoutManagers(content any) any {
+	switch content := content.(type) {
+	case map[string]any:
+		if metadata, ok := content["metadata"].(map[string]any); ok {
+			delete(metadata, "managedFields")
+		}
+	case []any:
+		for _, item := range content {
+			withoutManagers(item)
+		}
+	}
+	return content
+}
+
+// inAnyOrder sorts all lists of an answer, where the API server is in no order itself.
+func inAnyOrder(content any) any {
+	switch content := content.(type) {
+	case map[string]any:
+		for _, member := range content {
+			inAnyOrder(member)
+		}
+	case []any:
+		for _, item := range content {
+			inAnyOrder(item)
+		}
+		slices.SortFunc(content, func(a, b any) int { return bytes.Compare(text(a), text(b)) })
+	}
+	return content
+}

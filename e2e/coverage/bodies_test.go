@@ -1,0 +1,91 @@
+package coverage_test
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+)
+
+// rowLabel is the label by which the objects of a row are selected, and nothing else.
+const rowLabel = "row"
+
+// object is a twin as the recipe of the resource makes it, with labels beside its row's.
+func (w *walk) object(of twin, more map[string]any) map[string]any {
+	object := of.in(w.parent.Object)
+	if object == nil {
+		object = map[string]any{}
+	}
+	object["apiVersion"], object["kind"] = w.parentKind.GroupVersion().String(), w.parentKind.Kind
+	if w.parent.Answers {
+		return object
+	}
+	labels := map[string]any{rowLabel: w.row.label}
+	maps.Copy(labels, more)
+	object["metadata"] = map[string]any{"name": of.text(w.parent.Name), "labels": labels}
+	return object
+}
+
+// step is a single update or patch: what a recipe calls $(step) and $(number).
+type step struct {
+	name   string
+	number int
+}
+
+// changed is the change of the recipe in a step.
+func (w *walk) change(of twin, in step) map[string]any {
+	return of.with("step", in.name).with("number", strconv.Itoa(in.number)).in(w.recipe.Change)
+}
+
+// merged is an object with a merge patch (RFC 7386).
+func merged(object, patch map[string]any) map[string]any {
+	result := maps.Clone(object)
+	if result == nil {
+		result = map[string]any{}
+	}
+	for name, value := range patch {
+		inner, ok := value.(map[string]any)
+		if !ok {
+			result[name] = value
+			continue
+		}
+		before, _ := result[name].(map[string]any)
+		result[name] = merged(before, inner)
+	}
+	return result
+}
+
+// operations are a merge patch to an object as a JSON patch (RFC 6902).
+func operations(object, patch map[string]any) []map[string]any {
+	after, list := merged(object, patch), []map[string]any{}
+	for _, name := range slices.Sorted(maps.Keys(patch)) {
+		if name != "metadata" {
+			list = append(list, operation("add", "/"+name, after[name]))
+			continue
+		}
+		for part := range patch[name].(map[string]any) {
+			list = append(list, operation("add", "/metadata/"+part, after[name].(map[string]any)[part]))
+		}
+	}
+	return list
+}
+
+func operation(op, path string, value any) map[string]any {
+	return map[string]any{"op": op, "path": path, "value": value}
+}
+
+// applied is a change as an apply configuration.
+func (w *walk) applied(of twin, change map[string]any) map[string]any {
+	return merged(change, map[string]any{
+		"apiVersion": w.row.kind.GroupVersion().String(), "kind": w.row.kind.Kind,
+		"metadata": map[string]any{"name": of.text(w.parent.Name)},
+	})
+}
+
+func text(of any) []byte {
+	written, err := json.Marshal(of)
+	if err != nil {
+		panic(err)
+	}
+	return written
+}

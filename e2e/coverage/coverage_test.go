@@ -1,0 +1,85 @@
+package coverage_test
+
+import (
+	"context"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+)
+
+func TestEveryResourceAndVerbIsAsByClientGo(t *testing.T) {
+	cluster := startCluster(t)
+	ctx := deadline(t)
+	define(ctx, t, cluster)
+	shared := newLab(ctx, t, cluster)
+	keepStill(t, cluster)
+	recipes, rows := readRecipes(t), rowsOf(t, cluster.Client.Discovery())
+	lines := make([]line, len(rows))
+	t.Run("rows", func(t *testing.T) {
+		for i, of := range rows {
+			lines[i] = line{of, map[string]*cell{}}
+			t.Run(of.of.GroupVersion().String()+"/"+of.name(), func(t *testing.T) {
+				t.Parallel()
+				walkRow(t, shared, of, parentKind(rows, of), recipes.of(t, of), lines[i].cells)
+			})
+		}
+	})
+	served, err := cluster.Client.Discovery().ServerVersion()
+	if err != nil {
+		t.Fatal(err)
+	}
+	compareWithPage(t, served.GitVersion, shared.compared.Load(), lines)
+}
+
+// startCluster starts a control plane that serves all groups that it knows.
+func startCluster(t *testing.T) *harness.Cluster {
+	t.Helper()
+	cluster, err := harness.StartCluster("--nodes", "1", "--apiserver-arg", "runtime-config=api/all=true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cluster.Stop)
+	return cluster
+}
+
+// newLab has a namespace with what the control plane puts into each.
+func newLab(ctx context.Context, t *testing.T, in *harness.Cluster) *lab {
+	t.Helper()
+	const namespace = "coverage"
+	made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
+	if _, err := in.Client.CoreV1().Namespaces().Create(ctx, made, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	until(ctx, t, "the namespace has a service account", func() bool {
+		_, err := in.Client.CoreV1().ServiceAccounts(namespace).Get(ctx, "default", metav1.GetOptions{})
+		return err == nil
+	})
+	service := harness.StartService(t, in.Kubeconfig)
+	clients := harness.Dial(harness.HTTP2(t), service.Address, harness.Connect)
+	return &lab{service: kubeconnect{clients.Resources}, pods: clients.Pods, api: clientGo{in}, namespace: namespace}
+}
+
+// keepStill stops what else changes objects, so that two equal ones stay equal.
+func keepStill(t *testing.T, in *harness.Cluster) {
+	t.Helper()
+	for _, component := range []harness.Component{in.Controllers(), in.Scheduler()} {
+		if err := component.Freeze(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = component.Thaw() })
+	}
+}
+
+// parentKind is the kind of the objects that a row is about.
+func parentKind(rows []row, of row) schema.GroupVersionKind {
+	for _, other := range rows {
+		if other.of == of.of && other.subresource == "" {
+			return other.kind
+		}
+	}
+	return of.kind
+}

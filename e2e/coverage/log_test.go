@@ -1,0 +1,70 @@
+package coverage_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+
+	corev1 "k8s.io/api/core/v1"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/kubelet"
+)
+
+// log reads a pod's log, which is no object but has a call of its own.
+func (w *walk) log() {
+	w.verb = "get"
+	node := kubelet.Start(w.t, w.api.cluster.Client)
+	of, written := w.newTwin(), &kubelet.Log{}
+	written.Write("one\n", "two\n", "no end of a line")
+	node.Answer(w.namespace, of.text("$(name)"), "main", written)
+	asked := w.about("create", of)
+	asked.of.subresource = ""
+	asked.body = merged(w.object(of, nil), map[string]any{"spec": map[string]any{"nodeName": node.Node}})
+	if _, err := w.api.do(w.ctx, asked); err != nil {
+		w.t.Fatal(err)
+	}
+	w.sameLog("all of it", succeeds, of.text("$(name)"), &corev1.PodLogOptions{})
+	w.sameLog("of no pod", fails, nobody, &corev1.PodLogOptions{})
+	w.sameLog("of no container", fails, of.text("$(name)"), &corev1.PodLogOptions{Container: nobody})
+}
+
+// sameLog compares what both read.
+func (w *walk) sameLog(what string, want expectation, pod string, options *corev1.PodLogOptions) {
+	w.t.Helper()
+	log, err := w.logThrough(w.ctx, &kubeconnectv1.GetLogsRequest{Namespace: w.namespace, Name: pod, Container: options.Container})
+	got := answer{Content: log}
+	if err != nil {
+		got = answer{Failure: failureThrough(err)}
+	}
+	log, err = w.logDirectly(w.ctx, pod, options)
+	wanted := answer{Content: log}
+	if err != nil {
+		wanted = answer{Failure: failureOf(err)}
+	}
+	w.judge(what, want, wanted, got, err)
+}
+
+func (w *walk) logDirectly(ctx context.Context, pod string, options *corev1.PodLogOptions) (string, error) {
+	stream, err := w.api.cluster.Client.CoreV1().Pods(w.namespace).GetLogs(pod, options).Stream(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer stream.Close()
+	log, err := io.ReadAll(stream)
+	return string(log), err
+}
+
+func (w *walk) logThrough(ctx context.Context, request *kubeconnectv1.GetLogsRequest) (string, error) {
+	stream, err := w.pods.GetLogs(ctx, request)
+	if err != nil {
+		return "", err
+	}
+	defer stream.Close()
+	var log bytes.Buffer
+	for stream.Receive() {
+		log.Write(stream.Msg().GetData())
+	}
+	return log.String(), stream.Err()
+}

@@ -1,0 +1,49 @@
+package coverage_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+const (
+	// root is the top of the checkout.
+	root = "../.."
+	// patience is how long a test waits for anything before it gives up. It is no claim
+	// about speed.
+	patience = 2 * time.Minute
+	// workers is how many rows are walked at a time.
+	workers = "8"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv("E2E") != "1" {
+		fmt.Println("e2e/coverage: nothing was run, for this needs a control plane: `make e2e`, or E2E=1 after `make build`")
+		return
+	}
+	flag.Parse()
+	if err := flag.Set("test.parallel", workers); err != nil {
+		panic(err)
+	}
+	for variable, name := range map[string]string{"DEVCLUSTER_BIN": "devcluster", "KUBECONNECT_BIN": "kubeconnect"} {
+		if _, ok := os.LookupEnv(variable); !ok {
+			_ = os.Setenv(variable, filepath.Join(root, "bin", name))
+		}
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// deadline is a context that ends with the test or with its patience.
+func deadline(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeoutCause(t.Context(), patience, errors.New("the test's patience is over"))
+	t.Cleanup(cancel)
+	return ctx
+}

@@ -1,0 +1,86 @@
+package coverage_test
+
+import "k8s.io/apimachinery/pkg/types"
+
+// patch changes twins by patches of each type, and tries what is refused.
+func (w *walk) patch(twins [2]twin) {
+	w.verb = "patch"
+	w.patchByJSON(twins)
+	w.merge(twins)
+	w.same("strategic merge patch", w.strategic(), twins, w.patching(types.StrategicMergePatchType, func(of twin) any {
+		return w.change(of, step{"strategic", 7})
+	}))
+	w.apply(twins)
+}
+
+// patching is a call with a patch.
+func (w *walk) patching(as types.PatchType, patch func(twin) any) making {
+	return func(of twin) call {
+		asked := w.about("patch", of)
+		asked.patchType, asked.patch = as, text(patch(of))
+		return asked
+	}
+}
+
+func (w *walk) patchByJSON(twins [2]twin) {
+	w.same("JSON patch", succeeds, twins, w.patching(types.JSONPatchType, func(of twin) any {
+		return operations(w.now(of).Object, w.change(of, step{"json", 3}))
+	}))
+	w.same("JSON patch whose test fails", fails, twins, w.patching(types.JSONPatchType, func(twin) any {
+		return []any{operation("test", "/metadata/name", nobody)}
+	}))
+}
+
+func (w *walk) merge(twins [2]twin) {
+	merges := func(change func(*call)) making {
+		return func(of twin) call {
+			asked := w.about("patch", of)
+			asked.patchType, asked.body = types.MergePatchType, w.change(of, step{"merge", 4})
+			change(&asked)
+			asked.patch = text(asked.body)
+			return asked
+		}
+	}
+	w.same("merge patch", succeeds, twins, merges(func(*call) {}))
+	w.same("malformed merge patch", fails, twins, merges(malformed))
+	w.same("invalid merge patch", either, twins, merges(w.invalid))
+	w.same("merge patch of an old one", fails, twins, merges(old))
+	w.same("merge patch of what is not there", either, twins, merges(unknown))
+	if w.row.namespaced {
+		w.same("merge patch in another namespace", either, twins, merges(elsewhere))
+	}
+}
+
+// strategic is what becomes of strategic merge patches: custom resources have none.
+func (w *walk) strategic() expectation {
+	if w.custom() {
+		return fails
+	}
+	return succeeds
+}
+
+func (w *walk) custom() bool { return w.row.of.Group == "coverage.example.com" }
+
+// apply applies configurations, by force and in conflict with what was applied.
+func (w *walk) apply(twins [2]twin) {
+	applies := func(in step, manager string, force bool) making {
+		return w.patching(types.ApplyYAMLPatchType, func(of twin) any {
+			return w.applied(of, w.change(of, in))
+		}).with(func(asked *call) { asked.manager, asked.force = manager, force })
+	}
+	w.same("apply", w.applies(), twins, applies(step{"apply", 8}, "applier", true))
+	conflict := fails
+	if w.recipe.Once {
+		conflict = either // the change is the same
+	}
+	w.same("apply in conflict", conflict, twins, applies(step{"conflict", 9}, "another", false))
+}
+
+// applies is what becomes of configurations that are applied: the API server takes none
+// for the scale of a custom resource.
+func (w *walk) applies() expectation {
+	if w.custom() && w.row.subresource == "scale" {
+		return fails
+	}
+	return succeeds
+}

@@ -1,0 +1,60 @@
+package coverage_test
+
+// get reads a twin, and what is not there.
+func (w *walk) get(twins [2]twin) {
+	w.verb = "get"
+	for name, encoding := range encodings {
+		asked := w.about("get", twins[0])
+		asked.encoding, asked.since = encoding, w.version(twins[0])
+		w.sameRead("as "+name, succeeds, asked)
+	}
+	asked := w.about("get", twins[0])
+	asked.encoding, asked.consistency = inJSON, latest
+	w.sameRead("the latest", succeeds, asked)
+	gets := making(func(of twin) call { return w.about("get", of) })
+	w.sameRead("an unknown name", fails, gets.with(unknown)(twins[0]))
+	if w.row.namespaced {
+		w.sameRead("in another namespace", fails, gets.with(elsewhere)(twins[0]))
+	}
+}
+
+// version is the resource version of a twin, for the service's cache to catch up with.
+func (w *walk) version(of twin) string {
+	if w.row.subresource != "" || !w.row.has("watch") {
+		return ""
+	}
+	return w.now(of).GetResourceVersion()
+}
+
+// list reads the twins by the label of their row.
+func (w *walk) list(twins [2]twin) {
+	w.verb = "list"
+	for name, encoding := range encodings {
+		asked := w.selecting("list", w.selector(), "")
+		asked.encoding, asked.since = encoding, w.version(twins[1]) // the first has been read
+		w.sameRead("those of the row as "+name, succeeds, asked)
+	}
+	asked := w.selecting("list", w.selector(), "")
+	asked.consistency = latest
+	w.sameRead("the latest of the row", succeeds, asked)
+	everywhere := w.selecting("list", w.selector(), "")
+	everywhere.namespace = ""
+	w.sameRead("in all namespaces", succeeds, everywhere)
+	w.sameRead("a label selector of no sense", fails, w.selecting("list", "a in", ""))
+	w.sameRead("a field selector of no sense", w.fieldsFail(), w.selecting("list", "", "nonsense=1"))
+}
+
+// fieldsFail is what becomes of field selectors: what is kept nowhere is not selected by them.
+func (w *walk) fieldsFail() expectation {
+	if !w.row.has("watch") {
+		return either
+	}
+	return fails
+}
+
+// selector selects the objects of the row.
+func (w *walk) selector() string { return rowLabel + "=" + w.row.label }
+
+func (w *walk) selecting(verb, labels, fields string) call {
+	return call{verb: verb, of: w.row, namespace: w.namespace, labels: labels, fields: fields, encoding: inJSON}
+}

@@ -1,0 +1,123 @@
+package coverage_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+const recipesFile = "testdata/recipes.yaml"
+
+// recipe says how to make a valid object; the file says what each part is.
+type recipe struct {
+	Name         string            `json:"name"`
+	Object       map[string]any    `json:"object"`
+	Needs        []map[string]any  `json:"needs"`
+	Change       map[string]any    `json:"change"`
+	Invalid      map[string]any    `json:"invalid"`
+	Settles      map[string]string `json:"settles"`
+	Once         bool              `json:"once"`
+	Unordered    bool              `json:"unordered"`
+	Newer        map[string]any    `json:"newer"`
+	Answers      bool              `json:"answers"`
+	Refused      bool              `json:"refused"`
+	Note         string            `json:"note"`
+	Subresources map[string]recipe `json:"subresources"`
+}
+
+// The parts of a recipe that most can do with.
+var (
+	anyChange  = map[string]any{"metadata": map[string]any{"annotations": map[string]any{"step": "$(step)"}}}
+	anyInvalid = map[string]any{"metadata": map[string]any{"labels": map[string]any{"-not valid-": ""}}}
+)
+
+type recipes map[string]recipe
+
+func readRecipes(t *testing.T) (read recipes) {
+	t.Helper()
+	text, err := os.ReadFile(recipesFile)
+	if err == nil {
+		err = yaml.UnmarshalStrict(text, &read)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return read
+}
+
+// of is the recipe of a resource's objects.
+func (r recipes) of(t *testing.T, of row) recipe {
+	t.Helper()
+	name := strings.TrimSuffix(of.of.Resource+"."+of.of.Group, ".")
+	found, ok := r[of.of.Resource+"."+of.of.Version+"."+of.of.Group]
+	if !ok {
+		found, ok = r[name]
+	}
+	if !ok {
+		t.Fatalf("how is one of %s made? Add a recipe %q to e2e/coverage/%s", of.of, name, recipesFile)
+	}
+	return found.completed("$(name)")
+}
+
+// sub is the recipe of what is read and written at a subresource of an object.
+func (r recipe) sub(t *testing.T, of row) recipe {
+	t.Helper()
+	found, ok := r.Subresources[of.subresource]
+	if !ok {
+		t.Fatalf("what may be done at %s of %s? Add it under \"subresources\" of its recipe in e2e/coverage/%s", of.name(), of.of.GroupVersion(), recipesFile)
+	}
+	return found.completed(r.Name)
+}
+
+func (r recipe) completed(name string) recipe {
+	if r.Name == "" {
+		r.Name = name
+	}
+	if r.Change == nil {
+		r.Change = anyChange
+	}
+	if r.Invalid == nil {
+		r.Invalid = anyInvalid
+	}
+	return r
+}
+
+// variables are what a recipe says as $(name).
+type variables map[string]string
+
+// in puts the values into a part of a recipe.
+func (v variables) in(part any) map[string]any {
+	text, err := json.Marshal(part)
+	if err != nil {
+		panic(err)
+	}
+	said := string(text)
+	if number, ok := v["number"]; ok { // a number is no text
+		said = strings.ReplaceAll(said, `"$(number)"`, number)
+	}
+	made := map[string]any{}
+	if err := json.Unmarshal([]byte(v.text(said)), &made); err != nil {
+		panic(fmt.Sprintf("%s: %v", said, err))
+	}
+	return made
+}
+
+// text puts the values into a text.
+func (v variables) text(text string) string {
+	for name, value := range v {
+		text = strings.ReplaceAll(text, "$("+name+")", value)
+	}
+	return text
+}
+
+// outOf puts the variables into a text in the place of their values.
+func (v variables) outOf(text string) string {
+	for name, value := range v {
+		text = strings.ReplaceAll(text, value, "$("+name+")")
+	}
+	return text
+}

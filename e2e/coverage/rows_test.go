@@ -1,0 +1,71 @@
+package coverage_test
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/discovery"
+)
+
+// row is a resource or a subresource in one version, as discovery lists it.
+type row struct {
+	of          schema.GroupVersionResource
+	subresource string // empty for the resource itself
+	kind        schema.GroupVersionKind
+	namespaced  bool
+	verbs       []string
+	label       string // a label's value that only its objects have
+}
+
+// name is how the table calls it: "pods", "pods/status".
+func (r row) name() string {
+	return strings.TrimSuffix(r.of.Resource+"/"+r.subresource, "/")
+}
+
+func (r row) has(verb string) bool { return slices.Contains(r.verbs, verb) }
+
+// rowsOf are all that discovery lists, but for what is no object's address: by group,
+// with the newest version of each first, and by name.
+func rowsOf(t *testing.T, client discovery.DiscoveryInterface) (rows []row) {
+	t.Helper()
+	_, lists, err := client.ServerGroupsAndResources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, list := range lists {
+		in, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, listed := range list.APIResources {
+			rows = append(rows, newRow(in, listed))
+		}
+	}
+	slices.SortFunc(rows, func(a, b row) int {
+		return cmp.Or(
+			cmp.Compare(a.of.Group, b.of.Group),
+			version.CompareKubeAwareVersionStrings(b.of.Version, a.of.Version),
+			cmp.Compare(a.of.Resource, b.of.Resource),
+			cmp.Compare(a.subresource, b.subresource),
+		)
+	})
+	for i := range rows {
+		rows[i].label = fmt.Sprint("row-", i)
+	}
+	return rows
+}
+
+func newRow(in schema.GroupVersion, listed v1.APIResource) row {
+	resource, subresource, _ := strings.Cut(listed.Name, "/")
+	kind := in.WithKind(listed.Kind)
+	if listed.Version != "" { // a subresource of another group's kind
+		kind = schema.GroupVersionKind{Group: listed.Group, Version: listed.Version, Kind: listed.Kind}
+	}
+	return row{of: in.WithResource(resource), subresource: subresource, kind: kind, namespaced: listed.Namespaced, verbs: listed.Verbs}
+}

@@ -1,0 +1,97 @@
+package coverage_test
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// twin is one of two equal objects: through the service the one is written, by client-go
+// the other.
+type twin struct{ variables }
+
+func (t twin) with(name, value string) twin {
+	also := variables{name: value}
+	for name, value := range t.variables {
+		also[name] = value
+	}
+	return twin{also}
+}
+
+// newTwin is the name of an object that is not there yet.
+func (w *walk) newTwin() twin {
+	number := int(w.made.Add(1))
+	named := variables{
+		"name":      fmt.Sprintf("twin-%05d", number),
+		"ip":        fmt.Sprintf("10.77.%d.%d", 100+number/100, 100+number%100),
+		"namespace": w.namespace,
+	}
+	return twin{named}
+}
+
+func (w *walk) newTwins() [2]twin { return [2]twin{w.newTwin(), w.newTwin()} }
+
+// prepare makes what a twin needs.
+func (w *walk) prepare(of twin) {
+	w.t.Helper()
+	for _, needed := range w.parent.Needs {
+		object := &unstructured.Unstructured{Object: of.in(needed)}
+		resource := row{of: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, namespaced: true}
+		asked := call{verb: "create", of: resource, namespace: w.namespace, body: object.Object}
+		if _, err := w.api.do(w.ctx, asked); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// makeTwin makes a twin by client-go.
+func (w *walk) makeTwin(of twin, labels map[string]any) {
+	w.t.Helper()
+	w.prepare(of)
+	asked := w.about("create", of)
+	asked.of.subresource, asked.body = "", w.object(of, labels)
+	if _, err := w.api.do(w.ctx, asked); err != nil {
+		w.t.Fatalf("client-go is answered %v: is the recipe in %s right?", err, recipesFile)
+	}
+}
+
+// settle waits for what the API server itself changes of new objects.
+func (w *walk) settle(twins [2]twin) {
+	w.t.Helper()
+	if len(w.parent.Settles) == 0 {
+		return
+	}
+	for _, of := range twins {
+		until(w.ctx, w.t, "the API server has looked at "+of.text(w.parent.Name), func() bool {
+			return hasConditions(w.now(of).Object, w.parent.Settles)
+		})
+	}
+}
+
+// hasConditions reports whether an object has conditions of these types and statuses.
+func hasConditions(object map[string]any, wanted map[string]string) bool {
+	conditions, _, _ := unstructured.NestedSlice(object, "status", "conditions")
+	set := 0
+	for _, condition := range conditions {
+		is := condition.(map[string]any)
+		if status, ok := wanted[is["type"].(string)]; ok && status == is["status"] {
+			set++
+		}
+	}
+	return set == len(wanted)
+}
+
+// now is a twin as it is, or its subresource where that can be read.
+func (w *walk) now(of twin) *unstructured.Unstructured {
+	w.t.Helper()
+	asked := w.about("get", of)
+	if !w.row.has("get") {
+		asked.of.subresource = ""
+	}
+	content, err := w.api.do(w.ctx, asked)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return &unstructured.Unstructured{Object: content.(map[string]any)}
+}

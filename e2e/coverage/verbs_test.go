@@ -1,0 +1,75 @@
+package coverage_test
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// walkRow goes through the verbs of a row.
+func walkRow(t *testing.T, shared *lab, of row, kind schema.GroupVersionKind, made recipe, cells map[string]*cell) {
+	w := &walk{lab: shared, t: t, ctx: deadline(t), row: of, parentKind: kind, parent: made, recipe: made, cells: cells}
+	if of.subresource != "" {
+		w.recipe = made.sub(t, of)
+	}
+	for _, verb := range of.verbs {
+		cells[verb] = &cell{note: w.recipe.Note}
+	}
+	w.all()
+	for verb, cell := range cells {
+		if cell.mark() == "untried" {
+			t.Errorf("%s: compared were %d objects and %d errors: there must be some of each", verb, cell.objects, cell.errors)
+		}
+	}
+}
+
+// all goes through the verbs that the row has.
+func (w *walk) all() {
+	switch {
+	case w.recipe.Refused:
+		w.refused()
+		return
+	case w.row.name() == "pods/log":
+		w.log()
+		return
+	}
+	var seen watches
+	if w.row.has("watch") {
+		seen = w.watch()
+	}
+	twins := w.twins()
+	for _, verb := range []struct {
+		name string
+		try  func([2]twin)
+	}{
+		{"get", w.get}, {"list", w.list}, {"update", w.update}, {"patch", w.patch}, {"delete", w.delete},
+	} {
+		if w.row.has(verb.name) {
+			verb.try(twins)
+		}
+	}
+	if w.row.has("deletecollection") {
+		w.deleteCollection()
+	}
+	if w.row.has("watch") {
+		w.compareEvents(seen)
+	}
+}
+
+// twins are made by what is compared, or before.
+func (w *walk) twins() [2]twin {
+	if w.row.has("create") && w.row.subresource == "" {
+		return w.create()
+	}
+	twins := w.newTwins()
+	if w.recipe.Name == "$(name)" || w.row.subresource != "" {
+		for _, of := range twins {
+			w.makeTwin(of, nil)
+		}
+		w.settle(twins)
+	}
+	if w.row.has("create") {
+		w.createPart(twins)
+	}
+	return twins
+}

@@ -1,0 +1,160 @@
+package coverage_test
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	"connectrpc.com/connect"
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/record"
+)
+
+// watches are those of a row's objects, by both, from before there were any.
+type watches struct {
+	through *record.Stream
+	direct  watch.Interface
+}
+
+// event is a change as both tell it.
+type event struct {
+	Type   string
+	Object any
+}
+
+// watch begins to watch the objects of the row.
+func (w *walk) watch() watches {
+	w.verb = "watch"
+	objects := w.api.objects(w.selecting("watch", "", ""))
+	before, err := objects.List(w.ctx, metav1.ListOptions{LabelSelector: w.selector()})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	direct, err := objects.Watch(w.ctx, metav1.ListOptions{LabelSelector: w.selector(), ResourceVersion: before.GetResourceVersion()})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(direct.Stop)
+	through := record.Watch(w.t, w.service.client, w.watching(w.selector(), ""))
+	through.Synced(w.ctx)
+	w.refusedWatch("a label selector of no sense", "a in", "")
+	w.refusedWatch("a field selector of no sense", "", "nonsense=1")
+	return watches{through, direct}
+}
+
+func (w *walk) watching(labels, fields string) *kubeconnectv1.WatchRequest {
+	request := &kubeconnectv1.WatchRequest{
+		Resource: w.row.resource(), LabelSelector: labels, FieldSelector: fields, Encoding: inJSON,
+	}
+	if w.row.namespaced {
+		request.Namespace = w.namespace
+	}
+	return request
+}
+
+// refusedWatch compares the errors that end a watch at once.
+func (w *walk) refusedWatch(what, labels, fields string) {
+	w.t.Helper()
+	_, err := w.api.objects(w.selecting("watch", "", "")).Watch(w.ctx, metav1.ListOptions{LabelSelector: labels, FieldSelector: fields})
+	if err == nil {
+		w.t.Fatalf("%s: client-go is answered no error", what)
+	}
+	w.judge(what, fails, answer{nil, failureOf(err)}, answer{nil, failureThrough(w.watchError(labels, fields))}, err)
+}
+
+func (w *walk) watchError(labels, fields string) error {
+	ctx, cancel := context.WithCancel(w.ctx)
+	defer cancel()
+	stream, err := w.service.client.Watch(ctx, w.watching(labels, fields))
+	if err != nil {
+		return err
+	}
+	defer stream.Close()
+	for stream.Receive() {
+	}
+	if stream.Err() == nil {
+		return connect.NewError(connect.CodeUnknown, fmt.Errorf("it has ended without an error"))
+	}
+	return stream.Err()
+}
+
+// compareEvents makes a last object, and compares all that both have told up to it.
+func (w *walk) compareEvents(seen watches) {
+	w.t.Helper()
+	w.verb = "watch"
+	last := w.newTwin()
+	w.makeTwin(last, nil)
+	name := last.text(w.parent.Name)
+	wanted, got := w.toldDirectly(seen.direct, name), w.toldThrough(seen.through, name)
+	w.compared.Add(1)
+	w.cells[w.verb].objects++
+	if !reflect.DeepEqual(wanted, got) {
+		w.cells[w.verb].differ++
+		w.t.Errorf("watch: (-client-go +kubeconnect)\n%s", cmp.Diff(wanted, got))
+	}
+}
+
+func (w *walk) toldDirectly(by watch.Interface, last string) (events []event) {
+	w.t.Helper()
+	for {
+		select {
+		case told, ok := <-by.ResultChan():
+			object, _ := told.Object.(*unstructured.Unstructured)
+			if !ok || object == nil {
+				w.t.Fatalf("client-go's watch has ended: %v", told)
+			}
+			events = append(events, event{string(told.Type), w.newer(withoutManagers(object.Object))})
+			if object.GetName() == last {
+				return events
+			}
+		case <-w.ctx.Done():
+			w.t.Fatal("client-go's watch does not tell the last object")
+		}
+	}
+}
+
+var eventTypes = map[kubeconnectv1.EventType]watch.EventType{
+	kubeconnectv1.EventType_EVENT_TYPE_ADDED:    watch.Added,
+	kubeconnectv1.EventType_EVENT_TYPE_MODIFIED: watch.Modified,
+	kubeconnectv1.EventType_EVENT_TYPE_DELETED:  watch.Deleted,
+}
+
+func (w *walk) toldThrough(by *record.Stream, last string) (events []event) {
+	w.t.Helper()
+	said := by.Until(w.ctx, "the last object is told", func(said *record.View) bool {
+		return len(said.Events) > 0 && tells(said.Events, last)
+	})
+	by.Close()
+	for _, told := range record.AfterSnapshot(said.Events) {
+		kind, ok := eventTypes[told.GetType()]
+		if !ok {
+			continue
+		}
+		object, err := decode(told.GetObject(), said.Kind)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		// Of what is deleted, client-go is told the last state under the version of the deletion.
+		object["metadata"].(map[string]any)["resourceVersion"] = told.GetResourceVersion()
+		events = append(events, event{string(kind), object})
+		if told.GetObject().GetName() == last {
+			break
+		}
+	}
+	return events
+}
+
+func tells(events []*kubeconnectv1.Event, name string) bool {
+	for _, told := range events {
+		if told.GetObject().GetName() == name {
+			return true
+		}
+	}
+	return false
+}
