@@ -39,7 +39,7 @@ type protobufCutter struct {
 type part struct {
 	whole   []byte // with its tag
 	tag     []byte
-	value   []byte // if it has a length: without that
+	value   []byte // without its length, if it has one
 	wire    protowire.Type
 	another bool // the field before has the same tag
 }
@@ -48,66 +48,40 @@ type part struct {
 // leaves them out.
 func (c *protobufCutter) message(n *node, m *kubejson.Message, content []byte) bool {
 	var last uint64
-	for len(content) > 0 {
-		tag, next := uvarint(content)
-		if next <= 0 || tag < 1<<3 || tag > 1<<32-1 {
+	for i := 0; i < len(content); {
+		tag, next := uvarint(content, i)
+		if next < 0 || tag < 1<<3 || tag > maxTag {
 			return false
 		}
-		p := part{tag: content[:next], wire: protowire.Type(tag & 7), another: tag == last}
-		if !p.readValue(content) {
+		wire := protowire.Type(tag & 7)
+		from, to := value(content, next, wire)
+		if to < 0 {
 			return false
 		}
-		if field := m.Field(tag >> 3); field != nil && !c.field(n, field, p) {
-			return false
+		if field := m.Field(tag >> 3); field != nil {
+			if under := n.field(field); under != nil {
+				p := part{content[i:to], content[i:next], content[from:to], wire, tag == last}
+				if !c.field(under, field, p) {
+					return false
+				}
+			}
 		}
-		content, last = content[len(p.whole):], tag
+		i, last = to, tag
 	}
 	return true
 }
 
-// readValue reads the value of the field that content begins with.
-func (p *part) readValue(content []byte) bool {
-	rest := content[len(p.tag):]
-	length := 0
-	switch p.wire {
-	case protowire.BytesType:
-		size, n := uvarint(rest)
-		if n <= 0 || size > uint64(len(rest)-n) {
-			return false
-		}
-		length = n + int(size)
-		p.value = rest[n:length]
-	case protowire.VarintType:
-		_, length = uvarint(rest)
-	case protowire.Fixed32Type:
-		length = 4
-	case protowire.Fixed64Type:
-		length = 8
+// field is what is kept of a field's value; nil if nothing is.
+func (n *node) field(field *kubejson.Field) *node {
+	if field.IsInline() {
+		return n
 	}
-	if length <= 0 || length > len(rest) {
-		return false
-	}
-	p.whole = content[:len(p.tag)+length]
-	return true
-}
-
-// uvarint reads a varint; most are one byte.
-func uvarint(content []byte) (value uint64, length int) {
-	if len(content) > 0 && content[0] < 0x80 {
-		return uint64(content[0]), 1
-	}
-	return protowire.ConsumeVarint(content)
+	return n.member(field.Name())
 }
 
 func (c *protobufCutter) field(n *node, field *kubejson.Field, p part) bool {
-	if field.IsInline() {
-		return c.nested(n, field.Message(), p)
-	}
-	n = n.member(field.Name())
 	switch {
-	case n == nil:
-		return true
-	case n.all:
+	case n.all && !field.IsInline():
 		return c.keep(p)
 	case field.IsMap():
 		return c.entry(n, field, p)
@@ -169,9 +143,8 @@ func (c *protobufCutter) close(room sizeRoom) {
 
 // entry cuts the entry of a map. One that is written as no API server does is kept.
 func (c *protobufCutter) entry(n *node, field *kubejson.Field, p part) bool {
-	key := part{tag: p.value[:min(1, len(p.value))], wire: protowire.BytesType}
-	if p.wire != protowire.BytesType || len(key.tag) == 0 || key.tag[0] != keyTag ||
-		!key.readValue(p.value) || !utf8.Valid(key.value) {
+	key, ok := cutDelimited(p.value, keyTag)
+	if !ok || !utf8.Valid(key.value) {
 		return c.keep(p)
 	}
 	n = n.member(unsafe.String(unsafe.SliceData(key.value), len(key.value)))
@@ -202,14 +175,14 @@ func (c *protobufCutter) witness(key, p part) {
 // entryMessage cuts the message that is the value of an entry.
 func (c *protobufCutter) entryMessage(n *node, m *kubejson.Message, key, p part) bool {
 	rest := p.value[len(key.whole):]
-	value := part{tag: rest[:min(1, len(rest))], wire: protowire.BytesType}
-	if len(rest) == 0 || rest[0] != valueTag || !value.readValue(rest) || len(value.whole) < len(rest) {
+	value, ok := cutDelimited(rest, valueTag)
+	if !ok || len(value.whole) < len(rest) {
 		return c.keep(p)
 	}
 	c.out = append(c.out, p.tag...)
 	room := c.open(len(p.value))
 	c.out = append(c.out, key.whole...)
-	ok := c.nested(n, m, value)
+	ok = c.nested(n, m, value)
 	c.close(room)
 	return ok
 }
