@@ -24,6 +24,9 @@
 //     by Reset and a snapshot in the same stream. In latest states, [Modified] may
 //     name an object that the reader did not hold, and [Deleted] too, without
 //     content: what the selection held at the time is not known any more.
+//   - Quiet under a mask: a reader of some fields of the objects ([Query.Fields]) is not
+//     told of a change that is none under its mask, and holds an object's older version
+//     then. In latest states, Modified may name an object that has not changed so.
 //   - Bookmarked: a quiet stream sends a [Bookmark] at a fixed interval;
 //     everything up to its version has been delivered.
 //   - Fresh or honest: [Cache.Freshness] says whether the API server has been lost,

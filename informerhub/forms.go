@@ -11,6 +11,7 @@ const maxForms = 4
 type forms struct {
 	encoded [maxForms]atomic.Pointer[[]byte]
 	patches [maxForms]atomic.Pointer[patch]
+	masked  [maxMasked]atomic.Pointer[maskedForms] // the first ones that were asked for
 }
 
 // patch is an object as the difference to the one before it; nothing if it cannot be said
@@ -27,6 +28,19 @@ func shared(o *Object) {
 	}
 }
 
+// kept are the encodings of an object; nil if they are not kept. Those of a masked object
+// are kept with the whole one, and let go of with it.
+func (o *Object) kept() *forms {
+	if o.masking == nil {
+		return o.forms.Load()
+	}
+	whole := o.masking.whole.forms.Load()
+	if whole == nil {
+		return nil
+	}
+	return whole.formsOf(o)
+}
+
 // unshared lets go of them.
 func unshared(o *Object) {
 	if o != nil {
@@ -38,7 +52,7 @@ func unshared(o *Object) {
 // made by encode, and while the object is among the last changes, made once for all
 // who ask. Nobody may change the answer.
 func (o *Object) Encoded(encoding int, encode func(*Object) []byte) []byte {
-	kept := o.forms.Load()
+	kept := o.kept()
 	if kept == nil {
 		return encode(o)
 	}
@@ -56,7 +70,7 @@ func (e Event) EncodedPatch(encoding int, encode func(before, after *Object) []b
 	if e.Before == nil {
 		return nil
 	}
-	kept := e.Object.forms.Load()
+	kept := e.Object.kept()
 	if kept == nil {
 		return encode(e.Before, e.Object)
 	}

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"pgregory.net/rapid"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/mask"
 )
 
 // The words that random objects and selectors are made of are few, so that they
@@ -58,6 +60,7 @@ var aQuery = rapid.Custom(func(t *rapid.T) Query {
 		FieldSelector: list(aFieldCondition, "field selector"),
 		Namespaces:    someNamespaces.Draw(t, "restricted to"),
 		Related:       aRelated.Draw(t, "related"),
+		Fields:        someFields.Draw(t, "fields"),
 	}
 })
 
@@ -81,6 +84,14 @@ var aRelated = rapid.Custom(func(t *rapid.T) Related {
 var anObjectName = rapid.Custom(func(t *rapid.T) ObjectName {
 	place := aPlace.Draw(t, "place")
 	return ObjectName{place.namespace, place.name, anOwner.Draw(t, "uid")}
+})
+
+// someFields are those that a caller wants; nil is all of them.
+var someFields = rapid.Custom(func(t *rapid.T) *mask.Mask {
+	path := rapid.SampledFrom([]string{"spec.nodeName", "metadata.labels.app", "metadata.labels[*]", "metadata.resourceVersion", "status"})
+	fields, err := mask.Parse(rapid.SliceOfN(path, 0, 2).Draw(t, "paths"))
+	must(t, err)
+	return fields
 })
 
 // someNamespaces are those that a caller may see; nil is all of them.
@@ -150,6 +161,28 @@ func (is traits) related(t tester, to Related) bool {
 // told is what tests compare of an object: which one it is, at which version.
 func (is traits) told() string {
 	return fmt.Sprintf("%s/%s %s@%s", is.namespace, is.name, is.uid, is.version)
+}
+
+// told is what tests compare of an object that is told to those who ask so: under a mask
+// not the version, but what is there.
+func (q Query) told(o *Object) string {
+	if q.Fields == nil {
+		return told(o)
+	}
+	if o.masking == nil {
+		o = o.Masked(q.Fields)
+	}
+	text, err := o.JSON()
+	if err != nil {
+		panic(err)
+	}
+	return fmt.Sprintf("%s/%s %s %s", o.namespace, o.name, o.uid, text)
+}
+
+// toldOf is what is told of the objects that a query holds.
+func (w world) toldOf(t tester, query Query) []string {
+	t.Helper()
+	return toldAll(w.selected(t, query), func(is traits) string { return query.told(podObject(t, is)) })
 }
 
 func told(o *Object) string {

@@ -25,13 +25,14 @@ import (
 type Object struct {
 	kind      *schema.GroupVersionKind // shared by all objects of a decoder
 	raw       []byte
-	format    format
-	namespace string // the strings of the head point into raw
+	masking   *masking // what the content is cut from; nil for an object with all of it
+	namespace string   // the strings of the head point into raw
 	name      string
 	uid       string
 	version   string
 	labels    Labels
 	forms     atomic.Pointer[forms]
+	format    format
 
 	// endOfInitialEvents is set on the bookmark that ends a watch-list.
 	endOfInitialEvents bool
@@ -98,6 +99,9 @@ func gone(o *Object, uid, version string) *Object {
 // Protobuf is the object's protobuf message, without the API server's envelope;
 // false if its kind has none.
 func (o *Object) Protobuf() ([]byte, bool) {
+	if o.masking != nil {
+		return o.masking.whole.AppendMaskedProtobuf(nil, o.masking.by)
+	}
 	return o.raw, o.format == formatProtobuf
 }
 
@@ -105,6 +109,9 @@ func (o *Object) Protobuf() ([]byte, bool) {
 // made at each call: the bytes that encoding/json makes of client-go's Go type. The
 // error says that the object cannot be read; its head still can.
 func (o *Object) JSON() ([]byte, error) {
+	if o.masking != nil {
+		return o.AppendJSON(nil)
+	}
 	if o.format != formatProtobuf {
 		return o.sentJSON()
 	}
@@ -122,6 +129,9 @@ func (o *Object) JSON() ([]byte, error) {
 
 // AppendJSON appends the object's JSON to dst, for those who have room for it: see JSON.
 func (o *Object) AppendJSON(dst []byte) ([]byte, error) {
+	if o.masking != nil {
+		return o.masking.whole.AppendMaskedJSON(dst, o.masking.by)
+	}
 	if o.format != formatProtobuf {
 		text, err := o.sentJSON()
 		return append(dst, text...), err

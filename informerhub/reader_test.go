@@ -114,7 +114,7 @@ func (r *reader) applyObject(event Event) string {
 	place := key{object.namespace, object.name}
 	held, ok := r.held[place]
 	r.held[place] = object
-	if before := event.Before; before != nil && (!ok || event.Type != Modified || !bytes.Equal(before.raw, held.raw)) {
+	if before := event.Before; before != nil && (!ok || event.Type != Modified || !bytes.Equal(before.raw, held.raw) || r.query.told(before) != r.query.told(held)) {
 		return "what was before is not what is held"
 	}
 	if change := object.uid + "@" + event.ResourceVersion; r.told[change] {
@@ -133,13 +133,14 @@ func (r *reader) applyObject(event Event) string {
 		return r.when(ok, "ADDED is held already") + r.when(event.ResourceVersion != object.version && !r.over, "ADDED at another version")
 	case Modified:
 		return r.when(!ok, "MODIFIED is not held") + r.when(ok && held.uid != object.uid, "MODIFIED to another UID") +
-			r.when(ok && numberOf(object.version) <= numberOf(held.version), "the object went back, or came twice")
+			r.when(ok && numberOf(object.version) <= numberOf(held.version), "the object went back, or came twice") +
+			r.when(ok && r.query.Fields != nil && r.query.told(object) == r.query.told(held), "MODIFIED changes nothing under the mask")
 	}
 	delete(r.held, place)
 	if r.over {
 		return r.when(!ok || held.uid != object.uid, "DELETED is not held")
 	}
-	return r.when(!ok || told(held) != told(object), "DELETED is not the object that was held")
+	return r.when(!ok || r.query.told(held) != r.query.told(object), "DELETED is not the object that was held")
 }
 
 // moveOn checks the order of versions.
@@ -170,7 +171,7 @@ func numberOf(version string) int {
 func (r *reader) holds() []string {
 	var lines []string
 	for _, place := range slices.SortedFunc(maps.Keys(r.held), key.compare) {
-		lines = append(lines, told(r.held[place]))
+		lines = append(lines, r.query.told(r.held[place]))
 	}
 	return lines
 }

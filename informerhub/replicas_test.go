@@ -195,7 +195,7 @@ func (c *replicas) readBy(t *rapid.T, r *reader) {
 	if !c.held {
 		at = max(at, numberOf(r.cache.feed.version))
 	}
-	checkSame(t, toldAll(c.worlds[at].selected(t, r.query), traits.told), r.holds())
+	checkSame(t, c.worlds[at].toldOf(t, r.query), r.holds())
 }
 
 // current implements history.

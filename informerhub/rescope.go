@@ -107,7 +107,7 @@ func (p passedOver) left(from, to *Selection) (events []Event) {
 func (p passedOver) entered(from, to *Selection) (events []Event) {
 	for _, object := range p.holds {
 		if to.Matches(object) && !from.reaches(object) {
-			events = append(events, Event{Type: Added, Object: object, ResourceVersion: p.position.Version})
+			events = append(events, Event{Type: Added, Object: object.Masked(to.fields), ResourceVersion: p.position.Version})
 		}
 	}
 	return events

@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/mask"
 )
 
 // Query is a selection as a caller writes it. Conditions that are left out
@@ -23,6 +25,9 @@ type Query struct {
 	Namespaces []string
 	// Related restricts them to what has to do with another object.
 	Related Related
+	// Fields are what is told of the objects; nil is everything. They select no objects,
+	// but changes: a watcher is not told of one that is none under the mask.
+	Fields *mask.Mask
 }
 
 // Selection is a query that has been understood. It is immutable and may be
@@ -36,7 +41,8 @@ type Selection struct {
 	requirements labels.Requirements
 	conditions   []condition
 	among        []ObjectName // in order; nil is no restriction
-	key          string       // equal for selections of one resource that are the same
+	fields       *mask.Mask
+	key          string // equal for selections of one resource that are the same
 }
 
 // maxSelectorBytes bounds a selector: each object is held against all of it.
@@ -75,6 +81,7 @@ func (c *selector) understand(ctx context.Context, query Query) (*Selection, err
 		namespaced: c.resource.Namespaced,
 		namespace:  query.Namespace,
 		name:       query.Name,
+		fields:     query.Fields,
 		key:        fmt.Sprintf("%q %t", query, query.Namespaces != nil),
 	}
 	sel.restrict(query.Namespaces)

@@ -373,7 +373,7 @@ func (w *Watcher) visible(taken reading) Batch {
 	batch := Batch{Position: taken.position, broken: taken.broken}
 	if taken.snapshot != nil {
 		batch.snapshot = true
-		batch.Events = snapshotEvents(taken.snapshot.matching(w.selection))
+		batch.Events = w.selection.snapshotEvents(*taken.snapshot)
 		return batch
 	}
 	batch.latest = taken.states != nil
@@ -426,11 +426,13 @@ func (w *Watcher) catchUpAhead(batch *Batch) {
 	}
 }
 
-func snapshotEvents(snapshot Snapshot) []Event {
+// snapshotEvents tell what a selection holds of a snapshot.
+func (s *Selection) snapshotEvents(snapshot Snapshot) []Event {
+	snapshot = snapshot.matching(s)
 	events := make([]Event, 0, len(snapshot.Objects)+2)
 	events = append(events, Event{Type: Reset, ResourceVersion: snapshot.ResourceVersion})
 	for _, object := range snapshot.Objects {
-		events = append(events, Event{Type: Added, Object: object, ResourceVersion: object.version})
+		events = append(events, Event{Type: Added, Object: object.Masked(s.fields), ResourceVersion: object.version})
 	}
 	return append(events, Event{Type: Synced, ResourceVersion: snapshot.ResourceVersion})
 }
@@ -441,23 +443,28 @@ func (s *Selection) see(step change) (Event, bool) {
 	after := step.after != nil && s.Matches(step.after)
 	event := Event{Object: step.after, ResourceVersion: step.version, step: step.step}
 	switch {
+	case before && after && sameUnder(s.fields, step.before, step.after):
+		return Event{}, false
 	case before && after:
 		event.Type, event.Before = Modified, step.before
 	case after:
 		event.Type = Added
 	case before:
 		event.Type, event.Object = Deleted, step.before
+	default:
+		return Event{}, false
 	}
-	return event, before || after
+	event.Object, event.Before = event.Object.Masked(s.fields), event.Before.Masked(s.fields)
+	return event, true
 }
 
 // catchUp is what the latest state of something that has changed behind a place is
 // under a selection. What the selection held at that place is not known any more:
-// so Modified may name an object that it did not hold, and Deleted as well, without
-// content.
+// so Modified may name an object that it did not hold, or one that is the same under the
+// selection's mask, and Deleted what it did not hold as well, without content.
 func (s *Selection) catchUp(state latest, place uint64) (Event, bool) {
 	madeSince := state.made > place
-	event := Event{Object: state.object, ResourceVersion: state.version}
+	event := Event{Object: state.object.Masked(s.fields), ResourceVersion: state.version}
 	switch {
 	case !state.deleted && s.Matches(state.object) && madeSince:
 		event.Type = Added
