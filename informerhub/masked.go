@@ -70,20 +70,28 @@ func (f *forms) formsOf(masked *Object) *forms {
 	return nil
 }
 
-// AppendMaskedProtobuf appends the object's protobuf message under a mask to dst; false if
-// its kind has none. See [mask.Mask.AppendProtobuf] for what may be there beside it.
+// AppendMaskedProtobuf appends the object's protobuf message under a mask, if there is one,
+// to dst; false if its kind has none. See [mask.Mask.AppendProtobuf] for what may be there
+// beside it.
 func (o *Object) AppendMaskedProtobuf(dst []byte, by *mask.Mask) ([]byte, bool) {
-	if o.format != formatProtobuf {
+	message, ok := o.Protobuf()
+	switch {
+	case !ok:
 		return dst, false
+	case by == nil:
+		return append(dst, message...), true
 	}
-	return by.AppendProtobuf(dst, *o.kind, o.raw), true
+	return by.AppendProtobuf(dst, *o.kind, message), true
 }
 
-// AppendMaskedJSON appends the object's JSON under a mask to dst. Of a kind with a protobuf
-// form no more is made JSON than is left of the message.
+// AppendMaskedJSON appends the object's JSON under a mask, if there is one, to dst. Of a
+// kind with a protobuf form no more is made JSON than is left of the message.
 func (o *Object) AppendMaskedJSON(dst []byte, by *mask.Mask) ([]byte, error) {
-	if o.format != formatProtobuf {
-		text, err := o.sentJSON()
+	if by == nil {
+		return o.AppendJSON(dst)
+	}
+	if o.format != formatProtobuf || o.masking != nil {
+		text, err := o.JSON()
 		if err != nil {
 			return dst, err
 		}

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"iter"
+	"slices"
 	"strings"
 	"sync"
 
@@ -13,6 +14,7 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/informerhub/mask"
 )
 
 // An object is encoded once, as the bytes of a kubeconnect.v1.Object, for all the
@@ -63,17 +65,34 @@ func encodeBytes(object *informerhub.Object, encoding kubeconnectv1.Encoding) ([
 	}
 	s := scratches.Get().(*scratch)
 	defer s.release()
-	text, err := object.AppendJSON(s.text[:0])
-	if err != nil {
-		return nil, false
+	number, content, ok := s.contentOf(object, form{encoding: encoding})
+	return contentObject(object, number, content), ok
+}
+
+// form is how a caller wants objects: in an encoding, and some of their fields, or all.
+type form struct {
+	encoding kubeconnectv1.Encoding
+	fields   *mask.Mask
+}
+
+// contentOf makes the field of an object's message that its content is in. False if that
+// cannot be made of its bytes.
+func (s *scratch) contentOf(object *informerhub.Object, as form) (number protowire.Number, content []byte, ok bool) {
+	if as.encoding == kubeconnectv1.Encoding_ENCODING_PROTOBUF {
+		if s.content, ok = object.AppendMaskedProtobuf(s.content[:0], as.fields); ok {
+			return objectProtobuf, s.content, true
+		}
 	}
+	text, err := object.AppendMaskedJSON(s.text[:0], as.fields)
 	s.text = text
-	if encoding != kubeconnectv1.Encoding_ENCODING_STRUCT {
-		return contentObject(object, objectJSON, text), true
+	switch as.encoding {
+	case kubeconnectv1.Encoding_ENCODING_JSON, kubeconnectv1.Encoding_ENCODING_PROTOBUF:
+		return objectJSON, text, err == nil
 	}
-	content, ok := appendStruct(s.content[:0], text)
-	s.content = content
-	return contentObject(object, objectStruct, content), ok
+	if err == nil {
+		s.content, ok = appendStruct(s.content[:0], text)
+	}
+	return objectStruct, s.content, ok
 }
 
 // scratch holds what an object's bytes are made of, on the way.
@@ -131,23 +150,53 @@ func headFields(object *informerhub.Object) [4]headField {
 }
 
 // appendListed adds an object to a page, unless it makes the page longer than it may be.
-// The API server's protobuf goes straight there, for it is as good as encoded.
-func appendListed(page []byte, object *informerhub.Object, encoding kubeconnectv1.Encoding, most int) (longer []byte, ok bool) {
-	message, isProtobuf := object.Protobuf()
-	if !isProtobuf || encoding != kubeconnectv1.Encoding_ENCODING_PROTOBUF {
-		encoded := encodedObject(object, encoding)
-		if len(page)+len(encoded) > most {
-			return page, false
-		}
-		return appendField(page, listResponseObjects, encoded), true
+// The API server's protobuf goes straight there, for it is as good as encoded, and so do
+// some fields of an object, for they are small, and seldom asked for by two.
+func appendListed(page []byte, object *informerhub.Object, as form, most int) (longer []byte, ok bool) {
+	if as.fields != nil && object.HasContent() {
+		return appendSome(page, object, as, most)
 	}
-	size := contentObjectSize(object, objectProtobuf, message)
+	message, isProtobuf := object.Protobuf()
+	if !isProtobuf || as.encoding != kubeconnectv1.Encoding_ENCODING_PROTOBUF {
+		return appendEncoded(page, encodedObject(object, as.encoding), most)
+	}
+	return appendContent(page, object, objectProtobuf, message, most)
+}
+
+// appendSome adds some fields of an object to a page.
+func appendSome(page []byte, object *informerhub.Object, as form, most int) (longer []byte, ok bool) {
+	s := scratches.Get().(*scratch)
+	defer s.release()
+	number, content, ok := s.contentOf(object, as)
+	if !ok {
+		return appendEncoded(page, encodedObject(object.Masked(as.fields), as.encoding), most)
+	}
+	return appendContent(page, object, number, content, most)
+}
+
+func appendEncoded(page, encoded []byte, most int) (longer []byte, ok bool) {
+	if len(page)+len(encoded) > most {
+		return page, false
+	}
+	return appendField(page, listResponseObjects, encoded), true
+}
+
+func appendContent(page []byte, object *informerhub.Object, number protowire.Number, content []byte, most int) (longer []byte, ok bool) {
+	size := contentObjectSize(object, number, content)
 	if len(page)+size > most {
 		return page, false
 	}
 	page = protowire.AppendTag(page, listResponseObjects, protowire.BytesType)
 	page = protowire.AppendVarint(page, uint64(size))
-	return appendContentObject(page, object, objectProtobuf, message), true
+	return appendContentObject(page, object, number, content), true
+}
+
+// capacityFor is about what objects will take in a page.
+func (f form) capacityFor(objects []*informerhub.Object) int {
+	if f.fields != nil {
+		return min(2*objectHeadBytes*len(objects), maxPageBytes)
+	}
+	return capacityFor(slices.Values(objects), maxPageBytes)
 }
 
 // capacityFor is about what objects will take in an answer, of no more than most bytes,

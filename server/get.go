@@ -13,13 +13,14 @@ import (
 
 // Get implements kubeconnect.v1.ResourceService.
 func (s *resources) Get(ctx context.Context, request *kubeconnectv1.GetRequest) (*kubeconnectv1.GetResponse, error) {
-	if err := refuse(
-		laterField{"fields", len(request.GetFields()) > 0},
-		laterField{"metadata_only", request.GetMetadataOnly()},
-	); err != nil {
+	if err := refuse(laterField{"metadata_only", request.GetMetadataOnly()}); err != nil {
 		return nil, err
 	}
 	if err := checkReading(request); err != nil {
+		return nil, err
+	}
+	fields, err := fieldsOf(request.GetFields())
+	if err != nil {
 		return nil, err
 	}
 	resource, err := s.resolve(ctx, request.GetResource())
@@ -35,7 +36,7 @@ func (s *resources) Get(ctx context.Context, request *kubeconnectv1.GetRequest) 
 	}
 	return &kubeconnectv1.GetResponse{
 		Kind:      got.kind,
-		Object:    encodeObject(got.object, request.GetEncoding()),
+		Object:    encodeObject(got.object.Masked(fields), request.GetEncoding()),
 		Freshness: encodeFreshness(got.freshness),
 		Source:    got.source,
 	}, nil

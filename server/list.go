@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"math"
-	"slices"
 
 	"google.golang.org/protobuf/proto"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,7 +19,6 @@ const maxPageBytes = 3 << 20
 func (s *resources) List(ctx context.Context, request *kubeconnectv1.ListRequest) (*kubeconnectv1.ListResponse, error) {
 	if err := refuse(
 		laterField{"filter", request.GetFilter() != ""},
-		laterField{"fields", len(request.GetFields()) > 0},
 		laterField{"order_by", request.GetOrderBy() != ""},
 		laterField{"metadata_only", request.GetMetadataOnly()},
 	); err != nil {
@@ -32,11 +30,15 @@ func (s *resources) List(ctx context.Context, request *kubeconnectv1.ListRequest
 	if request.GetPageSize() < 0 {
 		return nil, badRequest("page_size %d: give 0 or more", request.GetPageSize())
 	}
+	fields, err := fieldsOf(request.GetFields())
+	if err != nil {
+		return nil, err
+	}
 	list, offset, err := s.snapshotFor(ctx, request)
 	if err != nil {
 		return nil, err
 	}
-	return s.page(list, offset, request, wantsMessages(ctx)), nil
+	return s.page(list, offset, request, form{request.GetEncoding(), fields}, wantsMessages(ctx)), nil
 }
 
 // snapshotFor answers the snapshot that a page is taken from, and where in it the
@@ -84,7 +86,7 @@ func queryOf(request *kubeconnectv1.ListRequest) string {
 	return string(text)
 }
 
-func (s *resources) page(list *pagedList, offset int, request *kubeconnectv1.ListRequest, messages bool) *kubeconnectv1.ListResponse {
+func (s *resources) page(list *pagedList, offset int, request *kubeconnectv1.ListRequest, as form, messages bool) *kubeconnectv1.ListResponse {
 	waiting := list.snapshot.Objects[offset:]
 	if size := int(request.GetPageSize()); size > 0 && size < len(waiting) {
 		waiting = waiting[:size]
@@ -96,7 +98,7 @@ func (s *resources) page(list *pagedList, offset int, request *kubeconnectv1.Lis
 		Source:          list.source,
 		Warnings:        list.warnings,
 	}
-	end := offset + addPage(response, waiting, request.GetEncoding(), messages)
+	end := offset + addPage(response, waiting, as, messages)
 	response.Remaining = int64(len(list.snapshot.Objects) - end)
 	if response.GetRemaining() > 0 {
 		response.NextPageToken = s.pages.keep(list, end)
@@ -106,15 +108,15 @@ func (s *resources) page(list *pagedList, offset int, request *kubeconnectv1.Lis
 
 // addPage adds as many objects to a response as fit in a page, and one in any case,
 // and answers how many.
-func addPage(response *kubeconnectv1.ListResponse, objects []*informerhub.Object, encoding kubeconnectv1.Encoding, messages bool) int {
-	page := make([]byte, 0, capacityFor(slices.Values(objects), maxPageBytes))
+func addPage(response *kubeconnectv1.ListResponse, objects []*informerhub.Object, as form, messages bool) int {
+	page := make([]byte, 0, as.capacityFor(objects))
 	count := 0
 	for _, object := range objects {
 		most := maxPageBytes
 		if count == 0 {
 			most = math.MaxInt
 		}
-		longer, ok := appendListed(page, object, encoding, most)
+		longer, ok := appendListed(page, object, as, most)
 		if !ok {
 			break
 		}

@@ -105,7 +105,7 @@ func TestThePagesOfAListAreTheList(t *testing.T) {
 			list, offset := &pagedList{query: queryOf(request), selected: selected{snapshot: podSnapshot(t, n)}}, 0
 			var got []string
 			for {
-				answer := s.page(list, offset, request, true)
+				answer := s.page(list, offset, request, form{encoding: request.GetEncoding()}, true)
 				for _, object := range answer.GetObjects() {
 					got = append(got, object.GetName())
 				}
@@ -170,7 +170,7 @@ func TestAPageEndsBeforeItIsTooLarge(t *testing.T) {
 				objects = append(objects, large(fmt.Sprint(i), size))
 			}
 			var response kubeconnectv1.ListResponse
-			added := addPage(&response, objects, kubeconnectv1.Encoding_ENCODING_PROTOBUF, true)
+			added := addPage(&response, objects, form{encoding: kubeconnectv1.Encoding_ENCODING_PROTOBUF}, true)
 			if added != test.want || len(response.GetObjects()) != test.want {
 				t.Errorf("adds %d objects and says %d, want %d", len(response.GetObjects()), added, test.want)
 			}

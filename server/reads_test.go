@@ -95,7 +95,7 @@ func TestWhatCannotBeAnsweredHasItsCode(t *testing.T) {
 		"a page token that is not ours":   {list(&kubeconnectv1.ListRequest{Resource: "pods", PageToken: "x"}), connect.CodeInvalidArgument},
 		"a filter":                        {list(&kubeconnectv1.ListRequest{Resource: "pods", Filter: "true"}), connect.CodeUnimplemented},
 		"an order":                        {list(&kubeconnectv1.ListRequest{Resource: "pods", OrderBy: "metadata.name"}), connect.CodeUnimplemented},
-		"a choice of fields":              {list(&kubeconnectv1.ListRequest{Resource: "pods", Fields: []string{"metadata.name"}}), connect.CodeUnimplemented},
+		"an element by its number":        {list(&kubeconnectv1.ListRequest{Resource: "pods", Fields: []string{"spec.containers[0]"}}), connect.CodeInvalidArgument},
 		"a consistency that is not known": {list(&kubeconnectv1.ListRequest{Resource: "pods", Consistency: 99}), connect.CodeInvalidArgument},
 		"a watch of what cannot be":       {watch(&kubeconnectv1.WatchRequest{Resource: "bindings"}), connect.CodeUnimplemented},
 		"a watch of what is not served":   {watch(&kubeconnectv1.WatchRequest{Resource: "podz"}), connect.CodeNotFound},

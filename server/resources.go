@@ -13,6 +13,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/informerhub/mask"
 )
 
 // resources implements kubeconnect.v1.ResourceService.
@@ -73,7 +74,6 @@ func (s *resources) serve(ctx context.Context, request *kubeconnectv1.WatchReque
 func checkWatch(request *kubeconnectv1.WatchRequest) error {
 	if err := refuse(
 		laterField{"filter", request.GetFilter() != ""},
-		laterField{"fields", len(request.GetFields()) > 0},
 		laterField{"metadata_only", request.GetMetadataOnly()},
 	); err != nil {
 		return err
@@ -87,6 +87,10 @@ func checkWatch(request *kubeconnectv1.WatchRequest) error {
 // watch begins to follow what a request selects.
 func (s *resources) watch(ctx context.Context, request *kubeconnectv1.WatchRequest) (*watch, error) {
 	if err := checkWatch(request); err != nil {
+		return nil, err
+	}
+	fields, err := fieldsOf(request.GetFields())
+	if err != nil {
 		return nil, err
 	}
 	resource, err := s.resolve(ctx, request.GetResource())
@@ -108,7 +112,7 @@ func (s *resources) watch(ctx context.Context, request *kubeconnectv1.WatchReque
 	if err != nil {
 		return nil, err
 	}
-	watch, err := s.follow(ctx, permit, request)
+	watch, err := s.follow(ctx, permit, request, fields)
 	if err != nil {
 		permit.endPeriod()
 	}
@@ -116,7 +120,7 @@ func (s *resources) watch(ctx context.Context, request *kubeconnectv1.WatchReque
 }
 
 // follow begins to follow what a caller is permitted to.
-func (s *resources) follow(ctx context.Context, permit *permit, request *kubeconnectv1.WatchRequest) (*watch, error) {
+func (s *resources) follow(ctx context.Context, permit *permit, request *kubeconnectv1.WatchRequest, fields *mask.Mask) (*watch, error) {
 	related, err := s.relate(ctx, request.GetRelated(), permit.wanted.resource, kubeconnectv1.Consistency_CONSISTENCY_CACHED)
 	if err != nil {
 		return nil, err
@@ -127,7 +131,7 @@ func (s *resources) follow(ctx context.Context, permit *permit, request *kubecon
 		return nil, err
 	}
 	w.query = queryFor(request, related, permit.scope)
-	w.query.Name = request.GetName()
+	w.query.Name, w.query.Fields = request.GetName(), fields
 	if w.cache, w.endCache, err = s.cacheToWatch(ctx, permit, w.query); err != nil {
 		return nil, err
 	}

@@ -22,6 +22,11 @@ func watchOf(change func(*kubeconnectv1.WatchRequest)) *kubeconnectv1.WatchReque
 	return request
 }
 
+// withFields are requests for some fields.
+func withFields(fields ...string) func(*kubeconnectv1.WatchRequest) {
+	return func(r *kubeconnectv1.WatchRequest) { r.Fields = fields }
+}
+
 func unchanged(*kubeconnectv1.WatchRequest) {}
 
 func TestATokenLeadsBackToItsPosition(t *testing.T) {
@@ -42,6 +47,18 @@ func TestATokenLeadsBackToItsPosition(t *testing.T) {
 	}
 }
 
+func TestATokenOfSomeFieldsLeadsBackInWhateverOrderTheyAreWritten(t *testing.T) {
+	token := tokensFor(deployments, watchOf(withFields("spec", "metadata.name"))).write(somePosition())
+	same := tokensFor(deployments, watchOf(withFields("{.metadata.name}", "spec", "spec.replicas")))
+	if position, err := same.read(token); err != nil || position == nil {
+		t.Errorf("leads to %+v, %v", position, err)
+	}
+	other := tokensFor(deployments, watchOf(withFields("spec", "metadata.labels")))
+	if position, err := other.read(token); !apierrors.IsBadRequest(err) {
+		t.Errorf("other fields lead to %+v, %v", position, err)
+	}
+}
+
 func TestATokenOfAnotherWatchIsRefused(t *testing.T) {
 	token := tokensFor(deployments, watchOf(unchanged)).write(somePosition())
 	pods := informerhub.Resource{Version: "v1", Name: "pods", Kind: "Pod", Namespaced: true}
@@ -51,6 +68,7 @@ func TestATokenOfAnotherWatchIsRefused(t *testing.T) {
 		"of all namespaces":         tokensFor(deployments, watchOf(func(r *kubeconnectv1.WatchRequest) { r.Namespace = "" })),
 		"of one name":               tokensFor(deployments, watchOf(func(r *kubeconnectv1.WatchRequest) { r.Name = "web" })),
 		"of another label selector": tokensFor(deployments, watchOf(func(r *kubeconnectv1.WatchRequest) { r.LabelSelector = "app=api" })),
+		"of some fields":            tokensFor(deployments, watchOf(withFields("spec"))),
 		"of a field selector":       tokensFor(deployments, watchOf(func(r *kubeconnectv1.WatchRequest) { r.FieldSelector = "metadata.name=web" })),
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,0 +1,143 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	corev1 "k8s.io/api/core/v1"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+)
+
+// tableOfPods is what a table of pods shows.
+var tableOfPods = []string{"metadata.name", "metadata.namespace", "status.phase", "spec.nodeName", "spec.containers[*].image"}
+
+// TestSomeFieldsInAListAreThoseOfTheMaskedObject holds the way of a list against that of
+// the other reads.
+func TestSomeFieldsInAListAreThoseOfTheMaskedObject(t *testing.T) {
+	fields, err := fieldsOf(append(tableOfPods, "spec.size", "kind"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, object := range map[string]*informerhub.Object{
+		"a pod":                     podObject(t, tablePod(t, "a")),
+		"a custom resource":         widgetObject(t, widgetText),
+		"JSON that cannot be read":  widgetObject(t, `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"},"spec":nul}`),
+		"a pod that ends too early": protobufObject(t, "Pod", "\x0a\x03\x0a\x01a\x12\x05"),
+	} {
+		for number, name2 := range kubeconnectv1.Encoding_name {
+			encoding := kubeconnectv1.Encoding(number)
+			t.Run(name+" as "+name2, func(t *testing.T) {
+				page, ok := appendListed(nil, object, form{encoding, fields}, math.MaxInt)
+				var got kubeconnectv1.ListResponse
+				if err := proto.Unmarshal(page, &got); err != nil || !ok {
+					t.Fatal(ok, err)
+				}
+				want := encodeObject(object.Masked(fields), encoding)
+				if !proto.Equal(got.GetObjects()[0], want) {
+					t.Errorf("the list has\n%v, want\n%v", got.GetObjects()[0], want)
+				}
+				var shared kubeconnectv1.Object
+				if err := proto.Unmarshal(encodedObject(object.Masked(fields), encoding), &shared); err != nil || !proto.Equal(&shared, want) {
+					t.Errorf("a stream has\n%v, error %v, want\n%v", &shared, err, want)
+				}
+			})
+		}
+	}
+}
+
+func TestAPageOfSomeFieldsHasMoreObjects(t *testing.T) {
+	fields, err := fieldsOf([]string{"metadata.name"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var objects []*informerhub.Object
+	for i := range 5 {
+		pod := newPod(fmt.Sprint("pod-", i), 1)
+		pod.Annotations = map[string]string{"large": string(make([]byte, 1<<20))}
+		objects = append(objects, podObject(t, pod))
+	}
+	for number := range kubeconnectv1.Encoding_name {
+		var response kubeconnectv1.ListResponse
+		as := form{kubeconnectv1.Encoding(number), fields}
+		if added := addPage(&response, objects, as, true); added != len(objects) || proto.Size(&response) > 1000 {
+			t.Errorf("a page as %v has %d objects in %d bytes", as.encoding, added, proto.Size(&response))
+		}
+	}
+}
+
+// tablePod is a pod as clusters have them: a web server with a proxy beside it.
+func tablePod(t testing.TB, name string) *corev1.Pod {
+	t.Helper()
+	text, err := os.ReadFile("../informerhub/kubejson/testdata/pod.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := newPod(name, 1)
+	if err := json.Unmarshal(text, pod); err != nil {
+		t.Fatal(err)
+	}
+	pod.Name = name
+	return pod
+}
+
+// byAPIServer is what an API server does for each object of a list as JSON.
+const byAPIServer = "whole, by the Go type"
+
+// BenchmarkListOfSomeFields lists pods whole, and cut down to what a table shows, and
+// tells how much less that takes than what an API server does.
+func BenchmarkListOfSomeFields(b *testing.B) {
+	fields, err := fieldsOf(tableOfPods)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var objects []*informerhub.Object
+	for i := range 2000 {
+		objects = append(objects, podObject(b, tablePod(b, fmt.Sprint("pod-", i))))
+	}
+	took := make(map[string]time.Duration)
+	b.Run(byAPIServer, func(b *testing.B) {
+		b.ReportAllocs()
+		pod := tablePod(b, "a")
+		for b.Loop() {
+			if _, err := json.Marshal(pod); err != nil {
+				b.Fatal(err)
+			}
+		}
+		took[byAPIServer] = b.Elapsed() / time.Duration(b.N)
+	})
+	for _, way := range []struct {
+		name string
+		form form
+	}{
+		{"whole, JSON", form{encoding: kubeconnectv1.Encoding_ENCODING_JSON}},
+		{"whole, struct", form{encoding: kubeconnectv1.Encoding_ENCODING_STRUCT}},
+		{"fields, protobuf", form{kubeconnectv1.Encoding_ENCODING_PROTOBUF, fields}},
+		{"fields, JSON", form{kubeconnectv1.Encoding_ENCODING_JSON, fields}},
+		{"fields, struct", form{kubeconnectv1.Encoding_ENCODING_STRUCT, fields}},
+	} {
+		b.Run(way.name, func(b *testing.B) {
+			b.ReportAllocs()
+			bytes := 0
+			for b.Loop() {
+				bytes = 0
+				for rest := objects; len(rest) > 0; {
+					var response kubeconnectv1.ListResponse
+					rest = rest[addPage(&response, rest, way.form, false):]
+					bytes += proto.Size(&response)
+				}
+			}
+			b.ReportMetric(float64(bytes)/float64(len(objects)), "B/object")
+			took[way.name] = b.Elapsed() / time.Duration(b.N*len(objects))
+		})
+	}
+	for _, name := range []string{"fields, protobuf", "fields, JSON", "fields, struct"} {
+		b.Logf("%s takes 1/%.1f of the time of %s", name, float64(took[byAPIServer])/float64(took[name]), byAPIServer)
+	}
+}
