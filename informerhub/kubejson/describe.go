@@ -39,6 +39,12 @@ func (f *Field) IsMap() bool { return f.shape == mapping }
 // JSON is no object of the fields of a message.
 func (f *Field) Message() *Message { return (*Message)(f.message) }
 
-// IsScalar reports whether these values are texts, numbers or booleans, as they stand in
-// the message. What is neither that nor has a Message writes JSON in a way of its own.
-func (f *Field) IsScalar() bool { return f.kind <= bytesElement }
+// IsScalar reports whether the JSON of these values is neither an object nor a list. What
+// is not that either, and has no Message, writes JSON in a way of its own.
+func (f *Field) IsScalar() bool {
+	switch f.kind {
+	case messageElement, stringsElement, ownElement:
+		return false
+	}
+	return true
+}

@@ -15,8 +15,7 @@
 // JSON gives the same bytes as masking its message first, and then the JSON of what that
 // leaves. So the direct way to the masked JSON of a large message is by way of a small
 // one. The second mask is needed: the JSON of a kind has members that are always there,
-// and what a message has in a form of its own (quantities, times, JSON) is kept whole as
-// soon as a path leads into it.
+// and JSON that stands in a message is kept whole as soon as a path leads into it.
 //
 // Everything here is immutable, and safe for concurrent use.
 package mask

@@ -1,0 +1,295 @@
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	"connectrpc.com/connect"
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/record"
+	"github.com/kubeconnect/kubeconnect/e2e/validate"
+)
+
+// wantedFields are paths as callers write them, and their steps; "*" is each element.
+var wantedFields = map[string][]string{
+	"metadata.name": {"metadata", "name"},
+	"{.metadata.labels['app.kubernetes.io/name']}": {"metadata", "labels", "app.kubernetes.io/name"},
+	`metadata.annotations.e2e\.example\.com/note`:  {"metadata", "annotations", "e2e.example.com/note"},
+	"$.spec.containers[*].image":                   {"spec", "containers", "*", "image"},
+	"spec.containers[*].resources.limits":          {"spec", "containers", "*", "resources", "limits"},
+	"spec.containers[*].ports[*]['containerPort']": {"spec", "containers", "*", "ports", "*", "containerPort"},
+	"spec.tolerations":                             {"spec", "tolerations"},
+	"spec.securityContext.runAsUser":               {"spec", "securityContext", "runAsUser"},
+	"status.phase":                                 {"status", "phase"},
+	"spec.color":                                   {"spec", "color"},
+	"spec.parts[*].size":                           {"spec", "parts", "*", "size"},
+	"spec.sizes[*]":                                {"spec", "sizes", "*"},
+	"not.there":                                    {"not", "there"},
+	"metadata.creationTimestamp.not.there":         {"metadata", "creationTimestamp", "not", "there"},
+}
+
+func fieldPaths() (paths []string) {
+	for path := range wantedFields {
+		paths = append(paths, path)
+	}
+	return paths
+}
+
+// onlyWanted is what the wanted fields leave of a value, read slowly; false if nothing.
+func onlyWanted(value any, paths [][]string) (any, bool) {
+	for _, path := range paths {
+		if len(path) == 0 {
+			return value, true
+		}
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		left := make(map[string]any)
+		for name, member := range value {
+			if kept, found := onlyWanted(member, behind(paths, name)); found {
+				left[name] = kept
+			}
+		}
+		return left, len(left) > 0
+	case []any:
+		var left []any
+		foundAny := false
+		for _, element := range value {
+			kept, found := onlyWanted(element, behind(paths, "*"))
+			left, foundAny = append(left, kept), foundAny || found
+		}
+		return left, foundAny
+	}
+	return nil, false
+}
+
+// behind are the rests of the paths that lead through a step.
+func behind(paths [][]string, step string) (rests [][]string) {
+	for _, path := range paths {
+		if path[0] == step || path[0] == "*" {
+			rests = append(rests, path[1:])
+		}
+	}
+	return rests
+}
+
+// wantedOf is what the wanted fields leave of an object as the API server has it.
+func wantedOf(t *testing.T, object *unstructured.Unstructured) map[string]any {
+	t.Helper()
+	var whole any
+	if err := json.Unmarshal(textOf(t, object), &whole); err != nil {
+		t.Fatal(err)
+	}
+	var paths [][]string
+	for _, path := range wantedFields {
+		paths = append(paths, path)
+	}
+	left, _ := onlyWanted(whole, paths)
+	return left.(map[string]any)
+}
+
+func textOf(t *testing.T, value any) []byte {
+	t.Helper()
+	text, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// wantOnlyFields fails unless an object has its head, and in its content the wanted
+// fields of the whole, and nothing else.
+func wantOnlyFields(t *testing.T, object *kubeconnectv1.Object, content string, whole *unstructured.Unstructured) {
+	t.Helper()
+	wantHead(t, object, whole)
+	want := wantedOf(t, whole)
+	if content == "protobuf" {
+		got, typed := new(corev1.Pod), new(corev1.Pod)
+		decode(t, object, content, got)
+		if err := json.Unmarshal(textOf(t, want), typed); err != nil {
+			t.Fatal(err)
+		}
+		if !apiequality.Semantic.DeepEqual(got, typed) {
+			t.Errorf("got  %v\nwant %v", got, typed)
+		}
+		return
+	}
+	var got map[string]any
+	decode(t, object, content, &got)
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %s\nwant %s", textOf(t, got), textOf(t, want))
+	}
+}
+
+// readFields reads one object's wanted fields in each way, and in an encoding.
+func readFields(ctx context.Context, t *testing.T, client resourceClient, resource string, whole metav1.Object, encoding kubeconnectv1.Encoding) map[string]*kubeconnectv1.Object {
+	t.Helper()
+	got, err := client.Get(ctx, &kubeconnectv1.GetRequest{
+		Resource: resource, Namespace: whole.GetNamespace(), Name: whole.GetName(), Encoding: encoding, Fields: fieldPaths(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed, err := client.List(ctx, &kubeconnectv1.ListRequest{
+		Resource: resource, Namespace: whole.GetNamespace(), Encoding: encoding, Fields: fieldPaths(),
+	})
+	if err != nil || len(listed.GetObjects()) != 1 {
+		t.Fatalf("the list has %d objects, error %v", len(listed.GetObjects()), err)
+	}
+	stream := record.Watch(t, client, &kubeconnectv1.WatchRequest{
+		Resource: resource, Namespace: whole.GetNamespace(), Encoding: encoding, Fields: fieldPaths(),
+	})
+	key := validate.Key{Namespace: whole.GetNamespace(), Name: whole.GetName()}
+	return map[string]*kubeconnectv1.Object{
+		"Get": got.GetObject(), "List": listed.GetObjects()[0], "Watch": stream.Synced(ctx).Model.Objects[key],
+	}
+}
+
+func TestFieldsAreAllThatIsAnsweredOfAnObjectOfABuiltInKind(t *testing.T) {
+	t.Parallel()
+	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
+		ctx := deadline(t)
+		namespace := newNamespace(ctx, t, cluster(t))
+		made := createFullPod(ctx, t, namespace)
+		untilRead(ctx, t, client, "pods", made)
+		whole, err := cluster(t).Dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "pods"}).
+			Namespace(namespace).Get(ctx, made.Name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for content, encoding := range encodings {
+			for way, object := range readFields(ctx, t, client, "pods", made, encoding) {
+				t.Run(way+" as "+content, func(t *testing.T) { wantOnlyFields(t, object, content, whole) })
+			}
+		}
+	})
+}
+
+// createFullPod makes a pod that has what is asked for, and more.
+func createFullPod(ctx context.Context, t *testing.T, namespace string) *corev1.Pod {
+	t.Helper()
+	const manifest = `{
+		"metadata": {"name": "full", "labels": {"app.kubernetes.io/name": "web", "app": "web"},
+			"annotations": {"e2e.example.com/note": "<seen>", "e2e.example.com/other": "not"}},
+		"spec": {"schedulerName": "nobody", "securityContext": {"runAsUser": 7, "runAsGroup": 8}, "containers": [
+			{"name": "one", "image": "example.com/one:1", "args": ["a"], "ports": [{"containerPort": 80, "name": "http"}, {"containerPort": 443}],
+				"resources": {"limits": {"cpu": "0.5", "memory": "64Mi"}, "requests": {"cpu": "100m"}}},
+			{"name": "two", "image": "example.com/two:1"}]}}`
+	pod := new(corev1.Pod)
+	if err := json.Unmarshal([]byte(manifest), pod); err != nil {
+		t.Fatal(err)
+	}
+	pod, err := cluster(t).Client.CoreV1().Pods(namespace).Create(ctx, pod, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pod
+}
+
+func TestFieldsAreAllThatIsAnsweredOfACustomResource(t *testing.T) {
+	t.Parallel()
+	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
+		ctx := deadline(t)
+		namespace := newNamespace(ctx, t, cluster(t))
+		gadgets := newCustomResource(ctx, t, cluster(t), namespace)
+		gadgets.define("v1")
+		whole := gadgets.create("v1", namespace, "one", map[string]any{
+			"color": "red", "weight": 1.5, "sizes": []any{int64(1), int64(2)},
+			"parts": []any{map[string]any{"size": int64(3), "name": "a"}, map[string]any{"name": "b"}},
+		})
+		untilRead(ctx, t, client, gadgets.name(), whole)
+		for asked, expected := range map[string]string{"struct": "struct", "json": "json", "protobuf": "json"} {
+			for way, object := range readFields(ctx, t, client, gadgets.name(), whole, encodings[asked]) {
+				t.Run(way+" as "+asked, func(t *testing.T) { wantOnlyFields(t, object, expected, whole) })
+			}
+		}
+	})
+}
+
+func TestAWatchOfFieldsIsSilentAboutAllOthers(t *testing.T) {
+	t.Parallel()
+	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
+		ctx := deadline(t)
+		namespace := newNamespace(ctx, t, cluster(t))
+		write := configMapsIn(ctx, t, cluster(t), namespace)
+		first := write.create("one", labels{"in": "1", "out": "1", "app": "web"})
+		untilRead(ctx, t, client, "configmaps", first)
+		request := &kubeconnectv1.WatchRequest{
+			Resource: "configmaps", Namespace: namespace, LabelSelector: "app=web", Fields: []string{"metadata.labels.in"},
+		}
+		stream := record.Watch(t, client, request)
+		point := lastPoint(t, stream.Synced(ctx))
+		wantSnapshot(t, stream, added(first))
+
+		write.relabel("one", map[string]any{"out": "2"})
+		write.touch("one", "touched")
+		inside := write.relabel("one", map[string]any{"in": "2"})
+		unseen := write.relabel("one", map[string]any{"out": "3"})
+		write.relabel("one", map[string]any{"app": "db"})
+		write.relabel("one", map[string]any{"out": "4"})
+		back := write.relabel("one", map[string]any{"app": "web"})
+		write.relabel("one", map[string]any{"out": "5"})
+		last := write.relabel("one", map[string]any{"in": "3"})
+
+		want := []string{modified(inside), deleted(unseen), added(back), modified(last)}
+		said := stream.Reaches(ctx, last.ResourceVersion)
+		wantChanges(t, said, want...)
+		request.Fields = []string{"{.metadata.labels['in']}"} // the same one
+		resumed := record.Resume(t, client, request, point).Reaches(ctx, last.ResourceVersion)
+		wantChanges(t, resumed, want...)
+		for _, event := range record.AfterSnapshot(said.Events) {
+			if in := event.GetObject().GetStruct().GetFields()["metadata"].GetStructValue().GetFields(); event.GetObject() != nil && len(in) != 1 {
+				t.Errorf("%s has in its metadata %v", record.Line(event), in)
+			}
+		}
+	})
+}
+
+func TestFieldsThatCannotBeAreRefused(t *testing.T) {
+	t.Parallel()
+	ctx, client := deadline(t), newClient(t, cluster(t))
+	for name, test := range map[string]struct {
+		fields []string
+		says   string
+	}{
+		"a single element":     {[]string{"metadata.name", "spec.containers[0].image"}, `"spec.containers[0].image": single elements are not supported`},
+		"a condition":          {[]string{"spec.containers[?(@.name=='a')]"}, "conditions are not supported"},
+		"any depth":            {[]string{"..name"}, "write the whole path"},
+		"an empty path":        {[]string{""}, "it names no field"},
+		"more than are taken":  {strings.Split(strings.Repeat("a ", 257), " ")[:257], "256 is the most"},
+		"longer than is taken": {[]string{strings.Repeat("a", 17<<10)}, "too long"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := client.Get(ctx, &kubeconnectv1.GetRequest{Resource: "namespaces", Name: "default", Fields: test.fields})
+			wantError(t, err, connect.CodeInvalidArgument, "fields: ", test.says)
+			_, err = client.List(ctx, &kubeconnectv1.ListRequest{Resource: "namespaces", Fields: test.fields})
+			wantError(t, err, connect.CodeInvalidArgument, "fields: ", test.says)
+			err = watchError(ctx, client, &kubeconnectv1.WatchRequest{Resource: "namespaces", Fields: test.fields})
+			wantError(t, err, connect.CodeInvalidArgument, "fields: ", test.says)
+		})
+	}
+}
+
+func TestATokenLeadsOnWithTheSameFieldsOnly(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t)
+	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))
+	request := &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: namespace, Fields: []string{"metadata.name"}}
+	request.ResumeToken = lastPoint(t, record.Watch(t, client, request).Synced(ctx)).Token
+	for name, fields := range map[string][]string{"all": nil, "others": {"metadata.name", "data"}} {
+		t.Run(name, func(t *testing.T) {
+			request.Fields = fields
+			wantError(t, watchError(ctx, client, request), connect.CodeInvalidArgument, "resume_token belongs to another watch")
+		})
+	}
+}
