@@ -17,11 +17,13 @@ from google.rpc import status_pb2 as rpc_status
 
 from kubeconnect.v1 import discovery_service_pb2 as discovery_pb
 from kubeconnect.v1 import object_pb2
+from kubeconnect.v1 import pod_service_pb2 as pod_pb
 from kubeconnect.v1 import resource_service_pb2 as pb
 from kubeconnect.v1.discovery_service_pb2_grpc import (
     DiscoveryServiceServicer,
     add_DiscoveryServiceServicer_to_server,
 )
+from kubeconnect.v1.pod_service_pb2_grpc import PodServiceServicer, add_PodServiceServicer_to_server
 from kubeconnect.v1.resource_service_pb2_grpc import (
     ResourceServiceServicer,
     add_ResourceServiceServicer_to_server,
@@ -68,7 +70,7 @@ Step = pb.WatchResponse | Failure | Silence | End
 
 
 @dataclass
-class FakeService(ResourceServiceServicer, DiscoveryServiceServicer):
+class FakeService(ResourceServiceServicer, DiscoveryServiceServicer, PodServiceServicer):
     """Holds objects, plays the steps of a watch, and remembers what it was asked."""
 
     address: str = ""
@@ -84,6 +86,8 @@ class FakeService(ResourceServiceServicer, DiscoveryServiceServicer):
     changed: threading.Condition = field(default_factory=threading.Condition)
     stuck: bool = False
     watch_ended: threading.Event = field(default_factory=threading.Event)
+    log: list[bytes | Failure | Silence] = field(default_factory=list)
+    log_ended: threading.Event = field(default_factory=threading.Event)
 
     def play(self, *steps: Step | Sequence[pb.Event]) -> None:
         with self.changed:
@@ -223,6 +227,19 @@ class FakeService(ResourceServiceServicer, DiscoveryServiceServicer):
             else:
                 yield step
 
+    def GetLogs(
+        self, request: pod_pb.GetLogsRequest, context: grpc.ServicerContext
+    ) -> Iterator[pod_pb.GetLogsResponse]:
+        self._begin(request, context)
+        context.add_callback(self.log_ended.set)
+        for piece in self.log:
+            if isinstance(piece, Failure):
+                piece.abort(context)
+            if isinstance(piece, Silence):
+                self.log_ended.wait()
+            else:
+                yield pod_pb.GetLogsResponse(data=piece)
+
     def _next_step(self, gone: threading.Event) -> Step:
         """What a caller leaves is for the next one."""
         with self.changed:
@@ -314,6 +331,7 @@ def serve(tls: grpc.ServerCredentials | None = None, port: int = 0) -> Iterator[
         server = grpc.server(threads)
         add_ResourceServiceServicer_to_server(service, server)
         add_DiscoveryServiceServicer_to_server(service, server)
+        add_PodServiceServicer_to_server(service, server)
         if tls:
             port = server.add_secure_port(f"127.0.0.1:{port}", tls)
         else:

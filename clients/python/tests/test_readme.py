@@ -14,8 +14,8 @@ from tests.fake import Failure, FakeService, batch, event, pod
 
 README = Path(__file__).parents[1] / "README.md"
 PROGRAMS = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
-READS, WRITES, REST = PROGRAMS[:7], PROGRAMS[7:11], PROGRAMS[11:]
-READ, SELECT, COUNT, LATEST, DISCOVER, WATCH, RESUME = READS
+READS, WRITES, REST = PROGRAMS[:8], PROGRAMS[8:12], PROGRAMS[12:]
+READ, SELECT, COUNT, LATEST, DISCOVER, WATCH, RESUME, LOGS = READS
 CREATE, UPDATE, PATCH, DELETE = WRITES
 ASYNCIO, ERRORS = REST
 
@@ -26,6 +26,7 @@ GONE = Failure(grpc.StatusCode.NOT_FOUND)
 
 def run(program: str, service: FakeService) -> None:
     service.objects = [pod("web", spec={"nodeName": "n1"})]
+    service.log = [b"one\ntw", b"o\n"]
     exec(program.replace("http://127.0.0.1:8080", service.address), {})
 
 
@@ -41,6 +42,7 @@ def run(program: str, service: FakeService) -> None:
             id="latest",
         ),
         pytest.param(DISCOVER, "pods po get list watch\nv1 spec\n", id="discover"),
+        pytest.param(LOGS, "one\ntwo\n", id="logs"),
         pytest.param(CREATE, "7 old\nweb\n", id="create"),
         pytest.param(UPDATE, "now at 8\n", id="update"),
         pytest.param(PATCH, "7 old\n", id="patch"),

@@ -21,10 +21,12 @@ import {
 } from "./discovery.js";
 import { AccessService } from "./gen/kubeconnect/v1/access_service_pb.js";
 import { DiscoveryService } from "./gen/kubeconnect/v1/discovery_service_pb.js";
+import { PodService } from "./gen/kubeconnect/v1/pod_service_pb.js";
 import { ResourceService } from "./gen/kubeconnect/v1/resource_service_pb.js";
 import { getRequest, GetResult, type GetOptions } from "./get.js";
 import { identityFrom, type Identity } from "./identity.js";
 import { List, type ListOptions, type ListSelection } from "./list.js";
+import { Log, type LogOptions } from "./log.js";
 import type { KubeValue, ObjectName, ResourceKind } from "./object.js";
 import { patchRequest, type Patch, type PatchResult } from "./patch.js";
 import { objectFrom } from "./message.js";
@@ -74,6 +76,12 @@ export interface Client {
    * Nothing is sent before the table is iterated; each iteration reads it there anew.
    */
   table(resource: string, selection?: TableSelection, options?: CallOptions): Table;
+
+  /**
+   * What a pod's container has written, and with `follow` what it writes. Nothing is sent
+   * before the log is iterated; each iteration is a stream of its own.
+   */
+  logs(pod: ObjectName, options?: LogOptions): Log;
 
   /**
    * Makes an object. Its kind may be left out. Fails with Code.AlreadyExists if there
@@ -145,6 +153,7 @@ export function createClient(transport: Transport): Client {
   const service = createServiceClient(ResourceService, transport);
   const access = createServiceClient(AccessService, transport);
   const discovery = createServiceClient(DiscoveryService, transport);
+  const pods = createServiceClient(PodService, transport);
   const kinds = new Map<string, ResourceKind>();
   return {
     async get<T>(resource: string, name: ObjectName, options: GetOptions = {}) {
@@ -167,6 +176,10 @@ export function createClient(transport: Transport): Client {
 
     table(resource: string, selection: TableSelection = {}, options: CallOptions = {}) {
       return new Table(service, resource, selection, options);
+    },
+
+    logs(pod: ObjectName, options: LogOptions = {}) {
+      return new Log(pods, pod, options);
     },
 
     async create<T>(resource: string, object: WriteBody, options: CreateOptions = {}) {

@@ -35,6 +35,7 @@ export type { Freshness } from "./freshness.js";
 export { GetResult, type GetOptions } from "./get.js";
 export type { Identity } from "./identity.js";
 export { List, type ListAll, type ListOptions, type ListPage, type ListSelection } from "./list.js";
+export { Log, type LogOptions, type LogStream } from "./log.js";
 export {
   KubeObject,
   keyOf,

@@ -1,7 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { createRouterTransport, type ServiceImpl } from "@connectrpc/connect";
+import { createRouterTransport, type ServiceImpl, type Transport } from "@connectrpc/connect";
 import { createClient, type Client } from "../src/index.js";
-import { DiscoveryService, ResourceService, type ObjectSchema } from "../src/proto.js";
+import { DiscoveryService, PodService, ResourceService, type ObjectSchema } from "../src/proto.js";
 
 /** A client of services that answer so; what is left out is not implemented. */
 export function clientOf(
@@ -14,6 +14,13 @@ export function clientOf(
       serve(DiscoveryService, discovery);
     }),
   );
+}
+
+/** A transport to a service of pods that answers so. */
+export function podsTransport(pods: Partial<ServiceImpl<typeof PodService>>): Transport {
+  return createRouterTransport(({ service: serve }) => {
+    serve(PodService, pods);
+  });
 }
 
 export const podKind = {

@@ -1,4 +1,4 @@
-"""Live Kubernetes state: get, list, watch, count, create, update, patch and delete.
+"""Live Kubernetes state: get, list, watch, count, logs, create, update, patch and delete.
 
 ``Client`` is for threads, ``kubeconnect.aio.AsyncClient`` for asyncio; they offer
 the same.
@@ -33,10 +33,11 @@ from kubeconnect.errors import (
 )
 from kubeconnect.events import Event, EventType
 from kubeconnect.freshness import Freshness
+from kubeconnect.logs import LogStream
 from kubeconnect.objects import Object, ResourceKind
 from kubeconnect.reads import Consistency, GetResult, Source
 from kubeconnect.relations import Relation, RelationType, about, owned_by, owner_of, selected_by
-from kubeconnect.sync import Client, ObjectList, Table, Watch
+from kubeconnect.sync import Client, Log, ObjectList, Table, Watch
 from kubeconnect.tables import TableColumn, TableRow
 from kubeconnect.v1.status_pb2 import Status, StatusCause
 from kubeconnect.writes import (
@@ -74,6 +75,8 @@ __all__ = [
     "Invalid",
     "InvalidArgument",
     "KubeconnectError",
+    "Log",
+    "LogStream",
     "NotFound",
     "Object",
     "ObjectGroup",

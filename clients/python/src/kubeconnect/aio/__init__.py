@@ -1,8 +1,9 @@
 """The client for asyncio. ``kubeconnect.Client`` is the same for threads."""
 
 from kubeconnect.aio.client import AsyncClient
+from kubeconnect.aio.log import AsyncLog
 from kubeconnect.aio.object_list import AsyncObjectList
 from kubeconnect.aio.table import AsyncTable
 from kubeconnect.aio.watch import AsyncWatch
 
-__all__ = ["AsyncClient", "AsyncObjectList", "AsyncTable", "AsyncWatch"]
+__all__ = ["AsyncClient", "AsyncLog", "AsyncObjectList", "AsyncTable", "AsyncWatch"]

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from datetime import datetime
 from types import TracebackType
 
 from kubeconnect.address import Address
+from kubeconnect.aio.log import AsyncLog
 from kubeconnect.aio.object_list import AsyncObjectList
 from kubeconnect.aio.table import AsyncTable
 from kubeconnect.aio.watch import AsyncWatch
 from kubeconnect.bodies import ObjectBody, PatchBody, encode_body
 from kubeconnect.counts import CountResult
 from kubeconnect.discovery import ResourceTypesResult, SchemaResult
+from kubeconnect.logs import LogStream, since
 from kubeconnect.reads import Consistency, GetResult, paths
 from kubeconnect.relations import Relation
 from kubeconnect.transport.aio import AsyncTransport
 from kubeconnect.transport.options import deadline
 from kubeconnect.v1 import discovery_service_pb2 as discovery_pb
+from kubeconnect.v1 import pod_service_pb2 as pod_pb
 from kubeconnect.v1 import resource_service_pb2 as pb
 from kubeconnect.v1.object_pb2 import ENCODING_JSON
 from kubeconnect.watch_session import WatchSession
@@ -65,7 +69,7 @@ class AsyncClient:
     DeadlineExceeded where that takes more than five seconds.
 
     A ``timeout`` is in seconds, and ``math.inf`` means none; left out, it is the
-    client's. A watch has none. All calls raise a KubeconnectError that says what
+    client's. A watch and a log have none. All calls raise a KubeconnectError that says what
     went wrong: NotFound, Forbidden, Unavailable, DeadlineExceeded and so on.
     """
 
@@ -240,6 +244,46 @@ class AsyncClient:
                 transport.resources.Watch, request, wait_for_ready=wait
             ),
         )
+
+    def logs(
+        self,
+        name: str,
+        *,
+        namespace: str,
+        container: str = "",
+        follow: bool = False,
+        previous: bool = False,
+        since_seconds: int | None = None,
+        since_time: datetime | None = None,
+        tail_lines: int | None = None,
+        limit_bytes: int | None = None,
+        timestamps: bool = False,
+        stream: LogStream = LogStream.ALL,
+    ) -> AsyncLog:
+        """Read what a pod's container has written; ``container`` may be left out if it is
+        the only one.
+
+        With ``follow`` the log goes on until the container ends. ``previous`` is the log
+        of its run before. ``since_seconds`` or ``since_time``, of which fractions of a
+        second are left off, and ``tail_lines`` say where to begin, ``limit_bytes`` where
+        to end. ``timestamps`` puts the time before each line.
+
+        Errors come with the first line.
+        """
+        request = pod_pb.GetLogsRequest(
+            name=name,
+            namespace=namespace,
+            container=container,
+            follow=follow,
+            previous=previous,
+            since_seconds=since_seconds,
+            since_time=since(since_time),
+            tail_lines=tail_lines,
+            limit_bytes=limit_bytes,
+            timestamps=timestamps,
+            stream=stream.value,
+        )
+        return AsyncLog(self._transport.stream(self._transport.pods.GetLogs, request))
 
     async def count(
         self,

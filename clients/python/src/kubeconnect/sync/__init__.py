@@ -3,8 +3,9 @@
 """The client for threads. ``kubeconnect.aio`` is the same for asyncio."""
 
 from kubeconnect.sync.client import Client
+from kubeconnect.sync.log import Log
 from kubeconnect.sync.object_list import ObjectList
 from kubeconnect.sync.table import Table
 from kubeconnect.sync.watch import Watch
 
-__all__ = ["Client", "ObjectList", "Table", "Watch"]
+__all__ = ["Client", "Log", "ObjectList", "Table", "Watch"]

@@ -17,10 +17,12 @@ from kubeconnect.errors import Cancelled
 from kubeconnect.transport.failures import client_closed, failure, silent
 from kubeconnect.transport.options import call_metadata, channel_credentials, channel_options
 from kubeconnect.v1.discovery_service_pb2_grpc import DiscoveryServiceStub
+from kubeconnect.v1.pod_service_pb2_grpc import PodServiceStub
 from kubeconnect.v1.resource_service_pb2_grpc import ResourceServiceStub
 
 if TYPE_CHECKING:
     from kubeconnect.v1.discovery_service_pb2_grpc import DiscoveryServiceAsyncStub
+    from kubeconnect.v1.pod_service_pb2_grpc import PodServiceAsyncStub
     from kubeconnect.v1.resource_service_pb2_grpc import ResourceServiceAsyncStub
 
 Request = TypeVar("Request")
@@ -31,6 +33,7 @@ class AsyncTransport:
     """A connection. Belongs to the event loop that it is made in."""
 
     discovery: DiscoveryServiceAsyncStub
+    pods: PodServiceAsyncStub
     resources: ResourceServiceAsyncStub
 
     def __init__(
@@ -46,6 +49,7 @@ class AsyncTransport:
         else:
             self._channel = grpc.aio.insecure_channel(address.target, options)
         self.discovery = DiscoveryServiceStub(self._channel)
+        self.pods = PodServiceStub(self._channel)
         self.resources = ResourceServiceStub(self._channel)
         self._streams: WeakSet[AsyncStream[Any, Any]] = WeakSet()
         self._closed = False

@@ -15,6 +15,7 @@ from kubeconnect.address import Address
 from kubeconnect.transport.failures import client_closed, failure, silent
 from kubeconnect.transport.options import call_metadata, channel_credentials, channel_options
 from kubeconnect.v1.discovery_service_pb2_grpc import DiscoveryServiceStub
+from kubeconnect.v1.pod_service_pb2_grpc import PodServiceStub
 from kubeconnect.v1.resource_service_pb2_grpc import ResourceServiceStub
 
 Request = TypeVar("Request")
@@ -26,6 +27,7 @@ class Transport:
     """A connection. Safe for concurrent use by threads; not to be used after a fork."""
 
     discovery: DiscoveryServiceStub
+    pods: PodServiceStub
     resources: ResourceServiceStub
 
     def __init__(
@@ -40,6 +42,7 @@ class Transport:
         else:
             self._channel = grpc.insecure_channel(address.target, options)
         self.discovery = DiscoveryServiceStub(self._channel)
+        self.pods = PodServiceStub(self._channel)
         self.resources = ResourceServiceStub(self._channel)
         self._closed = False
 
