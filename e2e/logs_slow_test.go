@@ -17,8 +17,10 @@ const (
 	// longLogBytes is more than all that is between the node and a caller keeps: what
 	// the connections and their windows have room for.
 	longLogBytes = 64 << 20
-	// slowLogMemory is what the service may need for a log that is not read.
-	slowLogMemory = 24 << 20
+	// slowLogs is how many logs are not read at one time, and slowLogMemory what the service
+	// may need for all of them.
+	slowLogs      = 20
+	slowLogMemory = 40 << 20
 	// standsStill is for how many looks nothing is written when nothing more will be.
 	standsStill = 20
 )
@@ -109,5 +111,36 @@ func wantWhole(t *testing.T, log *logStream, source *longLog) {
 	<-source.ended
 	if size != source.written.Load() || string(got.Sum(nil)) != string(source.sum.Sum(nil)) {
 		t.Errorf("%d bytes, not the %d that were written, or others", size, source.written.Load())
+	}
+}
+
+// TestLogsThatAreNotReadFitInMemory has many of them wait at once, by either way of reading
+// a log as its caller.
+func TestLogsThatAreNotReadFitInMemory(t *testing.T) {
+	t.Parallel()
+	for _, writeAs := range []string{"token", "impersonate"} {
+		t.Run(writeAs, func(t *testing.T) {
+			t.Parallel()
+			l, service := newLogging(t), startForCallers(t, "--write-as", writeAs)
+			caller := newAccount(l.ctx, t, l.namespace, "reader")
+			caller.mayReadLogs(l.namespace)
+			client := callingWith(t, service, harness.GRPC, caller.token()).Pods
+			eventually(l.ctx, t, "the caller may read logs", func() error { _, err := readLog(l.ctx, client, l.whole()); return err })
+			before, all := residentMemory(t, service.PID()), []*longLog{}
+			for range slowLogs {
+				source := newLongLog()
+				l.kubelet.Answer(l.namespace, l.pod, "main", source)
+				openLog(l.ctx, t, client, l.whole()).next()
+				all = append(all, source)
+			}
+			for _, source := range all {
+				l.untilStandsStill(source)
+			}
+			kept := residentMemory(t, service.PID()) - before
+			t.Logf("%d logs that are not read need %d MiB", slowLogs, kept>>20)
+			if kept > slowLogMemory {
+				t.Errorf("%d MiB for %d logs that are not read, want at most %d", kept>>20, slowLogs, slowLogMemory>>20)
+			}
+		})
 	}
 }

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
@@ -25,7 +26,10 @@ const standstill = time.Second
 var podLogs = informerhub.Resource{Version: "v1", Name: "pods", Kind: "Pod", Namespaced: true}
 
 // pods implements kubeconnect.v1.PodService.
-type pods struct{ resources *resources }
+type pods struct {
+	resources *resources
+	clients   *auth.ClientFactory
+}
 
 // GetLogs implements kubeconnect.v1.PodService. Whether the caller may read the log is the
 // API server's to say when it is opened, for it is opened as the caller.
@@ -92,7 +96,7 @@ func logOptions(request *kubeconnectv1.GetLogsRequest) (*corev1.PodLogOptions, e
 
 // open opens a log as the caller. Who calls it must close the log.
 func (s pods) open(ctx context.Context, request *kubeconnectv1.GetLogsRequest, options *corev1.PodLogOptions) (*logReader, error) {
-	pods := s.resources.clients.For(identityFrom(ctx)).Typed.CoreV1().Pods(request.GetNamespace())
+	pods := s.clients.For(identityFrom(ctx)).Typed.CoreV1().Pods(request.GetNamespace())
 	reading, cancel := context.WithCancel(ctx)
 	reading, outcome := withOutcomeButBody(reading)
 	body, err := pods.GetLogs(request.GetName(), options).Stream(reading)

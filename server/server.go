@@ -31,7 +31,8 @@ const (
 	patience = 5 * time.Second
 )
 
-// Config is what a server is made of. All fields but Limits, Metrics and Recheck are required.
+// Config is what a server is made of. All fields but Limits, LogClients, Metrics and
+// Recheck are required.
 type Config struct {
 	Hub           *informerhub.Hub
 	Authenticator auth.Authenticator
@@ -40,9 +41,11 @@ type Config struct {
 	Authorizer Authorizer
 	// Recheck is how often the caller and the rights of a stream are looked at while
 	// it runs, beside when rights are seen to change. Default: 10 s.
-	Recheck   time.Duration
-	Clients   *auth.ClientFactory
-	Readiness *Readiness
+	Recheck time.Duration
+	Clients *auth.ClientFactory
+	// LogClients read logs. Default: Clients.
+	LogClients *auth.ClientFactory
+	Readiness  *Readiness
 	// Limits are for each caller whom Authenticator tells apart.
 	Limits Limits
 	// Metrics counts what is served. Default: some that nobody sees.
@@ -74,7 +77,7 @@ func New(config Config) http.Handler {
 	mux.Handle(kubeconnectv1connect.NewDiscoveryServiceHandler(&discovery{resources}, options))
 	mux.Handle(kubeconnectv1connect.NewAccessServiceHandler(
 		&access{resources: resources, clients: config.Clients}, options))
-	podService, podHandler := kubeconnectv1connect.NewPodServiceHandler(pods{resources}, options)
+	podService, podHandler := kubeconnectv1connect.NewPodServiceHandler(pods{resources, cmp.Or(config.LogClients, config.Clients)}, options)
 	mux.Handle(podService, wholeMessages(podHandler))
 	reflector := grpcreflect.NewStaticReflector(append(serviceNames(), grpc_health_v1.Health_ServiceDesc.ServiceName)...)
 	mux.Handle(grpcreflect.NewHandlerV1(reflector, options))

@@ -51,6 +51,10 @@ func serve(ctx context.Context, s settings) error {
 	if err != nil {
 		return err
 	}
+	logClients, err := newLogClients(config)
+	if err != nil {
+		return err
+	}
 	stopping, stop := context.WithCancel(context.WithoutCancel(ctx)) // ended in its order, not with ctx
 	defer stop()
 	readiness := &server.Readiness{}
@@ -66,6 +70,7 @@ func serve(ctx context.Context, s settings) error {
 		Authorizer:    callers.authorizer,
 		Recheck:       s.recheckInterval,
 		Clients:       clients,
+		LogClients:    logClients,
 		Readiness:     readiness,
 		Limits:        s.limits,
 		Metrics:       metrics,
