@@ -1,0 +1,97 @@
+package filter
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/checker"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/ext"
+	"github.com/google/cel-go/interpreter"
+	"k8s.io/apiserver/pkg/cel/library"
+)
+
+// variable is the only one that an expression has.
+const variable = "object"
+
+// language is what expressions are written in: what k8s.io/apiserver/pkg/cel/environment
+// has for Kubernetes 1.37, without the authorizer.
+type language struct {
+	*cel.Env
+	implementations implementations
+}
+
+// theLanguage is made when it is first needed: that takes some milliseconds.
+var theLanguage = sync.OnceValues(func() (*language, error) {
+	env, err := cel.NewEnv(
+		cel.Variable(variable, cel.DynType),
+		cel.HomogeneousAggregateLiterals(),
+		cel.EagerlyValidateDeclarations(true),
+		cel.DefaultUTCTimeZone(true),
+		cel.CrossTypeNumericComparisons(true),
+		cel.OptionalTypes(),
+		cel.CostEstimatorOptions(checker.PresenceTestHasCost(false)),
+		cel.ASTValidators(
+			cel.ValidateDurationLiterals(),
+			cel.ValidateTimestampLiterals(),
+			cel.ValidateHomogeneousAggregateLiterals(),
+			patternValidator{}, // instead of ValidateRegexLiterals, which compiles whatever it finds
+		),
+		cel.ParserRecursionLimit(maxDepth),
+		cel.ParserErrorRecoveryLimit(maxRecoveries),
+		cel.ParserExpressionSizeLimit(MaxBytes),
+
+		ext.Strings(ext.StringsVersion(2), ext.StringsMaxPrecision(maxPrecision)),
+		ext.Sets(),
+		ext.TwoVarComprehensions(),
+		ext.Lists(ext.ListsVersion(3), ext.ListsMaxRangeSize(maxObjectCost)),
+		library.URLs(),
+		library.Regex(),
+		library.Quantity(),
+		library.IP(),
+		library.CIDR(),
+		library.Format(),
+		library.SemverLib(library.SemverVersion(1)),
+		library.Lists(library.ListsVersion(1)),
+	)
+	if err != nil {
+		return nil, err
+	}
+	implementations, err := implementationsIn(env)
+	return &language{env, implementations}, err
+})
+
+// check parses an expression and checks its types.
+func (l *language) check(text string) (*cel.Ast, error) {
+	parsed, issues := l.Parse(text)
+	if issues.Err() != nil {
+		return nil, malformed(text, issues)
+	}
+	if count := countNodes(parsed.NativeRep().Expr()); count > maxNodes {
+		return nil, fmt.Errorf("it has more than %d parts", maxNodes)
+	}
+	loosen(parsed.NativeRep())
+	checked, issues := l.Check(parsed)
+	if issues.Err() != nil {
+		return nil, malformed(text, issues)
+	}
+	return checked, nil
+}
+
+func countNodes(root ast.Expr) int {
+	count := 0
+	ast.PreOrderVisit(root, ast.NewExprVisitor(func(ast.Expr) { count++ }))
+	return count
+}
+
+// program plans a checked expression. patterns are the regular expressions in it.
+func (l *language) program(ast *cel.Ast, patterns patterns) (cel.Program, error) {
+	return l.Program(ast,
+		cel.CustomDecoratorV2(guard{l.implementations, patterns}.decorate),
+		cel.EvalOptions(cel.OptOptimize, cel.OptTrackCost),
+		cel.CostTracking(estimator{patterns: patterns}),
+		cel.CostTrackerOptions(interpreter.PresenceTestHasCost(false)),
+		cel.CostLimit(maxObjectCost),
+	)
+}

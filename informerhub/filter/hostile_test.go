@@ -1,0 +1,102 @@
+package filter
+
+import (
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// hostile are expressions that are meant to cost as much as can be: to parse, to check, to
+// plan, or to evaluate.
+var hostile = map[string]string{
+	"parentheses":          strings.Repeat("(", 5000) + "true" + strings.Repeat(")", 5000),
+	"brackets":             strings.Repeat("[", 8000),
+	"lists in lists":       strings.Repeat("[", 90) + strings.Repeat("]", 90) + " == []",
+	"negations":            strings.Repeat("!", 10000) + "true",
+	"signs":                strings.Repeat("-", 10000) + "1 == 1",
+	"alternatives":         "true" + strings.Repeat("||true", 2700),
+	"conditions":           "object.a" + strings.Repeat("&&object.a", 1400),
+	"choices":              strings.Repeat("true?", 1500) + "true" + strings.Repeat(":true", 1500),
+	"sums":                 "1" + strings.Repeat("+1", 8000) + " > 0",
+	"keys":                 "object" + strings.Repeat(".a", 8000),
+	"errors":               strings.Repeat("a ", 8000),
+	"unknown names":        "x" + strings.Repeat("+x", 90),
+	"elements":             "[" + strings.Repeat("1,", 8000) + "1].size() > 1",
+	"members":              "{" + strings.Repeat("'a':1,", 2500) + "'b':1}.size() > 1",
+	"a chain of macros":    "[[1]]" + strings.Repeat(".map(x, x)", 1500) + ".size() == 1",
+	"loops in loops":       strings.Repeat("[1].all(x, ", 90) + "true" + strings.Repeat(")", 90),
+	"copied targets":       "object.?a" + strings.Repeat(".optMap(x, x)", maxCopies) + ".orValue(1) == 1",
+	"too many copies":      "object.?a" + strings.Repeat(".optMap(x, x)", 30) + ".orValue(1) == 1",
+	"copies spelt apart":   "object.?a" + strings.Repeat(".\noptFlatMap (x, x)", 30) + ".orValue(1) == 1",
+	"types that double":    "[1]" + strings.Repeat(".map(x, {x: x})", 40) + ".all(x, x == x)",
+	"types within options": "optional.of(1)" + strings.Repeat(".optMap(x, {x: {x: {x: {x: x}}}})", 6) + ".hasValue()",
+
+	"strings that double": "['aaaaaaaaaa']" + strings.Repeat(".map(x, x + x)", 60) + ".all(x, x == x)",
+	"strings replaced":    "['aaaaaaaaaa']" + strings.Repeat(".map(x, x.replace('a', x))", 20) + ".all(x, x == x)",
+	"strings searched":    "('" + strings.Repeat("a", 4000) + "b').contains('" + strings.Repeat("a", 2000) + "c')",
+	"many digits":         "'%.999999999f'.format([1.0]) == ''",
+	"a great exponent":    "quantity('1e999999999').isLessThan(quantity('1'))",
+	"a small exponent":    "isQuantity('1e-999999999')",
+	"a long range":        "lists.range(1000000000).size() == 1",
+	"a range not known":   "lists.range(int(dyn('1000000000'))).size() == 1",
+	"loops":               "lists.range(100).all(a, lists.range(100).all(b, lists.range(100).all(c, a + b + c >= 0)))",
+	"a long loop":         "lists.range(9999).map(a, [a, a, a]).map(a, a).size() == 3000",
+	"entries":             "lists.range(5000).transformMapEntry(i, v, {string(v): v}).size() == 1000",
+
+	"a large pattern":   "'a'.matches('" + strings.Repeat("(a{1000}|b{1000})", 900) + "')",
+	"nested repetition": "'aaa'.matches('((a{30}){30}){30}')",
+	"a slow pattern":    "'" + strings.Repeat("x", 1000) + "'.matches('" + strings.Repeat("(x+x+)+", 1000) + "y')",
+	"a pattern of parts": "[('a{1000}|' + 'b{1000}|')]" + strings.Repeat(".map(x, x + x)", 9) +
+		".all(p, 'aaa'.matches(p + 'c'))",
+}
+
+// init adds what is done to a list of 2^40 elements, and to one that lies 40 deep in lists
+// of two.
+func init() {
+	wide, deep := strings.Repeat(".map(x, x + x)", 40), strings.Repeat(".map(x, [x, x])", 40)
+	for _, use := range []string{
+		"x == x", "2 in x", "x.flatten() == []", "x.reverse() == []", "x.slice(0, 1000000000) == []", "x.sort() == []",
+		"x.sum() == 3", "x.distinct() == x", "sets.contains(x, [2])", "x.sortBy(y, y) == x", "x.isSorted()",
+		"x.indexOf(2) == 1", "x.includes(2)", "'%s'.format([x]) == ''", "x.map(y, y) == x", "x.transformMap(i, y, y) == {}",
+		"optional.of(x) == optional.of(x)", "{'a': x} == {'a': x}", "size(x) == 1",
+	} {
+		hostile["of a wide list: "+use] = "[[1]]" + wide + ".all(x, " + use + ")"
+		hostile["of a deep list: "+use] = "[[1]]" + deep + ".all(x, " + use + ")"
+	}
+	for _, use := range []string{"x.join() == 'a'", "x.join('bbbbbbbbbb') == 'a'"} {
+		hostile["of a wide list: "+use] = "[['a']]" + wide + ".all(x, " + use + ")"
+	}
+}
+
+// maxAllocated is what an expression may allocate from its text to its answer.
+const maxAllocated = 256 << 20
+
+// TestAHostileExpressionEndsInBounds would not end, or end in want of memory, if one of
+// them cost what it is meant to.
+func TestAHostileExpressionEndsInBounds(t *testing.T) {
+	for name, text := range hostile {
+		t.Run(name, func(t *testing.T) {
+			before := allocated()
+			f, err := Compile(text)
+			if err == nil {
+				var budget Budget
+				_, err = f.Matches([]byte(web), &budget)
+				if budget.spent > 3*maxObjectCost {
+					t.Errorf("costs %d on one object", budget.spent)
+				}
+			}
+			if err != nil && len(err.Error()) > 2*maxIssues*maxIssueBytes {
+				t.Errorf("is refused in %d bytes", len(err.Error()))
+			}
+			if grown := allocated() - before; grown > maxAllocated {
+				t.Errorf("allocates %d MiB", grown>>20)
+			}
+		})
+	}
+}
+
+func allocated() uint64 {
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.TotalAlloc
+}

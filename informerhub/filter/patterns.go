@@ -1,0 +1,106 @@
+package filter
+
+import (
+	"math"
+	"regexp/syntax"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/types"
+)
+
+// patterns are the weights of the regular expressions that are written in an expression.
+type patterns map[string]uint64
+
+// withPattern are the functions whose second argument is a regular expression.
+var withPattern = map[string]bool{"matches": true, "find": true, "findAll": true}
+
+func patternsIn(root ast.Expr) patterns {
+	found := make(patterns)
+	eachPattern(root, func(part ast.Expr, pattern string) {
+		found[pattern], _ = weighPattern(pattern)
+	})
+	return found
+}
+
+// eachPattern visits the regular expressions that are written in an expression.
+func eachPattern(root ast.Expr, visit func(part ast.Expr, pattern string)) {
+	ast.PreOrderVisit(root, ast.NewExprVisitor(func(part ast.Expr) {
+		if part.Kind() != ast.CallKind || !withPattern[part.AsCall().FunctionName()] {
+			return
+		}
+		last := part.AsCall().Args()[len(part.AsCall().Args())-1]
+		if last.Kind() != ast.LiteralKind {
+			return
+		}
+		if pattern, ok := last.AsLiteral().(types.String); ok {
+			visit(last, string(pattern))
+		}
+	}))
+}
+
+// weight is a regular expression's weight, and whether it was known before.
+func (p patterns) weight(pattern string) (weight uint64, known bool) {
+	if weight, known = p[pattern]; known {
+		return weight, true
+	}
+	if weight, err := weighPattern(pattern); err == nil {
+		return weight, false
+	}
+	return 1, false // the call will say what is wrong with it
+}
+
+// weighPattern is about how many instructions a regular expression has when repetitions
+// are written out. It does not compile it.
+func weighPattern(pattern string) (uint64, error) {
+	parsed, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		return 0, err
+	}
+	return weighSyntax(parsed), nil
+}
+
+func weighSyntax(parsed *syntax.Regexp) uint64 {
+	weight := uint64(1) + uint64(len(parsed.Rune))/2
+	for _, sub := range parsed.Sub {
+		weight = add(weight, weighSyntax(sub))
+	}
+	if parsed.Op == syntax.OpRepeat {
+		weight = multiply(weight, uint64(max(parsed.Min+1, parsed.Max)))
+	}
+	return weight
+}
+
+// patternValidator refuses regular expressions that are malformed or too large.
+type patternValidator struct{}
+
+// Name implements cel.ASTValidator.
+func (patternValidator) Name() string { return "kubeconnect.validator.pattern" }
+
+// Validate implements cel.ASTValidator.
+func (patternValidator) Validate(_ *cel.Env, _ cel.ValidatorConfig, root *ast.AST, issues *cel.Issues) {
+	eachPattern(root.Expr(), func(part ast.Expr, pattern string) {
+		switch weight, err := weighPattern(pattern); {
+		case err != nil:
+			issues.ReportErrorAtID(part.ID(), "%v", err)
+		case weight > maxPatternWeight:
+			issues.ReportErrorAtID(part.ID(), "the regular expression is too large: it has %d instructions, and may have %d",
+				weight, maxPatternWeight)
+		}
+	})
+}
+
+// add and multiply stay at the greatest number rather than begin at 0 again.
+func add(a, b uint64) uint64 {
+	if a > math.MaxUint64-b {
+		return math.MaxUint64
+	}
+	return a + b
+}
+
+func multiply(a, b uint64) uint64 {
+	if a != 0 && b > math.MaxUint64/a {
+		return math.MaxUint64
+	}
+	return a * b
+}
