@@ -34,10 +34,9 @@ func TestFieldsThatAreNotServedYetAreRefusedByName(t *testing.T) {
 		call func() error
 		word string
 	}{
-		"metadata of Get":  {get(func(r *kubeconnectv1.GetRequest) { r.MetadataOnly = true }), "metadata_only"},
-		"filter of List":   {list(func(r *kubeconnectv1.ListRequest) { r.Filter = "true" }), "filter"},
-		"order_by of List": {list(func(r *kubeconnectv1.ListRequest) { r.OrderBy = "metadata.name desc" }), "order_by"},
-		"filter of Watch":  {watch(func(r *kubeconnectv1.WatchRequest) { r.Filter = "true" }), "filter"},
+		"metadata of Get":   {get(func(r *kubeconnectv1.GetRequest) { r.MetadataOnly = true }), "metadata_only"},
+		"order_by of List":  {list(func(r *kubeconnectv1.ListRequest) { r.OrderBy = "metadata.name desc" }), "order_by"},
+		"metadata of Watch": {watch(func(r *kubeconnectv1.WatchRequest) { r.MetadataOnly = true }), "metadata_only"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			wantError(t, test.call(), connect.CodeUnimplemented, test.word)

@@ -46,6 +46,7 @@ type state struct {
 type Snapshot struct {
 	Objects         []*Object // in order of namespace and name; not to be changed
 	ResourceVersion string
+	Warnings        []string // what people should know of it
 }
 
 // maxTombstones is how many deletions of one resource are remembered: whoever was
@@ -94,12 +95,13 @@ func (c *Cache) Get(namespace, name string) (*Object, error) {
 	return nil, apierrors.NewNotFound(c.resource.GroupResource(), name)
 }
 
-// List answers what a selection holds now.
-func (c *Cache) List(sel *Selection) Snapshot {
+// List answers what a selection holds now. It is a BadRequest error if the selection's
+// filter costs too much for all objects together.
+func (c *Cache) List(ctx context.Context, sel *Selection) (Snapshot, error) {
 	c.mu.RLock()
 	taken := c.candidatesLocked(sel)
 	c.mu.RUnlock()
-	return taken.matching(sel)
+	return taken.matching(ctx, sel)
 }
 
 // candidatesLocked is a snapshot with, beside what a selection holds, objects that
@@ -110,13 +112,15 @@ func (c *Cache) candidatesLocked(sel *Selection) Snapshot {
 }
 
 // matching drops from a snapshot what the selection does not hold.
-func (s Snapshot) matching(sel *Selection) Snapshot {
-	if !sel.everything() {
-		s.Objects = slices.DeleteFunc(s.Objects, func(object *Object) bool { return !sel.Matches(object) })
-		// A snapshot may be kept for long: not with room for all the candidates.
-		s.Objects = slices.Clone(s.Objects)
+func (s Snapshot) matching(ctx context.Context, sel *Selection) (Snapshot, error) {
+	if sel.everything() {
+		return s, nil
 	}
-	return s
+	s.Objects = slices.DeleteFunc(s.Objects, func(object *Object) bool { return !sel.selects(object) })
+	s, err := s.filtered(ctx, sel.filter)
+	// A snapshot may be kept for long: not with room for all the candidates.
+	s.Objects = slices.Clone(s.Objects)
+	return s, err
 }
 
 // ready waits until the cache holds a whole snapshot. While it does not, and the

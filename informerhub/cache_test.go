@@ -247,7 +247,7 @@ func TestDeletionsAfterARelistFindTheirObjects(t *testing.T) {
 	c := syncedPods(t, 10, pod(t, "a", 3))
 	must(t, c.Replace(items(pod(t, "a", 12)), "12"))
 	must(t, c.Delete(pod(t, "a", 13)))
-	if list := c.List(selectFrom(t, c, Query{})); len(list.Objects) != 0 || list.ResourceVersion != "13" {
+	if list := listOf(t, c, selectFrom(t, c, Query{})); len(list.Objects) != 0 || list.ResourceVersion != "13" {
 		t.Errorf("holds %v at %s", names(list.Objects), list.ResourceVersion)
 	}
 }

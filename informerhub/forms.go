@@ -5,13 +5,14 @@ import "sync/atomic"
 // maxForms is how many encodings there can be.
 const maxForms = 4
 
-// forms are the encodings of one object that have been made, for all who need the
-// same one. An object has them only while it is in the window of its feed: when it
+// forms are the encodings of one object that have been made, and what filters have
+// answered of it, for all who need the same one. An object has them only while it is in the window of its feed: when it
 // is not, nobody else is likely to ask.
 type forms struct {
 	encoded [maxForms]atomic.Pointer[[]byte]
 	patches [maxForms]atomic.Pointer[patch]
 	masked  [maxMasked]atomic.Pointer[maskedForms] // the first ones that were asked for
+	answers [maxAnswers]atomic.Pointer[verdict]    // of filters, by their numbers
 }
 
 // patch is an object as the difference to the one before it; nothing if it cannot be said

@@ -127,7 +127,7 @@ func TestAListInPagesIsPutTogether(t *testing.T) {
 	if got.err != nil {
 		t.Fatal(got.err)
 	}
-	checkSame(t, []string{"default/a", "default/b"}, names(got.cache.List(selectFrom(t, got.cache, Query{})).Objects))
+	checkSame(t, []string{"default/a", "default/b"}, names(listOf(t, got.cache, selectFrom(t, got.cache, Query{})).Objects))
 }
 
 func TestACutStreamGoesOnFromItsLastVersion(t *testing.T) {
@@ -170,7 +170,7 @@ func TestAWatchListThatIsCutIsNoSnapshot(t *testing.T) {
 	if got.err != nil {
 		t.Fatal(got.err)
 	}
-	checkSame(t, []string{"default/b"}, names(got.cache.List(selectFrom(t, got.cache, Query{})).Objects))
+	checkSame(t, []string{"default/b"}, names(listOf(t, got.cache, selectFrom(t, got.cache, Query{})).Objects))
 }
 
 func TestACustomResourceIsWatchedAsJSON(t *testing.T) {

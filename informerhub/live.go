@@ -94,7 +94,7 @@ func (l *Live) list(ctx context.Context, query Query, most int) (Snapshot, []str
 		}
 	}
 	sortObjects(r.objects)
-	return Snapshot{Objects: r.objects, ResourceVersion: r.version}, r.warnings, nil
+	return Snapshot{Objects: r.objects, ResourceVersion: r.version}, append(r.warnings, r.filtering.warnings()...), nil
 }
 
 // namespacesOf are those that must be read for a query; "" is all of them at once.
@@ -114,6 +114,7 @@ type liveList struct {
 	*Live
 	scope     scope
 	selection *Selection // what the API server does not select by
+	filtering filtering
 	most      int
 
 	objects  []*Object
@@ -130,6 +131,7 @@ func (l *Live) reading(ctx context.Context, query Query, most int) (*liveList, e
 	query.LabelSelector, query.FieldSelector = "", ""
 	var err error
 	r.selection, err = l.selector.understand(ctx, query)
+	r.filtering.filter = query.Filter
 	return r, err
 }
 
@@ -144,7 +146,7 @@ func (r *liveList) readAll(ctx context.Context, namespace string) error {
 		if err != nil {
 			return err
 		}
-		if err := r.take(page); err != nil || page.Continue == "" {
+		if err := r.take(ctx, page); err != nil || page.Continue == "" {
 			return err
 		}
 		options.Continue, options.ResourceVersion, options.ResourceVersionMatch = page.Continue, "", ""
@@ -175,13 +177,20 @@ func (r *liveList) read(ctx context.Context, namespace string, options metav1.Li
 }
 
 // take adds what is selected of a page.
-func (r *liveList) take(page *objectList) error {
+func (r *liveList) take(ctx context.Context, page *objectList) error {
 	if r.version == "" {
 		r.version = page.ResourceVersion
 	}
 	for _, object := range page.Items {
-		if object.name == "" || !r.selection.Matches(object) {
+		if object.name == "" || !r.selection.selects(object) {
 			continue // unreadable: see codec
+		}
+		keep, err := r.filtering.keeps(ctx, object)
+		if err != nil {
+			return err
+		}
+		if !keep {
+			continue
 		}
 		r.objects = append(r.objects, object)
 		if r.bytes += object.Size(); r.bytes > r.most {

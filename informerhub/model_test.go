@@ -218,7 +218,7 @@ func (c *cluster) readBy(t *rapid.T, reader *reader) {
 	c.show(t)
 	reader.drain(t)
 	checkSame(t, c.holds.toldOf(t, reader.query), reader.holds())
-	list := c.cache.List(reader.watcher.selection)
+	list := listOf(t, c.cache, reader.watcher.selection)
 	checkSame(t, reader.holds(), toldAll(list.Objects, reader.query.told))
 	if list.ResourceVersion != strconv.Itoa(c.version) {
 		t.Fatalf("the list is at version %s, the cluster at %d", list.ResourceVersion, c.version)

@@ -151,6 +151,15 @@ func selectFrom(t tester, c *Cache, query Query) *Selection {
 	return sel
 }
 
+func listOf(t tester, c *Cache, sel *Selection) Snapshot {
+	t.Helper()
+	list, err := c.List(context.Background(), sel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
 // items are objects as the Reflector hands them to Replace.
 func items(objects ...*Object) []any {
 	all := make([]any, 0, len(objects))

@@ -116,7 +116,7 @@ func TestOneNamedObjectIsFollowedAlone(t *testing.T) {
 	}
 	for uid, want := range map[string]int{"u": 1, "another": 0} {
 		c.store.put(podObject(t, traits{namespace: "ns", name: "a", uid: uid}))
-		if got := len(c.List(among(one, ObjectName{"ns", "a", "u3"})).Objects); got != want {
+		if got := len(listOf(t, c, among(one, ObjectName{"ns", "a", "u3"})).Objects); got != want {
 			t.Errorf("with UID %s, %d are found", uid, got)
 		}
 	}

@@ -70,7 +70,10 @@ func (w *Watcher) passOver() (passedOver, bool) {
 // inBoth are the changes in the namespaces of both selections.
 func (p passedOver) inBoth(from, to *Selection) (events []Event) {
 	for _, step := range p.changes {
-		if event, ok := to.see(step); ok && from.reaches(step.object()) {
+		if !from.reaches(step.object()) {
+			continue
+		}
+		if event, ok := to.see(step); ok {
 			event.Before = nil // what comes with it is told in one step
 			events = append(events, event)
 		}
@@ -81,7 +84,7 @@ func (p passedOver) inBoth(from, to *Selection) (events []Event) {
 // left is that what the caller holds in namespaces that are left is gone: what the
 // selection held where the changes that wait begin.
 func (p passedOver) left(from, to *Selection) (events []Event) {
-	isLeft := func(object *Object) bool { return object != nil && from.Matches(object) && !to.reaches(object) }
+	isLeft := func(object *Object) bool { return object != nil && !to.reaches(object) && from.Matches(object) }
 	changed := make(map[string]bool) // by key
 	leave := func(object *Object) {
 		if isLeft(object) {
@@ -106,7 +109,7 @@ func (p passedOver) left(from, to *Selection) (events []Event) {
 // entered is what there is in namespaces that are entered.
 func (p passedOver) entered(from, to *Selection) (events []Event) {
 	for _, object := range p.holds {
-		if to.Matches(object) && !from.reaches(object) {
+		if !from.reaches(object) && to.Matches(object) {
 			events = append(events, Event{Type: Added, Object: object.Masked(to.fields), ResourceVersion: p.position.Version})
 		}
 	}

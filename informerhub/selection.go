@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 
+	"github.com/kubeconnect/kubeconnect/informerhub/filter"
 	"github.com/kubeconnect/kubeconnect/informerhub/mask"
 )
 
@@ -25,6 +26,8 @@ type Query struct {
 	Namespaces []string
 	// Related restricts them to what has to do with another object.
 	Related Related
+	// Filter is an expression that must be true; nil is none.
+	Filter *filter.Filter
 	// Fields are what is told of the objects; nil is everything. They select no objects,
 	// but changes: a watcher is not told of one that is none under the mask.
 	Fields *mask.Mask
@@ -41,6 +44,7 @@ type Selection struct {
 	requirements labels.Requirements
 	conditions   []condition
 	among        []ObjectName // in order; nil is no restriction
+	filter       *filter.Filter
 	fields       *mask.Mask
 	key          string // equal for selections of one resource that are the same
 }
@@ -81,6 +85,7 @@ func (c *selector) understand(ctx context.Context, query Query) (*Selection, err
 		namespaced: c.resource.Namespaced,
 		namespace:  query.Namespace,
 		name:       query.Name,
+		filter:     query.Filter,
 		fields:     query.Fields,
 		key:        fmt.Sprintf("%q %t", query, query.Namespaces != nil),
 	}
@@ -163,7 +168,7 @@ func (s *Selection) narrow(requirement fields.Requirement) {
 
 func (s *Selection) everything() bool {
 	return !s.restricted && s.namespace == "" && s.name == "" && len(s.requirements) == 0 && len(s.conditions) == 0 &&
-		s.among == nil
+		s.among == nil && s.filter == nil
 }
 
 // names reports whether the selection can hold an object under that name at all.
@@ -183,8 +188,14 @@ func (s *Selection) reaches(object *Object) bool {
 	return found
 }
 
-// Matches reports whether the selection holds an object.
+// Matches reports whether the selection holds an object. With a filter it may take a
+// millisecond or two: call it without a lock.
 func (s *Selection) Matches(object *Object) bool {
+	return s.selects(object) && s.passes(object)
+}
+
+// selects is Matches without the filter.
+func (s *Selection) selects(object *Object) bool {
 	if !s.names(object) || !s.isAmong(object) {
 		return false
 	}

@@ -81,7 +81,7 @@ func FuzzSelect(f *testing.F) {
 			}
 			return
 		}
-		if held := len(c.List(sel).Objects) == 1; held != sel.Matches(object) {
+		if held := len(listOf(t, c, sel).Objects) == 1; held != sel.Matches(object) {
 			t.Errorf("the list holds it: %v, it matches: %v", held, sel.Matches(object))
 		}
 		byLabel, _ := labels.Parse(labelSelector)

@@ -29,7 +29,7 @@ func TestAStoreFindsWhatLookingAtEverythingFinds(t *testing.T) {
 			},
 			"find": func(t *rapid.T) {
 				query := aQuery.Draw(t, "query")
-				checkSame(t, toldAll(true_.selected(t, query), traits.told), toldAll(c.List(selectFrom(t, c, query)).Objects, told))
+				checkSame(t, toldAll(true_.selected(t, query), traits.told), toldAll(listOf(t, c, selectFrom(t, c, query)).Objects, told))
 			},
 			"": func(t *rapid.T) { checkIndex(t, c.store) },
 		})
@@ -172,7 +172,7 @@ func TestTheObjectsOfSeveralValuesComeInOrder(t *testing.T) {
 		labels := map[string]string{"app": []string{"web", "db", "queue"}[i%3]}
 		c.store.put(podObject(t, traits{namespace: "a", name: fmt.Sprintf("pod-%02d", i), labels: labels}))
 	}
-	found := names(c.List(selectFrom(t, c, Query{LabelSelector: "app in (web,db,queue)"})).Objects)
+	found := names(listOf(t, c, selectFrom(t, c, Query{LabelSelector: "app in (web,db,queue)"})).Objects)
 	if len(found) != 20 || !slices.IsSorted(found) {
 		t.Errorf("finds %v", found)
 	}

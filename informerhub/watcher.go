@@ -45,6 +45,7 @@ type Batch struct {
 	broken   bool // the batch ends within a step
 	rescoped bool // the events lead to another selection
 	shared   *sharedBatch
+	err      error // there is no batch
 }
 
 // PositionAfter is the position behind one of the events; false if a stream cannot
@@ -127,9 +128,13 @@ func (w *Watcher) Close() {
 func (w *Watcher) Next(ctx context.Context) (Batch, error) {
 	batch, err := w.next(ctx)
 	if err == nil {
-		w.answered = time.Now()
+		err = batch.err
 	}
-	return batch, err
+	if err != nil {
+		return Batch{}, err
+	}
+	w.answered = time.Now()
+	return batch, nil
 }
 
 func (w *Watcher) next(ctx context.Context) (Batch, error) {
@@ -152,7 +157,7 @@ func (w *Watcher) next(ctx context.Context) (Batch, error) {
 		}
 		batch := w.batch(next)
 		switch {
-		case len(batch.Events) > 0:
+		case len(batch.Events) > 0 || batch.err != nil:
 			return batch, nil
 		case next.more:
 			continue // nothing for this selection; there is more
@@ -189,7 +194,7 @@ func (w *Watcher) begin(ctx context.Context) (Batch, error) {
 		}
 	}
 	first := w.visible(w.join())
-	if len(first.Events) == 0 {
+	if len(first.Events) == 0 && first.err == nil {
 		return bookmark(first.Position), nil
 	}
 	return first, nil
@@ -373,7 +378,12 @@ func (w *Watcher) visible(taken reading) Batch {
 	batch := Batch{Position: taken.position, broken: taken.broken}
 	if taken.snapshot != nil {
 		batch.snapshot = true
-		batch.Events = w.selection.snapshotEvents(*taken.snapshot)
+		// It is not interrupted: the watcher's place is behind the snapshot already.
+		snapshot, err := taken.snapshot.matching(context.Background(), w.selection)
+		if err != nil {
+			return Batch{err: err}
+		}
+		batch.Events = w.selection.snapshotEvents(snapshot)
 		return batch
 	}
 	batch.latest = taken.states != nil
@@ -428,7 +438,6 @@ func (w *Watcher) catchUpAhead(batch *Batch) {
 
 // snapshotEvents tell what a selection holds of a snapshot.
 func (s *Selection) snapshotEvents(snapshot Snapshot) []Event {
-	snapshot = snapshot.matching(s)
 	events := make([]Event, 0, len(snapshot.Objects)+2)
 	events = append(events, Event{Type: Reset, ResourceVersion: snapshot.ResourceVersion})
 	for _, object := range snapshot.Objects {

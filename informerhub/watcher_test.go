@@ -211,7 +211,7 @@ func TestReadersAndTheWriterDoNotDisturbEachOther(t *testing.T) {
 					done <- err.Error()
 					return
 				}
-				c.List(r.watcher.selection)
+				listOf(t, c, r.watcher.selection)
 			}
 			done <- ""
 		}()

@@ -18,7 +18,6 @@ const maxPageBytes = 3 << 20
 // List implements kubeconnect.v1.ResourceService.
 func (s *resources) List(ctx context.Context, request *kubeconnectv1.ListRequest) (*kubeconnectv1.ListResponse, error) {
 	if err := refuse(
-		laterField{"filter", request.GetFilter() != ""},
 		laterField{"order_by", request.GetOrderBy() != ""},
 		laterField{"metadata_only", request.GetMetadataOnly()},
 	); err != nil {

@@ -46,7 +46,11 @@ func (s *resources) selectLive(ctx context.Context, request listing, wanted read
 	if err != nil {
 		return selected{}, err
 	}
-	snapshot, warnings, err := live.List(ctx, queryFor(request, related, scope), maxLiveListBytes)
+	query, err := s.queryFor(request, related, scope)
+	if err != nil {
+		return selected{}, err
+	}
+	snapshot, warnings, err := live.List(ctx, query, maxLiveListBytes)
 	if err != nil {
 		return selected{}, err
 	}

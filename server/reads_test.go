@@ -93,7 +93,7 @@ func TestWhatCannotBeAnsweredHasItsCode(t *testing.T) {
 		"a field that is not supported":   {list(&kubeconnectv1.ListRequest{Resource: "pods", FieldSelector: "spec.x=y"}), connect.CodeInvalidArgument},
 		"a page below 0":                  {list(&kubeconnectv1.ListRequest{Resource: "pods", PageSize: -1}), connect.CodeInvalidArgument},
 		"a page token that is not ours":   {list(&kubeconnectv1.ListRequest{Resource: "pods", PageToken: "x"}), connect.CodeInvalidArgument},
-		"a filter":                        {list(&kubeconnectv1.ListRequest{Resource: "pods", Filter: "true"}), connect.CodeUnimplemented},
+		"a malformed filter":              {list(&kubeconnectv1.ListRequest{Resource: "pods", Filter: "object."}), connect.CodeInvalidArgument},
 		"an order":                        {list(&kubeconnectv1.ListRequest{Resource: "pods", OrderBy: "metadata.name"}), connect.CodeUnimplemented},
 		"an element by its number":        {list(&kubeconnectv1.ListRequest{Resource: "pods", Fields: []string{"spec.containers[0]"}}), connect.CodeInvalidArgument},
 		"a consistency that is not known": {list(&kubeconnectv1.ListRequest{Resource: "pods", Consistency: 99}), connect.CodeInvalidArgument},
@@ -102,6 +102,7 @@ func TestWhatCannotBeAnsweredHasItsCode(t *testing.T) {
 		"a watch of a name in no space":   {watch(&kubeconnectv1.WatchRequest{Resource: "pods", Name: "a"}), connect.CodeInvalidArgument},
 		"a watch in an unknown encoding":  {watch(&kubeconnectv1.WatchRequest{Resource: "pods", Encoding: 99}), connect.CodeInvalidArgument},
 		"a watch by a malformed selector": {watch(&kubeconnectv1.WatchRequest{Resource: "pods", LabelSelector: "("}), connect.CodeInvalidArgument},
+		"a watch by a malformed filter":   {watch(&kubeconnectv1.WatchRequest{Resource: "pods", Filter: "1"}), connect.CodeInvalidArgument},
 	} {
 		if code := connect.CodeOf(test.err); code != test.code {
 			t.Errorf("%s: %s (%v), want %s", name, code, test.err, test.code)

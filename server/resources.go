@@ -13,6 +13,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/informerhub/filter"
 	"github.com/kubeconnect/kubeconnect/informerhub/mask"
 )
 
@@ -23,6 +24,7 @@ type resources struct {
 	hub     *informerhub.Hub
 	clients *auth.ClientFactory
 	pages   *pages
+	filters filter.Compiler
 	rights  rights
 	recheck time.Duration
 	callers *callers
@@ -73,7 +75,6 @@ func (s *resources) serve(ctx context.Context, request *kubeconnectv1.WatchReque
 // checkWatch refuses a request for what cannot be watched so.
 func checkWatch(request *kubeconnectv1.WatchRequest) error {
 	if err := refuse(
-		laterField{"filter", request.GetFilter() != ""},
 		laterField{"metadata_only", request.GetMetadataOnly()},
 	); err != nil {
 		return err
@@ -130,7 +131,9 @@ func (s *resources) follow(ctx context.Context, permit *permit, request *kubecon
 	if err != nil {
 		return nil, err
 	}
-	w.query = queryFor(request, related, permit.scope)
+	if w.query, err = s.queryFor(request, related, permit.scope); err != nil {
+		return nil, err
+	}
 	w.query.Name, w.query.Fields = request.GetName(), fields
 	if w.cache, w.endCache, err = s.cacheToWatch(ctx, permit, w.query); err != nil {
 		return nil, err

@@ -26,14 +26,19 @@ type listing interface {
 }
 
 // queryFor is what a request selects, for a caller who may see a scope.
-func queryFor(request selecting, related relation, scope auth.Namespaces) informerhub.Query {
+func (s *resources) queryFor(request selecting, related relation, scope auth.Namespaces) (informerhub.Query, error) {
+	filter, err := s.filters.Compile(request.GetFilter())
+	if err != nil {
+		return informerhub.Query{}, badRequest("filter: %v", err)
+	}
 	return informerhub.Query{
 		Namespace:     request.GetNamespace(),
 		LabelSelector: request.GetLabelSelector(),
 		FieldSelector: request.GetFieldSelector(),
 		Namespaces:    restriction(scope),
 		Related:       related.related,
-	}
+		Filter:        filter,
+	}, nil
 }
 
 // selected is the snapshot of a selection, and how it was come by.
@@ -81,17 +86,25 @@ func (s *resources) selectCached(ctx context.Context, request listing, wanted re
 	if err != nil {
 		return selected{}, err
 	}
-	selection, err := cache.Select(ctx, queryFor(request, related, scope))
+	query, err := s.queryFor(request, related, scope)
 	if err != nil {
 		return selected{}, err
 	}
-	snapshot := cache.List(selection)
+	selection, err := cache.Select(ctx, query)
+	if err != nil {
+		return selected{}, err
+	}
+	freshness := cache.Freshness() // before, for a filter takes its time
+	snapshot, err := cache.List(ctx, selection)
+	if err != nil {
+		return selected{}, err
+	}
 	if snapshot.Objects, err = s.ownedByRoot(ctx, related, snapshot.Objects); err != nil {
 		return selected{}, err
 	}
 	return selected{
-		resource: cache.Resource(), snapshot: snapshot, freshness: cache.Freshness(),
-		source: kubeconnectv1.Source_SOURCE_CACHE,
+		resource: cache.Resource(), snapshot: snapshot, freshness: freshness,
+		source: kubeconnectv1.Source_SOURCE_CACHE, warnings: snapshot.Warnings,
 		wanted: wanted, scope: scope,
 	}, nil
 }

@@ -1,0 +1,199 @@
+package informerhub
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/filter"
+)
+
+func filterOf(t testing.TB, text string) *filter.Filter {
+	t.Helper()
+	f, err := filter.Compile(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// on is a pod of one name and version on a node.
+func on(t tester, name, node string, version int) *Object {
+	t.Helper()
+	return podObject(t, traits{"default", name, "uid-" + name, fmt.Sprint(version), map[string]string{"app": "web"}, node, nil})
+}
+
+func TestAListHasWhatTheFilterIsTrueFor(t *testing.T) {
+	c := syncedPods(t, 10, on(t, "a", "n1", 1), on(t, "b", "n2", 2), on(t, "c", "n1", 3))
+	for text, want := range map[string][]string{
+		`object.spec.nodeName == 'n1'`: {"default/a", "default/c"},
+		`object.metadata.name != 'a' && object.metadata.labels['app'] == 'web' && object.spec.nodeName == 'n1'`: {"default/c"},
+		`object == object`:          {"default/a", "default/b", "default/c"},
+		`has(object.spec.volumes)`:  nil,
+		`has(object.spec.hostname)`: nil,
+		`object.kind == 'Pod'`:      {"default/a", "default/b", "default/c"},
+		`object.spec.containers == null || object.apiVersion == 'v1'`: {"default/a", "default/b", "default/c"},
+		`object.status == {}`: {"default/a", "default/b", "default/c"},
+	} {
+		list := listOf(t, c, selectFrom(t, c, Query{Filter: filterOf(t, text)}))
+		checkSame(t, want, names(list.Objects))
+		if len(list.Warnings) > 0 {
+			t.Errorf("%s: warns %q", text, list.Warnings)
+		}
+	}
+}
+
+func TestACustomObjectIsFilteredByWhatItSays(t *testing.T) {
+	widget := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.com/v1", "kind": "Widget",
+		"metadata": map[string]any{"name": "w", "namespace": "default", "uid": "u", "resourceVersion": "1"},
+		"spec":     map[string]any{"size": int64(3), "sides": []any{map[string]any{"color": "red"}, map[string]any{}}},
+	}}
+	text, err := widget.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	object := decodeOne(t, &codec{kind: widgets.GroupVersionKind()}, text)
+	for text, want := range map[string]bool{
+		`object.spec.size == 3 && type(object.spec.size) == int`:            true,
+		`object.spec.sides.exists(s, has(s.color) && s.color == 'red')`:     true,
+		`object.spec.sides.all(s, s.color == 'red')`:                        false,
+		`object.spec.sides.size() == 2 && !has(object.spec.sides[1].color)`: true,
+		`!has(object.spec.lid)`:                                             true,
+	} {
+		if got := (&Selection{filter: filterOf(t, text)}).Matches(object); got != want {
+			t.Errorf("%s is %v", text, got)
+		}
+	}
+}
+
+func TestObjectsThatAFilterHasNoValueForAreLeftOutWithAWarning(t *testing.T) {
+	c := syncedPods(t, 10, on(t, "a", "n1", 1), on(t, "b", "n2", 2), pod(t, "c", 3))
+	for text, want := range map[string]string{
+		`object.spec.replicsa > 3`:            "the filter has no value for 3 of 3 objects, which are left out: no such key: replicsa (default/a, …)",
+		`object.metadata.labels['app'] != ''`: "the filter has no value for 1 of 3 objects, which are left out: no such key: labels (default/c)",
+	} {
+		list := listOf(t, c, selectFrom(t, c, Query{Filter: filterOf(t, text)}))
+		checkSame(t, []string{want}, list.Warnings)
+	}
+	none := listOf(t, c, selectFrom(t, c, Query{Name: "x", Filter: filterOf(t, `object.spec.replicsa > 3`)}))
+	checkSame(t, nil, none.Warnings)
+}
+
+func TestAFilterThatCostsTooMuchForAllObjectsIsABadRequest(t *testing.T) {
+	var objects []*Object
+	for i := range 3000 {
+		objects = append(objects, pod(t, fmt.Sprint("p", i), i+1))
+	}
+	c := syncedPods(t, 4000, objects...)
+	costly := "!object.metadata.name.matches('" + strings.Repeat("(x+x+)+", 600) + "y')" // 4,000 for each
+	all := selectFrom(t, c, Query{Filter: filterOf(t, costly)})
+	_, err := c.List(t.Context(), all)
+	if !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), "for all objects together") {
+		t.Errorf("the list answers %v", err)
+	}
+	w := c.Watch(all, WatchOptions{Bookmarks: interval})
+	defer w.Close()
+	if batch, err := w.Next(t.Context()); !apierrors.IsBadRequest(err) || len(batch.Events) > 0 {
+		t.Errorf("the watch answers %v and %d events", err, len(batch.Events))
+	}
+}
+
+func TestAListEndsWithItsCaller(t *testing.T) {
+	c := syncedPods(t, 10, pod(t, "a", 1))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := c.List(ctx, selectFrom(t, c, Query{Filter: filterOf(t, "true")})); err == nil {
+		t.Error("goes on without its caller")
+	}
+}
+
+// TestAWatchTellsWhatEntersAndLeavesAFilter has two watchers with one filter, which read
+// the same, and one whose expression has no value for some.
+func TestAWatchTellsWhatEntersAndLeavesAFilter(t *testing.T) {
+	c := syncedPods(t, 10, on(t, "a", "n1", 1), on(t, "b", "n2", 2))
+	shared := filterOf(t, `object.spec.nodeName == 'n1'`)
+	one, two := startedWatcher(t, c, Query{Filter: shared}), startedWatcher(t, c, Query{Filter: shared})
+	labelled := startedWatcher(t, c, Query{Filter: filterOf(t, `object.metadata.labels['app'] == 'web' && object.spec.nodeName == 'n1'`)})
+	must(t, c.Update(on(t, "b", "n1", 11)))
+	must(t, c.Update(on(t, "b", "n1", 12)))
+	must(t, c.Update(on(t, "a", "n2", 13)))
+	must(t, c.Delete(on(t, "a", "n2", 14)))
+	must(t, c.Update(podObject(t, traits{"default", "b", "uid-b", "15", nil, "n1", nil})))
+	want := []string{"ADDED default/b@11 at 11", "MODIFIED default/b@12 at 12", "DELETED default/a@1 at 13"}
+	for _, w := range []*Watcher{one, two} {
+		checkSame(t, append(want, "MODIFIED default/b@15 at 15"), nextLines(t, w))
+	}
+	checkSame(t, append(want, "DELETED default/b@12 at 15"), nextLines(t, labelled))
+}
+
+func TestAnAnswerIsRememberedWhileTheObjectIsInTheWindow(t *testing.T) {
+	object := on(t, "a", "n1", 1)
+	shared(object)
+	filters := []*filter.Filter{filterOf(t, `object.spec.nodeName == 'n1'`), filterOf(t, `object.spec.nodeName == 'n2'`), filterOf(t, `object.x == 1`)}
+	for range 2 {
+		for i, f := range filters {
+			matches, err := object.passes(f, nil)
+			if matches != (i == 0) || (err != nil) != (i == 2) {
+				t.Errorf("%s: %v, %v", f, matches, err)
+			}
+		}
+	}
+	if kept := object.forms.Load().answers[filters[0].Number()%maxAnswers].Load(); kept == nil || kept.filter != filters[0] || !kept.matches {
+		t.Errorf("remembers %v", kept)
+	}
+}
+
+func TestSelectionsWithDifferentFiltersAreDifferent(t *testing.T) {
+	c := syncedPods(t, 10)
+	keys := make(map[string]bool)
+	for _, f := range []*filter.Filter{nil, filterOf(t, "true"), filterOf(t, "false"), filterOf(t, "object.nil")} {
+		keys[selectFrom(t, c, Query{Filter: f}).key] = true
+	}
+	if len(keys) != 4 {
+		t.Errorf("there are %d keys of 4 selections: %v", len(keys), keys)
+	}
+}
+
+// BenchmarkFilter is what holding a filter against a pod takes, by way of what it reads and
+// by way of the whole object.
+func BenchmarkFilter(b *testing.B) {
+	object := decodeOne(b, &codec{kind: pods.GroupVersionKind()}, protobufBody(b, aWholePod(b)))
+	for name, text := range map[string]string{
+		"fields":     `object.status.phase == 'Running' && object.spec.nodeName == 'n1'`,
+		"containers": `object.spec.containers.exists(c, c.image.endsWith(':latest'))`,
+		"whole":      `object != null && object.status.phase == 'Running' && object.spec.nodeName == 'n1'`,
+	} {
+		f := filterOf(b, text)
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if matches, err := object.evaluate(f, nil); !matches || err != nil {
+					b.Fatal(matches, err)
+				}
+			}
+		})
+	}
+}
+
+// aWholePod is one as clusters have them.
+func aWholePod(t testing.TB) *corev1.Pod {
+	t.Helper()
+	text, err := os.ReadFile("kubejson/testdata/pod.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pod corev1.Pod
+	if err := json.Unmarshal(text, &pod); err != nil {
+		t.Fatal(err)
+	}
+	pod.Status.Phase, pod.Spec.NodeName, pod.Spec.Containers[0].Image = corev1.PodRunning, "n1", "web:latest"
+	return &pod
+}
