@@ -1,0 +1,224 @@
+package e2e_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"connectrpc.com/connect"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+	"github.com/kubeconnect/kubeconnect/e2e/record"
+)
+
+func TestAListHasWhatAFilterIsTrueFor(t *testing.T) {
+	t.Parallel()
+	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
+		ctx := deadline(t)
+		namespace := newNamespace(ctx, t, cluster(t))
+		createUnscheduledPod(ctx, t, namespace, "first")
+		untilRead(ctx, t, client, "pods", createUnscheduledPod(ctx, t, namespace, "second"))
+		for filter, want := range map[string][]string{
+			`object.metadata.name == 'first'`:                                              {"first"},
+			`object.status.phase == 'Pending' && object.spec.schedulerName == 'nobody'`:    {"first", "second"},
+			`object.spec.containers.exists(c, c.image.endsWith(':1') && c.name == 'main')`: {"first", "second"},
+			`has(object.spec.nodeName)`:                                                    nil,
+			`object.kind == 'Pod' && object.metadata.name.matches('^se')`:                  {"second"},
+			`object.?spec.?nodeName.orValue('none') == 'none'`:                             {"first", "second"},
+		} {
+			list := listBy(ctx, t, client, namespace, "pods", filter)
+			if got := namesOf(list.GetObjects()); !slices.Equal(got, want) || len(list.GetWarnings()) > 0 {
+				t.Errorf("%s: %q, want %q; warnings %q", filter, got, want, list.GetWarnings())
+			}
+		}
+		misspelt := listBy(ctx, t, client, namespace, "pods", `object.spec.replicsa > 3`)
+		want := "the filter has no value for 2 of 2 objects, which are left out: no such key: replicsa (" + namespace + "/first, …)"
+		if got := misspelt.GetWarnings(); len(misspelt.GetObjects()) > 0 || !slices.Equal(got, []string{want}) {
+			t.Errorf("%d objects, warnings %q, want %q", len(misspelt.GetObjects()), got, want)
+		}
+	})
+}
+
+func listBy(ctx context.Context, t *testing.T, client resourceClient, namespace, resource, filter string) *kubeconnectv1.ListResponse {
+	t.Helper()
+	list, err := client.List(ctx, &kubeconnectv1.ListRequest{Resource: resource, Namespace: namespace, Filter: filter})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// TestAFilteredListOfTheLatestIsReadAtTheAPIServer also goes by pages of one object.
+func TestAFilteredListOfTheLatestIsReadAtTheAPIServer(t *testing.T) {
+	t.Parallel()
+	ctx, client := deadline(t), newClient(t, cluster(t))
+	namespace := newNamespace(ctx, t, cluster(t))
+	write := configMapsIn(ctx, t, cluster(t), namespace)
+	for _, name := range []string{"a", "b", "c", "d"} {
+		write.create(name, labels{"app": name})
+	}
+	request := &kubeconnectv1.ListRequest{
+		Resource: "configmaps", Namespace: namespace, PageSize: 1,
+		Filter: `object.metadata.labels['app'] in ['b', 'd']`, Consistency: kubeconnectv1.Consistency_CONSISTENCY_LATEST,
+	}
+	var got []string
+	for {
+		page, err := client.List(ctx, request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, namesOf(page.GetObjects())...)
+		if request.PageToken = page.GetNextPageToken(); request.PageToken == "" {
+			break
+		}
+	}
+	// The namespace's own ConfigMap, kube-root-ca.crt, has no labels.
+	if want := []string{"b", "d"}; !slices.Equal(got, want) {
+		t.Errorf("the pages have %q, want %q", got, want)
+	}
+}
+
+func TestAnObjectThatLeavesAFilterIsDeletedAndOneThatEntersIsAdded(t *testing.T) {
+	t.Parallel()
+	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
+		ctx := deadline(t)
+		namespace := newNamespace(ctx, t, cluster(t))
+		write := configMapsIn(ctx, t, cluster(t), namespace)
+		held := write.create("one", labels{"app": "web"})
+		untilRead(ctx, t, client, "configmaps", held)
+		request := &kubeconnectv1.WatchRequest{
+			Resource: "configmaps", Namespace: namespace,
+			Filter: `object.metadata.labels['app'] == 'web' && object.data.key != 'hidden'`,
+		}
+		stream := record.Watch(t, client, request)
+		point := lastPoint(t, stream.Synced(ctx))
+		wantSnapshot(t, stream, added(held))
+		left := write.relabel("one", map[string]any{"app": nil})
+		write.touch("one", "unseen")
+		back := write.relabel("one", map[string]any{"app": "web"})
+		changed := write.touch("one", "changed")
+		write.touch("one", "hidden")
+		last := write.create("last", labels{"app": "web"})
+
+		said := stream.Reaches(ctx, last.ResourceVersion)
+		want := []string{deleted(held), added(back), modified(changed), deleted(changed), added(last)}
+		wantChanges(t, said, want...)
+		wantEventVersion(t, said, 0, left.ResourceVersion)
+
+		resumed := record.Resume(t, client, request, point)
+		wantChanges(t, resumed.Reaches(ctx, last.ResourceVersion), want...)
+	})
+}
+
+func TestACustomResourceIsWatchedByAFilter(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t)
+	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))
+	gadgets := newCustomResource(ctx, t, cluster(t), namespace)
+	gadgets.define("v1")
+	red := gadgets.create("v1", namespace, "one", map[string]any{"color": "red"})
+	untilRead(ctx, t, client, gadgets.name(), red)
+	stream := record.Watch(t, client, &kubeconnectv1.WatchRequest{
+		Resource: gadgets.name(), Namespace: namespace, Filter: `has(object.spec.color) && object.spec.color == 'red'`,
+	})
+	stream.Synced(ctx)
+	wantSnapshot(t, stream, added(red))
+
+	blue := gadgets.recolor(red, "blue")
+	gadgets.create("v1", namespace, "two", nil)
+	back := gadgets.recolor(blue, "red")
+
+	wantChanges(t, stream.Reaches(ctx, back.GetResourceVersion()), deleted(red), added(back))
+}
+
+func TestAResumeTokenIsGoodForItsFilterAlone(t *testing.T) {
+	t.Parallel()
+	ctx, client := deadline(t), newClient(t, cluster(t))
+	request := &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: newNamespace(ctx, t, cluster(t)), Filter: "true"}
+	request.ResumeToken = lastPoint(t, record.Watch(t, client, request).Synced(ctx)).Token
+	request.Filter = "1 == 1"
+	wantError(t, watchError(ctx, client, request), connect.CodeInvalidArgument, "another watch")
+}
+
+// hostileFilters are meant to cost as much as can be.
+var hostileFilters = map[string]string{
+	"deep":              strings.Repeat("(", 5000) + "true" + strings.Repeat(")", 5000),
+	"huge":              "'" + strings.Repeat("x", 16<<10) + "' == object.kind",
+	"a large pattern":   "object.kind.matches('" + strings.Repeat("(a{1000}|b{1000})", 900) + "')",
+	"copies of copies":  "object.?a" + strings.Repeat(".optMap(x, x)", 30) + ".orValue(1) == 1",
+	"no condition":      "object.kind + 'x' == 1 ? 'a' : 'b'",
+	"malformed":         strings.Repeat("a ", 8000),
+	"a name of nothing": "objekt.kind == 'Pod'",
+}
+
+// costlyFilters cost too much on each object, and so are true for none.
+var costlyFilters = map[string]string{
+	"strings that double": "[object.kind]" + strings.Repeat(".map(x, x + x)", 60) + ".all(x, x == x)",
+	"lists that double":   "[[object.kind]]" + strings.Repeat(".map(x, x + x)", 40) + ".all(x, x == x)",
+	"lists of lists":      "[[object.kind]]" + strings.Repeat(".map(x, [x, x])", 40) + ".all(x, '%s'.format([x]) == '')",
+	"types that double":   "[object.kind]" + strings.Repeat(".map(x, {x: x})", 40) + ".all(x, x == x)",
+	"loops in loops":      "lists.range(99).all(a, lists.range(99).all(b, lists.range(99).all(c, a + b + c >= 0)))",
+	"a great exponent":    "quantity('1e999999999').isGreaterThan(quantity('1'))",
+	"a pattern of parts":  "[('a{1000}|' + object.kind)]" + strings.Repeat(".map(x, x + x)", 9) + ".all(p, 'aaa'.matches(p))",
+}
+
+func TestHostileFiltersEndInBounds(t *testing.T) {
+	t.Parallel()
+	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
+		ctx := deadline(t)
+		namespace := newNamespace(ctx, t, cluster(t))
+		untilRead(ctx, t, client, "configmaps", configMapsIn(ctx, t, cluster(t), namespace).create("one", nil))
+		for name, filter := range hostileFilters {
+			_, err := client.List(ctx, &kubeconnectv1.ListRequest{Resource: "configmaps", Namespace: namespace, Filter: filter})
+			if connect.CodeOf(err) != connect.CodeInvalidArgument || !strings.Contains(err.Error(), "filter: ") {
+				t.Errorf("%s: the list answers %v", name, err)
+			}
+			err = watchError(ctx, client, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: namespace, Filter: filter})
+			if connect.CodeOf(err) != connect.CodeInvalidArgument {
+				t.Errorf("%s: the watch answers %v", name, err)
+			}
+		}
+		for name, filter := range costlyFilters {
+			list := listBy(ctx, t, client, namespace, "configmaps", filter)
+			if len(list.GetObjects()) > 0 || len(list.GetWarnings()) != 1 {
+				t.Errorf("%s: %d objects, warnings %q", name, len(list.GetObjects()), list.GetWarnings())
+			}
+		}
+	})
+}
+
+// TestAFilterSeesNothingThatItsCallerMayNotRead asks, over all namespaces, what would tell
+// of an object in one that the caller may not see: by matching it, or by a warning.
+func TestAFilterSeesNothingThatItsCallerMayNotRead(t *testing.T) {
+	t.Parallel()
+	ctx, service := deadline(t), startForCallers(t)
+	mine, other := newNamespace(ctx, t, cluster(t)), newNamespace(ctx, t, cluster(t))
+	caller := reader{account: newAccount(ctx, t, mine, "reader"), resource: "configmaps"}
+	configMapsIn(ctx, t, cluster(t), mine).create("seen", nil)
+	configMapsIn(ctx, t, cluster(t), other).create("secret", nil)
+	caller.grant(mine)
+	client := caller.calling(service, harness.Protocols[0]).Resources
+	eventually(ctx, t, "one namespace is listed", func() error { return listsNamespaces(ctx, client, mine) })
+
+	for _, filter := range []string{"true", "object.metadata.name == 'secret'", "object.nonsense == 1"} {
+		list := listBy(ctx, t, client, "", "configmaps", filter)
+		if namespaces := namespacesOf(list.GetObjects()); slices.Contains(namespaces, other) {
+			t.Errorf("%s: lists %q", filter, namespaces)
+		}
+		if told := strings.Join(list.GetWarnings(), " "); strings.Contains(told, other) || strings.Contains(told, "secret") {
+			t.Errorf("%s: warns %q", filter, told)
+		}
+	}
+	stream := record.Watch(t, client, &kubeconnectv1.WatchRequest{Resource: "configmaps", Filter: "has(object.data)"})
+	wantHeld(t, stream.Synced(ctx), mine)
+}
+
+func namesOf(objects []*kubeconnectv1.Object) (names []string) {
+	for _, object := range objects {
+		names = append(names, object.GetName())
+	}
+	return names
+}
