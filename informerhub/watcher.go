@@ -436,7 +436,7 @@ func (w *Watcher) catchUpAhead(batch *Batch) {
 	}
 }
 
-// snapshotEvents tell what a selection holds of a snapshot.
+// snapshotEvents tell a snapshot of what a selection holds.
 func (s *Selection) snapshotEvents(snapshot Snapshot) []Event {
 	events := make([]Event, 0, len(snapshot.Objects)+2)
 	events = append(events, Event{Type: Reset, ResourceVersion: snapshot.ResourceVersion})
