@@ -13,7 +13,7 @@ import {
   type Sleep,
   type WatchBatch,
 } from "@kubeconnect/client";
-import type { Pod } from "./pod.js";
+import { podFields, type Pod } from "./pod.js";
 import { podRow, type PodRow } from "./row.js";
 import { reasonFor } from "./words.js";
 
@@ -159,7 +159,8 @@ export class PodFeed {
     let loss: Connection = { state: "connecting" };
     const open: OpenWatch<Pod> = (signal, resumeToken) => {
       client = this.#caller.client;
-      return client.watch<Pod>("pods", { labelSelector }, { signal, resumeToken }).batches();
+      const options = { signal, resumeToken, fields: podFields };
+      return client.watch<Pod>("pods", { labelSelector }, options).batches();
     };
     return follow(watchdog(open, quietMs), {
       ...options,

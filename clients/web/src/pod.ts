@@ -19,6 +19,25 @@ export interface Pod {
   };
 }
 
+/** The paths of these parts: all that the service has to send of a pod. */
+export const podFields = [
+  "metadata.creationTimestamp",
+  "metadata.deletionTimestamp",
+  "metadata.labels",
+  "spec.nodeName",
+  "spec.containers[*].name",
+  "spec.initContainers[*].name",
+  "spec.initContainers[*].restartPolicy",
+  "status.phase",
+  "status.reason",
+  "status.conditions[*].type",
+  "status.conditions[*].status",
+  "status.conditions[*].reason",
+  ...["status.initContainerStatuses[*]", "status.containerStatuses[*]"].flatMap((container) =>
+    ["name", "ready", "started", "restartCount", "state"].map((field) => `${container}.${field}`),
+  ),
+];
+
 export interface ContainerStatus {
   name: string;
   ready?: boolean;

@@ -6,6 +6,7 @@ import { Code, ConnectError, createRouterTransport } from "@connectrpc/connect";
 import { createClient, type Client } from "@kubeconnect/client";
 import { EventType, ResourceService, type WatchResponseSchema } from "@kubeconnect/client/proto";
 import { PodFeed, type Caller, type Connection } from "../src/feed.js";
+import { podFields } from "../src/pod.js";
 import { message, podKind } from "./fixture.js";
 
 type Batch = MessageInitShape<typeof WatchResponseSchema>;
@@ -27,7 +28,8 @@ function always(client: Client): Caller {
 function feedOf(states: Connection[] = []): PodFeed {
   const transport = createRouterTransport(({ service }) => {
     service(ResourceService, {
-      async *watch({ labelSelector }, { signal }) {
+      async *watch({ labelSelector, fields }, { signal }) {
+        assert.deepEqual(fields, podFields);
         if (labelSelector === "(") throw new ConnectError("unbalanced", Code.InvalidArgument);
         yield labelSelector === "" ? snapshot("web", "db") : snapshot("web");
         await new Promise((resolve) => {

@@ -1,6 +1,12 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import { summarize, type ContainerStatus, type Pod, type PodSummary } from "../src/pod.js";
+import {
+  podFields,
+  summarize,
+  type ContainerStatus,
+  type Pod,
+  type PodSummary,
+} from "../src/pod.js";
 
 type State = NonNullable<ContainerStatus["state"]>;
 
@@ -154,11 +160,29 @@ const cases: Record<string, [Pod, Partial<PodSummary>]> = {
   ],
 };
 
+/** What the service sends of a value whose fields are asked for. */
+function cut(value: unknown, paths: string[][]): unknown {
+  if (paths.some((path) => path.length === 0)) return value;
+  if (Array.isArray(value)) return value.map((element) => cut(element, below(paths, "*")));
+  const entries = Object.entries(value as object).flatMap(([key, field]) => {
+    const rest = below(paths, key);
+    return rest.length > 0 ? [[key, cut(field, rest)] as const] : [];
+  });
+  return Object.fromEntries(entries);
+}
+
+/** What is left of the paths that begin with this step. */
+function below(paths: string[][], step: string): string[][] {
+  return paths.filter(([first]) => first === step).map(([, ...rest]) => rest);
+}
+
 suite("the summary of", () => {
   for (const [name, [subject, expected]] of Object.entries(cases)) {
     test(name, () => {
       const summary = summarize(subject);
       assert.deepEqual({ ...summary, ...expected }, summary);
+      const paths = podFields.map((path) => path.replaceAll("[*]", ".*").split("."));
+      assert.deepEqual(summarize(cut(subject, paths) as Pod), summary);
     });
   }
 });
