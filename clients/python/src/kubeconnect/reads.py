@@ -38,7 +38,10 @@ _SOURCES: dict[int, Source] = {source.value: source for source in Source}
 
 
 class GetResult(Object):
-    """One object, and what is known of how it was read."""
+    """One object as it was read.
+
+    ``source`` says where, None if that is not told, and ``freshness`` how current it is.
+    """
 
     __slots__ = ("freshness", "source")
 
