@@ -2,11 +2,12 @@ package informerhub
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"unique"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/jsonscan"
 )
 
 var errMalformedJSON = errors.New("malformed JSON from the API server")
@@ -23,24 +24,24 @@ type member struct {
 // returns false. Values are passed over without being decoded or checked further
 // than finding their end takes.
 func eachMember(text []byte, visit func(member) bool) error {
-	i := skipSpace(text, 0)
+	i := jsonscan.SkipSpace(text, 0)
 	if i >= len(text) || text[i] != '{' {
 		return errMalformedJSON
 	}
-	i = skipSpace(text, i+1)
+	i = jsonscan.SkipSpace(text, i+1)
 	for i < len(text) && text[i] != '}' {
 		m := member{start: i}
-		keyEnd := skipString(text, i)
+		keyEnd := jsonscan.SkipString(text, i)
 		if keyEnd < 0 {
 			return errMalformedJSON
 		}
 		m.key = jsonString(text[i:keyEnd])
-		i = skipSpace(text, keyEnd)
+		i = jsonscan.SkipSpace(text, keyEnd)
 		if i >= len(text) || text[i] != ':' {
 			return errMalformedJSON
 		}
-		i = skipSpace(text, i+1)
-		m.end = skipValue(text, i)
+		i = jsonscan.SkipSpace(text, i+1)
+		m.end = jsonscan.SkipValue(text, i)
 		if m.end < 0 {
 			return errMalformedJSON
 		}
@@ -48,9 +49,9 @@ func eachMember(text []byte, visit func(member) bool) error {
 		if !visit(m) {
 			return nil
 		}
-		i = skipSpace(text, m.end)
+		i = jsonscan.SkipSpace(text, m.end)
 		if i < len(text) && text[i] == ',' {
-			i = skipSpace(text, i+1)
+			i = jsonscan.SkipSpace(text, i+1)
 		}
 	}
 	if i >= len(text) {
@@ -59,84 +60,13 @@ func eachMember(text []byte, visit func(member) bool) error {
 	return nil
 }
 
-func skipSpace(text []byte, i int) int {
-	for i < len(text) && (text[i] == ' ' || text[i] == '\n' || text[i] == '\t' || text[i] == '\r') {
-		i++
-	}
-	return i
-}
-
-// skipString is the place behind the string that begins at i; -1 if none does.
-func skipString(text []byte, i int) int {
-	if i >= len(text) || text[i] != '"' {
-		return -1
-	}
-	for i++; i < len(text); i++ {
-		switch text[i] {
-		case '\\':
-			i++
-		case '"':
-			return i + 1
-		}
-	}
-	return -1
-}
-
-// skipValue is the place behind the value that begins at i; -1 if none does.
-func skipValue(text []byte, i int) int {
-	if i >= len(text) {
-		return -1
-	}
-	switch text[i] {
-	case '"':
-		return skipString(text, i)
-	case '{', '[':
-		return skipNested(text, i)
-	}
-	start := i
-	for i < len(text) && bytes.IndexByte([]byte(",]} \n\t\r"), text[i]) < 0 {
-		i++
-	}
-	if i == start {
-		return -1
-	}
-	return i
-}
-
-func skipNested(text []byte, i int) int {
-	depth := 0
-	for i < len(text) {
-		switch text[i] {
-		case '"':
-			if i = skipString(text, i); i < 0 {
-				return -1
-			}
-			continue
-		case '{', '[':
-			depth++
-		case '}', ']':
-			depth--
-		}
-		i++
-		if depth == 0 {
-			return i
-		}
-	}
-	return -1
-}
-
 // jsonString is the text of a quoted string. It shares the memory of quoted
 // where nothing in it is escaped; empty if it is not a string.
 func jsonString(quoted []byte) string {
 	if len(quoted) < 2 || quoted[0] != '"' {
 		return ""
 	}
-	if bytes.IndexByte(quoted, '\\') < 0 {
-		return view(quoted[1 : len(quoted)-1])
-	}
-	var s string
-	_ = json.Unmarshal(quoted, &s)
-	return s
+	return jsonscan.Unquote(quoted)
 }
 
 // jsonMember is the value of one member of a JSON object; nil if there is none.
@@ -191,7 +121,7 @@ func managedFieldsSpan(metadata []byte) (from, to int, err error) {
 		from, to = m.start, m.end
 		if previousEnd >= 0 {
 			from = previousEnd
-		} else if next := skipSpace(metadata, to); next < len(metadata) && metadata[next] == ',' {
+		} else if next := jsonscan.SkipSpace(metadata, to); next < len(metadata) && metadata[next] == ',' {
 			to = next + 1
 		}
 		return false
@@ -234,20 +164,20 @@ func (o *Object) readJSONLabels(value []byte) error {
 
 // eachElement calls visit for each element of a JSON array, in order.
 func eachElement(text []byte, visit func([]byte)) error {
-	i := skipSpace(text, 0)
+	i := jsonscan.SkipSpace(text, 0)
 	if i >= len(text) || text[i] != '[' {
 		return errMalformedJSON
 	}
-	i = skipSpace(text, i+1)
+	i = jsonscan.SkipSpace(text, i+1)
 	for i < len(text) && text[i] != ']' {
-		end := skipValue(text, i)
+		end := jsonscan.SkipValue(text, i)
 		if end < 0 {
 			return errMalformedJSON
 		}
 		visit(text[i:end])
-		i = skipSpace(text, end)
+		i = jsonscan.SkipSpace(text, end)
 		if i < len(text) && text[i] == ',' {
-			i = skipSpace(text, i+1)
+			i = jsonscan.SkipSpace(text, i+1)
 		}
 	}
 	if i >= len(text) {

@@ -1,6 +1,10 @@
 package mask
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/jsonscan"
+)
 
 // ErrMalformed says that a text is no JSON. Not all that is wrong with one is found.
 var ErrMalformed = errors.New("malformed JSON")
@@ -10,8 +14,8 @@ var ErrMalformed = errors.New("malformed JSON")
 // it was.
 func (m *Mask) AppendJSON(dst, text []byte) ([]byte, error) {
 	c := jsonCutter{text: text, out: dst, parents: m.parents}
-	end, _ := c.value(m.root, skipSpace(text, 0), true)
-	if end < 0 || skipSpace(text, end) != len(text) {
+	end, _ := c.value(m.root, jsonscan.SkipSpace(text, 0), true)
+	if end < 0 || jsonscan.SkipSpace(text, end) != len(text) {
 		return dst, ErrMalformed
 	}
 	return c.out, nil
@@ -29,7 +33,7 @@ type jsonCutter struct {
 func (c *jsonCutter) value(n *node, i int, must bool) (end int, keep bool) {
 	switch {
 	case i < 0 || i >= len(c.text):
-		return none, false
+		return jsonscan.None, false
 	case n.all:
 	case c.text[i] == '{':
 		return c.object(n, i)
@@ -37,9 +41,9 @@ func (c *jsonCutter) value(n *node, i int, must bool) (end int, keep bool) {
 		return c.list(n.element(), i)
 	case must && !c.parents:
 		c.out = append(c.out, "null"...)
-		return skipValue(c.text, i), false
+		return jsonscan.SkipValue(c.text, i), false
 	}
-	end = skipValue(c.text, i)
+	end = jsonscan.SkipValue(c.text, i)
 	if end > 0 {
 		c.out = append(c.out, c.text[i:end]...)
 	}
@@ -51,21 +55,21 @@ func (c *jsonCutter) object(n *node, i int) (end int, keep bool) {
 	c.out = append(c.out, '{')
 	i++
 	for first := true; ; first = false {
-		key, keyEnd, value := nextMember(c.text, i, first)
+		key, keyEnd, value := jsonscan.NextMember(c.text, i, first)
 		switch {
 		case value < 0:
-			return none, false
+			return jsonscan.None, false
 		case key == value:
 			c.out = append(c.out, '}')
 			return key, c.parents || len(c.out) > start+len("{}")
 		}
-		if child := n.member(unquote(c.text[key:keyEnd])); child != nil {
+		if child := n.member(jsonscan.Unquote(c.text[key:keyEnd])); child != nil {
 			i = c.member(child, key, value, len(c.out) == start+len("{"))
 		} else {
-			i = skipValue(c.text, value)
+			i = jsonscan.SkipValue(c.text, value)
 		}
 		if i < 0 {
-			return none, false
+			return jsonscan.None, false
 		}
 	}
 }
@@ -89,7 +93,7 @@ func (c *jsonCutter) list(n *node, i int) (end int, keep bool) {
 	i++
 	keep = c.parents
 	for first := true; ; first = false {
-		element, atEnd := nextElement(c.text, i, first)
+		element, atEnd := jsonscan.NextElement(c.text, i, first)
 		if atEnd {
 			c.out = append(c.out, ']')
 			return element, keep
@@ -99,7 +103,7 @@ func (c *jsonCutter) list(n *node, i int) (end int, keep bool) {
 		}
 		end, found := c.value(n, element, true)
 		if end < 0 {
-			return none, false
+			return jsonscan.None, false
 		}
 		keep = keep || found
 		i = end

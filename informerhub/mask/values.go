@@ -1,17 +1,19 @@
 package mask
 
+import "github.com/kubeconnect/kubeconnect/informerhub/jsonscan"
+
 // Values calls visit with each value that the path leads to in a JSON text, as it is
 // written there, in order. Of members with the same name the first one counts. A text that
 // is malformed has the values that were found before that showed.
 func (p Path) Values(text []byte, visit func(value []byte)) {
-	values(text, skipSpace(text, 0), p, visit)
+	values(text, jsonscan.SkipSpace(text, 0), p, visit)
 }
 
 func values(text []byte, i int, path Path, visit func([]byte)) {
 	switch {
 	case i < 0 || i >= len(text):
 	case len(path) == 0:
-		if end := skipValue(text, i); end > 0 {
+		if end := jsonscan.SkipValue(text, i); end > 0 {
 			visit(text[i:end])
 		}
 	case text[i] == '{':
@@ -23,27 +25,27 @@ func values(text []byte, i int, path Path, visit func([]byte)) {
 
 func memberValues(text []byte, i int, path Path, visit func([]byte)) {
 	for first := true; i >= 0; first = false {
-		key, keyEnd, value := nextMember(text, i, first)
+		key, keyEnd, value := jsonscan.NextMember(text, i, first)
 		if value < 0 || key == value {
 			return
 		}
 		if path[0].Each {
 			values(text, value, path[1:], visit)
-		} else if unquote(text[key:keyEnd]) == path[0].Name {
+		} else if jsonscan.Unquote(text[key:keyEnd]) == path[0].Name {
 			values(text, value, path[1:], visit)
 			return
 		}
-		i = skipValue(text, value)
+		i = jsonscan.SkipValue(text, value)
 	}
 }
 
 func elementValues(text []byte, i int, path Path, visit func([]byte)) {
 	for first := true; i >= 0; first = false {
-		element, atEnd := nextElement(text, i, first)
+		element, atEnd := jsonscan.NextElement(text, i, first)
 		if atEnd {
 			return
 		}
 		values(text, element, path[1:], visit)
-		i = skipValue(text, element)
+		i = jsonscan.SkipValue(text, element)
 	}
 }

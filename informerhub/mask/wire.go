@@ -2,6 +2,9 @@ package mask
 
 import "google.golang.org/protobuf/encoding/protowire"
 
+// none is the place that is answered where the bytes are no message.
+const none = -1
+
 // maxTag is the greatest tag that protobuf allows.
 const maxTag = 1<<32 - 1
 

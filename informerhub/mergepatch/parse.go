@@ -1,11 +1,10 @@
 package mergepatch
 
 import (
-	"bytes"
-	"encoding/json"
 	"math"
 	"strconv"
-	"unsafe"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/jsonscan"
 )
 
 // parsed is a text, read once: each member of its objects stands before those within it.
@@ -107,7 +106,7 @@ func (p *parsed) member(depth int) bool {
 		return false
 	}
 	m.quotedEnd = p.at
-	m.name = unquote(p.text[m.quoted:m.quotedEnd])
+	m.name = jsonscan.Unquote(p.text[m.quoted:m.quotedEnd])
 	p.skipSpace()
 	if !p.take(':') {
 		return false
@@ -124,28 +123,15 @@ func (p *parsed) member(depth int) bool {
 }
 
 func (p *parsed) skipString() bool {
-	if !p.take('"') {
-		return false
-	}
-	for {
-		quote := bytes.IndexByte(p.text[p.at:], '"')
-		if quote < 0 {
-			return false
-		}
-		escapes := 0
-		for escapes < quote && p.text[p.at+quote-1-escapes] == '\\' {
-			escapes++
-		}
-		if p.at += quote + 1; escapes%2 == 0 {
-			return true
-		}
-	}
+	end := jsonscan.SkipString(p.text, p.at)
+	p.at = max(p.at, end)
+	return end != jsonscan.None
 }
 
 // skipWord reads a number, a boolean or null.
 func (p *parsed) skipWord() bool {
 	start, exponent := p.at, false
-	for p.at < len(p.text) && isInWord(p.text[p.at]) {
+	for p.at < len(p.text) && jsonscan.IsInWord(p.text[p.at]) {
 		exponent = exponent || p.text[p.at] == 'e' || p.text[p.at] == 'E'
 		p.at++
 	}
@@ -161,15 +147,7 @@ func (p *parsed) skipWord() bool {
 	return true
 }
 
-func isInWord(b byte) bool {
-	return '0' <= b && b <= '9' || 'a' <= b && b <= 'z' || b == '-' || b == '+' || b == '.' || b == 'E'
-}
-
-func (p *parsed) skipSpace() {
-	for p.at < len(p.text) && (p.text[p.at] == ' ' || p.text[p.at] == '\n' || p.text[p.at] == '\t' || p.text[p.at] == '\r') {
-		p.at++
-	}
-}
+func (p *parsed) skipSpace() { p.at = jsonscan.SkipSpace(p.text, p.at) }
 
 // take reads a character, if it is the next one.
 func (p *parsed) take(character byte) bool {
@@ -178,16 +156,4 @@ func (p *parsed) take(character byte) bool {
 	}
 	p.at++
 	return true
-}
-
-// unquote is the text of a string. It shares the memory of quoted where nothing in it is
-// escaped.
-func unquote(quoted []byte) string {
-	inner := quoted[1 : len(quoted)-1]
-	if bytes.IndexByte(inner, '\\') < 0 {
-		return unsafe.String(unsafe.SliceData(inner), len(inner))
-	}
-	var text string
-	_ = json.Unmarshal(quoted, &text)
-	return text
 }

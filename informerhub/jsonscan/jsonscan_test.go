@@ -1,0 +1,44 @@
+package jsonscan_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/jsonscan"
+)
+
+func TestAStringEndsAtTheQuoteThatIsNotEscaped(t *testing.T) {
+	for text, want := range map[string]int{
+		`""`: 2, `"a"b"`: 3, `"\""`: 4, `"\\"`: 4, `"\\\""`: 6, `"\\\\"x`: 6, `"`: jsonscan.None, `"\"`: jsonscan.None, `a"`: jsonscan.None, ``: jsonscan.None,
+	} {
+		if end := jsonscan.SkipString([]byte(text), 0); end != want {
+			t.Errorf("%s ends at %d, want %d", text, end, want)
+		}
+	}
+}
+
+// TestAStringOfBackslashesIsPassedOnce would not come to an end in a lifetime if each
+// backslash led to the quote anew.
+func TestAStringOfBackslashesIsPassedOnce(t *testing.T) {
+	text := []byte(`"` + strings.Repeat(`\\`, 32<<20) + `"`)
+	if end := jsonscan.SkipString(text, 0); end != len(text) {
+		t.Errorf("ends at %d of %d", end, len(text))
+	}
+}
+
+// FuzzSkipValue holds the ends of values against what encoding/json reads.
+func FuzzSkipValue(f *testing.F) {
+	for _, seed := range []string{`{"a":[1,{"b":"\\\""}],"c":null}`, `"\u0041"`, `[]`, `-1.5e+3`, `{"a":}`, `[[[`, `"\`, ``} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		end := jsonscan.SkipValue(text, jsonscan.SkipSpace(text, 0))
+		if end != jsonscan.None && (end < 0 || end > len(text)) {
+			t.Fatalf("%q ends at %d", text, end)
+		}
+		if json.Valid(text) && jsonscan.SkipSpace(text, end) != len(text) {
+			t.Fatalf("%q ends at %d", text, end)
+		}
+	})
+}
