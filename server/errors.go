@@ -157,6 +157,7 @@ func statusDetail(status metav1.Status) *kubeconnectv1.Status {
 	detail.Group = status.Details.Group
 	detail.Kind = status.Details.Kind
 	detail.Name = status.Details.Name
+	detail.Uid = string(status.Details.UID)
 	detail.RetryAfterSeconds = status.Details.RetryAfterSeconds
 	for _, cause := range status.Details.Causes {
 		detail.Causes = append(detail.Causes, &kubeconnectv1.StatusCause{

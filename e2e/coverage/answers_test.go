@@ -17,11 +17,12 @@ type answer struct {
 
 // failure is what Kubernetes' Status says of an error.
 type failure struct {
-	Reason, Message   string
-	Code              int32
-	Group, Kind, Name string
-	Causes            []cause
-	RetryAfter        int32
+	Reason, Message string
+	Code            int32
+	Group, Kind     string
+	Name, UID       string
+	Causes          []cause
+	RetryAfter      int32
 }
 
 type cause struct{ Type, Message, Field string }

@@ -163,7 +163,8 @@ func failureOf(err error) *failure {
 	if status.Details == nil {
 		return said
 	}
-	said.Group, said.Kind, said.Name, said.RetryAfter = status.Details.Group, status.Details.Kind, status.Details.Name, status.Details.RetryAfterSeconds
+	said.Group, said.Kind, said.Name, said.UID = status.Details.Group, status.Details.Kind, status.Details.Name, string(status.Details.UID)
+	said.RetryAfter = status.Details.RetryAfterSeconds
 	for _, of := range status.Details.Causes {
 		said.Causes = append(said.Causes, cause{string(of.Type), of.Message, of.Field})
 	}

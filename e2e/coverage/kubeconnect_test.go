@@ -253,7 +253,7 @@ func failureThrough(err error) *failure {
 		}
 		said := &failure{
 			Reason: status.GetReason(), Message: ownWords.ReplaceAllString(status.GetMessage(), ""), Code: status.GetCode(),
-			Group: status.GetGroup(), Kind: status.GetKind(), Name: status.GetName(), RetryAfter: status.GetRetryAfterSeconds(),
+			Group: status.GetGroup(), Kind: status.GetKind(), Name: status.GetName(), UID: status.GetUid(), RetryAfter: status.GetRetryAfterSeconds(),
 		}
 		for _, of := range status.GetCauses() {
 			said.Causes = append(said.Causes, cause{of.GetReason(), of.GetMessage(), of.GetField()})

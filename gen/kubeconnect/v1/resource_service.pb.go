@@ -562,7 +562,8 @@ type GetRequest struct {
 	// Only these fields, as JSON paths in kubectl's notation: "metadata.name",
 	// "spec.containers[*].image", "metadata.labels['app.kubernetes.io/name']". The
 	// object's content then has these, and what they lie in, and nothing else; a protobuf
-	// object is still its kind's message. What is not there is left out. A leading "." or
+	// object is still its kind's message. What is not there is left out; in a list of which
+	// some elements have it, the others stay as {} or null. A leading "." or
 	// "$" and braces around the path may be left out; "[*]" is each element of a list, or
 	// each value of an object; single elements ("[0]"), slices, conditions and ".." are
 	// INVALID_ARGUMENT. At most 256 paths and 16 KiB. Default: all.
@@ -1879,7 +1880,8 @@ func (x *WatchRequest) GetPatches() bool {
 // WatchManyRequest asks for several watches in one stream.
 type WatchManyRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The watches, 1 to 100. Their resume_token must be empty.
+	// The watches, 1 to 100, each of which counts as a stream of the caller's. Their
+	// resume_token must be empty.
 	Watches []*WatchRequest `protobuf:"bytes,1,rep,name=watches,proto3" json:"watches,omitempty"`
 	// The last token received: continue each watch behind it, as in WatchRequest. The
 	// watches must be the same, in the same order.
@@ -2554,7 +2556,9 @@ type CreateRequest struct {
 	// The name of the object that a subresource belongs to; otherwise the body
 	// names the object.
 	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
-	// The subresource to create, such as "eviction", "binding" or "token".
+	// The subresource to create, such as "eviction", "binding" or "token". What is no
+	// object ("log", "exec", "attach", "portforward", "proxy") is INVALID_ARGUMENT, here and
+	// in the other changes.
 	Subresource string `protobuf:"bytes,4,opt,name=subresource,proto3" json:"subresource,omitempty"`
 	// The object. Required.
 	//

@@ -46,8 +46,10 @@ type Status struct {
 	Causes []*StatusCause `protobuf:"bytes,7,rep,name=causes,proto3" json:"causes,omitempty"`
 	// After how many seconds to try again; 0 where nobody has said.
 	RetryAfterSeconds int32 `protobuf:"varint,8,opt,name=retry_after_seconds,json=retryAfterSeconds,proto3" json:"retry_after_seconds,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// The UID of the object that the error is about, where the API server tells it.
+	Uid           string `protobuf:"bytes,9,opt,name=uid,proto3" json:"uid,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Status) Reset() {
@@ -136,6 +138,13 @@ func (x *Status) GetRetryAfterSeconds() int32 {
 	return 0
 }
 
+func (x *Status) GetUid() string {
+	if x != nil {
+		return x.Uid
+	}
+	return ""
+}
+
 // StatusCause is one cause of an error.
 type StatusCause struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -206,7 +215,7 @@ var File_kubeconnect_v1_status_proto protoreflect.FileDescriptor
 
 const file_kubeconnect_v1_status_proto_rawDesc = "" +
 	"\n" +
-	"\x1bkubeconnect/v1/status.proto\x12\x0ekubeconnect.v1\"\xf1\x01\n" +
+	"\x1bkubeconnect/v1/status.proto\x12\x0ekubeconnect.v1\"\x83\x02\n" +
 	"\x06Status\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x12\n" +
@@ -215,7 +224,8 @@ const file_kubeconnect_v1_status_proto_rawDesc = "" +
 	"\x04kind\x18\x05 \x01(\tR\x04kind\x12\x12\n" +
 	"\x04name\x18\x06 \x01(\tR\x04name\x123\n" +
 	"\x06causes\x18\a \x03(\v2\x1b.kubeconnect.v1.StatusCauseR\x06causes\x12.\n" +
-	"\x13retry_after_seconds\x18\b \x01(\x05R\x11retryAfterSeconds\"U\n" +
+	"\x13retry_after_seconds\x18\b \x01(\x05R\x11retryAfterSeconds\x12\x10\n" +
+	"\x03uid\x18\t \x01(\tR\x03uid\"U\n" +
 	"\vStatusCause\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x14\n" +

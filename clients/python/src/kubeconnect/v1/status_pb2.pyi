@@ -7,7 +7,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Status(_message.Message):
-    __slots__ = ("reason", "message", "code", "group", "kind", "name", "causes", "retry_after_seconds")
+    __slots__ = ("reason", "message", "code", "group", "kind", "name", "causes", "retry_after_seconds", "uid")
     REASON_FIELD_NUMBER: _ClassVar[int]
     MESSAGE_FIELD_NUMBER: _ClassVar[int]
     CODE_FIELD_NUMBER: _ClassVar[int]
@@ -16,6 +16,7 @@ class Status(_message.Message):
     NAME_FIELD_NUMBER: _ClassVar[int]
     CAUSES_FIELD_NUMBER: _ClassVar[int]
     RETRY_AFTER_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    UID_FIELD_NUMBER: _ClassVar[int]
     reason: str
     message: str
     code: int
@@ -24,7 +25,8 @@ class Status(_message.Message):
     name: str
     causes: _containers.RepeatedCompositeFieldContainer[StatusCause]
     retry_after_seconds: int
-    def __init__(self, reason: _Optional[str] = ..., message: _Optional[str] = ..., code: _Optional[int] = ..., group: _Optional[str] = ..., kind: _Optional[str] = ..., name: _Optional[str] = ..., causes: _Optional[_Iterable[_Union[StatusCause, _Mapping]]] = ..., retry_after_seconds: _Optional[int] = ...) -> None: ...
+    uid: str
+    def __init__(self, reason: _Optional[str] = ..., message: _Optional[str] = ..., code: _Optional[int] = ..., group: _Optional[str] = ..., kind: _Optional[str] = ..., name: _Optional[str] = ..., causes: _Optional[_Iterable[_Union[StatusCause, _Mapping]]] = ..., retry_after_seconds: _Optional[int] = ..., uid: _Optional[str] = ...) -> None: ...
 
 class StatusCause(_message.Message):
     __slots__ = ("reason", "message", "field")

@@ -124,7 +124,8 @@ export type GetRequest = Message<"kubeconnect.v1.GetRequest"> & {
    * Only these fields, as JSON paths in kubectl's notation: "metadata.name",
    * "spec.containers[*].image", "metadata.labels['app.kubernetes.io/name']". The
    * object's content then has these, and what they lie in, and nothing else; a protobuf
-   * object is still its kind's message. What is not there is left out. A leading "." or
+   * object is still its kind's message. What is not there is left out; in a list of which
+   * some elements have it, the others stay as {} or null. A leading "." or
    * "$" and braces around the path may be left out; "[*]" is each element of a list, or
    * each value of an object; single elements ("[0]"), slices, conditions and ".." are
    * INVALID_ARGUMENT. At most 256 paths and 16 KiB. Default: all.
@@ -956,7 +957,8 @@ export const WatchRequestSchema: GenMessage<WatchRequest> = /*@__PURE__*/
  */
 export type WatchManyRequest = Message<"kubeconnect.v1.WatchManyRequest"> & {
   /**
-   * The watches, 1 to 100. Their resume_token must be empty.
+   * The watches, 1 to 100, each of which counts as a stream of the caller's. Their
+   * resume_token must be empty.
    *
    * @generated from field: repeated kubeconnect.v1.WatchRequest watches = 1;
    */
@@ -1369,7 +1371,9 @@ export type CreateRequest = Message<"kubeconnect.v1.CreateRequest"> & {
   name: string;
 
   /**
-   * The subresource to create, such as "eviction", "binding" or "token".
+   * The subresource to create, such as "eviction", "binding" or "token". What is no
+   * object ("log", "exec", "attach", "portforward", "proxy") is INVALID_ARGUMENT, here and
+   * in the other changes.
    *
    * @generated from field: string subresource = 4;
    */

@@ -10,7 +10,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file kubeconnect/v1/status.proto.
  */
 export const file_kubeconnect_v1_status: GenFile = /*@__PURE__*/
-  fileDesc("ChtrdWJlY29ubmVjdC92MS9zdGF0dXMucHJvdG8SDmt1YmVjb25uZWN0LnYxIqwBCgZTdGF0dXMSDgoGcmVhc29uGAEgASgJEg8KB21lc3NhZ2UYAiABKAkSDAoEY29kZRgDIAEoBRINCgVncm91cBgEIAEoCRIMCgRraW5kGAUgASgJEgwKBG5hbWUYBiABKAkSKwoGY2F1c2VzGAcgAygLMhsua3ViZWNvbm5lY3QudjEuU3RhdHVzQ2F1c2USGwoTcmV0cnlfYWZ0ZXJfc2Vjb25kcxgIIAEoBSI9CgtTdGF0dXNDYXVzZRIOCgZyZWFzb24YASABKAkSDwoHbWVzc2FnZRgCIAEoCRINCgVmaWVsZBgDIAEoCWIGcHJvdG8z");
+  fileDesc("ChtrdWJlY29ubmVjdC92MS9zdGF0dXMucHJvdG8SDmt1YmVjb25uZWN0LnYxIrkBCgZTdGF0dXMSDgoGcmVhc29uGAEgASgJEg8KB21lc3NhZ2UYAiABKAkSDAoEY29kZRgDIAEoBRINCgVncm91cBgEIAEoCRIMCgRraW5kGAUgASgJEgwKBG5hbWUYBiABKAkSKwoGY2F1c2VzGAcgAygLMhsua3ViZWNvbm5lY3QudjEuU3RhdHVzQ2F1c2USGwoTcmV0cnlfYWZ0ZXJfc2Vjb25kcxgIIAEoBRILCgN1aWQYCSABKAkiPQoLU3RhdHVzQ2F1c2USDgoGcmVhc29uGAEgASgJEg8KB21lc3NhZ2UYAiABKAkSDQoFZmllbGQYAyABKAliBnByb3RvMw");
 
 /**
  * Status is attached as a detail to every error that has to do with the cluster.
@@ -79,6 +79,13 @@ export type Status = Message<"kubeconnect.v1.Status"> & {
    * @generated from field: int32 retry_after_seconds = 8;
    */
   retryAfterSeconds: number;
+
+  /**
+   * The UID of the object that the error is about, where the API server tells it.
+   *
+   * @generated from field: string uid = 9;
+   */
+  uid: string;
 };
 
 /**
