@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"encoding/json"
 	"errors"
 	"testing"
 )
@@ -31,7 +32,7 @@ func FuzzMatches(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text, object string) {
 		made, err := Compile(text)
-		if err != nil {
+		if err != nil || !json.Valid([]byte(object)) {
 			return
 		}
 		var budget Budget
