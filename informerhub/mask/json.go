@@ -2,6 +2,7 @@ package mask
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/kubeconnect/kubeconnect/informerhub/jsonscan"
 )
@@ -18,7 +19,19 @@ func (m *Mask) AppendJSON(dst, text []byte) ([]byte, error) {
 	if end < 0 || jsonscan.SkipSpace(text, end) != len(text) {
 		return dst, ErrMalformed
 	}
-	return c.out, nil
+	return m.withHead(c.out, len(dst)), nil
+}
+
+// withHead puts the head into the object that begins at a place of some text.
+func (m *Mask) withHead(text []byte, at int) []byte {
+	if m.head == "" || len(text)-at < len("{}") || text[at] != '{' {
+		return text
+	}
+	head := m.head
+	if text[at+1] != '}' {
+		head += ","
+	}
+	return slices.Replace(text, at, at+1, []byte(head)...)
 }
 
 // jsonCutter copies what is under a mask. Its methods answer the place behind what they

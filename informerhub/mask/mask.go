@@ -3,6 +3,8 @@ package mask
 import (
 	"fmt"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // What a caller may write.
@@ -16,6 +18,7 @@ type Mask struct {
 	root    *node
 	text    string
 	parents bool
+	head    string // what JSON begins with, if anything: see As
 }
 
 // Parse understands paths as a caller writes them: see [ParsePath]. It bounds their
@@ -70,9 +73,18 @@ func (m *Mask) String() string {
 	case m == nil:
 		return ""
 	case m.parents:
-		return m.text + ",..."
+		return m.head + m.text + ",..."
 	}
-	return m.text
+	return m.head + m.text
+}
+
+// As is the mask under which objects say of themselves in JSON that they are of another
+// kind. Its paths must lead to members of objects other than apiVersion and kind.
+func (m *Mask) As(kind schema.GroupVersionKind) *Mask {
+	apiVersion, name := kind.ToAPIVersionAndKind()
+	as := *m
+	as.head = fmt.Sprintf(`{"kind":%q,"apiVersion":%q`, name, apiVersion)
+	return &as
 }
 
 // KeepingParents is the mask that keeps also whatever its paths lead through, even where
