@@ -79,7 +79,7 @@ func (c *codec) decodeProtobuf(body []byte) (runtime.Object, error) {
 	case e.kind == "Status" && e.apiVersion == "v1":
 		status := &metav1.Status{}
 		return status, status.Unmarshal(e.message)
-	case e.kind == c.kind.Kind+"List":
+	case e.kind == c.kind.Kind+"List", e.kind == partialListKind:
 		return c.decodeProtobufList(e.message)
 	}
 	return c.of(e.apiVersion, e.kind).protobufObject(e.message), nil

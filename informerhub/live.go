@@ -23,6 +23,16 @@ type Live struct {
 	client   rest.Interface
 	part     rest.Interface // answers what a subresource is
 	selector selector
+	// metadataOnly says that no more is asked for than the objects' metadata.
+	metadataOnly bool
+}
+
+// MetadataOnly is the reader that asks for the metadata of objects alone: what it answers
+// has nothing else. A query must look at nothing else then.
+func (l *Live) MetadataOnly() *Live {
+	only := *l
+	only.metadataOnly = true
+	return &only
 }
 
 // Live makes a reader of a resource that sends its requests by an HTTP client.
@@ -49,8 +59,11 @@ func selectorOf(resource Resource) selector {
 // another one then.
 func (l *Live) Get(ctx context.Context, namespace, name, subresource string) (*Object, error) {
 	request := l.client.Get()
-	if subresource != "" {
+	switch {
+	case subresource != "":
 		request = l.part.Get().SubResource(subresource)
+	case l.metadataOnly:
+		request = onlyMetadata(request, l.resource)
 	}
 	got, err := request.
 		NamespaceIfScoped(namespace, l.resource.Namespaced).
@@ -154,7 +167,11 @@ func (r *liveList) readAll(ctx context.Context, namespace string) error {
 }
 
 func (r *liveList) read(ctx context.Context, namespace string, options metav1.ListOptions) (*objectList, error) {
-	result := r.client.Get().
+	request := r.client.Get()
+	if r.metadataOnly {
+		request = onlyMetadata(request, r.resource)
+	}
+	result := request.
 		NamespaceIfScoped(namespace, namespace != "").
 		Resource(r.resource.Name).
 		SpecificallyVersionedParams(&options, scheme.ParameterCodec, schema.GroupVersion{Version: "v1"}).

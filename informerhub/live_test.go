@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // listing is a call of Live.List.
@@ -139,5 +141,38 @@ func TestALiveReadIsTriedOnce(t *testing.T) {
 	got := <-answered
 	if seconds, ok := apierrors.SuggestsClientDelay(got.err); !ok || seconds != 7 {
 		t.Errorf("answers %v, to be asked again after %d s", got.err, seconds)
+	}
+}
+
+// TestALiveReadOfMetadataAsksForNoMore has the API server send metadata alone.
+func TestALiveReadOfMetadataAsksForNoMore(t *testing.T) {
+	api := newFakeAPI(t, coreResources)
+	live, err := hubOf(t, api.config()).Live(pods, http.DefaultClient)
+	must(t, err)
+	answered := make(chan listing, 1)
+	go func() {
+		snapshot, _, err := live.MetadataOnly().List(t.Context(), Query{}, 1<<20)
+		answered <- listing{snapshot, err}
+	}()
+	c := api.next(t, "list")
+	if got, want := c.request.Header.Get("Accept"), "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,"; !strings.HasPrefix(got, want) {
+		t.Errorf("it accepts %q", got)
+	}
+	list := &metav1.PartialObjectMetadataList{ListMeta: metav1.ListMeta{ResourceVersion: "7"}}
+	list.Items = []metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "x", ResourceVersion: "1"}}}
+	message, err := list.Marshal()
+	must(t, err)
+	unknown := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadataList"}, Raw: message}
+	body, err := unknown.Marshal()
+	must(t, err)
+	c.do(func() {
+		c.writer.Header().Set("Content-Type", runtime.ContentTypeProtobuf)
+		_, _ = c.writer.Write(append([]byte("k8s\x00"), body...))
+	})
+	c.end()
+	got := <-answered
+	wantNames(t, got, "x")
+	if of := got.snapshot.Objects[0].Kind().Kind; of != "Pod" {
+		t.Errorf("it is read as a %s", of)
 	}
 }

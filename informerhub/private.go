@@ -23,10 +23,11 @@ func (p *Private) End() {
 }
 
 // Private starts a cache of what a query selects, by the rights of whoever the HTTP client
-// acts as, and waits for its first snapshot. It fails as [Hub.Cache] does. It ends with the
+// acts as, and waits for its first snapshot. With metadataOnly it is of the objects' metadata
+// alone, and the query must look at nothing else. It fails as [Hub.Cache] does. It ends with the
 // context; call End when done.
-func (h *Hub) Private(ctx context.Context, resource Resource, client *http.Client, query Query) (*Private, error) {
-	private, err := h.startPrivate(ctx, resource, client, query)
+func (h *Hub) Private(ctx context.Context, resource Resource, client *http.Client, query Query, metadataOnly bool) (*Private, error) {
+	private, err := h.startPrivate(ctx, resource, client, query, metadataOnly)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +38,7 @@ func (h *Hub) Private(ctx context.Context, resource Resource, client *http.Clien
 	return private, nil
 }
 
-func (h *Hub) startPrivate(ctx context.Context, resource Resource, client *http.Client, query Query) (*Private, error) {
+func (h *Hub) startPrivate(ctx context.Context, resource Resource, client *http.Client, query Query, metadataOnly bool) (*Private, error) {
 	rest, err := h.clientFor(resource, client, resource.GroupVersionKind())
 	if err != nil {
 		return nil, err
@@ -48,6 +49,7 @@ func (h *Hub) startPrivate(ctx context.Context, resource Resource, client *http.
 	cache := newCache(resource, privateWindowBytes, h.callers)
 	up := h.upstreamOf(cache, rest)
 	up.scope = scopeOf(query)
+	up.metadataOnly = metadataOnly
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {

@@ -37,6 +37,8 @@ type upstream struct {
 	client rest.Interface
 	cache  *Cache
 	scope  scope
+	// metadataOnly says that no more is asked for than the objects' metadata.
+	metadataOnly bool
 	// served reports whether the API server still serves the resource.
 	served func(context.Context) (bool, error)
 }
@@ -79,7 +81,11 @@ func (u *upstream) run(ctx context.Context) {
 func (u *upstream) request(options metav1.ListOptions) *rest.Request {
 	options.LabelSelector = u.scope.labels
 	options.FieldSelector = both(u.scope.fields, options.FieldSelector)
-	return u.client.Get().
+	request := u.client.Get()
+	if u.metadataOnly {
+		request = onlyMetadata(request, u.cache.resource)
+	}
+	return request.
 		NamespaceIfScoped(u.scope.namespace, u.scope.namespace != "").
 		Resource(u.cache.resource.Name).
 		SpecificallyVersionedParams(&options, scheme.ParameterCodec, schema.GroupVersion{Version: "v1"})

@@ -85,7 +85,7 @@ func (s *resources) cacheToWatch(ctx context.Context, permit *permit, query info
 		cache, err := s.hub.Cache(ctx, resource)
 		return cache, func() {}, err
 	}
-	private, err := s.hub.Private(ctx, resource, s.clients.For(permit.caller.identity).HTTP, query)
+	private, err := s.hub.Private(ctx, resource, s.clients.For(permit.caller.identity).HTTP, query, false)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -1,0 +1,25 @@
+package informerhub
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+)
+
+// The API server can send the metadata of objects instead of the objects, as
+// meta.k8s.io/v1 PartialObjectMetadata. In protobuf that is the message of any kind that has
+// nothing but metadata, and as such it is read.
+const (
+	asPartial       = ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+	partialListKind = "PartialObjectMetadataList"
+)
+
+// onlyMetadata has a request ask for the metadata of objects of a resource.
+func onlyMetadata(request *rest.Request, of Resource) *rest.Request {
+	accept := []string{runtime.ContentTypeJSON + asPartial, runtime.ContentTypeJSON}
+	if of.BuiltIn() {
+		accept = append([]string{runtime.ContentTypeProtobuf + asPartial}, accept...)
+	}
+	return request.SetHeader("Accept", strings.Join(accept, ","))
+}
