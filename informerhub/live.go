@@ -63,7 +63,7 @@ func (l *Live) Get(ctx context.Context, namespace, name, subresource string) (*O
 	case subresource != "":
 		request = l.part.Get().SubResource(subresource)
 	case l.metadataOnly:
-		request = onlyMetadata(request, l.resource)
+		request = onlyMetadata(request, l.resource, partialKind)
 	}
 	got, err := request.
 		NamespaceIfScoped(namespace, l.resource.Namespaced).
@@ -169,7 +169,7 @@ func (r *liveList) readAll(ctx context.Context, namespace string) error {
 func (r *liveList) read(ctx context.Context, namespace string, options metav1.ListOptions) (*objectList, error) {
 	request := r.client.Get()
 	if r.metadataOnly {
-		request = onlyMetadata(request, r.resource)
+		request = onlyMetadata(request, r.resource, partialListKind)
 	}
 	result := request.
 		NamespaceIfScoped(namespace, namespace != "").

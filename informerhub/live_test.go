@@ -155,7 +155,7 @@ func TestALiveReadOfMetadataAsksForNoMore(t *testing.T) {
 		answered <- listing{snapshot, err}
 	}()
 	c := api.next(t, "list")
-	if got, want := c.request.Header.Get("Accept"), "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,"; !strings.HasPrefix(got, want) {
+	if got, want := c.request.Header.Get("Accept"), "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,"; !strings.HasPrefix(got, want) {
 		t.Errorf("it accepts %q", got)
 	}
 	list := &metav1.PartialObjectMetadataList{ListMeta: metav1.ListMeta{ResourceVersion: "7"}}

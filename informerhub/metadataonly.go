@@ -11,12 +11,14 @@ import (
 // meta.k8s.io/v1 PartialObjectMetadata. In protobuf that is the message of any kind that has
 // nothing but metadata, and as such it is read.
 const (
-	asPartial       = ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
-	partialListKind = "PartialObjectMetadataList"
+	partialKind     = "PartialObjectMetadata"
+	partialListKind = partialKind + "List"
 )
 
-// onlyMetadata has a request ask for the metadata of objects of a resource.
-func onlyMetadata(request *rest.Request, of Resource) *rest.Request {
+// onlyMetadata has a request ask for the metadata of objects of a resource: as
+// PartialObjectMetadata, or the list of these.
+func onlyMetadata(request *rest.Request, of Resource, as string) *rest.Request {
+	asPartial := ";as=" + as + ";g=meta.k8s.io;v=v1"
 	accept := []string{runtime.ContentTypeJSON + asPartial, runtime.ContentTypeJSON}
 	if of.BuiltIn() {
 		accept = append([]string{runtime.ContentTypeProtobuf + asPartial}, accept...)

@@ -82,8 +82,11 @@ func (u *upstream) request(options metav1.ListOptions) *rest.Request {
 	options.LabelSelector = u.scope.labels
 	options.FieldSelector = both(u.scope.fields, options.FieldSelector)
 	request := u.client.Get()
-	if u.metadataOnly {
-		request = onlyMetadata(request, u.cache.resource)
+	switch {
+	case u.metadataOnly && options.Watch:
+		request = onlyMetadata(request, u.cache.resource, partialKind)
+	case u.metadataOnly:
+		request = onlyMetadata(request, u.cache.resource, partialListKind)
 	}
 	return request.
 		NamespaceIfScoped(u.scope.namespace, u.scope.namespace != "").

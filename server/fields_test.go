@@ -21,7 +21,7 @@ var tableOfPods = []string{"metadata.name", "metadata.namespace", "status.phase"
 // TestSomeFieldsInAListAreThoseOfTheMaskedObject holds the way of a list against that of
 // the other reads.
 func TestSomeFieldsInAListAreThoseOfTheMaskedObject(t *testing.T) {
-	fields, err := fieldsOf(append(tableOfPods, "spec.size", "kind"))
+	fields, err := fieldsOf(&kubeconnectv1.GetRequest{Fields: append(tableOfPods, "spec.size", "kind")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestSomeFieldsInAListAreThoseOfTheMaskedObject(t *testing.T) {
 }
 
 func TestAPageOfSomeFieldsHasMoreObjects(t *testing.T) {
-	fields, err := fieldsOf([]string{"metadata.name"})
+	fields, err := fieldsOf(&kubeconnectv1.GetRequest{Fields: []string{"metadata.name"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ const byAPIServer = "whole, by the Go type"
 // BenchmarkListOfSomeFields lists pods whole, and cut down to what a table shows, and
 // tells how much less that takes than what an API server does.
 func BenchmarkListOfSomeFields(b *testing.B) {
-	fields, err := fieldsOf(tableOfPods)
+	fields, err := fieldsOf(&kubeconnectv1.GetRequest{Fields: tableOfPods})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -13,13 +13,10 @@ import (
 
 // Get implements kubeconnect.v1.ResourceService.
 func (s *resources) Get(ctx context.Context, request *kubeconnectv1.GetRequest) (*kubeconnectv1.GetResponse, error) {
-	if err := refuse(laterField{"metadata_only", request.GetMetadataOnly()}); err != nil {
-		return nil, err
-	}
 	if err := checkReading(request); err != nil {
 		return nil, err
 	}
-	fields, err := fieldsOf(request.GetFields())
+	fields, err := fieldsOf(request)
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +32,7 @@ func (s *resources) Get(ctx context.Context, request *kubeconnectv1.GetRequest) 
 		return nil, err
 	}
 	return &kubeconnectv1.GetResponse{
-		Kind:      got.kind,
+		Kind:      shownKind(request, got.kind),
 		Object:    encodeObject(got.object.Masked(fields), request.GetEncoding()),
 		Freshness: encodeFreshness(got.freshness),
 		Source:    got.source,
@@ -86,6 +83,9 @@ func (s *resources) getLive(ctx context.Context, resource informerhub.Resource, 
 	live, err := s.live(ctx, resource, "get")
 	if err != nil {
 		return gotten{}, err
+	}
+	if shows, ok := request.(shown); ok && shows.GetMetadataOnly() {
+		live = live.MetadataOnly()
 	}
 	object, err := live.Get(ctx, request.GetNamespace(), request.GetName(), part)
 	if err != nil {

@@ -19,7 +19,6 @@ const maxPageBytes = 3 << 20
 func (s *resources) List(ctx context.Context, request *kubeconnectv1.ListRequest) (*kubeconnectv1.ListResponse, error) {
 	if err := refuse(
 		laterField{"order_by", request.GetOrderBy() != ""},
-		laterField{"metadata_only", request.GetMetadataOnly()},
 	); err != nil {
 		return nil, err
 	}
@@ -29,7 +28,7 @@ func (s *resources) List(ctx context.Context, request *kubeconnectv1.ListRequest
 	if request.GetPageSize() < 0 {
 		return nil, badRequest("page_size %d: give 0 or more", request.GetPageSize())
 	}
-	fields, err := fieldsOf(request.GetFields())
+	fields, err := fieldsOf(request)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +90,7 @@ func (s *resources) page(list *pagedList, offset int, request *kubeconnectv1.Lis
 		waiting = waiting[:size]
 	}
 	response := &kubeconnectv1.ListResponse{
-		Kind:            encodeKind(list.resource),
+		Kind:            shownKind(request, encodeKind(list.resource)),
 		ResourceVersion: list.snapshot.ResourceVersion,
 		Freshness:       encodeFreshness(list.freshness),
 		Source:          list.source,

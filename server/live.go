@@ -42,6 +42,9 @@ func (s *resources) selectLive(ctx context.Context, request listing, wanted read
 	if err != nil {
 		return selected{}, err
 	}
+	if readsMetadata(request) {
+		live = live.MetadataOnly()
+	}
 	related, err := s.relate(ctx, request.GetRelated(), wanted.resource, request.GetConsistency())
 	if err != nil {
 		return selected{}, err
@@ -76,7 +79,7 @@ func bytesOf(snapshot informerhub.Snapshot) (size int) {
 
 // cacheToWatch answers the cache that a stream follows, and what ends it with the stream: a
 // resource that may not be cached has one for the stream alone.
-func (s *resources) cacheToWatch(ctx context.Context, permit *permit, query informerhub.Query) (*informerhub.Cache, func(), error) {
+func (s *resources) cacheToWatch(ctx context.Context, permit *permit, query informerhub.Query, metadataOnly bool) (*informerhub.Cache, func(), error) {
 	resource := permit.wanted.resource
 	if !resource.Watchable {
 		return nil, nil, unwatchable(resource)
@@ -85,7 +88,7 @@ func (s *resources) cacheToWatch(ctx context.Context, permit *permit, query info
 		cache, err := s.hub.Cache(ctx, resource)
 		return cache, func() {}, err
 	}
-	private, err := s.hub.Private(ctx, resource, s.clients.For(permit.caller.identity).HTTP, query, false)
+	private, err := s.hub.Private(ctx, resource, s.clients.For(permit.caller.identity).HTTP, query, metadataOnly)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -13,7 +13,6 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
-	"github.com/kubeconnect/kubeconnect/informerhub/mask"
 )
 
 func badRequest(format string, args ...any) error {
@@ -42,15 +41,6 @@ func refuse(fields ...laterField) error {
 		}
 	}
 	return nil
-}
-
-// fieldsOf is what a request wants of each object; nil is all of it.
-func fieldsOf(paths []string) (*mask.Mask, error) {
-	fields, err := mask.Parse(paths)
-	if err != nil {
-		return nil, badRequest("fields: %v", err)
-	}
-	return fields, nil
 }
 
 // resolve finds the resource that a request names.

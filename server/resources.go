@@ -74,11 +74,6 @@ func (s *resources) serve(ctx context.Context, request *kubeconnectv1.WatchReque
 
 // checkWatch refuses a request for what cannot be watched so.
 func checkWatch(request *kubeconnectv1.WatchRequest) error {
-	if err := refuse(
-		laterField{"metadata_only", request.GetMetadataOnly()},
-	); err != nil {
-		return err
-	}
 	if request.GetPatches() && request.GetEncoding() == kubeconnectv1.Encoding_ENCODING_PROTOBUF {
 		return badRequest("patches are JSON: ask for encoding STRUCT or JSON, or leave patches out")
 	}
@@ -90,7 +85,7 @@ func (s *resources) watch(ctx context.Context, request *kubeconnectv1.WatchReque
 	if err := checkWatch(request); err != nil {
 		return nil, err
 	}
-	fields, err := fieldsOf(request.GetFields())
+	fields, err := fieldsOf(request)
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +121,7 @@ func (s *resources) follow(ctx context.Context, permit *permit, request *kubecon
 	if err != nil {
 		return nil, err
 	}
-	w := &watch{permit: permit, tokens: tokensFor(permit.wanted.resource, request).relatedBy(related).under(permit.scope)}
+	w := &watch{permit: permit, shows: request, tokens: tokensFor(permit.wanted.resource, request).relatedBy(related).under(permit.scope)}
 	since, err := w.tokens.read(request.GetResumeToken())
 	if err != nil {
 		return nil, err
@@ -135,7 +130,7 @@ func (s *resources) follow(ctx context.Context, permit *permit, request *kubecon
 		return nil, err
 	}
 	w.query.Name, w.query.Fields = request.GetName(), fields
-	if w.cache, w.endCache, err = s.cacheToWatch(ctx, permit, w.query); err != nil {
+	if w.cache, w.endCache, err = s.cacheToWatch(ctx, permit, w.query, readsMetadata(request) && request.GetFieldSelector() == ""); err != nil {
 		return nil, err
 	}
 	if err := s.join(ctx, w, since, request.GetMinResourceVersion()); err != nil {

@@ -81,7 +81,7 @@ const patchesTo = "/patches/"
 func tokensFor(resource informerhub.Resource, request *kubeconnectv1.WatchRequest) tokens {
 	selects := proto.CloneOf(request)
 	selects.Resource = resource.GroupResource().String() // however the caller spells it
-	if fields, err := fieldsOf(request.GetFields()); err == nil && fields != nil {
+	if fields, err := fieldsOf(request); err == nil && fields != nil {
 		selects.Fields = []string{fields.String()}
 	}
 	selects.ResumeToken, selects.MinResourceVersion = "", ""

@@ -20,6 +20,7 @@ type watch struct {
 	permit   *permit
 	cache    *informerhub.Cache
 	endCache func() // of what is for this watch alone
+	shows    shown
 	query    informerhub.Query
 	watcher  *informerhub.Watcher
 	tokens   tokens
@@ -94,7 +95,7 @@ func (s *eventSender) follow(ctx context.Context, w *watch) error {
 
 // tellKind says in the next response what the objects are, and where they come from.
 func (s *eventSender) tellKind(w *watch) {
-	s.response.Kind = encodeKind(w.cache.Resource())
+	s.response.Kind = shownKind(w.shows, encodeKind(w.cache.Resource()))
 	s.response.Source = sourceOf(w.cache.Resource())
 }
 
