@@ -15,28 +15,16 @@ import (
 func TestFieldsThatAreNotServedYetAreRefusedByName(t *testing.T) {
 	t.Parallel()
 	ctx, client := deadline(t), newClient(t, cluster(t))
-	get := func(change func(*kubeconnectv1.GetRequest)) func() error {
-		request := &kubeconnectv1.GetRequest{Resource: "namespaces", Name: "default"}
-		change(request)
-		return func() error { _, err := client.Get(ctx, request); return err }
-	}
 	list := func(change func(*kubeconnectv1.ListRequest)) func() error {
 		request := &kubeconnectv1.ListRequest{Resource: "namespaces"}
 		change(request)
 		return func() error { _, err := client.List(ctx, request); return err }
 	}
-	watch := func(change func(*kubeconnectv1.WatchRequest)) func() error {
-		request := &kubeconnectv1.WatchRequest{Resource: "namespaces"}
-		change(request)
-		return func() error { return watchError(ctx, client, request) }
-	}
 	for name, test := range map[string]struct {
 		call func() error
 		word string
 	}{
-		"metadata of Get":   {get(func(r *kubeconnectv1.GetRequest) { r.MetadataOnly = true }), "metadata_only"},
-		"order_by of List":  {list(func(r *kubeconnectv1.ListRequest) { r.OrderBy = "metadata.name desc" }), "order_by"},
-		"metadata of Watch": {watch(func(r *kubeconnectv1.WatchRequest) { r.MetadataOnly = true }), "metadata_only"},
+		"order_by of List": {list(func(r *kubeconnectv1.ListRequest) { r.OrderBy = "metadata.name desc" }), "order_by"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			wantError(t, test.call(), connect.CodeUnimplemented, test.word)

@@ -1,0 +1,145 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"connectrpc.com/connect"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+	"github.com/kubeconnect/kubeconnect/e2e/record"
+)
+
+// wantMetadata fails unless an object is the metadata of another one, and nothing else.
+func wantMetadata(t *testing.T, object *kubeconnectv1.Object, content string, want metav1.ObjectMeta) {
+	t.Helper()
+	got := new(metav1.PartialObjectMetadata)
+	decode(t, object, content, got)
+	want.ManagedFields = nil
+	if !apiequality.Semantic.DeepEqual(got.ObjectMeta, want) {
+		t.Errorf("got  %v\nwant %v", got.ObjectMeta, want)
+	}
+	if content == "protobuf" {
+		if len(object.GetProtobuf()) != got.Size() {
+			t.Errorf("there are %d bytes, of which metadata takes %d", len(object.GetProtobuf()), got.Size())
+		}
+		return
+	}
+	text := object.GetJson()
+	if content == "struct" {
+		text, _ = object.GetStruct().MarshalJSON()
+	}
+	var members map[string]any
+	if err := json.Unmarshal(text, &members); err != nil {
+		t.Fatal(err)
+	}
+	if len(members) != 3 || members["kind"] != "PartialObjectMetadata" || members["apiVersion"] != "meta.k8s.io/v1" {
+		t.Errorf("it is %s", text)
+	}
+}
+
+func wantMetadataKind(t *testing.T, kind *kubeconnectv1.ResourceKind, resource string) {
+	t.Helper()
+	wantEqual(t, &kubeconnectv1.ResourceKind{
+		Group: "meta.k8s.io", Version: "v1", Kind: "PartialObjectMetadata", Resource: resource, Namespaced: true,
+		ProtobufType: "k8s.io.apimachinery.pkg.apis.meta.v1.PartialObjectMetadata",
+	}, kind)
+}
+
+// TestOnlyMetadataIsReadInEachEncoding reads from memory, from the API server, and what is
+// not cached.
+func TestOnlyMetadataIsReadInEachEncoding(t *testing.T) {
+	t.Parallel()
+	service := harness.StartService(t, cluster(t).Kubeconfig, "--uncached", "secrets")
+	for _, protocol := range harness.Protocols {
+		t.Run(protocol.Name, func(t *testing.T) {
+			t.Parallel()
+			ctx, client := deadline(t), harness.Dial(harness.HTTP2(t), service.Address, protocol).Resources
+			namespace := newNamespace(ctx, t, cluster(t))
+			metadata := map[string]metav1.ObjectMeta{
+				"pods":    createUnscheduledPod(ctx, t, namespace, "one").ObjectMeta,
+				"secrets": createSecret(ctx, t, namespace, "one", labels{"a": "b"}).ObjectMeta,
+			}
+			for resource, want := range metadata {
+				for content, encoding := range encodings {
+					for _, consistency := range []kubeconnectv1.Consistency{0, latest} {
+						got, err := client.Get(ctx, &kubeconnectv1.GetRequest{
+							Resource: resource, Namespace: namespace, Name: "one", Encoding: encoding, MetadataOnly: true,
+							MinResourceVersion: want.ResourceVersion, Consistency: consistency,
+						})
+						if err != nil {
+							t.Fatal(err)
+						}
+						wantMetadataKind(t, got.GetKind(), resource)
+						wantMetadata(t, got.GetObject(), content, want)
+						list, err := client.List(ctx, &kubeconnectv1.ListRequest{
+							Resource: resource, Namespace: namespace, FieldSelector: "metadata.name=one", Encoding: encoding, MetadataOnly: true, Consistency: consistency,
+						})
+						if err != nil || len(list.GetObjects()) != 1 {
+							t.Fatalf("listed %d (%v)", len(list.GetObjects()), err)
+						}
+						wantMetadataKind(t, list.GetKind(), resource)
+						wantMetadata(t, list.GetObjects()[0], content, want)
+					}
+					said := record.Watch(t, client, &kubeconnectv1.WatchRequest{
+						Resource: resource, Namespace: namespace, Name: "one", Encoding: encoding, MetadataOnly: true,
+					}).Synced(ctx)
+					wantMetadataKind(t, said.Kind, resource)
+					for _, object := range said.Model.Objects {
+						wantMetadata(t, object, content, want)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestTheMetadataOfACustomResourceIsJSON(t *testing.T) {
+	t.Parallel()
+	ctx, client := deadline(t), newClient(t, cluster(t))
+	namespace := newNamespace(ctx, t, cluster(t))
+	gadgets := newCustomResource(ctx, t, cluster(t), namespace)
+	gadgets.define("v1")
+	gadgets.create("v1", namespace, "one", map[string]any{"color": "red"})
+	untilListed(ctx, t, client, gadgets)
+	var want metav1.PartialObjectMetadata
+	text, _ := gadgets.get("v1", namespace, "one").MarshalJSON()
+	if err := json.Unmarshal(text, &want); err != nil {
+		t.Fatal(err)
+	}
+	for _, consistency := range []kubeconnectv1.Consistency{0, latest} {
+		got, err := client.Get(ctx, &kubeconnectv1.GetRequest{
+			Resource: gadgets.name(), Namespace: namespace, Name: "one", Encoding: encodings["protobuf"], MetadataOnly: true,
+			MinResourceVersion: want.ResourceVersion, Consistency: consistency,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantMetadata(t, got.GetObject(), "json", want.ObjectMeta)
+	}
+}
+
+// TestFieldsAndOnlyMetadataAreFieldsOfTheMetadata in memory and at the API server.
+func TestFieldsAndOnlyMetadataAreFieldsOfTheMetadata(t *testing.T) {
+	t.Parallel()
+	ctx, client := deadline(t), newClient(t, cluster(t))
+	namespace := newNamespace(ctx, t, cluster(t))
+	made := createUnscheduledPod(ctx, t, namespace, "one")
+	request := &kubeconnectv1.GetRequest{
+		Resource: "pods", Namespace: namespace, Name: "one", Encoding: encodings["json"], MetadataOnly: true,
+		Fields: []string{"metadata.name"}, MinResourceVersion: made.ResourceVersion,
+	}
+	for _, request.Consistency = range []kubeconnectv1.Consistency{0, latest} {
+		got, err := client.Get(ctx, request)
+		if err != nil || string(got.GetObject().GetJson()) != `{"metadata":{"name":"one"}}` {
+			t.Errorf("got %s (%v)", got.GetObject().GetJson(), err)
+		}
+	}
+	request.Fields = []string{"metadata.name", "spec.nodeName"}
+	_, err := client.Get(ctx, request)
+	wantError(t, err, connect.CodeInvalidArgument, "spec.nodeName", "metadata_only")
+}
