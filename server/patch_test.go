@@ -1,6 +1,7 @@
 package server
 
 import (
+	"encoding/json"
 	"math"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
@@ -138,5 +140,58 @@ func TestWhatNamesNoObjectIsABadRequest(t *testing.T) {
 				t.Errorf("answers %v", err)
 			}
 		})
+	}
+}
+
+// FuzzPatch puts preconditions into patches of each type: what is sent is JSON that still
+// has them, or the patch is a bad request.
+func FuzzPatch(f *testing.F) {
+	for _, seed := range []string{`{}`, `[]`, `null`, `{"metadata":{"uid":"v"}}`, `[{"op":"remove","path":"/a"}]`, "metadata: {name: a}\n", `{"metadata":null}`, `{"metadata":{"resourceVersion":"1"}}`} {
+		for _, kind := range []kubeconnectv1.PatchType{jsonPatch, mergePatch, strategic, apply} {
+			f.Add(int32(kind), []byte(seed))
+		}
+	}
+	f.Fuzz(func(t *testing.T, kind int32, text []byte) {
+		p, err := readPatch(&kubeconnectv1.PatchRequest{
+			Type: kubeconnectv1.PatchType(kind), FieldManager: "me", Body: &kubeconnectv1.PatchRequest_Data{Data: text},
+			Preconditions: &kubeconnectv1.Preconditions{Uid: "u", ResourceVersion: "7"},
+		})
+		if err != nil {
+			if !apierrors.IsBadRequest(err) {
+				t.Fatal(err)
+			}
+			return
+		}
+		if kind == int32(jsonPatch) {
+			wantOperations(t, p.body)
+			return
+		}
+		var sent struct {
+			Metadata map[string]any `json:"metadata"`
+		}
+		if err := utiljson.Unmarshal(p.body, &sent); err != nil || sent.Metadata["uid"] != "u" || sent.Metadata["resourceVersion"] != "7" {
+			t.Fatalf("%q becomes %q, %v", text, p.body, err)
+		}
+	})
+}
+
+// wantOperations fails unless a JSON patch ends with what makes its result have the UID u
+// and the version 7.
+func wantOperations(t *testing.T, patch []byte) {
+	t.Helper()
+	var raw []json.RawMessage
+	if err := json.Unmarshal(patch, &raw); err != nil || len(raw) < 2 {
+		t.Fatalf("%q, %v", patch, err)
+	}
+	ends := make(map[string]string)
+	for _, operation := range raw[len(raw)-2:] {
+		var last struct{ Op, Path, Value string }
+		if err := json.Unmarshal(operation, &last); err != nil {
+			t.Fatal(err)
+		}
+		ends[last.Path] = last.Op + " " + last.Value
+	}
+	if ends["/metadata/uid"] != "add u" || ends["/metadata/resourceVersion"] != "add 7" {
+		t.Fatalf("%q", patch)
 	}
 }
