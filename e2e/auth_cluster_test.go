@@ -52,6 +52,7 @@ func everyMethod(t *testing.T, clients harness.Clients, namespace string) map[st
 	})
 	calls["Delete"] = method(resources.Delete, &kubeconnectv1.DeleteRequest{Resource: "configmaps", Namespace: namespace, Name: "one"})
 	calls["DeleteCollection"] = method(resources.DeleteCollection, &kubeconnectv1.DeleteCollectionRequest{Resource: "configmaps", Namespace: namespace})
+	calls["CountObjects"] = method(resources.CountObjects, &kubeconnectv1.CountObjectsRequest{Resource: "configmaps", Namespace: namespace})
 	calls["GetTable"] = method(resources.GetTable, &kubeconnectv1.GetTableRequest{Resource: "configmaps", Namespace: namespace})
 	calls["ListResourceTypes"] = method(clients.Discovery.ListResourceTypes, &kubeconnectv1.ListResourceTypesRequest{})
 	calls["GetSchema"] = method(clients.Discovery.GetSchema, &kubeconnectv1.GetSchemaRequest{Resource: "configmaps"})
@@ -97,4 +98,12 @@ func (s sending) RoundTrip(request *http.Request) (*http.Response, error) {
 	request = request.Clone(request.Context())
 	maps.Copy(request.Header, s.headers)
 	return s.over.RoundTrip(request)
+}
+
+// method is a call of which only the error matters.
+func method[Request, Response any](call func(context.Context, *Request) (*Response, error), request *Request) func(context.Context) error {
+	return func(ctx context.Context) error {
+		_, err := call(ctx, request)
+		return err
+	}
 }

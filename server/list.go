@@ -17,11 +17,6 @@ const maxPageBytes = 3 << 20
 
 // List implements kubeconnect.v1.ResourceService.
 func (s *resources) List(ctx context.Context, request *kubeconnectv1.ListRequest) (*kubeconnectv1.ListResponse, error) {
-	if err := refuse(
-		laterField{"order_by", request.GetOrderBy() != ""},
-	); err != nil {
-		return nil, err
-	}
 	if err := checkReading(request); err != nil {
 		return nil, err
 	}
@@ -46,8 +41,15 @@ func (s *resources) snapshotFor(ctx context.Context, request *kubeconnectv1.List
 	if request.GetPageToken() != "" {
 		return s.continued(ctx, request.GetPageToken(), query)
 	}
+	order, err := orderOf(request.GetOrderBy())
+	if err != nil {
+		return nil, 0, err
+	}
 	found, err := s.selectFor(ctx, request)
 	if err != nil {
+		return nil, 0, err
+	}
+	if found.snapshot.Objects, err = order.sort(ctx, found.snapshot.Objects); err != nil {
 		return nil, 0, err
 	}
 	return &pagedList{selected: found, query: query, caller: identityFrom(ctx).Key()}, 0, nil

@@ -94,7 +94,6 @@ func TestWhatCannotBeAnsweredHasItsCode(t *testing.T) {
 		"a page below 0":                  {list(&kubeconnectv1.ListRequest{Resource: "pods", PageSize: -1}), connect.CodeInvalidArgument},
 		"a page token that is not ours":   {list(&kubeconnectv1.ListRequest{Resource: "pods", PageToken: "x"}), connect.CodeInvalidArgument},
 		"a malformed filter":              {list(&kubeconnectv1.ListRequest{Resource: "pods", Filter: "object."}), connect.CodeInvalidArgument},
-		"an order":                        {list(&kubeconnectv1.ListRequest{Resource: "pods", OrderBy: "metadata.name"}), connect.CodeUnimplemented},
 		"an element by its number":        {list(&kubeconnectv1.ListRequest{Resource: "pods", Fields: []string{"spec.containers[0]"}}), connect.CodeInvalidArgument},
 		"a consistency that is not known": {list(&kubeconnectv1.ListRequest{Resource: "pods", Consistency: 99}), connect.CodeInvalidArgument},
 		"a watch of what cannot be":       {watch(&kubeconnectv1.WatchRequest{Resource: "bindings"}), connect.CodeUnimplemented},

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"connectrpc.com/connect"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,25 +21,6 @@ func badRequest(format string, args ...any) error {
 // failure is an error in the form of the API server's.
 func failure(reason metav1.StatusReason, format string, args ...any) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Reason: reason, Message: fmt.Sprintf(format, args...)}}
-}
-
-// laterField is a request field that the API has and the service does not serve
-// yet.
-type laterField struct {
-	name string
-	set  bool
-}
-
-// refuse answers UNIMPLEMENTED if any of the fields is set: better than to ignore
-// what a caller relies on.
-func refuse(fields ...laterField) error {
-	for _, field := range fields {
-		if field.set {
-			return connect.NewError(connect.CodeUnimplemented,
-				fmt.Errorf("%s is not served yet: leave it out", field.name))
-		}
-	}
-	return nil
 }
 
 // resolve finds the resource that a request names.

@@ -1,0 +1,238 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/informerhub/mask"
+)
+
+const (
+	// maxGroupPaths bounds the paths that objects are counted by.
+	maxGroupPaths = 8
+	// defaultGroups and mostGroups bound the groups that are answered.
+	defaultGroups, mostGroups = 1_000, 10_000
+	// maxGroupsBytes bounds the groups that are answered: as pages are.
+	maxGroupsBytes = maxPageBytes
+	// maxTuples bounds the groups that one object is in: paths with many values each have
+	// all combinations of them.
+	maxTuples = 10_000
+	// maxCountedBytes bounds the memory that groups take while they are counted.
+	maxCountedBytes = 64 << 20
+)
+
+// CountObjects implements kubeconnect.v1.ResourceService.
+func (s *resources) CountObjects(ctx context.Context, request *kubeconnectv1.CountObjectsRequest) (*kubeconnectv1.CountObjectsResponse, error) {
+	if err := errors.Join(checkConsistency(request.GetConsistency()), checkVersion(request.GetMinResourceVersion())); err != nil {
+		return nil, err
+	}
+	most, err := groupsToAnswer(request)
+	if err != nil {
+		return nil, err
+	}
+	paths, err := groupPaths(request.GetGroupBy())
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.selectFor(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	response := &kubeconnectv1.CountObjectsResponse{
+		Kind:            encodeKind(found.resource),
+		Total:           int64(len(found.snapshot.Objects)),
+		ResourceVersion: found.snapshot.ResourceVersion,
+		Freshness:       encodeFreshness(found.freshness),
+		Source:          found.source,
+		Warnings:        found.warnings,
+	}
+	if len(paths) == 0 {
+		return response, nil
+	}
+	groups, err := countBy(ctx, paths, found.snapshot.Objects)
+	if err != nil {
+		return nil, err
+	}
+	response.Groups = largest(groups, most)
+	response.RemainingGroups = int64(len(groups) - len(response.GetGroups()))
+	return response, nil
+}
+
+func groupsToAnswer(request *kubeconnectv1.CountObjectsRequest) (int, error) {
+	if asked := request.GetMaxGroups(); asked < 0 || asked > mostGroups {
+		return 0, badRequest("max_groups %d: give 0 to %d", asked, mostGroups)
+	}
+	return cmp.Or(int(request.GetMaxGroups()), defaultGroups), nil
+}
+
+func groupPaths(texts []string) ([]mask.Path, error) {
+	if len(texts) > maxGroupPaths {
+		return nil, badRequest("group_by has %d paths: %d are the most", len(texts), maxGroupPaths)
+	}
+	if _, err := mask.Parse(texts); err != nil {
+		return nil, badRequest("group_by: %v", err)
+	}
+	paths := make([]mask.Path, len(texts))
+	for i, text := range texts {
+		paths[i], _ = mask.ParsePath(text) // it has been parsed before
+	}
+	return paths, nil
+}
+
+// group is a number of objects with the same values, one by each path.
+type group struct {
+	values []scalar
+	count  int64
+}
+
+// compare puts larger groups first, and those of one size in order of their values.
+func (g *group) compare(other *group) int {
+	if order := cmp.Compare(other.count, g.count); order != 0 {
+		return order
+	}
+	for i, value := range g.values {
+		if order := cmp.Or(value.compare(other.values[i]), value.compareIdentity(other.values[i])); order != 0 {
+			return order
+		}
+	}
+	return 0
+}
+
+func (g *group) encode() *kubeconnectv1.ObjectGroup {
+	encoded := &kubeconnectv1.ObjectGroup{Count: g.count}
+	for _, value := range g.values {
+		encoded.Values = append(encoded.Values, value.encode())
+	}
+	return encoded
+}
+
+// largest answers the largest groups, as many as there may be and fit in an answer.
+func largest(groups []*group, most int) []*kubeconnectv1.ObjectGroup {
+	slices.SortFunc(groups, (*group).compare)
+	var encoded []*kubeconnectv1.ObjectGroup
+	size := 0
+	for _, group := range groups[:min(most, len(groups))] {
+		next := group.encode()
+		if size += proto.Size(next) + maxGroupOverhead; size > maxGroupsBytes {
+			break
+		}
+		encoded = append(encoded, next)
+	}
+	return encoded
+}
+
+// maxGroupOverhead is what a group takes in an answer beside itself.
+const maxGroupOverhead = 1 + binary.MaxVarintLen32
+
+// counter counts objects by the values of paths. It is owned by one request.
+type counter struct {
+	reader *valueReader
+	groups map[string]*group // by their values
+	bytes  int
+	added  int
+
+	// For the object that is counted:
+	values [][]scalar // by path, each once
+	tuple  []scalar   // one of each path
+	key    []byte
+}
+
+// countBy counts objects in groups, which are in no order.
+func countBy(ctx context.Context, paths []mask.Path, objects []*informerhub.Object) ([]*group, error) {
+	reader, err := readerOf(paths)
+	if err != nil {
+		return nil, badRequest("group_by: %v", err)
+	}
+	c := counter{
+		reader: reader, groups: make(map[string]*group),
+		values: make([][]scalar, len(paths)), tuple: make([]scalar, len(paths)),
+	}
+	for _, object := range objects {
+		if err := c.add(ctx, object); err != nil {
+			return nil, err
+		}
+	}
+	groups := make([]*group, 0, len(c.groups))
+	for _, group := range c.groups {
+		groups = append(groups, group)
+	}
+	return groups, nil
+}
+
+// add counts an object once in each group that its values make.
+func (c *counter) add(ctx context.Context, object *informerhub.Object) error {
+	if err := c.read(object); err != nil {
+		return badRequest("group_by: %v", err)
+	}
+	tuples := 1
+	for _, values := range c.values {
+		if tuples *= len(values); tuples > maxTuples {
+			return badRequest("group_by: the values of %s %q have more than %d combinations", object.Kind().Kind, object.Name(), maxTuples)
+		}
+	}
+	return c.addTuples(ctx, 0)
+}
+
+// read reads the values of each path, each once; null where there are none.
+func (c *counter) read(object *informerhub.Object) error {
+	for i := range c.values {
+		c.values[i] = c.values[i][:0]
+	}
+	if err := c.reader.read(object, func(path int, value scalar) {
+		c.values[path] = append(c.values[path], value)
+	}); err != nil {
+		return err
+	}
+	for i, values := range c.values {
+		if len(values) == 0 {
+			values = append(values, scalar{})
+		}
+		slices.SortFunc(values, scalar.compareIdentity)
+		c.values[i] = slices.CompactFunc(values, func(a, b scalar) bool { return a.compareIdentity(b) == 0 })
+	}
+	return nil
+}
+
+// addTuples counts the combinations of the values of a path and those behind it.
+func (c *counter) addTuples(ctx context.Context, path int) error {
+	if path == len(c.values) {
+		return c.addTuple(ctx)
+	}
+	for _, value := range c.values[path] {
+		c.tuple[path] = value
+		if err := c.addTuples(ctx, path+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *counter) addTuple(ctx context.Context) error {
+	if c.added++; c.added%stepsBetweenLooks == 0 && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	c.key = c.key[:0]
+	for _, value := range c.tuple {
+		c.key = value.appendKey(c.key)
+	}
+	if known := c.groups[string(c.key)]; known != nil {
+		known.count++
+		return nil
+	}
+	c.groups[string(c.key)] = &group{slices.Clone(c.tuple), 1}
+	if c.bytes += groupBytes + 2*len(c.key) + len(c.tuple)*scalarBytes; c.bytes > maxCountedBytes {
+		return badRequest("group_by: the objects have too many values to count, more than %d: select fewer of them", len(c.groups))
+	}
+	return nil
+}
+
+// groupBytes and scalarBytes are about what a group takes in memory, and each of its values
+// beside its text.
+const groupBytes, scalarBytes = 96, 48

@@ -1,0 +1,197 @@
+package server
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+)
+
+// widgetsWith are custom objects with each of some specs, in JSON.
+func widgetsWith(t testing.TB, specs ...string) []*informerhub.Object {
+	t.Helper()
+	var objects []*informerhub.Object
+	for i, spec := range specs {
+		objects = append(objects, widgetObject(t, fmt.Sprintf(
+			`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"namespace":"a","name":"w-%d","uid":"u%d","resourceVersion":"1"},"spec":%s}`, i, i, spec)))
+	}
+	return objects
+}
+
+// counted is what groups say, one in each line.
+func counted(t testing.TB, most int, groupBy []string, objects ...*informerhub.Object) (lines []string, total int, err error) {
+	t.Helper()
+	paths, err := groupPaths(groupBy)
+	if err != nil {
+		return nil, 0, err
+	}
+	groups, err := countBy(t.Context(), paths, objects)
+	for _, group := range largest(groups, most) {
+		line := fmt.Sprint(group.GetCount())
+		for _, value := range group.GetValues() {
+			text, err := json.Marshal(value.AsInterface())
+			if err != nil {
+				t.Fatal(err)
+			}
+			line += " " + string(text)
+		}
+		lines = append(lines, line)
+	}
+	return lines, len(groups), err
+}
+
+func TestObjectsAreCountedByTheirValues(t *testing.T) {
+	widgets := widgetsWith(t,
+		`{"color":"red","parts":[{"of":"iron","size":1},{"of":"iron","size":2},{"of":"wood","size":1}]}`,
+		`{"color":"red","parts":[]}`,
+		`{"color":"blue","parts":[{"of":"iron","size":1.0}]}`,
+		`{"color":null,"parts":[{"size":"1"}]}`,
+		`{"color":true}`,
+		`{"color":10}`,
+		`{"color":"10"}`,
+		`{"color":9}`,
+	)
+	for _, test := range []struct {
+		by   string
+		want string
+	}{
+		{"spec.color", `2 "red"|1 null|1 true|1 9|1 10|1 "10"|1 "blue"`},
+		{"spec.nosuch", `8 null`},
+		{"spec.parts[*].of", `6 null|2 "iron"|1 "wood"`},
+		{"spec.parts[*].size", `5 null|2 1|1 "1"|1 2`},
+		{"spec.parts[*].of spec.parts[*].size", `5 null null|2 "iron" 1|1 null "1"|1 "iron" 2|1 "wood" 1|1 "wood" 2`},
+		{"spec.color spec.parts[*].of", `1 null null|1 true null|1 9 null|1 10 null|1 "10" null|1 "blue" "iron"|1 "red" null|1 "red" "iron"|1 "red" "wood"`},
+		{"metadata.labels[*]", `8 null`},
+		{"metadata.namespace", `8 "a"`},
+	} {
+		t.Run(test.by, func(t *testing.T) {
+			got, total, err := counted(t, mostGroups, strings.Fields(test.by), widgets...)
+			if err != nil || strings.Join(got, "|") != test.want || total != len(got) {
+				t.Errorf("got %d: %s, %v\nwant %s", total, strings.Join(got, "|"), err, test.want)
+			}
+		})
+	}
+}
+
+func TestBuiltInObjectsAreCountedAlike(t *testing.T) {
+	var objects []*informerhub.Object
+	for i := range 5 {
+		pod := newPod(fmt.Sprint("pod-", i), i)
+		pod.Spec.NodeName = fmt.Sprint("node-", i%2)
+		pod.Spec.HostNetwork = i == 0
+		pod.Spec.Containers = []corev1.Container{{Image: "a"}, {Image: fmt.Sprint("b", i%2)}, {Image: "a"}}
+		objects = append(objects, podObject(t, pod))
+	}
+	for by, want := range map[string]string{
+		"spec.nodeName":            `3 "node-0"|2 "node-1"`,
+		"spec.hostNetwork":         `4 null|1 true`,
+		"spec.containers[*].image": `5 "a"|3 "b0"|2 "b1"`,
+	} {
+		if got, _, err := counted(t, mostGroups, []string{by}, objects...); err != nil || strings.Join(got, "|") != want {
+			t.Errorf("%s: got %v, %v; want %s", by, got, err, want)
+		}
+	}
+}
+
+func TestTheLargestGroupsAreAnswered(t *testing.T) {
+	var specs []string
+	for i := range 50 {
+		for range i/10 + 1 {
+			specs = append(specs, fmt.Sprintf(`{"n":%d}`, i))
+		}
+	}
+	got, total, err := counted(t, 12, []string{"spec.n"}, widgetsWith(t, specs...)...)
+	if want := "5 40|5 41|5 42|5 43|5 44|5 45|5 46|5 47|5 48|5 49|4 30|4 31"; err != nil || total != 50 || strings.Join(got, "|") != want {
+		t.Errorf("got %d: %s, %v", total, strings.Join(got, "|"), err)
+	}
+}
+
+// TestWhatIsAnsweredFitsIntoAMessage has values that are as large as annotations may be.
+func TestWhatIsAnsweredFitsIntoAMessage(t *testing.T) {
+	var specs []string
+	for i := range 30 {
+		specs = append(specs, fmt.Sprintf(`{"n":"%03d%s"}`, i, strings.Repeat("x", 256<<10)))
+	}
+	got, total, err := counted(t, mostGroups, []string{"spec.n"}, widgetsWith(t, specs...)...)
+	if err != nil || total != 30 || len(got) < 5 || len(got) > 12 {
+		t.Errorf("got %d of %d, %v", len(got), total, err)
+	}
+}
+
+func TestWhatCannotBeCountedIsABadRequest(t *testing.T) {
+	list := func(n int) string { return "[" + strings.Join(numbered(n), ",") + "]" }
+	wide := widgetsWith(t, fmt.Sprintf(`{"a":%s,"b":%s,"c":%s}`, list(10_000), list(10_000), list(10_000)))
+	for name, test := range map[string]struct {
+		by      string
+		objects []*informerhub.Object
+		says    string
+	}{
+		"an object":                  {"spec", wide, `"spec" leads to an object or a list in Widget "w-0"`},
+		"a list":                     {"spec.a", wide, `"spec.a" leads to an object or a list`},
+		"too many combinations":      {"spec.a[*] spec.b[*] spec.c[*]", wide, "combinations"},
+		"too many paths":             {"a b c d e f g h i", nil, "9 paths"},
+		"a path that is none":        {"a[0]", nil, "single elements"},
+		"more values than there may": {"spec.n", widgetsWith(t, longTexts(300)...), "too many values"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := counted(t, mostGroups, strings.Fields(test.by), test.objects...)
+			if !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("answers %v", err)
+			}
+		})
+	}
+	if got, _, err := counted(t, mostGroups, []string{"spec.a[*]"}, wide...); err != nil || len(got) != 10_000 {
+		t.Errorf("of 10,000 values, %d groups, %v", len(got), err)
+	}
+}
+
+func numbered(n int) []string {
+	texts := make([]string, n)
+	for i := range texts {
+		texts[i] = fmt.Sprint(i)
+	}
+	return texts
+}
+
+// longTexts are specs with a text of 256 KiB, each another one.
+func longTexts(n int) []string {
+	specs := make([]string, n)
+	for i := range specs {
+		specs[i] = fmt.Sprintf(`{"n":"%03d%s"}`, i, strings.Repeat("x", 256<<10))
+	}
+	return specs
+}
+
+func TestCountingEndsWhenTheCallerLeaves(t *testing.T) {
+	paths, err := groupPaths([]string{"spec.a[*]"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := widgetsWith(t, `{"a":[`+strings.Join(numbered(10_000), ",")+`]}`)
+	ctx := &leaving{Context: t.Context(), looks: 3}
+	if groups, err := countBy(ctx, paths, one); !errors.Is(err, context.Canceled) || groups != nil {
+		t.Errorf("%d groups, %v", len(groups), err)
+	}
+}
+
+func TestTheNumberOfGroupsIsBounded(t *testing.T) {
+	for asked, want := range map[int32]int{0: 1_000, 1: 1, 10_000: 10_000} {
+		if got, err := groupsToAnswer(&kubeconnectv1.CountObjectsRequest{MaxGroups: asked}); err != nil || got != want {
+			t.Errorf("%d: %d, %v", asked, got, err)
+		}
+	}
+	for _, asked := range []int32{-1, 10_001} {
+		if _, err := groupsToAnswer(&kubeconnectv1.CountObjectsRequest{MaxGroups: asked}); !apierrors.IsBadRequest(err) {
+			t.Errorf("%d: %v", asked, err)
+		}
+	}
+}

@@ -1,0 +1,157 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/informerhub/mask"
+)
+
+const (
+	// maxOrderPaths bounds the paths that a list is ordered by.
+	maxOrderPaths = 8
+	// maxOrderBytes bounds what is written for them.
+	maxOrderBytes = 16 << 10
+	// stepsBetweenLooks is how many objects are read, compared or counted before it is
+	// looked whether the caller is still there.
+	stepsBetweenLooks = 1024
+)
+
+// order is what a list is ordered by; the first path that tells two objects apart counts.
+type order struct {
+	paths      []mask.Path
+	descending []bool // by path
+}
+
+// orderOf understands ListRequest.order_by.
+func orderOf(text string) (order, error) {
+	if text == "" {
+		return order{}, nil
+	}
+	if len(text) > maxOrderBytes {
+		return order{}, badRequest("order_by may have %d bytes at most", maxOrderBytes)
+	}
+	terms := cutTerms(text)
+	if len(terms) > maxOrderPaths {
+		return order{}, badRequest("order_by has %d paths: %d are the most", len(terms), maxOrderPaths)
+	}
+	var o order
+	for _, term := range terms {
+		text, descending := cutDirection(strings.TrimSpace(term))
+		path, err := mask.ParsePath(text)
+		switch {
+		case err != nil:
+			return order{}, badRequest("order_by: %v", err)
+		case !path.IsSingle():
+			return order{}, badRequest("order_by: %q leads to several values: an object has one place in the order", text)
+		}
+		o.paths, o.descending = append(o.paths, path), append(o.descending, descending)
+	}
+	return o, nil
+}
+
+// cutTerms cuts a text at the commas that are in no quotes.
+func cutTerms(text string) (terms []string) {
+	start, quote := 0, byte(0)
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '\\':
+			i++
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case c == '\'' || c == '"':
+			quote = c
+		case c == ',':
+			terms, start = append(terms, text[start:i]), i+1
+		}
+	}
+	return append(terms, text[start:])
+}
+
+// cutDirection cuts "asc" or "desc" off a term.
+func cutDirection(term string) (path string, descending bool) {
+	at := strings.LastIndexAny(term, " \t\n") + 1
+	switch strings.ToLower(term[at:]) {
+	case "asc":
+		return strings.TrimSpace(term[:at]), false
+	case "desc":
+		return strings.TrimSpace(term[:at]), true
+	}
+	return term, false
+}
+
+// row is an object that is being sorted.
+type row struct {
+	object *informerhub.Object
+	keys   []scalar
+	place  int // in the default order
+}
+
+// sort answers objects, which are in the default order, in this one.
+func (o order) sort(ctx context.Context, objects []*informerhub.Object) ([]*informerhub.Object, error) {
+	if len(o.paths) == 0 {
+		return objects, nil
+	}
+	rows, err := o.rows(ctx, objects)
+	if err != nil {
+		return nil, err
+	}
+	compared := 0
+	slices.SortFunc(rows, func(a, b row) int {
+		if compared++; compared%stepsBetweenLooks == 0 && ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		if err != nil {
+			return 0 // to be done soon
+		}
+		return o.compare(a, b)
+	})
+	if err != nil {
+		return nil, err
+	}
+	sorted := make([]*informerhub.Object, len(rows))
+	for i, row := range rows {
+		sorted[i] = row.object
+	}
+	return sorted, nil
+}
+
+// compare is a total order of the rows.
+func (o order) compare(a, b row) int {
+	for i, descending := range o.descending {
+		order := a.keys[i].compare(b.keys[i])
+		if descending {
+			order = -order
+		}
+		if order != 0 {
+			return order
+		}
+	}
+	return cmp.Compare(a.place, b.place)
+}
+
+// rows reads from each object what it is sorted by.
+func (o order) rows(ctx context.Context, objects []*informerhub.Object) ([]row, error) {
+	reader, err := readerOf(o.paths)
+	if err != nil {
+		return nil, badRequest("order_by: %v", err)
+	}
+	rows := make([]row, len(objects))
+	keys := make([]scalar, len(objects)*len(o.paths))
+	for i, object := range objects {
+		if i%stepsBetweenLooks == 0 && ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		rows[i] = row{object, keys[:len(o.paths):len(o.paths)], i}
+		keys = keys[len(o.paths):]
+		if err := reader.read(object, func(path int, value scalar) { rows[i].keys[path] = value }); err != nil {
+			return nil, badRequest("order_by: %v", err)
+		}
+	}
+	return rows, nil
+}

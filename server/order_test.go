@@ -1,0 +1,193 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kubeconnect/kubeconnect/informerhub"
+)
+
+func TestAnOrderIsUnderstood(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                      "",
+		"metadata.name":                         "metadata.name",
+		" metadata.name  desc ":                 "-metadata.name",
+		"status.phase,spec.a ASC":               "status.phase spec.a",
+		"{.status.phase} desc,$.spec.a asc, .b": "-status.phase spec.a b",
+		"metadata.labels['a,b'] desc,x":         "-metadata.labels['a,b'] x",
+		`metadata.labels["a desc"],x`:           "metadata.labels['a desc'] x",
+		`metadata.labels['it\'s, so'],x`:        `metadata.labels['it\'s, so'] x`,
+		"spec.desc":                             "spec.desc",
+	} {
+		t.Run(text, func(t *testing.T) {
+			o, err := orderOf(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for i, path := range o.paths {
+				got = append(got, map[bool]string{true: "-"}[o.descending[i]]+path.String())
+			}
+			if strings.Join(got, " ") != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+func TestAnOrderWithoutSenseIsABadRequest(t *testing.T) {
+	for text, says := range map[string]string{
+		",":                               "names no field",
+		"desc":                            "names no field",
+		"a,":                              "names no field",
+		"a desc desc":                     "['name']",
+		"a b":                             "['name']",
+		"a[*].b":                          "several values",
+		"a.*":                             "several values",
+		"a[0]":                            "single elements",
+		"a['b":                            "quote is not closed",
+		strings.Repeat("a,", 8) + "a":     "9 paths",
+		strings.Repeat("a", 16<<10) + "a": "bytes",
+	} {
+		if _, err := orderOf(text); !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%.20q answers %v, not %q", text, err, says)
+		}
+	}
+}
+
+// FuzzOrder understands whatever a caller writes, or says what is wrong.
+func FuzzOrder(f *testing.F) {
+	for _, seed := range []string{"", "a", "a desc,b", "metadata.labels['a,b'] desc", `a\,b`, "'", `a["`, ",,", "{.a} desc", "a\t desc"} {
+		f.Add(seed)
+	}
+	object := podObject(f, newPod("a", 1))
+	f.Fuzz(func(t *testing.T, text string) {
+		o, err := orderOf(text)
+		if err == nil {
+			_, err = o.sort(t.Context(), []*informerhub.Object{object, object})
+		}
+		if err != nil && !apierrors.IsBadRequest(err) {
+			t.Errorf("answers %v, which is no BadRequest", err)
+		}
+		if len(o.paths) > maxOrderPaths {
+			t.Errorf("%d paths", len(o.paths))
+		}
+	})
+}
+
+func sortedNames(t *testing.T, text string, objects ...*informerhub.Object) ([]string, error) {
+	t.Helper()
+	o, err := orderOf(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sorted, err := o.sort(t.Context(), objects)
+	var names []string
+	for _, object := range sorted {
+		names = append(names, object.Name())
+	}
+	return names, err
+}
+
+func TestWhatIsEqualStaysInTheDefaultOrder(t *testing.T) {
+	var objects []*informerhub.Object
+	for i := range 6 {
+		pod := newPod(fmt.Sprint("pod-", i), i)
+		pod.Spec.NodeName = fmt.Sprint("node-", i%2)
+		objects = append(objects, podObject(t, pod))
+	}
+	for text, want := range map[string]string{
+		"":                   "pod-0 pod-1 pod-2 pod-3 pod-4 pod-5",
+		"spec.nosuch":        "pod-0 pod-1 pod-2 pod-3 pod-4 pod-5",
+		"spec.nosuch desc":   "pod-0 pod-1 pod-2 pod-3 pod-4 pod-5",
+		"metadata.name desc": "pod-5 pod-4 pod-3 pod-2 pod-1 pod-0",
+		"spec.nodeName desc": "pod-1 pod-3 pod-5 pod-0 pod-2 pod-4",
+		"spec.nodeName,metadata.resourceVersion desc": "pod-4 pod-2 pod-0 pod-5 pod-3 pod-1",
+	} {
+		if got, err := sortedNames(t, text, objects...); err != nil || strings.Join(got, " ") != want {
+			t.Errorf("%q: got %v, %v; want %s", text, got, err, want)
+		}
+	}
+}
+
+func TestAnObjectAsASortKeyIsABadRequestThatNamesThePath(t *testing.T) {
+	for _, path := range []string{"spec", "metadata", "spec.containers", "status"} {
+		pod := newPod("a", 1)
+		pod.Spec.Containers = append(pod.Spec.Containers, someContainer())
+		_, err := sortedNames(t, "metadata.name,"+path, podObject(t, pod))
+		if !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), fmt.Sprintf("%q leads to", path)) {
+			t.Errorf("%s answers %v", path, err)
+		}
+	}
+}
+
+func TestSortingEndsWhenTheCallerLeaves(t *testing.T) {
+	var objects []*informerhub.Object
+	for i := range 3 * stepsBetweenLooks {
+		objects = append(objects, podObject(t, newPod(fmt.Sprint("pod-", i), i)))
+	}
+	o, err := orderOf("metadata.name")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, looks := range []int{0, 1, 5} { // at the first, while keys are read, and while they are compared
+		ctx := &leaving{Context: t.Context(), looks: looks}
+		if sorted, err := o.sort(ctx, objects); !errors.Is(err, context.Canceled) || sorted != nil {
+			t.Errorf("after %d looks: %d objects, %v", looks, len(sorted), err)
+		}
+	}
+}
+
+// leaving is the context of a caller who leaves after it was looked for so many times.
+type leaving struct {
+	context.Context
+	looks int
+}
+
+func (l *leaving) Err() error {
+	if l.looks--; l.looks < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// someContainer is as large as they are.
+func someContainer() corev1.Container {
+	c := corev1.Container{Name: "main", Image: "registry.example.com/shop/web:1.2.3"}
+	for i := range 20 {
+		c.Env = append(c.Env, corev1.EnvVar{Name: fmt.Sprint("VARIABLE_", i), Value: "some value of a variable"})
+	}
+	return c
+}
+
+// BenchmarkSort compares the first page of a sorted list with what it is made of.
+func BenchmarkSort(b *testing.B) {
+	var objects []*informerhub.Object
+	for i := range 20_000 {
+		pod := newPod(fmt.Sprintf("pod-%05d", i), i)
+		pod.Spec.NodeName = fmt.Sprint("node-", rand.IntN(500))
+		pod.Spec.Containers = append(pod.Spec.Containers, someContainer())
+		objects = append(objects, podObject(b, pod))
+	}
+	for _, text := range []string{"metadata.name desc", "spec.nodeName", "status.phase,metadata.creationTimestamp desc"} {
+		b.Run(text, func(b *testing.B) {
+			o, err := orderOf(text)
+			if err != nil {
+				b.Fatal(err)
+			}
+			for b.Loop() {
+				if _, err := o.sort(b.Context(), slices.Clone(objects)); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,124 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func scalarIn(t interface{ Fatalf(string, ...any) }, value string) scalar {
+	one, ok := scalarOf([]byte(value))
+	if !ok {
+		t.Fatalf("%s is taken for an object or a list", value)
+	}
+	return one
+}
+
+// TestScalarsComeInTheOrderThatTheAPIPromises has those of one line equal.
+func TestScalarsComeInTheOrderThatTheAPIPromises(t *testing.T) {
+	order := [][]string{
+		{`null`},
+		{`false`},
+		{`true`},
+		{`-1e300`},
+		{`"-5"`, `-5`, `-5.0`},
+		{`-0.5`, `"-500m"`},
+		{`0`, `-0`, `"0"`, `0.0`, `"0m"`},
+		{`1e-9`, `"1n"`},
+		{`0.1234567891`},
+		{`0.1234567892`},
+		{`"250m"`, `0.25`, `"0.25"`},
+		{`1`, `"1"`, `"1000m"`, `1e0`, `"1.0"`, `"+1"`},
+		{`9`},
+		{`10`, `"10"`},
+		{`1000`, `"1k"`},
+		{`1024`, `"1Ki"`},
+		{`9007199254740992`},
+		{`9007199254740993`, `"9007199254740993"`},
+		{`9007199254740994`},
+		{`"1Ei"`, `1152921504606846976`},
+		{`1e300`},
+		{`""`},
+		{`"1e2147483647"`}, // to compute with it takes forever
+		{`"-1e-10000000"`},
+		{`"a"`},
+		{`"web-2"`},
+		{`"web-02"`},
+		{`"web-10"`},
+		{`"web-10a"`},
+		{`"é"`},
+	}
+	for i, line := range order {
+		for _, a := range line {
+			for j, other := range order {
+				for _, b := range other {
+					want := min(max(i-j, -1), 1)
+					if got := scalarIn(t, a).compare(scalarIn(t, b)); got != want {
+						t.Errorf("%s and %s compare as %d, want %d", a, b, got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestObjectsAndListsAreNoScalars(t *testing.T) {
+	for _, value := range []string{`{}`, `[]`, `{"a":1}`, `[1]`} {
+		if got, ok := scalarOf([]byte(value)); ok {
+			t.Errorf("%s is %+v", value, got)
+		}
+	}
+}
+
+// aScalar is a JSON value; those that are near each other are likely.
+var aScalar = rapid.Custom(func(t *rapid.T) string {
+	text := func(generator *rapid.Generator[string]) string {
+		quoted, err := json.Marshal(generator.Draw(t, "text"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(quoted)
+	}
+	switch rapid.IntRange(0, 5).Draw(t, "kind") {
+	case 0:
+		return rapid.SampledFrom([]string{"null", "false", "true", `""`}).Draw(t, "constant")
+	case 1:
+		return fmt.Sprint(rapid.Int64().Draw(t, "integer"))
+	case 2:
+		number, err := json.Marshal(rapid.Float64().Draw(t, "number"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(number)
+	case 3:
+		return text(rapid.StringMatching(`[+-]?[0-9]{0,3}(\.[0-9]{0,2})?(m|n|k|Ki|Mi|E|e[+-]?[0-9]{1,5})?`))
+	case 4:
+		return text(rapid.StringMatching(`[ab0-9-]{0,4}`))
+	}
+	return text(rapid.String())
+})
+
+// TestScalarsAreInATotalOrder is what sorting relies on.
+func TestScalarsAreInATotalOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		texts := rapid.SliceOfN(aScalar, 3, 3).Draw(t, "values")
+		a, b, c := scalarIn(t, texts[0]), scalarIn(t, texts[1]), scalarIn(t, texts[2])
+		if a.compare(a) != 0 {
+			t.Fatalf("%s is not itself", texts[0])
+		}
+		if a.compare(b) != -b.compare(a) {
+			t.Fatalf("%s and %s come in both orders", texts[0], texts[1])
+		}
+		all := []scalar{a, b, c}
+		slices.SortFunc(all, scalar.compare)
+		if all[0].compare(all[1]) > 0 || all[1].compare(all[2]) > 0 || all[0].compare(all[2]) > 0 {
+			t.Fatalf("%v are in no order", texts)
+		}
+		if a.compare(b) == 0 && a.compare(c) != b.compare(c) {
+			t.Fatalf("%s and %s are equal, but not beside %s", texts[0], texts[1], texts[2])
+		}
+	})
+}
