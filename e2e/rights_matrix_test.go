@@ -92,6 +92,13 @@ var rightsMatrix = map[string][4]string{
 	"Delete B/one":                 {denied, denied, denied, "1"},
 	"DeleteCollection in A":        {denied, "2", denied, "2"},
 	"DeleteCollection in B":        {denied, denied, denied, "1"},
+	"CountObjects in A":            {denied, "2 A:2", denied, "2 A:2"},
+	"CountObjects in B":            {denied, denied, denied, "1 B:1"},
+	"CountObjects everywhere":      {denied, "2 A:2", denied, "3 A:2 B:1"},
+	"List what A/one owns":         {denied, "", denied, ""},
+	"List what A/none owns":        {denied, absent, denied, absent},
+	"List what a Secret owns":      {denied, denied, denied, ""},
+	"List what no Secret owns":     {denied, denied, denied, absent},
 	"ListResourceTypes":            {"not counted", "not counted", "not counted", "counted"},
 	"GetSchema":                    {"ConfigMap", "ConfigMap", "ConfigMap", "ConfigMap"},
 	"GetLogs of A/one":             {denied, "A/one", "A/one", "A/one"},
@@ -238,6 +245,13 @@ func (m *matrix) calls(clients harness.Clients) map[string]answer {
 		"CheckAccess: get A/two":       m.checkAccess(clients, &kubeconnectv1.AccessQuestion{Verb: "get", Resource: "configmaps", Namespace: m.a, Name: "two"}),
 		"CheckAccess: list everywhere": m.checkAccess(clients, &kubeconnectv1.AccessQuestion{Verb: "list", Resource: "configmaps"}),
 		"ListResourceTypes":            m.listTypes(clients),
+		"CountObjects in A":            m.count(clients, m.a),
+		"CountObjects in B":            m.count(clients, m.b),
+		"CountObjects everywhere":      m.count(clients, ""),
+		"List what A/one owns":         m.listOwned(clients, "configmaps", "one"),
+		"List what A/none owns":        m.listOwned(clients, "configmaps", "none"),
+		"List what a Secret owns":      m.listOwned(clients, "secrets", "secret"),
+		"List what no Secret owns":     m.listOwned(clients, "secrets", "none"),
 		"GetSchema":                    m.getSchema(clients),
 		"GetLogs of A/one":             m.getLogs(clients, m.a, "one"),
 		"GetLogs of A/two":             m.getLogs(clients, m.a, "two"),
@@ -539,7 +553,36 @@ func inNamespace(resource, namespace string) *kubeconnectv1.WatchRequest {
 	return &kubeconnectv1.WatchRequest{Resource: resource, Namespace: namespace}
 }
 
+// count shows how many of the matrix's objects there are, in all and by namespace.
+func (m *matrix) count(clients harness.Clients, namespace string) answer {
+	return func(ctx context.Context) (string, error) {
+		count, err := clients.Resources.CountObjects(ctx, &kubeconnectv1.CountObjectsRequest{
+			Resource: "configmaps", Namespace: namespace, LabelSelector: m.label(), GroupBy: []string{"metadata.namespace"},
+		})
+		text := fmt.Sprint(count.GetTotal())
+		for _, group := range count.GetGroups() {
+			text += fmt.Sprintf(" %s:%d", m.short(group.GetValues()[0].GetStringValue()), group.GetCount())
+		}
+		return text, err
+	}
+}
+
+// listOwned lists what an object of A owns, which is nothing.
+func (m *matrix) listOwned(clients harness.Clients, resource, name string) answer {
+	return func(ctx context.Context) (string, error) {
+		list, err := clients.Resources.List(ctx, &kubeconnectv1.ListRequest{Resource: "configmaps", Namespace: m.a, Related: &kubeconnectv1.Relation{
+			Type: relatedOwnedBy, Resource: resource, Namespace: m.a, Name: name,
+		}})
+		return m.names(list.GetObjects()...), err
+	}
+}
+
 func (m *matrix) label() string { return "matrix=" + m.a }
+
+// short is what the matrix calls a namespace.
+func (m *matrix) short(namespace string) string {
+	return map[string]string{m.a: "A", m.b: "B"}[namespace]
+}
 
 // names are those of some objects, as the matrix has them.
 func (m *matrix) names(objects ...*kubeconnectv1.Object) string {
