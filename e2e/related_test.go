@@ -37,8 +37,8 @@ var (
 )
 
 // family is two deployments of which the control plane has made replica sets and pods, a
-// service and a disruption budget of the first one, a pod that nobody owns and that is
-// selected with the first one's, and a pod that is owned beside by a ConfigMap.
+// service and a disruption budget of the first one, a service without a selector, and a pod
+// that nobody owns and that is selected with the first one's.
 type family struct {
 	ctx       context.Context
 	t         *testing.T
@@ -129,7 +129,7 @@ func (f family) text(object unstructured.Unstructured, path ...string) string {
 	return text
 }
 
-// one is the only object of the namespace that has a label, or a name.
+// one is an object of the namespace for which something is so.
 func (f family) one(resource schema.GroupVersionResource, is func(unstructured.Unstructured) bool) unstructured.Unstructured {
 	f.t.Helper()
 	for _, object := range f.all(resource) {
@@ -339,6 +339,59 @@ func TestAWatchIsOfWhatAnotherObjectOwns(t *testing.T) {
 			added(both), modified(second), modified(touched), deleted(touched), added(ofTwoB), deleted(ofTwoB))
 		wantChanges(t, owner.Reaches(ctx, last.ResourceVersion), modified(one))
 	})
+}
+
+// TestOwnersAreFollowedHoweverTheyAreTied has a chain of owners, two that own each other, one
+// that is not there any more, and a chain that is too long.
+func TestOwnersAreFollowedHoweverTheyAreTied(t *testing.T) {
+	t.Parallel()
+	ctx, client := deadline(t), newClient(t, cluster(t))
+	write := configMapsIn(ctx, t, cluster(t), newNamespace(ctx, t, cluster(t)))
+	own := func(name string, owners ...*corev1.ConfigMap) *corev1.ConfigMap {
+		return write.patch(name, map[string]any{"metadata": map[string]any{"ownerReferences": owning(owners...)}})
+	}
+	made := func(name string, owners ...*corev1.ConfigMap) *corev1.ConfigMap {
+		write.create(name, labels{"tied": "yes"})
+		return own(name, owners...)
+	}
+	root, other := made("root"), made("other")
+	one := made("one", root)
+	two := made("two", other, one)
+	three := made("three", two)
+	x, y := made("x", three), made("y")
+	own("y", x)
+	own("x", three, y)
+	own("root", y) // all of them are in a circle
+	longest := made("longest-0", other)
+	for i := range 33 {
+		longest = made(fmt.Sprint("longest-", i+1), longest)
+	}
+	untilRead(ctx, t, client, "configmaps", longest)
+	list := func(selector, by string) (string, error) {
+		answer, err := client.List(ctx, &kubeconnectv1.ListRequest{
+			Resource: "configmaps", LabelSelector: selector, FieldSelector: "metadata.namespace=" + root.Namespace,
+			Related: &kubeconnectv1.Relation{Type: relatedOwnedBy, Resource: "configmaps", Namespace: root.Namespace, Name: by, Transitive: true},
+		})
+		var names []string
+		for _, object := range answer.GetObjects() {
+			names = append(names, object.GetName())
+		}
+		return strings.Join(names, " "), err
+	}
+	for by, want := range map[string]string{
+		"root": "one root three two x y", "one": "one root three two x y", "longest-31": "longest-32 longest-33",
+	} {
+		if got, err := list("tied", by); err != nil || got != want {
+			t.Errorf("%s owns %s, %v; want %s", by, got, err, want)
+		}
+	}
+	write.relabel("longest-33", map[string]any{"last": "yes"})
+	untilRead(ctx, t, client, "configmaps", write.get("longest-33"))
+	if got, err := list("last", "longest-20"); err != nil || got != "longest-33" {
+		t.Errorf("of the last, longest-20 owns %s, %v", got, err)
+	}
+	_, err := list("last", "root")
+	wantError(t, err, connect.CodeInvalidArgument, "related.transitive", "32 owners")
 }
 
 func TestAWatchIsOfWhatAnotherObjectSelects(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
 
@@ -141,6 +142,33 @@ func TestAResourceThatIsMadeLaterIsFound(t *testing.T) {
 	api.serve(coreResources, widgetResources)
 	if got, err := resolver.Resolve(t.Context(), "widgets"); err != nil || got != widgets {
 		t.Errorf("finds %+v, %v", got, err)
+	}
+}
+
+func TestKindsAreFoundWithOneQuestionAtMost(t *testing.T) {
+	api := newFakeAPI(t, coreResources)
+	resolver := unpaced(t, api)
+	pod, deployment, nothing := pods.GroupVersionKind().GroupKind(), deployments.GroupVersionKind().GroupKind(), schema.GroupKind{Group: "made.up", Kind: "Pod"}
+	resolve := func(kinds ...schema.GroupKind) map[schema.GroupKind]Resource {
+		t.Helper()
+		found, err := resolver.ResolveKinds(t.Context(), kinds)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	if found := resolve(pod, deployment, nothing); len(found) != 1 || found[pod] != pods {
+		t.Errorf("found %v", found)
+	}
+	api.serve(everything()...)
+	if found := resolve(nothing, pod, deployment); len(found) != 2 || found[pod] != pods || found[deployment] != deployments {
+		t.Errorf("when they are served, found %v", found)
+	}
+	before := api.asked()
+	resolve(pod, deployment)
+	resolve(pod, nothing, schema.GroupKind{Kind: "MadeUp"})
+	if asked := api.asked() - before; asked != 1 {
+		t.Errorf("asked %d times for what is known and for what is not served", asked)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -30,6 +31,21 @@ func podObject(t testing.TB, pod *corev1.Pod) *informerhub.Object {
 	t.Helper()
 	var body bytes.Buffer
 	if err := protobuf.NewSerializer(scheme.Scheme, scheme.Scheme).Encode(pod, &body); err != nil {
+		t.Fatal(err)
+	}
+	return readObject(t, body.Bytes())
+}
+
+// builtInObject is any built-in object as the API server sends it in protobuf.
+func builtInObject(t testing.TB, object runtime.Object) *informerhub.Object {
+	t.Helper()
+	kinds, _, err := scheme.Scheme.ObjectKinds(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	object.GetObjectKind().SetGroupVersionKind(kinds[0])
+	var body bytes.Buffer
+	if err := protobuf.NewSerializer(scheme.Scheme, scheme.Scheme).Encode(object, &body); err != nil {
 		t.Fatal(err)
 	}
 	return readObject(t, body.Bytes())

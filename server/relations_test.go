@@ -1,0 +1,121 @@
+package server
+
+import (
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+)
+
+// TestTheSelectorOfEachKindIsFound has the selectors that Kubernetes' own controllers read.
+func TestTheSelectorOfEachKindIsFound(t *testing.T) {
+	app := &metav1.LabelSelector{
+		MatchLabels:      map[string]string{"app": "web"},
+		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tier", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"b", "a"}}, {Key: "x", Operator: metav1.LabelSelectorOpExists}},
+	}
+	const text = "app=web,tier notin (a,b),x"
+	plain := map[string]string{"b": "2", "a": "1"}
+	for name, test := range map[string]struct {
+		group, resource string
+		object          runtime.Object
+		want            string // "!" and words of the refusal
+	}{
+		"a service":                           {"", "services", &corev1.Service{Spec: corev1.ServiceSpec{Selector: plain}}, "a=1,b=2"},
+		"a service without a selector":        {"", "services", &corev1.Service{}, "!selects nothing"},
+		"a replication controller":            {"", "replicationcontrollers", &corev1.ReplicationController{Spec: corev1.ReplicationControllerSpec{Selector: plain}}, "a=1,b=2"},
+		"a deployment":                        {"apps", "deployments", &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Selector: app}}, text},
+		"a replica set":                       {"apps", "replicasets", &appsv1.ReplicaSet{Spec: appsv1.ReplicaSetSpec{Selector: app}}, text},
+		"a stateful set":                      {"apps", "statefulsets", &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Selector: app}}, text},
+		"a daemon set":                        {"apps", "daemonsets", &appsv1.DaemonSet{Spec: appsv1.DaemonSetSpec{Selector: app}}, text},
+		"a job":                               {"batch", "jobs", &batchv1.Job{Spec: batchv1.JobSpec{Selector: app}}, text},
+		"a budget":                            {"policy", "poddisruptionbudgets", &policyv1.PodDisruptionBudget{Spec: policyv1.PodDisruptionBudgetSpec{Selector: app}}, text},
+		"a budget of everything":              {"policy", "poddisruptionbudgets", &policyv1.PodDisruptionBudget{Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{}}}, ""},
+		"a budget of nothing":                 {"policy", "poddisruptionbudgets", &policyv1.PodDisruptionBudget{}, "!selects nothing"},
+		"a network policy":                    {"networking.k8s.io", "networkpolicies", &networkingv1.NetworkPolicy{Spec: networkingv1.NetworkPolicySpec{PodSelector: *app}}, text},
+		"a network policy of everything":      {"networking.k8s.io", "networkpolicies", &networkingv1.NetworkPolicy{}, ""},
+		"a config map, which has no selector": {"", "configmaps", &corev1.ConfigMap{}, "!configmaps have no selector"},
+		"a claim, which selects no such":      {"", "persistentvolumeclaims", &corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{Selector: app}}, "!have no selector"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			object := builtInObject(t, test.object)
+			kind := object.Kind()
+			got, err := ownSelector(informerhub.Resource{Group: test.group, Version: kind.Version, Name: test.resource, Kind: kind.Kind}, object)
+			wantSelector(t, got, err, test.want)
+		})
+	}
+}
+
+func TestTheSelectorOfACustomKindIsFoundByConvention(t *testing.T) {
+	for content, want := range map[string]string{
+		`"spec":{"selector":{"matchLabels":{"a":"1"}}}`:                   "a=1",
+		`"spec":{"selector":{}}`:                                          "",
+		`"spec":{"selector":null},"status":{"selector":"a=1,b in (c,d)"}`: "a=1,b in (c,d)",
+		`"spec":{"selector":{"a":"1"}},"status":{"selector":"a=1"}`:       "a=1",
+		`"status":{"selector":"a=1"}`:                                     "a=1",
+		`"spec":{"selector":{"a":"1"}}`:                                   "!can be read",
+		`"spec":{"selector":"a=1"}`:                                       "!can be read",
+		`"spec":{"selector":{"matchLabels":{"a":"not a value"}}}`:         "!can be read",
+		`"status":{"selector":"a in ("}`:                                  "!can be read",
+		`"status":{"selector":{"a":"1"}}`:                                 "!selects nothing",
+		`"status":{"selector":""}`:                                        "!selects nothing",
+		`"spec":"text"`:                                                   "!can be read",
+		`"spec":{}`:                                                       "!selects nothing",
+	} {
+		t.Run(content, func(t *testing.T) {
+			object := widgetObject(t, `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w","namespace":"a","uid":"u"},`+content+`}`)
+			got, err := ownSelector(informerhub.Resource{Group: "example.com", Version: "v1", Name: "widgets", Kind: "Widget"}, object)
+			wantSelector(t, got, err, want)
+		})
+	}
+}
+
+func wantSelector(t *testing.T, got string, err error, want string) {
+	t.Helper()
+	words, refused := strings.CutPrefix(want, "!")
+	switch {
+	case refused && (!apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), words)):
+		t.Errorf("got %q, %v; want a refusal that says %q", got, err, words)
+	case !refused && (err != nil || got != want):
+		t.Errorf("got %q, %v; want %q", got, err, want)
+	}
+}
+
+// TestAboutANodeIsAlsoWhatItsKubeletSays takes the node's name for its UID, as that does.
+func TestAboutANodeIsAlsoWhatItsKubeletSays(t *testing.T) {
+	node := builtInObject(t, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u"}})
+	events := informerhub.Resource{Group: "events.k8s.io", Version: "v1", Name: "events", Kind: "Event", Namespaced: true}
+	related := about(informerhub.Resource{Version: "v1", Name: "nodes", Kind: "Node"}, node, events)
+	if len(related.Fields) != 2 || strings.Join(related.Fields[0].Values, " ") != "u n" || related.Fields[0].Field != "regarding.uid" || related.Fields[1].Values[0] != "Node" {
+		t.Errorf("selects by %v", related.Fields)
+	}
+}
+
+func TestATokenTellsWhatARelationWas(t *testing.T) {
+	request := watchOf(func(r *kubeconnectv1.WatchRequest) { r.Related = &kubeconnectv1.Relation{Resource: "rs", Name: "web"} })
+	of := func(asked, owner string) tokens {
+		return tokensFor(deployments, request).relatedBy(relation{asked: asked, related: informerhub.Related{Owner: owner}})
+	}
+	token := of("web", "u1").write(somePosition())
+	if position, err := of("web", "u1").read(token); err != nil || position == nil {
+		t.Errorf("of the same: leads to %v, %v", position, err)
+	}
+	if position, err := of("web", "u2").read(token); err != nil || position != nil {
+		t.Errorf("of another owner of its name: leads to %v, %v", position, err)
+	}
+	if _, err := of("db", "u1").read(token); !apierrors.IsBadRequest(err) {
+		t.Errorf("of another name: %v", err)
+	}
+	if _, err := tokensFor(deployments, watchOf(unchanged)).read(token); !apierrors.IsBadRequest(err) {
+		t.Errorf("of no relation: %v", err)
+	}
+}
