@@ -1,0 +1,215 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+)
+
+// TestCallersAskWhatSelectorsCannotSay asks by the clients' own words, and compares what
+// they make of the answers with the cluster.
+func TestCallersAskWhatSelectorsCannotSay(t *testing.T) {
+	t.Parallel()
+	for name, command := range map[string][]string{
+		"Python":            pythonProgram(t, "python", "questions.py"),
+		"Node with gRPC":    append(nodeProgram("node", "questions.mjs"), "grpc"),
+		"Node with Connect": append(nodeProgram("node", "questions.mjs"), "connect"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ask(t, command)
+		})
+	}
+}
+
+func ask(t *testing.T, command []string) {
+	t.Helper()
+	ctx, service := deadline(t), harness.StartService(t, cluster(t).Kubeconfig)
+	namespace := newNamespace(ctx, t, cluster(t))
+	for name, data := range map[string]map[string]string{
+		"small": {"size": "500m"}, "middle": {"size": "2"}, "large": {"size": "10"}, "without": {"other": "x"},
+	} {
+		createConfigMap(ctx, t, namespace, name, data)
+	}
+	runDeployment(ctx, t, namespace, "web", 3, labels{})
+	runDeployment(ctx, t, namespace, "other", 1, labels{})
+	untilEventsAbout(ctx, t, namespace, "web", "other")
+
+	caller := startProgram(t, command, service.Address, namespace)
+	caller.wantSomeFields(ctx)
+	caller.wantFewChanges(ctx)
+	caller.wantRelatives(ctx, namespace)
+	caller.wantCounted(ctx)
+	caller.wantLatest(ctx, namespace)
+	caller.wantMetadata(ctx)
+	caller.wantPrinted(ctx, namespace)
+	caller.wantDiscovered(ctx)
+	caller.ends(ctx)
+}
+
+func createConfigMap(ctx context.Context, t *testing.T, namespace, name string, data map[string]string) {
+	t.Helper()
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: data}
+	if _, err := cluster(t).Client.CoreV1().ConfigMaps(namespace).Create(ctx, object, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// untilEventsAbout waits for what the control plane tells of Deployments.
+func untilEventsAbout(ctx context.Context, t *testing.T, namespace string, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		eventually(ctx, t, "there are events about "+name, func() error {
+			options := metav1.ListOptions{FieldSelector: "involvedObject.kind=Deployment,involvedObject.name=" + name}
+			events, err := cluster(t).Client.CoreV1().Events(namespace).List(ctx, options)
+			if err == nil && len(events.Items) == 0 {
+				err = fmt.Errorf("there is none")
+			}
+			return err
+		})
+	}
+}
+
+// wantSomeFields fails unless the caller has seen those whose size is not 2, the largest
+// first, and nothing of them but their size; and is told that others have no size.
+func (p program) wantSomeFields(ctx context.Context) {
+	p.t.Helper()
+	var listed struct {
+		Contents []map[string]any
+		Total    int
+		Warnings []string
+	}
+	p.tells(ctx, "listed", &listed)
+	got := fmt.Sprint(listed.Contents)
+	if want := "[map[data:map[size:10]] map[data:map[size:500m]]]"; got != want || listed.Total != 2 {
+		p.t.Errorf("it has listed %s, of %d; want %s", got, listed.Total, want)
+	}
+	if len(listed.Warnings) == 0 {
+		p.t.Error("it is not told that some have no size")
+	}
+}
+
+// wantFewChanges fails unless the caller was told the snapshot, a change of a size and that
+// another one has led out of the selection; and not that a label has changed.
+func (p program) wantFewChanges(ctx context.Context) {
+	p.t.Helper()
+	var watched struct{ Changes [][]string }
+	p.tells(ctx, "watched", &watched)
+	got := fmt.Sprint(watched.Changes)
+	if want := "[[ADDED large] [ADDED small] [MODIFIED small] [DELETED small]]"; got != want {
+		p.t.Errorf("it was told %s, want %s", got, want)
+	}
+}
+
+func (p program) wantRelatives(ctx context.Context, namespace string) {
+	p.t.Helper()
+	var related struct{ Owned, Owners, Selected, Subjects []string }
+	p.tells(ctx, "related", &related)
+	pods := podNames(ctx, p.t, namespace, "app=web")
+	wantNames(p.t, "the Deployment owns", related.Owned, pods)
+	wantNames(p.t, "the Deployment selects", related.Selected, pods)
+	wantNames(p.t, "a pod is owned by", related.Owners, replicaSetNames(ctx, p.t, namespace, "app=web"))
+	wantNames(p.t, "the events are about", related.Subjects, []string{"web"})
+}
+
+// replicaSetNames are the names of the replica sets that the cluster holds.
+func replicaSetNames(ctx context.Context, t *testing.T, namespace, labelSelector string) []string {
+	t.Helper()
+	sets, err := cluster(t).Client.AppsV1().ReplicaSets(namespace).List(ctx, metav1.ListOptions{LabelSelector: labelSelector})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, set := range sets.Items {
+		names = append(names, set.Name)
+	}
+	return names
+}
+
+func (p program) wantCounted(ctx context.Context) {
+	p.t.Helper()
+	var counted struct {
+		Total, Remaining int
+		Groups           []struct {
+			Values []any
+			Count  int
+		}
+	}
+	p.tells(ctx, "counted", &counted)
+	got := fmt.Sprint(counted)
+	if want := "{4 0 [{[web <nil>] 3} {[other <nil>] 1}]}"; got != want {
+		p.t.Errorf("it has counted %s, want %s", got, want)
+	}
+}
+
+func (p program) wantLatest(ctx context.Context, namespace string) {
+	p.t.Helper()
+	var latest struct {
+		Version, Kind string
+		Replicas      int
+		AtAPIServer   []bool
+	}
+	p.tells(ctx, "latest", &latest)
+	now := getDeployment(ctx, p.t, namespace, "web")
+	if latest.Version != now.ResourceVersion || latest.Replicas != 3 || latest.Kind != "Scale" {
+		p.t.Errorf("it has got %+v, the cluster has %s", latest, now.ResourceVersion)
+	}
+	if want := []bool{false, true, true}; !slices.Equal(latest.AtAPIServer, want) {
+		p.t.Errorf("what was read at the API server: %v, want %v", latest.AtAPIServer, want)
+	}
+}
+
+func (p program) wantMetadata(ctx context.Context) {
+	p.t.Helper()
+	var got struct {
+		Kind, Name string
+		Members    []string
+	}
+	p.tells(ctx, "metadata", &got)
+	if got.Kind != "PartialObjectMetadata" || got.Name != "large" {
+		p.t.Errorf("it has got a %s of %s", got.Kind, got.Name)
+	}
+	wantNames(p.t, "it has", got.Members, []string{"apiVersion", "kind", "metadata"})
+}
+
+func (p program) wantPrinted(ctx context.Context, namespace string) {
+	p.t.Helper()
+	var got struct{ Columns, Names []string }
+	p.tells(ctx, "printed", &got)
+	table := printed(ctx, p.t, "/api/v1/namespaces/"+namespace+"/pods", metav1.ListOptions{})
+	var columns, names []string
+	for _, column := range table.ColumnDefinitions {
+		columns = append(columns, column.Name)
+	}
+	for _, row := range table.Rows {
+		names = append(names, fmt.Sprint(row.Cells[0]))
+	}
+	wantNames(p.t, "it has the columns", got.Columns, columns)
+	wantNames(p.t, "it has printed", got.Names, names)
+}
+
+func (p program) wantDiscovered(ctx context.Context) {
+	p.t.Helper()
+	var got struct{ Resources, Members []string }
+	p.tells(ctx, "discovered", &got)
+	served, err := cluster(p.t).Client.Discovery().ServerResourcesForGroupVersion("apps/v1")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	var resources []string
+	for _, resource := range served.APIResources {
+		if !strings.Contains(resource.Name, "/") {
+			resources = append(resources, resource.Name)
+		}
+	}
+	slices.Sort(resources)
+	wantNames(p.t, "there are", got.Resources, resources)
+	wantNames(p.t, "a Deployment has", got.Members, []string{"apiVersion", "kind", "metadata", "spec", "status"})
+}
