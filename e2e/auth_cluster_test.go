@@ -58,6 +58,15 @@ func everyMethod(t *testing.T, clients harness.Clients, namespace string) map[st
 	calls["GetSchema"] = method(clients.Discovery.GetSchema, &kubeconnectv1.GetSchemaRequest{Resource: "configmaps"})
 	calls["WhoAmI"] = method(clients.Access.WhoAmI, &kubeconnectv1.WhoAmIRequest{})
 	calls["CheckAccess"] = method(clients.Access.CheckAccess, &kubeconnectv1.CheckAccessRequest{})
+	calls["WatchMany"] = func(ctx context.Context) error {
+		stream, err := resources.WatchMany(ctx, &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchRequest{{Resource: "configmaps", Namespace: namespace}}})
+		if err != nil {
+			return err
+		}
+		defer stream.Close()
+		stream.Receive()
+		return stream.Err()
+	}
 	calls["GetLogs"] = func(ctx context.Context) error {
 		_, err := readLog(ctx, clients.Pods, &kubeconnectv1.GetLogsRequest{Namespace: namespace, Name: "one"})
 		return err
