@@ -105,16 +105,21 @@ func wantAnswer(t *testing.T, f *Filter, object []byte, want string) {
 func TestAFilterReadsNoMoreThanItsPaths(t *testing.T) {
 	for text, want := range map[string]string{
 		`object.status.phase == 'Running' && object.spec.nodeName == 'n1'`: "spec.nodeName,status.phase,...",
-		`object.spec.containers.exists(c, c.image == 'x')`:                 "spec.containers,...",
+		`object.spec.containers.exists(c, c.image == 'x')`:                 "spec.containers[*].image,...",
+		`object.a.all(x, x.b.exists(y, y.c == x.d && .object.e))`:          "a[*].b[*].c,a[*].d,e,...",
+		`object.a.exists(x, true) && object.b.all(k, v, k + v.c == 'd')`:   "a,b[*].c,...",
+		`object.a.map(x, x.b).exists(x, x.c) && object.d.exists(x, x)`:     "a[*].b,d[*],...",
+		`object.a.filter(x, has(x.b))[0].c == 1`:                           "a[*],...",
+		`object.exists(k, k == 'spec') && object.a.exists(x, x[x.b] == 1)`: "[*],a[*],...",
 		`object.metadata.labels['a.b/c'] == object.spec.a.b`:               "metadata.labels['a.b/c'],spec.a.b,...",
 		`object.?spec.?a.orValue(1) == 1 && object[?'kind'].hasValue()`:    "kind,spec.a,...",
 		`has(object.a.b) && object.a.b.c == 1`:                             "a.b,...",
 		`object.spec.containers[0].image == 'x'`:                           "spec.containers,...",
 		`object.spec[object.kind] == 1`:                                    "kind,spec,...",
-		`object.items.all(i, object.spec.names.exists(n, n == i))`:         "items,spec.names,...",
+		`object.items.all(i, object.spec.names.exists(n, n == i))`:         "items[*],spec.names[*],...",
 		`object == object`:                      "",
 		`[object].size() == 1`:                  "",
-		`[{'a': 1}].all(object, has(object.a))`: "",
+		`[{'a': 1}].all(object, has(object.a))`: ",...",
 	} {
 		if got := compile(t, text).Mask().String(); got != want {
 			t.Errorf("%s reads %q, want %q", text, got, want)
