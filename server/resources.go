@@ -11,7 +11,6 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
-	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/filter"
 	"github.com/kubeconnect/kubeconnect/informerhub/mask"
@@ -19,8 +18,6 @@ import (
 
 // resources implements kubeconnect.v1.ResourceService.
 type resources struct {
-	kubeconnectv1connect.UnimplementedResourceServiceHandler // of what is not served yet
-
 	hub     *informerhub.Hub
 	clients *auth.ClientFactory
 	pages   *pages
