@@ -2,93 +2,21 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable
-from types import TracebackType
-
-import grpc
-
-from kubeconnect.errors import KubeconnectError, Unavailable
+from kubeconnect.aio.event_stream import AsyncEventStream
 from kubeconnect.events import Event
 from kubeconnect.freshness import Freshness
-from kubeconnect.transport.aio import AsyncLatch, AsyncStream
 from kubeconnect.v1 import resource_service_pb2 as pb
 from kubeconnect.watch_session import WatchSession
 
-_logger = logging.getLogger("kubeconnect")
 
-
-class AsyncWatch:
+class AsyncWatch(AsyncEventStream[pb.WatchRequest, pb.WatchResponse, Event]):
     """A snapshot of a selection, and then every change to it.
 
     It begins with RESET, the snapshot as ADDED, and SYNCED; another RESET may
-    come at any time, and means the same. Iterate to receive, close to end it: as a
-    context manager it closes itself. One iteration at a time; ``close`` may be
-    called meanwhile, and then the iteration ends.
-
-    There is no limit of time, and the iteration never ends by itself. A stream
-    that is lost, or silent for thirty seconds, is opened again after a while and
-    continued where it was; the iteration just goes on. If the service does not
-    remember that place, it says so by RESET. A stream that is refused raises the
-    reason. So does one that cannot be opened for the first time, and one that is
-    lost where ``reconnect`` is False: Unavailable, in most cases.
+    come at any time, and means the same.
     """
 
-    def __init__(
-        self,
-        session: WatchSession,
-        open_stream: Callable[
-            [pb.WatchRequest, bool], AsyncStream[pb.WatchRequest, pb.WatchResponse]
-        ],
-    ) -> None:
-        """Open the first stream for what the session asks.
-
-        Whoever opens it is told whether to wait for a connection. gRPC gets no
-        connection between calls, so the later ones have to wait for it.
-        """
-        self._session = session
-        self._open_stream = open_stream
-        self._stream = open_stream(session.request, False)
-        self._delay: float | None = None  # until a lost stream is opened again
-        self._closed = AsyncLatch()
-
-    async def __aenter__(self) -> AsyncWatch:
-        """Return the watch."""
-        return self
-
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Close it."""
-        await self.close()
-
-    def __aiter__(self) -> AsyncWatch:
-        """Return the watch: its iterations share one stream."""
-        return self
-
-    async def __anext__(self) -> Event:
-        """Wait for the next event."""
-        while not self._closed.is_set():
-            if (event := self._session.take()) is not None:
-                return event
-            if self._delay is None:
-                await self._receive()
-            else:
-                await self._reopen(self._delay)
-        raise StopAsyncIteration
-
-    @property
-    def resume_token(self) -> str:
-        """Where to continue behind the last event; "" where that is impossible.
-
-        Store it with what you have made of the events, and give it to
-        ``AsyncClient.watch`` after a restart. Within a snapshot it is "": store that
-        too, for what you hold then is not whole.
-        """
-        return self._session.resume_token
+    _session: WatchSession
 
     @property
     def freshness(self) -> Freshness | None:
@@ -96,35 +24,3 @@ class AsyncWatch:
         seconds. None before that.
         """
         return self._session.freshness
-
-    async def close(self) -> None:
-        """End the stream, here and at the service. Closing again does nothing."""
-        self._closed.set()
-        await self._stream.close()
-
-    async def _receive(self) -> None:
-        try:
-            self._session.receive(await self._read())
-        except KubeconnectError as error:
-            if self._closed.is_set():
-                return
-            self._delay = self._session.delay_after(error)
-            if self._delay is None:
-                raise
-            _logger.info("a watch was lost (%s); again in %.1f s", error, self._delay)
-
-    async def _read(self) -> pb.WatchResponse:
-        response = await self._stream.read(self._session.quiet_seconds)
-        if response is None:
-            raise Unavailable(grpc.StatusCode.UNAVAILABLE, "the service has ended the watch")
-        return response
-
-    async def _reopen(self, delay: float) -> None:
-        await self._stream.close()
-        await self._closed.wait(delay)
-        if self._closed.is_set():
-            return
-        self._stream = self._open_stream(self._session.request, True)
-        self._delay = None
-        if self._closed.is_set():  # meanwhile, and so without this stream
-            await self._stream.close()

@@ -1,0 +1,119 @@
+"""Streams that go on."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Generic, TypeVar
+
+import grpc
+
+from kubeconnect.errors import KubeconnectError, Unavailable
+from kubeconnect.transport.aio import AsyncLatch, AsyncStream
+from kubeconnect.watch_session import Request, Response, Session, Step
+
+Self = TypeVar("Self", bound="AsyncEventStream[Any, Any, Any]")
+
+_logger = logging.getLogger("kubeconnect")
+
+
+class AsyncEventStream(Generic[Request, Response, Step]):
+    """What a session tells, step by step, over as many streams as that takes.
+
+    Iterate to receive, close to end it: as a context manager it closes itself. One
+    iteration at a time; ``close`` may be called meanwhile, and then the iteration ends.
+
+    There is no limit of time, and the iteration never ends by itself. A stream
+    that is lost, or silent for thirty seconds, is opened again after a while and
+    continued where it was; the iteration just goes on. If the service does not
+    remember that place, it says so by RESET. A stream that is refused raises the
+    reason. So does one that cannot be opened for the first time, and one that is
+    lost where ``reconnect`` is False: Unavailable, in most cases.
+    """
+
+    def __init__(
+        self,
+        session: Session[Request, Response, Step],
+        open_stream: Callable[[Request, bool], AsyncStream[Request, Response]],
+    ) -> None:
+        """Open the first stream for what the session asks.
+
+        Whoever opens it is told whether to wait for a connection. gRPC gets no
+        connection between calls, so the later ones have to wait for it.
+        """
+        self._session = session
+        self._open_stream = open_stream
+        self._stream = open_stream(session.request, False)
+        self._delay: float | None = None  # until a lost stream is opened again
+        self._closed = AsyncLatch()
+
+    async def __aenter__(self: Self) -> Self:
+        """Return it."""
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Close it."""
+        await self.close()
+
+    def __aiter__(self: Self) -> Self:
+        """Return it: its iterations share one stream."""
+        return self
+
+    async def __anext__(self) -> Step:
+        """Wait for the next step."""
+        while not self._closed.is_set():
+            if (step := self._session.take()) is not None:
+                return step
+            if self._delay is None:
+                await self._receive()
+            else:
+                await self._reopen(self._delay)
+        raise StopAsyncIteration
+
+    @property
+    def resume_token(self) -> str:
+        """Where to continue behind the last event; "" where that is impossible.
+
+        Store it with what you have made of the events, and give it to the same call
+        after a restart. Behind a RESET it may be "": store that too, for what you hold
+        then is not whole.
+        """
+        return self._session.resume_token
+
+    async def close(self) -> None:
+        """End the stream, here and at the service. Closing again does nothing."""
+        self._closed.set()
+        await self._stream.close()
+
+    async def _receive(self) -> None:
+        try:
+            self._session.receive(await self._read())
+        except KubeconnectError as error:
+            if self._closed.is_set():
+                return
+            self._delay = self._session.delay_after(error)
+            if self._delay is None:
+                raise
+            _logger.info("a watch was lost (%s); again in %.1f s", error, self._delay)
+
+    async def _read(self) -> Response:
+        response = await self._stream.read(self._session.quiet_seconds)
+        if response is None:
+            raise Unavailable(grpc.StatusCode.UNAVAILABLE, "the service has ended the watch")
+        return response
+
+    async def _reopen(self, delay: float) -> None:
+        await self._stream.close()
+        await self._closed.wait(delay)
+        if self._closed.is_set():
+            return
+        self._stream = self._open_stream(self._session.request, True)
+        self._delay = None
+        if self._closed.is_set():  # meanwhile, and so without this stream
+            await self._stream.close()
