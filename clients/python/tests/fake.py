@@ -66,7 +66,7 @@ class Silence:
     """The stream says nothing until its caller goes."""
 
 
-Step = pb.WatchResponse | Failure | Silence | End
+Step = pb.WatchResponse | pb.WatchManyResponse | Failure | Silence | End
 
 
 @dataclass
@@ -203,11 +203,16 @@ class FakeService(ResourceServiceServicer, DiscoveryServiceServicer, PodServiceS
     def WatchMany(
         self, request: pb.WatchManyRequest, context: grpc.ServicerContext
     ) -> Iterator[pb.WatchManyResponse]:
-        raise NotImplementedError
+        yield from self._play(request, context)  # type: ignore[misc]
 
     def Watch(
         self, request: pb.WatchRequest, context: grpc.ServicerContext
     ) -> Iterator[pb.WatchResponse]:
+        yield from self._play(request, context)  # type: ignore[misc]
+
+    def _play(
+        self, request: object, context: grpc.ServicerContext
+    ) -> Iterator[pb.WatchResponse | pb.WatchManyResponse]:
         self._begin(request, context)
         gone = threading.Event()
 
@@ -317,6 +322,13 @@ def source_of(request: pb.GetRequest | pb.ListRequest | pb.CountObjectsRequest) 
 
 def batch(token: str, *events: pb.Event, kind: bool = False) -> pb.WatchResponse:
     return pb.WatchResponse(events=events, resume_token=token, kind=PODS if kind else None)
+
+
+def of_watch(place: int, token: str, *events: pb.Event) -> pb.WatchManyResponse:
+    """What one of several watches tells."""
+    return pb.WatchManyResponse(
+        watch=place, response=batch("", *events, kind=True), resume_token=token
+    )
 
 
 def event(type: pb.EventType, pod: object_pb2.Object | None, version: str) -> pb.Event:

@@ -10,12 +10,12 @@ import pytest
 
 from kubeconnect import NotFound
 from kubeconnect.v1 import resource_service_pb2 as pb
-from tests.fake import Failure, FakeService, batch, event, pod
+from tests.fake import Failure, FakeService, batch, event, of_watch, pod
 
 README = Path(__file__).parents[1] / "README.md"
 PROGRAMS = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
-READS, WRITES, REST = PROGRAMS[:8], PROGRAMS[8:12], PROGRAMS[12:]
-READ, SELECT, COUNT, LATEST, DISCOVER, WATCH, RESUME, LOGS = READS
+READS, WRITES, REST = PROGRAMS[:9], PROGRAMS[9:13], PROGRAMS[13:]
+READ, SELECT, COUNT, LATEST, DISCOVER, WATCH, RESUME, MANY, LOGS = READS
 CREATE, UPDATE, PATCH, DELETE = WRITES
 ASYNCIO, ERRORS = REST
 
@@ -107,3 +107,18 @@ def test_resume_continues_after_a_restart(
     assert [request.resume_token for request in service.requests] == ["", "t9"]
     assert json.loads(Path("nodes.json").read_text()) == {"token": "t10", "names": ["n2"]}
     assert capsys.readouterr().out == "as of 2026-01-02 12:31:07+00:00\n"
+
+
+def test_watch_many_runs_until_one_resource_is_gone(
+    service: FakeService, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pods = [event(pb.EVENT_TYPE_ADDED, pod(name), "7") for name in ("a", "b")]
+    service.play(
+        of_watch(0, "t1", RESET, *pods, SYNCED),
+        of_watch(1, "t2", RESET, SYNCED),
+        of_watch(0, "t3", event(pb.EVENT_TYPE_DELETED, pod("b"), "9")),
+        GONE,
+    )
+    with pytest.raises(NotFound):
+        run(MANY, service)
+    assert capsys.readouterr().out == "2 pods 0 nodes\n1 pods 0 nodes\n"

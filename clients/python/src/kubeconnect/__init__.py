@@ -37,9 +37,10 @@ from kubeconnect.logs import LogStream
 from kubeconnect.objects import Object, ResourceKind
 from kubeconnect.reads import Consistency, GetResult, Source
 from kubeconnect.relations import Relation, RelationType, about, owned_by, owner_of, selected_by
-from kubeconnect.sync import Client, Log, ObjectList, Table, Watch
+from kubeconnect.sync import Client, Log, ObjectList, Table, Watch, WatchMany
 from kubeconnect.tables import TableColumn, TableRow
 from kubeconnect.v1.status_pb2 import Status, StatusCause
+from kubeconnect.watch_spec import WatchSpec
 from kubeconnect.writes import (
     CreateResult,
     DeleteCollectionResult,
@@ -104,6 +105,8 @@ __all__ = [
     "UnreadableObject",
     "UpdateResult",
     "Watch",
+    "WatchMany",
+    "WatchSpec",
     "about",
     "owned_by",
     "owner_of",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from types import TracebackType
 
@@ -12,6 +12,7 @@ from kubeconnect.aio.log import AsyncLog
 from kubeconnect.aio.object_list import AsyncObjectList
 from kubeconnect.aio.table import AsyncTable
 from kubeconnect.aio.watch import AsyncWatch
+from kubeconnect.aio.watch_many import AsyncWatchMany
 from kubeconnect.bodies import ObjectBody, PatchBody, encode_body
 from kubeconnect.counts import CountResult
 from kubeconnect.discovery import ResourceTypesResult, SchemaResult
@@ -24,7 +25,9 @@ from kubeconnect.v1 import discovery_service_pb2 as discovery_pb
 from kubeconnect.v1 import pod_service_pb2 as pod_pb
 from kubeconnect.v1 import resource_service_pb2 as pb
 from kubeconnect.v1.object_pb2 import ENCODING_JSON
+from kubeconnect.watch_many_session import K, WatchManySession
 from kubeconnect.watch_session import WatchSession
+from kubeconnect.watch_spec import WatchSpec
 from kubeconnect.writes import (
     CreateResult,
     DeleteCollectionResult,
@@ -222,26 +225,52 @@ class AsyncClient:
         A stream that is lost is opened again; with ``reconnect=False`` that raises
         instead. Errors come with the first event.
         """
-        request = pb.WatchRequest(
-            resource=resource,
+        spec = WatchSpec(
+            resource,
             namespace=namespace,
             name=name,
             label_selector=label_selector,
             field_selector=field_selector,
             filter=filter,
-            related=related.to_message() if related else None,
-            fields=paths(fields),
+            related=related,
+            fields=fields,
             metadata_only=metadata_only,
             min_resource_version=min_resource_version,
-            resume_token=resume_token or "",
-            encoding=ENCODING_JSON,
-            patches=patches and not resume_token,
+            patches=patches,
         )
+        request = spec.to_message(resumes=bool(resume_token))
+        request.resume_token = resume_token or ""
         transport = self._transport
         return AsyncWatch(
             WatchSession(request, reconnect=reconnect),
             lambda request, wait: transport.stream(
                 transport.resources.Watch, request, wait_for_ready=wait
+            ),
+        )
+
+    def watch_many(
+        self,
+        watches: Mapping[K, WatchSpec],
+        *,
+        resume_token: str | None = None,
+        reconnect: bool = True,
+    ) -> AsyncWatchMany[K]:
+        """Watch up to 100 selections in one stream: (key, event), the key being yours.
+
+        Each watch begins with a RESET and is told as ``watch`` would tell it; among each
+        other they have no order. When one of them is refused or ends, all do.
+
+        ``resume_token``, from an earlier call with the same watches in the same order,
+        continues each of them, as in ``watch``. One that cannot be resumed there begins
+        with RESET.
+        """
+        requests = [spec.to_message(resumes=bool(resume_token)) for spec in watches.values()]
+        request = pb.WatchManyRequest(watches=requests, resume_token=resume_token or "")
+        transport = self._transport
+        return AsyncWatchMany(
+            WatchManySession(tuple(watches), request, reconnect=reconnect),
+            lambda request, wait: transport.stream(
+                transport.resources.WatchMany, request, wait_for_ready=wait
             ),
         )
 

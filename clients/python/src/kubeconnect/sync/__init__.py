@@ -7,5 +7,13 @@ from kubeconnect.sync.log import Log
 from kubeconnect.sync.object_list import ObjectList
 from kubeconnect.sync.table import Table
 from kubeconnect.sync.watch import Watch
+from kubeconnect.sync.watch_many import WatchMany
 
-__all__ = ["Client", "Log", "ObjectList", "Table", "Watch"]
+__all__ = [
+    "Client",
+    "Log",
+    "ObjectList",
+    "Table",
+    "Watch",
+    "WatchMany",
+]

@@ -1,0 +1,33 @@
+"""Live events of several selections."""
+
+from __future__ import annotations
+
+from kubeconnect.aio.event_stream import AsyncEventStream
+from kubeconnect.events import Event
+from kubeconnect.freshness import Freshness
+from kubeconnect.v1 import resource_service_pb2 as pb
+from kubeconnect.watch_many_session import K, WatchManySession
+
+
+class AsyncWatchMany(
+    AsyncEventStream[pb.WatchManyRequest, pb.WatchManyResponse, tuple[K, Event]],
+):
+    """Snapshots of several selections, and then every change to them: (key, event).
+
+    For each key it begins with RESET, the snapshot as ADDED, and SYNCED; another RESET
+    may come at any time, and means the same, for this key alone.
+    """
+
+    _session: WatchManySession[K]
+
+    @property
+    def synced(self) -> bool:
+        """Whether each of the watches has told something, and none is within a snapshot."""
+        return self._session.synced
+
+    @property
+    def freshness(self) -> dict[K, Freshness]:
+        """How current the events of each watch are, as the service last told; it does so
+        every few seconds. A watch of which it was not told yet is left out.
+        """
+        return self._session.freshness

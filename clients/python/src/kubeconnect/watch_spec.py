@@ -1,0 +1,46 @@
+"""What to watch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import KW_ONLY, dataclass
+
+from kubeconnect.reads import paths
+from kubeconnect.relations import Relation
+from kubeconnect.v1 import resource_service_pb2 as pb
+from kubeconnect.v1.object_pb2 import ENCODING_JSON
+
+
+@dataclass(frozen=True)
+class WatchSpec:
+    """One of the watches of ``Client.watch_many``: the arguments of ``Client.watch``."""
+
+    resource: str
+    _: KW_ONLY
+    namespace: str = ""
+    name: str = ""
+    label_selector: str = ""
+    field_selector: str = ""
+    filter: str = ""
+    related: Relation | None = None
+    fields: Iterable[str] = ()
+    metadata_only: bool = False
+    min_resource_version: str = ""
+    patches: bool = False
+
+    def to_message(self, *, resumes: bool) -> pb.WatchRequest:
+        """Return the API's message. A watch that resumes holds nothing to patch."""
+        return pb.WatchRequest(
+            resource=self.resource,
+            namespace=self.namespace,
+            name=self.name,
+            label_selector=self.label_selector,
+            field_selector=self.field_selector,
+            filter=self.filter,
+            related=self.related.to_message() if self.related else None,
+            fields=paths(self.fields),
+            metadata_only=self.metadata_only,
+            min_resource_version=self.min_resource_version,
+            encoding=ENCODING_JSON,
+            patches=self.patches and not resumes,
+        )

@@ -1,0 +1,156 @@
+from datetime import datetime, timezone
+
+import grpc
+import pytest
+
+from kubeconnect import Forbidden, Freshness, WatchSpec, owned_by
+from kubeconnect.aio import AsyncClient
+from kubeconnect.v1 import resource_service_pb2 as pb
+from kubeconnect.v1.object_pb2 import ENCODING_JSON
+from tests.fake import End, Failure, FakeService, Silence, event, of_watch, pod
+
+Code = grpc.StatusCode
+RESET = event(pb.EVENT_TYPE_RESET, None, "")
+ADDED = event(pb.EVENT_TYPE_ADDED, pod("a", version="7"), "7")
+SYNCED = event(pb.EVENT_TYPE_SYNCED, None, "9")
+BOOKMARK = event(pb.EVENT_TYPE_BOOKMARK, None, "12")
+WATCHES = {"web": WatchSpec("pods", namespace="demo"), "all": WatchSpec("nodes")}
+
+
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kubeconnect.watch_session.FIRST_DELAY_SECONDS", 0.0)
+
+
+async def test_hands_out_the_events_of_each_watch_under_its_key(
+    client: AsyncClient, service: FakeService
+) -> None:
+    service.play(
+        of_watch(1, "t1", RESET, SYNCED),
+        of_watch(0, "t2", RESET, ADDED),
+        of_watch(0, "t3", SYNCED),
+    )
+    told = []
+    async with client.watch_many(WATCHES) as events:
+        async for key, each in events:
+            name = each.object.name if each.object else None
+            told.append((key, each.type.name, name, events.resume_token, events.synced))
+            if events.synced:
+                break
+    assert told == [
+        ("all", "RESET", None, "", False),
+        ("all", "SYNCED", None, "t1", False),
+        ("web", "RESET", None, "", False),
+        ("web", "ADDED", "a", "t2", False),
+        ("web", "SYNCED", None, "t3", True),
+    ]
+    assert service.watch_ended.wait(10)
+
+
+async def test_asks_for_each_selection(client: AsyncClient, service: FakeService) -> None:
+    service.play(of_watch(0, "t5", BOOKMARK))
+    watches = {
+        1: WatchSpec(
+            "pods",
+            namespace="demo",
+            name="a",
+            label_selector="app=web",
+            field_selector="x=y",
+            filter="true",
+            related=owned_by("jobs", "web", namespace="demo"),
+            fields=["metadata.name"],
+            metadata_only=True,
+            min_resource_version="5",
+            patches=True,
+        ),
+        2: WatchSpec("nodes", patches=True),
+    }
+    async with client.watch_many(watches, resume_token="t4") as events:
+        assert events.resume_token == "t4"
+        assert (await anext(events))[0] == 1
+    pods = pb.WatchRequest(
+        resource="pods",
+        namespace="demo",
+        name="a",
+        label_selector="app=web",
+        field_selector="x=y",
+        filter="true",
+        related=pb.Relation(
+            type=pb.RELATION_TYPE_OWNED_BY, resource="jobs", namespace="demo", name="web"
+        ),
+        fields=["metadata.name"],
+        metadata_only=True,
+        min_resource_version="5",
+        encoding=ENCODING_JSON,
+    )
+    nodes = pb.WatchRequest(resource="nodes", encoding=ENCODING_JSON)
+    assert service.requests == [pb.WatchManyRequest(watches=[pods, nodes], resume_token="t4")]
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        pytest.param(Failure(Code.UNAVAILABLE), id="the service goes"),
+        pytest.param(Silence(), id="it is silent"),
+        pytest.param(End(), id="the stream ends"),
+    ],
+)
+async def test_continues_a_stream_that_is_lost(
+    client: AsyncClient,
+    service: FakeService,
+    monkeypatch: pytest.MonkeyPatch,
+    loss: Failure | Silence | End,
+) -> None:
+    monkeypatch.setattr("kubeconnect.watch_session.QUIET_SECONDS", 0.05)
+    service.play(of_watch(0, "t1", RESET, SYNCED), loss, of_watch(1, "t2", RESET, SYNCED))
+    async with client.watch_many(WATCHES) as events:
+        keys = [(await anext(events))[0] for _ in range(4)]
+    assert keys == ["web", "web", "all", "all"]
+    assert [request.resume_token for request in service.requests] == ["", "t1"]
+
+
+async def test_makes_whole_objects_of_the_patches_of_each_watch(
+    client: AsyncClient, service: FakeService
+) -> None:
+    patch = event(pb.EVENT_TYPE_MODIFIED, pod("a", version="10"), "10")
+    patch.object.json, patch.patch = b'{"metadata":{"resourceVersion":"10"}}', True
+    service.play(
+        of_watch(0, "t1", RESET, ADDED, SYNCED),
+        of_watch(1, "t2", RESET, SYNCED),
+        Failure(Code.UNAVAILABLE),
+        of_watch(0, "t3", patch),
+    )
+    watches = {"held": WatchSpec("pods", patches=True), "other": WatchSpec("nodes")}
+    async with client.watch_many(watches) as events:
+        seen = [await anext(events) for _ in range(6)]
+    key, changed = seen[-1]
+    assert key == "held"
+    assert changed.object is not None
+    expected = {"name": "a", "namespace": "demo", "resourceVersion": "10"}
+    assert changed.object["metadata"] == expected
+    asked = [[watch.patches for watch in request.watches] for request in service.requests]
+    assert asked == [[True, False], [True, False]]
+
+
+async def test_tells_how_current_each_watch_is(client: AsyncClient, service: FakeService) -> None:
+    contact = datetime(2026, 1, 2, 12, 31, 7, tzinfo=timezone.utc)
+    stale = of_watch(1, "t2", BOOKMARK)
+    stale.response.freshness.stale = True
+    stale.response.freshness.last_contact.FromDatetime(contact)
+    service.play(of_watch(0, "t1", BOOKMARK), stale)
+    told = []
+    async with client.watch_many(WATCHES) as events:
+        for _ in range(2):
+            await anext(events)
+            told.append(events.freshness)
+    assert told == [{}, {"all": Freshness(True, contact)}]
+
+
+async def test_raises_what_the_service_says(client: AsyncClient, service: FakeService) -> None:
+    service.play(
+        of_watch(0, "t1", RESET), Failure(Code.PERMISSION_DENIED, "watch 1 (nodes): not for you")
+    )
+    async with client.watch_many(WATCHES) as events:
+        await anext(events)
+        with pytest.raises(Forbidden, match="not for you"):
+            await anext(events)

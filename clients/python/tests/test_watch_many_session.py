@@ -1,0 +1,98 @@
+"""What several watches decide, without a connection and without a clock."""
+
+from __future__ import annotations
+
+import grpc
+import pytest
+
+from kubeconnect.errors import Unavailable
+from kubeconnect.v1 import resource_service_pb2 as pb
+from kubeconnect.watch_many_session import WatchManySession
+from kubeconnect.watch_session import QUIET_SECONDS
+from tests.fake import event, of_watch, pod
+
+RESET = event(pb.EVENT_TYPE_RESET, None, "")
+ADDED = event(pb.EVENT_TYPE_ADDED, pod("a"), "7")
+SYNCED = event(pb.EVENT_TYPE_SYNCED, None, "9")
+BOOKMARK = event(pb.EVENT_TYPE_BOOKMARK, None, "10")
+LOST = Unavailable(grpc.StatusCode.UNAVAILABLE, "lost")
+
+
+def session(*received: pb.WatchManyResponse, token: str = "") -> WatchManySession[str]:
+    """Return a session of two watches that has taken all that it received."""
+    watches = [
+        pb.WatchRequest(resource="pods", min_resource_version="5"),
+        pb.WatchRequest(resource="nodes", min_resource_version="6"),
+    ]
+    request = pb.WatchManyRequest(watches=watches, resume_token=token)
+    session = WatchManySession(("a", "b"), request, chance=lambda: 0.0)
+    for response in received:
+        session.receive(response)
+        while session.take():
+            pass
+    return session
+
+
+@pytest.mark.parametrize(
+    ("received", "token", "versions", "synced"),
+    [
+        pytest.param([], "t0", ["5", "6"], False, id="before anything came"),
+        pytest.param([of_watch(0, "t1", BOOKMARK)], "t1", ["", "6"], False, id="one has told"),
+        pytest.param(
+            [of_watch(0, "t1", RESET, SYNCED), of_watch(1, "t2", RESET, ADDED)],
+            "t2",
+            ["", "6"],
+            False,
+            id="one is within its snapshot",
+        ),
+        pytest.param(
+            [of_watch(0, "t1", BOOKMARK), of_watch(1, "t2", RESET), of_watch(1, "t3", SYNCED)],
+            "t3",
+            ["", ""],
+            True,
+            id="all have theirs",
+        ),
+        pytest.param(
+            [of_watch(0, "t1", BOOKMARK), of_watch(1, "t2", BOOKMARK), of_watch(0, "t3", RESET)],
+            "t3",
+            ["5", ""],
+            False,
+            id="one begins anew",
+        ),
+    ],
+)
+def test_asks_on_from_one_token_and_for_versions_not_yet_reached(
+    received: list[pb.WatchManyResponse], token: str, versions: list[str], synced: bool
+) -> None:
+    watches = session(*received, token="t0")
+    request = watches.request
+    assert request.resume_token == token
+    assert [watch.min_resource_version for watch in request.watches] == versions
+    assert [watch.resource for watch in request.watches] == ["pods", "nodes"]
+    assert watches.synced is synced
+
+
+def test_the_token_is_that_of_what_was_taken() -> None:
+    watches = session(of_watch(0, "t1", SYNCED), of_watch(1, "t2", SYNCED))
+    watches.receive(of_watch(0, "t3", BOOKMARK, RESET, ADDED))
+    told = []
+    while watches.take():
+        told.append(watches.resume_token)
+    assert told == ["t2", "", "t3"]
+
+
+def test_waits_longer_until_all_are_in_sync() -> None:
+    watches = session(of_watch(0, "t1", RESET, SYNCED), of_watch(1, "t2", RESET))
+    delays = [watches.delay_after(LOST)]
+    watches.receive(of_watch(0, "t3", BOOKMARK))
+    watches.take()
+    delays.append(watches.delay_after(LOST))
+    watches.receive(of_watch(1, "t4", SYNCED))
+    watches.take()
+    delays.append(watches.delay_after(LOST))
+    assert delays == [0.1, 0.2, 0.1]
+
+
+def test_the_first_message_may_take_its_time_and_no_other() -> None:
+    assert session().quiet_seconds is None
+    assert session(of_watch(1, "t1", RESET)).quiet_seconds == QUIET_SECONDS
