@@ -432,17 +432,7 @@ func TestAWatchOfWhatIsOwnedBeginsAnewWhenTheOwnerIsAnother(t *testing.T) {
 	}}
 	first := func() *kubeconnectv1.WatchResponse {
 		t.Helper()
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		stream, err := client.Watch(ctx, request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer stream.Close()
-		if !stream.Receive() {
-			t.Fatal(stream.Err())
-		}
-		return stream.Msg()
+		return firstResponse(ctx, t, client, request)
 	}
 	request.ResumeToken = first().GetResumeToken()
 	request.Related.Resource = "cm" // the same in other words

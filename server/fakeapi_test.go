@@ -30,6 +30,7 @@ type fakeAPI struct {
 	events  chan any     // sent to the open watch
 	change  http.Handler // answers changes
 	log     http.Handler // answers who reads a log
+	list    http.Handler // answers who lists, unless it is for a watch
 
 	mu      sync.Mutex // guards changes
 	changes []*http.Request
@@ -67,6 +68,8 @@ func (api *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		api.log.ServeHTTP(w, r)
 	case r.Method == http.MethodGet && r.URL.Query().Get("watch") == "true":
 		api.watch(w, r)
+	case r.Method == http.MethodGet && api.list != nil:
+		api.list.ServeHTTP(w, r)
 	case r.Method == http.MethodGet:
 		w.WriteHeader(http.StatusBadRequest) // a field selector that is not supported
 		_ = json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: "Failure", Reason: "BadRequest", Code: 400})

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,6 +16,9 @@ import (
 // maxLiveListBytes bounds a list that is read at the API server: it shares its objects
 // with no cache.
 const maxLiveListBytes = 128 << 20
+
+// maxLiveLists is how many are read at one time, of all callers; others wait.
+const maxLiveLists = 8
 
 // isLive reports whether a read goes to the API server.
 func isLive(resource informerhub.Resource, consistency kubeconnectv1.Consistency) bool {
@@ -53,7 +57,7 @@ func (s *resources) selectLive(ctx context.Context, request listing, wanted read
 	if err != nil {
 		return selected{}, err
 	}
-	snapshot, warnings, err := live.List(ctx, query, maxLiveListBytes)
+	snapshot, warnings, err := s.listLive(ctx, live, query)
 	if err != nil {
 		return selected{}, err
 	}
@@ -68,6 +72,15 @@ func (s *resources) selectLive(ctx context.Context, request listing, wanted read
 		source: kubeconnectv1.Source_SOURCE_API_SERVER, warnings: warnings, ownBytes: bytesOf(snapshot),
 		wanted: wanted, scope: scope,
 	}, nil
+}
+
+// listLive lists when it is this call's turn.
+func (s *resources) listLive(ctx context.Context, live *informerhub.Live, query informerhub.Query) (informerhub.Snapshot, []string, error) {
+	if err := s.liveLists.Acquire(ctx, 1); err != nil {
+		return informerhub.Snapshot{}, nil, fmt.Errorf("waiting for a turn to list at the API server: %w", context.Cause(ctx))
+	}
+	defer s.liveLists.Release(1)
+	return live.List(ctx, query, maxLiveListBytes)
 }
 
 func bytesOf(snapshot informerhub.Snapshot) (size int) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
+	"golang.org/x/sync/semaphore"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/kubeconnect/kubeconnect/auth"
@@ -26,6 +27,8 @@ type resources struct {
 	recheck time.Duration
 	callers *callers
 	metrics *Metrics
+
+	liveLists *semaphore.Weighted // turns to list at the API server
 }
 
 func newResources(config Config, callers *callers) *resources {
@@ -37,6 +40,8 @@ func newResources(config Config, callers *callers) *resources {
 		recheck: cmp.Or(config.Recheck, defaultRecheck),
 		callers: callers,
 		metrics: config.Metrics,
+
+		liveLists: semaphore.NewWeighted(maxLiveLists),
 	}
 }
 

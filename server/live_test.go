@@ -1,0 +1,71 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+)
+
+// slowLists answers lists when it is told to, and notes them until then.
+type slowLists struct {
+	begun  chan struct{}
+	answer chan struct{} // closed when all may be answered
+}
+
+func (l slowLists) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	l.begun <- struct{}{}
+	select {
+	case <-l.answer:
+	case <-r.Context().Done():
+	}
+	_ = json.NewEncoder(w).Encode(corev1.PodList{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, ListMeta: metav1.ListMeta{ResourceVersion: "7"},
+	})
+}
+
+// TestListsAtTheAPIServerTakeTurns asks for more of them than are read at one time: the
+// others wait, and who does not want to wait any more goes.
+func TestListsAtTheAPIServerTakeTurns(t *testing.T) {
+	lists := slowLists{begun: make(chan struct{}, 2*maxLiveLists), answer: make(chan struct{})}
+	s := newService(t, &fakeAPI{list: lists}, auth.KubeconfigUser{})
+	list := func(ctx context.Context) error {
+		_, err := s.resources.List(ctx, &kubeconnectv1.ListRequest{
+			Resource: "pods", Consistency: kubeconnectv1.Consistency_CONSISTENCY_LATEST,
+		})
+		return err
+	}
+	var calling sync.WaitGroup
+	for range maxLiveLists {
+		calling.Go(func() {
+			if err := list(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for range maxLiveLists {
+		<-lists.begun
+	}
+	impatient, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if err := list(impatient); connect.CodeOf(err) != connect.CodeDeadlineExceeded {
+		t.Errorf("one more is answered %v", err)
+	}
+	if count := len(lists.begun); count > 0 {
+		t.Errorf("%d more are read", count)
+	}
+	close(lists.answer)
+	calling.Wait()
+	if err := list(t.Context()); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+}
