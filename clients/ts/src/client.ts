@@ -34,6 +34,7 @@ import type { Selection } from "./selection.js";
 import { Table, type TableSelection } from "./table.js";
 import { updateRequest, type UpdateOptions, type UpdateResult } from "./update.js";
 import { Watch, type WatchOptions, type WatchSelection } from "./watch.js";
+import { WatchMany, type WatchManyOptions, type WatchSpecs } from "./watchmany.js";
 
 export type { CallOptions, ReadOptions };
 
@@ -67,6 +68,13 @@ export interface Client {
     selection?: WatchSelection,
     options?: WatchOptions,
   ): Watch<T>;
+
+  /**
+   * Several watches in one stream, each under a key of the caller's; at most 100. When one
+   * of them is refused or ends, all do. As `watch`, it is opened by iterating it. The type
+   * parameter has the type of the objects' values for each key.
+   */
+  watchMany<V extends object>(watches: WatchSpecs<V>, options?: WatchManyOptions): WatchMany<V>;
 
   /** How many objects a selection has, in all and by the values of paths. None is sent. */
   count(resource: string, selection?: Selection, options?: CountOptions): Promise<CountResult>;
@@ -167,6 +175,10 @@ export function createClient(transport: Transport): Client {
 
     watch<T>(resource: string, selection: WatchSelection = {}, options: WatchOptions = {}) {
       return new Watch<T>(service, kinds, resource, selection, options);
+    },
+
+    watchMany<V extends object>(watches: WatchSpecs<V>, options: WatchManyOptions = {}) {
+      return new WatchMany<V>(service, kinds, watches, options);
     },
 
     async count(resource: string, selection: Selection = {}, options: CountOptions = {}) {

@@ -1,10 +1,9 @@
 import { Code } from "@connectrpc/connect";
 import { KubeconnectError } from "./error.js";
-import type { KubeValue } from "./object.js";
 import { RetryPolicy, type RetryOptions } from "./retry.js";
 import { sleep, type Sleep } from "./sleep.js";
 import type { WatchBatch } from "./watch.js";
-import type { OpenWatch } from "./watchdog.js";
+import type { OpenBatches } from "./watchdog.js";
 
 /** How to follow a watch. */
 export interface FollowOptions extends RetryOptions {
@@ -28,10 +27,10 @@ export interface FollowOptions extends RetryOptions {
  *       client.watch("pods", {}, { signal, resumeToken }).batches();
  *     for await (const batch of follow(open, { signal })) …
  */
-export async function* follow<T = KubeValue>(
-  open: OpenWatch<T>,
+export async function* follow<B extends WatchBatch<unknown>>(
+  open: OpenBatches<B>,
   options: FollowOptions,
-): AsyncGenerator<WatchBatch<T>, never, undefined> {
+): AsyncGenerator<B, never, undefined> {
   const retry = new RetryPolicy(options);
   const { signal, onRetry, sleep: wait = sleep } = options;
   let resumeToken = options.resumeToken ?? "";

@@ -69,5 +69,13 @@ export {
   type WatchOptions,
   type WatchSelection,
 } from "./watch.js";
-export { watchdog, type OpenWatch } from "./watchdog.js";
+export {
+  WatchMany,
+  type WatchManyBatch,
+  type WatchManyEvent,
+  type WatchManyOptions,
+  type WatchSpec,
+  type WatchSpecs,
+} from "./watchmany.js";
+export { watchdog, type OpenBatches, type OpenWatch } from "./watchdog.js";
 export type { FieldValidation, Preconditions, WriteOptions } from "./write.js";

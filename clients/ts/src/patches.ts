@@ -1,12 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { KubeconnectError } from "./error.js";
 import type { Object$ as ObjectMessage } from "./gen/kubeconnect/v1/object_pb.js";
-import {
-  EventSchema,
-  EventType,
-  type Event,
-  type WatchResponse,
-} from "./gen/kubeconnect/v1/resource_service_pb.js";
+import { EventSchema, EventType, type Event } from "./gen/kubeconnect/v1/resource_service_pb.js";
 import { keyOf } from "./object.js";
 
 /**
@@ -34,11 +29,16 @@ export class HeldObjects {
     return known;
   }
 
-  /** The events of a message with their objects whole. */
-  whole(response: WatchResponse): Event[] {
-    const events = response.events.map((event) => this.#take(event));
-    this.#resumeToken = response.resumeToken;
-    return events;
+  /** The events of a message with their objects whole. Behind it that token continues. */
+  whole(events: readonly Event[], resumeToken: string): Event[] {
+    const whole = events.map((event) => this.#take(event));
+    this.continues(resumeToken);
+    return whole;
+  }
+
+  /** Notes that this token, too, continues where these objects are. */
+  continues(resumeToken: string): void {
+    this.#resumeToken = resumeToken;
   }
 
   #take(event: Event): Event {

@@ -14,6 +14,9 @@ export interface RetryOptions {
   readonly random?: (() => number) | undefined;
 }
 
+/** How far a batch has got. */
+type Progress = Pick<WatchBatch<unknown>, "resumeToken"> & { readonly synced?: boolean };
+
 /**
  * Decides what follows the failure of a watch. It does no I/O and knows no
  * clock: tell it what arrived and what failed, and it answers how long to wait.
@@ -32,9 +35,12 @@ export class RetryPolicy {
     this.#random = options.random ?? Math.random;
   }
 
-  /** A stream that has got as far as a place where it can be resumed counts as healthy. */
-  received(batch: WatchBatch<unknown>): void {
-    if (batch.resumeToken !== "") {
+  /**
+   * A stream that has got as far as a place where it can be resumed counts as healthy; one
+   * of several watches, which can be resumed anywhere, when all are in sync.
+   */
+  received({ resumeToken, synced = true }: Progress): void {
+    if (resumeToken !== "" && synced) {
       this.#failures = 0;
     }
   }

@@ -1,12 +1,9 @@
+import { BatchReader, resumable } from "./batch.js";
 import { stream, type ReadOptions } from "./call.js";
-import { freshnessFrom, type Freshness } from "./freshness.js";
+import type { Freshness } from "./freshness.js";
 import { Encoding } from "./gen/kubeconnect/v1/object_pb.js";
-import {
-  EventType,
-  type Event,
-  type WatchResponse,
-} from "./gen/kubeconnect/v1/resource_service_pb.js";
-import { objectFrom, type ResourceServiceClient } from "./message.js";
+import type { WatchResponse } from "./gen/kubeconnect/v1/resource_service_pb.js";
+import type { ResourceServiceClient } from "./message.js";
 import type { KubeObject, KubeValue, ResourceKind } from "./object.js";
 import type { HeldObjects } from "./patches.js";
 import { objectFields, type FieldOptions } from "./read.js";
@@ -114,11 +111,9 @@ export class Watch<T = KubeValue> implements AsyncIterable<ResumableEvent<T>> {
     let freshness: Freshness | undefined;
     for await (const batch of this.batches()) {
       freshness = batch.freshness ?? freshness;
-      const last = batch.events.at(-1);
-      for (const event of batch.events) {
-        if (event.type === "RESET") resumeToken = "";
-        if (event === last) resumeToken = batch.resumeToken;
-        yield { ...event, resumeToken, freshness };
+      for (const event of resumable(batch, resumeToken, freshness)) {
+        resumeToken = event.resumeToken;
+        yield event;
       }
     }
   }
@@ -127,65 +122,34 @@ export class Watch<T = KubeValue> implements AsyncIterable<ResumableEvent<T>> {
   async *batches(): AsyncGenerator<WatchBatch<T>, void, undefined> {
     const { patches: held, resumeToken = "" } = this.#options;
     const patches = held?.begin(resumeToken) === true;
+    const reader = new BatchReader<T>(this.#kinds, this.#resource, patches ? held : undefined);
     for await (const response of this.#open(patches)) {
-      if (response.kind) this.#kinds.set(this.#resource, response.kind);
-      if (patches) response.events = held.whole(response);
-      yield batchFrom<T>(response, this.#kinds.get(this.#resource) ?? unknownKind);
+      yield reader.read(response, response.resumeToken);
     }
   }
 
   #open(patches: boolean): AsyncIterable<WatchResponse> {
-    const { name = "" } = this.#selection;
-    const { minResourceVersion = "", resumeToken = "", signal } = this.#options;
-    const request = {
-      resource: this.#resource,
-      ...selectionFields(this.#selection),
-      name,
-      minResourceVersion,
-      resumeToken,
-      encoding: Encoding.JSON,
-      patches,
-      ...objectFields(this.#options),
-    };
+    const { resumeToken = "", signal } = this.#options;
+    const fields = watchFields(this.#resource, this.#selection, this.#options);
+    const request = { ...fields, patches, resumeToken };
     return stream({ signal }, (call) => this.#service.watch(request, call));
   }
 }
 
-/** Of a stream that continues one from before this client was made. */
-const unknownKind: ResourceKind = {
-  group: "",
-  version: "",
-  kind: "",
-  resource: "",
-  namespaced: false,
-};
-
-function batchFrom<T>(response: WatchResponse, kind: ResourceKind): WatchBatch<T> {
-  const { events, resumeToken, freshness } = response;
+/** The fields of a request that watches, but for those that say where the stream begins. */
+export function watchFields(
+  resource: string,
+  selection: WatchSelection,
+  options: Pick<WatchOptions, "fields" | "metadataOnly" | "minResourceVersion">,
+) {
+  const { name = "" } = selection;
+  const { minResourceVersion = "" } = options;
   return {
-    events: events.flatMap((event) => eventFrom<T>(event, kind) ?? []),
-    resumeToken,
-    freshness: freshnessFrom(freshness),
+    resource,
+    ...selectionFields(selection),
+    name,
+    minResourceVersion,
+    encoding: Encoding.JSON,
+    ...objectFields(options),
   };
-}
-
-/** Undefined for a type that a newer service has and this client does not know. */
-function eventFrom<T>(event: Event, kind: ResourceKind): WatchEvent<T> | undefined {
-  const { object, resourceVersion } = event;
-  switch (event.type) {
-    case EventType.ADDED:
-      return { type: "ADDED", object: objectFrom<T>({ kind, object }), resourceVersion };
-    case EventType.MODIFIED:
-      return { type: "MODIFIED", object: objectFrom<T>({ kind, object }), resourceVersion };
-    case EventType.DELETED:
-      return { type: "DELETED", object: objectFrom<T>({ kind, object }), resourceVersion };
-    case EventType.RESET:
-      return { type: "RESET", resourceVersion };
-    case EventType.SYNCED:
-      return { type: "SYNCED", resourceVersion };
-    case EventType.BOOKMARK:
-      return { type: "BOOKMARK", resourceVersion };
-    default:
-      return undefined;
-  }
 }

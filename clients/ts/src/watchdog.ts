@@ -4,24 +4,24 @@ import { sleep, type Sleep } from "./sleep.js";
 import type { WatchBatch } from "./watch.js";
 
 /**
- * Opens a watch that ends with the signal, and continues at the token; an empty
- * one means from the beginning.
+ * Opens a stream of batches that ends with the signal, and continues at the token; an
+ * empty one means from the beginning.
  */
-export type OpenWatch<T = KubeValue> = (
-  signal: AbortSignal,
-  resumeToken: string,
-) => AsyncIterable<WatchBatch<T>>;
+export type OpenBatches<B> = (signal: AbortSignal, resumeToken: string) => AsyncIterable<B>;
+
+/** Opens the batches of a watch. */
+export type OpenWatch<T = KubeValue> = OpenBatches<WatchBatch<T>>;
 
 /**
  * A watch that fails when nothing has come for too long. The service sends a
  * bookmark every few seconds, so silence means that the connection is dead, even
  * where nothing else tells.
  */
-export function watchdog<T = KubeValue>(
-  open: OpenWatch<T>,
+export function watchdog<B>(
+  open: OpenBatches<B>,
   quietMs: number,
   wait: Sleep = sleep,
-): OpenWatch<T> {
+): OpenBatches<B> {
   return async function* (signal, resumeToken) {
     const silence = new AbortController();
     const watching = AbortSignal.any([signal, silence.signal]);

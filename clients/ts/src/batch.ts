@@ -1,0 +1,83 @@
+import { freshnessFrom, type Freshness } from "./freshness.js";
+import {
+  EventType,
+  type Event,
+  type WatchResponse,
+} from "./gen/kubeconnect/v1/resource_service_pb.js";
+import { objectFrom } from "./message.js";
+import type { ResourceKind } from "./object.js";
+import type { HeldObjects } from "./patches.js";
+import type { ResumableEvent, WatchBatch, WatchEvent } from "./watch.js";
+
+/** Reads what the stream of one watch is told. */
+export class BatchReader<T> {
+  readonly #kinds: Map<string, ResourceKind>;
+  readonly #resource: string;
+  readonly #held: HeldObjects | undefined;
+
+  /**
+   * @param kinds what each resource was last said to be: a resumed stream does not say it.
+   * @param held what patches are to, where these may come.
+   */
+  constructor(kinds: Map<string, ResourceKind>, resource: string, held: HeldObjects | undefined) {
+    this.#kinds = kinds;
+    this.#resource = resource;
+    this.#held = held;
+  }
+
+  /** The events of a message, behind which that token continues. */
+  read(response: WatchResponse, resumeToken: string): WatchBatch<T> {
+    if (response.kind) this.#kinds.set(this.#resource, response.kind);
+    const kind = this.#kinds.get(this.#resource) ?? unknownKind;
+    const events = this.#held?.whole(response.events, resumeToken) ?? response.events;
+    return {
+      events: events.flatMap((event) => eventFrom<T>(event, kind) ?? []),
+      resumeToken,
+      freshness: freshnessFrom(response.freshness),
+    };
+  }
+}
+
+/** The events of a batch, each with where to continue behind it; that is what is given, at first. */
+export function* resumable<T>(
+  batch: WatchBatch<T>,
+  resumeToken: string,
+  freshness: Freshness | undefined,
+): Generator<ResumableEvent<T>, void, undefined> {
+  const last = batch.events.at(-1);
+  for (const event of batch.events) {
+    if (event.type === "RESET") resumeToken = "";
+    if (event === last) resumeToken = batch.resumeToken;
+    yield { ...event, resumeToken, freshness };
+  }
+}
+
+/** Of a stream that continues one from before this client was made. */
+const unknownKind: ResourceKind = {
+  group: "",
+  version: "",
+  kind: "",
+  resource: "",
+  namespaced: false,
+};
+
+/** Undefined for a type that a newer service has and this client does not know. */
+function eventFrom<T>(event: Event, kind: ResourceKind): WatchEvent<T> | undefined {
+  const { object, resourceVersion } = event;
+  switch (event.type) {
+    case EventType.ADDED:
+      return { type: "ADDED", object: objectFrom<T>({ kind, object }), resourceVersion };
+    case EventType.MODIFIED:
+      return { type: "MODIFIED", object: objectFrom<T>({ kind, object }), resourceVersion };
+    case EventType.DELETED:
+      return { type: "DELETED", object: objectFrom<T>({ kind, object }), resourceVersion };
+    case EventType.RESET:
+      return { type: "RESET", resourceVersion };
+    case EventType.SYNCED:
+      return { type: "SYNCED", resourceVersion };
+    case EventType.BOOKMARK:
+      return { type: "BOOKMARK", resourceVersion };
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,198 @@
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import {
+  follow,
+  HeldObjects,
+  KubeconnectError,
+  RetryPolicy,
+  type KubeValue,
+  type WatchSpec,
+} from "../src/index.js";
+import {
+  Encoding,
+  EventType,
+  WatchManyRequestSchema,
+  type EventSchema,
+  type WatchManyRequest,
+  type WatchManyResponseSchema,
+} from "../src/proto.js";
+import { clientOf, pod, podKind } from "./fixture.js";
+
+type EventInit = MessageInitShape<typeof EventSchema>;
+type Told = MessageInitShape<typeof WatchManyResponseSchema>;
+
+const reset: EventInit = { type: EventType.RESET };
+const added: EventInit = { type: EventType.ADDED, object: pod("a") };
+const synced: EventInit = { type: EventType.SYNCED };
+const bookmark: EventInit = { type: EventType.BOOKMARK };
+const watches = { web: { resource: "pods" }, all: { resource: "nodes" } };
+
+/** What a watch tells in one message. */
+function told(watch: number, resumeToken: string, ...events: EventInit[]): Told {
+  return { watch, resumeToken, response: { kind: podKind, events } };
+}
+
+/** A client whose nth stream tells the nth messages, then ends. */
+function streams(...all: Told[][]) {
+  const requests: WatchManyRequest[] = [];
+  const client = clientOf({
+    // eslint-disable-next-line @typescript-eslint/require-await -- a stream that never waits
+    async *watchMany(request) {
+      yield* all[requests.push(request) - 1] ?? [];
+    },
+  });
+  return { client, requests };
+}
+
+suite("watchMany", () => {
+  test("tells of each watch under its key, and where all continue", async () => {
+    const { client } = streams([
+      told(1, "t1", reset, synced),
+      told(0, "t2", reset, added),
+      told(0, "t3", synced),
+    ]);
+    const seen: string[][] = [];
+    for await (const [key, event] of client.watchMany(watches, { resumeToken: "t0" })) {
+      const name = "object" in event ? event.object.value.metadata.name : "";
+      seen.push([key, event.type, name, event.resumeToken]);
+    }
+    assert.deepEqual(seen, [
+      ["all", "RESET", "", ""],
+      ["all", "SYNCED", "", "t1"],
+      ["web", "RESET", "", ""],
+      ["web", "ADDED", "a", "t2"],
+      ["web", "SYNCED", "", "t3"],
+    ]);
+  });
+
+  test("tells with each batch whether all are in sync", async () => {
+    const { client } = streams([
+      told(1, "t1", bookmark),
+      told(0, "t2", reset, added),
+      told(0, "t3", synced),
+      told(1, "t4", reset),
+    ]);
+    const seen: [string, boolean][] = [];
+    for await (const { watch, synced } of client.watchMany(watches).batches()) {
+      seen.push([watch, synced]);
+    }
+    assert.deepEqual(seen, [
+      ["all", false],
+      ["web", false],
+      ["web", true],
+      ["all", false],
+    ]);
+  });
+
+  test("gives the objects under each key their type", async () => {
+    interface Pod extends KubeValue {
+      spec: { nodeName: string };
+    }
+    const { client } = streams([told(0, "t1", added)]);
+    const many = client.watchMany<{ pods: Pod; nodes: KubeValue }>({
+      pods: { resource: "pods" },
+      nodes: { resource: "nodes" },
+    });
+    for await (const [key, event] of many) {
+      if (key !== "pods" || event.type !== "ADDED") continue;
+      const pod: Pod = event.object.value;
+      assert.equal(pod.metadata.name, "a");
+    }
+  });
+
+  test("sends each selection, and one token", async () => {
+    const { client, requests } = streams([]);
+    const selection = { namespace: "a", name: "b", labelSelector: "c=d", filter: "e" };
+    const options = { fields: ["f"], metadataOnly: true, minResourceVersion: "3" };
+    const many = client.watchMany(
+      { one: { resource: "pods", ...selection, ...options }, two: { resource: "nodes" } },
+      { resumeToken: "t0" },
+    );
+    for await (const batch of many.batches()) assert.fail(batch.watch);
+    const encoding = Encoding.JSON;
+    const want = create(WatchManyRequestSchema, {
+      watches: [
+        { resource: "pods", ...selection, ...options, encoding },
+        { resource: "nodes", encoding },
+      ],
+      resumeToken: "t0",
+    });
+    assert.deepEqual(requests, [want]);
+  });
+
+  test("goes on when followed, and makes whole objects of patches", async () => {
+    const patch = new TextEncoder().encode('{"metadata":{"resourceVersion":"2"}}');
+    const object = { ...pod("a", "2"), content: { case: "json" as const, value: patch } };
+    const { client, requests } = streams(
+      [told(0, "t1", reset, added, synced), told(1, "t2", reset, synced)],
+      [told(0, "t3", { type: EventType.MODIFIED, object, patch: true })],
+    );
+    const specs = { ...watches, web: { resource: "pods", patches: new HeldObjects() } };
+    const open = (signal: AbortSignal, resumeToken: string) =>
+      client.watchMany(specs, { signal, resumeToken }).batches();
+    const { signal } = new AbortController();
+    for await (const batch of follow(open, { signal, sleep: () => Promise.resolve() })) {
+      const event = batch.events[0];
+      if (event?.type !== "MODIFIED") continue;
+      assert.equal(batch.watch, "web");
+      assert.deepEqual(event.object.value.metadata, {
+        namespace: "default",
+        name: "a",
+        uid: "uid-a",
+        resourceVersion: "2",
+        labels: { app: "a" },
+      });
+      break;
+    }
+    assert.deepEqual(
+      requests.map(({ resumeToken, watches }) => [resumeToken, ...watches.map((w) => w.patches)]),
+      [
+        ["", true, false],
+        ["t2", true, false],
+      ],
+    );
+  });
+
+  test("does not ask for patches behind a token of which nothing is held", async () => {
+    const { client, requests } = streams([]);
+    const pods: WatchSpec = { resource: "pods", patches: new HeldObjects() };
+    const many = client.watchMany({ pods }, { resumeToken: "t0" });
+    for await (const batch of many.batches()) assert.fail(batch.watch);
+    assert.equal(requests[0]?.watches[0]?.patches, false);
+  });
+
+  test("tells how current each watch is", async () => {
+    const stale = { kind: podKind, events: [bookmark], freshness: { stale: true } };
+    const { client } = streams([
+      { watch: 1, resumeToken: "t1", response: stale },
+      told(0, "t2", bookmark),
+      told(1, "t3", bookmark),
+    ]);
+    const seen: [string, boolean | undefined][] = [];
+    for await (const [key, { freshness }] of client.watchMany(watches)) {
+      seen.push([key, freshness?.stale]);
+    }
+    assert.deepEqual(seen, [
+      ["all", true],
+      ["web", undefined],
+      ["all", true],
+    ]);
+  });
+
+  test("fails where the service tells of a watch that nobody asked for", async () => {
+    const { client } = streams([told(2, "t1", reset)]);
+    const many = client.watchMany(watches)[Symbol.asyncIterator]();
+    await assert.rejects(many.next(), KubeconnectError);
+  });
+
+  test("waits longer after each failure until all are in sync", () => {
+    const retry = new RetryPolicy({ firstDelayMs: 100, random: () => 1 });
+    const lost = KubeconnectError.unavailable("lost");
+    retry.failed(lost);
+    retry.received({ resumeToken: "t1", synced: false });
+    assert.equal(retry.failed(lost), 200);
+    retry.received({ resumeToken: "t2", synced: true });
+    assert.equal(retry.failed(lost), 100);
+  });
+});
