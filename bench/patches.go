@@ -10,33 +10,45 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
+// statusChange is a change that is made to the status of pods, and the next time undone.
+type statusChange struct {
+	what  string
+	first string // the ratio to reach
+	make  func(*corev1.PodStatus)
+}
+
+var statusChanges = []statusChange{
+	{"a pod's node is lost or back", "10×", changePhase},
+	{"a pod's readiness has changed", "10×", changeReadiness},
+}
+
 // comparePatches compares how many bytes it takes to tell a watcher that the status of pods
 // has changed: as patches, and as whole objects.
 func (l *lab) comparePatches(ctx context.Context, results *report) error {
 	const unit = "bytes"
-	what := "a pod's readiness has changed, as a patch"
-	direct := row{what: what, against: "API server watch, JSON", unit: unit, ratio: less, first: "10×"}
-	whole := row{what: what, against: "kubeconnect, whole objects, JSON", unit: unit, ratio: less}
-	err := l.call(ctx, func(c *caller) error {
-		return l.fewRounds(func(int) error {
-			told, err := c.tellReadiness(ctx)
-			if err != nil {
+	return l.call(ctx, func(c *caller) error {
+		for _, change := range statusChanges {
+			direct := row{what: change.what + ", as a patch", against: "API server watch, JSON", unit: unit, ratio: less, first: change.first}
+			whole := row{what: "the same", against: "kubeconnect, whole objects, JSON", unit: unit, ratio: less}
+			if err := l.fewRounds(func(int) error {
+				told, err := c.tell(ctx, change)
+				direct.ours, direct.theirs = append(direct.ours, told.patches), append(direct.theirs, told.direct)
+				whole.ours, whole.theirs = append(whole.ours, told.patches), append(whole.theirs, told.whole)
+				return err
+			}); err != nil {
 				return err
 			}
-			direct.ours, direct.theirs = append(direct.ours, told.patches), append(direct.theirs, told.direct)
-			whole.ours, whole.theirs = append(whole.ours, told.patches), append(whole.theirs, told.whole)
-			return nil
-		})
+			results.add(direct, whole)
+		}
+		return nil
 	})
-	results.add(direct, whole)
-	return err
 }
 
 // sizes are the bytes of one change on each stream.
 type sizes struct{ patches, whole, direct float64 }
 
-// tellReadiness tells watchers that the readiness of the pods has changed that are changed in turn.
-func (c *caller) tellReadiness(ctx context.Context) (sizes, error) {
+// tell has a change made to each of the pods that are changed in turn, and tells watchers.
+func (c *caller) tell(ctx context.Context, change statusChange) (sizes, error) {
 	version, err := c.lab.cluster.version(ctx, fanOutNamespace)
 	if err != nil {
 		return sizes{}, err
@@ -62,7 +74,7 @@ func (c *caller) tellReadiness(ctx context.Context) (sizes, error) {
 	for i, w := range watchers {
 		before[i], due[i] = w.sum(bytesOf), w.sum(changesOf)+fanOutPods
 	}
-	if err := c.lab.cluster.changeReadiness(ctx, c.lab.pods); err != nil {
+	if err := c.lab.cluster.changeStatus(ctx, c.lab.pods, change.make); err != nil {
 		return sizes{}, err
 	}
 	each := make([]float64, len(watchers))
@@ -99,29 +111,45 @@ func (t *tally) countLines() func([]byte) {
 	}
 }
 
-// changeReadiness says of the pods that are changed in turn that their first container has
-// become ready, or is not any more, as a kubelet says it.
-func (c *controlPlane) changeReadiness(ctx context.Context, pods int) error {
-	return inParallel(ctx, makers, fanOutPods, func(number int) error {
+// changeStatus changes the status of each of the pods that are changed in turn, as a kubelet
+// does. One comes after the other, for the API server cuts a watcher off that is behind by
+// more than a few.
+func (c *controlPlane) changeStatus(ctx context.Context, pods int, change func(*corev1.PodStatus)) error {
+	return inParallel(ctx, 1, fanOutPods, func(number int) error {
 		at := placeOf(number, pods)
 		client := c.client.CoreV1().Pods(at.namespace)
 		pod, err := client.Get(ctx, at.name, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
-		container := &pod.Status.ContainerStatuses[0]
-		container.Ready = !container.Ready
-		status := corev1.ConditionFalse
-		if container.Ready {
-			status = corev1.ConditionTrue
-		}
-		for i := range pod.Status.Conditions {
-			switch condition := &pod.Status.Conditions[i]; condition.Type {
-			case corev1.PodReady, corev1.ContainersReady:
-				condition.Status, condition.LastTransitionTime = status, metav1.Now()
-			}
-		}
+		change(&pod.Status)
 		_, err = client.UpdateStatus(ctx, pod, metav1.UpdateOptions{FieldManager: "kubelet"})
 		return err
 	})
+}
+
+// changePhase says that nobody knows of the pod, or that it runs.
+func changePhase(status *corev1.PodStatus) {
+	if status.Phase == corev1.PodUnknown {
+		status.Phase, status.Reason, status.Message = corev1.PodRunning, "", ""
+		return
+	}
+	status.Phase, status.Reason = corev1.PodUnknown, "NodeLost"
+	status.Message = "Node which was running the pod is unresponsive"
+}
+
+// changeReadiness says that the first container has become ready, or is not any more.
+func changeReadiness(status *corev1.PodStatus) {
+	container := &status.ContainerStatuses[0]
+	container.Ready = !container.Ready
+	is := corev1.ConditionFalse
+	if container.Ready {
+		is = corev1.ConditionTrue
+	}
+	for i := range status.Conditions {
+		switch condition := &status.Conditions[i]; condition.Type {
+		case corev1.PodReady, corev1.ContainersReady:
+			condition.Status, condition.LastTransitionTime = is, metav1.Now()
+		}
+	}
 }

@@ -21,6 +21,9 @@ var (
 	newestFirst = "metadata.creationTimestamp desc"
 )
 
+// maxGroups is the most that may be asked for: each node is one.
+const maxGroups = 10_000
+
 // firstPage is how many objects a page shows to people.
 const firstPage = 50
 
@@ -156,7 +159,7 @@ func (c *caller) wantCounted(ctx context.Context) error {
 		})
 	}}
 	answer, err := c.service.call(c.ours, kubeconnectv1connect.ResourceServiceCountObjectsProcedure,
-		&kubeconnectv1.CountObjectsRequest{Resource: "pods", GroupBy: []string{"spec.nodeName"}}, split.add)
+		&kubeconnectv1.CountObjectsRequest{Resource: "pods", GroupBy: []string{"spec.nodeName"}, MaxGroups: maxGroups}, split.add)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,183 @@
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+)
+
+// metricsAPI plays the server behind metrics.k8s.io: lists and gets without a resource
+// version, and no watch. What it tells of pods is made up; who asks is noted.
+type metricsAPI struct {
+	mu    sync.Mutex
+	users map[string]bool
+}
+
+var podMetrics = schema.GroupVersionResource{Group: "metrics.k8s.io", Version: "v1beta1", Resource: "pods"}
+
+// startMetricsAPI has the API server send what is asked of metrics.k8s.io to a server of the
+// test's, until the test ends.
+func startMetricsAPI(ctx context.Context, t *testing.T, in *harness.Cluster, namespace string) *metricsAPI {
+	t.Helper()
+	api := &metricsAPI{users: make(map[string]bool)}
+	server := httptest.NewTLSServer(api)
+	t.Cleanup(server.Close)
+	_, port, _ := net.SplitHostPort(server.Listener.Addr().String())
+	number, _ := strconv.Atoi(port)
+	if _, err := in.Client.CoreV1().Services(namespace).Create(ctx, &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: "metrics"},
+		Spec: corev1.ServiceSpec{
+			Type: corev1.ServiceTypeExternalName, ExternalName: "localhost",
+			Ports: []corev1.ServicePort{{Port: int32(number)}},
+		},
+	}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	services := in.Dynamic.Resource(schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"})
+	const name = "v1beta1.metrics.k8s.io"
+	if _, err := services.Create(ctx, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": name},
+		"spec": map[string]any{
+			"group": "metrics.k8s.io", "version": "v1beta1", "groupPriorityMinimum": int64(100), "versionPriority": int64(100),
+			"insecureSkipTLSVerify": true, "service": map[string]any{"namespace": namespace, "name": "metrics", "port": int64(number)},
+		},
+	}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := services.Delete(context.WithoutCancel(ctx), name, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	eventually(ctx, t, "metrics.k8s.io is served", func() error {
+		_, err := in.Dynamic.Resource(podMetrics).Namespace(namespace).List(ctx, metav1.ListOptions{})
+		return err
+	})
+	return api
+}
+
+func (api *metricsAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	api.mu.Lock()
+	api.users[r.Header.Get("X-Remote-User")] = true
+	api.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	answer := func(status int, content any) {
+		w.WriteHeader(status)
+		_ = json.NewEncoder(w).Encode(content)
+	}
+	mux := http.NewServeMux()
+	const prefix = "GET /apis/metrics.k8s.io/v1beta1"
+	mux.HandleFunc(prefix, func(http.ResponseWriter, *http.Request) {
+		answer(http.StatusOK, metav1.APIResourceList{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "APIResourceList"}, GroupVersion: "metrics.k8s.io/v1beta1",
+			APIResources: []metav1.APIResource{{Name: "pods", Kind: "PodMetrics", Namespaced: true, Verbs: []string{"get", "list"}}},
+		})
+	})
+	mux.HandleFunc(prefix+"/namespaces/{namespace}/pods", func(_ http.ResponseWriter, r *http.Request) {
+		namespace := r.PathValue("namespace")
+		answer(http.StatusOK, map[string]any{
+			"apiVersion": "metrics.k8s.io/v1beta1", "kind": "PodMetricsList", "metadata": map[string]any{},
+			"items": []any{metricsOf(namespace, "idle", "3m"), metricsOf(namespace, "busy", "950m")},
+		})
+	})
+	mux.HandleFunc(prefix+"/namespaces/{namespace}/pods/{name}", func(_ http.ResponseWriter, r *http.Request) {
+		if r.PathValue("name") != "busy" {
+			answer(http.StatusNotFound, apierrors.NewNotFound(podMetrics.GroupResource(), r.PathValue("name")).Status())
+			return
+		}
+		answer(http.StatusOK, metricsOf(r.PathValue("namespace"), "busy", "950m"))
+	})
+	mux.ServeHTTP(w, r)
+}
+
+func metricsOf(namespace, pod, cpu string) map[string]any {
+	return map[string]any{
+		"apiVersion": "metrics.k8s.io/v1beta1", "kind": "PodMetrics",
+		"metadata":  map[string]any{"name": pod, "namespace": namespace, "creationTimestamp": "2026-01-02T03:04:05Z"},
+		"timestamp": "2026-01-02T03:04:05Z", "window": "15s",
+		"containers": []any{map[string]any{"name": "web", "usage": map[string]any{"cpu": cpu, "memory": "20Mi"}}},
+	}
+}
+
+// asked reports whether somebody has asked by a name.
+func (api *metricsAPI) asked(user string) bool {
+	api.mu.Lock()
+	defer api.mu.Unlock()
+	return api.users[user]
+}
+
+// TestMetricsAreReadThroughTheAPIServer asks an aggregated API, whose objects have no
+// version and cannot be watched, as a caller who has the right to it and as one who has not.
+func TestMetricsAreReadThroughTheAPIServer(t *testing.T) {
+	t.Parallel()
+	ctx := deadlineAfter(t, 3*time.Minute)
+	namespace := newNamespace(ctx, t, cluster(t))
+	api := startMetricsAPI(ctx, t, cluster(t), namespace)
+	reader := newAccount(ctx, t, namespace, "reader")
+	reader.may(namespace, "metrics", rbacv1.PolicyRule{Verbs: []string{"get", "list"}, APIGroups: []string{"metrics.k8s.io"}, Resources: []string{"pods"}})
+	stranger := newAccount(ctx, t, namespace, "stranger")
+	service := harness.StartService(t, cluster(t).Kubeconfig, "--auth", "cluster")
+	const resource = "pods.metrics.k8s.io"
+
+	client := reader.calling(service, harness.GRPC).Resources
+	list, err := client.List(ctx, &kubeconnectv1.ListRequest{
+		Resource: resource, Namespace: namespace, Fields: []string{"metadata.name", "containers[*].usage.cpu"}, OrderBy: "metadata.name desc",
+		Encoding: kubeconnectv1.Encoding_ENCODING_JSON,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantAPIServer(t, list)
+	if names := namesOf(list.GetObjects()); len(names) != 2 || names[0] != "idle" || names[1] != "busy" {
+		t.Errorf("listed %v", names)
+	}
+	if got, want := string(list.GetObjects()[1].GetJson()), `{"containers":[{"usage":{"cpu":"950m"}}],"metadata":{"name":"busy"}}`; got != want {
+		t.Errorf("of the busy one %s is told, want %s", got, want)
+	}
+	hot, err := client.CountObjects(ctx, &kubeconnectv1.CountObjectsRequest{
+		Resource: resource, Namespace: namespace, Filter: "object.containers.exists(c, quantity(c.usage.cpu).isGreaterThan(quantity('500m')))",
+	})
+	if err != nil || hot.GetTotal() != 1 {
+		t.Errorf("%d are busy (%v)", hot.GetTotal(), err)
+	}
+	got, err := client.Get(ctx, &kubeconnectv1.GetRequest{Resource: resource, Namespace: namespace, Name: "busy"})
+	if err != nil || got.GetObject().GetName() != "busy" {
+		t.Errorf("got %v (%v)", got, err)
+	}
+	wantAPIServer(t, got)
+	_, err = client.Get(ctx, &kubeconnectv1.GetRequest{Resource: resource, Namespace: namespace, Name: "none"})
+	wantError(t, err, connect.CodeNotFound, `"none" not found`)
+	stream, err := client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: resource, Namespace: namespace})
+	if err == nil {
+		stream.Receive()
+		err = stream.Err()
+	}
+	wantError(t, err, connect.CodeUnimplemented, "cannot be watched", "List or Get")
+	if !api.asked(reader.user()) {
+		t.Errorf("the server behind the API was not asked by %s", reader.user())
+	}
+
+	_, err = stranger.calling(service, harness.GRPC).Resources.List(ctx, &kubeconnectv1.ListRequest{Resource: resource, Namespace: namespace})
+	wantError(t, err, connect.CodePermissionDenied, "cannot list", `"pods"`, `"metrics.k8s.io"`)
+	if api.asked(stranger.user()) {
+		t.Error("a stranger's call has reached the server behind the API")
+	}
+}
