@@ -100,7 +100,9 @@ func (api *metricsAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 	mux.HandleFunc(prefix+"/namespaces/{namespace}/pods/{name}", func(_ http.ResponseWriter, r *http.Request) {
 		if r.PathValue("name") != "busy" {
-			answer(http.StatusNotFound, apierrors.NewNotFound(podMetrics.GroupResource(), r.PathValue("name")).Status())
+			status := apierrors.NewNotFound(podMetrics.GroupResource(), r.PathValue("name")).Status()
+			status.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+			answer(http.StatusNotFound, status)
 			return
 		}
 		answer(http.StatusOK, metricsOf(r.PathValue("namespace"), "busy", "950m"))
@@ -132,7 +134,7 @@ func TestMetricsAreReadThroughTheAPIServer(t *testing.T) {
 	namespace := newNamespace(ctx, t, cluster(t))
 	api := startMetricsAPI(ctx, t, cluster(t), namespace)
 	reader := newAccount(ctx, t, namespace, "reader")
-	reader.may(namespace, "metrics", rbacv1.PolicyRule{Verbs: []string{"get", "list"}, APIGroups: []string{"metrics.k8s.io"}, Resources: []string{"pods"}})
+	reader.may(namespace, "metrics", rbacv1.PolicyRule{Verbs: []string{"get", "list", "watch"}, APIGroups: []string{"metrics.k8s.io"}, Resources: []string{"pods"}})
 	stranger := newAccount(ctx, t, namespace, "stranger")
 	service := harness.StartService(t, cluster(t).Kubeconfig, "--auth", "cluster")
 	const resource = "pods.metrics.k8s.io"
