@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -67,5 +69,30 @@ func TestListsAtTheAPIServerTakeTurns(t *testing.T) {
 	calling.Wait()
 	if err := list(t.Context()); err != nil {
 		t.Errorf("afterwards: %v", err)
+	}
+}
+
+// TestAPageOfATableThatNobodyCouldTakeIsRefused answers with rows of a megabyte each.
+func TestAPageOfATableThatNobodyCouldTakeIsRefused(t *testing.T) {
+	api := &fakeAPI{list: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		table := metav1.Table{
+			TypeMeta:          metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "Table"},
+			ColumnDefinitions: []metav1.TableColumnDefinition{{Name: "Text", Type: "string"}},
+		}
+		limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
+		for range min(limit, 10) {
+			table.Rows = append(table.Rows, metav1.TableRow{Cells: []any{strings.Repeat("x", 1<<20)}})
+		}
+		_ = json.NewEncoder(w).Encode(table)
+	})}
+	s := newService(t, api, auth.KubeconfigUser{})
+	for size, want := range map[int32]connect.Code{1: 0, 2: 0, 10: connect.CodeResourceExhausted, 0: connect.CodeResourceExhausted} {
+		page, err := s.resources.GetTable(t.Context(), &kubeconnectv1.GetTableRequest{Resource: "pods", PageSize: size})
+		switch {
+		case want == 0 && (err != nil || len(page.GetRows()) != int(size)):
+			t.Errorf("of %d rows there are %d, %v", size, len(page.GetRows()), err)
+		case want != 0 && connect.CodeOf(err) != want:
+			t.Errorf("of %d rows: %v", size, err)
+		}
 	}
 }

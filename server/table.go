@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -46,7 +47,17 @@ func (s *resources) GetTable(ctx context.Context, request *kubeconnectv1.GetTabl
 		return nil, err
 	}
 	response.Kind, response.Warnings = encodeKind(resource), warnings
-	return response, nil
+	return response, checkTableSize(response)
+}
+
+// checkTableSize refuses a page that no gRPC client would take.
+func checkTableSize(page *kubeconnectv1.GetTableResponse) error {
+	rows, size := len(page.GetRows()), proto.Size(page)
+	if rows < 2 || size <= maxPageBytes {
+		return nil
+	}
+	return failure(metav1.StatusReasonRequestEntityTooLarge,
+		"%d rows take %d bytes, more than an answer may have: ask for a smaller page_size", rows, size)
 }
 
 func checkTable(resource informerhub.Resource, request *kubeconnectv1.GetTableRequest) error {

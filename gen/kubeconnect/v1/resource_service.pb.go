@@ -1184,7 +1184,8 @@ type CountObjectsResponse struct {
 	// How many have which values: the largest groups first, and those of one size in order
 	// of their values.
 	Groups []*ObjectGroup `protobuf:"bytes,3,rep,name=groups,proto3" json:"groups,omitempty"`
-	// How many groups were left out, for there were more than max_groups.
+	// How many groups were left out, for there were more than max_groups, or more than fit
+	// in about 3 MiB.
 	RemainingGroups int64 `protobuf:"varint,4,opt,name=remaining_groups,json=remainingGroups,proto3" json:"remaining_groups,omitempty"`
 	// The version at which they were counted.
 	ResourceVersion string `protobuf:"bytes,5,opt,name=resource_version,json=resourceVersion,proto3" json:"resource_version,omitempty"`
@@ -1353,7 +1354,8 @@ type GetTableRequest struct {
 	LabelSelector string `protobuf:"bytes,4,opt,name=label_selector,json=labelSelector,proto3" json:"label_selector,omitempty"`
 	// As in ListRequest.
 	FieldSelector string `protobuf:"bytes,5,opt,name=field_selector,json=fieldSelector,proto3" json:"field_selector,omitempty"`
-	// How many rows a page may have. Default (0) and most: 500.
+	// How many rows a page may have. Default (0) and most: 500. A page of several rows that
+	// is larger than about 3 MiB is RESOURCE_EXHAUSTED: ask for fewer.
 	PageSize int32 `protobuf:"varint,6,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// The next_page_token of the page before, with the rest of the request as it was. It is
 	// the API server's, and expires after about five minutes: OUT_OF_RANGE.

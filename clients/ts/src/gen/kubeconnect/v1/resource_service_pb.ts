@@ -531,7 +531,8 @@ export type CountObjectsResponse = Message<"kubeconnect.v1.CountObjectsResponse"
   groups: ObjectGroup[];
 
   /**
-   * How many groups were left out, for there were more than max_groups.
+   * How many groups were left out, for there were more than max_groups, or more than fit
+   * in about 3 MiB.
    *
    * @generated from field: int64 remaining_groups = 4;
    */
@@ -644,7 +645,8 @@ export type GetTableRequest = Message<"kubeconnect.v1.GetTableRequest"> & {
   fieldSelector: string;
 
   /**
-   * How many rows a page may have. Default (0) and most: 500.
+   * How many rows a page may have. Default (0) and most: 500. A page of several rows that
+   * is larger than about 3 MiB is RESOURCE_EXHAUSTED: ask for fewer.
    *
    * @generated from field: int32 page_size = 6;
    */
