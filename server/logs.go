@@ -18,8 +18,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
-// standstill is how long a log stands still in the midst of a line before what there is of
-// that line is sent.
+// standstill is how long a log stands still before what there is of a line is sent.
 const standstill = time.Second
 
 // podLogs is what the right to a log is about.
@@ -112,6 +111,7 @@ type logSender struct {
 	stream *connect.ServerStream[kubeconnectv1.GetLogsResponse]
 	log    *logReader
 	permit *permit
+	still  bool // the log has stood still since the last read
 }
 
 // follow sends what the log brings, until that ends, or the caller goes.
@@ -128,9 +128,10 @@ func (s *logSender) follow(ctx context.Context) error {
 			s.log.readOn()
 			still.Reset(standstill)
 		case <-still.C:
-			if err := s.send(ctx, s.log.takeAll()); err != nil {
+			if err := s.passStandstill(ctx); err != nil {
 				return err
 			}
+			still.Reset(bookmarkInterval)
 		case <-s.permit.changed:
 		case <-s.permit.period.Done():
 		}
@@ -140,9 +141,23 @@ func (s *logSender) follow(ctx context.Context) error {
 	}
 }
 
+// passStandstill sends what there is of a line when the log has stood still, and an empty
+// piece whenever it has stood still for much longer.
+func (s *logSender) passStandstill(ctx context.Context) error {
+	piece := s.log.takeAll()
+	if len(piece) > 0 || s.still {
+		if err := s.sendAnyway(ctx, piece); err != nil {
+			return err
+		}
+	}
+	s.still = true
+	return nil
+}
+
 // pass sends the lines that a read has completed or, at the log's end, all that is left.
 func (s *logSender) pass(ctx context.Context, read logRead) (ended bool, err error) {
 	s.log.add(read.count)
+	s.still = false
 	if read.err == nil {
 		return false, s.send(ctx, s.log.takeLines())
 	}
@@ -152,11 +167,17 @@ func (s *logSender) pass(ctx context.Context, read logRead) (ended bool, err err
 	return true, whyEnded(ctx, read.err)
 }
 
-// send sends a piece under a permit that holds.
+// send sends a piece, if there is something in it.
 func (s *logSender) send(ctx context.Context, piece []byte) error {
 	if len(piece) == 0 {
 		return nil
 	}
+	return s.sendAnyway(ctx, piece)
+}
+
+// sendAnyway sends a piece under a permit that holds, also an empty one: on its way there
+// may be somebody who cuts a stream off that is silent.
+func (s *logSender) sendAnyway(ctx context.Context, piece []byte) error {
 	if err := s.confirm(ctx); err != nil {
 		return err
 	}

@@ -66,21 +66,32 @@ func openLog(t *testing.T, s *service, request *kubeconnectv1.GetLogsRequest) lo
 	return logStream{t, stream}
 }
 
+// next is the next piece that is not empty.
+func (l logStream) next() (piece string, ok bool) {
+	for l.stream.Receive() {
+		if piece := string(l.stream.Msg().GetData()); piece != "" {
+			return piece, true
+		}
+	}
+	return "", false
+}
+
 // want fails unless this is the next piece.
 func (l logStream) want(piece string) {
 	l.t.Helper()
-	if !l.stream.Receive() {
+	got, ok := l.next()
+	if !ok {
 		l.t.Fatalf("ended with %v, not %q", l.stream.Err(), piece)
 	}
-	if got := string(l.stream.Msg().GetData()); got != piece {
+	if got != piece {
 		l.t.Errorf("the piece is %q, not %q", got, piece)
 	}
 }
 
 // rest are the pieces up to the end.
 func (l logStream) rest() (pieces []string) {
-	for l.stream.Receive() {
-		pieces = append(pieces, string(l.stream.Msg().GetData()))
+	for piece, ok := l.next(); ok; piece, ok = l.next() {
+		pieces = append(pieces, piece)
 	}
 	return pieces
 }
@@ -128,6 +139,18 @@ func TestAPartOfALineIsSentWhenTheLogStandsStill(t *testing.T) {
 	log.want("ord:")
 	source.writes <- "\n"
 	log.want("\n")
+}
+
+// TestALogThatIsSilentIsNotTakenForDead waits for a piece that nobody has written.
+func TestALogThatIsSilentIsNotTakenForDead(t *testing.T) {
+	_, source, log := logging(t, newFakeRights(some("y")))
+	source.writes <- "one\n"
+	log.want("one\n")
+	if !log.stream.Receive() || len(log.stream.Msg().GetData()) > 0 {
+		t.Errorf("is sent %q, %v", log.stream.Msg().GetData(), log.stream.Err())
+	}
+	source.writes <- "two\n"
+	log.want("two\n")
 }
 
 func TestALineThatIsLongerThanAPieceIsSentInSeveral(t *testing.T) {
@@ -210,8 +233,8 @@ func TestALogWaitsWhileTheClusterCannotBeAsked(t *testing.T) {
 	source.writes <- "one\n"
 	told := make(chan string, 1)
 	go func() {
-		log.stream.Receive()
-		told <- string(log.stream.Msg().GetData())
+		piece, _ := log.next()
+		told <- piece
 	}()
 	for asked := 0; asked < 3; time.Sleep(confirmPause / 10) {
 		rights.mu.Lock()

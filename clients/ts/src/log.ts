@@ -79,7 +79,7 @@ export class Log implements AsyncIterable<string> {
     for await (const { data } of stream({ signal }, (call) =>
       this.#service.getLogs(request, call),
     )) {
-      yield data;
+      if (data.length > 0) yield data;
     }
   }
 

@@ -217,7 +217,8 @@ type GetLogsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What the container has written, as it is: not necessarily UTF-8. A piece ends with a
 	// line, unless that is longer than 64 KiB or the log has stood still in the midst of
-	// it for a second.
+	// it for a second. It is empty where nothing has been written for some seconds, so that
+	// no proxy takes the stream for dead.
 	Data          []byte `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -46,9 +46,9 @@ async def test_replaces_what_is_not_text(client: AsyncClient, service: FakeServi
 
 
 async def test_is_there_as_bytes(client: AsyncClient, service: FakeService) -> None:
-    service.log = [b"a\xffb\nc", b"d"]
+    service.log = [b"a\xffb\nc", b"", b"d"]
     pieces = client.logs("web", namespace="demo").pieces()
-    assert [piece async for piece in pieces] == service.log
+    assert [piece async for piece in pieces] == [b"a\xffb\nc", b"d"]
     assert await client.logs("web", namespace="demo").read() == b"a\xffb\ncd"
 
 

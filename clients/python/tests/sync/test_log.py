@@ -46,9 +46,9 @@ def test_replaces_what_is_not_text(client: Client, service: FakeService) -> None
 
 
 def test_is_there_as_bytes(client: Client, service: FakeService) -> None:
-    service.log = [b"a\xffb\nc", b"d"]
+    service.log = [b"a\xffb\nc", b"", b"d"]
     pieces = client.logs("web", namespace="demo").pieces()
-    assert [piece for piece in pieces] == service.log
+    assert [piece for piece in pieces] == [b"a\xffb\nc", b"d"]
     assert client.logs("web", namespace="demo").read() == b"a\xffb\ncd"
 
 

@@ -61,7 +61,8 @@ class AsyncLog:
         midst of it for a second.
         """
         while (response := await self._receive()) is not None:
-            yield response.data
+            if response.data:
+                yield response.data
 
     async def read(self) -> bytes:
         """Wait for the end of the log, and return all of it."""

@@ -63,7 +63,8 @@ class Log:
         midst of it for a second.
         """
         while (response := self._receive()) is not None:
-            yield response.data
+            if response.data:
+                yield response.data
 
     def read(self) -> bytes:
         """Wait for the end of the log, and return all of it."""

@@ -115,7 +115,8 @@ export type GetLogsResponse = Message<"kubeconnect.v1.GetLogsResponse"> & {
   /**
    * What the container has written, as it is: not necessarily UTF-8. A piece ends with a
    * line, unless that is longer than 64 KiB or the log has stood still in the midst of
-   * it for a second.
+   * it for a second. It is empty where nothing has been written for some seconds, so that
+   * no proxy takes the stream for dead.
    *
    * @generated from field: bytes data = 1;
    */
