@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -22,6 +24,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/informerhub/jsonscan"
 )
 
 // manifest is an object as its writer has written it. It goes to the API server as it is,
@@ -231,28 +234,60 @@ func (h head) lacks(preconditions *metav1.Preconditions) (map[string]string, err
 	return wanted, nil
 }
 
-// withMetadata puts members into the metadata of a JSON object that does not have them,
-// and leaves the rest of the text as it is.
+// withMetadata puts members into the metadata of a JSON object, in the place of those of
+// their names, and leaves the rest of the text as it is.
 func withMetadata(text []byte, members map[string]string) ([]byte, error) {
-	marshalled, err := json.Marshal(members)
-	if err != nil {
-		return nil, err
-	}
-	added := string(marshalled[1:len(marshalled)-1]) + ","
-	at, empty, err := insideOf(text, "metadata")
+	at, _, err := insideOf(text, "metadata")
 	if err != nil {
 		return nil, badRequest("metadata: %v", err)
 	}
 	if at < 0 {
-		if at, empty, err = insideOf(text, ""); err != nil {
+		outside, empty, err := insideOf(text, "")
+		if err != nil {
 			return nil, badRequest("not the JSON of an object: %v", err)
 		}
-		added = fmt.Sprintf(`"metadata":{%s},`, added[:len(added)-1])
+		metadata := `"metadata":{}`
+		at = outside + int64(len(metadata)) - 1
+		if !empty {
+			metadata += ","
+		}
+		text = slices.Insert(bytes.Clone(text), int(outside), []byte(metadata)...)
 	}
-	if empty {
-		added = added[:len(added)-1]
+	for _, name := range slices.Backward(slices.Sorted(maps.Keys(members))) {
+		if text, err = withMember(text, int(at), name, members[name]); err != nil {
+			return nil, err
+		}
 	}
-	return append(append(bytes.Clone(text[:at]), added...), text[at:]...), nil
+	return text, nil
+}
+
+// withMember puts a member into the object whose brace is before a place: wherever there is
+// one of its name, for the last of them is the one that counts, or before all others.
+func withMember(text []byte, at int, name, value string) ([]byte, error) {
+	quoted, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	found, first := false, true
+	for i := at; ; first = false {
+		key, keyEnd, from := jsonscan.NextMember(text, i, first)
+		if from == key || from == jsonscan.None {
+			break
+		}
+		to := jsonscan.SkipValue(text, from)
+		if jsonscan.Unquote(text[key:keyEnd]) == name {
+			found, text, to = true, slices.Replace(bytes.Clone(text), from, to, quoted...), from+len(quoted)
+		}
+		i = to
+	}
+	if found {
+		return text, nil
+	}
+	member := fmt.Appendf(nil, "%q:%s", name, quoted)
+	if !first {
+		member = append(member, ',')
+	}
+	return slices.Insert(bytes.Clone(text), at, member...), nil
 }
 
 // insideOf is the place behind the brace of an object's member, or of the object itself

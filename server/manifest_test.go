@@ -34,7 +34,11 @@ func TestPreconditionsStandInTheMetadataOfWhatIsSent(t *testing.T) {
 		`{"metadata":{"uid":"u"}}`:              `{"metadata":{"resourceVersion":"7","uid":"u"}}`,
 		`{"x":{"metadata":{}},"metadata":{}}`:   `{"x":{"metadata":{}},"metadata":{"resourceVersion":"7","uid":"u"}}`,
 		` { "x" : [1.10] , "metadata" : { } } `: ` { "x" : [1.10] , "metadata" : {"resourceVersion":"7","uid":"u" } } `,
+		`{"metadata":{"uid":"","name":"a"}}`:    `{"metadata":{"resourceVersion":"7","uid":"u","name":"a"}}`,
+		`{"metadata":{"uid":"u","uid":""}}`:     `{"metadata":{"resourceVersion":"7","uid":"u","uid":"u"}}`,
+		`{"metadata":{"name":"a","uid": null}}`: `{"metadata":{"resourceVersion":"7","name":"a","uid": "u"}}`,
 		"metadata:\n  name: a\n":                `{"metadata":{"resourceVersion":"7","uid":"u","name":"a"}}`,
+		"metadata:\n  uid: ''\n":                `{"metadata":{"resourceVersion":"7","uid":"u"}}`,
 	} {
 		m, err := manifestOfData([]byte(text))
 		if err == nil {
@@ -91,7 +95,7 @@ func TestWithoutPreconditionsWhatIsSentIsWhatWasWritten(t *testing.T) {
 
 // FuzzManifest holds the text that preconditions are put into against the same as a map.
 func FuzzManifest(f *testing.F) {
-	for _, seed := range []string{"", "{}", `{"metadata":{"name":"a","uid":"u"},"x":[1,{"y":null}]}`, "metadata: {name: a}\n---\n", `{"metadata":{},"metadata":{}}`, "a: &a [*a]", `{"x":1e999}`} {
+	for _, seed := range []string{"", "{}", `{"metadata":{"name":"a","uid":"u"},"x":[1,{"y":null}]}`, "metadata: {name: a}\n---\n", `{"metadata":{},"metadata":{}}`, `{"metadata":{"uid":""}}`, `{"metadata":{"uid":"u","uid":""}}`, "a: &a [*a]", `{"x":1e999}`} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {

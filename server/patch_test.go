@@ -146,7 +146,7 @@ func TestWhatNamesNoObjectIsABadRequest(t *testing.T) {
 // FuzzPatch puts preconditions into patches of each type: what is sent is JSON that still
 // has them, or the patch is a bad request.
 func FuzzPatch(f *testing.F) {
-	for _, seed := range []string{`{}`, `[]`, `null`, `{"metadata":{"uid":"v"}}`, `[{"op":"remove","path":"/a"}]`, "metadata: {name: a}\n", `{"metadata":null}`, `{"metadata":{"resourceVersion":"1"}}`} {
+	for _, seed := range []string{`{}`, `[]`, `null`, `{"metadata":{"uid":"v"}}`, `{"metadata":{"uid":""}}`, `[{"op":"remove","path":"/a"}]`, "metadata: {name: a}\n", `{"metadata":null}`, `{"metadata":{"resourceVersion":"1"}}`} {
 		for _, kind := range []kubeconnectv1.PatchType{jsonPatch, mergePatch, strategic, apply} {
 			f.Add(int32(kind), []byte(seed))
 		}
