@@ -3,12 +3,10 @@ package informerhub
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kubeconnect/kubeconnect/informerhub/filter"
-	"github.com/kubeconnect/kubeconnect/informerhub/kubejson"
 )
 
 // maxAnswers is how many filters' answers are remembered of an object. Of a change, the
@@ -48,7 +46,7 @@ func (o *Object) passes(f *filter.Filter, budget *filter.Budget) (bool, error) {
 }
 
 func (o *Object) evaluate(f *filter.Filter, budget *filter.Budget) (bool, error) {
-	s := filterScratches.Get().(*filterScratch)
+	s := maskScratches.Get().(*maskScratch)
 	defer s.release()
 	text, err := s.read(o, f)
 	if err != nil {
@@ -57,27 +55,15 @@ func (o *Object) evaluate(f *filter.Filter, budget *filter.Budget) (bool, error)
 	return f.Matches(text, budget)
 }
 
-// filterScratch holds what a filter reads of an object, on the way.
-type filterScratch struct{ message, text []byte }
-
-var filterScratches = sync.Pool{New: func() any { return new(filterScratch) }}
-
-func (s *filterScratch) release() {
-	if cap(s.message) <= maxJSONBuffer && cap(s.text) <= maxJSONBuffer {
-		filterScratches.Put(s)
-	}
-}
-
 // read answers what a filter reads of an object, as JSON that is good until the scratch
 // is released. There may be more in it.
-func (s *filterScratch) read(o *Object, f *filter.Filter) (text []byte, err error) {
+func (s *maskScratch) read(o *Object, f *filter.Filter) (text []byte, err error) {
 	mask := f.Mask()
 	switch {
 	case mask == nil:
 		s.text, err = o.AppendJSON(s.text[:0])
 	case o.format == formatProtobuf:
-		s.message = mask.AppendProtobuf(s.message[:0], *o.kind, o.raw)
-		s.text, err = kubejson.Append(s.text[:0], *o.kind, s.message)
+		err = s.cut(o, mask)
 	default:
 		if text, err = o.sentJSON(); err == nil {
 			s.text, err = mask.AppendJSON(s.text[:0], text)

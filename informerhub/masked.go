@@ -99,18 +99,26 @@ func (o *Object) AppendMaskedJSON(dst []byte, by *mask.Mask) ([]byte, error) {
 	}
 	s := maskScratches.Get().(*maskScratch)
 	defer s.release()
-	s.message = by.AppendProtobuf(s.message[:0], *o.kind, o.raw)
-	var err error
-	if s.text, err = kubejson.Append(s.text[:0], *o.kind, s.message); err != nil {
-		return dst, fmt.Errorf("%s %s: the API server's protobuf cannot be read: %w", o.kind.Kind, o.key(), err)
+	if err := s.cut(o, by); err != nil {
+		return dst, err
 	}
 	return by.AppendJSON(dst, s.text)
 }
 
-// maskScratch holds what is made on the way to something masked.
+// maskScratch holds what is made on the way to something masked, or to what a filter reads.
 type maskScratch struct{ message, text []byte }
 
 var maskScratches = sync.Pool{New: func() any { return new(maskScratch) }}
+
+// cut makes, in the scratch's text, the JSON of what is left of an object's message under a
+// mask. There may be more in it than is under the mask: see [mask.Mask.AppendProtobuf].
+func (s *maskScratch) cut(o *Object, by *mask.Mask) (err error) {
+	s.message = by.AppendProtobuf(s.message[:0], *o.kind, o.raw)
+	if s.text, err = kubejson.Append(s.text[:0], *o.kind, s.message); err != nil {
+		return fmt.Errorf("%s %s: the API server's protobuf cannot be read: %w", o.kind.Kind, o.key(), err)
+	}
+	return nil
+}
 
 // release keeps the room for the next object, unless it is much.
 func (s *maskScratch) release() {
