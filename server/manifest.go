@@ -237,37 +237,27 @@ func (h head) lacks(preconditions *metav1.Preconditions) (map[string]string, err
 // withMetadata puts members into the metadata of a JSON object, in the place of those of
 // their names, and leaves the rest of the text as it is.
 func withMetadata(text []byte, members map[string]string) ([]byte, error) {
-	at, _, err := insideOf(text, "metadata")
+	at, err := insideMetadata(text)
+	if err == nil && at < 0 {
+		text = withMember(text, jsonscan.SkipSpace(text, 0)+1, "metadata", []byte("{}"))
+		at, err = insideMetadata(text)
+	}
 	if err != nil {
 		return nil, badRequest("metadata: %v", err)
 	}
-	if at < 0 {
-		outside, empty, err := insideOf(text, "")
-		if err != nil {
-			return nil, badRequest("not the JSON of an object: %v", err)
-		}
-		metadata := `"metadata":{}`
-		at = outside + int64(len(metadata)) - 1
-		if !empty {
-			metadata += ","
-		}
-		text = slices.Insert(bytes.Clone(text), int(outside), []byte(metadata)...)
-	}
 	for _, name := range slices.Backward(slices.Sorted(maps.Keys(members))) {
-		if text, err = withMember(text, int(at), name, members[name]); err != nil {
+		quoted, err := json.Marshal(members[name])
+		if err != nil {
 			return nil, err
 		}
+		text = withMember(text, at, name, quoted)
 	}
 	return text, nil
 }
 
 // withMember puts a member into the object whose brace is before a place: wherever there is
 // one of its name, for the last of them is the one that counts, or before all others.
-func withMember(text []byte, at int, name, value string) ([]byte, error) {
-	quoted, err := json.Marshal(value)
-	if err != nil {
-		return nil, err
-	}
+func withMember(text []byte, at int, name string, value []byte) []byte {
 	found, first := false, true
 	for i := at; ; first = false {
 		key, keyEnd, from := jsonscan.NextMember(text, i, first)
@@ -276,55 +266,51 @@ func withMember(text []byte, at int, name, value string) ([]byte, error) {
 		}
 		to := jsonscan.SkipValue(text, from)
 		if jsonscan.Unquote(text[key:keyEnd]) == name {
-			found, text, to = true, slices.Replace(bytes.Clone(text), from, to, quoted...), from+len(quoted)
+			found, text, to = true, slices.Replace(bytes.Clone(text), from, to, value...), from+len(value)
 		}
 		i = to
 	}
 	if found {
-		return text, nil
+		return text
 	}
-	member := fmt.Appendf(nil, "%q:%s", name, quoted)
+	member := fmt.Appendf(nil, "%q:%s", name, value)
 	if !first {
 		member = append(member, ',')
 	}
-	return slices.Insert(bytes.Clone(text), at, member...), nil
+	return slices.Insert(bytes.Clone(text), at, member...)
 }
 
-// insideOf is the place behind the brace of an object's member, or of the object itself
-// where the name is empty, and whether it has no members. It is negative if there is no
-// such member.
-func insideOf(text []byte, name string) (at int64, empty bool, err error) {
+// insideMetadata is the place behind the brace of an object's metadata; negative if it has
+// none.
+func insideMetadata(text []byte) (at int, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	switch begins, err := decoder.Token(); {
 	case err != nil:
-		return 0, false, err
+		return 0, err
 	case begins != json.Delim('{'):
-		return 0, false, fmt.Errorf("it is %v", begins)
-	case name == "":
-		return decoder.InputOffset(), !decoder.More(), nil
+		return 0, fmt.Errorf("it is %v", begins)
 	}
 	at = -1
 	for decoder.More() {
 		member, err := decoder.Token()
 		if err != nil {
-			return 0, false, err
+			return 0, err
 		}
 		var value json.RawMessage
 		if err := decoder.Decode(&value); err != nil {
-			return 0, false, err
+			return 0, err
 		}
 		switch {
-		case member != name:
+		case member != "metadata":
 		case at >= 0:
-			return 0, false, errors.New("it stands there twice")
+			return 0, errors.New("it stands there twice")
 		case value[0] != '{':
-			return 0, false, fmt.Errorf("it is %s", value)
+			return 0, fmt.Errorf("it is %s", value)
 		default:
-			at = decoder.InputOffset() - int64(len(value)) + 1
-			empty = len(bytes.TrimSpace(value[1:len(value)-1])) == 0
+			at = int(decoder.InputOffset()) - len(value) + 1
 		}
 	}
-	return at, empty, nil
+	return at, nil
 }
 
 // withProtobufMetadata appends a second metadata to the message in an envelope: the two
