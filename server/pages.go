@@ -52,8 +52,8 @@ var errPageExpired = apierrors.NewResourceExpired(
 
 // find answers the list that a token belongs to and the offset of its page.
 func (p *pages) find(token, query string) (*pagedList, int, error) {
-	decoded, err := base64.RawURLEncoding.DecodeString(token)
-	if err != nil || len(decoded) <= idBytes {
+	decoded, ok := tokenBytes(token)
+	if !ok || len(decoded) <= idBytes {
 		return nil, 0, badRequest("page_token is not one that this service gives out: list from the first page")
 	}
 	offset, length := binary.Uvarint(decoded[idBytes:])

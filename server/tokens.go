@@ -140,12 +140,19 @@ func (t tokens) read(token string) (*informerhub.Position, error) {
 // openToken answers what is between a token's format, which must be the one, and its
 // checksum.
 func openToken(token string, format byte) (fields []byte, ok bool) {
-	decoded, err := base64.RawURLEncoding.DecodeString(token)
-	if err != nil || len(decoded) < 1+checksumBytes || decoded[0] != format {
+	decoded, ok := tokenBytes(token)
+	if !ok || len(decoded) < 1+checksumBytes || decoded[0] != format {
 		return nil, false
 	}
 	end := len(decoded) - checksumBytes
 	return decoded[1:end], binary.BigEndian.Uint32(decoded[end:]) == crc32.ChecksumIEEE(decoded[:end])
+}
+
+// tokenBytes answers what a token says in base64url. It has one text alone: line breaks,
+// which the decoder passes over, and bits that mean nothing are changes on the way.
+func tokenBytes(token string) (decoded []byte, ok bool) {
+	decoded, err := base64.RawURLEncoding.Strict().DecodeString(token)
+	return decoded, err == nil && base64.RawURLEncoding.EncodedLen(len(decoded)) == len(token)
 }
 
 func isVersion(version string) bool {

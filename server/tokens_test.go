@@ -87,6 +87,12 @@ func TestATokenThatWasCutOrChangedIsRefused(t *testing.T) {
 			t.Errorf("cut after %d letters it leads to %+v, %v", end, position, err)
 		}
 	}
+	for _, lineBreak := range []string{"\n", "\r\n"} {
+		broken := token[:len(token)/2] + lineBreak + token[len(token)/2:]
+		if position, err := own.read(broken); !apierrors.IsBadRequest(err) {
+			t.Errorf("with %q in it it leads to %+v, %v", lineBreak, position, err)
+		}
+	}
 	bytes, _ := base64.RawURLEncoding.DecodeString(token)
 	for i := range bytes {
 		bytes[i] ^= 0x10
@@ -120,6 +126,7 @@ func FuzzResumeToken(f *testing.F) {
 	f.Add(own.write(somePosition()))
 	f.Add("")
 	f.Add("AdM5-faHri3JAnYx")
+	f.Add(own.write(somePosition()) + "\n")
 	f.Fuzz(func(t *testing.T, token string) {
 		position, err := own.read(token)
 		switch {
