@@ -101,6 +101,8 @@ func FuzzProtobuf(f *testing.F) {
 	for i, kind := range all {
 		f.Add(uint16(i), uint16(0x1235*i), samples.Random(f, samples.NewFiller(int64(i), 0.7), kind))
 	}
+	configMap := uint16(slices.Index(all, schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}))
+	f.Add(configMap, uint16(13736), []byte("\x1a\x02\x0a\x05\x7a\x03xyz"))
 	f.Fuzz(func(t *testing.T, number, which uint16, message []byte) {
 		kind := all[int(number)%len(all)]
 		m, _ := fuzzedMask(t, which)

@@ -81,10 +81,10 @@ func (n *node) field(field *kubejson.Field) *node {
 
 func (c *protobufCutter) field(n *node, field *kubejson.Field, p part) bool {
 	switch {
-	case n.all && !field.IsInline():
-		return c.keep(p)
 	case field.IsMap():
 		return c.entry(n, field, p)
+	case n.all && !field.IsInline():
+		return c.keep(p)
 	case field.IsList():
 		n = n.element()
 	}
@@ -141,10 +141,14 @@ func (c *protobufCutter) close(room sizeRoom) {
 	c.out = append(behind, content...)
 }
 
-// entry cuts the entry of a map. One that is written as no API server does is kept.
+// entry cuts the entry of a map, which must be written as the API server does: of another
+// one, client-go may read what stands behind it.
 func (c *protobufCutter) entry(n *node, field *kubejson.Field, p part) bool {
-	key, ok := cutDelimited(p.value, keyTag)
-	if !ok || !utf8.Valid(key.value) {
+	key, content, ok := cutEntry(p.value)
+	switch {
+	case !ok:
+		return false
+	case n.all || !utf8.Valid(key.value):
 		return c.keep(p)
 	}
 	n = n.member(unsafe.String(unsafe.SliceData(key.value), len(key.value)))
@@ -154,10 +158,20 @@ func (c *protobufCutter) entry(n *node, field *kubejson.Field, p part) bool {
 		return true
 	case n == nil:
 		return true
-	case n.all || field.Message() == nil:
+	case n.all || field.Message() == nil || len(content.whole) == 0:
 		return c.value(n, field, p)
 	}
-	return c.entryMessage(n, field.Message(), key, p)
+	return c.entryMessage(n, field.Message(), key, content, p)
+}
+
+// cutEntry reads the entry of a map. An empty value need not stand in it.
+func cutEntry(entry []byte) (key, content part, ok bool) {
+	key, ok = cutDelimited(entry, keyTag)
+	if rest := entry[len(key.whole):]; ok && len(rest) > 0 {
+		content, ok = cutDelimited(rest, valueTag)
+		ok = ok && len(content.whole) == len(rest)
+	}
+	return key, content, ok
 }
 
 // The tags in the entry of a map.
@@ -173,16 +187,11 @@ func (c *protobufCutter) witness(key, p part) {
 }
 
 // entryMessage cuts the message that is the value of an entry.
-func (c *protobufCutter) entryMessage(n *node, m *kubejson.Message, key, p part) bool {
-	rest := p.value[len(key.whole):]
-	value, ok := cutDelimited(rest, valueTag)
-	if !ok || len(value.whole) < len(rest) {
-		return c.keep(p)
-	}
+func (c *protobufCutter) entryMessage(n *node, m *kubejson.Message, key, content, p part) bool {
 	c.out = append(c.out, p.tag...)
 	room := c.open(len(p.value))
 	c.out = append(c.out, key.whole...)
-	ok = c.nested(n, m, value)
+	ok := c.nested(n, m, content)
 	c.close(room)
 	return ok
 }
