@@ -12,62 +12,72 @@ import (
 
 // statusChange is a change that is made to the status of pods, and the next time undone.
 type statusChange struct {
-	what  string
-	first string // the ratio to reach
-	make  func(*corev1.PodStatus)
+	what string
+	make func(*corev1.PodStatus)
 }
 
 var statusChanges = []statusChange{
-	{"a pod's node is lost or back", "10×", changePhase},
-	{"a pod's readiness has changed", "10×", changeReadiness},
+	{"a pod's node is lost or back", changePhase},
+	{"a pod's readiness has changed", changeReadiness},
+}
+
+// tellings are how kubeconnect tells of a change.
+var tellings = []struct {
+	how     string
+	patches kubeconnectv1.PatchType
+	first   string // the ratio to reach
+}{
+	{"as a JSON patch", kubeconnectv1.PatchType_PATCH_TYPE_JSON, "10×"},
+	{"as a merge patch", kubeconnectv1.PatchType_PATCH_TYPE_MERGE, "10×"},
+	{"as a whole object", kubeconnectv1.PatchType_PATCH_TYPE_UNSPECIFIED, ""},
 }
 
 // comparePatches compares how many bytes it takes to tell a watcher that the status of pods
 // has changed: as patches, and as whole objects.
 func (l *lab) comparePatches(ctx context.Context, results *report) error {
-	const unit = "bytes"
 	return l.call(ctx, func(c *caller) error {
 		for _, change := range statusChanges {
-			direct := row{what: change.what + ", as a patch", against: "API server watch, JSON", unit: unit, ratio: less, first: change.first}
-			whole := row{what: "the same", against: "kubeconnect, whole objects, JSON", unit: unit, ratio: less}
+			rows := make([]row, len(tellings))
+			for i, telling := range tellings {
+				rows[i] = row{what: change.what + ", " + telling.how, against: "API server watch, JSON", unit: "bytes", ratio: less, first: telling.first}
+			}
 			if err := l.fewRounds(func(int) error {
-				told, err := c.tell(ctx, change)
-				direct.ours, direct.theirs = append(direct.ours, told.patches), append(direct.theirs, told.direct)
-				whole.ours, whole.theirs = append(whole.ours, told.patches), append(whole.theirs, told.whole)
+				ours, theirs, err := c.tell(ctx, change)
+				for i, size := range ours {
+					rows[i].ours, rows[i].theirs = append(rows[i].ours, size), append(rows[i].theirs, theirs)
+				}
 				return err
 			}); err != nil {
 				return err
 			}
-			results.add(direct, whole)
+			results.add(rows...)
 		}
 		return nil
 	})
 }
 
-// sizes are the bytes of one change on each stream.
-type sizes struct{ patches, whole, direct float64 }
-
-// tell has a change made to each of the pods that are changed in turn, and tells watchers.
-func (c *caller) tell(ctx context.Context, change statusChange) (sizes, error) {
+// tell has a change made to each of the pods that are changed in turn, and answers how many
+// bytes one takes: in each way that kubeconnect tells it, and at the API server.
+func (c *caller) tell(ctx context.Context, change statusChange) (ours []float64, theirs float64, err error) {
 	version, err := c.lab.cluster.version(ctx, fanOutNamespace)
 	if err != nil {
-		return sizes{}, err
+		return nil, 0, err
 	}
-	servers := []server{
-		c.service.watchedBy(readableIn(fanOutNamespace, true)),
-		c.service.watchedBy(readableIn(fanOutNamespace, false)),
-		c.lab.cluster.watchedAsJSON(fanOutNamespace, version),
+	var servers []server
+	for _, telling := range tellings {
+		servers = append(servers, c.service.watchedBy(readableIn(fanOutNamespace, telling.patches)))
 	}
+	servers = append(servers, c.lab.cluster.watchedAsJSON(fanOutNamespace, version))
 	watchers := make([]*audience, len(servers))
 	for i, s := range servers {
 		if watchers[i], err = s.open(ctx, 1, 1); err != nil {
-			return sizes{}, err
+			return nil, 0, err
 		}
 		defer watchers[i].close()
 	}
-	for _, ours := range watchers[:2] {
-		if err := ours.until(ctx, 1, syncedOf); err != nil {
-			return sizes{}, err
+	for _, watcher := range watchers[:len(tellings)] {
+		if err := watcher.until(ctx, 1, syncedOf); err != nil {
+			return nil, 0, err
 		}
 	}
 	before, due := make([]int64, len(watchers)), make([]int64, len(watchers))
@@ -75,20 +85,20 @@ func (c *caller) tell(ctx context.Context, change statusChange) (sizes, error) {
 		before[i], due[i] = w.sum(bytesOf), w.sum(changesOf)+fanOutPods
 	}
 	if err := c.lab.cluster.changeStatus(ctx, c.lab.pods, change.make); err != nil {
-		return sizes{}, err
+		return nil, 0, err
 	}
 	each := make([]float64, len(watchers))
 	for i, w := range watchers {
 		if err := w.until(ctx, due[i], changesOf); err != nil {
-			return sizes{}, err
+			return nil, 0, err
 		}
 		each[i] = float64(w.sum(bytesOf)-before[i]) / fanOutPods
 	}
-	return sizes{patches: each[0], whole: each[1], direct: each[2]}, nil
+	return each[:len(tellings)], each[len(tellings)], nil
 }
 
 // readableIn asks for the pods of a namespace as JSON.
-func readableIn(namespace string, patches bool) func(int) *kubeconnectv1.WatchRequest {
+func readableIn(namespace string, patches kubeconnectv1.PatchType) func(int) *kubeconnectv1.WatchRequest {
 	return func(int) *kubeconnectv1.WatchRequest {
 		return &kubeconnectv1.WatchRequest{
 			Resource: "pods", Namespace: namespace, Patches: patches, Encoding: kubeconnectv1.Encoding_ENCODING_JSON,

@@ -123,7 +123,7 @@ func newCast(ctx context.Context, t *testing.T, on stage, resource traffic.Resou
 		request := all[name]
 		form := forms[rnd.IntN(len(forms))]
 		request.Resource, request.Encoding, request.Patches = resource.Name(), form.encoding, form.patches
-		name = fmt.Sprintf("%s, %s, %s, patches: %t", resource.Name(), name, form.encoding, form.patches)
+		name = fmt.Sprintf("%s, %s, %s, patches: %s", resource.Name(), name, form.encoding, form.patches)
 		c.followers = append(c.followers, record.Follow(t, name, request, clients...))
 	}
 	return c
@@ -132,11 +132,12 @@ func newCast(ctx context.Context, t *testing.T, on stage, resource traffic.Resou
 // forms are those in which followers may want their objects.
 var forms = []struct {
 	encoding kubeconnectv1.Encoding
-	patches  bool
+	patches  kubeconnectv1.PatchType
 }{
-	{kubeconnectv1.Encoding_ENCODING_PROTOBUF, false},
-	{kubeconnectv1.Encoding_ENCODING_JSON, true},
-	{kubeconnectv1.Encoding_ENCODING_STRUCT, true},
+	{kubeconnectv1.Encoding_ENCODING_PROTOBUF, kubeconnectv1.PatchType_PATCH_TYPE_UNSPECIFIED},
+	{kubeconnectv1.Encoding_ENCODING_JSON, kubeconnectv1.PatchType_PATCH_TYPE_JSON},
+	{kubeconnectv1.Encoding_ENCODING_JSON, kubeconnectv1.PatchType_PATCH_TYPE_MERGE},
+	{kubeconnectv1.Encoding_ENCODING_STRUCT, kubeconnectv1.PatchType_PATCH_TYPE_MERGE},
 }
 
 // selections are watches of every sort.

@@ -19,12 +19,27 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/validate"
 )
 
-// patchable are the encodings that have patches.
-var patchable = []kubeconnectv1.Encoding{kubeconnectv1.Encoding_ENCODING_STRUCT, kubeconnectv1.Encoding_ENCODING_JSON}
+// patchForm is a type of patches, and an encoding.
+type patchForm struct {
+	patches  kubeconnectv1.PatchType
+	encoding kubeconnectv1.Encoding
+}
+
+func (f patchForm) String() string { return f.patches.String() + " " + f.encoding.String() }
+
+// operations are patches that reach into lists.
+var operations = patchForm{kubeconnectv1.PatchType_PATCH_TYPE_JSON, kubeconnectv1.Encoding_ENCODING_JSON}
+
+// patchForms are all that there are.
+var patchForms = []patchForm{
+	{kubeconnectv1.PatchType_PATCH_TYPE_MERGE, kubeconnectv1.Encoding_ENCODING_STRUCT},
+	{kubeconnectv1.PatchType_PATCH_TYPE_MERGE, kubeconnectv1.Encoding_ENCODING_JSON},
+	operations,
+}
 
 // watchInPatches watches a resource of a namespace in patches.
-func watchInPatches(resource, namespace string, encoding kubeconnectv1.Encoding) *kubeconnectv1.WatchRequest {
-	return &kubeconnectv1.WatchRequest{Resource: resource, Namespace: namespace, Encoding: encoding, Patches: true}
+func watchInPatches(resource, namespace string, form patchForm) *kubeconnectv1.WatchRequest {
+	return &kubeconnectv1.WatchRequest{Resource: resource, Namespace: namespace, Encoding: form.encoding, Patches: form.patches}
 }
 
 // wantHeldAsListed fails unless a caller holds exactly what a list says, byte for byte or
@@ -82,8 +97,8 @@ func TestChangesComeAsPatchesOverEachProtocolAndInEachEncoding(t *testing.T) {
 		}
 		requests, streams := map[*record.Stream]*kubeconnectv1.WatchRequest{}, map[string][]*record.Stream{}
 		for _, resource := range []string{"pods", gadgets.name()} {
-			for _, encoding := range patchable {
-				request := watchInPatches(resource, namespace, encoding)
+			for _, form := range patchForms {
+				request := watchInPatches(resource, namespace, form)
 				stream := record.Watch(t, client, request)
 				stream.Synced(ctx)
 				requests[stream], streams[resource] = request, append(streams[resource], stream)
@@ -126,13 +141,13 @@ func TestAChangeOfAPodsStatusTakesAFewBytesAsAPatch(t *testing.T) {
 	if _, err := pods.Create(ctx, busyPod(0), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	for _, encoding := range patchable {
-		whole := watchInPatches("pods", namespace, encoding)
-		whole.Patches = false
-		sizes := []int{sizeOfNextChange(ctx, t, client, whole), sizeOfNextChange(ctx, t, client, watchInPatches("pods", namespace, encoding))}
-		t.Logf("%s: a change of a pod's status is %d bytes whole, %d as a patch", encoding, sizes[0], sizes[1])
+	for _, form := range patchForms {
+		whole := watchInPatches("pods", namespace, form)
+		whole.Patches = kubeconnectv1.PatchType_PATCH_TYPE_UNSPECIFIED
+		sizes := []int{sizeOfNextChange(ctx, t, client, whole), sizeOfNextChange(ctx, t, client, watchInPatches("pods", namespace, form))}
+		t.Logf("%s: a change of a pod's status is %d bytes whole, %d as a patch", form, sizes[0], sizes[1])
 		if sizes[1]*10 > sizes[0] {
-			t.Errorf("%s: a patch has %d bytes, the whole %d", encoding, sizes[1], sizes[0])
+			t.Errorf("%s: a patch has %d bytes, the whole %d", form, sizes[1], sizes[0])
 		}
 	}
 }
@@ -163,6 +178,53 @@ func sizeOfNextChange(ctx context.Context, t *testing.T, client resourceClient, 
 	return 0
 }
 
+// A pod's readiness is in two of its lists: an operation says it where a merge patch has to
+// say the lists.
+func TestAChangeInListsTakesAFewBytesInOperations(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t)
+	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))
+	pods := cluster(t).Client.CoreV1().Pods(namespace)
+	pod, err := pods.Create(ctx, busyPod(0), metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ready := func(is corev1.ConditionStatus) *corev1.Pod {
+		pod.Status.Conditions = nil
+		for _, of := range []corev1.PodConditionType{corev1.PodScheduled, corev1.PodInitialized, corev1.ContainersReady, corev1.PodReady} {
+			pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: of, Status: corev1.ConditionTrue, Reason: "Probed", Message: "what the kubelet has to say of it"})
+		}
+		pod.Status.Conditions[3].Status = is
+		if pod, err = pods.UpdateStatus(ctx, pod, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		return pod
+	}
+	first := ready(corev1.ConditionFalse)
+	untilRead(ctx, t, client, "pods", first)
+	stream, err := client.Watch(ctx, watchInPatches("pods", namespace, operations))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	changed := ""
+	for stream.Receive() {
+		for _, event := range stream.Msg().GetEvents() {
+			switch {
+			case event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_SYNCED:
+				changed = ready(corev1.ConditionTrue).ResourceVersion
+			case changed != "" && event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_MODIFIED:
+				want := fmt.Sprintf(`[{"op":"replace","path":"/metadata/resourceVersion","value":%q},{"op":"replace","path":"/status/conditions/3/status","value":"True"}]`, changed)
+				if got := string(event.GetObject().GetJson()); got != want || event.GetPatch() != operations.patches {
+					t.Errorf("says %s, a patch of type %s, want %s", got, event.GetPatch(), want)
+				}
+				return
+			}
+		}
+	}
+	t.Fatal(stream.Err())
+}
+
 // markReady adds a condition to the status of the pod of a namespace.
 func markReady(ctx context.Context, t *testing.T, namespace string) {
 	t.Helper()
@@ -182,15 +244,15 @@ func markReady(ctx context.Context, t *testing.T, namespace string) {
 // The caller goes on with what it holds: the first change after the cut is a patch to that.
 func TestPatchesGoOnBehindATokenAndNotBehindALatestState(t *testing.T) {
 	t.Parallel()
-	for _, encoding := range patchable {
-		t.Run(encoding.String(), func(t *testing.T) {
+	for _, form := range patchForms {
+		t.Run(form.String(), func(t *testing.T) {
 			t.Parallel()
 			ctx := deadline(t)
 			namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))
 			write := configMapsIn(ctx, t, cluster(t), namespace)
 			first := write.large("one")
 			untilRead(ctx, t, client, "configmaps", first)
-			request := watchInPatches("configmaps", namespace, encoding)
+			request := watchInPatches("configmaps", namespace, form)
 			stream := record.Watch(t, client, request)
 			stream.Synced(ctx)
 			said := stream.Reaches(ctx, write.touch("one", "1").ResourceVersion)
@@ -235,7 +297,7 @@ func TestAfterWhatWasForgottenPatchesAreToTheNewSnapshot(t *testing.T) {
 	write := configMapsIn(ctx, t, in, namespace)
 	client := newClient(t, in)
 	untilRead(ctx, t, client, "configmaps", write.large("one"))
-	request := watchInPatches("configmaps", namespace, kubeconnectv1.Encoding_ENCODING_JSON)
+	request := watchInPatches("configmaps", namespace, operations)
 	stream := record.Watch(t, client, request)
 	point := lastPoint(t, stream.Synced(ctx))
 	stream.Close()
@@ -253,11 +315,21 @@ func TestAfterWhatWasForgottenPatchesAreToTheNewSnapshot(t *testing.T) {
 	wantHeldAsListed(ctx, t, another, request, said.Model)
 }
 
-func TestPatchesOfProtobufAreRefused(t *testing.T) {
+func TestPatchesThatThereAreNotAreRefused(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
-	err := watchError(ctx, newClient(t, cluster(t)), watchInPatches("pods", "default", kubeconnectv1.Encoding_ENCODING_PROTOBUF))
-	wantError(t, err, connect.CodeInvalidArgument, "patches", "STRUCT or JSON")
+	client := newClient(t, cluster(t))
+	for _, form := range []patchForm{
+		{kubeconnectv1.PatchType_PATCH_TYPE_MERGE, kubeconnectv1.Encoding_ENCODING_PROTOBUF},
+		{kubeconnectv1.PatchType_PATCH_TYPE_JSON, kubeconnectv1.Encoding_ENCODING_PROTOBUF},
+		{kubeconnectv1.PatchType_PATCH_TYPE_JSON, kubeconnectv1.Encoding_ENCODING_STRUCT},
+		{kubeconnectv1.PatchType_PATCH_TYPE_STRATEGIC_MERGE, kubeconnectv1.Encoding_ENCODING_JSON},
+		{kubeconnectv1.PatchType_PATCH_TYPE_APPLY, kubeconnectv1.Encoding_ENCODING_JSON},
+		{77, kubeconnectv1.Encoding_ENCODING_JSON},
+	} {
+		err := watchError(ctx, client, watchInPatches("pods", "default", form))
+		wantError(t, err, connect.CodeInvalidArgument, "patches", "MERGE with STRUCT or JSON")
+	}
 }
 
 // Two services behind links that break, and callers who wander between them: what each

@@ -19,18 +19,21 @@ var (
 	eventPatch          = fieldNumber(&kubeconnectv1.Event{}, "patch")
 )
 
+// whole is how an object is told that is no patch.
+const whole = kubeconnectv1.PatchType_PATCH_TYPE_UNSPECIFIED
+
 // batchEncoder makes the answers that tell a batch.
 type batchEncoder struct {
 	batch    informerhub.Batch
 	encoding kubeconnectv1.Encoding
-	patches  bool // where they are known
+	patches  kubeconnectv1.PatchType // where they are known
 	tokens   tokens
 }
 
 // encodedBatch is what an encoded batch depends on, beside the batch.
 type encodedBatch struct {
 	encoding          kubeconnectv1.Encoding
-	patches           bool
+	patches           kubeconnectv1.PatchType
 	selection, served string
 }
 
@@ -75,23 +78,23 @@ func (e batchEncoder) encode(yield func(encodedResponse) bool) {
 }
 
 // object is that of an event, or the patch that makes it of the one before.
-func (e batchEncoder) object(event informerhub.Event) (encoded []byte, patch bool) {
+func (e batchEncoder) object(event informerhub.Event) (encoded []byte, patch kubeconnectv1.PatchType) {
 	if event.Object == nil {
-		return nil, false
+		return nil, whole
 	}
-	if e.patches {
-		if encoded := encodedPatch(event, e.encoding); encoded != nil {
-			return encoded, true
+	if e.patches != whole {
+		if encoded := encodedPatch(event, e.encoding, e.patches); encoded != nil {
+			return encoded, e.patches
 		}
 	}
-	return encodedObject(event.Object, e.encoding), false
+	return encodedObject(event.Object, e.encoding), whole
 }
 
 // objects are those of the events; nil for an event without, or with a patch.
 func (e batchEncoder) objects(yield func(*informerhub.Object) bool) {
 	for _, event := range e.batch.Events {
 		object := event.Object
-		if e.patches && event.Before != nil {
+		if e.patches != whole && event.Before != nil {
 			object = nil
 		}
 		if !yield(object) {
@@ -110,7 +113,7 @@ func (e batchEncoder) tokenAfter(last int) string {
 }
 
 // appendEvent adds an event, whose object has been encoded, to an answer.
-func appendEvent(to []byte, event informerhub.Event, object []byte, patch bool) []byte {
+func appendEvent(to []byte, event informerhub.Event, object []byte, patch kubeconnectv1.PatchType) []byte {
 	to = protowire.AppendTag(to, watchResponseEvents, protowire.BytesType)
 	to = protowire.AppendVarint(to, uint64(eventSize(event, object, patch)))
 	to = protowire.AppendTag(to, eventType, protowire.VarintType)
@@ -120,21 +123,21 @@ func appendEvent(to []byte, event informerhub.Event, object []byte, patch bool) 
 	}
 	to = protowire.AppendTag(to, eventVersion, protowire.BytesType)
 	to = protowire.AppendString(to, event.ResourceVersion)
-	if patch {
+	if patch != whole {
 		to = protowire.AppendTag(to, eventPatch, protowire.VarintType)
-		to = protowire.AppendVarint(to, protowire.EncodeBool(true))
+		to = protowire.AppendVarint(to, uint64(patch))
 	}
 	return to
 }
 
-func eventSize(event informerhub.Event, object []byte, patch bool) int {
+func eventSize(event informerhub.Event, object []byte, patch kubeconnectv1.PatchType) int {
 	size := protowire.SizeTag(eventType) + protowire.SizeVarint(uint64(eventTypes[event.Type])) +
 		protowire.SizeTag(eventVersion) + protowire.SizeBytes(len(event.ResourceVersion))
 	if event.Object != nil {
 		size += protowire.SizeTag(eventObject) + protowire.SizeBytes(len(object))
 	}
-	if patch {
-		size += protowire.SizeTag(eventPatch) + protowire.SizeVarint(protowire.EncodeBool(true))
+	if patch != whole {
+		size += protowire.SizeTag(eventPatch) + protowire.SizeVarint(uint64(patch))
 	}
 	return size
 }

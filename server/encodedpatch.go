@@ -1,23 +1,55 @@
 package server
 
 import (
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
-	"github.com/kubeconnect/kubeconnect/informerhub/mergepatch"
+	"github.com/kubeconnect/kubeconnect/informerhub/diff"
+)
+
+// checkPatches refuses what there are no patches of.
+func checkPatches(patches kubeconnectv1.PatchType, encoding kubeconnectv1.Encoding) error {
+	encoding = orDefault(encoding)
+	switch {
+	case patches == whole:
+		return nil
+	case patches == kubeconnectv1.PatchType_PATCH_TYPE_JSON && encoding == kubeconnectv1.Encoding_ENCODING_JSON:
+		return nil
+	case patches == kubeconnectv1.PatchType_PATCH_TYPE_MERGE && encoding != kubeconnectv1.Encoding_ENCODING_PROTOBUF:
+		return nil
+	}
+	return badRequest("there are no patches of type %s for encoding %s: ask for MERGE with STRUCT or JSON, for JSON with JSON, or leave patches out",
+		strings.TrimPrefix(patches.String(), "PATCH_TYPE_"), strings.TrimPrefix(encoding.String(), "ENCODING_"))
+}
+
+// The forms that patches are kept in, by number.
+const (
+	mergeStruct = iota
+	mergeJSON
+	operationsJSON
 )
 
 // encodedPatch is the bytes of an object's message with the patch that makes it of the
 // one before as its content; nil if there is none. They may be shared: never change them.
-func encodedPatch(event informerhub.Event, encoding kubeconnectv1.Encoding) []byte {
-	encoding = orDefault(encoding)
-	return event.EncodedPatch(int(encoding), func(before, after *informerhub.Object) []byte {
-		return patchBytes(before, after, encoding)
+func encodedPatch(event informerhub.Event, encoding kubeconnectv1.Encoding, patches kubeconnectv1.PatchType) []byte {
+	form, by, field := mergeStruct, diff.MergePatch, objectStruct
+	switch {
+	case patches == kubeconnectv1.PatchType_PATCH_TYPE_JSON:
+		form, by, field = operationsJSON, diff.JSONPatch, objectJSON
+	case encoding == kubeconnectv1.Encoding_ENCODING_JSON:
+		form, field = mergeJSON, objectJSON
+	}
+	return event.EncodedPatch(form, func(before, after *informerhub.Object) []byte {
+		return patchBytes(before, after, by, field)
 	})
 }
 
 // patchBytes makes them. A text that has a patch has been sent whole: whatever cannot be
 // said as a Struct has none.
-func patchBytes(before, after *informerhub.Object, encoding kubeconnectv1.Encoding) []byte {
+func patchBytes(before, after *informerhub.Object, by func(dst, before, after []byte) ([]byte, bool), field protowire.Number) []byte {
 	old, now := scratches.Get().(*scratch), scratches.Get().(*scratch)
 	defer old.release()
 	defer now.release()
@@ -28,18 +60,18 @@ func patchBytes(before, after *informerhub.Object, encoding kubeconnectv1.Encodi
 	if now.text, err = after.AppendJSON(now.text[:0]); err != nil {
 		return nil
 	}
-	patch, ok := mergepatch.Diff(old.content[:0], old.text, now.text)
+	patch, ok := by(old.content[:0], old.text, now.text)
 	old.content = patch
 	if !ok {
 		return nil
 	}
-	if encoding == kubeconnectv1.Encoding_ENCODING_JSON {
-		return contentObject(after, objectJSON, patch)
+	if field == objectJSON {
+		return contentObject(after, field, patch)
 	}
 	content, ok := appendStruct(now.content[:0], patch)
 	now.content = content
 	if !ok {
 		return nil
 	}
-	return contentObject(after, objectStruct, content)
+	return contentObject(after, field, content)
 }

@@ -76,10 +76,10 @@ func (s *resources) serve(ctx context.Context, request *kubeconnectv1.WatchReque
 
 // checkWatch refuses a request for what cannot be watched so.
 func checkWatch(request *kubeconnectv1.WatchRequest) error {
-	if request.GetPatches() && request.GetEncoding() == kubeconnectv1.Encoding_ENCODING_PROTOBUF {
-		return badRequest("patches are JSON: ask for encoding STRUCT or JSON, or leave patches out")
+	if err := checkEncoding(request.GetEncoding()); err != nil {
+		return err
 	}
-	return errors.Join(checkEncoding(request.GetEncoding()), checkVersion(request.GetMinResourceVersion()))
+	return errors.Join(checkPatches(request.GetPatches(), request.GetEncoding()), checkVersion(request.GetMinResourceVersion()))
 }
 
 // watch begins to follow what a request selects.

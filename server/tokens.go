@@ -86,11 +86,11 @@ func tokensFor(resource informerhub.Resource, request *kubeconnectv1.WatchReques
 	}
 	selects.ResumeToken, selects.MinResourceVersion = "", ""
 	selects.Related = nil // see relatedBy
-	selects.Encoding, selects.Patches = kubeconnectv1.Encoding_ENCODING_UNSPECIFIED, false
+	selects.Encoding, selects.Patches = kubeconnectv1.Encoding_ENCODING_UNSPECIFIED, whole
 	text, _ := proto.MarshalOptions{Deterministic: true}.Marshal(selects)
 	sum := sha256.Sum256(text)
 	made := tokens{selection: sum[:selectionBytes], apiVersion: resource.Version}
-	if request.GetPatches() {
+	if request.GetPatches() != whole {
 		made.patched = patchesTo + orDefault(request.GetEncoding()).String()
 	}
 	return made

@@ -61,7 +61,7 @@ type eventSender struct {
 	// to sends a response, which must not be kept.
 	to       func(*kubeconnectv1.WatchResponse) error
 	encoding kubeconnectv1.Encoding
-	patches  bool
+	patches  kubeconnectv1.PatchType
 	messages bool // the caller's codec needs messages
 	sent     prometheus.Counter
 

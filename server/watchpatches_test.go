@@ -12,9 +12,17 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
+const (
+	merge      = kubeconnectv1.PatchType_PATCH_TYPE_MERGE
+	operations = kubeconnectv1.PatchType_PATCH_TYPE_JSON
+)
+
 func watchPatches(t *testing.T, s *service, request *kubeconnectv1.WatchRequest) *connect.ServerStreamForClient[kubeconnectv1.WatchResponse] {
 	t.Helper()
-	request.Resource, request.Patches = "pods", true
+	request.Resource = "pods"
+	if request.GetPatches() == whole {
+		request.Patches = merge
+	}
 	stream, err := s.resources.Watch(t.Context(), request)
 	if err != nil {
 		t.Fatal(err)
@@ -53,25 +61,31 @@ func TestAModifiedObjectIsSentAsAPatchWhereThatIsAskedFor(t *testing.T) {
 			s := newService(t, api, auth.KubeconfigUser{}, options...)
 			streams := []*connect.ServerStreamForClient[kubeconnectv1.WatchResponse]{
 				watchPatches(t, s, &kubeconnectv1.WatchRequest{Encoding: asJSON}), watchPatches(t, s, &kubeconnectv1.WatchRequest{}),
+				watchPatches(t, s, &kubeconnectv1.WatchRequest{Encoding: asJSON, Patches: operations}),
 			}
+			says := []string{
+				`{"metadata":{"resourceVersion":"11"}}`, `{"metadata":{"resourceVersion":"11"}}`,
+				`[{"op":"replace","path":"/metadata/resourceVersion","value":"11"}]`,
+			}
+			types := []kubeconnectv1.PatchType{merge, merge, operations}
 			for _, stream := range streams {
 				receive(t, stream)
 			}
 			api.events <- watchEvent{"MODIFIED", largePod(11)}
-			for _, stream := range streams {
+			for i, stream := range streams {
 				event := receive(t, stream).GetEvents()[0]
-				if got := contentOf(t, event); !event.GetPatch() || got != `{"metadata":{"resourceVersion":"11"}}` || event.GetObject().GetResourceVersion() != "11" {
-					t.Errorf("sends %s, a patch: %t", got, event.GetPatch())
+				if got := contentOf(t, event); event.GetPatch() != types[i] || got != says[i] || event.GetObject().GetResourceVersion() != "11" {
+					t.Errorf("sends %s, a patch: %s", got, event.GetPatch())
 				}
 			}
-			whole, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods"})
+			inWhole, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods"})
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer func() { _ = whole.Close() }()
-			receive(t, whole)
+			defer func() { _ = inWhole.Close() }()
+			receive(t, inWhole)
 			api.events <- watchEvent{"MODIFIED", largePod(12)}
-			if event := receive(t, whole).GetEvents()[0]; event.GetPatch() || !strings.Contains(contentOf(t, event), "xxx") {
+			if event := receive(t, inWhole).GetEvents()[0]; event.GetPatch() != whole || !strings.Contains(contentOf(t, event), "xxx") {
 				t.Errorf("without patches, sends %v", event)
 			}
 		})
@@ -89,25 +103,25 @@ func TestWhatIsNotKnownToBeHeldIsSentWhole(t *testing.T) {
 	for name, test := range map[string]struct {
 		request *kubeconnectv1.WatchRequest
 		want    string
-		patch   bool
+		patch   kubeconnectv1.PatchType
 	}{
-		"the same watch goes on":      {&kubeconnectv1.WatchRequest{}, "MODIFIED:a", true},
-		"its holder wants bytes now":  {&kubeconnectv1.WatchRequest{Encoding: asJSON}, "RESET ADDED:a SYNCED", false},
-		"its encoding is spelled out": {&kubeconnectv1.WatchRequest{Encoding: kubeconnectv1.Encoding_ENCODING_STRUCT}, "MODIFIED:a", true},
+		"the same watch goes on":      {&kubeconnectv1.WatchRequest{}, "MODIFIED:a", merge},
+		"its holder wants bytes now":  {&kubeconnectv1.WatchRequest{Encoding: asJSON}, "RESET ADDED:a SYNCED", whole},
+		"its encoding is spelled out": {&kubeconnectv1.WatchRequest{Encoding: kubeconnectv1.Encoding_ENCODING_STRUCT}, "MODIFIED:a", merge},
 	} {
 		t.Run(name, func(t *testing.T) {
 			request := proto.CloneOf(test.request)
 			request.ResumeToken = token
 			response := receive(t, watchPatches(t, s, request))
 			if got := eventsOf(response); got != test.want || response.GetEvents()[0].GetPatch() != test.patch {
-				t.Errorf("begins with %s, a patch: %t", got, response.GetEvents()[0].GetPatch())
+				t.Errorf("begins with %s, a patch: %s", got, response.GetEvents()[0].GetPatch())
 			}
 		})
 	}
 	t.Run("without patches", func(t *testing.T) {
 		f := followPods(t, s, token)
 		f.want("MODIFIED default/a")
-		if f.last.GetEvents()[0].GetPatch() {
+		if f.last.GetEvents()[0].GetPatch() != whole {
 			t.Error("comes as a patch")
 		}
 		behind := &kubeconnectv1.WatchRequest{ResumeToken: f.token}
@@ -115,13 +129,31 @@ func TestWhatIsNotKnownToBeHeldIsSentWhole(t *testing.T) {
 			t.Errorf("back to patches, it begins with %s", got)
 		}
 	})
+	t.Run("in patches of another type", func(t *testing.T) {
+		asMerges := receive(t, watchPatches(t, s, &kubeconnectv1.WatchRequest{Encoding: asJSON}))
+		api.events <- watchEvent{"MODIFIED", largePod(12)}
+		receive(t, stream)
+		request := &kubeconnectv1.WatchRequest{Encoding: asJSON, Patches: operations, ResumeToken: asMerges.GetResumeToken()}
+		response := receive(t, watchPatches(t, s, request))
+		if got := eventsOf(response); got != "MODIFIED:a" || response.GetEvents()[0].GetPatch() != operations {
+			t.Errorf("begins with %s, a patch: %s", got, response.GetEvents()[0].GetPatch())
+		}
+	})
 }
 
-func TestPatchesAreNotForProtobuf(t *testing.T) {
+func TestPatchesThatThereAreNotAreRefused(t *testing.T) {
 	s := newService(t, podsAPI(), auth.KubeconfigUser{})
-	err := watchError(t.Context(), s, &kubeconnectv1.WatchRequest{Resource: "pods", Patches: true, Encoding: kubeconnectv1.Encoding_ENCODING_PROTOBUF})
-	if connect.CodeOf(err) != connect.CodeInvalidArgument || !strings.Contains(err.Error(), "STRUCT or JSON") {
-		t.Errorf("answers %v", err)
+	for encoding, types := range map[kubeconnectv1.Encoding][]kubeconnectv1.PatchType{
+		kubeconnectv1.Encoding_ENCODING_PROTOBUF:    {merge, operations},
+		kubeconnectv1.Encoding_ENCODING_UNSPECIFIED: {operations},
+		asJSON: {kubeconnectv1.PatchType_PATCH_TYPE_APPLY, kubeconnectv1.PatchType_PATCH_TYPE_STRATEGIC_MERGE, 77},
+	} {
+		for _, of := range types {
+			err := watchError(t.Context(), s, &kubeconnectv1.WatchRequest{Resource: "pods", Patches: of, Encoding: encoding})
+			if connect.CodeOf(err) != connect.CodeInvalidArgument || !strings.Contains(err.Error(), "MERGE with STRUCT or JSON") {
+				t.Errorf("%s with %s answers %v", of, encoding, err)
+			}
+		}
 	}
 }
 
@@ -134,7 +166,7 @@ func TestWhatWasSentAsAnErrorIsNotPatched(t *testing.T) {
 	api := podsAPI()
 	api.objects = []any{widget("3", "1e999")}
 	s := newService(t, api, auth.KubeconfigUser{})
-	stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "widgets", Patches: true})
+	stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "widgets", Patches: merge})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +176,7 @@ func TestWhatWasSentAsAnErrorIsNotPatched(t *testing.T) {
 	}
 	for i, number := range []string{"1", "2"} {
 		api.events <- watchEvent{"MODIFIED", widget(string(rune('4'+i)), number)}
-		if event := receive(t, stream).GetEvents()[0]; event.GetPatch() != (i == 1) || event.GetObject().GetStruct() == nil {
+		if event := receive(t, stream).GetEvents()[0]; (event.GetPatch() == merge) != (i == 1) || event.GetObject().GetStruct() == nil {
 			t.Errorf("with number %s it tells %v", number, event)
 		}
 	}

@@ -6,31 +6,35 @@ import (
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
+
+// whole is how an object comes that is no patch.
+const whole = kubeconnectv1.PatchType_PATCH_TYPE_UNSPECIFIED
 
 // Whole is an event as it would have come without a patch: with the object that the patch
 // makes of the one held. An event whose patch cannot be applied stays as it is, and breaks
 // a rule.
 func (m *Model) Whole(event *kubeconnectv1.Event) *kubeconnectv1.Event {
 	held, ok := m.Objects[KeyOf(event.GetObject())]
-	if !event.GetPatch() || !ok || held.GetUid() != event.GetObject().GetUid() {
+	if event.GetPatch() == whole || !ok || held.GetUid() != event.GetObject().GetUid() {
 		return event
 	}
-	whole := proto.CloneOf(event)
-	if event.GetType() != kubeconnectv1.EventType_EVENT_TYPE_MODIFIED || !applyTo(held, whole.GetObject()) {
+	made := proto.CloneOf(event)
+	if event.GetType() != kubeconnectv1.EventType_EVENT_TYPE_MODIFIED || !applyTo(held, made.GetObject(), event.GetPatch()) {
 		return event
 	}
-	whole.Patch = false
-	return whole
+	made.Patch = whole
+	return made
 }
 
 var patchIsToWhatIsHeld = rule{
 	guarantee: Complete,
 	name:      "a patch is to what the caller holds",
 	broken: func(_ *Model, event *kubeconnectv1.Event) string {
-		if event.GetPatch() {
+		if event.GetPatch() != whole {
 			return "it cannot be applied"
 		}
 		return ""
@@ -39,29 +43,47 @@ var patchIsToWhatIsHeld = rule{
 
 // applyTo makes of an object, whose content is a patch, the whole one; false if it is
 // a patch to something else than what is held.
-func applyTo(held, object *kubeconnectv1.Object) bool {
+func applyTo(held, object *kubeconnectv1.Object, of kubeconnectv1.PatchType) bool {
 	switch patch := object.GetContent().(type) {
 	case *kubeconnectv1.Object_Struct:
-		if held.GetStruct() == nil {
+		if held.GetStruct() == nil || of != kubeconnectv1.PatchType_PATCH_TYPE_MERGE {
 			return false
 		}
 		made, err := structpb.NewStruct(mergePatch(held.GetStruct().AsMap(), patch.Struct.AsMap()).(map[string]any))
 		object.Content = &kubeconnectv1.Object_Struct{Struct: made}
 		return err == nil
 	case *kubeconnectv1.Object_Json:
-		was, err := decoded(held.GetJson())
-		if err != nil {
-			return false
+		apply := mergeJSON
+		if of == kubeconnectv1.PatchType_PATCH_TYPE_JSON {
+			apply = operateOn
 		}
-		change, err := decoded(patch.Json)
-		if err != nil {
-			return false
-		}
-		text, err := json.Marshal(mergePatch(was, change))
+		text, err := apply(held.GetJson(), patch.Json)
 		object.Content = &kubeconnectv1.Object_Json{Json: text}
 		return err == nil
 	}
 	return false
+}
+
+// operateOn is what the operations of a JSON patch make of a text.
+func operateOn(text, patch []byte) ([]byte, error) {
+	operations, err := jsonpatch.DecodePatch(patch)
+	if err != nil {
+		return nil, err
+	}
+	return operations.Apply(text)
+}
+
+// mergeJSON is what a merge patch makes of a text.
+func mergeJSON(text, patch []byte) ([]byte, error) {
+	was, err := decoded(text)
+	if err != nil {
+		return nil, err
+	}
+	change, err := decoded(patch)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(mergePatch(was, change))
 }
 
 func decoded(text []byte) (value any, err error) {

@@ -13,19 +13,29 @@ func withJSON(event *kubeconnectv1.Event, text string) *kubeconnectv1.Event {
 	return event
 }
 
-func asPatch(event *kubeconnectv1.Event) *kubeconnectv1.Event {
-	event.Patch = true
+func asPatch(event *kubeconnectv1.Event, of kubeconnectv1.PatchType) *kubeconnectv1.Event {
+	event.Patch = of
 	return event
 }
+
+const (
+	merge      = kubeconnectv1.PatchType_PATCH_TYPE_MERGE
+	operations = kubeconnectv1.PatchType_PATCH_TYPE_JSON
+)
 
 func TestAPatchMakesTheWholeOfWhatIsHeld(t *testing.T) {
 	var model Model
 	for _, event := range []*kubeconnectv1.Event{reset(), withJSON(object(added, "a", "1"), `{"a":{"b":1,"c":9007199254740993}}`), synced("1")} {
 		model.Apply(event)
 	}
-	whole := model.Whole(asPatch(withJSON(object(modified, "a", "2"), `{"a":{"b":null},"d":[null]}`)))
-	if got := string(whole.GetObject().GetJson()); whole.GetPatch() || got != `{"a":{"c":9007199254740993},"d":[null]}` {
-		t.Errorf("is %s, a patch: %t", got, whole.GetPatch())
+	for of, patch := range map[kubeconnectv1.PatchType]string{
+		merge:      `{"a":{"b":null},"d":[null]}`,
+		operations: `[{"op":"remove","path":"/a/b"},{"op":"add","path":"/d","value":[null]}]`,
+	} {
+		made := model.Whole(asPatch(withJSON(object(modified, "a", "2"), patch), of))
+		if got := string(made.GetObject().GetJson()); made.GetPatch() != whole || got != `{"a":{"c":9007199254740993},"d":[null]}` {
+			t.Errorf("of type %s, is %s, a patch: %s", of, got, made.GetPatch())
+		}
 	}
 	structured := object(modified, "a", "2")
 	structured.Object.Content = &kubeconnectv1.Object_Struct{Struct: &structpb.Struct{}}
@@ -39,8 +49,17 @@ func TestAPatchMakesTheWholeOfWhatIsHeld(t *testing.T) {
 		"that is no JSON at all": withJSON(object(modified, "a", "2"), `{`),
 		"without content":        object(modified, "a", "2"),
 	} {
-		if !model.Whole(asPatch(event)).GetPatch() {
+		if model.Whole(asPatch(event, merge)).GetPatch() != merge {
 			t.Errorf("a patch %s is applied", name)
+		}
+	}
+	for name, patch := range map[string]string{
+		"of a member that is not there": `[{"op":"remove","path":"/b"}]`,
+		"in place of one":               `[{"op":"replace","path":"/b/c","value":1}]`,
+		"of another type":               `{"a":null}`,
+	} {
+		if model.Whole(asPatch(withJSON(object(modified, "a", "2"), patch), operations)).GetPatch() != operations {
+			t.Errorf("operations %s are applied", name)
 		}
 	}
 }

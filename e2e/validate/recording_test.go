@@ -162,7 +162,7 @@ func TestAFaultIsFoundWithItsGuaranteeAndItsPlace(t *testing.T) {
 			told(), func(*Recording) {}, Evidence{Writes: historyWithContent()}, Complete, 1,
 		},
 		"a patch that cannot be applied": {
-			told(), func(r *Recording) { r.Calls[0].Responses[1].Events[0].Patch = true }, Evidence{}, Complete, 4,
+			told(), func(r *Recording) { r.Calls[0].Responses[1].Events[0].Patch = merge }, Evidence{}, Complete, 4,
 		},
 		"a step that is left out": {
 			told(), leaveOutOneStep, all(), Complete, 5,

@@ -5,32 +5,52 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import grpc
 import pytest
 
 from kubeconnect.errors import KubeconnectError
-from kubeconnect.patches import HeldObjects, merge
+from kubeconnect.patches import HeldObjects, apply
 from kubeconnect.v1 import object_pb2
 from kubeconnect.v1 import resource_service_pb2 as pb
 
 
-def told(kind: pb.EventType, content: Any, uid: str = "u", patch: bool = False) -> pb.Event:
+def told(kind: pb.EventType, content: Any, uid: str = "u") -> pb.Event:
     """Return an event about one object."""
     text = json.dumps(content).encode()
-    return pb.Event(type=kind, object=object_pb2.Object(name="a", uid=uid, json=text), patch=patch)
+    return pb.Event(type=kind, object=object_pb2.Object(name="a", uid=uid, json=text))
+
+
+def patch(operations: Any, type: pb.PatchType = pb.PATCH_TYPE_JSON) -> pb.Event:
+    """Return a change of that object."""
+    event = told(pb.EVENT_TYPE_MODIFIED, operations)
+    event.patch = type
+    return event
+
+
+def add(path: str, value: Any) -> dict[str, Any]:
+    return {"op": "add", "path": path, "value": value}
+
+
+def remove(path: str) -> dict[str, Any]:
+    return {"op": "remove", "path": path}
+
+
+def replace(path: str, value: Any) -> dict[str, Any]:
+    return {"op": "replace", "path": path, "value": value}
 
 
 ADDED = told(pb.EVENT_TYPE_ADDED, {"spec": {"a": 1, "b": [1]}, "n": 2**53 + 1})
-PATCH = told(pb.EVENT_TYPE_MODIFIED, {"spec": {"a": None, "c": "é"}}, patch=True)
+PATCH = patch([remove("/spec/a"), add("/spec/c", "é")])
 
 
 def test_a_patch_becomes_the_whole_object_and_the_next_is_to_that() -> None:
     held = HeldObjects()
     held.whole(ADDED)
     whole = held.whole(PATCH)
-    assert not whole.patch
+    assert whole.patch == pb.PATCH_TYPE_UNSPECIFIED
     assert json.loads(whole.object.json) == {"spec": {"b": [1], "c": "é"}, "n": 2**53 + 1}
-    again = held.whole(told(pb.EVENT_TYPE_MODIFIED, {"n": None}, patch=True))
-    assert json.loads(again.object.json) == {"spec": {"b": [1], "c": "é"}}
+    again = held.whole(patch([remove("/n"), add("/spec/b/0", 0)]))
+    assert json.loads(again.object.json) == {"spec": {"b": [0, 1], "c": "é"}}
 
 
 @pytest.mark.parametrize(
@@ -46,21 +66,139 @@ def test_a_patch_to_what_is_not_held_is_an_error(before: list[pb.Event]) -> None
     held = HeldObjects()
     for event in before:
         held.whole(event)
-    with pytest.raises(KubeconnectError, match="not held"):
+    with pytest.raises(KubeconnectError, match="a patch to a, which is not held"):
         held.whole(PATCH)
 
 
+@pytest.mark.parametrize("type", [pb.PATCH_TYPE_MERGE, 99])
+def test_a_patch_of_another_type_is_an_error(type: pb.PatchType) -> None:
+    held = HeldObjects()
+    held.whole(ADDED)
+    with pytest.raises(KubeconnectError, match="a type that was not asked for") as raised:
+        held.whole(patch([], type))
+    assert raised.value.code is grpc.StatusCode.DATA_LOSS
+
+
 @pytest.mark.parametrize(
-    ("target", "patch", "result"),
+    ("target", "operations", "result"),
     [
-        ({"a": "b"}, {"a": "c"}, {"a": "c"}),
-        ({"a": "b"}, {"a": None}, {}),
-        ({"a": ["b"]}, {"a": [None]}, {"a": [None]}),
-        ({"a": {"b": "c"}}, {"a": {"b": "d", "c": None}}, {"a": {"b": "d"}}),
-        ({"a": "b"}, {"a": {}}, {"a": {}}),
-        ({"a": {"b": 1}}, {"a": "b"}, {"a": "b"}),
-        ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
+        pytest.param({"a": 1}, [], {"a": 1}, id="nothing"),
+        pytest.param({"a": 1}, [add("/b", 2)], {"a": 1, "b": 2}, id="add a member"),
+        pytest.param({"a": 1}, [add("/a", 2)], {"a": 2}, id="add a member that is there"),
+        pytest.param({"a": 1, "b": 2}, [remove("/a")], {"b": 2}, id="remove a member"),
+        pytest.param({"a": {"b": 1}}, [replace("/a", [2])], {"a": [2]}, id="replace a member"),
+        pytest.param([1, 2], [add("/0", 0)], [0, 1, 2], id="add before the first item"),
+        pytest.param([1, 2], [add("/1", 0)], [1, 0, 2], id="add between items"),
+        pytest.param([1, 2], [add("/2", 0)], [1, 2, 0], id="add behind the last item"),
+        pytest.param([], [add("/0", 0)], [0], id="add to an empty list"),
+        pytest.param([1, 2, 3], [remove("/0")], [2, 3], id="remove the first item"),
+        pytest.param([1, 2, 3], [remove("/1")], [1, 3], id="remove a middle item"),
+        pytest.param([1, 2, 3], [remove("/2")], [1, 2], id="remove the last item"),
+        pytest.param([1, 2, 3], [replace("/0", 0)], [0, 2, 3], id="replace the first item"),
+        pytest.param([1, 2, 3], [replace("/1", 0)], [1, 0, 3], id="replace a middle item"),
+        pytest.param([1, 2, 3], [replace("/2", 0)], [1, 2, 0], id="replace the last item"),
+        pytest.param([0] * 11, [remove("/10")], [0] * 10, id="an index of two digits"),
+        pytest.param([1], [add("/1", [2])], [1, [2]], id="a list is one item"),
+        pytest.param(
+            {"a": [{"b": [1, {"c": 2}]}]},
+            [replace("/a/0/b/1/c", 3)],
+            {"a": [{"b": [1, {"c": 3}]}]},
+            id="deep within",
+        ),
+        pytest.param({"a/b": 1, "a": {}}, [replace("/a~1b", 2)], {"a/b": 2, "a": {}}, id="a slash"),
+        pytest.param({"a~b": 1}, [replace("/a~0b", 2)], {"a~b": 2}, id="a tilde"),
+        pytest.param({"~1": 1, "/": 2}, [remove("/~01")], {"/": 2}, id="a tilde before a 1"),
+        pytest.param({"a/b": {"c~d": 1}}, [remove("/a~1b/c~0d")], {"a/b": {}}, id="both"),
+        pytest.param({}, [add("/", 1)], {"": 1}, id="the empty name"),
+        pytest.param({"": {"": 1}}, [replace("//", 2)], {"": {"": 2}}, id="empty names"),
+        pytest.param({"a\nb": 1}, [remove("/a\nb")], {}, id="a line break"),
+        pytest.param({"0": 1}, [replace("/0", 2)], {"0": 2}, id="a name that is a number"),
+        pytest.param({}, [add("/01", 1)], {"01": 1}, id="a name that is no index"),
+        pytest.param({}, [add("/-", 1)], {"-": 1}, id="a name that is a dash"),
+        pytest.param({}, [add("/a", None)], {"a": None}, id="add null"),
+        pytest.param({"a": 1}, [replace("/a", None)], {"a": None}, id="replace by null"),
+        pytest.param({"a": None}, [remove("/a")], {}, id="remove null"),
+        pytest.param({"a": None}, [replace("/a", 1)], {"a": 1}, id="replace null"),
+        pytest.param(
+            {"a": [1, 2, 3], "b": 4},
+            [remove("/a/0"), remove("/a/0"), add("/c", {}), add("/c/d", 5), remove("/b")],
+            {"a": [3], "c": {"d": 5}},
+            id="one after another",
+        ),
     ],
 )
-def test_merges_as_the_standard_says(target: Any, patch: Any, result: Any) -> None:
-    assert merge(target, patch) == result
+def test_applies_operations_in_order(target: Any, operations: Any, result: Any) -> None:
+    apply(target, operations)
+    assert target == result
+
+
+NOWHERE = "leads nowhere"
+NO_PATH = "is no path"
+NO_OPERATION = "an operation is none of add, remove and replace"
+NO_LIST = "it is no list of operations"
+
+
+@pytest.mark.parametrize(
+    ("operations", "why"),
+    [
+        pytest.param([remove("/b")], NOWHERE, id="remove what is not there"),
+        pytest.param([replace("/b", 1)], NOWHERE, id="replace what is not there"),
+        pytest.param([add("/b/c", 1)], NOWHERE, id="add to what is not there"),
+        pytest.param([add("/list/3", 1)], NOWHERE, id="add beyond the end"),
+        pytest.param([remove("/list/2")], NOWHERE, id="remove behind the last item"),
+        pytest.param([replace("/list/2", 1)], NOWHERE, id="replace behind the last item"),
+        pytest.param([replace("/list/2/a", 1)], NOWHERE, id="through what is behind the last item"),
+        pytest.param([add("/list/-", 1)], NOWHERE, id="a dash"),
+        pytest.param([remove("/list/-1")], NOWHERE, id="a negative index"),
+        pytest.param([remove("/list/01")], NOWHERE, id="a leading zero"),
+        pytest.param([remove("/list/1.0")], NOWHERE, id="a fraction"),
+        pytest.param([remove("/list/ 1")], NOWHERE, id="a space"),
+        pytest.param([remove("/list/1\n")], NOWHERE, id="a line break"),
+        pytest.param([remove("/list/\uff11")], NOWHERE, id="a digit of another script"),
+        pytest.param([remove("/list/")], NOWHERE, id="the empty name in a list"),
+        pytest.param([remove("/list/a")], NOWHERE, id="a name in a list"),
+        pytest.param([add("/text/0", 1)], NOWHERE, id="into a string"),
+        pytest.param([remove("/number/a")], NOWHERE, id="into a number"),
+        pytest.param([add("/null/a", 1)], NOWHERE, id="into null"),
+        pytest.param([replace("/text/0/a", 1)], NOWHERE, id="through a string"),
+        pytest.param([add("/null/a/b", 1)], NOWHERE, id="through null"),
+        pytest.param([add("/a", 1), remove("/b")], NOWHERE, id="the second operation"),
+        pytest.param([replace("", {})], NO_PATH, id="the whole document"),
+        pytest.param([replace("text", 1)], NO_PATH, id="no slash at the beginning"),
+        pytest.param([add("/a~2", 1)], NO_PATH, id="an escape that there is not"),
+        pytest.param([add("/a~", 1)], NO_PATH, id="half an escape"),
+        pytest.param([{"op": "test", "path": "/text", "value": "a"}], NO_OPERATION, id="test"),
+        pytest.param([{"op": "move", "from": "/text", "path": "/a"}], NO_OPERATION, id="move"),
+        pytest.param([{"path": "/text", "value": 1}], NO_OPERATION, id="no op"),
+        pytest.param([{"op": "remove"}], NO_OPERATION, id="no path"),
+        pytest.param([{"op": "remove", "path": 1}], NO_OPERATION, id="a path that is no string"),
+        pytest.param([{"op": "add", "path": "/a"}], NO_OPERATION, id="add without a value"),
+        pytest.param([{"op": "replace", "path": "/text"}], NO_OPERATION, id="replace without one"),
+        pytest.param(["remove"], NO_OPERATION, id="a string for an operation"),
+        pytest.param([None], NO_OPERATION, id="null for an operation"),
+        pytest.param([[]], NO_OPERATION, id="a list for an operation"),
+        pytest.param({"text": "b"}, NO_LIST, id="a merge patch"),
+        pytest.param(None, NO_LIST, id="null"),
+        pytest.param("a", NO_LIST, id="a string"),
+    ],
+)
+def test_a_patch_that_does_not_fit_is_an_error(operations: Any, why: str) -> None:
+    held = HeldObjects()
+    held.whole(told(pb.EVENT_TYPE_ADDED, {"list": [1, 2], "text": "a", "number": 1, "null": None}))
+    with pytest.raises(
+        KubeconnectError, match=f"a patch to a that does not fit: .*{why}"
+    ) as raised:
+        held.whole(patch(operations))
+    assert raised.value.code is grpc.StatusCode.DATA_LOSS
+    with pytest.raises(KubeconnectError, match="not held"):
+        held.whole(patch([]))
+
+
+def test_a_patch_that_is_no_json_is_an_error() -> None:
+    held = HeldObjects()
+    held.whole(ADDED)
+    event = patch([])
+    event.object.json = b"["
+    with pytest.raises(KubeconnectError, match="a patch to a that does not fit") as raised:
+        held.whole(event)
+    assert raised.value.code is grpc.StatusCode.DATA_LOSS

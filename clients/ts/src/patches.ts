@@ -1,7 +1,12 @@
 import { create } from "@bufbuild/protobuf";
 import { KubeconnectError } from "./error.js";
 import type { Object$ as ObjectMessage } from "./gen/kubeconnect/v1/object_pb.js";
-import { EventSchema, EventType, type Event } from "./gen/kubeconnect/v1/resource_service_pb.js";
+import {
+  EventSchema,
+  EventType,
+  PatchType,
+  type Event,
+} from "./gen/kubeconnect/v1/resource_service_pb.js";
 import { keyOf } from "./object.js";
 
 /**
@@ -31,6 +36,7 @@ export class HeldObjects {
 
   /** The events of a message with their objects whole. Behind it that token continues. */
   whole(events: readonly Event[], resumeToken: string): Event[] {
+    this.#resumeToken = undefined; // until all of them are taken
     const whole = events.map((event) => this.#take(event));
     this.continues(resumeToken);
     return whole;
@@ -45,34 +51,100 @@ export class HeldObjects {
     if (event.type === EventType.RESET) this.#objects.clear();
     if (event.object === undefined) return event;
     const key = keyOf(event.object);
-    const object = event.patch ? patched(this.#objects.get(key), event.object) : event.object;
+    const whole = event.patch === PatchType.UNSPECIFIED;
+    const object = whole
+      ? event.object
+      : patched(this.#objects.get(key), event.object, event.patch);
     if (event.type === EventType.DELETED) this.#objects.delete(key);
     else this.#objects.set(key, object);
-    return event.patch ? create(EventSchema, { ...event, object, patch: false }) : event;
+    return whole ? event : create(EventSchema, { ...event, object, patch: PatchType.UNSPECIFIED });
   }
 }
 
-function patched(held: ObjectMessage | undefined, object: ObjectMessage): ObjectMessage {
+function patched(
+  held: ObjectMessage | undefined,
+  object: ObjectMessage,
+  type: PatchType,
+): ObjectMessage {
+  if (type !== PatchType.JSON) {
+    throw KubeconnectError.internal(`a patch to ${object.name} of a type that was not asked for`);
+  }
   if (held?.uid !== object.uid || held.content.case !== "json" || object.content.case !== "json") {
     throw KubeconnectError.internal(`a patch to ${object.name}, which is not held`);
   }
-  const whole = mergePatch(parse(held.content.value), parse(object.content.value));
-  const value = new TextEncoder().encode(JSON.stringify(whole));
-  return { ...object, content: { case: "json", value } };
-}
-
-/** What a JSON merge patch (RFC 7386) makes of a value. */
-export function mergePatch(target: unknown, patch: unknown): unknown {
-  if (!isObject(patch)) return patch;
-  const members = new Map(isObject(target) ? Object.entries(target) : []);
-  for (const [name, value] of Object.entries(patch)) {
-    if (value === null) members.delete(name);
-    else members.set(name, mergePatch(members.get(name), value));
+  try {
+    const whole = parse(held.content.value);
+    applyPatch(whole, parse(object.content.value));
+    const value = new TextEncoder().encode(JSON.stringify(whole));
+    return { ...object, content: { case: "json", value } };
+  } catch (error) {
+    const { message } = error as Error;
+    throw KubeconnectError.internal(`a patch to ${object.name} that does not fit: ${message}`);
   }
-  return Object.fromEntries(members); // a member may be called __proto__
 }
 
-function isObject(value: unknown): value is object {
+/**
+ * Applies a JSON patch (RFC 6902) of "add", "remove" and "replace" to a value, in place.
+ *
+ * @throws Error at the first operation that does not fit.
+ */
+export function applyPatch(target: unknown, operations: unknown): void {
+  if (!Array.isArray(operations)) throw new Error("it is no list of operations");
+  for (const operation of operations as unknown[]) {
+    if (!isOperation(operation)) throw new Error("an operation is none of add, remove and replace");
+    const { op, path, value } = operation;
+    const [holder, place] = find(target, path, op === "add");
+    if (Array.isArray(holder)) {
+      holder.splice(Number(place), op === "add" ? 0 : 1, ...(op === "remove" ? [] : [value]));
+    } else if (op === "remove") {
+      Reflect.deleteProperty(holder, place);
+    } else {
+      const member = { value, configurable: true, enumerable: true, writable: true };
+      Object.defineProperty(holder, place, member); // which may be called __proto__
+    }
+  }
+}
+
+interface Operation {
+  readonly op: "add" | "remove" | "replace";
+  readonly path: string;
+  readonly value?: unknown;
+}
+
+function isOperation(value: unknown): value is Operation {
+  if (!isObject(value)) return false;
+  const { op, path, value: operand } = value;
+  const known = op === "remove" || ((op === "add" || op === "replace") && operand !== undefined);
+  return known && typeof path === "string";
+}
+
+/** The object or list that a path (RFC 6901) leads into, and the place in it. */
+function find(target: unknown, path: string, adds: boolean): [holder: Holder, place: string] {
+  if (!/^(\/([^/~]|~[01])*)+$/.test(path)) throw new Error(`"${path}" is no path`);
+  const names = path.slice(1).split("/");
+  const place = unescaped(names.pop() ?? "");
+  let holder = target;
+  for (const name of names.map(unescaped)) {
+    holder = isPlace(holder, name) ? holder[name] : undefined;
+  }
+  if (!isPlace(holder, place, adds)) throw new Error(`"${path}" leads nowhere`);
+  return [holder, place];
+}
+
+function unescaped(name: string): string {
+  return name.replaceAll("~1", "/").replaceAll("~0", "~");
+}
+
+/** Whether that is the name of a member or the index of an item; or may become one. */
+function isPlace(holder: unknown, name: string, adds = false): holder is Holder {
+  if (!Array.isArray(holder)) return isObject(holder) && (adds || Object.hasOwn(holder, name));
+  return /^(0|[1-9][0-9]*)$/.test(name) && Number(name) < holder.length + Number(adds);
+}
+
+/** An object, or a list by its indices. */
+type Holder = Record<string, unknown>;
+
+function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 

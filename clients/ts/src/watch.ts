@@ -2,7 +2,7 @@ import { BatchReader, resumable } from "./batch.js";
 import { stream, type ReadOptions } from "./call.js";
 import type { Freshness } from "./freshness.js";
 import { Encoding } from "./gen/kubeconnect/v1/object_pb.js";
-import type { WatchResponse } from "./gen/kubeconnect/v1/resource_service_pb.js";
+import { PatchType, type WatchResponse } from "./gen/kubeconnect/v1/resource_service_pb.js";
 import type { ResourceServiceClient } from "./message.js";
 import type { KubeObject, KubeValue, ResourceKind } from "./object.js";
 import type { HeldObjects } from "./patches.js";
@@ -120,27 +120,32 @@ export class Watch<T = KubeValue> implements AsyncIterable<ResumableEvent<T>> {
 
   /** The events, as many at a time as the service sent together. */
   async *batches(): AsyncGenerator<WatchBatch<T>, void, undefined> {
-    const { patches: held, resumeToken = "" } = this.#options;
-    const patches = held?.begin(resumeToken) === true;
-    const reader = new BatchReader<T>(this.#kinds, this.#resource, patches ? held : undefined);
-    for await (const response of this.#open(patches)) {
+    const { patches, resumeToken = "" } = this.#options;
+    const held = patches?.begin(resumeToken) === true ? patches : undefined;
+    const reader = new BatchReader<T>(this.#kinds, this.#resource, held);
+    for await (const response of this.#open(held)) {
       yield reader.read(response, response.resumeToken);
     }
   }
 
-  #open(patches: boolean): AsyncIterable<WatchResponse> {
+  #open(held: HeldObjects | undefined): AsyncIterable<WatchResponse> {
     const { resumeToken = "", signal } = this.#options;
-    const fields = watchFields(this.#resource, this.#selection, this.#options);
-    const request = { ...fields, patches, resumeToken };
+    const fields = watchFields(this.#resource, this.#selection, this.#options, held);
+    const request = { ...fields, resumeToken };
     return stream({ signal }, (call) => this.#service.watch(request, call));
   }
 }
 
-/** The fields of a request that watches, but for those that say where the stream begins. */
+/**
+ * The fields of a request that watches, but for those that say where the stream begins.
+ *
+ * @param held what patches are to; undefined where none may come.
+ */
 export function watchFields(
   resource: string,
   selection: WatchSelection,
   options: Pick<WatchOptions, "fields" | "metadataOnly" | "minResourceVersion">,
+  held: HeldObjects | undefined,
 ) {
   const { name = "" } = selection;
   const { minResourceVersion = "" } = options;
@@ -151,5 +156,6 @@ export function watchFields(
     minResourceVersion,
     encoding: Encoding.JSON,
     ...objectFields(options),
+    patches: held ? PatchType.JSON : PatchType.UNSPECIFIED,
   };
 }

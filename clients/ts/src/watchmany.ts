@@ -133,9 +133,7 @@ class OneOfMany {
   }
 
   get request() {
-    const { resource } = this.#spec;
-    const patches = this.held !== undefined;
-    return { ...watchFields(resource, this.#spec, this.#spec), patches };
+    return watchFields(this.#spec.resource, this.#spec, this.#spec, this.held);
   }
 
   read({ response, resumeToken }: WatchManyResponse): WatchBatch<unknown> {

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import type { MessageInitShape } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { Code } from "@connectrpc/connect";
 import { HeldObjects, KubeconnectError, type KubeValue } from "../src/index.js";
-import { mergePatch } from "../src/patches.js";
-import { EventType, type EventSchema, type WatchRequest } from "../src/proto.js";
+import { applyPatch } from "../src/patches.js";
+import { EventSchema, EventType, PatchType, type WatchRequest } from "../src/proto.js";
 import { clientOf, pod, podKind } from "./fixture.js";
 
 type EventInit = MessageInitShape<typeof EventSchema>;
@@ -15,11 +16,15 @@ const snapshot: EventInit[] = [
 ];
 
 /** A change of pod a as the service sends it. */
-function patchTo(version: string, patch: unknown): EventInit {
-  const value = new TextEncoder().encode(JSON.stringify(patch));
+function patchTo(version: string, operations: unknown, patch = PatchType.JSON): EventInit {
+  const value = new TextEncoder().encode(JSON.stringify(operations));
   const object = { ...pod("a", version), content: { case: "json" as const, value } };
-  return { type: EventType.MODIFIED, object, patch: true };
+  return { type: EventType.MODIFIED, object, patch };
 }
+
+const add = (path: string, value: unknown) => ({ op: "add", path, value });
+const remove = (path: string) => ({ op: "remove", path });
+const replace = (path: string, value: unknown) => ({ op: "replace", path, value });
 
 /** A client whose nth stream sends the nth events behind a token of its number. */
 function streams(...all: EventInit[][]) {
@@ -47,11 +52,127 @@ async function last(
   return value;
 }
 
+async function rejects(promise: Promise<unknown>, message: string): Promise<void> {
+  await assert.rejects(promise, (error) => {
+    assert.ok(error instanceof KubeconnectError);
+    assert.equal(error.message, message);
+    assert.equal(error.code, Code.Internal);
+    return true;
+  });
+}
+
+/** What is done to which JSON, and what comes of it. */
+const fits: [name: string, target: string, operations: unknown[], result: string][] = [
+  ["nothing", '{"a":1}', [], '{"a":1}'],
+  ["add a member", '{"a":1}', [add("/b", 2)], '{"a":1,"b":2}'],
+  ["add a member that is there", '{"a":1}', [add("/a", 2)], '{"a":2}'],
+  ["remove a member", '{"a":1,"b":2}', [remove("/a")], '{"b":2}'],
+  ["replace a member", '{"a":{"b":1}}', [replace("/a", [2])], '{"a":[2]}'],
+  ["add before the first item", "[1,2]", [add("/0", 0)], "[0,1,2]"],
+  ["add between items", "[1,2]", [add("/1", 0)], "[1,0,2]"],
+  ["add behind the last item", "[1,2]", [add("/2", 0)], "[1,2,0]"],
+  ["add to an empty list", "[]", [add("/0", 0)], "[0]"],
+  ["remove the first item", "[1,2,3]", [remove("/0")], "[2,3]"],
+  ["remove a middle item", "[1,2,3]", [remove("/1")], "[1,3]"],
+  ["remove the last item", "[1,2,3]", [remove("/2")], "[1,2]"],
+  ["replace the first item", "[1,2,3]", [replace("/0", 0)], "[0,2,3]"],
+  ["replace a middle item", "[1,2,3]", [replace("/1", 0)], "[1,0,3]"],
+  ["replace the last item", "[1,2,3]", [replace("/2", 0)], "[1,2,0]"],
+  ["an index of two digits", "[0,1,2,3,4,5,6,7,8,9,10]", [remove("/10")], "[0,1,2,3,4,5,6,7,8,9]"],
+  ["a list is one item", "[1]", [add("/1", [2])], "[1,[2]]"],
+  [
+    "deep within",
+    '{"a":[{"b":[1,{"c":2}]}]}',
+    [replace("/a/0/b/1/c", 3)],
+    '{"a":[{"b":[1,{"c":3}]}]}',
+  ],
+  ["a slash", '{"a/b":1,"a":{}}', [replace("/a~1b", 2)], '{"a/b":2,"a":{}}'],
+  ["a tilde", '{"a~b":1}', [replace("/a~0b", 2)], '{"a~b":2}'],
+  ["a tilde before a 1", '{"~1":1,"/":2}', [remove("/~01")], '{"/":2}'],
+  ["both", '{"a/b":{"c~d":1}}', [remove("/a~1b/c~0d")], '{"a/b":{}}'],
+  ["the empty name", "{}", [add("/", 1)], '{"":1}'],
+  ["empty names", '{"":{"":1}}', [replace("//", 2)], '{"":{"":2}}'],
+  ["a line break", '{"a\\nb":1}', [remove("/a\nb")], "{}"],
+  ["a name that is a number", '{"0":1}', [replace("/0", 2)], '{"0":2}'],
+  ["a name that is no index", "{}", [add("/01", 1)], '{"01":1}'],
+  ["a name that is a dash", "{}", [add("/-", 1)], '{"-":1}'],
+  ["add null", "{}", [add("/a", null)], '{"a":null}'],
+  ["replace by null", '{"a":1}', [replace("/a", null)], '{"a":null}'],
+  ["remove null", '{"a":null}', [remove("/a")], "{}"],
+  ["replace null", '{"a":null}', [replace("/a", 1)], '{"a":1}'],
+  ["add __proto__", "{}", [add("/__proto__", 1)], '{"__proto__":1}'],
+  ["remove __proto__", '{"__proto__":{"a":1}}', [remove("/__proto__")], "{}"],
+  ["replace __proto__", '{"__proto__":1}', [replace("/__proto__", {})], '{"__proto__":{}}'],
+  ["through __proto__", '{"__proto__":{"a":1}}', [remove("/__proto__/a")], '{"__proto__":{}}'],
+  ["constructor", "{}", [add("/constructor", 1)], '{"constructor":1}'],
+  ["toString", '{"toString":1}', [replace("/toString", 2)], '{"toString":2}'],
+  [
+    "one after another",
+    '{"a":[1,2,3],"b":4}',
+    [remove("/a/0"), remove("/a/0"), add("/c", {}), add("/c/d", 5), remove("/b")],
+    '{"a":[3],"c":{"d":5}}',
+  ],
+];
+
+const noOperation = "an operation is none of add, remove and replace";
+const noList = "it is no list of operations";
+
+/** What cannot be done to an object with a list of two items, and why. */
+const misfits: [name: string, operations: unknown, why: string][] = [
+  ["remove what is not there", [remove("/b")], '"/b" leads nowhere'],
+  ["replace what is not there", [replace("/b", 1)], '"/b" leads nowhere'],
+  ["add to what is not there", [add("/b/c", 1)], '"/b/c" leads nowhere'],
+  ["add beyond the end", [add("/list/3", 1)], '"/list/3" leads nowhere'],
+  ["remove behind the last item", [remove("/list/2")], '"/list/2" leads nowhere'],
+  ["replace behind the last item", [replace("/list/2", 1)], '"/list/2" leads nowhere'],
+  ["through what is behind the last item", [add("/list/2/a", 1)], '"/list/2/a" leads nowhere'],
+  ["a dash", [add("/list/-", 1)], '"/list/-" leads nowhere'],
+  ["a negative index", [remove("/list/-1")], '"/list/-1" leads nowhere'],
+  ["a leading zero", [remove("/list/01")], '"/list/01" leads nowhere'],
+  ["a fraction", [remove("/list/1.0")], '"/list/1.0" leads nowhere'],
+  ["a space", [remove("/list/ 1")], '"/list/ 1" leads nowhere'],
+  ["a line break", [remove("/list/1\n")], '"/list/1\n" leads nowhere'],
+  ["a power of ten", [remove("/list/1e0")], '"/list/1e0" leads nowhere'],
+  ["the empty name in a list", [remove("/list/")], '"/list/" leads nowhere'],
+  ["a name in a list", [replace("/list/length", 0)], '"/list/length" leads nowhere'],
+  ["into a string", [add("/text/0", 1)], '"/text/0" leads nowhere'],
+  ["into a number", [remove("/number/a")], '"/number/a" leads nowhere'],
+  ["into null", [add("/null/a", 1)], '"/null/a" leads nowhere'],
+  ["through a string", [replace("/text/0/a", 1)], '"/text/0/a" leads nowhere'],
+  ["through null", [add("/null/a/b", 1)], '"/null/a/b" leads nowhere'],
+  ["remove __proto__", [remove("/__proto__")], '"/__proto__" leads nowhere'],
+  ["through __proto__", [add("/__proto__/a", 1)], '"/__proto__/a" leads nowhere'],
+  ["replace constructor", [replace("/constructor", 1)], '"/constructor" leads nowhere'],
+  ["through constructor", [add("/constructor/a", 1)], '"/constructor/a" leads nowhere'],
+  ["remove toString", [remove("/toString")], '"/toString" leads nowhere'],
+  ["the second operation", [add("/a", 1), remove("/b")], '"/b" leads nowhere'],
+  ["the whole document", [replace("", {})], '"" is no path'],
+  ["no slash at the beginning", [replace("text", 1)], '"text" is no path'],
+  ["an escape that there is not", [add("/a~2", 1)], '"/a~2" is no path'],
+  ["half an escape", [add("/a~", 1)], '"/a~" is no path'],
+  ["test", [{ op: "test", path: "/text", value: "a" }], noOperation],
+  ["move", [{ op: "move", from: "/text", path: "/a" }], noOperation],
+  ["no op", [{ path: "/text", value: 1 }], noOperation],
+  ["no path", [{ op: "remove" }], noOperation],
+  ["a path that is no string", [{ op: "remove", path: 1 }], noOperation],
+  ["add without a value", [{ op: "add", path: "/a" }], noOperation],
+  ["replace without one", [{ op: "replace", path: "/text" }], noOperation],
+  ["a string for an operation", ["remove"], noOperation],
+  ["null for an operation", [null], noOperation],
+  ["a list for an operation", [[]], noOperation],
+  ["a merge patch", { text: "b" }, noList],
+  ["null", null, noList],
+  ["a string", "a", noList],
+];
+
 suite("patches", () => {
   test("make whole objects, also behind a token", async () => {
     const { client, requests } = streams(
-      [...snapshot, patchTo("2", { metadata: { labels: null, resourceVersion: "2" } })],
-      [patchTo("3", { spec: { a: 1 } })],
+      [
+        ...snapshot,
+        patchTo("2", [remove("/metadata/labels"), replace("/metadata/resourceVersion", "2")]),
+      ],
+      [patchTo("3", [add("/spec", { a: 1 })]), patchTo("4", [])],
     );
     const held = new HeldObjects();
     await last(client, held);
@@ -63,7 +184,7 @@ suite("patches", () => {
     });
     assert.deepEqual(
       requests.map((request) => request.patches),
-      [true, true],
+      [PatchType.JSON, PatchType.JSON],
     );
   });
 
@@ -75,22 +196,59 @@ suite("patches", () => {
     await last(client, new HeldObjects(), "t1");
     assert.deepEqual(
       requests.map((request) => request.patches),
-      [true, false, false],
+      [PatchType.JSON, PatchType.UNSPECIFIED, PatchType.UNSPECIFIED],
     );
   });
 
+  test("are not asked for again where one did not fit", () => {
+    const message = (...events: EventInit[]) => events.map((event) => create(EventSchema, event));
+    const held = new HeldObjects();
+    held.begin("");
+    held.whole(message(...snapshot), "t1");
+    const second = message(patchTo("2", [add("/spec", {})]), patchTo("3", [remove("/status")]));
+    assert.throws(() => held.whole(second, "t2"), KubeconnectError);
+    assert.equal(held.begin("t1"), false);
+  });
+
   test("to what is not held are an error", async () => {
-    const { client } = streams([...snapshot, { type: EventType.RESET }, patchTo("2", {})]);
+    const { client } = streams([...snapshot, { type: EventType.RESET }, patchTo("2", [])]);
+    await rejects(last(client, new HeldObjects()), "a patch to a, which is not held");
+  });
+
+  test("of another type are an error", async () => {
+    const { client } = streams([...snapshot, patchTo("2", {}, PatchType.MERGE)]);
+    await rejects(last(client, new HeldObjects()), "a patch to a of a type that was not asked for");
+  });
+
+  for (const [name, operations, why] of misfits) {
+    test(`that do not fit are an error: ${name}`, async () => {
+      const content = [add("/list", [1, 2]), add("/text", "a"), add("/number", 1)];
+      const before = patchTo("2", [...content, add("/null", null)]);
+      const { client } = streams([...snapshot, before, patchTo("3", operations)]);
+      await rejects(last(client, new HeldObjects()), `a patch to a that does not fit: ${why}`);
+    });
+  }
+
+  test("that are no JSON are an error", async () => {
+    const value = new TextEncoder().encode("[");
+    const object = { ...pod("a", "2"), content: { case: "json" as const, value } };
+    const patch: EventInit = { type: EventType.MODIFIED, object, patch: PatchType.JSON };
+    const { client } = streams([...snapshot, patch]);
     await assert.rejects(last(client, new HeldObjects()), KubeconnectError);
   });
 
-  test("are merged as the standard says", () => {
-    const parsed = JSON.parse('{"__proto__":{"a":1},"b":null}') as unknown;
-    assert.equal(JSON.stringify(mergePatch({ b: 1 }, parsed)), '{"__proto__":{"a":1}}');
-    assert.deepEqual(mergePatch({ a: ["b"], c: { d: 1 } }, { a: [null], c: { e: { f: null } } }), {
-      a: [null],
-      c: { d: 1, e: {} },
+  for (const [name, target, operations, result] of fits) {
+    test(`are applied: ${name}`, () => {
+      const value = JSON.parse(target) as unknown;
+      applyPatch(value, JSON.parse(JSON.stringify(operations)));
+      assert.equal(JSON.stringify(value), result);
     });
-    assert.deepEqual(mergePatch({ a: { b: 1 } }, { a: "b" }), { a: "b" });
+  }
+
+  test("do not reach what all objects share", () => {
+    const value = {};
+    applyPatch(value, [add("/__proto__", { a: 1 }), add("/__proto__/b", 2)]);
+    assert.equal(Object.getPrototypeOf(value), Object.prototype);
+    assert.equal(Object.hasOwn(Object.prototype, "b"), false);
   });
 });

@@ -12,6 +12,7 @@ import {
 import {
   Encoding,
   EventType,
+  PatchType,
   WatchManyRequestSchema,
   type EventSchema,
   type WatchManyRequest,
@@ -122,11 +123,13 @@ suite("watchMany", () => {
   });
 
   test("goes on when followed, and makes whole objects of patches", async () => {
-    const patch = new TextEncoder().encode('{"metadata":{"resourceVersion":"2"}}');
-    const object = { ...pod("a", "2"), content: { case: "json" as const, value: patch } };
+    const operations = [{ op: "replace", path: "/metadata/resourceVersion", value: "2" }];
+    const value = new TextEncoder().encode(JSON.stringify(operations));
+    const object = { ...pod("a", "2"), content: { case: "json" as const, value } };
+    const patch: EventInit = { type: EventType.MODIFIED, object, patch: PatchType.JSON };
     const { client, requests } = streams(
       [told(0, "t1", reset, added, synced), told(1, "t2", reset, synced)],
-      [told(0, "t3", { type: EventType.MODIFIED, object, patch: true })],
+      [told(0, "t3", patch)],
     );
     const specs = { ...watches, web: { resource: "pods", patches: new HeldObjects() } };
     const open = (signal: AbortSignal, resumeToken: string) =>
@@ -148,8 +151,8 @@ suite("watchMany", () => {
     assert.deepEqual(
       requests.map(({ resumeToken, watches }) => [resumeToken, ...watches.map((w) => w.patches)]),
       [
-        ["", true, false],
-        ["t2", true, false],
+        ["", PatchType.JSON, PatchType.UNSPECIFIED],
+        ["t2", PatchType.JSON, PatchType.UNSPECIFIED],
       ],
     );
   });
@@ -159,7 +162,7 @@ suite("watchMany", () => {
     const pods: WatchSpec = { resource: "pods", patches: new HeldObjects() };
     const many = client.watchMany({ pods }, { resumeToken: "t0" });
     for await (const batch of many.batches()) assert.fail(batch.watch);
-    assert.equal(requests[0]?.watches[0]?.patches, false);
+    assert.equal(requests[0]?.watches[0]?.patches, PatchType.UNSPECIFIED);
   });
 
   test("tells how current each watch is", async () => {

@@ -275,7 +275,7 @@ func (EventType) EnumDescriptor() ([]byte, []int) {
 type PatchType int32
 
 const (
-	// INVALID_ARGUMENT: a patch cannot be guessed.
+	// No patch. For Patch it is INVALID_ARGUMENT: it cannot be guessed.
 	PatchType_PATCH_TYPE_UNSPECIFIED PatchType = 0
 	// JSON patch (RFC 6902): a list of operations.
 	PatchType_PATCH_TYPE_JSON PatchType = 1
@@ -1753,9 +1753,12 @@ type WatchRequest struct {
 	MetadataOnly bool `protobuf:"varint,11,opt,name=metadata_only,json=metadataOnly,proto3" json:"metadata_only,omitempty"`
 	// Only objects that have to do with another one, as that is when the stream begins.
 	Related *Relation `protobuf:"bytes,12,opt,name=related,proto3" json:"related,omitempty"`
-	// Send of a MODIFIED object only what has changed, where that is known and can be said:
-	// see Event.patch. With ENCODING_PROTOBUF it is INVALID_ARGUMENT.
-	Patches       bool `protobuf:"varint,13,opt,name=patches,proto3" json:"patches,omitempty"`
+	// Send of a MODIFIED object only what has changed, where that is known and can be said
+	// in less than half of the object: see Event.patch. PATCH_TYPE_MERGE is the easiest to
+	// apply, but a list in which anything has changed comes as a whole; PATCH_TYPE_JSON
+	// reaches into lists too, and is for ENCODING_JSON only. ENCODING_PROTOBUF has no
+	// patches. Anything else is INVALID_ARGUMENT. Default: whole objects.
+	Patches       PatchType `protobuf:"varint,13,opt,name=patches,proto3,enum=kubeconnect.v1.PatchType" json:"patches,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1874,11 +1877,11 @@ func (x *WatchRequest) GetRelated() *Relation {
 	return nil
 }
 
-func (x *WatchRequest) GetPatches() bool {
+func (x *WatchRequest) GetPatches() PatchType {
 	if x != nil {
 		return x.Patches
 	}
-	return false
+	return PatchType_PATCH_TYPE_UNSPECIFIED
 }
 
 // WatchManyRequest asks for several watches in one stream.
@@ -2162,11 +2165,12 @@ type Event struct {
 	// content (see WatchRequest.namespace and resume_token), it is the same, and a UID
 	// is told only if it is known which object it was.
 	ResourceVersion string `protobuf:"bytes,3,opt,name=resource_version,json=resourceVersion,proto3" json:"resource_version,omitempty"`
-	// The object's content (its struct or json) is not the whole object but a JSON merge
-	// patch (RFC 7386) to the one that this stream has sent last. Only for MODIFIED, and
-	// only where WatchRequest.patches was set; even then an object may come whole: hold on
-	// to what this says.
-	Patch         bool `protobuf:"varint,4,opt,name=patch,proto3" json:"patch,omitempty"`
+	// The object's content (its struct or json) is not the whole object but a patch to the
+	// one that this stream has sent last, of the type that WatchRequest.patches asked for:
+	// either a JSON merge patch, or a JSON patch whose operations are "add", "remove" and
+	// "replace". Only for MODIFIED, and even then an object may come whole: hold on to what
+	// this says. Unspecified: the content is the whole object.
+	Patch         PatchType `protobuf:"varint,4,opt,name=patch,proto3,enum=kubeconnect.v1.PatchType" json:"patch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2222,11 +2226,11 @@ func (x *Event) GetResourceVersion() string {
 	return ""
 }
 
-func (x *Event) GetPatch() bool {
+func (x *Event) GetPatch() PatchType {
 	if x != nil {
 		return x.Patch
 	}
-	return false
+	return PatchType_PATCH_TYPE_UNSPECIFIED
 }
 
 // Preconditions must hold for a write to happen; if one does not, the answer is
@@ -3495,7 +3499,7 @@ const file_kubeconnect_v1_resource_service_proto_rawDesc = "" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x12\n" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x12\x10\n" +
 	"\x03uid\x18\x04 \x01(\tR\x03uid\x12)\n" +
-	"\x10resource_version\x18\x05 \x01(\tR\x0fresourceVersion\"\xd8\x03\n" +
+	"\x10resource_version\x18\x05 \x01(\tR\x0fresourceVersion\"\xf3\x03\n" +
 	"\fWatchRequest\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12%\n" +
@@ -3509,8 +3513,8 @@ const file_kubeconnect_v1_resource_service_proto_rawDesc = "" +
 	"\fresume_token\x18\n" +
 	" \x01(\tR\vresumeToken\x12#\n" +
 	"\rmetadata_only\x18\v \x01(\bR\fmetadataOnly\x122\n" +
-	"\arelated\x18\f \x01(\v2\x18.kubeconnect.v1.RelationR\arelated\x12\x18\n" +
-	"\apatches\x18\r \x01(\bR\apatches\"m\n" +
+	"\arelated\x18\f \x01(\v2\x18.kubeconnect.v1.RelationR\arelated\x123\n" +
+	"\apatches\x18\r \x01(\x0e2\x19.kubeconnect.v1.PatchTypeR\apatches\"m\n" +
 	"\x10WatchManyRequest\x126\n" +
 	"\awatches\x18\x01 \x03(\v2\x1c.kubeconnect.v1.WatchRequestR\awatches\x12!\n" +
 	"\fresume_token\x18\x02 \x01(\tR\vresumeToken\"\x87\x01\n" +
@@ -3526,12 +3530,12 @@ const file_kubeconnect_v1_resource_service_proto_rawDesc = "" +
 	"\x06source\x18\x05 \x01(\x0e2\x16.kubeconnect.v1.SourceR\x06source\"`\n" +
 	"\tFreshness\x12\x14\n" +
 	"\x05stale\x18\x01 \x01(\bR\x05stale\x12=\n" +
-	"\flast_contact\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\vlastContact\"\xa7\x01\n" +
+	"\flast_contact\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\vlastContact\"\xc2\x01\n" +
 	"\x05Event\x12-\n" +
 	"\x04type\x18\x01 \x01(\x0e2\x19.kubeconnect.v1.EventTypeR\x04type\x12.\n" +
 	"\x06object\x18\x02 \x01(\v2\x16.kubeconnect.v1.ObjectR\x06object\x12)\n" +
-	"\x10resource_version\x18\x03 \x01(\tR\x0fresourceVersion\x12\x14\n" +
-	"\x05patch\x18\x04 \x01(\bR\x05patch\"L\n" +
+	"\x10resource_version\x18\x03 \x01(\tR\x0fresourceVersion\x12/\n" +
+	"\x05patch\x18\x04 \x01(\x0e2\x19.kubeconnect.v1.PatchTypeR\x05patch\"L\n" +
 	"\rPreconditions\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\tR\x03uid\x12)\n" +
 	"\x10resource_version\x18\x02 \x01(\tR\x0fresourceVersion\"\x96\x04\n" +
@@ -3758,66 +3762,68 @@ var file_kubeconnect_v1_resource_service_proto_depIdxs = []int32{
 	39, // 24: kubeconnect.v1.TableRow.cells:type_name -> google.protobuf.Value
 	36, // 25: kubeconnect.v1.WatchRequest.encoding:type_name -> kubeconnect.v1.Encoding
 	7,  // 26: kubeconnect.v1.WatchRequest.related:type_name -> kubeconnect.v1.Relation
-	19, // 27: kubeconnect.v1.WatchManyRequest.watches:type_name -> kubeconnect.v1.WatchRequest
-	22, // 28: kubeconnect.v1.WatchManyResponse.response:type_name -> kubeconnect.v1.WatchResponse
-	37, // 29: kubeconnect.v1.WatchResponse.kind:type_name -> kubeconnect.v1.ResourceKind
-	24, // 30: kubeconnect.v1.WatchResponse.events:type_name -> kubeconnect.v1.Event
-	23, // 31: kubeconnect.v1.WatchResponse.freshness:type_name -> kubeconnect.v1.Freshness
-	1,  // 32: kubeconnect.v1.WatchResponse.source:type_name -> kubeconnect.v1.Source
-	40, // 33: kubeconnect.v1.Freshness.last_contact:type_name -> google.protobuf.Timestamp
-	3,  // 34: kubeconnect.v1.Event.type:type_name -> kubeconnect.v1.EventType
-	38, // 35: kubeconnect.v1.Event.object:type_name -> kubeconnect.v1.Object
-	4,  // 36: kubeconnect.v1.PatchRequest.type:type_name -> kubeconnect.v1.PatchType
-	39, // 37: kubeconnect.v1.PatchRequest.value:type_name -> google.protobuf.Value
-	5,  // 38: kubeconnect.v1.PatchRequest.field_validation:type_name -> kubeconnect.v1.FieldValidation
-	25, // 39: kubeconnect.v1.PatchRequest.preconditions:type_name -> kubeconnect.v1.Preconditions
-	36, // 40: kubeconnect.v1.PatchRequest.encoding:type_name -> kubeconnect.v1.Encoding
-	37, // 41: kubeconnect.v1.PatchResponse.kind:type_name -> kubeconnect.v1.ResourceKind
-	38, // 42: kubeconnect.v1.PatchResponse.object:type_name -> kubeconnect.v1.Object
-	41, // 43: kubeconnect.v1.CreateRequest.struct:type_name -> google.protobuf.Struct
-	5,  // 44: kubeconnect.v1.CreateRequest.field_validation:type_name -> kubeconnect.v1.FieldValidation
-	36, // 45: kubeconnect.v1.CreateRequest.encoding:type_name -> kubeconnect.v1.Encoding
-	37, // 46: kubeconnect.v1.CreateResponse.kind:type_name -> kubeconnect.v1.ResourceKind
-	38, // 47: kubeconnect.v1.CreateResponse.object:type_name -> kubeconnect.v1.Object
-	41, // 48: kubeconnect.v1.UpdateRequest.struct:type_name -> google.protobuf.Struct
-	5,  // 49: kubeconnect.v1.UpdateRequest.field_validation:type_name -> kubeconnect.v1.FieldValidation
-	25, // 50: kubeconnect.v1.UpdateRequest.preconditions:type_name -> kubeconnect.v1.Preconditions
-	36, // 51: kubeconnect.v1.UpdateRequest.encoding:type_name -> kubeconnect.v1.Encoding
-	37, // 52: kubeconnect.v1.UpdateResponse.kind:type_name -> kubeconnect.v1.ResourceKind
-	38, // 53: kubeconnect.v1.UpdateResponse.object:type_name -> kubeconnect.v1.Object
-	25, // 54: kubeconnect.v1.DeleteRequest.preconditions:type_name -> kubeconnect.v1.Preconditions
-	6,  // 55: kubeconnect.v1.DeleteRequest.propagation_policy:type_name -> kubeconnect.v1.PropagationPolicy
-	36, // 56: kubeconnect.v1.DeleteRequest.encoding:type_name -> kubeconnect.v1.Encoding
-	37, // 57: kubeconnect.v1.DeleteResponse.kind:type_name -> kubeconnect.v1.ResourceKind
-	38, // 58: kubeconnect.v1.DeleteResponse.object:type_name -> kubeconnect.v1.Object
-	6,  // 59: kubeconnect.v1.DeleteCollectionRequest.propagation_policy:type_name -> kubeconnect.v1.PropagationPolicy
-	8,  // 60: kubeconnect.v1.ResourceService.Get:input_type -> kubeconnect.v1.GetRequest
-	10, // 61: kubeconnect.v1.ResourceService.List:input_type -> kubeconnect.v1.ListRequest
-	19, // 62: kubeconnect.v1.ResourceService.Watch:input_type -> kubeconnect.v1.WatchRequest
-	20, // 63: kubeconnect.v1.ResourceService.WatchMany:input_type -> kubeconnect.v1.WatchManyRequest
-	12, // 64: kubeconnect.v1.ResourceService.CountObjects:input_type -> kubeconnect.v1.CountObjectsRequest
-	15, // 65: kubeconnect.v1.ResourceService.GetTable:input_type -> kubeconnect.v1.GetTableRequest
-	28, // 66: kubeconnect.v1.ResourceService.Create:input_type -> kubeconnect.v1.CreateRequest
-	30, // 67: kubeconnect.v1.ResourceService.Update:input_type -> kubeconnect.v1.UpdateRequest
-	26, // 68: kubeconnect.v1.ResourceService.Patch:input_type -> kubeconnect.v1.PatchRequest
-	32, // 69: kubeconnect.v1.ResourceService.Delete:input_type -> kubeconnect.v1.DeleteRequest
-	34, // 70: kubeconnect.v1.ResourceService.DeleteCollection:input_type -> kubeconnect.v1.DeleteCollectionRequest
-	9,  // 71: kubeconnect.v1.ResourceService.Get:output_type -> kubeconnect.v1.GetResponse
-	11, // 72: kubeconnect.v1.ResourceService.List:output_type -> kubeconnect.v1.ListResponse
-	22, // 73: kubeconnect.v1.ResourceService.Watch:output_type -> kubeconnect.v1.WatchResponse
-	21, // 74: kubeconnect.v1.ResourceService.WatchMany:output_type -> kubeconnect.v1.WatchManyResponse
-	13, // 75: kubeconnect.v1.ResourceService.CountObjects:output_type -> kubeconnect.v1.CountObjectsResponse
-	16, // 76: kubeconnect.v1.ResourceService.GetTable:output_type -> kubeconnect.v1.GetTableResponse
-	29, // 77: kubeconnect.v1.ResourceService.Create:output_type -> kubeconnect.v1.CreateResponse
-	31, // 78: kubeconnect.v1.ResourceService.Update:output_type -> kubeconnect.v1.UpdateResponse
-	27, // 79: kubeconnect.v1.ResourceService.Patch:output_type -> kubeconnect.v1.PatchResponse
-	33, // 80: kubeconnect.v1.ResourceService.Delete:output_type -> kubeconnect.v1.DeleteResponse
-	35, // 81: kubeconnect.v1.ResourceService.DeleteCollection:output_type -> kubeconnect.v1.DeleteCollectionResponse
-	71, // [71:82] is the sub-list for method output_type
-	60, // [60:71] is the sub-list for method input_type
-	60, // [60:60] is the sub-list for extension type_name
-	60, // [60:60] is the sub-list for extension extendee
-	0,  // [0:60] is the sub-list for field type_name
+	4,  // 27: kubeconnect.v1.WatchRequest.patches:type_name -> kubeconnect.v1.PatchType
+	19, // 28: kubeconnect.v1.WatchManyRequest.watches:type_name -> kubeconnect.v1.WatchRequest
+	22, // 29: kubeconnect.v1.WatchManyResponse.response:type_name -> kubeconnect.v1.WatchResponse
+	37, // 30: kubeconnect.v1.WatchResponse.kind:type_name -> kubeconnect.v1.ResourceKind
+	24, // 31: kubeconnect.v1.WatchResponse.events:type_name -> kubeconnect.v1.Event
+	23, // 32: kubeconnect.v1.WatchResponse.freshness:type_name -> kubeconnect.v1.Freshness
+	1,  // 33: kubeconnect.v1.WatchResponse.source:type_name -> kubeconnect.v1.Source
+	40, // 34: kubeconnect.v1.Freshness.last_contact:type_name -> google.protobuf.Timestamp
+	3,  // 35: kubeconnect.v1.Event.type:type_name -> kubeconnect.v1.EventType
+	38, // 36: kubeconnect.v1.Event.object:type_name -> kubeconnect.v1.Object
+	4,  // 37: kubeconnect.v1.Event.patch:type_name -> kubeconnect.v1.PatchType
+	4,  // 38: kubeconnect.v1.PatchRequest.type:type_name -> kubeconnect.v1.PatchType
+	39, // 39: kubeconnect.v1.PatchRequest.value:type_name -> google.protobuf.Value
+	5,  // 40: kubeconnect.v1.PatchRequest.field_validation:type_name -> kubeconnect.v1.FieldValidation
+	25, // 41: kubeconnect.v1.PatchRequest.preconditions:type_name -> kubeconnect.v1.Preconditions
+	36, // 42: kubeconnect.v1.PatchRequest.encoding:type_name -> kubeconnect.v1.Encoding
+	37, // 43: kubeconnect.v1.PatchResponse.kind:type_name -> kubeconnect.v1.ResourceKind
+	38, // 44: kubeconnect.v1.PatchResponse.object:type_name -> kubeconnect.v1.Object
+	41, // 45: kubeconnect.v1.CreateRequest.struct:type_name -> google.protobuf.Struct
+	5,  // 46: kubeconnect.v1.CreateRequest.field_validation:type_name -> kubeconnect.v1.FieldValidation
+	36, // 47: kubeconnect.v1.CreateRequest.encoding:type_name -> kubeconnect.v1.Encoding
+	37, // 48: kubeconnect.v1.CreateResponse.kind:type_name -> kubeconnect.v1.ResourceKind
+	38, // 49: kubeconnect.v1.CreateResponse.object:type_name -> kubeconnect.v1.Object
+	41, // 50: kubeconnect.v1.UpdateRequest.struct:type_name -> google.protobuf.Struct
+	5,  // 51: kubeconnect.v1.UpdateRequest.field_validation:type_name -> kubeconnect.v1.FieldValidation
+	25, // 52: kubeconnect.v1.UpdateRequest.preconditions:type_name -> kubeconnect.v1.Preconditions
+	36, // 53: kubeconnect.v1.UpdateRequest.encoding:type_name -> kubeconnect.v1.Encoding
+	37, // 54: kubeconnect.v1.UpdateResponse.kind:type_name -> kubeconnect.v1.ResourceKind
+	38, // 55: kubeconnect.v1.UpdateResponse.object:type_name -> kubeconnect.v1.Object
+	25, // 56: kubeconnect.v1.DeleteRequest.preconditions:type_name -> kubeconnect.v1.Preconditions
+	6,  // 57: kubeconnect.v1.DeleteRequest.propagation_policy:type_name -> kubeconnect.v1.PropagationPolicy
+	36, // 58: kubeconnect.v1.DeleteRequest.encoding:type_name -> kubeconnect.v1.Encoding
+	37, // 59: kubeconnect.v1.DeleteResponse.kind:type_name -> kubeconnect.v1.ResourceKind
+	38, // 60: kubeconnect.v1.DeleteResponse.object:type_name -> kubeconnect.v1.Object
+	6,  // 61: kubeconnect.v1.DeleteCollectionRequest.propagation_policy:type_name -> kubeconnect.v1.PropagationPolicy
+	8,  // 62: kubeconnect.v1.ResourceService.Get:input_type -> kubeconnect.v1.GetRequest
+	10, // 63: kubeconnect.v1.ResourceService.List:input_type -> kubeconnect.v1.ListRequest
+	19, // 64: kubeconnect.v1.ResourceService.Watch:input_type -> kubeconnect.v1.WatchRequest
+	20, // 65: kubeconnect.v1.ResourceService.WatchMany:input_type -> kubeconnect.v1.WatchManyRequest
+	12, // 66: kubeconnect.v1.ResourceService.CountObjects:input_type -> kubeconnect.v1.CountObjectsRequest
+	15, // 67: kubeconnect.v1.ResourceService.GetTable:input_type -> kubeconnect.v1.GetTableRequest
+	28, // 68: kubeconnect.v1.ResourceService.Create:input_type -> kubeconnect.v1.CreateRequest
+	30, // 69: kubeconnect.v1.ResourceService.Update:input_type -> kubeconnect.v1.UpdateRequest
+	26, // 70: kubeconnect.v1.ResourceService.Patch:input_type -> kubeconnect.v1.PatchRequest
+	32, // 71: kubeconnect.v1.ResourceService.Delete:input_type -> kubeconnect.v1.DeleteRequest
+	34, // 72: kubeconnect.v1.ResourceService.DeleteCollection:input_type -> kubeconnect.v1.DeleteCollectionRequest
+	9,  // 73: kubeconnect.v1.ResourceService.Get:output_type -> kubeconnect.v1.GetResponse
+	11, // 74: kubeconnect.v1.ResourceService.List:output_type -> kubeconnect.v1.ListResponse
+	22, // 75: kubeconnect.v1.ResourceService.Watch:output_type -> kubeconnect.v1.WatchResponse
+	21, // 76: kubeconnect.v1.ResourceService.WatchMany:output_type -> kubeconnect.v1.WatchManyResponse
+	13, // 77: kubeconnect.v1.ResourceService.CountObjects:output_type -> kubeconnect.v1.CountObjectsResponse
+	16, // 78: kubeconnect.v1.ResourceService.GetTable:output_type -> kubeconnect.v1.GetTableResponse
+	29, // 79: kubeconnect.v1.ResourceService.Create:output_type -> kubeconnect.v1.CreateResponse
+	31, // 80: kubeconnect.v1.ResourceService.Update:output_type -> kubeconnect.v1.UpdateResponse
+	27, // 81: kubeconnect.v1.ResourceService.Patch:output_type -> kubeconnect.v1.PatchResponse
+	33, // 82: kubeconnect.v1.ResourceService.Delete:output_type -> kubeconnect.v1.DeleteResponse
+	35, // 83: kubeconnect.v1.ResourceService.DeleteCollection:output_type -> kubeconnect.v1.DeleteCollectionResponse
+	73, // [73:84] is the sub-list for method output_type
+	62, // [62:73] is the sub-list for method input_type
+	62, // [62:62] is the sub-list for extension type_name
+	62, // [62:62] is the sub-list for extension extendee
+	0,  // [0:62] is the sub-list for field type_name
 }
 
 func init() { file_kubeconnect_v1_resource_service_proto_init() }

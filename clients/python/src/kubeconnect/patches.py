@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import grpc
@@ -10,6 +11,9 @@ import grpc
 from kubeconnect.errors import KubeconnectError
 from kubeconnect.v1 import object_pb2
 from kubeconnect.v1 import resource_service_pb2 as pb
+
+_PATH = re.compile(r"(/([^/~]|~[01])*)+")
+_INDEX = re.compile(r"0|[1-9][0-9]*")
 
 
 class HeldObjects:
@@ -22,11 +26,16 @@ class HeldObjects:
     def whole(self, event: pb.Event) -> pb.Event:
         """Return the event with its object whole, and hold what it tells.
 
-        Raises KubeconnectError where a patch is to what is not held.
+        Raises KubeconnectError where a patch is to what is not held, or does not fit it:
+        then nothing is held, for what came with that patch is lost.
         """
         key = (event.object.namespace, event.object.name)
         if event.patch:
-            event = self._patched(event, self._objects.get(key))
+            try:
+                event = self._patched(event, self._objects.get(key))
+            except KubeconnectError:
+                self._objects.clear()
+                raise
         if event.type == pb.EVENT_TYPE_RESET:
             self._objects.clear()
         elif event.type == pb.EVENT_TYPE_DELETED:
@@ -36,25 +45,64 @@ class HeldObjects:
         return event
 
     def _patched(self, event: pb.Event, held: object_pb2.Object | None) -> pb.Event:
+        name = event.object.name
+        if event.patch != pb.PATCH_TYPE_JSON:
+            raise _data_loss(f"a patch to {name} of a type that was not asked for")
         if held is None or not held.json or held.uid != event.object.uid:
-            message = f"a patch to {event.object.name}, which is not held"
-            raise KubeconnectError(grpc.StatusCode.DATA_LOSS, message)
-        content = merge(json.loads(held.json), json.loads(event.object.json))
+            raise _data_loss(f"a patch to {name}, which is not held")
+        try:
+            content = json.loads(held.json)
+            apply(content, json.loads(event.object.json))
+        except ValueError as error:
+            raise _data_loss(f"a patch to {name} that does not fit: {error}") from error
         whole = pb.Event(type=event.type, object=event.object)
         whole.resource_version = event.resource_version
         whole.object.json = json.dumps(content, separators=(",", ":")).encode()
         return whole
 
 
-def merge(target: Any, patch: Any) -> Any:
-    """Return what a JSON merge patch (RFC 7386) makes of a value, which is used up."""
-    if not isinstance(patch, dict):
-        return patch
-    if not isinstance(target, dict):
-        target = {}
-    for name, value in patch.items():
-        if value is None:
-            target.pop(name, None)
-        else:
-            target[name] = merge(target.get(name), value)
-    return target
+def apply(target: Any, operations: Any) -> None:
+    """Apply a JSON patch (RFC 6902) of "add", "remove" and "replace" to a value, in place.
+
+    Raises ValueError at the first operation that does not fit.
+    """
+    if not isinstance(operations, list):
+        raise ValueError("it is no list of operations")
+    for operation in operations:
+        match operation:
+            case {"op": "add", "path": str(path), "value": value}:
+                holder, place = _find(target, path, adds=True)
+                if isinstance(holder, list):
+                    holder.insert(place, value)
+                else:
+                    holder[place] = value
+            case {"op": "remove", "path": str(path)}:
+                holder, place = _find(target, path)
+                del holder[place]
+            case {"op": "replace", "path": str(path), "value": value}:
+                holder, place = _find(target, path)
+                holder[place] = value
+            case _:
+                raise ValueError("an operation is none of add, remove and replace")
+
+
+def _find(target: Any, path: str, *, adds: bool = False) -> tuple[Any, Any]:
+    """Return the object or list that a path (RFC 6901) leads into, and the place in it."""
+    if not _PATH.fullmatch(path):
+        raise ValueError(f"{path!r} is no path")
+    *parents, last = [name.replace("~1", "/").replace("~0", "~") for name in path.split("/")[1:]]
+    for name in parents:
+        target = target[_place(target, name, path)]
+    return target, _place(target, last, path, adds=adds)
+
+
+def _place(holder: Any, name: str, path: str, *, adds: bool = False) -> str | int:
+    if isinstance(holder, dict) and (adds or name in holder):
+        return name
+    if isinstance(holder, list) and _INDEX.fullmatch(name) and int(name) < len(holder) + adds:
+        return int(name)
+    raise ValueError(f"{path!r} leads nowhere")
+
+
+def _data_loss(message: str) -> KubeconnectError:
+    return KubeconnectError(grpc.StatusCode.DATA_LOSS, message)

@@ -32,7 +32,7 @@ class WatchManySession(
         super().__init__(request.resume_token, reconnect, chance)
         self._keys = keys
         self._request = request
-        self._readers = [EventReader(patches=watch.patches) for watch in request.watches]
+        self._readers = [EventReader(patches=bool(watch.patches)) for watch in request.watches]
         self._untold = set(range(len(keys)))
         self._within_snapshot: set[int] = set()
         self._watch = 0  # whose events are ready

@@ -133,7 +133,7 @@ class WatchSession(Session[pb.WatchRequest, pb.WatchResponse, Event]):
         """Begin with what the caller asked for; ``chance`` answers from [0, 1)."""
         super().__init__(request.resume_token, reconnect, chance)
         self._request = request
-        self._reader = EventReader(patches=request.patches)
+        self._reader = EventReader(patches=bool(request.patches))
 
     @property
     def request(self) -> pb.WatchRequest:

@@ -42,5 +42,5 @@ class WatchSpec:
             metadata_only=self.metadata_only,
             min_resource_version=self.min_resource_version,
             encoding=ENCODING_JSON,
-            patches=self.patches and not resumes,
+            patches=pb.PATCH_TYPE_JSON if self.patches and not resumes else None,
         )

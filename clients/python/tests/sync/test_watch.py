@@ -79,7 +79,8 @@ def test_makes_whole_objects_of_patches_across_a_lost_stream(
     client: Client, service: FakeService
 ) -> None:
     patch = event(pb.EVENT_TYPE_MODIFIED, pod("a", version="10"), "10")
-    patch.object.json, patch.patch = b'{"metadata":{"resourceVersion":"10"}}', True
+    patch.object.json = b'[{"op":"replace","path":"/metadata/resourceVersion","value":"10"}]'
+    patch.patch = pb.PATCH_TYPE_JSON
     service.play(batch("t9", RESET, ADDED, SYNCED), Failure(Code.UNAVAILABLE), batch("t10", patch))
     with client.watch("pods", patches=True) as events:
         before = [next(events) for _ in range(3)][1].object
@@ -87,7 +88,7 @@ def test_makes_whole_objects_of_patches_across_a_lost_stream(
     assert before is not None
     assert after is not None
     assert after["metadata"] == {**before["metadata"], "resourceVersion": "10"}
-    assert [request.patches for request in service.requests] == [True, True]
+    assert [request.patches for request in service.requests] == [pb.PATCH_TYPE_JSON] * 2
     assert service.requests[1].resume_token == "t9"
 
 
@@ -97,7 +98,7 @@ def test_is_sent_whole_objects_behind_a_token_of_before(
     service.play([BOOKMARK])
     with client.watch("pods", patches=True, resume_token="t9") as events:
         next(events)
-    assert not service.requests[0].patches
+    assert service.requests[0].patches == pb.PATCH_TYPE_UNSPECIFIED
 
 
 def test_asks_for_the_selection(client: Client, service: FakeService) -> None:

@@ -115,7 +115,8 @@ def test_makes_whole_objects_of_the_patches_of_each_watch(
     client: Client, service: FakeService
 ) -> None:
     patch = event(pb.EVENT_TYPE_MODIFIED, pod("a", version="10"), "10")
-    patch.object.json, patch.patch = b'{"metadata":{"resourceVersion":"10"}}', True
+    patch.object.json = b'[{"op":"replace","path":"/metadata/resourceVersion","value":"10"}]'
+    patch.patch = pb.PATCH_TYPE_JSON
     service.play(
         of_watch(0, "t1", RESET, ADDED, SYNCED),
         of_watch(1, "t2", RESET, SYNCED),
@@ -131,7 +132,7 @@ def test_makes_whole_objects_of_the_patches_of_each_watch(
     expected = {"name": "a", "namespace": "demo", "resourceVersion": "10"}
     assert changed.object["metadata"] == expected
     asked = [[watch.patches for watch in request.watches] for request in service.requests]
-    assert asked == [[True, False], [True, False]]
+    assert asked == [[pb.PATCH_TYPE_JSON, pb.PATCH_TYPE_UNSPECIFIED]] * 2
 
 
 def test_tells_how_current_each_watch_is(client: Client, service: FakeService) -> None:

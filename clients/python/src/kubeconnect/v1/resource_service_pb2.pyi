@@ -340,8 +340,8 @@ class WatchRequest(_message.Message):
     resume_token: str
     metadata_only: bool
     related: Relation
-    patches: bool
-    def __init__(self, resource: _Optional[str] = ..., namespace: _Optional[str] = ..., label_selector: _Optional[str] = ..., field_selector: _Optional[str] = ..., filter: _Optional[str] = ..., fields: _Optional[_Iterable[str]] = ..., encoding: _Optional[_Union[_object_pb2.Encoding, str]] = ..., min_resource_version: _Optional[str] = ..., name: _Optional[str] = ..., resume_token: _Optional[str] = ..., metadata_only: bool = ..., related: _Optional[_Union[Relation, _Mapping]] = ..., patches: bool = ...) -> None: ...
+    patches: PatchType
+    def __init__(self, resource: _Optional[str] = ..., namespace: _Optional[str] = ..., label_selector: _Optional[str] = ..., field_selector: _Optional[str] = ..., filter: _Optional[str] = ..., fields: _Optional[_Iterable[str]] = ..., encoding: _Optional[_Union[_object_pb2.Encoding, str]] = ..., min_resource_version: _Optional[str] = ..., name: _Optional[str] = ..., resume_token: _Optional[str] = ..., metadata_only: bool = ..., related: _Optional[_Union[Relation, _Mapping]] = ..., patches: _Optional[_Union[PatchType, str]] = ...) -> None: ...
 
 class WatchManyRequest(_message.Message):
     __slots__ = ("watches", "resume_token")
@@ -392,8 +392,8 @@ class Event(_message.Message):
     type: EventType
     object: _object_pb2.Object
     resource_version: str
-    patch: bool
-    def __init__(self, type: _Optional[_Union[EventType, str]] = ..., object: _Optional[_Union[_object_pb2.Object, _Mapping]] = ..., resource_version: _Optional[str] = ..., patch: bool = ...) -> None: ...
+    patch: PatchType
+    def __init__(self, type: _Optional[_Union[EventType, str]] = ..., object: _Optional[_Union[_object_pb2.Object, _Mapping]] = ..., resource_version: _Optional[str] = ..., patch: _Optional[_Union[PatchType, str]] = ...) -> None: ...
 
 class Preconditions(_message.Message):
     __slots__ = ("uid", "resource_version")

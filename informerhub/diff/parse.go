@@ -1,4 +1,4 @@
-package mergepatch
+package diff
 
 import (
 	"math"
@@ -7,22 +7,27 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/jsonscan"
 )
 
-// parsed is a text, read once: each member of its objects stands before those within it.
-// What lies in lists does not, for a merge patch replaces a list as a whole.
+// parsed is a text, read once: each member of its objects stands before those within it,
+// and, where lists matter, each element of its lists.
 type parsed struct {
 	text    []byte
+	lists   bool
 	at      int // how far text has been read
 	members []member
 }
 
-// member is a member of an object, and where in the text it is.
+// member is a member of an object, or an element of a list, and where in the text it is.
 type member struct {
-	name              string
-	quoted, quotedEnd int // its name
+	name              string // empty until it is compared, and for an element
+	quoted, quotedEnd int    // its name
 	value, end        int
-	isObject          bool
+	first             byte // that its value begins with
 	within            span // its own members, and theirs
 }
+
+func (m *member) isObject() bool { return m.first == '{' }
+
+func (m *member) isList() bool { return m.first == '[' }
 
 // span is where in parsed members are.
 type span struct{ first, end int }
@@ -63,7 +68,13 @@ func (p *parsed) hasNull(m *member) bool {
 	return false
 }
 
-func (p *parsed) isNull(m *member) bool { return string(p.text[m.value:m.end]) == "null" }
+func (p *parsed) isNull(m *member) bool { return string(p.valueOf(m)) == "null" }
+
+// nameOf is how a member's name is written, with its quotes.
+func (p *parsed) nameOf(m *member) []byte { return p.text[m.quoted:m.quotedEnd] }
+
+// valueOf is how a member's value is written.
+func (p *parsed) valueOf(m *member) []byte { return p.text[m.value:m.end] }
 
 // skipValue reads a value. Like all below, it answers whether there is one.
 func (p *parsed) skipValue(depth int) bool {
@@ -72,6 +83,8 @@ func (p *parsed) skipValue(depth int) bool {
 		return false
 	case p.text[p.at] == '{':
 		return p.items('}', func() bool { return p.member(depth + 1) })
+	case p.text[p.at] == '[' && p.lists:
+		return p.items(']', func() bool { return p.keep(member{}, depth+1) })
 	case p.text[p.at] == '[':
 		defer func(kept int) { p.members = p.members[:kept] }(len(p.members))
 		return p.items(']', func() bool { return p.skipValue(depth + 1) })
@@ -100,19 +113,26 @@ func (p *parsed) items(end byte, item func() bool) bool {
 }
 
 func (p *parsed) member(depth int) bool {
-	place := len(p.members)
 	m := member{quoted: p.at}
-	if place == maxMembers || !p.skipString() {
+	if !p.skipString() {
 		return false
 	}
 	m.quotedEnd = p.at
-	m.name = jsonscan.Unquote(p.text[m.quoted:m.quotedEnd])
 	p.skipSpace()
 	if !p.take(':') {
 		return false
 	}
 	p.skipSpace()
-	m.value, m.isObject = p.at, p.at < len(p.text) && p.text[p.at] == '{'
+	return p.keep(m, depth)
+}
+
+// keep reads the value of a member, and keeps that.
+func (p *parsed) keep(m member, depth int) bool {
+	place := len(p.members)
+	if place == maxMembers || p.at == len(p.text) {
+		return false
+	}
+	m.value, m.first = p.at, p.text[p.at]
 	p.members = append(p.members, m)
 	if !p.skipValue(depth) {
 		return false

@@ -1,0 +1,114 @@
+package diff
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/jsonscan"
+)
+
+// differ compares two texts. Its methods answer whether they could.
+type differ struct {
+	before, after parsed
+	out           []byte
+	limit         int // how long out may become
+	places        []int
+	path          []byte // to what is compared, as a JSON pointer within a JSON string
+}
+
+var differs = sync.Pool{New: func() any { return new(differ) }}
+
+// maxKept is how many members a differ keeps room for.
+const maxKept = 1 << 12
+
+// newDiffer reads two texts, with what is in their lists or without, to append a patch
+// of them to dst.
+func newDiffer(dst, before, after []byte, lists bool) (d *differ, ok bool) {
+	d = differs.Get().(*differ)
+	d.before.lists, d.after.lists = lists, lists
+	d.out, d.limit, d.path = dst, len(dst)+len(after)/2, d.path[:0]
+	return d, d.before.parse(before) && d.after.parse(after)
+}
+
+func (d *differ) release() {
+	d.before.text, d.after.text, d.out = nil, nil, nil
+	clear(d.before.members) // let go of the texts
+	clear(d.after.members)
+	if cap(d.before.members) <= maxKept && cap(d.after.members) <= maxKept {
+		differs.Put(d)
+	}
+}
+
+// eachMember calls do for each member of one of two objects, or of both, in the order of
+// their names: nil is one that is not there. False if there is one name twice, or once
+// do answers false.
+func (d *differ) eachMember(before, after span, do func(old, now *member) bool) bool {
+	kept := len(d.places)
+	defer func() { d.places = d.places[:kept] }()
+	olds, ok := d.inOrder(&d.before, before)
+	if !ok {
+		return false
+	}
+	news, ok := d.inOrder(&d.after, after)
+	if !ok {
+		return false
+	}
+	for len(olds) > 0 || len(news) > 0 {
+		var old, now *member
+		order := d.compareFirst(olds, news)
+		if order <= 0 {
+			old, olds = &d.before.members[olds[0]], olds[1:]
+		}
+		if order >= 0 {
+			now, news = &d.after.members[news[0]], news[1:]
+		}
+		if !do(old, now) {
+			return false
+		}
+	}
+	return true
+}
+
+// inOrder are the places of an object's own members, in the order of their names; false
+// if there is one name twice.
+func (d *differ) inOrder(in *parsed, of span) (places []int, ok bool) {
+	places = d.placesOf(in, of)
+	for _, place := range places {
+		m := &in.members[place]
+		m.name = jsonscan.Unquote(in.nameOf(m))
+	}
+	slices.SortFunc(places, func(a, b int) int { return strings.Compare(in.members[a].name, in.members[b].name) })
+	for i := 1; i < len(places); i++ {
+		if in.members[places[i-1]].name == in.members[places[i]].name {
+			return nil, false
+		}
+	}
+	return places, true
+}
+
+// placesOf are the places of an object's own members, or of a list's own elements.
+func (d *differ) placesOf(in *parsed, of span) []int {
+	start := len(d.places)
+	for i := of.first; i < of.end; i = in.members[i].within.end {
+		d.places = append(d.places, i)
+	}
+	return d.places[start:len(d.places):len(d.places)]
+}
+
+// compareFirst compares the names of the first of two ordered slices, an empty one coming
+// last.
+func (d *differ) compareFirst(olds, news []int) int {
+	switch {
+	case len(olds) == 0:
+		return 1
+	case len(news) == 0:
+		return -1
+	}
+	return strings.Compare(d.before.members[olds[0]].name, d.after.members[news[0]].name)
+}
+
+// same reports whether a value is written the same way in both texts.
+func (d *differ) same(old, now *member) bool {
+	return string(d.before.valueOf(old)) == string(d.after.valueOf(now))
+}

@@ -1,0 +1,141 @@
+package diff
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// JSONPatch appends to dst the JSON patch that makes of one JSON object another: applied
+// to before, it gives what equals after. Its operations are add, remove and replace, and
+// never of the whole object. Of a list, it keeps the elements that are the same at the
+// beginning and at the end, and compares the others one by one in their order.
+func JSONPatch(dst, before, after []byte) (patch []byte, ok bool) {
+	d, ok := newDiffer(dst, before, after, true)
+	defer d.release()
+	if !ok {
+		return dst, false
+	}
+	d.out = append(d.out, '[')
+	ok = d.changeMembers(d.before.all(), d.after.all())
+	d.out = append(d.out, ']')
+	if !ok || len(d.out) > d.limit {
+		return dst, false
+	}
+	return d.out, true
+}
+
+// change writes what makes of the value that path leads to another one: operations
+// within it, or one that replaces it, if these would be longer or cannot be said.
+func (d *differ) change(old, now *member) bool {
+	if d.same(old, now) {
+		return true
+	}
+	within := d.changeMembers
+	switch {
+	case old.first != now.first || !now.isObject() && !now.isList():
+		return d.operation("replace", now)
+	case now.isList():
+		within = d.changeElements
+	}
+	start, limit := len(d.out), d.limit
+	d.limit = min(limit, start+d.sizeOf("replace", now))
+	ok := within(old.within, now.within)
+	d.limit = limit
+	if !ok {
+		d.out = d.out[:start]
+		return d.operation("replace", now)
+	}
+	return true
+}
+
+func (d *differ) changeMembers(before, after span) bool {
+	path := len(d.path)
+	defer func() { d.path = d.path[:path] }()
+	return d.eachMember(before, after, func(old, now *member) bool {
+		d.path = d.path[:path]
+		switch {
+		case now == nil:
+			return d.stepTo(d.before.nameOf(old)) && d.operation("remove", nil)
+		case !d.stepTo(d.after.nameOf(now)):
+			return old != nil && d.same(old, now)
+		case old == nil:
+			return d.operation("add", now)
+		}
+		return d.change(old, now)
+	})
+}
+
+func (d *differ) changeElements(before, after span) bool {
+	path, kept := len(d.path), len(d.places)
+	defer func() { d.path, d.places = d.path[:path], d.places[:kept] }()
+	olds, news := d.placesOf(&d.before, before), d.placesOf(&d.after, after)
+	same := func(old, now int) bool { return d.same(&d.before.members[old], &d.after.members[now]) }
+	first := 0
+	for first < min(len(olds), len(news)) && same(olds[first], news[first]) {
+		first++
+	}
+	for min(len(olds), len(news)) > first && same(olds[len(olds)-1], news[len(news)-1]) {
+		olds, news = olds[:len(olds)-1], news[:len(news)-1]
+	}
+	ok := true
+	for i := first; ok && i < max(len(olds), len(news)); i++ {
+		d.path = strconv.AppendInt(append(d.path[:path], '/'), int64(min(i, len(news))), 10)
+		switch {
+		case i >= len(news):
+			ok = d.operation("remove", nil)
+		case i >= len(olds):
+			ok = d.operation("add", &d.after.members[news[i]])
+		default:
+			ok = d.change(&d.before.members[olds[i]], &d.after.members[news[i]])
+		}
+	}
+	return ok
+}
+
+// operation writes what happens to what path leads to; now is nil where it is removed.
+func (d *differ) operation(what string, now *member) bool {
+	if len(d.out)+d.sizeOf(what, now) > d.limit {
+		return false
+	}
+	if d.out[len(d.out)-1] != '[' {
+		d.out = append(d.out, ',')
+	}
+	d.out = append(append(d.out, `{"op":"`...), what...)
+	d.out = append(append(d.out, `","path":"`...), d.path...)
+	d.out = append(d.out, '"')
+	if now != nil {
+		d.out = append(append(d.out, `,"value":`...), d.after.valueOf(now)...)
+	}
+	d.out = append(d.out, '}')
+	return true
+}
+
+// sizeOf is how many bytes an operation has at most.
+func (d *differ) sizeOf(what string, now *member) int {
+	size := len(`,{"op":"","path":""}`) + len(what) + len(d.path)
+	if now != nil {
+		size += len(`,"value":`) + now.end - now.value
+	}
+	return size
+}
+
+var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
+
+// stepTo leads path on to the member with a name; false if a pointer cannot say it.
+func (d *differ) stepTo(quoted []byte) bool {
+	d.path = append(d.path, '/')
+	if inner := quoted[1 : len(quoted)-1]; !bytes.ContainsAny(inner, `~/\`) {
+		d.path = append(d.path, inner...)
+		return true
+	}
+	var name string
+	if err := json.Unmarshal(quoted, &name); err != nil || strings.ContainsRune(name, utf8.RuneError) {
+		return false // what is read otherwise elsewhere
+	}
+	escaped, _ := json.Marshal(pointerEscapes.Replace(name)) // a string has a JSON
+	d.path = append(d.path, escaped[1:len(escaped)-1]...)
+	return true
+}
