@@ -1,5 +1,7 @@
 package kubejson
 
+import "github.com/kubeconnect/kubeconnect/informerhub/protoscan"
+
 // slot is where a field stands in its message: the value of a single field, all the
 // occurrences of a repeated one, with their tags.
 type slot struct {
@@ -18,12 +20,12 @@ func (g *gathered) gather(m *message, content []byte) bool {
 	for i := 0; i < len(content); {
 		tag, next := uint64(content[i]), i+1
 		if tag >= 0x80 {
-			tag, next = longUvarint(content, i)
+			tag, next = protoscan.Tag(content, i)
 		}
-		if next < 0 || tag < 1<<3 || tag > maxTag {
+		if next < 0 || tag < 1<<3 {
 			return false
 		}
-		from, to := value(content, next, uint8(tag&7))
+		from, to := protoscan.Value(content, next, uint8(tag&7))
 		if to < 0 {
 			return false
 		}

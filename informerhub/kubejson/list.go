@@ -1,14 +1,18 @@
 package kubejson
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/protoscan"
+)
 
 // list writes the occurrences of a repeated field. As in an object, the first comma
 // becomes the bracket.
 func (w *writer) list(e *element, part []byte) bool {
 	start := len(w.out)
 	for i := 0; i < len(part); {
-		_, i = uvarint(part, i) // the tag: they are all the same field's
-		from, to := value(part, i, e.wire())
+		_, i = protoscan.Uvarint(part, i) // the tag: they are all the same field's
+		from, to := protoscan.Value(part, i, e.wire())
 		w.out = append(w.out, ',')
 		if !w.value(e, part[from:to]) {
 			return false
@@ -26,8 +30,8 @@ func (w *writer) mapping(e *element, part []byte) bool {
 	start := len(w.out)
 	var last []byte
 	for i := 0; i < len(part); {
-		_, i = uvarint(part, i)
-		from, to := delimited(part, i)
+		_, i = protoscan.Uvarint(part, i)
+		from, to := protoscan.Delimited(part, i)
 		key, content, ok := readEntry(part[from:to])
 		if !ok || len(w.out) > start && bytes.Compare(last, key) >= 0 {
 			return false
@@ -46,17 +50,17 @@ func (w *writer) mapping(e *element, part []byte) bool {
 
 // The tags in the entry of a map.
 const (
-	keyTag   = 1<<3 | wireBytes
-	valueTag = 2<<3 | wireBytes
+	keyTag   = 1<<3 | protoscan.Bytes
+	valueTag = 2<<3 | protoscan.Bytes
 )
 
 // readEntry reads the entry of a map. An empty value need not stand in it.
 func readEntry(entry []byte) (key, content []byte, ok bool) {
-	key, rest, ok := cutDelimited(entry, keyTag)
+	key, rest, ok := protoscan.CutDelimited(entry, keyTag)
 	if !ok || len(rest) == 0 {
 		return key, nil, ok
 	}
-	content, rest, ok = cutDelimited(rest, valueTag)
+	content, rest, ok = protoscan.CutDelimited(rest, valueTag)
 	return key, content, ok && len(rest) == 0
 }
 
@@ -64,7 +68,7 @@ func readEntry(entry []byte) (key, content []byte, ok bool) {
 func (w *writer) strings(content []byte) bool {
 	w.out = append(w.out, '[')
 	for first := true; len(content) > 0; first = false {
-		element, rest, ok := cutDelimited(content, 1<<3|wireBytes)
+		element, rest, ok := protoscan.CutDelimited(content, 1<<3|protoscan.Bytes)
 		if !ok {
 			return false
 		}

@@ -1,6 +1,10 @@
 package kubejson
 
-import "reflect"
+import (
+	"reflect"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/protoscan"
+)
 
 // message is what is known of the Go type of a message.
 type message struct {
@@ -86,7 +90,7 @@ const (
 // are wrong, as no generated code goes by them.
 func (e *element) wire() uint8 {
 	if e.kind <= lastVarint {
-		return wireVarint
+		return protoscan.Varint
 	}
-	return wireBytes
+	return protoscan.Bytes
 }

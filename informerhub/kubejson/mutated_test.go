@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/kubeconnect/kubeconnect/informerhub/kubejson/samples"
+	"github.com/kubeconnect/kubeconnect/informerhub/protoscan"
 )
 
 // mutationsOfAKind is how many messages of each kind are made wrong.
@@ -65,8 +66,8 @@ func mutateField(random *rand.Rand, message []byte) []byte {
 		return message
 	}
 	at := random.Intn(len(fields))
-	tag, next := uvarint(fields[at], 0)
-	from, to := value(fields[at], next, uint8(tag&7))
+	tag, next := protoscan.Uvarint(fields[at], 0)
+	from, to := protoscan.Value(fields[at], next, uint8(tag&7))
 	switch random.Intn(7) {
 	case 0:
 		fields = append(fields, fields[at])
@@ -78,7 +79,7 @@ func mutateField(random *rand.Rand, message []byte) []byte {
 	case 3:
 		fields[at] = withValue(fields[at][:next], pickValue(random))
 	default:
-		if tag&7 == wireBytes {
+		if tag&7 == protoscan.Bytes {
 			fields[at] = withValue(fields[at][:next], mutateField(random, fields[at][from:to]))
 		}
 	}
@@ -98,11 +99,11 @@ func withValue(tag, content []byte) []byte {
 // split is a message's fields; none if it is no message.
 func split(message []byte) (fields [][]byte) {
 	for i := 0; i < len(message); {
-		tag, next := uvarint(message, i)
+		tag, next := protoscan.Uvarint(message, i)
 		if next < 0 {
 			return nil
 		}
-		_, to := value(message, next, uint8(tag&7))
+		_, to := protoscan.Value(message, next, uint8(tag&7))
 		if to < 0 {
 			return nil
 		}

@@ -1,14 +1,18 @@
 package kubejson
 
-import "math"
+import (
+	"math"
 
-const quantityTag = 1<<3 | wireBytes
+	"github.com/kubeconnect/kubeconnect/informerhub/protoscan"
+)
+
+const quantityTag = 1<<3 | protoscan.Bytes
 
 // quantity writes a resource.Quantity: a string in its canonical form. An API server
 // sends nothing else; whether it has is seen at once in the usual forms, and the Go
 // type says so of the others.
 func (w *writer) quantity(e *element, content []byte) bool {
-	text, rest, ok := cutDelimited(content, quantityTag)
+	text, rest, ok := protoscan.CutDelimited(content, quantityTag)
 	if !ok || len(rest) > 0 || !isCanonical(text) {
 		return w.own(e, content)
 	}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/protoscan"
 )
 
 // field is what is known of a struct's field, and its number.
@@ -104,7 +106,7 @@ func (b *builder) entry(t reflect.Type) (element, error) {
 		return element{}, fmt.Errorf("the keys of %v are no strings", t)
 	}
 	e, err := b.element(t.Elem())
-	if err == nil && e.wire() != wireBytes {
+	if err == nil && e.wire() != protoscan.Bytes {
 		err = fmt.Errorf("the values of %v are numbers", t)
 	}
 	return e, err

@@ -4,12 +4,14 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/protoscan"
 )
 
 // The tags of metav1.Timestamp.
 const (
-	secondsTag = 1<<3 | wireVarint
-	nanosTag   = 2<<3 | wireVarint
+	secondsTag = 1<<3 | protoscan.Varint
+	nanosTag   = 2<<3 | protoscan.Varint
 )
 
 // time writes a metav1.Time.
@@ -51,7 +53,7 @@ func readTime(content []byte) (at time.Time, ok bool) {
 }
 
 func readTimestamp(content []byte) (seconds int64, nanos int32, ok bool) {
-	s, rest, _ := cutVarint(content, secondsTag)
-	n, rest, _ := cutVarint(rest, nanosTag)
+	s, rest, _ := protoscan.CutVarint(content, secondsTag)
+	n, rest, _ := protoscan.CutVarint(rest, nanosTag)
 	return int64(s), int32(n), len(rest) == 0
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"reflect"
 	"strconv"
+
+	"github.com/kubeconnect/kubeconnect/informerhub/protoscan"
 )
 
 // value writes one value.
@@ -54,7 +56,7 @@ func (e *element) empty(part []byte) bool {
 
 // number is the varint that was found before.
 func number(part []byte) uint64 {
-	n, _ := uvarint(part, 0)
+	n, _ := protoscan.Uvarint(part, 0)
 	return n
 }
 

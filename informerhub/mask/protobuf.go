@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubeconnect/kubeconnect/informerhub/kubejson"
+	"github.com/kubeconnect/kubeconnect/informerhub/protoscan"
 )
 
 // AppendProtobuf appends to dst what of a message of a kind, without the API server's
@@ -40,7 +41,7 @@ type part struct {
 	whole   []byte // with its tag
 	tag     []byte
 	value   []byte // without its length, if it has one
-	wire    protowire.Type
+	wire    uint8
 	another bool // the field before has the same tag
 }
 
@@ -49,12 +50,12 @@ type part struct {
 func (c *protobufCutter) message(n *node, m *kubejson.Message, content []byte) bool {
 	var last uint64
 	for i := 0; i < len(content); {
-		tag, next := uvarint(content, i)
-		if next < 0 || tag < 1<<3 || tag > maxTag {
+		tag, next := protoscan.Tag(content, i)
+		if next < 0 {
 			return false
 		}
-		wire := protowire.Type(tag & 7)
-		from, to := value(content, next, wire)
+		wire := uint8(tag & 7)
+		from, to := protoscan.Value(content, next, wire)
 		if to < 0 {
 			return false
 		}
@@ -110,7 +111,7 @@ func (c *protobufCutter) value(n *node, field *kubejson.Field, p part) bool {
 
 // nested cuts a message that is a field of another one.
 func (c *protobufCutter) nested(n *node, m *kubejson.Message, p part) bool {
-	if p.wire != protowire.BytesType {
+	if p.wire != protoscan.Bytes {
 		return false
 	}
 	c.out = append(c.out, p.tag...)
@@ -142,55 +143,49 @@ func (c *protobufCutter) close(room sizeRoom) {
 }
 
 // entry cuts the entry of a map, which must be written as the API server does: of another
-// one, client-go may read what stands behind it.
+// one, client-go may read what stands behind it. An empty value need not stand in it.
 func (c *protobufCutter) entry(n *node, field *kubejson.Field, p part) bool {
-	key, content, ok := cutEntry(p.value)
+	name, rest, ok := protoscan.CutDelimited(p.value, keyTag)
+	content, behind, there := protoscan.CutDelimited(rest, valueTag)
 	switch {
-	case !ok:
+	case !ok || len(behind) > 0:
 		return false
-	case n.all || !utf8.Valid(key.value):
+	case n.all || !utf8.Valid(name):
 		return c.keep(p)
 	}
-	n = n.member(unsafe.String(unsafe.SliceData(key.value), len(key.value)))
+	n = n.member(unsafe.String(unsafe.SliceData(name), len(name)))
+	key := p.value[:len(p.value)-len(rest)]
 	switch {
 	case n == nil && c.parents && !p.another:
 		c.witness(key, p)
 		return true
 	case n == nil:
 		return true
-	case n.all || field.Message() == nil || len(content.whole) == 0:
+	case n.all || field.Message() == nil:
 		return c.value(n, field, p)
+	case !there:
+		return c.keep(p)
 	}
-	return c.entryMessage(n, field.Message(), key, content, p)
-}
-
-// cutEntry reads the entry of a map. An empty value need not stand in it.
-func cutEntry(entry []byte) (key, content part, ok bool) {
-	key, ok = cutDelimited(entry, keyTag)
-	if rest := entry[len(key.whole):]; ok && len(rest) > 0 {
-		content, ok = cutDelimited(rest, valueTag)
-		ok = ok && len(content.whole) == len(rest)
-	}
-	return key, content, ok
+	return c.entryMessage(n, field.Message(), key, part{tag: rest[:1], value: content, wire: protoscan.Bytes}, p)
 }
 
 // The tags in the entry of a map.
 const (
-	keyTag   = 1<<3 | byte(protowire.BytesType)
-	valueTag = 2<<3 | byte(protowire.BytesType)
+	keyTag   = 1<<3 | protoscan.Bytes
+	valueTag = 2<<3 | protoscan.Bytes
 )
 
 // witness keeps a key without its value: it tells that the map is there.
-func (c *protobufCutter) witness(key, p part) {
+func (c *protobufCutter) witness(key []byte, p part) {
 	c.out = append(c.out, p.tag...)
-	c.out = protowire.AppendBytes(c.out, key.whole)
+	c.out = protowire.AppendBytes(c.out, key)
 }
 
 // entryMessage cuts the message that is the value of an entry.
-func (c *protobufCutter) entryMessage(n *node, m *kubejson.Message, key, content, p part) bool {
+func (c *protobufCutter) entryMessage(n *node, m *kubejson.Message, key []byte, content, p part) bool {
 	c.out = append(c.out, p.tag...)
 	room := c.open(len(p.value))
-	c.out = append(c.out, key.whole...)
+	c.out = append(c.out, key...)
 	ok := c.nested(n, m, content)
 	c.close(room)
 	return ok

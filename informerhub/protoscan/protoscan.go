@@ -1,0 +1,121 @@
+// Package protoscan finds places in protobuf messages: what passes over them without
+// decoding them. The place of what is not all there is negative.
+package protoscan
+
+// The wire types that are read: those that the API server writes.
+const (
+	Varint  = 0
+	Fixed64 = 1
+	Bytes   = 2
+	Fixed32 = 5
+)
+
+// none is the place of what is not there.
+const none = -1
+
+// maxTag is the greatest tag that protobuf allows.
+const maxTag = 1<<32 - 1
+
+// Tag reads the tag at i, and tells the place behind it. The number of its field is
+// tag>>3, its wire type tag&7.
+func Tag(content []byte, i int) (tag uint64, next int) {
+	tag, next = longUvarint(content, i)
+	if tag < 1<<3 || tag > maxTag {
+		return 0, none
+	}
+	return tag, next
+}
+
+// Uvarint reads the varint at i, and tells the place behind it. There is none that
+// not all readers agree on. Most are one byte: who reads many may look for that first.
+func Uvarint(content []byte, i int) (uint64, int) {
+	if i < len(content) && content[i] < 0x80 {
+		return uint64(content[i]), i + 1
+	}
+	return longUvarint(content, i)
+}
+
+func longUvarint(content []byte, i int) (value uint64, next int) {
+	for shift := 0; i < len(content); shift += 7 {
+		b := content[i]
+		i++
+		if shift == 63 && b > 1 {
+			return 0, none
+		}
+		value |= uint64(b&0x7f) << shift
+		if b < 0x80 {
+			return value, i
+		}
+	}
+	return 0, none
+}
+
+// Delimited reads the length at i, and tells where what it is the length of begins
+// and ends.
+func Delimited(content []byte, i int) (from, to int) {
+	if i < len(content) && content[i] < 0x80 {
+		from = i + 1
+		to = from + int(content[i])
+		if to <= len(content) {
+			return from, to
+		}
+	}
+	return longDelimited(content, i)
+}
+
+func longDelimited(content []byte, i int) (from, to int) {
+	length, from := Uvarint(content, i)
+	if from < 0 || length > uint64(len(content)-from) {
+		return 0, none
+	}
+	return from, from + int(length)
+}
+
+// Value tells where the value at i begins and ends. None is one of a wire type that no API
+// server writes.
+func Value(content []byte, i int, wire uint8) (from, to int) {
+	switch wire {
+	case Bytes:
+		return Delimited(content, i)
+	case Varint:
+		_, to = Uvarint(content, i)
+		return i, to
+	case Fixed32:
+		return within(content, i, 4)
+	case Fixed64:
+		return within(content, i, 8)
+	}
+	return 0, none
+}
+
+func within(content []byte, i, length int) (from, to int) {
+	if length > len(content)-i {
+		return 0, none
+	}
+	return i, i + length
+}
+
+// CutDelimited reads a field with a length, which must begin content and have a tag
+// of one byte.
+func CutDelimited(content []byte, tag byte) (value, rest []byte, ok bool) {
+	if len(content) == 0 || content[0] != tag {
+		return nil, content, false
+	}
+	from, to := Delimited(content, 1)
+	if to < 0 {
+		return nil, content, false
+	}
+	return content[from:to], content[to:], true
+}
+
+// CutVarint reads a varint likewise.
+func CutVarint(content []byte, tag byte) (n uint64, rest []byte, ok bool) {
+	if len(content) == 0 || content[0] != tag {
+		return 0, content, false
+	}
+	n, next := Uvarint(content, 1)
+	if next < 0 {
+		return 0, content, false
+	}
+	return n, content[next:], true
+}
