@@ -7,6 +7,7 @@ import {
 import { objectFrom } from "./message.js";
 import type { ResourceKind } from "./object.js";
 import type { HeldObjects } from "./patches.js";
+import { sourceFrom, type Source } from "./read.js";
 import type { ResumableEvent, WatchBatch, WatchEvent } from "./watch.js";
 
 /** Reads what the stream of one watch is told. */
@@ -14,6 +15,7 @@ export class BatchReader<T> {
   readonly #kinds: Map<string, ResourceKind>;
   readonly #resource: string;
   readonly #held: HeldObjects | undefined;
+  #source: Source | undefined;
 
   /**
    * @param kinds what each resource was last said to be: a resumed stream does not say it.
@@ -27,13 +29,17 @@ export class BatchReader<T> {
 
   /** The events of a message, behind which that token continues. */
   read(response: WatchResponse, resumeToken: string): WatchBatch<T> {
-    if (response.kind) this.#kinds.set(this.#resource, response.kind);
+    if (response.kind) {
+      this.#kinds.set(this.#resource, response.kind);
+      this.#source = sourceFrom(response.source);
+    }
     const kind = this.#kinds.get(this.#resource) ?? unknownKind;
     const events = this.#held?.whole(response.events, resumeToken) ?? response.events;
     return {
       events: events.flatMap((event) => eventFrom<T>(event, kind) ?? []),
       resumeToken,
       freshness: freshnessFrom(response.freshness),
+      source: this.#source,
     };
   }
 }
@@ -48,7 +54,7 @@ export function* resumable<T>(
   for (const event of batch.events) {
     if (event.type === "RESET") resumeToken = "";
     if (event === last) resumeToken = batch.resumeToken;
-    yield { ...event, resumeToken, freshness };
+    yield { ...event, resumeToken, freshness, source: batch.source };
   }
 }
 

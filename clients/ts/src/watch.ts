@@ -6,7 +6,7 @@ import { PatchType, type WatchResponse } from "./gen/kubeconnect/v1/resource_ser
 import type { ResourceServiceClient } from "./message.js";
 import type { KubeObject, KubeValue, ResourceKind } from "./object.js";
 import type { HeldObjects } from "./patches.js";
-import { objectFields, type FieldOptions } from "./read.js";
+import { objectFields, type FieldOptions, type Source } from "./read.js";
 import { selectionFields, type Selection } from "./selection.js";
 
 /**
@@ -68,6 +68,8 @@ export interface WatchBatch<T = KubeValue> {
   readonly resumeToken: string;
   /** How current the stream is; undefined where this batch does not tell. */
   readonly freshness: Freshness | undefined;
+  /** Where the objects come from, as this stream last told. */
+  readonly source: Source | undefined;
 }
 
 /** An event with what was told of the stream up to it. */
@@ -76,6 +78,8 @@ export type ResumableEvent<T = KubeValue> = WatchEvent<T> & {
   readonly resumeToken: string;
   /** How current the stream is, as last told. */
   readonly freshness: Freshness | undefined;
+  /** Where the objects come from, as last told. */
+  readonly source: Source | undefined;
 };
 
 /**

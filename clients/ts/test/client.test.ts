@@ -290,6 +290,25 @@ suite("watch", () => {
     ]);
   });
 
+  test("tells with each event and batch where the objects come from, as last told", async () => {
+    const reset = { type: EventType.RESET };
+    const client = clientOf({
+      // eslint-disable-next-line @typescript-eslint/require-await -- a stream that never waits
+      async *watch() {
+        yield { events: [{ type: EventType.BOOKMARK }] };
+        yield { kind: podKind, source: Source.CACHE, events: [reset] };
+        yield { events: [{ type: EventType.SYNCED }, { type: EventType.BOOKMARK }] };
+        yield { kind: podKind, source: Source.API_SERVER, events: [reset] };
+      },
+    });
+    const told: (string | undefined)[] = [];
+    for await (const { source } of client.watch("pods")) told.push(source);
+    assert.deepEqual(told, [undefined, "cache", "cache", "cache", "apiServer"]);
+    const batches: (string | undefined)[] = [];
+    for await (const { source } of client.watch("pods").batches()) batches.push(source);
+    assert.deepEqual(batches, [undefined, "cache", "cache", "apiServer"]);
+  });
+
   test("sends the selection and where to continue, and knows the kind from before", async () => {
     const related = { type: "selectedBy", resource: "services", name: "web" } as const;
     const selection = {

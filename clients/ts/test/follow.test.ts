@@ -17,7 +17,8 @@ const bookmark = batchOf("BOOKMARK", "t2");
 const lost = KubeconnectError.unavailable("lost");
 
 function batchOf(type: "RESET" | "SYNCED" | "BOOKMARK", resumeToken: string): WatchBatch {
-  return { events: [{ type, resourceVersion: "1" }], resumeToken, freshness: undefined };
+  const events = [{ type, resourceVersion: "1" }];
+  return { events, resumeToken, freshness: undefined, source: "cache" };
 }
 
 /** A watch whose nth stream sends the nth batches, then fails; it notes where each begins. */

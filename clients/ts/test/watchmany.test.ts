@@ -13,6 +13,7 @@ import {
   Encoding,
   EventType,
   PatchType,
+  Source,
   WatchManyRequestSchema,
   type EventSchema,
   type WatchManyRequest,
@@ -180,6 +181,27 @@ suite("watchMany", () => {
       ["all", true],
       ["web", undefined],
       ["all", true],
+    ]);
+  });
+
+  test("tells where the objects of each watch come from, when followed too", async () => {
+    const cached = { kind: podKind, source: Source.CACHE, events: [reset, synced] };
+    const { client } = streams([
+      { watch: 1, resumeToken: "t1", response: cached },
+      told(0, "t2", reset, synced),
+      { watch: 1, resumeToken: "t3", response: { events: [bookmark] } },
+    ]);
+    const open = (signal: AbortSignal, resumeToken: string) =>
+      client.watchMany(watches, { signal, resumeToken }).batches();
+    const { signal } = new AbortController();
+    const seen: [string, string | undefined][] = [];
+    for await (const { watch, source } of follow(open, { signal })) {
+      if (seen.push([watch, source]) === 3) break;
+    }
+    assert.deepEqual(seen, [
+      ["all", "cache"],
+      ["web", undefined],
+      ["all", "cache"],
     ]);
   });
 

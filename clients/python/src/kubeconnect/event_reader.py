@@ -6,6 +6,7 @@ from kubeconnect.events import Event, EventType
 from kubeconnect.freshness import Freshness
 from kubeconnect.objects import Object, ResourceKind
 from kubeconnect.patches import HeldObjects
+from kubeconnect.reads import Source
 from kubeconnect.v1 import resource_service_pb2 as pb
 
 _TYPES: dict[int, EventType] = {type.value: type for type in EventType}
@@ -19,11 +20,17 @@ class EventReader:
         self._kind = ResourceKind.from_message(pb.WatchResponse().kind)
         self._held = HeldObjects() if patches else None
         self._freshness: Freshness | None = None
+        self._source: Source | None = None
 
     @property
     def freshness(self) -> Freshness | None:
         """What the service last told; None before it did."""
         return self._freshness
+
+    @property
+    def source(self) -> Source | None:
+        """Where the objects come from, as last told; None before that."""
+        return self._source
 
     def read(self, response: pb.WatchResponse) -> list[Event]:
         """Return the events of one message.
@@ -33,6 +40,7 @@ class EventReader:
         """
         if response.HasField("kind"):
             self._kind = ResourceKind.from_message(response.kind)
+            self._source = Source.from_message(response.source)
         if response.HasField("freshness"):
             self._freshness = Freshness.from_message(response.freshness)
         return [self._event(event) for event in response.events if event.type in _TYPES]

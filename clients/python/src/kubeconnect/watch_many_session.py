@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 from kubeconnect.event_reader import EventReader
 from kubeconnect.events import Event, EventType
 from kubeconnect.freshness import Freshness
+from kubeconnect.reads import Source
 from kubeconnect.v1 import resource_service_pb2 as pb
 from kubeconnect.watch_session import Session
 
@@ -63,6 +64,12 @@ class WatchManySession(
         """What the service last told of each watch."""
         told = zip(self._keys, (reader.freshness for reader in self._readers), strict=True)
         return {key: freshness for key, freshness in told if freshness}
+
+    @property
+    def source(self) -> dict[K, Source]:
+        """Where the objects of each watch come from, as last told."""
+        told = zip(self._keys, (reader.source for reader in self._readers), strict=True)
+        return {key: source for key, source in told if source}
 
     def receive(self, response: pb.WatchManyResponse) -> None:
         """Make the events of one message, all of one watch, ready to be taken."""

@@ -19,6 +19,7 @@ from kubeconnect.errors import KubeconnectError
 from kubeconnect.event_reader import EventReader
 from kubeconnect.events import Event, EventType
 from kubeconnect.freshness import Freshness
+from kubeconnect.reads import Source
 from kubeconnect.v1 import resource_service_pb2 as pb
 
 Request = TypeVar("Request")
@@ -154,6 +155,11 @@ class WatchSession(Session[pb.WatchRequest, pb.WatchResponse, Event]):
     def freshness(self) -> Freshness | None:
         """What the service last told; None before it did."""
         return self._reader.freshness
+
+    @property
+    def source(self) -> Source | None:
+        """Where the objects come from, as last told; None before that."""
+        return self._reader.source
 
     def receive(self, response: pb.WatchResponse) -> None:
         """Make the events of one message ready to be taken."""

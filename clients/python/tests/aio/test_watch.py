@@ -10,6 +10,7 @@ from kubeconnect import (
     EventType,
     Forbidden,
     Freshness,
+    Source,
     Status,
     Unavailable,
     selected_by,
@@ -17,7 +18,7 @@ from kubeconnect import (
 from kubeconnect.aio import AsyncClient
 from kubeconnect.v1 import resource_service_pb2 as pb
 from kubeconnect.v1.object_pb2 import ENCODING_JSON
-from tests.fake import End, Failure, FakeService, Silence, batch, event, pod, serve
+from tests.fake import PODS, End, Failure, FakeService, Silence, batch, event, pod, serve
 
 Code = grpc.StatusCode
 RESET = event(pb.EVENT_TYPE_RESET, None, "")
@@ -188,6 +189,22 @@ async def test_tells_how_current_it_is(client: AsyncClient, service: FakeService
             await anext(events)
             told.append(events.freshness)
     assert told == [None, Freshness(True, contact), Freshness(True, contact)]
+
+
+async def test_tells_where_the_objects_come_from(client: AsyncClient, service: FakeService) -> None:
+    service.play(
+        pb.WatchResponse(kind=PODS, source=pb.SOURCE_CACHE, events=[SYNCED], resume_token="t9"),
+        batch("t10", MODIFIED),
+        End(),
+        batch("t11", DELETED),
+        pb.WatchResponse(kind=PODS, source=pb.SOURCE_API_SERVER, events=[RESET]),
+    )
+    async with client.watch("pods") as events:
+        told = [events.source]
+        for _ in range(4):
+            await anext(events)
+            told.append(events.source)
+    assert told == [None, Source.CACHE, Source.CACHE, Source.CACHE, Source.API_SERVER]
 
 
 @pytest.mark.parametrize(

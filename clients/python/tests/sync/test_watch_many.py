@@ -5,7 +5,7 @@ from datetime import datetime, timezone
 import grpc
 import pytest
 
-from kubeconnect import Forbidden, Freshness, WatchSpec, owned_by
+from kubeconnect import Forbidden, Freshness, Source, WatchSpec, owned_by
 from kubeconnect.sync import Client
 from kubeconnect.v1 import resource_service_pb2 as pb
 from kubeconnect.v1.object_pb2 import ENCODING_JSON
@@ -147,6 +147,22 @@ def test_tells_how_current_each_watch_is(client: Client, service: FakeService) -
             next(events)
             told.append(events.freshness)
     assert told == [{}, {"all": Freshness(True, contact)}]
+
+
+def test_tells_where_the_objects_of_each_watch_come_from(
+    client: Client, service: FakeService
+) -> None:
+    cached, read = of_watch(1, "t1", RESET), of_watch(0, "t2", RESET)
+    cached.response.source = pb.SOURCE_CACHE
+    read.response.source = pb.SOURCE_API_SERVER
+    service.play(cached, read)
+    with client.watch_many(WATCHES) as events:
+        told = [events.source]
+        for _ in range(2):
+            next(events)
+            told.append(events.source)
+    both = {"all": Source.CACHE, "web": Source.API_SERVER}
+    assert told == [{}, {"all": Source.CACHE}, both]
 
 
 def test_raises_what_the_service_says(client: Client, service: FakeService) -> None:

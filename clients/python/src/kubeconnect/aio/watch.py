@@ -5,6 +5,7 @@ from __future__ import annotations
 from kubeconnect.aio.event_stream import AsyncEventStream
 from kubeconnect.events import Event
 from kubeconnect.freshness import Freshness
+from kubeconnect.reads import Source
 from kubeconnect.v1 import resource_service_pb2 as pb
 from kubeconnect.watch_session import WatchSession
 
@@ -24,3 +25,10 @@ class AsyncWatch(AsyncEventStream[pb.WatchRequest, pb.WatchResponse, Event]):
         seconds. None before that.
         """
         return self._session.freshness
+
+    @property
+    def source(self) -> Source | None:
+        """Where the objects come from, as the service last told; it does so when a stream
+        begins, and with each RESET. None before that.
+        """
+        return self._session.source

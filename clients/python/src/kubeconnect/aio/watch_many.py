@@ -5,6 +5,7 @@ from __future__ import annotations
 from kubeconnect.aio.event_stream import AsyncEventStream
 from kubeconnect.events import Event
 from kubeconnect.freshness import Freshness
+from kubeconnect.reads import Source
 from kubeconnect.v1 import resource_service_pb2 as pb
 from kubeconnect.watch_many_session import K, WatchManySession
 
@@ -31,3 +32,11 @@ class AsyncWatchMany(
         every few seconds. A watch of which it was not told yet is left out.
         """
         return self._session.freshness
+
+    @property
+    def source(self) -> dict[K, Source]:
+        """Where the objects of each watch come from, as the service last told; it does so
+        when a stream begins, and with each RESET. A watch of which it was not told yet is
+        left out.
+        """
+        return self._session.source

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from kubeconnect.events import Event
 from kubeconnect.freshness import Freshness
+from kubeconnect.reads import Source
 from kubeconnect.sync.event_stream import EventStream
 from kubeconnect.v1 import resource_service_pb2 as pb
 from kubeconnect.watch_session import WatchSession
@@ -26,3 +27,10 @@ class Watch(EventStream[pb.WatchRequest, pb.WatchResponse, Event]):
         seconds. None before that.
         """
         return self._session.freshness
+
+    @property
+    def source(self) -> Source | None:
+        """Where the objects come from, as the service last told; it does so when a stream
+        begins, and with each RESET. None before that.
+        """
+        return self._session.source

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from kubeconnect.events import Event
 from kubeconnect.freshness import Freshness
+from kubeconnect.reads import Source
 from kubeconnect.sync.event_stream import EventStream
 from kubeconnect.v1 import resource_service_pb2 as pb
 from kubeconnect.watch_many_session import K, WatchManySession
@@ -33,3 +34,11 @@ class WatchMany(
         every few seconds. A watch of which it was not told yet is left out.
         """
         return self._session.freshness
+
+    @property
+    def source(self) -> dict[K, Source]:
+        """Where the objects of each watch come from, as the service last told; it does so
+        when a stream begins, and with each RESET. A watch of which it was not told yet is
+        left out.
+        """
+        return self._session.source
