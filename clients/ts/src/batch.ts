@@ -12,31 +12,24 @@ import type { ResumableEvent, WatchBatch, WatchEvent } from "./watch.js";
 
 /** Reads what the stream of one watch is told. */
 export class BatchReader<T> {
-  readonly #kinds: Map<string, ResourceKind>;
-  readonly #resource: string;
   readonly #held: HeldObjects | undefined;
+  #kind = unknownKind;
   #source: Source | undefined;
 
-  /**
-   * @param kinds what each resource was last said to be: a resumed stream does not say it.
-   * @param held what patches are to, where these may come.
-   */
-  constructor(kinds: Map<string, ResourceKind>, resource: string, held: HeldObjects | undefined) {
-    this.#kinds = kinds;
-    this.#resource = resource;
+  /** @param held what patches are to, where these may come. */
+  constructor(held: HeldObjects | undefined) {
     this.#held = held;
   }
 
   /** The events of a message, behind which that token continues. */
   read(response: WatchResponse, resumeToken: string): WatchBatch<T> {
     if (response.kind) {
-      this.#kinds.set(this.#resource, response.kind);
+      this.#kind = response.kind;
       this.#source = sourceFrom(response.source);
     }
-    const kind = this.#kinds.get(this.#resource) ?? unknownKind;
     const events = this.#held?.whole(response.events, resumeToken) ?? response.events;
     return {
-      events: events.flatMap((event) => eventFrom<T>(event, kind) ?? []),
+      events: events.flatMap((event) => eventFrom<T>(event, this.#kind) ?? []),
       resumeToken,
       freshness: freshnessFrom(response.freshness),
       source: this.#source,
@@ -58,7 +51,7 @@ export function* resumable<T>(
   }
 }
 
-/** Of a stream that continues one from before this client was made. */
+/** Of a stream that has not told it. */
 const unknownKind: ResourceKind = {
   group: "",
   version: "",

@@ -27,7 +27,7 @@ import { getRequest, GetResult, type GetOptions } from "./get.js";
 import { identityFrom, type Identity } from "./identity.js";
 import { List, type ListOptions, type ListSelection } from "./list.js";
 import { Log, type LogOptions } from "./log.js";
-import type { KubeValue, ObjectName, ResourceKind } from "./object.js";
+import type { KubeValue, ObjectName } from "./object.js";
 import { patchRequest, type Patch, type PatchResult } from "./patch.js";
 import { objectFrom } from "./message.js";
 import type { Selection } from "./selection.js";
@@ -162,7 +162,6 @@ export function createClient(transport: Transport): Client {
   const access = createServiceClient(AccessService, transport);
   const discovery = createServiceClient(DiscoveryService, transport);
   const pods = createServiceClient(PodService, transport);
-  const kinds = new Map<string, ResourceKind>();
   return {
     async get<T>(resource: string, name: ObjectName, options: GetOptions = {}) {
       const request = getRequest(resource, name, options);
@@ -174,11 +173,11 @@ export function createClient(transport: Transport): Client {
     },
 
     watch<T>(resource: string, selection: WatchSelection = {}, options: WatchOptions = {}) {
-      return new Watch<T>(service, kinds, resource, selection, options);
+      return new Watch<T>(service, resource, selection, options);
     },
 
     watchMany<V extends object>(watches: WatchSpecs<V>, options: WatchManyOptions = {}) {
-      return new WatchMany<V>(service, kinds, watches, options);
+      return new WatchMany<V>(service, watches, options);
     },
 
     async count(resource: string, selection: Selection = {}, options: CountOptions = {}) {

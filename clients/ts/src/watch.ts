@@ -4,7 +4,7 @@ import type { Freshness } from "./freshness.js";
 import { Encoding } from "./gen/kubeconnect/v1/object_pb.js";
 import { PatchType, type WatchResponse } from "./gen/kubeconnect/v1/resource_service_pb.js";
 import type { ResourceServiceClient } from "./message.js";
-import type { KubeObject, KubeValue, ResourceKind } from "./object.js";
+import type { KubeObject, KubeValue } from "./object.js";
 import type { HeldObjects } from "./patches.js";
 import { objectFields, type FieldOptions, type Source } from "./read.js";
 import { selectionFields, type Selection } from "./selection.js";
@@ -89,21 +89,17 @@ export type ResumableEvent<T = KubeValue> = WatchEvent<T> & {
  */
 export class Watch<T = KubeValue> implements AsyncIterable<ResumableEvent<T>> {
   readonly #service: ResourceServiceClient;
-  readonly #kinds: Map<string, ResourceKind>;
   readonly #resource: string;
   readonly #selection: WatchSelection;
   readonly #options: WatchOptions;
 
-  /** @param kinds what each resource was last said to be: a resumed stream does not say it. */
   constructor(
     service: ResourceServiceClient,
-    kinds: Map<string, ResourceKind>,
     resource: string,
     selection: WatchSelection,
     options: WatchOptions,
   ) {
     this.#service = service;
-    this.#kinds = kinds;
     this.#resource = resource;
     this.#selection = selection;
     this.#options = options;
@@ -126,7 +122,7 @@ export class Watch<T = KubeValue> implements AsyncIterable<ResumableEvent<T>> {
   async *batches(): AsyncGenerator<WatchBatch<T>, void, undefined> {
     const { patches, resumeToken = "" } = this.#options;
     const held = patches?.begin(resumeToken) === true ? patches : undefined;
-    const reader = new BatchReader<T>(this.#kinds, this.#resource, held);
+    const reader = new BatchReader<T>(held);
     for await (const response of this.#open(held)) {
       yield reader.read(response, response.resumeToken);
     }

@@ -3,7 +3,7 @@ import { stream, type CallOptions } from "./call.js";
 import type { Freshness } from "./freshness.js";
 import type { WatchManyResponse } from "./gen/kubeconnect/v1/resource_service_pb.js";
 import { required, type ResourceServiceClient } from "./message.js";
-import type { KubeValue, ResourceKind } from "./object.js";
+import type { KubeValue } from "./object.js";
 import type { HeldObjects } from "./patches.js";
 import {
   watchFields,
@@ -62,19 +62,11 @@ type Value<T> = unknown extends T ? KubeValue : T;
  */
 export class WatchMany<V> implements AsyncIterable<WatchManyEvent<V>> {
   readonly #service: ResourceServiceClient;
-  readonly #kinds: Map<string, ResourceKind>;
   readonly #watches: [Key<V>, WatchSpec][];
   readonly #options: WatchManyOptions;
 
-  /** @param kinds what each resource was last said to be: a resumed stream does not say it. */
-  constructor(
-    service: ResourceServiceClient,
-    kinds: Map<string, ResourceKind>,
-    watches: WatchSpecs<V>,
-    options: WatchManyOptions,
-  ) {
+  constructor(service: ResourceServiceClient, watches: WatchSpecs<V>, options: WatchManyOptions) {
     this.#service = service;
-    this.#kinds = kinds;
     this.#watches = Object.entries(watches) as [Key<V>, WatchSpec][];
     this.#options = options;
   }
@@ -95,9 +87,7 @@ export class WatchMany<V> implements AsyncIterable<WatchManyEvent<V>> {
   /** The events, as many at a time as the service sent together. */
   async *batches(): AsyncGenerator<WatchManyBatch<V>, void, undefined> {
     const { resumeToken = "" } = this.#options;
-    const watches = this.#watches.map(
-      ([key, spec]) => new OneOfMany(key, spec, this.#kinds, resumeToken),
-    );
+    const watches = this.#watches.map(([key, spec]) => new OneOfMany(key, spec, resumeToken));
     for await (const response of this.#open(watches)) {
       const watch = required(watches[response.watch], "one of the watches");
       const batch = watch.read(response);
@@ -125,11 +115,11 @@ class OneOfMany {
   readonly #reader: BatchReader<unknown>;
   #withinSnapshot = false;
 
-  constructor(key: string, spec: WatchSpec, kinds: Map<string, ResourceKind>, resumeToken: string) {
+  constructor(key: string, spec: WatchSpec, resumeToken: string) {
     this.key = key;
     this.held = spec.patches?.begin(resumeToken) === true ? spec.patches : undefined;
     this.#spec = spec;
-    this.#reader = new BatchReader(kinds, spec.resource, this.held);
+    this.#reader = new BatchReader(this.held);
   }
 
   get request() {
