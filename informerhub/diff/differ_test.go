@@ -25,6 +25,17 @@ func decode(t tester, text string) (value any) {
 	return value
 }
 
+// appended is the patch of two texts, made behind what must stay as it is.
+func appended(t tester, diff func(dst, before, after []byte) ([]byte, bool), before, after string) (patch string, ok bool) {
+	t.Helper()
+	made, ok := diff([]byte("kept"), []byte(before), []byte(after))
+	patch, isKept := strings.CutPrefix(string(made), "kept")
+	if !isKept || !ok && patch != "" {
+		t.Fatalf("what was there has become %q", made)
+	}
+	return patch, ok
+}
+
 // padded is an object that is large enough for any patch of a few members.
 func padded(members string) string {
 	return fmt.Sprintf(`{%s,"~":%q}`, members, strings.Repeat("x", 200))

@@ -17,12 +17,7 @@ import (
 // other.
 func checkOperations(t tester, before, after string) (patch string, ok bool) {
 	t.Helper()
-	made, ok := JSONPatch([]byte("kept"), []byte(before), []byte(after))
-	patch, isKept := strings.CutPrefix(string(made), "kept")
-	if !isKept || !ok && patch != "" {
-		t.Fatalf("what was there has become %q", made)
-	}
-	if !ok {
+	if patch, ok = appended(t, JSONPatch, before, after); !ok {
 		return "", false
 	}
 	operations, err := jsonpatch.DecodePatch([]byte(patch))
