@@ -15,9 +15,16 @@ type differ struct {
 	limit         int // how long out may become
 	places        []int
 	path          []byte // to what is compared, as a JSON pointer within a JSON string
+
+	// Of lists that are aligned: the steps, and how often an element is still to come in
+	// each of two.
+	steps      []step
+	olds, news map[string]int
 }
 
-var differs = sync.Pool{New: func() any { return new(differ) }}
+var differs = sync.Pool{New: func() any {
+	return &differ{olds: make(map[string]int), news: make(map[string]int)}
+}}
 
 // maxKept is how many members a differ keeps room for.
 const maxKept = 1 << 12
@@ -35,6 +42,8 @@ func (d *differ) release() {
 	d.before.text, d.after.text, d.out = nil, nil, nil
 	clear(d.before.members) // let go of the texts
 	clear(d.after.members)
+	clear(d.olds)
+	clear(d.news)
 	if cap(d.before.members) <= maxKept && cap(d.after.members) <= maxKept {
 		differs.Put(d)
 	}

@@ -10,8 +10,8 @@ import (
 
 // JSONPatch appends to dst the JSON patch that makes of one JSON object another: applied
 // to before, it gives what equals after. Its operations are add, remove and replace, and
-// never of the whole object. Of a list, it keeps the elements that are the same at the
-// beginning and at the end, and compares the others one by one in their order.
+// never of the whole object. Of a list, it keeps what is the same and in the same order,
+// and compares what has come in the place of something else with that.
 func JSONPatch(dst, before, after []byte) (patch []byte, ok bool) {
 	d, ok := newDiffer(dst, before, after, true)
 	defer d.release()
@@ -69,30 +69,33 @@ func (d *differ) changeMembers(before, after span) bool {
 }
 
 func (d *differ) changeElements(before, after span) bool {
-	path, kept := len(d.path), len(d.places)
-	defer func() { d.path, d.places = d.path[:path], d.places[:kept] }()
+	path, kept, planned := len(d.path), len(d.places), len(d.steps)
+	defer func() { d.path, d.places, d.steps = d.path[:path], d.places[:kept], d.steps[:planned] }()
 	olds, news := d.placesOf(&d.before, before), d.placesOf(&d.after, after)
-	same := func(old, now int) bool { return d.same(&d.before.members[old], &d.after.members[now]) }
-	first := 0
-	for first < min(len(olds), len(news)) && same(olds[first], news[first]) {
-		first++
-	}
-	for min(len(olds), len(news)) > first && same(olds[len(olds)-1], news[len(news)-1]) {
-		olds, news = olds[:len(olds)-1], news[:len(news)-1]
-	}
-	ok := true
-	for i := first; ok && i < max(len(olds), len(news)); i++ {
-		d.path = strconv.AppendInt(append(d.path[:path], '/'), int64(min(i, len(news))), 10)
-		switch {
-		case i >= len(news):
+	at := 0 // in the list as it is by then
+	for _, step := range d.align(olds, news) {
+		d.path = strconv.AppendInt(append(d.path[:path], '/'), int64(at), 10)
+		ok := true
+		switch step {
+		case change:
+			ok = d.change(&d.before.members[olds[0]], &d.after.members[news[0]])
+		case remove:
 			ok = d.operation("remove", nil)
-		case i >= len(olds):
-			ok = d.operation("add", &d.after.members[news[i]])
-		default:
-			ok = d.change(&d.before.members[olds[i]], &d.after.members[news[i]])
+		case add:
+			ok = d.operation("add", &d.after.members[news[0]])
+		}
+		if !ok {
+			return false
+		}
+		if step != add {
+			olds = olds[1:]
+		}
+		if step != remove {
+			news = news[1:]
+			at++
 		}
 	}
-	return ok
+	return true
 }
 
 // operation writes what happens to what path leads to; now is nil where it is removed.

@@ -1,0 +1,87 @@
+package diff
+
+import "unsafe"
+
+// step is what becomes of an element of a list.
+type step byte
+
+const (
+	keep   step = iota
+	change      // to the element that takes its place
+	remove
+	add
+)
+
+// align answers the steps that lead from one list to another, in the order of both. What
+// is in both stays where their order allows it, though not always as much as could. It
+// takes time that grows with the length of the lists.
+func (d *differ) align(olds, news []int) []step {
+	start := len(d.steps)
+	for len(olds) > 0 && len(news) > 0 && d.sameElement(olds[0], news[0]) {
+		d.steps, olds, news = append(d.steps, keep), olds[1:], news[1:]
+	}
+	end := 0
+	for min(len(olds), len(news)) > end && d.sameElement(olds[len(olds)-1-end], news[len(news)-1-end]) {
+		end++
+	}
+	d.alignOthers(olds[:len(olds)-end], news[:len(news)-end])
+	for range end {
+		d.steps = append(d.steps, keep)
+	}
+	return d.steps[start:]
+}
+
+func (d *differ) sameElement(old, now int) bool {
+	return d.same(&d.before.members[old], &d.after.members[now])
+}
+
+// alignOthers adds the steps of what is not the same at the beginning or the end.
+func (d *differ) alignOthers(olds, news []int) {
+	clear(d.olds)
+	clear(d.news)
+	for _, place := range olds {
+		d.olds[d.before.elementAt(place)]++
+	}
+	for _, place := range news {
+		d.news[d.after.elementAt(place)]++
+	}
+	for len(olds) > 0 || len(news) > 0 {
+		next := d.nextStep(olds, news)
+		d.steps = append(d.steps, next)
+		if next != add {
+			d.olds[d.before.elementAt(olds[0])]--
+			olds = olds[1:]
+		}
+		if next != remove {
+			d.news[d.after.elementAt(news[0])]--
+			news = news[1:]
+		}
+	}
+}
+
+// nextStep is what becomes of the next elements.
+func (d *differ) nextStep(olds, news []int) step {
+	switch {
+	case len(news) == 0:
+		return remove
+	case len(olds) == 0:
+		return add
+	case d.sameElement(olds[0], news[0]):
+		return keep
+	}
+	stays := d.news[d.before.elementAt(olds[0])] > 0
+	wasThere := d.olds[d.after.elementAt(news[0])] > 0
+	switch {
+	case !stays && !wasThere:
+		return change
+	case stays && !wasThere:
+		return add
+	}
+	return remove
+}
+
+// elementAt is how the element at a place is written. It shares memory with the text.
+func (p *parsed) elementAt(place int) string {
+	written := p.valueOf(&p.members[place])
+	return unsafe.String(unsafe.SliceData(written), len(written))
+}
