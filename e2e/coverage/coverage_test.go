@@ -66,7 +66,7 @@ func newLab(ctx context.Context, t *testing.T, in *harness.Cluster) *lab {
 // keepStill stops what else changes objects, so that two equal ones stay equal.
 func keepStill(t *testing.T, in *harness.Cluster) {
 	t.Helper()
-	for _, component := range []harness.Component{in.Controllers(), in.Scheduler()} {
+	for _, component := range []harness.Component{in.Controllers(), in.Scheduler(), in.Nodes()} {
 		if err := component.Freeze(); err != nil {
 			t.Fatal(err)
 		}

@@ -27,6 +27,9 @@ func (c *Cluster) Controllers() Component { return Component{"kube-controller-ma
 // Scheduler is the cluster's kube-scheduler.
 func (c *Cluster) Scheduler() Component { return Component{"kube-scheduler", c.dir} }
 
+// Nodes plays every kubelet of the cluster.
+func (c *Cluster) Nodes() Component { return Component{"nodes", c.dir} }
+
 // PID is the number of the process that runs now, or ran last.
 func (c Component) PID() (int, error) {
 	text, err := os.ReadFile(filepath.Join(c.dir, "run", c.name+".pid"))
