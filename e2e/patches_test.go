@@ -144,7 +144,11 @@ func TestAChangeOfAPodsStatusTakesAFewBytesAsAPatch(t *testing.T) {
 	for _, form := range patchForms {
 		whole := watchInPatches("pods", namespace, form)
 		whole.Patches = kubeconnectv1.PatchType_PATCH_TYPE_UNSPECIFIED
-		sizes := []int{sizeOfNextChange(ctx, t, client, whole), sizeOfNextChange(ctx, t, client, watchInPatches("pods", namespace, form))}
+		var sizes []int
+		for _, request := range []*kubeconnectv1.WatchRequest{whole, watchInPatches("pods", namespace, form)} {
+			event := nextChange(ctx, t, client, request, func() { markReady(ctx, t, namespace) })
+			sizes = append(sizes, proto.Size(event))
+		}
 		t.Logf("%s: a change of a pod's status is %d bytes whole, %d as a patch", form, sizes[0], sizes[1])
 		if sizes[1]*10 > sizes[0] {
 			t.Errorf("%s: a patch has %d bytes, the whole %d", form, sizes[1], sizes[0])
@@ -152,9 +156,8 @@ func TestAChangeOfAPodsStatusTakesAFewBytesAsAPatch(t *testing.T) {
 	}
 }
 
-// sizeOfNextChange opens a watch, changes the status of the pod that is there, and
-// answers how long the event is.
-func sizeOfNextChange(ctx context.Context, t *testing.T, client resourceClient, request *kubeconnectv1.WatchRequest) int {
+// nextChange opens a watch, makes a change, and answers how it is told.
+func nextChange(ctx context.Context, t *testing.T, client resourceClient, request *kubeconnectv1.WatchRequest, change func()) *kubeconnectv1.Event {
 	t.Helper()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -167,15 +170,15 @@ func sizeOfNextChange(ctx context.Context, t *testing.T, client resourceClient, 
 		for _, event := range stream.Msg().GetEvents() {
 			switch {
 			case changed && event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_MODIFIED:
-				return proto.Size(event)
+				return event
 			case event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_SYNCED:
 				changed = true
-				markReady(ctx, t, request.GetNamespace())
+				change()
 			}
 		}
 	}
 	t.Fatal(stream.Err())
-	return 0
+	return nil
 }
 
 // A pod's readiness is in two of its lists: an operation says it where a merge patch has to
@@ -202,27 +205,14 @@ func TestAChangeInListsTakesAFewBytesInOperations(t *testing.T) {
 	}
 	first := ready(corev1.ConditionFalse)
 	untilRead(ctx, t, client, "pods", first)
-	stream, err := client.Watch(ctx, watchInPatches("pods", namespace, operations))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stream.Close()
 	changed := ""
-	for stream.Receive() {
-		for _, event := range stream.Msg().GetEvents() {
-			switch {
-			case event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_SYNCED:
-				changed = ready(corev1.ConditionTrue).ResourceVersion
-			case changed != "" && event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_MODIFIED:
-				want := fmt.Sprintf(`[{"op":"replace","path":"/metadata/resourceVersion","value":%q},{"op":"replace","path":"/status/conditions/3/status","value":"True"}]`, changed)
-				if got := string(event.GetObject().GetJson()); got != want || event.GetPatch() != operations.patches {
-					t.Errorf("says %s, a patch of type %s, want %s", got, event.GetPatch(), want)
-				}
-				return
-			}
-		}
+	event := nextChange(ctx, t, client, watchInPatches("pods", namespace, operations), func() {
+		changed = ready(corev1.ConditionTrue).ResourceVersion
+	})
+	want := fmt.Sprintf(`[{"op":"replace","path":"/metadata/resourceVersion","value":%q},{"op":"replace","path":"/status/conditions/3/status","value":"True"}]`, changed)
+	if got := string(event.GetObject().GetJson()); got != want || event.GetPatch() != operations.patches {
+		t.Errorf("says %s, a patch of type %s, want %s", got, event.GetPatch(), want)
 	}
-	t.Fatal(stream.Err())
 }
 
 // markReady adds a condition to the status of the pod of a namespace.

@@ -14,7 +14,7 @@ const manyTokenFormat = 2
 func joinTokens(tokens []string) string {
 	joined := []byte{manyTokenFormat}
 	for _, token := range tokens {
-		decoded, _ := base64.RawURLEncoding.DecodeString(token) // our own
+		decoded, _ := tokenBytes(token) // our own
 		joined = appendText(joined, string(decoded))
 	}
 	joined = binary.BigEndian.AppendUint32(joined, crc32.ChecksumIEEE(joined))

@@ -37,16 +37,11 @@ func (d *differ) sameElement(old, now int) bool {
 
 // alignOthers adds the steps of what is not the same at the beginning or the end.
 func (d *differ) alignOthers(olds, news []int) {
-	clear(d.olds)
-	clear(d.news)
-	for _, place := range olds {
-		d.olds[d.before.elementAt(place)]++
+	if len(olds) > 0 && len(news) > 0 {
+		d.count(olds, news)
 	}
-	for _, place := range news {
-		d.news[d.after.elementAt(place)]++
-	}
-	for len(olds) > 0 || len(news) > 0 {
-		next := d.nextStep(olds, news)
+	for len(olds) > 0 && len(news) > 0 {
+		next := d.nextStep(olds[0], news[0])
 		d.steps = append(d.steps, next)
 		if next != add {
 			d.olds[d.before.elementAt(olds[0])]--
@@ -57,21 +52,33 @@ func (d *differ) alignOthers(olds, news []int) {
 			news = news[1:]
 		}
 	}
+	for range olds {
+		d.steps = append(d.steps, remove)
+	}
+	for range news {
+		d.steps = append(d.steps, add)
+	}
+}
+
+// count counts the elements that are still to come.
+func (d *differ) count(olds, news []int) {
+	clear(d.olds)
+	clear(d.news)
+	for _, place := range olds {
+		d.olds[d.before.elementAt(place)]++
+	}
+	for _, place := range news {
+		d.news[d.after.elementAt(place)]++
+	}
 }
 
 // nextStep is what becomes of the next elements.
-func (d *differ) nextStep(olds, news []int) step {
+func (d *differ) nextStep(old, now int) step {
+	stays := d.news[d.before.elementAt(old)] > 0
+	wasThere := d.olds[d.after.elementAt(now)] > 0
 	switch {
-	case len(news) == 0:
-		return remove
-	case len(olds) == 0:
-		return add
-	case d.sameElement(olds[0], news[0]):
+	case d.sameElement(old, now):
 		return keep
-	}
-	stays := d.news[d.before.elementAt(olds[0])] > 0
-	wasThere := d.olds[d.after.elementAt(news[0])] > 0
-	switch {
 	case !stays && !wasThere:
 		return change
 	case stays && !wasThere:

@@ -30,9 +30,6 @@ func JSONPatch(dst, before, after []byte) (patch []byte, ok bool) {
 // change writes what makes of the value that path leads to another one: operations
 // within it, or one that replaces it, if these would be longer or cannot be said.
 func (d *differ) change(old, now *member) bool {
-	if d.same(old, now) {
-		return true
-	}
 	within := d.changeMembers
 	switch {
 	case old.first != now.first || !now.isObject() && !now.isList():
@@ -58,9 +55,11 @@ func (d *differ) changeMembers(before, after span) bool {
 		d.path = d.path[:path]
 		switch {
 		case now == nil:
-			return d.stepTo(d.before.nameOf(old)) && d.operation("remove", nil)
-		case !d.stepTo(d.after.nameOf(now)):
-			return old != nil && d.same(old, now)
+			return d.stepTo(&d.before, old) && d.operation("remove", nil)
+		case old != nil && d.same(old, now):
+			return true
+		case !d.stepTo(&d.after, now):
+			return false
 		case old == nil:
 			return d.operation("add", now)
 		}
@@ -74,8 +73,10 @@ func (d *differ) changeElements(before, after span) bool {
 	olds, news := d.placesOf(&d.before, before), d.placesOf(&d.after, after)
 	at := 0 // in the list as it is by then
 	for _, step := range d.align(olds, news) {
-		d.path = strconv.AppendInt(append(d.path[:path], '/'), int64(at), 10)
 		ok := true
+		if step != keep {
+			d.path = strconv.AppendInt(append(d.path[:path], '/'), int64(at), 10)
+		}
 		switch step {
 		case change:
 			ok = d.change(&d.before.members[olds[0]], &d.after.members[news[0]])
@@ -127,18 +128,18 @@ func (d *differ) sizeOf(what string, now *member) int {
 
 var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
-// stepTo leads path on to the member with a name; false if a pointer cannot say it.
-func (d *differ) stepTo(quoted []byte) bool {
+// stepTo leads path on to a member; false if a pointer cannot say its name.
+func (d *differ) stepTo(in *parsed, m *member) bool {
 	d.path = append(d.path, '/')
+	quoted := in.nameOf(m)
 	if inner := quoted[1 : len(quoted)-1]; !bytes.ContainsAny(inner, `~/\`) {
 		d.path = append(d.path, inner...)
 		return true
 	}
-	var name string
-	if err := json.Unmarshal(quoted, &name); err != nil || strings.ContainsRune(name, utf8.RuneError) {
-		return false // what is read otherwise elsewhere
+	if m.name == "" || strings.ContainsRune(m.name, utf8.RuneError) {
+		return false // it cannot be read, or is read otherwise elsewhere
 	}
-	escaped, _ := json.Marshal(pointerEscapes.Replace(name)) // a string has a JSON
+	escaped, _ := json.Marshal(pointerEscapes.Replace(m.name)) // a string has a JSON
 	d.path = append(d.path, escaped[1:len(escaped)-1]...)
 	return true
 }

@@ -32,7 +32,7 @@ func (w *writer) mapping(e *element, part []byte) bool {
 	for i := 0; i < len(part); {
 		_, i = protoscan.Uvarint(part, i)
 		from, to := protoscan.Delimited(part, i)
-		key, content, ok := readEntry(part[from:to])
+		key, content, _, ok := protoscan.CutEntry(part[from:to])
 		if !ok || len(w.out) > start && bytes.Compare(last, key) >= 0 {
 			return false
 		}
@@ -46,22 +46,6 @@ func (w *writer) mapping(e *element, part []byte) bool {
 	w.out[start] = '{'
 	w.out = append(w.out, '}')
 	return true
-}
-
-// The tags in the entry of a map.
-const (
-	keyTag   = 1<<3 | protoscan.Bytes
-	valueTag = 2<<3 | protoscan.Bytes
-)
-
-// readEntry reads the entry of a map. An empty value need not stand in it.
-func readEntry(entry []byte) (key, content []byte, ok bool) {
-	key, rest, ok := protoscan.CutDelimited(entry, keyTag)
-	if !ok || len(rest) == 0 {
-		return key, nil, ok
-	}
-	content, rest, ok = protoscan.CutDelimited(rest, valueTag)
-	return key, content, ok && len(rest) == 0
 }
 
 // strings writes the message that stands for a list of strings.

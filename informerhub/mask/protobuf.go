@@ -142,19 +142,17 @@ func (c *protobufCutter) close(room sizeRoom) {
 	c.out = append(behind, content...)
 }
 
-// entry cuts the entry of a map, which must be written as the API server does: of another
-// one, client-go may read what stands behind it. An empty value need not stand in it.
+// entry cuts the entry of a map.
 func (c *protobufCutter) entry(n *node, field *kubejson.Field, p part) bool {
-	name, rest, ok := protoscan.CutDelimited(p.value, keyTag)
-	content, behind, there := protoscan.CutDelimited(rest, valueTag)
+	name, content, value, ok := protoscan.CutEntry(p.value)
 	switch {
-	case !ok || len(behind) > 0:
+	case !ok:
 		return false
 	case n.all || !utf8.Valid(name):
 		return c.keep(p)
 	}
 	n = n.member(unsafe.String(unsafe.SliceData(name), len(name)))
-	key := p.value[:len(p.value)-len(rest)]
+	key := p.value[:len(p.value)-len(value)]
 	switch {
 	case n == nil && c.parents && !p.another:
 		c.witness(key, p)
@@ -163,17 +161,11 @@ func (c *protobufCutter) entry(n *node, field *kubejson.Field, p part) bool {
 		return true
 	case n.all || field.Message() == nil:
 		return c.value(n, field, p)
-	case !there:
+	case len(value) == 0:
 		return c.keep(p)
 	}
-	return c.entryMessage(n, field.Message(), key, part{tag: rest[:1], value: content, wire: protoscan.Bytes}, p)
+	return c.entryMessage(n, field.Message(), key, part{tag: value[:1], value: content, wire: protoscan.Bytes}, p)
 }
-
-// The tags in the entry of a map.
-const (
-	keyTag   = 1<<3 | protoscan.Bytes
-	valueTag = 2<<3 | protoscan.Bytes
-)
 
 // witness keeps a key without its value: it tells that the map is there.
 func (c *protobufCutter) witness(key []byte, p part) {

@@ -119,3 +119,21 @@ func CutVarint(content []byte, tag byte) (n uint64, rest []byte, ok bool) {
 	}
 	return n, content[next:], true
 }
+
+// The tags in the entry of a map.
+const (
+	keyTag   = 1<<3 | Bytes
+	valueTag = 2<<3 | Bytes
+)
+
+// CutEntry reads the entry of a map: its key and its value, and that with its tag and
+// length. An empty value need not stand in it. It must be written as the API server does:
+// of another one, client-go may read what stands behind it.
+func CutEntry(entry []byte) (key, value, field []byte, ok bool) {
+	key, field, ok = CutDelimited(entry, keyTag)
+	if !ok || len(field) == 0 {
+		return key, nil, nil, ok
+	}
+	value, rest, ok := CutDelimited(field, valueTag)
+	return key, value, field, ok && len(rest) == 0
+}
