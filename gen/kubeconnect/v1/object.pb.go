@@ -32,7 +32,7 @@ const (
 	Encoding_ENCODING_UNSPECIFIED Encoding = 0
 	// google.protobuf.Struct: readable in the JSON form of every RPC, slow to
 	// make and to read. Integers beyond 2^53 lose precision, as they do in
-	// JavaScript.
+	// JavaScript. An object that is too large for a Struct comes as ENCODING_JSON.
 	Encoding_ENCODING_STRUCT Encoding = 1
 	// The object as Kubernetes JSON, in bytes.
 	Encoding_ENCODING_JSON Encoding = 2
@@ -226,8 +226,9 @@ type Object_Struct struct {
 }
 
 type Object_Json struct {
-	// Set for ENCODING_JSON, and for ENCODING_PROTOBUF where the kind has no
-	// protobuf form.
+	// Set for ENCODING_JSON, for ENCODING_PROTOBUF where the kind has no protobuf
+	// form, and for ENCODING_STRUCT where the object as a Struct would not fit into a
+	// message of 4 MiB, the limit of gRPC clients.
 	Json []byte `protobuf:"bytes,6,opt,name=json,proto3,oneof"`
 }
 

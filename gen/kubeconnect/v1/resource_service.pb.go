@@ -801,9 +801,14 @@ type ListRequest struct {
 	// The objects' metadata and nothing else, as in GetRequest.
 	MetadataOnly bool `protobuf:"varint,13,opt,name=metadata_only,json=metadataOnly,proto3" json:"metadata_only,omitempty"`
 	// Only objects that have to do with another one.
-	Related       *Relation `protobuf:"bytes,14,opt,name=related,proto3" json:"related,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Related *Relation `protobuf:"bytes,14,opt,name=related,proto3" json:"related,omitempty"`
+	// Fail with PERMISSION_DENIED unless the caller may list the resource in all
+	// namespaces. Default: the answer covers the namespaces that the caller may
+	// list, and ListResponse.namespaces names them where these are not all. Has no
+	// effect where namespace is set, or where the resource has no namespaces.
+	RequireAllNamespaces bool `protobuf:"varint,15,opt,name=require_all_namespaces,json=requireAllNamespaces,proto3" json:"require_all_namespaces,omitempty"`
+	unknownFields        protoimpl.UnknownFields
+	sizeCache            protoimpl.SizeCache
 }
 
 func (x *ListRequest) Reset() {
@@ -934,6 +939,13 @@ func (x *ListRequest) GetRelated() *Relation {
 	return nil
 }
 
+func (x *ListRequest) GetRequireAllNamespaces() bool {
+	if x != nil {
+		return x.RequireAllNamespaces
+	}
+	return false
+}
+
 // ListResponse is one page of a list.
 type ListResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -947,13 +959,16 @@ type ListResponse struct {
 	ResourceVersion string `protobuf:"bytes,4,opt,name=resource_version,json=resourceVersion,proto3" json:"resource_version,omitempty"`
 	// How many objects come after this page.
 	Remaining int64 `protobuf:"varint,5,opt,name=remaining,proto3" json:"remaining,omitempty"`
-	// How current the snapshot was when the page was made.
+	// How current the cache is at the moment when this page is made.
 	Freshness *Freshness `protobuf:"bytes,6,opt,name=freshness,proto3" json:"freshness,omitempty"`
 	// Where the objects come from.
 	Source Source `protobuf:"varint,7,opt,name=source,proto3,enum=kubeconnect.v1.Source" json:"source,omitempty"`
-	// What people should know of the answer: objects that the filter could not be held
-	// against, the API server's warnings.
-	Warnings      []string `protobuf:"bytes,8,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	// What people should know of the answer: that it covers some namespaces only,
+	// objects for which the filter has no value, the API server's warnings.
+	Warnings []string `protobuf:"bytes,8,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	// The namespaces that the answer covers, in order, where the caller asked for all
+	// namespaces and may not list all of them. Empty: the answer is complete.
+	Namespaces    []string `protobuf:"bytes,9,rep,name=namespaces,proto3" json:"namespaces,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1044,6 +1059,13 @@ func (x *ListResponse) GetWarnings() []string {
 	return nil
 }
 
+func (x *ListResponse) GetNamespaces() []string {
+	if x != nil {
+		return x.Namespaces
+	}
+	return nil
+}
+
 // CountObjectsRequest asks how many objects match a selection.
 type CountObjectsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1071,9 +1093,11 @@ type CountObjectsRequest struct {
 	// As in GetRequest.
 	MinResourceVersion string `protobuf:"bytes,9,opt,name=min_resource_version,json=minResourceVersion,proto3" json:"min_resource_version,omitempty"`
 	// As in GetRequest.
-	Consistency   Consistency `protobuf:"varint,10,opt,name=consistency,proto3,enum=kubeconnect.v1.Consistency" json:"consistency,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Consistency Consistency `protobuf:"varint,10,opt,name=consistency,proto3,enum=kubeconnect.v1.Consistency" json:"consistency,omitempty"`
+	// As in ListRequest.
+	RequireAllNamespaces bool `protobuf:"varint,11,opt,name=require_all_namespaces,json=requireAllNamespaces,proto3" json:"require_all_namespaces,omitempty"`
+	unknownFields        protoimpl.UnknownFields
+	sizeCache            protoimpl.SizeCache
 }
 
 func (x *CountObjectsRequest) Reset() {
@@ -1176,6 +1200,13 @@ func (x *CountObjectsRequest) GetConsistency() Consistency {
 	return Consistency_CONSISTENCY_UNSPECIFIED
 }
 
+func (x *CountObjectsRequest) GetRequireAllNamespaces() bool {
+	if x != nil {
+		return x.RequireAllNamespaces
+	}
+	return false
+}
+
 // CountObjectsResponse tells how many objects match.
 type CountObjectsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1196,7 +1227,9 @@ type CountObjectsResponse struct {
 	// Where the objects were counted.
 	Source Source `protobuf:"varint,7,opt,name=source,proto3,enum=kubeconnect.v1.Source" json:"source,omitempty"`
 	// As in ListResponse.
-	Warnings      []string `protobuf:"bytes,8,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	Warnings []string `protobuf:"bytes,8,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	// As in ListResponse.
+	Namespaces    []string `protobuf:"bytes,9,rep,name=namespaces,proto3" json:"namespaces,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1283,6 +1316,13 @@ func (x *CountObjectsResponse) GetSource() Source {
 func (x *CountObjectsResponse) GetWarnings() []string {
 	if x != nil {
 		return x.Warnings
+	}
+	return nil
+}
+
+func (x *CountObjectsResponse) GetNamespaces() []string {
+	if x != nil {
+		return x.Namespaces
 	}
 	return nil
 }
@@ -1758,9 +1798,12 @@ type WatchRequest struct {
 	// apply, but a list in which anything has changed comes as a whole; PATCH_TYPE_JSON
 	// reaches into lists too, and is for ENCODING_JSON only. ENCODING_PROTOBUF has no
 	// patches. Anything else is INVALID_ARGUMENT. Default: whole objects.
-	Patches       PatchType `protobuf:"varint,13,opt,name=patches,proto3,enum=kubeconnect.v1.PatchType" json:"patches,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Patches PatchType `protobuf:"varint,13,opt,name=patches,proto3,enum=kubeconnect.v1.PatchType" json:"patches,omitempty"`
+	// As in ListRequest, for both list and watch. When the permission for all namespaces
+	// ends while the stream runs, the stream ends with PERMISSION_DENIED.
+	RequireAllNamespaces bool `protobuf:"varint,14,opt,name=require_all_namespaces,json=requireAllNamespaces,proto3" json:"require_all_namespaces,omitempty"`
+	unknownFields        protoimpl.UnknownFields
+	sizeCache            protoimpl.SizeCache
 }
 
 func (x *WatchRequest) Reset() {
@@ -1882,6 +1925,13 @@ func (x *WatchRequest) GetPatches() PatchType {
 		return x.Patches
 	}
 	return PatchType_PATCH_TYPE_UNSPECIFIED
+}
+
+func (x *WatchRequest) GetRequireAllNamespaces() bool {
+	if x != nil {
+		return x.RequireAllNamespaces
+	}
+	return false
 }
 
 // WatchManyRequest asks for several watches in one stream.
@@ -2020,11 +2070,18 @@ type WatchResponse struct {
 	// been away, or within latest states. An older token is of no use then: watch
 	// without one.
 	ResumeToken string `protobuf:"bytes,3,opt,name=resume_token,json=resumeToken,proto3" json:"resume_token,omitempty"`
-	// How current the stream is. Set with every BOOKMARK, and so within ten seconds
-	// of a change.
+	// How current the stream is. Set with every SYNCED and every BOOKMARK, and so within
+	// ten seconds of a change.
 	Freshness *Freshness `protobuf:"bytes,4,opt,name=freshness,proto3" json:"freshness,omitempty"`
 	// Where the objects come from. Set together with the kind.
-	Source        Source `protobuf:"varint,5,opt,name=source,proto3,enum=kubeconnect.v1.Source" json:"source,omitempty"`
+	Source Source `protobuf:"varint,5,opt,name=source,proto3,enum=kubeconnect.v1.Source" json:"source,omitempty"`
+	// What people should know of the stream: that it covers some namespaces only, and
+	// objects for which the filter has no value. Sent with the first response and with
+	// each RESET; a warning about the filter is sent when it becomes true.
+	Warnings []string `protobuf:"bytes,6,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	// The namespaces that the stream covers, as in ListResponse. Set together with the
+	// kind, and in the response that follows a change of the caller's permissions.
+	Namespaces    []string `protobuf:"bytes,7,rep,name=namespaces,proto3" json:"namespaces,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2092,6 +2149,20 @@ func (x *WatchResponse) GetSource() Source {
 		return x.Source
 	}
 	return Source_SOURCE_UNSPECIFIED
+}
+
+func (x *WatchResponse) GetWarnings() []string {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
+}
+
+func (x *WatchResponse) GetNamespaces() []string {
+	if x != nil {
+		return x.Namespaces
+	}
+	return nil
 }
 
 // Freshness tells how current an answer from memory is.
@@ -3179,9 +3250,14 @@ type DeleteResponse struct {
 	// the API server answers with its last state.
 	Object *Object `protobuf:"bytes,2,opt,name=object,proto3" json:"object,omitempty"`
 	// The API server's warnings, for people.
-	Warnings      []string `protobuf:"bytes,3,rep,name=warnings,proto3" json:"warnings,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Warnings []string `protobuf:"bytes,3,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	// A resource version at which the deletion, or the beginning of it, is visible: a read
+	// with it as min_resource_version sees the object deleted, or with its
+	// metadata.deletionTimestamp set. Empty for a dry run, and for a resource without
+	// comparable versions.
+	ResourceVersion string `protobuf:"bytes,4,opt,name=resource_version,json=resourceVersion,proto3" json:"resource_version,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *DeleteResponse) Reset() {
@@ -3233,6 +3309,13 @@ func (x *DeleteResponse) GetWarnings() []string {
 		return x.Warnings
 	}
 	return nil
+}
+
+func (x *DeleteResponse) GetResourceVersion() string {
+	if x != nil {
+		return x.ResourceVersion
+	}
+	return ""
 }
 
 // DeleteCollectionRequest deletes all objects that match.
@@ -3341,9 +3424,11 @@ type DeleteCollectionResponse struct {
 	// How many objects the API server deleted or began to delete.
 	Deleted int64 `protobuf:"varint,1,opt,name=deleted,proto3" json:"deleted,omitempty"`
 	// The API server's warnings, for people.
-	Warnings      []string `protobuf:"bytes,2,rep,name=warnings,proto3" json:"warnings,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Warnings []string `protobuf:"bytes,2,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	// As in DeleteResponse, for all the deletions.
+	ResourceVersion string `protobuf:"bytes,3,opt,name=resource_version,json=resourceVersion,proto3" json:"resource_version,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *DeleteCollectionResponse) Reset() {
@@ -3390,6 +3475,13 @@ func (x *DeleteCollectionResponse) GetWarnings() []string {
 	return nil
 }
 
+func (x *DeleteCollectionResponse) GetResourceVersion() string {
+	if x != nil {
+		return x.ResourceVersion
+	}
+	return ""
+}
+
 var File_kubeconnect_v1_resource_service_proto protoreflect.FileDescriptor
 
 const file_kubeconnect_v1_resource_service_proto_rawDesc = "" +
@@ -3419,7 +3511,7 @@ const file_kubeconnect_v1_resource_service_proto_rawDesc = "" +
 	"\x04kind\x18\x01 \x01(\v2\x1c.kubeconnect.v1.ResourceKindR\x04kind\x12.\n" +
 	"\x06object\x18\x02 \x01(\v2\x16.kubeconnect.v1.ObjectR\x06object\x127\n" +
 	"\tfreshness\x18\x03 \x01(\v2\x19.kubeconnect.v1.FreshnessR\tfreshness\x12.\n" +
-	"\x06source\x18\x04 \x01(\x0e2\x16.kubeconnect.v1.SourceR\x06source\"\x9c\x04\n" +
+	"\x06source\x18\x04 \x01(\x0e2\x16.kubeconnect.v1.SourceR\x06source\"\xd2\x04\n" +
 	"\vListRequest\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12%\n" +
@@ -3436,7 +3528,8 @@ const file_kubeconnect_v1_resource_service_proto_rawDesc = "" +
 	"\n" +
 	"page_token\x18\f \x01(\tR\tpageToken\x12#\n" +
 	"\rmetadata_only\x18\r \x01(\bR\fmetadataOnly\x122\n" +
-	"\arelated\x18\x0e \x01(\v2\x18.kubeconnect.v1.RelationR\arelated\"\xe8\x02\n" +
+	"\arelated\x18\x0e \x01(\v2\x18.kubeconnect.v1.RelationR\arelated\x124\n" +
+	"\x16require_all_namespaces\x18\x0f \x01(\bR\x14requireAllNamespaces\"\x88\x03\n" +
 	"\fListResponse\x120\n" +
 	"\x04kind\x18\x01 \x01(\v2\x1c.kubeconnect.v1.ResourceKindR\x04kind\x120\n" +
 	"\aobjects\x18\x02 \x03(\v2\x16.kubeconnect.v1.ObjectR\aobjects\x12&\n" +
@@ -3445,7 +3538,10 @@ const file_kubeconnect_v1_resource_service_proto_rawDesc = "" +
 	"\tremaining\x18\x05 \x01(\x03R\tremaining\x127\n" +
 	"\tfreshness\x18\x06 \x01(\v2\x19.kubeconnect.v1.FreshnessR\tfreshness\x12.\n" +
 	"\x06source\x18\a \x01(\x0e2\x16.kubeconnect.v1.SourceR\x06source\x12\x1a\n" +
-	"\bwarnings\x18\b \x03(\tR\bwarnings\"\x94\x03\n" +
+	"\bwarnings\x18\b \x03(\tR\bwarnings\x12\x1e\n" +
+	"\n" +
+	"namespaces\x18\t \x03(\tR\n" +
+	"namespaces\"\xca\x03\n" +
 	"\x13CountObjectsRequest\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12%\n" +
@@ -3458,7 +3554,8 @@ const file_kubeconnect_v1_resource_service_proto_rawDesc = "" +
 	"max_groups\x18\b \x01(\x05R\tmaxGroups\x120\n" +
 	"\x14min_resource_version\x18\t \x01(\tR\x12minResourceVersion\x12=\n" +
 	"\vconsistency\x18\n" +
-	" \x01(\x0e2\x1b.kubeconnect.v1.ConsistencyR\vconsistency\"\xee\x02\n" +
+	" \x01(\x0e2\x1b.kubeconnect.v1.ConsistencyR\vconsistency\x124\n" +
+	"\x16require_all_namespaces\x18\v \x01(\bR\x14requireAllNamespaces\"\x8e\x03\n" +
 	"\x14CountObjectsResponse\x120\n" +
 	"\x04kind\x18\x01 \x01(\v2\x1c.kubeconnect.v1.ResourceKindR\x04kind\x12\x14\n" +
 	"\x05total\x18\x02 \x01(\x03R\x05total\x123\n" +
@@ -3467,7 +3564,10 @@ const file_kubeconnect_v1_resource_service_proto_rawDesc = "" +
 	"\x10resource_version\x18\x05 \x01(\tR\x0fresourceVersion\x127\n" +
 	"\tfreshness\x18\x06 \x01(\v2\x19.kubeconnect.v1.FreshnessR\tfreshness\x12.\n" +
 	"\x06source\x18\a \x01(\x0e2\x16.kubeconnect.v1.SourceR\x06source\x12\x1a\n" +
-	"\bwarnings\x18\b \x03(\tR\bwarnings\"S\n" +
+	"\bwarnings\x18\b \x03(\tR\bwarnings\x12\x1e\n" +
+	"\n" +
+	"namespaces\x18\t \x03(\tR\n" +
+	"namespaces\"S\n" +
 	"\vObjectGroup\x12.\n" +
 	"\x06values\x18\x01 \x03(\v2\x16.google.protobuf.ValueR\x06values\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\x03R\x05count\"\xe9\x01\n" +
@@ -3499,7 +3599,7 @@ const file_kubeconnect_v1_resource_service_proto_rawDesc = "" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x12\n" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x12\x10\n" +
 	"\x03uid\x18\x04 \x01(\tR\x03uid\x12)\n" +
-	"\x10resource_version\x18\x05 \x01(\tR\x0fresourceVersion\"\xf3\x03\n" +
+	"\x10resource_version\x18\x05 \x01(\tR\x0fresourceVersion\"\xa9\x04\n" +
 	"\fWatchRequest\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12%\n" +
@@ -3514,20 +3614,25 @@ const file_kubeconnect_v1_resource_service_proto_rawDesc = "" +
 	" \x01(\tR\vresumeToken\x12#\n" +
 	"\rmetadata_only\x18\v \x01(\bR\fmetadataOnly\x122\n" +
 	"\arelated\x18\f \x01(\v2\x18.kubeconnect.v1.RelationR\arelated\x123\n" +
-	"\apatches\x18\r \x01(\x0e2\x19.kubeconnect.v1.PatchTypeR\apatches\"m\n" +
+	"\apatches\x18\r \x01(\x0e2\x19.kubeconnect.v1.PatchTypeR\apatches\x124\n" +
+	"\x16require_all_namespaces\x18\x0e \x01(\bR\x14requireAllNamespaces\"m\n" +
 	"\x10WatchManyRequest\x126\n" +
 	"\awatches\x18\x01 \x03(\v2\x1c.kubeconnect.v1.WatchRequestR\awatches\x12!\n" +
 	"\fresume_token\x18\x02 \x01(\tR\vresumeToken\"\x87\x01\n" +
 	"\x11WatchManyResponse\x12\x14\n" +
 	"\x05watch\x18\x01 \x01(\x05R\x05watch\x129\n" +
 	"\bresponse\x18\x02 \x01(\v2\x1d.kubeconnect.v1.WatchResponseR\bresponse\x12!\n" +
-	"\fresume_token\x18\x03 \x01(\tR\vresumeToken\"\xfc\x01\n" +
+	"\fresume_token\x18\x03 \x01(\tR\vresumeToken\"\xb8\x02\n" +
 	"\rWatchResponse\x120\n" +
 	"\x04kind\x18\x01 \x01(\v2\x1c.kubeconnect.v1.ResourceKindR\x04kind\x12-\n" +
 	"\x06events\x18\x02 \x03(\v2\x15.kubeconnect.v1.EventR\x06events\x12!\n" +
 	"\fresume_token\x18\x03 \x01(\tR\vresumeToken\x127\n" +
 	"\tfreshness\x18\x04 \x01(\v2\x19.kubeconnect.v1.FreshnessR\tfreshness\x12.\n" +
-	"\x06source\x18\x05 \x01(\x0e2\x16.kubeconnect.v1.SourceR\x06source\"`\n" +
+	"\x06source\x18\x05 \x01(\x0e2\x16.kubeconnect.v1.SourceR\x06source\x12\x1a\n" +
+	"\bwarnings\x18\x06 \x03(\tR\bwarnings\x12\x1e\n" +
+	"\n" +
+	"namespaces\x18\a \x03(\tR\n" +
+	"namespaces\"`\n" +
 	"\tFreshness\x12\x14\n" +
 	"\x05stale\x18\x01 \x01(\bR\x05stale\x12=\n" +
 	"\flast_contact\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\vlastContact\"\xc2\x01\n" +
@@ -3607,11 +3712,12 @@ const file_kubeconnect_v1_resource_service_proto_rawDesc = "" +
 	"\x14grace_period_seconds\x18\x06 \x01(\x03H\x00R\x12gracePeriodSeconds\x88\x01\x01\x12\x17\n" +
 	"\adry_run\x18\a \x01(\bR\x06dryRun\x124\n" +
 	"\bencoding\x18\b \x01(\x0e2\x18.kubeconnect.v1.EncodingR\bencodingB\x17\n" +
-	"\x15_grace_period_seconds\"\x8e\x01\n" +
+	"\x15_grace_period_seconds\"\xb9\x01\n" +
 	"\x0eDeleteResponse\x120\n" +
 	"\x04kind\x18\x01 \x01(\v2\x1c.kubeconnect.v1.ResourceKindR\x04kind\x12.\n" +
 	"\x06object\x18\x02 \x01(\v2\x16.kubeconnect.v1.ObjectR\x06object\x12\x1a\n" +
-	"\bwarnings\x18\x03 \x03(\tR\bwarnings\"\xdc\x02\n" +
+	"\bwarnings\x18\x03 \x03(\tR\bwarnings\x12)\n" +
+	"\x10resource_version\x18\x04 \x01(\tR\x0fresourceVersion\"\xdc\x02\n" +
 	"\x17DeleteCollectionRequest\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12%\n" +
@@ -3620,10 +3726,11 @@ const file_kubeconnect_v1_resource_service_proto_rawDesc = "" +
 	"\x12propagation_policy\x18\x05 \x01(\x0e2!.kubeconnect.v1.PropagationPolicyR\x11propagationPolicy\x125\n" +
 	"\x14grace_period_seconds\x18\x06 \x01(\x03H\x00R\x12gracePeriodSeconds\x88\x01\x01\x12\x17\n" +
 	"\adry_run\x18\a \x01(\bR\x06dryRunB\x17\n" +
-	"\x15_grace_period_seconds\"P\n" +
+	"\x15_grace_period_seconds\"{\n" +
 	"\x18DeleteCollectionResponse\x12\x18\n" +
 	"\adeleted\x18\x01 \x01(\x03R\adeleted\x12\x1a\n" +
-	"\bwarnings\x18\x02 \x03(\tR\bwarnings*Z\n" +
+	"\bwarnings\x18\x02 \x03(\tR\bwarnings\x12)\n" +
+	"\x10resource_version\x18\x03 \x01(\tR\x0fresourceVersion*Z\n" +
 	"\vConsistency\x12\x1b\n" +
 	"\x17CONSISTENCY_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12CONSISTENCY_CACHED\x10\x01\x12\x16\n" +

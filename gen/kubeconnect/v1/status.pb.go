@@ -47,7 +47,10 @@ type Status struct {
 	// After how many seconds to try again; 0 where nobody has said.
 	RetryAfterSeconds int32 `protobuf:"varint,8,opt,name=retry_after_seconds,json=retryAfterSeconds,proto3" json:"retry_after_seconds,omitempty"`
 	// The UID of the object that the error is about, where the API server tells it.
-	Uid           string `protobuf:"bytes,9,opt,name=uid,proto3" json:"uid,omitempty"`
+	Uid string `protobuf:"bytes,9,opt,name=uid,proto3" json:"uid,omitempty"`
+	// How many causes were left out. An error has at most 8 KiB in all, so that it fits
+	// into the trailers of any gRPC client; a text that was shortened ends in "…".
+	OmittedCauses int32 `protobuf:"varint,10,opt,name=omitted_causes,json=omittedCauses,proto3" json:"omitted_causes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -145,6 +148,13 @@ func (x *Status) GetUid() string {
 	return ""
 }
 
+func (x *Status) GetOmittedCauses() int32 {
+	if x != nil {
+		return x.OmittedCauses
+	}
+	return 0
+}
+
 // StatusCause is one cause of an error.
 type StatusCause struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -215,7 +225,7 @@ var File_kubeconnect_v1_status_proto protoreflect.FileDescriptor
 
 const file_kubeconnect_v1_status_proto_rawDesc = "" +
 	"\n" +
-	"\x1bkubeconnect/v1/status.proto\x12\x0ekubeconnect.v1\"\x83\x02\n" +
+	"\x1bkubeconnect/v1/status.proto\x12\x0ekubeconnect.v1\"\xaa\x02\n" +
 	"\x06Status\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x12\n" +
@@ -225,7 +235,9 @@ const file_kubeconnect_v1_status_proto_rawDesc = "" +
 	"\x04name\x18\x06 \x01(\tR\x04name\x123\n" +
 	"\x06causes\x18\a \x03(\v2\x1b.kubeconnect.v1.StatusCauseR\x06causes\x12.\n" +
 	"\x13retry_after_seconds\x18\b \x01(\x05R\x11retryAfterSeconds\x12\x10\n" +
-	"\x03uid\x18\t \x01(\tR\x03uid\"U\n" +
+	"\x03uid\x18\t \x01(\tR\x03uid\x12%\n" +
+	"\x0eomitted_causes\x18\n" +
+	" \x01(\x05R\romittedCauses\"U\n" +
 	"\vStatusCause\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x14\n" +

@@ -146,7 +146,7 @@ class GetResponse(_message.Message):
     def __init__(self, kind: _Optional[_Union[_object_pb2.ResourceKind, _Mapping]] = ..., object: _Optional[_Union[_object_pb2.Object, _Mapping]] = ..., freshness: _Optional[_Union[Freshness, _Mapping]] = ..., source: _Optional[_Union[Source, str]] = ...) -> None: ...
 
 class ListRequest(_message.Message):
-    __slots__ = ("resource", "namespace", "label_selector", "field_selector", "filter", "fields", "encoding", "min_resource_version", "consistency", "order_by", "page_size", "page_token", "metadata_only", "related")
+    __slots__ = ("resource", "namespace", "label_selector", "field_selector", "filter", "fields", "encoding", "min_resource_version", "consistency", "order_by", "page_size", "page_token", "metadata_only", "related", "require_all_namespaces")
     RESOURCE_FIELD_NUMBER: _ClassVar[int]
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     LABEL_SELECTOR_FIELD_NUMBER: _ClassVar[int]
@@ -161,6 +161,7 @@ class ListRequest(_message.Message):
     PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     METADATA_ONLY_FIELD_NUMBER: _ClassVar[int]
     RELATED_FIELD_NUMBER: _ClassVar[int]
+    REQUIRE_ALL_NAMESPACES_FIELD_NUMBER: _ClassVar[int]
     resource: str
     namespace: str
     label_selector: str
@@ -175,10 +176,11 @@ class ListRequest(_message.Message):
     page_token: str
     metadata_only: bool
     related: Relation
-    def __init__(self, resource: _Optional[str] = ..., namespace: _Optional[str] = ..., label_selector: _Optional[str] = ..., field_selector: _Optional[str] = ..., filter: _Optional[str] = ..., fields: _Optional[_Iterable[str]] = ..., encoding: _Optional[_Union[_object_pb2.Encoding, str]] = ..., min_resource_version: _Optional[str] = ..., consistency: _Optional[_Union[Consistency, str]] = ..., order_by: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., metadata_only: bool = ..., related: _Optional[_Union[Relation, _Mapping]] = ...) -> None: ...
+    require_all_namespaces: bool
+    def __init__(self, resource: _Optional[str] = ..., namespace: _Optional[str] = ..., label_selector: _Optional[str] = ..., field_selector: _Optional[str] = ..., filter: _Optional[str] = ..., fields: _Optional[_Iterable[str]] = ..., encoding: _Optional[_Union[_object_pb2.Encoding, str]] = ..., min_resource_version: _Optional[str] = ..., consistency: _Optional[_Union[Consistency, str]] = ..., order_by: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., metadata_only: bool = ..., related: _Optional[_Union[Relation, _Mapping]] = ..., require_all_namespaces: bool = ...) -> None: ...
 
 class ListResponse(_message.Message):
-    __slots__ = ("kind", "objects", "next_page_token", "resource_version", "remaining", "freshness", "source", "warnings")
+    __slots__ = ("kind", "objects", "next_page_token", "resource_version", "remaining", "freshness", "source", "warnings", "namespaces")
     KIND_FIELD_NUMBER: _ClassVar[int]
     OBJECTS_FIELD_NUMBER: _ClassVar[int]
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
@@ -187,6 +189,7 @@ class ListResponse(_message.Message):
     FRESHNESS_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
     WARNINGS_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACES_FIELD_NUMBER: _ClassVar[int]
     kind: _object_pb2.ResourceKind
     objects: _containers.RepeatedCompositeFieldContainer[_object_pb2.Object]
     next_page_token: str
@@ -195,10 +198,11 @@ class ListResponse(_message.Message):
     freshness: Freshness
     source: Source
     warnings: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, kind: _Optional[_Union[_object_pb2.ResourceKind, _Mapping]] = ..., objects: _Optional[_Iterable[_Union[_object_pb2.Object, _Mapping]]] = ..., next_page_token: _Optional[str] = ..., resource_version: _Optional[str] = ..., remaining: _Optional[int] = ..., freshness: _Optional[_Union[Freshness, _Mapping]] = ..., source: _Optional[_Union[Source, str]] = ..., warnings: _Optional[_Iterable[str]] = ...) -> None: ...
+    namespaces: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, kind: _Optional[_Union[_object_pb2.ResourceKind, _Mapping]] = ..., objects: _Optional[_Iterable[_Union[_object_pb2.Object, _Mapping]]] = ..., next_page_token: _Optional[str] = ..., resource_version: _Optional[str] = ..., remaining: _Optional[int] = ..., freshness: _Optional[_Union[Freshness, _Mapping]] = ..., source: _Optional[_Union[Source, str]] = ..., warnings: _Optional[_Iterable[str]] = ..., namespaces: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class CountObjectsRequest(_message.Message):
-    __slots__ = ("resource", "namespace", "label_selector", "field_selector", "filter", "related", "group_by", "max_groups", "min_resource_version", "consistency")
+    __slots__ = ("resource", "namespace", "label_selector", "field_selector", "filter", "related", "group_by", "max_groups", "min_resource_version", "consistency", "require_all_namespaces")
     RESOURCE_FIELD_NUMBER: _ClassVar[int]
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     LABEL_SELECTOR_FIELD_NUMBER: _ClassVar[int]
@@ -209,6 +213,7 @@ class CountObjectsRequest(_message.Message):
     MAX_GROUPS_FIELD_NUMBER: _ClassVar[int]
     MIN_RESOURCE_VERSION_FIELD_NUMBER: _ClassVar[int]
     CONSISTENCY_FIELD_NUMBER: _ClassVar[int]
+    REQUIRE_ALL_NAMESPACES_FIELD_NUMBER: _ClassVar[int]
     resource: str
     namespace: str
     label_selector: str
@@ -219,10 +224,11 @@ class CountObjectsRequest(_message.Message):
     max_groups: int
     min_resource_version: str
     consistency: Consistency
-    def __init__(self, resource: _Optional[str] = ..., namespace: _Optional[str] = ..., label_selector: _Optional[str] = ..., field_selector: _Optional[str] = ..., filter: _Optional[str] = ..., related: _Optional[_Union[Relation, _Mapping]] = ..., group_by: _Optional[_Iterable[str]] = ..., max_groups: _Optional[int] = ..., min_resource_version: _Optional[str] = ..., consistency: _Optional[_Union[Consistency, str]] = ...) -> None: ...
+    require_all_namespaces: bool
+    def __init__(self, resource: _Optional[str] = ..., namespace: _Optional[str] = ..., label_selector: _Optional[str] = ..., field_selector: _Optional[str] = ..., filter: _Optional[str] = ..., related: _Optional[_Union[Relation, _Mapping]] = ..., group_by: _Optional[_Iterable[str]] = ..., max_groups: _Optional[int] = ..., min_resource_version: _Optional[str] = ..., consistency: _Optional[_Union[Consistency, str]] = ..., require_all_namespaces: bool = ...) -> None: ...
 
 class CountObjectsResponse(_message.Message):
-    __slots__ = ("kind", "total", "groups", "remaining_groups", "resource_version", "freshness", "source", "warnings")
+    __slots__ = ("kind", "total", "groups", "remaining_groups", "resource_version", "freshness", "source", "warnings", "namespaces")
     KIND_FIELD_NUMBER: _ClassVar[int]
     TOTAL_FIELD_NUMBER: _ClassVar[int]
     GROUPS_FIELD_NUMBER: _ClassVar[int]
@@ -231,6 +237,7 @@ class CountObjectsResponse(_message.Message):
     FRESHNESS_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
     WARNINGS_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACES_FIELD_NUMBER: _ClassVar[int]
     kind: _object_pb2.ResourceKind
     total: int
     groups: _containers.RepeatedCompositeFieldContainer[ObjectGroup]
@@ -239,7 +246,8 @@ class CountObjectsResponse(_message.Message):
     freshness: Freshness
     source: Source
     warnings: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, kind: _Optional[_Union[_object_pb2.ResourceKind, _Mapping]] = ..., total: _Optional[int] = ..., groups: _Optional[_Iterable[_Union[ObjectGroup, _Mapping]]] = ..., remaining_groups: _Optional[int] = ..., resource_version: _Optional[str] = ..., freshness: _Optional[_Union[Freshness, _Mapping]] = ..., source: _Optional[_Union[Source, str]] = ..., warnings: _Optional[_Iterable[str]] = ...) -> None: ...
+    namespaces: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, kind: _Optional[_Union[_object_pb2.ResourceKind, _Mapping]] = ..., total: _Optional[int] = ..., groups: _Optional[_Iterable[_Union[ObjectGroup, _Mapping]]] = ..., remaining_groups: _Optional[int] = ..., resource_version: _Optional[str] = ..., freshness: _Optional[_Union[Freshness, _Mapping]] = ..., source: _Optional[_Union[Source, str]] = ..., warnings: _Optional[_Iterable[str]] = ..., namespaces: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ObjectGroup(_message.Message):
     __slots__ = ("values", "count")
@@ -314,7 +322,7 @@ class TableRow(_message.Message):
     def __init__(self, cells: _Optional[_Iterable[_Union[_struct_pb2.Value, _Mapping]]] = ..., namespace: _Optional[str] = ..., name: _Optional[str] = ..., uid: _Optional[str] = ..., resource_version: _Optional[str] = ...) -> None: ...
 
 class WatchRequest(_message.Message):
-    __slots__ = ("resource", "namespace", "label_selector", "field_selector", "filter", "fields", "encoding", "min_resource_version", "name", "resume_token", "metadata_only", "related", "patches")
+    __slots__ = ("resource", "namespace", "label_selector", "field_selector", "filter", "fields", "encoding", "min_resource_version", "name", "resume_token", "metadata_only", "related", "patches", "require_all_namespaces")
     RESOURCE_FIELD_NUMBER: _ClassVar[int]
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     LABEL_SELECTOR_FIELD_NUMBER: _ClassVar[int]
@@ -328,6 +336,7 @@ class WatchRequest(_message.Message):
     METADATA_ONLY_FIELD_NUMBER: _ClassVar[int]
     RELATED_FIELD_NUMBER: _ClassVar[int]
     PATCHES_FIELD_NUMBER: _ClassVar[int]
+    REQUIRE_ALL_NAMESPACES_FIELD_NUMBER: _ClassVar[int]
     resource: str
     namespace: str
     label_selector: str
@@ -341,7 +350,8 @@ class WatchRequest(_message.Message):
     metadata_only: bool
     related: Relation
     patches: PatchType
-    def __init__(self, resource: _Optional[str] = ..., namespace: _Optional[str] = ..., label_selector: _Optional[str] = ..., field_selector: _Optional[str] = ..., filter: _Optional[str] = ..., fields: _Optional[_Iterable[str]] = ..., encoding: _Optional[_Union[_object_pb2.Encoding, str]] = ..., min_resource_version: _Optional[str] = ..., name: _Optional[str] = ..., resume_token: _Optional[str] = ..., metadata_only: bool = ..., related: _Optional[_Union[Relation, _Mapping]] = ..., patches: _Optional[_Union[PatchType, str]] = ...) -> None: ...
+    require_all_namespaces: bool
+    def __init__(self, resource: _Optional[str] = ..., namespace: _Optional[str] = ..., label_selector: _Optional[str] = ..., field_selector: _Optional[str] = ..., filter: _Optional[str] = ..., fields: _Optional[_Iterable[str]] = ..., encoding: _Optional[_Union[_object_pb2.Encoding, str]] = ..., min_resource_version: _Optional[str] = ..., name: _Optional[str] = ..., resume_token: _Optional[str] = ..., metadata_only: bool = ..., related: _Optional[_Union[Relation, _Mapping]] = ..., patches: _Optional[_Union[PatchType, str]] = ..., require_all_namespaces: bool = ...) -> None: ...
 
 class WatchManyRequest(_message.Message):
     __slots__ = ("watches", "resume_token")
@@ -362,18 +372,22 @@ class WatchManyResponse(_message.Message):
     def __init__(self, watch: _Optional[int] = ..., response: _Optional[_Union[WatchResponse, _Mapping]] = ..., resume_token: _Optional[str] = ...) -> None: ...
 
 class WatchResponse(_message.Message):
-    __slots__ = ("kind", "events", "resume_token", "freshness", "source")
+    __slots__ = ("kind", "events", "resume_token", "freshness", "source", "warnings", "namespaces")
     KIND_FIELD_NUMBER: _ClassVar[int]
     EVENTS_FIELD_NUMBER: _ClassVar[int]
     RESUME_TOKEN_FIELD_NUMBER: _ClassVar[int]
     FRESHNESS_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
+    WARNINGS_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACES_FIELD_NUMBER: _ClassVar[int]
     kind: _object_pb2.ResourceKind
     events: _containers.RepeatedCompositeFieldContainer[Event]
     resume_token: str
     freshness: Freshness
     source: Source
-    def __init__(self, kind: _Optional[_Union[_object_pb2.ResourceKind, _Mapping]] = ..., events: _Optional[_Iterable[_Union[Event, _Mapping]]] = ..., resume_token: _Optional[str] = ..., freshness: _Optional[_Union[Freshness, _Mapping]] = ..., source: _Optional[_Union[Source, str]] = ...) -> None: ...
+    warnings: _containers.RepeatedScalarFieldContainer[str]
+    namespaces: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, kind: _Optional[_Union[_object_pb2.ResourceKind, _Mapping]] = ..., events: _Optional[_Iterable[_Union[Event, _Mapping]]] = ..., resume_token: _Optional[str] = ..., freshness: _Optional[_Union[Freshness, _Mapping]] = ..., source: _Optional[_Union[Source, str]] = ..., warnings: _Optional[_Iterable[str]] = ..., namespaces: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Freshness(_message.Message):
     __slots__ = ("stale", "last_contact")
@@ -542,14 +556,16 @@ class DeleteRequest(_message.Message):
     def __init__(self, resource: _Optional[str] = ..., namespace: _Optional[str] = ..., name: _Optional[str] = ..., preconditions: _Optional[_Union[Preconditions, _Mapping]] = ..., propagation_policy: _Optional[_Union[PropagationPolicy, str]] = ..., grace_period_seconds: _Optional[int] = ..., dry_run: bool = ..., encoding: _Optional[_Union[_object_pb2.Encoding, str]] = ...) -> None: ...
 
 class DeleteResponse(_message.Message):
-    __slots__ = ("kind", "object", "warnings")
+    __slots__ = ("kind", "object", "warnings", "resource_version")
     KIND_FIELD_NUMBER: _ClassVar[int]
     OBJECT_FIELD_NUMBER: _ClassVar[int]
     WARNINGS_FIELD_NUMBER: _ClassVar[int]
+    RESOURCE_VERSION_FIELD_NUMBER: _ClassVar[int]
     kind: _object_pb2.ResourceKind
     object: _object_pb2.Object
     warnings: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, kind: _Optional[_Union[_object_pb2.ResourceKind, _Mapping]] = ..., object: _Optional[_Union[_object_pb2.Object, _Mapping]] = ..., warnings: _Optional[_Iterable[str]] = ...) -> None: ...
+    resource_version: str
+    def __init__(self, kind: _Optional[_Union[_object_pb2.ResourceKind, _Mapping]] = ..., object: _Optional[_Union[_object_pb2.Object, _Mapping]] = ..., warnings: _Optional[_Iterable[str]] = ..., resource_version: _Optional[str] = ...) -> None: ...
 
 class DeleteCollectionRequest(_message.Message):
     __slots__ = ("resource", "namespace", "label_selector", "field_selector", "propagation_policy", "grace_period_seconds", "dry_run")
@@ -570,9 +586,11 @@ class DeleteCollectionRequest(_message.Message):
     def __init__(self, resource: _Optional[str] = ..., namespace: _Optional[str] = ..., label_selector: _Optional[str] = ..., field_selector: _Optional[str] = ..., propagation_policy: _Optional[_Union[PropagationPolicy, str]] = ..., grace_period_seconds: _Optional[int] = ..., dry_run: bool = ...) -> None: ...
 
 class DeleteCollectionResponse(_message.Message):
-    __slots__ = ("deleted", "warnings")
+    __slots__ = ("deleted", "warnings", "resource_version")
     DELETED_FIELD_NUMBER: _ClassVar[int]
     WARNINGS_FIELD_NUMBER: _ClassVar[int]
+    RESOURCE_VERSION_FIELD_NUMBER: _ClassVar[int]
     deleted: int
     warnings: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, deleted: _Optional[int] = ..., warnings: _Optional[_Iterable[str]] = ...) -> None: ...
+    resource_version: str
+    def __init__(self, deleted: _Optional[int] = ..., warnings: _Optional[_Iterable[str]] = ..., resource_version: _Optional[str] = ...) -> None: ...

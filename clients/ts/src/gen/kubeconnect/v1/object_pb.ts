@@ -70,8 +70,9 @@ export type Object$ = Message<"kubeconnect.v1.Object"> & {
     case: "struct";
   } | {
     /**
-     * Set for ENCODING_JSON, and for ENCODING_PROTOBUF where the kind has no
-     * protobuf form.
+     * Set for ENCODING_JSON, for ENCODING_PROTOBUF where the kind has no protobuf
+     * form, and for ENCODING_STRUCT where the object as a Struct would not fit into a
+     * message of 4 MiB, the limit of gRPC clients.
      *
      * @generated from field: bytes json = 6;
      */
@@ -181,7 +182,7 @@ export enum Encoding {
   /**
    * google.protobuf.Struct: readable in the JSON form of every RPC, slow to
    * make and to read. Integers beyond 2^53 lose precision, as they do in
-   * JavaScript.
+   * JavaScript. An object that is too large for a Struct comes as ENCODING_JSON.
    *
    * @generated from enum value: ENCODING_STRUCT = 1;
    */

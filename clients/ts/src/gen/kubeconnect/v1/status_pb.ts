@@ -10,7 +10,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file kubeconnect/v1/status.proto.
  */
 export const file_kubeconnect_v1_status: GenFile = /*@__PURE__*/
-  fileDesc("ChtrdWJlY29ubmVjdC92MS9zdGF0dXMucHJvdG8SDmt1YmVjb25uZWN0LnYxIrkBCgZTdGF0dXMSDgoGcmVhc29uGAEgASgJEg8KB21lc3NhZ2UYAiABKAkSDAoEY29kZRgDIAEoBRINCgVncm91cBgEIAEoCRIMCgRraW5kGAUgASgJEgwKBG5hbWUYBiABKAkSKwoGY2F1c2VzGAcgAygLMhsua3ViZWNvbm5lY3QudjEuU3RhdHVzQ2F1c2USGwoTcmV0cnlfYWZ0ZXJfc2Vjb25kcxgIIAEoBRILCgN1aWQYCSABKAkiPQoLU3RhdHVzQ2F1c2USDgoGcmVhc29uGAEgASgJEg8KB21lc3NhZ2UYAiABKAkSDQoFZmllbGQYAyABKAliBnByb3RvMw");
+  fileDesc("ChtrdWJlY29ubmVjdC92MS9zdGF0dXMucHJvdG8SDmt1YmVjb25uZWN0LnYxItEBCgZTdGF0dXMSDgoGcmVhc29uGAEgASgJEg8KB21lc3NhZ2UYAiABKAkSDAoEY29kZRgDIAEoBRINCgVncm91cBgEIAEoCRIMCgRraW5kGAUgASgJEgwKBG5hbWUYBiABKAkSKwoGY2F1c2VzGAcgAygLMhsua3ViZWNvbm5lY3QudjEuU3RhdHVzQ2F1c2USGwoTcmV0cnlfYWZ0ZXJfc2Vjb25kcxgIIAEoBRILCgN1aWQYCSABKAkSFgoOb21pdHRlZF9jYXVzZXMYCiABKAUiPQoLU3RhdHVzQ2F1c2USDgoGcmVhc29uGAEgASgJEg8KB21lc3NhZ2UYAiABKAkSDQoFZmllbGQYAyABKAliBnByb3RvMw");
 
 /**
  * Status is attached as a detail to every error that has to do with the cluster.
@@ -86,6 +86,14 @@ export type Status = Message<"kubeconnect.v1.Status"> & {
    * @generated from field: string uid = 9;
    */
   uid: string;
+
+  /**
+   * How many causes were left out. An error has at most 8 KiB in all, so that it fits
+   * into the trailers of any gRPC client; a text that was shortened ends in "…".
+   *
+   * @generated from field: int32 omitted_causes = 10;
+   */
+  omittedCauses: number;
 };
 
 /**
