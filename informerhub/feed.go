@@ -39,7 +39,7 @@ func newFeed(windowBytes, tombstones int) *feed {
 	return &feed{
 		past:   make(map[uint64]bool),
 		window: window{limit: windowBytes},
-		log:    changeLog{limit: tombstones},
+		log:    changeLog{limit: tombstones, slack: sweepSlack},
 		topics: newTopics(),
 	}
 }
@@ -120,7 +120,7 @@ func (f *feed) locate(version string) (place uint64, ok bool) {
 	if place, ok := f.locateStep(version); ok {
 		return place, true
 	}
-	return f.log.locate(version)
+	return f.log.locate(version, f.last)
 }
 
 // locateStep is locate for those who want every step: false if not every one is known

@@ -19,6 +19,7 @@ type changeLog struct {
 	current    int      // how many are not superseded
 	tombstones []*entry // oldest first
 	limit      int      // how many tombstones are kept
+	slack      int      // how many superseded records are not worth a sweep
 	// gaps are where deletions are not known, in order.
 	gaps []gap
 	// earlier are deletions in gaps and from before the log began, as the API server
@@ -39,11 +40,11 @@ type record struct {
 
 func (r record) isCurrent() bool { return r.entry.seq == r.seq }
 
-// minSweep is how many superseded records are not worth a sweep.
-const minSweep = 1024
+// sweepSlack is how many superseded records are not worth a sweep.
+const sweepSlack = 1024
 
 func (l *changeLog) restart(version string) {
-	*l = changeLog{limit: l.limit, floor: version}
+	*l = changeLog{limit: l.limit, slack: l.slack, floor: version}
 }
 
 // changed notes the change of an entry that is in the store: made, if it has not
@@ -87,7 +88,7 @@ func (l *changeLog) forgetFirst() {
 
 func (l *changeLog) append(e *entry, version string) {
 	l.records = append(l.records, record{e.seq, versionNumber(version), e})
-	if superseded := len(l.records) - l.current; superseded > l.current+minSweep {
+	if superseded := len(l.records) - l.current; superseded > l.current+l.slack {
 		l.sweep()
 	}
 }
@@ -197,9 +198,12 @@ func onceDeleted(states []latest) []latest {
 	})
 }
 
-// locate answers a place such that every change behind it is newer than a version,
-// if no deletion since that version has been forgotten.
-func (l *changeLog) locate(version string) (place uint64, ok bool) {
+// locate returns a place such that the changes behind it are exactly those newer than
+// a version; false if a deletion since that version has been forgotten. Superseded
+// records may have been swept out around that version. Of all the places that this
+// leaves, the answer is the last one: an object counts as made behind it only if it
+// certainly was.
+func (l *changeLog) locate(version string, last uint64) (place uint64, ok bool) {
 	if l.unknown(version) != "" {
 		return 0, false
 	}
@@ -207,9 +211,9 @@ func (l *changeLog) locate(version string) (place uint64, ok bool) {
 	if number == math.MaxUint64 {
 		return 0, false
 	}
-	later := l.search(func(r record) bool { return r.version > number })
-	if later == 0 {
-		return 0, true
+	newer := l.search(func(r record) bool { return r.version > number })
+	if newer == len(l.records) {
+		return last, true
 	}
-	return l.records[later-1].seq, true
+	return l.records[newer].seq - 1, true
 }

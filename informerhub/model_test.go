@@ -31,6 +31,7 @@ func TestEveryReaderHoldsWhatTheClusterHolds(t *testing.T) {
 		window := rapid.SampledFrom([]int{1, 500, 2000, 10_000, 1 << 20}).Draw(t, "window")
 		c := &cluster{cache: podCache(window), holds: world{}, version: 7} // from one digit to two
 		c.cache.feed.log.limit = tombstones
+		c.cache.feed.log.slack = rapid.SampledFrom([]int{0, 1, 5, sweepSlack}).Draw(t, "slack")
 		if rapid.Bool().Draw(t, "held") { // whatever comes after the first change, until it is shown
 			c.cache.feed.topics.spacing = func(int) time.Duration { return time.Hour }
 		}

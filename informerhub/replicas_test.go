@@ -19,8 +19,8 @@ type replicas struct {
 	waiting [][]func(*Cache) // what each is yet to be told
 	readers []*reader
 	// window and tombstones are how much each remembers.
-	window, tombstones int
-	held               bool
+	window, tombstones, slack int
+	held                      bool
 
 	version int
 	uids    int
@@ -42,6 +42,7 @@ func TestAReaderWhoWandersBetweenReplicasHoldsWhatTheClusterHeld(t *testing.T) {
 		c.compacts = rapid.Bool().Draw(t, "compacts")
 		c.window = rapid.SampledFrom([]int{1, 500, 2000, 1 << 20}).Draw(t, "window")
 		c.tombstones = rapid.SampledFrom([]int{1, 3, maxTombstones}).Draw(t, "tombstones")
+		c.slack = rapid.SampledFrom([]int{0, 1, 5, sweepSlack}).Draw(t, "slack")
 		c.held = rapid.Bool().Draw(t, "held")
 		for range 2 {
 			c.caches, c.waiting = append(c.caches, nil), append(c.waiting, nil)
@@ -148,6 +149,7 @@ func (c *replicas) start(t *rapid.T, i int) {
 	before := c.caches[i]
 	c.caches[i] = podCache(c.window)
 	c.caches[i].feed.log.limit = c.tombstones
+	c.caches[i].feed.log.slack = c.slack
 	c.caches[i].history = c
 	if c.held { // whatever comes after the first change, until it is shown
 		c.caches[i].feed.topics.spacing = func(int) time.Duration { return time.Hour }

@@ -3,6 +3,7 @@ package informerhub
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -60,6 +61,43 @@ func TestADeletionThatWasForgottenMakesAResumedWatchBeginAnew(t *testing.T) {
 	must(t, c.Delete(pod(t, "b", 12)))
 	checkSame(t, []string{"RESET at 12", "SYNCED at 12"}, nextLines(t, resumed(t, c, Query{}, Position{Version: "10"})))
 	checkSame(t, []string{"DELETED default/b@12 at 12"}, nextLines(t, resumed(t, c, Query{}, Position{Version: "11"})))
+}
+
+// The position lies behind the window, and the records around it have been swept out.
+func TestLatestStates_TellDeletionsBehindASweptLog(t *testing.T) {
+	churn := func(t *testing.T, c *Cache, from int) string {
+		version := from
+		for ; len(c.feed.log.records) != c.feed.log.current || version < from+10; version++ {
+			must(t, c.Update(pod(t, "y", version)))
+		}
+		return fmt.Sprintf("MODIFIED default/y@%d at %d", version-1, version-1)
+	}
+	start := func(t *testing.T) *Cache {
+		c := podCache(1)
+		must(t, c.Replace(items(pod(t, "y", 3)), "10"))
+		return c
+	}
+	t.Run("an object that was made before the position", func(t *testing.T) {
+		c := start(t)
+		must(t, c.Add(pod(t, "x", 11)))
+		must(t, c.Delete(pod(t, "x", 12)))
+		last := churn(t, c, 13)
+		checkSame(t, []string{"DELETED default/x@12 at 12", last}, nextLines(t, resumed(t, c, Query{}, Position{Version: "11"})))
+	})
+	t.Run("an object that left the selection", func(t *testing.T) {
+		c := start(t)
+		must(t, c.Add(labelled(t, "x", "web", 11)))
+		must(t, c.Update(labelled(t, "x", "other", 12)))
+		last := strings.Replace(churn(t, c, 13), "MODIFIED", "DELETED", 1) // the label may have been another
+		checkSame(t, []string{"DELETED default/x@12 at 12", last}, nextLines(t, resumed(t, c, byLabel, Position{Version: "11"})))
+	})
+	t.Run("an object that has changed since is not ADDED", func(t *testing.T) {
+		c := start(t)
+		must(t, c.Add(pod(t, "x", 11)))
+		must(t, c.Update(pod(t, "x", 12)))
+		last := churn(t, c, 13)
+		checkSame(t, []string{"MODIFIED default/x@12 at 12", last}, nextLines(t, resumed(t, c, Query{}, Position{Version: "11"})))
+	})
 }
 
 func TestAPositionInAnUndoneHistoryBeginsAnew(t *testing.T) {
@@ -216,7 +254,7 @@ func TestTheLogKeepsOneRecordForEachObject(t *testing.T) {
 	for version := 2; version < 20_000; version++ {
 		must(t, c.Update(pod(t, fmt.Sprint("pod-", version%objects), version)))
 	}
-	if records := len(c.feed.log.records); records > 2*objects+minSweep+1 {
+	if records := len(c.feed.log.records); records > 2*objects+sweepSlack+1 {
 		t.Errorf("%d records of %d objects", records, objects)
 	}
 	if states := c.feed.log.after(0); len(states) != objects {

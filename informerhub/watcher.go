@@ -273,7 +273,7 @@ func (w *Watcher) firstLocked() reading {
 	if place, ok := feed.locateStep(since.Version); ok {
 		return reading{changes: append([]change(nil), feed.window.after(place)...)}
 	}
-	if place, ok := feed.log.locate(since.Version); ok {
+	if place, ok := feed.log.locate(since.Version, feed.last); ok {
 		return reading{states: feed.log.since(since.Version, place), since: place}
 	}
 	return w.snapshotLocked()
