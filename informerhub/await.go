@@ -2,6 +2,7 @@ package informerhub
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -27,6 +28,20 @@ func (c *Cache) Await(ctx context.Context, version string, patience time.Duratio
 	}
 	return apierrors.NewTimeoutError(fmt.Sprintf(
 		"the cache of %s has not reached resource version %s yet", c.resource, version), retryTooNew)
+}
+
+// awaitAlone blocks until the cache has reached a version while the API server cannot be
+// asked for it. It fails with an UnavailableError when patience is over.
+func (c *Cache) awaitAlone(ctx context.Context, version string, patience time.Duration, why error) error {
+	reached, err := c.await(ctx, version, patience)
+	if err != nil || reached {
+		return err
+	}
+	host := ""
+	if away := (*UnavailableError)(nil); errors.As(why, &away) {
+		host = away.Host
+	}
+	return &UnavailableError{Host: host, Err: fmt.Errorf("this replica has the state before version %s, and the API server cannot be asked for more: %w", version, why)}
 }
 
 func (c *Cache) await(ctx context.Context, version string, patience time.Duration) (reached bool, err error) {

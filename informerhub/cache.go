@@ -53,12 +53,12 @@ type Snapshot struct {
 // away for longer gets a snapshot.
 const maxTombstones = 1 << 16
 
-func newCache(resource Resource, windowBytes int, contact *contact) *Cache {
+func newCache(resource Resource, limits limits, contact *contact) *Cache {
 	c := &Cache{
 		selector:  selector{resource: resource},
 		contact:   contact,
 		store:     newStore(),
-		feed:      newFeed(windowBytes, maxTombstones),
+		feed:      newFeed(limits),
 		following: following{lost: time.Now()},
 		changed:   make(chan struct{}),
 	}
@@ -102,6 +102,18 @@ func (c *Cache) List(ctx context.Context, sel *Selection) (Snapshot, error) {
 	taken := c.candidatesLocked(sel)
 	c.mu.RUnlock()
 	return taken.matching(ctx, sel)
+}
+
+// watchFrom returns the version to watch from instead of the last one that was seen. The
+// API server sends what is newer than that, and would leave out what else was deleted at
+// the version of the last deletion.
+func (c *Cache) watchFrom(version string) string {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if version == c.feed.version {
+		return c.feed.closed
+	}
+	return version
 }
 
 // candidatesLocked is a snapshot with, beside what a selection holds, objects that
@@ -274,9 +286,9 @@ func (c *Cache) catchUpLocked(objects []*Object, version string) {
 	for i := range changes {
 		changes[i].relisted = true
 	}
-	c.feed.log.leapt(c.feed.version, version)
+	c.feed.log.leapt(c.feed.closed, version)
 	c.applyLocked(changes...)
-	c.feed.advance(version)
+	c.feed.complete(version)
 }
 
 func readable(items []any) []*Object {

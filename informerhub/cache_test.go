@@ -147,10 +147,11 @@ func TestAReaderThatIsFarBehindIsToldEverythingInBatches(t *testing.T) {
 	must(t, c.Replace(nil, "1"))
 	r := newReader(t, c, Query{})
 	r.drain(t)
-	for version := range 3 * maxBatch {
+	all := 3 * c.feed.limits.batch
+	for version := range all {
 		must(t, c.Update(pod(t, fmt.Sprint("pod-", version), 10+version)))
 	}
-	if lines := r.drain(t); len(lines) != 3*maxBatch || len(r.held) != 3*maxBatch {
+	if lines := r.drain(t); len(lines) != all || len(r.held) != all {
 		t.Errorf("is told of %d changes", len(lines))
 	}
 }

@@ -17,7 +17,13 @@ type feed struct {
 	epoch   epoch
 	past    map[uint64]bool // the epochs that have ended here
 	last    uint64          // the place of the last change
-	version string          // all changes up to it are in the feed
+	version string          // of the last change, or a newer one up to which there was none
+	// closed is the version up to which all changes are in the feed. It is version,
+	// unless the last change was a deletion: more objects may have been deleted at that
+	// very version.
+	closed  string
+	opened  chan struct{} // has a value when closed has fallen behind version
+	limits  limits
 	window  window
 	log     changeLog
 	topics  topics
@@ -35,11 +41,32 @@ func newEpoch(now time.Time) epoch {
 	return epoch{id: rand.Uint64() | 1, began: now.Unix()} // never 0
 }
 
-func newFeed(windowBytes, tombstones int) *feed {
+// limits bound what a feed remembers, and what a watcher takes from it at once.
+type limits struct {
+	window     int // bytes of the objects in the window
+	tombstones int // deletions
+	sweepSlack int // superseded records that are not worth a sweep
+	batch      int // changes, or objects
+	batchBytes int // bytes of the objects of changes
+	// partBytes is how many bytes of objects are in a part of a snapshot, or of latest
+	// states: what a reader that stands still there keeps in memory.
+	partBytes int
+}
+
+func defaultLimits(windowBytes int) limits {
+	return limits{
+		window: windowBytes, tombstones: maxTombstones, sweepSlack: 1024,
+		batch: 1024, batchBytes: 1 << 20, partBytes: 128 << 10,
+	}
+}
+
+func newFeed(limits limits) *feed {
 	return &feed{
 		past:   make(map[uint64]bool),
-		window: window{limit: windowBytes},
-		log:    changeLog{limit: tombstones, slack: sweepSlack},
+		opened: make(chan struct{}, 1),
+		limits: limits,
+		window: window{limit: limits.window},
+		log:    changeLog{limits: limits},
 		topics: newTopics(),
 	}
 }
@@ -57,20 +84,21 @@ func (f *feed) restart(now time.Time, entries []*entry, version string) {
 		f.log.changed(e, true, f.last, e.object.version)
 		e.made = 0 // nobody knows when it was made
 	}
-	f.version = version
+	f.version, f.closed = version, version
 	f.window.restart(f.last+1, version)
 	f.topics.showAll(now)
 	f.wakeWaiting()
 }
 
 // end is where the feed ends.
-func (f *feed) end() end { return end{f.last, f.version} }
+func (f *feed) end() end { return end{f.last, f.version, f.closed} }
 
 // append adds a change that has been made in the store, at an entry that is new
 // there if made. Watchers see it when the feed settles.
 func (f *feed) append(c change, e *entry, made bool) {
 	f.last++
 	c.seq = f.last
+	f.move(&c)
 	if c.after != nil {
 		f.log.changed(e, made, c.seq, c.version)
 		if c.relisted {
@@ -80,9 +108,27 @@ func (f *feed) append(c change, e *entry, made bool) {
 		f.log.deleted(e, c.seq, c.version)
 	}
 	f.window.push(c)
-	f.version = c.version
 	f.topics.publish(c, f.window.first)
 	f.wakeWaiting()
+}
+
+// move has the feed's version follow a change. Whatever is newer than a version says
+// that everything at that version is known. A change that is no deletion is alone at its
+// version.
+func (f *feed) move(c *change) {
+	if older(f.version, c.version) {
+		f.closed = f.version
+	}
+	f.version = c.version
+	if c.after != nil || c.relisted {
+		f.closed = f.version
+	} else {
+		select {
+		case f.opened <- struct{}{}:
+		default:
+		}
+	}
+	c.closes = f.closed
 }
 
 // settle lets watchers see what has been appended since the feed ended at an earlier
@@ -91,12 +137,22 @@ func (f *feed) settle(before end, now time.Time) {
 	f.topics.settle(before, now)
 }
 
-// advance notes that nothing has happened up to a version.
+// advance notes that nothing has happened up to a version. The version of the last
+// deletion itself does not say that there were no others at it: the API server may send
+// a bookmark between two of them.
 func (f *feed) advance(version string) {
-	if !older(version, f.version) {
-		f.version = version
+	if older(f.version, version) {
+		f.version, f.closed = version, version
 	}
 	f.wakeWaiting()
+}
+
+// complete notes that a list has been taken in, which has everything at its version.
+func (f *feed) complete(version string) {
+	f.advance(version)
+	if version == f.version {
+		f.closed = version
+	}
 }
 
 // reached is closed when the feed gets to another version.

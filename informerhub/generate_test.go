@@ -53,6 +53,9 @@ var aQuery = rapid.Custom(func(t *rapid.T) Query {
 	list := func(of *rapid.Generator[string], name string) string {
 		return strings.Join(rapid.SliceOfN(of, 0, 2).Draw(t, name), ",")
 	}
+	if rapid.Bool().Draw(t, "everything") {
+		return Query{}
+	}
 	return Query{
 		Namespace:     rapid.OneOf(rapid.Just(""), aNamespace).Draw(t, "in namespace"),
 		Name:          rapid.OneOf(rapid.Just(""), rapid.Just(""), aName).Draw(t, "named"),
@@ -61,6 +64,18 @@ var aQuery = rapid.Custom(func(t *rapid.T) Query {
 		Namespaces:    someNamespaces.Draw(t, "restricted to"),
 		Related:       aRelated.Draw(t, "related"),
 		Fields:        someFields.Draw(t, "fields"),
+	}
+})
+
+// someLimits are mostly so small that everything that they bound happens soon.
+var someLimits = rapid.Custom(func(t *rapid.T) limits {
+	return limits{
+		window:     rapid.SampledFrom([]int{1, 500, 2000, 10_000, 1 << 20}).Draw(t, "window"),
+		tombstones: rapid.SampledFrom([]int{0, 1, 3, maxTombstones}).Draw(t, "tombstones"),
+		sweepSlack: rapid.SampledFrom([]int{0, 1, 5, 1024}).Draw(t, "sweep slack"),
+		batch:      rapid.SampledFrom([]int{1, 2, 5, 1024}).Draw(t, "batch"),
+		batchBytes: rapid.SampledFrom([]int{1, 500, 1 << 20}).Draw(t, "batch bytes"),
+		partBytes:  rapid.SampledFrom([]int{1, 500, 1 << 20}).Draw(t, "part bytes"),
 	}
 })
 

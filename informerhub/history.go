@@ -21,9 +21,9 @@ type history interface {
 	current(ctx context.Context) (string, error)
 	// deletions are what was deleted since a version up to another, oldest first.
 	deletions(ctx context.Context, since, until string) ([]latest, error)
-	// quietUntil is up to which version nothing has happened since another one; an
-	// error if something has.
-	quietUntil(ctx context.Context, since string) (string, error)
+	// progress returns a version up to which nothing has happened since another one but
+	// events that are known; an error if something else has.
+	progress(ctx context.Context, since string, known func(watch.Event) bool) (string, error)
 }
 
 // historySeconds is how long the API server may take to tell its history. It sends a
@@ -146,14 +146,11 @@ func (u *upstream) deletions(ctx context.Context, since, until string) ([]latest
 		if !ok {
 			return nil, errHistoryEnded // a Status: the history does not go back that far
 		}
-		if older(until, object.version) {
+		if older(until, object.version) || event.Type == watch.Bookmark && object.version == until {
 			return deleted, nil
 		}
-		if event.Type == watch.Deleted {
+		if event.Type == watch.Deleted { // there may be others at its version
 			deleted = append(deleted, latest{object: headOnly(object), deleted: true, version: object.version})
-		}
-		if object.version == until {
-			return deleted, nil
 		}
 	}
 	return nil, errHistoryEnded

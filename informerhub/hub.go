@@ -149,7 +149,7 @@ func (h *Hub) started(resource Resource) (*Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	cache := newCache(resource, h.options.WindowBytes, h.contact)
+	cache := newCache(resource, defaultLimits(h.options.WindowBytes), h.contact)
 	cache.feed.topics.spacing = spaceByWatchers
 	up := h.upstreamOf(cache, client)
 	running := &runningCache{Cache: cache, stop: make(chan struct{}), lastUsed: time.Now()}

@@ -18,8 +18,7 @@ type changeLog struct {
 	records    []record // in the order of their places, and so of their versions
 	current    int      // how many are not superseded
 	tombstones []*entry // oldest first
-	limit      int      // how many tombstones are kept
-	slack      int      // how many superseded records are not worth a sweep
+	limits     limits
 	// gaps are where deletions are not known, in order.
 	gaps []gap
 	// earlier are deletions in gaps and from before the log began, as the API server
@@ -40,11 +39,8 @@ type record struct {
 
 func (r record) isCurrent() bool { return r.entry.seq == r.seq }
 
-// sweepSlack is how many superseded records are not worth a sweep.
-const sweepSlack = 1024
-
 func (l *changeLog) restart(version string) {
-	*l = changeLog{limit: l.limit, slack: l.slack, floor: version}
+	*l = changeLog{limits: l.limits, floor: version}
 }
 
 // changed notes the change of an entry that is in the store: made, if it has not
@@ -66,7 +62,7 @@ func (l *changeLog) deleted(e *entry, seq uint64, version string) {
 	e.deleted = true
 	l.append(e, version)
 	l.tombstones = append(l.tombstones, e)
-	for len(l.tombstones) > l.limit {
+	for len(l.tombstones) > l.limits.tombstones {
 		l.forgetFirst()
 	}
 }
@@ -88,7 +84,7 @@ func (l *changeLog) forgetFirst() {
 
 func (l *changeLog) append(e *entry, version string) {
 	l.records = append(l.records, record{e.seq, versionNumber(version), e})
-	if superseded := len(l.records) - l.current; superseded > l.current+l.slack {
+	if superseded := len(l.records) - l.current; superseded > l.current+l.limits.sweepSlack {
 		l.sweep()
 	}
 }
@@ -116,16 +112,23 @@ type latest struct {
 	version string // of its last change
 }
 
-// after are the latest states of what has changed behind a place, in the order of
-// their last changes.
-func (l *changeLog) after(place uint64) []latest {
-	var states []latest
+// next returns the latest states of what has changed behind a place, in the order of
+// their last changes, as many as a watcher takes at once; the place of the last of them;
+// and whether these are all.
+func (l *changeLog) next(place uint64, most limits) (states []latest, to uint64, done bool) {
+	size := 0
 	for _, r := range l.records[l.search(func(r record) bool { return r.seq > place }):] {
-		if r.isCurrent() {
-			states = append(states, r.state())
+		if !r.isCurrent() {
+			continue
 		}
+		if len(states) == most.batch || size >= most.partBytes {
+			return states, to, false
+		}
+		state := r.state()
+		states, to = append(states, state), r.seq
+		size += state.object.Size()
 	}
-	return states
+	return states, to, true
 }
 
 func (r record) state() latest {
@@ -165,37 +168,8 @@ func (l *changeLog) remember(deleted []latest, since, until string) {
 	sortByVersion(l.earlier)
 }
 
-// since are the latest states of what has changed since a version that locate has
-// found, and the deletions that the API server told.
-func (l *changeLog) since(version string, place uint64) []latest {
-	states := l.after(place)
-	own := len(states)
-	for _, state := range l.earlier {
-		if older(version, state.version) {
-			states = append(states, state)
-		}
-	}
-	if len(states) == own {
-		return states
-	}
-	sortByVersion(states)
-	return onceDeleted(states)
-}
-
 func sortByVersion(states []latest) {
 	slices.SortStableFunc(states, func(a, b latest) int { return compareVersions(a.version, b.version) })
-}
-
-// onceDeleted drops deletions of what has been deleted before: a relist has found it
-// gone, and the API server has told when that was.
-func onceDeleted(states []latest) []latest {
-	gone := make(map[string]bool)
-	return slices.DeleteFunc(states, func(state latest) bool {
-		uid := state.object.uid
-		again := state.deleted && gone[uid]
-		gone[uid] = gone[uid] || state.deleted
-		return again
-	})
 }
 
 // locate returns a place such that the changes behind it are exactly those newer than

@@ -19,6 +19,9 @@ type cluster struct {
 	version int
 	uids    int
 	readers []*reader
+	// expiring are objects that are deleted at one version. The cache is told of one after
+	// another.
+	expiring []traits
 }
 
 // TestEveryReaderHoldsWhatTheClusterHolds changes a cluster at random in every way
@@ -27,12 +30,8 @@ type cluster struct {
 // does, and be told of it in order and once (see reader).
 func TestEveryReaderHoldsWhatTheClusterHolds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		tombstones := rapid.SampledFrom([]int{0, 1, 3, 100}).Draw(t, "tombstones")
-		window := rapid.SampledFrom([]int{1, 500, 2000, 10_000, 1 << 20}).Draw(t, "window")
-		c := &cluster{cache: podCache(window), holds: world{}, version: 7} // from one digit to two
-		c.cache.feed.log.limit = tombstones
-		c.cache.feed.log.slack = rapid.SampledFrom([]int{0, 1, 5, sweepSlack}).Draw(t, "slack")
-		if rapid.Bool().Draw(t, "held") { // whatever comes after the first change, until it is shown
+		c := &cluster{cache: cacheWithin(pods, someLimits.Draw(t, "limits")), holds: world{}, version: 7} // from one digit to two
+		if rapid.Bool().Draw(t, "held") {                                                                 // whatever comes after the first change, until it is shown
 			c.cache.feed.topics.spacing = func(int) time.Duration { return time.Hour }
 		}
 		c.relist(t)
@@ -40,6 +39,9 @@ func TestEveryReaderHoldsWhatTheClusterHolds(t *testing.T) {
 			"put":         c.put,
 			"delete":      c.delete,
 			"recreate":    c.recreate,
+			"churn":       c.churn,
+			"expire":      c.expire,
+			"one expires": c.expireOne,
 			"say again":   c.sayAgain,
 			"relist":      c.relist,
 			"restore":     c.restore,
@@ -47,8 +49,10 @@ func TestEveryReaderHoldsWhatTheClusterHolds(t *testing.T) {
 			"new reader":  c.newReader,
 			"reader":      c.read,
 			"glance":      c.glance,
+			"one batch":   c.oneBatch,
 			"show":        c.show,
 			"come back":   c.comeBack,
+			"go back":     c.goBack,
 			"rescope":     c.rescope,
 			"all readers": c.readAll,
 		})
@@ -57,6 +61,43 @@ func TestEveryReaderHoldsWhatTheClusterHolds(t *testing.T) {
 }
 
 func (c *cluster) next() int { c.version++; return c.version }
+
+// churn changes a few objects many times.
+func (c *cluster) churn(t *rapid.T) {
+	for range rapid.IntRange(1, 40).Draw(t, "changes") {
+		rapid.SampledFrom([]func(*rapid.T){c.put, c.put, c.delete, c.recreate}).Draw(t, "change")(t)
+	}
+}
+
+// expire begins to delete many objects at one version.
+func (c *cluster) expire(t *rapid.T) {
+	c.allExpire(t)
+	if len(c.holds) == 0 {
+		return
+	}
+	first, _ := c.somePlace(t)
+	version := strconv.Itoa(c.next())
+	for _, place := range append([]key{first}, rapid.SliceOfDistinct(aPlace, rapid.ID[key]).Draw(t, "expiring")...) {
+		if last, ok := c.holds[place]; ok {
+			last.version = version
+			delete(c.holds, place)
+			c.expiring = append(c.expiring, last)
+		}
+	}
+}
+
+func (c *cluster) expireOne(t *rapid.T) {
+	if len(c.expiring) > 0 {
+		must(t, c.cache.Delete(podObject(t, c.expiring[0])))
+		c.expiring = c.expiring[1:]
+	}
+}
+
+func (c *cluster) allExpire(t *rapid.T) {
+	for len(c.expiring) > 0 {
+		c.expireOne(t)
+	}
+}
 
 func (c *cluster) newUID() string { c.uids++; return fmt.Sprint("u", c.uids) }
 
@@ -71,6 +112,7 @@ func (c *cluster) change(t *rapid.T, place key) traits {
 }
 
 func (c *cluster) put(t *rapid.T) {
+	c.allExpire(t)
 	place := aPlace.Draw(t, "place")
 	tell := c.cache.Update
 	if _, ok := c.holds[place]; !ok {
@@ -80,6 +122,7 @@ func (c *cluster) put(t *rapid.T) {
 }
 
 func (c *cluster) delete(t *rapid.T) {
+	c.allExpire(t)
 	if place, ok := c.somePlace(t); ok {
 		last := c.holds[place]
 		last.version = strconv.Itoa(c.next())
@@ -91,6 +134,7 @@ func (c *cluster) delete(t *rapid.T) {
 // recreate deletes an object and makes another one of its name, of which the
 // Reflector tells the second step only.
 func (c *cluster) recreate(t *rapid.T) {
+	c.allExpire(t)
 	if place, ok := c.somePlace(t); ok {
 		delete(c.holds, place)
 		c.next()
@@ -107,6 +151,7 @@ func (c *cluster) sayAgain(t *rapid.T) {
 
 // relist changes everything at random while nobody looks, and lists it.
 func (c *cluster) relist(t *rapid.T) {
+	c.expiring = nil // the list does not have them
 	for _, place := range rapid.SliceOf(aPlace).Draw(t, "changed") {
 		switch rapid.SampledFrom([]string{"put", "delete", "recreate"}).Draw(t, "how") {
 		case "put":
@@ -130,6 +175,7 @@ func (c *cluster) restore(t *rapid.T) {
 	if c.version < 2 {
 		return
 	}
+	c.allExpire(t)
 	c.version = rapid.IntRange(1, c.version-1).Draw(t, "restored to")
 	for place, is := range c.holds {
 		if n, _ := strconv.Atoi(is.version); n > c.version {
@@ -157,7 +203,10 @@ func (c *cluster) list(t *rapid.T) {
 	must(t, c.cache.Replace(all, strconv.Itoa(c.version)))
 }
 
-func (c *cluster) bookmark(t *rapid.T) { must(t, c.cache.Bookmark(strconv.Itoa(c.next()))) }
+func (c *cluster) bookmark(t *rapid.T) {
+	c.allExpire(t)
+	must(t, c.cache.Bookmark(strconv.Itoa(c.next())))
+}
 
 func (c *cluster) newReader(t *rapid.T) {
 	c.readers = append(c.readers, newReader(t, c.cache, aQuery.Draw(t, "query")))
@@ -177,6 +226,13 @@ func (c *cluster) glance(t *rapid.T) {
 	}
 }
 
+// oneBatch lets a reader read no more than one batch.
+func (c *cluster) oneBatch(t *rapid.T) {
+	if len(c.readers) > 0 {
+		rapid.SampledFrom(c.readers).Draw(t, "reader").one(t)
+	}
+}
+
 // show shows what is held.
 func (c *cluster) show(*rapid.T) { c.cache.showAll() }
 
@@ -191,12 +247,20 @@ func (c *cluster) comeBack(t *rapid.T) {
 	if len(c.readers) == 0 {
 		return
 	}
-	r := rapid.SampledFrom(c.readers).Draw(t, "reader")
-	if r.behind == nil {
+	if r := rapid.SampledFrom(c.readers).Draw(t, "reader"); r.behind != nil {
+		r.resume(t, r.point)
+	}
+}
+
+// goBack has a reader continue where it was some time ago.
+func (c *cluster) goBack(t *rapid.T) {
+	if len(c.readers) == 0 {
 		return
 	}
-	r.watcher.Close()
-	r.watcher = c.cache.Watch(selectFrom(t, c.cache, r.query), WatchOptions{Bookmarks: time.Hour, Since: r.behind})
+	r := rapid.SampledFrom(c.readers).Draw(t, "reader")
+	if len(r.points) > 0 {
+		r.resume(t, rapid.SampledFrom(r.points).Draw(t, "point"))
+	}
 }
 
 // rescope gives a reader other namespaces, or the same ones, whatever waits for it.
@@ -216,6 +280,7 @@ func (c *cluster) readAll(t *rapid.T) {
 }
 
 func (c *cluster) readBy(t *rapid.T, reader *reader) {
+	c.allExpire(t)
 	c.show(t)
 	reader.drain(t)
 	checkSame(t, c.holds.toldOf(t, reader.query), reader.holds())

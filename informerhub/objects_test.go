@@ -135,7 +135,11 @@ func widgetKind() schema.GroupVersionKind { return widgets.GroupVersionKind() }
 func podCache(windowBytes int) *Cache { return cacheOf(pods, windowBytes) }
 
 func cacheOf(resource Resource, windowBytes int) *Cache {
-	c := newCache(resource, windowBytes, &contact{})
+	return cacheWithin(resource, defaultLimits(windowBytes))
+}
+
+func cacheWithin(resource Resource, limits limits) *Cache {
+	c := newCache(resource, limits, &contact{})
 	c.selectableFields = newSelectableFields(resource, func(_ context.Context, field string) error {
 		return apierrors.NewBadRequest(fmt.Sprintf("field label not supported: %s", field))
 	})

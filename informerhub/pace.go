@@ -18,6 +18,7 @@ type pace struct {
 type end struct {
 	place   uint64
 	version string
+	closed  string // see feed
 }
 
 // spacing is how far apart a topic with so many watchers is shown to them.

@@ -15,9 +15,18 @@ type Position struct {
 	Issued int64
 }
 
-// position is the feed's end.
+// position returns that of the feed's end. Where the last changes are deletions of which
+// there may be more at the same version, it is before them: who continues there is sent
+// these deletions again.
 func (f *feed) position(now time.Time) Position {
-	return Position{Version: f.version, Epoch: f.epoch.id, Issued: now.Unix()}
+	return Position{Version: f.closed, Epoch: f.epoch.id, Issued: now.Unix()}
+}
+
+// undone reports whether a position lies in a history that is not this cache's.
+func (c *Cache) undone(p Position) bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.feed.undone(p)
 }
 
 // undone reports whether a position lies in a history that is not this feed's.

@@ -24,15 +24,27 @@ func (p postings[V]) remove(value V, e *entry) {
 	}
 }
 
-// union are the entries that have any of some values, in order. The result may share the
+// lists returns the entries that have each of some values. The result shares the
 // postings' memory.
-func (p postings[V]) union(values []V) []*entry {
-	if len(values) == 1 {
-		return p[values[0]]
+func (p postings[V]) lists(values []V) [][]*entry {
+	var lists [][]*entry
+	for _, value := range values {
+		if entries := p[value]; len(entries) > 0 {
+			lists = append(lists, entries)
+		}
+	}
+	return lists
+}
+
+// merged returns the entries of some lists, each of them in order, in order and once. The
+// result may share their memory.
+func merged(lists [][]*entry) []*entry {
+	if len(lists) == 1 {
+		return lists[0]
 	}
 	var entries []*entry
-	for _, value := range values {
-		entries = append(entries, p[value]...)
+	for _, list := range lists {
+		entries = append(entries, list...)
 	}
 	slices.SortFunc(entries, compareEntries)
 	return slices.Compact(entries)

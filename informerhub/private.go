@@ -46,7 +46,7 @@ func (h *Hub) startPrivate(ctx context.Context, resource Resource, client *http.
 	if err := checkSelectors(query); err != nil {
 		return nil, err
 	}
-	cache := newCache(resource, privateWindowBytes, h.callers)
+	cache := newCache(resource, defaultLimits(privateWindowBytes), h.callers)
 	up := h.upstreamOf(cache, rest)
 	up.scope = scopeOf(query)
 	up.metadataOnly = metadataOnly

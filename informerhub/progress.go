@@ -42,9 +42,9 @@ func (c *Cache) ask(ctx context.Context) {
 	c.mu.RLock()
 	from := c.feed.end()
 	c.mu.RUnlock()
-	version, err := c.history.quietUntil(ctx, from.version)
+	version, err := c.history.progress(ctx, from.closed, c.knows)
 	if err != nil {
-		return // the wait goes on, and tells when it has been too long
+		return // the wait goes on, and its end says that it has been too long
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -53,8 +53,62 @@ func (c *Cache) ask(ctx context.Context) {
 	}
 }
 
-// quietUntil implements history.
-func (u *upstream) quietUntil(ctx context.Context, since string) (string, error) {
+// knows reports whether the cache has taken in an event of the API server.
+func (c *Cache) knows(event watch.Event) bool {
+	object, ok := event.Object.(*Object)
+	if !ok {
+		return false
+	}
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if older(c.feed.version, object.version) {
+		return false
+	}
+	held := c.store.get(object.namespace, object.name)
+	if event.Type == watch.Deleted {
+		return held == nil || held.uid != object.uid
+	}
+	return held != nil && held.uid == object.uid && !older(held.version, object.version)
+}
+
+// closeAfter is how long a deletion may be the last change before the API server is asked
+// whether it was the only one at its version. Where there is other traffic, the next
+// change says so.
+const closeAfter = time.Second
+
+// closeVersions asks the API server whether everything at the feed's version is known,
+// whenever nothing else says so for a while and there are watchers, until the context
+// ends. Without an answer their bookmarks stay at the version before.
+func (c *Cache) closeVersions(ctx context.Context) {
+	for wait := c.feed.opened; ; {
+		select {
+		case <-wait:
+		case <-ctx.Done():
+			return
+		}
+		for c.isOpen() {
+			select {
+			case <-time.After(closeAfter):
+			case <-ctx.Done():
+				return
+			}
+			if c.isOpen() && c.watched() {
+				c.ask(ctx)
+			}
+		}
+	}
+}
+
+// isOpen reports whether there may be more changes at the version that the cache has
+// reached.
+func (c *Cache) isOpen() bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.feed.closed != c.feed.version
+}
+
+// progress implements history.
+func (u *upstream) progress(ctx context.Context, since string, known func(watch.Event) bool) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, (historySeconds+1)*time.Second)
 	defer cancel()
 	if _, err := u.current(ctx); err != nil { // brings the API server's own cache up to date
@@ -65,14 +119,14 @@ func (u *upstream) quietUntil(ctx context.Context, since string) (string, error)
 		return "", err
 	}
 	defer events.Stop()
-	select {
-	case event := <-events.ResultChan():
+	for event := range events.ResultChan() {
 		object, ok := event.Object.(*Object)
-		if event.Type != watch.Bookmark || !ok {
+		switch {
+		case ok && event.Type == watch.Bookmark:
+			return object.version, nil
+		case !known(event):
 			return "", errNoProgress
 		}
-		return object.version, nil
-	case <-ctx.Done():
-		return "", context.Cause(ctx)
 	}
+	return "", errNoProgress
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/watch"
+
 	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 )
 
@@ -16,7 +18,7 @@ type quiet struct {
 	meanwhile func()
 }
 
-func (q *quiet) quietUntil(ctx context.Context, _ string) (string, error) {
+func (q *quiet) progress(ctx context.Context, _ string, _ func(watch.Event) bool) (string, error) {
 	select {
 	case <-time.After(time.Second):
 	case <-ctx.Done():

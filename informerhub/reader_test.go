@@ -8,30 +8,66 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
-// reader is a caller of one watcher: it applies what it is told, and checks each
+// reader is a caller of one watcher: it applies what it is sent, and checks each
 // step against what package informerhub promises.
 type reader struct {
 	query   Query
 	watcher *Watcher
 	cache   *Cache
+	point
 
-	held    map[key]*Object
-	told    map[string]bool // the changes since the last RESET
-	latest  bool            // what comes is latest states rather than steps
-	over    bool            // what comes leads to another selection
-	behind  *Position       // everything it was told
-	resets  int
-	started bool // RESET has come, and no SYNCED yet
-	version int  // of the last event; 0 in a snapshot
+	latest bool // what comes is latest states rather than steps
+	over   bool // what comes leads to another selection
+	resets int
+	begun  int // watches without a position
+	// points are where the stream can be resumed, and what the reader was like there.
+	points  []point
+	resumed bool // since the last RESET
 }
+
+// point is what a reader knows at one point of its stream.
+type point struct {
+	behind     *Position // where the stream can be resumed; nil where it cannot
+	held       map[key]*Object
+	told       map[string]bool // the changes since the last RESET
+	started    bool            // RESET has come, and no SYNCED yet
+	version    int             // of the last event; 0 in a snapshot
+	bookmarked int             // the version of the last bookmark
+}
+
+// keptPoints is how many of the last points a reader can go back to.
+const keptPoints = 20
 
 func newReader(t tester, c *Cache, query Query) *reader {
 	t.Helper()
-	return &reader{query: query, cache: c, watcher: c.Watch(selectFrom(t, c, query), WatchOptions{Bookmarks: time.Hour})}
+	r := &reader{query: query, cache: c}
+	r.watch(t, nil)
+	return r
 }
+
+// watch begins a watch, from a position if there is one.
+func (r *reader) watch(t tester, since *Position) {
+	t.Helper()
+	if r.watcher != nil {
+		r.watcher.Close()
+	}
+	if since == nil {
+		r.begun++
+	}
+	r.watcher = r.cache.Watch(selectFrom(t, r.cache, r.query), WatchOptions{Bookmarks: time.Hour, Since: since})
+	r.watcher.InterruptBy(closed)
+}
+
+// closed interrupts a watcher where it would wait.
+var closed = func() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
 
 // rescope goes over to other namespaces of the query, and checks that nothing of the
 // others is told or held afterwards.
@@ -39,6 +75,7 @@ func (r *reader) rescope(t tester) {
 	t.Helper()
 	to := selectFrom(t, r.cache, r.query)
 	r.watcher.Rescope(to)
+	r.points = nil
 	r.told = make(map[string]bool) // what is regained is told again
 	r.drain(t)
 	for _, held := range r.held {
@@ -52,7 +89,7 @@ func (r *reader) rescope(t tester) {
 func (r *reader) drain(t tester) (lines []string) {
 	t.Helper()
 	lines, err := r.rest(t)
-	if !errors.Is(err, context.Canceled) {
+	if !errors.Is(err, ErrInterrupted) {
 		t.Fatalf("the watch has ended: %v", err)
 	}
 	return lines
@@ -61,21 +98,66 @@ func (r *reader) drain(t tester) (lines []string) {
 // rest is drain for a watch that may have ended.
 func (r *reader) rest(t tester) (lines []string, err error) {
 	t.Helper()
-	cancelled, cancel := context.WithCancel(context.Background())
-	cancel()
 	for {
-		batch, err := r.watcher.Next(cancelled)
+		batch, err := r.watcher.Next(context.Background())
 		if err != nil {
 			return lines, err
 		}
-		r.latest, r.over, r.behind = batch.latest, batch.rescoped, &batch.Position
-		for _, event := range batch.Events {
-			lines = append(lines, describeEvent(event))
-			if wrong := r.apply(event); wrong != "" {
-				t.Fatalf("after %v: %s", lines, wrong)
-			}
+		lines = append(lines, r.take(t, batch)...)
+	}
+}
+
+// one reads one batch, if one waits.
+func (r *reader) one(t tester) {
+	t.Helper()
+	batch, err := r.watcher.Next(context.Background())
+	switch {
+	case err == nil:
+		r.take(t, batch)
+	case !errors.Is(err, ErrInterrupted):
+		t.Fatalf("the watch has ended: %v", err)
+	}
+}
+
+// take applies a batch.
+func (r *reader) take(t tester, batch Batch) (lines []string) {
+	t.Helper()
+	r.latest, r.over = batch.latest, batch.rescoped
+	for i, event := range batch.Events {
+		lines = append(lines, describeEvent(event))
+		if wrong := r.apply(event); wrong != "" {
+			t.Fatalf("after %v: %s", lines, wrong)
+		}
+		position, ok := batch.PositionAfter(i)
+		if r.behind = nil; ok {
+			r.behind = &position
+			r.keepPoint()
 		}
 	}
+	return lines
+}
+
+func (r *reader) keepPoint() {
+	kept := r.point
+	kept.held, kept.told = maps.Clone(r.held), maps.Clone(r.told)
+	r.points = append(r.points, kept)
+	if len(r.points) > keptPoints {
+		r.points = r.points[1:]
+	}
+}
+
+// resume ends the reader's watch and begins another one at a point of the past.
+func (r *reader) resume(t tester, from point) {
+	t.Helper()
+	r.resumed = true
+	r.point = from
+	r.held, r.told = maps.Clone(from.held), maps.Clone(from.told)
+	for change := range r.told { // what comes behind the position may be a deletion that is repeated
+		if _, version, _ := strings.Cut(change, "@"); numberOf(version) > numberOf(from.behind.Version) {
+			delete(r.told, change)
+		}
+	}
+	r.watch(t, from.behind)
 }
 
 func describeEvent(event Event) string {
@@ -91,12 +173,18 @@ func (r *reader) apply(event Event) (wrong string) {
 	switch event.Type {
 	case Reset:
 		r.held, r.told, r.started, r.version = make(map[key]*Object), make(map[string]bool), true, 0
+		r.bookmarked, r.resumed = 0, false
 		r.resets++
 		return ""
 	case Synced:
 		r.started, wrong = false, r.when(!r.started, "SYNCED without RESET")
 	case Bookmark:
-		wrong = r.when(r.started, "BOOKMARK in a snapshot")
+		wrong = r.when(r.started, "BOOKMARK in a snapshot") + r.when(numberOf(event.ResourceVersion) < r.bookmarked, "a bookmark before the last one")
+		r.bookmarked = numberOf(event.ResourceVersion)
+		if r.held == nil {
+			return "the first event is no RESET"
+		}
+		return wrong // it may be before deletions at a version that has others
 	default:
 		wrong = r.applyObject(event)
 	}
@@ -112,7 +200,13 @@ func (r *reader) apply(event Event) (wrong string) {
 func (r *reader) applyObject(event Event) string {
 	object := event.Object
 	place := key{object.namespace, object.name}
+	if !r.over && !r.started && numberOf(event.ResourceVersion) <= r.bookmarked {
+		return fmt.Sprintf("it comes after a bookmark at %d", r.bookmarked)
+	}
 	held, ok := r.held[place]
+	if event.Type == Deleted && !ok && r.resumed {
+		return "" // it may come again, and at a replica that has relisted at a later version
+	}
 	r.held[place] = object
 	if before := event.Before; before != nil && (!ok || event.Type != Modified || !bytes.Equal(before.raw, held.raw) || r.query.told(before) != r.query.told(held)) {
 		return "what was before is not what is held"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -75,7 +76,11 @@ func (u *upstream) run(ctx context.Context) {
 		TypeDescription: u.cache.resource.String(),
 		Backoff:         backoff(),
 	})
+	var closing sync.WaitGroup
+	closing.Go(func() { u.cache.closeVersions(ctx) })
 	reflector.RunWithContext(ctx)
+	stop()
+	closing.Wait()
 }
 
 func (u *upstream) request(options metav1.ListOptions) *rest.Request {
@@ -106,6 +111,7 @@ func (u *upstream) list(ctx context.Context, options metav1.ListOptions) (runtim
 
 func (u *upstream) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	options.Watch = true
+	options.ResourceVersion = u.cache.watchFrom(options.ResourceVersion)
 	u.cache.lostUpstream()
 	events, err := u.request(options).Watch(ctx)
 	switch {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/watch"
 	"pgregory.net/rapid"
 )
 
@@ -18,9 +19,8 @@ type replicas struct {
 	caches  []*Cache
 	waiting [][]func(*Cache) // what each is yet to be told
 	readers []*reader
-	// window and tombstones are how much each remembers.
-	window, tombstones, slack int
-	held                      bool
+	limits  limits // of each
+	held    bool
 
 	version int
 	uids    int
@@ -40,9 +40,7 @@ func TestAReaderWhoWandersBetweenReplicasHoldsWhatTheClusterHeld(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := &replicas{worlds: []world{{}, {}}, version: 1}
 		c.compacts = rapid.Bool().Draw(t, "compacts")
-		c.window = rapid.SampledFrom([]int{1, 500, 2000, 1 << 20}).Draw(t, "window")
-		c.tombstones = rapid.SampledFrom([]int{1, 3, maxTombstones}).Draw(t, "tombstones")
-		c.slack = rapid.SampledFrom([]int{0, 1, 5, sweepSlack}).Draw(t, "slack")
+		c.limits = someLimits.Draw(t, "limits")
 		c.held = rapid.Bool().Draw(t, "held")
 		for range 2 {
 			c.caches, c.waiting = append(c.caches, nil), append(c.waiting, nil)
@@ -51,12 +49,16 @@ func TestAReaderWhoWandersBetweenReplicasHoldsWhatTheClusterHeld(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"put":        c.put,
 			"delete":     c.delete,
+			"expire":     c.expire,
+			"churn":      c.churn,
 			"follow":     c.follow,
 			"relist":     func(t *rapid.T) { c.list(t, c.someReplica(t)) },
 			"restart":    func(t *rapid.T) { c.start(t, c.someReplica(t)) },
 			"compact":    c.compact,
 			"new reader": c.newReader,
 			"read":       c.read,
+			"one batch":  func(t *rapid.T) { c.someReader(t).one(t) },
+			"go back":    c.goBack,
 			"wander":     c.wander,
 			"show":       c.show,
 		})
@@ -66,7 +68,7 @@ func TestAReaderWhoWandersBetweenReplicasHoldsWhatTheClusterHeld(t *testing.T) {
 		c.show(t)
 		for _, r := range c.readers {
 			c.readBy(t, r)
-			if !c.compacts && c.tombstones == maxTombstones && r.resets != 1 {
+			if !c.compacts && c.limits.tombstones == maxTombstones && r.resets > r.begun {
 				t.Fatalf("a reader had to begin anew, although nothing was forgotten")
 			}
 		}
@@ -102,16 +104,35 @@ func (c *replicas) put(t *rapid.T) {
 
 func (c *replicas) delete(t *rapid.T) {
 	places := slices.SortedFunc(maps.Keys(c.worlds[c.version]), key.compare)
-	if len(places) == 0 {
-		return
+	if len(places) > 0 {
+		c.deleteAll([]key{rapid.SampledFrom(places).Draw(t, "place")}, t)
 	}
-	place := rapid.SampledFrom(places).Draw(t, "place")
+}
+
+// expire deletes many objects at one version.
+func (c *replicas) expire(t *rapid.T) {
+	c.deleteAll(rapid.SliceOfDistinct(aPlace, rapid.ID[key]).Draw(t, "expiring"), t)
+}
+
+func (c *replicas) deleteAll(places []key, t tester) {
 	now, version := c.next()
-	last := now[place]
-	last.version = version
-	delete(now, place)
-	c.deleted = append(c.deleted, last)
-	c.tell(func(cache *Cache) { must(t, cache.Delete(podObject(t, last))) })
+	for _, place := range places {
+		last, ok := now[place]
+		if !ok {
+			continue
+		}
+		last.version = version
+		delete(now, place)
+		c.deleted = append(c.deleted, last)
+		c.tell(func(cache *Cache) { must(t, cache.Delete(podObject(t, last))) })
+	}
+}
+
+// churn changes objects many times.
+func (c *replicas) churn(t *rapid.T) {
+	for range rapid.IntRange(1, 40).Draw(t, "changes") {
+		rapid.SampledFrom([]func(*rapid.T){c.put, c.put, c.delete}).Draw(t, "change")(t)
+	}
 }
 
 func (c *replicas) compact(t *rapid.T) {
@@ -147,9 +168,7 @@ func (c *replicas) list(t *rapid.T, i int) {
 // start puts a new replica in the place of one, whose readers must go.
 func (c *replicas) start(t *rapid.T, i int) {
 	before := c.caches[i]
-	c.caches[i] = podCache(c.window)
-	c.caches[i].feed.log.limit = c.tombstones
-	c.caches[i].feed.log.slack = c.slack
+	c.caches[i] = cacheWithin(pods, c.limits)
 	c.caches[i].history = c
 	if c.held { // whatever comes after the first change, until it is shown
 		c.caches[i].feed.topics.spacing = func(int) time.Duration { return time.Hour }
@@ -182,10 +201,23 @@ func (c *replicas) someReader(t *rapid.T) *reader {
 
 func (c *replicas) wander(t *rapid.T) { c.goOn(t, c.someReader(t), c.someReplica(t)) }
 
+// goOn has a reader continue at a replica.
 func (c *replicas) goOn(t *rapid.T, r *reader, i int) {
-	r.watcher.Close()
 	r.cache = c.caches[i]
-	r.watcher = r.cache.Watch(selectFrom(t, r.cache, r.query), WatchOptions{Bookmarks: time.Hour, Since: r.behind})
+	if r.behind == nil {
+		r.watch(t, nil)
+		return
+	}
+	r.resume(t, r.point)
+}
+
+// goBack has a reader continue at a replica where it was some time ago.
+func (c *replicas) goBack(t *rapid.T) {
+	r := c.someReader(t)
+	if len(r.points) > 0 {
+		r.cache = c.caches[c.someReplica(t)]
+		r.resume(t, rapid.SampledFrom(r.points).Draw(t, "point"))
+	}
 }
 
 func (c *replicas) read(t *rapid.T) { c.readBy(t, c.someReader(t)) }
@@ -195,16 +227,34 @@ func (c *replicas) readBy(t *rapid.T, r *reader) {
 	r.drain(t)
 	at := numberOf(r.behind.Version)
 	if !c.held {
-		at = max(at, numberOf(r.cache.feed.version))
+		at = max(at, numberOf(r.cache.feed.closed))
 	}
-	checkSame(t, c.worlds[at].toldOf(t, r.query), r.holds())
+	want := c.worlds[at].toldOf(t, r.query)
+	held := r.holds()
+	// It may have been told of some deletions at the next version, and not of others.
+	for place, is := range c.worlds[at] {
+		_, holds := r.held[place]
+		if holds || !c.deletedUpTo(is.uid, max(numberOf(r.cache.feed.version), r.version)) {
+			continue
+		}
+		gone := r.query.told(podObject(t, is))
+		want = slices.DeleteFunc(want, func(line string) bool { return line == gone })
+	}
+	checkSame(t, want, held)
+}
+
+// deletedUpTo reports whether an object has been deleted at a version or before.
+func (c *replicas) deletedUpTo(uid string, version int) bool {
+	return slices.ContainsFunc(c.deleted, func(is traits) bool { return is.uid == uid && numberOf(is.version) <= version })
 }
 
 // current implements history.
 func (c *replicas) current(context.Context) (string, error) { return strconv.Itoa(c.version), nil }
 
-// quietUntil implements history.
-func (c *replicas) quietUntil(context.Context, string) (string, error) { return "", errNoProgress }
+// progress implements history.
+func (c *replicas) progress(context.Context, string, func(watch.Event) bool) (string, error) {
+	return "", errNoProgress
+}
 
 // deletions implements history.
 func (c *replicas) deletions(_ context.Context, since, until string) ([]latest, error) {

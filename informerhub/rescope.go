@@ -1,6 +1,9 @@
 package informerhub
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Rescope has the watcher go over to a selection that differs from its own in
 // Namespaces alone. The next answer of Next tells the difference, at one place of the
@@ -11,12 +14,14 @@ import "time"
 // a snapshot.
 func (w *Watcher) Rescope(to *Selection) { w.to = to }
 
-// goOver goes over to the selection that is due. The answer is never empty, for its
-// position is the first under the new selection.
-func (w *Watcher) goOver() Batch {
+// goOver goes over to the selection that is due, and returns what leads there: never
+// nothing, because its position is the first under the new selection. It reports false
+// where a snapshot does, which is begun.
+func (w *Watcher) goOver() (Batch, bool) {
 	passed, ok := w.passOver()
 	if !ok {
-		return w.startAnew()
+		w.startAnew()
+		return Batch{}, false
 	}
 	from, to := w.selection, w.to
 	w.selection, w.to = to, nil
@@ -25,16 +30,16 @@ func (w *Watcher) goOver() Batch {
 	batch.Events = append(batch.Events, passed.left(from, to)...)
 	batch.Events = append(batch.Events, passed.entered(from, to)...)
 	if len(batch.Events) == 0 {
-		return bookmark(batch.Position)
+		return bookmark(batch.Position), true
 	}
-	return batch
+	return batch, true
 }
 
 // startAnew goes over by a snapshot.
-func (w *Watcher) startAnew() Batch {
+func (w *Watcher) startAnew() {
 	w.selection, w.to = w.to, nil
 	w.options.Since, w.ahead = nil, ""
-	return w.visible(w.join())
+	w.join()
 }
 
 // passedOver is what lies between two selections, all at one place of the feed.
@@ -43,6 +48,7 @@ type passedOver struct {
 	held     []*Object // among them is what the old selection holds
 	holds    []*Object // and the new one
 	position Position
+	version  string // the feed's
 }
 
 // passOver moves the watcher's place to the feed's end and into the topic of the
@@ -52,7 +58,8 @@ func (w *Watcher) passOver() (passedOver, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	feed := c.feed
-	if w.topic == nil || w.again || w.ahead != "" || w.epoch != feed.epoch.id || w.place+1 < feed.window.first {
+	if w.topic == nil || w.again || w.ahead != "" || w.epoch != feed.epoch.id || !feed.window.covers(w.place) ||
+		w.snapshot != nil || w.catchUp != nil || w.entersMuchLocked() {
 		return passedOver{}, false
 	}
 	passed := passedOver{
@@ -60,11 +67,27 @@ func (w *Watcher) passOver() (passedOver, bool) {
 		held:     c.candidatesLocked(w.selection).Objects,
 		holds:    c.candidatesLocked(w.to).Objects,
 		position: feed.position(time.Now()),
+		version:  feed.version,
 	}
 	w.place = feed.last
 	feed.topics.leave(w.topic)
 	w.topic = feed.topics.join(w.to, false, feed.last)
 	return passed, true
+}
+
+// entersMuchLocked reports whether there may be more in the namespaces that are entered
+// than is sent at once. A snapshot is sent in parts.
+func (w *Watcher) entersMuchLocked() bool {
+	size := 0
+	for object := range w.cache.store.behind(w.to, nil, math.MaxInt) {
+		if !w.selection.reaches(object) {
+			size += object.Size()
+		}
+		if size > w.cache.feed.limits.batchBytes {
+			return true
+		}
+	}
+	return false
 }
 
 // inBoth are the changes in the namespaces of both selections.
@@ -88,8 +111,8 @@ func (p passedOver) left(from, to *Selection) (events []Event) {
 	changed := make(map[string]bool) // by key
 	leave := func(object *Object) {
 		if isLeft(object) {
-			head := gone(object, object.uid, p.position.Version)
-			events = append(events, Event{Type: Deleted, Object: head, ResourceVersion: p.position.Version})
+			head := gone(object, object.uid, p.version)
+			events = append(events, Event{Type: Deleted, Object: head, ResourceVersion: p.version})
 		}
 	}
 	for _, step := range p.changes {
@@ -110,7 +133,7 @@ func (p passedOver) left(from, to *Selection) (events []Event) {
 func (p passedOver) entered(from, to *Selection) (events []Event) {
 	for _, object := range p.holds {
 		if !from.reaches(object) && to.Matches(object) {
-			events = append(events, Event{Type: Added, Object: object.Masked(to.fields), ResourceVersion: p.position.Version})
+			events = append(events, Event{Type: Added, Object: object.Masked(to.fields), ResourceVersion: p.version})
 		}
 	}
 	return events

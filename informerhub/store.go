@@ -146,10 +146,10 @@ func (s *store) candidates(sel *Selection) []*Object {
 		}
 		return nil
 	}
-	indexed, ok := s.smallestIndex(sel)
+	lists, ok := s.indexed(sel)
 	switch {
 	case ok:
-		return objectsOf(within(indexed, sel.namespace))
+		return objectsOf(within(merged(lists), sel.namespace))
 	case sel.namespace != "":
 		return s.inNamespace(sel.namespace)
 	case sel.restricted:
@@ -209,12 +209,18 @@ func objectsOf(entries []*entry) []*Object {
 	return objects
 }
 
-// smallestIndex finds, among the requirements of the selectors that name the values
-// they want, the one with the fewest candidates.
-func (s *store) smallestIndex(sel *Selection) (smallest []*entry, ok bool) {
-	consider := func(entries []*entry) {
-		if !ok || len(entries) < len(smallest) {
-			smallest, ok = entries, true
+// indexed returns, for each of the values that a selection wants of one thing, the
+// entries that have it, in order; false if no index helps. Where several would, it is the
+// one with the fewest entries. The result shares the indexes' memory.
+func (s *store) indexed(sel *Selection) (lists [][]*entry, ok bool) {
+	fewest := 0
+	consider := func(candidates [][]*entry) {
+		count := 0
+		for _, entries := range candidates {
+			count += len(entries)
+		}
+		if !ok || count < fewest {
+			lists, fewest, ok = candidates, count, true
 		}
 	}
 	for _, requirement := range sel.requirements {
@@ -223,11 +229,11 @@ func (s *store) smallestIndex(sel *Selection) (smallest []*entry, ok bool) {
 		}
 	}
 	for _, condition := range sel.conditions {
-		if index, indexed := s.indexedBy(condition); indexed {
-			consider(index.postings.union(condition.wants))
+		if index, found := s.indexedBy(condition); found {
+			consider(index.postings.lists(condition.wants))
 		}
 	}
-	return smallest, ok
+	return lists, ok
 }
 
 func namesValues(requirement labels.Requirement) bool {
@@ -238,15 +244,14 @@ func namesValues(requirement labels.Requirement) bool {
 	return false
 }
 
-// having are the entries that meet one requirement, in order. The result may share
-// the index's memory.
-func (s *store) having(requirement labels.Requirement) []*entry {
+// having returns the entries that meet one requirement: for each value, in order.
+func (s *store) having(requirement labels.Requirement) [][]*entry {
 	values := requirement.ValuesUnsorted()
 	wanted := make([]unique.Handle[Label], len(values))
 	for i, value := range values {
 		wanted[i] = unique.Make(Label{requirement.Key(), value})
 	}
-	return s.byLabel.union(wanted)
+	return s.byLabel.lists(wanted)
 }
 
 // sortObjects sorts by namespace and name.

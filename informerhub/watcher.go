@@ -3,80 +3,24 @@ package informerhub
 import (
 	"context"
 	"errors"
+	"iter"
 	"time"
 )
 
-// EventType says what has happened.
-type EventType uint8
-
-// The types of events. They mean what kubeconnect.v1.EventType says.
-const (
-	Added EventType = iota + 1
-	Modified
-	Deleted
-	Reset
-	Synced
-	Bookmark
-)
-
-// Event is one step in the history of a selection. Object is nil for Reset,
-// Synced and Bookmark. The object of Deleted is the last one that the selection
-// held, or no more than its head; ResourceVersion is that of the event itself.
-type Event struct {
-	Type            EventType
-	Object          *Object
-	ResourceVersion string
-	// Before is, for Modified, the state that the reader holds. Nil where that is not
-	// known for certain: in latest states, beside what another replica has told, and on
-	// the way to another selection.
-	Before *Object
-
-	step uint64 // see change
-}
-
-// Batch is all that waited for a watcher.
-type Batch struct {
-	Events []Event
-	// Position is behind the last event.
-	Position Position
-
-	snapshot bool
-	latest   bool // the events are latest states rather than steps
-	broken   bool // the batch ends within a step
-	rescoped bool // the events lead to another selection
-	shared   *sharedBatch
-	err      error // there is no batch
-}
-
-// PositionAfter is the position behind one of the events; false if a stream cannot
-// be resumed there: within a snapshot, within latest states, on the way to another
-// selection, and within what was told in one step.
-func (b Batch) PositionAfter(i int) (Position, bool) {
-	switch {
-	case i == len(b.Events)-1:
-		return b.Position, !b.broken
-	case b.snapshot || b.latest || b.rescoped || b.Events[i].step == b.Events[i+1].step:
-		return Position{}, false
-	}
-	position := b.Position
-	position.Version = b.Events[i].ResourceVersion
-	return position, true
-}
-
 // WatchOptions say how to follow a selection.
 type WatchOptions struct {
-	// Bookmarks is how long a stream may be quiet before Next answers a Bookmark.
+	// Bookmarks is how long a stream may be quiet before Next returns a Bookmark.
+	// Default: 5 seconds.
 	Bookmarks time.Duration
 	// Since is where to continue; nil to begin with a snapshot.
 	Since *Position
 	// Patience is how long to wait for a cache that is behind Since while the API
-	// server cannot be asked whether it ever was there. After that, the stream
-	// begins anew.
+	// server cannot be asked whether it ever was there. After that, Next fails with an
+	// [UnavailableError]: to begin anew here would lead the caller back in time.
 	Patience time.Duration
 }
 
-// maxBatch bounds how many changes a watcher takes from the feed at once.
-const maxBatch = 1024
+const defaultBookmarks = 5 * time.Second
 
 // Watcher follows a selection. It is a place in the cache's feed and nothing more:
 // it has no queue and no goroutine, and cannot slow the cache or another watcher.
@@ -90,18 +34,26 @@ type Watcher struct {
 	wide  bool   // it is a wide one
 	epoch uint64
 	place uint64
-	// ahead is a version up to which the caller has been told everything, by a
+	// snapshot is the snapshot that is being sent; nil if there is none.
+	snapshot *snapshotWalk
+	// catchUp is the way from behind the window that is being sent; nil if there is none.
+	catchUp *catchUp
+	// ahead is a version up to which the caller has been sent everything, by a
 	// replica that was ahead of this one; empty if there was none.
 	ahead string
 	again bool // it must begin again, at its options' position
 
-	answered  time.Time       // when Next has answered last
+	answered  time.Time       // when Next has returned last
+	broken    bool            // the stream cannot be resumed behind what it returned
 	to        *Selection      // what it is to go over to; nil if to nothing
 	interrupt <-chan struct{} // see InterruptBy
 }
 
 // Watch begins to follow a selection. Call Close when done.
 func (c *Cache) Watch(sel *Selection, options WatchOptions) *Watcher {
+	if options.Bookmarks <= 0 {
+		options.Bookmarks = defaultBookmarks
+	}
 	return &Watcher{cache: c, selection: sel, options: options}
 }
 
@@ -116,15 +68,16 @@ func (w *Watcher) Close() {
 	w.topic = nil
 }
 
-// Next waits for events and answers all that wait. The first answer is Reset, the
-// snapshot and Synced, and so is a later one where the feed does not lead on from
-// the last. For a watcher that continues from a position, the first answer is what
-// has happened since, or a Bookmark. It ends with the
-// context, or with the error that ended the cache, after everything up to then has
-// been delivered.
+// Next blocks until events are available and returns those that wait, as many as a
+// watcher takes at once. A stream begins with Reset, the snapshot in parts, and Synced, and
+// so it does again where the feed does not lead on from the watcher's place. For a watcher
+// that continues from a position, the first batch is what has happened since, or a
+// Bookmark. Next fails when the context ends, and with the error that ended the cache,
+// after everything up to then has been delivered.
 //
-// When its context ends, or that which interrupts it, nothing has been consumed: the
-// next call goes on from the same place, and the stream has been quiet for as long.
+// When its context ends, or a channel that interrupts it is closed, nothing has been
+// consumed: the next call goes on from the same place, and the stream has been quiet for
+// as long.
 func (w *Watcher) Next(ctx context.Context) (Batch, error) {
 	batch, err := w.next(ctx)
 	if err == nil {
@@ -133,20 +86,26 @@ func (w *Watcher) Next(ctx context.Context) (Batch, error) {
 	if err != nil {
 		return Batch{}, err
 	}
-	w.answered = time.Now()
+	w.answered, w.broken = time.Now(), batch.broken
 	return batch, nil
 }
 
 func (w *Watcher) next(ctx context.Context) (Batch, error) {
-	if w.to != nil {
-		return w.goOver(), nil
-	}
-	if w.topic == nil || w.again {
-		return w.begin(ctx)
+	due := false // a Bookmark, if there is nothing else
+	switch {
+	case w.to != nil:
+		if batch, ok := w.goOver(); ok {
+			return batch, nil
+		}
+	case w.topic == nil || w.again:
+		if err := w.begin(ctx); err != nil {
+			return Batch{}, err
+		}
+		due = true
 	}
 	quiet := time.NewTimer(time.Until(w.answered.Add(w.options.Bookmarks)))
 	defer quiet.Stop()
-	for due := false; ; {
+	for {
 		if w.wide && w.ahead == "" {
 			w.narrow()
 		}
@@ -159,11 +118,13 @@ func (w *Watcher) next(ctx context.Context) (Batch, error) {
 		switch {
 		case len(batch.Events) > 0 || batch.err != nil:
 			return batch, nil
-		case next.more:
+		case next.more && ctx.Err() == nil:
 			continue // nothing for this selection; there is more
+		case next.more:
+			return Batch{}, context.Cause(ctx)
 		case next.ended != nil:
 			return Batch{}, next.ended
-		case due:
+		case due || w.broken:
 			return bookmark(batch.Position), nil
 		}
 		select {
@@ -185,24 +146,16 @@ var ErrInterrupted = errors.New("the watcher was interrupted")
 // channel is closed. Nil is never closed.
 func (w *Watcher) InterruptBy(interrupt <-chan struct{}) { w.interrupt = interrupt }
 
-// begin finds the watcher's first place in the feed, and answers what leads there.
-func (w *Watcher) begin(ctx context.Context) (Batch, error) {
+// begin finds the watcher's first place in the feed.
+func (w *Watcher) begin(ctx context.Context) error {
 	w.ahead = ""
-	if since := w.options.Since; since != nil {
+	if since := w.options.Since; since != nil && !w.cache.undone(*since) {
 		if err := w.prepare(ctx, since.Version); err != nil {
-			return Batch{}, err
+			return err
 		}
 	}
-	first := w.visible(w.join())
-	if len(first.Events) == 0 && first.err == nil {
-		return bookmark(first.Position), nil
-	}
-	return first, nil
-}
-
-// bookmark says that everything up to a position has been told.
-func bookmark(position Position) Batch {
-	return Batch{Events: []Event{{Type: Bookmark, ResourceVersion: position.Version}}, Position: position}
+	w.join()
+	return nil
 }
 
 // prepare makes ready to continue at a version: one that this replica has not reached
@@ -213,7 +166,7 @@ func (w *Watcher) prepare(ctx context.Context, version string) error {
 	case err != nil && ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil:
-		if _, err := w.cache.await(ctx, version, w.options.Patience); err != nil {
+		if err := w.cache.awaitAlone(ctx, version, w.options.Patience, err); err != nil {
 			return err
 		}
 	case known:
@@ -224,16 +177,44 @@ func (w *Watcher) prepare(ctx context.Context, version string) error {
 }
 
 // join takes the watcher's first place in the feed, and its topic.
-func (w *Watcher) join() reading {
+func (w *Watcher) join() {
 	c := w.cache
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	first := w.firstLocked()
-	w.joinLocked()
-	w.again = false
+	w.snapshot, w.catchUp, w.again = nil, nil, false
 	w.epoch, w.place = c.feed.epoch.id, c.feed.last
-	first.position = c.feed.position(time.Now())
-	return first
+	w.placeLocked()
+	w.joinLocked()
+}
+
+// placeLocked finds the place to begin at: that of the position to continue at, from
+// which every step is sent where the window reaches back to it, and the latest states
+// where the log does; or else a snapshot is sent.
+func (w *Watcher) placeLocked() {
+	feed := w.cache.feed
+	since := w.options.Since
+	switch {
+	case since == nil || feed.undone(*since):
+		w.beginSnapshotLocked()
+		return
+	case older(feed.version, since.Version) && w.ahead == "":
+		w.beginSnapshotLocked() // the API server has never been there
+		return
+	case older(feed.version, since.Version):
+		return
+	}
+	if older(feed.closed, since.Version) {
+		w.ahead = since.Version // the other replica has seen all deletions at it
+	}
+	if place, ok := feed.locateStep(since.Version); ok {
+		w.place = place
+		return
+	}
+	if place, ok := feed.log.locate(since.Version, feed.last); ok {
+		w.place, w.catchUp = place, &catchUp{since: since.Version}
+		return
+	}
+	w.beginSnapshotLocked()
 }
 
 // joinLocked takes a topic: a wide one as long as the caller holds states that a
@@ -256,46 +237,18 @@ func (w *Watcher) narrow() {
 	}
 }
 
-// firstLocked is what leads to the feed's end: from the position to continue at, in
-// every step where the window reaches back to it, in latest states where the log
-// does, or else from nothing.
-func (w *Watcher) firstLocked() reading {
-	feed := w.cache.feed
-	since := w.options.Since
-	switch {
-	case since == nil || feed.undone(*since):
-		return w.snapshotLocked()
-	case older(feed.version, since.Version) && w.ahead == "":
-		return w.snapshotLocked() // nobody has ever been there
-	case older(feed.version, since.Version):
-		return reading{}
-	}
-	if place, ok := feed.locateStep(since.Version); ok {
-		return reading{changes: append([]change(nil), feed.window.after(place)...)}
-	}
-	if place, ok := feed.log.locate(since.Version, feed.last); ok {
-		return reading{states: feed.log.since(since.Version, place), since: place}
-	}
-	return w.snapshotLocked()
-}
-
-func (w *Watcher) snapshotLocked() reading {
-	w.ahead = ""
-	taken := w.cache.candidatesLocked(w.selection)
-	return reading{snapshot: &taken}
-}
-
 // reading is what a watcher finds at its place in the feed: changes, or the latest
-// states of what has changed where it is behind the window, or a snapshot where it
-// is in another epoch, or nothing yet.
+// states of what has changed where it is behind the window, or nothing yet; and a part of
+// a snapshot while it sends one.
 type reading struct {
 	changes  []change
 	states   []latest
+	latest   bool   // it is of states
 	since    uint64 // where the states begin
-	snapshot *Snapshot
+	part     *snapshotPart
 	position Position
 	more     bool   // there is more to read
-	broken   bool   // the changes end within a step
+	broken   bool   // the stream cannot be resumed behind it
 	again    bool   // nothing leads on from here: see skippedLocked
 	round    *round // the changes may be shared by those who read the passage
 	passage  passage
@@ -309,34 +262,96 @@ func (w *Watcher) read() reading {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	if w.epoch != c.feed.epoch.id || w.place < c.feed.log.forgotten {
-		return w.atEndLocked(w.snapshotLocked())
+		w.beginSnapshotLocked()
 	}
-	end := w.endLocked()
-	places := w.topic.between(w.place, end.place)
-	behind := w.place < w.topic.since || len(places) > 0 && places[0] < c.feed.window.first
+	if w.snapshot != nil {
+		return w.readSnapshotLocked()
+	}
+	return w.readWaitingLocked(w.endLocked())
+}
+
+// readWaitingLocked returns the changes that wait for the watcher, up to an end, or the
+// latest states where it is behind the window.
+func (w *Watcher) readWaitingLocked(end end) reading {
+	if w.catchUp != nil {
+		return w.readLatestLocked()
+	}
+	behind := w.behindLocked(end)
 	switch {
 	case w.skippedLocked(behind):
-		position := c.feed.position(time.Now())
+		position := w.cache.feed.position(time.Now())
 		position.Version = w.ahead
 		return reading{again: true, position: position}
 	case behind:
-		return w.atEndLocked(reading{states: c.feed.log.after(w.place), since: w.place})
-	case len(places) == 0:
-		return w.moveLocked(reading{}, end)
-	case len(places) > maxBatch:
-		w.place = places[maxBatch-1]
-		taken := reading{changes: c.feed.window.pick(places[:maxBatch]), more: true}
-		last := taken.changes[maxBatch-1]
-		taken.position = c.feed.position(time.Now())
-		taken.position.Version = last.version
-		taken.broken = last.seq != last.step
-		return taken
+		w.catchUp = &catchUp{}
+		return w.readLatestLocked()
 	}
-	taken := reading{changes: c.feed.window.pick(places)}
-	if w.topic.watchers > 1 {
+	return w.readChangesLocked(end)
+}
+
+// behindLocked reports whether the window does not hold every change that waits.
+func (w *Watcher) behindLocked(end end) bool {
+	window := &w.cache.feed.window
+	if w.readsAllLocked() {
+		return !window.covers(w.place)
+	}
+	places := w.topic.between(w.place, end.place)
+	return len(places) > 0 && places[0] < window.first
+}
+
+// readsAllLocked reports whether the topic does not say which changes concern the
+// watcher, as it is younger than the watcher's place.
+func (w *Watcher) readsAllLocked() bool { return w.place < w.topic.since }
+
+// readChangesLocked returns as many of the changes that wait, up to an end, as the watcher
+// takes at once.
+func (w *Watcher) readChangesLocked(end end) reading {
+	feed := w.cache.feed
+	var changes []change
+	size, more := 0, false
+	for c := range w.waitingLocked(end) {
+		if len(changes) == feed.limits.batch || size >= feed.limits.batchBytes {
+			more = true
+			break
+		}
+		changes = append(changes, *c)
+		size += c.size()
+	}
+	taken := reading{changes: changes, more: more}
+	if len(changes) > 0 && w.topic.watchers > 1 {
 		taken.round, taken.passage = w.topic.round, passage{w.selection.key, w.place, end.place}
 	}
-	return w.moveLocked(taken, end)
+	if !more {
+		return w.moveLocked(taken, end)
+	}
+	last := changes[len(changes)-1]
+	taken.passage.to, taken.broken = last.seq, last.seq != last.step
+	taken.position = feed.position(time.Now())
+	taken.position.Version = last.closes
+	if older(last.version, feed.window.at(last.seq+1).version) {
+		taken.position.Version = last.version
+	}
+	w.place = last.seq
+	return taken
+}
+
+// waitingLocked returns the changes behind the watcher's place, up to an end, that
+// concern it, and perhaps others.
+func (w *Watcher) waitingLocked(end end) iter.Seq[*change] {
+	window := &w.cache.feed.window
+	if w.readsAllLocked() {
+		return func(yield func(*change) bool) {
+			for place := w.place + 1; place <= end.place && yield(window.at(place)); place++ {
+			}
+		}
+	}
+	return func(yield func(*change) bool) {
+		for _, place := range w.topic.between(w.place, end.place) {
+			if !yield(window.at(place)) {
+				return
+			}
+		}
+	}
 }
 
 // endLocked is as far as the watcher may read: to the feed's end, unless its topic is
@@ -349,17 +364,12 @@ func (w *Watcher) endLocked() end {
 	return w.cache.feed.end()
 }
 
-// atEndLocked moves the watcher's place to the feed's end.
-func (w *Watcher) atEndLocked(taken reading) reading {
-	return w.moveLocked(taken, w.cache.feed.end())
-}
-
 // moveLocked moves the watcher's place to an end.
 func (w *Watcher) moveLocked(taken reading, to end) reading {
 	feed := w.cache.feed
 	w.epoch, w.place = feed.epoch.id, to.place
 	taken.position = feed.position(time.Now())
-	taken.position.Version = to.version
+	taken.position.Version = to.closed
 	taken.grown = w.topic.round.over
 	taken.ended = w.cache.state.ended
 	return taken
@@ -367,34 +377,34 @@ func (w *Watcher) moveLocked(taken reading, to end) reading {
 
 // batch is what a reading is for the watcher, made once for all that read the same.
 func (w *Watcher) batch(taken reading) Batch {
-	if taken.round == nil || w.ahead != "" {
+	if taken.round == nil || taken.part != nil || w.ahead != "" {
 		return w.visible(taken)
 	}
 	return taken.round.share(taken.passage, func() Batch { return w.visible(taken) })
 }
 
-// visible is what a reading is under the watcher's selection.
+// visible returns what a reading is under the watcher's selection.
 func (w *Watcher) visible(taken reading) Batch {
-	batch := Batch{Position: taken.position, broken: taken.broken}
-	if taken.snapshot != nil {
-		batch.snapshot = true
-		// It is not interrupted: the watcher's place is behind the snapshot already.
-		snapshot, err := taken.snapshot.matching(context.Background(), w.selection)
-		if err != nil {
-			return Batch{err: err}
-		}
-		batch.Events = w.selection.snapshotEvents(snapshot)
-		return batch
-	}
-	batch.latest = taken.states != nil
+	batch := Batch{Position: taken.position, broken: taken.broken, latest: taken.latest}
 	for _, step := range taken.changes {
+		if taken.part != nil && !taken.part.passed.passed(step.object()) {
+			continue
+		}
 		if event, ok := w.selection.see(step); ok && !w.told(event) {
 			batch.Events = append(batch.Events, w.certain(event))
 		}
 	}
 	for _, state := range taken.states {
+		if taken.part != nil && !taken.part.passed.passed(state.object) {
+			continue
+		}
 		if event, ok := w.selection.catchUp(state, taken.since); ok && !w.told(event) {
 			batch.Events = append(batch.Events, event)
+		}
+	}
+	if taken.part != nil {
+		if err := taken.part.complete(&batch, w.selection); err != nil {
+			return Batch{err: err}
 		}
 	}
 	w.catchUpAhead(&batch)
@@ -410,13 +420,13 @@ func (w *Watcher) skippedLocked(behind bool) bool {
 	return w.ahead != "" && older(w.ahead, feed.version) && (behind || feed.log.gapAt(w.ahead) != nil)
 }
 
-// told reports whether the caller has been told of an event by another replica.
+// told reports whether the caller has been sent an event by another replica.
 func (w *Watcher) told(event Event) bool {
 	return w.ahead != "" && !older(w.ahead, event.ResourceVersion)
 }
 
-// certain is an event without what the caller held before, if that is not certain: as
-// long as it holds what a replica that was ahead has told.
+// certain returns an event without what the caller held before, if that is not certain:
+// as long as it holds what a replica that was ahead has sent.
 func (w *Watcher) certain(event Event) Event {
 	if w.ahead != "" {
 		event.Before = nil
@@ -434,55 +444,4 @@ func (w *Watcher) catchUpAhead(batch *Batch) {
 	case !batch.broken || older(w.ahead, version):
 		w.ahead = ""
 	}
-}
-
-// snapshotEvents tell a snapshot of what a selection holds.
-func (s *Selection) snapshotEvents(snapshot Snapshot) []Event {
-	events := make([]Event, 0, len(snapshot.Objects)+2)
-	events = append(events, Event{Type: Reset, ResourceVersion: snapshot.ResourceVersion})
-	for _, object := range snapshot.Objects {
-		events = append(events, Event{Type: Added, Object: object.Masked(s.fields), ResourceVersion: object.version})
-	}
-	return append(events, Event{Type: Synced, ResourceVersion: snapshot.ResourceVersion})
-}
-
-// see is what a change is under a selection; false if it is none.
-func (s *Selection) see(step change) (Event, bool) {
-	before := step.before != nil && s.Matches(step.before)
-	after := step.after != nil && s.Matches(step.after)
-	event := Event{Object: step.after, ResourceVersion: step.version, step: step.step}
-	switch {
-	case before && after && sameUnder(s.fields, step.before, step.after):
-		return Event{}, false
-	case before && after:
-		event.Type, event.Before = Modified, step.before
-	case after:
-		event.Type = Added
-	case before:
-		event.Type, event.Object = Deleted, step.before
-	default:
-		return Event{}, false
-	}
-	event.Object, event.Before = event.Object.Masked(s.fields), event.Before.Masked(s.fields)
-	return event, true
-}
-
-// catchUp is what the latest state of something that has changed behind a place is
-// under a selection. What the selection held at that place is not known any more:
-// so Modified may name an object that it did not hold, or one that is the same under the
-// selection's mask, and Deleted what it did not hold as well, without content.
-func (s *Selection) catchUp(state latest, place uint64) (Event, bool) {
-	madeSince := state.made > place
-	event := Event{Object: state.object.Masked(s.fields), ResourceVersion: state.version}
-	switch {
-	case !state.deleted && s.Matches(state.object) && madeSince:
-		event.Type = Added
-	case !state.deleted && s.Matches(state.object):
-		event.Type = Modified
-	case madeSince || !s.names(state.object):
-		return Event{}, false
-	default:
-		event.Type, event.Object = Deleted, gone(state.object, state.object.uid, state.version)
-	}
-	return event, true
 }

@@ -7,10 +7,14 @@ import "sort"
 // stayed in or left it.
 type change struct {
 	seq     uint64  // its place in the feed
-	step    uint64  // the place of the last change that was told in one step with it
+	step    uint64  // the place of the last change that was applied in one step with it
 	before  *Object // nil: the object was made
 	after   *Object // nil: the object was deleted
 	version string  // of the event itself
+	// closes is the version up to which a client holds everything when it has been sent
+	// the change and all before it. For a deletion it is older than version: objects
+	// that share a lease in etcd are deleted at one version, and more of them may follow.
+	closes string
 	// relisted says that a relist has found it: when it was is not known.
 	relisted bool
 }
@@ -72,16 +76,13 @@ func (w *window) dropFirst() {
 	unshared(dropped.after)
 }
 
-// pick are the changes at some places that the window holds.
-func (w *window) pick(places []uint64) []change {
-	picked := make([]change, len(places))
-	for i, place := range places {
-		picked[i] = w.changes[place-w.first]
-	}
-	return picked
-}
+// at returns the change at a place that the window covers.
+func (w *window) at(place uint64) *change { return &w.changes[place-w.first] }
 
-// after are the changes behind a place that the window covers.
+// covers reports whether the window holds every change behind a place.
+func (w *window) covers(place uint64) bool { return place+1 >= w.first }
+
+// after returns the changes behind a place that the window covers.
 func (w *window) after(place uint64) []change {
 	return w.changes[place+1-w.first:]
 }

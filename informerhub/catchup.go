@@ -1,0 +1,78 @@
+package informerhub
+
+import "time"
+
+// catchUp is the way of a watcher that is behind the window to the feed's end: by the
+// latest states in the log, in parts, so that a reader that is slow holds on to one part
+// and not to all of them. An object that changes meanwhile moves to the log's end, and is
+// sent in its newest state when the watcher gets there. Until then the stream cannot be
+// resumed, because the client holds some objects as they were before others.
+type catchUp struct {
+	// since is the version up to which everything has been delivered by another replica,
+	// or by this one in a stream that has ended; then deletions that the API server has
+	// told of are sent too. It is empty for a watcher that has fallen behind.
+	since string
+	// deleted are the UIDs of objects whose deletion has been sent, so that none is sent
+	// twice.
+	deleted map[string]bool
+}
+
+// readLatestLocked returns the latest states that wait for the watcher, as many as it
+// takes at once.
+func (w *Watcher) readLatestLocked() reading {
+	feed, from := w.cache.feed, w.place
+	states, to, done := feed.log.next(from, feed.limits)
+	taken := reading{states: w.catchUp.complete(&feed.log, states, done), since: from, latest: true}
+	if done {
+		w.catchUp = nil
+		return w.moveLocked(taken, feed.end())
+	}
+	w.place = to
+	taken.position = feed.position(time.Now())
+	taken.more, taken.broken = true, true
+	return taken
+}
+
+// complete adds the deletions that only the API server's history has told of, among the
+// log's own states. They are those up to the last of the states, or all if this is the
+// last part.
+func (c *catchUp) complete(log *changeLog, states []latest, done bool) []latest {
+	if c.since == "" || len(log.earlier) == 0 {
+		return states
+	}
+	if c.deleted == nil {
+		c.deleted = make(map[string]bool)
+	}
+	from, to := c.since, ""
+	if !done {
+		to = states[len(states)-1].version
+		c.since = to
+	}
+	own := len(states)
+	for _, state := range log.earlier {
+		if older(from, state.version) && (done || !older(to, state.version)) {
+			states = append(states, state)
+		}
+	}
+	if len(states) > own {
+		sortByVersion(states)
+	}
+	return c.onceDeleted(states)
+}
+
+// onceDeleted drops the deletions of objects whose deletion has been sent: a relist has
+// found an object gone, and the API server has told when that was.
+func (c *catchUp) onceDeleted(states []latest) []latest {
+	kept := states[:0]
+	for _, state := range states {
+		uid := state.object.uid
+		if state.deleted && c.deleted[uid] {
+			continue
+		}
+		if state.deleted {
+			c.deleted[uid] = true
+		}
+		kept = append(kept, state)
+	}
+	return kept
+}

@@ -1,0 +1,130 @@
+package informerhub
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kubeconnect/kubeconnect/e2e/bubble"
+)
+
+// expire deletes pods at one version, as etcd does with objects that share a lease.
+func expire(t *testing.T, c *Cache, version int, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		must(t, c.Delete(pod(t, name, version)))
+	}
+}
+
+func TestDeletionsAtOneVersion_AreAllSentAfterACutBetweenThem(t *testing.T) {
+	for _, window := range []int{1, 1 << 20} {
+		t.Run(fmt.Sprint("window of ", window), func(t *testing.T) {
+			c := podCache(window)
+			must(t, c.Replace(items(pod(t, "a", 1), pod(t, "b", 2), pod(t, "c", 3)), "10"))
+			w := startedWatcher(t, c, Query{})
+			expire(t, c, 12, "a")
+			batch, err := w.Next(t.Context())
+			must(t, err)
+			position, ok := batch.PositionAfter(len(batch.Events) - 1)
+			if !ok || position.Version != "10" {
+				t.Fatalf("the stream can be resumed at %q, %v, with more deletions at 12 to come", position.Version, ok)
+			}
+			expire(t, c, 12, "b", "c")
+			want := []string{"DELETED default/a@1 at 12", "DELETED default/b@2 at 12", "DELETED default/c@3 at 12"}
+			if window == 1 {
+				want = []string{"DELETED default/a@12 at 12", "DELETED default/b@12 at 12", "DELETED default/c@12 at 12"}
+			}
+			checkSame(t, want, nextLines(t, resumed(t, c, Query{}, position)))
+			must(t, c.Update(pod(t, "d", 13)))
+			checkSame(t, []string{"ADDED default/d@13 at 13"}, nextLines(t, resumed(t, c, Query{}, Position{Version: "12"})))
+		})
+	}
+}
+
+func TestABookmark_IsNeverAtAVersionThatMayHaveMoreDeletions(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		c := syncedPods(t, 10, pod(t, "a", 1), pod(t, "b", 2))
+		w := startedWatcher(t, c, Query{})
+		expire(t, c, 12, "a")
+		checkSame(t, []string{"DELETED default/a@1 at 12"}, nextLines(t, w))
+		must(t, c.Bookmark("12")) // the API server may send it between two deletions
+		checkSame(t, []string{"BOOKMARK at 10"}, nextLines(t, w))
+		expire(t, c, 12, "b")
+		checkSame(t, []string{"DELETED default/b@2 at 12"}, nextLines(t, w))
+		must(t, c.Bookmark("13"))
+		checkSame(t, []string{"BOOKMARK at 13"}, nextLines(t, w))
+	})
+}
+
+func TestAVersionIsClosed_ByWhatIsNewer(t *testing.T) {
+	newer := map[string]func(*Cache) error{
+		"a change":   func(c *Cache) error { return c.Update(pod(t, "b", 13)) },
+		"a bookmark": func(c *Cache) error { return c.Bookmark("13") },
+		"a relist":   func(c *Cache) error { return c.Replace(items(pod(t, "b", 2)), "13") },
+	}
+	for name, happens := range newer {
+		t.Run(name, func(t *testing.T) {
+			c := syncedPods(t, 10, pod(t, "a", 1), pod(t, "b", 2))
+			expire(t, c, 12, "a")
+			if !c.isOpen() || c.watchFrom("12") != "10" {
+				t.Errorf("a deletion closes its version: the watch goes on from %q", c.watchFrom("12"))
+			}
+			must(t, happens(c))
+			if c.isOpen() || c.watchFrom("13") != "13" {
+				t.Errorf("the version is still open: the watch goes on from %q", c.watchFrom("13"))
+			}
+		})
+	}
+}
+
+// A client that was at another replica has been sent everything at a version of which
+// this replica knows a part.
+func TestAStreamOfAReplicaThatHadAllDeletions_IsNotSentThemAgain(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		c := syncedPods(t, 10, pod(t, "a", 1), pod(t, "b", 2))
+		expire(t, c, 12, "a")
+		w := resumed(t, c, Query{}, Position{Version: "12"})
+		w.options.Bookmarks = time.Second
+		checkSame(t, []string{"BOOKMARK at 12"}, nextLines(t, w))
+		expire(t, c, 12, "b")
+		checkSame(t, []string{"BOOKMARK at 12"}, nextLines(t, w))
+		must(t, c.Update(pod(t, "c", 14)))
+		checkSame(t, []string{"ADDED default/c@14 at 14"}, nextLines(t, w))
+	})
+}
+
+// reaches blocks until the feed is at a version, without asking the API server for it.
+func reaches(t *testing.T, c *Cache, version string) {
+	t.Helper()
+	for {
+		grown, err := c.behind(version)
+		must(t, err)
+		if grown == nil {
+			return
+		}
+		<-grown
+	}
+}
+
+// The API server sends what is newer than the version that is watched from.
+func TestAWatchThatIsCutBetweenDeletionsAtOneVersion_GoesOnBeforeThem(t *testing.T) {
+	api := newFakeAPI(t, coreResources)
+	_, cache, upstream := syncedHub(t, api) // holds the pod a
+	upstream.send(t, watch.Added, typedPod("b", "12"))
+	upstream.send(t, watch.Added, typedPod("c", "13"))
+	upstream.send(t, watch.Deleted, typedPod("a", "20"))
+	reaches(t, cache, "20")
+	upstream.end()
+	again := api.next(t, "watch")
+	if version := again.query().Get("resourceVersion"); version != "13" {
+		t.Fatalf("the watch goes on from %q: what else was deleted at 20 is lost", version)
+	}
+	again.open().
+		send(t, watch.Deleted, typedPod("a", "20")).
+		send(t, watch.Deleted, typedPod("b", "20")).
+		send(t, watch.Bookmark, bookmarkAt("21"))
+	reaches(t, cache, "21")
+	checkSame(t, []string{"default/c"}, names(listOf(t, cache, selectFrom(t, cache, Query{})).Objects))
+}

@@ -1,0 +1,66 @@
+package informerhub
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"testing"
+	"weak"
+)
+
+// A reader that stands still within its snapshot, or within latest states, keeps a part
+// of the objects in memory, and not all of them as they were when it began.
+func TestAReaderThatStandsStill_KeepsAPartOfTheObjects(t *testing.T) {
+	const objects = 200
+	limits := defaultLimits(1)
+	limits.partBytes = 10 * pod(t, "pod-1", 1).Size()
+	begin := map[string]func(*Cache) *Watcher{
+		"a snapshot":    func(c *Cache) *Watcher { return c.Watch(selectFrom(t, c, Query{}), WatchOptions{}) },
+		"latest states": func(c *Cache) *Watcher { return resumed(t, c, Query{}, Position{Version: "1"}) },
+	}
+	for name, watch := range begin {
+		t.Run(name, func(t *testing.T) {
+			c := cacheWithin(pods, limits)
+			must(t, c.Replace(nil, "1"))
+			var old []weak.Pointer[byte]
+			for i := range objects {
+				object := pod(t, fmt.Sprint("pod-", i), 2+i)
+				old = append(old, weak.Make(&object.raw[0]))
+				must(t, c.Add(object))
+			}
+			w := watch(c)
+			defer w.Close()
+			batch, err := w.Next(t.Context())
+			must(t, err)
+			for i := range objects {
+				must(t, c.Update(pod(t, fmt.Sprint("pod-", i), 1000+i)))
+			}
+			runtime.GC()
+			alive := slices.DeleteFunc(old, func(raw weak.Pointer[byte]) bool { return raw.Value() == nil })
+			if len(alive) == 0 || len(alive) > 20 {
+				t.Errorf("%d of %d old objects are in memory, with a batch of %d events", len(alive), objects, len(batch.Events))
+			}
+			runtime.KeepAlive(batch)
+			r := &reader{query: Query{}, watcher: w, cache: c}
+			r.held, r.told, r.started = map[key]*Object{}, map[string]bool{}, name == "a snapshot"
+			if name == "latest states" {
+				r.resumed = true
+			}
+			w.InterruptBy(closed)
+			r.take(t, batch)
+			r.drain(t)
+			checkSame(t, toldAll(listOf(t, c, w.selection).Objects, told), r.holds())
+		})
+	}
+}
+
+func TestAWatcherWithoutOptions_IsNotSentBookmarksAllTheTime(t *testing.T) {
+	c := syncedPods(t, 10)
+	w := c.Watch(selectFrom(t, c, Query{}), WatchOptions{})
+	defer w.Close()
+	nextLines(t, w)
+	w.InterruptBy(closed)
+	if batch, err := w.Next(t.Context()); err == nil {
+		t.Errorf("returns %v at once", toldAll(batch.Events, describeEvent))
+	}
+}
