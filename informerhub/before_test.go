@@ -3,8 +3,6 @@ package informerhub
 import (
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
@@ -57,11 +55,11 @@ func TestLatestStatesDoNotSayWhatWasBeforeAndStepsBehindThemDo(t *testing.T) {
 func TestWhatAnotherReplicaHasToldIsNotWhatWasBefore(t *testing.T) {
 	api := newFakeAPI(t, coreResources)
 	_, cache, upstream := syncedHub(t, api)
+	api.setCurrent("25")
 	w := resumed(t, cache, Query{}, Position{Version: "20"})
 	told := make(chan []string)
 	next := func() { told <- nextBefore(t, w) }
 	go next()
-	api.next(t, "list").list(t, &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "25"}})
 	checkSame(t, []string{"20"}, <-told)
 	upstream.send(t, watch.Modified, typedPod("a", "15"))
 	upstream.send(t, watch.Modified, typedPod("a", "21"))

@@ -20,6 +20,8 @@ type Cache struct {
 	history history // nil in tests of the cache alone
 	contact *contact
 
+	catchesUp chan struct{} // has a value when a watch was opened or a list was taken in
+
 	recalling sync.Mutex // held while history is asked; taken before mu
 	asking    sync.Mutex // held while progress is asked; taken before mu
 
@@ -59,7 +61,8 @@ func newCache(resource Resource, limits limits, contact *contact) *Cache {
 		contact:   contact,
 		store:     newStore(),
 		feed:      newFeed(limits),
-		following: following{lost: time.Now()},
+		following: following{asOf: time.Now()},
+		catchesUp: make(chan struct{}, 1),
 		changed:   make(chan struct{}),
 	}
 	c.feed.topics.release = c.show
@@ -266,6 +269,7 @@ func (c *Cache) Replace(items []any, version string) error {
 	}
 	c.snapshots++
 	c.setStateLocked(state{synced: true, ended: c.state.ended})
+	c.listedLocked()
 	return nil
 }
 

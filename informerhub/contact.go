@@ -13,15 +13,24 @@ const (
 	// maxSilence is how long the API server may be silent. It answers a ping on
 	// every connection that is (see HTTP2_READ_IDLE_TIMEOUT_SECONDS in cmd/server).
 	maxSilence = 15 * time.Second
-	// maxRewatch is how long a watch may take to be opened again.
-	maxRewatch = 2 * time.Second
+	// maxUnconfirmed is for how long a cache that has lost its watch, or has opened it
+	// again and is yet to catch up, is not stale: API servers end every watch after some
+	// minutes.
+	maxUnconfirmed = 3 * time.Second
+	// catchUpPatience is how long to wait for a cache to reach the version that the API
+	// server has come to, before the API server is asked for it again.
+	catchUpPatience = 10 * time.Second
+	// catchUpPause is how long to wait when the API server could not be asked.
+	catchUpPause = time.Second
 )
 
 // Freshness tells how current a cache is.
 type Freshness struct {
-	// Stale says that the API server has been lost.
+	// Stale says that the API server has been lost, or that the cache has yet to catch up
+	// with it.
 	Stale bool
-	// LastContact is when it was last known to be there.
+	// LastContact is the time as of which the cache is known to be complete: everything
+	// that had happened by then, but for the time that an event takes, is in it.
 	LastContact time.Time
 }
 
@@ -63,13 +72,21 @@ func (o *observedConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// following is whether a cache's watch at the API server is open.
+// following is how a cache follows the API server.
 type following struct {
-	open bool
-	lost time.Time // if it is not: since when
+	// current says that a watch is open, and that the cache has caught up since it was
+	// opened.
+	current bool
+	open    bool
+	// asOf is, while the cache is not current, as of when it is complete.
+	asOf time.Time
+	// turn counts the watches and lists that have begun.
+	turn int
+	// listing is when the last list began, which is consistent as of then.
+	listing time.Time
 }
 
-// Freshness tells how current the cache is.
+// Freshness returns how current the cache is.
 func (c *Cache) Freshness() Freshness {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -78,10 +95,10 @@ func (c *Cache) Freshness() Freshness {
 
 func (c *Cache) freshnessLocked() Freshness {
 	now, heard := time.Now(), c.contact.time()
-	if c.following.open {
+	if c.following.current {
 		return Freshness{Stale: now.Sub(heard) > maxSilence, LastContact: heard}
 	}
-	return Freshness{Stale: now.Sub(c.following.lost) > maxRewatch, LastContact: c.following.lost}
+	return Freshness{Stale: now.Sub(c.following.asOf) > maxUnconfirmed, LastContact: c.following.asOf}
 }
 
 // Freshness tells how current the caches are: it is that of the one that is worst off.
@@ -97,18 +114,99 @@ func (h *Hub) Freshness() Freshness {
 	return worst
 }
 
-// lostUpstream notes that no watch is open, for one is about to be opened.
+// lostUpstream notes that no watch is open, because one is about to be opened.
 func (c *Cache) lostUpstream() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.following.open {
-		c.following = following{lost: c.contact.time()}
+	if c.following.current {
+		c.following.asOf = c.contact.time()
+	}
+	c.following.current, c.following.open = false, false
+	c.following.turn++
+}
+
+// listsUpstream notes that a list has been asked for, as of now.
+func (c *Cache) listsUpstream() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.following.listing = time.Now()
+}
+
+// watchesUpstream notes that a watch is open. An open watch says nothing of how far it
+// is: what was missed may still be on its way.
+func (c *Cache) watchesUpstream() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.following.open = true
+	c.startCatchUpLocked()
+}
+
+// listedLocked notes that a list has been taken in, which is complete as of when it was
+// asked for.
+func (c *Cache) listedLocked() {
+	asOf := c.following.listing
+	if asOf.IsZero() {
+		asOf = time.Now()
+	}
+	if asOf.After(c.following.asOf) {
+		c.following.asOf = asOf
+	}
+	c.startCatchUpLocked()
+}
+
+func (c *Cache) startCatchUpLocked() {
+	select {
+	case c.catchesUp <- struct{}{}:
+	default:
 	}
 }
 
-// followsUpstream notes that a watch is open.
-func (c *Cache) followsUpstream() {
+// confirmCurrent finds out, each time that a watch has been opened, when the cache has
+// caught up with the API server, until the context ends.
+func (c *Cache) confirmCurrent(ctx context.Context) {
+	for {
+		select {
+		case <-c.catchesUp:
+		case <-ctx.Done():
+			return
+		}
+		for !c.caughtUp(ctx) {
+			select {
+			case <-time.After(catchUpPause):
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+// caughtUp asks the API server for the version that it has come to, and blocks until the
+// cache has reached that. It reports whether there is nothing more to wait for: the cache
+// is current, or another watch is to be opened first.
+func (c *Cache) caughtUp(ctx context.Context) bool {
+	c.mu.RLock()
+	is, synced := c.following, c.state.synced
+	c.mu.RUnlock()
+	if !is.open || !synced {
+		return true // it will be waited for when it is
+	}
+	asked := time.Now()
+	version, err := c.history.current(ctx)
+	if err != nil {
+		return false
+	}
+	reached, err := c.await(ctx, version, catchUpPatience)
+	if err != nil {
+		return true
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.following = following{open: true}
+	switch {
+	case c.following.turn != is.turn:
+		return true
+	case !reached:
+		return false
+	}
+	c.following.current, c.following.asOf = true, asked
+	return true
 }

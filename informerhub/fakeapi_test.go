@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
@@ -30,6 +31,33 @@ type fakeAPI struct {
 	mu          sync.Mutex // guards the fields below
 	served      map[string]*metav1.APIResourceList
 	discoveries int
+	current     string // the version that it has come to; empty if it cannot be asked
+}
+
+// setCurrent sets the version that the API server has come to.
+func (api *fakeAPI) setCurrent(version string) {
+	api.mu.Lock()
+	defer api.mu.Unlock()
+	api.current = version
+}
+
+// answerCurrent answers how far the API server is.
+func (api *fakeAPI) answerCurrent(w http.ResponseWriter) {
+	api.mu.Lock()
+	defer api.mu.Unlock()
+	if api.current == "" {
+		http.Error(w, "not now", http.StatusServiceUnavailable)
+		return
+	}
+	answer(w, &corev1.PodList{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, ListMeta: metav1.ListMeta{ResourceVersion: api.current},
+	})
+}
+
+// asksForCurrent reports whether a request asks for the version alone.
+func asksForCurrent(r *http.Request) bool {
+	query := r.URL.Query()
+	return query.Get("limit") == "1" && query.Get("continue") == "" && query.Get("fieldSelector") == "" && query.Get("resourceVersion") == ""
 }
 
 var coreResources = &metav1.APIResourceList{GroupVersion: "v1", APIResources: []metav1.APIResource{
@@ -77,6 +105,8 @@ func (api *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer(w, map[string]string{"gitVersion": "v1.37.1"})
 	case len(parts) <= 3 && parts[0] == "apis", len(parts) <= 2 && parts[0] == "api":
 		api.discover(w, parts)
+	case asksForCurrent(r):
+		api.answerCurrent(w)
 	default:
 		c := &call{writer: w, request: r, work: make(chan func())}
 		select {

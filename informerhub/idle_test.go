@@ -52,25 +52,3 @@ func (h *Hub) kept(resource Resource) *Cache {
 	}
 	return nil
 }
-
-func TestACacheThatHasLostTheAPIServerSaysSo(t *testing.T) {
-	c := syncedPods(t, 10)
-	c.contact.note()
-	c.followsUpstream()
-	if fresh := c.Freshness(); fresh.Stale || time.Since(fresh.LastContact) > time.Minute {
-		t.Errorf("while it follows: %+v", fresh)
-	}
-	c.contact.last.Store(time.Now().Add(-2 * maxSilence).UnixNano())
-	if fresh := c.Freshness(); !fresh.Stale {
-		t.Errorf("after a long silence: %+v", fresh)
-	}
-	c.lostUpstream()
-	if fresh := c.Freshness(); !fresh.Stale || time.Since(fresh.LastContact) < maxSilence {
-		t.Errorf("when the watch has ended: %+v", fresh)
-	}
-	c.contact.note()
-	c.followsUpstream()
-	if fresh := c.Freshness(); fresh.Stale {
-		t.Errorf("when it follows again: %+v", fresh)
-	}
-}

@@ -78,6 +78,7 @@ func (u *upstream) run(ctx context.Context) {
 	})
 	var closing sync.WaitGroup
 	closing.Go(func() { u.cache.closeVersions(ctx) })
+	closing.Go(func() { u.cache.confirmCurrent(ctx) })
 	reflector.RunWithContext(ctx)
 	stop()
 	closing.Wait()
@@ -100,6 +101,9 @@ func (u *upstream) request(options metav1.ListOptions) *rest.Request {
 }
 
 func (u *upstream) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	if options.Continue == "" {
+		u.cache.listsUpstream()
+	}
 	list, err := u.request(options).Do(ctx).Get()
 	if err != nil {
 		u.failed(ctx, err)
@@ -113,11 +117,14 @@ func (u *upstream) watch(ctx context.Context, options metav1.ListOptions) (watch
 	options.Watch = true
 	options.ResourceVersion = u.cache.watchFrom(options.ResourceVersion)
 	u.cache.lostUpstream()
+	if options.SendInitialEvents != nil && *options.SendInitialEvents {
+		u.cache.listsUpstream()
+	}
 	events, err := u.request(options).Watch(ctx)
 	switch {
 	case err == nil:
 		u.cache.reached()
-		u.cache.followsUpstream()
+		u.cache.watchesUpstream()
 	case utilnet.IsConnectionRefused(err), apierrors.IsTooManyRequests(err):
 		u.failed(ctx, err)
 	}
