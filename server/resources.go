@@ -106,7 +106,8 @@ func (s *resources) watch(ctx context.Context, request *kubeconnectv1.WatchReque
 	if request.GetRelated().GetTransitive() {
 		return nil, badRequest("related.transitive is not for a watch, which cannot follow owners that come and go: SELECTED_BY selects the pods of a deployment")
 	}
-	permit, err := s.permit(ctx, toWatch(resource, request.GetNamespace(), request.GetName(), request.GetFieldSelector()))
+	wanted := toWatch(resource, request.GetNamespace(), request.GetName(), request.GetFieldSelector()).requiring(request)
+	permit, err := s.permit(ctx, wanted)
 	if err != nil {
 		return nil, err
 	}

@@ -85,7 +85,8 @@ func tokensFor(resource informerhub.Resource, request *kubeconnectv1.WatchReques
 		selects.Fields = []string{fields.String()}
 	}
 	selects.ResumeToken, selects.MinResourceVersion = "", ""
-	selects.Related = nil // see relatedBy
+	selects.RequireAllNamespaces = false // it selects nothing: see under
+	selects.Related = nil                // see relatedBy
 	selects.Encoding, selects.Patches = kubeconnectv1.Encoding_ENCODING_UNSPECIFIED, whole
 	text, _ := proto.MarshalOptions{Deterministic: true}.Marshal(selects)
 	sum := sha256.Sum256(text)
