@@ -47,6 +47,7 @@ type Snapshot struct {
 	Objects         []*Object // in order of namespace and name; not to be changed
 	ResourceVersion string
 	Warnings        []string // what people should know of it
+	unvalued        leftOut  // what Warnings say of the filter
 }
 
 // maxTombstones is how many deletions of one resource are remembered: whoever was

@@ -39,11 +39,15 @@ type Batch struct {
 	Events []Event
 	// Position is behind the last event.
 	Position Position
+	// Warnings are what people should know of the stream: objects that the filter has no
+	// value for, in the snapshot or since the last warning.
+	Warnings []string
 
 	snapshot bool
 	latest   bool // the events are latest states rather than steps
 	broken   bool // the batch ends within a step
 	rescoped bool // the events lead to another selection
+	unvalued leftOut
 	shared   *sharedBatch
 	err      error // there is no batch
 }
@@ -95,7 +99,8 @@ type Watcher struct {
 	ahead string
 	again bool // it must begin again, at its options' position
 
-	answered  time.Time       // when Next has answered last
+	answered  time.Time // when Next has answered last
+	warner    warner
 	to        *Selection      // what it is to go over to; nil if to nothing
 	interrupt <-chan struct{} // see InterruptBy
 }
@@ -134,6 +139,7 @@ func (w *Watcher) Next(ctx context.Context) (Batch, error) {
 		return Batch{}, err
 	}
 	w.answered = time.Now()
+	batch.Warnings = w.warner.warnings(batch, w.options.Bookmarks)
 	return batch, nil
 }
 
@@ -193,7 +199,7 @@ func (w *Watcher) begin(ctx context.Context) (Batch, error) {
 			return Batch{}, err
 		}
 	}
-	first := w.visible(w.join())
+	first := w.batch(w.join())
 	if len(first.Events) == 0 && first.err == nil {
 		return bookmark(first.Position), nil
 	}
@@ -367,10 +373,14 @@ func (w *Watcher) moveLocked(taken reading, to end) reading {
 
 // batch is what a reading is for the watcher, made once for all that read the same.
 func (w *Watcher) batch(taken reading) Batch {
+	var batch Batch
 	if taken.round == nil || w.ahead != "" {
-		return w.visible(taken)
+		batch = w.visible(taken)
+	} else {
+		batch = taken.round.share(taken.passage, func() Batch { return w.visible(taken) })
 	}
-	return taken.round.share(taken.passage, func() Batch { return w.visible(taken) })
+	w.warner.count(batch)
+	return batch
 }
 
 // visible is what a reading is under the watcher's selection.
@@ -383,17 +393,17 @@ func (w *Watcher) visible(taken reading) Batch {
 		if err != nil {
 			return Batch{err: err}
 		}
-		batch.Events = w.selection.snapshotEvents(snapshot)
+		batch.Events, batch.unvalued = w.selection.snapshotEvents(snapshot), snapshot.unvalued
 		return batch
 	}
 	batch.latest = taken.states != nil
 	for _, step := range taken.changes {
-		if event, ok := w.selection.see(step); ok && !w.told(event) {
+		if event, ok := w.selection.see(step, &batch.unvalued); ok && !w.told(event) {
 			batch.Events = append(batch.Events, w.certain(event))
 		}
 	}
 	for _, state := range taken.states {
-		if event, ok := w.selection.catchUp(state, taken.since); ok && !w.told(event) {
+		if event, ok := w.selection.catchUp(state, taken.since, &batch.unvalued); ok && !w.told(event) {
 			batch.Events = append(batch.Events, event)
 		}
 	}
@@ -447,9 +457,9 @@ func (s *Selection) snapshotEvents(snapshot Snapshot) []Event {
 }
 
 // see is what a change is under a selection; false if it is none.
-func (s *Selection) see(step change) (Event, bool) {
+func (s *Selection) see(step change, unvalued *leftOut) (Event, bool) {
 	before := step.before != nil && s.Matches(step.before)
-	after := step.after != nil && s.Matches(step.after)
+	after := step.after != nil && s.holds(step.after, unvalued)
 	event := Event{Object: step.after, ResourceVersion: step.version, step: step.step}
 	switch {
 	case before && after && sameUnder(s.fields, step.before, step.after):
@@ -471,13 +481,14 @@ func (s *Selection) see(step change) (Event, bool) {
 // under a selection. What the selection held at that place is not known any more:
 // so Modified may name an object that it did not hold, or one that is the same under the
 // selection's mask, and Deleted what it did not hold as well, without content.
-func (s *Selection) catchUp(state latest, place uint64) (Event, bool) {
+func (s *Selection) catchUp(state latest, place uint64, unvalued *leftOut) (Event, bool) {
 	madeSince := state.made > place
+	held := !state.deleted && s.holds(state.object, unvalued)
 	event := Event{Object: state.object.Masked(s.fields), ResourceVersion: state.version}
 	switch {
-	case !state.deleted && s.Matches(state.object) && madeSince:
+	case held && madeSince:
 		event.Type = Added
-	case !state.deleted && s.Matches(state.object):
+	case held:
 		event.Type = Modified
 	case madeSince || !s.names(state.object):
 		return Event{}, false

@@ -293,3 +293,29 @@ func TestRequireAllNamespaces_GoesOnWithPagesOfAWholeListOnly(t *testing.T) {
 		t.Errorf("the next page of a whole list answers %v", err)
 	}
 }
+
+// TestStream_WarnsOfObjectsThatTheFilterHasNoValueFor has a filter on a field that no pod has,
+// at first in one of the namespaces that the caller may see.
+func TestStream_WarnsOfObjectsThatTheFilterHasNoValueFor(t *testing.T) {
+	rights := newFakeRights(some("default"))
+	s := withRights(t, twoNamespaces(), rights)
+	stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", Filter: "object.spec.replicsa > 3"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = stream.Close() }()
+	f := &follower{t: t, stream: stream}
+	f.want("RESET", "SYNCED")
+	covers := "the answer covers 1 of the cluster's namespaces: default; you may not list and watch pods in the others"
+	want := []string{covers, "the filter has no value for 2 of 2 objects, which are left out: no such key: replicsa (default/a, …)"}
+	if got := f.last.GetWarnings(); !slices.Equal(got, want) {
+		t.Errorf("warns %q, want %q", got, want)
+	}
+	s.api.events <- watchEvent{"MODIFIED", newPod("b", 11)}
+	want = []string{"the filter has no value for 1 of 1 objects, which are left out: no such key: replicsa (default/b)"}
+	for f.next(); len(f.last.GetWarnings()) == 0; f.next() {
+	}
+	if got := f.last.GetWarnings(); !slices.Equal(got, want) {
+		t.Errorf("warns %q, want %q", got, want)
+	}
+}

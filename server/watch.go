@@ -158,6 +158,7 @@ func (s *eventSender) send(w *watch, batch informerhub.Batch) error {
 }
 
 func (s *eventSender) sendBatch(w *watch, batch informerhub.Batch) error {
+	s.response.Warnings = append(s.response.Warnings, batch.Warnings...)
 	encoder := batchEncoder{batch: batch, encoding: s.encoding, patches: s.patches, tokens: w.tokens}
 	for encoded := range encoder.responses() {
 		s.response.ResumeToken = encoded.token
