@@ -25,21 +25,25 @@ type resources struct {
 	filters filter.Compiler
 	rights  rights
 	recheck time.Duration
-	callers *callers
-	metrics *Metrics
+	// generation is that of resume tokens. A page token leads to what this process has
+	// in memory, and so to nothing of another generation.
+	generation string
+	callers    *callers
+	metrics    *Metrics
 
 	liveLists *semaphore.Weighted // turns to list at the API server
 }
 
 func newResources(config Config, callers *callers) *resources {
 	return &resources{
-		hub:     config.Hub,
-		clients: config.Clients,
-		pages:   newPages(),
-		rights:  rights{config.Authorizer},
-		recheck: cmp.Or(config.Recheck, defaultRecheck),
-		callers: callers,
-		metrics: config.Metrics,
+		hub:        config.Hub,
+		clients:    config.Clients,
+		pages:      newPages(),
+		rights:     rights{config.Authorizer},
+		recheck:    cmp.Or(config.Recheck, defaultRecheck),
+		callers:    callers,
+		generation: config.TokenGeneration,
+		metrics:    config.Metrics,
 
 		liveLists: semaphore.NewWeighted(maxLiveLists),
 	}
@@ -124,7 +128,7 @@ func (s *resources) follow(ctx context.Context, permit *permit, request *kubecon
 	if err != nil {
 		return nil, err
 	}
-	w := &watch{permit: permit, shows: request, tokens: tokensFor(permit.wanted.resource, request).relatedBy(related).under(permit.scope)}
+	w := &watch{permit: permit, shows: request, tokens: tokensFor(permit.wanted.resource, request).inGeneration(s.generation).relatedBy(related).under(permit.scope)}
 	since, err := w.tokens.read(request.GetResumeToken())
 	if err != nil {
 		return nil, err
