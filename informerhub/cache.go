@@ -240,7 +240,7 @@ func (c *Cache) Bookmark(version string) error {
 func (c *Cache) Resync() error { return nil }
 
 // Replace implements cache.ReflectorStore: it takes a whole snapshot. The first
-// one, and one from a history in which what has been told is undone (an API server
+// one, and one from a history in which delivered changes are undone (an API server
 // restored from a backup), begins a new epoch. Any other is told as the changes
 // that lead to it.
 func (c *Cache) Replace(items []any, version string) error {
@@ -258,9 +258,9 @@ func (c *Cache) Replace(items []any, version string) error {
 	return nil
 }
 
-// leadingLocked returns the changes that lead from what has been told to a snapshot; false if
-// that is the first one, or of another history. Everything up to the feed's version has been
-// told, so in the same history each object that has changed since is newer than that. This
+// leadingLocked returns the changes that lead from what was delivered to a snapshot; false if
+// that is the first one, or of another history. Everything up to the feed's version was
+// delivered, so in the same history each object that has changed since is newer than that. This
 // shows a restored backup also where versions have grown past the feed's since, or were made
 // to (etcdutl's --bump-revision).
 func (c *Cache) leadingLocked(objects []*Object, version string) (changes []change, ok bool) {
