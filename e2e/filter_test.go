@@ -222,3 +222,38 @@ func namesOf(objects []*kubeconnectv1.Object) (names []string) {
 	}
 	return names
 }
+
+// TestAWatchWarnsOfWhatItsFilterHasNoValueFor has one such object in the snapshot, and one that
+// changes to one.
+func TestAWatchWarnsOfWhatItsFilterHasNoValueFor(t *testing.T) {
+	t.Parallel()
+	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
+		ctx := deadline(t)
+		namespace := newNamespace(ctx, t, cluster(t))
+		write := configMapsIn(ctx, t, cluster(t), namespace)
+		write.create("one", labels{"app": "web"})
+		untilRead(ctx, t, client, "configmaps", write.create("two", nil))
+		stream, err := client.Watch(ctx, &kubeconnectv1.WatchRequest{
+			Resource: "configmaps", Namespace: namespace, FieldSelector: "metadata.name!=kube-root-ca.crt", Filter: `object.metadata.labels['app'] == 'web'`,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = stream.Close() }()
+		until := func(want string) {
+			t.Helper()
+			for stream.Receive() {
+				if got := stream.Msg().GetWarnings(); len(got) > 0 {
+					if !slices.Equal(got, []string{want}) {
+						t.Fatalf("warns %q, not %q", got, want)
+					}
+					return
+				}
+			}
+			t.Fatal(stream.Err())
+		}
+		until("the filter has no value for 1 of 2 objects, which are left out: no such key: labels (" + namespace + "/two)")
+		write.relabel("one", map[string]any{"app": nil})
+		until("the filter has no value for 1 of 1 objects, which are left out: no such key: labels (" + namespace + "/one)")
+	})
+}

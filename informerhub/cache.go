@@ -49,6 +49,7 @@ type Snapshot struct {
 	Objects         []*Object // in order of namespace and name; not to be changed
 	ResourceVersion string
 	Warnings        []string // what people should know of it
+	unvalued        leftOut  // what Warnings say of the filter
 }
 
 // maxTombstones is how many deletions of one resource are remembered: whoever was
@@ -254,7 +255,7 @@ func (c *Cache) Bookmark(version string) error {
 func (c *Cache) Resync() error { return nil }
 
 // Replace implements cache.ReflectorStore: it takes a whole snapshot. The first
-// one, and one that is older than what has been told already (an API server
+// one, and one from a history in which delivered changes are undone (an API server
 // restored from a backup), begins a new epoch. Any other is told as the changes
 // that lead to it.
 func (c *Cache) Replace(items []any, version string) error {
@@ -262,15 +263,30 @@ func (c *Cache) Replace(items []any, version string) error {
 	sortObjects(objects)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.state.synced || older(version, c.feed.version) {
+	if changes, ok := c.leadingLocked(objects, version); !ok {
 		c.startOverLocked(objects, version)
 	} else {
-		c.catchUpLocked(objects, version)
+		c.catchUpLocked(changes, version)
 	}
 	c.snapshots++
 	c.setStateLocked(state{synced: true, ended: c.state.ended})
 	c.listedLocked()
 	return nil
+}
+
+// leadingLocked returns the changes that lead from what was delivered to a snapshot; false if
+// that is the first one, or of another history. Everything up to the feed's version was
+// delivered, so in the same history each object that has changed since is newer than that. This
+// shows a restored backup also where versions have grown past the feed's since, or were made
+// to (etcdutl's --bump-revision).
+func (c *Cache) leadingLocked(objects []*Object, version string) (changes []change, ok bool) {
+	if !c.state.synced || older(version, c.feed.version) {
+		return nil, false
+	}
+	changes = difference(c.store.all(), objects, version)
+	return changes, !slices.ContainsFunc(changes, func(made change) bool {
+		return made.after != nil && !older(c.feed.version, made.after.version)
+	})
 }
 
 func (c *Cache) startOverLocked(objects []*Object, version string) {
@@ -285,8 +301,7 @@ func (c *Cache) startOverLocked(objects []*Object, version string) {
 	c.feed.restart(time.Now(), entries, version)
 }
 
-func (c *Cache) catchUpLocked(objects []*Object, version string) {
-	changes := difference(c.store.all(), objects, version)
+func (c *Cache) catchUpLocked(changes []change, version string) {
 	for i := range changes {
 		changes[i].relisted = true
 	}

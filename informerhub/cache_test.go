@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 )
 
 // syncedPods is a cache that has had its first snapshot.
@@ -250,5 +253,50 @@ func TestDeletionsAfterARelistFindTheirObjects(t *testing.T) {
 	must(t, c.Delete(pod(t, "a", 13)))
 	if list := listOf(t, c, selectFrom(t, c, Query{})); len(list.Objects) != 0 || list.ResourceVersion != "13" {
 		t.Errorf("holds %v at %s", names(list.Objects), list.ResourceVersion)
+	}
+}
+
+// TestCache_AListThatUndoesChangesBeginsANewEpoch restores a backup from before version 20 into
+// an API server whose versions go on beyond it. Each sort of undone change shows by an object
+// with a version that the cache has gone past.
+func TestCache_AListThatUndoesChangesBeginsANewEpoch(t *testing.T) {
+	recreated := func(t *testing.T, version int) *Object {
+		return podObject(t, traits{"default", "a", "uid-of-another", fmt.Sprint(version), nil, "", nil})
+	}
+	for name, test := range map[string]struct {
+		before, restored []*Object
+		undone           bool
+	}{
+		"a change":     {[]*Object{pod(t, "a", 20)}, []*Object{pod(t, "a", 3)}, true},
+		"a deletion":   {nil, []*Object{pod(t, "a", 3)}, true},
+		"a recreation": {[]*Object{recreated(t, 20)}, []*Object{pod(t, "a", 3)}, true},
+		"a creation, which leads on by a deletion": {[]*Object{pod(t, "a", 20)}, nil, false},
+		"nothing":                               {[]*Object{pod(t, "a", 20)}, []*Object{pod(t, "a", 20)}, false},
+		"a change, and one that was made since": {[]*Object{pod(t, "a", 20)}, []*Object{pod(t, "a", 1001)}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				c := syncedPods(t, 10, pod(t, "kept", 2))
+				for _, object := range test.before {
+					must(t, c.Update(object))
+				}
+				must(t, c.Bookmark("20"))
+				w := startedWatcher(t, c, Query{})
+				defer w.Close()
+				position := c.feed.position(time.Now())
+				must(t, c.Replace(items(append(test.restored, pod(t, "kept", 2))...), "1001"))
+
+				open, err := w.Next(t.Context())
+				if err != nil || (open.Events[0].Type == Reset) != test.undone {
+					t.Errorf("the open stream goes on with %v, %v", toldAll(open.Events, describeEvent), err)
+				}
+				resumed := c.Watch(selectFrom(t, c, Query{}), WatchOptions{Bookmarks: interval, Since: &position})
+				defer resumed.Close()
+				back, err := resumed.Next(t.Context())
+				if err != nil || (back.Events[0].Type == Reset) != test.undone {
+					t.Errorf("a position from before goes on with %v, %v", toldAll(back.Events, describeEvent), err)
+				}
+			})
+		})
 	}
 }

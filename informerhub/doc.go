@@ -23,7 +23,10 @@
 //     the latest states of what has changed as far as its log does, and otherwise
 //     by Reset and a snapshot in the same stream. In latest states, [Modified] may
 //     name an object that the reader did not hold, and [Deleted] too, without
-//     content: what the selection held at the time is not known any more.
+//     content: what the selection held at the time is not known any more. Of a history
+//     that was undone (etcd restored from a backup) nothing is continued, with one limit: a
+//     cache that has started after the restore, when versions had grown past the position's,
+//     cannot see that it was undone.
 //   - Quiet under a mask: a reader of some fields of the objects ([Query.Fields]) is not
 //     told of a change that is none under its mask, and holds an object's older version
 //     then. In latest states, Modified may name an object that has not changed so.

@@ -34,14 +34,15 @@ type Batch struct {
 	Events []Event
 	// Position is behind the last event.
 	Position Position
-	// Warnings are what a user should know of a snapshot: how many objects its filter
-	// has no value for. They come with Synced.
+	// Warnings are what a user should know of the stream: how many objects the filter has
+	// no value for, in the snapshot or since the last warning.
 	Warnings []string
 
 	snapshot bool // the events are a part of a snapshot
 	latest   bool // the events are latest states rather than steps
 	rescoped bool // the events lead to another selection
 	broken   bool // the batch ends where a stream cannot be resumed
+	unvalued leftOut
 	shared   *sharedBatch
 	err      error // there is no batch
 }
@@ -71,9 +72,9 @@ func bookmark(position Position) Batch {
 }
 
 // see returns the event that a change is under a selection; false if it is none.
-func (s *Selection) see(step change) (Event, bool) {
+func (s *Selection) see(step change, unvalued *leftOut) (Event, bool) {
 	before := step.before != nil && s.Matches(step.before)
-	after := step.after != nil && s.Matches(step.after)
+	after := step.after != nil && s.holds(step.after, unvalued)
 	event := Event{Object: step.after, ResourceVersion: step.version, step: step.step, closes: step.closes}
 	switch {
 	case before && after && sameUnder(s.fields, step.before, step.after):
@@ -96,13 +97,14 @@ func (s *Selection) see(step change) (Event, bool) {
 // object, before or after. What the selection held at that place is not known any more:
 // so Modified may name an object that it did not hold, or one that is the same under the
 // selection's mask, and Deleted what it did not hold as well, without content.
-func (s *Selection) catchUp(state latest, place uint64) (Event, bool) {
+func (s *Selection) catchUp(state latest, place uint64, unvalued *leftOut) (Event, bool) {
 	madeSince := state.made > place
+	held := !state.deleted && s.holds(state.object, unvalued)
 	event := Event{Object: state.object.Masked(s.fields), ResourceVersion: state.version}
 	switch {
-	case !state.deleted && s.Matches(state.object) && madeSince:
+	case held && madeSince:
 		event.Type = Added
-	case !state.deleted && s.Matches(state.object):
+	case held:
 		event.Type = Modified
 	case madeSince || !s.names(state.object):
 		return Event{}, false

@@ -3,6 +3,7 @@ package informerhub
 import (
 	"context"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -26,6 +27,16 @@ func (s *Selection) passes(object *Object) bool {
 		return true
 	}
 	matches, _ := object.passes(s.filter, nil)
+	return matches
+}
+
+// holds is Matches, and counts the objects that the filter has no value for.
+func (s *Selection) holds(object *Object, unvalued *leftOut) bool {
+	if s.filter == nil || !s.selects(object) {
+		return s.filter == nil && s.selects(object)
+	}
+	matches, err := object.passes(s.filter, nil)
+	unvalued.add(object, err)
 	return matches
 }
 
@@ -90,7 +101,7 @@ func (s Snapshot) filtered(ctx context.Context, f *filter.Filter) (Snapshot, err
 		}
 	}
 	clear(s.Objects[len(kept):])
-	s.Objects, s.Warnings = kept, filtering.warnings()
+	s.Objects, s.Warnings, s.unvalued = kept, filtering.warnings(), filtering.out
 	return s, nil
 }
 
@@ -98,7 +109,6 @@ func (s Snapshot) filtered(ctx context.Context, f *filter.Filter) (Snapshot, err
 type filtering struct {
 	filter *filter.Filter // nil keeps everything
 	budget filter.Budget
-	asked  int
 	out    leftOut
 }
 
@@ -115,40 +125,75 @@ func (f *filtering) keeps(ctx context.Context, object *Object) (bool, error) {
 		return false, apierrors.NewBadRequest(fmt.Sprintf(
 			"filter: %v for all objects together: select fewer by namespace, labels or fields, or ask for less", err))
 	}
-	f.asked++
 	matches, err := object.passes(f.filter, &f.budget)
-	if err != nil {
-		f.out.add(object, err)
-	}
+	f.out.add(object, err)
 	return matches, nil
 }
 
-func (f *filtering) warnings() []string {
-	if f.out.count == 0 {
-		return nil
-	}
-	return []string{f.out.warning(f.asked)}
-}
+func (f *filtering) warnings() []string { return f.out.warnings() }
 
-// leftOut are the objects that a filter has no value for.
+// leftOut counts the objects that a filter has no value for.
 type leftOut struct {
-	count int
+	of    int // objects that the filter was held against
+	count int // of them it has no value for
 	first string
 	why   error
 }
 
+// add counts an object; why is nil if the filter has a value for it.
 func (l *leftOut) add(object *Object, why error) {
-	if l.count == 0 {
-		l.first, l.why = object.key(), why
+	one := leftOut{of: 1}
+	if why != nil {
+		one = leftOut{of: 1, count: 1, first: object.key(), why: why}
 	}
-	l.count++
+	l.merge(one)
 }
 
-func (l *leftOut) warning(of int) string {
+// merge adds what was counted later.
+func (l *leftOut) merge(later leftOut) {
+	if l.count == 0 {
+		l.first, l.why = later.first, later.why
+	}
+	l.of, l.count = l.of+later.of, l.count+later.count
+}
+
+func (l *leftOut) warnings() []string {
+	if l.count == 0 {
+		return nil
+	}
 	more := ""
 	if l.count > 1 {
 		more = ", …"
 	}
-	return fmt.Sprintf("the filter has no value for %d of %d objects, which are left out: %v (%s%s)",
-		l.count, of, l.why, l.first, more)
+	return []string{fmt.Sprintf("the filter has no value for %d of %d objects, which are left out: %v (%s%s)",
+		l.count, l.of, l.why, l.first, more)}
+}
+
+// warner decides when a stream warns of the objects that its filter has no value for: with
+// each snapshot, and after that once in an interval at most. The zero value is ready.
+type warner struct {
+	unvalued leftOut // since the last warning
+	warned   time.Time
+}
+
+// count adds what a batch has counted, of which a snapshot begins the count again.
+func (w *warner) count(batch Batch) {
+	if len(batch.Events) > 0 && batch.Events[0].Type == Reset {
+		*w = warner{}
+	}
+	w.unvalued.merge(batch.unvalued)
+}
+
+// warnings returns what a batch that is about to be delivered warns of.
+func (w *warner) warnings(batch Batch, interval time.Duration) []string {
+	synced := batch.Events[len(batch.Events)-1].Type == Synced
+	if batch.snapshot && !synced || !synced && time.Since(w.warned) < interval {
+		return nil
+	}
+	due := w.unvalued.warnings()
+	w.unvalued = leftOut{}
+	if due != nil {
+		w.warned = time.Now()
+	}
+	return due
 }

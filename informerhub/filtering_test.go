@@ -7,11 +7,13 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 	"github.com/kubeconnect/kubeconnect/informerhub/filter"
 )
 
@@ -203,4 +205,76 @@ func aWholePod(t testing.TB) *corev1.Pod {
 	}
 	pod.Status.Phase, pod.Spec.NodeName, pod.Spec.Containers[0].Image = corev1.PodRunning, "n1", "web:latest"
 	return &pod
+}
+
+// warnedOf returns the warnings of the next batch.
+func warnedOf(t *testing.T, w *Watcher) []string {
+	t.Helper()
+	batch, err := w.Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return batch.Warnings
+}
+
+// noValue is the warning of a filter on a label.
+func noValue(count, of int, first string) string {
+	return fmt.Sprintf("the filter has no value for %d of %d objects, which are left out: no such key: labels (%s)", count, of, first)
+}
+
+// unlabelled is a pod that a filter on a label has no value for.
+func unlabelled(t *testing.T, name string, version int) *Object {
+	return podObject(t, traits{"default", name, "uid-" + name, fmt.Sprint(version), nil, "n1", nil})
+}
+
+// TestWatcher_WarnsOfObjectsThatTheFilterHasNoValueFor reads a snapshot, changes that are no
+// events, and changes that come in a burst.
+func TestWatcher_WarnsOfObjectsThatTheFilterHasNoValueFor(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		c := syncedPods(t, 10, on(t, "a", "n1", 1), unlabelled(t, "b", 2))
+		query := Query{Filter: filterOf(t, `object.metadata.labels['app'] == 'web'`)}
+		first, second := c.Watch(selectFrom(t, c, query), WatchOptions{Bookmarks: interval}), c.Watch(selectFrom(t, c, query), WatchOptions{Bookmarks: interval})
+		for _, w := range []*Watcher{first, second} {
+			defer w.Close()
+			checkSame(t, []string{noValue(1, 2, "default/b")}, warnedOf(t, w))
+		}
+		checkSame(t, nil, warnedOf(t, first)) // a bookmark, an interval later
+		must(t, c.Update(unlabelled(t, "c", 11)))
+		must(t, c.Update(unlabelled(t, "c", 12)))
+		must(t, c.Update(on(t, "d", "n1", 13)))
+		for _, w := range []*Watcher{first, second} {
+			checkSame(t, []string{noValue(2, 3, "default/c, …")}, warnedOf(t, w))
+		}
+		must(t, c.Update(unlabelled(t, "a", 14))) // DELETED from the selection
+		must(t, c.Update(on(t, "d", "n2", 15)))
+		checkSame(t, nil, warnedOf(t, first)) // an interval has not passed since the last warning
+		checkSame(t, []string{noValue(1, 2, "default/a")}, warnedOf(t, first))
+		checkSame(t, nil, warnedOf(t, first))
+	})
+}
+
+// TestWatcher_WarnsOfTheFilterOnEachWayToGoOn goes over to other namespaces, comes back from a
+// position in the log, and begins with another snapshot.
+func TestWatcher_WarnsOfTheFilterOnEachWayToGoOn(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		c := syncedPods(t, 10, on(t, "a", "n1", 1), unlabelled(t, "b", 2))
+		query := Query{Filter: filterOf(t, `object.metadata.labels['app'] == 'web'`), Namespaces: []string{}}
+		w := c.Watch(selectFrom(t, c, query), WatchOptions{Bookmarks: interval})
+		defer w.Close()
+		checkSame(t, nil, warnedOf(t, w))
+		time.Sleep(interval)
+		query.Namespaces = []string{"default"}
+		w.Rescope(selectFrom(t, c, query))
+		checkSame(t, []string{noValue(1, 2, "default/b")}, warnedOf(t, w))
+
+		back := c.Watch(selectFrom(t, c, query), WatchOptions{Bookmarks: interval, Since: &Position{Version: "1", Epoch: c.feed.epoch.id}})
+		defer back.Close()
+		must(t, c.Update(unlabelled(t, "c", 11)))
+		c.feed.window.restart(c.feed.last+1, "11") // only the log reaches back
+		c.feed.log.floor = "1"
+		checkSame(t, []string{noValue(2, 2, "default/b, …")}, warnedOf(t, back))
+
+		must(t, c.Replace(items(on(t, "a", "n1", 1), unlabelled(t, "b", 2)), "5")) // undone
+		checkSame(t, []string{noValue(1, 2, "default/b")}, warnedOf(t, w))
+	})
 }

@@ -26,9 +26,10 @@ func (w *Watcher) goOver() (Batch, bool) {
 	from, to := w.selection, w.to
 	w.selection, w.to = to, nil
 	batch := Batch{Position: passed.position, rescoped: true}
-	batch.Events = append(batch.Events, passed.inBoth(from, to)...)
+	batch.Events = append(batch.Events, passed.inBoth(from, to, &batch.unvalued)...)
 	batch.Events = append(batch.Events, passed.left(from, to)...)
-	batch.Events = append(batch.Events, passed.entered(from, to)...)
+	batch.Events = append(batch.Events, passed.entered(from, to, &batch.unvalued)...)
+	w.warner.count(batch)
 	if len(batch.Events) == 0 {
 		return bookmark(batch.Position), true
 	}
@@ -91,12 +92,12 @@ func (w *Watcher) entersMuchLocked() bool {
 }
 
 // inBoth are the changes in the namespaces of both selections.
-func (p passedOver) inBoth(from, to *Selection) (events []Event) {
+func (p passedOver) inBoth(from, to *Selection, unvalued *leftOut) (events []Event) {
 	for _, step := range p.changes {
 		if !from.reaches(step.object()) {
 			continue
 		}
-		if event, ok := to.see(step); ok {
+		if event, ok := to.see(step, unvalued); ok {
 			event.Before = nil // what comes with it is told in one step
 			events = append(events, event)
 		}
@@ -130,9 +131,9 @@ func (p passedOver) left(from, to *Selection) (events []Event) {
 }
 
 // entered is what there is in namespaces that are entered.
-func (p passedOver) entered(from, to *Selection) (events []Event) {
+func (p passedOver) entered(from, to *Selection, unvalued *leftOut) (events []Event) {
 	for _, object := range p.holds {
-		if !from.reaches(object) && to.Matches(object) {
+		if !from.reaches(object) && to.holds(object, unvalued) {
 			events = append(events, Event{Type: Added, Object: object.Masked(to.fields), ResourceVersion: p.version})
 		}
 	}

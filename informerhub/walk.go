@@ -106,7 +106,7 @@ func (p *snapshotPart) complete(batch *Batch, sel *Selection) error {
 	batch.Events = append(batch.Events, added...)
 	if p.ends {
 		batch.Events = append(batch.Events, Event{Type: Synced, ResourceVersion: p.version})
-		batch.Warnings = p.walk.filtering.warnings()
+		batch.unvalued.merge(p.walk.filtering.out)
 	}
 	return nil
 }

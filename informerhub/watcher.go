@@ -43,7 +43,8 @@ type Watcher struct {
 	ahead string
 	again bool // it must begin again, at its options' position
 
-	answered  time.Time       // when Next has returned last
+	answered  time.Time // when Next has returned last
+	warner    warner
 	broken    bool            // the stream cannot be resumed behind what it returned
 	to        *Selection      // what it is to go over to; nil if to nothing
 	interrupt <-chan struct{} // see InterruptBy
@@ -87,6 +88,7 @@ func (w *Watcher) Next(ctx context.Context) (Batch, error) {
 		return Batch{}, err
 	}
 	w.answered, w.broken = time.Now(), batch.broken
+	batch.Warnings = w.warner.warnings(batch, w.options.Bookmarks)
 	return batch, nil
 }
 
@@ -377,10 +379,14 @@ func (w *Watcher) moveLocked(taken reading, to end) reading {
 
 // batch is what a reading is for the watcher, made once for all that read the same.
 func (w *Watcher) batch(taken reading) Batch {
+	var batch Batch
 	if taken.round == nil || taken.part != nil || w.ahead != "" {
-		return w.visible(taken)
+		batch = w.visible(taken)
+	} else {
+		batch = taken.round.share(taken.passage, func() Batch { return w.visible(taken) })
 	}
-	return taken.round.share(taken.passage, func() Batch { return w.visible(taken) })
+	w.warner.count(batch)
+	return batch
 }
 
 // visible returns what a reading is under the watcher's selection.
@@ -390,7 +396,7 @@ func (w *Watcher) visible(taken reading) Batch {
 		if taken.part != nil && !taken.part.passed.passed(step.object()) {
 			continue
 		}
-		if event, ok := w.selection.see(step); ok && !w.told(event) {
+		if event, ok := w.selection.see(step, &batch.unvalued); ok && !w.told(event) {
 			batch.Events = append(batch.Events, w.certain(event))
 		}
 	}
@@ -398,7 +404,7 @@ func (w *Watcher) visible(taken reading) Batch {
 		if taken.part != nil && !taken.part.passed.passed(state.object) {
 			continue
 		}
-		if event, ok := w.selection.catchUp(state, taken.since); ok && !w.told(event) {
+		if event, ok := w.selection.catchUp(state, taken.since, &batch.unvalued); ok && !w.told(event) {
 			batch.Events = append(batch.Events, event)
 		}
 	}

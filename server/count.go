@@ -45,13 +45,15 @@ func (s *resources) CountObjects(ctx context.Context, request *kubeconnectv1.Cou
 	if err != nil {
 		return nil, err
 	}
+	namespaces, warnings := found.coverage()
 	response := &kubeconnectv1.CountObjectsResponse{
 		Kind:            encodeKind(found.resource),
 		Total:           int64(len(found.snapshot.Objects)),
 		ResourceVersion: found.snapshot.ResourceVersion,
 		Freshness:       encodeFreshness(found.freshness),
 		Source:          found.source,
-		Warnings:        found.warnings,
+		Warnings:        warnings,
+		Namespaces:      namespaces,
 	}
 	if len(paths) == 0 {
 		return response, nil

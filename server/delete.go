@@ -2,6 +2,8 @@ package server
 
 import (
 	"context"
+	"net/http"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -30,7 +32,10 @@ func (s *resources) Delete(ctx context.Context, request *kubeconnectv1.DeleteReq
 	if done.kind.GetKind() == "Status" { // it says no more than that all went well
 		done.kind, done.object = encodeKind(to.resource), nil
 	}
-	return &kubeconnectv1.DeleteResponse{Kind: done.kind, Object: done.object, Warnings: done.warnings}, nil
+	return &kubeconnectv1.DeleteResponse{
+		Kind: done.kind, Object: done.object, Warnings: done.warnings,
+		ResourceVersion: s.versionBehind(ctx, to, request, done.object.GetResourceVersion()),
+	}, nil
 }
 
 // DeleteCollection implements kubeconnect.v1.ResourceService.
@@ -56,7 +61,40 @@ func (s *resources) DeleteCollection(ctx context.Context, request *kubeconnectv1
 	if err != nil {
 		return nil, err
 	}
-	return &kubeconnectv1.DeleteCollectionResponse{Deleted: int64(deleted), Warnings: done.warnings}, nil
+	return &kubeconnectv1.DeleteCollectionResponse{
+		Deleted: int64(deleted), Warnings: done.warnings,
+		// The objects of the answer are as they were before.
+		ResourceVersion: s.versionBehind(ctx, to, request, ""),
+	}, nil
+}
+
+// versionPatience is how long a deletion that is done waits for its resource version.
+const versionPatience = 3 * time.Second
+
+// versionBehind returns a resource version at which a deletion is visible: that of the object
+// that the API server has answered, which is the deletion's own. A Status has none; then the
+// API server is asked, with the service's rights where it may hold the resource in memory, for
+// a caller may have the permission to delete and none to list. What cannot be found out is
+// empty: the deletion is done.
+func (s *resources) versionBehind(ctx context.Context, to target, request deleting, answered string) string {
+	switch {
+	case request.GetDryRun():
+		return ""
+	case isVersion(answered):
+		return answered
+	}
+	ctx, cancel := context.WithTimeout(ctx, versionPatience)
+	defer cancel()
+	asking := []*http.Client{s.clients.For(identityFrom(ctx)).HTTP}
+	if to.resource.Cacheable() {
+		asking = []*http.Client{nil, asking[0]}
+	}
+	for _, as := range asking {
+		if version, err := s.hub.CurrentVersion(ctx, to.resource, to.namespace, as); err == nil && isVersion(version) {
+			return version
+		}
+	}
+	return ""
 }
 
 // deleting is a request that deletes.

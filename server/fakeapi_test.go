@@ -139,10 +139,15 @@ func newLimitedService(t *testing.T, api *fakeAPI, authenticator auth.Authentica
 // newServiceOf completes a configuration.
 func newServiceOf(t *testing.T, api *fakeAPI, of Config, options ...connect.ClientOption) *service {
 	t.Helper()
+	return newServiceWithHub(t, api, of, informerhub.Options{}, options...)
+}
+
+func newServiceWithHub(t *testing.T, api *fakeAPI, of Config, hubOptions informerhub.Options, options ...connect.ClientOption) *service {
+	t.Helper()
 	upstream := httptest.NewServer(api)
 	t.Cleanup(upstream.Close)
 	config := &rest.Config{Host: upstream.URL}
-	hub, err := informerhub.New(config, informerhub.Options{})
+	hub, err := informerhub.New(config, hubOptions)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func (s *resources) List(ctx context.Context, request *kubeconnectv1.ListRequest
 func (s *resources) snapshotFor(ctx context.Context, request *kubeconnectv1.ListRequest) (*pagedList, int, error) {
 	query := queryOf(request)
 	if request.GetPageToken() != "" {
-		return s.continued(ctx, request.GetPageToken(), query)
+		return s.continued(ctx, request, query)
 	}
 	order, err := orderOf(request.GetOrderBy())
 	if err != nil {
@@ -56,8 +56,8 @@ func (s *resources) snapshotFor(ctx context.Context, request *kubeconnectv1.List
 }
 
 // continued answers a list that was kept for this caller, who may still read all of it.
-func (s *resources) continued(ctx context.Context, token, query string) (*pagedList, int, error) {
-	list, offset, err := s.pages.find(token, query)
+func (s *resources) continued(ctx context.Context, request *kubeconnectv1.ListRequest, query string) (*pagedList, int, error) {
+	list, offset, err := s.pages.find(request.GetPageToken(), query)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -65,12 +65,16 @@ func (s *resources) continued(ctx context.Context, token, query string) (*pagedL
 	if list.caller != identity.Key() {
 		return nil, 0, errPageExpired
 	}
-	scope, err := s.rights.scope(ctx, identity, list.wanted)
-	if err != nil {
+	wanted := list.wanted
+	wanted.whole = request.GetRequireAllNamespaces()
+	scope, err := s.rights.scope(ctx, identity, wanted)
+	switch {
+	case err != nil:
 		return nil, 0, err
-	}
-	if !covers(scope, list.scope) {
+	case !covers(scope, list.scope):
 		return nil, 0, errPageNarrowed
+	case wanted.whole && !list.scope.All:
+		return nil, 0, errPagePartial
 	}
 	return list, offset, nil
 }
@@ -78,10 +82,14 @@ func (s *resources) continued(ctx context.Context, token, query string) (*pagedL
 var errPageNarrowed = apierrors.NewResourceExpired(
 	"you may not read all of this list any more: list again from the first page")
 
-// queryOf is what the pages of one list have in common.
+var errPagePartial = apierrors.NewResourceExpired(
+	"this list covers some namespaces only, and require_all_namespaces was not set when it began: list again from the first page")
+
+// queryOf is what the pages of one list have in common. Whether all namespaces are required
+// selects nothing: see continued.
 func queryOf(request *kubeconnectv1.ListRequest) string {
 	common := proto.CloneOf(request)
-	common.PageSize, common.PageToken = 0, ""
+	common.PageSize, common.PageToken, common.RequireAllNamespaces = 0, "", false
 	text, _ := proto.MarshalOptions{Deterministic: true}.Marshal(common)
 	return string(text)
 }
@@ -91,12 +99,14 @@ func (s *resources) page(list *pagedList, offset int, request *kubeconnectv1.Lis
 	if size := int(request.GetPageSize()); size > 0 && size < len(waiting) {
 		waiting = waiting[:size]
 	}
+	namespaces, warnings := list.coverage()
 	response := &kubeconnectv1.ListResponse{
 		Kind:            shownKind(request, encodeKind(list.resource)),
 		ResourceVersion: list.snapshot.ResourceVersion,
 		Freshness:       encodeFreshness(list.freshness),
 		Source:          list.source,
-		Warnings:        list.warnings,
+		Warnings:        warnings,
+		Namespaces:      namespaces,
 	}
 	end := offset + addPage(response, waiting, as, messages)
 	response.Remaining = int64(len(list.snapshot.Objects) - end)

@@ -25,21 +25,25 @@ type resources struct {
 	filters filter.Compiler
 	rights  rights
 	recheck time.Duration
-	callers *callers
-	metrics *Metrics
+	// generation is that of resume tokens. A page token leads to what this process has
+	// in memory, and so to nothing of another generation.
+	generation string
+	callers    *callers
+	metrics    *Metrics
 
 	liveLists *semaphore.Weighted // turns to list at the API server
 }
 
 func newResources(config Config, callers *callers) *resources {
 	return &resources{
-		hub:     config.Hub,
-		clients: config.Clients,
-		pages:   newPages(),
-		rights:  rights{config.Authorizer},
-		recheck: cmp.Or(config.Recheck, defaultRecheck),
-		callers: callers,
-		metrics: config.Metrics,
+		hub:        config.Hub,
+		clients:    config.Clients,
+		pages:      newPages(),
+		rights:     rights{config.Authorizer},
+		recheck:    cmp.Or(config.Recheck, defaultRecheck),
+		callers:    callers,
+		generation: config.TokenGeneration,
+		metrics:    config.Metrics,
 
 		liveLists: semaphore.NewWeighted(maxLiveLists),
 	}
@@ -106,7 +110,8 @@ func (s *resources) watch(ctx context.Context, request *kubeconnectv1.WatchReque
 	if request.GetRelated().GetTransitive() {
 		return nil, badRequest("related.transitive is not for a watch, which cannot follow owners that come and go: SELECTED_BY selects the pods of a deployment")
 	}
-	permit, err := s.permit(ctx, toWatch(resource, request.GetNamespace(), request.GetName(), request.GetFieldSelector()))
+	wanted := toWatch(resource, request.GetNamespace(), request.GetName(), request.GetFieldSelector()).requiring(request)
+	permit, err := s.permit(ctx, wanted)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +128,7 @@ func (s *resources) follow(ctx context.Context, permit *permit, request *kubecon
 	if err != nil {
 		return nil, err
 	}
-	w := &watch{permit: permit, shows: request, tokens: tokensFor(permit.wanted.resource, request).relatedBy(related).under(permit.scope)}
+	w := &watch{permit: permit, shows: request, tokens: tokensFor(permit.wanted.resource, request).inGeneration(s.generation).relatedBy(related).under(permit.scope)}
 	since, err := w.tokens.read(request.GetResumeToken())
 	if err != nil {
 		return nil, err

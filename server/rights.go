@@ -30,6 +30,13 @@ type read struct {
 	whole bool
 }
 
+// requiring is the read of a request that may demand all namespaces: it is refused then
+// unless the caller has the permission for all of them.
+func (r read) requiring(request interface{ GetRequireAllNamespaces() bool }) read {
+	r.whole = r.whole || request.GetRequireAllNamespaces()
+	return r
+}
+
 // toGet is a read of one object.
 func toGet(resource informerhub.Resource, namespace, name string) read {
 	return read{resource: resource, namespace: namespace, name: name, verbs: []string{"get"}}

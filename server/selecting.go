@@ -23,6 +23,7 @@ type selecting interface {
 type listing interface {
 	selecting
 	GetConsistency() kubeconnectv1.Consistency
+	GetRequireAllNamespaces() bool
 }
 
 // queryFor is what a request selects, for a caller who may see a scope.
@@ -54,6 +55,13 @@ type selected struct {
 	scope     auth.Namespaces // what the snapshot was restricted to
 }
 
+// coverage returns the namespaces that the snapshot covers, where these are not all, and
+// all that people should know of it.
+func (s selected) coverage() (namespaces, warnings []string) {
+	namespaces, warnings = coverageOf(s.wanted, s.scope)
+	return namespaces, append(warnings, s.warnings...)
+}
+
 // selectFor takes a snapshot of what a request selects.
 func (s *resources) selectFor(ctx context.Context, request listing) (selected, error) {
 	resource, err := s.resolve(ctx, request.GetResource())
@@ -63,7 +71,7 @@ func (s *resources) selectFor(ctx context.Context, request listing) (selected, e
 	if err := checkSegment("namespace", request.GetNamespace()); err != nil {
 		return selected{}, err
 	}
-	wanted := toList(resource, request.GetNamespace(), request.GetFieldSelector())
+	wanted := toList(resource, request.GetNamespace(), request.GetFieldSelector()).requiring(request)
 	scope, err := s.rights.scope(ctx, identityFrom(ctx), wanted)
 	if err != nil {
 		return selected{}, err

@@ -31,8 +31,8 @@ const (
 	patience = 5 * time.Second
 )
 
-// Config is what a server is made of. All fields but Limits, LogClients, Metrics and
-// Recheck are required.
+// Config is what a server is made of. All fields but Limits, LogClients, Metrics, Recheck
+// and TokenGeneration are required.
 type Config struct {
 	Hub           *informerhub.Hub
 	Authenticator auth.Authenticator
@@ -46,6 +46,9 @@ type Config struct {
 	// LogClients read logs. Default: Clients.
 	LogClients *auth.ClientFactory
 	Readiness  *Readiness
+	// TokenGeneration is part of every resume token: one of another generation begins with a
+	// snapshot. All replicas must have the same. Default: none.
+	TokenGeneration string
 	// Limits are for each caller whom Authenticator tells apart.
 	Limits Limits
 	// Metrics counts what is served. Default: some that nobody sees.

@@ -18,7 +18,7 @@ import (
 )
 
 // A resume token is, in base64url: a format number; what the watch selects, as a
-// hash; the API version that it was in, what namespaces the caller could see, as a hash,
+// hash; the operator's generation, as a hash, if there is one; the API version that it was in, what namespaces the caller could see, as a hash,
 // if not all, what a relation was then, as a hash, if there is one, and what patches were
 // to, if there were some; a position (informerhub.Position); and a
 // checksum. There is no secret in it, and none is needed: a token says where to
@@ -33,6 +33,7 @@ const (
 // tokens makes and reads the resume tokens of one watch.
 type tokens struct {
 	selection  []byte
+	generation string // see inGeneration; empty for none
 	apiVersion string
 	scope      string // empty for everything
 	related    string // empty where the watch has no relation
@@ -45,6 +46,19 @@ func (t tokens) under(scope auth.Namespaces) tokens {
 	if !scope.All {
 		sum := sha256.Sum256([]byte(strings.Join(scope.Names, "/")))
 		t.scope = "/" + string(sum[:scopeBytes])
+	}
+	return t
+}
+
+// generationPrefix stands before the hash of a generation: no API version begins with it.
+const generationPrefix = "/generation/"
+
+// inGeneration returns the tokens of the same watch in a generation that the operator has
+// named. No history leads from one generation to another.
+func (t tokens) inGeneration(name string) tokens {
+	if name != "" {
+		sum := sha256.Sum256([]byte(name))
+		t.generation = generationPrefix + string(sum[:scopeBytes]) + "/"
 	}
 	return t
 }
@@ -63,7 +77,9 @@ func (t tokens) relatedBy(by relation) tokens {
 }
 
 // served tells apart histories of a watch that do not lead on from one to another.
-func (t tokens) served() string { return t.apiVersion + t.scope + t.related + t.patched }
+func (t tokens) served() string {
+	return t.generation + t.apiVersion + t.scope + t.related + t.patched
+}
 
 // leadsOn reports whether a history leads on to this one. One of patches does to one of
 // whole objects, for it was of all that they need; the other way about, or in another form,
@@ -85,7 +101,8 @@ func tokensFor(resource informerhub.Resource, request *kubeconnectv1.WatchReques
 		selects.Fields = []string{fields.String()}
 	}
 	selects.ResumeToken, selects.MinResourceVersion = "", ""
-	selects.Related = nil // see relatedBy
+	selects.RequireAllNamespaces = false // it selects nothing: see under
+	selects.Related = nil                // see relatedBy
 	selects.Encoding, selects.Patches = kubeconnectv1.Encoding_ENCODING_UNSPECIFIED, whole
 	text, _ := proto.MarshalOptions{Deterministic: true}.Marshal(selects)
 	sum := sha256.Sum256(text)
@@ -108,7 +125,7 @@ func (t tokens) write(position informerhub.Position) string {
 }
 
 // read answers the position of a token; nil if the stream must begin anew: there is
-// no token, or the cluster has since gone over to another version of the resource, or the
+// no token, or it is of another generation, or the cluster has since gone over to another version of the resource, or the
 // caller may now see other namespaces, or wants patches and does not hold what they are to.
 func (t tokens) read(token string) (*informerhub.Position, error) {
 	if token == "" {

@@ -93,10 +93,12 @@ func (s *eventSender) follow(ctx context.Context, w *watch) error {
 	}
 }
 
-// tellKind says in the next response what the objects are, and where they come from.
+// tellKind says in the next response what the objects are, where they come from, and which
+// namespaces the stream covers.
 func (s *eventSender) tellKind(w *watch) {
 	s.response.Kind = shownKind(w.shows, encodeKind(w.cache.Resource()))
 	s.response.Source = sourceOf(w.cache.Resource())
+	s.response.Namespaces, s.response.Warnings = coverageOf(w.permit.wanted, w.permit.scope)
 }
 
 // confirm has a stream's permit confirmed, and goes over to what that is for now. While
@@ -111,6 +113,7 @@ func (s *eventSender) confirm(ctx context.Context, w *watch) error {
 		return err
 	case !w.permit.scope.Equal(before):
 		s.told = nil // what has been told leads to no place in the new scope
+		s.tellKind(w)
 		return w.rescope(ctx)
 	}
 	return nil
@@ -155,6 +158,7 @@ func (s *eventSender) send(w *watch, batch informerhub.Batch) error {
 }
 
 func (s *eventSender) sendBatch(w *watch, batch informerhub.Batch) error {
+	s.response.Warnings = append(s.response.Warnings, batch.Warnings...)
 	encoder := batchEncoder{batch: batch, encoding: s.encoding, patches: s.patches, tokens: w.tokens}
 	for encoded := range encoder.responses() {
 		s.response.ResumeToken = encoded.token

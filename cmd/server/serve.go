@@ -65,17 +65,18 @@ func serve(ctx context.Context, s settings) error {
 	}
 	defer stopMetrics() // last of all: calls that finish are counted
 	handler := server.New(server.Config{
-		Hub:           hub,
-		Authenticator: callers.authenticator,
-		Authorizer:    callers.authorizer,
-		Recheck:       s.recheckInterval,
-		Clients:       clients,
-		LogClients:    logClients,
-		Readiness:     readiness,
-		Limits:        s.limits,
-		Metrics:       metrics,
-		Console:       web.Handler(),
-		Stopping:      stopping,
+		Hub:             hub,
+		Authenticator:   callers.authenticator,
+		Authorizer:      callers.authorizer,
+		Recheck:         s.recheckInterval,
+		TokenGeneration: s.tokenGeneration,
+		Clients:         clients,
+		LogClients:      logClients,
+		Readiness:       readiness,
+		Limits:          s.limits,
+		Metrics:         metrics,
+		Console:         web.Handler(),
+		Stopping:        stopping,
 	})
 	handler = callers.guard(server.CORS(s.corsOrigins, handler))
 	edge, err := listen(s, callers.asking)

@@ -32,6 +32,7 @@ type settings struct {
 	limits            server.Limits
 	keepManagedFields bool
 	cacheIdleTimeout  time.Duration
+	tokenGeneration   string
 	uncached          []string
 	memoryLimit       string
 	metricsListen     string
@@ -85,6 +86,7 @@ func readSettings(args []string, lookup func(string) (string, bool)) (settings, 
 	flags.IntVar(&s.limits.Burst, "caller-request-burst", 2000, "how `many` calls a caller may make at once after a quiet time: at least as many as it may have streams, so that all of them may come back together when a replica has gone")
 	flags.BoolVar(&s.keepManagedFields, "keep-managed-fields", false, "keep metadata.managedFields, which is about half of an object")
 	flags.DurationVar(&s.cacheIdleTimeout, "cache-idle-timeout", 10*time.Minute, "how `long` a resource is kept in memory that nobody reads or watches")
+	flags.StringVar(&s.tokenGeneration, "token-generation", "", "any `text`, the same at all replicas: a resume token that was given out under another one begins with a snapshot. Change it after etcd was restored from a backup; see docs/operations.md")
 	flags.StringSliceVar(&s.uncached, "uncached", nil, "a `resource`, as kubectl names it, that is never kept in memory, in none of its versions, such as secrets; repeat it, or separate several by commas. Without a group it is those of every group: events are those of events.k8s.io too. They are read at the API server as the caller, as --write-as says, each time")
 	flags.StringVar(&s.memoryLimit, "memory-limit", "", "what the whole process should stay below, as a Kubernetes `quantity` such as 2Gi: near it, memory is given back sooner, at the price of processor time; GOMEMLIMIT by default")
 	flags.StringVar(&s.metricsListen, "metrics-listen", "", "an `address` of its own, HOST:PORT, where Prometheus reads /metrics, in plain text and without authentication: counts and times by resource, procedure and code, and no name of an object, a namespace or a caller. Give a loopback address, or have a NetworkPolicy guard it; nowhere by default")

@@ -791,8 +791,8 @@ type ListRequest struct {
 	// Negative: INVALID_ARGUMENT.
 	PageSize int32 `protobuf:"varint,11,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// The next_page_token of the page before; everything else in the request
-	// except page_size must be as it was, or the answer is INVALID_ARGUMENT. A
-	// token may be used more than once. A list can be continued for five minutes
+	// except page_size and require_all_namespaces must be as it was, or the answer is
+	// INVALID_ARGUMENT. A token may be used more than once. A list can be continued for five minutes
 	// after its last page, or less when more than 256 lists are under way, or more than
 	// 256 MiB of such as were read at the API server; then, or at another replica, the
 	// answer is OUT_OF_RANGE with reason "Expired": list again from the first page. A token
@@ -805,7 +805,9 @@ type ListRequest struct {
 	// Fail with PERMISSION_DENIED unless the caller may list the resource in all
 	// namespaces. Default: the answer covers the namespaces that the caller may
 	// list, and ListResponse.namespaces names them where these are not all. Has no
-	// effect where namespace is set, or where the resource has no namespaces.
+	// effect where namespace is set, or where the resource has no namespaces. With the
+	// page_token of a list that began without it and covers some namespaces only, the
+	// answer is OUT_OF_RANGE with reason "Expired".
 	RequireAllNamespaces bool `protobuf:"varint,15,opt,name=require_all_namespaces,json=requireAllNamespaces,proto3" json:"require_all_namespaces,omitempty"`
 	unknownFields        protoimpl.UnknownFields
 	sizeCache            protoimpl.SizeCache
@@ -1786,7 +1788,11 @@ type WatchRequest struct {
 	// behind the one which gave the token out, such latest states may come later, when
 	// it has caught up. Where even that is not
 	// remembered, the stream begins anew, with RESET. A token of another selection,
-	// or one that was cut or changed, is INVALID_ARGUMENT.
+	// or one that was cut or changed, is INVALID_ARGUMENT. One limit: when etcd was restored
+	// from a backup and its versions have grown past the token's since, a replica that has
+	// started after that cannot see it, and continues as if nothing had been undone, unless
+	// the operator has restored etcd with higher versions or given the replicas another
+	// --token-generation.
 	ResumeToken string `protobuf:"bytes,10,opt,name=resume_token,json=resumeToken,proto3" json:"resume_token,omitempty"`
 	// The objects' metadata and nothing else, as in GetRequest. A change of nothing in
 	// it is not told.
@@ -1800,7 +1806,9 @@ type WatchRequest struct {
 	// patches. Anything else is INVALID_ARGUMENT. Default: whole objects.
 	Patches PatchType `protobuf:"varint,13,opt,name=patches,proto3,enum=kubeconnect.v1.PatchType" json:"patches,omitempty"`
 	// As in ListRequest, for both list and watch. When the permission for all namespaces
-	// ends while the stream runs, the stream ends with PERMISSION_DENIED.
+	// ends while the stream runs, the stream ends with PERMISSION_DENIED. A token that was
+	// given out without it is good with it, and the other way about; where the stream of
+	// the token covered some namespaces only, it begins with RESET.
 	RequireAllNamespaces bool `protobuf:"varint,14,opt,name=require_all_namespaces,json=requireAllNamespaces,proto3" json:"require_all_namespaces,omitempty"`
 	unknownFields        protoimpl.UnknownFields
 	sizeCache            protoimpl.SizeCache
@@ -2060,8 +2068,9 @@ func (x *WatchManyResponse) GetResumeToken() string {
 // 1 MiB; a larger event is a batch of its own.
 type WatchResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What the objects are. Set in the first response of a stream, and in each that
-	// begins with RESET; it holds until the next.
+	// What the objects are. Set in the first response of a stream, in each that begins
+	// with RESET, and in the response that follows a change of the caller's permissions;
+	// it holds until the next.
 	Kind *ResourceKind `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	// The events, in order. Apply them one after another.
 	Events []*Event `protobuf:"bytes,2,rep,name=events,proto3" json:"events,omitempty"`
@@ -2076,11 +2085,12 @@ type WatchResponse struct {
 	// Where the objects come from. Set together with the kind.
 	Source Source `protobuf:"varint,5,opt,name=source,proto3,enum=kubeconnect.v1.Source" json:"source,omitempty"`
 	// What people should know of the stream: that it covers some namespaces only, and
-	// objects for which the filter has no value. Sent with the first response and with
-	// each RESET; a warning about the filter is sent when it becomes true.
+	// objects for which the filter has no value. Sent together with the kind. Objects for
+	// which the filter has no value are warned of with each snapshot, and after that with
+	// the next response once there is one more, but every five seconds at most.
 	Warnings []string `protobuf:"bytes,6,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	// The namespaces that the stream covers, as in ListResponse. Set together with the
-	// kind, and in the response that follows a change of the caller's permissions.
+	// kind: where the kind is set and these are empty, the stream is complete.
 	Namespaces    []string `protobuf:"bytes,7,rep,name=namespaces,proto3" json:"namespaces,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3253,8 +3263,9 @@ type DeleteResponse struct {
 	Warnings []string `protobuf:"bytes,3,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	// A resource version at which the deletion, or the beginning of it, is visible: a read
 	// with it as min_resource_version sees the object deleted, or with its
-	// metadata.deletionTimestamp set. Empty for a dry run, and for a resource without
-	// comparable versions.
+	// metadata.deletionTimestamp set. Empty for a dry run, for a resource without comparable
+	// versions, and where the API server answers none and neither the service nor the
+	// caller may list the resource.
 	ResourceVersion string `protobuf:"bytes,4,opt,name=resource_version,json=resourceVersion,proto3" json:"resource_version,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache

@@ -310,8 +310,8 @@ export type ListRequest = Message<"kubeconnect.v1.ListRequest"> & {
 
   /**
    * The next_page_token of the page before; everything else in the request
-   * except page_size must be as it was, or the answer is INVALID_ARGUMENT. A
-   * token may be used more than once. A list can be continued for five minutes
+   * except page_size and require_all_namespaces must be as it was, or the answer is
+   * INVALID_ARGUMENT. A token may be used more than once. A list can be continued for five minutes
    * after its last page, or less when more than 256 lists are under way, or more than
    * 256 MiB of such as were read at the API server; then, or at another replica, the
    * answer is OUT_OF_RANGE with reason "Expired": list again from the first page. A token
@@ -339,7 +339,9 @@ export type ListRequest = Message<"kubeconnect.v1.ListRequest"> & {
    * Fail with PERMISSION_DENIED unless the caller may list the resource in all
    * namespaces. Default: the answer covers the namespaces that the caller may
    * list, and ListResponse.namespaces names them where these are not all. Has no
-   * effect where namespace is set, or where the resource has no namespaces.
+   * effect where namespace is set, or where the resource has no namespaces. With the
+   * page_token of a list that began without it and covers some namespaces only, the
+   * answer is OUT_OF_RANGE with reason "Expired".
    *
    * @generated from field: bool require_all_namespaces = 15;
    */
@@ -948,7 +950,11 @@ export type WatchRequest = Message<"kubeconnect.v1.WatchRequest"> & {
    * behind the one which gave the token out, such latest states may come later, when
    * it has caught up. Where even that is not
    * remembered, the stream begins anew, with RESET. A token of another selection,
-   * or one that was cut or changed, is INVALID_ARGUMENT.
+   * or one that was cut or changed, is INVALID_ARGUMENT. One limit: when etcd was restored
+   * from a backup and its versions have grown past the token's since, a replica that has
+   * started after that cannot see it, and continues as if nothing had been undone, unless
+   * the operator has restored etcd with higher versions or given the replicas another
+   * --token-generation.
    *
    * @generated from field: string resume_token = 10;
    */
@@ -982,7 +988,9 @@ export type WatchRequest = Message<"kubeconnect.v1.WatchRequest"> & {
 
   /**
    * As in ListRequest, for both list and watch. When the permission for all namespaces
-   * ends while the stream runs, the stream ends with PERMISSION_DENIED.
+   * ends while the stream runs, the stream ends with PERMISSION_DENIED. A token that was
+   * given out without it is good with it, and the other way about; where the stream of
+   * the token covered some namespaces only, it begins with RESET.
    *
    * @generated from field: bool require_all_namespaces = 14;
    */
@@ -1070,8 +1078,9 @@ export const WatchManyResponseSchema: GenMessage<WatchManyResponse> = /*@__PURE_
  */
 export type WatchResponse = Message<"kubeconnect.v1.WatchResponse"> & {
   /**
-   * What the objects are. Set in the first response of a stream, and in each that
-   * begins with RESET; it holds until the next.
+   * What the objects are. Set in the first response of a stream, in each that begins
+   * with RESET, and in the response that follows a change of the caller's permissions;
+   * it holds until the next.
    *
    * @generated from field: kubeconnect.v1.ResourceKind kind = 1;
    */
@@ -1111,8 +1120,9 @@ export type WatchResponse = Message<"kubeconnect.v1.WatchResponse"> & {
 
   /**
    * What people should know of the stream: that it covers some namespaces only, and
-   * objects for which the filter has no value. Sent with the first response and with
-   * each RESET; a warning about the filter is sent when it becomes true.
+   * objects for which the filter has no value. Sent together with the kind. Objects for
+   * which the filter has no value are warned of with each snapshot, and after that with
+   * the next response once there is one more, but every five seconds at most.
    *
    * @generated from field: repeated string warnings = 6;
    */
@@ -1120,7 +1130,7 @@ export type WatchResponse = Message<"kubeconnect.v1.WatchResponse"> & {
 
   /**
    * The namespaces that the stream covers, as in ListResponse. Set together with the
-   * kind, and in the response that follows a change of the caller's permissions.
+   * kind: where the kind is set and these are empty, the stream is complete.
    *
    * @generated from field: repeated string namespaces = 7;
    */
@@ -1802,8 +1812,9 @@ export type DeleteResponse = Message<"kubeconnect.v1.DeleteResponse"> & {
   /**
    * A resource version at which the deletion, or the beginning of it, is visible: a read
    * with it as min_resource_version sees the object deleted, or with its
-   * metadata.deletionTimestamp set. Empty for a dry run, and for a resource without
-   * comparable versions.
+   * metadata.deletionTimestamp set. Empty for a dry run, for a resource without comparable
+   * versions, and where the API server answers none and neither the service nor the
+   * caller may list the resource.
    *
    * @generated from field: string resource_version = 4;
    */

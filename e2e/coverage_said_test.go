@@ -1,0 +1,149 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"connectrpc.com/connect"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+)
+
+// coverage is what an answer says of the namespaces that it covers.
+type coverage interface {
+	GetNamespaces() []string
+	GetWarnings() []string
+}
+
+// coverageCalls are the reads that can cover some namespaces only, as far as their first
+// answer.
+func coverageCalls(client resourceClient, requireAll bool) map[string]func(context.Context) (coverage, error) {
+	list := func(change func(*kubeconnectv1.ListRequest)) func(context.Context) (coverage, error) {
+		return func(ctx context.Context) (coverage, error) {
+			request := &kubeconnectv1.ListRequest{Resource: "configmaps", RequireAllNamespaces: requireAll}
+			change(request)
+			return client.List(ctx, request)
+		}
+	}
+	watched := &kubeconnectv1.WatchRequest{Resource: "configmaps", RequireAllNamespaces: requireAll}
+	return map[string]func(context.Context) (coverage, error){
+		"list":           list(func(*kubeconnectv1.ListRequest) {}),
+		"latest":         list(func(r *kubeconnectv1.ListRequest) { r.Consistency = kubeconnectv1.Consistency_CONSISTENCY_LATEST }),
+		"first page":     list(func(r *kubeconnectv1.ListRequest) { r.PageSize = 1 }),
+		"metadata":       list(func(r *kubeconnectv1.ListRequest) { r.MetadataOnly = true }),
+		"in some order":  list(func(r *kubeconnectv1.ListRequest) { r.OrderBy = "metadata.name" }),
+		"under a filter": list(func(r *kubeconnectv1.ListRequest) { r.Filter = "has(object.metadata)" }),
+		"count": func(ctx context.Context) (coverage, error) {
+			return client.CountObjects(ctx, &kubeconnectv1.CountObjectsRequest{Resource: "configmaps", RequireAllNamespaces: requireAll})
+		},
+		"watch": func(ctx context.Context) (coverage, error) {
+			ctx, end := context.WithCancel(ctx)
+			defer end()
+			stream, err := client.Watch(ctx, watched)
+			if err != nil {
+				return nil, err
+			}
+			defer func() { _ = stream.Close() }()
+			stream.Receive()
+			return stream.Msg(), stream.Err()
+		},
+		"several watches": func(ctx context.Context) (coverage, error) {
+			ctx, end := context.WithCancel(ctx)
+			defer end()
+			stream, err := client.WatchMany(ctx, &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchRequest{watched}})
+			if err != nil {
+				return nil, err
+			}
+			defer func() { _ = stream.Close() }()
+			stream.Receive()
+			return stream.Msg().GetResponse(), stream.Err()
+		},
+	}
+}
+
+// TestScenario23_APartialAnswerSaysSo has one caller with permissions in two namespaces, and
+// the cluster's administrator.
+func TestScenario23_APartialAnswerSaysSo(t *testing.T) {
+	t.Parallel()
+	ctx, service := deadline(t), startForCallers(t, "--write-as", "impersonate")
+	whole := newClient(t, cluster(t))
+	one, two, hidden := newNamespace(ctx, t, cluster(t)), newNamespace(ctx, t, cluster(t)), newNamespace(ctx, t, cluster(t))
+	caller := reader{account: newAccount(ctx, t, one, "reader"), resource: "configmaps"}
+	for _, namespace := range []string{one, two, hidden} {
+		configMapsIn(ctx, t, cluster(t), namespace).create("mine", nil)
+	}
+	caller.grant(one)
+	caller.grant(two)
+	covered := slices.Sorted(slices.Values([]string{one, two}))
+	want := "the answer covers 2 of the cluster's namespaces: " + strings.Join(covered, ", ") + "; you may not list"
+	for _, protocol := range harness.Protocols {
+		t.Run(protocol.Name, func(t *testing.T) {
+			client := caller.calling(service, protocol).Resources
+			eventually(ctx, t, "two namespaces are listed", func() error { return listsNamespaces(ctx, client, one, two) })
+			for name, call := range coverageCalls(client, false) {
+				answer, err := call(ctx)
+				if err != nil {
+					t.Fatalf("%s: %v", name, err)
+				}
+				warnings := strings.Join(answer.GetWarnings(), "\n")
+				if !slices.Equal(answer.GetNamespaces(), covered) || !strings.HasPrefix(warnings, want) || strings.Contains(warnings, hidden) {
+					t.Errorf("%s: covers %q and warns %q; want %q and %q", name, answer.GetNamespaces(), warnings, covered, want)
+				}
+			}
+			for name, call := range coverageCalls(client, true) {
+				_, err := call(ctx)
+				wantError(t, err, connect.CodePermissionDenied, fmt.Sprintf("User %q cannot list resource \"configmaps\"", caller.user()), "at the cluster scope")
+				if t.Failed() {
+					t.Fatalf("%s, with all namespaces required", name)
+				}
+			}
+		})
+	}
+	for _, requireAll := range []bool{false, true} {
+		for name, call := range coverageCalls(whole, requireAll) {
+			if answer, err := call(ctx); err != nil || len(answer.GetNamespaces()) > 0 || len(answer.GetWarnings()) > 0 {
+				t.Errorf("%s of everything: %v, %v", name, answer, err)
+			}
+		}
+	}
+}
+
+// TestScenario23_AStreamSaysWhichNamespacesItCoversWhenThatChanges gives and revokes a
+// permission while a stream runs.
+func TestScenario23_AStreamSaysWhichNamespacesItCoversWhenThatChanges(t *testing.T) {
+	t.Parallel()
+	ctx, service := deadline(t), startForCallers(t)
+	one, two := newNamespace(ctx, t, cluster(t)), newNamespace(ctx, t, cluster(t))
+	caller := reader{account: newAccount(ctx, t, one, "reader"), resource: "configmaps"}
+	caller.grant(one)
+	client := caller.calling(service, harness.Protocols[0]).Resources
+	eventually(ctx, t, "one namespace is listed", func() error { return listsNamespaces(ctx, client, one) })
+	stream, err := client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: "configmaps"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = stream.Close() }()
+	until := func(namespaces ...string) {
+		t.Helper()
+		for stream.Receive() {
+			if stream.Msg().GetKind() == nil {
+				continue
+			}
+			if got := stream.Msg().GetNamespaces(); !slices.Equal(got, slices.Sorted(slices.Values(namespaces))) {
+				t.Fatalf("covers %q, not %q", got, namespaces)
+			}
+			return
+		}
+		t.Fatal(stream.Err())
+	}
+	until(one)
+	caller.grant(two)
+	until(one, two)
+	caller.revoke(one)
+	until(two)
+}

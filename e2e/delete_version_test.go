@@ -1,0 +1,202 @@
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"testing"
+
+	"connectrpc.com/connect"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+)
+
+// deletionRounds is how often each deletion is read back: a read that is too early does not
+// fail each time.
+const deletionRounds = 50
+
+// deletable is a sort of object, and how it is deleted.
+type deletable struct {
+	resource string         // in kubectl's syntax
+	metadata map[string]any // beside the name
+	spec     map[string]any
+	all      bool   // by DeleteCollection
+	seconds  *int64 // of grace
+}
+
+// TestDelete_AnswersAVersionAtWhichTheDeletionIsVisible deletes at one replica, and reads at
+// once at both with the version that was answered.
+func TestDelete_AnswersAVersionAtWhichTheDeletionIsVisible(t *testing.T) {
+	t.Parallel()
+	replicas := []resourceClient{newClient(t, cluster(t)), newClient(t, cluster(t))}
+	gadgets := newCustomResource(deadline(t), t, cluster(t), newNamespace(deadline(t), t, cluster(t)))
+	gadgets.define("v1")
+	finalizers := map[string]any{"finalizers": []any{"example.com/wait"}}
+	pod := map[string]any{"nodeName": "nowhere", "containers": []any{map[string]any{"name": "main", "image": "example.com/main:1"}}}
+	// The API server answers with a Status, with what it has deleted, or with what waits.
+	for name, of := range map[string]deletable{
+		"a ConfigMap":                  {resource: "configmaps"},
+		"a ConfigMap with a finalizer": {resource: "configmaps", metadata: finalizers},
+		"a gadget":                     {resource: gadgets.name()},
+		"a gadget with a finalizer":    {resource: gadgets.name(), metadata: finalizers},
+		"a pod with grace":             {resource: "pods", spec: pod},
+		"a pod without grace":          {resource: "pods", spec: pod, seconds: new(int64)},
+		"all ConfigMaps":               {resource: "configmaps", all: true},
+		"all gadgets with finalizers":  {resource: gadgets.name(), metadata: finalizers, all: true},
+		"all pods with grace":          {resource: "pods", spec: pod, all: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx := deadlineAfter(t, 3*patience)
+			namespace := newNamespace(ctx, t, cluster(t))
+			for round := range deletionRounds {
+				of.deleteAndRead(ctx, t, replicas, namespace, fmt.Sprint("one-", round))
+			}
+		})
+	}
+}
+
+func (d deletable) deleteAndRead(ctx context.Context, t *testing.T, replicas []resourceClient, namespace, name string) {
+	t.Helper()
+	made := d.create(ctx, t, replicas[0], namespace, name)
+	for _, replica := range replicas {
+		if _, err := d.read(ctx, replica, namespace, name, made.GetResourceVersion()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	version := d.delete(ctx, t, replicas[0], namespace, name)
+	if version == "" {
+		t.Fatal("the deletion answers no version")
+	}
+	for i, replica := range replicas {
+		found, err := d.read(ctx, replica, namespace, name, version)
+		if err != nil || len(found) > 0 && !isBeingDeleted(t, found[0]) {
+			t.Errorf("with the deletion's version %q, replica %d reads %v, %v", version, i, found, err)
+		}
+	}
+	d.finish(ctx, t, replicas[0], namespace, name)
+}
+
+func (d deletable) create(ctx context.Context, t *testing.T, client resourceClient, namespace, name string) *kubeconnectv1.Object {
+	t.Helper()
+	metadata := map[string]any{"name": name}
+	maps.Copy(metadata, d.metadata)
+	text, err := json.Marshal(map[string]any{"metadata": metadata, "spec": d.spec})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := client.Create(ctx, &kubeconnectv1.CreateRequest{
+		Resource: d.resource, Namespace: namespace, Body: &kubeconnectv1.CreateRequest_Data{Data: text}, Encoding: encodingJSON,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made.GetObject()
+}
+
+// read is what Get and List find at a version or later.
+func (d deletable) read(ctx context.Context, client resourceClient, namespace, name, version string) ([]*kubeconnectv1.Object, error) {
+	got, err := client.Get(ctx, &kubeconnectv1.GetRequest{
+		Resource: d.resource, Namespace: namespace, Name: name, MinResourceVersion: version, Encoding: encodingJSON,
+	})
+	if err != nil && connect.CodeOf(err) != connect.CodeNotFound {
+		return nil, err
+	}
+	list, err := client.List(ctx, &kubeconnectv1.ListRequest{
+		Resource: d.resource, Namespace: namespace, FieldSelector: "metadata.name=" + name, MinResourceVersion: version, Encoding: encodingJSON,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if found := len(list.GetObjects()) > 0; found && got.GetObject() == nil {
+		return nil, fmt.Errorf("the list has %v, which is not found", list.GetObjects())
+	}
+	return list.GetObjects(), nil
+}
+
+func (d deletable) delete(ctx context.Context, t *testing.T, client resourceClient, namespace, name string) (version string) {
+	t.Helper()
+	if d.all {
+		gone, err := client.DeleteCollection(ctx, &kubeconnectv1.DeleteCollectionRequest{
+			Resource: d.resource, Namespace: namespace, FieldSelector: "metadata.name=" + name,
+		})
+		if err != nil || gone.GetDeleted() != 1 {
+			t.Fatalf("deletes %d, %v", gone.GetDeleted(), err)
+		}
+		return gone.GetResourceVersion()
+	}
+	gone, err := client.Delete(ctx, &kubeconnectv1.DeleteRequest{Resource: d.resource, Namespace: namespace, Name: name, GracePeriodSeconds: d.seconds})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return gone.GetResourceVersion()
+}
+
+// finish deletes what waits for something, unless the control plane has done so: a pod on no
+// node.
+func (d deletable) finish(ctx context.Context, t *testing.T, client resourceClient, namespace, name string) {
+	t.Helper()
+	var err error
+	switch {
+	case d.metadata != nil:
+		_, err = client.Patch(ctx, &kubeconnectv1.PatchRequest{
+			Resource: d.resource, Namespace: namespace, Name: name, Type: kubeconnectv1.PatchType_PATCH_TYPE_MERGE,
+			Body: &kubeconnectv1.PatchRequest_Data{Data: []byte(`{"metadata":{"finalizers":null}}`)},
+		})
+	case d.spec != nil && d.seconds == nil:
+		_, err = client.Delete(ctx, &kubeconnectv1.DeleteRequest{Resource: d.resource, Namespace: namespace, Name: name, GracePeriodSeconds: new(int64)})
+	}
+	if err != nil && connect.CodeOf(err) != connect.CodeNotFound {
+		t.Fatal(err)
+	}
+}
+
+func isBeingDeleted(t *testing.T, object *kubeconnectv1.Object) bool {
+	t.Helper()
+	var read struct {
+		Metadata struct{ DeletionTimestamp string }
+	}
+	if err := json.Unmarshal(object.GetJson(), &read); err != nil {
+		t.Fatal(err)
+	}
+	return read.Metadata.DeletionTimestamp != ""
+}
+
+// TestDelete_AnswersAVersionToACallerThatMayNotList has the service ask with its own rights.
+func TestDelete_AnswersAVersionToACallerThatMayNotList(t *testing.T) {
+	t.Parallel()
+	ctx, service := deadline(t), startForCallers(t)
+	namespace := newNamespace(ctx, t, cluster(t))
+	deleter := newAccount(ctx, t, namespace, "deleter")
+	deleter.may(namespace, "deleter", to("configmaps", "get", "delete"))
+	client := deleter.calling(service, harness.Protocols[0]).Resources
+	made := configMapsIn(ctx, t, cluster(t), namespace).create("one", nil)
+	get := func(version string) error {
+		_, err := client.Get(ctx, &kubeconnectv1.GetRequest{Resource: "configmaps", Namespace: namespace, Name: "one", MinResourceVersion: version})
+		return err
+	}
+	eventually(ctx, t, "the permission is there", func() error { return get(made.ResourceVersion) })
+	gone, err := client.Delete(ctx, &kubeconnectv1.DeleteRequest{Resource: "configmaps", Namespace: namespace, Name: "one"})
+	if err != nil || gone.GetResourceVersion() == "" {
+		t.Fatalf("the deletion answers %v, %v", gone, err)
+	}
+	wantError(t, get(gone.GetResourceVersion()), connect.CodeNotFound)
+}
+
+func TestDelete_AsADryRunAnswersNoVersion(t *testing.T) {
+	t.Parallel()
+	ctx, client := deadline(t), newClient(t, cluster(t))
+	namespace := newNamespace(ctx, t, cluster(t))
+	configMapsIn(ctx, t, cluster(t), namespace).create("one", nil)
+	one, err := client.Delete(ctx, &kubeconnectv1.DeleteRequest{Resource: "configmaps", Namespace: namespace, Name: "one", DryRun: true})
+	if err != nil || one.GetResourceVersion() != "" {
+		t.Errorf("answers %q, %v", one.GetResourceVersion(), err)
+	}
+	all, err := client.DeleteCollection(ctx, &kubeconnectv1.DeleteCollectionRequest{Resource: "configmaps", Namespace: namespace, DryRun: true})
+	if err != nil || all.GetResourceVersion() != "" {
+		t.Errorf("of all answers %q, %v", all.GetResourceVersion(), err)
+	}
+}

@@ -1,0 +1,43 @@
+package e2e_test
+
+import (
+	"testing"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+)
+
+// TestATokenOfAnotherGenerationBeginsWithASnapshot has replicas of two generations.
+func TestATokenOfAnotherGenerationBeginsWithASnapshot(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t)
+	namespace := newNamespace(ctx, t, cluster(t))
+	made := configMapsIn(ctx, t, cluster(t), namespace).create("one", nil)
+	replica := func(generation string) resourceClient {
+		service := harness.StartService(t, cluster(t).Kubeconfig, "--token-generation", generation)
+		return harness.Dial(harness.HTTP2(t), service.Address, harness.Connect).Resources
+	}
+	old, same, other := replica("1"), replica("1"), replica("2")
+	first := func(client resourceClient, token string) (kubeconnectv1.EventType, string) {
+		t.Helper()
+		stream, err := client.Watch(ctx, &kubeconnectv1.WatchRequest{
+			Resource: "configmaps", Namespace: namespace, ResumeToken: token, MinResourceVersion: made.ResourceVersion,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = stream.Close() }()
+		if !stream.Receive() {
+			t.Fatal(stream.Err())
+		}
+		return stream.Msg().GetEvents()[0].GetType(), stream.Msg().GetResumeToken()
+	}
+	_, token := first(old, "")
+	if begins, _ := first(same, token); begins != kubeconnectv1.EventType_EVENT_TYPE_BOOKMARK {
+		t.Errorf("in the same generation it goes on with %v", begins)
+	}
+	if begins, _ := first(other, token); begins != kubeconnectv1.EventType_EVENT_TYPE_RESET {
+		t.Errorf("in another generation it goes on with %v", begins)
+	}
+}

@@ -1,0 +1,41 @@
+package informerhub
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+// CurrentVersion returns a resource version of a resource that is not older than any change
+// that the API server has answered before the call. It lists the metadata of one object in a
+// namespace, or in all if that is empty, through a client that acts as a caller; with nil,
+// with the hub's own rights.
+func (h *Hub) CurrentVersion(ctx context.Context, resource Resource, namespace string, as *http.Client) (string, error) {
+	if as == nil {
+		as = h.client
+	}
+	client, err := h.clientFor(resource, as, resource.GroupVersionKind())
+	if err != nil {
+		return "", err
+	}
+	// Without a version in the request, the answer is not older than the request.
+	options := metav1.ListOptions{Limit: 1}
+	got, err := onlyMetadata(client.Get(), resource, partialListKind).
+		NamespaceIfScoped(namespace, namespace != "").
+		Resource(resource.Name).
+		SpecificallyVersionedParams(&options, scheme.ParameterCodec, schema.GroupVersion{Version: "v1"}).
+		MaxRetries(0).
+		Do(ctx).Get()
+	if err != nil {
+		return "", describe(ctx, client, err)
+	}
+	list, ok := got.(*objectList)
+	if !ok {
+		return "", fmt.Errorf("%s: the API server has answered with no list", resource)
+	}
+	return list.ResourceVersion, nil
+}

@@ -1,0 +1,321 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+)
+
+// covering is a part of an answer that says what the answer covers.
+type covering interface {
+	GetNamespaces() []string
+	GetWarnings() []string
+}
+
+func wantCoverage(t *testing.T, what string, answer covering, warning string, namespaces ...string) {
+	t.Helper()
+	var warnings []string
+	if warning != "" {
+		warnings = []string{warning}
+	}
+	if !slices.Equal(answer.GetNamespaces(), namespaces) || !slices.Equal(answer.GetWarnings(), warnings) {
+		t.Errorf("%s: covers %q and warns %q, want %q and %q", what, answer.GetNamespaces(), answer.GetWarnings(), namespaces, warnings)
+	}
+}
+
+const (
+	listsTwo   = "the answer covers 2 of the cluster's namespaces: default, other; you may not list pods in the others"
+	watchesTwo = "the answer covers 2 of the cluster's namespaces: default, other; you may not list and watch pods in the others"
+	watchesOne = "the answer covers 1 of the cluster's namespaces: other; you may not list and watch pods in the others"
+)
+
+// TestAnswer_SaysWhichNamespacesItCovers asks each question of a caller with permissions in
+// two namespaces, on each page, from memory and from the API server.
+func TestAnswer_SaysWhichNamespacesItCovers(t *testing.T) {
+	api := twoNamespaces()
+	api.list = listsByNamespace(api)
+	rights := newFakeRights(some("default", "other"))
+	s := withRights(t, api, rights)
+	for name, change := range map[string]func(*kubeconnectv1.ListRequest){
+		"cached":        func(*kubeconnectv1.ListRequest) {},
+		"latest":        func(r *kubeconnectv1.ListRequest) { r.Consistency = kubeconnectv1.Consistency_CONSISTENCY_LATEST },
+		"ordered":       func(r *kubeconnectv1.ListRequest) { r.OrderBy = "metadata.name desc" },
+		"metadata only": func(r *kubeconnectv1.ListRequest) { r.MetadataOnly = true },
+	} {
+		request := &kubeconnectv1.ListRequest{Resource: "pods", PageSize: 2}
+		change(request)
+		first, err := s.resources.List(t.Context(), request)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		wantCoverage(t, name, first, listsTwo, "default", "other")
+		request.PageToken = first.GetNextPageToken()
+		second, err := s.resources.List(t.Context(), request)
+		if err != nil || len(second.GetObjects()) != 1 {
+			t.Fatalf("%s: the second page is %v, %v", name, second, err)
+		}
+		wantCoverage(t, name+", second page", second, listsTwo, "default", "other")
+	}
+	count, err := s.resources.CountObjects(t.Context(), &kubeconnectv1.CountObjectsRequest{Resource: "pods"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantCoverage(t, "count", count, listsTwo, "default", "other")
+
+	one, err := s.resources.List(t.Context(), &kubeconnectv1.ListRequest{Resource: "pods", Namespace: "other"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantCoverage(t, "a list of one namespace", one, "")
+	rights.change(func() { rights.may = auth.Namespaces{All: true} })
+	all, err := s.resources.List(t.Context(), &kubeconnectv1.ListRequest{Resource: "pods"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantCoverage(t, "a list with all permissions", all, "")
+}
+
+func TestStream_SaysWhichNamespacesItCovers(t *testing.T) {
+	rights := newFakeRights(some("default", "other"))
+	s := withRights(t, twoNamespaces(), rights)
+	f := followPods(t, s, "")
+	f.want("RESET", "ADDED default/a", "ADDED default/b", "ADDED other/c", "SYNCED")
+	wantCoverage(t, "the snapshot", f.last, watchesTwo, "default", "other")
+	token := f.token
+
+	resumed := followPods(t, s, token)
+	resumed.want("BOOKMARK")
+	wantCoverage(t, "the first response of a resumed stream", resumed.last, watchesTwo, "default", "other")
+
+	rights.change(func() { rights.may = some("other") })
+	f.want("DELETED default/a", "DELETED default/b")
+	wantCoverage(t, "after a namespace is lost", f.last, watchesOne, "other")
+	rights.change(func() { rights.may = some("default", "other") })
+	f.want("ADDED default/a", "ADDED default/b")
+	wantCoverage(t, "after a namespace is gained", f.last, watchesTwo, "default", "other")
+	rights.change(func() { rights.may = auth.Namespaces{All: true} })
+	f.next()
+	wantCoverage(t, "after all namespaces are gained", f.last, "")
+	if f.last.GetKind().GetKind() != "Pod" {
+		t.Errorf("nothing says that the stream is complete: %v", f.last)
+	}
+}
+
+func TestWatchMany_SaysForEachWatchWhichNamespacesItCovers(t *testing.T) {
+	rights := newFakeRights(some("default", "other"))
+	s := withRights(t, twoNamespaces(), rights)
+	f := followMany(t, s, &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchRequest{
+		{Resource: "pods"}, {Resource: "pods", Namespace: "other"},
+	}})
+	for said := map[int32]bool{}; len(said) < 2; {
+		if !f.stream.Receive() {
+			t.Fatal(f.stream.Err())
+		}
+		message := f.stream.Msg()
+		response := message.GetResponse()
+		if response.GetKind() == nil {
+			continue
+		}
+		said[message.GetWatch()] = true
+		if message.GetWatch() == 0 {
+			wantCoverage(t, "the watch of all namespaces", response, watchesTwo, "default", "other")
+		} else {
+			wantCoverage(t, "the watch of one namespace", response, "")
+		}
+	}
+}
+
+func TestCoverage_WarningNamesTwentyNamespacesAtMost(t *testing.T) {
+	var many []string
+	for i := range 1000 {
+		many = append(many, fmt.Sprintf("n%03d", i))
+	}
+	_, warnings := coverageOf(toList(deployments, "", ""), some(many...))
+	want := "the answer covers 1000 of the cluster's namespaces: " + strings.Join(many[:20], ", ") +
+		" and 980 more; you may not list deployments.apps in the others"
+	if !slices.Equal(warnings, []string{want}) {
+		t.Errorf("warns %q, want %q", warnings, want)
+	}
+}
+
+// TestRequireAllNamespaces_IsRefusedUnlessAllAreAllowed holds each refusal to the API server's
+// own words.
+func TestRequireAllNamespaces_IsRefusedUnlessAllAreAllowed(t *testing.T) {
+	rights := newFakeRights(some("default", "other"))
+	api := twoNamespaces()
+	api.list = listsByNamespace(api)
+	s := withRights(t, api, rights)
+	calls := map[string]func(context.Context) error{
+		"list": func(ctx context.Context) error {
+			_, err := s.resources.List(ctx, &kubeconnectv1.ListRequest{Resource: "pods", RequireAllNamespaces: true})
+			return err
+		},
+		"list of the latest": func(ctx context.Context) error {
+			_, err := s.resources.List(ctx, &kubeconnectv1.ListRequest{Resource: "pods", RequireAllNamespaces: true, Consistency: kubeconnectv1.Consistency_CONSISTENCY_LATEST})
+			return err
+		},
+		"count": func(ctx context.Context) error {
+			_, err := s.resources.CountObjects(ctx, &kubeconnectv1.CountObjectsRequest{Resource: "pods", RequireAllNamespaces: true})
+			return err
+		},
+		"watch": func(ctx context.Context) error {
+			return firstOf(ctx, s, &kubeconnectv1.WatchRequest{Resource: "pods", RequireAllNamespaces: true})
+		},
+		"list of one namespace": func(ctx context.Context) error {
+			_, err := s.resources.List(ctx, &kubeconnectv1.ListRequest{Resource: "pods", Namespace: "other", RequireAllNamespaces: true})
+			return err
+		},
+		"watch of one namespace": func(ctx context.Context) error {
+			return firstOf(ctx, s, &kubeconnectv1.WatchRequest{Resource: "pods", Namespace: "other", RequireAllNamespaces: true})
+		},
+	}
+	for name, call := range calls {
+		err := call(t.Context())
+		switch allowed := strings.HasSuffix(name, "of one namespace"); {
+		case allowed && err != nil:
+			t.Errorf("%s: %v", name, err)
+		case !allowed && (connect.CodeOf(err) != connect.CodePermissionDenied || !strings.HasSuffix(err.Error(),
+			`pods is forbidden: User "jane" cannot list resource "pods" in API group "" at the cluster scope`)):
+			t.Errorf("%s: answers %v", name, err)
+		}
+	}
+	rights.change(func() { rights.may = auth.Namespaces{All: true} })
+	for name, call := range calls {
+		if err := call(t.Context()); err != nil {
+			t.Errorf("%s, with all permissions: %v", name, err)
+		}
+	}
+}
+
+// listsByNamespace answers lists with the pods that a fake holds.
+func listsByNamespace(api *fakeAPI) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		list := corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, ListMeta: metav1.ListMeta{ResourceVersion: api.version}}
+		for _, object := range api.objects {
+			pod := object.(*corev1.Pod)
+			if path := strings.Split(r.URL.Path, "/"); !slices.Contains(path, "namespaces") || slices.Contains(path, pod.Namespace) {
+				list.Items = append(list.Items, *pod)
+			}
+		}
+		_ = json.NewEncoder(w).Encode(list)
+	})
+}
+
+// firstOf is the error, if any, before the first response of a watch.
+func firstOf(ctx context.Context, s *service, request *kubeconnectv1.WatchRequest) error {
+	stream, err := s.resources.Watch(ctx, request)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = stream.Close() }()
+	stream.Receive()
+	return stream.Err()
+}
+
+func TestRequireAllNamespaces_EndsAStreamWithThePermission(t *testing.T) {
+	rights := newFakeRights(auth.Namespaces{All: true})
+	s := withRights(t, twoNamespaces(), rights)
+	stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", RequireAllNamespaces: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = stream.Close() }()
+	f := &follower{t: t, stream: stream}
+	f.want("RESET", "ADDED default/a", "ADDED default/b", "ADDED other/c", "SYNCED")
+	rights.change(func() { rights.may = some("default", "other") })
+	if stream.Receive() || connect.CodeOf(stream.Err()) != connect.CodePermissionDenied {
+		t.Errorf("ends with %v", stream.Err())
+	}
+}
+
+// TestRequireAllNamespaces_IsNoPartOfATokensQuery goes on with tokens that were given out
+// without the flag, and the other way about.
+func TestRequireAllNamespaces_IsNoPartOfATokensQuery(t *testing.T) {
+	rights := newFakeRights(auth.Namespaces{All: true})
+	s := withRights(t, twoNamespaces(), rights)
+	watchWith := func(require bool, token string) *follower {
+		stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", RequireAllNamespaces: require, ResumeToken: token})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = stream.Close() })
+		return &follower{t: t, stream: stream}
+	}
+	for _, required := range []bool{true, false} {
+		f := watchWith(required, "")
+		f.want("RESET", "ADDED default/a", "ADDED default/b", "ADDED other/c", "SYNCED")
+		watchWith(!required, f.token).want("BOOKMARK")
+	}
+
+	rights.change(func() { rights.may = some("other") })
+	partial := watchWith(false, "")
+	partial.want("RESET", "ADDED other/c", "SYNCED")
+	rights.change(func() { rights.may = auth.Namespaces{All: true} })
+	watchWith(true, partial.token).want("RESET", "ADDED default/a", "ADDED default/b", "ADDED other/c", "SYNCED")
+}
+
+// TestRequireAllNamespaces_GoesOnWithPagesOfAWholeListOnly begins lists without the flag and
+// goes on with it.
+func TestRequireAllNamespaces_GoesOnWithPagesOfAWholeListOnly(t *testing.T) {
+	rights := newFakeRights(some("default"))
+	s := withRights(t, twoNamespaces(), rights)
+	first := func() *kubeconnectv1.ListRequest {
+		request := &kubeconnectv1.ListRequest{Resource: "pods", PageSize: 1}
+		page, err := s.resources.List(t.Context(), request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		next := proto.CloneOf(request)
+		next.PageToken, next.RequireAllNamespaces = page.GetNextPageToken(), true
+		return next
+	}
+	partial := first()
+	if _, err := s.resources.List(t.Context(), partial); connect.CodeOf(err) != connect.CodePermissionDenied {
+		t.Errorf("without the permission the next page answers %v", err)
+	}
+	rights.change(func() { rights.may = auth.Namespaces{All: true} })
+	if _, err := s.resources.List(t.Context(), partial); connect.CodeOf(err) != connect.CodeOutOfRange {
+		t.Errorf("the next page of a list of one namespace answers %v", err)
+	}
+	if _, err := s.resources.List(t.Context(), first()); err != nil {
+		t.Errorf("the next page of a whole list answers %v", err)
+	}
+}
+
+// TestStream_WarnsOfObjectsThatTheFilterHasNoValueFor has a filter on a field that no pod has,
+// at first in one of the namespaces that the caller may see.
+func TestStream_WarnsOfObjectsThatTheFilterHasNoValueFor(t *testing.T) {
+	rights := newFakeRights(some("default"))
+	s := withRights(t, twoNamespaces(), rights)
+	stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", Filter: "object.spec.replicsa > 3"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = stream.Close() }()
+	f := &follower{t: t, stream: stream}
+	f.want("RESET", "SYNCED")
+	covers := "the answer covers 1 of the cluster's namespaces: default; you may not list and watch pods in the others"
+	want := []string{covers, "the filter has no value for 2 of 2 objects, which are left out: no such key: replicsa (default/a, …)"}
+	if got := f.last.GetWarnings(); !slices.Equal(got, want) {
+		t.Errorf("warns %q, want %q", got, want)
+	}
+	s.api.events <- watchEvent{"MODIFIED", newPod("b", 11)}
+	want = []string{"the filter has no value for 1 of 1 objects, which are left out: no such key: replicsa (default/b)"}
+	for f.next(); len(f.last.GetWarnings()) == 0; f.next() {
+	}
+	if got := f.last.GetWarnings(); !slices.Equal(got, want) {
+		t.Errorf("warns %q, want %q", got, want)
+	}
+}

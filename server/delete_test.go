@@ -1,0 +1,81 @@
+package server
+
+import (
+	"encoding/json"
+	"net/http"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+)
+
+// success is what the API server answers to a deletion that is over at once.
+func success() metav1.Status {
+	return metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess}
+}
+
+// versionFor answers lists with a version, to the service itself or to callers alone.
+func versionFor(service, caller bool, version string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		asCaller := r.Header.Get("Impersonate-User") != ""
+		if asCaller && !caller || !asCaller && !service {
+			answerWith(http.StatusForbidden, metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: "Failure", Reason: "Forbidden", Code: 403})(w, r)
+			return
+		}
+		_ = json.NewEncoder(w).Encode(metav1.PartialObjectMetadataList{
+			TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadataList"},
+			ListMeta: metav1.ListMeta{ResourceVersion: version},
+		})
+	}
+}
+
+func TestDeletion_AnswersAVersionAtWhichItIsVisible(t *testing.T) {
+	terminating := newPod("a", 12)
+	terminating.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+	for name, test := range map[string]struct {
+		answer          any
+		service, caller bool // may list
+		listed          string
+		dryRun          bool
+		want            string // for one object
+		wantAll         string // for a collection
+	}{
+		"of what is answered as an object":      {answer: terminating, service: true, listed: "15", want: "12", wantAll: "15"},
+		"of what is answered without a version": {answer: success(), service: true, listed: "15", want: "15", wantAll: "15"},
+		"when only the caller may list":         {answer: success(), caller: true, listed: "15", want: "15", wantAll: "15"},
+		"when nobody may list":                  {answer: success()},
+		"without comparable versions":           {answer: success(), service: true, listed: "b-15"},
+		"that is a dry run":                     {answer: terminating, service: true, listed: "15", dryRun: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			api := podsAPI()
+			api.change, api.list = answerWith(http.StatusOK, test.answer), versionFor(test.service, test.caller, test.listed)
+			s := withRights(t, api, newFakeRights(auth.Namespaces{All: true}))
+			gone, err := s.resources.Delete(t.Context(), &kubeconnectv1.DeleteRequest{Resource: "pods", Namespace: "default", Name: "a", DryRun: test.dryRun})
+			if err != nil || gone.GetResourceVersion() != test.want {
+				t.Errorf("the deletion answers %q, %v; want %q", gone.GetResourceVersion(), err, test.want)
+			}
+			all, err := s.resources.DeleteCollection(t.Context(), &kubeconnectv1.DeleteCollectionRequest{Resource: "pods", Namespace: "default", DryRun: test.dryRun})
+			if err != nil || all.GetResourceVersion() != test.wantAll {
+				t.Errorf("the deletion of all answers %q, %v; want %q", all.GetResourceVersion(), err, test.wantAll)
+			}
+		})
+	}
+}
+
+// TestDeletion_OfAnUncachedResourceAsksAsTheCallerAlone holds that the service's own rights
+// read nothing of what is kept out of memory.
+func TestDeletion_OfAnUncachedResourceAsksAsTheCallerAlone(t *testing.T) {
+	api := podsAPI()
+	api.change, api.list = answerWith(http.StatusOK, success()), versionFor(true, false, "15")
+	s := newServiceWithHub(t, api, Config{Authenticator: newFakeRights(auth.Namespaces{All: true}), Authorizer: newFakeRights(auth.Namespaces{All: true})},
+		informerhub.Options{Uncached: []string{"pods"}})
+	gone, err := s.resources.Delete(t.Context(), &kubeconnectv1.DeleteRequest{Resource: "pods", Namespace: "default", Name: "a"})
+	if err != nil || gone.GetResourceVersion() != "" {
+		t.Errorf("the deletion answers %q, %v", gone.GetResourceVersion(), err)
+	}
+}
