@@ -130,7 +130,7 @@ func (l *changeLog) after(place uint64) []latest {
 func (r record) state() latest {
 	state := latest{object: r.entry.object, made: r.entry.made, deleted: r.entry.deleted}
 	state.version = state.object.version
-	if state.deleted {
+	if state.deleted || versionNumber(state.version) < r.version { // see relisted
 		state.version = formatVersion(r.version)
 	}
 	return state
