@@ -148,7 +148,7 @@ func (r *reader) applyObject(event Event) string {
 // isLater reports whether an event has a later state of the object than the one that is
 // held: another content of the same version has the version of the relist that found it.
 func isLater(event Event, held *Object) bool {
-	if event.Object.version == held.version && !event.Object.sameContent(held) {
+	if event.Object.version == held.version {
 		return numberOf(event.ResourceVersion) > numberOf(held.version)
 	}
 	return numberOf(event.Object.version) > numberOf(held.version)
