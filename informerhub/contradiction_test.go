@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -130,5 +131,57 @@ func TestADefinitionThatChangesTheKindEndsItsCache(t *testing.T) {
 	var gone *ResourceGoneError
 	if _, err := w.Next(t.Context()); !errors.As(err, &gone) || gone.Resource != widgets {
 		t.Errorf("ends with %v", err)
+	}
+}
+
+// TestARelistIsNotOlderThanWhatTheCacheHolds relists at an API server that cannot stream a list.
+func TestARelistIsNotOlderThanWhatTheCacheHolds(t *testing.T) {
+	api, _, watched := definedWidgets(t)
+	tellDefinition(t, watched, definedAs("u", 2, "12"))
+	api.next(t, "watch-list").refuse(apierrors.NewBadRequest("no").ErrStatus)
+	asked := api.next(t, "list").query()
+	if asked.Get("resourceVersion") != "10" || asked.Get("resourceVersionMatch") != "NotOlderThan" || asked.Has("limit") {
+		t.Errorf("lists with %v", asked)
+	}
+}
+
+// TestWithoutTheRightToDefinitionsAChangedHashRelists compares the hashes itself, in the
+// place of the session that waits for half a minute.
+func TestWithoutTheRightToDefinitionsAChangedHashRelists(t *testing.T) {
+	api, schemas := newFakeAPI(t, coreResources, widgetResources), &publisher{}
+	config := api.config()
+	config.Transport = transportFunc(func(r *http.Request) (*http.Response, error) {
+		if strings.HasPrefix(r.URL.Path, "/openapi") {
+			return schemas.config().Transport.RoundTrip(r)
+		}
+		return http.DefaultTransport.RoundTrip(r)
+	})
+	hub := hubOf(t, config)
+	answered := ask(t.Context(), hub, widgets)
+	snapshotOfWidgets(t, api, "10", "red")
+	got := <-answered
+	must(t, got.err)
+	w := longWatch(t, got.cache)
+	expect(t, w, "RESET at 10", "ADDED default/a@3 at 3", "SYNCED at 10")
+
+	session := newDefinitionsSession(hub.definitions, func() {})
+	poll := func(hash string) {
+		schemas.publish(map[string]published{"apis/example.com/v1": {"?hash=" + hash, oneKind("one")}})
+		if _, err := hub.schemas.index.refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		session.poll(t.Context())
+	}
+	poll("1")
+	poll("1")
+	poll("2")
+	snapshotOfWidgets(t, api, "20", "green")
+	expect(t, w, "MODIFIED default/a@3 at 20")
+
+	api.serve(coreResources, widgetsAs("Widget", false))
+	poll("2")
+	var gone *ResourceGoneError
+	if _, err := w.Next(t.Context()); !errors.As(err, &gone) {
+		t.Errorf("with another scope, ends with %v", err)
 	}
 }
