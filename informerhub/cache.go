@@ -162,6 +162,13 @@ func (c *Cache) ready(ctx context.Context) error {
 	}
 }
 
+// reachedVersion is the version that the cache has reached; empty before the first snapshot.
+func (c *Cache) reachedVersion() string {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.feed.version
+}
+
 func (c *Cache) setStateLocked(next state) {
 	c.state = next
 	close(c.changed)
@@ -184,6 +191,13 @@ func (c *Cache) failed(err error) {
 	next := c.state
 	next.failure = err
 	c.setStateLocked(next)
+}
+
+// hasEnded reports whether the cache has ended for good.
+func (c *Cache) hasEnded() bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.state.ended != nil
 }
 
 // end ends the cache for good, and with it every watcher. The first reason stands.
@@ -257,7 +271,7 @@ func (c *Cache) Resync() error { return nil }
 // Replace implements cache.ReflectorStore: it takes a whole snapshot. The first
 // one, and one from a history in which delivered changes are undone (an API server
 // restored from a backup), begins a new epoch. Any other is told as the changes
-// that lead to it.
+// that lead to it, unless these have no version of their own: see rewritesLocked.
 func (c *Cache) Replace(items []any, version string) error {
 	objects := readable(items)
 	sortObjects(objects)
@@ -284,8 +298,8 @@ func (c *Cache) leadingLocked(objects []*Object, version string) (changes []chan
 		return nil, false
 	}
 	changes = difference(c.store.all(), objects, version)
-	return changes, !slices.ContainsFunc(changes, func(made change) bool {
-		return made.after != nil && !older(c.feed.version, made.after.version)
+	return changes, !c.rewritesLocked(changes, version) && !slices.ContainsFunc(changes, func(made change) bool {
+		return made.after != nil && !made.keepsVersion() && !older(c.feed.version, made.after.version)
 	})
 }
 
@@ -308,6 +322,13 @@ func (c *Cache) catchUpLocked(changes []change, version string) {
 	c.feed.log.leapt(c.feed.closed, version)
 	c.applyLocked(changes...)
 	c.feed.complete(version)
+}
+
+// rewritesLocked reports whether a relist has found another content of an object at a
+// version that the feed has reached already. A stream that resumes at that version could
+// hold either content, so the feed must begin a new epoch.
+func (c *Cache) rewritesLocked(changes []change, version string) bool {
+	return !older(c.feed.version, version) && slices.ContainsFunc(changes, change.keepsVersion)
 }
 
 func readable(items []any) []*Object {
@@ -334,9 +355,25 @@ func steps(before, after *Object) []change {
 	return []change{{before: before, after: after, version: after.version}}
 }
 
+// relisted are the changes from one state of a name to its state in a later snapshot. The
+// content of an object can change without its version: when the schema or the conversion
+// of a CRD changes, or the API server is another release, which has other defaults.
+func relisted(before, after *Object, version string) []change {
+	if before.uid == after.uid && before.version == after.version && !before.sameContent(after) {
+		return []change{{before: before, after: after, version: version}}
+	}
+	return steps(before, after)
+}
+
+// keepsVersion reports whether the change is one of the object's content alone.
+func (c change) keepsVersion() bool {
+	return c.before != nil && c.after != nil && c.before.version == c.after.version
+}
+
 // difference is what has happened between two snapshots, both in order of
-// namespace and name, in the order of resource versions. Deletions of which the
-// version is not known are told last, at the version of the later snapshot.
+// namespace and name, in the order of resource versions. Deletions, of which the
+// version is not known, and changes of the content alone are told last, at the version
+// of the later snapshot.
 func difference(before, after []*Object, version string) []change {
 	var changes []change
 	for len(before) > 0 || len(after) > 0 {
@@ -348,7 +385,7 @@ func difference(before, after []*Object, version string) []change {
 			changes = append(changes, steps(nil, after[0])...)
 			after = after[1:]
 		default:
-			changes = append(changes, steps(before[0], after[0])...)
+			changes = append(changes, relisted(before[0], after[0], version)...)
 			before, after = before[1:], after[1:]
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -106,6 +107,37 @@ func TestWhatAReaderIsToldOfAChange(t *testing.T) {
 			},
 			want: []string{"DELETED default/a@3 at 15", "ADDED default/a@15 at 15", "MODIFIED default/b@16 at 16"},
 		},
+		"a relist that finds another content at the same version": {
+			change: func(t *testing.T, c *Cache) {
+				must(t, c.Replace(items(podObject(t, changed(func(to *traits) { to.node = "node-2" })), pod(t, "b", 14)), "20"))
+			},
+			want: []string{"MODIFIED default/b@14 at 14", "MODIFIED default/a@3 at 20"},
+		},
+		"a relist that finds another content, by which an object leaves": {
+			query: Query{FieldSelector: "spec.nodeName=node-1"},
+			change: func(t *testing.T, c *Cache) {
+				must(t, c.Replace(items(podObject(t, changed(func(to *traits) { to.node = "node-2" })), pod(t, "b", 4)), "20"))
+			},
+			want: []string{"DELETED default/a@3 at 20"},
+		},
+		"a relist that finds another content, by which an object enters": {
+			query: Query{FieldSelector: "spec.nodeName=node-2"},
+			change: func(t *testing.T, c *Cache) {
+				must(t, c.Replace(items(podObject(t, changed(func(to *traits) { to.node = "node-2" })), pod(t, "b", 4)), "20"))
+			},
+			want: []string{"ADDED default/a@3 at 20"},
+		},
+		"a relist that finds another content at the version that was reached": {
+			change: func(t *testing.T, c *Cache) {
+				must(t, c.Replace(items(podObject(t, changed(func(to *traits) { to.node = "node-2" })), pod(t, "b", 4)), "10"))
+			},
+			want: []string{"RESET at 10", "ADDED default/a@3 at 3", "ADDED default/b@4 at 4", "SYNCED at 10"},
+		},
+		"an event that repeats a version with another content": {
+			change: func(t *testing.T, c *Cache) {
+				must(t, c.Update(podObject(t, changed(func(to *traits) { to.node = "node-2" }))))
+			},
+		},
 		"a relist at a lower version: a restored cluster": {
 			change: func(t *testing.T, c *Cache) { must(t, c.Replace(items(pod(t, "b", 4)), "9")) },
 			want:   []string{"RESET at 9", "ADDED default/b@4 at 4", "SYNCED at 9"},
@@ -115,6 +147,7 @@ func TestWhatAReaderIsToldOfAChange(t *testing.T) {
 			c := syncedPods(t, 10, podObject(t, a), pod(t, "b", 4))
 			r := newReader(t, c, test.query)
 			r.drain(t)
+			r.rewritten = strings.Contains(name, "another content")
 			test.change(t, c)
 			checkSame(t, test.want, r.drain(t))
 		})

@@ -13,6 +13,11 @@
 //   - Ordered: within a stream, an object's versions never go back, and events
 //     come in the order of their resource versions, snapshots aside.
 //   - Unique: no change is delivered twice between two [Reset] events.
+//   - Rewritten contents: the API server can serve another content of an object at the
+//     same resource version, when the schema or the conversion of its CRD changes. A
+//     relist finds it. The event is Modified (or Added or Deleted, where a selection
+//     depends on the content), the object has the version that it had before, and the
+//     event has the version of the relist.
 //   - Complete: after Reset … [Synced] and every event since, a reader holds
 //     exactly what the cluster holds at the stream's resource version, under its
 //     selection. Entering the selection is [Added], leaving it [Deleted], and

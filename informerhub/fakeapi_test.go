@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
@@ -27,6 +28,8 @@ import (
 type fakeAPI struct {
 	server *httptest.Server
 	calls  chan *call // the lists and watches that wait for an answer
+	// definitions are those of CustomResourceDefinitions; nil: the service may not read them.
+	definitions chan *call
 
 	mu          sync.Mutex // guards the fields below
 	served      map[string]*metav1.APIResourceList
@@ -105,15 +108,30 @@ func (api *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer(w, map[string]string{"gitVersion": "v1.37.1"})
 	case len(parts) <= 3 && parts[0] == "apis", len(parts) <= 2 && parts[0] == "api":
 		api.discover(w, parts)
+	case parts[0] == "openapi":
+		http.NotFound(w, r) // it publishes no schemas
 	case asksForCurrent(r):
 		api.answerCurrent(w)
+	case parts[len(parts)-1] != definitionResource.Name:
+		api.pass(w, r, api.calls)
+	case api.definitions != nil:
+		api.pass(w, r, api.definitions)
 	default:
-		c := &call{writer: w, request: r, work: make(chan func())}
-		select {
-		case api.calls <- c:
-			c.serve()
-		case <-r.Context().Done():
-		}
+		w.Header().Set("Content-Type", runtime.ContentTypeJSON)
+		w.WriteHeader(http.StatusForbidden)
+		status := apierrors.NewForbidden(definitionResource.GroupResource(), "", nil).ErrStatus
+		status.APIVersion, status.Kind = "v1", "Status"
+		_ = json.NewEncoder(w).Encode(status)
+	}
+}
+
+// pass has a test answer a call.
+func (api *fakeAPI) pass(w http.ResponseWriter, r *http.Request, to chan *call) {
+	c := &call{writer: w, request: r, work: make(chan func())}
+	select {
+	case to <- c:
+		c.serve()
+	case <-r.Context().Done():
 	}
 }
 
@@ -123,7 +141,11 @@ func (api *fakeAPI) discover(w http.ResponseWriter, parts []string) {
 	switch {
 	case len(parts) == 1 && parts[0] == "api":
 		api.discoveries++
-		answer(w, &metav1.APIVersions{Versions: []string{"v1"}})
+		core := &metav1.APIVersions{}
+		if api.served["v1"] != nil {
+			core.Versions = []string{"v1"}
+		}
+		answer(w, core)
 	case len(parts) == 1:
 		answer(w, api.groups())
 	default:
@@ -195,8 +217,13 @@ func (c *call) query() url.Values { return c.request.URL.Query() }
 // "watch-list".
 func (api *fakeAPI) next(t *testing.T, kind string) *call {
 	t.Helper()
+	return nextOf(t, api.calls, kind)
+}
+
+func nextOf(t *testing.T, calls chan *call, kind string) *call {
+	t.Helper()
 	select {
-	case c := <-api.calls:
+	case c := <-calls:
 		if got := c.kind(); got != kind {
 			t.Fatalf("the API server got a %s, not a %s: %s", got, kind, c.request.URL)
 		}

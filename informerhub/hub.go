@@ -46,6 +46,8 @@ type Hub struct {
 	options  Options
 	resolver *Resolver
 	schemas  *schemas
+	// definitions relists the caches of custom resources when their definitions change.
+	definitions *definitions
 
 	running sync.WaitGroup
 
@@ -84,7 +86,7 @@ func New(config *rest.Config, options Options) (*Hub, error) {
 	if options.IdleTimeout == 0 {
 		options.IdleTimeout = defaultIdleTimeout
 	}
-	return &Hub{
+	h := &Hub{
 		config:   config,
 		client:   client,
 		contact:  heard,
@@ -94,7 +96,9 @@ func New(config *rest.Config, options Options) (*Hub, error) {
 		schemas:  newSchemas(resolver.client),
 		caches:   make(map[Resource]*runningCache),
 		private:  make(map[*Private]struct{}),
-	}, nil
+	}
+	h.definitions = newDefinitions(h.resolver, h.schemas, h.definitionsClient)
+	return h, nil
 }
 
 // ErrClosed says that the hub has been closed.
@@ -112,6 +116,7 @@ func (h *Hub) Close() {
 	}
 	h.mu.Unlock()
 	h.running.Wait()
+	h.definitions.running.Wait() // ended by the last cache
 	h.resolver.close()
 	h.schemas.close()
 	h.client.CloseIdleConnections()
@@ -123,16 +128,32 @@ func (h *Hub) Resolver() *Resolver { return h.resolver }
 // Cache answers the cache of a resource, ready to be read. The first call for a
 // resource starts it and waits for its first snapshot; it fails with an
 // [UnavailableError] while the API server cannot be reached, or with the API
-// server's own error if it refuses. A resource that is not to be cached has none.
+// server's own error if it refuses. A resource that is not to be cached has none. The
+// error is a [ResourceGoneError] if the API server does not serve the resource as it is
+// described.
 func (h *Hub) Cache(ctx context.Context, resource Resource) (*Cache, error) {
 	if !resource.Cacheable() {
 		return nil, fmt.Errorf("%s are not cached", resource)
+	}
+	if !resource.BuiltIn() && !h.runs(resource) {
+		// A cache lasts, and must not begin with what discovery said long ago.
+		if err := h.resolver.Confirm(ctx, resource); err != nil {
+			return nil, err
+		}
 	}
 	cache, err := h.started(resource)
 	if err != nil {
 		return nil, err
 	}
 	return cache, cache.ready(ctx)
+}
+
+// runs reports whether a resource has a cache.
+func (h *Hub) runs(resource Resource) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	cache, ok := h.caches[resource]
+	return ok && !cache.hasEnded()
 }
 
 func (h *Hub) started(resource Resource) (*Cache, error) {
@@ -142,8 +163,11 @@ func (h *Hub) started(resource Resource) (*Cache, error) {
 		return nil, ErrClosed
 	}
 	if cache, ok := h.caches[resource]; ok {
-		cache.lastUsed = time.Now()
-		return cache.Cache, nil
+		if !cache.hasEnded() {
+			cache.lastUsed = time.Now()
+			return cache.Cache, nil
+		}
+		h.endLocked(cache)
 	}
 	client, err := h.clientFor(resource, h.client, resource.GroupVersionKind())
 	if err != nil {
@@ -162,7 +186,7 @@ func (h *Hub) started(resource Resource) (*Cache, error) {
 
 // upstreamOf is the API server's end of a cache, reached by a client.
 func (h *Hub) upstreamOf(cache *Cache, client rest.Interface) *upstream {
-	up := &upstream{client: client, cache: cache, served: h.resolver.serves(cache.resource)}
+	up := &upstream{client: client, cache: cache, served: h.resolver.serves(cache.resource), definitions: h.definitions}
 	cache.selectableFields = newSelectableFields(cache.resource, up.supports)
 	cache.history = up
 	return up

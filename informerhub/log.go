@@ -134,7 +134,7 @@ func (l *changeLog) next(place uint64, most limits) (states []latest, to uint64,
 func (r record) state() latest {
 	state := latest{object: r.entry.object, made: r.entry.made, deleted: r.entry.deleted}
 	state.version = state.object.version
-	if state.deleted {
+	if state.deleted || versionNumber(state.version) < r.version { // see relisted
 		state.version = formatVersion(r.version)
 	}
 	return state

@@ -45,6 +45,7 @@ func TestEveryReaderHoldsWhatTheClusterHolds(t *testing.T) {
 			"say again":   c.sayAgain,
 			"relist":      c.relist,
 			"restore":     c.restore,
+			"rewrite":     c.rewrite,
 			"bookmark":    c.bookmark,
 			"new reader":  c.newReader,
 			"reader":      c.read,
@@ -170,6 +171,18 @@ func (c *cluster) relist(t *rapid.T) {
 	c.list(t)
 }
 
+// rewrite changes contents without their versions, as another schema does, and lists.
+func (c *cluster) rewrite(t *rapid.T) {
+	for _, place := range rapid.SliceOf(aPlace).Draw(t, "rewritten") {
+		if is, ok := c.holds[place]; ok {
+			version, _ := strconv.Atoi(is.version)
+			c.holds[place] = someTraits(t, place, is.uid, version)
+		}
+	}
+	c.next()
+	c.list(t)
+}
+
 // restore puts the cluster back to a backup: an older version, other contents.
 func (c *cluster) restore(t *rapid.T) {
 	if c.version < 2 {
@@ -209,7 +222,9 @@ func (c *cluster) bookmark(t *rapid.T) {
 }
 
 func (c *cluster) newReader(t *rapid.T) {
-	c.readers = append(c.readers, newReader(t, c.cache, aQuery.Draw(t, "query")))
+	reader := newReader(t, c.cache, aQuery.Draw(t, "query"))
+	reader.rewritten = true
+	c.readers = append(c.readers, reader)
 }
 
 func (c *cluster) read(t *rapid.T) {

@@ -163,6 +163,18 @@ func (o *Object) sentJSON() ([]byte, error) {
 	return o.raw, nil
 }
 
+// sameContent reports whether the API server sent the same bytes for both objects, but for
+// white space around them: a watch's events end with a line break, a list's items do not.
+func (o *Object) sameContent(other *Object) bool {
+	if o.format != other.format {
+		return false
+	}
+	if o.format == formatJSON {
+		return bytes.Equal(bytes.TrimSpace(o.raw), bytes.TrimSpace(other.raw))
+	}
+	return bytes.Equal(o.raw, other.raw)
+}
+
 func (o *Object) key() string {
 	if o.namespace == "" {
 		return o.name

@@ -27,6 +27,8 @@ type reader struct {
 	// points are where the stream can be resumed, and what the reader was like there.
 	points  []point
 	resumed bool // since the last RESET
+	// rewritten says that contents may change without their versions.
+	rewritten bool
 }
 
 // point is what a reader knows at one point of its stream.
@@ -224,10 +226,10 @@ func (r *reader) applyObject(event Event) string {
 	}
 	switch event.Type {
 	case Added:
-		return r.when(ok, "ADDED is held already") + r.when(event.ResourceVersion != object.version && !r.over, "ADDED at another version")
+		return r.when(ok, "ADDED is held already") + r.when(event.ResourceVersion != object.version && !r.over && !r.rewritten, "ADDED at another version")
 	case Modified:
 		return r.when(!ok, "MODIFIED is not held") + r.when(ok && held.uid != object.uid, "MODIFIED to another UID") +
-			r.when(ok && numberOf(object.version) <= numberOf(held.version), "the object went back, or came twice") +
+			r.when(ok && !isLater(event, held), "the object went back, or came twice") +
 			r.when(ok && r.query.Fields != nil && r.query.told(object) == r.query.told(held), "MODIFIED changes nothing under the mask")
 	}
 	delete(r.held, place)
@@ -235,6 +237,15 @@ func (r *reader) applyObject(event Event) string {
 		return r.when(!ok || held.uid != object.uid, "DELETED is not held")
 	}
 	return r.when(!ok || r.query.told(held) != r.query.told(object), "DELETED is not the object that was held")
+}
+
+// isLater reports whether an event has a later state of the object than the one that is
+// held: another content of the same version has the version of the relist that found it.
+func isLater(event Event, held *Object) bool {
+	if event.Object.version == held.version {
+		return numberOf(event.ResourceVersion) > numberOf(held.version)
+	}
+	return numberOf(event.Object.version) > numberOf(held.version)
 }
 
 // moveOn checks the order of versions.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -40,8 +41,12 @@ type upstream struct {
 	scope  scope
 	// metadataOnly says that no more is asked for than the objects' metadata.
 	metadataOnly bool
-	// served reports whether the API server still serves the resource.
-	served func(context.Context) (bool, error)
+	// served reports whether the API server still serves the resource, with the kind and
+	// the scope that the cache is of.
+	served      func(context.Context) (bool, error)
+	definitions *definitions
+	// endRun ends the Reflector that runs; nil before the first one.
+	endRun atomic.Pointer[context.CancelFunc]
 }
 
 // backoff is how the Reflector waits between attempts: up to about five seconds,
@@ -61,9 +66,20 @@ func backoff() *wait.Backoff {
 func (u *upstream) run(ctx context.Context) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
+	defer u.definitions.join(ctx, u, stop)()
+	for ctx.Err() == nil {
+		u.reflect(ctx, stop)
+	}
+}
+
+// reflect runs a Reflector until the context ends or relist is called.
+func (u *upstream) reflect(ctx context.Context, stop context.CancelFunc) {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	u.endRun.Store(&end)
 	lists := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			list, err := u.list(ctx, options)
+			list, err := u.list(ctx, u.notOlder(options))
 			if u.gone(ctx, err) {
 				stop()
 			}
@@ -80,8 +96,25 @@ func (u *upstream) run(ctx context.Context) {
 	closing.Go(func() { u.cache.closeVersions(ctx) })
 	closing.Go(func() { u.cache.confirmCurrent(ctx) })
 	reflector.RunWithContext(ctx)
-	stop()
+	end()
 	closing.Wait()
+}
+
+// relist has the cache compare what it holds with a new list. Watchers see what differs.
+func (u *upstream) relist() {
+	if end := u.endRun.Load(); end != nil {
+		(*end)()
+	}
+}
+
+// notOlder asks for a list that is not older than what the cache holds. The first list of
+// a Reflector may be of any version otherwise, and the cache can have had other ones.
+func (u *upstream) notOlder(options metav1.ListOptions) metav1.ListOptions {
+	if held := u.cache.reachedVersion(); options.ResourceVersion == "0" && isOfTheStore(held) {
+		options.ResourceVersion, options.ResourceVersionMatch = held, metav1.ResourceVersionMatchNotOlderThan
+		options.Limit = 0 // with a limit, some API servers read the version as an exact one
+	}
+	return options
 }
 
 func (u *upstream) request(options metav1.ListOptions) *rest.Request {
@@ -160,12 +193,15 @@ func (u *upstream) gone(ctx context.Context, err error) bool {
 	if served, err := u.served(ctx); served || err != nil {
 		return false
 	}
-	u.cache.end(&ResourceGoneError{u.cache.resource})
+	u.lose()
 	return true
 }
 
+// lose ends the cache, because the API server serves another resource in its place.
+func (u *upstream) lose() { u.cache.end(&ResourceGoneError{u.cache.resource}) }
+
 // ResourceGoneError says that the cluster has ceased to serve a resource: its
-// CRD was deleted, or no longer serves this version.
+// CRD was deleted, or no longer serves this version, or was created again.
 type ResourceGoneError struct{ Resource Resource }
 
 func (e *ResourceGoneError) Error() string {

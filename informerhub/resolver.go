@@ -20,7 +20,9 @@ import (
 // Resolver finds the resource that a caller means, as kubectl does: by plural,
 // singular, short name or kind, with or without version and group. It asks the
 // API server's discovery once, and again when a name is not found, so a CRD that
-// has just been made is found too. Its methods are safe for concurrent use.
+// has just been made is found too, and when a caller asks for a fresh answer, because
+// the API server has contradicted the known one (see [Contradicts]). Its methods are
+// safe for concurrent use.
 type Resolver struct {
 	client    rest.Interface
 	cached    discovery.CachedDiscoveryInterface
@@ -132,24 +134,28 @@ func (r *Resolver) ResolveKinds(ctx context.Context, kinds []schema.GroupKind) (
 }
 
 // Offering are the resource itself ("") and its subresources, in order, for which the API
-// server offers a verb. What is known is a second old at most.
+// server offers a verb. What is known is a second old at most. The error is a
+// [ResourceGoneError] if the API server does not serve the resource as it is described.
 func (r *Resolver) Offering(ctx context.Context, resource Resource, verb string) ([]string, error) {
 	recent, err := r.discovery.recent(ctx, maxTypesAge)
 	if err != nil {
 		return nil, err
 	}
+	if served, err := recent.serves(resource); err == nil && !served {
+		return nil, &ResourceGoneError{resource}
+	}
 	return recent.offering(resource, verb), nil
 }
 
-// serves answers a function that asks discovery anew whether a resource is served.
+// serves returns a function that asks discovery again whether a resource is served as it is
+// described.
 func (r *Resolver) serves(resource Resource) func(context.Context) (bool, error) {
 	return func(ctx context.Context) (bool, error) {
 		fresh, err := r.discovery.refresh(ctx)
 		if err != nil {
 			return false, err
 		}
-		_, served := fresh.find(resource.GroupVersionResource())
-		return served, nil
+		return fresh.serves(resource)
 	}
 }
 

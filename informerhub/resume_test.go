@@ -52,6 +52,21 @@ func TestBehindTheWindowAResumedWatchIsToldLatestStates(t *testing.T) {
 		nextLines(t, resumed(t, c, Query{}, Position{Version: "12"})))
 }
 
+func TestAResumedWatchIsToldOfAnotherContentOfTheSameVersion(t *testing.T) {
+	for name, window := range map[string]int{"in the window": 1 << 20, "behind the window": 1} {
+		t.Run(name, func(t *testing.T) {
+			c := podCache(window)
+			a := traits{namespace: "default", name: "a", uid: "uid-a", version: "3"}
+			must(t, c.Replace(items(podObject(t, a), pod(t, "b", 4)), "10"))
+			a.node = "node-2"
+			must(t, c.Replace(items(podObject(t, a), pod(t, "b", 12)), "20"))
+			checkSame(t, []string{"MODIFIED default/b@12 at 12", "MODIFIED default/a@3 at 20"},
+				nextLines(t, resumed(t, c, Query{}, Position{Version: "10"})))
+			checkSame(t, []string{"BOOKMARK at 20"}, nextLines(t, resumed(t, c, Query{}, Position{Version: "20"})))
+		})
+	}
+}
+
 func TestADeletionThatWasForgottenMakesAResumedWatchBeginAnew(t *testing.T) {
 	limits := defaultLimits(1)
 	limits.tombstones = 1

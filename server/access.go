@@ -93,22 +93,17 @@ func (a *access) answer(ctx context.Context, identity auth.Identity, question *k
 
 // attributes are what a question is about.
 func (a *access) attributes(ctx context.Context, question *kubeconnectv1.AccessQuestion) (auth.Attributes, error) {
-	resource, err := a.resources.resolve(ctx, question.GetResource())
-	if err != nil {
-		return auth.Attributes{}, err
-	}
-	if err := checkQuestion(resource, question); err != nil {
-		return auth.Attributes{}, err
-	}
-	return auth.Attributes{
-		Verb:        question.GetVerb(),
-		Group:       resource.Group,
-		Version:     resource.Version,
-		Resource:    resource.Name,
-		Subresource: question.GetSubresource(),
-		Namespace:   question.GetNamespace(),
-		Name:        question.GetName(),
-	}, nil
+	return onResource(ctx, a.resources, question.GetResource(), func(resource informerhub.Resource) (auth.Attributes, error) {
+		return auth.Attributes{
+			Verb:        question.GetVerb(),
+			Group:       resource.Group,
+			Version:     resource.Version,
+			Resource:    resource.Name,
+			Subresource: question.GetSubresource(),
+			Namespace:   question.GetNamespace(),
+			Name:        question.GetName(),
+		}, checkQuestion(resource, question)
+	})
 }
 
 func checkQuestion(resource informerhub.Resource, question *kubeconnectv1.AccessQuestion) error {
@@ -118,7 +113,7 @@ func checkQuestion(resource informerhub.Resource, question *kubeconnectv1.Access
 	case verb == "*" || strings.ToLower(verb) != verb:
 		return badRequest("verb %q: name one, such as \"get\" or \"list\"", verb)
 	case !resource.Namespaced && question.GetNamespace() != "":
-		return badRequest("%s have no namespaces: leave the namespace out", resource.Name)
+		return &scopeError{badRequest("%s have no namespaces: leave the namespace out", resource.Name)}
 	}
 	return nil
 }

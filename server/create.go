@@ -16,27 +16,29 @@ func (s *resources) Create(ctx context.Context, request *kubeconnectv1.CreateReq
 	if err := checkEncoding(request.GetEncoding()); err != nil {
 		return nil, err
 	}
-	resource, err := s.resolve(ctx, request.GetResource())
-	if err != nil {
-		return nil, err
-	}
-	made, err := manifestOf(request.GetBody(), resource)
-	if err != nil {
-		return nil, err
-	}
-	to, err := madeAt(resource, request, made.head)
-	if err != nil {
-		return nil, err
-	}
-	options := metav1.CreateOptions{FieldManager: cmp.Or(request.GetFieldManager(), defaultFieldManager), DryRun: dryRun(request.GetDryRun())}
-	if options.FieldValidation, err = fieldValidation(request.GetFieldValidation()); err != nil {
-		return nil, err
-	}
-	done, err := s.change(ctx, to, creation{made, options}, request.GetEncoding())
+	done, err := onResource(ctx, s, request.GetResource(), func(resource informerhub.Resource) (answered, error) {
+		return s.create(ctx, resource, request)
+	})
 	if err != nil {
 		return nil, err
 	}
 	return &kubeconnectv1.CreateResponse{Kind: done.kind, Object: done.object, Warnings: done.warnings}, nil
+}
+
+func (s *resources) create(ctx context.Context, resource informerhub.Resource, request *kubeconnectv1.CreateRequest) (answered, error) {
+	made, err := manifestOf(request.GetBody(), resource)
+	if err != nil {
+		return answered{}, err
+	}
+	to, err := madeAt(resource, request, made.head)
+	if err != nil {
+		return answered{}, err
+	}
+	options := metav1.CreateOptions{FieldManager: cmp.Or(request.GetFieldManager(), defaultFieldManager), DryRun: dryRun(request.GetDryRun())}
+	if options.FieldValidation, err = fieldValidation(request.GetFieldValidation()); err != nil {
+		return answered{}, err
+	}
+	return s.change(ctx, to, creation{made, options}, request.GetEncoding())
 }
 
 // madeAt is where an object is made: at a name only if a subresource makes it.

@@ -16,21 +16,25 @@ func (s *resources) Delete(ctx context.Context, request *kubeconnectv1.DeleteReq
 	if err := checkEncoding(request.GetEncoding()); err != nil {
 		return nil, err
 	}
-	to, err := s.existing(ctx, request)
-	if err != nil {
-		return nil, err
-	}
 	options, err := deleteOptions(request)
 	if err != nil {
 		return nil, err
 	}
 	options.Preconditions = preconditions(request.GetPreconditions())
-	done, err := s.change(ctx, to, deletion{options}, request.GetEncoding())
+	var to target
+	done, err := onResource(ctx, s, request.GetResource(), func(resource informerhub.Resource) (_ answered, err error) {
+		to, err = existing(resource, request)
+		if err != nil {
+			return answered{}, err
+		}
+		done, err := s.change(ctx, to, deletion{options}, request.GetEncoding())
+		if err == nil && done.kind.GetKind() == "Status" { // it says no more than that all went well
+			done.kind, done.object = encodeKind(resource), nil
+		}
+		return done, err
+	})
 	if err != nil {
 		return nil, err
-	}
-	if done.kind.GetKind() == "Status" { // it says no more than that all went well
-		done.kind, done.object = encodeKind(to.resource), nil
 	}
 	return &kubeconnectv1.DeleteResponse{
 		Kind: done.kind, Object: done.object, Warnings: done.warnings,
@@ -40,20 +44,19 @@ func (s *resources) Delete(ctx context.Context, request *kubeconnectv1.DeleteReq
 
 // DeleteCollection implements kubeconnect.v1.ResourceService.
 func (s *resources) DeleteCollection(ctx context.Context, request *kubeconnectv1.DeleteCollectionRequest) (*kubeconnectv1.DeleteCollectionResponse, error) {
-	resource, err := s.resolve(ctx, request.GetResource())
-	if err != nil {
-		return nil, err
-	}
-	to := target{resource: resource, namespace: request.GetNamespace()}
-	if err := checkNamespace(resource, to.namespace); err != nil {
-		return nil, err
-	}
 	options, err := deleteOptions(request)
 	if err != nil {
 		return nil, err
 	}
 	matching := metav1.ListOptions{LabelSelector: request.GetLabelSelector(), FieldSelector: request.GetFieldSelector()}
-	done, err := s.writer(ctx).make(ctx, to, clearing{options, matching})
+	var to target
+	done, err := onResource(ctx, s, request.GetResource(), func(resource informerhub.Resource) (written, error) {
+		if err := checkNamespace(resource, request.GetNamespace()); err != nil {
+			return written{}, err
+		}
+		to = target{resource: resource, namespace: request.GetNamespace()}
+		return s.writer(ctx).make(ctx, to, clearing{options, matching})
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -109,8 +109,13 @@ func encodeCache(status informerhub.Status) *kubeconnectv1.CacheState {
 
 // GetSchema implements kubeconnect.v1.DiscoveryService.
 func (d *discovery) GetSchema(ctx context.Context, request *kubeconnectv1.GetSchemaRequest) (*kubeconnectv1.GetSchemaResponse, error) {
-	resource, err := d.resources.resolve(ctx, request.GetResource())
-	if err != nil {
+	return onResource(ctx, d.resources, request.GetResource(), func(resource informerhub.Resource) (*kubeconnectv1.GetSchemaResponse, error) {
+		return d.schemaOf(ctx, resource)
+	})
+}
+
+func (d *discovery) schemaOf(ctx context.Context, resource informerhub.Resource) (*kubeconnectv1.GetSchemaResponse, error) {
+	if err := d.resources.confirm(ctx, resource); err != nil {
 		return nil, err
 	}
 	schema, err := d.resources.hub.Schema(ctx, resource)

@@ -64,6 +64,9 @@ func (api *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	switch {
+	case strings.HasSuffix(r.URL.Path, "/customresourcedefinitions"):
+		w.WriteHeader(http.StatusForbidden)
+		_ = json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: "Failure", Reason: "Forbidden", Code: 403})
 	case r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/log"):
 		api.log.ServeHTTP(w, r)
 	case r.Method == http.MethodGet && r.URL.Query().Get("watch") == "true":

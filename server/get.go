@@ -20,14 +20,12 @@ func (s *resources) Get(ctx context.Context, request *kubeconnectv1.GetRequest) 
 	if err != nil {
 		return nil, err
 	}
-	resource, err := s.resolve(ctx, request.GetResource())
-	if err != nil {
-		return nil, err
-	}
-	if err := checkName(resource, request.GetNamespace(), request.GetName()); err != nil {
-		return nil, err
-	}
-	got, err := s.get(ctx, resource, request)
+	got, err := onResource(ctx, s, request.GetResource(), func(resource informerhub.Resource) (gotten, error) {
+		if err := checkName(resource, request.GetNamespace(), request.GetName()); err != nil {
+			return gotten{}, err
+		}
+		return s.get(ctx, resource, request)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -90,6 +88,11 @@ func (s *resources) getLive(ctx context.Context, resource informerhub.Resource, 
 	object, err := live.Get(ctx, request.GetNamespace(), request.GetName(), part)
 	if err != nil {
 		return gotten{}, err
+	}
+	if part == "" {
+		if err := s.confirm(ctx, resource, object); err != nil {
+			return gotten{}, err
+		}
 	}
 	return gotten{kindOf(object, resource), object, freshNow(), kubeconnectv1.Source_SOURCE_API_SERVER}, nil
 }

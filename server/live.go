@@ -61,6 +61,9 @@ func (s *resources) selectLive(ctx context.Context, request listing, wanted read
 	if err != nil {
 		return selected{}, err
 	}
+	if err := s.confirm(ctx, wanted.resource, snapshot.Objects...); err != nil {
+		return selected{}, err
+	}
 	if isVersion(snapshot.ResourceVersion) {
 		related.since = snapshot.ResourceVersion
 	}

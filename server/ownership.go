@@ -108,7 +108,15 @@ func (o *ownership) lookUp(ctx context.Context, wanted map[place][]informerhub.O
 	for at := range wanted {
 		kinds[at.kind] = true
 	}
-	resources, err := o.s.hub.Resolver().ResolveKinds(ctx, slices.Collect(maps.Keys(kinds)))
+	found, err = o.lookUpKinds(ctx, slices.Collect(maps.Keys(kinds)), wanted)
+	if informerhub.Contradicts(err) && o.s.hub.Resolver().Refresh(ctx) == nil {
+		return o.lookUpKinds(ctx, slices.Collect(maps.Keys(kinds)), wanted)
+	}
+	return found, err
+}
+
+func (o *ownership) lookUpKinds(ctx context.Context, kinds []schema.GroupKind, wanted map[place][]informerhub.Owner) (found []*informerhub.Object, err error) {
+	resources, err := o.s.hub.Resolver().ResolveKinds(ctx, kinds)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +146,7 @@ func (o *ownership) follow(ctx context.Context, resource informerhub.Resource, n
 	for _, owner := range owners {
 		object, err := o.get(ctx, resource, namespace, owner.Name)
 		switch {
-		case err != nil && !apierrors.IsNotFound(err):
+		case err != nil && (!apierrors.IsNotFound(err) || informerhub.Contradicts(err)):
 			return nil, err
 		case err == nil && object.UID() == owner.UID:
 			found = append(found, object)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
 // Patch implements kubeconnect.v1.ResourceService.
@@ -22,13 +23,16 @@ func (s *resources) Patch(ctx context.Context, request *kubeconnectv1.PatchReque
 	if err != nil {
 		return nil, err
 	}
-	to, err := s.existing(ctx, request)
+	done, err := onResource(ctx, s, request.GetResource(), func(resource informerhub.Resource) (answered, error) {
+		to, err := existing(resource, request)
+		if err != nil {
+			return answered{}, err
+		}
+		done, err := s.change(ctx, to, change, request.GetEncoding())
+		return done, asPrecondition(err, to, request.GetPreconditions())
+	})
 	if err != nil {
 		return nil, err
-	}
-	done, err := s.change(ctx, to, change, request.GetEncoding())
-	if err != nil {
-		return nil, asPrecondition(err, to, request.GetPreconditions())
 	}
 	return &kubeconnectv1.PatchResponse{Kind: done.kind, Object: done.object, Warnings: done.warnings, Created: done.created}, nil
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -64,18 +65,28 @@ func checkRelation(asked *kubeconnectv1.Relation, listed informerhub.Resource) e
 
 // otherObject answers the object that a relation names, as Get would.
 func (s *resources) otherObject(ctx context.Context, asked *kubeconnectv1.Relation, consistency kubeconnectv1.Consistency) (informerhub.Resource, *informerhub.Object, error) {
-	resource, err := s.resolve(ctx, asked.GetResource())
-	if err != nil {
-		return resource, nil, err
-	}
-	if err := checkName(resource, asked.GetNamespace(), asked.GetName()); err != nil {
-		return resource, nil, badRequest("related: %v", err)
-	}
-	got, err := s.get(ctx, resource, &kubeconnectv1.GetRequest{Namespace: asked.GetNamespace(), Name: asked.GetName(), Consistency: consistency})
+	var resource informerhub.Resource
+	got, err := onResource(ctx, s, asked.GetResource(), func(named informerhub.Resource) (gotten, error) {
+		resource = named
+		if err := checkName(resource, asked.GetNamespace(), asked.GetName()); err != nil {
+			return gotten{}, relatedError(err)
+		}
+		return s.get(ctx, resource, &kubeconnectv1.GetRequest{Namespace: asked.GetNamespace(), Name: asked.GetName(), Consistency: consistency})
+	})
 	if err == nil && asked.GetUid() != "" && asked.GetUid() != got.object.UID() {
 		err = apierrors.NewNotFound(resource.GroupResource(), asked.GetName())
 	}
 	return resource, got.object, err
+}
+
+// relatedError is an error about the other object.
+func relatedError(err error) error {
+	var scope *scopeError
+	named := badRequest("related: %v", err)
+	if errors.As(err, &scope) {
+		return &scopeError{named}
+	}
+	return named
 }
 
 // relatedTo is what objects of a resource must be like to have a relation to an object.

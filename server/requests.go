@@ -74,9 +74,9 @@ func checkName(resource informerhub.Resource, namespace, name string) error {
 func checkNamespace(resource informerhub.Resource, namespace string) error {
 	switch {
 	case resource.Namespaced && namespace == "":
-		return badRequest("namespace is required: %s live in namespaces", resource.Name)
+		return &scopeError{badRequest("namespace is required: %s live in namespaces", resource.Name)}
 	case !resource.Namespaced && namespace != "":
-		return badRequest("%s have no namespaces: leave the namespace out", resource.Name)
+		return &scopeError{badRequest("%s have no namespaces: leave the namespace out", resource.Name)}
 	}
 	return checkSegment("namespace", namespace)
 }

@@ -67,7 +67,7 @@ func (s *resources) sender(ctx context.Context, request *kubeconnectv1.WatchRequ
 func (s *resources) serve(ctx context.Context, request *kubeconnectv1.WatchRequest, watch *watch, sender *eventSender) error {
 	for {
 		err := sender.follow(ctx, watch)
-		if !s.servedOtherwise(ctx, err, request.GetResource()) {
+		if !s.isServedAgain(ctx, err, request.GetResource()) {
 			return err
 		}
 		request = proto.CloneOf(request)
@@ -95,10 +95,12 @@ func (s *resources) watch(ctx context.Context, request *kubeconnectv1.WatchReque
 	if err != nil {
 		return nil, err
 	}
-	resource, err := s.resolve(ctx, request.GetResource())
-	if err != nil {
-		return nil, err
-	}
+	return onResource(ctx, s, request.GetResource(), func(resource informerhub.Resource) (*watch, error) {
+		return s.watchOf(ctx, resource, request, fields)
+	})
+}
+
+func (s *resources) watchOf(ctx context.Context, resource informerhub.Resource, request *kubeconnectv1.WatchRequest, fields *mask.Mask) (*watch, error) {
 	if err := checkSegment("namespace", request.GetNamespace()); err != nil {
 		return nil, err
 	}
@@ -164,13 +166,14 @@ func (s *resources) join(ctx context.Context, w *watch, since *informerhub.Posit
 	return nil
 }
 
-// servedOtherwise reports whether a watch has ended only because the cluster now
-// serves what the request names in another version: then the stream goes on there.
-func (s *resources) servedOtherwise(ctx context.Context, err error, name string) bool {
+// isServedAgain reports whether a watch has ended only because the cluster now serves what
+// the request names in another version, or because the CRD was created again: the stream
+// then goes on with that.
+func (s *resources) isServedAgain(ctx context.Context, err error, name string) bool {
 	var gone *informerhub.ResourceGoneError
 	if !errors.As(err, &gone) {
 		return false
 	}
 	resource, err := s.resolve(ctx, name)
-	return err == nil && resource != gone.Resource
+	return err == nil && resource.GroupResource() == gone.Resource.GroupResource()
 }

@@ -64,13 +64,15 @@ func (s selected) coverage() (namespaces, warnings []string) {
 
 // selectFor takes a snapshot of what a request selects.
 func (s *resources) selectFor(ctx context.Context, request listing) (selected, error) {
-	resource, err := s.resolve(ctx, request.GetResource())
-	if err != nil {
-		return selected{}, err
-	}
 	if err := checkSegment("namespace", request.GetNamespace()); err != nil {
 		return selected{}, err
 	}
+	return onResource(ctx, s, request.GetResource(), func(resource informerhub.Resource) (selected, error) {
+		return s.selectOf(ctx, resource, request)
+	})
+}
+
+func (s *resources) selectOf(ctx context.Context, resource informerhub.Resource, request listing) (selected, error) {
 	wanted := toList(resource, request.GetNamespace(), request.GetFieldSelector()).requiring(request)
 	scope, err := s.rights.scope(ctx, identityFrom(ctx), wanted)
 	if err != nil {

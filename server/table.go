@@ -18,10 +18,12 @@ const maxTableRows = 500
 // GetTable implements kubeconnect.v1.ResourceService. The API server decides whether the
 // caller may.
 func (s *resources) GetTable(ctx context.Context, request *kubeconnectv1.GetTableRequest) (*kubeconnectv1.GetTableResponse, error) {
-	resource, err := s.resolve(ctx, request.GetResource())
-	if err != nil {
-		return nil, err
-	}
+	return onResource(ctx, s, request.GetResource(), func(resource informerhub.Resource) (*kubeconnectv1.GetTableResponse, error) {
+		return s.tableOf(ctx, resource, request)
+	})
+}
+
+func (s *resources) tableOf(ctx context.Context, resource informerhub.Resource, request *kubeconnectv1.GetTableRequest) (*kubeconnectv1.GetTableResponse, error) {
 	if err := checkTable(resource, request); err != nil {
 		return nil, err
 	}
@@ -46,8 +48,22 @@ func (s *resources) GetTable(ctx context.Context, request *kubeconnectv1.GetTabl
 	if err != nil {
 		return nil, err
 	}
+	if err := s.confirmTable(ctx, resource, response); err != nil {
+		return nil, err
+	}
 	response.Kind, response.Warnings = encodeKind(resource), warnings
 	return response, checkTableSize(response)
+}
+
+// confirmTable is confirm for a table, whose rows do not show the kind: they fit if they have
+// a namespace where the resource does, and discovery must be recent in any case.
+func (s *resources) confirmTable(ctx context.Context, resource informerhub.Resource, table *kubeconnectv1.GetTableResponse) error {
+	if rows := table.GetRows(); len(rows) > 0 && (rows[0].GetNamespace() != "") != resource.Namespaced && !resource.BuiltIn() {
+		if err := s.hub.Resolver().Refresh(ctx); err != nil {
+			return nil // nothing better is known
+		}
+	}
+	return s.confirm(ctx, resource)
 }
 
 // checkTableSize refuses a page that no gRPC client would take.

@@ -16,30 +16,33 @@ func (s *resources) Update(ctx context.Context, request *kubeconnectv1.UpdateReq
 	if err := checkEncoding(request.GetEncoding()); err != nil {
 		return nil, err
 	}
-	resource, err := s.resolve(ctx, request.GetResource())
+	done, err := onResource(ctx, s, request.GetResource(), func(resource informerhub.Resource) (answered, error) {
+		return s.replace(ctx, resource, request)
+	})
 	if err != nil {
 		return nil, err
 	}
+	return &kubeconnectv1.UpdateResponse{Kind: done.kind, Object: done.object, Warnings: done.warnings, Created: done.created}, nil
+}
+
+func (s *resources) replace(ctx context.Context, resource informerhub.Resource, request *kubeconnectv1.UpdateRequest) (answered, error) {
 	replaced, err := manifestOf(request.GetBody(), resource)
 	if err != nil {
-		return nil, err
+		return answered{}, err
 	}
 	to, err := replacedAt(resource, request, replaced.head)
 	if err != nil {
-		return nil, err
+		return answered{}, err
 	}
 	if replaced, err = replaced.under(preconditions(request.GetPreconditions())); err != nil {
-		return nil, err
+		return answered{}, err
 	}
 	options := metav1.UpdateOptions{FieldManager: cmp.Or(request.GetFieldManager(), defaultFieldManager), DryRun: dryRun(request.GetDryRun())}
 	if options.FieldValidation, err = fieldValidation(request.GetFieldValidation()); err != nil {
-		return nil, err
+		return answered{}, err
 	}
 	done, err := s.change(ctx, to, update{replaced, options}, request.GetEncoding())
-	if err != nil {
-		return nil, asPrecondition(err, to, request.GetPreconditions())
-	}
-	return &kubeconnectv1.UpdateResponse{Kind: done.kind, Object: done.object, Warnings: done.warnings, Created: done.created}, nil
+	return done, asPrecondition(err, to, request.GetPreconditions())
 }
 
 // replacedAt is what an update replaces: where the request does not say it, what the

@@ -42,15 +42,12 @@ type named interface {
 	GetName() string
 }
 
-// existing is the target of a request that names an object, and perhaps a subresource.
-func (s *resources) existing(ctx context.Context, request named) (target, error) {
-	to := target{namespace: request.GetNamespace(), name: request.GetName()}
+// existing is the target of a request that names an object of a resource, and perhaps a
+// subresource.
+func existing(resource informerhub.Resource, request named) (target, error) {
+	to := target{resource: resource, namespace: request.GetNamespace(), name: request.GetName()}
 	if part, ok := request.(interface{ GetSubresource() string }); ok {
 		to.subresource = part.GetSubresource()
-	}
-	var err error
-	if to.resource, err = s.resolve(ctx, request.GetResource()); err != nil {
-		return target{}, err
 	}
 	return to, errors.Join(checkName(to.resource, to.namespace, to.name), checkSubresource(to.subresource))
 }

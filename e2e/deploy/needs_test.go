@@ -28,6 +28,11 @@ var needs = map[string]need{
 	"watch configmaps":  {try: serves("configmaps")},
 	"list deployments":  {try: serves("deployments")},
 	"watch deployments": {try: serves("deployments")},
+	"list gadgets":      {try: serves("gadgets")},
+	"watch gadgets":     {try: serves("gadgets")},
+
+	"list customresourcedefinitions":  {try: noticesAnotherSchema},
+	"watch customresourcedefinitions": {try: noticesAnotherSchema},
 
 	"create tokenreviews":                               {knowsWhoCalls, "could not be asked who is calling"},
 	"create subjectaccessreviews":                       {readsANamespace, "could not be asked what"},

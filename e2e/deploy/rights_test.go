@@ -15,6 +15,7 @@ var mighty = values{
 	"resources": []any{
 		values{"group": "", "resources": []any{"configmaps"}},
 		values{"group": "apps", "resources": []any{"deployments"}},
+		values{"group": gadgetGroup, "resources": []any{"gadgets"}},
 	},
 	"auth":   values{"recheckInterval": "1h"},
 	"writes": values{"mode": "impersonate"},

@@ -16,6 +16,7 @@ import (
 var makers = map[string]func(context.Context, *testing.T, string) metav1.Object{
 	"configmaps":  makeConfigMap,
 	"deployments": makeDeployment,
+	"gadgets":     makeGadget,
 }
 
 // serves has the administrator list what is there, and then what has been made since.
@@ -23,6 +24,7 @@ var makers = map[string]func(context.Context, *testing.T, string) metav1.Object{
 // it would list again and again.
 func serves(resource string) try {
 	return func(ctx context.Context, t *testing.T, in installation) error {
+		withGadgets(ctx, t)
 		namespace := newNamespace(ctx, t, cluster(t), nil)
 		client := in.byCertificate(ctx, t).Resources
 		request := &kubeconnectv1.ListRequest{Resource: resource, Namespace: namespace}

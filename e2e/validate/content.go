@@ -33,6 +33,9 @@ var versionIsThere = check{
 			if j.isOfRights() {
 				return "" // the stream's version, and older ones of its objects
 			}
+			if held := j.model.Objects[KeyOf(j.event.GetObject())]; held != nil && isRewritten(held, j.event) {
+				return ""
+			}
 			return differs(own, ofObject)
 		case kubeconnectv1.EventType_EVENT_TYPE_DELETED:
 			if j.event.GetObject().GetContent() == nil {

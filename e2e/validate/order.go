@@ -3,6 +3,7 @@ package validate
 import (
 	"fmt"
 
+	"google.golang.org/protobuf/proto"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
@@ -16,11 +17,21 @@ var toldOnce = rule{
 		if !ok || event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_DELETED {
 			return ""
 		}
-		if held.GetResourceVersion() == event.GetObject().GetResourceVersion() {
+		if held.GetResourceVersion() == event.GetObject().GetResourceVersion() && !isRewritten(held, event) {
 			return "the caller holds this very version"
 		}
 		return ""
 	},
+}
+
+// isRewritten reports whether an event is another content of what the caller holds, at the
+// same version: the event then has a version of its own.
+func isRewritten(held *kubeconnectv1.Object, event *kubeconnectv1.Event) bool {
+	own := event.GetResourceVersion()
+	return event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_MODIFIED &&
+		held.GetResourceVersion() == event.GetObject().GetResourceVersion() &&
+		own != held.GetResourceVersion() && goesBack(held.GetResourceVersion(), own) == "" &&
+		!proto.Equal(held, event.GetObject())
 }
 
 var versionsGoForward = rule{

@@ -97,7 +97,8 @@ type Object struct {
 	// same name.
 	Uid string `protobuf:"bytes,3,opt,name=uid,proto3" json:"uid,omitempty"`
 	// The object's resource version: an opaque string, equal for equal states of
-	// one object.
+	// one object. The content at one version differs only if the cluster has changed
+	// how it reads the object: see Event.resource_version.
 	ResourceVersion string `protobuf:"bytes,4,opt,name=resource_version,json=resourceVersion,proto3" json:"resource_version,omitempty"`
 	// The whole object, metadata included, in the encoding asked for.
 	// metadata.managedFields is left out unless the operator keeps it

@@ -2241,7 +2241,10 @@ type Event struct {
 	Object *Object `protobuf:"bytes,2,opt,name=object,proto3" json:"object,omitempty"`
 	// The version of the event itself. For ADDED and MODIFIED it is the object's own,
 	// unless the caller has gained a namespace (see WatchRequest.namespace): its objects
-	// are older than the event. For a DELETED it is newer than the object's
+	// are older than the event. It is newer, too, where only the content of the object has
+	// changed: the API server serves another content at the same version when the schema
+	// or the conversion of a custom resource changes. A MODIFIED then has an object with
+	// the version that it had before. For a DELETED it is newer than the object's
 	// own, which is the last one that the selection held; where the object has no
 	// content (see WatchRequest.namespace and resume_token), it is the same, and a UID
 	// is told only if it is known which object it was.

@@ -46,7 +46,8 @@ export type Object$ = Message<"kubeconnect.v1.Object"> & {
 
   /**
    * The object's resource version: an opaque string, equal for equal states of
-   * one object.
+   * one object. The content at one version differs only if the cluster has changed
+   * how it reads the object: see Event.resource_version.
    *
    * @generated from field: string resource_version = 4;
    */

@@ -1,0 +1,187 @@
+package informerhub
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+func TestOnlyAnAnswerAboutTheWholeResourceContradictsDiscovery(t *testing.T) {
+	unknownPath := apierrors.NewGenericServerResponse(http.StatusNotFound, "GET", widgets.GroupResource(), "a", "404 page not found", 0, true)
+	for name, test := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"no error":                  {nil, false},
+		"a path that is not served": {fmt.Errorf("x: %w", unknownPath), true},
+		"an object that is missing": {apierrors.NewNotFound(widgets.GroupResource(), "a"), false},
+		"another plain answer":      {apierrors.NewGenericServerResponse(http.StatusBadGateway, "GET", widgets.GroupResource(), "a", "bad gateway", 0, true), false},
+		"a cache that has ended":    {&ResourceGoneError{widgets}, true},
+		"a kind without a schema":   {&NoSchemaError{widgets}, true},
+		"a name that is not served": {&UnknownResourceError{Name: "x"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Contradicts(test.err); got != test.want {
+				t.Errorf("answers %v", got)
+			}
+		})
+	}
+}
+
+// widgetsAs is what discovery says of widgets that a CRD defines otherwise.
+func widgetsAs(kind string, namespaced bool) *metav1.APIResourceList {
+	return &metav1.APIResourceList{GroupVersion: "example.com/v1", APIResources: []metav1.APIResource{
+		{Name: "widgets", SingularName: "widget", Kind: kind, Namespaced: namespaced, Verbs: readVerbs},
+	}}
+}
+
+func TestACacheDoesNotBeginWithAnotherScopeOrKindThanIsServed(t *testing.T) {
+	for name, now := range map[string]*metav1.APIResourceList{
+		"another scope": widgetsAs("Widget", false),
+		"another kind":  widgetsAs("Gizmo", true),
+		"no version v1": {GroupVersion: "example.com/v2", APIResources: widgetResources.APIResources},
+	} {
+		t.Run(name, func(t *testing.T) {
+			api := newFakeAPI(t, coreResources, now)
+			var gone *ResourceGoneError
+			if _, err := hubOf(t, api.config()).Cache(t.Context(), widgets); !errors.As(err, &gone) || gone.Resource != widgets {
+				t.Errorf("answers %v", err)
+			}
+		})
+	}
+}
+
+// definedWidgets is a hub with a synced cache of widgets, and the watch of their definition,
+// which has the UID "u" and the generation 1.
+func definedWidgets(t *testing.T) (*fakeAPI, *Watcher, *call) {
+	t.Helper()
+	api := newFakeAPI(t, coreResources, widgetResources)
+	api.definitions = make(chan *call)
+	hub := hubOf(t, api.config())
+	answered := ask(t.Context(), hub, widgets)
+	definitions := &metav1.PartialObjectMetadataList{ListMeta: metav1.ListMeta{ResourceVersion: "5"}, Items: []metav1.PartialObjectMetadata{*definedAs("u", 1, "3")}}
+	definitions.SetGroupVersionKind(metav1.SchemeGroupVersion.WithKind("PartialObjectMetadataList"))
+	list := nextOf(t, api.definitions, "list")
+	list.do(func() { answer(list.writer, definitions) })
+	list.end()
+	watched := nextOf(t, api.definitions, "watch").open()
+	snapshotOfWidgets(t, api, "10", "red")
+	got := <-answered
+	must(t, got.err)
+	w := longWatch(t, got.cache)
+	expect(t, w, "RESET at 10", "ADDED default/a@3 at 3", "SYNCED at 10")
+	return api, w, watched
+}
+
+func definedAs(uid string, generation int64, version string) *metav1.PartialObjectMetadata {
+	definition := &metav1.PartialObjectMetadata{}
+	definition.SetGroupVersionKind(metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata"))
+	definition.Name, definition.UID = "widgets.example.com", types.UID(uid)
+	definition.Generation, definition.ResourceVersion = generation, version
+	return definition
+}
+
+func tellDefinition(t *testing.T, watched *call, definition *metav1.PartialObjectMetadata) {
+	t.Helper()
+	text := jsonBody(t, map[string]any{"type": string(watch.Modified), "object": definition})
+	watched.do(func() {
+		_, _ = watched.writer.Write(append(text, '\n'))
+		watched.flush()
+	})
+}
+
+// snapshotOfWidgets answers the next watch of widgets with the widget a, of a color.
+func snapshotOfWidgets(t *testing.T, api *fakeAPI, version, color string) *call {
+	t.Helper()
+	a := widget("a", "3", nil)
+	a.Object["spec"] = map[string]any{"color": color}
+	return api.next(t, "watch-list").open().send(t, watch.Added, a).
+		send(t, watch.Bookmark, widget("", version, map[string]string{metav1.InitialEventsAnnotationKey: "true"}))
+}
+
+func TestAChangedDefinitionRelistsItsCache(t *testing.T) {
+	api, w, watched := definedWidgets(t)
+	tellDefinition(t, watched, definedAs("u", 1, "11")) // its status
+	tellDefinition(t, watched, definedAs("u", 2, "12"))
+	snapshotOfWidgets(t, api, "20", "green")
+	expect(t, w, "MODIFIED default/a@3 at 20")
+	snapshotOfWidgets(t, api, "30", "green") // once more, for an API server that notices late
+}
+
+func TestADefinitionThatWasCreatedAgainEndsItsCache(t *testing.T) {
+	_, w, watched := definedWidgets(t)
+	tellDefinition(t, watched, definedAs("other", 1, "12"))
+	var gone *ResourceGoneError
+	if _, err := w.Next(t.Context()); !errors.As(err, &gone) || gone.Resource != widgets {
+		t.Errorf("ends with %v", err)
+	}
+}
+
+func TestADefinitionThatChangesTheKindEndsItsCache(t *testing.T) {
+	api, w, watched := definedWidgets(t)
+	api.serve(coreResources, widgetsAs("Gizmo", true))
+	tellDefinition(t, watched, definedAs("u", 2, "12"))
+	var gone *ResourceGoneError
+	if _, err := w.Next(t.Context()); !errors.As(err, &gone) || gone.Resource != widgets {
+		t.Errorf("ends with %v", err)
+	}
+}
+
+// TestARelistIsNotOlderThanWhatTheCacheHolds relists at an API server that cannot stream a list.
+func TestARelistIsNotOlderThanWhatTheCacheHolds(t *testing.T) {
+	api, _, watched := definedWidgets(t)
+	tellDefinition(t, watched, definedAs("u", 2, "12"))
+	api.next(t, "watch-list").refuse(apierrors.NewBadRequest("no").ErrStatus)
+	asked := api.next(t, "list").query()
+	if asked.Get("resourceVersion") != "10" || asked.Get("resourceVersionMatch") != "NotOlderThan" || asked.Has("limit") {
+		t.Errorf("lists with %v", asked)
+	}
+}
+
+// TestWithoutTheRightToDefinitionsAChangedHashRelists compares the hashes itself, in the
+// place of the session that waits for half a minute.
+func TestWithoutTheRightToDefinitionsAChangedHashRelists(t *testing.T) {
+	api, schemas := newFakeAPI(t, coreResources, widgetResources), &publisher{}
+	config := api.config()
+	config.Transport = transportFunc(func(r *http.Request) (*http.Response, error) {
+		if strings.HasPrefix(r.URL.Path, "/openapi") {
+			return schemas.config().Transport.RoundTrip(r)
+		}
+		return http.DefaultTransport.RoundTrip(r)
+	})
+	hub := hubOf(t, config)
+	answered := ask(t.Context(), hub, widgets)
+	snapshotOfWidgets(t, api, "10", "red")
+	got := <-answered
+	must(t, got.err)
+	w := longWatch(t, got.cache)
+	expect(t, w, "RESET at 10", "ADDED default/a@3 at 3", "SYNCED at 10")
+
+	session := newDefinitionsSession(hub.definitions, func() {})
+	poll := func(hash string) {
+		schemas.publish(map[string]published{"apis/example.com/v1": {"?hash=" + hash, oneKind("one")}})
+		if _, err := hub.schemas.index.refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		session.poll(t.Context())
+	}
+	poll("1")
+	poll("1")
+	poll("2")
+	snapshotOfWidgets(t, api, "20", "green")
+	expect(t, w, "MODIFIED default/a@3 at 20")
+
+	api.serve(coreResources, widgetsAs("Widget", false))
+	poll("2")
+	var gone *ResourceGoneError
+	if _, err := w.Next(t.Context()); !errors.As(err, &gone) {
+		t.Errorf("with another scope, ends with %v", err)
+	}
+}
