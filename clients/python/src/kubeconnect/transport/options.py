@@ -15,6 +15,11 @@ MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 """The largest message that we take. The service keeps a page near 3 MiB, but one
 object may be larger; gRPC's own limit is 4 MiB."""
 
+MAX_METADATA_BYTES = 1024 * 1024
+"""The largest headers and trailers that we take: an error stands in the trailers. The
+service keeps it below 8 KiB, but there may be a proxy before it; gRPC's own limits are
+8 KiB, above which it drops some at random, and 16 KiB."""
+
 KEEPALIVE_SECONDS = 30
 """How long a connection with open calls may be silent before we ping it."""
 
@@ -33,6 +38,8 @@ def channel_options(address: Address) -> list[tuple[str, int | str]]:
     options: list[tuple[str, int | str]] = [
         ("grpc.primary_user_agent", f"kubeconnect-python/{version('kubeconnect')}"),
         ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
+        ("grpc.max_metadata_size", MAX_METADATA_BYTES),
+        ("grpc.absolute_max_metadata_size", MAX_METADATA_BYTES),
         ("grpc.keepalive_time_ms", KEEPALIVE_SECONDS * 1000),
         ("grpc.keepalive_timeout_ms", KEEPALIVE_TIMEOUT_SECONDS * 1000),
         ("grpc.initial_reconnect_backoff_ms", int(FIRST_RECONNECT_SECONDS * 1000)),
