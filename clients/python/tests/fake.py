@@ -112,6 +112,9 @@ class FakeService(ResourceServiceServicer, DiscoveryServiceServicer, PodServiceS
 
     def List(self, request: pb.ListRequest, context: grpc.ServicerContext) -> pb.ListResponse:
         self._begin(request, context)
+        if request.require_all_namespaces and self.namespaces:
+            message = "you may not list pods in all namespaces"
+            Failure(grpc.StatusCode.PERMISSION_DENIED, message).abort(context)
         if self.expired and request.page_token:
             Failure(grpc.StatusCode.OUT_OF_RANGE, status=Status(reason="Expired")).abort(context)
         start = int(request.page_token or 0)
