@@ -24,9 +24,9 @@ service keeps it below 8 KiB, but there may be a proxy before it; gRPC's own lim
 KEEPALIVE_SECONDS = 10
 """How long a connection with open calls may be silent before we ping it."""
 
-KEEPALIVE_TIMEOUT_SECONDS = 5
-"""How long we wait for the answer before we give the connection up. With the time before
-the ping these are 15 seconds, in which a service that is frozen is found."""
+KEEPALIVE_TIMEOUT_SECONDS = 10
+"""How long we wait for the answer before we give the connection up. The answer may have to
+wait behind a large message on a slow link."""
 
 FIRST_RECONNECT_SECONDS = 0.2
 """How long to wait before a connection that was lost is tried again; this grows."""
@@ -44,6 +44,8 @@ def channel_options(address: Address) -> list[tuple[str, int | str]]:
         ("grpc.absolute_max_metadata_size", MAX_METADATA_BYTES),
         ("grpc.keepalive_time_ms", KEEPALIVE_SECONDS * 1000),
         ("grpc.keepalive_timeout_ms", KEEPALIVE_TIMEOUT_SECONDS * 1000),
+        # Some versions of gRPC look at this alone, and wait for a minute without it.
+        ("grpc.http2.ping_timeout_ms", KEEPALIVE_TIMEOUT_SECONDS * 1000),
         ("grpc.initial_reconnect_backoff_ms", int(FIRST_RECONNECT_SECONDS * 1000)),
         ("grpc.max_reconnect_backoff_ms", int(LONGEST_RECONNECT_SECONDS * 1000)),
         # A watch sends nothing after its request; gRPC would soon stop to ping it.
