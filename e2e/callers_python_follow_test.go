@@ -12,7 +12,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// followed is what a caller tells that follows ConfigMaps: what it holds, or that it has
+// followed is a line that a caller prints which follows ConfigMaps: what it holds, or that it has
 // lost a stream.
 type followed struct {
 	Step      string
@@ -24,18 +24,18 @@ type followed struct {
 }
 
 // holdsTheValue waits until the caller holds a ConfigMap with a value and a condition is
-// true of what it tells, and fails unless its watch has begun once.
+// true of what it prints, and fails unless its watch has begun once.
 func (p program) holdsTheValue(ctx context.Context, name, value string, condition func(followed) bool) {
 	p.t.Helper()
 	_, err := p.process.UntilPrints(ctx, func(line string) bool {
-		var told followed
-		if json.Unmarshal([]byte(line), &told) != nil || told.Step != "holds" {
+		var printed followed
+		if json.Unmarshal([]byte(line), &printed) != nil || printed.Step != "holds" {
 			return false
 		}
-		if told.Resets != 1 {
-			p.t.Errorf("the watch has begun %d times", told.Resets)
+		if printed.Resets != 1 {
+			p.t.Errorf("the watch has begun %d times", printed.Resets)
 		}
-		return told.Data[name]["key"] == value && condition(told)
+		return printed.Data[name]["key"] == value && condition(printed)
 	})
 	if err != nil {
 		p.t.Fatalf("%v: it does not hold %q in %q", err, value, name)
@@ -45,7 +45,9 @@ func (p program) holdsTheValue(ctx context.Context, name, value string, conditio
 func always(followed) bool { return true }
 
 // isFresh reports whether the caller is connected and says that what it holds is current.
-func isFresh(told followed) bool { return told.Connected && told.Stale != nil && !*told.Stale }
+func isFresh(printed followed) bool {
+	return printed.Connected && printed.Stale != nil && !*printed.Stale
+}
 
 // TestPythonCallersGoOnWithANewTokenWhenOneHasExpired lets a caller's token expire while it
 // watches. A new one is in the file by then.
@@ -67,7 +69,7 @@ func TestPythonCallersGoOnWithANewTokenWhenOneHasExpired(t *testing.T) {
 			var lost followed
 			caller.tells(ctx, "lost", &lost)
 			if lost.Kind != "Unauthenticated" || lost.Connected || lost.Stale == nil || !*lost.Stale {
-				t.Errorf("at the end of its token the caller tells %+v", lost)
+				t.Errorf("at the end of its token the caller prints %+v", lost)
 			}
 			write.touch("one", "touched")
 			caller.holdsTheValue(ctx, "one", "touched", always)
@@ -117,7 +119,7 @@ func TestPythonCallersSayThatTheyAreCutOff(t *testing.T) {
 			var lost followed
 			caller.tells(ctx, "lost", &lost)
 			if lost.Connected || lost.Stale == nil || !*lost.Stale {
-				t.Errorf("cut off, the caller tells %+v", lost)
+				t.Errorf("cut off, the caller prints %+v", lost)
 			}
 			write.touch("one", "missed")
 			link.Set(harness.None)
@@ -143,8 +145,8 @@ func TestAPythonCallerWhoseLogIsCutOffFails(t *testing.T) {
 			if err := caller.process.Wait(l.ctx); err == nil {
 				t.Error("all went well")
 			}
-			if printed := caller.process.Output(); !strings.Contains(printed, "kubeconnect.errors.Unavailable") {
-				t.Errorf("it has printed:\n%s", printed)
+			if output := caller.process.Output(); !strings.Contains(output, "kubeconnect.errors.Unavailable") {
+				t.Errorf("it has printed:\n%s", output)
 			}
 		})
 	}

@@ -38,25 +38,25 @@ func TestPythonCallersKnowWhyMuchIsRefused(t *testing.T) {
 			_, wrong := deployments.Patch(ctx, "web", types.MergePatchType, []byte(`{"spec":{"replicas":"three"}}`), metav1.PatchOptions{})
 
 			caller := startProgram(t, pythonProgram(t, "python", "refusals.py"), way, service.Address, namespace)
-			var told struct {
+			var learnt struct {
 				Kind, Reason, Message string
 				Causes, Omitted       int
 			}
 			for step, direct := range map[string]error{"keys": keys, "type": wrong} {
-				caller.tells(ctx, step, &told)
-				if want := string(apierrors.ReasonForError(direct)); told.Reason != want || told.Kind != want {
-					t.Errorf("%s: the caller is told %s, %q; want %q", step, told.Kind, told.Reason, want)
+				caller.tells(ctx, step, &learnt)
+				if want := string(apierrors.ReasonForError(direct)); learnt.Reason != want || learnt.Kind != want {
+					t.Errorf("%s: the caller learns %s, %q; want %q", step, learnt.Kind, learnt.Reason, want)
 				}
 				var status apierrors.APIStatus
 				if !errors.As(direct, &status) {
 					t.Fatalf("%s: the API server has answered %v", step, direct)
 				}
-				if details := status.Status().Details; details != nil && told.Causes+told.Omitted != len(details.Causes) {
-					t.Errorf("%s: there are %d causes and %d more, want %d", step, told.Causes, told.Omitted, len(details.Causes))
+				if details := status.Status().Details; details != nil && learnt.Causes+learnt.Omitted != len(details.Causes) {
+					t.Errorf("%s: there are %d causes and %d more, want %d", step, learnt.Causes, learnt.Omitted, len(details.Causes))
 				}
 				beginning := direct.Error()[:25] // the causes are in no order
-				if !strings.HasPrefix(told.Message, beginning) {
-					t.Errorf("%s: the message is %.300q, want %q…", step, told.Message, beginning)
+				if !strings.HasPrefix(learnt.Message, beginning) {
+					t.Errorf("%s: the message is %.300q, want %q…", step, learnt.Message, beginning)
 				}
 			}
 			caller.ends(ctx)

@@ -247,11 +247,11 @@ def test_holds_what_changes_while_the_snapshot_is_sent() -> None:
     held: dict[str, Object] = {}
     for step, token in zip(steps, [""] * 7 + ["t11"], strict=True):
         watch.receive(batch(token, step))
-        while told := watch.take():
-            if told.type is EventType.DELETED and told.object:
-                held.pop(told.object.name, None)
-            elif told.object:
-                held[told.object.name] = told.object
+        while taken := watch.take():
+            if taken.type is EventType.DELETED and taken.object:
+                held.pop(taken.object.name, None)
+            elif taken.object:
+                held[taken.object.name] = taken.object
         assert watch.resume_token == token
     assert {name: each.resource_version for name, each in held.items()} == {"a": "8", "b": "11"}
     assert held["a"]["spec"] == {"x": 1}
@@ -265,8 +265,8 @@ def test_the_version_of_a_bookmark_never_goes_back() -> None:
     later = event(pb.EVENT_TYPE_BOOKMARK, None, "51")
     watch.receive(batch("t", SYNCED, deleted, older, newer, older, RESET, restored, later))
     said = []
-    while told := watch.take():
-        said.append(told.resource_version)
+    while taken := watch.take():
+        said.append(taken.resource_version)
     assert said == ["9", "100", "100", "101", "101", "", "50", "51"]
 
 
@@ -275,9 +275,9 @@ def test_a_version_without_order_is_passed_on() -> None:
     strange = event(pb.EVENT_TYPE_BOOKMARK, None, "v2-a")
     watch.receive(batch("t", SYNCED, strange))
     watch.take()
-    told = watch.take()
-    assert told is not None
-    assert told.resource_version == "v2-a"
+    taken = watch.take()
+    assert taken is not None
+    assert taken.resource_version == "v2-a"
 
 
 def test_says_what_the_stream_covers_now() -> None:

@@ -30,7 +30,7 @@ class Held:
         self.resets = 0
 
     def apply(self, event: Event, events: Watch | AsyncWatch) -> bool:
-        """Hold what an event tells, print it, and return whether this is the end."""
+        """Hold what an event brings, print it, and return whether this is the end."""
         if event.type is EventType.RESET:
             self.resets += 1
             self.data.clear()
@@ -38,7 +38,7 @@ class Held:
             self.data.pop(event.object.name, None)
         elif event.object:
             self.data[event.object.name] = event.object["data"]
-        tell("holds", data=self.data, resets=self.resets, **state(events))
+        report("holds", data=self.data, resets=self.resets, **state(events))
         return "end" in self.data
 
 
@@ -46,7 +46,7 @@ def by_threads(address: str, namespace: str, token_file: str | None = None) -> N
     """Hold what the cluster holds, and read it once more at the end."""
     with Client(address, token_file=token_file) as client:
         follow(client, namespace)
-        tell("listed", total=client.list("configmaps", namespace=namespace).total)
+        report("listed", total=client.list("configmaps", namespace=namespace).total)
 
 
 def by_a_fixed_token(address: str, namespace: str, token_file: str) -> None:
@@ -55,14 +55,14 @@ def by_a_fixed_token(address: str, namespace: str, token_file: str) -> None:
         try:
             follow(client, namespace)
         except KubeconnectError as error:
-            tell("failed", kind=type(error).__name__)
+            report("failed", kind=type(error).__name__)
 
 
 def follow(client: Client, namespace: str) -> None:
     """Hold what the cluster holds."""
     held = Held()
     with client.watch(
-        "configmaps", namespace=namespace, on_retry=telling(lambda: events)
+        "configmaps", namespace=namespace, on_retry=printing_losses(lambda: events)
     ) as events:
         for event in events:
             if held.apply(event, events):
@@ -78,20 +78,20 @@ async def by_asyncio(address: str, namespace: str, token_file: str | None = None
     held = Held()
     async with AsyncClient(address, token=token if token_file else None) as client:
         async with client.watch(
-            "configmaps", namespace=namespace, on_retry=telling(lambda: events)
+            "configmaps", namespace=namespace, on_retry=printing_losses(lambda: events)
         ) as events:
             async for event in events:
                 if held.apply(event, events):
                     break
         listed = await client.list("configmaps", namespace=namespace)
-        tell("listed", total=listed.total)
+        report("listed", total=listed.total)
 
 
-def telling(
+def printing_losses(
     events: Callable[[], Watch | AsyncWatch],
 ) -> Callable[[kubeconnect.KubeconnectError, float], None]:
     """Return what prints the loss of a stream."""
-    return lambda error, _: tell("lost", kind=type(error).__name__, **state(events()))
+    return lambda error, _: report("lost", kind=type(error).__name__, **state(events()))
 
 
 def state(events: Watch | AsyncWatch) -> dict[str, bool | None]:
@@ -101,7 +101,7 @@ def state(events: Watch | AsyncWatch) -> dict[str, bool | None]:
     return {"connected": events.connection.connected, "stale": stale}
 
 
-def tell(step: str, **what: Any) -> None:
+def report(step: str, **what: Any) -> None:
     """Print one line."""
     print(json.dumps({"step": step, **what}), flush=True)
 

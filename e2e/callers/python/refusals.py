@@ -1,4 +1,4 @@
-"""What a program is told when the cluster refuses much at once.
+"""What a program learns when the cluster refuses much at once.
 
 python refusals.py threads|asyncio ADDRESS NAMESPACE
 
@@ -26,13 +26,13 @@ def by_threads(address: str, namespace: str) -> None:
         try:
             client.create("configmaps", BAD_KEYS, namespace=namespace)
         except kubeconnect.KubeconnectError as error:
-            tell("keys", error)
+            report("keys", error)
         try:
             client.patch(
                 "deployments.apps", "web", WRONG_TYPE, namespace=namespace, type=PatchType.MERGE
             )
         except kubeconnect.KubeconnectError as error:
-            tell("type", error)
+            report("type", error)
 
 
 async def by_asyncio(address: str, namespace: str) -> None:
@@ -41,16 +41,16 @@ async def by_asyncio(address: str, namespace: str) -> None:
         try:
             await client.create("configmaps", BAD_KEYS, namespace=namespace)
         except kubeconnect.KubeconnectError as error:
-            tell("keys", error)
+            report("keys", error)
         try:
             await client.patch(
                 "deployments.apps", "web", WRONG_TYPE, namespace=namespace, type=PatchType.MERGE
             )
         except kubeconnect.KubeconnectError as error:
-            tell("type", error)
+            report("type", error)
 
 
-def tell(step: str, error: kubeconnect.KubeconnectError) -> None:
+def report(step: str, error: kubeconnect.KubeconnectError) -> None:
     """Print one line."""
     what: dict[str, Any] = {
         "kind": type(error).__name__,

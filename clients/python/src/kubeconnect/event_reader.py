@@ -23,8 +23,8 @@ class EventReader:
         self._held = HeldObjects() if patches else None
         self._freshness: Freshness | None = None
         self._source: Source | None = None
-        self._warnings: tuple[str, ...] = ()  # told with the kind
-        self._later_warnings: tuple[str, ...] = ()  # told last since then
+        self._warnings: tuple[str, ...] = ()  # sent with the kind
+        self._later_warnings: tuple[str, ...] = ()  # sent last since then
         self._namespaces: tuple[str, ...] = ()
         self._heard = False
         self._version = ""  # the newest one since the last RESET
@@ -43,12 +43,12 @@ class EventReader:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What people should know of the stream: told with its kind, and last after that."""
+        """What people should know of the stream: sent with its kind, and last after that."""
         return self._warnings + self._later_warnings
 
     @property
     def namespaces(self) -> tuple[str, ...]:
-        """The namespaces that the stream covers, as last told; empty for all."""
+        """The namespaces that the stream covers, as last sent; empty for all."""
         return self._namespaces
 
     def lose_contact(self) -> None:
@@ -74,8 +74,8 @@ class EventReader:
         return [self._event(event) for event in response.events if event.type in _TYPES]
 
     def _read_coverage(self, response: pb.WatchResponse) -> None:
-        """Read what the stream covers. A response with the kind tells all of it. Any other
-        one may tell what has changed; the warnings of an earlier one are dropped then, so
+        """Read what the stream covers. A response with the kind has all of it. Any other
+        one may have what has changed; the warnings of an earlier one are dropped then, so
         that they do not grow without end.
         """
         warnings, namespaces = tuple(response.warnings), tuple(response.namespaces)
@@ -94,7 +94,7 @@ class EventReader:
     def _version_of(self, event: pb.Event) -> str:
         """Return the event's version; for a BOOKMARK the newest one since the last RESET.
 
-        A deletion may be told with a version that is newer than that of the BOOKMARK after
+        A deletion may have a version that is newer than that of the BOOKMARK after
         it. A program that keeps the version of the last event must not go back.
         """
         if event.type == pb.EVENT_TYPE_RESET:

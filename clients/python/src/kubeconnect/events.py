@@ -26,7 +26,7 @@ class EventType(enum.Enum):
     SYNCED = pb.EVENT_TYPE_SYNCED
     """The snapshot is complete."""
     BOOKMARK = pb.EVENT_TYPE_BOOKMARK
-    """All that has happened up to this resource version was told; sent every few seconds."""
+    """All that has happened up to this resource version was sent before; sent every few seconds."""
 
 
 @dataclass(frozen=True)

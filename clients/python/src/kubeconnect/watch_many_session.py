@@ -78,12 +78,12 @@ class WatchManySession(
 
     @property
     def warnings(self) -> dict[K, tuple[str, ...]]:
-        """What people should know of each watch, as last told."""
+        """What people should know of each watch, as last sent."""
         return {key: reader.warnings for key, reader in zip(self._keys, self._each, strict=True)}
 
     @property
     def namespaces(self) -> dict[K, tuple[str, ...]]:
-        """The namespaces that each watch covers, as last told; empty for all."""
+        """The namespaces that each watch covers, as last sent; empty for all."""
         return {key: reader.namespaces for key, reader in zip(self._keys, self._each, strict=True)}
 
     def receive(self, response: pb.WatchManyResponse) -> None:

@@ -34,7 +34,7 @@ least every ten seconds, usually every five."""
 
 FIRST_MESSAGE_SECONDS = 60.0
 """How long the first message of a stream may take: the service begins to hold a resource
-when somebody asks for it, and that takes a while where there are many objects."""
+with the first request for it, and that takes a while where there are many objects."""
 
 FIRST_DELAY_SECONDS = 0.2
 """The longest wait after the first failure; it doubles with each further one."""
@@ -220,12 +220,12 @@ class WatchSession(Session[pb.WatchRequest, pb.WatchResponse, Event]):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What people should know of the stream, as last told."""
+        """What people should know of the stream, as last sent."""
         return self._reader.warnings
 
     @property
     def namespaces(self) -> tuple[str, ...]:
-        """The namespaces that the stream covers, as last told; empty for all."""
+        """The namespaces that the stream covers, as last sent; empty for all."""
         return self._reader.namespaces
 
     def receive(self, response: pb.WatchResponse) -> None:

@@ -31,7 +31,7 @@ class AsyncWatchMany(
     def freshness(self) -> dict[K, Freshness]:
         """How current the events of each watch are, as the service last told; it does so
         every few seconds. A watch of which it was not told yet is left out. All are stale,
-        too, from the loss of the stream until the service tells again on the next one.
+        too, from the loss of the stream until the service reports it again on the next one.
         """
         return self._session.freshness
 
@@ -46,13 +46,13 @@ class AsyncWatchMany(
     @property
     def warnings(self) -> dict[K, tuple[str, ...]]:
         """For people, and for each watch: that its events cover some namespaces only, and
-        objects for which the filter has no value, as the service last told.
+        objects for which the filter has no value, as the service last said.
         """
         return self._session.warnings
 
     @property
     def namespaces(self) -> dict[K, tuple[str, ...]]:
         """The namespaces that the events of each watch cover, where the caller asked for all
-        and may not watch all of them. Empty: all, or not told yet.
+        and may not watch all of them. Empty: all, or not known yet.
         """
         return self._session.namespaces

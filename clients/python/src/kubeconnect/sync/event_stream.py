@@ -36,9 +36,9 @@ class EventStream(Generic[Request, Response, Step]):
     most cases. Where the bearer token of a stream has ended, and the client has a function
     or a file for tokens, the stream is opened again, once, with a new one.
 
-    A loss is told by ``connection``, ``freshness`` and ``on_retry``, and as a warning of the
-    logger "kubeconnect". They can tell it only while somebody iterates; the properties may
-    be read meanwhile by any thread.
+    ``connection``, ``freshness`` and ``on_retry`` report a loss, and so does a warning of the
+    logger "kubeconnect". A loss is noticed only while an iteration waits. Any thread may
+    read the properties meanwhile.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class EventStream(Generic[Request, Response, Step]):
             self._delay = self._session.delay_after(error)
             if self._delay is None:
                 raise
-            self._tell_loss(error, self._delay)
+            self._report_loss(error, self._delay)
 
     def _read(self) -> Response:
         response = self._stream.read(self._session.quiet_seconds)
@@ -127,7 +127,7 @@ class EventStream(Generic[Request, Response, Step]):
             raise Unavailable(grpc.StatusCode.UNAVAILABLE, "the service has ended the watch")
         return response
 
-    def _tell_loss(self, error: KubeconnectError, delay: float) -> None:
+    def _report_loss(self, error: KubeconnectError, delay: float) -> None:
         renewal = isinstance(error, Unauthenticated)
         level = logging.INFO if renewal else logging.WARNING
         _logger.log(level, "a watch was lost (%s); again in %.1f s", error, delay)

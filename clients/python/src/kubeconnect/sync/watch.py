@@ -26,7 +26,7 @@ class Watch(EventStream[pb.WatchRequest, pb.WatchResponse, Event]):
     def freshness(self) -> Freshness | None:
         """How current the events are, as the service last told; it does so every few
         seconds. None before that. It is stale, too, from the loss of a stream until the
-        service tells again on the next one.
+        service reports it again on the next one.
         """
         return self._session.freshness
 
@@ -40,7 +40,7 @@ class Watch(EventStream[pb.WatchRequest, pb.WatchResponse, Event]):
     @property
     def warnings(self) -> tuple[str, ...]:
         """For people: that the events cover some namespaces only, and objects for which the
-        filter has no value. Told when a stream begins, with each RESET, and when a warning
+        filter has no value. Sent when a stream begins, with each RESET, and when a warning
         becomes true; empty before that.
         """
         return self._session.warnings
@@ -48,6 +48,6 @@ class Watch(EventStream[pb.WatchRequest, pb.WatchResponse, Event]):
     @property
     def namespaces(self) -> tuple[str, ...]:
         """The namespaces that the events cover, where the caller asked for all and may not
-        watch all of them. Empty: all, or not told yet.
+        watch all of them. Empty: all, or not known yet.
         """
         return self._session.namespaces
