@@ -76,12 +76,14 @@ class FakeService(ResourceServiceServicer, DiscoveryServiceServicer, PodServiceS
     address: str = ""
     objects: list[object_pb2.Object] = field(default_factory=list)
     failure: Failure | None = None
+    tokens: set[str] | None = None
     expired: bool = False
     conflict: bool = False
     left: bool = True
     requests: list[Any] = field(default_factory=list)
     metadata: list[dict[str, str | bytes]] = field(default_factory=list)
     freshness: pb.Freshness | None = None
+    namespaces: list[str] = field(default_factory=list)
     steps: deque[Step] = field(default_factory=deque)
     changed: threading.Condition = field(default_factory=threading.Condition)
     stuck: bool = False
@@ -110,6 +112,9 @@ class FakeService(ResourceServiceServicer, DiscoveryServiceServicer, PodServiceS
 
     def List(self, request: pb.ListRequest, context: grpc.ServicerContext) -> pb.ListResponse:
         self._begin(request, context)
+        if request.require_all_namespaces and self.namespaces:
+            message = "you may not list pods in all namespaces"
+            Failure(grpc.StatusCode.PERMISSION_DENIED, message).abort(context)
         if self.expired and request.page_token:
             Failure(grpc.StatusCode.OUT_OF_RANGE, status=Status(reason="Expired")).abort(context)
         start = int(request.page_token or 0)
@@ -124,6 +129,7 @@ class FakeService(ResourceServiceServicer, DiscoveryServiceServicer, PodServiceS
             freshness=self.freshness,
             source=source_of(request),
             warnings=["2 left out"] if request.filter else [],
+            namespaces=self.namespaces,
         )
 
     def CountObjects(
@@ -144,6 +150,7 @@ class FakeService(ResourceServiceServicer, DiscoveryServiceServicer, PodServiceS
             freshness=self.freshness,
             source=source_of(request),
             warnings=["2 left out"] if request.filter else [],
+            namespaces=self.namespaces,
         )
 
     def GetTable(
@@ -273,13 +280,13 @@ class FakeService(ResourceServiceServicer, DiscoveryServiceServicer, PodServiceS
     def Delete(self, request: pb.DeleteRequest, context: grpc.ServicerContext) -> pb.DeleteResponse:
         self._begin(request, context)
         left = pod(request.name, namespace=request.namespace) if self.left else None
-        return pb.DeleteResponse(kind=PODS, object=left, warnings=["old"])
+        return pb.DeleteResponse(kind=PODS, object=left, warnings=["old"], resource_version="9")
 
     def DeleteCollection(
         self, request: pb.DeleteCollectionRequest, context: grpc.ServicerContext
     ) -> pb.DeleteCollectionResponse:
         self._begin(request, context)
-        return pb.DeleteCollectionResponse(deleted=3, warnings=["old"])
+        return pb.DeleteCollectionResponse(deleted=3, warnings=["old"], resource_version="9")
 
     def _begin(self, request: object, context: grpc.ServicerContext) -> None:
         self.requests.append(request)
@@ -288,8 +295,14 @@ class FakeService(ResourceServiceServicer, DiscoveryServiceServicer, PodServiceS
             ended = threading.Event()
             if context.add_callback(ended.set):
                 ended.wait()
+        if self.tokens is not None and self._token() not in self.tokens:
+            Failure(grpc.StatusCode.UNAUTHENTICATED, "the credential has expired").abort(context)
         if self.failure:
             self.failure.abort(context)
+
+    def _token(self) -> str:
+        """The bearer token of the last call."""
+        return str(self.metadata[-1].get("authorization", "")).removeprefix("Bearer ")
 
 
 def pod(

@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from kubeconnect import Client, EventType
+from kubeconnect import Client, EventType, Freshness
 from kubeconnect.aio import AsyncClient
 from kubeconnect.v1 import resource_service_pb2 as pb
-from tests.fake import End, FakeService, event
+from tests.fake import End, FakeService, Silence, event
 
 SYNCED = event(pb.EVENT_TYPE_SYNCED, None, "9")
 BOOKMARK = event(pb.EVENT_TYPE_BOOKMARK, None, "10")
@@ -72,6 +72,59 @@ def test_an_async_client_needs_an_event_loop() -> None:
         AsyncClient("127.0.0.1:1")
 
 
+async def test_a_token_may_be_awaited(service: FakeService) -> None:
+    service.play([SYNCED])
+    tokens = iter(["t1", "t2"])
+
+    async def token() -> str:
+        await asyncio.sleep(0)
+        return next(tokens)
+
+    async with AsyncClient(service.address, token=token) as client:
+        await client.list("pods")
+        async with client.watch("pods") as events:
+            await anext(events)
+    assert [each["authorization"] for each in service.metadata] == ["Bearer t1", "Bearer t2"]
+
+
+async def test_a_watch_that_waits_for_a_token_may_be_closed(service: FakeService) -> None:
+    asked = asyncio.Event()
+
+    async def token() -> str:
+        asked.set()
+        await asyncio.Event().wait()
+        return "never"
+
+    async with AsyncClient(service.address, token=token) as client:
+        events = client.watch("pods")
+        reader = asyncio.create_task(anext(events, None))
+        await asked.wait()
+        await events.close()
+        assert await asyncio.wait_for(reader, 10) is None
+    assert service.metadata == []
+
+
+async def test_a_cancelled_reader_may_come_back_for_what_a_token_opens(
+    service: FakeService,
+) -> None:
+    service.play([SYNCED])
+    asked, given = asyncio.Event(), asyncio.Event()
+
+    async def token() -> str:
+        asked.set()
+        await given.wait()
+        return "t1"
+
+    async with AsyncClient(service.address, token=token) as client, client.watch("pods") as events:
+        reader = asyncio.create_task(anext(events))
+        await asked.wait()
+        reader.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reader
+        given.set()
+        assert (await anext(events)).type is EventType.SYNCED
+
+
 def test_another_thread_may_close_a_watch(service: FakeService) -> None:
     service.play([SYNCED])
     synced = threading.Event()
@@ -110,3 +163,22 @@ def test_an_abandoned_watch_frees_the_stream(service: FakeService) -> None:
             if event.type is EventType.BOOKMARK:
                 break
         assert service.watch_ended.wait(10)
+
+
+def test_another_thread_sees_that_a_watch_is_cut_off(
+    service: FakeService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kubeconnect.watch_session.QUIET_SECONDS", 0.05)
+    monkeypatch.setattr("kubeconnect.watch_session.FIRST_DELAY_SECONDS", 0.0)
+    service.play([SYNCED], Silence())
+    lost = threading.Event()
+    with Client(service.address) as client, ThreadPoolExecutor(1) as threads:
+        events = client.watch("pods", on_retry=lambda *_: lost.set())
+        next(events)
+        assert events.connection.connected
+        reader = threads.submit(next, events, None)
+        assert lost.wait(10)
+        assert not events.connection.connected
+        assert events.freshness == Freshness(stale=True, last_contact=None)
+        events.close()
+        assert reader.result(10) is None

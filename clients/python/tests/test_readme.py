@@ -14,11 +14,18 @@ from tests.fake import Failure, FakeService, batch, event, of_watch, pod
 
 README = Path(__file__).parents[1] / "README.md"
 PROGRAMS = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
-READS, WRITES, REST = PROGRAMS[:9], PROGRAMS[9:13], PROGRAMS[13:]
-READ, SELECT, COUNT, LATEST, DISCOVER, WATCH, RESUME, MANY, LOGS = READS
+READS, WATCHES, WRITES, REST = PROGRAMS[:7], PROGRAMS[7:12], PROGRAMS[12:16], PROGRAMS[16:]
+READ, NAMESPACES, SELECT, NOT_READY, COUNT, LATEST, DISCOVER = READS
+WATCH, CUT_OFF, RESUME, MANY, LOGS = WATCHES
 CREATE, UPDATE, PATCH, DELETE = WRITES
-ASYNCIO, ERRORS = REST
+ASYNCIO, ERRORS, TOKENS = REST
+MOUNTED = "/var/run/secrets/tokens/kubeconnect"
 
+DELETED = """\
+left: <Object Pod demo/web>
+1 pods, without it or with its deletionTimestamp
+3 deleted
+"""
 RESET = event(pb.EVENT_TYPE_RESET, None, "")
 SYNCED = event(pb.EVENT_TYPE_SYNCED, None, "9")
 GONE = Failure(grpc.StatusCode.NOT_FOUND)
@@ -35,6 +42,8 @@ def run(program: str, service: FakeService) -> None:
     [
         pytest.param(READ, "web n1\n1 pods at version 1000\ndemo web\n", id="read"),
         pytest.param(SELECT, "web n1\n2 left out\n", id="select"),
+        pytest.param(NAMESPACES, "1 pods in all namespaces\n", id="all namespaces"),
+        pytest.param(NOT_READY, "web\n2 left out\n", id="not ready"),
         pytest.param(COUNT, "1 pods\nw 1\n", id="count"),
         pytest.param(
             LATEST,
@@ -46,7 +55,7 @@ def run(program: str, service: FakeService) -> None:
         pytest.param(CREATE, "7 old\nweb\n", id="create"),
         pytest.param(UPDATE, "now at 8\n", id="update"),
         pytest.param(PATCH, "7 old\n", id="patch"),
-        pytest.param(DELETE, "left: <Object Pod demo/web>\n3 deleted\n", id="delete"),
+        pytest.param(DELETE, DELETED, id="delete"),
         pytest.param(ASYNCIO, "demo web\n", id="asyncio"),
         pytest.param(ERRORS, 'pods "nobody" not found\n', id="errors"),
     ],
@@ -64,6 +73,41 @@ def test_update_tells_of_a_conflict(
     service.conflict = True
     run(UPDATE, service)
     assert capsys.readouterr().out == "read it again: it has changed\n"
+
+
+def test_a_list_of_some_namespaces_says_so(
+    service: FakeService, capsys: pytest.CaptureFixture[str]
+) -> None:
+    service.namespaces = ["demo", "web"]
+    run(NAMESPACES, service)
+    assert capsys.readouterr().out == (
+        "only of demo web\nyou may not list pods in all namespaces\n"
+    )
+
+
+def test_a_watch_that_is_cut_off_says_so(
+    service: FakeService, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kubeconnect.watch_session.FIRST_DELAY_SECONDS", 0.0)
+    lost = Failure(grpc.StatusCode.UNAVAILABLE, "the service goes")
+    service.play(batch("t9", RESET, SYNCED), lost, [RESET], GONE)
+    with pytest.raises(NotFound):
+        run(CUT_OFF, service)
+    assert capsys.readouterr().out.splitlines() == [
+        "RESET: connected is True",
+        "SYNCED: connected is True",
+        "cut off (the service goes): connected is False",
+        "RESET: connected is True",
+    ]
+
+
+def test_tokens_are_renewed(
+    service: FakeService, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "token").write_text("t1")
+    service.tokens = {"t1"}
+    run(TOKENS.replace(MOUNTED, str(tmp_path / "token")), service)
+    assert capsys.readouterr().out == "1\n1\n"
 
 
 def test_watch_runs_until_the_resource_is_gone(

@@ -5,10 +5,11 @@ from __future__ import annotations
 import grpc
 import pytest
 
+from kubeconnect import Freshness
 from kubeconnect.errors import Unavailable
 from kubeconnect.v1 import resource_service_pb2 as pb
 from kubeconnect.watch_many_session import WatchManySession
-from kubeconnect.watch_session import QUIET_SECONDS
+from kubeconnect.watch_session import FIRST_MESSAGE_SECONDS, QUIET_SECONDS
 from tests.fake import event, of_watch, pod
 
 RESET = event(pb.EVENT_TYPE_RESET, None, "")
@@ -93,6 +94,28 @@ def test_waits_longer_until_all_are_in_sync() -> None:
     assert delays == [0.1, 0.2, 0.1]
 
 
-def test_the_first_message_may_take_its_time_and_no_other() -> None:
-    assert session().quiet_seconds is None
+def test_the_first_message_may_take_longer_than_the_others() -> None:
+    assert session().quiet_seconds == FIRST_MESSAGE_SECONDS
     assert session(of_watch(1, "t1", RESET)).quiet_seconds == QUIET_SECONDS
+
+
+def test_all_are_stale_from_the_loss_of_the_stream() -> None:
+    watches = session(of_watch(0, "t1", RESET, SYNCED))
+    assert watches.freshness == {}
+    watches.delay_after(LOST)
+    assert watches.freshness == {"a": Freshness(True, None)}
+    assert not watches.connection.connected
+    fresh = of_watch(0, "t2", BOOKMARK)
+    fresh.response.freshness.SetInParent()
+    watches.receive(fresh)
+    assert watches.freshness == {"a": Freshness(False, None)}
+    assert watches.connection.connected
+
+
+def test_says_what_each_watch_covers() -> None:
+    some = of_watch(1, "t1", RESET)
+    some.response.warnings.append("some only")
+    some.response.namespaces.append("demo")
+    watches = session(of_watch(0, "t1", RESET), some)
+    assert watches.warnings == {"a": (), "b": ("some only",)}
+    assert watches.namespaces == {"a": (), "b": ("demo",)}

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
+
 import grpc
 import pytest
 
-from kubeconnect.errors import KubeconnectError, Unavailable
+from kubeconnect import Connection, EventType, Freshness, Object
+from kubeconnect.errors import KubeconnectError, Unauthenticated, Unavailable
 from kubeconnect.v1 import resource_service_pb2 as pb
 from kubeconnect.v1.status_pb2 import Status
-from kubeconnect.watch_session import QUIET_SECONDS, WatchSession
+from kubeconnect.watch_session import FIRST_MESSAGE_SECONDS, QUIET_SECONDS, WatchSession
 from tests.fake import batch, event, pod
 
 Code = grpc.StatusCode
 RESET = event(pb.EVENT_TYPE_RESET, None, "")
 ADDED = event(pb.EVENT_TYPE_ADDED, pod("a"), "7")
 SYNCED = event(pb.EVENT_TYPE_SYNCED, None, "9")
+BOOKMARK = event(pb.EVENT_TYPE_BOOKMARK, None, "10")
+CONTACT = datetime(2026, 1, 2, 12, 31, 7, tzinfo=timezone.utc)
 UNKNOWN = event(99, None, "")  # type: ignore[arg-type]
 LOST = Unavailable(Code.UNAVAILABLE, "lost")
 
@@ -139,6 +144,166 @@ def test_gives_up_where_it_must_not_reconnect() -> None:
     assert session(batch("t9", SYNCED), reconnect=False).delay_after(LOST) is None
 
 
-def test_the_first_message_may_take_its_time_and_no_other() -> None:
-    assert session().quiet_seconds is None
-    assert session(batch("", RESET)).quiet_seconds == QUIET_SECONDS
+def test_the_first_message_of_each_stream_may_take_longer_than_the_others() -> None:
+    watch = session()
+    limits = [watch.quiet_seconds]
+    for _ in range(2):
+        watch.open()
+        limits.append(watch.quiet_seconds)
+        watch.receive(batch("t9", SYNCED))
+        limits.append(watch.quiet_seconds)
+    assert limits == [
+        FIRST_MESSAGE_SECONDS,
+        *(FIRST_MESSAGE_SECONDS, QUIET_SECONDS),
+        *(FIRST_MESSAGE_SECONDS, QUIET_SECONDS),
+    ]
+
+
+def test_says_since_when_it_is_connected_or_not() -> None:
+    times = [datetime(2026, 1, 2, 12, minute, tzinfo=timezone.utc) for minute in range(4)]
+    watch = WatchSession(pb.WatchRequest(), clock=iter(times).__next__)
+    said = [watch.connection]
+    for response in (batch("t9", RESET), batch("t9", SYNCED)):
+        watch.receive(response)
+        said.append(watch.connection)
+    for _ in range(2):
+        watch.delay_after(LOST)
+        said.append(watch.connection)
+    watch.open()
+    said.append(watch.connection)
+    watch.receive(batch("t10", BOOKMARK))
+    said.append(watch.connection)
+    assert said == [
+        Connection(False, times[0]),
+        *[Connection(True, times[1])] * 2,
+        *[Connection(False, times[2])] * 3,
+        Connection(True, times[3]),
+    ]
+
+
+def test_is_stale_from_the_loss_of_a_stream_until_the_service_says_more() -> None:
+    fresh = batch("t9", SYNCED)
+    fresh.freshness.last_contact.FromDatetime(CONTACT)
+    watch = session(fresh)
+    said = [watch.freshness]
+    watch.delay_after(LOST)
+    said.append(watch.freshness)
+    watch.open()
+    watch.receive(batch("t10", ADDED))
+    said.append(watch.freshness)
+    watch.receive(fresh)
+    said.append(watch.freshness)
+    assert said == [
+        Freshness(False, CONTACT),
+        Freshness(True, CONTACT),
+        Freshness(True, CONTACT),
+        Freshness(False, CONTACT),
+    ]
+
+
+def test_is_stale_after_a_final_error_too() -> None:
+    watch = session(batch("t9", SYNCED))
+    assert watch.freshness is None
+    watch.delay_after(KubeconnectError(Code.PERMISSION_DENIED, "no"))
+    assert watch.freshness == Freshness(True, None)
+
+
+@pytest.mark.parametrize("reconnect", [True, False])
+@pytest.mark.parametrize("renews", [True, False])
+def test_opens_a_stream_whose_token_has_ended_once_more(renews: bool, reconnect: bool) -> None:
+    request = pb.WatchRequest(resource="pods")
+    watch = WatchSession(request, reconnect=reconnect, renews=renews)
+    ended = Unauthenticated(Code.UNAUTHENTICATED, "the credential has expired")
+    delays = [watch.delay_after(ended)]
+    for token in ("t9", "t10"):
+        watch.open()
+        watch.receive(batch(token, SYNCED))
+        while watch.take():
+            pass
+        delays.append(watch.delay_after(ended))
+    watch.open()
+    delays.append(watch.delay_after(ended))
+    again = 0.0 if renews and reconnect else None
+    assert delays == [None, again, again, None]
+    assert watch.request.resume_token == "t10"
+
+
+def test_holds_what_changes_while_the_snapshot_is_sent() -> None:
+    patch = event(pb.EVENT_TYPE_MODIFIED, pod("a", version="8"), "8")
+    patch.object.json = b'[{"op":"add","path":"/spec","value":{"x":1}}]'
+    patch.patch = pb.PATCH_TYPE_JSON
+    steps = [
+        RESET,
+        ADDED,
+        event(pb.EVENT_TYPE_ADDED, pod("b"), "6"),
+        patch,
+        event(pb.EVENT_TYPE_DELETED, pod("b", version="7"), "9"),
+        event(pb.EVENT_TYPE_DELETED, pod("not-held"), "10"),
+        event(pb.EVENT_TYPE_ADDED, pod("b", version="11"), "11"),
+        event(pb.EVENT_TYPE_SYNCED, None, "11"),
+    ]
+    request = pb.WatchRequest(resource="pods", patches=pb.PATCH_TYPE_JSON)
+    watch = WatchSession(request)
+    held: dict[str, Object] = {}
+    for step, token in zip(steps, [""] * 7 + ["t11"], strict=True):
+        watch.receive(batch(token, step))
+        while taken := watch.take():
+            if taken.type is EventType.DELETED and taken.object:
+                held.pop(taken.object.name, None)
+            elif taken.object:
+                held[taken.object.name] = taken.object
+        assert watch.resume_token == token
+    assert {name: each.resource_version for name, each in held.items()} == {"a": "8", "b": "11"}
+    assert held["a"]["spec"] == {"x": 1}
+
+
+def test_the_version_of_a_bookmark_never_goes_back() -> None:
+    watch = session()
+    deleted = event(pb.EVENT_TYPE_DELETED, pod("a", version="99"), "100")
+    older, newer = (event(pb.EVENT_TYPE_BOOKMARK, None, version) for version in ("98", "101"))
+    restored = event(pb.EVENT_TYPE_SYNCED, None, "50")
+    later = event(pb.EVENT_TYPE_BOOKMARK, None, "51")
+    watch.receive(batch("t", SYNCED, deleted, older, newer, older, RESET, restored, later))
+    said = []
+    while taken := watch.take():
+        said.append(taken.resource_version)
+    assert said == ["9", "100", "100", "101", "101", "", "50", "51"]
+
+
+def test_a_version_without_order_is_passed_on() -> None:
+    watch = session()
+    strange = event(pb.EVENT_TYPE_BOOKMARK, None, "v2-a")
+    watch.receive(batch("t", SYNCED, strange))
+    watch.take()
+    taken = watch.take()
+    assert taken is not None
+    assert taken.resource_version == "v2-a"
+
+
+def test_says_what_the_stream_covers_now() -> None:
+    def covers(*warnings: str, namespaces: str = "", kind: bool = False) -> pb.WatchResponse:
+        response = batch("t", BOOKMARK, kind=kind)
+        response.warnings.extend(warnings)
+        response.namespaces.extend(namespaces.split())
+        return response
+
+    watch = session()
+    said = []
+    for response in (
+        covers("some only", namespaces="a b", kind=True),
+        covers(),
+        covers("1 of 7"),
+        covers("2 of 9"),
+        covers(namespaces="a"),
+        covers(kind=True),
+    ):
+        watch.receive(response)
+        said.append((watch.warnings, watch.namespaces))
+    assert said == [
+        (("some only",), ("a", "b")),
+        (("some only",), ("a", "b")),
+        (("some only", "1 of 7"), ("a", "b")),
+        (("some only", "2 of 9"), ("a", "b")),
+        (("some only", "2 of 9"), ("a",)),
+        ((), ()),
+    ]

@@ -4,6 +4,7 @@
 the same.
 """
 
+from kubeconnect.connection import Connection
 from kubeconnect.counts import CountResult, ObjectGroup
 from kubeconnect.discovery import (
     CacheState,
@@ -58,6 +59,7 @@ __all__ = [
     "Cancelled",
     "Client",
     "Conflict",
+    "Connection",
     "Consistency",
     "CountResult",
     "CreateResult",

@@ -41,7 +41,11 @@ class CountResult:
     source: Source | None
     """Where they were counted; None if not told."""
     warnings: tuple[str, ...]
-    """For people: objects that the filter could not be held against, and why."""
+    """For people: that only some namespaces were counted, and for how many objects the
+    filter has no value, and why."""
+    namespaces: tuple[str, ...]
+    """The namespaces that were counted, where the caller asked for all and may not list all
+    of them; empty where the count is complete."""
 
     @classmethod
     def from_message(cls, message: pb.CountObjectsResponse) -> CountResult:
@@ -58,4 +62,5 @@ class CountResult:
             freshness=Freshness.from_message(message.freshness),
             source=Source.from_message(message.source),
             warnings=tuple(message.warnings),
+            namespaces=tuple(message.namespaces),
         )

@@ -23,8 +23,13 @@ class KubeconnectError(Exception):
         self.status = status
 
     def __str__(self) -> str:
-        """Return the message, or the code where there is none."""
-        return self.message or self.code.name
+        """Return the message, or the code where there is none, and how many causes are
+        missing.
+        """
+        text = self.message or self.code.name
+        if not (omitted := self.omitted_causes):
+            return text
+        return f"{text} (and {omitted} more {'cause' if omitted == 1 else 'causes'})"
 
     @property
     def reason(self) -> str:
@@ -33,8 +38,15 @@ class KubeconnectError(Exception):
 
     @property
     def causes(self) -> tuple[StatusCause, ...]:
-        """Each single cause, such as every field that a validation refused."""
+        """Each single cause, such as every field that a validation refused. The service
+        keeps an error short: ``omitted_causes`` is how many more there are.
+        """
         return tuple(self.status.causes) if self.status else ()
+
+    @property
+    def omitted_causes(self) -> int:
+        """How many causes the service left out of ``causes``; 0 where these are all."""
+        return self.status.omitted_causes if self.status else 0
 
     @property
     def retry_after_seconds(self) -> int:
@@ -51,7 +63,7 @@ class Invalid(InvalidArgument):
 
 
 class Unauthenticated(KubeconnectError):
-    """There are no credentials, or they are not valid."""
+    """There are no credentials, or they are not valid, or no longer."""
 
 
 class Forbidden(KubeconnectError):

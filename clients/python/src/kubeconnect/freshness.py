@@ -10,12 +10,14 @@ from kubeconnect.v1 import resource_service_pb2 as pb
 
 @dataclass(frozen=True)
 class Freshness:
-    """What the service knows of the API server, whose state it answers from memory."""
+    """How current an answer from the service's memory is."""
 
     stale: bool
-    """Whether it has lost the API server, so that nothing newer is known."""
+    """Whether nothing newer is known: the service has lost the API server, or a watch has
+    lost the service."""
     last_contact: datetime | None
-    """When the API server was last known to be there, in UTC; None if not told."""
+    """When the API server was last known to be there, in UTC, as the service last said;
+    None if it has not said."""
 
     @classmethod
     def from_message(cls, message: pb.Freshness) -> Freshness:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from datetime import datetime
 from typing import Generic, TypeVar
 
 from kubeconnect.event_reader import EventReader
@@ -11,7 +12,7 @@ from kubeconnect.events import Event, EventType
 from kubeconnect.freshness import Freshness
 from kubeconnect.reads import Source
 from kubeconnect.v1 import resource_service_pb2 as pb
-from kubeconnect.watch_session import Session
+from kubeconnect.watch_session import Session, now
 
 K = TypeVar("K", bound=Hashable)
 
@@ -27,13 +28,17 @@ class WatchManySession(
         request: pb.WatchManyRequest,
         *,
         reconnect: bool = True,
+        renews: bool = False,
         chance: Callable[[], float] = random.random,
+        clock: Callable[[], datetime] = now,
     ) -> None:
         """Begin with what the caller asked for, a key for each watch."""
-        super().__init__(request.resume_token, reconnect, chance)
+        super().__init__(
+            request.resume_token, reconnect=reconnect, renews=renews, chance=chance, clock=clock
+        )
         self._keys = keys
         self._request = request
-        self._readers = [EventReader(patches=bool(watch.patches)) for watch in request.watches]
+        self._each = [EventReader(patches=bool(watch.patches)) for watch in request.watches]
         self._untold = set(range(len(keys)))
         self._within_snapshot: set[int] = set()
         self._watch = 0  # whose events are ready
@@ -61,20 +66,30 @@ class WatchManySession(
 
     @property
     def freshness(self) -> dict[K, Freshness]:
-        """What the service last told of each watch."""
-        told = zip(self._keys, (reader.freshness for reader in self._readers), strict=True)
+        """How current the events of each watch are, of which the service has said that."""
+        told = zip(self._keys, (reader.freshness for reader in self._each), strict=True)
         return {key: freshness for key, freshness in told if freshness}
 
     @property
     def source(self) -> dict[K, Source]:
         """Where the objects of each watch come from, as last told."""
-        told = zip(self._keys, (reader.source for reader in self._readers), strict=True)
+        told = zip(self._keys, (reader.source for reader in self._each), strict=True)
         return {key: source for key, source in told if source}
+
+    @property
+    def warnings(self) -> dict[K, tuple[str, ...]]:
+        """What people should know of each watch, as last sent."""
+        return {key: reader.warnings for key, reader in zip(self._keys, self._each, strict=True)}
+
+    @property
+    def namespaces(self) -> dict[K, tuple[str, ...]]:
+        """The namespaces that each watch covers, as last sent; empty for all."""
+        return {key: reader.namespaces for key, reader in zip(self._keys, self._each, strict=True)}
 
     def receive(self, response: pb.WatchManyResponse) -> None:
         """Make the events of one message, all of one watch, ready to be taken."""
         self._watch = response.watch
-        events = self._readers[self._watch].read(response.response)
+        events = self._each[self._watch].read(response.response)
         self._receive_events(events, response.resume_token)
 
     def take(self) -> tuple[K, Event] | None:
@@ -84,6 +99,9 @@ class WatchManySession(
             return None
         self._note(event.type)
         return self._keys[self._watch], event
+
+    def _readers(self) -> Iterable[EventReader]:
+        return self._each
 
     def _note(self, type: EventType) -> None:
         """Learn from an event whether all goes well.

@@ -11,11 +11,13 @@ import random
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable
+from datetime import datetime, timezone
 from typing import Generic, TypeVar
 
 import grpc
 
-from kubeconnect.errors import KubeconnectError
+from kubeconnect.connection import Connection
+from kubeconnect.errors import KubeconnectError, Unauthenticated
 from kubeconnect.event_reader import EventReader
 from kubeconnect.events import Event, EventType
 from kubeconnect.freshness import Freshness
@@ -26,8 +28,13 @@ Request = TypeVar("Request")
 Response = TypeVar("Response")
 Step = TypeVar("Step")
 
-QUIET_SECONDS = 30.0
-"""How long a stream may be silent. The service promises a message every ten seconds."""
+QUIET_SECONDS = 12.0
+"""How long a stream may be silent after its first message. The service sends a message at
+least every ten seconds, usually every five."""
+
+FIRST_MESSAGE_SECONDS = 60.0
+"""How long the first message of a stream may take: the service begins to hold a resource
+with the first request for it, and that takes a while where there are many objects."""
 
 FIRST_DELAY_SECONDS = 0.2
 """The longest wait after the first failure; it doubles with each further one."""
@@ -42,6 +49,11 @@ _LOST = {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED}
 _LOST_IF_UNTOLD = {grpc.StatusCode.INTERNAL, grpc.StatusCode.UNKNOWN}
 
 
+def now() -> datetime:
+    """Return the time by the clock of this host, in UTC."""
+    return datetime.now(timezone.utc)
+
+
 class Session(ABC, Generic[Request, Response, Step]):
     """The state of a stream of events that goes on. Not safe for concurrent use.
 
@@ -49,9 +61,25 @@ class Session(ABC, Generic[Request, Response, Step]):
     stream is opened again.
     """
 
-    def __init__(self, resume_token: str, reconnect: bool, chance: Callable[[], float]) -> None:
-        """Begin at the caller's token; ``chance`` answers from [0, 1)."""
+    def __init__(
+        self,
+        resume_token: str,
+        *,
+        reconnect: bool,
+        renews: bool,
+        chance: Callable[[], float],
+        clock: Callable[[], datetime],
+    ) -> None:
+        """Begin at the caller's token.
+
+        With ``renews`` each stream is opened with a bearer token that is valid then.
+        ``chance`` answers from [0, 1).
+        """
         self._reconnect = reconnect
+        self._renews = renews
+        self._clock = clock
+        self._connection = Connection(False, clock())
+        self._stream_heard = False
         self._chance = chance
         self._events: deque[Event] = deque()
         self._resume_token = resume_token
@@ -72,35 +100,60 @@ class Session(ABC, Generic[Request, Response, Step]):
     def take(self) -> Step | None:
         """Return the next step that is ready; None if there is none."""
 
+    @abstractmethod
+    def _readers(self) -> Iterable[EventReader]:
+        """Return what reads the messages."""
+
+    def open(self) -> Request:
+        """Return what to send on a stream that is about to be opened."""
+        self._stream_heard = False
+        return self.request
+
+    @property
+    def connection(self) -> Connection:
+        """Whether messages come, and since when."""
+        return self._connection
+
     @property
     def resume_token(self) -> str:
         """Where to continue behind the events that were taken; "" if nowhere."""
         return self._resume_token
 
     @property
-    def quiet_seconds(self) -> float | None:
-        """How long to wait for the next message; None for as long as it takes.
-
-        The very first one may take long, for the service begins to hold a resource
-        when somebody asks for it.
-        """
-        return QUIET_SECONDS if self._heard else None
+    def quiet_seconds(self) -> float:
+        """How long to wait for the next message of the stream."""
+        return QUIET_SECONDS if self._stream_heard else FIRST_MESSAGE_SECONDS
 
     def delay_after(self, error: KubeconnectError) -> float | None:
         """Return after how many seconds to call again; None if the error is final.
 
         A watch that never began is not tried again, so that a wrong address is
         told at once. Half of each wait is chance, so that callers that were cut
-        off together do not come back together.
+        off together do not come back together. Where the bearer token of a stream has
+        ended, the stream is opened again at once, with a new one; one that is refused
+        before anything has come is not.
         """
+        self.lose_contact()
+        expired = isinstance(error, Unauthenticated)
+        if self._reconnect and self._renews and self._stream_heard and expired:
+            return 0.0
         if not (self._reconnect and self._heard and _may_pass(error)):
             return None
         longest = min(LONGEST_DELAY_SECONDS, FIRST_DELAY_SECONDS * 2.0 ** min(self._failures, 10))
         self._failures += 1
         return max(longest * (0.5 + self._chance() / 2), float(error.retry_after_seconds))
 
+    def lose_contact(self) -> None:
+        """Note that the stream is lost or closed."""
+        if self._connection.connected:
+            self._connection = Connection(False, self._clock())
+        for reader in self._readers():
+            reader.lose_contact()
+
     def _receive_events(self, events: Iterable[Event], token: str) -> None:
-        self._heard = True
+        self._heard = self._stream_heard = True
+        if not self._connection.connected:
+            self._connection = Connection(True, self._clock())
         self._events.extend(events)
         self._token_behind_events = token
         if not self._events:
@@ -129,10 +182,14 @@ class WatchSession(Session[pb.WatchRequest, pb.WatchResponse, Event]):
         request: pb.WatchRequest,
         *,
         reconnect: bool = True,
+        renews: bool = False,
         chance: Callable[[], float] = random.random,
+        clock: Callable[[], datetime] = now,
     ) -> None:
         """Begin with what the caller asked for; ``chance`` answers from [0, 1)."""
-        super().__init__(request.resume_token, reconnect, chance)
+        super().__init__(
+            request.resume_token, reconnect=reconnect, renews=renews, chance=chance, clock=clock
+        )
         self._request = request
         self._reader = EventReader(patches=bool(request.patches))
 
@@ -153,13 +210,23 @@ class WatchSession(Session[pb.WatchRequest, pb.WatchResponse, Event]):
 
     @property
     def freshness(self) -> Freshness | None:
-        """What the service last told; None before it did."""
+        """How current the events are; None before the service has said."""
         return self._reader.freshness
 
     @property
     def source(self) -> Source | None:
         """Where the objects come from, as last told; None before that."""
         return self._reader.source
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What people should know of the stream, as last sent."""
+        return self._reader.warnings
+
+    @property
+    def namespaces(self) -> tuple[str, ...]:
+        """The namespaces that the stream covers, as last sent; empty for all."""
+        return self._reader.namespaces
 
     def receive(self, response: pb.WatchResponse) -> None:
         """Make the events of one message ready to be taken."""
@@ -170,6 +237,9 @@ class WatchSession(Session[pb.WatchRequest, pb.WatchResponse, Event]):
     def take(self) -> Event | None:
         """Return the next event that is ready; None if there is none."""
         return self._take_event()
+
+    def _readers(self) -> Iterable[EventReader]:
+        return (self._reader,)
 
 
 def _may_pass(error: KubeconnectError) -> bool:

@@ -27,6 +27,7 @@ class WatchSpec:
     metadata_only: bool = False
     min_resource_version: str = ""
     patches: bool = False
+    require_all_namespaces: bool = False
 
     def to_message(self, *, resumes: bool) -> pb.WatchRequest:
         """Return the API's message. A watch that resumes holds nothing to patch."""
@@ -43,4 +44,5 @@ class WatchSpec:
             min_resource_version=self.min_resource_version,
             encoding=ENCODING_JSON,
             patches=pb.PATCH_TYPE_JSON if self.patches and not resumes else None,
+            require_all_namespaces=self.require_all_namespaces,
         )

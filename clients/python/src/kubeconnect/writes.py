@@ -103,12 +103,16 @@ class DeleteResult:
     answers with its last state; None where that says only that all went well."""
     warnings: tuple[str, ...]
     """The API server's warnings, for people."""
+    resource_version: str
+    """A version at which the deletion is visible: a read with it as
+    ``min_resource_version`` sees the object deleted, or with its ``deletionTimestamp``. ""
+    for a dry run, and where the resource has no versions that can be compared."""
 
     @classmethod
     def from_message(cls, message: pb.DeleteResponse) -> DeleteResult:
         """Read the API's message."""
         left = _object(message) if message.HasField("object") else None
-        return cls(left, tuple(message.warnings))
+        return cls(left, tuple(message.warnings), message.resource_version)
 
 
 @dataclass(frozen=True)
@@ -119,11 +123,13 @@ class DeleteCollectionResult:
     """How many objects were deleted, or have begun to end."""
     warnings: tuple[str, ...]
     """The API server's warnings, for people."""
+    resource_version: str
+    """A version at which all the deletions are visible, as in ``DeleteResult``."""
 
     @classmethod
     def from_message(cls, message: pb.DeleteCollectionResponse) -> DeleteCollectionResult:
         """Read the API's message."""
-        return cls(message.deleted, tuple(message.warnings))
+        return cls(message.deleted, tuple(message.warnings), message.resource_version)
 
 
 def _object(

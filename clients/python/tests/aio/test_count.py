@@ -29,6 +29,14 @@ async def test_tells_what_people_should_know(client: AsyncClient) -> None:
     assert count.warnings == ("2 left out",)
 
 
+async def test_says_which_namespaces_were_counted(
+    client: AsyncClient, service: FakeService
+) -> None:
+    assert (await client.count("pods")).namespaces == ()
+    service.namespaces = ["demo", "web"]
+    assert (await client.count("pods")).namespaces == ("demo", "web")
+
+
 async def test_sends_all_that_was_asked(client: AsyncClient, service: FakeService) -> None:
     await client.count(
         "pods",
@@ -41,6 +49,7 @@ async def test_sends_all_that_was_asked(client: AsyncClient, service: FakeServic
         max_groups=5,
         min_resource_version="5",
         consistency=Consistency.LATEST,
+        require_all_namespaces=True,
     )
     assert service.requests == [
         pb.CountObjectsRequest(
@@ -56,6 +65,7 @@ async def test_sends_all_that_was_asked(client: AsyncClient, service: FakeServic
             max_groups=5,
             min_resource_version="5",
             consistency=pb.CONSISTENCY_LATEST,
+            require_all_namespaces=True,
         )
     ]
 

@@ -9,7 +9,7 @@ async def test_returns_what_is_left(client: AsyncClient) -> None:
     result = await client.delete("pods", "web", namespace="demo")
     assert result.object
     assert (result.object.name, result.object.kind.kind) == ("web", "Pod")
-    assert result.warnings == ("old",)
+    assert (result.warnings, result.resource_version) == (("old",), "9")
 
 
 async def test_returns_no_object_where_nothing_is_left(
@@ -57,7 +57,7 @@ async def test_leaves_to_the_kind_what_was_not_said(
 
 async def test_a_collection_returns_how_many(client: AsyncClient) -> None:
     result = await client.delete_collection("pods", namespace="demo")
-    assert (result.deleted, result.warnings) == (3, ("old",))
+    assert (result.deleted, result.warnings, result.resource_version) == (3, ("old",), "9")
 
 
 async def test_a_collection_sends_all_that_was_asked(

@@ -42,6 +42,12 @@ async def test_tells_where_it_was_read_and_what_people_should_know(client: Async
     assert (pods.source, pods.warnings) == (Source.API_SERVER, ())
 
 
+async def test_says_which_namespaces_it_covers(client: AsyncClient, service: FakeService) -> None:
+    assert (await client.list("pods")).namespaces == ()
+    service.namespaces = ["demo", "web"]
+    assert (await client.list("pods")).namespaces == ("demo", "web")
+
+
 async def test_asks_for_the_same_selection_on_each_page(
     client: AsyncClient, service: FakeService
 ) -> None:
@@ -58,6 +64,7 @@ async def test_asks_for_the_same_selection_on_each_page(
             order_by="metadata.name desc",
             min_resource_version="5",
             consistency=Consistency.LATEST,
+            require_all_namespaces=True,
             page_size=2,
         )
     )
@@ -83,6 +90,7 @@ async def test_asks_for_the_same_selection_on_each_page(
             order_by="metadata.name desc",
             min_resource_version="5",
             consistency=pb.CONSISTENCY_LATEST,
+            require_all_namespaces=True,
             page_size=2,
             encoding=ENCODING_JSON,
         )

@@ -7,6 +7,7 @@ import pytest
 
 from kubeconnect import (
     Cancelled,
+    Connection,
     EventType,
     Forbidden,
     Freshness,
@@ -115,6 +116,7 @@ async def test_asks_for_the_selection(client: AsyncClient, service: FakeService)
         "fields": ["metadata.name"],
         "metadata_only": True,
         "min_resource_version": "5",
+        "require_all_namespaces": True,
         "resume_token": "t4",
     }
     service_web = selected_by("services", "web", namespace="demo")
@@ -262,6 +264,57 @@ async def test_continues_a_stream_that_is_silent(
         seen = [(await anext(events)).type.name for _ in range(3)]
     assert seen == ["RESET", "SYNCED", "BOOKMARK"]
     assert [request.resume_token for request in service.requests] == ["", "t9"]
+
+
+async def test_says_when_it_is_cut_off_and_when_it_goes_on(
+    client: AsyncClient, service: FakeService, caplog: pytest.LogCaptureFixture
+) -> None:
+    def of_now(token: str) -> pb.WatchResponse:
+        return pb.WatchResponse(
+            events=[BOOKMARK], resume_token=token, freshness=pb.Freshness(stale=False)
+        )
+
+    service.play(of_now("t9"), Failure(Code.UNAVAILABLE, "the service goes"), of_now("t10"))
+    lost: list[tuple[str, float, Connection, Freshness | None]] = []
+    async with client.watch(
+        "pods",
+        on_retry=lambda error, delay: lost.append(
+            (str(error), delay, events.connection, events.freshness)
+        ),
+    ) as events:
+        assert not events.connection.connected
+        await anext(events)
+        first = events.connection
+        await anext(events)
+        second = events.connection
+    ((words, delay, meanwhile, stale),) = lost
+    assert (words, delay, stale) == ("the service goes", 0.0, Freshness(True, None))
+    connections = [first, meanwhile, second, events.connection]
+    assert [each.connected for each in connections] == [True, False, True, False]
+    assert first.since <= meanwhile.since <= second.since
+    assert events.freshness == Freshness(True, None)
+    assert [(each.levelname, each.name) for each in caplog.records] == [("WARNING", "kubeconnect")]
+    assert "the service goes" in caplog.text
+
+
+async def test_raises_where_nothing_ever_comes(
+    client: AsyncClient, service: FakeService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kubeconnect.watch_session.FIRST_MESSAGE_SECONDS", 0.05)
+    service.play(Silence())
+    async with client.watch("pods") as events:
+        with pytest.raises(Unavailable, match=r"nothing has come for 0.05 seconds"):
+            await anext(events)
+
+
+async def test_says_what_it_covers(client: AsyncClient, service: FakeService) -> None:
+    service.play(
+        pb.WatchResponse(kind=PODS, events=[SYNCED], namespaces=["demo"], warnings=["some only"])
+    )
+    async with client.watch("pods") as events:
+        assert (events.namespaces, events.warnings) == ((), ())
+        await anext(events)
+        assert (events.namespaces, events.warnings) == (("demo",), ("some only",))
 
 
 async def test_raises_where_nobody_listens_at_first() -> None:

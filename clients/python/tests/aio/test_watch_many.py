@@ -3,7 +3,7 @@ from datetime import datetime, timezone
 import grpc
 import pytest
 
-from kubeconnect import Forbidden, Freshness, Source, WatchSpec, owned_by
+from kubeconnect import Forbidden, Freshness, KubeconnectError, Source, WatchSpec, owned_by
 from kubeconnect.aio import AsyncClient
 from kubeconnect.v1 import resource_service_pb2 as pb
 from kubeconnect.v1.object_pb2 import ENCODING_JSON
@@ -62,6 +62,7 @@ async def test_asks_for_each_selection(client: AsyncClient, service: FakeService
             metadata_only=True,
             min_resource_version="5",
             patches=True,
+            require_all_namespaces=True,
         ),
         2: WatchSpec("nodes", patches=True),
     }
@@ -82,6 +83,7 @@ async def test_asks_for_each_selection(client: AsyncClient, service: FakeService
         metadata_only=True,
         min_resource_version="5",
         encoding=ENCODING_JSON,
+        require_all_namespaces=True,
     )
     nodes = pb.WatchRequest(resource="nodes", encoding=ENCODING_JSON)
     assert service.requests == [pb.WatchManyRequest(watches=[pods, nodes], resume_token="t4")]
@@ -103,9 +105,12 @@ async def test_continues_a_stream_that_is_lost(
 ) -> None:
     monkeypatch.setattr("kubeconnect.watch_session.QUIET_SECONDS", 0.05)
     service.play(of_watch(0, "t1", RESET, SYNCED), loss, of_watch(1, "t2", RESET, SYNCED))
-    async with client.watch_many(WATCHES) as events:
+    lost: list[KubeconnectError] = []
+    async with client.watch_many(WATCHES, on_retry=lambda error, _: lost.append(error)) as events:
         keys = [(await anext(events))[0] for _ in range(4)]
+        assert events.connection.connected
     assert keys == ["web", "web", "all", "all"]
+    assert len(lost) == 1
     assert [request.resume_token for request in service.requests] == ["", "t1"]
 
 
@@ -161,6 +166,17 @@ async def test_tells_where_the_objects_of_each_watch_come_from(
             told.append(events.source)
     both = {"all": Source.CACHE, "web": Source.API_SERVER}
     assert told == [{}, {"all": Source.CACHE}, both]
+
+
+async def test_says_what_each_watch_covers(client: AsyncClient, service: FakeService) -> None:
+    some = of_watch(1, "t1", RESET)
+    some.response.namespaces.append("demo")
+    some.response.warnings.append("some only")
+    service.play(some)
+    async with client.watch_many(WATCHES) as events:
+        await anext(events)
+        assert events.namespaces == {"web": (), "all": ("demo",)}
+        assert events.warnings == {"web": (), "all": ("some only",)}
 
 
 async def test_raises_what_the_service_says(client: AsyncClient, service: FakeService) -> None:

@@ -31,6 +31,12 @@ def test_tells_what_people_should_know(client: Client) -> None:
     assert count.warnings == ("2 left out",)
 
 
+def test_says_which_namespaces_were_counted(client: Client, service: FakeService) -> None:
+    assert (client.count("pods")).namespaces == ()
+    service.namespaces = ["demo", "web"]
+    assert (client.count("pods")).namespaces == ("demo", "web")
+
+
 def test_sends_all_that_was_asked(client: Client, service: FakeService) -> None:
     client.count(
         "pods",
@@ -43,6 +49,7 @@ def test_sends_all_that_was_asked(client: Client, service: FakeService) -> None:
         max_groups=5,
         min_resource_version="5",
         consistency=Consistency.LATEST,
+        require_all_namespaces=True,
     )
     assert service.requests == [
         pb.CountObjectsRequest(
@@ -58,6 +65,7 @@ def test_sends_all_that_was_asked(client: Client, service: FakeService) -> None:
             max_groups=5,
             min_resource_version="5",
             consistency=pb.CONSISTENCY_LATEST,
+            require_all_namespaces=True,
         )
     ]
 

@@ -47,6 +47,32 @@ def test_each_reason_has_its_exception(
     assert caught.value.retry_after_seconds == 3
 
 
+def test_a_long_error_keeps_its_reason_and_its_causes(client: Client, service: FakeService) -> None:
+    message = "the object was: " + "x" * 60_000
+    causes = [kubeconnect.StatusCause(field=f"data[{n}]", message="no") for n in range(300)]
+    status = kubeconnect.Status(reason="Invalid", message=message, causes=causes)
+    service.failure = Failure(Code.INVALID_ARGUMENT, message, status)
+    with pytest.raises(kubeconnect.Invalid) as caught:
+        client.list("pods")
+    error = caught.value
+    assert (error.reason, error.message, error.causes) == ("Invalid", message, tuple(causes))
+    assert (error.omitted_causes, str(error)) == (0, message)
+
+
+@pytest.mark.parametrize(("omitted", "words"), [(1, "1 more cause"), (270, "270 more causes")])
+def test_an_error_says_how_many_causes_are_missing(
+    client: Client, service: FakeService, omitted: int, words: str
+) -> None:
+    causes = [kubeconnect.StatusCause(field="data[0]", message="no")]
+    status = kubeconnect.Status(reason="Invalid", causes=causes, omitted_causes=omitted)
+    service.failure = Failure(Code.INVALID_ARGUMENT, "many are bad", status)
+    with pytest.raises(kubeconnect.Invalid) as caught:
+        client.list("pods")
+    error = caught.value
+    assert (len(error.causes), error.omitted_causes) == (1, omitted)
+    assert str(error) == f"many are bad (and {words})"
+
+
 @pytest.mark.parametrize("details", [None, b"\xff"], ids=["without details", "with broken ones"])
 def test_an_error_need_not_be_the_clusters(
     client: Client, service: FakeService, details: bytes | None

@@ -42,6 +42,12 @@ def test_tells_where_it_was_read_and_what_people_should_know(client: Client) -> 
     assert (pods.source, pods.warnings) == (Source.API_SERVER, ())
 
 
+def test_says_which_namespaces_it_covers(client: Client, service: FakeService) -> None:
+    assert (client.list("pods")).namespaces == ()
+    service.namespaces = ["demo", "web"]
+    assert (client.list("pods")).namespaces == ("demo", "web")
+
+
 def test_asks_for_the_same_selection_on_each_page(client: Client, service: FakeService) -> None:
     names(
         client.list(
@@ -56,6 +62,7 @@ def test_asks_for_the_same_selection_on_each_page(client: Client, service: FakeS
             order_by="metadata.name desc",
             min_resource_version="5",
             consistency=Consistency.LATEST,
+            require_all_namespaces=True,
             page_size=2,
         )
     )
@@ -81,6 +88,7 @@ def test_asks_for_the_same_selection_on_each_page(client: Client, service: FakeS
             order_by="metadata.name desc",
             min_resource_version="5",
             consistency=pb.CONSISTENCY_LATEST,
+            require_all_namespaces=True,
             page_size=2,
             encoding=ENCODING_JSON,
         )

@@ -5,7 +5,7 @@ from datetime import datetime, timezone
 import grpc
 import pytest
 
-from kubeconnect import Forbidden, Freshness, Source, WatchSpec, owned_by
+from kubeconnect import Forbidden, Freshness, KubeconnectError, Source, WatchSpec, owned_by
 from kubeconnect.sync import Client
 from kubeconnect.v1 import resource_service_pb2 as pb
 from kubeconnect.v1.object_pb2 import ENCODING_JSON
@@ -64,6 +64,7 @@ def test_asks_for_each_selection(client: Client, service: FakeService) -> None:
             metadata_only=True,
             min_resource_version="5",
             patches=True,
+            require_all_namespaces=True,
         ),
         2: WatchSpec("nodes", patches=True),
     }
@@ -84,6 +85,7 @@ def test_asks_for_each_selection(client: Client, service: FakeService) -> None:
         metadata_only=True,
         min_resource_version="5",
         encoding=ENCODING_JSON,
+        require_all_namespaces=True,
     )
     nodes = pb.WatchRequest(resource="nodes", encoding=ENCODING_JSON)
     assert service.requests == [pb.WatchManyRequest(watches=[pods, nodes], resume_token="t4")]
@@ -105,9 +107,12 @@ def test_continues_a_stream_that_is_lost(
 ) -> None:
     monkeypatch.setattr("kubeconnect.watch_session.QUIET_SECONDS", 0.05)
     service.play(of_watch(0, "t1", RESET, SYNCED), loss, of_watch(1, "t2", RESET, SYNCED))
-    with client.watch_many(WATCHES) as events:
+    lost: list[KubeconnectError] = []
+    with client.watch_many(WATCHES, on_retry=lambda error, _: lost.append(error)) as events:
         keys = [(next(events))[0] for _ in range(4)]
+        assert events.connection.connected
     assert keys == ["web", "web", "all", "all"]
+    assert len(lost) == 1
     assert [request.resume_token for request in service.requests] == ["", "t1"]
 
 
@@ -163,6 +168,17 @@ def test_tells_where_the_objects_of_each_watch_come_from(
             told.append(events.source)
     both = {"all": Source.CACHE, "web": Source.API_SERVER}
     assert told == [{}, {"all": Source.CACHE}, both]
+
+
+def test_says_what_each_watch_covers(client: Client, service: FakeService) -> None:
+    some = of_watch(1, "t1", RESET)
+    some.response.namespaces.append("demo")
+    some.response.warnings.append("some only")
+    service.play(some)
+    with client.watch_many(WATCHES) as events:
+        next(events)
+        assert events.namespaces == {"web": (), "all": ("demo",)}
+        assert events.warnings == {"web": (), "all": ("some only",)}
 
 
 def test_raises_what_the_service_says(client: Client, service: FakeService) -> None:

@@ -20,7 +20,8 @@ class AsyncLog:
 
     The iteration ends with the log; one that is followed ends with its container. Close
     it to end it before that: as a context manager it closes itself. A log that is lost
-    raises Unavailable, and is not opened again.
+    raises Unavailable, within 20 seconds where the service does not answer any more, and
+    Unauthenticated when its token ends; it is not opened again.
     """
 
     def __init__(self, stream: AsyncStream[pb.GetLogsRequest, pb.GetLogsResponse]) -> None:

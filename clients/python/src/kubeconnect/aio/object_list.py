@@ -43,7 +43,7 @@ class AsyncObjectList:
 
     @property
     def freshness(self) -> Freshness:
-        """How current the snapshot was when it was asked for."""
+        """How current the cache was when the first page was made."""
         return Freshness.from_message(self._first.freshness)
 
     @property
@@ -53,10 +53,17 @@ class AsyncObjectList:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """For people: objects that the filter could not be held against, and why; and the
-        API server's warnings.
+        """For people: that the list covers some namespaces only; for how many objects the
+        filter has no value, and why; and the API server's warnings.
         """
         return tuple(self._first.warnings)
+
+    @property
+    def namespaces(self) -> tuple[str, ...]:
+        """The namespaces that the list covers, where the caller asked for all and may not
+        list all of them. Empty: the list is complete.
+        """
+        return tuple(self._first.namespaces)
 
     @property
     def total(self) -> int:

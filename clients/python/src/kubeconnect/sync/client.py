@@ -11,6 +11,7 @@ from types import TracebackType
 
 from kubeconnect.address import Address
 from kubeconnect.bodies import ObjectBody, PatchBody, encode_body
+from kubeconnect.connection import OnRetry
 from kubeconnect.counts import CountResult
 from kubeconnect.discovery import ResourceTypesResult, SchemaResult
 from kubeconnect.logs import LogStream, since
@@ -22,7 +23,7 @@ from kubeconnect.sync.table import Table
 from kubeconnect.sync.watch import Watch
 from kubeconnect.sync.watch_many import WatchMany
 from kubeconnect.transport.options import deadline
-from kubeconnect.transport.sync import Transport
+from kubeconnect.transport.sync import Token, Transport
 from kubeconnect.v1 import discovery_service_pb2 as discovery_pb
 from kubeconnect.v1 import pod_service_pb2 as pod_pb
 from kubeconnect.v1 import resource_service_pb2 as pb
@@ -49,13 +50,20 @@ class Client:
     """Reads and changes the objects of any resource of the cluster.
 
     A resource is named as in kubectl: "pods", "po", "Pod", "deployments.apps". A
-    namespace that is left out means all namespaces in ``list`` and ``watch``; the
+    namespace that is left out means all namespaces in ``list``, ``watch`` and ``count``; the
     one in the object's metadata, if there is one, in ``create`` and ``update``; and a
     resource without namespaces in all other calls.
 
+    All namespaces are those that the caller may list. Where these are not all of the
+    cluster's, the answer's ``namespaces`` names them, and ``warnings`` says it to people.
+    With ``require_all_namespaces`` the call raises Forbidden instead, and a watch does so
+    when the permission ends.
+
     Selections are what they are in kubectl: ``label_selector``, ``field_selector``. To
     these ``filter`` adds a CEL expression over ``object``, such as
-    "object.spec.replicas > 3": what it has no value for does not match. ``related`` adds
+    "object.spec.replicas > 3". An object for which it has no value, because a field is
+    missing, does not match, nor does it match the negation: test for the field with
+    "has(object.status.conditions)". ``related`` adds
     what objects have to do with another one: see ``owned_by`` and its like. All that is
     given must hold.
 
@@ -82,7 +90,8 @@ class Client:
         self,
         address: str,
         *,
-        token: str | None = None,
+        token: Token | None = None,
+        token_file: str | os.PathLike[str] | None = None,
         ca_file: str | os.PathLike[str] | None = None,
         timeout: float = DEFAULT_TIMEOUT,
     ) -> None:
@@ -91,13 +100,21 @@ class Client:
         ``address`` is "http://host:port", "https://host:port", or "host:port",
         which is plain text on loopback and TLS everywhere else. ``ca_file`` has the
         certificates, in PEM, that the service's own must be signed by; left out,
-        gRPC's usual ones. ``token`` is sent as a bearer token with each call.
+        gRPC's usual ones.
+
+        ``token`` is sent as a bearer token with each call. It may be a function that
+        returns the token, where that is renewed: it is called for each call and each
+        stream, so it should keep the token as long as that is valid. ``token_file`` is a
+        file with the token in its stead, such as one that Kubernetes mounts into a pod; it
+        is read again when it has changed. What the function raises, calls raise. A call
+        that is refused as Unauthenticated is made again, once, if there is another token
+        by then.
 
         Raises ValueError for an address that cannot be understood, and for a token
-        that would go to another host in plain text.
+        that would go to another host in plain text; OSError for a file that cannot be read.
         """
         self._timeout = timeout
-        self._transport = Transport(Address.parse(address), token, ca_file)
+        self._transport = Transport(Address.parse(address), token, token_file, ca_file)
 
     def __enter__(self) -> Client:
         """Return the client."""
@@ -163,6 +180,7 @@ class Client:
         order_by: str = "",
         min_resource_version: str = "",
         consistency: Consistency = Consistency.CACHED,
+        require_all_namespaces: bool = False,
         page_size: int = 0,
         timeout: float | None = None,
     ) -> ObjectList:
@@ -185,6 +203,7 @@ class Client:
             order_by=order_by,
             min_resource_version=min_resource_version,
             consistency=consistency.value,
+            require_all_namespaces=require_all_namespaces,
             page_size=page_size,
             encoding=ENCODING_JSON,
         )
@@ -206,8 +225,10 @@ class Client:
         metadata_only: bool = False,
         min_resource_version: str = "",
         patches: bool = False,
+        require_all_namespaces: bool = False,
         resume_token: str | None = None,
         reconnect: bool = True,
+        on_retry: OnRetry | None = None,
     ) -> Watch:
         """Watch a selection, or the one object that ``name`` names.
 
@@ -225,7 +246,8 @@ class Client:
         sent whole objects.
 
         A stream that is lost is opened again; with ``reconnect=False`` that raises
-        instead. Errors come with the first event.
+        instead. ``on_retry`` is called with the error, and with the seconds until then. It
+        must return soon. Errors come with the first event.
         """
         spec = WatchSpec(
             resource,
@@ -239,15 +261,17 @@ class Client:
             metadata_only=metadata_only,
             min_resource_version=min_resource_version,
             patches=patches,
+            require_all_namespaces=require_all_namespaces,
         )
         request = spec.to_message(resumes=bool(resume_token))
         request.resume_token = resume_token or ""
         transport = self._transport
         return Watch(
-            WatchSession(request, reconnect=reconnect),
+            WatchSession(request, reconnect=reconnect, renews=transport.renews_token),
             lambda request, wait: transport.stream(
                 transport.resources.Watch, request, wait_for_ready=wait
             ),
+            on_retry,
         )
 
     def watch_many(
@@ -256,6 +280,7 @@ class Client:
         *,
         resume_token: str | None = None,
         reconnect: bool = True,
+        on_retry: OnRetry | None = None,
     ) -> WatchMany[K]:
         """Watch up to 100 selections in one stream: (key, event), the key being yours.
 
@@ -264,16 +289,19 @@ class Client:
 
         ``resume_token``, from an earlier call with the same watches in the same order,
         continues each of them, as in ``watch``. One that cannot be resumed there begins
-        with RESET.
+        with RESET. ``reconnect`` and ``on_retry`` are as in ``watch``.
         """
         requests = [spec.to_message(resumes=bool(resume_token)) for spec in watches.values()]
         request = pb.WatchManyRequest(watches=requests, resume_token=resume_token or "")
         transport = self._transport
         return WatchMany(
-            WatchManySession(tuple(watches), request, reconnect=reconnect),
+            WatchManySession(
+                tuple(watches), request, reconnect=reconnect, renews=transport.renews_token
+            ),
             lambda request, wait: transport.stream(
                 transport.resources.WatchMany, request, wait_for_ready=wait
             ),
+            on_retry,
         )
 
     def logs(
@@ -329,6 +357,7 @@ class Client:
         max_groups: int = 0,
         min_resource_version: str = "",
         consistency: Consistency = Consistency.CACHED,
+        require_all_namespaces: bool = False,
         timeout: float | None = None,
     ) -> CountResult:
         """Count the objects that match, in all and by the values of paths.
@@ -348,6 +377,7 @@ class Client:
             max_groups=max_groups,
             min_resource_version=min_resource_version,
             consistency=consistency.value,
+            require_all_namespaces=require_all_namespaces,
         )
         response = self._transport.unary(
             self._transport.resources.CountObjects, request, deadline(timeout, self._timeout)
@@ -527,6 +557,9 @@ class Client:
         kind's own default, usually BACKGROUND. ``grace_period_seconds`` is how many
         seconds the object has to end itself, 0 for none; left out, the kind's own
         default, 30 for pods.
+
+        Give the result's ``resource_version`` to a read as ``min_resource_version`` to have
+        it see the deletion.
 
         Raises NotFound if it is not there, and Conflict where a precondition does not
         hold.

@@ -11,7 +11,8 @@ from typing import Any, Generic, TypeVar
 
 import grpc
 
-from kubeconnect.errors import KubeconnectError, Unavailable
+from kubeconnect.connection import Connection, OnRetry
+from kubeconnect.errors import KubeconnectError, Unauthenticated, Unavailable
 from kubeconnect.transport.sync import Latch, Stream
 from kubeconnect.watch_session import Request, Response, Session, Step
 
@@ -27,17 +28,24 @@ class EventStream(Generic[Request, Response, Step]):
     iteration at a time; ``close`` may be called meanwhile, and then the iteration ends.
 
     There is no limit of time, and the iteration never ends by itself. A stream
-    that is lost, or silent for thirty seconds, is opened again after a while and
-    continued where it was; the iteration just goes on. If the service does not
-    remember that place, it says so by RESET. A stream that is refused raises the
-    reason. So does one that cannot be opened for the first time, and one that is
-    lost where ``reconnect`` is False: Unavailable, in most cases.
+    that is lost, or silent for 12 seconds, is opened again after a while and
+    continued where it was; the iteration just goes on. The first message of a stream may
+    take 60 seconds. If the service does not remember the place to continue at, it says so
+    by RESET. A stream that is refused raises the reason. So does one that cannot be opened
+    for the first time, and one that is lost where ``reconnect`` is False: Unavailable, in
+    most cases. Where the bearer token of a stream has ended, and the client has a function
+    or a file for tokens, the stream is opened again, once, with a new one.
+
+    ``connection``, ``freshness`` and ``on_retry`` report a loss, and so does a warning of the
+    logger "kubeconnect". A loss is noticed only while an iteration waits. Any thread may
+    read the properties meanwhile.
     """
 
     def __init__(
         self,
         session: Session[Request, Response, Step],
         open_stream: Callable[[Request, bool], Stream[Request, Response]],
+        on_retry: OnRetry | None,
     ) -> None:
         """Open the first stream for what the session asks.
 
@@ -46,7 +54,8 @@ class EventStream(Generic[Request, Response, Step]):
         """
         self._session = session
         self._open_stream = open_stream
-        self._stream = open_stream(session.request, False)
+        self._on_retry = on_retry
+        self._stream = open_stream(session.open(), False)
         self._delay: float | None = None  # until a lost stream is opened again
         self._closed = Latch()
 
@@ -88,10 +97,18 @@ class EventStream(Generic[Request, Response, Step]):
         """
         return self._session.resume_token
 
+    @property
+    def connection(self) -> Connection:
+        """Whether messages come, and since when: not yet, before the first one, and not any
+        more, once the stream is lost or closed.
+        """
+        return self._session.connection
+
     def close(self) -> None:
         """End the stream, here and at the service. Closing again does nothing."""
         self._closed.set()
         self._stream.close()
+        self._session.lose_contact()
 
     def _receive(self) -> None:
         try:
@@ -102,7 +119,7 @@ class EventStream(Generic[Request, Response, Step]):
             self._delay = self._session.delay_after(error)
             if self._delay is None:
                 raise
-            _logger.info("a watch was lost (%s); again in %.1f s", error, self._delay)
+            self._report_loss(error, self._delay)
 
     def _read(self) -> Response:
         response = self._stream.read(self._session.quiet_seconds)
@@ -110,12 +127,19 @@ class EventStream(Generic[Request, Response, Step]):
             raise Unavailable(grpc.StatusCode.UNAVAILABLE, "the service has ended the watch")
         return response
 
+    def _report_loss(self, error: KubeconnectError, delay: float) -> None:
+        renewal = isinstance(error, Unauthenticated)
+        level = logging.INFO if renewal else logging.WARNING
+        _logger.log(level, "a watch was lost (%s); again in %.1f s", error, delay)
+        if self._on_retry is not None:
+            self._on_retry(error, delay)
+
     def _reopen(self, delay: float) -> None:
         self._stream.close()
         self._closed.wait(delay)
         if self._closed.is_set():
             return
-        self._stream = self._open_stream(self._session.request, True)
+        self._stream = self._open_stream(self._session.open(), True)
         self._delay = None
         if self._closed.is_set():  # meanwhile, and so without this stream
             self._stream.close()

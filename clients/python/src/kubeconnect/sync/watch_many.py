@@ -18,7 +18,8 @@ class WatchMany(
     """Snapshots of several selections, and then every change to them: (key, event).
 
     For each key it begins with RESET, the snapshot as ADDED, and SYNCED; another RESET
-    may come at any time, and means the same, for this key alone.
+    may come at any time, and means the same, for this key alone. What happens to objects of
+    a snapshot before its SYNCED comes between them, as MODIFIED and DELETED.
     """
 
     _session: WatchManySession[K]
@@ -31,7 +32,8 @@ class WatchMany(
     @property
     def freshness(self) -> dict[K, Freshness]:
         """How current the events of each watch are, as the service last told; it does so
-        every few seconds. A watch of which it was not told yet is left out.
+        every few seconds. A watch of which it was not told yet is left out. All are stale,
+        too, from the loss of the stream until the service reports it again on the next one.
         """
         return self._session.freshness
 
@@ -42,3 +44,17 @@ class WatchMany(
         left out.
         """
         return self._session.source
+
+    @property
+    def warnings(self) -> dict[K, tuple[str, ...]]:
+        """For people, and for each watch: that its events cover some namespaces only, and
+        objects for which the filter has no value, as the service last said.
+        """
+        return self._session.warnings
+
+    @property
+    def namespaces(self) -> dict[K, tuple[str, ...]]:
+        """The namespaces that the events of each watch cover, where the caller asked for all
+        and may not watch all of them. Empty: all, or not known yet.
+        """
+        return self._session.namespaces

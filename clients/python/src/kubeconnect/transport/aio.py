@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
 from weakref import WeakSet
 
 import grpc
@@ -13,9 +16,10 @@ import grpc.aio
 from grpc.aio import EOF  # type: ignore[attr-defined]  # not in its stubs
 
 from kubeconnect.address import Address
-from kubeconnect.errors import Cancelled
+from kubeconnect.errors import Cancelled, Unauthenticated
 from kubeconnect.transport.failures import client_closed, failure, silent
-from kubeconnect.transport.options import call_metadata, channel_credentials, channel_options
+from kubeconnect.transport.options import channel_credentials, channel_options, remaining
+from kubeconnect.transport.tokens import Metadata, bearer, token_function
 from kubeconnect.v1.discovery_service_pb2_grpc import DiscoveryServiceStub
 from kubeconnect.v1.pod_service_pb2_grpc import PodServiceStub
 from kubeconnect.v1.resource_service_pb2_grpc import ResourceServiceStub
@@ -28,6 +32,9 @@ if TYPE_CHECKING:
 Request = TypeVar("Request")
 Response = TypeVar("Response")
 
+AsyncToken: TypeAlias = str | Callable[[], str | Awaitable[str]]
+"""A fixed token, or a function, which may be async, that returns the token of each call."""
+
 
 class AsyncTransport:
     """A connection. Belongs to the event loop that it is made in."""
@@ -37,11 +44,16 @@ class AsyncTransport:
     resources: ResourceServiceAsyncStub
 
     def __init__(
-        self, address: Address, token: str | None, ca_file: str | os.PathLike[str] | None
+        self,
+        address: Address,
+        token: AsyncToken | None,
+        token_file: str | os.PathLike[str] | None,
+        ca_file: str | os.PathLike[str] | None,
     ) -> None:
         """Check the arguments; the connection is made with the first call."""
         asyncio.get_running_loop()
-        self._metadata = call_metadata(address, token)
+        self._token = token_function(address, token, token_file)
+        self.renews_token = callable(token) or token_file is not None
         credentials = channel_credentials(address, ca_file)
         options = channel_options(address)
         if credentials:
@@ -60,9 +72,24 @@ class AsyncTransport:
         request: Request,
         timeout: float | None,
     ) -> Response:
-        """Call and wait for the answer, at most ``timeout`` seconds."""
+        """Call and wait for the answer, at most ``timeout`` seconds.
+
+        A call that is refused as unauthenticated is made again, once, if there is another
+        token by then.
+        """
+        begin = monotonic()
+        metadata = await self._metadata()
         try:
-            return await rpc(request, timeout=timeout, metadata=self._metadata)
+            return await rpc(request, timeout=timeout, metadata=metadata)
+        except grpc.RpcError as error:
+            refused = failure(error)
+            if not (self.renews_token and isinstance(refused, Unauthenticated)):
+                raise refused from error
+        fresh = await self._metadata()
+        if fresh == metadata:
+            raise refused
+        try:
+            return await rpc(request, timeout=remaining(timeout, begin), metadata=fresh)
         except grpc.RpcError as error:
             raise failure(error) from error
 
@@ -73,15 +100,27 @@ class AsyncTransport:
         *,
         wait_for_ready: bool = False,
     ) -> AsyncStream[Request, Response]:
-        """Begin a call that answers again and again, without a limit of time.
+        """Return a call that answers again and again, without a limit of time.
 
-        It may wait for a connection as long as that takes, instead of failing.
+        It begins with the first read. It may wait for a connection as long as that takes,
+        instead of failing.
         """
         if self._closed:
             raise client_closed()
-        stream = AsyncStream(rpc(request, metadata=self._metadata, wait_for_ready=wait_for_ready))
+
+        def begin(metadata: Metadata) -> grpc.aio.UnaryStreamCall[Request, Response]:
+            return rpc(request, metadata=metadata, wait_for_ready=wait_for_ready)
+
+        stream = AsyncStream(begin, self._metadata, renews=self.renews_token)
         self._streams.add(stream)
         return stream
+
+    async def _metadata(self) -> Metadata:
+        """Return what the next call carries."""
+        if self._token is None:
+            return ()
+        token = self._token()
+        return bearer(await token if inspect.isawaitable(token) else token)
 
     async def close(self) -> None:
         """End the connection and all calls on it.
@@ -97,10 +136,21 @@ class AsyncTransport:
 class AsyncStream(Generic[Request, Response]):
     """The answers to one call. One task may read at a time."""
 
-    def __init__(self, call: grpc.aio.UnaryStreamCall[Request, Response]) -> None:
-        """Take over a call that has begun."""
-        self._call = call
+    def __init__(
+        self,
+        begin: Callable[[Metadata], grpc.aio.UnaryStreamCall[Request, Response]],
+        metadata: Callable[[], Awaitable[Metadata]],
+        *,
+        renews: bool,
+    ) -> None:
+        """Keep how the call begins; with ``renews`` there may be another token later."""
+        self._begin = begin
+        self._metadata = metadata
+        self._renews = renews
+        self._call: grpc.aio.UnaryStreamCall[Request, Response] | None = None
+        self._opened = False  # by the first answer
         self._reading: asyncio.Future[object] | None = None
+        self._closed = False
 
     async def read(self, timeout: float | None = None) -> Response | None:
         """Wait for the next answer; None after the last one.
@@ -111,8 +161,10 @@ class AsyncStream(Generic[Request, Response]):
         has a task of its own, which outlives a cancelled reader, and the next
         reader gets what it brings.
         """
+        if self._closed:
+            raise _cancelled()
         if self._reading is None:
-            self._reading = asyncio.ensure_future(self._call.read())
+            self._reading = asyncio.ensure_future(self._next())
         await asyncio.wait([self._reading], timeout=timeout)
         if timeout is not None and not self._reading.done():
             await self.close()
@@ -123,15 +175,43 @@ class AsyncStream(Generic[Request, Response]):
         except grpc.RpcError as error:
             raise failure(error) from error
         except asyncio.CancelledError:
-            raise Cancelled(grpc.StatusCode.CANCELLED, "the call was cancelled") from None
+            raise _cancelled() from None
         return None if response is EOF else cast(Response, response)
 
     async def close(self) -> None:
         """End the call: a reader that waits gets Cancelled."""
-        self._call.cancel()
+        self._closed = True
+        if self._call is not None:
+            self._call.cancel()
         if (reading := self._reading) is not None:
+            reading.cancel()  # it may wait for a token
             await asyncio.wait([reading])
             reading.cancelled() or reading.exception()  # nobody else may ask
+
+    async def _next(self) -> object:
+        """Return the next answer; the first one is preceded by the call itself."""
+        if self._opened and self._call is not None:
+            return await self._call.read()
+        metadata = await self._metadata()
+        try:
+            answer = await self._first(metadata)
+        except grpc.RpcError as error:
+            if not (self._renews and isinstance(failure(error), Unauthenticated)):
+                raise
+            fresh = await self._metadata()
+            if fresh == metadata:
+                raise
+            answer = await self._first(fresh)
+        self._opened = True
+        return answer
+
+    async def _first(self, metadata: Metadata) -> object:
+        self._call = self._begin(metadata)
+        return await self._call.read()
+
+
+def _cancelled() -> Cancelled:
+    return Cancelled(grpc.StatusCode.CANCELLED, "the call was cancelled")
 
 
 class AsyncLatch:

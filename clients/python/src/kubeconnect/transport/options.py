@@ -6,6 +6,7 @@ import math
 import os
 from importlib.metadata import version
 from pathlib import Path
+from time import monotonic
 
 import grpc
 
@@ -15,11 +16,17 @@ MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 """The largest message that we take. The service keeps a page near 3 MiB, but one
 object may be larger; gRPC's own limit is 4 MiB."""
 
-KEEPALIVE_SECONDS = 30
+MAX_METADATA_BYTES = 1024 * 1024
+"""The largest headers and trailers that we take: an error stands in the trailers. The
+service keeps it below 8 KiB, but there may be a proxy before it; gRPC's own limits are
+8 KiB, above which it drops some at random, and 16 KiB."""
+
+KEEPALIVE_SECONDS = 10
 """How long a connection with open calls may be silent before we ping it."""
 
 KEEPALIVE_TIMEOUT_SECONDS = 10
-"""How long we wait for the answer before we give the connection up."""
+"""How long we wait for the answer before we give the connection up. The answer may have to
+wait behind a large message on a slow link."""
 
 FIRST_RECONNECT_SECONDS = 0.2
 """How long to wait before a connection that was lost is tried again; this grows."""
@@ -33,8 +40,12 @@ def channel_options(address: Address) -> list[tuple[str, int | str]]:
     options: list[tuple[str, int | str]] = [
         ("grpc.primary_user_agent", f"kubeconnect-python/{version('kubeconnect')}"),
         ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
+        ("grpc.max_metadata_size", MAX_METADATA_BYTES),
+        ("grpc.absolute_max_metadata_size", MAX_METADATA_BYTES),
         ("grpc.keepalive_time_ms", KEEPALIVE_SECONDS * 1000),
         ("grpc.keepalive_timeout_ms", KEEPALIVE_TIMEOUT_SECONDS * 1000),
+        # Some versions of gRPC look at this alone, and wait for a minute without it.
+        ("grpc.http2.ping_timeout_ms", KEEPALIVE_TIMEOUT_SECONDS * 1000),
         ("grpc.initial_reconnect_backoff_ms", int(FIRST_RECONNECT_SECONDS * 1000)),
         ("grpc.max_reconnect_backoff_ms", int(LONGEST_RECONNECT_SECONDS * 1000)),
         # A watch sends nothing after its request; gRPC would soon stop to ping it.
@@ -58,20 +69,14 @@ def channel_credentials(
     return None
 
 
-def call_metadata(address: Address, token: str | None) -> tuple[tuple[str, str], ...]:
-    """Return what every call carries; its errors never repeat the token."""
-    if token is None:
-        return ()
-    if not (address.tls or address.loopback):
-        raise ValueError("a token is not sent over plain text to another host: write https://")
-    if not token or not all("!" <= character <= "~" for character in token):
-        raise ValueError("the token is empty, or has spaces or other characters that none has")
-    return (("authorization", f"Bearer {token}"),)
-
-
 def deadline(timeout: float | None, default: float) -> float | None:
     """Return the seconds that a call may take, in gRPC's terms: None for no limit."""
     seconds = default if timeout is None else timeout
     if not seconds > 0:
         raise ValueError(f"a timeout must be more than 0 seconds, not {seconds}")
     return None if math.isinf(seconds) else seconds
+
+
+def remaining(timeout: float | None, begin: float) -> float | None:
+    """Return what is left of a timeout that began at a time of ``monotonic``."""
+    return None if timeout is None else max(timeout - (monotonic() - begin), 0.0)

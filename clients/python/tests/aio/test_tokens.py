@@ -1,0 +1,214 @@
+import logging
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import grpc
+import pytest
+
+from kubeconnect import Unauthenticated, WatchSpec
+from kubeconnect.aio import AsyncClient
+from kubeconnect.v1 import resource_service_pb2 as pb
+from tests.fake import Failure, FakeService, batch, event, of_watch
+
+RESET = event(pb.EVENT_TYPE_RESET, None, "")
+SYNCED = event(pb.EVENT_TYPE_SYNCED, None, "9")
+BOOKMARK = event(pb.EVENT_TYPE_BOOKMARK, None, "12")
+EXPIRED = Failure(grpc.StatusCode.UNAUTHENTICATED, "the credential has expired")
+
+
+def one_after_another(*tokens: str) -> Callable[[], str]:
+    """Return a function that returns these tokens, and the last one again and again."""
+    rest = list(tokens)
+    return lambda: rest.pop(0) if len(rest) > 1 else rest[0]
+
+
+def sent(service: FakeService) -> list[str]:
+    return [str(each["authorization"]).removeprefix("Bearer ") for each in service.metadata]
+
+
+def replace(file: Path, token: str) -> None:
+    """Replace a file as Kubernetes does."""
+    new = file.with_suffix(".new")
+    new.write_text(token)
+    os.replace(new, file)
+
+
+async def test_a_function_is_asked_for_each_call(service: FakeService) -> None:
+    service.play([SYNCED])
+    async with AsyncClient(service.address, token=one_after_another("t1", "t2", "t3")) as client:
+        await client.list("pods")
+        async with client.watch("pods") as events:
+            await anext(events)
+        await client.list("pods")
+    assert sent(service) == ["t1", "t2", "t3"]
+
+
+async def test_a_file_is_read_again_when_it_has_changed(
+    service: FakeService, tmp_path: Path
+) -> None:
+    file = tmp_path / "token"
+    file.write_text("t1\n")
+    async with AsyncClient(service.address, token_file=file) as client:
+        await client.list("pods")
+        replace(file, "t2")
+        await client.list("pods")
+        await client.list("pods")
+    assert sent(service) == ["t1", "t2", "t2"]
+
+
+async def test_a_file_that_is_not_there_for_a_while_leaves_the_last_token(
+    service: FakeService, tmp_path: Path
+) -> None:
+    file = tmp_path / "token"
+    file.write_text("t1")
+    async with AsyncClient(service.address, token_file=file) as client:
+        file.unlink()
+        await client.list("pods")
+        file.write_text("")
+        await client.list("pods")
+        replace(file, "t2")
+        await client.list("pods")
+    assert sent(service) == ["t1", "t1", "t2"]
+
+
+async def test_a_call_that_is_refused_is_made_again_with_a_new_token(service: FakeService) -> None:
+    service.tokens = {"t2"}
+    async with AsyncClient(service.address, token=one_after_another("t1", "t2")) as client:
+        assert (await client.list("pods")).total == 0
+    assert sent(service) == ["t1", "t2"]
+
+
+async def test_a_call_that_is_refused_twice_is_refused(service: FakeService) -> None:
+    service.tokens = set()
+    async with AsyncClient(service.address, token=one_after_another("t1", "t2", "t3")) as client:
+        with pytest.raises(Unauthenticated):
+            await client.list("pods")
+    assert sent(service) == ["t1", "t2"]
+
+
+@pytest.mark.parametrize("token", ["t1", lambda: "t1"], ids=["a fixed one", "the same as before"])
+async def test_a_token_that_was_refused_is_not_sent_again(
+    service: FakeService, token: str | Callable[[], str]
+) -> None:
+    service.tokens = set()
+    async with AsyncClient(service.address, token=token) as client:
+        with pytest.raises(Unauthenticated):
+            await client.list("pods")
+        async with client.watch("pods") as events:
+            with pytest.raises(Unauthenticated):
+                await anext(events)
+    assert sent(service) == ["t1", "t1"]
+
+
+async def test_a_stream_that_is_refused_is_opened_again_with_a_new_token(
+    service: FakeService,
+) -> None:
+    service.tokens, service.log = {"t2", "t4"}, [b"one\n"]
+    service.play([SYNCED])
+    tokens = one_after_another("t1", "t2", "t3", "t4")
+    async with AsyncClient(service.address, token=tokens) as client:
+        async with client.watch("pods") as events:
+            await anext(events)
+        assert await client.logs("web", namespace="demo").read() == b"one\n"
+    assert sent(service) == ["t1", "t2", "t3", "t4"]
+
+
+async def test_a_watch_goes_on_behind_the_end_of_its_token(
+    service: FakeService, caplog: pytest.LogCaptureFixture
+) -> None:
+    service.play(batch("p1", RESET, SYNCED), EXPIRED, batch("p2", BOOKMARK), EXPIRED)
+    service.play(batch("p3", BOOKMARK))
+    caplog.set_level(logging.INFO, "kubeconnect")
+    lost: list[tuple[str, float]] = []
+    async with (
+        AsyncClient(service.address, token=one_after_another("t1", "t2", "t3")) as client,
+        client.watch("pods", on_retry=lambda *loss: lost.append((str(loss[0]), loss[1]))) as events,
+    ):
+        seen = [(await anext(events)).type.name for _ in range(4)]
+    assert seen == ["RESET", "SYNCED", "BOOKMARK", "BOOKMARK"]
+    assert sent(service) == ["t1", "t2", "t3"]
+    assert [request.resume_token for request in service.requests] == ["", "p1", "p2"]
+    assert lost == [(EXPIRED.message, 0.0)] * 2
+    assert {each.levelname for each in caplog.records} == {"INFO"}
+
+
+async def test_watches_of_one_stream_go_on_behind_the_end_of_their_token(
+    service: FakeService, tmp_path: Path
+) -> None:
+    file = tmp_path / "token"
+    file.write_text("t1")
+    service.play(of_watch(0, "p1", RESET, SYNCED))
+    async with (
+        AsyncClient(service.address, token_file=file) as client,
+        client.watch_many({"pods": WatchSpec("pods")}) as events,
+    ):
+        seen = [(await anext(events))[1].type.name for _ in range(2)]
+        replace(file, "t2")
+        service.play(EXPIRED, of_watch(0, "p2", BOOKMARK))
+        seen.append((await anext(events))[1].type.name)
+    assert seen == ["RESET", "SYNCED", "BOOKMARK"]
+    assert sent(service) == ["t1", "t2"]
+    assert [request.resume_token for request in service.requests] == ["", "p1"]
+
+
+async def test_a_watch_raises_where_there_is_no_other_token(service: FakeService) -> None:
+    """The stream was open, so it is tried once more, with the same token."""
+    service.play(batch("p1", RESET), EXPIRED, EXPIRED)
+    async with AsyncClient(service.address, token=lambda: "t1") as client:
+        events = client.watch("pods")
+        await anext(events)
+        with pytest.raises(Unauthenticated, match="has expired"):
+            await anext(events)
+    assert sent(service) == ["t1", "t1"]
+
+
+async def test_a_watch_with_a_fixed_token_ends_with_that(service: FakeService) -> None:
+    service.play(batch("p1", RESET), EXPIRED)
+    async with AsyncClient(service.address, token="t1") as client, client.watch("pods") as events:
+        await anext(events)
+        with pytest.raises(Unauthenticated, match="has expired"):
+            await anext(events)
+    assert sent(service) == ["t1"]
+
+
+async def test_raises_what_the_function_raises(service: FakeService) -> None:
+    def fails() -> str:
+        raise PermissionError("no token for you")
+
+    async with AsyncClient(service.address, token=fails) as client:
+        with pytest.raises(PermissionError, match="no token for you"):
+            await client.list("pods")
+        with pytest.raises(PermissionError, match="no token for you"):
+            await anext(client.watch("pods"))
+    assert service.metadata == []
+
+
+@pytest.mark.parametrize("token", ["", "two words", "line\n", "ümlaut", 7])
+async def test_a_function_must_return_a_token(service: FakeService, token: str) -> None:
+    async with AsyncClient(service.address, token=lambda: token) as client:
+        with pytest.raises((ValueError, TypeError), match="token is") as caught:
+            await client.list("pods")
+    assert not token or str(token) not in str(caught.value)
+    assert service.metadata == []
+
+
+async def test_no_source_of_tokens_is_for_plain_text_to_another_host(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("s3cret")
+    with pytest.raises(ValueError, match="plain text"):
+        AsyncClient("http://example.com", token_file=file)
+    with pytest.raises(ValueError, match="plain text"):
+        AsyncClient("http://example.com", token=lambda: "s3cret")
+
+
+async def test_a_file_must_hold_a_token_at_first(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    with pytest.raises(FileNotFoundError):
+        AsyncClient("127.0.0.1:1", token_file=file)
+    file.write_text("s3cret words")
+    with pytest.raises(ValueError, match="has spaces") as caught:
+        AsyncClient("127.0.0.1:1", token_file=file)
+    assert "s3cret" not in str(caught.value)
+    with pytest.raises(ValueError, match="exclude each other"):
+        AsyncClient("127.0.0.1:1", token_file=file, token="t1")

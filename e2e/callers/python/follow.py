@@ -1,0 +1,115 @@
+"""What a program holds of the ConfigMaps of a namespace, whatever happens to its streams.
+
+python follow.py threads|asyncio|fixed ADDRESS NAMESPACE [TOKEN_FILE]
+
+What it holds after each event, and each loss of a stream, is a line of JSON. An object
+called "end" ends it. With threads the client reads the token's file itself, with asyncio an
+async function does; "fixed" is with threads and the token that the file holds at first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import kubeconnect
+from kubeconnect import Client, Event, EventType, KubeconnectError, Watch
+from kubeconnect.aio import AsyncClient, AsyncWatch
+
+
+class Held:
+    """What is held: the data of each object, by its name."""
+
+    def __init__(self) -> None:
+        """Hold nothing."""
+        self.data: dict[str, Any] = {}
+        self.resets = 0
+
+    def apply(self, event: Event, events: Watch | AsyncWatch) -> bool:
+        """Hold what an event brings, print it, and return whether this is the end."""
+        if event.type is EventType.RESET:
+            self.resets += 1
+            self.data.clear()
+        elif event.type is EventType.DELETED and event.object:
+            self.data.pop(event.object.name, None)
+        elif event.object:
+            self.data[event.object.name] = event.object["data"]
+        report("holds", data=self.data, resets=self.resets, **state(events))
+        return "end" in self.data
+
+
+def by_threads(address: str, namespace: str, token_file: str | None = None) -> None:
+    """Hold what the cluster holds, and read it once more at the end."""
+    with Client(address, token_file=token_file) as client:
+        follow(client, namespace)
+        report("listed", total=client.list("configmaps", namespace=namespace).total)
+
+
+def by_a_fixed_token(address: str, namespace: str, token_file: str) -> None:
+    """Do the same as long as the token is valid."""
+    with Client(address, token=Path(token_file).read_text()) as client:
+        try:
+            follow(client, namespace)
+        except KubeconnectError as error:
+            report("failed", kind=type(error).__name__)
+
+
+def follow(client: Client, namespace: str) -> None:
+    """Hold what the cluster holds."""
+    held = Held()
+    with client.watch(
+        "configmaps", namespace=namespace, on_retry=printing_losses(lambda: events)
+    ) as events:
+        for event in events:
+            if held.apply(event, events):
+                break
+
+
+async def by_asyncio(address: str, namespace: str, token_file: str | None = None) -> None:
+    """Do the same as with threads."""
+
+    async def token() -> str:
+        return await asyncio.to_thread(Path(token_file or "").read_text)
+
+    held = Held()
+    async with AsyncClient(address, token=token if token_file else None) as client:
+        async with client.watch(
+            "configmaps", namespace=namespace, on_retry=printing_losses(lambda: events)
+        ) as events:
+            async for event in events:
+                if held.apply(event, events):
+                    break
+        listed = await client.list("configmaps", namespace=namespace)
+        report("listed", total=listed.total)
+
+
+def printing_losses(
+    events: Callable[[], Watch | AsyncWatch],
+) -> Callable[[kubeconnect.KubeconnectError, float], None]:
+    """Return what prints the loss of a stream."""
+    return lambda error, _: report("lost", kind=type(error).__name__, **state(events()))
+
+
+def state(events: Watch | AsyncWatch) -> dict[str, bool | None]:
+    """Return whether the watch is connected, and whether what it holds may be old."""
+    freshness = events.freshness
+    stale = freshness.stale if freshness else None
+    return {"connected": events.connection.connected, "stale": stale}
+
+
+def report(step: str, **what: Any) -> None:
+    """Print one line."""
+    print(json.dumps({"step": step, **what}), flush=True)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "threads":
+        by_threads(*sys.argv[2:])
+    elif sys.argv[1] == "fixed":
+        by_a_fixed_token(*sys.argv[2:])
+    else:
+        asyncio.run(by_asyncio(*sys.argv[2:]))

@@ -1,0 +1,183 @@
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+)
+
+// followed is a line that a caller prints which follows ConfigMaps: what it holds, or that it has
+// lost a stream.
+type followed struct {
+	Step      string
+	Kind      string
+	Data      map[string]map[string]string
+	Resets    int
+	Connected bool
+	Stale     *bool
+}
+
+// holdsTheValue waits until the caller holds a ConfigMap with a value and a condition is
+// true of what it prints, and fails unless its watch has begun once.
+func (p program) holdsTheValue(ctx context.Context, name, value string, condition func(followed) bool) {
+	p.t.Helper()
+	_, err := p.process.UntilPrints(ctx, func(line string) bool {
+		var printed followed
+		if json.Unmarshal([]byte(line), &printed) != nil || printed.Step != "holds" {
+			return false
+		}
+		if printed.Resets != 1 {
+			p.t.Errorf("the watch has begun %d times", printed.Resets)
+		}
+		return printed.Data[name]["key"] == value && condition(printed)
+	})
+	if err != nil {
+		p.t.Fatalf("%v: it does not hold %q in %q", err, value, name)
+	}
+}
+
+func always(followed) bool { return true }
+
+// isFresh reports whether the caller is connected and says that what it holds is current.
+func isFresh(printed followed) bool {
+	return printed.Connected && printed.Stale != nil && !*printed.Stale
+}
+
+// TestPythonCallersGoOnWithANewTokenWhenOneHasExpired lets a caller's token expire while it
+// watches. A new one is in the file by then.
+func TestPythonCallersGoOnWithANewTokenWhenOneHasExpired(t *testing.T) {
+	t.Parallel()
+	service := startForCallers(t)
+	for _, way := range []string{"threads", "asyncio"} {
+		t.Run(way, func(t *testing.T) {
+			t.Parallel()
+			ctx := deadlineAfter(t, patience+credentialLife)
+			namespace, account := newReader(ctx, t, service)
+			write := configMapsIn(ctx, t, cluster(t), namespace)
+			write.create("one", nil)
+			file := newTokenFile(t, account.expiringToken(time.Now().Add(credentialLife)))
+			caller := startProgram(t, pythonProgram(t, "python", "follow.py"), way, service.Address, namespace, file)
+			caller.holdsTheValue(ctx, "one", "value", always)
+			replaceFile(t, file, account.token())
+
+			var lost followed
+			caller.tells(ctx, "lost", &lost)
+			if lost.Kind != "Unauthenticated" || lost.Connected || lost.Stale == nil || !*lost.Stale {
+				t.Errorf("at the end of its token the caller prints %+v", lost)
+			}
+			write.touch("one", "touched")
+			caller.holdsTheValue(ctx, "one", "touched", always)
+			write.create("end", nil)
+			var listed struct{ Total int }
+			caller.tells(ctx, "listed", &listed)
+			caller.ends(ctx)
+		})
+	}
+}
+
+// TestAPythonCallerWithAFixedTokenEndsWithThat shows that nothing else ends the stream in
+// the test above.
+func TestAPythonCallerWithAFixedTokenEndsWithThat(t *testing.T) {
+	t.Parallel()
+	ctx, service := deadlineAfter(t, patience+credentialLife), startForCallers(t)
+	namespace, account := newReader(ctx, t, service)
+	configMapsIn(ctx, t, cluster(t), namespace).create("one", nil)
+	file := newTokenFile(t, account.expiringToken(time.Now().Add(credentialLife)))
+	caller := startProgram(t, pythonProgram(t, "python", "follow.py"), "fixed", service.Address, namespace, file)
+	caller.holdsTheValue(ctx, "one", "value", always)
+	var failed followed
+	caller.tells(ctx, "failed", &failed)
+	if failed.Kind != "Unauthenticated" {
+		t.Errorf("the caller has failed with %q", failed.Kind)
+	}
+	caller.ends(ctx)
+}
+
+// TestPythonCallersSayThatTheyAreCutOff freezes the link to the service, on which
+// everything looks open.
+func TestPythonCallersSayThatTheyAreCutOff(t *testing.T) {
+	t.Parallel()
+	service := harness.StartService(t, cluster(t).Kubeconfig)
+	for _, way := range []string{"threads", "asyncio"} {
+		t.Run(way, func(t *testing.T) {
+			t.Parallel()
+			ctx := deadlineAfter(t, faultPatience)
+			namespace := newNamespace(ctx, t, cluster(t))
+			write := configMapsIn(ctx, t, cluster(t), namespace)
+			write.create("one", nil)
+			link := harness.StartProxy(t, hostPort(service), harness.None)
+			caller := startProgram(t, pythonProgram(t, "python", "follow.py"), way, "http://"+link.Address(), namespace)
+			caller.holdsTheValue(ctx, "one", "value", isFresh)
+
+			link.Set(harness.Frozen)
+			var lost followed
+			caller.tells(ctx, "lost", &lost)
+			if lost.Connected || lost.Stale == nil || !*lost.Stale {
+				t.Errorf("cut off, the caller prints %+v", lost)
+			}
+			write.touch("one", "missed")
+			link.Set(harness.None)
+			caller.holdsTheValue(ctx, "one", "missed", isFresh)
+			write.create("end", nil)
+			caller.ends(ctx)
+		})
+	}
+}
+
+func TestAPythonCallerWhoseLogIsCutOffFails(t *testing.T) {
+	t.Parallel()
+	service := harness.StartService(t, cluster(t).Kubeconfig)
+	for _, way := range []string{"threads", "asyncio"} {
+		t.Run(way, func(t *testing.T) {
+			t.Parallel()
+			l := newLogging(t)
+			link := harness.StartProxy(t, hostPort(service), harness.None)
+			caller := startProgram(t, pythonProgram(t, "python", "logs.py"), way, "http://"+link.Address(), l.namespace, l.pod)
+			l.log.Write("one\n")
+			caller.wantLine(l.ctx, "one")
+			link.Set(harness.Frozen)
+			if err := caller.process.Wait(l.ctx); err == nil {
+				t.Error("all went well")
+			}
+			if output := caller.process.Output(); !strings.Contains(output, "kubeconnect.errors.Unavailable") {
+				t.Errorf("it has printed:\n%s", output)
+			}
+		})
+	}
+}
+
+// newReader makes a namespace, and an account that may list and watch its ConfigMaps, and
+// waits until the cluster grants that.
+func newReader(ctx context.Context, t *testing.T, service *harness.Service) (namespace string, reader account) {
+	t.Helper()
+	namespace = newNamespace(ctx, t, cluster(t))
+	reader = newAccount(ctx, t, namespace, "reader")
+	reader.may(namespace, "reader", to("configmaps", "list", "watch"))
+	client := callingWith(t, service, harness.Protocols[0], reader.token()).Resources
+	eventually(ctx, t, "the caller may list", func() error { return callsOn(client, namespace)["List"](ctx) })
+	return namespace, reader
+}
+
+func newTokenFile(t *testing.T, token string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "token")
+	replaceFile(t, file, token)
+	return file
+}
+
+// replaceFile puts another file in the place of one, as Kubernetes does with tokens.
+func replaceFile(t *testing.T, file, content string) {
+	t.Helper()
+	if err := os.WriteFile(file+".new", []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(file+".new", file); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,65 @@
+package e2e_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+)
+
+// TestPythonCallersKnowWhyMuchIsRefused has the API server answer with 300 causes, and with
+// a message that quotes a whole object. Neither fits into the trailers that gRPC takes.
+func TestPythonCallersKnowWhyMuchIsRefused(t *testing.T) {
+	t.Parallel()
+	service := harness.StartService(t, cluster(t).Kubeconfig)
+	for _, way := range []string{"threads", "asyncio"} {
+		t.Run(way, func(t *testing.T) {
+			t.Parallel()
+			ctx := deadline(t)
+			namespace := newNamespace(ctx, t, cluster(t))
+			runDeployment(ctx, t, namespace, "web", 0, labels{})
+			deployments := cluster(t).Client.AppsV1().Deployments(namespace)
+			long := fmt.Appendf(nil, `{"metadata":{"annotations":{"long":%q}}}`, strings.Repeat("x", 40_000))
+			if _, err := deployments.Patch(ctx, "web", types.MergePatchType, long, metav1.PatchOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			bad := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "bad"}, Data: map[string]string{}}
+			for n := range 300 {
+				bad.Data[fmt.Sprintf("not a key %d", n)] = ""
+			}
+			_, keys := cluster(t).Client.CoreV1().ConfigMaps(namespace).Create(ctx, bad, metav1.CreateOptions{})
+			_, wrong := deployments.Patch(ctx, "web", types.MergePatchType, []byte(`{"spec":{"replicas":"three"}}`), metav1.PatchOptions{})
+
+			caller := startProgram(t, pythonProgram(t, "python", "refusals.py"), way, service.Address, namespace)
+			var learnt struct {
+				Kind, Reason, Message string
+				Causes, Omitted       int
+			}
+			for step, direct := range map[string]error{"keys": keys, "type": wrong} {
+				caller.tells(ctx, step, &learnt)
+				if want := string(apierrors.ReasonForError(direct)); learnt.Reason != want || learnt.Kind != want {
+					t.Errorf("%s: the caller learns %s, %q; want %q", step, learnt.Kind, learnt.Reason, want)
+				}
+				var status apierrors.APIStatus
+				if !errors.As(direct, &status) {
+					t.Fatalf("%s: the API server has answered %v", step, direct)
+				}
+				if details := status.Status().Details; details != nil && learnt.Causes+learnt.Omitted != len(details.Causes) {
+					t.Errorf("%s: there are %d causes and %d more, want %d", step, learnt.Causes, learnt.Omitted, len(details.Causes))
+				}
+				beginning := direct.Error()[:25] // the causes are in no order
+				if !strings.HasPrefix(learnt.Message, beginning) {
+					t.Errorf("%s: the message is %.300q, want %q…", step, learnt.Message, beginning)
+				}
+			}
+			caller.ends(ctx)
+		})
+	}
+}
