@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -133,7 +134,8 @@ func TestBrowserFindsTheServiceAgain(t *testing.T) {
 
 func TestBrowserSaysThatAFrozenServiceDoesNotAnswer(t *testing.T) {
 	t.Parallel()
-	ctx, service := deadline(t), harness.StartMortalService(t, cluster(t).Kubeconfig, "127.0.0.1:0")
+	const silence = time.Minute // the page notices it much sooner
+	ctx, service := deadlineAfter(t, patience+silence), harness.StartMortalService(t, cluster(t).Kubeconfig, "127.0.0.1:0")
 	namespace := newNamespace(ctx, t, cluster(t))
 	runDeployment(ctx, t, namespace, "web", 2, labels{})
 	browser := startProgram(t, nodeProgram("browser", "frozen.mjs"), pageOf(service, namespace), "2", "4", artifacts(t))
