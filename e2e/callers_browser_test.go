@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -126,6 +127,36 @@ func TestBrowserFindsTheServiceAgain(t *testing.T) {
 	wantWords(t, shown.Words, "Reconnecting", "the service cannot be reached")
 	scaleDeployment(ctx, t, namespace, "web", 4)
 	harness.StartMortalService(t, cluster(t).Kubeconfig, hostPort(service))
+	browser.tells(ctx, "live again", &shown)
+	wantNames(t, "with the service back the page shows", shown.Names, podNames(ctx, t, namespace, ""))
+	browser.ends(ctx)
+}
+
+func TestBrowserSaysThatAFrozenServiceDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	const silence = time.Minute // the page notices it much sooner
+	ctx, service := deadlineAfter(t, patience+silence), harness.StartMortalService(t, cluster(t).Kubeconfig, "127.0.0.1:0")
+	namespace := newNamespace(ctx, t, cluster(t))
+	runDeployment(ctx, t, namespace, "web", 2, labels{})
+	browser := startProgram(t, nodeProgram("browser", "frozen.mjs"), pageOf(service, namespace), "2", "4", artifacts(t))
+
+	before := podNames(ctx, t, namespace, "")
+	var shown struct {
+		Names []string
+		Words string
+	}
+	browser.tells(ctx, "live", &shown)
+	wantNames(t, "the page shows", shown.Names, before)
+	if err := service.Freeze(); err != nil {
+		t.Fatal(err)
+	}
+	browser.tells(ctx, "silent", &shown)
+	wantNames(t, "while the service is frozen the page shows", shown.Names, before)
+	wantWords(t, shown.Words, "Reconnecting", "the service does not answer", "last message at")
+	scaleDeployment(ctx, t, namespace, "web", 4)
+	if err := service.Thaw(); err != nil {
+		t.Fatal(err)
+	}
 	browser.tells(ctx, "live again", &shown)
 	wantNames(t, "with the service back the page shows", shown.Names, podNames(ctx, t, namespace, ""))
 	browser.ends(ctx)

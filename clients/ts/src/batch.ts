@@ -8,6 +8,7 @@ import { objectFrom } from "./message.js";
 import type { ResourceKind } from "./object.js";
 import type { HeldObjects } from "./patches.js";
 import { sourceFrom, type Source } from "./read.js";
+import { newest } from "./version.js";
 import type { ResumableEvent, WatchBatch, WatchEvent } from "./watch.js";
 
 /** Reads what the stream of one watch is told. */
@@ -15,6 +16,9 @@ export class BatchReader<T> {
   readonly #held: HeldObjects | undefined;
   #kind = unknownKind;
   #source: Source | undefined;
+  #namespaces: readonly string[] = [];
+  /** The newest version since the last RESET. */
+  #resourceVersion = "";
 
   /** @param held what patches are to, where these may come. */
   constructor(held: HeldObjects | undefined) {
@@ -27,13 +31,33 @@ export class BatchReader<T> {
       this.#kind = response.kind;
       this.#source = sourceFrom(response.source);
     }
+    if (response.kind || response.namespaces.length > 0) {
+      this.#namespaces = response.namespaces;
+    }
     const events = this.#held?.whole(response.events, resumeToken) ?? response.events;
     return {
-      events: events.flatMap((event) => eventFrom<T>(event, this.#kind) ?? []),
+      events: events.flatMap((event) => this.#eventFrom(event) ?? []),
       resumeToken,
       freshness: freshnessFrom(response.freshness),
       source: this.#source,
+      namespaces: this.#namespaces,
+      warnings: response.warnings,
     };
+  }
+
+  /**
+   * The version of a BOOKMARK may be older than that of a DELETED before it: what comes out
+   * never goes back, but for a RESET.
+   */
+  #eventFrom(event: Event): WatchEvent<T> | undefined {
+    const converted = eventFrom<T>(event, this.#kind);
+    if (!converted) return undefined;
+    const { type, resourceVersion } = converted;
+    const held = type === "RESET" ? "" : this.#resourceVersion;
+    this.#resourceVersion = newest(held, resourceVersion);
+    return type === "BOOKMARK" || type === "SYNCED"
+      ? { type, resourceVersion: this.#resourceVersion }
+      : converted;
   }
 }
 
@@ -43,11 +67,14 @@ export function* resumable<T>(
   resumeToken: string,
   freshness: Freshness | undefined,
 ): Generator<ResumableEvent<T>, void, undefined> {
-  const last = batch.events.at(-1);
-  for (const event of batch.events) {
+  const { events, source, namespaces } = batch;
+  const last = events.at(-1);
+  let { warnings } = batch;
+  for (const event of events) {
     if (event.type === "RESET") resumeToken = "";
     if (event === last) resumeToken = batch.resumeToken;
-    yield { ...event, resumeToken, freshness, source: batch.source };
+    yield { ...event, resumeToken, freshness, source, namespaces, warnings };
+    warnings = [];
   }
 }
 

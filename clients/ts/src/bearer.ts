@@ -1,21 +1,42 @@
-import type { Interceptor } from "@connectrpc/connect";
+import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 
-/** A bearer token, or a function that is asked for one before each call. */
+/**
+ * A bearer token, or a function that returns one. The function is called before each call
+ * to the service, and once more when the service does not accept the token.
+ */
 export type BearerToken = string | (() => string | Promise<string>);
 
 /**
- * Sends a token with each call to an address. Throws if it would go to another
- * host in plain text, or is none. Errors never repeat it.
+ * Sends a token with each call to an address. A unary call that the service refuses as
+ * unauthenticated is made once more where the token's function returns another token by
+ * then; a stream is opened again by `follow`. Throws if the token would go to another host
+ * in plain text, or is malformed. Errors never repeat it.
  */
 export function bearer(address: string, token: BearerToken): Interceptor {
   refusePlainText(new URL(address));
   if (typeof token === "string") refuseMalformed(token);
-  return (next) => async (request) => {
+  const current = async (): Promise<string> => {
     const value = typeof token === "string" ? token : await token();
     refuseMalformed(value);
-    request.header.set("Authorization", `Bearer ${value}`);
-    return next(request);
+    return value;
   };
+  return (next) => async (request) => {
+    const value = await current();
+    request.header.set("Authorization", `Bearer ${value}`);
+    try {
+      return await next(request);
+    } catch (error) {
+      if (request.stream || !isUnauthenticated(error)) throw error;
+      const fresh = await current();
+      if (fresh === value) throw error;
+      request.header.set("Authorization", `Bearer ${fresh}`);
+      return next(request);
+    }
+  };
+}
+
+function isUnauthenticated(error: unknown): boolean {
+  return ConnectError.from(error).code === Code.Unauthenticated;
 }
 
 function refusePlainText({ protocol, hostname }: URL): void {

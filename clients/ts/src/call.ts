@@ -1,4 +1,5 @@
 import { KubeconnectError } from "./error.js";
+import { derived } from "./signal.js";
 
 /** What every call takes. */
 export interface CallOptions {
@@ -21,7 +22,7 @@ export async function unary<T>(
   call: (options: { signal?: AbortSignal }) => Promise<T>,
 ): Promise<T> {
   try {
-    return await call(signal ? { signal } : {});
+    return await call(signal ? { signal: derived(signal) } : {});
   } catch (error) {
     signal?.throwIfAborted();
     throw KubeconnectError.from(error);
@@ -30,16 +31,16 @@ export async function unary<T>(
 
 /**
  * A server stream, with its errors in this package's terms. The stream ends when
- * the caller leaves the loop: Connect's own would stay open.
+ * the caller leaves the loop: Connect's own would stay open. It has no deadline.
  */
 export async function* stream<T>(
   { signal }: CallOptions,
-  call: (options: { signal: AbortSignal }) => AsyncIterable<T>,
+  call: (options: { signal: AbortSignal; timeoutMs: number }) => AsyncIterable<T>,
 ): AsyncGenerator<T, void, undefined> {
   const left = new AbortController();
   const either = signal ? AbortSignal.any([signal, left.signal]) : left.signal;
   try {
-    yield* call({ signal: either });
+    yield* call({ signal: either, timeoutMs: 0 });
   } catch (error) {
     signal?.throwIfAborted();
     throw KubeconnectError.from(error);

@@ -217,7 +217,8 @@ export function createClient(transport: Transport): Client {
       const request = deleteRequest(resource, name, options);
       const response = await unary(options, (call) => service.delete(request, call));
       const object = response.object && objectFrom<T>(response);
-      return { object, warnings: response.warnings };
+      const { resourceVersion, warnings } = response;
+      return { object, resourceVersion, warnings };
     },
 
     async deleteCollection(
@@ -227,7 +228,8 @@ export function createClient(transport: Transport): Client {
     ) {
       const request = deleteCollectionRequest(resource, selection, options);
       const response = await unary(options, (call) => service.deleteCollection(request, call));
-      return { deleted: Number(response.deleted), warnings: response.warnings };
+      const { deleted, resourceVersion, warnings } = response;
+      return { deleted: Number(deleted), resourceVersion, warnings };
     },
 
     async resourceTypes(

@@ -1,4 +1,5 @@
 import { keyOf, type KubeObject, type KubeValue, type ObjectHead } from "./object.js";
+import { newest } from "./version.js";
 import type { WatchBatch, WatchEvent } from "./watch.js";
 
 /** What one batch has changed in a collection, all steps taken together. */
@@ -33,6 +34,8 @@ export class LiveCollection<V extends ObjectHead = KubeObject, T = KubeValue> {
   #snapshot: Map<string, V> | undefined;
   #synced = false;
   #resourceVersion = "";
+  /** The newest version of the snapshot that is coming in. */
+  #snapshotVersion = "";
 
   constructor(project: (object: KubeObject<T>) => V) {
     this.#project = project;
@@ -63,7 +66,10 @@ export class LiveCollection<V extends ObjectHead = KubeObject, T = KubeValue> {
     return this.#snapshot?.size ?? 0;
   }
 
-  /** The version that the objects are at; empty before the first snapshot. */
+  /**
+   * The version that the objects are at; empty before the first snapshot. It goes back only
+   * with a snapshot that does.
+   */
   get resourceVersion(): string {
     return this.#resourceVersion;
   }
@@ -93,6 +99,7 @@ export class LiveCollection<V extends ObjectHead = KubeObject, T = KubeValue> {
     switch (event.type) {
       case "RESET":
         this.#snapshot = new Map();
+        this.#snapshotVersion = "";
         return;
       case "SYNCED":
         this.#swap(before);
@@ -107,8 +114,10 @@ export class LiveCollection<V extends ObjectHead = KubeObject, T = KubeValue> {
       case "BOOKMARK":
         break;
     }
-    if (!this.#snapshot) {
-      this.#resourceVersion = event.resourceVersion;
+    if (this.#snapshot) {
+      this.#snapshotVersion = newest(this.#snapshotVersion, event.resourceVersion);
+    } else {
+      this.#resourceVersion = newest(this.#resourceVersion, event.resourceVersion);
     }
   }
 
@@ -126,6 +135,7 @@ export class LiveCollection<V extends ObjectHead = KubeObject, T = KubeValue> {
     for (const key of [...this.#objects.keys(), ...snapshot.keys()]) {
       note(before, key, this.#objects);
     }
+    if (this.#snapshot) this.#resourceVersion = this.#snapshotVersion;
     this.#objects = snapshot;
     this.#snapshot = undefined;
     this.#synced = true;

@@ -47,7 +47,9 @@ export interface CountResult {
   readonly resourceVersion: string;
   readonly freshness: Freshness | undefined;
   readonly source: Source | undefined;
-  /** For people: objects that the filter could not be held against, and why. */
+  /** As in ListPage: those that the count covers. Empty: it is complete. */
+  readonly namespaces: readonly string[];
+  /** For people, as in ListPage. */
   readonly warnings: readonly string[];
 }
 
@@ -79,6 +81,7 @@ export function countFrom(response: CountObjectsResponse): CountResult {
     resourceVersion: response.resourceVersion,
     freshness: freshnessFrom(response.freshness),
     source: sourceFrom(response.source),
+    namespaces: response.namespaces,
     warnings: response.warnings,
   };
 }

@@ -39,6 +39,12 @@ export interface DeleteResult<T = KubeValue> {
    * answers with its last state; undefined where that says only that all went well.
    */
   readonly object: KubeObject<T> | undefined;
+  /**
+   * A version at which the deletion, or the beginning of it, is visible: a read with it as
+   * `minResourceVersion` sees the object deleted, or with its deletionTimestamp. Empty for
+   * a dry run, and for a resource without comparable versions.
+   */
+  readonly resourceVersion: string;
   /** The API server's warnings, for people. */
   readonly warnings: readonly string[];
 }
@@ -57,6 +63,8 @@ export interface DeleteSelection {
 export interface DeleteCollectionResult {
   /** How many objects were deleted, or have begun to end. */
   readonly deleted: number;
+  /** As in DeleteResult, for all the deletions. */
+  readonly resourceVersion: string;
   /** The API server's warnings, for people. */
   readonly warnings: readonly string[];
 }

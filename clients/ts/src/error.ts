@@ -22,6 +22,8 @@ export class KubeconnectError extends Error {
   /** Kubernetes' own reason, such as "AlreadyExists"; empty where there is none. */
   readonly reason: string;
   readonly causes: readonly StatusCause[];
+  /** How many causes the service left out: it bounds the size of an error. */
+  readonly omittedCauses: number;
   /** When to try again; 0 where nobody has said. */
   readonly retryAfterSeconds: number;
 
@@ -31,6 +33,7 @@ export class KubeconnectError extends Error {
     this.reason = status?.reason ?? "";
     this.causes =
       status?.causes.map(({ reason, message, field }) => ({ reason, message, field })) ?? [];
+    this.omittedCauses = status?.omittedCauses ?? 0;
     this.retryAfterSeconds = status?.retryAfterSeconds ?? 0;
   }
 

@@ -1,25 +1,34 @@
 import { Code } from "@connectrpc/connect";
+import { ConnectionTracker, type ConnectionState } from "./connection.js";
 import { KubeconnectError } from "./error.js";
 import { RetryPolicy, type RetryOptions } from "./retry.js";
 import { sleep, type Sleep } from "./sleep.js";
 import type { WatchBatch } from "./watch.js";
-import type { OpenBatches } from "./watchdog.js";
+import { watchdog, type OpenBatches, type SilenceLimits } from "./watchdog.js";
 
 /** How to follow a watch. */
-export interface FollowOptions extends RetryOptions {
+export interface FollowOptions extends RetryOptions, SilenceLimits {
   /** Ends the watch and any wait. */
   readonly signal: AbortSignal;
   /** Where to begin: a token that was stored by an earlier run. Default: anew. */
   readonly resumeToken?: string | undefined;
-  /** Told of each failure that is going to be retried, and after how long. */
+  /** Called for each failure that is going to be retried, with the wait before that. */
   readonly onRetry?: ((error: KubeconnectError, delayMs: number) => void) | undefined;
+  /** Called whenever the connection is made or lost. */
+  readonly onConnection?: ((connection: ConnectionState) => void) | undefined;
   /** How to wait between attempts. Default: the clock. */
   readonly sleep?: Sleep | undefined;
 }
 
+/** The batches of a followed watch. */
+export interface Following<B> extends AsyncGenerator<B, never, undefined> {
+  /** Whether the service can be heard now, and since when. */
+  readonly connection: ConnectionState;
+}
+
 /**
- * A watch that goes on: when its stream fails or ends, a new one is opened after
- * a while and continues where the last one was. Where it cannot, it begins with
+ * A watch that goes on: when its stream fails, ends or falls silent, a new one is opened
+ * after a while and continues where the last one was. Where it cannot, it begins with
  * RESET and a snapshot; so whoever applies all batches ends up with the cluster's
  * state. Throws on a failure that trying again cannot cure.
  *
@@ -27,9 +36,21 @@ export interface FollowOptions extends RetryOptions {
  *       client.watch("pods", {}, { signal, resumeToken }).batches();
  *     for await (const batch of follow(open, { signal })) …
  */
-export async function* follow<B extends WatchBatch<unknown>>(
+export function follow<B extends WatchBatch<unknown>>(
   open: OpenBatches<B>,
   options: FollowOptions,
+): Following<B> {
+  const connection = new ConnectionTracker(options.onConnection);
+  const batches = batchesOf(watchdog(open, options), options, connection);
+  return Object.defineProperty(batches, "connection", {
+    get: () => connection.state,
+  }) as Following<B>;
+}
+
+async function* batchesOf<B extends WatchBatch<unknown>>(
+  open: OpenBatches<B>,
+  options: FollowOptions,
+  connection: ConnectionTracker,
 ): AsyncGenerator<B, never, undefined> {
   const retry = new RetryPolicy(options);
   const { signal, onRetry, sleep: wait = sleep } = options;
@@ -41,6 +62,7 @@ export async function* follow<B extends WatchBatch<unknown>>(
       for await (const batch of open(signal, resumeToken)) {
         resumeToken = batch.resumeToken;
         retry.received(batch);
+        connection.heard();
         yield batch;
       }
       failure = KubeconnectError.unavailable("the service ended the stream");
@@ -48,6 +70,7 @@ export async function* follow<B extends WatchBatch<unknown>>(
       signal.throwIfAborted();
       failure = KubeconnectError.from(error);
     }
+    connection.lost(failure);
     const delay = retry.failed(failure);
     if (delay === undefined) {
       throw failure;

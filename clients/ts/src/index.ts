@@ -29,8 +29,9 @@ export type {
   ResourceTypesSelection,
   SchemaResult,
 } from "./discovery.js";
+export type { ConnectionState } from "./connection.js";
 export { KubeconnectError, type StatusCause } from "./error.js";
-export { follow, type FollowOptions } from "./follow.js";
+export { follow, type Following, type FollowOptions } from "./follow.js";
 export type { Freshness } from "./freshness.js";
 export { GetResult, type GetOptions } from "./get.js";
 export type { Identity } from "./identity.js";
@@ -77,5 +78,5 @@ export {
   type WatchSpec,
   type WatchSpecs,
 } from "./watchmany.js";
-export { watchdog, type OpenBatches, type OpenWatch } from "./watchdog.js";
+export { watchdog, type OpenBatches, type OpenWatch, type SilenceLimits } from "./watchdog.js";
 export type { FieldValidation, Preconditions, WriteOptions } from "./write.js";

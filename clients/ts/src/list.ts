@@ -41,8 +41,13 @@ export interface ListPage<T = KubeValue> {
   readonly freshness: Freshness | undefined;
   readonly source: Source | undefined;
   /**
-   * For people: objects that the filter could not be held against, and why; and the API
-   * server's warnings.
+   * The namespaces that the list covers, in order, where the caller asked for all
+   * namespaces and may not list all of them. Empty: the list is complete.
+   */
+  readonly namespaces: readonly string[];
+  /**
+   * For people: that the list covers some namespaces only, objects for which the filter has
+   * no value, and the API server's warnings.
    */
   readonly warnings: readonly string[];
 }
@@ -96,9 +101,10 @@ export class List<T = KubeValue> implements AsyncIterable<KubeObject<T>> {
     for await (const page of this.pages()) {
       pages.push(page);
     }
-    const { kind, resourceVersion, freshness, source, warnings } = required(pages[0], "a page");
+    const { kind, resourceVersion, freshness, source, namespaces } = required(pages[0], "a page");
     const objects = pages.flatMap((page) => page.objects);
-    return { kind, objects, resourceVersion, freshness, source, warnings };
+    const warnings = [...new Set(pages.flatMap((page) => page.warnings))];
+    return { kind, objects, resourceVersion, freshness, source, namespaces, warnings };
   }
 
   #fetch(pageToken: string): Promise<ListResponse> {
@@ -128,6 +134,7 @@ function pageFrom<T>(response: ListResponse): ListPage<T> {
     remaining: Number(response.remaining),
     freshness: freshnessFrom(response.freshness),
     source: sourceFrom(response.source),
+    namespaces: response.namespaces,
     warnings: response.warnings,
   };
 }

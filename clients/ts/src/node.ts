@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { readFile } from "node:fs/promises";
 import type { SecureClientSessionOptions } from "node:http2";
 import type { Interceptor } from "@connectrpc/connect";
 import {
@@ -21,6 +22,16 @@ export interface NodeOptions {
   readonly protocol?: "grpc" | "connect" | undefined;
   /** Sent with each call to this address, and never in plain text to another host. */
   readonly token?: BearerToken | undefined;
+  /**
+   * A file with the token, such as that of a projected service account token, which is
+   * replaced before it expires. It is read for each call. Not together with `token`.
+   */
+  readonly tokenFile?: string | undefined;
+  /**
+   * How long a call may take, in milliseconds; 0 for no limit. It then fails with
+   * Code.DeadlineExceeded. Watches and logs have no such limit. Default: 30,000.
+   */
+  readonly timeoutMs?: number | undefined;
   /** Certificate authorities, client certificate and key, in PEM. */
   readonly tls?: Pick<SecureClientSessionOptions, "ca" | "cert" | "key"> | undefined;
   /** Run around every call. */
@@ -39,13 +50,14 @@ export interface NodeClient extends Client {
  * by all, and opened again when it was lost.
  */
 export function connect(address: string, options: NodeOptions = {}): NodeClient {
-  const { protocol = "grpc", token, tls, interceptors = [] } = options;
-  // A connection that died without a word is found out by a ping.
-  const sessionManager = new Http2SessionManager(address, { pingIntervalMs: 30_000 }, tls);
+  const { protocol = "grpc", tls, timeoutMs = 30_000, interceptors = [] } = options;
+  const token = tokenOf(options);
+  const sessionManager = new Http2SessionManager(address, pings, { ...tls, ...sessionOptions });
   const transportOptions = {
     baseUrl: address,
     sessionManager,
     interceptors: token === undefined ? interceptors : [...interceptors, bearer(address, token)],
+    ...(timeoutMs > 0 && { defaultTimeoutMs: timeoutMs }),
   };
   const transport =
     protocol === "grpc"
@@ -57,4 +69,23 @@ export function connect(address: string, options: NodeOptions = {}): NodeClient 
       sessionManager.abort();
     },
   };
+}
+
+/**
+ * A connection that is dead without notice is found by a ping, and every call on it fails
+ * with Code.Unavailable. A connection that has received a header too long for Node.js is
+ * such a connection: nothing else reports it.
+ */
+const pings = { pingIntervalMs: 10_000, pingTimeoutMs: 5_000 };
+
+/**
+ * Errors come in trailers over gRPC. The service keeps them to 8 KiB; those of proxies may
+ * be longer. A single header of more than 64 KiB cannot be received, whatever the settings.
+ */
+const sessionOptions = { settings: { maxHeaderListSize: 1 << 20 } };
+
+function tokenOf({ token, tokenFile }: NodeOptions): BearerToken | undefined {
+  if (tokenFile === undefined) return token;
+  if (token !== undefined) throw new TypeError("token and tokenFile cannot both be given");
+  return async () => (await readFile(tokenFile, "utf8")).trim();
 }

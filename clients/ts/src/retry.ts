@@ -8,7 +8,10 @@ export interface RetryOptions {
   readonly firstDelayMs?: number | undefined;
   /** The longest wait ever, in milliseconds. Default: 5,000. */
   readonly maxDelayMs?: number | undefined;
-  /** Whether trying again is pointless. Default: the request itself is wrong. */
+  /**
+   * Reports whether trying again is pointless. Default: the request itself is wrong, or the
+   * caller is refused as unauthenticated twice in a row (see RetryPolicy).
+   */
   readonly isFinal?: ((error: KubeconnectError) => boolean) | undefined;
   /** In [0, 1). Default: Math.random. */
   readonly random?: (() => number) | undefined;
@@ -20,18 +23,24 @@ type Progress = Pick<WatchBatch<unknown>, "resumeToken"> & { readonly synced?: b
 /**
  * Decides what follows the failure of a watch. It does no I/O and knows no
  * clock: tell it what arrived and what failed, and it answers how long to wait.
+ *
+ * A stream that was open and ends with Code.Unauthenticated is opened once more, because
+ * its token may only have expired: the next call asks for a fresh one. A stream that is
+ * refused before anything has come is final.
  */
 export class RetryPolicy {
   readonly #firstDelayMs: number;
   readonly #maxDelayMs: number;
-  readonly #isFinal: (error: KubeconnectError) => boolean;
+  readonly #isFinal: ((error: KubeconnectError) => boolean) | undefined;
   readonly #random: () => number;
   #failures = 0;
+  /** Whether something has come since the last failure. */
+  #opened = false;
 
   constructor(options: RetryOptions = {}) {
     this.#firstDelayMs = options.firstDelayMs ?? 200;
     this.#maxDelayMs = options.maxDelayMs ?? 5_000;
-    this.#isFinal = options.isFinal ?? ((error) => finalCodes.has(error.code));
+    this.#isFinal = options.isFinal;
     this.#random = options.random ?? Math.random;
   }
 
@@ -40,6 +49,7 @@ export class RetryPolicy {
    * of several watches, which can be resumed anywhere, when all are in sync.
    */
   received({ resumeToken, synced = true }: Progress): void {
+    this.#opened = true;
     if (resumeToken !== "" && synced) {
       this.#failures = 0;
     }
@@ -51,7 +61,9 @@ export class RetryPolicy {
    * off together do not come back together.
    */
   failed(error: KubeconnectError): number | undefined {
-    if (this.#isFinal(error)) {
+    const expired = this.#opened && error.code === Code.Unauthenticated;
+    this.#opened = false;
+    if (this.#isFinal?.(error) ?? (finalCodes.has(error.code) && !expired)) {
       return undefined;
     }
     const longest = Math.min(this.#maxDelayMs, this.#firstDelayMs * 2 ** this.#failures++);

@@ -1,9 +1,12 @@
+import { derived } from "./signal.js";
+
 /** Waits; rejects with the signal's reason when that aborts first. */
 export type Sleep = (ms: number, signal: AbortSignal) => Promise<void>;
 
 /** The clock on the wall. */
-export const sleep: Sleep = (ms, signal) =>
+export const sleep: Sleep = (ms, ended) =>
   new Promise((resolve, reject) => {
+    const signal = derived(ended);
     signal.throwIfAborted();
     const timer = setTimeout(done, ms);
     signal.addEventListener("abort", aborted);

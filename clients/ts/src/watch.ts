@@ -42,7 +42,8 @@ export type WatchEvent<T = KubeValue> =
        * ADDED: new, or entered the selection, or part of the snapshot. MODIFIED:
        * changed. DELETED: deleted, or left the selection; with its last state,
        * except that a resumed stream may not know that any more: then reading the
-       * object's value throws. Ignore the deletion of what you do not hold.
+       * object's value throws. Ignore the deletion of what you do not hold. Between
+       * RESET and SYNCED, MODIFIED and DELETED are changes since the snapshot began.
        */
       readonly type: "ADDED" | "MODIFIED" | "DELETED";
       readonly object: KubeObject<T>;
@@ -52,7 +53,8 @@ export type WatchEvent<T = KubeValue> =
   | {
       /**
        * RESET: forget what you hold, a snapshot follows. SYNCED: the snapshot is
-       * complete. BOOKMARK: nothing has happened, up to this version.
+       * complete. BOOKMARK: nothing has happened, up to this version. The version never
+       * goes back, except after a RESET.
        */
       readonly type: "RESET" | "SYNCED" | "BOOKMARK";
       readonly resourceVersion: string;
@@ -70,6 +72,17 @@ export interface WatchBatch<T = KubeValue> {
   readonly freshness: Freshness | undefined;
   /** Where the objects come from, as this stream last told. */
   readonly source: Source | undefined;
+  /**
+   * The namespaces that the stream covers now, in order, where the caller asked for all
+   * namespaces and may not list all of them. Empty: it covers all that was asked for.
+   */
+  readonly namespaces: readonly string[];
+  /**
+   * For people, where this batch has any: that the stream covers some namespaces only, and
+   * objects for which the filter has no value. They come with the first batch and with each
+   * RESET; one about the filter when it becomes true.
+   */
+  readonly warnings: readonly string[];
 }
 
 /** An event with what was told of the stream up to it. */
@@ -80,6 +93,10 @@ export type ResumableEvent<T = KubeValue> = WatchEvent<T> & {
   readonly freshness: Freshness | undefined;
   /** Where the objects come from, as last told. */
   readonly source: Source | undefined;
+  /** As in WatchBatch. */
+  readonly namespaces: readonly string[];
+  /** As in WatchBatch: what has come since the event before. */
+  readonly warnings: readonly string[];
 };
 
 /**
@@ -109,10 +126,13 @@ export class Watch<T = KubeValue> implements AsyncIterable<ResumableEvent<T>> {
   async *[Symbol.asyncIterator](): AsyncGenerator<ResumableEvent<T>, void, undefined> {
     let { resumeToken = "" } = this.#options;
     let freshness: Freshness | undefined;
+    let warnings: readonly string[] = [];
     for await (const batch of this.batches()) {
       freshness = batch.freshness ?? freshness;
-      for (const event of resumable(batch, resumeToken, freshness)) {
+      warnings = [...warnings, ...batch.warnings];
+      for (const event of resumable({ ...batch, warnings }, resumeToken, freshness)) {
         resumeToken = event.resumeToken;
+        warnings = [];
         yield event;
       }
     }

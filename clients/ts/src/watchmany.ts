@@ -75,9 +75,12 @@ export class WatchMany<V> implements AsyncIterable<WatchManyEvent<V>> {
   async *[Symbol.asyncIterator](): AsyncGenerator<WatchManyEvent<V>, void, undefined> {
     let { resumeToken = "" } = this.#options;
     const told = new Map<string, Freshness>();
+    const pending = new Map<string, readonly string[]>();
     for await (const batch of this.batches()) {
       if (batch.freshness) told.set(batch.watch, batch.freshness);
-      for (const event of resumable(batch, resumeToken, told.get(batch.watch))) {
+      const warnings = [...(pending.get(batch.watch) ?? []), ...batch.warnings];
+      pending.set(batch.watch, batch.events.length > 0 ? [] : warnings);
+      for (const event of resumable({ ...batch, warnings }, resumeToken, told.get(batch.watch))) {
         resumeToken = event.resumeToken;
         yield [batch.watch, event] as WatchManyEvent<V>;
       }

@@ -18,16 +18,22 @@ export interface WebOptions {
    * read: take it from who uses the page, or from where they have signed in.
    */
   readonly token?: BearerToken | undefined;
+  /**
+   * How long a call may take, in milliseconds; 0 for no limit. It then fails with
+   * Code.DeadlineExceeded. Watches and logs have no such limit. Default: 30,000.
+   */
+  readonly timeoutMs?: number | undefined;
   /** Run around every call, for example to add a header. */
   readonly interceptors?: Interceptor[] | undefined;
 }
 
 /** A client for the service at this address; `window.location.origin` if it serves the page. */
 export function connect(address: string, options: WebOptions = {}): Client {
-  const { token, interceptors = [] } = options;
+  const { token, timeoutMs = 30_000, interceptors = [] } = options;
   const transport = createConnectTransport({
     baseUrl: address,
     useBinaryFormat: true,
+    ...(timeoutMs > 0 && { defaultTimeoutMs: timeoutMs }),
     interceptors: token === undefined ? interceptors : [...interceptors, bearer(address, token)],
   });
   return createClient(transport);

@@ -100,6 +100,7 @@ suite("get", () => {
       message: "Pod is invalid",
       causes: [{ reason: "FieldValueRequired", message: "required", field: "spec.containers" }],
       retryAfterSeconds: 3,
+      omittedCauses: 270,
     };
     const client = clientOf({
       get() {
@@ -115,8 +116,21 @@ suite("get", () => {
       assert.equal(error.message, "Pod is invalid");
       assert.deepEqual(error.causes, status.causes);
       assert.equal(error.retryAfterSeconds, 3);
+      assert.equal(error.omittedCauses, 270);
       return true;
     });
+  });
+
+  test("reads an object in any form that the service sends it in", async () => {
+    const json = pod("web").content ?? assert.fail();
+    const value = { metadata: { name: "web", labels: { app: "web" } } };
+    for (const content of [json, { case: "struct" as const, value }]) {
+      const client = clientOf({
+        get: () => ({ kind: podKind, object: { name: "web", content } }),
+      });
+      const object = await client.get("pods", { name: "web" });
+      assert.deepEqual(object.value.metadata.labels, { app: "web" }, content.case);
+    }
   });
 
   test("reports an object that the service could not read only when its value is asked for", async () => {

@@ -20,6 +20,10 @@ function deletedWithoutContent(name: string): WatchEvent {
   return { type: "DELETED", object: gone, resourceVersion: "8" };
 }
 
+function modified(name: string, resourceVersion: string): WatchEvent {
+  return { type: "MODIFIED", object: object(name, resourceVersion), resourceVersion };
+}
+
 function deleted(name: string): WatchEvent {
   return { type: "DELETED", object: object(name), resourceVersion: "8" };
 }
@@ -67,6 +71,39 @@ suite("LiveCollection", () => {
     assert.deepEqual([...collection.objects.keys()], ["default/a"]);
   });
 
+  test("applies what changes while a snapshot is being sent", () => {
+    const collection = collectionOf("a", "b");
+    collection.apply({ events: [reset, added("a"), added("b"), added("c")] });
+    collection.apply({ events: [modified("a", "11"), deleted("b"), deleted("stranger")] });
+    assert.equal(collection.arriving, 2);
+    const changes = collection.apply({ events: [deleted("c"), added("c", "12"), synced] });
+    assert.deepEqual(names(changes), { added: ["c"], modified: ["a"], deleted: ["b"] });
+    assert.equal(collection.objects.get("default/a")?.resourceVersion, "11");
+    assert.equal(collection.resourceVersion, "11");
+  });
+
+  test("has a version that goes back only with a snapshot", () => {
+    const collection = collectionOf("a");
+    const versions = [
+      { ...deleted("a"), resourceVersion: "12" },
+      { type: "BOOKMARK", resourceVersion: "11" } as const,
+      { type: "BOOKMARK", resourceVersion: "100" } as const,
+      reset,
+      { type: "SYNCED", resourceVersion: "20" } as const,
+    ].map((event) => {
+      collection.apply({ events: [event] });
+      return collection.resourceVersion;
+    });
+    assert.deepEqual(versions, ["12", "12", "100", "100", "20"]);
+  });
+
+  test("takes versions that cannot be compared as they come", () => {
+    const collection = collectionOf("a");
+    collection.apply({ events: [{ type: "BOOKMARK", resourceVersion: "b-2" }] });
+    collection.apply({ events: [{ type: "BOOKMARK", resourceVersion: "a-3" }] });
+    assert.equal(collection.resourceVersion, "a-3");
+  });
+
   test("takes all steps of a batch together", () => {
     const collection = collectionOf("a");
     const changes = collection.apply({
@@ -106,7 +143,7 @@ suite("LiveCollection", () => {
     assert.deepEqual(names(changes), { added: ["fresh"], modified: ["held"], deleted: ["gone"] });
     assert.equal(changes.deleted[0]?.value.metadata.name, "gone");
     assert.equal(collection.synced, true);
-    assert.equal(collection.resourceVersion, "7");
+    assert.equal(collection.resourceVersion, "9");
   });
 
   test("says whether a snapshot is coming in", () => {

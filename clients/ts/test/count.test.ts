@@ -28,6 +28,7 @@ suite("count", () => {
         remainingGroups: 1n,
         resourceVersion: "9",
         source: Source.CACHE,
+        namespaces: ["user-a"],
         warnings: ["2 left out"],
       }),
     });
@@ -43,6 +44,7 @@ suite("count", () => {
       remainingGroups: 1,
       resourceVersion: "9",
       source: "cache",
+      namespaces: ["user-a"],
       warnings: ["2 left out"],
     });
   });

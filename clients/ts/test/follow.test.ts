@@ -6,10 +6,12 @@ import {
   KubeconnectError,
   RetryPolicy,
   watchdog,
+  type ConnectionState,
   type OpenWatch,
   type Sleep,
   type WatchBatch,
 } from "../src/index.js";
+import { clientOf } from "./fixture.js";
 
 const reset = batchOf("RESET", "");
 const synced = batchOf("SYNCED", "t1");
@@ -18,7 +20,14 @@ const lost = KubeconnectError.unavailable("lost");
 
 function batchOf(type: "RESET" | "SYNCED" | "BOOKMARK", resumeToken: string): WatchBatch {
   const events = [{ type, resourceVersion: "1" }];
-  return { events, resumeToken, freshness: undefined, source: "cache" };
+  return {
+    events,
+    resumeToken,
+    freshness: undefined,
+    source: "cache",
+    namespaces: [],
+    warnings: [],
+  };
 }
 
 /** A watch whose nth stream sends the nth batches, then fails; it notes where each begins. */
@@ -54,6 +63,20 @@ const never: Sleep = (_, signal) =>
       reject(signal.reason as Error);
     });
   });
+
+/** Fails with the signal's reason when it aborts. */
+function until(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener("abort", () => {
+      reject(signal.reason as Error);
+    });
+  });
+}
+
+/** Lets everything happen that waits for nothing. */
+function settled(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
 
 suite("RetryPolicy", () => {
   test("waits longer after each failure, up to a limit, and half of it by chance", () => {
@@ -144,6 +167,108 @@ suite("follow", () => {
     await assert.rejects(following.next(), { name: "KubeconnectError", message: "bad selector" });
   });
 
+  test("says whether the service is heard, and since when", async (t) => {
+    t.mock.timers.enable({ apis: ["Date"], now: 1_000 });
+    const at = (ms: number): Date => new Date(ms);
+    const open = streams(
+      { send: [], then: lost },
+      { send: [reset, synced], then: lost },
+      { send: [], then: KubeconnectError.unavailable("still lost") },
+      { send: [bookmark] },
+    );
+    const changes: ConnectionState[] = [];
+    const batches = follow(open, {
+      signal: t.signal,
+      sleep: () => {
+        t.mock.timers.tick(1_000);
+        return Promise.resolve();
+      },
+      onConnection: (connection) => changes.push(connection),
+    });
+    assert.deepEqual(batches.connection, { state: "connecting", since: at(1_000) });
+    await batches.next();
+    t.mock.timers.tick(5_000);
+    await batches.next();
+    assert.deepEqual(batches.connection, { state: "connected", since: at(2_000) });
+    t.mock.timers.tick(1_000);
+    await batches.next();
+    assert.deepEqual(changes, [
+      { state: "lost", since: at(1_000), error: lost },
+      { state: "connected", since: at(2_000) },
+      { state: "lost", since: at(7_000), error: lost },
+      { state: "connected", since: at(10_000) },
+    ]);
+  });
+
+  test("opens a new stream where one falls silent, and waits longer for its first batch", async (t) => {
+    t.mock.timers.enable({ apis: ["setTimeout"] });
+    const opened: string[] = [];
+    const silent: OpenWatch = async function* (signal, resumeToken) {
+      if (opened.push(resumeToken) !== 2) yield synced;
+      await until(signal);
+    };
+    const batches = follow(silent, { signal: t.signal, sleep: () => Promise.resolve() });
+    await batches.next();
+    const next = batches.next();
+    const turns = async (ms: number): Promise<number> => {
+      await settled();
+      t.mock.timers.tick(ms);
+      await settled();
+      return opened.length;
+    };
+    assert.equal(await turns(11_999), 1);
+    assert.equal(await turns(1), 2);
+    assert.equal(batches.connection.state, "lost");
+    assert.equal(await turns(59_999), 2);
+    assert.equal(await turns(1), 3);
+    await next;
+    assert.equal(batches.connection.state, "connected");
+    assert.deepEqual(opened, ["", "t1", "t1"]);
+  });
+
+  test("opens a stream that was open once more when its credential has expired", async () => {
+    const expired = KubeconnectError.from(new ConnectError("expired", Code.Unauthenticated));
+    const open = streams({ send: [synced], then: expired }, { send: [], then: expired });
+    const { signal } = new AbortController();
+    const batches = follow(open, { signal, sleep: () => Promise.resolve() });
+    await batches.next();
+    await assert.rejects(batches.next(), expired);
+    assert.deepEqual(open.tokens, ["", "t1"]);
+  });
+
+  test("does not warn of a leak where many share a signal", async () => {
+    const warnings: Error[] = [];
+    const note = (warning: Error): void => {
+      warnings.push(warning);
+    };
+    process.on("warning", note);
+    const stop = new AbortController();
+    const waiting: Promise<unknown>[] = [];
+    for (let i = 0; i < 20; i++) {
+      const retried = new Promise<void>((resolve) => {
+        const open = streams({ send: [], then: lost });
+        const options = { signal: stop.signal, firstDelayMs: 60_000, maxDelayMs: 60_000 };
+        const batches = follow(open, {
+          ...options,
+          onRetry: () => {
+            resolve();
+          },
+        });
+        waiting.push(assert.rejects(batches.next()));
+      });
+      await retried;
+    }
+    const client = clientOf({ get: (_, { signal }) => until(signal) });
+    for (let i = 0; i < 20; i++) {
+      waiting.push(assert.rejects(client.get("pods", { name: "web" }, { signal: stop.signal })));
+    }
+    await settled();
+    stop.abort();
+    await Promise.all(waiting);
+    process.off("warning", note);
+    assert.deepEqual(warnings, []);
+  });
+
   test("ends while it waits when the caller's signal says so", async () => {
     const stop = new AbortController();
     const following = follow(streams({ send: [], then: lost }), {
@@ -171,17 +296,17 @@ suite("watchdog", () => {
     };
     const waits: (() => void)[] = [];
     const onDemand: Sleep = () => new Promise((resolve) => waits.push(resolve));
-    const watch = watchdog(silent, 30_000, onDemand)(new AbortController().signal, "");
+    const watch = watchdog(silent, {}, onDemand)(new AbortController().signal, "");
     const batches = watch[Symbol.asyncIterator]();
     assert.equal((await batches.next()).value, synced);
     const next = batches.next();
     waits.at(-1)?.();
-    await assert.rejects(next, { message: "nothing has come for 30 s" });
+    await assert.rejects(next, { message: "nothing has come for 12 s" });
   });
 
   test("passes a stream through that is not silent", async () => {
     const open = streams({ send: [reset, synced] });
-    const watch = watchdog(open, 30_000, never);
+    const watch = watchdog(open, {}, never);
     const seen: WatchBatch[] = [];
     for await (const batch of watch(new AbortController().signal, "t0")) seen.push(batch);
     assert.deepEqual(seen, [reset, synced]);

@@ -1,11 +1,23 @@
 import assert from "node:assert/strict";
+import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
+import { createServer as createHttp2Server, type Http2Server } from "node:http2";
 import type { AddressInfo } from "node:net";
-import { after, before, suite, test } from "node:test";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, afterEach, before, beforeEach, suite, test, type TestContext } from "node:test";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
-import { connect as connectNode } from "../src/node.js";
-import { AccessService } from "../src/proto.js";
+import {
+  connect as connectNode,
+  follow,
+  type NodeClient,
+  type NodeOptions,
+  type WatchBatch,
+} from "../src/node.js";
+import { AccessService, EventType, ResourceService } from "../src/proto.js";
 import { connect as connectWeb } from "../src/web.js";
+import { podKind } from "./fixture.js";
 
 const clients = { node: connectNode, web: connectWeb };
 
@@ -91,4 +103,143 @@ suite("a page's client", () => {
     assert.equal((await client.whoAmI()).username, "Bearer first");
     assert.equal((await client.whoAmI()).username, "Bearer second");
   });
+});
+
+/** A service that accepts one token at a time. */
+class Tokens {
+  accepted = "first";
+  /** The tokens of all calls, in order. */
+  readonly seen: string[] = [];
+  #expire = (): void => undefined;
+
+  /** The stream that is open ends, as the service ends it when its token has expired. */
+  expire(next: string): void {
+    this.accepted = next;
+    this.#expire();
+  }
+
+  readonly handler = connectNodeAdapter({
+    routes: ({ service }) => {
+      service(AccessService, {
+        whoAmI: (_, { requestHeader }) => ({ username: this.#accept(requestHeader) }),
+      });
+      service(ResourceService, {
+        watch: (request, context) => this.#watch(request.resumeToken, context.requestHeader),
+      });
+    },
+  });
+
+  async *#watch(resumeToken: string, header: Headers) {
+    const token = this.#accept(header);
+    const expired = new Promise<void>((resolve) => (this.#expire = resolve));
+    const type = resumeToken === "" ? EventType.RESET : EventType.BOOKMARK;
+    yield { kind: podKind, events: [{ type }], resumeToken: `after-${token}` };
+    await expired;
+    throw new ConnectError("the credential has expired", Code.Unauthenticated);
+  }
+
+  #accept(header: Headers): string {
+    const token = header.get("Authorization")?.slice("Bearer ".length) ?? "";
+    this.seen.push(token);
+    if (token === this.accepted) return token;
+    throw new ConnectError("the credential has expired", Code.Unauthenticated);
+  }
+}
+
+for (const protocol of ["grpc", "connect"] as const) {
+  suite(`a token that expires, by ${protocol}`, () => {
+    let server: Http2Server;
+    let address: string;
+    let tokens: Tokens;
+    let folder: string;
+
+    before(async () => {
+      server = createHttp2Server((request, response) => {
+        tokens.handler(request, response);
+      });
+      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+      address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    });
+
+    after(() => {
+      server.close();
+    });
+
+    beforeEach(async () => {
+      tokens = new Tokens();
+      folder = await mkdtemp(join(tmpdir(), "token-"));
+    });
+
+    afterEach(() => rm(folder, { recursive: true }));
+
+    const connected = (
+      t: TestContext,
+      options: Pick<NodeOptions, "token" | "tokenFile">,
+    ): NodeClient => {
+      const client = connectNode(address, { protocol, ...options });
+      t.after(() => {
+        client.close();
+      });
+      return client;
+    };
+
+    test("is replaced by the function's next one, once a call", async (t) => {
+      const returned = ["old", "first", "old", "older"];
+      const client = connected(t, { token: () => returned.shift() ?? assert.fail() });
+      assert.equal((await client.whoAmI()).username, "first");
+      await assert.rejects(client.whoAmI(), { code: Code.Unauthenticated });
+      assert.deepEqual(tokens.seen, ["old", "first", "old", "older"]);
+    });
+
+    test("is not sent twice where the function has no other, or there is none", async (t) => {
+      for (const token of ["old", () => "old"]) {
+        const call = connected(t, { token }).whoAmI();
+        await assert.rejects(call, { code: Code.Unauthenticated });
+      }
+      assert.deepEqual(tokens.seen, ["old", "old"]);
+    });
+
+    test("is read from its file for each call", async (t) => {
+      const tokenFile = join(folder, "token");
+      await writeFile(tokenFile, "first\n");
+      const client = connected(t, { tokenFile });
+      assert.equal((await client.whoAmI()).username, "first");
+      tokens.expire("second");
+      await assert.rejects(client.whoAmI(), { code: Code.Unauthenticated });
+      await writeFile(`${tokenFile}.new`, "second\n");
+      await rename(`${tokenFile}.new`, tokenFile);
+      assert.equal((await client.whoAmI()).username, "second");
+    });
+
+    const followed = (client: NodeClient, signal: AbortSignal): AsyncGenerator<WatchBatch> =>
+      follow((signal, resumeToken) => client.watch("pods", {}, { signal, resumeToken }).batches(), {
+        signal,
+        sleep: () => Promise.resolve(),
+      });
+
+    test("does not end a stream that is followed where there is a fresh one", async (t) => {
+      const client = connected(t, { token: () => tokens.accepted });
+      const types: unknown[] = [];
+      for await (const { events, resumeToken } of followed(client, t.signal)) {
+        types.push(events[0]?.type);
+        if (types.length === 3) break;
+        tokens.expire(`next-${resumeToken}`);
+      }
+      assert.deepEqual(types, ["RESET", "BOOKMARK", "BOOKMARK"]);
+    });
+
+    test("ends a stream that is followed where the next one is refused at once", async (t) => {
+      const client = connected(t, { token: "first" });
+      const batches = followed(client, t.signal);
+      await batches.next();
+      tokens.expire("second");
+      await assert.rejects(batches.next(), { code: Code.Unauthenticated });
+      assert.deepEqual(tokens.seen, ["first", "first"]);
+    });
+  });
+}
+
+test("a token and a file of one are not given together", () => {
+  const options = { token: "first", tokenFile: "/nowhere" };
+  assert.throws(() => connectNode("http://localhost", options), TypeError);
 });

@@ -46,7 +46,7 @@ function recording(): { client: Client; asked: JsonValue[] } {
     },
     deleteCollection(request) {
       note(DeleteCollectionRequestSchema, request);
-      return { deleted: 3n, warnings: ["mind"] };
+      return { deleted: 3n, warnings: ["mind"], resourceVersion: "12" };
     },
   });
   return { client, asked };
@@ -248,9 +248,10 @@ suite("delete", () => {
   });
 
   test("answers no object where nothing is left", async () => {
-    const client = clientOf({ delete: () => ({ kind: podKind }) });
-    const { object } = await client.delete("pods", web);
+    const client = clientOf({ delete: () => ({ kind: podKind, resourceVersion: "12" }) });
+    const { object, resourceVersion } = await client.delete("pods", web);
     assert.equal(object, undefined);
+    assert.equal(resourceVersion, "12");
   });
 });
 
@@ -276,6 +277,6 @@ suite("deleteCollection", () => {
         dryRun: true,
       },
     ]);
-    assert.deepEqual(result, { deleted: 3, warnings: ["mind"] });
+    assert.deepEqual(result, { deleted: 3, resourceVersion: "12", warnings: ["mind"] });
   });
 });

@@ -10,7 +10,7 @@ import { SortHeaders } from "./sortheaders.js";
 import { PodTable } from "./table.js";
 import { Toolbar } from "./toolbar.js";
 import { arrange, namespaces } from "./view.js";
-import { countOf, noticeOf, titleOf } from "./words.js";
+import { countOf, coverageOf, noticeOf, titleOf } from "./words.js";
 
 /** The page. Its parts meet only here; whatever happens is drawn once a frame. */
 class App {
@@ -93,12 +93,13 @@ class App {
   }
 
   #draw(): void {
-    const { pods, synced, arriving } = this.#feed;
+    const { pods, synced, arriving, namespaces: covered } = this.#feed;
     const rows = arrange(pods.values(), { ...this.#toolbar.choice, ...this.#headers.sorting });
     this.#table.show(rows);
     for (const changes of this.#changes.splice(0)) this.#table.flash(changes);
     this.#toolbar.showNamespaces(namespaces(pods.values()));
     this.#toolbar.showCount(synced ? countOf(rows.length, pods.size) : "");
+    this.#toolbar.showCoverage(coverageOf(covered), covered);
     this.#notice.hidden = rows.length > 0;
     setText(this.#notice, noticeOf(this.#standing, { synced, arriving, all: pods.size }));
     this.#dialog.refresh();

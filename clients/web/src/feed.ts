@@ -4,11 +4,11 @@ import {
   KubeconnectError,
   LiveCollection,
   sleep,
-  watchdog,
   type Changes,
   type Client,
   type FollowOptions,
   type Freshness,
+  type Following,
   type OpenWatch,
   type Sleep,
   type WatchBatch,
@@ -21,7 +21,13 @@ import { reasonFor } from "./words.js";
 export type Connection =
   | { readonly state: "connecting" | "live" }
   /** The reason is the service's where it has told one. */
-  | { readonly state: "reconnecting" | "unauthenticated" | "forbidden"; readonly reason: string }
+  | { readonly state: "unauthenticated" | "forbidden"; readonly reason: string }
+  /** The service is not heard; lastHeard is when its last message came, if one did. */
+  | {
+      readonly state: "reconnecting";
+      readonly reason: string;
+      readonly lastHeard: Date | undefined;
+    }
   /** The service is there, but it has lost the cluster. */
   | { readonly state: "stale"; readonly lastContact: Date | undefined };
 
@@ -42,9 +48,6 @@ export interface FeedObserver {
   arriving(): void;
 }
 
-/** The service sends a bookmark every few seconds. */
-const quietMs = 30_000;
-
 /**
  * The live pods of one label selector. Another selector is tried beside the
  * present one and takes over when its snapshot is complete; until then, and if
@@ -54,7 +57,7 @@ export class PodFeed {
   readonly #caller: Caller;
   readonly #observer: FeedObserver;
   readonly #wait: Sleep;
-  #shown: { pods: LiveCollection<PodRow, Pod>; stop: AbortController } | undefined;
+  #shown: Shown | undefined;
   #trying: AbortController | undefined;
   #arriving = 0;
   /** As last told, whatever the selector. */
@@ -72,6 +75,11 @@ export class PodFeed {
   /** By key; empty before the first snapshot is complete. */
   get pods(): ReadonlyMap<string, PodRow> {
     return this.#shown?.pods.objects ?? new Map<string, PodRow>();
+  }
+
+  /** The namespaces that the pods are from, where these are not all; empty: all. */
+  get namespaces(): readonly string[] {
+    return this.#shown?.namespaces ?? [];
   }
 
   /** Whether a first snapshot has been complete. */
@@ -140,21 +148,23 @@ export class PodFeed {
         if (leads()) this.#observer.arriving();
         continue;
       }
+      const { namespaces } = batch;
       if (this.#shown?.stop === stop) {
+        this.#shown = { pods, stop, namespaces };
         this.#observer.changed(changes);
       } else {
-        this.#show(pods, stop);
+        this.#show({ pods, stop, namespaces });
         onShown();
       }
       if (!pods.resetting) this.#tell(standing(this.#freshness));
     }
   }
 
-  /** A stream that is lost is opened again: after a while, or when another is calling. */
+  /** A stream that is lost or silent is opened again: after a while, or when another is calling. */
   #follow(
     labelSelector: string,
     options: Pick<FollowOptions, "signal" | "isFinal"> & { tell(connection: Connection): void },
-  ): AsyncIterable<WatchBatch<Pod>> {
+  ): Following<WatchBatch<Pod>> {
     let client = this.#caller.client;
     let loss: Connection = { state: "connecting" };
     const open: OpenWatch<Pod> = (signal, resumeToken) => {
@@ -162,10 +172,14 @@ export class PodFeed {
       const options = { signal, resumeToken, fields: podFields };
       return client.watch<Pod>("pods", { labelSelector }, options).batches();
     };
-    return follow(watchdog(open, quietMs), {
+    let connected = false;
+    const batches = follow(open, {
       ...options,
+      onConnection: ({ state }) => {
+        connected ||= state === "connected";
+      },
       onRetry: (error) => {
-        loss = lossBy(error);
+        loss = lossBy(error, connected ? batches.connection.since : undefined);
         options.tell(loss);
       },
       sleep: async (ms, signal) => {
@@ -174,6 +188,7 @@ export class PodFeed {
         options.tell({ state: "connecting" });
       },
     });
+    return batches;
   }
 
   #tell(connection: Connection): void {
@@ -182,23 +197,30 @@ export class PodFeed {
     this.#told = told;
   }
 
-  #show(pods: LiveCollection<PodRow, Pod>, stop: AbortController): void {
+  #show(shown: Shown): void {
     this.#shown?.stop.abort();
-    this.#shown = { pods, stop };
+    this.#shown = shown;
     this.#trying = undefined;
     this.#observer.changed();
   }
 }
 
+/** A selection that is shown. */
+interface Shown {
+  readonly pods: LiveCollection<PodRow, Pod>;
+  readonly stop: AbortController;
+  readonly namespaces: readonly string[];
+}
+
 /** How things stand when a stream was lost. */
-function lossBy(error: KubeconnectError): Connection {
+function lossBy(error: KubeconnectError, lastHeard: Date | undefined): Connection {
   switch (error.code) {
     case Code.Unauthenticated:
       return { state: "unauthenticated", reason: error.message };
     case Code.PermissionDenied:
       return { state: "forbidden", reason: error.message };
     default:
-      return { state: "reconnecting", reason: reasonFor(error) };
+      return { state: "reconnecting", reason: reasonFor(error), lastHeard };
   }
 }
 

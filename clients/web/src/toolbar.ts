@@ -26,6 +26,7 @@ export class Toolbar {
   readonly #selectorForm = byId("selector-form", HTMLFormElement);
   readonly #selectorError = byId("selector-error", HTMLElement);
   readonly #count = byId("count", HTMLElement);
+  readonly #coverage = byId("coverage", HTMLElement);
   readonly #observer: ToolbarObserver;
   /** The selector that the service was last asked for. */
   #asked = "";
@@ -56,6 +57,13 @@ export class Toolbar {
 
   showCount(text: string): void {
     setText(this.#count, text);
+  }
+
+  /** Which part of the cluster the pods are from; empty where they are from all of it. */
+  showCoverage(text: string, namespaces: readonly string[]): void {
+    setText(this.#coverage, text);
+    this.#coverage.hidden = text === "";
+    this.#coverage.title = namespaces.join(", ");
   }
 
   /** The service's own words about the selector; empty when it has none. */

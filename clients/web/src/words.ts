@@ -1,8 +1,9 @@
 import { Code, KubeconnectError, type StatusCause } from "@kubeconnect/client";
 import type { Connection } from "./feed.js";
 
-/** Why the stream was lost, for people: an unreachable service in plain words. */
+/** Why the stream was lost, for people: an unreachable or silent service in plain words. */
 export function reasonFor(error: KubeconnectError): string {
+  if (error.message.startsWith("nothing has come for")) return "the service does not answer";
   // Browsers have words of their own for it: "Failed to fetch", "Load failed".
   const unreached =
     error.reason === "" &&
@@ -35,7 +36,9 @@ export function titleOf(connection: Connection): string {
     case "live":
       return "Live";
     case "reconnecting":
-      return `Reconnecting: ${connection.reason}`;
+      return connection.lastHeard
+        ? `Reconnecting: ${connection.reason} (last message at ${time.format(connection.lastHeard)})`
+        : `Reconnecting: ${connection.reason}`;
     case "unauthenticated":
       return "Sign-in needed";
     case "forbidden":
@@ -67,6 +70,18 @@ export function countOf(shown: number, all: number): string {
   return shown === all
     ? `${number.format(all)} ${noun}`
     : `${number.format(shown)} of ${number.format(all)} ${noun}`;
+}
+
+/** Which namespaces the table is of, where these are not all; empty where they are. */
+export function coverageOf(namespaces: readonly string[]): string {
+  switch (namespaces.length) {
+    case 0:
+      return "";
+    case 1:
+      return `in ${namespaces.join()}, the only namespace that you may list`;
+    default:
+      return `in the ${number.format(namespaces.length)} namespaces that you may list`;
+  }
 }
 
 const number = new Intl.NumberFormat("en");

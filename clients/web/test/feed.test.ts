@@ -120,6 +120,8 @@ suite("the feed", () => {
   });
 
   test("continues a lost stream, and is live with its first word", async (t) => {
+    const at = new Date("2026-01-02T12:31:07Z");
+    t.mock.timers.enable({ apis: ["Date"], now: at });
     const states: Connection[] = [];
     const deleted = { type: EventType.DELETED, object: message("shop", "db") };
     const stranger = { type: EventType.DELETED, object: message("shop", "stranger") };
@@ -136,11 +138,13 @@ suite("the feed", () => {
     await last;
     assert.deepEqual([...feed.pods.keys()], ["shop/web", "shop/new"]);
     assert.deepEqual(tokens, ["", "t1", "t2"]);
-    const lost = { state: "reconnecting", reason: "gone" };
+    const lost = { state: "reconnecting", reason: "gone", lastHeard: at };
     assert.deepEqual(states, [{ state: "live" }, lost, { state: "live" }, lost]);
   });
 
   test("is live again only when a new snapshot is complete", async (t) => {
+    const at = new Date("2026-01-02T12:31:07Z");
+    t.mock.timers.enable({ apis: ["Date"], now: at });
     const states: Connection[] = [];
     const { feed, tokens, last } = feedOfStreams(states, [
       [snapshot("web")],
@@ -153,8 +157,76 @@ suite("the feed", () => {
     await feed.select("");
     await last;
     assert.deepEqual(tokens, ["", "", ""]);
-    const lost = { state: "reconnecting", reason: "gone" };
+    const lost = { state: "reconnecting", reason: "gone", lastHeard: at };
     assert.deepEqual(states, [{ state: "live" }, lost, { state: "live" }]);
+  });
+
+  test("says so when the service has fallen silent, and when it was last heard", async (t) => {
+    const at = new Date("2026-01-02T12:31:07Z");
+    t.mock.timers.enable({ apis: ["Date", "setTimeout"], now: at });
+    const states: Connection[] = [];
+    const feed = feedOf(states);
+    t.after(() => {
+      feed.close();
+    });
+    await feed.select("");
+    const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+    await settled();
+    t.mock.timers.tick(12_000);
+    await settled();
+    assert.deepEqual(states, [
+      { state: "live" },
+      { state: "reconnecting", reason: "the service does not answer", lastHeard: at },
+    ]);
+  });
+
+  test("says that it was never heard where no message has come", async (t) => {
+    const states: Connection[] = [];
+    const { feed, last } = feedOfStreams(states, [[], [snapshot("web")]]);
+    t.after(() => {
+      feed.close();
+    });
+    await feed.select("");
+    await last;
+    const lost = { state: "reconnecting", reason: "gone", lastHeard: undefined };
+    assert.deepEqual(states, [lost, { state: "live" }]);
+  });
+
+  test("knows which namespaces the pods are from, where these are not all", async (t) => {
+    const changed = { events: [{ type: EventType.BOOKMARK }], namespaces: ["shop"] };
+    const { feed, last } = feedOfStreams(
+      [],
+      [[{ ...snapshot("web"), namespaces: ["shop", "bank"] }, changed]],
+    );
+    t.after(() => {
+      feed.close();
+    });
+    assert.deepEqual(feed.namespaces, []);
+    await feed.select("");
+    assert.deepEqual(feed.namespaces, ["shop", "bank"]);
+    await last;
+    assert.deepEqual(feed.namespaces, ["shop"]);
+  });
+
+  test("applies what changes while a snapshot is being sent", async (t) => {
+    const event = (type: EventType, name: string) => ({ type, object: message("shop", name) });
+    const { feed, last } = feedOfStreams(
+      [],
+      [
+        [
+          { kind: podKind, events: [{ type: EventType.RESET }, event(EventType.ADDED, "web")] },
+          { events: [event(EventType.ADDED, "db"), event(EventType.MODIFIED, "web")] },
+          { events: [event(EventType.DELETED, "db"), event(EventType.DELETED, "stranger")] },
+          { events: [{ type: EventType.SYNCED }] },
+        ],
+      ],
+    );
+    t.after(() => {
+      feed.close();
+    });
+    await feed.select("");
+    await last;
+    assert.deepEqual([...feed.pods.keys()], ["shop/web"]);
   });
 
   test("says since when the service has lost the cluster, until it is back", async (t) => {

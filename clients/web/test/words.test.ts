@@ -3,7 +3,15 @@ import { suite, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { KubeconnectError } from "@kubeconnect/client";
 import { StatusSchema } from "@kubeconnect/client/proto";
-import { causesBeside, countOf, noticeOf, reasonFor, refusalOf, titleOf } from "../src/words.js";
+import {
+  causesBeside,
+  countOf,
+  coverageOf,
+  noticeOf,
+  reasonFor,
+  refusalOf,
+  titleOf,
+} from "../src/words.js";
 
 suite("the reason of a lost connection", () => {
   test("is plain where the browser's own words are not", () => {
@@ -13,6 +21,10 @@ suite("the reason of a lost connection", () => {
         "the service cannot be reached",
       );
     }
+  });
+  test("is plain where the service is silent", () => {
+    const error = KubeconnectError.unavailable("nothing has come for 12 s");
+    assert.equal(reasonFor(error), "the service does not answer");
   });
   test("is the service's own where it has one", () => {
     const error = KubeconnectError.unavailable("the API server cannot be reached");
@@ -52,6 +64,24 @@ test("the count says how many are hidden", () => {
   assert.equal(countOf(1, 1), "1 pod");
   assert.equal(countOf(10_000, 10_000), "10,000 pods");
   assert.equal(countOf(0, 1), "0 of 1 pod");
+});
+
+test("a table of a part says of which", () => {
+  assert.equal(coverageOf([]), "");
+  assert.equal(coverageOf(["shop"]), "in shop, the only namespace that you may list");
+  assert.equal(coverageOf(["bank", "shop"]), "in the 2 namespaces that you may list");
+});
+
+test("a lost service is told with the time of its last message, where one came", () => {
+  const lost = { state: "reconnecting", reason: "the service does not answer" } as const;
+  assert.equal(
+    titleOf({ ...lost, lastHeard: new Date(2026, 0, 2, 12, 31, 7) }),
+    "Reconnecting: the service does not answer (last message at 12:31:07)",
+  );
+  assert.equal(
+    titleOf({ ...lost, lastHeard: undefined }),
+    "Reconnecting: the service does not answer",
+  );
 });
 
 test("an empty table says why", () => {

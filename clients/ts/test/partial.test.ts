@@ -1,0 +1,150 @@
+/* eslint-disable @typescript-eslint/require-await -- streams that never wait */
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import { create } from "@bufbuild/protobuf";
+import type { ResumableEvent } from "../src/index.js";
+import {
+  CountObjectsRequestSchema,
+  EventType,
+  ListRequestSchema,
+  WatchRequestSchema,
+  type CountObjectsRequest,
+  type ListRequest,
+  type WatchRequest,
+} from "../src/proto.js";
+import { clientOf, pod, podKind } from "./fixture.js";
+
+const namespaces = ["user-a", "user-b"];
+const warnings = ["only the namespaces that you may list"];
+
+suite("an answer that covers some namespaces only", () => {
+  test("names them in a list, on each page and in all", async () => {
+    const client = clientOf({
+      list: ({ pageToken }) => ({
+        kind: podKind,
+        objects: [pod(`web-${pageToken}`)],
+        nextPageToken: pageToken === "" ? "2" : "",
+        namespaces,
+        warnings: [...warnings, ...(pageToken === "" ? [] : ["of the second page"])],
+      }),
+    });
+    for await (const page of client.list("pods").pages()) {
+      assert.deepEqual(page.namespaces, namespaces);
+    }
+    const all = await client.list("pods").all();
+    assert.deepEqual(all.namespaces, namespaces);
+    assert.deepEqual(all.warnings, [...warnings, "of the second page"]);
+  });
+
+  test("names them in every batch of a watch, until they change", async () => {
+    const client = clientOf({
+      async *watch() {
+        yield { kind: podKind, events: [{ type: EventType.RESET }], namespaces, warnings };
+        yield { events: [{ type: EventType.SYNCED }] };
+        yield { events: [{ type: EventType.ADDED, object: pod("web") }], namespaces: ["user-b"] };
+        yield { events: [{ type: EventType.BOOKMARK }] };
+        yield { kind: podKind, events: [{ type: EventType.RESET }] };
+      },
+    });
+    const batches = [];
+    for await (const batch of client.watch("pods").batches()) batches.push(batch);
+    assert.deepEqual(
+      batches.map((batch) => batch.namespaces),
+      [namespaces, namespaces, ["user-b"], ["user-b"], []],
+    );
+    assert.deepEqual(
+      batches.map((batch) => batch.warnings),
+      [warnings, [], [], [], []],
+    );
+    const events: ResumableEvent[] = [];
+    for await (const event of client.watch("pods")) events.push(event);
+    assert.deepEqual(
+      events.map((event) => [event.namespaces.length, event.warnings.length]),
+      [
+        [2, 1],
+        [2, 0],
+        [1, 0],
+        [1, 0],
+        [0, 0],
+      ],
+    );
+  });
+
+  test("names them in each of several watches", async () => {
+    const client = clientOf({
+      async *watchMany() {
+        yield { watch: 0, response: { kind: podKind, warnings, namespaces } };
+        yield { watch: 1, response: { kind: podKind, events: [{ type: EventType.RESET }] } };
+        yield { watch: 0, response: { events: [{ type: EventType.RESET }] } };
+      },
+    });
+    const told: unknown[] = [];
+    const watches = { pods: { resource: "pods" }, nodes: { resource: "nodes" } };
+    for await (const [key, event] of client.watchMany(watches)) {
+      told.push([key, event.namespaces, event.warnings]);
+    }
+    assert.deepEqual(told, [
+      ["nodes", [], []],
+      ["pods", namespaces, warnings],
+    ]);
+  });
+});
+
+test("requireAllNamespaces is sent with a list, a count and each kind of watch", async () => {
+  const asked: (ListRequest | CountObjectsRequest | WatchRequest | undefined)[] = [];
+  const client = clientOf({
+    list(request) {
+      asked.push(request);
+      return { kind: podKind };
+    },
+    countObjects(request) {
+      asked.push(request);
+      return { kind: podKind };
+    },
+    async *watch(request) {
+      asked.push(request);
+      yield { kind: podKind };
+    },
+    async *watchMany({ watches }) {
+      asked.push(...watches);
+      yield { response: { kind: podKind } };
+    },
+  });
+  const all = { requireAllNamespaces: true };
+  await client.list("pods", all).all();
+  await client.count("pods", all);
+  await client.watch("pods", all).batches().next();
+  await client
+    .watchMany({ pods: { resource: "pods", ...all } })
+    .batches()
+    .next();
+  assert.deepEqual(
+    asked.map((request) => [request?.$typeName, request?.requireAllNamespaces]),
+    [ListRequestSchema, CountObjectsRequestSchema, WatchRequestSchema, WatchRequestSchema].map(
+      (schema) => [create(schema).$typeName, true],
+    ),
+  );
+});
+
+test("the version of a watch goes back only with a RESET", async () => {
+  const client = clientOf({
+    async *watch() {
+      yield {
+        kind: podKind,
+        events: [
+          { type: EventType.RESET },
+          { type: EventType.ADDED, object: pod("web"), resourceVersion: "9" },
+          { type: EventType.DELETED, object: pod("web"), resourceVersion: "12" },
+          { type: EventType.SYNCED, resourceVersion: "10" },
+          { type: EventType.BOOKMARK, resourceVersion: "11" },
+          { type: EventType.BOOKMARK, resourceVersion: "100" },
+          { type: EventType.RESET },
+          { type: EventType.SYNCED, resourceVersion: "20" },
+        ],
+      };
+    },
+  });
+  const versions: string[] = [];
+  for await (const { resourceVersion } of client.watch("pods")) versions.push(resourceVersion);
+  assert.deepEqual(versions, ["", "9", "12", "12", "12", "100", "", "20"]);
+});
