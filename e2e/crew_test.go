@@ -28,12 +28,13 @@ const (
 	hangUpEvery = 100 * time.Millisecond
 	// restOfWriters is how long each writer rests after a write.
 	restOfWriters = 20 * time.Millisecond
-	// silence is how long a stream may say nothing. The API says ten seconds; the
-	// rest is for machines that are busy with something else.
-	silence = time.Minute
 	// shownViolations is how many violations of one stream are shown.
 	shownViolations = 3
 )
+
+// silence is how long a stream may say nothing. The API says ten seconds; the rest is for
+// machines that are busy with something else.
+var silence = harness.Patience(time.Minute)
 
 // stage is where a crew is at work: namespaces, and a built-in and a custom resource
 // in which nobody else changes anything.

@@ -20,10 +20,11 @@ const (
 	busy = 40
 	// faultPatience is for several faults, one after another.
 	faultPatience = 3 * time.Minute
-	// unnoticed is how long the beginning or the end of an outage may go unnoticed
-	// at most. The service says a quarter of a minute; the rest is for busy machines.
-	unnoticed = time.Minute
 )
+
+// unnoticed is how long the beginning or the end of an outage may go unnoticed
+// at most. The service says a quarter of a minute; the rest is for busy machines.
+var unnoticed = harness.Patience(time.Minute)
 
 // shakyCluster is for tests that make the control plane itself fail.
 var shakyCluster = shared()

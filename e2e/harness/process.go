@@ -9,11 +9,11 @@ import (
 )
 
 // stopGrace is how long a process may take to end before it is killed.
-const stopGrace = 30 * time.Second
+var stopGrace = Patience(30 * time.Second)
 
 // outputGrace is how long the output of a process that has ended may be held open by
 // one that it has left behind.
-const outputGrace = 10 * time.Second
+var outputGrace = Patience(10 * time.Second)
 
 // Process is a program that runs beside the tests. Its methods are safe for
 // concurrent use.
