@@ -3,6 +3,7 @@ package traffic
 import (
 	"fmt"
 	"math/rand/v2"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -47,7 +48,7 @@ func (r Resource) make(key validate.Key, rnd *rand.Rand) *unstructured.Unstructu
 // touch changes what selectors look at as little as it can: the field, where there
 // is one.
 func (r Resource) touch(object *unstructured.Unstructured, rnd *rand.Rand) {
-	content, values := "data", map[string]any{"number": fmt.Sprint(rnd.Uint64())}
+	content, values := "data", map[string]any{"number": fmt.Sprint(rnd.Uint64()), "color": word(rnd)}
 	if r.Field != "" {
 		content, values[r.Field] = "spec", word(rnd)
 	}
@@ -65,13 +66,14 @@ func (r Resource) relabel(object *unstructured.Unstructured, rnd *rand.Rand) {
 
 func word(rnd *rand.Rand) string { return Words[rnd.IntN(len(Words))] }
 
-// write is the state of an object as it is noted.
+// write is the state of an object as it is noted, when the API server has just shown it.
 func (r Resource) write(object *unstructured.Unstructured) validate.Write {
 	write := validate.Write{
 		Key:     validate.Key{Namespace: object.GetNamespace(), Name: object.GetName()},
 		UID:     string(object.GetUID()),
 		Labels:  object.GetLabels(),
 		Version: object.GetResourceVersion(),
+		Acked:   time.Now(),
 	}
 	write.Content = object.DeepCopy().Object
 	unstructured.RemoveNestedField(write.Content, "metadata", "managedFields")

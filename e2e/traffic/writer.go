@@ -169,5 +169,5 @@ func (w *writer) noteGone(key validate.Key, version string) {
 		return
 	}
 	delete(w.now, key)
-	w.notes.Add(validate.Write{Key: key, UID: string(now.GetUID()), Deleted: true, Version: version})
+	w.notes.Add(validate.Write{Key: key, UID: string(now.GetUID()), Deleted: true, Version: version, Acked: time.Now()})
 }

@@ -1,11 +1,15 @@
 package validate
 
 import (
+	"maps"
 	"slices"
 	"sort"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
 // Write is one state of an object, as the API server answered it to whoever wrote it.
@@ -21,6 +25,9 @@ type Write struct {
 	// known, for the API server does not tell: after the write before this one.
 	Deleted bool
 	Version string
+	// Acked is when the API server had answered the write, or a read that showed it; zero
+	// if that is not noted.
+	Acked time.Time
 }
 
 // Writes are all the states that objects of one resource have had. It is safe for
@@ -47,6 +54,9 @@ func (w *Writes) Add(writes ...Write) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, write := range writes {
+		if write.Content != nil {
+			write.Content, _ = normal(write.Content).(map[string]any)
+		}
 		w.byKey[write.Key] = append(w.byKey[write.Key], write)
 	}
 }
@@ -73,6 +83,35 @@ func (w *Writes) Held(selection Selection) map[Key]string {
 		}
 	}
 	return held
+}
+
+// AreHeld reports whether objects are what the cluster held of a selection in the end,
+// where the caller may see it; nil is everywhere. Objects of which nothing is known do not
+// count.
+func (w *Writes) AreHeld(selection Selection, objects map[Key]*kubeconnectv1.Object, maySee func(namespace string) bool) bool {
+	held := w.Held(selection)
+	maps.DeleteFunc(held, func(key Key, _ string) bool { return maySee != nil && !maySee(key.Namespace) })
+	known := 0
+	for key, object := range objects {
+		if !w.Knows(key) {
+			continue
+		}
+		known++
+		version, ok := held[key]
+		if !ok || !w.looks(selection.View, key, object, version) {
+			return false
+		}
+	}
+	return known == len(held)
+}
+
+// looks reports whether an object looks in a view as it did at a version.
+func (w *Writes) looks(view View, key Key, object *kubeconnectv1.Object, version string) bool {
+	if object.GetResourceVersion() == version {
+		return true
+	}
+	was, is := w.find(key, object.GetUid(), object.GetResourceVersion()), w.find(key, object.GetUid(), version)
+	return was != nil && is != nil && view.same(was, is)
 }
 
 // Newest is the version of the newest write, deletions aside: a stream of this
@@ -129,6 +168,50 @@ func (w *Writes) before(key Key, version string) *Write {
 	}
 	return nil
 }
+
+// since returns the writes to an object after one version and up to another.
+func (w *Writes) since(key Key, uid, after, upTo string) []Write {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var between []Write
+	for _, write := range w.byKey[key] {
+		if write.UID == uid && isNewer(write.Version, after) && !isNewer(write.Version, upTo) {
+			between = append(between, write)
+		}
+	}
+	return between
+}
+
+// newestAcked returns the write with the newest version among those that had been answered
+// by a time, deletions aside; nil if there is none.
+func (w *Writes) newestAcked(by time.Time) (newest *Write) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, writes := range w.byKey {
+		for i := range writes {
+			write := &writes[i]
+			if !write.Deleted && write.ackedBy(by) && (newest == nil || isNewer(write.Version, newest.Version)) {
+				newest = write
+			}
+		}
+	}
+	return newest
+}
+
+// goneBy returns the deletion of an object that was known by a time; nil if there is none.
+func (w *Writes) goneBy(key Key, uid string, by time.Time) *Write {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	writes := w.byKey[key]
+	for i := range writes {
+		if write := &writes[i]; write.Deleted && write.UID == uid && write.ackedBy(by) {
+			return write
+		}
+	}
+	return nil
+}
+
+func (w Write) ackedBy(by time.Time) bool { return !w.Acked.IsZero() && w.Acked.Before(by) }
 
 // find is the write of a state; nil if there is none.
 func (w *Writes) find(key Key, uid, version string) *Write {
