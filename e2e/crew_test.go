@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -36,6 +37,8 @@ const (
 	goBackOnce = 4
 	// shownViolations is how many violations of one stream are shown.
 	shownViolations = 3
+	// recordings is where streams are kept that break a guarantee.
+	recordings = "artifacts"
 )
 
 // silence is how long a stream may say nothing. The API says ten seconds; the rest is for
@@ -148,6 +151,7 @@ var forms = []struct {
 	patches  kubeconnectv1.PatchType
 }{
 	{kubeconnectv1.Encoding_ENCODING_PROTOBUF, kubeconnectv1.PatchType_PATCH_TYPE_UNSPECIFIED},
+	{kubeconnectv1.Encoding_ENCODING_JSON, kubeconnectv1.PatchType_PATCH_TYPE_UNSPECIFIED},
 	{kubeconnectv1.Encoding_ENCODING_JSON, kubeconnectv1.PatchType_PATCH_TYPE_JSON},
 	{kubeconnectv1.Encoding_ENCODING_JSON, kubeconnectv1.PatchType_PATCH_TYPE_MERGE},
 	{kubeconnectv1.Encoding_ENCODING_STRUCT, kubeconnectv1.PatchType_PATCH_TYPE_MERGE},
@@ -313,8 +317,17 @@ func wantNoViolation(t *testing.T, recording *validate.Recording, evidence valid
 			t.Errorf("%s: %d violations", recording.Name, len(violations))
 			break
 		}
-		t.Error(violation)
+		t.Errorf("%s\nafter\n  %s", violation, strings.Join(record.Before(recording, violation), "\n  "))
 	}
+	if len(violations) == 0 {
+		return
+	}
+	path, err := record.Save(recordings, recording)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	t.Logf("all of the stream is in %s", path)
 }
 
 // tally is how much was told.

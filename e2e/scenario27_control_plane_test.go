@@ -33,10 +33,10 @@ func TestScenario27_AControlPlaneThatFailsIsSurvivedByEveryStream(t *testing.T) 
 	t.Parallel()
 	for name, strike := range map[string]strike{
 		"the API server is killed": func(ctx context.Context, t *testing.T) []validate.Outage {
-			return kill(ctx, t, shakyCluster(t).APIServer())
+			return kill(ctx, t, shakyCluster(t), shakyCluster(t).APIServer())
 		},
 		"etcd is killed": func(ctx context.Context, t *testing.T) []validate.Outage {
-			return kill(ctx, t, shakyCluster(t).Etcd())
+			return kill(ctx, t, shakyCluster(t), shakyCluster(t).Etcd())
 		},
 		"the API server stands still": apiServerStandsStill(faultLasts),
 		"etcd stands still":           etcdStandsStill(faultLasts),
@@ -103,9 +103,9 @@ func callersOf(t *testing.T, services ...*harness.Service) []record.Client {
 	return clients
 }
 
-// kill ends a component and waits until another one has taken its place and the
+// kill ends a component of a cluster and waits until another one has taken its place and the
 // cluster can be written to.
-func kill(ctx context.Context, t *testing.T, component harness.Component) []validate.Outage {
+func kill(ctx context.Context, t *testing.T, in *harness.Cluster, component harness.Component) []validate.Outage {
 	t.Helper()
 	before, err := component.PID()
 	if err != nil {
@@ -121,12 +121,18 @@ func kill(ctx context.Context, t *testing.T, component harness.Component) []vali
 		}
 		return err
 	})
-	untilServed(ctx, t, shakyCluster(t))
+	untilServed(ctx, t, in)
 	return nil // when exactly it was there again is not known
 }
 
-// freeze lets a component stand still for a while.
-func freeze(ctx context.Context, t *testing.T, component harness.Component, lasts time.Duration) validate.Outage {
+// freezable is a process that can stand still.
+type freezable interface {
+	Freeze() error
+	Thaw() error
+}
+
+// freeze lets a process stand still for a while.
+func freeze(ctx context.Context, t *testing.T, component freezable, lasts time.Duration) validate.Outage {
 	t.Helper()
 	if err := component.Freeze(); err != nil {
 		t.Fatal(err)

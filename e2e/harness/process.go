@@ -86,6 +86,12 @@ func (p *Process) Wait(ctx context.Context) error {
 	}
 }
 
+// Freeze lets the process stand still, with its connections open, until Thaw.
+func (p *Process) Freeze() error { return p.command.Process.Signal(syscall.SIGSTOP) }
+
+// Thaw lets the process go on.
+func (p *Process) Thaw() error { return p.command.Process.Signal(syscall.SIGCONT) }
+
 // Stop asks the process to end, and kills it if it does not. It returns how it
 // ended.
 func (p *Process) Stop() error {

@@ -19,6 +19,8 @@ type Resource struct {
 	// Field is a selectable field below spec, if there is one: a word in it is one
 	// of Words.
 	Field string
+	// Expires says that the objects vanish by themselves after a while.
+	Expires bool
 }
 
 // ConfigMaps are a built-in resource.
@@ -51,6 +53,10 @@ func (r Resource) touch(object *unstructured.Unstructured, rnd *rand.Rand) {
 	content, values := "data", map[string]any{"number": fmt.Sprint(rnd.Uint64()), "color": word(rnd)}
 	if r.Field != "" {
 		content, values[r.Field] = "spec", word(rnd)
+	}
+	if r.Expires {
+		object.Object["involvedObject"] = map[string]any{"namespace": object.GetNamespace(), "name": "traffic"}
+		content, values = "source", map[string]any{"component": word(rnd)}
 	}
 	object.Object[content] = values
 }

@@ -129,6 +129,9 @@ var noStepIsLeftOut = check{
 			return ""
 		}
 		key := KeyOf(j.event.GetObject())
+		if !j.evidence.Writes.Knows(key) {
+			return ""
+		}
 		before := j.evidence.Writes.before(key, j.event.GetResourceVersion())
 		if before == nil || !j.recording.Selection.holds(*before) {
 			return ""

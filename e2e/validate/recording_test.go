@@ -417,6 +417,21 @@ func TestObjectsAreHeldAsTheyWereInTheEnd(t *testing.T) {
 	}
 }
 
+func TestForgottenObjectsAreNotJudged(t *testing.T) {
+	recording := told()
+	recording.Calls[0].Responses[0].Events[1] = full(object(added, "a", "3"))
+	recording.Calls[0].Responses = recording.Calls[0].Responses[:1]
+	evidence := all()
+	evidence.Silence = 0
+	if len(recording.Violations(evidence)) == 0 {
+		t.Fatal("a version that nobody has written is not found")
+	}
+	evidence.Writes.Forget(Key{"ns", "a"})
+	for _, violation := range recording.Violations(evidence) {
+		t.Error(violation)
+	}
+}
+
 func in(namespace string, event *kubeconnectv1.Event) *kubeconnectv1.Event {
 	event.Object.Namespace = namespace
 	return event

@@ -35,13 +35,15 @@ type Write struct {
 type Writes struct {
 	mu    sync.Mutex      // guards the fields below
 	byKey map[Key][]Write // in the order of their versions
-	known map[string]bool // the namespaces of which all is known
+	known map[string]bool // the namespaces of which all is known; set once
+
+	forgotten map[Key]bool // the objects of which nothing is known; guarded by mu
 }
 
 // NewWrites is for objects of some namespaces, of which every write will be added.
 // Of other namespaces nothing is known, and nothing is judged.
 func NewWrites(namespaces ...string) *Writes {
-	w := &Writes{byKey: make(map[Key][]Write), known: make(map[string]bool)}
+	w := &Writes{byKey: make(map[Key][]Write), known: make(map[string]bool), forgotten: make(map[Key]bool)}
 	for _, namespace := range namespaces {
 		w.known[namespace] = true
 	}
@@ -61,6 +63,13 @@ func (w *Writes) Add(writes ...Write) {
 	}
 }
 
+// Forget says that not all writes to an object will be added. It is not judged.
+func (w *Writes) Forget(key Key) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.forgotten[key] = true
+}
+
 // Count is how many writes there are.
 func (w *Writes) Count() int {
 	w.mu.Lock()
@@ -78,7 +87,7 @@ func (w *Writes) Held(selection Selection) map[Key]string {
 	defer w.mu.Unlock()
 	held := make(map[Key]string)
 	for key, writes := range w.byKey {
-		if last := writes[len(writes)-1]; selection.holds(last) {
+		if last := writes[len(writes)-1]; selection.holds(last) && !w.forgotten[key] {
 			held[key] = last.Version
 		}
 	}
@@ -131,14 +140,20 @@ func (w *Writes) Newest() string {
 }
 
 // Knows tells whether all writes to an object have been added.
-func (w *Writes) Knows(key Key) bool { return w.known[key.Namespace] }
+func (w *Writes) Knows(key Key) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.known[key.Namespace] && !w.forgotten[key]
+}
 
 func (w *Writes) keys() []Key {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	keys := make([]Key, 0, len(w.byKey))
 	for key := range w.byKey {
-		keys = append(keys, key)
+		if !w.forgotten[key] {
+			keys = append(keys, key)
+		}
 	}
 	return keys
 }
