@@ -13,9 +13,10 @@ const inFlight = 5 * time.Second
 
 var freshnessIsThere = check{
 	guarantee: Fresh,
-	name:      "BOOKMARK comes with freshness",
+	name:      "SYNCED and BOOKMARK come with freshness",
 	broken: func(j *judge) string {
-		if j.response.has(kubeconnectv1.EventType_EVENT_TYPE_BOOKMARK) && !j.response.Freshness.GetLastContact().IsValid() {
+		says := j.response.has(kubeconnectv1.EventType_EVENT_TYPE_SYNCED) || j.response.has(kubeconnectv1.EventType_EVENT_TYPE_BOOKMARK)
+		if says && !j.response.Freshness.GetLastContact().IsValid() {
 			return "there is none, or no last contact in it"
 		}
 		return ""

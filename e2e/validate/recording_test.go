@@ -322,6 +322,9 @@ func TestAFaultIsFoundWithItsGuaranteeAndItsPlace(t *testing.T) {
 		"BOOKMARK without freshness": {
 			told(), func(r *Recording) { r.Calls[0].Responses[3].Freshness = nil }, Evidence{}, Fresh, 7,
 		},
+		"SYNCED without freshness": {
+			told(), func(r *Recording) { r.Calls[0].Responses[0].Freshness = nil }, Evidence{}, Fresh, 3,
+		},
 		"BOOKMARK without a last contact": {
 			told(), func(r *Recording) { r.Calls[0].Responses[3].Freshness.LastContact = nil }, Evidence{}, Fresh, 7,
 		},
@@ -507,6 +510,9 @@ func after(seconds int, token string, events ...*kubeconnectv1.Event) Response {
 
 func begins(response Response) Response {
 	response.Kind = &kubeconnectv1.ResourceKind{Kind: "ConfigMap"}
+	if response.has(kubeconnectv1.EventType_EVENT_TYPE_SYNCED) {
+		return fresh(response)
+	}
 	return response
 }
 

@@ -247,7 +247,7 @@ func oneByOne(events ...*kubeconnectv1.Event) *Recording {
 		switch event.GetType() {
 		case kubeconnectv1.EventType_EVENT_TYPE_RESET:
 			response = begins(response)
-		case kubeconnectv1.EventType_EVENT_TYPE_BOOKMARK:
+		case kubeconnectv1.EventType_EVENT_TYPE_SYNCED, kubeconnectv1.EventType_EVENT_TYPE_BOOKMARK:
 			response = fresh(response)
 		}
 		call.Responses = append(call.Responses, withContent(response))
