@@ -331,7 +331,12 @@ func wantNoViolation(t *testing.T, recording *validate.Recording, evidence valid
 }
 
 // tally is how much was told.
-type tally struct{ writes, calls, responses, events, patches int }
+type tally struct {
+	writes, calls, responses, events, patches int
+	resets                                    int
+	back                                      int // calls from an older token
+	together                                  int // deletions at the version of the one before
+}
 
 func (a *tally) add(b tally) {
 	a.writes += b.writes
@@ -339,19 +344,38 @@ func (a *tally) add(b tally) {
 	a.responses += b.responses
 	a.events += b.events
 	a.patches += b.patches
+	a.resets += b.resets
+	a.back += b.back
+	a.together += b.together
 }
 
 func (a *tally) count(recording *validate.Recording) {
 	a.calls += len(recording.Calls)
 	for _, call := range recording.Calls {
+		if call.From != nil {
+			a.back++
+		}
 		a.responses += len(call.Responses)
+		deletedAt := ""
 		for _, response := range call.Responses {
 			a.events += len(response.Events)
 			a.patches += response.Patches
+			for _, event := range response.Events {
+				switch event.GetType() {
+				case kubeconnectv1.EventType_EVENT_TYPE_RESET:
+					a.resets++
+				case kubeconnectv1.EventType_EVENT_TYPE_DELETED:
+					if event.GetResourceVersion() == deletedAt {
+						a.together++
+					}
+					deletedAt = event.GetResourceVersion()
+				}
+			}
 		}
 	}
 }
 
 func (a tally) String() string {
-	return fmt.Sprintf("%d writes, %d calls, %d responses, %d events, %d as patches", a.writes, a.calls, a.responses, a.events, a.patches)
+	return fmt.Sprintf("%d writes, %d calls, %d of them from older tokens, %d responses, %d events, %d as patches, %d resets, %d deletions together with another",
+		a.writes, a.calls, a.back, a.responses, a.events, a.patches, a.resets, a.together)
 }
