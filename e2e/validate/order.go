@@ -65,8 +65,11 @@ var bookmarkCloses = check{
 	guarantee: Bookmarked,
 	name:      "nothing comes at or below a bookmark's version",
 	broken: func(j *judge) string {
-		if !j.model.Synced || !isAboutObject(j.event) || j.isOfRights() || isNewer(j.event.GetResourceVersion(), j.model.Bookmarked) {
+		if !j.model.Synced || !isAboutObject(j.event) || isNewer(j.event.GetResourceVersion(), j.model.Bookmarked) {
 			return ""
+		}
+		if j.isOfRights() || j.event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_ADDED && !j.hasHadRight(KeyOf(j.event.GetObject()), j.call.Began) {
+			return "" // it comes at the stream's version, which may be its own
 		}
 		return fmt.Sprintf("everything up to version %s was said to have come", j.model.Bookmarked)
 	},
