@@ -37,8 +37,6 @@ const (
 	goBackOnce = 4
 	// shownViolations is how many violations of one stream are shown.
 	shownViolations = 3
-	// recordings is where streams are kept that break a guarantee.
-	recordings = "artifacts"
 )
 
 // silence is how long a stream may say nothing. The API says ten seconds; the rest is for
@@ -286,6 +284,8 @@ func (c *crew) finish(ctx context.Context, evidence validate.Evidence) tally {
 func (c *cast) converge(ctx context.Context, t *testing.T, follower *record.Follower) *validate.Recording {
 	t.Helper()
 	writes := c.traffic.Writes
+	ctx, cancel := context.WithTimeout(ctx, harness.Patience(patience))
+	defer cancel()
 	follower.Reaches(ctx, writes.Newest())
 	follower.Holds(ctx, writes, c.maySee)
 	return follower.Stop()
@@ -322,7 +322,7 @@ func wantNoViolation(t *testing.T, recording *validate.Recording, evidence valid
 	if len(violations) == 0 {
 		return
 	}
-	path, err := record.Save(recordings, recording)
+	path, err := record.Save(record.Artifacts, recording)
 	if err != nil {
 		t.Error(err)
 		return

@@ -149,11 +149,22 @@ func (f *Follower) Until(ctx context.Context, what string, holds func(*validate.
 		select {
 		case <-more:
 		case <-f.ended:
-			f.t.Fatalf("%s has ended before %s\n%s", f.recording.Name, what, last())
+			f.t.Fatalf("%s has ended before %s\n%s\n%s", f.recording.Name, what, last(), f.save())
 		case <-ctx.Done():
-			f.t.Fatalf("%s: still waiting until %s: %v\n%s", f.recording.Name, what, context.Cause(ctx), last())
+			f.t.Fatalf("%s: still waiting until %s: %v\n%s\n%s", f.recording.Name, what, context.Cause(ctx), last(), f.save())
 		}
 	}
+}
+
+// save keeps all that was recorded up to now, and says where.
+func (f *Follower) save() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	path, err := Save(Artifacts, &f.recording)
+	if err != nil {
+		return fmt.Sprintf("the stream was not kept: %v", err)
+	}
+	return "all of the stream is in " + path
 }
 
 // Selection is what it follows.
@@ -175,8 +186,15 @@ func (f *Follower) Synced(ctx context.Context) {
 // it may see it; nil is everywhere.
 func (f *Follower) Holds(ctx context.Context, writes *validate.Writes, maySee func(namespace string) bool) {
 	f.t.Helper()
+	var differences []string
+	defer func() {
+		if f.t.Failed() && len(differences) > 0 {
+			f.t.Logf("%s: %q", f.recording.Name, differences[:min(len(differences), shownEvents)])
+		}
+	}()
 	f.Until(ctx, "it holds what the cluster holds", func(model *validate.Model) bool {
-		return model.Synced && writes.AreHeld(f.recording.Selection, model.Objects, maySee)
+		differences = writes.Differences(f.recording.Selection, model.Objects, maySee)
+		return model.Synced && len(differences) == 0
 	})
 }
 

@@ -11,6 +11,9 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/validate"
 )
 
+// Artifacts is the folder, beside the tests, for streams that are not as they should be.
+const Artifacts = "artifacts"
+
 // Before returns the last events up to the one that a violation blames, each as a line.
 func Before(recording *validate.Recording, violation validate.Violation) []string {
 	var lines []string

@@ -1,7 +1,7 @@
 package validate
 
 import (
-	"maps"
+	"fmt"
 	"slices"
 	"sort"
 	"sync"
@@ -94,24 +94,31 @@ func (w *Writes) Held(selection Selection) map[Key]string {
 	return held
 }
 
-// AreHeld reports whether objects are what the cluster held of a selection in the end,
-// where the caller may see it; nil is everywhere. Objects of which nothing is known do not
-// count.
-func (w *Writes) AreHeld(selection Selection, objects map[Key]*kubeconnectv1.Object, maySee func(namespace string) bool) bool {
+// Differences returns how objects differ from what the cluster held of a selection in the
+// end, where the caller may see it; nil is everywhere. Objects of which nothing is known do
+// not count.
+func (w *Writes) Differences(selection Selection, objects map[Key]*kubeconnectv1.Object, maySee func(namespace string) bool) []string {
+	var differences []string
 	held := w.Held(selection)
-	maps.DeleteFunc(held, func(key Key, _ string) bool { return maySee != nil && !maySee(key.Namespace) })
-	known := 0
+	for key, version := range held {
+		if _, ok := objects[key]; !ok && (maySee == nil || maySee(key.Namespace)) {
+			differences = append(differences, fmt.Sprintf("%s is missing, in version %s", key, version))
+		}
+	}
 	for key, object := range objects {
 		if !w.Knows(key) {
 			continue
 		}
-		known++
 		version, ok := held[key]
-		if !ok || !w.looks(selection.View, key, object, version) {
-			return false
+		switch {
+		case !ok || maySee != nil && !maySee(key.Namespace):
+			differences = append(differences, fmt.Sprintf("%s is there, in version %s", key, object.GetResourceVersion()))
+		case !w.looks(selection.View, key, object, version):
+			differences = append(differences, fmt.Sprintf("%s is there in version %s, not %s", key, object.GetResourceVersion(), version))
 		}
 	}
-	return known == len(held)
+	slices.Sort(differences)
+	return differences
 }
 
 // looks reports whether an object looks in a view as it did at a version.
