@@ -51,6 +51,17 @@ clients/node_modules/.installed: clients/package.json clients/package-lock.json 
 	@.venv/bin/python -m pip install --quiet --disable-pip-version-check -e 'clients/python[dev]'
 	@touch $@
 
+bin/grpcurl: tools/go.mod tools/go.sum
+	$(say) 'tools: build grpcurl (the first time this takes some minutes)'
+	@$(GO) build -modfile=tools/go.mod -o $@ github.com/fullstorydev/grpcurl/cmd/grpcurl
+
+# Everything that the end-to-end tests run or are is built before the first of them starts.
+.PHONY: e2e-programs
+e2e-programs: build bin/grpcurl .venv/.installed
+	$(say) 'e2e: compile the tests'
+	@$(GO) test -race -c -o /dev/null ./auth ./e2e/...
+	@cd e2e/deploy && $(GO) test -race -c -o /dev/null ./...
+
 ##@ Run
 
 .PHONY: run
@@ -104,12 +115,14 @@ check-ts: console
 	@cd clients && $(NPM) run --silent check
 	@cd clients && $(NPM) test --silent
 
+# With E2E_PATIENCE=N in the environment tests wait N times as long before they give up;
+# the default depends on the machine, see e2e/harness/patience.go.
 .PHONY: e2e
-e2e: build .venv/.installed ## The end-to-end tests alone: real cluster, real clients, a real browser.
+e2e: e2e-programs ## The end-to-end tests alone: real cluster, real clients, a real browser.
 	$(say) 'e2e: real clients against a real control plane'
 	@CHROMIUM=$$(sh tools/browser.sh) E2E=1 $(GO) test -race -count=1 -timeout 30m ./auth ./e2e/...
 	$(say) 'e2e: the Helm chart, and each right that it gives, against a real API server'
-	@cd e2e/deploy && E2E=1 $(GO) test -race -count=1 -timeout 10m -parallel 8 ./...
+	@cd e2e/deploy && E2E=1 $(GO) test -race -count=1 -timeout 20m ./...
 
 # How long each fuzz target runs.
 FUZZ ?= 1m
@@ -135,7 +148,7 @@ SOAK ?= 10m
 FAULTS = ^(TestSoak|TestScenario2[78]_.*|TestRandom.*)$$
 
 .PHONY: soak
-soak: build ## Faults for SOAK (10m) at random, then one after another; every stream is judged.
+soak: e2e-programs ## Faults for SOAK (10m) at random, then one after another; every stream is judged.
 	@E2E=1 SOAK=$(SOAK) $(GO) test -race -count=1 -v -timeout 0 -run '$(FAULTS)' ./e2e/
 
 ##@ Write

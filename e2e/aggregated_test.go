@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"sync"
 	"testing"
-	"time"
 
 	"connectrpc.com/connect"
 	corev1 "k8s.io/api/core/v1"
@@ -130,7 +129,7 @@ func (api *metricsAPI) asked(user string) bool {
 // version and cannot be watched, as a caller who has the right to it and as one who has not.
 func TestMetricsAreReadThroughTheAPIServer(t *testing.T) {
 	t.Parallel()
-	ctx := deadlineAfter(t, 3*time.Minute)
+	ctx := deadlineAfter(t, faultPatience)
 	namespace := newNamespace(ctx, t, cluster(t))
 	api := startMetricsAPI(ctx, t, cluster(t), namespace)
 	reader := newAccount(ctx, t, namespace, "reader")

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -28,12 +29,22 @@ const (
 	hangUpEvery = 100 * time.Millisecond
 	// restOfWriters is how long each writer rests after a write.
 	restOfWriters = 20 * time.Millisecond
-	// silence is how long a stream may say nothing. The API says ten seconds; the
-	// rest is for machines that are busy with something else.
-	silence = time.Minute
+	// followersOfResource is how many followers of one resource a crew has: so many of the
+	// selections are chosen at random.
+	followersOfResource = 9
+	// goBackOnce is how many hang-ups there are for one from which the follower goes back to
+	// an older token.
+	goBackOnce = 4
 	// shownViolations is how many violations of one stream are shown.
 	shownViolations = 3
 )
+
+// silence is how long a stream may say nothing. The API says ten seconds; the rest is for
+// machines that are busy with something else.
+var silence = harness.Patience(time.Minute)
+
+// delivery is how long a write may be on its way while a stream says that it is not stale.
+var delivery = harness.Patience(2 * time.Second)
 
 // stage is where a crew is at work: namespaces, and a built-in and a custom resource
 // in which nobody else changes anything.
@@ -41,11 +52,12 @@ type stage struct {
 	in         *harness.Cluster
 	namespaces []string
 	resources  []traffic.Resource
+	goBack     bool // whether followers go back to older tokens, and to what they held then
 }
 
 func newStage(ctx context.Context, t *testing.T, in *harness.Cluster) stage {
 	t.Helper()
-	s := stage{in: in, namespaces: []string{newNamespace(ctx, t, in), newNamespace(ctx, t, in)}}
+	s := stage{in: in, goBack: true, namespaces: []string{newNamespace(ctx, t, in), newNamespace(ctx, t, in)}}
 	s.resources = []traffic.Resource{traffic.ConfigMaps, gadgets(ctx, t, in, s.namespaces[0])}
 	return s
 }
@@ -119,7 +131,9 @@ func newCast(ctx context.Context, t *testing.T, on stage, resource traffic.Resou
 	t.Cleanup(started.Stop)
 	c := &cast{resource: resource, traffic: started}
 	rnd, all := rand.New(rand.NewPCG(seed, 1)), selections(resource, on.namespaces[0])
-	for _, name := range slices.Sorted(maps.Keys(all)) {
+	names := slices.Sorted(maps.Keys(all))
+	rnd.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	for _, name := range names[:followersOfResource] {
 		request := all[name]
 		form := forms[rnd.IntN(len(forms))]
 		request.Resource, request.Encoding, request.Patches = resource.Name(), form.encoding, form.patches
@@ -135,16 +149,20 @@ var forms = []struct {
 	patches  kubeconnectv1.PatchType
 }{
 	{kubeconnectv1.Encoding_ENCODING_PROTOBUF, kubeconnectv1.PatchType_PATCH_TYPE_UNSPECIFIED},
+	{kubeconnectv1.Encoding_ENCODING_JSON, kubeconnectv1.PatchType_PATCH_TYPE_UNSPECIFIED},
 	{kubeconnectv1.Encoding_ENCODING_JSON, kubeconnectv1.PatchType_PATCH_TYPE_JSON},
 	{kubeconnectv1.Encoding_ENCODING_JSON, kubeconnectv1.PatchType_PATCH_TYPE_MERGE},
 	{kubeconnectv1.Encoding_ENCODING_STRUCT, kubeconnectv1.PatchType_PATCH_TYPE_MERGE},
 }
 
-// selections are watches of every sort.
+// selections are watches of every sort. The filters are those that package validate can
+// evaluate.
 func selections(resource traffic.Resource, namespace string) map[string]*kubeconnectv1.WatchRequest {
-	color := "metadata.name=traffic-3"
+	color, word := "metadata.name=traffic-3", "data.color"
+	filter := `object.data.number.endsWith("0") || object.data.color == "blue"`
 	if resource.Field != "" {
-		color = "spec." + resource.Field + "=red"
+		color, word = "spec."+resource.Field+"=red", "spec."+resource.Field
+		filter = `object.spec.color != "green"`
 	}
 	return map[string]*kubeconnectv1.WatchRequest{
 		"all":                {},
@@ -155,6 +173,16 @@ func selections(resource traffic.Resource, namespace string) map[string]*kubecon
 		"a field, negated":   {FieldSelector: "metadata.name!=traffic-1", Namespace: namespace},
 		"a name":             {Namespace: namespace, Name: "traffic-0"},
 		"a label of a field": {LabelSelector: traffic.Label, FieldSelector: color},
+
+		"a filter of the content":       {Filter: filter},
+		"a filter of labels":            {Filter: `object.metadata.labels.color in ["red", "green"] && object.metadata.name != "traffic-1"`, Namespace: namespace},
+		"a filter of what is not there": {Filter: `!has(object.metadata.labels)`},
+		"some fields":                   {Fields: []string{word}},
+		"some fields of a label":        {Fields: []string{"metadata.name", "metadata.labels['color']"}, LabelSelector: traffic.Label},
+		"some fields of a filter":       {Fields: []string{"metadata.uid", word}, Filter: `object.metadata.labels.color == "red"`},
+		"the metadata":                  {MetadataOnly: true, Namespace: namespace},
+		"some fields of the metadata":   {MetadataOnly: true, Fields: []string{"metadata.labels"}},
+		"the metadata of a filter":      {MetadataOnly: true, Filter: filter},
 	}
 }
 
@@ -166,7 +194,12 @@ func (c *crew) hangUp() {
 		select {
 		case <-ticks.C:
 			of := c.casts[c.rnd.IntN(len(c.casts))]
-			of.followers[c.rnd.IntN(len(of.followers))].HangUp()
+			follower := of.followers[c.rnd.IntN(len(of.followers))]
+			if c.goBack && c.rnd.IntN(goBackOnce) == 0 {
+				follower.GoBack()
+			} else {
+				follower.HangUp()
+			}
 		case <-c.stop:
 			return
 		}
@@ -230,7 +263,7 @@ func (c *crew) finish(ctx context.Context, evidence validate.Evidence) tally {
 	}
 	c.end()
 	var told tally
-	evidence.Silence = silence
+	evidence.Silence, evidence.Delivery = silence, delivery
 	for _, cast := range c.casts {
 		wantWritten(ctx, c.t, c.in, cast)
 		evidence.Writes = cast.traffic.Writes
@@ -251,10 +284,10 @@ func (c *crew) finish(ctx context.Context, evidence validate.Evidence) tally {
 func (c *cast) converge(ctx context.Context, t *testing.T, follower *record.Follower) *validate.Recording {
 	t.Helper()
 	writes := c.traffic.Writes
-	held := writes.Held(follower.Selection())
-	maps.DeleteFunc(held, func(key validate.Key, _ string) bool { return c.maySee != nil && !c.maySee(key.Namespace) })
+	ctx, cancel := context.WithTimeout(ctx, harness.Patience(patience))
+	defer cancel()
 	follower.Reaches(ctx, writes.Newest())
-	follower.Holds(ctx, held, writes.Knows)
+	follower.Holds(ctx, writes, c.maySee)
 	return follower.Stop()
 }
 
@@ -284,12 +317,26 @@ func wantNoViolation(t *testing.T, recording *validate.Recording, evidence valid
 			t.Errorf("%s: %d violations", recording.Name, len(violations))
 			break
 		}
-		t.Error(violation)
+		t.Errorf("%s\nafter\n  %s", violation, strings.Join(record.Before(recording, violation), "\n  "))
 	}
+	if len(violations) == 0 {
+		return
+	}
+	path, err := record.Save(record.Artifacts, recording)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	t.Logf("all of the stream is in %s", path)
 }
 
 // tally is how much was told.
-type tally struct{ writes, calls, responses, events, patches int }
+type tally struct {
+	writes, calls, responses, events, patches int
+	resets                                    int
+	back                                      int // calls from an older token
+	together                                  int // deletions at the version of the one before
+}
 
 func (a *tally) add(b tally) {
 	a.writes += b.writes
@@ -297,19 +344,38 @@ func (a *tally) add(b tally) {
 	a.responses += b.responses
 	a.events += b.events
 	a.patches += b.patches
+	a.resets += b.resets
+	a.back += b.back
+	a.together += b.together
 }
 
 func (a *tally) count(recording *validate.Recording) {
 	a.calls += len(recording.Calls)
 	for _, call := range recording.Calls {
+		if call.From != nil {
+			a.back++
+		}
 		a.responses += len(call.Responses)
+		deletedAt := ""
 		for _, response := range call.Responses {
 			a.events += len(response.Events)
 			a.patches += response.Patches
+			for _, event := range response.Events {
+				switch event.GetType() {
+				case kubeconnectv1.EventType_EVENT_TYPE_RESET:
+					a.resets++
+				case kubeconnectv1.EventType_EVENT_TYPE_DELETED:
+					if event.GetResourceVersion() == deletedAt {
+						a.together++
+					}
+					deletedAt = event.GetResourceVersion()
+				}
+			}
 		}
 	}
 }
 
 func (a tally) String() string {
-	return fmt.Sprintf("%d writes, %d calls, %d responses, %d events, %d as patches", a.writes, a.calls, a.responses, a.events, a.patches)
+	return fmt.Sprintf("%d writes, %d calls, %d of them from older tokens, %d responses, %d events, %d as patches, %d resets, %d deletions together with another",
+		a.writes, a.calls, a.back, a.responses, a.events, a.patches, a.resets, a.together)
 }

@@ -1,12 +1,13 @@
 package e2e_test
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
 func TestMain(m *testing.M) {
@@ -14,17 +15,8 @@ func TestMain(m *testing.M) {
 		fmt.Println("e2e: nothing was run, for these tests need a control plane: `make e2e`, or E2E=1 after `make build`")
 		return
 	}
-	letTestsWaitTogether()
+	harness.LimitTests()
 	os.Exit(run(m))
-}
-
-// letTestsWaitTogether runs more tests at a time than there are processors, for
-// most of a test's time is waiting for the control plane.
-func letTestsWaitTogether() {
-	flag.Parse()
-	if err := flag.Set("test.parallel", "8"); err != nil {
-		panic(err)
-	}
 }
 
 // run also looks for goroutines that a test has left behind, once what they

@@ -4,13 +4,14 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
 	"github.com/kubeconnect/kubeconnect/e2e/validate"
 )
 
 // unnoticedRights is how long a change of rights may go unnoticed. The API says ten
 // seconds, where roles cannot be watched; the rest is for machines that are busy with
 // something else.
-const unnoticedRights = 30 * time.Second
+var unnoticedRights = harness.Patience(30 * time.Second)
 
 // reader is an account that is given the right to read a resource in one namespace and
 // another, and loses it again. It is owned by the test's goroutine.

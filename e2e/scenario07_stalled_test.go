@@ -150,7 +150,7 @@ func followSecrets(ctx context.Context, t *testing.T, service *harness.Service, 
 // told on the way.
 func (s *changingSecrets) judge(follower *record.Follower, evidence validate.Evidence) {
 	s.t.Helper()
-	follower.Holds(s.ctx, s.notes.Held(validate.Selection{}), s.notes.Knows)
+	follower.Holds(s.ctx, s.notes, nil)
 	evidence.Writes = s.notes
 	wantNoViolation(s.t, follower.Stop(), evidence)
 }

@@ -20,10 +20,11 @@ const (
 	busy = 40
 	// faultPatience is for several faults, one after another.
 	faultPatience = 3 * time.Minute
-	// unnoticed is how long the beginning or the end of an outage may go unnoticed
-	// at most. The service says a quarter of a minute; the rest is for busy machines.
-	unnoticed = time.Minute
 )
+
+// unnoticed is how long the beginning or the end of an outage may go unnoticed
+// at most. The service says a quarter of a minute; the rest is for busy machines.
+var unnoticed = harness.Patience(time.Minute)
 
 // shakyCluster is for tests that make the control plane itself fail.
 var shakyCluster = shared()
@@ -32,10 +33,10 @@ func TestScenario27_AControlPlaneThatFailsIsSurvivedByEveryStream(t *testing.T) 
 	t.Parallel()
 	for name, strike := range map[string]strike{
 		"the API server is killed": func(ctx context.Context, t *testing.T) []validate.Outage {
-			return kill(ctx, t, shakyCluster(t).APIServer())
+			return kill(ctx, t, shakyCluster(t), shakyCluster(t).APIServer())
 		},
 		"etcd is killed": func(ctx context.Context, t *testing.T) []validate.Outage {
-			return kill(ctx, t, shakyCluster(t).Etcd())
+			return kill(ctx, t, shakyCluster(t), shakyCluster(t).Etcd())
 		},
 		"the API server stands still": apiServerStandsStill(faultLasts),
 		"etcd stands still":           etcdStandsStill(faultLasts),
@@ -102,9 +103,9 @@ func callersOf(t *testing.T, services ...*harness.Service) []record.Client {
 	return clients
 }
 
-// kill ends a component and waits until another one has taken its place and the
+// kill ends a component of a cluster and waits until another one has taken its place and the
 // cluster can be written to.
-func kill(ctx context.Context, t *testing.T, component harness.Component) []validate.Outage {
+func kill(ctx context.Context, t *testing.T, in *harness.Cluster, component harness.Component) []validate.Outage {
 	t.Helper()
 	before, err := component.PID()
 	if err != nil {
@@ -120,12 +121,18 @@ func kill(ctx context.Context, t *testing.T, component harness.Component) []vali
 		}
 		return err
 	})
-	untilServed(ctx, t, shakyCluster(t))
+	untilServed(ctx, t, in)
 	return nil // when exactly it was there again is not known
 }
 
-// freeze lets a component stand still for a while.
-func freeze(ctx context.Context, t *testing.T, component harness.Component, lasts time.Duration) validate.Outage {
+// freezable is a process that can stand still.
+type freezable interface {
+	Freeze() error
+	Thaw() error
+}
+
+// freeze lets a process stand still for a while.
+func freeze(ctx context.Context, t *testing.T, component freezable, lasts time.Duration) validate.Outage {
 	t.Helper()
 	if err := component.Freeze(); err != nil {
 		t.Fatal(err)

@@ -5,24 +5,32 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
+	"github.com/kubeconnect/kubeconnect/e2e/traffic"
 	"github.com/kubeconnect/kubeconnect/e2e/validate"
 )
 
 const (
+	// soakReplicas is how many replicas there are. The first one is never ended.
+	soakReplicas = 3
 	// soakFaults is how many faults there are at most in one round.
 	soakFaults = 3
-	// soakGrowth is what the memory of a replica may grow by after soakWarmUp rounds.
-	soakGrowth = 128 << 20
-	soakWarmUp = 5
-	// soakRound is how long one round may take on a busy machine.
+	// soakGrowth is what the memory of a replica may grow by in the last two thirds of its
+	// life, once it has lived for soakSamples rounds.
+	soakGrowth  = 128 << 20
+	soakSamples = 6
+	// soakRound is how long one round may take.
 	soakRound = 10 * time.Minute
 )
+
+// soakCluster forgets its history early, and lets Events expire while streams are open.
+var soakCluster = shared("--apiserver-arg", "etcd-compaction-interval=20s", "--apiserver-arg", "event-ttl=40s")
 
 // TestSoak runs random traffic and random faults for as long as SOAK says, such as
 // 10m, in rounds. At the end of each, every stream must be right from its beginning on.
@@ -33,54 +41,81 @@ func TestSoak(t *testing.T) {
 		t.Skip("SOAK says for how long, such as SOAK=10m")
 	}
 	s := newSoak(t)
-	summary := time.NewTicker(time.Minute)
-	defer summary.Stop()
-	for until := time.Now().Add(lasts); time.Now().Before(until); s.rounds++ {
+	t.Cleanup(s.reportEvery(time.Minute))
+	for until := time.Now().Add(lasts); time.Now().Before(until); s.count(func() { s.rounds++ }) {
 		if !t.Run(fmt.Sprintf("round %d", s.rounds), s.round) {
 			t.Fatalf("round %d went wrong; %s", s.rounds, s)
 		}
-		select {
-		case <-summary.C:
-			t.Log(s)
-		default:
-		}
 	}
 	t.Log(s)
-	for i, samples := range s.memory {
-		for _, violation := range validate.Memory(fmt.Sprintf("callers of replica %d", i), samples[min(soakWarmUp, len(samples)):], soakGrowth) {
-			t.Error(violation)
+	for _, replica := range s.replicas {
+		for _, samples := range replica.lives {
+			if len(samples) < soakSamples {
+				continue
+			}
+			for _, violation := range validate.Memory("callers of "+replica.name, samples[len(samples)/3:], soakGrowth) {
+				t.Error(violation)
+			}
 		}
 	}
 }
 
-// soak is two replicas before one control plane, each behind a link of its own.
+// soak is replicas before one control plane, each behind a link of its own.
 type soak struct {
+	// Set once.
 	t        *testing.T
 	seed     uint64
 	rnd      *rand.Rand
 	in       *harness.Cluster
 	stage    stage
-	links    []*harness.Proxy
-	replicas []*harness.Service
+	replicas []*replica
+	began    time.Time
 
-	began  time.Time
+	mu     sync.Mutex // guards the fields below
 	rounds int
-	faults int
+	faults map[string]int // by name
 	told   tally
-	memory [][]validate.Sample // of each replica
+}
+
+// replica is a service that can end, and come back at the same address.
+type replica struct {
+	t          *testing.T
+	name       string
+	link       *harness.Proxy
+	kubeconfig string
+	service    *harness.Service
+	lives      [][]validate.Sample // of its memory, since it was started each time
 }
 
 func newSoak(t *testing.T) *soak {
 	ctx := deadline(t)
-	in := shakyCluster(t)
-	s := &soak{t: t, seed: newSeed(t), in: in, stage: newStage(ctx, t, in), began: time.Now(), memory: make([][]validate.Sample, 2)}
+	in := soakCluster(t)
+	s := &soak{t: t, seed: newSeed(t), in: in, stage: newStage(ctx, t, in), began: time.Now(), faults: map[string]int{}}
+	s.stage.resources = append(s.stage.resources, traffic.Events)
 	s.rnd = rand.New(rand.NewPCG(s.seed, 0))
-	for range s.memory {
+	for i := range soakReplicas {
 		link := harness.StartProxy(t, in.Address(), harness.None)
-		s.links = append(s.links, link)
-		s.replicas = append(s.replicas, harness.StartService(t, harness.KubeconfigTo(t, in.Kubeconfig, link.Address())))
+		r := &replica{t: t, name: fmt.Sprintf("replica %d", i), link: link, kubeconfig: harness.KubeconfigTo(t, in.Kubeconfig, link.Address())}
+		r.start("127.0.0.1:0")
+		s.replicas = append(s.replicas, r)
 	}
 	return s
+}
+
+// start starts the service at an address, HOST:PORT.
+func (r *replica) start(address string) {
+	r.service = harness.StartMortalService(r.t, r.kubeconfig, address)
+	r.lives = append(r.lives, nil)
+}
+
+// restart starts the service again where it was before, after it has ended.
+func (r *replica) restart() { r.start(hostPort(r.service)) }
+
+// sample notes how much memory the service has.
+func (r *replica) sample(t *testing.T) {
+	t.Helper()
+	life := &r.lives[len(r.lives)-1]
+	*life = append(*life, validate.Sample{At: time.Now(), Bytes: residentMemory(t, r.service.PID())})
 }
 
 // round is traffic and followers, and a few faults, one after another. In some rounds
@@ -90,29 +125,36 @@ func (s *soak) round(t *testing.T) {
 	chosen, where := s.replicas, validate.Anywhere // who comes to a replica that was away
 	names := []string{"wandering"}
 	if stays := s.rnd.IntN(2 * len(s.replicas)); stays < len(s.replicas) {
-		chosen, where, names = s.replicas[stays:stays+1], validate.AfterResume, []string{fmt.Sprintf("staying at %d", stays)}
+		chosen, where, names = s.replicas[stays:stays+1], validate.AfterResume, []string{"staying at " + s.replicas[stays].name}
 	}
-	crew := newCrew(ctx, t, s.stage, s.rnd.Uint64(), callersOf(t, chosen...)...)
+	var services []*harness.Service
+	for _, replica := range chosen {
+		services = append(services, replica.service)
+	}
+	crew := newCrew(ctx, t, s.stage, s.rnd.Uint64(), callersOf(t, services...)...)
 	crew.atWork(ctx, busy)
 	for range 1 + s.rnd.IntN(soakFaults) {
-		name, strike := s.anyFault()
-		names = append(names, name)
-		strike(ctx, t)
-		s.faults++
+		fault := s.anyFault()
+		names = append(names, fault.name)
+		if fault.restarts {
+			where = validate.Anywhere // a replica that was just started may be behind
+		}
+		fault.strike(ctx, t)
+		s.count(func() { s.faults[fault.kind]++ })
 		crew.atWork(ctx, busy)
 	}
 	crew.catchUp(where)
 	told := crew.finish(ctx, validate.Evidence{})
-	s.told.add(told)
+	s.count(func() { s.told.add(told) })
 	t.Logf("%s: %s", strings.Join(names, ", "), told)
 	s.settle(ctx, t, crew)
 }
 
-// settle waits until both replicas have all that was written, for the next round knows
+// settle waits until all replicas have all that was written, for the next round knows
 // nothing from before.
 func (s *soak) settle(ctx context.Context, t *testing.T, crew *crew) {
-	for i, replica := range s.replicas {
-		client := harness.Dial(harness.HTTP2(t), replica.Address, harness.Connect).Resources
+	for _, replica := range s.replicas {
+		client := harness.Dial(harness.HTTP2(t), replica.service.Address, harness.Connect).Resources
 		for _, cast := range crew.casts {
 			request := &kubeconnectv1.ListRequest{
 				Resource: cast.resource.Name(), Namespace: s.stage.namespaces[0], MinResourceVersion: cast.traffic.Writes.Newest(),
@@ -122,43 +164,128 @@ func (s *soak) settle(ctx context.Context, t *testing.T, crew *crew) {
 				return err
 			})
 		}
-		s.memory[i] = append(s.memory[i], validate.Sample{At: time.Now(), Bytes: residentMemory(t, replica.PID())})
+		s.count(func() { replica.sample(t) })
 	}
+}
+
+// fault is something that fails for a while.
+type fault struct {
+	name, kind string
+	restarts   bool // whether a replica begins anew
+	strike     func(context.Context, *testing.T)
 }
 
 // anyFault is one of all that can fail.
-func (s *soak) anyFault() (name string, strike func(context.Context, *testing.T)) {
-	components := map[string]harness.Component{"the API server": s.in.APIServer(), "etcd": s.in.Etcd()}
-	which := []string{"the API server", "etcd"}[s.rnd.IntN(2)]
-	link := s.links[s.rnd.IntN(len(s.links))]
-	switch s.rnd.IntN(8) {
+func (s *soak) anyFault() fault {
+	switch s.rnd.IntN(3) {
 	case 0:
-		return which + " killed", func(ctx context.Context, t *testing.T) { kill(ctx, t, components[which]) }
-	case 1, 2:
-		lasts := faultLasts
-		if s.rnd.IntN(6) == 0 {
-			lasts = longFreeze
-		}
-		return fmt.Sprintf("%s frozen for %v", which, lasts), func(ctx context.Context, t *testing.T) {
-			freeze(ctx, t, components[which], lasts)
-		}
-	case 3:
-		return "link reset", func(context.Context, *testing.T) { link.Cut() }
+		return s.faultOfTheControlPlane()
+	case 1:
+		return s.faultOfAReplica()
 	}
-	faults := map[harness.Fault]string{
-		harness.Refused: "refused", harness.Dropped: "dropped", harness.Frozen: "half-open", harness.Slow: "slow", harness.Torn: "torn",
+	return s.faultOfALink()
+}
+
+func (s *soak) faultOfTheControlPlane() fault {
+	name, component := "the API server", s.in.APIServer()
+	if s.rnd.IntN(2) == 0 {
+		name, component = "etcd", s.in.Etcd()
 	}
-	fault := harness.Refused + harness.Fault(s.rnd.IntN(len(faults)))
-	return "link " + faults[fault], func(ctx context.Context, _ *testing.T) { fail(ctx, link, fault) }
+	if s.rnd.IntN(3) == 0 {
+		return fault{name: name + " killed", kind: name + " killed", strike: func(ctx context.Context, t *testing.T) {
+			kill(ctx, t, s.in, component)
+		}}
+	}
+	lasts := faultLasts
+	if s.rnd.IntN(6) == 0 {
+		lasts = longFreeze
+	}
+	return fault{name: fmt.Sprintf("%s frozen for %v", name, lasts), kind: name + " frozen", strike: func(ctx context.Context, t *testing.T) {
+		freeze(ctx, t, component, lasts)
+	}}
+}
+
+func (s *soak) faultOfAReplica() fault {
+	mortal := s.replicas[1:]
+	chosen := mortal[s.rnd.IntN(len(mortal))]
+	switch s.rnd.IntN(3) {
+	case 0:
+		away := time.Duration(s.rnd.Int64N(int64(faultLasts)))
+		return fault{name: chosen.name + " killed", kind: "replica killed", restarts: true, strike: func(ctx context.Context, _ *testing.T) {
+			chosen.service.Crash()
+			last(ctx, away)
+			s.count(chosen.restart)
+		}}
+	case 1:
+		return fault{name: "rolling restart", kind: "rolling restart", restarts: true, strike: func(_ context.Context, t *testing.T) {
+			for _, replica := range mortal {
+				if err := replica.service.Stop(); err != nil {
+					t.Errorf("%s ended with: %v", replica.name, err)
+				}
+				s.count(replica.restart)
+			}
+		}}
+	}
+	chosen = s.replicas[s.rnd.IntN(len(s.replicas))]
+	return fault{name: chosen.name + " frozen", kind: "replica frozen", strike: func(ctx context.Context, t *testing.T) {
+		freeze(ctx, t, chosen.service, faultLasts)
+	}}
+}
+
+func (s *soak) faultOfALink() fault {
+	chosen := s.replicas[s.rnd.IntN(len(s.replicas))]
+	names := []string{"reset", "refused", "dropped", "half-open", "slow", "torn"}
+	kind := s.rnd.IntN(len(names))
+	name := "link of " + chosen.name + " " + names[kind]
+	return fault{name: name, kind: "link " + names[kind], strike: func(ctx context.Context, _ *testing.T) {
+		if kind == 0 {
+			chosen.link.Cut()
+			return
+		}
+		fail(ctx, chosen.link, []harness.Fault{harness.Refused, harness.Dropped, harness.Frozen, harness.Slow, harness.Torn}[kind-1])
+	}}
+}
+
+// count changes what the summary shows.
+func (s *soak) count(change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
+}
+
+// reportEvery logs the summary at an interval, until the returned function is called.
+func (s *soak) reportEvery(interval time.Duration) (stop func()) {
+	ticks, stopped := time.NewTicker(interval), make(chan struct{})
+	var reporting sync.WaitGroup
+	reporting.Go(func() {
+		defer ticks.Stop()
+		for {
+			select {
+			case <-ticks.C:
+				s.t.Log(s)
+			case <-stopped:
+				return
+			}
+		}
+	})
+	return func() {
+		close(stopped)
+		reporting.Wait()
+	}
 }
 
 func (s *soak) String() string {
-	memory := ""
-	for _, samples := range s.memory {
-		if len(samples) > 0 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	faults, memory := 0, ""
+	for _, times := range s.faults {
+		faults += times
+	}
+	for _, replica := range s.replicas {
+		if samples := replica.lives[len(replica.lives)-1]; len(samples) > 0 {
 			memory += fmt.Sprintf(" %d", samples[len(samples)-1].Bytes>>20)
 		}
 	}
-	return fmt.Sprintf("SEED=%d, %v, %d rounds, %d faults: %s; memory of the replicas, in MiB:%s",
-		s.seed, time.Since(s.began).Round(time.Second), s.rounds, s.faults, s.told, memory)
+	return fmt.Sprintf("SEED=%d, %v, %d rounds, %d faults %v: %s; memory of the replicas, in MiB:%s",
+		s.seed, time.Since(s.began).Round(time.Second), s.rounds, faults, s.faults, s.told, memory)
 }

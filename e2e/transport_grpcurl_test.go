@@ -5,11 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protojson"
@@ -164,24 +162,13 @@ func startProcess(t *testing.T, path string, args ...string) *harness.Process {
 	return process
 }
 
-// grpcurlPath is the program in GRPCURL, else the one that the tools' module
-// pins.
+// grpcurlPath returns the path of the program in GRPCURL, or of the one that make builds
+// from the tools' module. Nothing is compiled within a test.
 func grpcurlPath(t *testing.T) string {
 	t.Helper()
-	path, err := findGRPCurl()
+	path, err := harness.Binary("GRPCURL", "grpcurl")
 	if err != nil {
-		t.Fatalf("no grpcurl: %v; set GRPCURL to the path of one", err)
+		t.Fatal(err)
 	}
 	return path
 }
-
-var findGRPCurl = sync.OnceValues(func() (string, error) {
-	if path := os.Getenv("GRPCURL"); path != "" {
-		return path, nil
-	}
-	// Builds it, and prints where it is.
-	build := exec.Command("go", "tool", "-n", "-modfile=tools/go.mod", "grpcurl")
-	build.Dir = harness.Root
-	printed, err := build.Output()
-	return strings.TrimSpace(string(printed)), err
-})

@@ -2,28 +2,33 @@ package e2e_test
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"testing"
 	"time"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
 const (
-	// patience is how long a test waits for anything before it gives up. It is
-	// no claim about speed.
+	// patience is how long a test waits for anything on an idle machine before it gives
+	// up. It is no claim about speed.
 	patience = 90 * time.Second
-	// pollInterval is how often a test asks where nothing tells it.
+	// pollInterval is how often a test polls where it is not notified.
 	pollInterval = 50 * time.Millisecond
 )
 
-// deadline is a context that ends with the test or with its patience.
+// deadline returns a context that ends with the test or with its patience.
 func deadline(t *testing.T) context.Context {
 	t.Helper()
 	return deadlineAfter(t, patience)
 }
 
+// deadlineAfter returns a context that ends with the test or when the test has waited
+// longer than so long on an idle machine. Every deadline of these tests is made here.
 func deadlineAfter(t *testing.T, wait time.Duration) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeoutCause(t.Context(), wait, errors.New("the test's patience is over"))
+	wait = harness.Patience(wait)
+	ctx, cancel := context.WithTimeoutCause(t.Context(), wait, fmt.Errorf("the test has waited for %v; E2E_PATIENCE makes it wait longer", wait))
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -3,7 +3,6 @@ package coverage_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,27 +10,23 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-const (
-	// root is the top of the checkout.
-	root = "../.."
-	// patience is how long a test waits for anything before it gives up. It is no claim
-	// about speed.
-	patience = 2 * time.Minute
-	// workers is how many rows are walked at a time.
-	workers = "8"
-)
+// root is the top of the checkout.
+const root = "../.."
+
+// patience is how long a test waits for anything before it gives up. It is no claim
+// about speed.
+var patience = harness.Patience(2 * time.Minute)
 
 func TestMain(m *testing.M) {
 	if os.Getenv("E2E") != "1" {
 		fmt.Println("e2e/coverage: nothing was run, for this needs a control plane: `make e2e`, or E2E=1 after `make build`")
 		return
 	}
-	flag.Parse()
-	if err := flag.Set("test.parallel", workers); err != nil {
-		panic(err)
-	}
+	harness.LimitTests()
 	for variable, name := range map[string]string{"DEVCLUSTER_BIN": "devcluster", "KUBECONNECT_BIN": "kubeconnect"} {
 		if _, ok := os.LookupEnv(variable); !ok {
 			_ = os.Setenv(variable, filepath.Join(root, "bin", name))

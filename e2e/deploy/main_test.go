@@ -18,10 +18,11 @@ const root = "../.."
 
 // patience is how long a test waits for anything before it gives up. It is no claim
 // about speed.
-const patience = 2 * time.Minute
+var patience = harness.Patience(2 * time.Minute)
 
 // TestMain tells the harness where make builds what it starts.
 func TestMain(m *testing.M) {
+	harness.LimitTests()
 	for variable, name := range map[string]string{"DEVCLUSTER_BIN": "devcluster", "KUBECONNECT_BIN": "kubeconnect"} {
 		if _, ok := os.LookupEnv(variable); !ok {
 			_ = os.Setenv(variable, filepath.Join(root, "bin", name))

@@ -9,9 +9,9 @@ import (
 // Root is the top of the checkout, as seen from the folder of the tests.
 const Root = ".."
 
-// binary returns the path of a program that make builds: that in the environment
+// Binary returns the path of a program that make builds: the one in the environment
 // variable, else bin/name.
-func binary(variable, name string) (string, error) {
+func Binary(variable, name string) (string, error) {
 	path := os.Getenv(variable)
 	if path == "" {
 		path = filepath.Join(Root, "bin", name)

@@ -16,7 +16,7 @@ import (
 )
 
 // clusterStart is how long a control plane may take until it can be used.
-const clusterStart = 3 * time.Minute
+var clusterStart = Patience(90 * time.Second)
 
 // Cluster is a control plane of its own, and how an administrator reaches it.
 type Cluster struct {
@@ -36,7 +36,7 @@ type Cluster struct {
 // StartCluster starts a control plane with devcluster's flags and returns when
 // all of it can be used. The caller must call Stop.
 func StartCluster(args ...string) (*Cluster, error) {
-	path, err := binary("DEVCLUSTER_BIN", "devcluster")
+	path, err := Binary("DEVCLUSTER_BIN", "devcluster")
 	if err != nil {
 		return nil, err
 	}

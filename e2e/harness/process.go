@@ -9,11 +9,11 @@ import (
 )
 
 // stopGrace is how long a process may take to end before it is killed.
-const stopGrace = 30 * time.Second
+var stopGrace = Patience(30 * time.Second)
 
 // outputGrace is how long the output of a process that has ended may be held open by
 // one that it has left behind.
-const outputGrace = 10 * time.Second
+var outputGrace = Patience(10 * time.Second)
 
 // Process is a program that runs beside the tests. Its methods are safe for
 // concurrent use.
@@ -85,6 +85,12 @@ func (p *Process) Wait(ctx context.Context) error {
 		return fmt.Errorf("%s still runs: %w", p.name, context.Cause(ctx))
 	}
 }
+
+// Freeze lets the process stand still, with its connections open, until Thaw.
+func (p *Process) Freeze() error { return p.command.Process.Signal(syscall.SIGSTOP) }
+
+// Thaw lets the process go on.
+func (p *Process) Thaw() error { return p.command.Process.Signal(syscall.SIGCONT) }
 
 // Stop asks the process to end, and kills it if it does not. It returns how it
 // ended.

@@ -132,7 +132,7 @@ func start(t *testing.T, script string) *Process {
 
 func deadline(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), Patience(30*time.Second))
 	t.Cleanup(cancel)
 	return ctx
 }

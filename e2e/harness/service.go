@@ -8,12 +8,11 @@ import (
 	"time"
 )
 
-const (
-	// serviceStart is how long the service may take until it accepts connections.
-	serviceStart = time.Minute
-	// shownLog is how many of the last lines of its log a failed test shows.
-	shownLog = 80
-)
+// shownLog is how many of the last lines of its log a failed test shows.
+const shownLog = 80
+
+// serviceStart is how long the service may take until it accepts connections.
+var serviceStart = Patience(time.Minute)
 
 // Service is a kubeconnect that runs.
 type Service struct {
@@ -48,7 +47,7 @@ func StartService(t testing.TB, kubeconfig string, flags ...string) *Service {
 // stopped, and if the test has failed its log is shown.
 func RunService(t testing.TB, flags ...string) *Process {
 	t.Helper()
-	path, err := binary("KUBECONNECT_BIN", "kubeconnect")
+	path, err := Binary("KUBECONNECT_BIN", "kubeconnect")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,6 @@ package record
 import (
 	"context"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -20,6 +19,16 @@ import (
 
 // callAgain is how long a follower waits after a call that did not get through.
 const callAgain = 100 * time.Millisecond
+
+// keptPoints is how many of the places that a follower has passed it can go back to.
+const keptPoints = 32
+
+// point is a place in a recording, and what the follower held there.
+type point struct {
+	place validate.Place
+	token string
+	model validate.Model
+}
 
 // Follower is a caller that stays: whenever its call ends, be it that the test hangs
 // up, that the link breaks or that the service goes, it calls again with the token of
@@ -38,6 +47,8 @@ type Follower struct {
 	recording validate.Recording
 	model     validate.Model
 	hangUp    context.CancelFunc // ends the call under way
+	points    []point            // some of those from which a call can go on
+	goBack    bool               // whether the next call goes on from one of them
 	reading   chan struct{}      // closed, but while the follower stalls
 	more      chan struct{}      // closed when recording changes, and made anew
 }
@@ -66,6 +77,18 @@ func Follow(t testing.TB, name string, request *kubeconnectv1.WatchRequest, clie
 func (f *Follower) HangUp() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.hangUp != nil {
+		f.hangUp()
+	}
+}
+
+// GoBack ends the call under way. The next one goes on from an older message, at random
+// from all that came, with what the follower held then: as a program does that was started
+// again from an old state.
+func (f *Follower) GoBack() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.goBack = true
 	if f.hangUp != nil {
 		f.hangUp()
 	}
@@ -126,11 +149,22 @@ func (f *Follower) Until(ctx context.Context, what string, holds func(*validate.
 		select {
 		case <-more:
 		case <-f.ended:
-			f.t.Fatalf("%s has ended before %s\n%s", f.recording.Name, what, last())
+			f.t.Fatalf("%s has ended before %s\n%s\n%s", f.recording.Name, what, last(), f.save())
 		case <-ctx.Done():
-			f.t.Fatalf("%s: still waiting until %s: %v\n%s", f.recording.Name, what, context.Cause(ctx), last())
+			f.t.Fatalf("%s: still waiting until %s: %v\n%s\n%s", f.recording.Name, what, context.Cause(ctx), last(), f.save())
 		}
 	}
+}
+
+// save keeps all that was recorded up to now, and says where.
+func (f *Follower) save() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	path, err := Save(Artifacts, &f.recording)
+	if err != nil {
+		return fmt.Sprintf("the stream was not kept: %v", err)
+	}
+	return "all of the stream is in " + path
 }
 
 // Selection is what it follows.
@@ -148,19 +182,19 @@ func (f *Follower) Synced(ctx context.Context) {
 	f.Until(ctx, "the snapshot is complete", func(model *validate.Model) bool { return model.Synced })
 }
 
-// Holds waits until the follower holds, of the objects that count, exactly these
-// versions.
-func (f *Follower) Holds(ctx context.Context, want map[validate.Key]string, counts func(validate.Key) bool) {
+// Holds waits until the follower holds exactly what its selection held in the end, where
+// it may see it; nil is everywhere.
+func (f *Follower) Holds(ctx context.Context, writes *validate.Writes, maySee func(namespace string) bool) {
 	f.t.Helper()
-	held := map[validate.Key]string{}
-	f.Until(ctx, "it holds what the cluster holds", func(model *validate.Model) bool {
-		clear(held)
-		for key, object := range model.Objects {
-			if counts(key) {
-				held[key] = object.GetResourceVersion()
-			}
+	var differences []string
+	defer func() {
+		if f.t.Failed() && len(differences) > 0 {
+			f.t.Logf("%s: %q", f.recording.Name, differences[:min(len(differences), shownEvents)])
 		}
-		return model.Synced && maps.Equal(held, want)
+	}()
+	f.Until(ctx, "it holds what the cluster holds", func(model *validate.Model) bool {
+		differences = writes.Differences(f.recording.Selection, model.Objects, maySee)
+		return model.Synced && len(differences) == 0
 	})
 }
 
@@ -204,7 +238,7 @@ func (f *Follower) run(ctx context.Context) {
 func (f *Follower) call(ctx context.Context, token string) (string, error) {
 	ctx, hangUp := context.WithCancel(ctx)
 	defer hangUp()
-	f.begin(token, hangUp)
+	token = f.begin(token, hangUp)
 	request := proto.CloneOf(f.request)
 	request.ResumeToken = token
 	responses, err := f.clients[rand.IntN(len(f.clients))].Watch(ctx, request)
@@ -225,11 +259,19 @@ func (f *Follower) call(ctx context.Context, token string) (string, error) {
 	return token, err
 }
 
-func (f *Follower) begin(token string, hangUp context.CancelFunc) {
+// begin notes that a call begins, and returns the token that it is to present.
+func (f *Follower) begin(token string, hangUp context.CancelFunc) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.hangUp = hangUp
-	f.recording.Calls = append(f.recording.Calls, validate.Call{Token: token, Began: time.Now()})
+	call := validate.Call{Token: token, Began: time.Now()}
+	if f.goBack && len(f.points) > 0 {
+		back := f.points[rand.IntN(len(f.points))]
+		call.Token, call.From, f.model = back.token, &back.place, back.model.Clone()
+	}
+	f.goBack = false
+	f.recording.Calls = append(f.recording.Calls, call)
+	return call.Token
 }
 
 // mayRead waits while the follower stalls.
@@ -254,7 +296,24 @@ func (f *Follower) take(response validate.Response) {
 	}
 	call := f.callLocked()
 	call.Responses = append(call.Responses, response)
+	f.keepLocked(response.Token)
 	f.wakeLocked()
+}
+
+// keepLocked keeps the place behind the last response, instead of another one if there are
+// enough.
+func (f *Follower) keepLocked(token string) {
+	if token == "" {
+		return
+	}
+	calls := f.recording.Calls
+	place := validate.Place{Call: len(calls) - 1, Response: len(f.callLocked().Responses) - 1}
+	kept := point{place: place, token: token, model: f.model.Clone()}
+	if len(f.points) < keptPoints {
+		f.points = append(f.points, kept)
+		return
+	}
+	f.points[rand.IntN(keptPoints)] = kept
 }
 
 func (f *Follower) finish(err error) {

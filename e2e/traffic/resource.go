@@ -3,6 +3,7 @@ package traffic
 import (
 	"fmt"
 	"math/rand/v2"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -18,6 +19,8 @@ type Resource struct {
 	// Field is a selectable field below spec, if there is one: a word in it is one
 	// of Words.
 	Field string
+	// Expires says that the objects vanish by themselves after a while.
+	Expires bool
 }
 
 // ConfigMaps are a built-in resource.
@@ -47,9 +50,13 @@ func (r Resource) make(key validate.Key, rnd *rand.Rand) *unstructured.Unstructu
 // touch changes what selectors look at as little as it can: the field, where there
 // is one.
 func (r Resource) touch(object *unstructured.Unstructured, rnd *rand.Rand) {
-	content, values := "data", map[string]any{"number": fmt.Sprint(rnd.Uint64())}
+	content, values := "data", map[string]any{"number": fmt.Sprint(rnd.Uint64()), "color": word(rnd)}
 	if r.Field != "" {
 		content, values[r.Field] = "spec", word(rnd)
+	}
+	if r.Expires {
+		object.Object["involvedObject"] = map[string]any{"namespace": object.GetNamespace(), "name": "traffic"}
+		content, values = "source", map[string]any{"component": word(rnd)}
 	}
 	object.Object[content] = values
 }
@@ -65,13 +72,14 @@ func (r Resource) relabel(object *unstructured.Unstructured, rnd *rand.Rand) {
 
 func word(rnd *rand.Rand) string { return Words[rnd.IntN(len(Words))] }
 
-// write is the state of an object as it is noted.
+// write is the state of an object as it is noted, when the API server has just shown it.
 func (r Resource) write(object *unstructured.Unstructured) validate.Write {
 	write := validate.Write{
 		Key:     validate.Key{Namespace: object.GetNamespace(), Name: object.GetName()},
 		UID:     string(object.GetUID()),
 		Labels:  object.GetLabels(),
 		Version: object.GetResourceVersion(),
+		Acked:   time.Now(),
 	}
 	write.Content = object.DeepCopy().Object
 	unstructured.RemoveNestedField(write.Content, "metadata", "managedFields")

@@ -40,7 +40,7 @@ type Traffic struct {
 	stop    chan struct{}
 	stopped sync.Once
 	running sync.WaitGroup
-	curtain *writer // makes the last write; owned by Finish
+	curtain func(context.Context) error // makes the last write
 }
 
 // Start notes what there is, and starts the writers. Stop must be called.
@@ -54,6 +54,15 @@ func Start(ctx context.Context, client dynamic.Interface, resource Resource, opt
 	for _, object := range there {
 		t.Writes.Add(resource.write(object))
 	}
+	if resource.Expires {
+		e := &expiring{
+			resource: resource, client: client, notes: t.Writes, rnd: rand.New(rand.NewPCG(options.Seed, 0)),
+			namespaces: options.Namespaces, now: there,
+		}
+		t.running.Go(func() { t.run(ctx, e.burst, burstPause) })
+		t.curtain = e.finish
+		return t, nil
+	}
 	newWriter := func(number int, keys []validate.Key) *writer {
 		rnd := rand.New(rand.NewPCG(options.Seed, uint64(number)))
 		w := &writer{resource: resource, client: client, notes: t.Writes, rnd: rnd, keys: keys, now: make(map[validate.Key]*unstructured.Unstructured)}
@@ -66,9 +75,9 @@ func Start(ctx context.Context, client dynamic.Interface, resource Resource, opt
 	}
 	for i := range options.Writers {
 		w := newWriter(i, options.keysOf(i))
-		t.running.Go(func() { t.run(ctx, w, options.Pause) })
+		t.running.Go(func() { t.run(ctx, w.write, options.Pause) })
 	}
-	t.curtain = newWriter(options.Writers, []validate.Key{{Namespace: options.Namespaces[0], Name: "curtain"}})
+	t.curtain = newWriter(options.Writers, []validate.Key{{Namespace: options.Namespaces[0], Name: "curtain"}}).last
 	return t, nil
 }
 
@@ -99,9 +108,9 @@ func (o Options) keysOf(writer int) []validate.Key {
 	return keys
 }
 
-func (t *Traffic) run(ctx context.Context, w *writer, pause time.Duration) {
+func (t *Traffic) run(ctx context.Context, write func(context.Context) error, pause time.Duration) {
 	for {
-		if err := w.write(ctx); err != nil {
+		if err := write(ctx); err != nil {
 			return
 		}
 		select {
@@ -116,11 +125,7 @@ func (t *Traffic) run(ctx context.Context, w *writer, pause time.Duration) {
 // streams come to a version behind the last deletion. After that Writes is whole.
 func (t *Traffic) Finish(ctx context.Context) error {
 	t.Stop()
-	key := t.curtain.keys[0]
-	if t.curtain.now[key] == nil {
-		return t.curtain.create(ctx, key)
-	}
-	return t.curtain.settle(ctx, key)
+	return t.curtain(ctx)
 }
 
 // Stop ends the writers when the last write of each has been answered. A second call

@@ -55,6 +55,15 @@ func (w *writer) write(ctx context.Context) error {
 	return w.update(ctx, key, changed)
 }
 
+// last writes the only object of a writer, whatever has come of it.
+func (w *writer) last(ctx context.Context) error {
+	key := w.keys[0]
+	if w.now[key] == nil {
+		return w.create(ctx, key)
+	}
+	return w.settle(ctx, key)
+}
+
 func (w *writer) api(key validate.Key) dynamic.ResourceInterface {
 	return w.client.Resource(w.resource.Of).Namespace(key.Namespace)
 }
@@ -169,5 +178,5 @@ func (w *writer) noteGone(key validate.Key, version string) {
 		return
 	}
 	delete(w.now, key)
-	w.notes.Add(validate.Write{Key: key, UID: string(now.GetUID()), Deleted: true, Version: version})
+	w.notes.Add(validate.Write{Key: key, UID: string(now.GetUID()), Deleted: true, Version: version, Acked: time.Now()})
 }

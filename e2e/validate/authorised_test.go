@@ -104,7 +104,8 @@ func TestAChangeOfRightsIsTold(t *testing.T) {
 			r.Calls[0].Responses[2] = after(21, "token at 12", full(object(added, "b", "12")))
 			r.Calls[0].Responses[3] = fresh(after(31, "token at 12", bookmark("12")))
 		},
-		"amid latest states": func(r *Recording) { r.CatchUp = Anywhere },
+		"in the state that a bookmark has closed": gainedBehindBookmark,
+		"amid latest states":                      func(r *Recording) { r.CatchUp = Anywhere },
 		"with a change behind it": func(r *Recording) {
 			r.Calls[0].Responses[3] = after(31, "token at 12", full(object(modified, "b", "12")))
 		},
@@ -117,6 +118,12 @@ func TestAChangeOfRightsIsTold(t *testing.T) {
 			}
 		})
 	}
+}
+
+// gainedBehindBookmark gains b at its newest version, which the stream has come to before.
+func gainedBehindBookmark(r *Recording) {
+	r.Calls[0].Responses[2] = fresh(after(20, "token at 12", bookmark("12")))
+	r.Calls[0].Responses[3] = after(21, "token at 12", full(object(added, "b", "12")))
 }
 
 // againAt8 loses b a second time, at the same version.
@@ -148,6 +155,7 @@ func TestAFaultWithAChangeOfRightsIsFound(t *testing.T) {
 		"what is gained has no content": {lostAndRegained(), func(r *Recording) {
 			r.Calls[0].Responses[2].Events[0] = at("8", object(added, "b", "4"))
 		}, contentIsThere.name, 5},
+		"what comes at the bookmark's version was not gained": {kept, gainedBehindBookmark, bookmarkCloses.name, 6},
 		"what is lost is changed": {lostAndRegained(), func(r *Recording) {
 			r.Calls[0].Responses[1].Events[0] = full(object(modified, "b", "8"))
 		}, isAsWritten.name, 4},

@@ -42,12 +42,23 @@ func (j *judge) saysAll() bool {
 	return j.evidence.EveryStep && j.response.Token != "" && !j.isAmidCatchUp()
 }
 
+// isOpen reports whether more may come at the model's version: it is that of a DELETED,
+// and several objects may have been deleted at one version.
+func (j *judge) isOpen() bool {
+	last := j.response.last()
+	return last != nil && last.GetType() == kubeconnectv1.EventType_EVENT_TYPE_DELETED && isNewer(j.model.Version, j.model.Closed)
+}
+
 // differences are what the caller holds and should not, and the other way about.
 func (j *judge) differences() []string {
 	var differences []string
 	for _, key := range j.evidence.Writes.keys() {
-		state, going := j.evidence.Writes.at(key, j.model.Version)
 		held := j.model.Objects[key]
+		version := j.model.Version
+		if held != nil && j.isOpen() {
+			version = j.model.Closed
+		}
+		state, going := j.evidence.Writes.at(key, version)
 		if difference := j.difference(held, state, going || !j.hasHadRight(key, j.response.At)); difference != "" {
 			differences = append(differences, key.String()+" "+difference)
 		}
@@ -63,10 +74,29 @@ func (j *judge) difference(held *kubeconnectv1.Object, state *Write, mayLack boo
 		return "is not held, the cluster had it at version " + state.Version
 	case held != nil && !selected:
 		return "is held at version " + held.GetResourceVersion() + ", the cluster did not have it so"
-	case held != nil && (held.GetResourceVersion() != state.Version || held.GetUid() != state.UID):
+	case held != nil && !j.isAs(held, state):
 		return fmt.Sprintf("is held at version %s, the cluster had it at %s", held.GetResourceVersion(), state.Version)
 	}
 	return ""
+}
+
+// isAs reports whether an object that is held stands for a state of the cluster. Where the
+// caller asked for a part of the objects it may be an older version with the same part; and
+// where every step is sent, no version between the two may have had another part.
+func (j *judge) isAs(held *kubeconnectv1.Object, state *Write) bool {
+	if held.GetResourceVersion() == state.Version {
+		return held.GetUid() == state.UID
+	}
+	view := j.recording.Selection.View
+	if !view.hides() || isNewer(held.GetResourceVersion(), state.Version) {
+		return false
+	}
+	for _, between := range j.evidence.Writes.since(state.Key, held.GetUid(), held.GetResourceVersion(), state.Version) {
+		if j.evidence.EveryStep && !view.same(&between, state) {
+			return false
+		}
+	}
+	return j.evidence.Writes.looks(view, state.Key, held, state.Version)
 }
 
 var isAsWritten = check{
@@ -95,10 +125,13 @@ var noStepIsLeftOut = check{
 	guarantee: Complete,
 	name:      "every step is told while the upstream is there",
 	broken: func(j *judge) string {
-		if j.evidence.Writes == nil || !j.evidence.EveryStep || j.catchUp || !j.model.Synced || !isAboutObject(j.event) || j.isOfRights() {
+		if j.evidence.Writes == nil || !j.evidence.EveryStep || j.catchUp || j.isDeletedAgain() || !j.model.Synced || !isAboutObject(j.event) || j.isOfRights() {
 			return ""
 		}
 		key := KeyOf(j.event.GetObject())
+		if !j.evidence.Writes.Knows(key) {
+			return ""
+		}
 		before := j.evidence.Writes.before(key, j.event.GetResourceVersion())
 		if before == nil || !j.recording.Selection.holds(*before) {
 			return ""
@@ -107,7 +140,7 @@ var noStepIsLeftOut = check{
 		if held == nil && !j.hasHadRight(key, j.call.Began) {
 			return "" // gained by right, in the very state that is the stream's last
 		}
-		if held.GetResourceVersion() != before.Version {
+		if held == nil || !j.isAs(held, before) {
 			return fmt.Sprintf("version %s came between, and has not been told", before.Version)
 		}
 		return ""

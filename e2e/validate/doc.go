@@ -12,7 +12,8 @@
 // comes next; a check also looks at the response, the call and the evidence. They stand
 // in the files named after what they guard: snapshot.go, held.go, order.go, content.go,
 // unique.go, complete.go, resumable.go, bookmarked.go, fresh.go, bounded.go,
-// authorised.go.
+// authorised.go, view.go. What a filter selects and what fields show is computed in
+// filter.go and view.go, from what was written and without the service's code.
 //
 // The model is etcd's tests/robustness/validate.
 package validate

@@ -13,6 +13,9 @@ type Evidence struct {
 	// Silence is how long a stream may say nothing: what the API promises, and as
 	// much more as the machine may need.
 	Silence time.Duration
+	// Delivery is how long a write that was answered may be on its way from the API server
+	// while a stream says that it is not stale; zero if that is not judged.
+	Delivery time.Duration
 	// Outages are when the upstream was lost, in order.
 	Outages []Outage
 	// Rights are the caller's. Empty, but not nil, is a caller without any.

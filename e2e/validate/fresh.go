@@ -13,9 +13,10 @@ const inFlight = 5 * time.Second
 
 var freshnessIsThere = check{
 	guarantee: Fresh,
-	name:      "BOOKMARK comes with freshness",
+	name:      "SYNCED and BOOKMARK come with freshness",
 	broken: func(j *judge) string {
-		if j.response.has(kubeconnectv1.EventType_EVENT_TYPE_BOOKMARK) && !j.response.Freshness.GetLastContact().IsValid() {
+		says := j.response.has(kubeconnectv1.EventType_EVENT_TYPE_SYNCED) || j.response.has(kubeconnectv1.EventType_EVENT_TYPE_BOOKMARK)
+		if says && !j.response.Freshness.GetLastContact().IsValid() {
 			return "there is none, or no last contact in it"
 		}
 		return ""
@@ -72,6 +73,50 @@ var returnIsTold = check{
 		}
 		return fmt.Sprintf("at %s it was there, and had been for long", clock(j.response.At))
 	},
+}
+
+// freshIsCurrent holds for what says of itself that everything up to its version has come.
+var freshIsCurrent = check{
+	guarantee: Fresh,
+	name:      "what is not stale is as new as its last contact",
+	broken: func(j *judge) string {
+		until, judged := j.freshUntil()
+		if !judged || !j.saysAll() {
+			return ""
+		}
+		write := j.evidence.Writes.newestAcked(until)
+		if write == nil || !isNewer(write.Version, j.model.Version) {
+			return ""
+		}
+		return fmt.Sprintf("%s was written at version %s by %s, before the last contact, and the stream is at %s",
+			write.Key, write.Version, clock(write.Acked), j.model.Version)
+	},
+}
+
+// freshHoldsNothingGone is freshIsCurrent for deletions, whose versions are not known.
+var freshHoldsNothingGone = check{
+	guarantee: Fresh,
+	name:      "what is not stale holds nothing that was gone before its last contact",
+	broken: func(j *judge) string {
+		until, judged := j.freshUntil()
+		if !judged || !j.saysAll() {
+			return ""
+		}
+		for key, held := range j.model.Objects {
+			if gone := j.evidence.Writes.goneBy(key, held.GetUid(), until); gone != nil {
+				return fmt.Sprintf("%s was gone at %s", key, clock(gone.Acked))
+			}
+		}
+		return ""
+	},
+}
+
+// freshUntil returns the time up to which a response that is not stale must have all
+// writes, and whether it can be judged.
+func (j *judge) freshUntil() (time.Time, bool) {
+	contact, told := j.response.contact()
+	judged := told && !j.response.Freshness.GetStale() && j.model.Synced && j.evidence.Writes != nil && j.evidence.Delivery > 0
+	return contact.Add(-j.evidence.Delivery), judged
 }
 
 // contact is the last contact that a response tells of, if it does.

@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"maps"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -20,9 +21,14 @@ type judge struct {
 
 	// What the caller has come to.
 	model Model
-	told  map[step]bool // since the last RESET
-	calls int           // of the call being read
-	index int           // of the event read last; -1 before the first
+	told  map[step]bool   // since the last RESET
+	saved map[Place]state // behind the responses that the caller goes back to
+	// resumed is what the caller held when this call began, and toldBefore what it had been
+	// sent then.
+	resumed    Model
+	toldBefore map[step]bool
+	calls      int // of the call being read
+	index      int // of the event read last; -1 before the first
 	// contacted is the last contact that this call has told of.
 	contacted time.Time
 
@@ -33,6 +39,12 @@ type judge struct {
 	next     *Response // the one behind, in this call
 	event    *kubeconnectv1.Event
 	catchUp  bool // whether latest states may come here
+}
+
+// state is what a caller has come to at a place.
+type state struct {
+	model Model
+	told  map[step]bool
 }
 
 // step is one change of one object.
@@ -50,7 +62,12 @@ type check struct {
 
 // Violations returns all violations in a recording, the first one first.
 func (r *Recording) Violations(evidence Evidence) []Violation {
-	j := &judge{recording: r, evidence: evidence, index: -1}
+	j := &judge{recording: r, evidence: evidence, index: -1, saved: make(map[Place]state)}
+	for i := range r.Calls {
+		if from := r.Calls[i].From; from != nil {
+			j.saved[*from] = state{}
+		}
+	}
 	for i := range r.Calls {
 		j.calls = i
 		j.readCall(&r.Calls[i])
@@ -59,9 +76,14 @@ func (r *Recording) Violations(evidence Evidence) []Violation {
 }
 
 func (j *judge) readCall(call *Call) {
-	if call.Token == "" {
+	switch {
+	case call.Token == "":
 		j.model, j.told = Model{}, nil // it holds on to nothing
+	case call.From != nil:
+		back := j.saved[*call.From]
+		j.model, j.told = back.model.Clone(), maps.Clone(back.told)
 	}
+	j.resumed, j.toldBefore = j.model.Clone(), maps.Clone(j.told)
 	j.call, j.previous, j.contacted = call, nil, time.Time{}
 	for i := range call.Responses {
 		j.next = nil
@@ -69,6 +91,10 @@ func (j *judge) readCall(call *Call) {
 			j.next = &call.Responses[i+1]
 		}
 		j.readResponse(&call.Responses[i])
+		place := Place{j.calls, i}
+		if _, used := j.saved[place]; used {
+			j.saved[place] = state{j.model.Clone(), maps.Clone(j.told)}
+		}
 		j.previous = &call.Responses[i]
 	}
 	j.response, j.event, j.next = nil, nil, nil
@@ -91,7 +117,7 @@ func (j *judge) readEvent(event *kubeconnectv1.Event) {
 	j.event = event
 	j.index++
 	for _, rule := range rules {
-		if rule.exact && j.catchUp {
+		if rule.exact && (j.catchUp || j.isDeletedAgain()) {
 			continue
 		}
 		j.note(rule.guarantee, rule.name, rule.broken(&j.model, event))
@@ -107,6 +133,7 @@ func (j *judge) remember(event *kubeconnectv1.Event) {
 		j.told = make(map[step]bool)
 	}
 	if isAboutObject(event) {
+		delete(j.toldBefore, stepOf(event)) // a deletion comes again once at most
 		j.told[stepOf(event)] = true
 	}
 }
@@ -138,7 +165,7 @@ func goesOn(before, response *Response) bool {
 // isAmidCatchUp tells whether more latest states may follow in the next response.
 // Until these have come, what the caller holds is of no version in particular.
 func (j *judge) isAmidCatchUp() bool {
-	return j.catchUp && (j.recording.CatchUp == Anywhere || j.next == nil || goesOn(j.response, j.next))
+	return j.catchUp && (j.response.Token == "" || j.recording.CatchUp == Anywhere || j.next == nil || goesOn(j.response, j.next))
 }
 
 func sizeOf(events ...*kubeconnectv1.Event) int {
@@ -167,12 +194,12 @@ func (j *judge) note(guarantee Guarantee, rule, problem string) {
 // eventChecks are made before the model applies an event, responseChecks after the
 // last event of a response, and callChecks at the end of a call.
 var (
-	eventChecks    = []check{toldOnceOnly, recreatedIsDeletedFirst, contentIsThere, resetIsFirst, isAsWritten, contentIsAsWritten, noStepIsLeftOut, versionIsThere, comesByRight, changeFollowsRights}
+	eventChecks    = []check{toldOnceOnly, changeIsVisible, bookmarkCloses, recreatedIsDeletedFirst, contentIsThere, resetIsFirst, isAsWritten, contentIsAsWritten, noStepIsLeftOut, versionIsThere, comesByRight, changeFollowsRights}
 	responseChecks = []check{
 		holdsWhatTheClusterHeld, kindIsThere,
 		tokenIsThere, noTokenInSnapshot,
 		neverSilent,
-		freshnessIsThere, contactIsPast, contactGoesForward, lossIsTold, returnIsTold,
+		freshIsCurrent, freshHoldsNothingGone, freshnessIsThere, contactIsPast, contactGoesForward, lossIsTold, returnIsTold,
 		lossEndsInDeleted,
 	}
 	callChecks = []check{endsWithoutError, neverSilentAtTheEnd, lossEndsInDeletedAtTheEnd}

@@ -1,6 +1,8 @@
 package validate
 
 import (
+	"maps"
+
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
@@ -32,6 +34,16 @@ type Model struct {
 	Synced bool
 	// Version is that of the last SYNCED, or of the last event after it.
 	Version string
+	// Newest is the newest version of an event since the last RESET.
+	Newest string
+	// Closed is the newest version up to which everything has come, as far as that follows
+	// from the events since SYNCED: the last BOOKMARK or SYNCED says so, and so does each
+	// change, which comes in order. A DELETED says so only of older versions, for several
+	// objects may be deleted at one version.
+	Closed string
+	// Bookmarked is the version of the last BOOKMARK or SYNCED, at or below which nothing
+	// more comes.
+	Bookmarked string
 }
 
 // Apply takes the next event in, right or wrong.
@@ -48,14 +60,44 @@ func (m *Model) Apply(event *kubeconnectv1.Event) {
 	}
 	if m.Synced {
 		m.Version = event.GetResourceVersion()
+		m.close(event)
+	}
+	m.Newest = newerOf(m.Newest, event.GetResourceVersion())
+}
+
+// close notes up to which version everything has come.
+func (m *Model) close(event *kubeconnectv1.Event) {
+	version := event.GetResourceVersion()
+	switch event.GetType() {
+	case kubeconnectv1.EventType_EVENT_TYPE_SYNCED, kubeconnectv1.EventType_EVENT_TYPE_BOOKMARK:
+		m.Bookmarked = version
+		m.Closed = newerOf(m.Closed, version)
+	default:
+		if isNewer(version, m.Newest) {
+			m.Closed = newerOf(m.Closed, m.Newest)
+		}
+		if event.GetType() != kubeconnectv1.EventType_EVENT_TYPE_DELETED && version == event.GetObject().GetResourceVersion() {
+			m.Closed = newerOf(m.Closed, version)
+		}
 	}
 }
 
-func (m *Model) reset() {
-	m.Objects = nil
-	m.Resets++
-	m.Synced = false
-	m.Version = ""
+// reset forgets everything but how often that has happened.
+func (m *Model) reset() { *m = Model{Resets: m.Resets + 1} }
+
+// Clone returns a copy that later events do not change.
+func (m *Model) Clone() Model {
+	made := *m
+	made.Objects = maps.Clone(m.Objects)
+	return made
+}
+
+// newerOf returns the newer of two versions, of which the first may be empty.
+func newerOf(a, b string) string {
+	if a == "" || isNewer(b, a) {
+		return b
+	}
+	return a
 }
 
 func (m *Model) hold(object *kubeconnectv1.Object) {

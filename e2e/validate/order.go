@@ -50,10 +50,39 @@ var eventsGoForward = rule{
 	guarantee: Ordered,
 	name:      "events come in order of their versions",
 	broken: func(model *Model, event *kubeconnectv1.Event) string {
-		if !model.Synced || event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_RESET {
+		switch {
+		case !model.Synced || event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_RESET:
+			return ""
+		case event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_BOOKMARK:
+			// More may be deleted at the version of the last DELETED.
+			return goesBack(model.Closed, event.GetResourceVersion())
+		}
+		return goesBack(model.Newest, event.GetResourceVersion())
+	},
+}
+
+var syncedIsNewest = rule{
+	guarantee: Ordered,
+	name:      "SYNCED is not older than anything in its snapshot",
+	broken: func(model *Model, event *kubeconnectv1.Event) string {
+		if model.Newest == "" || event.GetType() != kubeconnectv1.EventType_EVENT_TYPE_SYNCED {
 			return ""
 		}
-		return goesBack(model.Version, event.GetResourceVersion())
+		return goesBack(model.Newest, event.GetResourceVersion())
+	},
+}
+
+var bookmarkCloses = check{
+	guarantee: Bookmarked,
+	name:      "nothing comes at or below a bookmark's version",
+	broken: func(j *judge) string {
+		if !j.model.Synced || !isAboutObject(j.event) || isNewer(j.event.GetResourceVersion(), j.model.Bookmarked) {
+			return ""
+		}
+		if j.isOfRights() || j.event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_ADDED && !j.hasHadRight(KeyOf(j.event.GetObject()), j.call.Began) {
+			return "" // it comes at the stream's version, which may be its own
+		}
+		return fmt.Sprintf("everything up to version %s was said to have come", j.model.Bookmarked)
 	},
 }
 

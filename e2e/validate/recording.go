@@ -41,6 +41,8 @@ const (
 type Call struct {
 	// Token is the resume token that the caller presented; empty if it began anew.
 	Token string
+	// From is the response whose token that is; nil if it is the last one before this call.
+	From *Place
 	// Began and Ended are when it was made, and when it was over; Ended is zero if
 	// it was not.
 	Began, Ended time.Time
@@ -49,6 +51,9 @@ type Call struct {
 	// Responses are the messages, in order.
 	Responses []Response
 }
+
+// Place is that of a response in a recording: both count from 0.
+type Place struct{ Call, Response int }
 
 // Response is one message of a stream.
 type Response struct {

@@ -24,7 +24,7 @@ func history() *Writes {
 	writes := NewWrites("ns")
 	writes.Add(written("a", "2"), written("a", "6"), deletedBy("a", "9"), as("second", written("a", "12")))
 	writes.Add(written("b", "4"), without(written("b", "7")), written("b", "13"))
-	writes.Add(without(written("c", "5")))
+	writes.Add(without(written("c", "5")), without(written("c", "8")))
 	return writes
 }
 
@@ -55,11 +55,54 @@ func resumed() *Recording {
 	first := &recording.Calls[0]
 	first.Ended, first.Responses = began.Add(time.Second), first.Responses[:1]
 	recording.Calls = append(recording.Calls, Call{Token: "token at 5", Began: began.Add(2 * time.Second), Responses: []Response{
-		after(12, "token at 13", gone("c", "5", "5"), gone("a", "9", "9"), gone("never-seen", "10", "10"),
+		after(12, "token at 13", gone("c", "8", "8"), gone("a", "9", "9"), gone("never-seen", "10", "10"),
 			full(withUID(object(modified, "a", "12"), "second")), full(object(modified, "b", "13"))),
 		fresh(after(22, "token at 13", bookmark("13"))),
 	}})
 	return recording
+}
+
+// deletedAgain is told up to the deletions, the second of which comes again after a resume.
+func deletedAgain() *Recording {
+	recording := told()
+	first := &recording.Calls[0]
+	first.Ended, first.Responses = began.Add(time.Second), first.Responses[:3]
+	recording.Calls = append(recording.Calls, Call{Token: "token at 9", Began: began.Add(3 * time.Second), Responses: []Response{
+		after(4, "token at 9", full(gone("a", "6", "9"))),
+		fresh(after(12, "token at 10", bookmark("10"))),
+	}})
+	recording.CatchUp = Nowhere
+	return recording
+}
+
+// wentBack is told up to the deletions, and then again from the change before them.
+func wentBack() *Recording {
+	recording := told()
+	again := recording.Calls[0]
+	recording.Calls[0].Responses = again.Responses[:4]
+	recording.Calls[0].Ended = began.Add(13 * time.Second)
+	again.Token, again.From, again.Responses = "token at 6", &Place{0, 1}, again.Responses[2:]
+	recording.Calls = append(recording.Calls, again)
+	recording.CatchUp = Nowhere
+	return recording
+}
+
+// ackedAt is history, and the write of version 12 was answered after so many seconds.
+func ackedAt(second int) *Writes {
+	writes := history()
+	for i := range writes.byKey[Key{"ns", "a"}] {
+		if write := &writes.byKey[Key{"ns", "a"}][i]; write.Version == "12" {
+			write.Acked = began.Add(time.Duration(second) * time.Second)
+		}
+	}
+	return writes
+}
+
+// goneAt is history, in which a was gone after so many seconds.
+func goneAt(second int) *Writes {
+	writes := history()
+	writes.byKey[Key{"ns", "a"}][2].Acked = began.Add(time.Duration(second) * time.Second)
+	return writes
 }
 
 // all is the evidence that there can be about told.
@@ -94,6 +137,13 @@ func TestRightRecordingsBreakNoGuarantee(t *testing.T) {
 		"a deletion that was told late, as its version is not known": {change(told(), func(r *Recording) {
 			r.Calls[0].Responses[2].Events[1].ResourceVersion = "8"
 		}), all()},
+		"a deletion that comes again after a resume":        {deletedAgain(), all()},
+		"a caller that goes back to an older message":       {wentBack(), all()},
+		"writes that came before the last contact":          {told(), Evidence{Writes: ackedAt(13), Delivery: 2 * time.Second}},
+		"writes that were on their way at the last contact": {told(), Evidence{Writes: ackedAt(10), Delivery: 2 * time.Second}},
+		"stale, and behind": {change(told(), func(r *Recording) {
+			r.Calls[0].Responses[3].Freshness.Stale = true
+		}), Evidence{Writes: ackedAt(9), Delivery: 2 * time.Second}},
 		"an outage that is told, and its end": {change(told(), func(r *Recording) {
 			lose(r, 5, 30)
 		}), Evidence{Outages: outage(16, 32)}},
@@ -126,9 +176,54 @@ func TestAFaultIsFoundWithItsGuaranteeAndItsPlace(t *testing.T) {
 		},
 		"a change that is told again after a resume": {
 			resumed(), func(r *Recording) {
-				r.Calls[0].Responses = append(r.Calls[0].Responses, after(1, "token at 5", full(gone("b", "4", "7"))))
-				r.Calls[1].Responses[0].Events = []*kubeconnectv1.Event{gone("b", "7", "7")}
+				r.Calls[0].Responses = append(r.Calls[0].Responses, after(1, "token at 6", full(object(modified, "a", "6"))))
+				r.Calls[1].Responses[0].Events = []*kubeconnectv1.Event{full(object(modified, "a", "6"))}
 			}, Evidence{}, Unique, 5,
+		},
+		"a deletion that comes a third time": {
+			deletedAgain(), func(r *Recording) {
+				r.CatchUp = AfterResume
+				r.Calls[1].Responses[0].Events = append(r.Calls[1].Responses[0].Events, full(gone("a", "6", "9")))
+			}, Evidence{}, Unique, 8,
+		},
+		"a deletion that comes again though the token closes its version": {
+			deletedAgain(), func(r *Recording) {
+				r.CatchUp = AfterResume
+				last := &r.Calls[0].Responses[len(r.Calls[0].Responses)-1]
+				last.Events = append(last.Events, bookmark("9"))
+				*last = fresh(*last)
+			}, Evidence{}, Unique, 8,
+		},
+		"a deletion that comes again in the same call": {
+			deletedAgain(), func(r *Recording) {
+				last := &r.Calls[0].Responses[len(r.Calls[0].Responses)-1]
+				last.Events = append(last.Events, full(gone("a", "6", "9")))
+			}, Evidence{}, Complete, 7,
+		},
+		"something below the bookmark that a token closes": {
+			deletedAgain(), func(r *Recording) {
+				last := &r.Calls[0].Responses[len(r.Calls[0].Responses)-1]
+				last.Events = append(last.Events, bookmark("11"))
+				*last = fresh(*last)
+				r.Calls[1].Responses[0].Events = []*kubeconnectv1.Event{full(withUID(object(added, "d", "10"), "another"))}
+			}, Evidence{}, Ordered, 8,
+		},
+		"an older message that the caller did not go back to": {
+			wentBack(), func(r *Recording) { r.Calls[1].From = nil }, Evidence{}, Complete, 8,
+		},
+		"a state that the caller did not hold when it went back": {
+			wentBack(), func(r *Recording) { r.Calls[1].From = &Place{0, 0} }, all(), Complete, 9,
+		},
+		"a write before the last contact that has not come": {
+			told(), func(r *Recording) {
+				r.Calls[0].Responses[3].Freshness.LastContact = timestamppb.New(began.Add(12 * time.Second))
+			}, Evidence{Writes: ackedAt(9), Delivery: 2 * time.Second}, Fresh, 7,
+		},
+		"a deletion before the last contact that has not come": {
+			told(), func(r *Recording) {
+				r.Calls[0].Responses[3] = fresh(after(12, "token at 8", bookmark("8")))
+				remove(&r.Calls[0], 2, 1)
+			}, Evidence{Writes: goneAt(8), Delivery: 2 * time.Second}, Fresh, 6,
 		},
 		"an object that is told twice in a snapshot": {
 			told(), func(r *Recording) { r.Calls[0].Responses[0].Events[2] = full(object(added, "a", "2")) }, Evidence{}, Unique, 2,
@@ -227,6 +322,9 @@ func TestAFaultIsFoundWithItsGuaranteeAndItsPlace(t *testing.T) {
 		"BOOKMARK without freshness": {
 			told(), func(r *Recording) { r.Calls[0].Responses[3].Freshness = nil }, Evidence{}, Fresh, 7,
 		},
+		"SYNCED without freshness": {
+			told(), func(r *Recording) { r.Calls[0].Responses[0].Freshness = nil }, Evidence{}, Fresh, 3,
+		},
 		"BOOKMARK without a last contact": {
 			told(), func(r *Recording) { r.Calls[0].Responses[3].Freshness.LastContact = nil }, Evidence{}, Fresh, 7,
 		},
@@ -286,12 +384,60 @@ func TestWhatIsHeldInTheEndIsWhatTheSelectionHolds(t *testing.T) {
 		t.Errorf("held is %v", held)
 	}
 	writes.Add(deletedBy("b", "15"))
-	if held := writes.Held(Selection{}); len(held) != 2 || held[Key{"ns", "c"}] != "5" {
+	if held := writes.Held(Selection{}); len(held) != 2 || held[Key{"ns", "c"}] != "8" {
 		t.Errorf("held is %v", held)
 	}
-	if count := writes.Count(); count != 9 {
+	if count := writes.Count(); count != 10 {
 		t.Errorf("%d writes", count)
 	}
+}
+
+func TestObjectsAreHeldAsTheyWereInTheEnd(t *testing.T) {
+	a, b := withUID(object(added, "a", "12"), "second"), object(added, "b", "13")
+	elsewhere := func(string) bool { return false }
+	for name, test := range map[string]struct {
+		events []*kubeconnectv1.Event
+		maySee func(string) bool
+		want   bool
+	}{
+		"all of them":                    {events: []*kubeconnectv1.Event{a, b}, want: true},
+		"one is missing":                 {events: []*kubeconnectv1.Event{a}},
+		"one is older":                   {events: []*kubeconnectv1.Event{a, object(added, "b", "4")}},
+		"one is too many":                {events: []*kubeconnectv1.Event{a, b, object(added, "c", "8")}},
+		"none where none may be seen":    {maySee: elsewhere, want: true},
+		"some where none may be seen":    {events: []*kubeconnectv1.Event{a, b}, maySee: elsewhere},
+		"some of which nothing is known": {events: []*kubeconnectv1.Event{a, b, in("other", object(added, "x", "1"))}, want: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var model Model
+			for _, event := range test.events {
+				model.Apply(event)
+			}
+			if got := history().Differences(web, model.Objects, test.maySee); (len(got) == 0) != test.want {
+				t.Errorf("the differences are %q", got)
+			}
+		})
+	}
+}
+
+func TestForgottenObjectsAreNotJudged(t *testing.T) {
+	recording := told()
+	recording.Calls[0].Responses[0].Events[1] = full(object(added, "a", "3"))
+	recording.Calls[0].Responses = recording.Calls[0].Responses[:1]
+	evidence := all()
+	evidence.Silence = 0
+	if len(recording.Violations(evidence)) == 0 {
+		t.Fatal("a version that nobody has written is not found")
+	}
+	evidence.Writes.Forget(Key{"ns", "a"})
+	for _, violation := range recording.Violations(evidence) {
+		t.Error(violation)
+	}
+}
+
+func in(namespace string, event *kubeconnectv1.Event) *kubeconnectv1.Event {
+	event.Object.Namespace = namespace
+	return event
 }
 
 func TestASelectionIsReadAsTheAPIServerReadsIt(t *testing.T) {
@@ -364,6 +510,9 @@ func after(seconds int, token string, events ...*kubeconnectv1.Event) Response {
 
 func begins(response Response) Response {
 	response.Kind = &kubeconnectv1.ResourceKind{Kind: "ConfigMap"}
+	if response.has(kubeconnectv1.EventType_EVENT_TYPE_SYNCED) {
+		return fresh(response)
+	}
 	return response
 }
 

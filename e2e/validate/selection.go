@@ -14,6 +14,10 @@ type Selection struct {
 	// Labels and Fields: nil selects any.
 	Labels labels.Selector
 	Fields fields.Selector
+	// Filter is nil if it selects any. It reads the content that was written.
+	Filter func(content map[string]any) bool
+	// View is what of the objects is asked for.
+	View View
 }
 
 // SelectionOf is what a request selects, by the API server's own reading.
@@ -26,8 +30,16 @@ func SelectionOf(request *kubeconnectv1.WatchRequest) (Selection, error) {
 	if err != nil {
 		return Selection{}, err
 	}
+	filter, err := filterOf(request.GetFilter())
+	if err != nil {
+		return Selection{}, err
+	}
+	view, err := viewOf(request)
+	if err != nil {
+		return Selection{}, err
+	}
 	return Selection{
-		Namespace: request.GetNamespace(), Name: request.GetName(), Labels: byLabels, Fields: byFields,
+		Namespace: request.GetNamespace(), Name: request.GetName(), Labels: byLabels, Fields: byFields, Filter: filter, View: view,
 	}, nil
 }
 
@@ -40,7 +52,8 @@ func (s Selection) holds(w Write) bool {
 		return false
 	}
 	return (s.Labels == nil || s.Labels.Matches(labels.Set(w.Labels))) &&
-		(s.Fields == nil || s.Fields.Matches(w.fields()))
+		(s.Fields == nil || s.Fields.Matches(w.fields())) &&
+		(s.Filter == nil || s.Filter(w.Content))
 }
 
 // fields are those that a field selector may name: for every kind its metadata.

@@ -15,18 +15,20 @@ var beginsWithReset = rule{
 	},
 }
 
-var snapshotIsAdded = rule{
+// What has been sent of a snapshot may change before the rest of it comes.
+var snapshotChangesWhatWasSent = rule{
 	guarantee: Complete,
-	name:      "a snapshot is ADDED up to SYNCED",
+	name:      "a snapshot is ADDED, and changes of what was ADDED, up to SYNCED",
 	broken: func(model *Model, event *kubeconnectv1.Event) string {
 		if model.Resets == 0 || model.Synced {
 			return ""
 		}
-		switch event.GetType() {
-		case kubeconnectv1.EventType_EVENT_TYPE_MODIFIED,
-			kubeconnectv1.EventType_EVENT_TYPE_DELETED,
-			kubeconnectv1.EventType_EVENT_TYPE_BOOKMARK:
+		_, sent := model.Objects[KeyOf(event.GetObject())]
+		switch {
+		case event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_BOOKMARK:
 			return "it stands inside a snapshot"
+		case isChange(event) && !sent:
+			return "its object has not been sent in this snapshot"
 		}
 		return ""
 	},

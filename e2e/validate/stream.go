@@ -53,7 +53,7 @@ type rule struct {
 // rules are all of them.
 var rules = []rule{
 	beginsWithReset,
-	snapshotIsAdded,
+	snapshotChangesWhatWasSent,
 	snapshotEnds,
 	addedIsNew,
 	changedIsHeld,
@@ -61,6 +61,7 @@ var rules = []rule{
 	toldOnce,
 	versionsGoForward,
 	eventsGoForward,
+	syncedIsNewest,
 	objectIsThere,
 	deletedIsNewer,
 	patchIsToWhatIsHeld,

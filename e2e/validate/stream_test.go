@@ -27,8 +27,18 @@ func TestRightStreamsBreakNoRule(t *testing.T) {
 			reset(), object(added, "a", "4"), synced("5"),
 			gone("a", "4", "7"), withUID(object(added, "a", "7"), "second"),
 		},
-		"a snapshot cut short by another":       {reset(), object(added, "a", "4"), reset(), object(added, "a", "4"), synced("5")},
-		"an older snapshot after RESET":         {reset(), object(added, "a", "9"), synced("9"), reset(), object(added, "a", "3"), synced("4")},
+		"a snapshot cut short by another": {reset(), object(added, "a", "4"), reset(), object(added, "a", "4"), synced("5")},
+		"an older snapshot after RESET":   {reset(), object(added, "a", "9"), synced("9"), reset(), object(added, "a", "3"), synced("4")},
+		"a snapshot that changes while it is sent": {
+			reset(), object(added, "a", "1"), object(added, "b", "2"), object(modified, "a", "6"), gone("b", "2", "7"),
+			withUID(object(added, "b", "8"), "second"), object(added, "c", "3"), synced("8"), object(modified, "a", "9"),
+		},
+		"several deletions at one version": {
+			reset(), object(added, "a", "1"), object(added, "b", "1"), synced("3"), gone("a", "1", "5"), gone("b", "1", "5"), bookmark("5"),
+		},
+		"BOOKMARK between deletions at one version": {
+			reset(), object(added, "a", "1"), object(added, "b", "1"), synced("3"), gone("a", "1", "5"), bookmark("4"), gone("b", "1", "5"), bookmark("5"),
+		},
 		"versions that outgrow sixty-four bits": {reset(), synced("9"), object(added, "a", "99999999999999999999999")},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -49,17 +59,53 @@ func TestFaultyStreamsNameTheRuleThatTheyBreak(t *testing.T) {
 			events: []*kubeconnectv1.Event{object(added, "a", "1")},
 			rule:   beginsWithReset.name, index: 0,
 		},
-		"MODIFIED inside a snapshot": {
-			events: []*kubeconnectv1.Event{reset(), object(added, "a", "1"), object(modified, "a", "2"), synced("3")},
-			rule:   snapshotIsAdded.name, index: 2,
+		"MODIFIED inside a snapshot, of what has not been sent": {
+			events: []*kubeconnectv1.Event{reset(), object(added, "a", "1"), object(modified, "b", "2"), synced("3")},
+			rule:   snapshotChangesWhatWasSent.name, index: 2,
 		},
-		"DELETED inside a snapshot": {
-			events: []*kubeconnectv1.Event{reset(), object(added, "a", "1"), gone("a", "1", "2"), synced("3")},
-			rule:   snapshotIsAdded.name, index: 2,
+		"DELETED inside a snapshot, of what has not been sent": {
+			events: []*kubeconnectv1.Event{reset(), object(added, "a", "1"), gone("b", "1", "2"), synced("3")},
+			rule:   snapshotChangesWhatWasSent.name, index: 2,
+		},
+		"DELETED inside a snapshot, of what was deleted there": {
+			events: []*kubeconnectv1.Event{reset(), object(added, "a", "1"), gone("a", "1", "2"), gone("a", "1", "3"), synced("3")},
+			rule:   snapshotChangesWhatWasSent.name, index: 3,
+		},
+		"an object that goes back inside a snapshot": {
+			events: []*kubeconnectv1.Event{reset(), object(added, "a", "2"), object(modified, "a", "1"), synced("3")},
+			rule:   versionsGoForward.name, index: 2,
 		},
 		"BOOKMARK inside a snapshot": {
 			events: []*kubeconnectv1.Event{reset(), bookmark("2"), synced("3")},
-			rule:   snapshotIsAdded.name, index: 1,
+			rule:   snapshotChangesWhatWasSent.name, index: 1,
+		},
+		"SYNCED that is older than a change in its snapshot": {
+			events: []*kubeconnectv1.Event{reset(), object(added, "a", "1"), object(modified, "a", "4"), synced("3")},
+			rule:   syncedIsNewest.name, index: 3,
+		},
+		"SYNCED that is older than a deletion in its snapshot": {
+			events: []*kubeconnectv1.Event{reset(), object(added, "a", "1"), gone("a", "1", "4"), synced("3")},
+			rule:   syncedIsNewest.name, index: 3,
+		},
+		"a deletion at the version of SYNCED": {
+			events: []*kubeconnectv1.Event{reset(), object(added, "a", "1"), synced("3"), gone("a", "1", "3")},
+			rule:   bookmarkCloses.name, index: 3,
+		},
+		"a deletion at the version of BOOKMARK": {
+			events: []*kubeconnectv1.Event{reset(), object(added, "a", "1"), object(added, "b", "1"), synced("3"), gone("a", "1", "5"), bookmark("5"), gone("b", "1", "5")},
+			rule:   bookmarkCloses.name, index: 6,
+		},
+		"a change below BOOKMARK": {
+			events: []*kubeconnectv1.Event{reset(), synced("3"), bookmark("6"), object(added, "a", "5")},
+			rule:   bookmarkCloses.name, index: 3,
+		},
+		"BOOKMARK that is older than a deletion before the last one": {
+			events: []*kubeconnectv1.Event{reset(), object(added, "a", "1"), object(added, "b", "1"), synced("3"), gone("a", "1", "5"), gone("b", "1", "6"), bookmark("4")},
+			rule:   eventsGoForward.name, index: 6,
+		},
+		"BOOKMARK that is older than a change": {
+			events: []*kubeconnectv1.Event{reset(), synced("3"), object(added, "a", "5"), bookmark("4")},
+			rule:   eventsGoForward.name, index: 3,
 		},
 		"SYNCED twice": {
 			events: []*kubeconnectv1.Event{reset(), synced("3"), synced("4")},
@@ -201,7 +247,7 @@ func oneByOne(events ...*kubeconnectv1.Event) *Recording {
 		switch event.GetType() {
 		case kubeconnectv1.EventType_EVENT_TYPE_RESET:
 			response = begins(response)
-		case kubeconnectv1.EventType_EVENT_TYPE_BOOKMARK:
+		case kubeconnectv1.EventType_EVENT_TYPE_SYNCED, kubeconnectv1.EventType_EVENT_TYPE_BOOKMARK:
 			response = fresh(response)
 		}
 		call.Responses = append(call.Responses, withContent(response))

@@ -1,14 +1,26 @@
 package validate
 
-import "fmt"
+import (
+	"fmt"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+)
 
 var toldOnceOnly = check{
 	guarantee: Unique,
 	name:      "a change is told once between two RESETs",
 	broken: func(j *judge) string {
-		if isAboutObject(j.event) && !j.isOfRights() && j.told[stepOf(j.event)] {
+		if isAboutObject(j.event) && !j.isOfRights() && !j.isDeletedAgain() && j.told[stepOf(j.event)] {
 			return fmt.Sprintf("the change of UID %s at version %s has been told before", j.event.GetObject().GetUid(), j.event.GetResourceVersion())
 		}
 		return ""
 	},
+}
+
+// isDeletedAgain reports whether the event is a DELETED that came before the token of this
+// call. It may come again if its version is newer than what the token closes: the service
+// cannot know whether the caller had it.
+func (j *judge) isDeletedAgain() bool {
+	return j.event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_DELETED && j.call.Token != "" && j.model.Resets == j.resumed.Resets &&
+		isNewer(j.event.GetResourceVersion(), j.resumed.Closed) && j.toldBefore[stepOf(j.event)]
 }

@@ -1,11 +1,15 @@
 package validate
 
 import (
+	"fmt"
 	"slices"
 	"sort"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
 // Write is one state of an object, as the API server answered it to whoever wrote it.
@@ -21,6 +25,9 @@ type Write struct {
 	// known, for the API server does not tell: after the write before this one.
 	Deleted bool
 	Version string
+	// Acked is when the API server had answered the write, or a read that showed it; zero
+	// if that is not noted.
+	Acked time.Time
 }
 
 // Writes are all the states that objects of one resource have had. It is safe for
@@ -28,13 +35,15 @@ type Write struct {
 type Writes struct {
 	mu    sync.Mutex      // guards the fields below
 	byKey map[Key][]Write // in the order of their versions
-	known map[string]bool // the namespaces of which all is known
+	known map[string]bool // the namespaces of which all is known; set once
+
+	forgotten map[Key]bool // the objects of which nothing is known; guarded by mu
 }
 
 // NewWrites is for objects of some namespaces, of which every write will be added.
 // Of other namespaces nothing is known, and nothing is judged.
 func NewWrites(namespaces ...string) *Writes {
-	w := &Writes{byKey: make(map[Key][]Write), known: make(map[string]bool)}
+	w := &Writes{byKey: make(map[Key][]Write), known: make(map[string]bool), forgotten: make(map[Key]bool)}
 	for _, namespace := range namespaces {
 		w.known[namespace] = true
 	}
@@ -47,8 +56,18 @@ func (w *Writes) Add(writes ...Write) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, write := range writes {
+		if write.Content != nil {
+			write.Content, _ = normal(write.Content).(map[string]any)
+		}
 		w.byKey[write.Key] = append(w.byKey[write.Key], write)
 	}
+}
+
+// Forget says that not all writes to an object will be added. It is not judged.
+func (w *Writes) Forget(key Key) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.forgotten[key] = true
 }
 
 // Count is how many writes there are.
@@ -68,11 +87,47 @@ func (w *Writes) Held(selection Selection) map[Key]string {
 	defer w.mu.Unlock()
 	held := make(map[Key]string)
 	for key, writes := range w.byKey {
-		if last := writes[len(writes)-1]; selection.holds(last) {
+		if last := writes[len(writes)-1]; selection.holds(last) && !w.forgotten[key] {
 			held[key] = last.Version
 		}
 	}
 	return held
+}
+
+// Differences returns how objects differ from what the cluster held of a selection in the
+// end, where the caller may see it; nil is everywhere. Objects of which nothing is known do
+// not count.
+func (w *Writes) Differences(selection Selection, objects map[Key]*kubeconnectv1.Object, maySee func(namespace string) bool) []string {
+	var differences []string
+	held := w.Held(selection)
+	for key, version := range held {
+		if _, ok := objects[key]; !ok && (maySee == nil || maySee(key.Namespace)) {
+			differences = append(differences, fmt.Sprintf("%s is missing, in version %s", key, version))
+		}
+	}
+	for key, object := range objects {
+		if !w.Knows(key) {
+			continue
+		}
+		version, ok := held[key]
+		switch {
+		case !ok || maySee != nil && !maySee(key.Namespace):
+			differences = append(differences, fmt.Sprintf("%s is there, in version %s", key, object.GetResourceVersion()))
+		case !w.looks(selection.View, key, object, version):
+			differences = append(differences, fmt.Sprintf("%s is there in version %s, not %s", key, object.GetResourceVersion(), version))
+		}
+	}
+	slices.Sort(differences)
+	return differences
+}
+
+// looks reports whether an object looks in a view as it did at a version.
+func (w *Writes) looks(view View, key Key, object *kubeconnectv1.Object, version string) bool {
+	if object.GetResourceVersion() == version {
+		return true
+	}
+	was, is := w.find(key, object.GetUid(), object.GetResourceVersion()), w.find(key, object.GetUid(), version)
+	return was != nil && is != nil && view.same(was, is)
 }
 
 // Newest is the version of the newest write, deletions aside: a stream of this
@@ -92,14 +147,20 @@ func (w *Writes) Newest() string {
 }
 
 // Knows tells whether all writes to an object have been added.
-func (w *Writes) Knows(key Key) bool { return w.known[key.Namespace] }
+func (w *Writes) Knows(key Key) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.known[key.Namespace] && !w.forgotten[key]
+}
 
 func (w *Writes) keys() []Key {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	keys := make([]Key, 0, len(w.byKey))
 	for key := range w.byKey {
-		keys = append(keys, key)
+		if !w.forgotten[key] {
+			keys = append(keys, key)
+		}
 	}
 	return keys
 }
@@ -129,6 +190,50 @@ func (w *Writes) before(key Key, version string) *Write {
 	}
 	return nil
 }
+
+// since returns the writes to an object after one version and up to another.
+func (w *Writes) since(key Key, uid, after, upTo string) []Write {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var between []Write
+	for _, write := range w.byKey[key] {
+		if write.UID == uid && isNewer(write.Version, after) && !isNewer(write.Version, upTo) {
+			between = append(between, write)
+		}
+	}
+	return between
+}
+
+// newestAcked returns the write with the newest version among those that had been answered
+// by a time, deletions aside; nil if there is none.
+func (w *Writes) newestAcked(by time.Time) (newest *Write) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, writes := range w.byKey {
+		for i := range writes {
+			write := &writes[i]
+			if !write.Deleted && write.ackedBy(by) && (newest == nil || isNewer(write.Version, newest.Version)) {
+				newest = write
+			}
+		}
+	}
+	return newest
+}
+
+// goneBy returns the deletion of an object that was known by a time; nil if there is none.
+func (w *Writes) goneBy(key Key, uid string, by time.Time) *Write {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	writes := w.byKey[key]
+	for i := range writes {
+		if write := &writes[i]; write.Deleted && write.UID == uid && write.ackedBy(by) {
+			return write
+		}
+	}
+	return nil
+}
+
+func (w Write) ackedBy(by time.Time) bool { return !w.Acked.IsZero() && w.Acked.Before(by) }
 
 // find is the write of a state; nil if there is none.
 func (w *Writes) find(key Key, uid, version string) *Write {

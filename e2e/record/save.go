@@ -1,0 +1,86 @@
+package record
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/kubeconnect/kubeconnect/e2e/validate"
+)
+
+// Artifacts is the folder, beside the tests, for streams that are not as they should be.
+const Artifacts = "artifacts"
+
+// Before returns the last events up to the one that a violation blames, each as a line.
+func Before(recording *validate.Recording, violation validate.Violation) []string {
+	var lines []string
+	write(recording, func(line string) { lines = append(lines, line) }, violation.Index)
+	return lines[max(0, len(lines)-shownEvents):]
+}
+
+// Save writes a recording to a file of its own in a folder, for people, and returns the
+// file's path.
+func Save(folder string, recording *validate.Recording) (path string, err error) {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return "", err
+	}
+	file, err := os.CreateTemp(folder, "stream-*.txt")
+	if err != nil {
+		return "", err
+	}
+	defer func() {
+		if closed := file.Close(); err == nil {
+			err = closed
+		}
+	}()
+	buffered := bufio.NewWriter(file)
+	fmt.Fprintln(buffered, recording.Name)
+	write(recording, func(line string) { _, _ = io.WriteString(buffered, line+"\n") }, -1)
+	return file.Name(), buffered.Flush()
+}
+
+// write passes on a line for each call, response and event, up to an event; all of them if
+// that is negative.
+func write(recording *validate.Recording, line func(string), upTo int) {
+	index := 0
+	for i, call := range recording.Calls {
+		from := ""
+		if call.From != nil {
+			from = fmt.Sprintf(", back behind response %d of call %d", call.From.Response, call.From.Call)
+		}
+		line(fmt.Sprintf("call %d at %s with token %q%s", i, clock(call.Began), call.Token, from))
+		for k, response := range call.Responses {
+			fresh := ""
+			if f := response.Freshness; f != nil {
+				fresh = fmt.Sprintf(", stale: %v, last contact at %s", f.GetStale(), clock(f.GetLastContact().AsTime()))
+			}
+			line(fmt.Sprintf(" response %d at %s, token %q%s", k, clock(response.At), response.Token, fresh))
+			for _, event := range response.Events {
+				if upTo >= 0 && index > upTo {
+					return
+				}
+				text := Line(event)
+				if object := event.GetObject(); object != nil {
+					text += fmt.Sprintf(" in version %s, UID %s, content: %v", event.GetResourceVersion(), object.GetUid(), object.GetContent() != nil)
+				}
+				line(fmt.Sprintf("  %d %s", index, text))
+				index++
+			}
+		}
+		if !call.Ended.IsZero() {
+			line(fmt.Sprintf(" ended at %s: %v", clock(call.Ended), oneLine(call.Err)))
+		}
+	}
+}
+
+func oneLine(err error) string {
+	if err == nil {
+		return "without error"
+	}
+	return strings.ReplaceAll(err.Error(), "\n", " ")
+}
+
+func clock(at time.Time) string { return at.Local().Format("15:04:05.000") }

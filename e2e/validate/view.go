@@ -1,0 +1,148 @@
+package validate
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+)
+
+// View is what of an object's content a watch asks for. The zero value is all of it.
+//
+// It is computed here from the content that was written, by this package's own code and
+// not by the service's.
+type View struct {
+	// paths are the members that the request's fields lead to; nil is every member.
+	paths [][]string
+	// metadataOnly turns the content into a PartialObjectMetadata first.
+	metadataOnly bool
+}
+
+// viewOf returns what a request asks for. It reads paths of members alone, such as
+// data.number and metadata.labels['a.b/c'].
+func viewOf(request *kubeconnectv1.WatchRequest) (View, error) {
+	view := View{metadataOnly: request.GetMetadataOnly()}
+	for _, field := range request.GetFields() {
+		path, err := membersOf(field)
+		if err != nil {
+			return View{}, err
+		}
+		view.paths = append(view.paths, path)
+	}
+	return view, nil
+}
+
+// membersOf returns the names of the members that a path leads through.
+func membersOf(field string) ([]string, error) {
+	var path []string
+	rest := field
+	for rest != "" {
+		if quoted, ok := strings.CutPrefix(rest, "['"); ok {
+			name, after, ok := strings.Cut(quoted, "']")
+			if !ok {
+				return nil, fmt.Errorf("path %q: a quote is not closed", field)
+			}
+			path, rest = append(path, name), strings.TrimPrefix(after, ".")
+			continue
+		}
+		end := strings.IndexAny(rest, ".[")
+		if end < 0 {
+			end = len(rest)
+		}
+		if end == 0 {
+			return nil, fmt.Errorf("path %q: only members can be followed", field)
+		}
+		path, rest = append(path, rest[:end]), strings.TrimPrefix(rest[end:], ".")
+	}
+	if path == nil {
+		return nil, fmt.Errorf("path %q is empty", field)
+	}
+	return path, nil
+}
+
+// hides reports whether an object can change without a change in the view.
+func (v View) hides() bool { return v.paths != nil }
+
+// of returns the part of a content that the view shows. Both are as encoding/json reads
+// them, and share what they have in common.
+func (v View) of(content map[string]any) map[string]any {
+	if v.metadataOnly {
+		content = map[string]any{
+			"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": content["metadata"],
+		}
+	}
+	if v.paths == nil {
+		return content
+	}
+	part := map[string]any{}
+	for _, path := range v.paths {
+		copyMember(part, content, path)
+	}
+	return part
+}
+
+// copyMember copies the value that a path leads to, with the objects that it lies in. It
+// copies nothing if there is no such value.
+func copyMember(to, from map[string]any, path []string) {
+	value, ok := memberOf(from, path...)
+	if !ok {
+		return
+	}
+	for _, name := range path[:len(path)-1] {
+		inner, ok := to[name].(map[string]any)
+		if !ok {
+			inner = map[string]any{}
+			to[name] = inner
+		}
+		to = inner
+	}
+	to[path[len(path)-1]] = value
+}
+
+// memberOf returns the value that a path leads to.
+func memberOf(from any, path ...string) (any, bool) {
+	for _, name := range path {
+		members, ok := from.(map[string]any)
+		if !ok {
+			return nil, false
+		}
+		if from, ok = members[name]; !ok {
+			return nil, false
+		}
+	}
+	return from, true
+}
+
+// same reports whether two states of one object look the same in the view.
+func (v View) same(a, b *Write) bool {
+	return v.hides() && a.UID == b.UID && !a.Deleted && !b.Deleted && reflect.DeepEqual(v.of(a.Content), v.of(b.Content))
+}
+
+var changeIsVisible = check{
+	guarantee: Unique,
+	name:      "a change of nothing that the caller asked for is not sent",
+	broken: func(j *judge) string {
+		held := j.model.Objects[KeyOf(j.event.GetObject())]
+		if !j.recording.Selection.View.hides() || j.catchUp || held == nil || j.event.GetPatch() != whole ||
+			j.event.GetType() != kubeconnectv1.EventType_EVENT_TYPE_MODIFIED || held.GetUid() != j.event.GetObject().GetUid() {
+			return ""
+		}
+		if !sameContent(held, j.event.GetObject()) {
+			return ""
+		}
+		return fmt.Sprintf("the caller holds the same content from version %s", held.GetResourceVersion())
+	},
+}
+
+// sameContent reports whether two objects have the same content, in any form.
+func sameContent(a, b *kubeconnectv1.Object) bool {
+	was, readable := contentOf(a)
+	is, alsoReadable := contentOf(b)
+	if readable && alsoReadable {
+		return reflect.DeepEqual(was, is)
+	}
+	return proto.Equal(&kubeconnectv1.Object{Content: a.GetContent()}, &kubeconnectv1.Object{Content: b.GetContent()})
+}
