@@ -42,21 +42,18 @@ func (mapErrors) WrapStreamingClient(next connect.StreamingClientFunc) connect.S
 	return next
 }
 
-// connectError maps an error of the domain. One that has a code already keeps it.
+// connectError maps an error of the domain. One that has a code already keeps it. No error
+// has more than maxErrorBytes.
 func connectError(err error) error {
 	var coded *connect.Error
-	if err == nil || errors.As(err, &coded) {
-		return err
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &coded):
+		return bounded(coded)
 	}
 	code, status := classify(err)
-	mapped := connect.NewError(code, err)
-	if status == nil {
-		return mapped
-	}
-	if detail, detailErr := connect.NewErrorDetail(status); detailErr == nil {
-		mapped.AddDetail(detail)
-	}
-	return mapped
+	return newError(code, err, status)
 }
 
 func classify(err error) (connect.Code, *kubeconnectv1.Status) {
