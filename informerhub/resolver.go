@@ -95,8 +95,8 @@ func (r *Resolver) Reached(ctx context.Context) error {
 }
 
 // Resolve finds a resource by its name in kubectl's syntax. The error is an
-// [UnknownResourceError], or an [UnavailableError] where discovery could not be
-// asked.
+// [UnknownResourceError], a [GroupUnavailableError] where the name has a group that
+// does not answer, or an [UnavailableError] where discovery could not be asked.
 func (r *Resolver) Resolve(ctx context.Context, name string) (Resource, error) {
 	if len(name) > maxNameLength {
 		return Resource{}, &UnknownResourceError{Name: name[:maxNameLength] + "…"}
@@ -112,6 +112,9 @@ func (r *Resolver) Resolve(ctx context.Context, name string) (Resource, error) {
 	}
 	if resource, ok := fresh.resolve(name); ok {
 		return resource, nil
+	}
+	if err := fresh.unavailable(name); err != nil {
+		return Resource{}, err
 	}
 	return Resource{}, &UnknownResourceError{Name: name, NearMisses: fresh.nearMisses(name)}
 }
@@ -146,6 +149,9 @@ func (r *Resolver) serves(resource Resource) func(context.Context) (bool, error)
 	return func(ctx context.Context) (bool, error) {
 		fresh, err := r.discovery.refresh(ctx)
 		if err != nil {
+			return false, err
+		}
+		if err := fresh.failed[resource.GroupVersion()]; isAway(err) {
 			return false, err
 		}
 		_, served := fresh.find(resource.GroupVersionResource())

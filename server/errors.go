@@ -52,6 +52,7 @@ func connectError(err error) error {
 	case errors.As(err, &coded):
 		return bounded(coded)
 	}
+	err = withoutAddresses(err)
 	code, status := classify(err)
 	return newError(code, err, status)
 }
@@ -61,14 +62,14 @@ func classify(err error) (connect.Code, *kubeconnectv1.Status) {
 	var unknown *informerhub.UnknownResourceError
 	var gone *informerhub.ResourceGoneError
 	var schemaless *informerhub.NoSchemaError
-	var unavailable *informerhub.UnavailableError
+	var away *informerhub.GroupUnavailableError
 	var limit *limitError
 	switch {
 	case errors.As(err, &status):
 		return codeOf(status.Status()), statusDetail(status.Status())
 	case errors.As(err, &unknown), errors.As(err, &gone), errors.As(err, &schemaless):
 		return connect.CodeNotFound, ownStatus(metav1.StatusReasonNotFound, err)
-	case errors.As(err, &unavailable):
+	case errors.As(err, &away):
 		return connect.CodeUnavailable, ownStatus(metav1.StatusReasonServiceUnavailable, err)
 	case errors.Is(err, errShuttingDown), errors.Is(err, informerhub.ErrClosed):
 		return connect.CodeUnavailable, ownStatus(metav1.StatusReasonServiceUnavailable, err)
