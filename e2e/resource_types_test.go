@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"connectrpc.com/connect"
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -263,7 +264,8 @@ func TestAnAPIServiceThatIsAwayHidesNoOther(t *testing.T) {
 	t.Cleanup(in.Stop)
 	ctx := deadline(t)
 	service := harness.StartService(t, in.Kubeconfig)
-	client := harness.Dial(harness.HTTP2(t), service.Address, harness.Connect).Discovery
+	clients := harness.Dial(harness.HTTP2(t), service.Address, harness.Connect)
+	client := clients.Discovery
 	before := len(listTypes(ctx, t, client, "").GetResourceTypes())
 	apiServices := in.Dynamic.Resource(schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"})
 	if _, err := apiServices.Create(ctx, awayAPIService(), metav1.CreateOptions{}); err != nil {
@@ -283,6 +285,7 @@ func TestAnAPIServiceThatIsAwayHidesNoOther(t *testing.T) {
 	if failed := listTypes(ctx, t, client, "apps").GetFailedGroups(); len(failed) > 0 {
 		t.Errorf("of another group is told that %v", failed)
 	}
+	wantGroupAway(ctx, t, clients.Resources)
 	if err := apiServices.Delete(ctx, "v1.away.example.com", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -292,6 +295,19 @@ func TestAnAPIServiceThatIsAwayHidesNoOther(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// wantGroupAway fails unless a resource of the group that is away is UNAVAILABLE. That it is
+// not served would be final for clients.
+func wantGroupAway(ctx context.Context, t *testing.T, client resourceClient) {
+	t.Helper()
+	for _, resource := range []string{"things.away.example.com", "things.v1.away.example.com", "Thing.v1.away.example.com"} {
+		_, err := client.List(ctx, &kubeconnectv1.ListRequest{Resource: resource})
+		wantError(t, err, connect.CodeUnavailable, `"away.example.com" does not answer`, "try again")
+		wantStatus(t, err, "ServiceUnavailable")
+	}
+	_, err := client.List(ctx, &kubeconnectv1.ListRequest{Resource: "podz"})
+	wantError(t, err, connect.CodeNotFound, "pods")
 }
 
 func awayAPIService() *unstructured.Unstructured {

@@ -83,7 +83,7 @@ func TestScenario17_ARefusedPatchSaysWhyAndChangesNothing(t *testing.T) {
 		"a JSON patch whose test fails": {
 			patchType: kubeconnectv1.PatchType_PATCH_TYPE_JSON,
 			body:      `[{"op":"test","path":"/data/key","value":"other"},{"op":"remove","path":"/data/key"}]`,
-			code:      connect.CodeInvalidArgument, reason: "Invalid", words: []string{"rejected our request"},
+			code:      connect.CodeInvalidArgument, reason: "Invalid", words: []string{`ConfigMap "one" is invalid`, `a "test" failed`},
 		},
 		"a resource version that is not the cluster's": {
 			patchType: kubeconnectv1.PatchType_PATCH_TYPE_MERGE,
@@ -155,7 +155,7 @@ func TestScenario17_AStrategicMergeOfACustomResourceIsRefused(t *testing.T) {
 	untilListed(ctx, t, client, gadgets)
 
 	_, err := client.Patch(ctx, request(kubeconnectv1.PatchType_PATCH_TYPE_STRATEGIC_MERGE))
-	wantError(t, err, connect.CodeInvalidArgument)
+	wantError(t, err, connect.CodeInvalidArgument, "PATCH_TYPE_MERGE")
 	wantStatus(t, err, "UnsupportedMediaType")
 	if now := gadgets.get("v1", namespace, "one"); now.GetResourceVersion() != before.GetResourceVersion() {
 		t.Error("the refused patch has changed the object")

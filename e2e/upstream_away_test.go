@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"connectrpc.com/connect"
@@ -26,9 +27,14 @@ func TestTheServiceStartsWithoutItsAPIServerAndServesOnceThatIsThere(t *testing.
 	wantProbe(ctx, t, service, "/livez", http.StatusOK)
 	wantProbe(ctx, t, service, "/readyz", http.StatusServiceUnavailable)
 	for name, call := range callsOn(client, namespace) {
-		t.Run(name+" says which API server is away", func(t *testing.T) {
-			wantError(t, call(ctx), connect.CodeUnavailable, link.Address())
+		t.Run(name+" says that the API server is away", func(t *testing.T) {
+			wantAway(t, call(ctx), link, "the connection is refused")
 		})
+	}
+	if _, err := service.UntilPrints(ctx, func(line string) bool {
+		return strings.Contains(line, "cannot be reached") && strings.Contains(line, link.Address())
+	}); err != nil {
+		t.Errorf("the log does not say which API server is away: %v", err)
 	}
 
 	link.Set(harness.None)
@@ -40,6 +46,17 @@ func TestTheServiceStartsWithoutItsAPIServerAndServesOnceThatIsThere(t *testing.
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// wantAway fails unless an error says that the API server is away, and not at which address:
+// that is inside the cluster.
+func wantAway(t *testing.T, err error, link *harness.Proxy, words string) {
+	t.Helper()
+	wantError(t, err, connect.CodeUnavailable, "cannot reach the cluster's API server", words, "try again")
+	wantStatus(t, err, "ServiceUnavailable")
+	if err != nil && (strings.Contains(err.Error(), link.Address()) || strings.Contains(err.Error(), "127.0.0.1")) {
+		t.Errorf("%q says an address", err)
 	}
 }
 
@@ -85,7 +102,7 @@ func loseUpstream(t *testing.T, fault harness.Fault) {
 
 	link.Set(fault)
 	_, err := client.Patch(ctx, change)
-	wantError(t, err, connect.CodeUnavailable, link.Address())
+	wantAway(t, err, link, "")
 	wantStillThere(ctx, t, client, one.Namespace, one.ResourceVersion)
 	late := record.Watch(t, client, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: namespace, Name: "one"})
 	late.Synced(ctx)

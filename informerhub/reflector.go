@@ -21,7 +21,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// UnavailableError says that the API server could not be reached.
+// UnavailableError says that the API server could not be reached. Its text is for the log: it
+// names an address inside the cluster.
 type UnavailableError struct {
 	Host string // where it was looked for
 	Err  error

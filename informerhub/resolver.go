@@ -97,8 +97,8 @@ func (r *Resolver) Reached(ctx context.Context) error {
 }
 
 // Resolve finds a resource by its name in kubectl's syntax. The error is an
-// [UnknownResourceError], or an [UnavailableError] where discovery could not be
-// asked.
+// [UnknownResourceError], a [GroupUnavailableError] where the name has a group that
+// does not answer, or an [UnavailableError] where discovery could not be asked.
 func (r *Resolver) Resolve(ctx context.Context, name string) (Resource, error) {
 	if len(name) > maxNameLength {
 		return Resource{}, &UnknownResourceError{Name: name[:maxNameLength] + "…"}
@@ -114,6 +114,9 @@ func (r *Resolver) Resolve(ctx context.Context, name string) (Resource, error) {
 	}
 	if resource, ok := fresh.resolve(name); ok {
 		return resource, nil
+	}
+	if err := fresh.unavailable(name); err != nil {
+		return Resource{}, err
 	}
 	return Resource{}, &UnknownResourceError{Name: name, NearMisses: fresh.nearMisses(name)}
 }

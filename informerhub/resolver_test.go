@@ -11,8 +11,10 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
 
@@ -319,6 +321,28 @@ func TestAResourceIsNamedInKubectlsSyntax(t *testing.T) {
 	for want, resource := range map[string]Resource{"pods.v1": pods, "deployments.v1.apps": deployments} {
 		if got := resource.String(); got != want {
 			t.Errorf("named %s, want %s", got, want)
+		}
+	}
+}
+
+// TestResolver_AGroupThatDoesNotAnswerIsUnavailable has discovery fail for one group, and find
+// another one no longer.
+func TestResolver_AGroupThatDoesNotAnswerIsUnavailable(t *testing.T) {
+	catalogue := &catalogue{failed: map[schema.GroupVersion]error{
+		{Group: "away.example.com", Version: "v1"}:  apierrors.NewServiceUnavailable("x"),
+		{Group: "gone.example.com", Version: "v1"}:  apierrors.NewNotFound(schema.GroupResource{}, ""),
+		{Group: "stale.example.com", Version: "v1"}: discovery.StaleGroupVersionError{},
+		{Group: "empty.example.com", Version: "v1"}: errors.New("received empty response"),
+		{Version: "v1"}: apierrors.NewServiceUnavailable("x"),
+	}}
+	for name, want := range map[string]bool{
+		"things.away.example.com": true, "things.v1.away.example.com": true, "Thing.v1.away.example.com": true,
+		"things.stale.example.com": true, "things.empty.example.com": false, "things.gone.example.com": false, "things.far-away.example.com": false, "things": false, "podz": false,
+	} {
+		err := catalogue.unavailable(name)
+		var unavailable *GroupUnavailableError
+		if got := errors.As(err, &unavailable); got != want {
+			t.Errorf("%s: unavailable is %t, want %t: %v", name, got, want, err)
 		}
 	}
 }

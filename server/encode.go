@@ -2,14 +2,11 @@ package server
 
 import (
 	"cmp"
-	"encoding/json"
-	"fmt"
 	"reflect"
 	"strings"
 
-	"google.golang.org/protobuf/types/known/structpb"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 
@@ -17,54 +14,12 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
-// encodeObject makes the answer's form of an object. One whose content cannot be
-// read carries the error in its place.
+// encodeObject makes the answer's form of an object: the message whose bytes are
+// encodedObject. One whose content cannot be sent carries the error in its place.
 func encodeObject(object *informerhub.Object, encoding kubeconnectv1.Encoding) *kubeconnectv1.Object {
-	encoded := &kubeconnectv1.Object{
-		Namespace:       object.Namespace(),
-		Name:            object.Name(),
-		Uid:             object.UID(),
-		ResourceVersion: object.ResourceVersion(),
-	}
-	if !object.HasContent() {
-		return encoded
-	}
-	if err := setContent(encoded, object, encoding); err != nil {
-		encoded.Content = &kubeconnectv1.Object_Error{Error: ownStatus(metav1.StatusReasonInternalError, err)}
-	}
+	encoded := new(kubeconnectv1.Object)
+	_ = proto.Unmarshal(encodedObject(object, encoding), encoded) // our own bytes
 	return encoded
-}
-
-func setContent(encoded *kubeconnectv1.Object, object *informerhub.Object, encoding kubeconnectv1.Encoding) error {
-	if encoding == kubeconnectv1.Encoding_ENCODING_PROTOBUF {
-		if message, ok := object.Protobuf(); ok {
-			encoded.Content = &kubeconnectv1.Object_Protobuf{Protobuf: message}
-			return nil
-		}
-		encoding = kubeconnectv1.Encoding_ENCODING_JSON
-	}
-	text, err := object.JSON()
-	if err != nil {
-		return err
-	}
-	if encoding == kubeconnectv1.Encoding_ENCODING_JSON {
-		encoded.Content = &kubeconnectv1.Object_Json{Json: text}
-		return nil
-	}
-	content, err := readStruct(text)
-	if err != nil {
-		return fmt.Errorf("%s as a struct: %w", object.Kind().Kind, err)
-	}
-	encoded.Content = &kubeconnectv1.Object_Struct{Struct: content}
-	return nil
-}
-
-func readStruct(text []byte) (*structpb.Struct, error) {
-	var members map[string]any
-	if err := json.Unmarshal(text, &members); err != nil {
-		return nil, err
-	}
-	return structpb.NewStruct(members)
 }
 
 func encodeFreshness(freshness informerhub.Freshness) *kubeconnectv1.Freshness {

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
@@ -32,7 +33,14 @@ var (
 	objectStruct        = fieldNumber(&kubeconnectv1.Object{}, "struct")
 	objectJSON          = fieldNumber(&kubeconnectv1.Object{}, "json")
 	objectProtobuf      = fieldNumber(&kubeconnectv1.Object{}, "protobuf")
+	objectError         = fieldNumber(&kubeconnectv1.Object{}, "error")
 )
+
+// maxObjectBytes bounds the content of an object, so that it fits into a message of 4 MiB,
+// the limit of gRPC clients: with everything that stands around it, and also in the JSON
+// form of a message, where bytes are base64. A Struct is of another length in that form:
+// it is the text of the object there, whose escaped characters have no such bound.
+const maxObjectBytes = 11 << 18 // 2.75 MiB
 
 // objectHeadBytes is about what an object's message has beside the content.
 const objectHeadBytes = 192
@@ -46,27 +54,25 @@ func fieldNumber(message proto.Message, name protoreflect.Name) protowire.Number
 func encodedObject(object *informerhub.Object, encoding kubeconnectv1.Encoding) []byte {
 	encoding = orDefault(encoding)
 	return object.Encoded(int(encoding), func(object *informerhub.Object) []byte {
-		if encoded, ok := encodeBytes(object, encoding); ok {
-			return encoded
-		}
-		encoded, _ := proto.Marshal(encodeObject(object, encoding)) // only invalid UTF-8 fails
-		return encoded
+		return encodeBytes(object, encoding)
 	})
 }
 
-// encodeBytes makes the bytes of encodeObject's message without the message. False if
-// they cannot be made so, because there is no content, or none that can be read.
-func encodeBytes(object *informerhub.Object, encoding kubeconnectv1.Encoding) ([]byte, bool) {
+// encodeBytes makes them. An object whose content cannot be sent has the error in its place.
+func encodeBytes(object *informerhub.Object, encoding kubeconnectv1.Encoding) []byte {
 	if !object.HasContent() {
-		return nil, false
+		return headObject(object)
 	}
-	if message, ok := object.Protobuf(); ok && encoding == kubeconnectv1.Encoding_ENCODING_PROTOBUF {
-		return contentObject(object, objectProtobuf, message), true
+	if message, ok := object.Protobuf(); ok && encoding == kubeconnectv1.Encoding_ENCODING_PROTOBUF && len(message) <= maxObjectBytes {
+		return contentObject(object, objectProtobuf, message)
 	}
 	s := scratches.Get().(*scratch)
 	defer s.release()
-	number, content, ok := s.contentOf(object, form{encoding: encoding})
-	return contentObject(object, number, content), ok
+	number, content, err := s.contentOf(object, form{encoding: encoding})
+	if err != nil {
+		return errorObject(object, err)
+	}
+	return contentObject(object, number, content)
 }
 
 // form is how a caller wants objects: in an encoding, and some of their fields, or all.
@@ -75,24 +81,35 @@ type form struct {
 	fields   *mask.Mask
 }
 
-// contentOf makes the field of an object's message that its content is in. False if that
-// cannot be made of its bytes.
-func (s *scratch) contentOf(object *informerhub.Object, as form) (number protowire.Number, content []byte, ok bool) {
+// contentOf makes the field of an object's message that its content is in, in another
+// encoding than the one that was asked for where the object has no such form that can be
+// sent. The error says that it cannot be read, or is too large to be sent.
+func (s *scratch) contentOf(object *informerhub.Object, as form) (number protowire.Number, content []byte, err error) {
 	if as.encoding == kubeconnectv1.Encoding_ENCODING_PROTOBUF {
+		var ok bool
 		if s.content, ok = object.AppendMaskedProtobuf(s.content[:0], as.fields); ok {
-			return objectProtobuf, s.content, true
+			return objectProtobuf, s.content, checkObjectSize(s.content)
 		}
 	}
-	text, err := object.AppendMaskedJSON(s.text[:0], as.fields)
-	s.text = text
-	switch as.encoding {
-	case kubeconnectv1.Encoding_ENCODING_JSON, kubeconnectv1.Encoding_ENCODING_PROTOBUF:
-		return objectJSON, text, err == nil
+	if s.text, err = object.AppendMaskedJSON(s.text[:0], as.fields); err != nil {
+		return 0, nil, err
 	}
-	if err == nil {
-		s.content, ok = appendStruct(s.content[:0], text)
+	if orDefault(as.encoding) == kubeconnectv1.Encoding_ENCODING_STRUCT {
+		var ok bool
+		if s.content, ok = appendStruct(s.content[:0], s.text, maxObjectBytes); ok {
+			return objectStruct, s.content, nil
+		}
 	}
-	return objectStruct, s.content, ok
+	return objectJSON, s.text, checkObjectSize(s.text)
+}
+
+func checkObjectSize(content []byte) error {
+	if len(content) <= maxObjectBytes {
+		return nil
+	}
+	return failure(metav1.StatusReasonRequestEntityTooLarge,
+		"the object has %d bytes in this encoding, and an answer takes %d: ask for some of its fields, or for ENCODING_PROTOBUF, "+
+			"which is smaller for built-in kinds", len(content), maxObjectBytes)
 }
 
 // scratch holds what an object's bytes are made of, on the way.
@@ -117,14 +134,34 @@ func contentObject(object *informerhub.Object, number protowire.Number, content 
 	return appendContentObject(make([]byte, 0, contentObjectSize(object, number, content)), object, number, content)
 }
 
+// errorObject is the message of an object with an error in the place of its content.
+func errorObject(object *informerhub.Object, err error) []byte {
+	_, status := classify(err)
+	if status == nil {
+		status = ownStatus(metav1.StatusReasonInternalError, err)
+	}
+	validUTF8(status)
+	content, _ := proto.Marshal(status) // only invalid UTF-8 fails
+	return contentObject(object, objectError, content)
+}
+
+// headObject is the message of an object without content.
+func headObject(object *informerhub.Object) []byte {
+	return appendHead(nil, object)
+}
+
 func appendContentObject(to []byte, object *informerhub.Object, number protowire.Number, content []byte) []byte {
+	return appendField(appendHead(to, object), number, content)
+}
+
+func appendHead(to []byte, object *informerhub.Object) []byte {
 	for _, head := range headFields(object) {
 		if head.value != "" {
 			to = protowire.AppendTag(to, head.number, protowire.BytesType)
 			to = protowire.AppendString(to, head.value)
 		}
 	}
-	return appendField(to, number, content)
+	return to
 }
 
 func contentObjectSize(object *informerhub.Object, number protowire.Number, content []byte) int {
@@ -157,7 +194,7 @@ func appendListed(page []byte, object *informerhub.Object, as form, most int) (l
 		return appendSome(page, object, as, most)
 	}
 	message, isProtobuf := object.Protobuf()
-	if !isProtobuf || as.encoding != kubeconnectv1.Encoding_ENCODING_PROTOBUF {
+	if !isProtobuf || as.encoding != kubeconnectv1.Encoding_ENCODING_PROTOBUF || len(message) > maxObjectBytes {
 		return appendEncoded(page, encodedObject(object, as.encoding), most)
 	}
 	return appendContent(page, object, objectProtobuf, message, most)
@@ -167,8 +204,8 @@ func appendListed(page []byte, object *informerhub.Object, as form, most int) (l
 func appendSome(page []byte, object *informerhub.Object, as form, most int) (longer []byte, ok bool) {
 	s := scratches.Get().(*scratch)
 	defer s.release()
-	number, content, ok := s.contentOf(object, as)
-	if !ok {
+	number, content, err := s.contentOf(object, as)
+	if err != nil {
 		return appendEncoded(page, encodedObject(object.Masked(as.fields), as.encoding), most)
 	}
 	return appendContent(page, object, number, content, most)

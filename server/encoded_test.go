@@ -1,14 +1,20 @@
 package server
 
 import (
+	"fmt"
+	"math"
+	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/informerhub/mask"
 )
 
 // TestTheBytesOfAnObjectAreThoseOfItsMessage holds the two ways to encode an object
@@ -32,11 +38,173 @@ func TestTheBytesOfAnObjectAreThoseOfItsMessage(t *testing.T) {
 				if err := proto.Unmarshal(encodedObject(object, kubeconnectv1.Encoding(number)), &got); err != nil {
 					t.Fatal(err)
 				}
-				if want := encodeObject(object, kubeconnectv1.Encoding(number)); !proto.Equal(&got, want) {
+				if want := messageOf(object, kubeconnectv1.Encoding(number)); !proto.Equal(&got, want) {
 					t.Errorf("the bytes are\n%v, the message\n%v", &got, want)
+				}
+				if made := encodeObject(object, kubeconnectv1.Encoding(number)); !proto.Equal(&got, made) {
+					t.Errorf("the bytes are\n%v, the message is made as\n%v", &got, made)
 				}
 			})
 		}
+	}
+}
+
+// messageOf makes the message of an object of which all can be sent, by way of a map.
+func messageOf(object *informerhub.Object, encoding kubeconnectv1.Encoding) *kubeconnectv1.Object {
+	made := &kubeconnectv1.Object{
+		Namespace: object.Namespace(), Name: object.Name(), Uid: object.UID(), ResourceVersion: object.ResourceVersion(),
+	}
+	message, hasMessage := object.Protobuf()
+	text, err := object.JSON()
+	content, structErr := readStruct(text)
+	switch {
+	case encoding == kubeconnectv1.Encoding_ENCODING_PROTOBUF && hasMessage:
+		made.Content = &kubeconnectv1.Object_Protobuf{Protobuf: message}
+	case err != nil:
+		made.Content = &kubeconnectv1.Object_Error{Error: &kubeconnectv1.Status{Reason: "InternalError", Message: err.Error()}}
+	case orDefault(encoding) == kubeconnectv1.Encoding_ENCODING_STRUCT && structErr == nil:
+		made.Content = &kubeconnectv1.Object_Struct{Struct: content}
+	default:
+		made.Content = &kubeconnectv1.Object_Json{Json: text}
+	}
+	return made
+}
+
+// largeWidget is a custom resource with a member "spec".
+func largeWidget(t *testing.T, spec string) *informerhub.Object {
+	t.Helper()
+	return widgetObject(t, `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a","namespace":"default"},"spec":`+spec+`}`)
+}
+
+// worst are objects that take as much as the API server accepts, or more, and the form in
+// which each comes, by the encoding that was asked for: empty where no form fits.
+func worst(t *testing.T) map[string]struct {
+	object                    *informerhub.Object
+	asStruct, asJSON, asProto string
+} {
+	const bytes = 1_400_000
+	escaped := newPod("a", 3)
+	escaped.Annotations = map[string]string{"a": strings.Repeat("\x01", bytes)}
+	unsendable := newPod("a", 3)
+	unsendable.Annotations = map[string]string{"a": strings.Repeat("\x01", maxObjectBytes)}
+	numbers := newPod("a", 3)
+	numbers.Spec.SecurityContext = &corev1.PodSecurityContext{SupplementalGroups: make([]int64, bytes/2)}
+	keys := make([]string, bytes/len(`"abc":1,`))
+	for i := range keys {
+		keys[i] = fmt.Sprintf(`"%c%c%c":1`, 'a'+i%64, 'a'+i/64%64, 'a'+i/64/64)
+	}
+	type row = struct {
+		object                    *informerhub.Object
+		asStruct, asJSON, asProto string
+	}
+	return map[string]row{
+		"a small object":               {largeWidget(t, "{}"), "struct", "json", "json"},
+		"one string":                   {largeWidget(t, `"`+strings.Repeat("é", bytes/2)+`"`), "struct", "json", "json"},
+		"many numbers":                 {largeWidget(t, "["+strings.Repeat("1,", bytes/2)+"1]"), "json", "json", "json"},
+		"many keys":                    {largeWidget(t, "{"+strings.Join(keys, ",")+"}"), "json", "json", "json"},
+		"many empty objects":           {largeWidget(t, "["+strings.Repeat("{},", bytes/3)+"1]"), "struct", "json", "json"},
+		"many deep lists":              {largeWidget(t, "["+strings.Repeat("[[[[1]]]],", bytes/10)+"1]"), "json", "json", "json"},
+		"deep objects":                 {largeWidget(t, strings.Repeat(`{"a":`, 1000)+"1"+strings.Repeat("}", 1000)), "json", "json", "json"},
+		"more than etcd takes":         {largeWidget(t, `"`+strings.Repeat("x", maxObjectBytes)+`"`), "", "", ""},
+		"characters that JSON escapes": {podObject(t, escaped), "struct", "", "protobuf"},
+		"many numbers of a pod":        {podObject(t, numbers), "json", "json", "protobuf"},
+		"a message that is too long":   {podObject(t, unsendable), "", "", ""},
+	}
+}
+
+// TestAnObjectThatDoesNotFitComesInAnotherForm has each message stay within gRPC's limit. In
+// the JSON form of a message a Struct has no bound: see maxObjectBytes.
+func TestAnObjectThatDoesNotFitComesInAnotherForm(t *testing.T) {
+	const grpcLimit, envelope = 4 << 20, 64 << 10
+	for name, test := range worst(t) {
+		for encoding, want := range map[kubeconnectv1.Encoding]string{
+			kubeconnectv1.Encoding_ENCODING_STRUCT:   test.asStruct,
+			kubeconnectv1.Encoding_ENCODING_JSON:     test.asJSON,
+			kubeconnectv1.Encoding_ENCODING_PROTOBUF: test.asProto,
+		} {
+			t.Run(name+" as "+encoding.String(), func(t *testing.T) {
+				encoded := encodedObject(test.object, encoding)
+				if len(encoded) > grpcLimit-envelope {
+					t.Errorf("the message has %d bytes", len(encoded))
+				}
+				wantForm(t, encoded, want)
+				page, ok := appendListed(nil, test.object, form{encoding: encoding}, math.MaxInt)
+				if !ok || len(page) > len(encoded)+8 {
+					t.Errorf("a page of it has %d bytes", len(page))
+				}
+				fields, err := mask.Parse([]string{"metadata", "spec"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if page, _ := appendListed(nil, test.object, form{encoding, fields}, math.MaxInt); len(page) > grpcLimit-envelope {
+					t.Errorf("a page of some fields has %d bytes", len(page))
+				}
+				if want == "struct" {
+					return
+				}
+				if text, err := protojson.Marshal(encodeObject(test.object, encoding)); err != nil || len(text) > grpcLimit-envelope {
+					t.Errorf("the JSON form has %d bytes (%v)", len(text), err)
+				}
+			})
+		}
+	}
+}
+
+// wantForm fails unless the content of an object has a form, or is the error that it is too
+// large.
+func wantForm(t *testing.T, encoded []byte, want string) {
+	t.Helper()
+	var object kubeconnectv1.Object
+	if err := proto.Unmarshal(encoded, &object); err != nil {
+		t.Fatal(err)
+	}
+	if object.GetName() != "a" || object.GetNamespace() != "default" {
+		t.Errorf("the head is %s/%s", object.GetNamespace(), object.GetName())
+	}
+	content := object.ProtoReflect().WhichOneof(object.ProtoReflect().Descriptor().Oneofs().ByName("content"))
+	if want == "" {
+		if object.GetError().GetReason() != string(metav1.StatusReasonRequestEntityTooLarge) || !strings.Contains(object.GetError().GetMessage(), "bytes") {
+			t.Errorf("comes as %s, want an error: %.200v", content.Name(), object.GetError())
+		}
+		return
+	}
+	if string(content.Name()) != want {
+		t.Errorf("comes as %s, want %s: %v", content.Name(), want, object.GetError())
+	}
+}
+
+// TestAPatchLeadsFromAnObjectThatWasSent makes patches of objects that are too large in one
+// of their forms.
+func TestAPatchLeadsFromAnObjectThatWasSent(t *testing.T) {
+	const struct_, json = kubeconnectv1.Encoding_ENCODING_STRUCT, kubeconnectv1.Encoding_ENCODING_JSON
+	const merge = kubeconnectv1.PatchType_PATCH_TYPE_MERGE
+	numbers := func(count int) string { return "[" + strings.Repeat("1,", count) + "1]" }
+	text := func(bytes int) string { return `"` + strings.Repeat("x", bytes) + `"` }
+	spec := func(big, small string) string {
+		return `{"big":` + big + `,"small":` + small + `,"more":` + text(1_000_000) + `}`
+	}
+	for name, test := range map[string]struct {
+		before, after string
+		encoding      kubeconnectv1.Encoding
+		patched       bool
+	}{
+		"a small change of a large Struct":         {spec("1", "1"), spec("1", "2"), struct_, true},
+		"a small change of what comes as JSON":     {spec(numbers(500_000), "1"), spec(numbers(500_000), "2"), struct_, true},
+		"a patch that is too large for a Struct":   {spec("1", "1"), spec(numbers(300_000), "1"), struct_, false},
+		"the same as JSON":                         {spec("1", "1"), spec(numbers(300_000), "1"), json, true},
+		"a small change of what comes as an error": {spec(text(maxObjectBytes), "1"), spec(text(maxObjectBytes), "2"), json, false},
+		"a change from what came as an error":      {spec(text(maxObjectBytes), "1"), spec("1", "2"), json, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			event := informerhub.Event{Type: informerhub.Modified, Before: largeWidget(t, test.before), Object: largeWidget(t, test.after)}
+			encoded, patch := batchEncoder{encoding: test.encoding, patches: merge}.object(event)
+			if patched := patch == merge; patched != test.patched {
+				t.Errorf("comes as a patch: %t, want %t", patched, test.patched)
+			}
+			if len(encoded) > maxObjectBytes+objectHeadBytes {
+				t.Errorf("the message has %d bytes", len(encoded))
+			}
+		})
 	}
 }
 

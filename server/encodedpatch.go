@@ -47,8 +47,9 @@ func encodedPatch(event informerhub.Event, encoding kubeconnectv1.Encoding, patc
 	})
 }
 
-// patchBytes makes them. A text that has a patch has been sent whole: whatever cannot be
-// said as a Struct has none.
+// patchBytes makes them. There is no patch of an object that may have been sent without its
+// content because it is too large, and none that does not fit as a Struct: the whole object
+// is sent instead.
 func patchBytes(before, after *informerhub.Object, by func(dst, before, after []byte) ([]byte, bool), field protowire.Number) []byte {
 	old, now := scratches.Get().(*scratch), scratches.Get().(*scratch)
 	defer old.release()
@@ -60,6 +61,9 @@ func patchBytes(before, after *informerhub.Object, by func(dst, before, after []
 	if now.text, err = after.AppendJSON(now.text[:0]); err != nil {
 		return nil
 	}
+	if max(len(old.text), len(now.text)) > maxObjectBytes {
+		return nil
+	}
 	patch, ok := by(old.content[:0], old.text, now.text)
 	old.content = patch
 	if !ok {
@@ -68,7 +72,7 @@ func patchBytes(before, after *informerhub.Object, by func(dst, before, after []
 	if field == objectJSON {
 		return contentObject(after, field, patch)
 	}
-	content, ok := appendStruct(now.content[:0], patch)
+	content, ok := appendStruct(now.content[:0], patch, maxObjectBytes)
 	now.content = content
 	if !ok {
 		return nil

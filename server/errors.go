@@ -42,21 +42,19 @@ func (mapErrors) WrapStreamingClient(next connect.StreamingClientFunc) connect.S
 	return next
 }
 
-// connectError maps an error of the domain. One that has a code already keeps it.
+// connectError maps an error of the domain. One that has a code already keeps it. No error
+// has more than maxErrorBytes.
 func connectError(err error) error {
 	var coded *connect.Error
-	if err == nil || errors.As(err, &coded) {
-		return err
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &coded):
+		return bounded(coded)
 	}
+	err = withoutAddresses(err)
 	code, status := classify(err)
-	mapped := connect.NewError(code, err)
-	if status == nil {
-		return mapped
-	}
-	if detail, detailErr := connect.NewErrorDetail(status); detailErr == nil {
-		mapped.AddDetail(detail)
-	}
-	return mapped
+	return newError(code, err, status)
 }
 
 func classify(err error) (connect.Code, *kubeconnectv1.Status) {
@@ -64,14 +62,14 @@ func classify(err error) (connect.Code, *kubeconnectv1.Status) {
 	var unknown *informerhub.UnknownResourceError
 	var gone *informerhub.ResourceGoneError
 	var schemaless *informerhub.NoSchemaError
-	var unavailable *informerhub.UnavailableError
+	var away *informerhub.GroupUnavailableError
 	var limit *limitError
 	switch {
 	case errors.As(err, &status):
 		return codeOf(status.Status()), statusDetail(status.Status())
 	case errors.As(err, &unknown), errors.As(err, &gone), errors.As(err, &schemaless):
 		return connect.CodeNotFound, ownStatus(metav1.StatusReasonNotFound, err)
-	case errors.As(err, &unavailable):
+	case errors.As(err, &away):
 		return connect.CodeUnavailable, ownStatus(metav1.StatusReasonServiceUnavailable, err)
 	case errors.Is(err, errShuttingDown), errors.Is(err, informerhub.ErrClosed):
 		return connect.CodeUnavailable, ownStatus(metav1.StatusReasonServiceUnavailable, err)

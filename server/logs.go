@@ -101,7 +101,7 @@ func (s pods) open(ctx context.Context, request *kubeconnectv1.GetLogsRequest, o
 	body, err := pods.GetLogs(request.GetName(), options).Stream(reading)
 	if err != nil {
 		cancel()
-		return nil, outcome.complete(unreachable(ctx, err))
+		return nil, nodeUnreachable(outcome.complete(unreachable(ctx, err)), request.GetNamespace(), request.GetName())
 	}
 	return newLogReader(body, cancel), nil
 }
@@ -207,5 +207,6 @@ func whyEnded(ctx context.Context, err error) error {
 	case errors.Is(err, io.EOF):
 		return nil
 	}
-	return apierrors.NewServiceUnavailable(fmt.Sprintf("the log was cut off on its way from the API server: %v", err))
+	unreachableLog.warn("a log was cut off on its way from the API server", err)
+	return apierrors.NewServiceUnavailable("the log was cut off on its way from the API server: open it again, from the time of its last line")
 }

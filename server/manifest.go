@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -67,7 +69,7 @@ func manifestOfData(data []byte) (manifest, error) {
 		err = utiljson.Unmarshal(text, &m.head)
 	}
 	if err != nil {
-		return manifest{}, badRequest("data is neither JSON nor YAML of an object: %v", err)
+		return manifest{}, badRequest("data is neither JSON nor YAML of an object: %s", withoutGoTypes(err))
 	}
 	return m, nil
 }
@@ -75,9 +77,27 @@ func manifestOfData(data []byte) (manifest, error) {
 func manifestOfJSON(field string, text []byte) (manifest, error) {
 	m := manifest{contentType: runtime.ContentTypeJSON, body: text}
 	if err := utiljson.Unmarshal(text, &m.head); err != nil { // as the API server does: by case
-		return manifest{}, badRequest("%s is not the JSON of an object: %v", field, err)
+		return manifest{}, badRequest("%s is not the JSON of an object: %s", field, withoutGoTypes(err))
 	}
 	return m, nil
+}
+
+// withoutGoTypes returns the text of an error of JSON, without the Go type that has no place
+// for a value.
+func withoutGoTypes(err error) string {
+	var wrong *json.UnmarshalTypeError
+	if !errors.As(err, &wrong) {
+		return err.Error()
+	}
+	needed := "an object"
+	if wrong.Type.Kind() == reflect.String {
+		needed = "a string"
+	}
+	field := strings.Trim(wrong.Field, ".")
+	if field == "" {
+		field = "it"
+	}
+	return fmt.Sprintf("%s has the type %s, and must be %s", field, wrong.Value, needed)
 }
 
 // checkOneDocument refuses YAML of which all but the first document would be passed over

@@ -161,8 +161,9 @@ func TestAPageEndsBeforeItIsTooLarge(t *testing.T) {
 		"none":                           {nil, 0},
 		"all that fit":                   {[]int{1 << 20, 1 << 20}, 2},
 		"one less than would not fit":    {[]int{1 << 20, 1 << 20, 1 << 20, 1 << 20}, 2},
-		"one in any case":                {[]int{5 << 20, 1}, 1},
-		"a large one waits for the next": {[]int{1, 5 << 20}, 1},
+		"a large one":                    {[]int{maxObjectBytes - 4<<10, 1 << 20}, 1},
+		"a large one waits for the next": {[]int{1 << 20, maxObjectBytes - 4<<10}, 1},
+		"one that comes as an error":     {[]int{5 << 20, 1}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var objects []*informerhub.Object

@@ -71,18 +71,77 @@ func patchBody(request *kubeconnectv1.PatchRequest) ([]byte, error) {
 		if err != nil {
 			return nil, badRequest("value is not JSON: %v", err)
 		}
-		return escapeControls(text), nil
+		return escapeControls(text), checkPatchBody(request.GetType(), body.Value.AsInterface())
 	case *kubeconnectv1.PatchRequest_Data:
 		if request.GetType() == kubeconnectv1.PatchType_PATCH_TYPE_APPLY {
 			return body.Data, nil // YAML too; the API server reads it
 		}
-		var ignored any
-		if err := json.Unmarshal(body.Data, &ignored); err != nil {
+		var value any
+		if err := json.Unmarshal(body.Data, &value); err != nil {
 			return nil, badRequest("data is not JSON: %v", err)
 		}
-		return body.Data, nil
+		return body.Data, checkPatchBody(request.GetType(), value)
 	}
 	return nil, badRequest("body is required: give the patch as value (JSON) or data (bytes of JSON, or of YAML for PATCH_TYPE_APPLY)")
+}
+
+// checkPatchBody refuses what is not a patch of a type. The API server says so in terms of the
+// Go types that it reads patches into, or not at all.
+func checkPatchBody(kind kubeconnectv1.PatchType, body any) error {
+	operations, isList := body.([]any)
+	_, isObject := body.(map[string]any)
+	switch {
+	case kind == kubeconnectv1.PatchType_PATCH_TYPE_JSON && !isList:
+		return badRequest("the patch is %s: PATCH_TYPE_JSON takes a list of operations", jsonType(body))
+	case kind == kubeconnectv1.PatchType_PATCH_TYPE_JSON:
+		return checkOperations(operations)
+	case !isObject:
+		return badRequest("the patch is %s: %s takes an object", jsonType(body), kind)
+	}
+	return nil
+}
+
+// operationNames are the operations of a JSON patch, and the members that each needs.
+var operationNames = map[any][]string{
+	"add": {"path"}, "remove": {"path"}, "replace": {"path"}, "test": {"path"}, "move": {"path", "from"}, "copy": {"path", "from"},
+}
+
+func checkOperations(operations []any) error {
+	for i, operation := range operations {
+		members, ok := operation.(map[string]any)
+		if !ok {
+			return badRequest("operation %d of the patch is %s: it must be an object with op and path", i, jsonType(operation))
+		}
+		name, _ := members["op"].(string)
+		needed, ok := operationNames[name]
+		if !ok {
+			return badRequest("operation %d of the patch has op %q: use add, remove, replace, move, copy or test", i, name)
+		}
+		for _, member := range needed {
+			path, ok := members[member].(string)
+			if !ok || path != "" && path[0] != '/' {
+				return badRequest("operation %d of the patch has %s %q: give one that begins with /, such as /spec/replicas", i, member, path)
+			}
+		}
+	}
+	return nil
+}
+
+// jsonType names the type of a JSON value.
+func jsonType(value any) string {
+	switch value.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "a boolean"
+	case float64:
+		return "a number"
+	case string:
+		return "a string"
+	case []any:
+		return "a list"
+	}
+	return "an object"
 }
 
 // escapeControls escapes the control characters that JSON may hold as they are and

@@ -57,7 +57,7 @@ func TestTheBodyOfAPatchIsJSONOrForApplyYAML(t *testing.T) {
 		want    string // empty: a bad request
 	}{
 		"a value":                    {&kubeconnectv1.PatchRequest{Type: mergePatch, Body: value(t, map[string]any{"a": 1})}, `{"a":1}`},
-		"a list as a value":          {&kubeconnectv1.PatchRequest{Type: jsonPatch, Body: value(t, []any{map[string]any{"op": "test"}})}, `[{"op":"test"}]`},
+		"a list as a value":          {&kubeconnectv1.PatchRequest{Type: jsonPatch, Body: value(t, []any{map[string]any{"op": "test", "path": ""}})}, `[{"op":"test","path":""}]`},
 		"large whole numbers":        {&kubeconnectv1.PatchRequest{Type: mergePatch, Body: value(t, map[string]any{"a": 1e15})}, `{"a":1000000000000000}`},
 		"controls that YAML refuses": {&kubeconnectv1.PatchRequest{Type: mergePatch, Body: value(t, map[string]any{"a": "\x7f\u0085é"})}, `{"a":"\u007f\u0085é"}`},
 		"null as a value":            {&kubeconnectv1.PatchRequest{Type: mergePatch, Body: value(t, map[string]any{"a": nil})}, `{"a":null}`},
@@ -76,10 +76,42 @@ func TestTheBodyOfAPatchIsJSONOrForApplyYAML(t *testing.T) {
 			if test.want == "" && !apierrors.IsBadRequest(err) {
 				t.Errorf("reads %q, %v; want a bad request", body, err)
 			}
-			if got := strings.ReplaceAll(string(body), ": ", ":"); test.want != "" && (err != nil || got != strings.ReplaceAll(test.want, ": ", ":")) {
+			compact := strings.NewReplacer(": ", ":", ", ", ",").Replace // protojson varies its spaces
+			if got := compact(string(body)); test.want != "" && (err != nil || got != compact(test.want)) {
 				t.Errorf("reads %q, %v; want %q", body, err, test.want)
 			}
 		})
+	}
+}
+
+func TestPatchBody_SaysWhatIsWrong(t *testing.T) {
+	for body, test := range map[string]struct {
+		kind  kubeconnectv1.PatchType
+		words string
+	}{
+		`[]`:                                   {mergePatch, "the patch is a list: PATCH_TYPE_MERGE takes an object"},
+		`null`:                                 {mergePatch, "the patch is null"},
+		`"x"`:                                  {kubeconnectv1.PatchType_PATCH_TYPE_STRATEGIC_MERGE, "the patch is a string: PATCH_TYPE_STRATEGIC_MERGE takes an object"},
+		`{}`:                                   {jsonPatch, "the patch is an object: PATCH_TYPE_JSON takes a list of operations"},
+		`[1]`:                                  {jsonPatch, "operation 0 of the patch is a number"},
+		`[{"op":"test","path":"/a"},{}]`:       {jsonPatch, `operation 1 of the patch has op ""`},
+		`[{"op":"set","path":"/a"}]`:           {jsonPatch, `has op "set": use add, remove,`},
+		`[{"op":"add"}]`:                       {jsonPatch, `has path "": give one that begins with /`},
+		`[{"op":"add","path":"spec"}]`:         {jsonPatch, `has path "spec"`},
+		`[{"op":"move","path":"/a"}]`:          {jsonPatch, `has from ""`},
+		`[{"op":"copy","path":"/a","from":1}]`: {jsonPatch, `has from ""`},
+	} {
+		t.Run(body, func(t *testing.T) {
+			_, err := patchBody(&kubeconnectv1.PatchRequest{Type: test.kind, Body: data(body)})
+			if !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), test.words) {
+				t.Errorf("reads %v, want %q", err, test.words)
+			}
+		})
+	}
+	for _, body := range []string{`[]`, `[{"op":"add","path":"/a/-","value":1},{"op":"move","path":"/a","from":"/b"},{"op":"test","path":"","value":{}}]`} {
+		if _, err := patchBody(&kubeconnectv1.PatchRequest{Type: jsonPatch, Body: data(body)}); err != nil {
+			t.Errorf("%s: %v", body, err)
+		}
 	}
 }
 

@@ -29,19 +29,21 @@ const (
 	listInValue   = 6<<3 | byte(protowire.BytesType)
 )
 
-// maxStructDepth is how deep objects and lists may lie in each other. Kubernetes' own
-// objects stay far below, and readers of protobuf give up long before.
-const maxStructDepth = 1000
+// maxStructDepth is how deep the messages of a Struct may be nested, the Struct itself
+// included. Protobuf in C++, Python and Java reads 100 levels by default, and a
+// WatchManyResponse has four of them around the Struct of an object. An object inside an
+// object adds three levels, a list inside a list adds two.
+const maxStructDepth = 100 - 4
 
 // appendStruct appends the bytes of the google.protobuf.Struct that a JSON object is:
 // the message that structpb makes of it by way of a map, but for the order of members,
 // and of members with the same name all, of which readers take the last. The text must
-// be valid JSON. False, and dst is of no use, if it is no object, is too deep, or has a
-// number that is too large.
-func appendStruct(dst, text []byte) ([]byte, bool) {
-	w := structWriter{text: text, out: dst}
+// be valid JSON. False, and dst is of no use, if the text is not an object, is nested too
+// deep, has a number that is too large, or makes a Struct of more bytes than most.
+func appendStruct(dst, text []byte, most int) ([]byte, bool) {
+	w := structWriter{text: text, out: dst, end: len(dst) + most}
 	w.skipSpace()
-	ok := w.take('{') && w.members(0)
+	ok := w.take('{') && w.members(1) && len(w.out) <= w.end
 	return w.out, ok
 }
 
@@ -50,9 +52,10 @@ type structWriter struct {
 	text []byte
 	at   int // how far text has been read
 	out  []byte
+	end  int // how long out may become
 }
 
-// members reads an object from behind its brace, and writes the Struct.
+// members reads an object from behind its brace, and writes the Struct, which is at a depth.
 func (w *structWriter) members(depth int) bool {
 	for first := true; ; first = false {
 		w.skipSpace()
@@ -73,7 +76,7 @@ func (w *structWriter) members(depth int) bool {
 	}
 }
 
-// elements reads a list from behind its bracket, and writes the ListValue.
+// elements reads a list from behind its bracket, and writes the ListValue, which is at a depth.
 func (w *structWriter) elements(depth int) bool {
 	for first := true; ; first = false {
 		w.skipSpace()
@@ -86,16 +89,17 @@ func (w *structWriter) elements(depth int) bool {
 	}
 }
 
-// value reads a value, and writes the Value, with its header.
+// value reads a value, and writes the Value, with its header, into a message at a depth.
 func (w *structWriter) value(h header, depth int) bool {
 	w.skipSpace()
+	depth = h.valueDepth(depth)
 	switch {
-	case w.at == len(w.text):
+	case w.at == len(w.text) || depth > maxStructDepth || len(w.out) > w.end+maxReserved:
 		return false
 	case w.take('{'):
-		return depth < maxStructDepth && w.nested(h, structInValue, depth)
+		return w.nested(h, structInValue, depth+1)
 	case w.take('['):
-		return depth < maxStructDepth && w.nested(h, listInValue, depth)
+		return w.nested(h, listInValue, depth+1)
 	case w.text[w.at] == '"':
 		text, ok := w.string()
 		w.out = append(h.append(w.out, 1+protowire.SizeBytes(len(text))), stringInValue)
@@ -117,6 +121,9 @@ func (w *structWriter) value(h header, depth int) bool {
 // many bytes.
 const usualSize = 1 << 8
 
+// maxReserved is what is reserved for sizes, at all depths, beyond what they take in the end.
+const maxReserved = 4 * maxStructDepth
+
 // nested writes an object or a list that is a value. Its size stands before it, and is
 // not known till it has been written: what was written is moved, if the size takes more
 // bytes than expected, or fewer.
@@ -124,7 +131,7 @@ func (w *structWriter) nested(h header, tag byte, depth int) bool {
 	start := len(w.out)
 	expected := h.nestedSize(usualSize)
 	w.out = slices.Grow(w.out, expected)[:start+expected]
-	if !w.content(tag, depth+1) {
+	if depth > maxStructDepth || !w.content(tag, depth) {
 		return false
 	}
 	content := w.out[start+expected:]
@@ -160,6 +167,15 @@ func (h header) append(dst []byte, size int) []byte {
 	dst = protowire.AppendVarint(append(dst, structEntry), uint64(entry))
 	dst = protowire.AppendString(append(dst, entryKey), h.key)
 	return protowire.AppendVarint(append(dst, entryValue), uint64(size))
+}
+
+// valueDepth is the depth of a value in a message at a depth: in a Struct there is the entry
+// between them.
+func (h header) valueDepth(depth int) int {
+	if h.inStruct {
+		return depth + 2
+	}
+	return depth + 1
 }
 
 // nestedSize is how many bytes stand before the content of a nested value of a size.

@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"os"
 	"strings"
 	"testing"
@@ -10,6 +11,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
 var structTexts = []string{
@@ -22,8 +25,85 @@ var structTexts = []string{
 	`{"long":"` + strings.Repeat("x", 300) + `","list":[` + strings.Repeat(`"y",`, 100) + `1]}`,
 	`{"longer":{"in":{"in":"` + strings.Repeat("z", 20000) + `"}}}`,
 	`{"longest":{"in":["` + strings.Repeat("z", 3000000) + `"]}}`,
-	strings.Repeat(`{"a":`, 900) + "1" + strings.Repeat("}", 900),
-	`{"a":` + strings.Repeat("[", 999) + strings.Repeat("]", 999) + `}`,
+	deepObject(deepestObjects), deepList(deepestLists),
+}
+
+// The deepest objects and lists that a Struct may have: see maxStructDepth. Around the value
+// inside, an object is three levels and a list is two.
+const (
+	deepestObjects = (maxStructDepth - 1 - 2) / 3
+	deepestLists   = (maxStructDepth - 1 - 2) / 2
+)
+
+// deepObject is an object of so many objects inside each other, without its own.
+func deepObject(depth int) string {
+	return strings.Repeat(`{"a":`, depth+1) + "1" + strings.Repeat("}", depth+1)
+}
+
+func deepList(depth int) string {
+	return `{"a":` + strings.Repeat("[", depth) + "1" + strings.Repeat("]", depth) + `}`
+}
+
+// TestAStructIsNotNestedDeeperThanReadersOfProtobufGo counts the levels of the messages.
+func TestAStructIsNotNestedDeeperThanReadersOfProtobufGo(t *testing.T) {
+	for name, test := range map[string]struct {
+		text string
+		ok   bool
+	}{
+		"objects":         {deepObject(deepestObjects), true},
+		"one object more": {deepObject(deepestObjects + 1), false},
+		"lists":           {deepList(deepestLists), true},
+		"one list more":   {deepList(deepestLists + 1), false},
+		"many more":       {deepObject(3000), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			content, ok := appendStruct(nil, []byte(test.text), math.MaxInt32)
+			if ok != test.ok {
+				t.Fatalf("made: %t, want %t", ok, test.ok)
+			}
+			if !ok {
+				return
+			}
+			response := &kubeconnectv1.WatchManyResponse{Response: &kubeconnectv1.WatchResponse{
+				Events: []*kubeconnectv1.Event{{Object: &kubeconnectv1.Object{Content: &kubeconnectv1.Object_Struct{Struct: &structpb.Struct{}}}}},
+			}}
+			if err := proto.Unmarshal(content, response.GetResponse().GetEvents()[0].GetObject().GetStruct()); err != nil {
+				t.Fatal(err)
+			}
+			sent, err := proto.Marshal(response)
+			if err != nil {
+				t.Fatal(err)
+			}
+			options := proto.UnmarshalOptions{RecursionLimit: 100 + 1} // Go counts the outermost message too
+			if err := options.Unmarshal(sent, &kubeconnectv1.WatchManyResponse{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestAStructIsNotLongerThanItMayBe(t *testing.T) {
+	for _, text := range structTexts {
+		whole, ok := appendStruct(nil, []byte(text), math.MaxInt32)
+		if !ok {
+			t.Fatalf("%.80s is no struct", text)
+		}
+		if _, ok := appendStruct([]byte("before"), []byte(text), len(whole)); !ok {
+			t.Errorf("%.80s does not fit into its %d bytes", text, len(whole))
+		}
+		if made, ok := appendStruct([]byte("before"), []byte(text), len(whole)-1); ok {
+			t.Errorf("%.80s has %d bytes, more than it may", text, len(made))
+		}
+	}
+}
+
+// readStruct makes a Struct by way of a map.
+func readStruct(text []byte) (*structpb.Struct, error) {
+	var members map[string]any
+	if err := json.Unmarshal(text, &members); err != nil {
+		return nil, err
+	}
+	return structpb.NewStruct(members)
 }
 
 func TestAStructOfBytesIsTheOneOfAMap(t *testing.T) {
@@ -40,7 +120,7 @@ func TestAStructIsNotMadeOfWhatIsNone(t *testing.T) {
 		``, `null`, `[]`, `1`, `{"a":1e999}`, deep,
 		`{`, `{"a`, `{"a"`, `{"a":`, `{"a":1`, `{"a":1,`, `{"a":"\`, `{"a":nul`, `{"a":[1`, `{"a" 1}`, `{"a":1 "b":2}`, `{"a":x}`,
 	} {
-		if _, ok := appendStruct(nil, []byte(text)); ok {
+		if _, ok := appendStruct(nil, []byte(text), math.MaxInt32); ok {
 			t.Errorf("made one of %.80s", text)
 		}
 	}
@@ -54,11 +134,11 @@ func FuzzStructBytes(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if !json.Valid(text) {
-			appendStruct(nil, text) // must come to an end
+			appendStruct(nil, text, math.MaxInt32) // must come to an end
 			return
 		}
 		want, err := readStruct(text)
-		tooDeep := strings.Count(string(text), "{")+strings.Count(string(text), "[") > maxStructDepth
+		tooDeep := strings.Count(string(text), "{")+strings.Count(string(text), "[") > deepestObjects
 		isObject := strings.HasPrefix(strings.TrimSpace(string(text)), "{")
 		if ok := checkStruct(t, text); !ok && err == nil && isObject && !tooDeep {
 			t.Errorf("no struct, but it is %v", want)
@@ -70,7 +150,7 @@ func FuzzStructBytes(f *testing.F) {
 // are none.
 func checkStruct(t *testing.T, text []byte) bool {
 	t.Helper()
-	content, ok := appendStruct([]byte("before"), text)
+	content, ok := appendStruct([]byte("before"), text, math.MaxInt32)
 	if !ok {
 		return false
 	}
@@ -96,7 +176,7 @@ func BenchmarkStruct(b *testing.B) {
 	}
 	buffer := make([]byte, 0, 2*len(text))
 	directly := func(text []byte) []byte {
-		buffer, _ = appendStruct(buffer[:0], text)
+		buffer, _ = appendStruct(buffer[:0], text, math.MaxInt32)
 		return buffer
 	}
 	for _, way := range []struct {

@@ -3,9 +3,11 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
@@ -42,7 +44,7 @@ func (s *resources) tableOf(ctx context.Context, resource informerhub.Resource, 
 		Continue:      request.GetPageToken(),
 	})
 	if err != nil {
-		return nil, err
+		return nil, asPageToken(err, request)
 	}
 	response, err := encodeTable(table)
 	if err != nil {
@@ -64,6 +66,14 @@ func (s *resources) confirmTable(ctx context.Context, resource informerhub.Resou
 		}
 	}
 	return s.confirm(ctx, resource)
+}
+
+// asPageToken says of a token that the API server cannot read what it is to callers.
+func asPageToken(err error, request *kubeconnectv1.GetTableRequest) error {
+	if request.GetPageToken() != "" && apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "continue token") {
+		return badRequest("page_token is not one of a table: ask for the table from its first page")
+	}
+	return err
 }
 
 // checkTableSize refuses a page that no gRPC client would take.

@@ -149,7 +149,9 @@ func (s *eventSender) send(w *watch, batch informerhub.Batch) error {
 	switch batch.Events[0].Type {
 	case informerhub.Reset:
 		s.tellKind(w)
-	case informerhub.Bookmark:
+	}
+	switch batch.Events[len(batch.Events)-1].Type {
+	case informerhub.Synced, informerhub.Bookmark:
 		freshness := w.cache.Freshness()
 		s.contact = freshness.LastContact
 		s.response.Freshness = encodeFreshness(freshness)
@@ -160,8 +162,9 @@ func (s *eventSender) send(w *watch, batch informerhub.Batch) error {
 func (s *eventSender) sendBatch(w *watch, batch informerhub.Batch) error {
 	s.response.Warnings = append(s.response.Warnings, batch.Warnings...)
 	encoder := batchEncoder{batch: batch, encoding: s.encoding, patches: s.patches, tokens: w.tokens}
+	freshness := s.response.Freshness
 	for encoded := range encoder.responses() {
-		s.response.ResumeToken = encoded.token
+		s.response.ResumeToken, s.response.Freshness = encoded.token, freshness
 		setEncoded(&s.response, encoded.events, s.messages)
 		err := s.to(&s.response)
 		s.response.Reset()

@@ -123,7 +123,7 @@ func (m *manySender) of(place int) func(*kubeconnectv1.WatchResponse) error {
 func ofWatch(place int, request *kubeconnectv1.WatchRequest, err error) error {
 	var coded *connect.Error
 	_ = errors.As(connectError(err), &coded)
-	named := connect.NewError(coded.Code(), fmt.Errorf("watch %d (%s): %s", place, request.GetResource(), coded.Message()))
+	named := connect.NewError(coded.Code(), fmt.Errorf("watch %d (%s): %s", place, cut(request.GetResource(), maxNameBytes), coded.Message()))
 	for _, detail := range coded.Details() {
 		named.AddDetail(detail)
 	}

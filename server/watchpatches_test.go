@@ -157,14 +157,14 @@ func TestPatchesThatThereAreNotAreRefused(t *testing.T) {
 	}
 }
 
-// A text that a Struct cannot hold was sent as an error: there is nothing to patch.
+// An object that is too large was sent as an error: there is nothing to patch.
 func TestWhatWasSentAsAnErrorIsNotPatched(t *testing.T) {
-	widget := func(version, number string) any {
+	widget := func(version, number string, size int) any {
 		return json.RawMessage(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a","namespace":"default","uid":"u","resourceVersion":"` + version +
-			`","annotations":{"large":"` + strings.Repeat("x", 1000) + `"}},"spec":{"number":` + number + `}}`)
+			`","annotations":{"large":"` + strings.Repeat("x", size) + `"}},"spec":{"number":` + number + `}}`)
 	}
 	api := podsAPI()
-	api.objects = []any{widget("3", "1e999")}
+	api.objects = []any{widget("3", "0", maxObjectBytes)}
 	s := newService(t, api, auth.KubeconfigUser{})
 	stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "widgets", Patches: merge})
 	if err != nil {
@@ -175,7 +175,7 @@ func TestWhatWasSentAsAnErrorIsNotPatched(t *testing.T) {
 		t.Fatalf("is told as %v", object)
 	}
 	for i, number := range []string{"1", "2"} {
-		api.events <- watchEvent{"MODIFIED", widget(string(rune('4'+i)), number)}
+		api.events <- watchEvent{"MODIFIED", widget(string(rune('4'+i)), number, 1000)}
 		if event := receive(t, stream).GetEvents()[0]; (event.GetPatch() == merge) != (i == 1) || event.GetObject().GetStruct() == nil {
 			t.Errorf("with number %s it tells %v", number, event)
 		}

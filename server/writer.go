@@ -27,7 +27,7 @@ type written struct {
 func (w writer) make(ctx context.Context, to target, change change) (written, error) {
 	ctx, outcome := withOutcome(ctx)
 	if err := w.send(ctx, to, change); err != nil {
-		return written{}, outcome.complete(unreachable(ctx, err))
+		return written{}, clarified(outcome.complete(unreachable(ctx, err)), to, change)
 	}
 	return written{body: outcome.body.Bytes(), created: outcome.created(), warnings: append(outcome.warnings, outcome.unseen...)}, nil
 }

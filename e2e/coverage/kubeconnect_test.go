@@ -235,9 +235,9 @@ func throughType(t *testing.T, content any) any {
 	return content
 }
 
-// ownWords are those that the service puts before client-go's: which field of the request
-// an error is about.
-var ownWords = regexp.MustCompile(`^label_selector "[^"]*": `)
+// ownWords are those that the service puts before client-go's: what of the request an
+// error is about.
+var ownWords = regexp.MustCompile(`^(label_selector "[^"]*"|\S+ have no strategic merge patches, use [^:]*): `)
 
 // failureThrough is what an error of the service says.
 func failureThrough(err error) *failure {

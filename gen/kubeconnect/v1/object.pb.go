@@ -32,7 +32,8 @@ const (
 	Encoding_ENCODING_UNSPECIFIED Encoding = 0
 	// google.protobuf.Struct: readable in the JSON form of every RPC, slow to
 	// make and to read. Integers beyond 2^53 lose precision, as they do in
-	// JavaScript. An object that is too large for a Struct comes as ENCODING_JSON.
+	// JavaScript. An object that is too large or nested too deep for a Struct comes as
+	// ENCODING_JSON: look at which content is set.
 	Encoding_ENCODING_STRUCT Encoding = 1
 	// The object as Kubernetes JSON, in bytes.
 	Encoding_ENCODING_JSON Encoding = 2
@@ -229,7 +230,9 @@ type Object_Struct struct {
 type Object_Json struct {
 	// Set for ENCODING_JSON, for ENCODING_PROTOBUF where the kind has no protobuf
 	// form, and for ENCODING_STRUCT where the object as a Struct would not fit into a
-	// message of 4 MiB, the limit of gRPC clients.
+	// message of 4 MiB, the limit of gRPC clients, would be nested deeper than 100
+	// messages, the limit of most readers of protobuf, or has a number that a double
+	// cannot hold.
 	Json []byte `protobuf:"bytes,6,opt,name=json,proto3,oneof"`
 }
 
@@ -241,7 +244,8 @@ type Object_Protobuf struct {
 
 type Object_Error struct {
 	// The cluster holds an object under this name, but its content could not be
-	// read; the status says why. It is counted and watched like any other.
+	// read, or is too large for a message in the encoding asked for; the status says
+	// why. It is counted and watched like any other.
 	Error *Status `protobuf:"bytes,8,opt,name=error,proto3,oneof"`
 }
 

@@ -73,7 +73,9 @@ export type Object$ = Message<"kubeconnect.v1.Object"> & {
     /**
      * Set for ENCODING_JSON, for ENCODING_PROTOBUF where the kind has no protobuf
      * form, and for ENCODING_STRUCT where the object as a Struct would not fit into a
-     * message of 4 MiB, the limit of gRPC clients.
+     * message of 4 MiB, the limit of gRPC clients, would be nested deeper than 100
+     * messages, the limit of most readers of protobuf, or has a number that a double
+     * cannot hold.
      *
      * @generated from field: bytes json = 6;
      */
@@ -91,7 +93,8 @@ export type Object$ = Message<"kubeconnect.v1.Object"> & {
   } | {
     /**
      * The cluster holds an object under this name, but its content could not be
-     * read; the status says why. It is counted and watched like any other.
+     * read, or is too large for a message in the encoding asked for; the status says
+     * why. It is counted and watched like any other.
      *
      * @generated from field: kubeconnect.v1.Status error = 8;
      */
@@ -183,7 +186,8 @@ export enum Encoding {
   /**
    * google.protobuf.Struct: readable in the JSON form of every RPC, slow to
    * make and to read. Integers beyond 2^53 lose precision, as they do in
-   * JavaScript. An object that is too large for a Struct comes as ENCODING_JSON.
+   * JavaScript. An object that is too large or nested too deep for a Struct comes as
+   * ENCODING_JSON: look at which content is set.
    *
    * @generated from enum value: ENCODING_STRUCT = 1;
    */

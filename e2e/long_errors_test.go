@@ -1,0 +1,148 @@
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"unicode/utf8"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+)
+
+// errorLimit is what an error may take in the trailers of gRPC, as HTTP/2 counts them.
+const errorLimit = 8 << 10
+
+// TestALongErrorKeepsItsReasonAndFitsIntoTrailers has the API server refuse calls in long
+// texts: one with 300 causes, and one that quotes an object of 60 KB three times.
+func TestALongErrorKeepsItsReasonAndFitsIntoTrailers(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t)
+	namespace := newNamespace(ctx, t, cluster(t))
+	createIdleDeployment(ctx, t, namespace, "web", strings.Repeat(`é "quoted" \ text `, 3000))
+	service := harness.StartService(t, cluster(t).Kubeconfig)
+	for _, protocol := range harness.Protocols {
+		t.Run(protocol.Name, func(t *testing.T) {
+			t.Parallel()
+			ctx, httpClient := deadline(t), harness.HTTP2(t)
+			counted := &countTrailers{over: httpClient.Transport}
+			httpClient.Transport = counted
+			client := harness.Dial(httpClient, service.Address, protocol).Resources
+
+			t.Run("300 causes", func(t *testing.T) {
+				var data strings.Builder
+				for i := range 300 {
+					fmt.Fprintf(&data, "%q: x\n  ", fmt.Sprintf("a bad key %d", i))
+				}
+				_, err := client.Create(ctx, &kubeconnectv1.CreateRequest{
+					Resource: "configmaps", Namespace: namespace,
+					Body: &kubeconnectv1.CreateRequest_Data{Data: []byte("metadata: {name: bad}\ndata:\n  " + data.String())},
+				})
+				status := wantBounded(t, err, counted)
+				if kept := len(status.GetCauses()); kept < 10 || kept+int(status.GetOmittedCauses()) != 300 {
+					t.Errorf("%d causes are there, and %d were left out", kept, status.GetOmittedCauses())
+				}
+				for _, cause := range status.GetCauses() {
+					wantWords(t, cause.GetField(), "data[a bad key ")
+					wantWords(t, cause.GetMessage(), "a valid config key must consist of")
+				}
+				if !strings.HasSuffix(status.GetMessage(), "…") {
+					t.Errorf("the message was not shortened: %q", status.GetMessage())
+				}
+			})
+			t.Run("a large object", func(t *testing.T) {
+				_, err := client.Patch(ctx, withData(&kubeconnectv1.PatchRequest{
+					Resource: "deployments", Namespace: namespace, Name: "web", Type: mergePatch,
+				}, `{"spec":{"replicas":"3"}}`))
+				status := wantBounded(t, err, counted)
+				wantError(t, err, connect.CodeInvalidArgument, `"web" is invalid`, "spec.replicas", "int32")
+				wantWords(t, status.GetMessage(), `"web" is invalid`, "spec.replicas", "int32")
+				if status.GetOmittedCauses() != 0 {
+					t.Errorf("%d causes were left out", status.GetOmittedCauses())
+				}
+			})
+		})
+	}
+}
+
+// wantBounded fails unless an error is Invalid, and within the limit.
+func wantBounded(t *testing.T, err error, trailers *countTrailers) *kubeconnectv1.Status {
+	t.Helper()
+	wantError(t, err, connect.CodeInvalidArgument)
+	status := wantStatus(t, err, "Invalid")
+	var failure *connect.Error
+	if errors.As(err, &failure) && (!utf8.ValidString(failure.Message()) || len(failure.Message())+proto.Size(status) > errorLimit) {
+		t.Errorf("the message has %d bytes, the status %d", len(failure.Message()), proto.Size(status))
+	}
+	if size := trailers.last.Load(); size > errorLimit {
+		t.Errorf("the trailers have %d bytes", size)
+	}
+	return status
+}
+
+// countTrailers notes the size of the trailers of the last response, 0 where there are none.
+type countTrailers struct {
+	over http.RoundTripper
+	last atomic.Int64
+}
+
+// RoundTrip implements http.RoundTripper.
+func (c *countTrailers) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := c.over.RoundTrip(request)
+	if err == nil {
+		response.Body = &countedBody{ReadCloser: response.Body, response: response, size: &c.last}
+	}
+	return response, err
+}
+
+// countedBody counts the trailers at the end of a body: before that there are none.
+type countedBody struct {
+	io.ReadCloser
+	response *http.Response
+	size     *atomic.Int64
+}
+
+func (b *countedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err == io.EOF {
+		const overhead = 32
+		size := 0
+		for name, values := range b.response.Trailer {
+			for _, value := range values {
+				size += len(name) + len(value) + overhead
+			}
+		}
+		b.size.Store(int64(size))
+	}
+	return n, err
+}
+
+// createIdleDeployment makes a Deployment without replicas, with a note.
+func createIdleDeployment(ctx context.Context, t *testing.T, namespace, name, note string) *appsv1.Deployment {
+	t.Helper()
+	app := labels{"app": name}
+	made, err := cluster(t).Client.AppsV1().Deployments(namespace).Create(ctx, &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{"note": note}},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: new(int32),
+			Selector: &metav1.LabelSelector{MatchLabels: app},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: app}, Spec: unscheduledPod("").Spec},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}

@@ -1,0 +1,62 @@
+package e2e_test
+
+import (
+	"testing"
+
+	"connectrpc.com/connect"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+)
+
+// TestAWrongTypeIsTheCallersErrorInEachTypeOfPatch has values of wrong types in patches of a
+// built-in kind and of a custom resource. The errors name the object and the field.
+func TestAWrongTypeIsTheCallersErrorInEachTypeOfPatch(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t)
+	namespace, client := newNamespace(ctx, t, cluster(t)), newClient(t, cluster(t))
+	createIdleDeployment(ctx, t, namespace, "one", "")
+	gadgets := newCustomResource(ctx, t, cluster(t), namespace)
+	gadgets.define("v1")
+	gadgets.create("v1", namespace, "one", map[string]any{"color": "red"})
+	const strategicPatch = kubeconnectv1.PatchType_PATCH_TYPE_STRATEGIC_MERGE
+	const deployment, invalid = "deployments.apps", `Deployment.apps "one" is invalid`
+	head := func(apiVersion, kind string) string {
+		return `{"apiVersion":"` + apiVersion + `","kind":"` + kind + `","metadata":{"name":"one"},`
+	}
+	for name, test := range map[string]struct {
+		resource string
+		kind     kubeconnectv1.PatchType
+		body     string
+		reason   string
+		words    []string
+	}{
+		"merge":               {deployment, mergePatch, `{"spec":{"replicas":"3"}}`, "Invalid", []string{invalid, "spec.replicas", "int32"}},
+		"strategic":           {deployment, strategicPatch, `{"spec":{"replicas":"3"}}`, "Invalid", []string{invalid, "int32"}},
+		"JSON":                {deployment, jsonPatch, `[{"op":"replace","path":"/spec/replicas","value":"3"}]`, "Invalid", []string{invalid, "spec.replicas"}},
+		"apply":               {deployment, applyPatch, head("apps/v1", "Deployment") + `"spec":{"replicas":"3"}}`, "Invalid", []string{invalid, ".spec.replicas: expected numeric"}},
+		"apply, a map":        {deployment, applyPatch, head("apps/v1", "Deployment") + `"spec":"x"}`, "Invalid", []string{invalid, ".spec: expected map, got x"}},
+		"apply, unknown":      {deployment, applyPatch, head("apps/v1", "Deployment") + `"spec":{"nosuch":1}}`, "Invalid", []string{invalid, ".spec.nosuch: field not declared"}},
+		"apply, no kind":      {deployment, applyPatch, `{"spec":{}}`, "BadRequest", []string{`apiVersion "apps/v1"`, `kind "Deployment"`}},
+		"apply, another kind": {deployment, applyPatch, head("v1", "ConfigMap") + `"data":{}}`, "BadRequest", []string{`kind "Deployment"`}},
+		"a missing path":      {deployment, jsonPatch, `[{"op":"remove","path":"/spec/nosuch"}]`, "Invalid", []string{invalid, "a path is not there"}},
+		"custom, merge":       {gadgets.name(), mergePatch, `{"metadata":{"labels":{"a":1}}}`, "Invalid", []string{`"one" is invalid`, "labels"}},
+		"custom, apply":       {gadgets.name(), applyPatch, head(gadgets.group+"/v1", "Gadget") + `"spec":"x"}`, "Invalid", []string{`"one" is invalid`, ".spec: expected map"}},
+		"custom, strategic":   {gadgets.name(), strategicPatch, `{"spec":{}}`, "UnsupportedMediaType", []string{"PATCH_TYPE_MERGE"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			request := withData(&kubeconnectv1.PatchRequest{Resource: test.resource, Namespace: namespace, Name: "one", Type: test.kind}, test.body)
+			if test.kind == applyPatch {
+				request.FieldManager = "e2e"
+			}
+			_, err := client.Patch(ctx, request)
+			wantError(t, err, connect.CodeInvalidArgument, test.words...)
+			if status := wantStatus(t, err, test.reason); test.reason == "Invalid" && status.GetName() != "one" {
+				t.Errorf("the status is about %q", status.GetName())
+			}
+		})
+	}
+	_, err := client.GetTable(ctx, &kubeconnectv1.GetTableRequest{Resource: "configmaps", Namespace: namespace, PageToken: "x"})
+	wantError(t, err, connect.CodeInvalidArgument, "page_token is not one of a table")
+	_, err = client.List(ctx, &kubeconnectv1.ListRequest{Resource: "deployments/scale"})
+	wantError(t, err, connect.CodeInvalidArgument, "in the field subresource")
+}

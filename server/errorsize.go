@@ -1,0 +1,243 @@
+package server
+
+import (
+	"encoding/base64"
+	"errors"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+)
+
+// The size of an error. gRPC sends an error in the trailers of a response, in their encoded
+// form, and its text stands there several times. A client that receives more than it accepts
+// does not see the error: gRPC's C core accepts 8 KiB by default and reports
+// RESOURCE_EXHAUSTED for more, and Node.js 20 waits for ever after 64 KiB.
+const (
+	// maxErrorBytes bounds the trailers of an error, as HTTP/2 counts them.
+	maxErrorBytes = 8 << 10
+	// maxMessageBytes bounds the trailer grpc-message of an error that is shortened, and what
+	// the message in its Status has in any case.
+	maxMessageBytes = 1 << 10
+	// maxCauseBytes bounds each text of a cause that is shortened, so that one long cause
+	// leaves room for the others.
+	maxCauseBytes = 512
+	// maxQuotedBytes bounds a quoted value in a text that is shortened. The API server quotes
+	// whole objects, and says only after that what is wrong.
+	maxQuotedBytes = 128
+	// maxNameBytes bounds every other text of an error that is shortened. Names of objects,
+	// the longest of them, have 253 bytes at most.
+	maxNameBytes = 256
+)
+
+// trailerOverhead is what HTTP/2 and gRPC add to the size of each trailer.
+const trailerOverhead = 32
+
+const typeURLPrefix = "type.googleapis.com/"
+
+// ellipsis ends a text that was shortened.
+const ellipsis = "…"
+
+// newError returns an error with a message and a Status, which may be nil. Both are shortened
+// where the error would have more than maxErrorBytes, and both are valid UTF-8.
+func newError(code connect.Code, err error, status *kubeconnectv1.Status) *connect.Error {
+	message := err.Error()
+	validUTF8(status)
+	if !utf8.ValidString(message) {
+		message = strings.ToValidUTF8(message, string(utf8.RuneError))
+		err = errors.New(message)
+	}
+	if trailerBytes(code, message, status) > maxErrorBytes {
+		message, status = shortened(code, message, status)
+		err = errors.New(message)
+	}
+	made := connect.NewError(code, err)
+	if status == nil {
+		return made
+	}
+	if detail, err := connect.NewErrorDetail(status); err == nil {
+		made.AddDetail(detail)
+	}
+	return made
+}
+
+// bounded is newError for an error that has a code. An error that fits is returned as it is.
+func bounded(coded *connect.Error) *connect.Error {
+	status := statusOf(coded)
+	if utf8.ValidString(coded.Message()) && trailerBytes(coded.Code(), coded.Message(), status) <= maxErrorBytes {
+		return coded
+	}
+	return newError(coded.Code(), errors.New(coded.Message()), status)
+}
+
+// statusOf returns the Status of an error, nil if it has none.
+func statusOf(coded *connect.Error) *kubeconnectv1.Status {
+	for _, detail := range coded.Details() {
+		value, err := detail.Value()
+		if status, ok := value.(*kubeconnectv1.Status); ok && err == nil {
+			return status
+		}
+	}
+	return nil
+}
+
+// validUTF8 replaces what is not UTF-8 in the texts of a Status. A message with such a text
+// cannot be sent.
+func validUTF8(status *kubeconnectv1.Status) {
+	if status == nil {
+		return
+	}
+	texts := []*string{&status.Reason, &status.Message, &status.Group, &status.Kind, &status.Name, &status.Uid}
+	for _, cause := range status.GetCauses() {
+		texts = append(texts, &cause.Reason, &cause.Message, &cause.Field)
+	}
+	for _, text := range texts {
+		*text = strings.ToValidUTF8(*text, string(utf8.RuneError))
+	}
+}
+
+// trailerBytes returns the size of the trailers that gRPC makes of an error, or a few bytes
+// more where there are empty fields: grpc-status,
+// grpc-message in percent-encoding, and grpc-status-details-bin, a google.rpc.Status in
+// base64, which has the message a second time.
+func trailerBytes(code connect.Code, message string, status *kubeconnectv1.Status) int {
+	number := strconv.Itoa(int(code))
+	size := len("grpc-status") + len(number) + trailerOverhead
+	size += len("grpc-message") + percentBytes(message) + trailerOverhead
+	if status == nil {
+		return size
+	}
+	detail := 1 + protowire.SizeBytes(len(typeURLPrefix)+len(status.ProtoReflect().Descriptor().FullName())) +
+		1 + protowire.SizeBytes(proto.Size(status))
+	details := 1 + protowire.SizeVarint(uint64(code)) + 1 + protowire.SizeBytes(len(message)) + 1 + protowire.SizeBytes(detail)
+	return size + len("grpc-status-details-bin") + base64.RawStdEncoding.EncodedLen(details) + trailerOverhead
+}
+
+// percentBytes returns the size of a text in gRPC's percent-encoding.
+func percentBytes(text string) int {
+	size := len(text)
+	for i := range len(text) {
+		if isEscaped(text[i]) {
+			size += 2
+		}
+	}
+	return size
+}
+
+func isEscaped(b byte) bool { return b < ' ' || b > '~' || b == '%' }
+
+// shortened returns the message and the Status of an error that has too much: both messages
+// as far as they have room, and of the causes as many as fit.
+func shortened(code connect.Code, message string, status *kubeconnectv1.Status) (string, *kubeconnectv1.Status) {
+	message = cutEncoded(withoutLongQuotes(message), maxMessageBytes)
+	if status == nil {
+		return message, nil
+	}
+	text := withoutLongQuotes(status.GetMessage())
+	short := &kubeconnectv1.Status{
+		Reason:            cut(status.GetReason(), maxNameBytes),
+		Message:           cut(text, maxMessageBytes),
+		Code:              status.GetCode(),
+		Group:             cut(status.GetGroup(), maxNameBytes),
+		Kind:              cut(status.GetKind(), maxNameBytes),
+		Name:              cut(status.GetName(), maxNameBytes),
+		Uid:               cut(status.GetUid(), maxNameBytes),
+		RetryAfterSeconds: status.GetRetryAfterSeconds(),
+		OmittedCauses:     status.GetOmittedCauses() + int32(len(status.GetCauses())),
+	}
+	for _, cause := range status.GetCauses() {
+		short.Causes = append(short.Causes, shortCause(cause))
+		if trailerBytes(code, message, short) > maxErrorBytes {
+			short.Causes = short.Causes[:len(short.Causes)-1]
+			break
+		}
+		short.OmittedCauses--
+	}
+	const sizes = 8 // the sizes that enclose the message grow with it
+	room := base64.RawStdEncoding.DecodedLen(maxErrorBytes-trailerBytes(code, message, short)) - sizes
+	short.Message = cut(text, len(short.Message)+max(0, room))
+	return message, short
+}
+
+func shortCause(cause *kubeconnectv1.StatusCause) *kubeconnectv1.StatusCause {
+	return &kubeconnectv1.StatusCause{
+		Reason:  cut(cause.GetReason(), maxNameBytes),
+		Message: cut(withoutLongQuotes(cause.GetMessage()), maxCauseBytes),
+		Field:   cut(cause.GetField(), maxCauseBytes),
+	}
+}
+
+// cut returns a text of so many bytes at most. One that was cut ends in an ellipsis.
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	end := most - len(ellipsis)
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + ellipsis
+}
+
+// cutEncoded is cut by the size of the text in percent-encoding.
+func cutEncoded(text string, most int) string {
+	if percentBytes(text) <= most {
+		return text
+	}
+	size, end := percentBytes(ellipsis), 0
+	for i, r := range text {
+		next := i + utf8.RuneLen(r)
+		if size += percentBytes(text[i:next]); size > most {
+			break
+		}
+		end = next
+	}
+	return text[:end] + ellipsis
+}
+
+// withoutLongQuotes cuts each value in double quotes that is long, and leaves what stands
+// around it.
+func withoutLongQuotes(text string) string {
+	var out strings.Builder
+	for {
+		begin := strings.IndexByte(text, '"')
+		length := -1
+		if begin >= 0 {
+			length = quotedBytes(text[begin+1:])
+		}
+		if length < 0 {
+			return out.String() + text
+		}
+		out.WriteString(text[:begin+1])
+		out.WriteString(cutQuoted(text[begin+1 : begin+1+length]))
+		out.WriteByte('"')
+		text = text[begin+1+length+1:]
+	}
+}
+
+// cutQuoted is cut for a text whose characters may be escaped by backslashes.
+func cutQuoted(text string) string {
+	if len(text) <= maxQuotedBytes {
+		return text
+	}
+	return strings.TrimRight(strings.TrimSuffix(cut(text, maxQuotedBytes), ellipsis), `\`) + ellipsis
+}
+
+// quotedBytes returns how many bytes stand before the quote that ends a text, negative if
+// there is none.
+func quotedBytes(text string) int {
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '"':
+			return i
+		}
+	}
+	return -1
+}

@@ -1,0 +1,322 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/encoding/protojson"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"pgregory.net/rapid"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+)
+
+// sentTrailers returns the trailers that gRPC sends for an error, and their size as HTTP/2
+// counts it.
+func sentTrailers(t testing.TB, err error) (http.Header, int) {
+	t.Helper()
+	handler := connect.NewUnaryHandlerSimple("/a.B/C", func(_ context.Context, _ *kubeconnectv1.GetRequest) (*kubeconnectv1.GetResponse, error) {
+		return nil, err
+	})
+	recorder := &trailerRecorder{header: http.Header{}}
+	request, _ := http.NewRequest(http.MethodPost, "/a.B/C", strings.NewReader("\x00\x00\x00\x00\x00"))
+	request.Header.Set("Content-Type", "application/grpc")
+	request.ProtoMajor, request.ProtoMinor = 2, 0
+	handler.ServeHTTP(recorder, request)
+	trailers, size := http.Header{}, 0
+	for name, values := range recorder.header {
+		name, isTrailer := strings.CutPrefix(name, http.TrailerPrefix)
+		if !isTrailer {
+			continue
+		}
+		trailers[name] = values
+		for _, value := range values {
+			size += len(name) + len(value) + trailerOverhead
+		}
+	}
+	if trailers.Get("Grpc-Status") == "" {
+		t.Fatalf("the trailers are %v", trailers)
+	}
+	return trailers, size
+}
+
+// trailerRecorder keeps the header of a response, in which net/http takes the trailers too.
+type trailerRecorder struct{ header http.Header }
+
+func (r *trailerRecorder) Header() http.Header         { return r.header }
+func (r *trailerRecorder) Write(p []byte) (int, error) { return len(p), nil }
+func (r *trailerRecorder) WriteHeader(int)             {}
+func (r *trailerRecorder) Flush()                      {}
+
+// TestConnectError_FitsIntoTrailers maps any status of the API server, and any other text.
+func TestConnectError_FitsIntoTrailers(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		status := anyStatus(r)
+		var err error = &apierrors.StatusError{ErrStatus: status}
+		if rapid.Bool().Draw(r, "has a code") {
+			err = ofWatch(1, &kubeconnectv1.WatchRequest{Resource: anyText(r, "resource")}, err)
+		}
+		mapped := connectError(err)
+		if code := connect.CodeOf(mapped); code != codeOf(status) {
+			r.Errorf("the code is %s, want %s", code, codeOf(status))
+		}
+		detail := detailOf(t, mapped)
+		if detail.GetReason() != string(status.Reason) {
+			r.Errorf("the reason is %q, want %q", detail.GetReason(), status.Reason)
+		}
+		if kept, omitted := len(detail.GetCauses()), int(detail.GetOmittedCauses()); kept+omitted != len(status.Details.Causes) {
+			r.Errorf("%d causes and %d omitted of %d", kept, omitted, len(status.Details.Causes))
+		}
+		trailers, size := sentTrailers(t, mapped)
+		if size > maxErrorBytes {
+			r.Errorf("the trailers have %d bytes: %v", size, trailers)
+		}
+		if got := trailers.Get("Grpc-Status"); got != fmt.Sprint(int(codeOf(status))) {
+			r.Errorf("grpc-status is %s", got)
+		}
+		if text := protojson.Format(detail); !utf8.ValidString(text) || text == "" {
+			r.Errorf("the status cannot be read: %q", text)
+		}
+		var coded *connect.Error
+		if errors.As(mapped, &coded); !utf8.ValidString(coded.Message()) {
+			r.Errorf("the message is not UTF-8: %q", coded.Message())
+		}
+	})
+}
+
+// TestTrailerBytes_IsWhatIsSent compares the size that is computed with the one that is sent.
+// Only fields that are empty, and are not sent, may make a difference.
+func TestTrailerBytes_IsWhatIsSent(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		status := statusDetail(anyStatus(r))
+		if rapid.Bool().Draw(r, "no status") {
+			status = nil
+		}
+		validUTF8(status)
+		message := strings.ToValidUTF8(anyText(r, "message"), "")
+		mapped := connect.NewError(connect.CodeAborted, errors.New(message))
+		if status != nil {
+			detail, err := connect.NewErrorDetail(status)
+			if err != nil {
+				r.Fatal(err)
+			}
+			mapped.AddDetail(detail)
+		}
+		const empty = 6
+		computed := trailerBytes(connect.CodeAborted, message, status)
+		if _, sent := sentTrailers(t, mapped); sent > computed || sent+empty < computed {
+			r.Errorf("%d bytes are sent, computed are %d", sent, computed)
+		}
+	})
+}
+
+// anyText returns a text of any length, of any bytes.
+func anyText(r *rapid.T, label string) string {
+	part := rapid.OneOf(
+		rapid.String(),
+		rapid.SampledFrom([]string{"", "x", `"`, `\`, "\"{\\\"a\\\":1}\"", "é", "世界", "\xff", "\x00", "%", "…", "\u2028", "a b\n"}),
+	).Draw(r, label)
+	return strings.Repeat(part, rapid.SampledFrom([]int{1, 1, 1, 2, 50, 1000, 20000}).Draw(r, label+" is repeated"))
+}
+
+func anyStatus(r *rapid.T) metav1.Status {
+	status := metav1.Status{
+		Reason:  rapid.SampledFrom([]metav1.StatusReason{"", "Invalid", "Forbidden", "Conflict", "NoSuchReason", "Internal Error"}).Draw(r, "reason"),
+		Code:    rapid.SampledFrom([]int32{0, 400, 422, 500, 599}).Draw(r, "code"),
+		Message: anyText(r, "message"),
+		Details: &metav1.StatusDetails{
+			Name: anyText(r, "name"), Group: anyText(r, "group"), Kind: anyText(r, "kind"), UID: types.UID(anyText(r, "uid")),
+			RetryAfterSeconds: rapid.Int32().Draw(r, "retry after"),
+		},
+	}
+	for range rapid.SampledFrom([]int{0, 1, 2, 30, 300}).Draw(r, "causes") {
+		status.Details.Causes = append(status.Details.Causes, metav1.StatusCause{})
+	}
+	for i := range min(len(status.Details.Causes), 4) {
+		status.Details.Causes[i] = metav1.StatusCause{
+			Type: metav1.CauseType(anyText(r, "type")), Message: anyText(r, "cause"), Field: anyText(r, "field"),
+		}
+	}
+	return status
+}
+
+// TestConnectError_OfWhatCallersSend returns texts of the caller in an error.
+func TestConnectError_OfWhatCallersSend(t *testing.T) {
+	long := strings.Repeat("é\"", 40_000)
+	for name, err := range map[string]error{
+		"a resource":             &informerhub.UnknownResourceError{Name: long, NearMisses: []string{"pods"}},
+		"a filter":               badRequest("filter: %s", long),
+		"a watch of many":        ofWatch(3, &kubeconnectv1.WatchRequest{Resource: long}, badRequest("filter: %s", long)),
+		"an error that is plain": errors.New(long),
+		"an error with a code":   connect.NewError(connect.CodeNotFound, errors.New(long)),
+		"bytes":                  errors.New("\xff\xfe"),
+		"wrapped":                fmt.Errorf("%s: %w", long, auth.ErrUnauthenticated),
+	} {
+		t.Run(name, func(t *testing.T) {
+			mapped := connectError(err)
+			if _, size := sentTrailers(t, mapped); size > maxErrorBytes {
+				t.Errorf("the trailers have %d bytes", size)
+			}
+			if !utf8.ValidString(mapped.Error()) {
+				t.Errorf("%q is not UTF-8", mapped.Error())
+			}
+		})
+	}
+}
+
+// TestConnectError_OfAWatchOfManySaysWhatIsWrong has a resource with a long name.
+func TestConnectError_OfAWatchOfManySaysWhatIsWrong(t *testing.T) {
+	err := connectError(ofWatch(3, &kubeconnectv1.WatchRequest{Resource: strings.Repeat("x", 9000)}, badRequest("name is missing")))
+	if text := err.Error(); !strings.Contains(text, "watch 3 (xxx") || !strings.HasSuffix(text, "name is missing") {
+		t.Errorf("the message is %q", text)
+	}
+}
+
+func TestConnectError_LeavesAShortErrorAsItIs(t *testing.T) {
+	text := strings.Repeat("x", 1500)
+	mapped := connectError(apierrors.NewBadRequest(text))
+	if detail := detailOf(t, mapped); detail.GetMessage() != text || !strings.HasSuffix(mapped.Error(), ": "+text) {
+		t.Errorf("the message is %q, in the status %q", mapped, detail.GetMessage())
+	}
+}
+
+// TestConnectError_SaysWhatFollowsAQuotedObject has the two messages that the API server makes
+// of a patch with a wrong type.
+func TestConnectError_SaysWhatFollowsAQuotedObject(t *testing.T) {
+	object := `{"apiVersion":"apps/v1","spec":{"text":"` + strings.Repeat(`a \"b\" `, 8000) + `"}}`
+	const wrong = "unrecognized type: int32"
+	err := apierrors.NewInvalid(podKind, "a", field.ErrorList{field.Invalid(field.NewPath("patch"), object, wrong)})
+	mapped := connectError(err)
+	detail := detailOf(t, mapped)
+	for name, text := range map[string]string{
+		"the error": mapped.Error(), "the status": detail.GetMessage(), "the cause": detail.GetCauses()[0].GetMessage(),
+	} {
+		if !strings.HasSuffix(text, `…": `+wrong) || !strings.Contains(text, "apps/v1") || len(text) > maxMessageBytes {
+			t.Errorf("%s says %q", name, text)
+		}
+	}
+	if detail.GetReason() != "Invalid" || detail.GetKind() != "Pod" || detail.GetName() != "a" || detail.GetOmittedCauses() != 0 {
+		t.Errorf("the status is %v", detail)
+	}
+}
+
+func TestConnectError_KeepsAsManyCausesAsFit(t *testing.T) {
+	var all field.ErrorList
+	for i := range 300 {
+		all = append(all, field.Invalid(field.NewPath("data").Key(fmt.Sprintf("a key %d", i)), "x", "not a key"))
+	}
+	all[1].Detail = strings.Repeat("a long one ", 2000)
+	detail := detailOf(t, connectError(apierrors.NewInvalid(podKind, "a", all)))
+	causes := detail.GetCauses()
+	if len(causes) < 10 || len(causes)+int(detail.GetOmittedCauses()) != 300 {
+		t.Fatalf("%d causes, and %d omitted", len(causes), detail.GetOmittedCauses())
+	}
+	for i, cause := range causes {
+		if want := fmt.Sprintf("data[a key %d]", i); cause.GetField() != want || cause.GetReason() != "FieldValueInvalid" {
+			t.Errorf("cause %d is %v", i, cause)
+		}
+	}
+	if text := causes[1].GetMessage(); len(text) > maxCauseBytes || !strings.HasSuffix(text, ellipsis) {
+		t.Errorf("the long cause says %q", text)
+	}
+	if text := detail.GetMessage(); !strings.HasSuffix(text, ellipsis) {
+		t.Errorf("the message is %q", text)
+	}
+}
+
+// TestConnectError_UsesTheRoomForALongMessage has a message of a webhook, without causes.
+func TestConnectError_UsesTheRoomForALongMessage(t *testing.T) {
+	detail := detailOf(t, connectError(statusWith(strings.Repeat("a rule is violated; ", 150))))
+	if text := detail.GetMessage(); len(text) != 150*len("a rule is violated; ") {
+		t.Errorf("of the message %d bytes are left", len(text))
+	}
+	detail = detailOf(t, connectError(statusWith(strings.Repeat("a rule is violated; ", 5000))))
+	if text := detail.GetMessage(); len(text) < 3*maxMessageBytes || !strings.HasSuffix(text, ellipsis) {
+		t.Errorf("of the message %d bytes are left", len(text))
+	}
+}
+
+func statusWith(message string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Reason: "Denied", Code: 403, Message: message}}
+}
+
+// TestCut_EndsAtACharacter cuts texts at each length.
+func TestCut_EndsAtACharacter(t *testing.T) {
+	const text = "aé世😀\"\\\"b%"
+	for most := len(ellipsis); most <= 3*len(text); most++ {
+		if got := cut(text, most); !utf8.ValidString(got) || len(got) > most || len(got) < len(text) && !strings.HasSuffix(got, ellipsis) {
+			t.Errorf("cut to %d it is %q", most, got)
+		}
+		if got := cutEncoded(text, most); most >= percentBytes(ellipsis) && (!utf8.ValidString(got) || percentBytes(got) > most) {
+			t.Errorf("cut to %d encoded bytes it is %q", most, got)
+		}
+	}
+}
+
+// TestErrors_AreBoundedForEachKindOfCall has the API server refuse a change, the log of a
+// pod and the name of a watch with a text that is long.
+func TestErrors_AreBoundedForEachKindOfCall(t *testing.T) {
+	long := strings.Repeat("é", 20_000)
+	refuse := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusUnprocessableEntity)
+		_ = json.NewEncoder(w).Encode(metav1.Status{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure,
+			Reason: metav1.StatusReasonInvalid, Code: http.StatusUnprocessableEntity, Message: long,
+		})
+	})
+	for name, option := range map[string]connect.ClientOption{
+		"Connect": connect.WithClientOptions(), "Connect JSON": connect.WithProtoJSON(), "gRPC": connect.WithGRPC(), "gRPC-Web": connect.WithGRPCWeb(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			api := podsAPI()
+			api.change, api.log = refuse, refuse
+			s := newService(t, api, auth.KubeconfigUser{}, option)
+			for call, err := range map[string]error{
+				"Patch":     patchError(t, s),
+				"GetLogs":   openLog(t, s, &kubeconnectv1.GetLogsRequest{Namespace: "default", Name: "a"}).end(),
+				"WatchMany": watchManyError(t, s, long),
+			} {
+				var coded *connect.Error
+				if !errors.As(err, &coded) {
+					t.Fatalf("%s: the error is %v", call, err)
+				}
+				if reason := detailOf(t, err).GetReason(); reason != "Invalid" && reason != "NotFound" {
+					t.Errorf("%s: the reason is %q", call, reason)
+				}
+				if _, size := sentTrailers(t, coded); size > maxErrorBytes {
+					t.Errorf("%s: the error has %d bytes", call, size)
+				}
+			}
+		})
+	}
+}
+
+func patchError(t *testing.T, s *service) error {
+	_, err := s.resources.Patch(t.Context(), &kubeconnectv1.PatchRequest{
+		Resource: "pods", Namespace: "default", Name: "a", Type: kubeconnectv1.PatchType_PATCH_TYPE_MERGE,
+		Body: &kubeconnectv1.PatchRequest_Data{Data: []byte("{}")},
+	})
+	return err
+}
+
+func watchManyError(t *testing.T, s *service, resource string) error {
+	stream, err := s.resources.WatchMany(t.Context(), &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchRequest{{Resource: resource}}})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = stream.Close() }()
+	stream.Receive()
+	return stream.Err()
+}

@@ -1,0 +1,76 @@
+package server
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeconnect/kubeconnect/informerhub"
+)
+
+// withoutAddresses returns what callers are told of an error. An error about a connection
+// names addresses inside the cluster: it goes to the log, and callers are told what it means.
+func withoutAddresses(err error) error {
+	var unavailable *informerhub.UnavailableError
+	if !errors.As(err, &unavailable) {
+		return err
+	}
+	unreachableLog.warn("the API server cannot be reached", err)
+	return failure(metav1.StatusReasonServiceUnavailable,
+		"the service cannot reach the cluster's API server: %s; try again, and if this lasts ask the operator of the service, whose log says more",
+		meaningOf(unavailable.Err))
+}
+
+// meaningOf names the kind of a connection's failure.
+func meaningOf(err error) string {
+	var record tls.RecordHeaderError
+	var untrusted *tls.CertificateVerificationError
+	var authority x509.UnknownAuthorityError
+	var alert tls.AlertError
+	var name *net.DNSError
+	var timeout net.Error
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "the connection is refused"
+	case errors.As(err, &untrusted), errors.As(err, &authority):
+		return "its certificate is not trusted"
+	case errors.As(err, &record), err != nil && strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
+		return "it does not speak TLS"
+	case errors.As(err, &alert):
+		return "it refuses the TLS connection"
+	case errors.As(err, &name):
+		return "its name cannot be resolved"
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return "it does not answer in time"
+	}
+	return "the connection fails"
+}
+
+// unreachableLog has the errors of connections for the operator. Each call may have one.
+var unreachableLog = pacedLog{interval: 10 * time.Second}
+
+// pacedLog writes one line in an interval. Its methods are safe for concurrent use.
+type pacedLog struct {
+	interval time.Duration
+
+	mu   sync.Mutex // guards last
+	last time.Time
+}
+
+func (l *pacedLog) warn(message string, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if time.Since(l.last) < l.interval {
+		return
+	}
+	l.last = time.Now()
+	slog.Warn(message, "error", err)
+}

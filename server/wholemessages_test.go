@@ -1,0 +1,64 @@
+package server
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+)
+
+// A client that reads the headers and nothing of the body, over both versions of HTTP.
+func TestWholeMessages_AStreamOfWhichNothingIsReadEnds(t *testing.T) {
+	for name, version2 := range map[string]bool{"HTTP/1.1": false, "HTTP/2": true} {
+		t.Run(name, func(t *testing.T) {
+			ended := make(chan error, 1)
+			stream := wholeMessages(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				message := make([]byte, 1<<20)
+				for {
+					if _, err := w.Write(message); err != nil {
+						ended <- err
+						return
+					}
+					w.(http.Flusher).Flush()
+				}
+			}), time.Millisecond)
+			server := httptest.NewUnstartedServer(stream)
+			server.EnableHTTP2 = version2
+			server.StartTLS()
+			defer server.Close()
+			response, err := server.Client().Get(server.URL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer response.Body.Close()
+			select {
+			case <-ended:
+			case <-t.Context().Done():
+				t.Fatal("the stream stands still")
+			}
+		})
+	}
+}
+
+func TestWholeMessages_AStreamThatIsReadGoesOn(t *testing.T) {
+	const messages = 100
+	stream := wholeMessages(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		for range messages {
+			if _, err := w.Write(make([]byte, 1<<10)); err != nil {
+				t.Error(err)
+			}
+			w.(http.Flusher).Flush()
+		}
+	}), time.Minute)
+	server := httptest.NewServer(stream)
+	defer server.Close()
+	response, err := server.Client().Get(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if body, err := io.ReadAll(response.Body); err != nil || len(body) != messages<<10 {
+		t.Errorf("%d bytes, %v", len(body), err)
+	}
+}
