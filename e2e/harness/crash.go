@@ -25,9 +25,3 @@ func (p *Process) Crash() {
 	_ = p.command.Process.Kill()
 	<-p.ended
 }
-
-// Freeze stops the process where it is, with its connections open, until Thaw.
-func (p *Process) Freeze() error { return p.command.Process.Signal(syscall.SIGSTOP) }
-
-// Thaw lets a frozen process go on.
-func (p *Process) Thaw() error { return p.command.Process.Signal(syscall.SIGCONT) }

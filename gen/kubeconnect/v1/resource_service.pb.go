@@ -210,15 +210,20 @@ const (
 	// The object was deleted, or has left the selection. The object is the last
 	// one that the selection held. Ignore the deletion of what you do not hold.
 	EventType_EVENT_TYPE_DELETED EventType = 3
-	// Forget what you hold: a snapshot follows, as ADDED, up to SYNCED. Always the
+	// Forget what you hold: a snapshot follows up to SYNCED, as ADDED. It is sent in
+	// parts, each as the cluster is when it is sent, and changes to objects of the parts
+	// before come in between: apply every event as outside of a snapshot. Always the
 	// first event of its response.
 	EventType_EVENT_TYPE_RESET EventType = 4
-	// The snapshot is complete. What you hold is what the cluster held at the
-	// event's resource version.
+	// The snapshot is complete. What you hold is what the cluster held at the event's
+	// resource version. If that is the version of a deletion, DELETED of other objects
+	// at the same version may follow: objects that expire together are deleted at one.
 	EventType_EVENT_TYPE_SYNCED EventType = 5
-	// Nothing has happened: everything up to the event's resource version has
-	// been delivered. Between two responses of a stream there are never more than
-	// ten seconds, for this is sent when there is nothing else to send.
+	// Nothing has happened: everything up to the event's resource version has been
+	// delivered, and nothing at or below it follows. Behind a DELETED it may be at an
+	// older version, until it is known that nothing else was deleted at that one.
+	// Between two responses of a stream there are never more than ten seconds, because
+	// this is sent when there is nothing else to send.
 	EventType_EVENT_TYPE_BOOKMARK EventType = 6
 )
 
@@ -1784,9 +1789,11 @@ type WatchRequest struct {
 	// step as far as the service remembers the steps; for what was longer ago, the
 	// latest state of each changed object, as ADDED or MODIFIED, and a DELETED
 	// without content for each that is gone or has left the selection: hold the
-	// former, and ignore the deletion of what you do not hold. At a replica that is
+	// former, and ignore the deletion of what you do not hold. A DELETED that was the last
+	// thing sent may come again. At a replica that is
 	// behind the one which gave the token out, such latest states may come later, when
-	// it has caught up. Where even that is not
+	// it has caught up; if it cannot ask the API server, it is UNAVAILABLE after a few
+	// seconds: call again, at another one. Where even that is not
 	// remembered, the stream begins anew, with RESET. A token of another selection,
 	// or one that was cut or changed, is INVALID_ARGUMENT. One limit: when etcd was restored
 	// from a backup and its versions have grown past the token's since, a replica that has
@@ -2178,11 +2185,13 @@ func (x *WatchResponse) GetNamespaces() []string {
 // Freshness tells how current an answer from memory is.
 type Freshness struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Whether the service has lost the API server: then the answer is as of
-	// last_contact, and nothing newer is known.
+	// Whether the service has lost the API server, or has yet to catch up with it after an
+	// outage: then the answer is as of last_contact, and what has happened since may be
+	// missing.
 	Stale bool `protobuf:"varint,1,opt,name=stale,proto3" json:"stale,omitempty"`
-	// When the API server was last known to be there. It is asked every few seconds
-	// while it is silent.
+	// The time as of which the answer is complete: what had happened by then is in it, but
+	// for the moment that an event takes. The API server is asked every few seconds while it
+	// is silent.
 	LastContact   *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=last_contact,json=lastContact,proto3" json:"last_contact,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

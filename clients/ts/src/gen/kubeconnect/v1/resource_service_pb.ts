@@ -946,9 +946,11 @@ export type WatchRequest = Message<"kubeconnect.v1.WatchRequest"> & {
    * step as far as the service remembers the steps; for what was longer ago, the
    * latest state of each changed object, as ADDED or MODIFIED, and a DELETED
    * without content for each that is gone or has left the selection: hold the
-   * former, and ignore the deletion of what you do not hold. At a replica that is
+   * former, and ignore the deletion of what you do not hold. A DELETED that was the last
+   * thing sent may come again. At a replica that is
    * behind the one which gave the token out, such latest states may come later, when
-   * it has caught up. Where even that is not
+   * it has caught up; if it cannot ask the API server, it is UNAVAILABLE after a few
+   * seconds: call again, at another one. Where even that is not
    * remembered, the stream begins anew, with RESET. A token of another selection,
    * or one that was cut or changed, is INVALID_ARGUMENT. One limit: when etcd was restored
    * from a backup and its versions have grown past the token's since, a replica that has
@@ -1151,16 +1153,18 @@ export const WatchResponseSchema: GenMessage<WatchResponse> = /*@__PURE__*/
  */
 export type Freshness = Message<"kubeconnect.v1.Freshness"> & {
   /**
-   * Whether the service has lost the API server: then the answer is as of
-   * last_contact, and nothing newer is known.
+   * Whether the service has lost the API server, or has yet to catch up with it after an
+   * outage: then the answer is as of last_contact, and what has happened since may be
+   * missing.
    *
    * @generated from field: bool stale = 1;
    */
   stale: boolean;
 
   /**
-   * When the API server was last known to be there. It is asked every few seconds
-   * while it is silent.
+   * The time as of which the answer is complete: what had happened by then is in it, but
+   * for the moment that an event takes. The API server is asked every few seconds while it
+   * is silent.
    *
    * @generated from field: google.protobuf.Timestamp last_contact = 2;
    */
@@ -2088,7 +2092,9 @@ export enum EventType {
   DELETED = 3,
 
   /**
-   * Forget what you hold: a snapshot follows, as ADDED, up to SYNCED. Always the
+   * Forget what you hold: a snapshot follows up to SYNCED, as ADDED. It is sent in
+   * parts, each as the cluster is when it is sent, and changes to objects of the parts
+   * before come in between: apply every event as outside of a snapshot. Always the
    * first event of its response.
    *
    * @generated from enum value: EVENT_TYPE_RESET = 4;
@@ -2096,17 +2102,20 @@ export enum EventType {
   RESET = 4,
 
   /**
-   * The snapshot is complete. What you hold is what the cluster held at the
-   * event's resource version.
+   * The snapshot is complete. What you hold is what the cluster held at the event's
+   * resource version. If that is the version of a deletion, DELETED of other objects
+   * at the same version may follow: objects that expire together are deleted at one.
    *
    * @generated from enum value: EVENT_TYPE_SYNCED = 5;
    */
   SYNCED = 5,
 
   /**
-   * Nothing has happened: everything up to the event's resource version has
-   * been delivered. Between two responses of a stream there are never more than
-   * ten seconds, for this is sent when there is nothing else to send.
+   * Nothing has happened: everything up to the event's resource version has been
+   * delivered, and nothing at or below it follows. Behind a DELETED it may be at an
+   * older version, until it is known that nothing else was deleted at that one.
+   * Between two responses of a stream there are never more than ten seconds, because
+   * this is sent when there is nothing else to send.
    *
    * @generated from enum value: EVENT_TYPE_BOOKMARK = 6;
    */
