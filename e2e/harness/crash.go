@@ -2,7 +2,6 @@ package harness
 
 import (
 	"context"
-	"syscall"
 	"testing"
 )
 
