@@ -46,7 +46,12 @@ func (j *judge) saysAll() bool {
 // and several objects may have been deleted at one version.
 func (j *judge) isOpen() bool {
 	last := j.response.last()
-	return last != nil && last.GetType() == kubeconnectv1.EventType_EVENT_TYPE_DELETED && isNewer(j.model.Version, j.model.Closed)
+	return last != nil && isOfOne(last.GetType()) && !j.model.isClosed(j.model.Version)
+}
+
+// isOfOne reports whether an event may be at the version of one of several deletions.
+func isOfOne(eventType kubeconnectv1.EventType) bool {
+	return eventType == kubeconnectv1.EventType_EVENT_TYPE_DELETED || eventType == kubeconnectv1.EventType_EVENT_TYPE_SYNCED
 }
 
 // differences are what the caller holds and should not, and the other way about.
@@ -56,7 +61,9 @@ func (j *judge) differences() []string {
 		held := j.model.Objects[key]
 		version := j.model.Version
 		if held != nil && j.isOpen() {
-			version = j.model.Closed
+			if version = j.model.Closed; version == "" {
+				version = held.GetResourceVersion() // it may be among those that are deleted next
+			}
 		}
 		state, going := j.evidence.Writes.at(key, version)
 		if difference := j.difference(held, state, going || !j.hasHadRight(key, j.response.At)); difference != "" {

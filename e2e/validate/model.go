@@ -37,10 +37,13 @@ type Model struct {
 	// Newest is the newest version of an event since the last RESET.
 	Newest string
 	// Closed is the newest version up to which everything has come, as far as that follows
-	// from the events since SYNCED: the last BOOKMARK or SYNCED says so, and so does each
-	// change, which comes in order. A DELETED says so only of older versions, for several
-	// objects may be deleted at one version.
+	// from the events since SYNCED: the last BOOKMARK says so, and so does each change,
+	// which comes in order. A DELETED says so only of older versions, because several
+	// objects may be deleted at one version; and so does SYNCED, which may be at the version
+	// of a deletion. Empty: not known.
 	Closed string
+	// SyncedAt is the version of the last SYNCED.
+	SyncedAt string
 	// Bookmarked is the version of the last BOOKMARK or SYNCED, at or below which nothing
 	// more comes.
 	Bookmarked string
@@ -71,6 +74,10 @@ func (m *Model) close(event *kubeconnectv1.Event) {
 	switch event.GetType() {
 	case kubeconnectv1.EventType_EVENT_TYPE_SYNCED, kubeconnectv1.EventType_EVENT_TYPE_BOOKMARK:
 		m.Bookmarked = version
+		if event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_SYNCED {
+			m.SyncedAt, m.Closed = version, ""
+			return
+		}
 		m.Closed = newerOf(m.Closed, version)
 	default:
 		if isNewer(version, m.Newest) {
@@ -80,6 +87,11 @@ func (m *Model) close(event *kubeconnectv1.Event) {
 			m.Closed = newerOf(m.Closed, version)
 		}
 	}
+}
+
+// isClosed reports whether everything up to a version has come, as far as is known.
+func (m *Model) isClosed(version string) bool {
+	return m.Closed != "" && !isNewer(version, m.Closed)
 }
 
 // reset forgets everything but how often that has happened.

@@ -54,6 +54,9 @@ var eventsGoForward = rule{
 		case !model.Synced || event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_RESET:
 			return ""
 		case event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_BOOKMARK:
+			if model.Closed == "" {
+				return ""
+			}
 			// More may be deleted at the version of the last DELETED.
 			return goesBack(model.Closed, event.GetResourceVersion())
 		}
@@ -78,6 +81,9 @@ var bookmarkCloses = check{
 	broken: func(j *judge) string {
 		if !j.model.Synced || !isAboutObject(j.event) || isNewer(j.event.GetResourceVersion(), j.model.Bookmarked) {
 			return ""
+		}
+		if version := j.event.GetResourceVersion(); version == j.model.SyncedAt && version == j.model.Bookmarked && j.event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_DELETED {
+			return "" // others were deleted at the version of the snapshot
 		}
 		if j.isOfRights() || j.event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_ADDED && !j.hasHadRight(KeyOf(j.event.GetObject()), j.call.Began) {
 			return "" // it comes at the stream's version, which may be its own

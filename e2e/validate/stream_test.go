@@ -87,9 +87,13 @@ func TestFaultyStreamsNameTheRuleThatTheyBreak(t *testing.T) {
 			events: []*kubeconnectv1.Event{reset(), object(added, "a", "1"), gone("a", "1", "4"), synced("3")},
 			rule:   syncedIsNewest.name, index: 3,
 		},
-		"a deletion at the version of SYNCED": {
-			events: []*kubeconnectv1.Event{reset(), object(added, "a", "1"), synced("3"), gone("a", "1", "3")},
+		"a change at the version of SYNCED": {
+			events: []*kubeconnectv1.Event{reset(), object(added, "a", "1"), synced("3"), object(modified, "a", "3")},
 			rule:   bookmarkCloses.name, index: 3,
+		},
+		"a deletion at the version of a BOOKMARK at that of SYNCED": {
+			events: []*kubeconnectv1.Event{reset(), object(added, "a", "1"), object(added, "b", "1"), synced("3"), gone("a", "1", "3"), bookmark("4"), gone("b", "1", "3")},
+			rule:   bookmarkCloses.name, index: 6,
 		},
 		"a deletion at the version of BOOKMARK": {
 			events: []*kubeconnectv1.Event{reset(), object(added, "a", "1"), object(added, "b", "1"), synced("3"), gone("a", "1", "5"), bookmark("5"), gone("b", "1", "5")},

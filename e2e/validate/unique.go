@@ -22,5 +22,5 @@ var toldOnceOnly = check{
 // cannot know whether the caller had it.
 func (j *judge) isDeletedAgain() bool {
 	return j.event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_DELETED && j.call.Token != "" && j.model.Resets == j.resumed.Resets &&
-		isNewer(j.event.GetResourceVersion(), j.resumed.Closed) && j.toldBefore[stepOf(j.event)]
+		!j.resumed.isClosed(j.event.GetResourceVersion()) && j.toldBefore[stepOf(j.event)]
 }
