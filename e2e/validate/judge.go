@@ -148,12 +148,12 @@ func (j *judge) mayCatchUp(response *Response) bool {
 	switch {
 	case j.recording.CatchUp == Anywhere:
 		return true
-	case j.recording.CatchUp == Nowhere || j.call.Token == "":
-		return false
+	case j.recording.CatchUp == Nowhere && j.call.From == nil || j.call.Token == "":
+		return false // an older token may lie behind the window, whatever fills that
 	case j.previous == nil:
 		return true
 	}
-	return j.catchUp && goesOn(j.previous, response)
+	return j.catchUp && (j.previous.Token == "" || goesOn(j.previous, response))
 }
 
 // goesOn tells whether a response may be the rest of the one before it, which had no

@@ -85,6 +85,9 @@ var bookmarkCloses = check{
 		if version := j.event.GetResourceVersion(); version == j.model.SyncedAt && version == j.model.Bookmarked && j.event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_DELETED {
 			return "" // others were deleted at the version of the snapshot
 		}
+		if j.isDeletedAgain() {
+			return ""
+		}
 		if j.isOfRights() || j.event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_ADDED && !j.hasHadRight(KeyOf(j.event.GetObject()), j.call.Began) {
 			return "" // it comes at the stream's version, which may be its own
 		}

@@ -8,9 +8,9 @@ import (
 
 var tokenIsThere = check{
 	guarantee: Resumable,
-	name:      "a response has a token, unless the next one is the rest of it",
+	name:      "a response has a token, unless the next one is the rest of it, or of latest states",
 	broken: func(j *judge) string {
-		if !j.model.Synced || j.response.Token != "" || j.next == nil || goesOn(j.response, j.next) {
+		if !j.model.Synced || j.response.Token != "" || j.next == nil || goesOn(j.response, j.next) || j.catchUp {
 			return ""
 		}
 		return "it has none"

@@ -17,10 +17,11 @@ var toldOnceOnly = check{
 	},
 }
 
-// isDeletedAgain reports whether the event is a DELETED that came before the token of this
-// call. It may come again if its version is newer than what the token closes: the service
-// cannot know whether the caller had it.
+// isDeletedAgain reports whether the event is a DELETED that the caller may have had before
+// the token of this call, by itself or by not finding the object in its snapshot. It comes
+// again if its version is newer than what the token closes: the service cannot know.
 func (j *judge) isDeletedAgain() bool {
+	version := j.event.GetResourceVersion()
 	return j.event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_DELETED && j.call.Token != "" && j.model.Resets == j.resumed.Resets &&
-		!j.resumed.isClosed(j.event.GetResourceVersion()) && j.toldBefore[stepOf(j.event)]
+		!j.resumed.isClosed(version) && !isNewer(version, j.resumed.Newest) && (j.toldBefore[stepOf(j.event)] || !j.told[stepOf(j.event)])
 }
