@@ -170,7 +170,7 @@ func TestBadTablesAreRefused(t *testing.T) {
 	}{
 		"no resource":                     {&kubeconnectv1.GetTableRequest{}, connect.CodeInvalidArgument, []string{"resource"}},
 		"a page below 0":                  {&kubeconnectv1.GetTableRequest{Resource: "pods", PageSize: -1}, connect.CodeInvalidArgument, []string{"page_size"}},
-		"a token that is none":            {&kubeconnectv1.GetTableRequest{Resource: "pods", PageToken: "x"}, connect.CodeInvalidArgument, []string{"continue"}},
+		"a token that is none":            {&kubeconnectv1.GetTableRequest{Resource: "pods", PageToken: "x"}, connect.CodeInvalidArgument, []string{"page_token"}},
 		"a selector without an end":       {&kubeconnectv1.GetTableRequest{Resource: "pods", LabelSelector: "a in ("}, connect.CodeInvalidArgument, []string{"unable to parse requirement"}},
 		"a name and a selector":           {&kubeconnectv1.GetTableRequest{Resource: "namespaces", Name: "default", LabelSelector: "a"}, connect.CodeInvalidArgument, []string{"label_selector"}},
 		"a name in no namespace":          {&kubeconnectv1.GetTableRequest{Resource: "pods", Name: "one"}, connect.CodeInvalidArgument, []string{"namespace"}},

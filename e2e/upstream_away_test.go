@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -57,6 +60,36 @@ func wantAway(t *testing.T, err error, link *harness.Proxy, words string) {
 	wantStatus(t, err, "ServiceUnavailable")
 	if err != nil && (strings.Contains(err.Error(), link.Address()) || strings.Contains(err.Error(), "127.0.0.1")) {
 		t.Errorf("%q says an address", err)
+	}
+}
+
+// TestAnAPIServerThatIsNotSpokenToRightIsUnavailable has the service speak plain text to the
+// API server, TLS to a server without it, and to a port where nobody listens.
+func TestAnAPIServerThatIsNotSpokenToRightIsUnavailable(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t)
+	kubeconfig, err := os.ReadFile(cluster(t).Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(plain.Close)
+	closed := harness.StartProxy(t, cluster(t).Address(), harness.Refused)
+	for name, test := range map[string]struct{ from, to, words string }{
+		"plain text":      {"https://", "http://", "it speaks TLS, and the service does not"},
+		"TLS":             {cluster(t).Address(), strings.TrimPrefix(plain.URL, "http://"), "it does not speak TLS"},
+		"to another port": {cluster(t).Address(), closed.Address(), "the connection is refused"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "kubeconfig")
+			if err := os.WriteFile(path, []byte(strings.ReplaceAll(string(kubeconfig), test.from, test.to)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			client := harness.Dial(harness.HTTP2(t), harness.StartService(t, path).Address, harness.GRPC).Resources
+			for _, call := range callsOn(client, "default") {
+				wantAway(t, call(ctx), closed, test.words)
+			}
+		})
 	}
 }
 

@@ -58,5 +58,5 @@ func TestAWrongTypeIsTheCallersErrorInEachTypeOfPatch(t *testing.T) {
 	_, err := client.GetTable(ctx, &kubeconnectv1.GetTableRequest{Resource: "configmaps", Namespace: namespace, PageToken: "x"})
 	wantError(t, err, connect.CodeInvalidArgument, "page_token is not one of a table")
 	_, err = client.List(ctx, &kubeconnectv1.ListRequest{Resource: "deployments/scale"})
-	wantError(t, err, connect.CodeInvalidArgument, "in the field subresource")
+	wantError(t, err, connect.CodeNotFound, "in the field subresource")
 }

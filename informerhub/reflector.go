@@ -178,6 +178,10 @@ func (u *upstream) failed(ctx context.Context, err error) {
 func describe(ctx context.Context, client rest.Interface, err error) error {
 	var status apierrors.APIStatus
 	switch {
+	case apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) && apierrors.IsBadRequest(err):
+		// No API server answers so, but whatever else listens there.
+		cause, _ := apierrors.StatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
+		err = fmt.Errorf("%v: %s", err, cause.Message)
 	case errors.As(err, &status):
 		return err
 	case ctx.Err() != nil:

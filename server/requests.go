@@ -29,8 +29,8 @@ func (s *resources) resolve(ctx context.Context, name string) (informerhub.Resou
 		return informerhub.Resource{}, badRequest("resource is required: name one in kubectl's syntax, such as \"pods\" or \"deployments.apps\"")
 	}
 	if strings.Contains(name, "/") {
-		return informerhub.Resource{}, badRequest("resource %q has a \"/\": write a group as in \"deployments.apps\", "+
-			"and name a subresource in the field subresource", cut(name, maxNameBytes))
+		return informerhub.Resource{}, failure(metav1.StatusReasonNotFound, "the cluster serves no resource %q: write a group as in "+
+			"\"deployments.apps\", and name a subresource in the field subresource", cut(name, maxNameBytes))
 	}
 	return s.hub.Resolver().Resolve(ctx, name)
 }

@@ -44,6 +44,8 @@ func meaningOf(err error) string {
 		return "its certificate is not trusted"
 	case errors.As(err, &record), err != nil && strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
 		return "it does not speak TLS"
+	case err != nil && strings.Contains(err.Error(), "HTTP request to an HTTPS server"):
+		return "it speaks TLS, and the service does not"
 	case errors.As(err, &alert):
 		return "it refuses the TLS connection"
 	case errors.As(err, &name):

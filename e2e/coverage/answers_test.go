@@ -27,6 +27,19 @@ type failure struct {
 
 type cause struct{ Type, Message, Field string }
 
+// quotedObject is an object that the API server quotes in an error. The service shortens it
+// where the error would be too long to be sent.
+var quotedObject = regexp.MustCompile(`(Invalid value: "(?:[^"\\]|\\.){80})(?:[^"\\]|\\.)*"`)
+
+// shortened is the failure without the ends of the objects that it quotes.
+func (f *failure) shortened() *failure {
+	f.Message = quotedObject.ReplaceAllString(f.Message, `$1…"`)
+	for i := range f.Causes {
+		f.Causes[i].Message = quotedObject.ReplaceAllString(f.Causes[i].Message, `$1…"`)
+	}
+	return f
+}
+
 // mustDiffer is what two objects of one recipe cannot have alike, wherever it stands in
 // the JSON of an answer. Beside it: their names and addresses, see [variables].
 var mustDiffer = map[string]*regexp.Regexp{

@@ -161,12 +161,12 @@ func failureOf(err error) *failure {
 	status := failed.Status()
 	said := &failure{Reason: string(status.Reason), Message: status.Message, Code: status.Code}
 	if status.Details == nil {
-		return said
+		return said.shortened()
 	}
 	said.Group, said.Kind, said.Name, said.UID = status.Details.Group, status.Details.Kind, status.Details.Name, string(status.Details.UID)
 	said.RetryAfter = status.Details.RetryAfterSeconds
 	for _, of := range status.Details.Causes {
 		said.Causes = append(said.Causes, cause{string(of.Type), of.Message, of.Field})
 	}
-	return said
+	return said.shortened()
 }

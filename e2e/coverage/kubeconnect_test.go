@@ -258,7 +258,25 @@ func failureThrough(err error) *failure {
 		for _, of := range status.GetCauses() {
 			said.Causes = append(said.Causes, cause{of.GetReason(), of.GetMessage(), of.GetField()})
 		}
-		return said
+		return said.withoutClarity().shortened()
 	}
 	return &failure{Message: failed.Error()}
+}
+
+// clarified are the messages to which the service adds what they are about: of a patch whose
+// result does not fit the kind, and of a JSON patch that cannot be applied.
+var clarified = map[*regexp.Regexp]string{
+	regexp.MustCompile(`^\S+ "[^"]+"( is invalid: patch: )`):                            ` ""$1`,
+	regexp.MustCompile(`^\S+ "[^"]+" is invalid: the JSON patch cannot be applied: .*`): "the server rejected our request due to an error in our request",
+}
+
+// withoutClarity is the failure without what the service adds to it.
+func (f *failure) withoutClarity() *failure {
+	for words, before := range clarified {
+		if words.MatchString(f.Message) {
+			f.Message = words.ReplaceAllString(f.Message, before)
+			f.Group, f.Kind, f.Name = "", "", ""
+		}
+	}
+	return f
 }
