@@ -14,6 +14,6 @@ func TestRandomTrafficIsToldStepByStep(t *testing.T) {
 	ctx := deadlineAfter(t, time.Duration(rounds(t))*faultPatience)
 	crew := newCrew(ctx, t, newStage(ctx, t, cluster(t)), newSeed(t), callersOf(t, harness.StartService(t, cluster(t).Kubeconfig))...)
 	crew.atWork(ctx, rounds(t)*5*busy)
-	crew.catchUp(validate.Nowhere)
+	crew.catchUp(validate.WhenBack)
 	t.Log(crew.finish(ctx, validate.Evidence{EveryStep: true}))
 }

@@ -148,8 +148,8 @@ func (j *judge) mayCatchUp(response *Response) bool {
 	switch {
 	case j.recording.CatchUp == Anywhere:
 		return true
-	case j.recording.CatchUp == Nowhere && j.call.From == nil || j.call.Token == "":
-		return false // an older token may lie behind the window, whatever fills that
+	case j.call.Token == "", j.recording.CatchUp == Nowhere, j.recording.CatchUp == WhenBack && j.call.From == nil:
+		return false
 	case j.previous == nil:
 		return true
 	}

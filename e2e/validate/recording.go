@@ -32,6 +32,9 @@ const (
 	// Nowhere is for a caller whose tokens are all within what the service remembers
 	// step by step.
 	Nowhere
+	// WhenBack is for a caller that goes back to older tokens, which may lie behind what the
+	// service remembers step by step.
+	WhenBack
 	// Anywhere is for a caller that stalls, and for one whose replica may be behind the
 	// one that it comes from.
 	Anywhere
