@@ -10,7 +10,8 @@ import "time"
 type catchUp struct {
 	// since is the version up to which everything has been delivered by another replica,
 	// or by this one in a stream that has ended; then deletions that the API server has
-	// told of are sent too. It is empty for a watcher that has fallen behind.
+	// told of are sent too, also those that it tells while the states are being sent. It is
+	// empty for a watcher that has fallen behind.
 	since string
 	// deleted are the UIDs of objects whose deletion has been sent, so that none is sent
 	// twice.
@@ -37,7 +38,7 @@ func (w *Watcher) readLatestLocked() reading {
 // log's own states. They are those up to the last of the states, or all if this is the
 // last part.
 func (c *catchUp) complete(log *changeLog, states []latest, done bool) []latest {
-	if c.since == "" || len(log.earlier) == 0 {
+	if c.since == "" {
 		return states
 	}
 	if c.deleted == nil {

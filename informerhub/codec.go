@@ -169,7 +169,8 @@ func (c *codec) withKind(item []byte) []byte {
 		return item
 	}
 	apiVersion, kind := c.kind.ToAPIVersionAndKind()
-	named := fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q`, apiVersion, kind)
+	// In the order of metav1.TypeMeta, as the same object is written in an event.
+	named := fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q`, kind, apiVersion)
 	if !bytes.HasPrefix(bytes.TrimSpace(item[1:]), []byte("}")) {
 		named = append(named, ',')
 	}

@@ -176,7 +176,7 @@ func TestAListWithNullForItemsIsEmpty(t *testing.T) {
 
 func TestAnItemOfAListHasItsKindWhereOnlyTheListSaysIt(t *testing.T) {
 	for item, want := range map[string]string{
-		`{"metadata":{"name":"a"}}`:                                     `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"}}`,
+		`{"metadata":{"name":"a"}}`:                                     `{"kind":"Widget","apiVersion":"example.com/v1","metadata":{"name":"a"}}`,
 		`{"kind":"Widget","apiVersion":"x/v1","metadata":{"name":"a"}}`: `{"kind":"Widget","apiVersion":"x/v1","metadata":{"name":"a"}}`,
 	} {
 		body := `{"kind":"WidgetList","metadata":{"resourceVersion":"9"},"items":[` + item + `]}`

@@ -18,8 +18,10 @@ const (
 	// minutes.
 	maxUnconfirmed = 3 * time.Second
 	// catchUpPatience is how long to wait for a cache to reach the version that the API
-	// server has come to, before the API server is asked for it again.
-	catchUpPatience = 10 * time.Second
+	// server has come to, before the API server is asked for it again. A watch that is open
+	// and has been quiet for as long, while the API server answers, has nothing to catch up
+	// with: some resources, such as events, have no bookmarks that would say so.
+	catchUpPatience = 5 * time.Second
 	// catchUpPause is how long to wait when the API server could not be asked.
 	catchUpPause = time.Second
 )
@@ -80,10 +82,12 @@ type following struct {
 	open    bool
 	// asOf is, while the cache is not current, as of when it is complete.
 	asOf time.Time
-	// turn counts the watches and lists that have begun.
+	// turn counts how often the watch has been lost.
 	turn int
-	// listing is when the last list began, which is consistent as of then.
-	listing time.Time
+	// listing says that a list is under way, and listed as of when that is complete; zero if
+	// it may be of any age.
+	listing bool
+	listed  time.Time
 }
 
 // Freshness returns how current the cache is.
@@ -114,7 +118,7 @@ func (h *Hub) Freshness() Freshness {
 	return worst
 }
 
-// lostUpstream notes that no watch is open, because one is about to be opened.
+// lostUpstream notes that no watch is open, because one has ended or is about to be opened.
 func (c *Cache) lostUpstream() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -125,32 +129,37 @@ func (c *Cache) lostUpstream() {
 	c.following.turn++
 }
 
-// listsUpstream notes that a list has been asked for, as of now.
-func (c *Cache) listsUpstream() {
+// listsUpstream notes that a list has been asked for. Without a version it is as of now, and
+// with one it may be as old as that.
+func (c *Cache) listsUpstream(version string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.following.listing = time.Now()
+	c.following.listing, c.following.listed = true, time.Time{}
+	if version == "" {
+		c.following.listed = time.Now()
+	}
 }
 
 // watchesUpstream notes that a watch is open. An open watch says nothing of how far it
 // is: what was missed may still be on its way.
-func (c *Cache) watchesUpstream() {
+func (c *Cache) watchesUpstream(lists bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.following.open = true
+	c.following.listing = c.following.listing && lists
 	c.startCatchUpLocked()
 }
 
-// listedLocked notes that a list has been taken in, which is complete as of when it was
-// asked for.
+// listedLocked notes that a list has been taken in.
 func (c *Cache) listedLocked() {
-	asOf := c.following.listing
-	if asOf.IsZero() {
-		asOf = time.Now()
+	asOf := c.following.listed
+	if !c.following.listing {
+		asOf = time.Now() // it was not asked for here
 	}
 	if asOf.After(c.following.asOf) {
 		c.following.asOf = asOf
 	}
+	c.following.listing = false
 	c.startCatchUpLocked()
 }
 
@@ -185,7 +194,7 @@ func (c *Cache) confirmCurrent(ctx context.Context) {
 // is current, or another watch is to be opened first.
 func (c *Cache) caughtUp(ctx context.Context) bool {
 	c.mu.RLock()
-	is, synced := c.following, c.state.synced
+	is, synced, place := c.following, c.state.synced, c.feed.last
 	c.mu.RUnlock()
 	if !is.open || !synced {
 		return true // it will be waited for when it is
@@ -204,7 +213,7 @@ func (c *Cache) caughtUp(ctx context.Context) bool {
 	switch {
 	case c.following.turn != is.turn:
 		return true
-	case !reached:
+	case !reached && (c.following.listing || c.feed.last != place):
 		return false
 	}
 	c.following.current, c.following.asOf = true, asked

@@ -34,6 +34,8 @@ type Batch struct {
 	Events []Event
 	// Position is behind the last event.
 	Position Position
+	// Freshness is how current the cache was when the batch was read.
+	Freshness Freshness
 	// Warnings are what a user should know of the stream: how many objects the filter has
 	// no value for, in the snapshot or since the last warning.
 	Warnings []string
@@ -67,8 +69,11 @@ func (b Batch) PositionAfter(i int) (Position, bool) {
 
 // bookmark returns a batch that says that everything up to a position has been
 // delivered.
-func bookmark(position Position) Batch {
-	return Batch{Events: []Event{{Type: Bookmark, ResourceVersion: position.Version}}, Position: position}
+func bookmark(position Position, freshness Freshness) Batch {
+	return Batch{
+		Events:   []Event{{Type: Bookmark, ResourceVersion: position.Version}},
+		Position: position, Freshness: freshness,
+	}
 }
 
 // see returns the event that a change is under a selection; false if it is none.

@@ -47,7 +47,7 @@ func wantStale(t *testing.T, c *Cache, when string, want bool) Freshness {
 func TestFreshness_ACacheIsStaleUntilItHasCaughtUp(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		c := followingCache(t, "10")
-		c.watchesUpstream()
+		c.watchesUpstream(false)
 		wantStale(t, c, "at the API server's version", false)
 
 		c.history = &farther{version: "20"}
@@ -58,7 +58,7 @@ func TestFreshness_ACacheIsStaleUntilItHasCaughtUp(t *testing.T) {
 			t.Errorf("it is complete as of %v, not %v", fresh.LastContact, lost)
 		}
 		c.contact.note()
-		c.watchesUpstream()
+		c.watchesUpstream(false)
 		wantStale(t, c, "with a watch that has delivered nothing", true)
 		must(t, c.Update(pod(t, "a", 19)))
 		if fresh := wantStale(t, c, "with a part of what was missed", true); !fresh.LastContact.Equal(lost) {
@@ -75,8 +75,8 @@ func TestFreshness_AListIsAsOfWhenItBegan(t *testing.T) {
 		c.lostUpstream()
 		time.Sleep(time.Minute)
 		began := time.Now()
-		c.listsUpstream()
-		c.watchesUpstream()
+		c.listsUpstream("")
+		c.watchesUpstream(true)
 		time.Sleep(time.Minute) // a slow link
 		wantStale(t, c, "while the list is under way", true)
 		must(t, c.Replace(nil, "25"))
@@ -93,7 +93,7 @@ func TestFreshness_AListIsAsOfWhenItBegan(t *testing.T) {
 func TestFreshness_WhatWasAskedForAnEarlierWatchDoesNotCount(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		c := followingCache(t, "20")
-		c.watchesUpstream()
+		c.watchesUpstream(false)
 		synctest.Wait()
 		c.lostUpstream()
 		time.Sleep(time.Minute)
@@ -105,7 +105,7 @@ func TestFreshness_WhatWasAskedForAnEarlierWatchDoesNotCount(t *testing.T) {
 func TestFreshness_ALongSilenceIsStale(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		c := followingCache(t, "10")
-		c.watchesUpstream()
+		c.watchesUpstream(false)
 		time.Sleep(maxSilence)
 		wantStale(t, c, "when nothing has been heard", false)
 		time.Sleep(time.Second)

@@ -48,7 +48,9 @@ func (c *Cache) ask(ctx context.Context) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.feed.end() == from {
+	// A list that is under way may be of an older version, and would look as if it were of
+	// another history.
+	if c.feed.end() == from && !c.following.listing {
 		c.feed.advance(version)
 	}
 }
@@ -76,6 +78,10 @@ func (c *Cache) knows(event watch.Event) bool {
 // change says so.
 const closeAfter = time.Second
 
+// maxClosePause is how long to wait at most until the API server is asked again, where it has
+// no answer.
+const maxClosePause = time.Minute
+
 // closeVersions asks the API server whether everything at the feed's version is known,
 // whenever nothing else says so for a while and there are watchers, until the context
 // ends. Without an answer their bookmarks stay at the version before.
@@ -86,9 +92,9 @@ func (c *Cache) closeVersions(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		for c.isOpen() {
+		for pause := closeAfter; c.isOpen(); pause = min(2*pause, maxClosePause) {
 			select {
-			case <-time.After(closeAfter):
+			case <-time.After(pause):
 			case <-ctx.Done():
 				return
 			}

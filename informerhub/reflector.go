@@ -108,10 +108,13 @@ func (u *upstream) relist() {
 	}
 }
 
-// notOlder asks for a list that is not older than what the cache holds. The first list of
-// a Reflector may be of any version otherwise, and the cache can have had other ones.
+// notOlder asks for a list that is not older than what the cache holds. The Reflector asks
+// for any version at first, and later for one that it has seen, which the API server's own
+// word may have led the cache past.
 func (u *upstream) notOlder(options metav1.ListOptions) metav1.ListOptions {
-	if held := u.cache.reachedVersion(); options.ResourceVersion == "0" && isOfTheStore(held) {
+	held := u.cache.reachedVersion()
+	asked := options.ResourceVersion
+	if asked == "0" && isOfTheStore(held) || asked != "" && older(asked, held) {
 		options.ResourceVersion, options.ResourceVersionMatch = held, metav1.ResourceVersionMatchNotOlderThan
 		options.Limit = 0 // with a limit, some API servers read the version as an exact one
 	}
@@ -136,7 +139,7 @@ func (u *upstream) request(options metav1.ListOptions) *rest.Request {
 
 func (u *upstream) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	if options.Continue == "" {
-		u.cache.listsUpstream()
+		u.cache.listsUpstream(options.ResourceVersion)
 	}
 	list, err := u.request(options).Do(ctx).Get()
 	if err != nil {
@@ -149,16 +152,20 @@ func (u *upstream) list(ctx context.Context, options metav1.ListOptions) (runtim
 
 func (u *upstream) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	options.Watch = true
-	options.ResourceVersion = u.cache.watchFrom(options.ResourceVersion)
 	u.cache.lostUpstream()
-	if options.SendInitialEvents != nil && *options.SendInitialEvents {
-		u.cache.listsUpstream()
+	lists := options.SendInitialEvents != nil && *options.SendInitialEvents
+	if lists {
+		options = u.notOlder(options)
+		u.cache.listsUpstream(options.ResourceVersion)
+	} else {
+		options.ResourceVersion = u.cache.watchFrom(options.ResourceVersion)
 	}
 	events, err := u.request(options).Watch(ctx)
 	switch {
 	case err == nil:
 		u.cache.reached()
-		u.cache.watchesUpstream()
+		u.cache.watchesUpstream(lists)
+		events = newEndingWatch(events, u.cache.lostUpstream)
 	case utilnet.IsConnectionRefused(err), apierrors.IsTooManyRequests(err):
 		u.failed(ctx, err)
 	}

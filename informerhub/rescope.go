@@ -25,13 +25,13 @@ func (w *Watcher) goOver() (Batch, bool) {
 	}
 	from, to := w.selection, w.to
 	w.selection, w.to = to, nil
-	batch := Batch{Position: passed.position, rescoped: true}
+	batch := Batch{Position: passed.position, Freshness: passed.freshness, rescoped: true}
 	batch.Events = append(batch.Events, passed.inBoth(from, to, &batch.unvalued)...)
 	batch.Events = append(batch.Events, passed.left(from, to)...)
 	batch.Events = append(batch.Events, passed.entered(from, to, &batch.unvalued)...)
 	w.warner.count(batch)
 	if len(batch.Events) == 0 {
-		return bookmark(batch.Position), true
+		return bookmark(batch.Position, passed.freshness), true
 	}
 	return batch, true
 }
@@ -50,6 +50,8 @@ type passedOver struct {
 	holds    []*Object // and the new one
 	position Position
 	version  string // the feed's
+	// freshness is the cache's at that place.
+	freshness Freshness
 }
 
 // passOver moves the watcher's place to the feed's end and into the topic of the
@@ -64,11 +66,12 @@ func (w *Watcher) passOver() (passedOver, bool) {
 		return passedOver{}, false
 	}
 	passed := passedOver{
-		changes:  append([]change(nil), feed.window.after(w.place)...),
-		held:     c.candidatesLocked(w.selection).Objects,
-		holds:    c.candidatesLocked(w.to).Objects,
-		position: feed.position(time.Now()),
-		version:  feed.version,
+		changes:   append([]change(nil), feed.window.after(w.place)...),
+		held:      c.candidatesLocked(w.selection).Objects,
+		holds:     c.candidatesLocked(w.to).Objects,
+		position:  feed.position(time.Now()),
+		version:   feed.version,
+		freshness: c.freshnessLocked(),
 	}
 	w.place = feed.last
 	feed.topics.leave(w.topic)

@@ -114,7 +114,7 @@ func (w *Watcher) next(ctx context.Context) (Batch, error) {
 		next := w.read()
 		if next.again {
 			w.again = true // history may take its time: until then the caller hears this
-			return bookmark(next.position), nil
+			return bookmark(next.position, next.freshness), nil
 		}
 		batch := w.batch(next)
 		switch {
@@ -127,7 +127,7 @@ func (w *Watcher) next(ctx context.Context) (Batch, error) {
 		case next.ended != nil:
 			return Batch{}, next.ended
 		case due || w.broken:
-			return bookmark(batch.Position), nil
+			return bookmark(batch.Position, batch.Freshness), nil
 		}
 		select {
 		case <-next.grown:
@@ -249,13 +249,15 @@ type reading struct {
 	since    uint64 // where the states begin
 	part     *snapshotPart
 	position Position
-	more     bool   // there is more to read
-	broken   bool   // the stream cannot be resumed behind it
-	again    bool   // nothing leads on from here: see skippedLocked
-	round    *round // the changes may be shared by those who read the passage
-	passage  passage
-	grown    <-chan struct{} // if there is not: closed as soon as there is
-	ended    error           // if there is not: there never will be
+	// freshness is the cache's when it was read.
+	freshness Freshness
+	more      bool   // there is more to read
+	broken    bool   // the stream cannot be resumed behind it
+	again     bool   // nothing leads on from here: see skippedLocked
+	round     *round // the changes may be shared by those who read the passage
+	passage   passage
+	grown     <-chan struct{} // if there is not: closed as soon as there is
+	ended     error           // if there is not: there never will be
 }
 
 // read takes what waits for this watcher, and moves its place behind that.
@@ -283,7 +285,8 @@ func (w *Watcher) readWaitingLocked(end end) reading {
 	case w.skippedLocked(behind):
 		position := w.cache.feed.position(time.Now())
 		position.Version = w.ahead
-		return reading{again: true, position: position}
+		// The caller lacks what the cache knows, until the API server has been asked.
+		return reading{again: true, position: position, freshness: Freshness{Stale: true, LastContact: w.cache.freshnessLocked().LastContact}}
 	case behind:
 		w.catchUp = &catchUp{}
 		return w.readLatestLocked()
@@ -372,6 +375,7 @@ func (w *Watcher) moveLocked(taken reading, to end) reading {
 	w.epoch, w.place = feed.epoch.id, to.place
 	taken.position = feed.position(time.Now())
 	taken.position.Version = to.closed
+	taken.freshness = w.cache.freshnessLocked()
 	taken.grown = w.topic.round.over
 	taken.ended = w.cache.state.ended
 	return taken
@@ -391,7 +395,7 @@ func (w *Watcher) batch(taken reading) Batch {
 
 // visible returns what a reading is under the watcher's selection.
 func (w *Watcher) visible(taken reading) Batch {
-	batch := Batch{Position: taken.position, broken: taken.broken, latest: taken.latest}
+	batch := Batch{Position: taken.position, Freshness: taken.freshness, broken: taken.broken, latest: taken.latest}
 	for _, step := range taken.changes {
 		if taken.part != nil && !taken.part.passed.passed(step.object()) {
 			continue

@@ -68,11 +68,12 @@ func (s *resources) getCached(ctx context.Context, resource informerhub.Resource
 	if err := awaitVersion(ctx, cache, request.GetMinResourceVersion()); err != nil {
 		return gotten{}, err
 	}
+	freshness := cache.Freshness() // before the object, which may be older than what comes after
 	object, err := cache.Get(request.GetNamespace(), request.GetName())
 	if err != nil {
 		return gotten{}, err
 	}
-	return gotten{encodeKind(resource), object, cache.Freshness(), kubeconnectv1.Source_SOURCE_CACHE}, nil
+	return gotten{encodeKind(resource), object, freshness, kubeconnectv1.Source_SOURCE_CACHE}, nil
 }
 
 // getLive reads an object, or a subresource of it, at the API server as the caller. It

@@ -152,9 +152,8 @@ func (s *eventSender) send(w *watch, batch informerhub.Batch) error {
 	}
 	switch batch.Events[len(batch.Events)-1].Type {
 	case informerhub.Synced, informerhub.Bookmark:
-		freshness := w.cache.Freshness()
-		s.contact = freshness.LastContact
-		s.response.Freshness = encodeFreshness(freshness)
+		s.contact = batch.Freshness.LastContact
+		s.response.Freshness = encodeFreshness(batch.Freshness)
 	}
 	return s.sendBatch(w, batch)
 }

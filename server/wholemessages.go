@@ -28,7 +28,8 @@ func wholeMessages(next http.Handler, patience time.Duration) http.Handler {
 type wholeWriter struct {
 	http.ResponseWriter
 	patience time.Duration
-	overdue  *time.Timer // ends the stream; nil before the first write
+	overdue  *time.Timer   // ends the stream; nil before the first write
+	ended    chan struct{} // has a value when it has
 	written  *bytes.Buffer
 	failed   error
 }
@@ -67,18 +68,24 @@ func (w *wholeWriter) send(p []byte) (int, error) {
 // expect has the stream end when patience is over, until the function that it returns is
 // called. A timer costs less than a deadline for each write, which is a turn of the
 // connection's goroutine.
-func (w *wholeWriter) expect() (done func() bool) {
+func (w *wholeWriter) expect() (done func()) {
 	switch {
 	case w.patience == 0:
-		return func() bool { return true }
+		return func() {}
 	case w.overdue == nil:
+		w.ended = make(chan struct{}, 1)
 		w.overdue = time.AfterFunc(w.patience, func() {
 			_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Unix(1, 0))
+			w.ended <- struct{}{}
 		})
 	default:
 		w.overdue.Reset(w.patience)
 	}
-	return w.overdue.Stop
+	return func() {
+		if !w.overdue.Stop() {
+			<-w.ended // the handler must not return before it
+		}
+	}
 }
 
 // handOn writes what has been gathered.

@@ -62,3 +62,36 @@ func TestWholeMessages_AStreamThatIsReadGoesOn(t *testing.T) {
 		t.Errorf("%d bytes, %v", len(body), err)
 	}
 }
+
+// lateWriter is a ResponseWriter whose deadline takes its time to be set.
+type lateWriter struct {
+	*httptest.ResponseRecorder
+	entered, goOn chan struct{}
+	set           bool
+}
+
+func (l *lateWriter) Write(p []byte) (int, error) {
+	<-l.entered
+	close(l.goOn)
+	return len(p), nil
+}
+
+func (l *lateWriter) SetWriteDeadline(time.Time) error {
+	close(l.entered)
+	<-l.goOn
+	l.set = true
+	return nil
+}
+
+// net/http takes what is behind a ResponseWriter away when its handler returns.
+func TestWholeMessages_AHandlerDoesNotReturnBeforeItsDeadlineIsSet(t *testing.T) {
+	late := &lateWriter{ResponseRecorder: httptest.NewRecorder(), entered: make(chan struct{}), goOn: make(chan struct{})}
+	wholeMessages(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte("x"))
+		_ = w.(*wholeWriter).handOn()
+		w.(*wholeWriter).patience = 0 // the flush at the end is not what this is about
+	}), time.Millisecond).ServeHTTP(late, httptest.NewRequest(http.MethodPost, "/", nil))
+	if !late.set {
+		t.Error("it has returned")
+	}
+}

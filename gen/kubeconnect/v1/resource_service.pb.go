@@ -966,7 +966,7 @@ type ListResponse struct {
 	ResourceVersion string `protobuf:"bytes,4,opt,name=resource_version,json=resourceVersion,proto3" json:"resource_version,omitempty"`
 	// How many objects come after this page.
 	Remaining int64 `protobuf:"varint,5,opt,name=remaining,proto3" json:"remaining,omitempty"`
-	// How current the cache is at the moment when this page is made.
+	// How current the objects are: as of when the list's snapshot was taken, on every page.
 	Freshness *Freshness `protobuf:"bytes,6,opt,name=freshness,proto3" json:"freshness,omitempty"`
 	// Where the objects come from.
 	Source Source `protobuf:"varint,7,opt,name=source,proto3,enum=kubeconnect.v1.Source" json:"source,omitempty"`

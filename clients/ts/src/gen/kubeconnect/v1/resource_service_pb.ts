@@ -397,7 +397,7 @@ export type ListResponse = Message<"kubeconnect.v1.ListResponse"> & {
   remaining: bigint;
 
   /**
-   * How current the cache is at the moment when this page is made.
+   * How current the objects are: as of when the list's snapshot was taken, on every page.
    *
    * @generated from field: kubeconnect.v1.Freshness freshness = 6;
    */

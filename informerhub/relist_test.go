@@ -1,0 +1,151 @@
+package informerhub
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kubeconnect/kubeconnect/e2e/bubble"
+)
+
+// compacted is how the API server ends a watch that must be followed by a list.
+func compacted() *metav1.Status {
+	status := expired
+	status.APIVersion, status.Kind = "v1", "Status"
+	return &status
+}
+
+// What the API server says when it is asked for progress leads the feed past the version
+// that the Reflector has seen. Another API server may be behind that.
+func TestARelist_IsNotOlderThanTheFeed(t *testing.T) {
+	api := newFakeAPI(t, coreResources)
+	_, cache, upstream := syncedHub(t, api) // at 10
+	cache.mu.Lock()
+	cache.feed.advance("20")
+	cache.mu.Unlock()
+	upstream.send(t, watch.Error, compacted())
+	if version := api.next(t, "watch-list").query().Get("resourceVersion"); version != "20" {
+		t.Errorf("the cache is at 20, and its list may be of %q", version)
+	}
+}
+
+// A watch goes on before a deletion that may not be the only one at its version; a list does
+// not.
+func TestARelist_IsNotOlderThanADeletion(t *testing.T) {
+	api := newFakeAPI(t, coreResources)
+	_, cache, upstream := syncedHub(t, api)
+	upstream.send(t, watch.Added, typedPod("b", "12"))
+	upstream.send(t, watch.Deleted, typedPod("a", "20"))
+	reaches(t, cache, "20")
+	upstream.send(t, watch.Error, compacted())
+	if version := api.next(t, "watch-list").query().Get("resourceVersion"); version != "20" {
+		t.Errorf("the cache is at 20, and its list may be of %q", version)
+	}
+}
+
+// A list that is under way may be older than what the API server says when it is asked for
+// progress. It is no list of another history.
+func TestARelist_ThatIsUnderWayHoldsTheFeed(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		c := syncedPods(t, 10, pod(t, "a", 3))
+		c.history = &quiet{until: "30"}
+		w := startedWatcher(t, c, Query{})
+		c.lostUpstream()
+		c.listsUpstream("10")
+		c.watchesUpstream(true)
+		c.ask(t.Context())
+		must(t, c.Replace(items(pod(t, "a", 3)), "20"))
+		checkSame(t, []string{"BOOKMARK at 20"}, nextLines(t, w))
+		c.ask(t.Context())
+		checkSame(t, []string{"BOOKMARK at 30"}, nextLines(t, w))
+	})
+}
+
+// A client in a gap has been sent the deletion of an object and the one that was made in its
+// place, when another client has the API server asked for what was deleted in the gap.
+func TestLatestStates_DoNotTellADeletionAfterWhatFollowedIt(t *testing.T) {
+	limits := defaultLimits(1)
+	limits.batch = 2
+	c := cacheWithin(pods, limits)
+	must(t, c.Replace(items(pod(t, "a", 3)), "10"))
+	again := podObject(t, traits{"default", "a", "uid-of-another", "20", nil, "", nil})
+	must(t, c.Replace(items(again, pod(t, "c", 21), pod(t, "d", 22)), "30"))
+	w := resumed(t, c, Query{}, Position{Version: "10"})
+	checkSame(t, []string{"DELETED default/a@20 at 20", "MODIFIED default/a@20 at 20"}, nextLines(t, w))
+	c.mu.Lock()
+	c.feed.log.remember([]latest{{object: headOnly(pod(t, "a", 15)), deleted: true, version: "15"}}, "10", "30")
+	c.mu.Unlock()
+	checkSame(t, []string{"MODIFIED default/c@21 at 21", "MODIFIED default/d@22 at 22"}, nextLines(t, w))
+}
+
+// An aggregated API server with Go types writes kind and apiVersion into events, and not into
+// the items of lists.
+func TestAListedObject_IsWrittenAsAWatchedOne(t *testing.T) {
+	c := &codec{kind: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}}
+	const rest = `"metadata":{"name":"a","namespace":"d","uid":"u","resourceVersion":"7"},"spec":{}}`
+	watched, err := c.decodeJSON([]byte(`{"kind":"Widget","apiVersion":"example.com/v1",` + rest))
+	must(t, err)
+	list, err := c.decodeJSON([]byte(`{"kind":"WidgetList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"7"},"items":[{` + rest + `]}`))
+	must(t, err)
+	if listed := list.(*objectList).Items[0]; !watched.(*Object).sameContent(listed) {
+		t.Errorf("listed %s, watched %s", listed.raw, watched.(*Object).raw)
+	}
+}
+
+func TestFreshness_AListOfAnyAgeIsNotAsOfWhenItBegan(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		c := followingCache(t, "30")
+		lost := time.Now()
+		c.lostUpstream()
+		time.Sleep(time.Minute)
+		c.listsUpstream("10") // from an API server that may be cut off from etcd
+		c.watchesUpstream(true)
+		must(t, c.Replace(nil, "11"))
+		if fresh := wantStale(t, c, "with a list of any age", true); !fresh.LastContact.Equal(lost) {
+			t.Errorf("it is complete as of %v, not %v", fresh.LastContact, lost)
+		}
+	})
+}
+
+// Events have no bookmarks.
+func TestFreshness_AQuietWatchHasNothingToCatchUpWith(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		c := followingCache(t, "20")
+		c.lostUpstream()
+		time.Sleep(time.Minute)
+		c.watchesUpstream(false)
+		wantStale(t, c, "at once", true)
+		time.Sleep(catchUpPatience)
+		c.contact.note()
+		wantStale(t, c, "when the watch has been quiet", false)
+	})
+}
+
+func TestAWatchThatEnds_IsLostAtOnce(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		for name, end := range map[string]func(source *watch.FakeWatcher, w watch.Interface){
+			"by the API server": func(source *watch.FakeWatcher, _ watch.Interface) { source.Stop() },
+			"by the Reflector":  func(_ *watch.FakeWatcher, w watch.Interface) { w.Stop() },
+			"with an event that nobody takes": func(source *watch.FakeWatcher, w watch.Interface) {
+				source.Add(pod(t, "b", 2))
+				w.Stop()
+			},
+		} {
+			source, lost := watch.NewFake(), false
+			w := newEndingWatch(source, func() { lost = true })
+			go source.Add(pod(t, "a", 1))
+			if event := <-w.ResultChan(); event.Type != watch.Added || lost {
+				t.Errorf("%s: %v, lost: %v", name, event, lost)
+			}
+			end(source, w)
+			synctest.Wait()
+			if !lost {
+				t.Errorf("%s: it is not lost", name)
+			}
+		}
+	})
+}
