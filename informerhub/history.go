@@ -43,7 +43,7 @@ func (c *Cache) recall(ctx context.Context, version string) {
 	c.recalling.Lock()
 	defer c.recalling.Unlock()
 	since, until := c.takeWanted(version)
-	if until == "" {
+	if until == "" || time.Since(c.unanswered) < historyPause {
 		return
 	}
 	deleted, err := c.history.deletions(ctx, since, until)
@@ -51,6 +51,9 @@ func (c *Cache) recall(ctx context.Context, version string) {
 		// The oldest version was too old. That need not go for this one.
 		since = version
 		deleted, err = c.history.deletions(ctx, since, until)
+	}
+	if errors.Is(err, errHistorySilent) {
+		c.unanswered = time.Now()
 	}
 	if err != nil {
 		return
@@ -129,7 +132,15 @@ func (u *upstream) since(ctx context.Context, version string) (watch.Interface, 
 	}).Watch(ctx)
 }
 
+// historyPause is for how long the API server is not asked again when it has told nothing,
+// as it does of a quiet resource without bookmarks: each question takes historySeconds, and
+// streams that wait for their turn hear nothing meanwhile.
+const historyPause = 30 * time.Second
+
 var errHistoryEnded = errors.New("the API server ended its history early")
+
+// errHistorySilent says that the API server has told nothing in all the time that it had.
+var errHistorySilent = errors.New("the API server has not said how far its history goes")
 
 // deletions implements history.
 func (u *upstream) deletions(ctx context.Context, since, until string) ([]latest, error) {
@@ -140,6 +151,7 @@ func (u *upstream) deletions(ctx context.Context, since, until string) ([]latest
 		return nil, err
 	}
 	defer events.Stop()
+	began := time.Now()
 	var deleted []latest
 	for event := range events.ResultChan() {
 		object, ok := event.Object.(*Object)
@@ -153,5 +165,8 @@ func (u *upstream) deletions(ctx context.Context, since, until string) ([]latest
 			deleted = append(deleted, latest{object: headOnly(object), deleted: true, version: object.version})
 		}
 	}
-	return nil, errHistoryEnded
+	if time.Since(began) < (historySeconds-1)*time.Second {
+		return nil, errHistoryEnded
+	}
+	return nil, errHistorySilent
 }

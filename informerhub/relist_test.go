@@ -1,6 +1,7 @@
 package informerhub
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -146,6 +147,34 @@ func TestAWatchThatEnds_IsLostAtOnce(t *testing.T) {
 			if !lost {
 				t.Errorf("%s: it is not lost", name)
 			}
+		}
+	})
+}
+
+// silent is an API server that tells no history, and takes its time for that.
+type silent struct {
+	history
+	asked int
+}
+
+func (s *silent) deletions(context.Context, string, string) ([]latest, error) {
+	s.asked++
+	return nil, errHistorySilent
+}
+
+// Events have no bookmarks that would end their history.
+func TestHistory_ThatIsNotToldIsNotAskedForByEveryStream(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		c := syncedPods(t, 10)
+		api := &silent{}
+		c.history = api
+		for range 3 {
+			checkSame(t, []string{"RESET at 10", "SYNCED at 10"}, nextLines(t, resumed(t, c, Query{}, Position{Version: "5"})))
+		}
+		time.Sleep(historyPause)
+		nextLines(t, resumed(t, c, Query{}, Position{Version: "5"}))
+		if api.asked != 2 {
+			t.Errorf("asked %d times", api.asked)
 		}
 	})
 }

@@ -1789,8 +1789,8 @@ type WatchRequest struct {
 	// step as far as the service remembers the steps; for what was longer ago, the
 	// latest state of each changed object, as ADDED or MODIFIED, and a DELETED
 	// without content for each that is gone or has left the selection: hold the
-	// former, and ignore the deletion of what you do not hold. A DELETED that was the last
-	// thing sent may come again. At a replica that is
+	// former, and ignore the deletion of what you do not hold. The DELETED that were the last
+	// things sent may come again. At a replica that is
 	// behind the one which gave the token out, such latest states may come later, when
 	// it has caught up; if it cannot ask the API server, it is UNAVAILABLE after a few
 	// seconds: call again, at another one. Where even that is not
@@ -2190,8 +2190,8 @@ type Freshness struct {
 	// missing.
 	Stale bool `protobuf:"varint,1,opt,name=stale,proto3" json:"stale,omitempty"`
 	// The time as of which the answer is complete: what had happened by then is in it, but
-	// for the moment that an event takes. The API server is asked every few seconds while it
-	// is silent.
+	// for the moment that an event takes; what a slow link delays while the service's watch is
+	// open is not noticed. The API server is asked every few seconds while it is silent.
 	LastContact   *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=last_contact,json=lastContact,proto3" json:"last_contact,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -946,8 +946,8 @@ export type WatchRequest = Message<"kubeconnect.v1.WatchRequest"> & {
    * step as far as the service remembers the steps; for what was longer ago, the
    * latest state of each changed object, as ADDED or MODIFIED, and a DELETED
    * without content for each that is gone or has left the selection: hold the
-   * former, and ignore the deletion of what you do not hold. A DELETED that was the last
-   * thing sent may come again. At a replica that is
+   * former, and ignore the deletion of what you do not hold. The DELETED that were the last
+   * things sent may come again. At a replica that is
    * behind the one which gave the token out, such latest states may come later, when
    * it has caught up; if it cannot ask the API server, it is UNAVAILABLE after a few
    * seconds: call again, at another one. Where even that is not
@@ -1163,8 +1163,8 @@ export type Freshness = Message<"kubeconnect.v1.Freshness"> & {
 
   /**
    * The time as of which the answer is complete: what had happened by then is in it, but
-   * for the moment that an event takes. The API server is asked every few seconds while it
-   * is silent.
+   * for the moment that an event takes; what a slow link delays while the service's watch is
+   * open is not noticed. The API server is asked every few seconds while it is silent.
    *
    * @generated from field: google.protobuf.Timestamp last_contact = 2;
    */
