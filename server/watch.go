@@ -88,6 +88,9 @@ func (s *eventSender) follow(ctx context.Context, w *watch) error {
 			continue
 		}
 		if err := s.send(w, batch); err != nil {
+			if ctx.Err() != nil {
+				return context.Cause(ctx) // the caller has gone while something was being sent
+			}
 			return err
 		}
 	}
