@@ -22,7 +22,7 @@ type Cache struct {
 
 	catchesUp chan struct{} // has a value when a watch was opened or a list was taken in
 
-	unanswered time.Time // when the API server has told no history; guarded by recalling
+	unanswered time.Time // when the API server has not answered with its history; guarded by recalling
 
 	recalling sync.Mutex // held while history is asked; taken before mu
 	asking    sync.Mutex // held while progress is asked; taken before mu

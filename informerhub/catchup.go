@@ -23,7 +23,7 @@ type catchUp struct {
 func (w *Watcher) readLatestLocked() reading {
 	feed, from := w.cache.feed, w.place
 	states, to, done := feed.log.next(from, feed.limits)
-	taken := reading{states: w.catchUp.complete(&feed.log, states, done), since: from, latest: true}
+	taken := reading{states: w.catchUp.complete(&feed.log, states, done), since: from}
 	if done {
 		w.catchUp = nil
 		return w.moveLocked(taken, feed.end())

@@ -180,9 +180,7 @@ func (c *Cache) confirmCurrent(ctx context.Context) {
 			return
 		}
 		for !c.caughtUp(ctx) {
-			select {
-			case <-time.After(catchUpPause):
-			case <-ctx.Done():
+			if !pause(ctx, catchUpPause) {
 				return
 			}
 		}

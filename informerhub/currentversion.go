@@ -2,12 +2,13 @@ package informerhub
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"net/http"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 )
 
 // CurrentVersion returns a resource version of a resource that is not older than any change
@@ -24,18 +25,26 @@ func (h *Hub) CurrentVersion(ctx context.Context, resource Resource, namespace s
 	}
 	// Without a version in the request, the answer is not older than the request.
 	options := metav1.ListOptions{Limit: 1}
-	got, err := onlyMetadata(client.Get(), resource, partialListKind).
+	version, err := listedVersion(ctx, onlyMetadata(client.Get(), resource, partialListKind).
 		NamespaceIfScoped(namespace, namespace != "").
 		Resource(resource.Name).
 		SpecificallyVersionedParams(&options, scheme.ParameterCodec, schema.GroupVersion{Version: "v1"}).
-		MaxRetries(0).
-		Do(ctx).Get()
+		MaxRetries(0))
 	if err != nil {
 		return "", describe(ctx, client, err)
 	}
+	return version, nil
+}
+
+// listedVersion returns the resource version of the list that a request answers with.
+func listedVersion(ctx context.Context, request *rest.Request) (string, error) {
+	got, err := request.Do(ctx).Get()
+	if err != nil {
+		return "", err
+	}
 	list, ok := got.(*objectList)
 	if !ok {
-		return "", fmt.Errorf("%s: the API server has answered with no list", resource)
+		return "", errors.New("the API server has answered with no list")
 	}
 	return list.ResourceVersion, nil
 }

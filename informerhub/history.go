@@ -114,11 +114,7 @@ var errNoHistory = errors.New("there is no API server to ask")
 func (u *upstream) current(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, historySeconds*time.Second)
 	defer cancel()
-	list, err := u.request(metav1.ListOptions{Limit: 1}).Do(ctx).Get()
-	if err != nil {
-		return "", err
-	}
-	return list.(*objectList).ResourceVersion, nil
+	return listedVersion(ctx, u.request(metav1.ListOptions{Limit: 1}))
 }
 
 // since watches what has happened since a version, for as long as history may take.
@@ -132,14 +128,14 @@ func (u *upstream) since(ctx context.Context, version string) (watch.Interface, 
 	}).Watch(ctx)
 }
 
-// historyPause is for how long the API server is not asked again when it has told nothing,
+// historyPause is for how long the API server is not asked again when it has said nothing,
 // as it does of a quiet resource without bookmarks: each question takes historySeconds, and
 // streams that wait for their turn hear nothing meanwhile.
 const historyPause = 30 * time.Second
 
 var errHistoryEnded = errors.New("the API server ended its history early")
 
-// errHistorySilent says that the API server has told nothing in all the time that it had.
+// errHistorySilent says that the API server has not answered in all the time that it had.
 var errHistorySilent = errors.New("the API server has not said how far its history goes")
 
 // deletions implements history.

@@ -27,7 +27,7 @@ func (s *store) behind(sel *Selection, cursor *ObjectName, most int) iter.Seq[*O
 		return behindCursor(s.candidates(sel), cursor)
 	}
 	if lists, ok := s.indexed(sel); ok {
-		return objectsOfEntries(firstOf(lists, cursor, sel.namespace, most))
+		return objectsOf(firstOf(lists, cursor, sel.namespace, most))
 	}
 	switch {
 	case sel.namespace != "":
@@ -48,7 +48,7 @@ func behindCursor(objects []*Object, cursor *ObjectName) iter.Seq[*Object] {
 	}
 }
 
-func objectsOfEntries(entries []*entry) iter.Seq[*Object] {
+func objectsOf(entries []*entry) iter.Seq[*Object] {
 	return func(yield func(*Object) bool) {
 		for _, e := range entries {
 			if !yield(e.object) {

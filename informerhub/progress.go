@@ -22,13 +22,8 @@ var errNoProgress = errors.New("the API server has not said how far it is")
 
 // keepAsking asks again and again until the context ends.
 func (c *Cache) keepAsking(ctx context.Context) {
-	for {
-		select {
-		case <-time.After(askAfter):
-			c.ask(ctx)
-		case <-ctx.Done():
-			return
-		}
+	for pause(ctx, askAfter) {
+		c.ask(ctx)
 	}
 }
 
@@ -86,16 +81,14 @@ const maxClosePause = time.Minute
 // whenever nothing else says so for a while and there are watchers, until the context
 // ends. Without an answer their bookmarks stay at the version before.
 func (c *Cache) closeVersions(ctx context.Context) {
-	for wait := c.feed.opened; ; {
+	for {
 		select {
-		case <-wait:
+		case <-c.feed.opened:
 		case <-ctx.Done():
 			return
 		}
-		for pause := closeAfter; c.isOpen(); pause = min(2*pause, maxClosePause) {
-			select {
-			case <-time.After(pause):
-			case <-ctx.Done():
+		for wait := closeAfter; c.isOpen(); wait = min(2*wait, maxClosePause) {
+			if !pause(ctx, wait) {
 				return
 			}
 			if c.isOpen() && c.watched() {

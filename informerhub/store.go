@@ -2,6 +2,7 @@ package informerhub
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"unique"
 
@@ -11,8 +12,8 @@ import (
 )
 
 // store holds the objects of one resource in order of namespace and name, with
-// indexes by label and by the fields that are selected by. It is not safe for concurrent use: the cache's lock guards
-// it.
+// indexes by label and by the fields that are selected by. It is not safe for concurrent use:
+// the cache's lock guards it.
 type store struct {
 	entries *btree.BTreeG[*entry]
 	byLabel postings[unique.Handle[Label]]
@@ -146,16 +147,10 @@ func (s *store) candidates(sel *Selection) []*Object {
 		}
 		return nil
 	}
-	lists, ok := s.indexed(sel)
-	switch {
-	case ok:
-		return objectsOf(within(merged(lists), sel.namespace))
-	case sel.namespace != "":
-		return s.inNamespace(sel.namespace)
-	case sel.restricted:
-		return s.inNamespaces(sel.namespaces)
+	if _, indexed := s.indexed(sel); !indexed && sel.namespace == "" && !sel.restricted {
+		return s.all()
 	}
-	return s.all()
+	return slices.Collect(s.behind(sel, nil, math.MaxInt))
 }
 
 // named are the objects that have some names, which are in order.
@@ -170,26 +165,6 @@ func (s *store) named(names []ObjectName) []*Object {
 	return objects
 }
 
-func (s *store) inNamespaces(namespaces []string) []*Object {
-	var objects []*Object
-	for _, namespace := range namespaces {
-		objects = append(objects, s.inNamespace(namespace)...)
-	}
-	return objects
-}
-
-func (s *store) inNamespace(namespace string) []*Object {
-	var objects []*Object
-	s.entries.AscendGreaterOrEqual(&entry{object: &Object{namespace: namespace}}, func(e *entry) bool {
-		if e.object.namespace != namespace {
-			return false
-		}
-		objects = append(objects, e.object)
-		return true
-	})
-	return objects
-}
-
 // within are the entries of one namespace; all of them if it is empty.
 func within(entries []*entry, namespace string) []*entry {
 	if namespace == "" {
@@ -199,14 +174,6 @@ func within(entries []*entry, namespace string) []*entry {
 	first, _ := slices.BinarySearchFunc(entries, namespace, compare)
 	count, _ := slices.BinarySearchFunc(entries[first:], namespace+"\x00", compare)
 	return entries[first : first+count]
-}
-
-func objectsOf(entries []*entry) []*Object {
-	objects := make([]*Object, len(entries))
-	for i, e := range entries {
-		objects[i] = e.object
-	}
-	return objects
 }
 
 // indexed returns, for each of the values that a selection wants of one thing, the

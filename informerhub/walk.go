@@ -16,8 +16,7 @@ import (
 // holds there of the objects up to cursor; and when there is nothing left behind cursor,
 // of all objects.
 type snapshotWalk struct {
-	begun     bool        // Reset has been sent
-	cursor    *ObjectName // the last object that was looked at; nil before the first one
+	cursor    *ObjectName // the last object that was looked at; nil before the first part
 	filtering filtering
 }
 
@@ -45,9 +44,8 @@ func (w *Watcher) readSnapshotLocked() reading {
 			return taken
 		}
 	}
-	part := &snapshotPart{walk: walk, passed: walk.cursor, begins: !walk.begun, version: feed.version}
+	part := &snapshotPart{walk: walk, passed: walk.cursor, version: feed.version}
 	part.objects, part.ends = w.cache.store.next(w.selection, walk.cursor, feed.limits)
-	walk.begun = true
 	if n := len(part.objects); n > 0 {
 		last := part.objects[n-1]
 		// The strings of an object keep its bytes in memory.
@@ -65,8 +63,7 @@ func (w *Watcher) readSnapshotLocked() reading {
 // snapshotPart is a part of a snapshot.
 type snapshotPart struct {
 	walk    *snapshotWalk
-	passed  *ObjectName // what the walk had passed before: changes of other objects are skipped
-	begins  bool        // it is the first part
+	passed  *ObjectName // what the walk had passed before: changes of other objects are skipped; nil in the first part
 	ends    bool        // it is the last part
 	objects []*Object   // candidates, yet to be matched
 	version string      // at which they were taken
@@ -96,7 +93,7 @@ func (p *snapshotPart) complete(batch *Batch, sel *Selection) error {
 	for i := range batch.Events {
 		batch.Events[i].Before = nil
 	}
-	if p.begins {
+	if p.passed == nil {
 		batch.Events = append([]Event{{Type: Reset, ResourceVersion: p.version}}, batch.Events...)
 	}
 	added, err := p.added(sel)

@@ -245,7 +245,6 @@ func (w *Watcher) narrow() {
 type reading struct {
 	changes  []change
 	states   []latest
-	latest   bool   // it is of states
 	since    uint64 // where the states begin
 	part     *snapshotPart
 	position Position
@@ -395,7 +394,7 @@ func (w *Watcher) batch(taken reading) Batch {
 
 // visible returns what a reading is under the watcher's selection.
 func (w *Watcher) visible(taken reading) Batch {
-	batch := Batch{Position: taken.position, Freshness: taken.freshness, broken: taken.broken, latest: taken.latest}
+	batch := Batch{Position: taken.position, Freshness: taken.freshness, broken: taken.broken, latest: taken.states != nil}
 	for _, step := range taken.changes {
 		if taken.part != nil && !taken.part.passed.passed(step.object()) {
 			continue
