@@ -35,6 +35,22 @@ type fakeAPI struct {
 	served      map[string]*metav1.APIResourceList
 	discoveries int
 	current     string // the version that it has come to; empty if it cannot be asked
+	unready     string // what it answers when asked whether it is ready; empty if it is
+}
+
+// setUnready sets what the API server answers when it is asked whether it is ready.
+func (api *fakeAPI) setUnready(checks string) {
+	api.mu.Lock()
+	defer api.mu.Unlock()
+	api.unready = checks
+}
+
+func (api *fakeAPI) answerReady(w http.ResponseWriter) {
+	api.mu.Lock()
+	defer api.mu.Unlock()
+	if api.unready != "" {
+		http.Error(w, api.unready, http.StatusInternalServerError)
+	}
 }
 
 // setCurrent sets the version that the API server has come to.
@@ -104,6 +120,8 @@ func (api *fakeAPI) asked() int {
 
 func (api *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/"); {
+	case r.URL.Path == "/readyz":
+		api.answerReady(w)
 	case r.URL.Path == "/version":
 		answer(w, map[string]string{"gitVersion": "v1.37.1"})
 	case len(parts) <= 3 && parts[0] == "apis", len(parts) <= 2 && parts[0] == "api":

@@ -1,12 +1,15 @@
 package informerhub
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,6 +37,8 @@ const (
 	// maxNameLength is the longest that a resource's name can be: the name itself,
 	// a version and a group.
 	maxNameLength = 63 + 1 + 63 + 1 + 253
+	// readyTimeout bounds the question whether the API server has started.
+	readyTimeout = 2 * time.Second
 	// maxResolved bounds the spellings of names that are remembered.
 	maxResolved = 4096
 )
@@ -162,7 +167,27 @@ func (r *Resolver) serves(resource Resource) func(context.Context) (bool, error)
 	}
 }
 
+// errStarting says that the API server has not started completely. Until then, discovery may
+// leave groups out that it serves.
+var errStarting = errors.New("it is starting, and its discovery may not be complete yet")
+
+// started returns an error if the API server says that it is still starting. Where it does
+// not say, because the service may not ask or what answers is no API server, it has started.
+func (r *Resolver) started(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	said, err := r.client.Get().AbsPath("/readyz").MaxRetries(0).Do(ctx).Raw()
+	if err != nil && bytes.Contains(said, []byte("[-]poststarthook/")) {
+		return errStarting
+	}
+	return nil
+}
+
 func (r *Resolver) discover() (*catalogue, error) {
+	// An API server that has started before it is asked leaves nothing out.
+	if err := r.started(context.Background()); err != nil {
+		return nil, describe(context.Background(), r.client, err)
+	}
 	r.cached.Invalidate()
 	groups, lists, err := r.cached.ServerGroupsAndResources()
 	failed, some := discovery.GroupDiscoveryFailedErrorGroups(err)

@@ -248,6 +248,36 @@ func TestAnAPIServerThatCannotBeAskedIsUnavailable(t *testing.T) {
 }
 
 // TestDiscoveryThatDoesNotAnswerIsGivenUp holds time: nothing ever comes back.
+// An API server that starts answers discovery before it knows all groups of CRDs.
+func TestResolver_WhatAStartingAPIServerLeavesOutIsNotGone(t *testing.T) {
+	const starting = "[+]ping ok\n[-]poststarthook/apiservice-discovery-controller failed: reason withheld\nreadyz check failed\n"
+	api := newFakeAPI(t, coreResources, widgetResources)
+	resolver := unpaced(t, api)
+	if _, err := resolver.Resolve(t.Context(), "widgets"); err != nil {
+		t.Fatal(err)
+	}
+	api.serve(coreResources)
+	api.setUnready(starting)
+	var unavailable *UnavailableError
+	for question, ask := range map[string]func() error{
+		"a name that is not known": func() error { _, err := resolver.Resolve(t.Context(), "gadgets"); return err },
+		"a fresh answer":           func() error { _, err := resolver.ResolveFresh(t.Context(), "widgets"); return err },
+		"whether it is served":     func() error { _, err := resolver.serves(widgets)(t.Context()); return err },
+	} {
+		if err := ask(); !errors.As(err, &unavailable) {
+			t.Errorf("%s: %v", question, err)
+		}
+	}
+	if got, err := resolver.Resolve(t.Context(), "widgets"); err != nil || got != widgets {
+		t.Errorf("widgets are %v, %v", got, err)
+	}
+	// Without etcd the API server is not ready either, and its discovery is complete.
+	api.setUnready("[-]etcd-readiness failed: reason withheld\n[+]poststarthook/apiservice-discovery-controller ok\nreadyz check failed\n")
+	if served, err := resolver.serves(widgets)(t.Context()); err != nil || served {
+		t.Errorf("widgets are served: %v, %v", served, err)
+	}
+}
+
 func TestDiscoveryThatDoesNotAnswerIsGivenUp(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		silent := transportFunc(func(r *http.Request) (*http.Response, error) {
