@@ -1,11 +1,13 @@
 package traffic
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -92,13 +94,23 @@ func (e *expiring) look(ctx context.Context, namespace string) error {
 	return nil
 }
 
-// finish deletes what there is, and creates a last object behind all that. The last one
-// will expire at a time that nobody waits for, so nothing is known of it.
+// finish deletes what there is, and creates a last object behind all that.
 func (e *expiring) finish(ctx context.Context) error {
+	for _, step := range []func(context.Context) error{e.empty, e.last} {
+		if err := e.untilDone(ctx, step); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// untilDone repeats a step until it returns no error. It returns an error only if ctx ends
+// first.
+func (e *expiring) untilDone(ctx context.Context, step func(context.Context) error) error {
 	for {
-		err := e.empty(ctx)
+		err := step(ctx)
 		if err == nil {
-			break
+			return nil
 		}
 		select {
 		case <-time.After(askAgain):
@@ -106,18 +118,28 @@ func (e *expiring) finish(ctx context.Context) error {
 			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
 		}
 	}
-	for {
-		key := e.next()
-		e.create(ctx, key)
-		_, made := e.now[key]
-		e.notes.Forget(key)
-		switch {
-		case made:
-			return nil
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		}
+}
+
+// lastObject returns the place of the last object. It expires after the traffic, perhaps
+// during the next one in the same namespaces, so nothing is known of it.
+func lastObject(namespaces []string) validate.Key {
+	return validate.Key{Namespace: namespaces[0], Name: "curtain"}
+}
+
+// last creates the last object. One that is there already may be older than the last
+// deletion, so it is deleted.
+func (e *expiring) last(ctx context.Context) error {
+	key := lastObject(e.namespaces)
+	api := e.client.Resource(e.resource.Of).Namespace(key.Namespace)
+	made, err := api.Create(ctx, e.resource.make(key, e.rnd), metav1.CreateOptions{})
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		return cmp.Or(api.Delete(ctx, key.Name, metav1.DeleteOptions{}), err)
+	case err != nil:
+		return err
 	}
+	e.notes.Add(e.resource.write(made))
+	return nil
 }
 
 // empty deletes all objects, and returns an error unless none is there.

@@ -55,6 +55,9 @@ func Start(ctx context.Context, client dynamic.Interface, resource Resource, opt
 		t.Writes.Add(resource.write(object))
 	}
 	if resource.Expires {
+		last := lastObject(options.Namespaces) // of the traffic before
+		delete(there, last)
+		t.Writes.Forget(last)
 		e := &expiring{
 			resource: resource, client: client, notes: t.Writes, rnd: rand.New(rand.NewPCG(options.Seed, 0)),
 			namespaces: options.Namespaces, now: there,
