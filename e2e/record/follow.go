@@ -207,6 +207,9 @@ func (f *Follower) lastLocked() func() string {
 			return text
 		}
 		last := calls[len(calls)-1]
+		if last.Err != nil {
+			text += fmt.Sprintf("\n  ended: %v", last.Err)
+		}
 		for _, response := range last.Responses[max(0, len(last.Responses)-shownEvents):] {
 			text += fmt.Sprintf("\n  %s %q", response.At.Format(time.TimeOnly), Lines(response.Events))
 		}
