@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 
 	"connectrpc.com/connect"
@@ -57,8 +58,7 @@ func TestScenario03_AResumeAtEachPointOfAStreamTellsTheSameRest(t *testing.T) {
 	}
 	for _, point := range said.Points {
 		resumed := record.Resume(t, client, request, point).Reaches(ctx, last)
-		// A deletion that was the last thing sent comes again.
-		got, want := slices.Compact(record.Lines(record.Changes(resumed.Events))), record.Lines(record.Changes(said.Events))
+		got, want := withoutRepeatedDeletion(record.Lines(record.Changes(resumed.Events))), record.Lines(record.Changes(said.Events))
 		if !slices.Equal(got, want) {
 			t.Errorf("resumed after %d events: %q, want %q", len(point.Events), got, want)
 		}
@@ -146,4 +146,10 @@ func lastPoint(t *testing.T, said record.View) record.Point {
 		t.Fatal("no response had a resume token")
 	}
 	return said.Points[len(said.Points)-1]
+}
+
+// withoutRepeatedDeletion removes a deletion that directly follows itself: one that was the
+// last event of the stream is sent again when the stream is resumed.
+func withoutRepeatedDeletion(lines []string) []string {
+	return slices.CompactFunc(lines, func(a, b string) bool { return a == b && strings.HasPrefix(a, "DELETED ") })
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
-// withoutAddresses returns what callers are told of an error. An error about a connection
-// names addresses inside the cluster: it goes to the log, and callers are told what it means.
+// withoutAddresses returns the error that callers get. An error about a connection names
+// addresses inside the cluster: it goes to the log, and callers get the kind of the failure.
 func withoutAddresses(err error) error {
 	var unavailable *informerhub.UnavailableError
 	if !errors.As(err, &unavailable) {

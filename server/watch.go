@@ -149,8 +149,7 @@ func (s *eventSender) standing(confirmed time.Time) informerhub.Freshness {
 // send sends a batch in as few messages as their size allows. What several streams
 // are to send is encoded once for them all.
 func (s *eventSender) send(w *watch, batch informerhub.Batch) error {
-	switch batch.Events[0].Type {
-	case informerhub.Reset:
+	if batch.Events[0].Type == informerhub.Reset {
 		s.tellKind(w)
 	}
 	switch batch.Events[len(batch.Events)-1].Type {

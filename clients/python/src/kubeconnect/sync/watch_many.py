@@ -32,7 +32,7 @@ class WatchMany(
     @property
     def freshness(self) -> dict[K, Freshness]:
         """How current the events of each watch are, as the service last told; it does so
-        every few seconds. A watch of which it was not told yet is left out. All are stale,
+        every few seconds. A watch without a message so far is left out. All are stale,
         too, from the loss of the stream until the service reports it again on the next one.
         """
         return self._session.freshness
@@ -40,7 +40,7 @@ class WatchMany(
     @property
     def source(self) -> dict[K, Source]:
         """Where the objects of each watch come from, as the service last told; it does so
-        when a stream begins, and with each RESET. A watch of which it was not told yet is
+        when a stream begins, and with each RESET. A watch without a message so far is
         left out.
         """
         return self._session.source
