@@ -188,19 +188,27 @@ func (c *Cache) confirmCurrent(ctx context.Context) {
 }
 
 // caughtUp asks the API server for the version that it has come to, and blocks until the
-// cache has reached that. It reports whether there is nothing more to wait for: the cache
+// cache has reached that. A version older than what the cache holds shows that the history was
+// undone, and the cache relists: the API server accepts a watch from a version that it has yet
+// to reach, and sends nothing. It reports whether there is nothing more to wait for: the cache
 // is current, or another watch is to be opened first.
 func (c *Cache) caughtUp(ctx context.Context) bool {
 	c.mu.RLock()
-	is, synced, place := c.following, c.state.synced, c.feed.last
+	is, synced, place, held := c.following, c.state.synced, c.feed.last, c.feed.version
 	c.mu.RUnlock()
 	if !is.open || !synced {
 		return true // it will be waited for when it is
 	}
 	asked := time.Now()
 	version, err := c.history.current(ctx)
-	if err != nil {
+	switch {
+	case err != nil:
 		return false
+	case older(version, held) && is.listing:
+		return false // the list shows what there is now
+	case older(version, held): // etcd was restored from a backup
+		c.history.relist()
+		return true
 	}
 	reached, err := c.await(ctx, version, catchUpPatience)
 	if err != nil {

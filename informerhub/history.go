@@ -24,6 +24,8 @@ type history interface {
 	// progress returns a version up to which nothing has happened since another one but
 	// events that are known; an error if something else has.
 	progress(ctx context.Context, since string, known func(watch.Event) bool) (string, error)
+	// relist has the cache compare what it holds with a new list.
+	relist()
 }
 
 // historySeconds is how long the API server may take to tell its history. It sends a

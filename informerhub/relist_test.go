@@ -2,6 +2,7 @@ package informerhub
 
 import (
 	"context"
+	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,6 +21,17 @@ func compacted() *metav1.Status {
 	return &status
 }
 
+// notReached is how the API server refuses a version that it has yet to reach.
+var notReached = metav1.Status{
+	TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
+	Status:   metav1.StatusFailure, Reason: metav1.StatusReasonTimeout, Code: http.StatusGatewayTimeout,
+	Message: "Too large resource version: 10, current: 5",
+	Details: &metav1.StatusDetails{
+		RetryAfterSeconds: 1,
+		Causes:            []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge, Message: "Too large resource version"}},
+	},
+}
+
 // What the API server says when it is asked for progress leads the feed past the version
 // that the Reflector has seen. Another API server may be behind that.
 func TestARelist_IsNotOlderThanTheFeed(t *testing.T) {
@@ -32,6 +44,27 @@ func TestARelist_IsNotOlderThanTheFeed(t *testing.T) {
 	if version := api.next(t, "watch-list").query().Get("resourceVersion"); version != "20" {
 		t.Errorf("the cache is at 20, and its list may be of %q", version)
 	}
+}
+
+// An API server whose etcd was restored from a backup accepts a watch from a version that it
+// has yet to reach, and sends nothing.
+func TestARelist_FollowsAWatchOfAnUndoneHistory(t *testing.T) {
+	api := newFakeAPI(t, coreResources)
+	_, cache, upstream := syncedHub(t, api) // at 10
+	w := longWatch(t, cache)
+	expect(t, w, "RESET at 10", "ADDED default/a@3 at 3", "SYNCED at 10")
+	upstream.send(t, watch.Modified, typedPod("a", "11"))
+	expect(t, w, "MODIFIED default/a@11 at 11")
+	api.setCurrent("5")
+	upstream.end()
+	api.next(t, "watch").open()
+	api.next(t, "watch-list").refuse(notReached)
+	relisted := api.next(t, "watch-list")
+	if version := relisted.query().Get("resourceVersion"); version != "" {
+		t.Errorf("the list may be of version %q", version)
+	}
+	relisted.open().send(t, watch.Added, typedPod("b", "4")).send(t, watch.Bookmark, bookmarkAt("5"))
+	expect(t, w, "RESET at 5", "ADDED default/b@4 at 4", "SYNCED at 5")
 }
 
 // A watch goes on before a deletion that may not be the only one at its version; a list does

@@ -256,6 +256,9 @@ func (c *replicas) progress(context.Context, string, func(watch.Event) bool) (st
 	return "", errNoProgress
 }
 
+// relist implements history.
+func (c *replicas) relist() {}
+
 // deletions implements history.
 func (c *replicas) deletions(_ context.Context, since, until string) ([]latest, error) {
 	if numberOf(since) < c.compacted {

@@ -75,7 +75,9 @@ func checkIndex(t tester, s *store) {
 	}
 }
 
-func sameObjects(a, b []*entry) bool { return slices.EqualFunc(a, b, func(a, b *entry) bool { return a.object == b.object }) }
+func sameObjects(a, b []*entry) bool {
+	return slices.EqualFunc(a, b, func(a, b *entry) bool { return a.object == b.object })
+}
 
 func checkSame(t tester, want, got []string) {
 	t.Helper()

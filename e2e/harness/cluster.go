@@ -30,6 +30,7 @@ type Cluster struct {
 	Dynamic *dynamic.DynamicClient
 
 	dir     string
+	command []string
 	process *Process
 }
 
@@ -48,16 +49,39 @@ func StartCluster(args ...string) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	process, err := Start(path, slices.Concat([]string{"--dir", dir}, audit, args)...)
-	if err != nil {
-		return nil, err
+	c := &Cluster{
+		Kubeconfig: filepath.Join(dir, "kubeconfig"), dir: dir,
+		command: slices.Concat([]string{path, "--dir", dir}, audit, args),
 	}
-	c := &Cluster{Kubeconfig: filepath.Join(dir, "kubeconfig"), dir: dir, process: process}
-	if err := c.connect(); err != nil {
-		c.Stop()
+	if err := c.start(); err != nil {
 		return nil, err
 	}
 	return c, nil
+}
+
+// start starts the control plane and returns when all of it can be used. If that fails,
+// nothing is left.
+func (c *Cluster) start() (err error) {
+	if c.process, err = Start(c.command[0], c.command[1:]...); err != nil {
+		return err
+	}
+	if err := c.connect(); err != nil {
+		c.Stop()
+		return err
+	}
+	return nil
+}
+
+// Offline stops the control plane, calls do with the directory of etcd's data, and starts
+// the control plane again, at the same addresses.
+func (c *Cluster) Offline(do func(etcd string) error) error {
+	if err := c.process.Stop(); err != nil {
+		return err
+	}
+	if err := do(filepath.Join(c.dir, "etcd")); err != nil {
+		return err
+	}
+	return c.start()
 }
 
 func (c *Cluster) connect() error {

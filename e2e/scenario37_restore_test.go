@@ -1,0 +1,86 @@
+package e2e_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+	"github.com/kubeconnect/kubeconnect/e2e/record"
+	"github.com/kubeconnect/kubeconnect/e2e/validate"
+)
+
+// After a restore without higher versions, a replica that runs detects that the API server
+// lists at a lower version. A replica that starts after the versions have grown past a
+// token's cannot detect it, and needs another token generation.
+func TestScenario37_ATokenOfAnUndoneHistoryBeginsWithASnapshot(t *testing.T) {
+	t.Parallel()
+	ctx := deadlineAfter(t, faultPatience)
+	in, err := startCluster()
+	if err != nil {
+		t.Fatal(err)
+	}
+	namespace := newNamespace(ctx, t, in)
+	write := configMapsIn(ctx, t, in, namespace)
+	request := &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: namespace, LabelSelector: "test=restore"}
+	with := labels{"test": "restore"}
+	write.create("kept", with)
+	backup := filepath.Join(t.TempDir(), "backup")
+	if err := in.Offline(func(etcd string) error { return os.CopyFS(backup, os.DirFS(etcd)) }); err != nil {
+		t.Fatal(err)
+	}
+	replica := func(generation string) resourceClient {
+		service := harness.StartService(t, in.Kubeconfig, "--token-generation", generation)
+		return harness.Dial(harness.HTTP2(t), service.Address, harness.Connect).Resources
+	}
+	running := record.Watch(t, replica("1"), request)
+	running.Synced(ctx)
+	write.create("undone", with)
+	last := write.touch("kept", "undone")
+	said := running.Reaches(ctx, last.ResourceVersion)
+	point := said.Points[len(said.Points)-1]
+
+	if err := in.Offline(func(etcd string) error {
+		return errors.Join(os.RemoveAll(etcd), os.CopyFS(etcd, os.DirFS(backup)))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	running.Until(ctx, "the replica that runs has noticed", func(said *record.View) bool {
+		return slices.Equal(heldNames(&said.Model), []string{"kept"})
+	})
+	made := write.create("made", with)
+	for !isNewer(t, made.ResourceVersion, last.ResourceVersion) {
+		made = write.touch("made", made.ResourceVersion)
+	}
+	want := []string{"kept", "made"}
+	running.Until(ctx, "the replica that runs goes on", func(said *record.View) bool { return slices.Equal(heldNames(&said.Model), want) })
+	resumed := record.Resume(t, replica("2"), request, point).Reaches(ctx, made.ResourceVersion)
+	if got := heldNames(&resumed.Model); !slices.Equal(got, want) || resumed.Model.Resets != 2 {
+		t.Errorf("the new generation holds %v after %d resets, want %v after the second one", got, resumed.Model.Resets, want)
+	}
+}
+
+// heldNames returns the names of the objects that a caller holds, in order.
+func heldNames(model *validate.Model) []string {
+	var names []string
+	for key := range model.Objects {
+		names = append(names, key.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func isNewer(t *testing.T, version, than string) bool {
+	t.Helper()
+	order, err := resourceversion.CompareResourceVersion(version, than)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return order > 0
+}
