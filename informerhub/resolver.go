@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -37,8 +37,6 @@ const (
 	// maxNameLength is the longest that a resource's name can be: the name itself,
 	// a version and a group.
 	maxNameLength = 63 + 1 + 63 + 1 + 253
-	// readyTimeout bounds the question whether the API server has started.
-	readyTimeout = 2 * time.Second
 	// maxResolved bounds the spellings of names that are remembered.
 	maxResolved = 4096
 )
@@ -171,16 +169,23 @@ func (r *Resolver) serves(resource Resource) func(context.Context) (bool, error)
 // leave groups out that it serves.
 var errStarting = errors.New("it is starting, and its discovery may not be complete yet")
 
-// started returns an error if the API server says that it is still starting. Where it does
-// not say, because the service may not ask or what answers is no API server, it has started.
+// started returns an error unless the API server says that it has started completely. One
+// that is not ready for another reason has started, and so has one that the service may not
+// ask. An API server that does not answer may be starting.
 func (r *Resolver) started(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
-	defer cancel()
 	said, err := r.client.Get().AbsPath("/readyz").MaxRetries(0).Do(ctx).Raw()
-	if err != nil && bytes.Contains(said, []byte("[-]poststarthook/")) {
+	var status apierrors.APIStatus
+	switch {
+	case bytes.Contains(said, []byte("[-]poststarthook/")):
 		return errStarting
+	case bytes.Contains(said, []byte("[+]")): // these are its checks
+		return nil
+	case errors.As(err, &status) && status.Status().Code >= http.StatusInternalServerError:
+		return fmt.Errorf("it does not say whether it has started: %v", err)
+	case errors.As(err, &status):
+		return nil
 	}
-	return nil
+	return err
 }
 
 func (r *Resolver) discover() (*catalogue, error) {

@@ -271,6 +271,10 @@ func TestResolver_WhatAStartingAPIServerLeavesOutIsNotGone(t *testing.T) {
 	if got, err := resolver.Resolve(t.Context(), "widgets"); err != nil || got != widgets {
 		t.Errorf("widgets are %v, %v", got, err)
 	}
+	api.setUnready("apiserver is starting") // not by its checks
+	if served, err := resolver.serves(widgets)(t.Context()); !errors.As(err, &unavailable) {
+		t.Errorf("widgets are served: %v, %v", served, err)
+	}
 	// Without etcd the API server is not ready either, and its discovery is complete.
 	api.setUnready("[-]etcd-readiness failed: reason withheld\n[+]poststarthook/apiservice-discovery-controller ok\nreadyz check failed\n")
 	if served, err := resolver.serves(widgets)(t.Context()); err != nil || served {
@@ -283,12 +287,8 @@ func TestDiscoveryThatDoesNotAnswerIsGivenUp(t *testing.T) {
 		silent := transportFunc(func(r *http.Request) (*http.Response, error) {
 			start := time.Now()
 			<-r.Context().Done()
-			patience := questionTimeout
-			if r.URL.Path == "/readyz" {
-				patience = readyTimeout
-			}
-			if waited := time.Since(start); waited != patience {
-				t.Errorf("%s was given up after %v", r.URL.Path, waited)
+			if waited := time.Since(start); waited != questionTimeout {
+				t.Errorf("given up after %v", waited)
 			}
 			return nil, r.Context().Err()
 		})

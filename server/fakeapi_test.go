@@ -38,6 +38,7 @@ type fakeAPI struct {
 
 // discovered is what the fake serves.
 var discovered = map[string]any{
+	"/readyz":  "ok",
 	"/version": map[string]string{"gitVersion": "v1.37.1"},
 	"/api":     metav1.APIVersions{Versions: []string{"v1"}},
 	"/apis":    metav1.APIGroupList{Groups: []metav1.APIGroup{{Name: "example.com", Versions: []metav1.GroupVersionForDiscovery{{GroupVersion: "example.com/v1", Version: "v1"}}}}},
