@@ -50,9 +50,13 @@ func TestARelist_IsNotOlderThanTheFeed(t *testing.T) {
 // has yet to reach, and sends nothing.
 func TestARelist_FollowsAWatchOfAnUndoneHistory(t *testing.T) {
 	api := newFakeAPI(t, coreResources)
+	api.setCurrent("10")
 	_, cache, upstream := syncedHub(t, api) // at 10
 	w := longWatch(t, cache)
 	expect(t, w, "RESET at 10", "ADDED default/a@3 at 3", "SYNCED at 10")
+	for !isCurrent(cache) { // else the version is asked for by the first watch too
+		time.Sleep(time.Millisecond)
+	}
 	upstream.send(t, watch.Modified, typedPod("a", "11"))
 	expect(t, w, "MODIFIED default/a@11 at 11")
 	api.setCurrent("5")
@@ -210,4 +214,10 @@ func TestHistory_ThatIsNotToldIsNotAskedForByEveryStream(t *testing.T) {
 			t.Errorf("asked %d times", api.asked)
 		}
 	})
+}
+
+func isCurrent(c *Cache) bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.following.current
 }
