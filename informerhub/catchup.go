@@ -16,6 +16,18 @@ type catchUp struct {
 	// deleted are the UIDs of objects whose deletion has been sent, so that none is sent
 	// twice.
 	deleted map[string]bool
+	// began is the watcher's place at the beginning, and end the feed's end at that time.
+	began, end uint64
+}
+
+// heldAt returns a place such that the client can hold an object only if it was made at that
+// place or before. An object that has not changed since the beginning comes in one part only:
+// none has been sent in the parts before, which have led the watcher to a place.
+func (c *catchUp) heldAt(state latest, place uint64) uint64 {
+	if state.seq <= c.end {
+		return c.began
+	}
+	return place
 }
 
 // readLatestLocked returns the latest states that wait for the watcher, as many as it
@@ -23,7 +35,7 @@ type catchUp struct {
 func (w *Watcher) readLatestLocked() reading {
 	feed, from := w.cache.feed, w.place
 	states, to, done := feed.log.next(from, feed.limits)
-	taken := reading{states: w.catchUp.complete(&feed.log, states, done), since: from}
+	taken := reading{states: w.catchUp.complete(&feed.log, states, done), since: from, catchUp: w.catchUp}
 	if done {
 		w.catchUp = nil
 		return w.moveLocked(taken, feed.end())

@@ -108,6 +108,7 @@ func (l *changeLog) search(found func(record) bool) int {
 type latest struct {
 	object  *Object
 	made    uint64 // the place of the change that made it; 0 if that is not known
+	seq     uint64 // the place of its last change; 0 if that is not known
 	deleted bool
 	version string // of its last change
 }
@@ -132,7 +133,7 @@ func (l *changeLog) next(place uint64, most limits) (states []latest, to uint64,
 }
 
 func (r record) state() latest {
-	state := latest{object: r.entry.object, made: r.entry.made, deleted: r.entry.deleted}
+	state := latest{object: r.entry.object, made: r.entry.made, seq: r.seq, deleted: r.entry.deleted}
 	state.version = state.object.version
 	if state.deleted || versionNumber(state.version) < r.version { // see relisted
 		state.version = formatVersion(r.version)

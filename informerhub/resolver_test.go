@@ -247,7 +247,6 @@ func TestAnAPIServerThatCannotBeAskedIsUnavailable(t *testing.T) {
 	}
 }
 
-// TestDiscoveryThatDoesNotAnswerIsGivenUp holds time: nothing ever comes back.
 // An API server that starts answers discovery before it knows all groups of CRDs.
 func TestResolver_WhatAStartingAPIServerLeavesOutIsNotGone(t *testing.T) {
 	const starting = "[+]ping ok\n[-]poststarthook/apiservice-discovery-controller failed: reason withheld\nreadyz check failed\n"
@@ -282,6 +281,7 @@ func TestResolver_WhatAStartingAPIServerLeavesOutIsNotGone(t *testing.T) {
 	}
 }
 
+// TestDiscoveryThatDoesNotAnswerIsGivenUp holds time: nothing ever comes back.
 func TestDiscoveryThatDoesNotAnswerIsGivenUp(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		silent := transportFunc(func(r *http.Request) (*http.Response, error) {

@@ -52,6 +52,33 @@ func TestBehindTheWindowAResumedWatchIsToldLatestStates(t *testing.T) {
 		nextLines(t, resumed(t, c, Query{}, Position{Version: "12"})))
 }
 
+// An object that was made since the position, and sent in no earlier part, cannot be held.
+func TestLatestStates_LeaveOutWhatWasMadeAndLeftInEarlierParts(t *testing.T) {
+	limits := defaultLimits(1)
+	limits.partBytes = 1 // each part has one object
+	c := cacheWithin(pods, limits)
+	must(t, c.Replace(items(pod(t, "y", 3)), "10"))
+	must(t, c.Add(labelled(t, "a", "web", 11)))
+	must(t, c.Add(labelled(t, "b", "web", 12)))
+	must(t, c.Add(labelled(t, "c", "other", 13)))
+	must(t, c.Add(labelled(t, "d", "web", 14)))
+	must(t, c.Add(labelled(t, "e", "web", 15)))
+	must(t, c.Update(labelled(t, "d", "other", 16)))
+	must(t, c.Update(labelled(t, "c", "other", 17)))
+	w := resumed(t, c, byLabel, Position{Version: "10"})
+	checkSame(t, []string{"ADDED default/a@11 at 11"}, nextLines(t, w))
+	must(t, c.Update(labelled(t, "a", "other", 18)))
+	must(t, c.Delete(pod(t, "e", 19)))
+	checkSame(t, []string{"ADDED default/b@12 at 12"}, nextLines(t, w))
+	must(t, c.Update(labelled(t, "b", "web", 20)))
+	var rest []string
+	for len(rest) < 3 {
+		rest = append(rest, nextLines(t, w)...)
+	}
+	// Whether e was sent before it was deleted is not known.
+	checkSame(t, []string{"DELETED default/a@18 at 18", "DELETED default/e@19 at 19", "MODIFIED default/b@20 at 20"}, rest)
+}
+
 func TestAResumedWatchIsToldOfAnotherContentOfTheSameVersion(t *testing.T) {
 	for name, window := range map[string]int{"in the window": 1 << 20, "behind the window": 1} {
 		t.Run(name, func(t *testing.T) {

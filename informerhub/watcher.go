@@ -213,7 +213,7 @@ func (w *Watcher) placeLocked() {
 		return
 	}
 	if place, ok := feed.log.locate(since.Version, feed.last); ok {
-		w.place, w.catchUp = place, &catchUp{since: since.Version}
+		w.place, w.catchUp = place, &catchUp{since: since.Version, began: place, end: feed.last}
 		return
 	}
 	w.beginSnapshotLocked()
@@ -245,7 +245,8 @@ func (w *Watcher) narrow() {
 type reading struct {
 	changes  []change
 	states   []latest
-	since    uint64 // where the states begin
+	since    uint64   // where the states begin
+	catchUp  *catchUp // of the states
 	part     *snapshotPart
 	position Position
 	// freshness is the cache's when it was read.
@@ -287,7 +288,7 @@ func (w *Watcher) readWaitingLocked(end end) reading {
 		// The caller lacks what the cache knows, until the API server has been asked.
 		return reading{again: true, position: position, freshness: Freshness{Stale: true, LastContact: w.cache.freshnessLocked().LastContact}}
 	case behind:
-		w.catchUp = &catchUp{}
+		w.catchUp = &catchUp{began: w.place, end: w.cache.feed.last}
 		return w.readLatestLocked()
 	}
 	return w.readChangesLocked(end)
@@ -407,7 +408,7 @@ func (w *Watcher) visible(taken reading) Batch {
 		if taken.part != nil && !taken.part.passed.passed(state.object) {
 			continue
 		}
-		if event, ok := w.selection.catchUp(state, taken.since, &batch.unvalued); ok && !w.told(event) {
+		if event, ok := w.selection.catchUp(state, taken.catchUp.heldAt(state, taken.since), &batch.unvalued); ok && !w.told(event) {
 			batch.Events = append(batch.Events, event)
 		}
 	}
