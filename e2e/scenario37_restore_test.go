@@ -44,7 +44,7 @@ func TestScenario37_ATokenOfAnUndoneHistoryBeginsWithASnapshot(t *testing.T) {
 	write.create("undone", with)
 	last := write.touch("kept", "undone")
 	said := running.Reaches(ctx, last.ResourceVersion)
-	point := said.Points[len(said.Points)-1]
+	point := lastPoint(t, said)
 
 	if err := in.Offline(func(etcd string) error {
 		return errors.Join(os.RemoveAll(etcd), os.CopyFS(etcd, os.DirFS(backup)))

@@ -109,7 +109,7 @@ func TestAPrivateWatchTellsWhatASharedOneWould(t *testing.T) {
 		t.Fatal(err)
 	}
 	last = createSecret(ctx, t, namespace, "fourth", chosen)
-	again := record.ResumeElsewhere(t, client, request, said.Points[len(said.Points)-1])
+	again := record.ResumeElsewhere(t, client, request, lastPoint(t, said))
 	wantHolds(t, again.Reaches(ctx, last.ResourceVersion), "other", "fourth")
 }
 

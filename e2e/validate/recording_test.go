@@ -121,6 +121,7 @@ func TestRightRecordingsBreakNoGuarantee(t *testing.T) {
 		"latest states after a resume":             {resumed(), all()},
 		"latest states that did not fit together":  {split(resumed()), all()},
 		"steps left out, for there was an outage":  {change(told(), leaveOutOneStep), Evidence{Writes: history()}},
+		"a step in two parts, after an outage":     {change(told(), func(r *Recording) { r.Calls[0].Responses[1].Token = "" }), Evidence{Writes: history()}},
 		"a snapshot instead, in the resumed call":  {change(resumed(), snapshotInstead), all()},
 		"a call without a token after another one": {change(resumed(), beginAnew), all()},
 		"nothing said for long, to one who stalls": {change(told(), func(r *Recording) {
@@ -294,7 +295,10 @@ func TestAFaultIsFoundWithItsGuaranteeAndItsPlace(t *testing.T) {
 			told(), func(r *Recording) { r.Calls[0].Responses[0].Kind = nil }, Evidence{}, Complete, 3,
 		},
 		"a response without a token": {
-			told(), func(r *Recording) { r.Calls[0].Responses[1].Token = "" }, Evidence{}, Resumable, 4,
+			told(), func(r *Recording) { r.Calls[0].Responses[1].Token = "" }, all(), Resumable, 4,
+		},
+		"a bookmark without a token, where there may have been an outage": {
+			told(), func(r *Recording) { r.Calls[0].Responses[3].Token = "" }, Evidence{}, Resumable, 7,
 		},
 		"a token within a snapshot": {
 			told(), func(r *Recording) { remove(&r.Calls[0], 0, 3) }, Evidence{}, Resumable, 2,

@@ -10,11 +10,19 @@ var tokenIsThere = check{
 	guarantee: Resumable,
 	name:      "a response has a token, unless the next one is the rest of it, or of latest states",
 	broken: func(j *judge) string {
-		if !j.model.Synced || j.response.Token != "" || j.next == nil || goesOn(j.response, j.next) || j.catchUp {
+		if !j.model.Synced || j.response.Token != "" || j.next == nil || j.catchUp || j.restMayFollow() {
 			return ""
 		}
 		return "it has none"
 	},
+}
+
+// restMayFollow reports whether the next response may be the rest of this one. What the service
+// finds in one step after the upstream has been away may come in parts, of a size that also
+// counts what the caller does not see: other objects, and members that it did not ask for.
+func (j *judge) restMayFollow() bool {
+	isChange := len(j.response.Events) > 0 && isAboutObject(j.response.Events[len(j.response.Events)-1])
+	return goesOn(j.response, j.next) || isChange && !j.evidence.EveryStep
 }
 
 var noTokenInSnapshot = check{
