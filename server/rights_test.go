@@ -256,10 +256,15 @@ func standStill(t *testing.T, unknown func(*fakeRights)) {
 
 func TestTheLastContactOfAStreamThatStandsStillDoesNotGoBack(t *testing.T) {
 	early, late := time.Unix(1, 0), time.Unix(2, 0)
-	for _, times := range [][2]time.Time{{early, late}, {late, early}} {
-		sender := eventSender{contact: times[0]}
-		if standing := sender.standing(times[1]); !standing.Stale || !standing.LastContact.Equal(late) {
-			t.Errorf("told %v, confirmed %v: says %v", times[0], times[1], standing)
+	for name, test := range map[string]struct{ said, confirmed, complete, want time.Time }{
+		"confirmed since":                  {early, late, late, late},
+		"confirmed before":                 {late, early, early, late},
+		"the cache is complete as of less": {early, late, early, early},
+		"nothing said yet":                 {time.Time{}, late, early, early},
+	} {
+		sender := eventSender{contact: test.said}
+		if standing := sender.standing(test.confirmed, test.complete); !standing.Stale || !standing.LastContact.Equal(test.want) {
+			t.Errorf("%s: says %v, want %v", name, standing.LastContact, test.want)
 		}
 	}
 }

@@ -125,7 +125,7 @@ func (s *eventSender) confirm(ctx context.Context, w *watch) error {
 // withhold says that the stream has stood still since its permit was confirmed last.
 func (s *eventSender) withhold(ctx context.Context, w *watch) error {
 	if s.told != nil {
-		s.response.Freshness = encodeFreshness(s.standing(w.permit.confirmed))
+		s.response.Freshness = encodeFreshness(s.standing(w.permit.confirmed, w.cache.Freshness().LastContact))
 		batch := informerhub.Batch{
 			Events:   []informerhub.Event{{Type: informerhub.Bookmark, ResourceVersion: s.told.Version}},
 			Position: *s.told,
@@ -137,13 +137,18 @@ func (s *eventSender) withhold(ctx context.Context, w *watch) error {
 	return w.permit.pause(ctx)
 }
 
-// standing is how current a stream is that stands still since its rights were confirmed:
-// not less than it has been said to be.
-func (s *eventSender) standing(confirmed time.Time) informerhub.Freshness {
-	if s.contact.After(confirmed) {
-		confirmed = s.contact
+// standing returns how current a stream is that stands still since its permit was confirmed:
+// as of then, or as of when the cache is complete if that is earlier, and never less than the
+// stream has said before.
+func (s *eventSender) standing(confirmed, complete time.Time) informerhub.Freshness {
+	contact := confirmed
+	if complete.Before(contact) {
+		contact = complete
 	}
-	return informerhub.Freshness{Stale: true, LastContact: confirmed}
+	if s.contact.After(contact) {
+		contact = s.contact
+	}
+	return informerhub.Freshness{Stale: true, LastContact: contact}
 }
 
 // send sends a batch in as few messages as their size allows. What several streams
