@@ -1,9 +1,12 @@
 package validate
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
+
+	"connectrpc.com/connect"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
@@ -117,6 +120,26 @@ func TestAChangeOfRightsIsTold(t *testing.T) {
 				t.Error(violation)
 			}
 		})
+	}
+}
+
+// What is gained may be newer than the version up to which everything is known to have come, and
+// the deletion may come again.
+func TestAChangeOfRightsAtTheVersionOfADeletionIsTold(t *testing.T) {
+	evidence := underRights(lostAndRegained())
+	evidence.Writes = NewWrites("ns")
+	evidence.Writes.Add(written("a", "2"), Write{Key: Key{"ns", "a"}, UID: written("a", "2").UID, Deleted: true, Version: "13"})
+	evidence.Writes.Add(written("b", "4"), written("b", "12"))
+	recording := rescoped()
+	first := &recording.Calls[0]
+	first.Responses = append(first.Responses[:2], after(21, "token at 12", full(gone("a", "2", "13")), at("13", full(object(added, "b", "12")))))
+	first.Ended, first.Err = second(22), connect.NewError(connect.CodeCanceled, errors.New("that is enough"))
+	recording.Calls = append(recording.Calls, Call{Token: "token at 12", Began: second(22), Responses: []Response{
+		after(23, "token at 12", full(gone("a", "2", "13"))), // again
+		fresh(after(32, "token at 13", bookmark("13"))),
+	}})
+	for _, violation := range recording.Violations(evidence) {
+		t.Error(violation)
 	}
 }
 

@@ -61,9 +61,7 @@ func (j *judge) differences() []string {
 		held := j.model.Objects[key]
 		version := j.model.Version
 		if held != nil && j.isOpen() {
-			if version = j.model.Closed; version == "" {
-				version = held.GetResourceVersion() // it may be among those that are deleted next
-			}
+			version = newerOf(j.model.Closed, held.GetResourceVersion()) // it may be among those that are deleted next
 		}
 		state, going := j.evidence.Writes.at(key, version)
 		if difference := j.difference(held, state, going || !j.hasHadRight(key, j.response.At)); difference != "" {
