@@ -1,0 +1,220 @@
+package fairqueue
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"github.com/kubeconnect/kubeconnect/e2e/bubble"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// waiting acquires in a goroutine and sends the key when it holds.
+func waiting(t *testing.T, q *Queue, key string, weight int64, granted chan<- string) {
+	t.Helper()
+	go func() {
+		release, err := q.Acquire(t.Context(), key, weight)
+		if err != nil {
+			return
+		}
+		granted <- key
+		release()
+	}()
+	synctest.Wait()
+}
+
+func acquired(t *testing.T, q *Queue, key string, weight int64) (release func()) {
+	t.Helper()
+	release, ok := q.TryAcquire(key, weight)
+	if !ok {
+		t.Fatalf("%s cannot have %d at once", key, weight)
+	}
+	return release
+}
+
+func TestQueue_KeysTakeTurns(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		q := New(Limits{Total: 1, Waiting: 10})
+		release, granted := acquired(t, q, "many", 1), make(chan string, 10)
+		for _, key := range []string{"many", "many", "many", "one", "other", "one"} {
+			waiting(t, q, key, 1, granted)
+		}
+		release()
+		synctest.Wait()
+		close(granted)
+		var order []string
+		for key := range granted {
+			order = append(order, key)
+		}
+		if want := []string{"many", "one", "other", "many", "one", "many"}; !slices.Equal(order, want) {
+			t.Errorf("granted in the order %v, want %v", order, want)
+		}
+	})
+}
+
+func TestQueue_TheKeyThatHoldsLeastIsNext(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		q := New(Limits{Total: 3, Waiting: 10})
+		acquired(t, q, "many", 2)
+		release, granted := acquired(t, q, "few", 1), make(chan string, 2)
+		waiting(t, q, "many", 1, granted)
+		waiting(t, q, "one", 1, granted)
+		release()
+		if first := <-granted; first != "one" {
+			t.Errorf("%s was next, which holds more than one", first)
+		}
+		<-granted
+		synctest.Wait()
+	})
+}
+
+func TestQueue_BoundsEachKey(t *testing.T) {
+	q := New(Limits{Total: 10, PerKey: 4})
+	release := acquired(t, q, "a", 4)
+	if _, ok := q.TryAcquire("a", 1); ok {
+		t.Error("a holds more than one key may")
+	}
+	if _, err := q.Acquire(t.Context(), "a", 1); !errors.Is(err, ErrFull) {
+		t.Errorf("Acquire returned %v where nothing may wait", err)
+	}
+	acquired(t, q, "b", 100) // counts as 4
+	release()
+	release() // does nothing
+	if held := q.Held(); held != 4 {
+		t.Errorf("%d is held, want 4", held)
+	}
+}
+
+func TestQueue_WhatIsLargeIsNotOvertaken(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		q := New(Limits{Total: 10, Waiting: 1})
+		first, granted := acquired(t, q, "a", 6), make(chan string, 1)
+		waiting(t, q, "large", 9, granted)
+		if _, ok := q.TryAcquire("small", 1); ok {
+			t.Error("small has overtaken large")
+		}
+		first()
+		<-granted
+		synctest.Wait()
+	})
+}
+
+func TestQueue_WhoLeavesMakesRoom(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		q := New(Limits{Total: 10, Waiting: 1})
+		hold, granted := acquired(t, q, "a", 6), make(chan string, 1)
+		ctx, leave := context.WithCancel(t.Context())
+		left := make(chan error, 1)
+		go func() {
+			_, err := q.Acquire(ctx, "large", 9)
+			left <- err
+		}()
+		synctest.Wait()
+		waiting(t, q, "small", 1, granted)
+		leave()
+		if err := <-left; !errors.Is(err, context.Canceled) {
+			t.Errorf("Acquire returned %v", err)
+		}
+		<-granted
+		hold()
+		synctest.Wait()
+		if len(q.keys) > 0 || len(q.waiting) > 0 {
+			t.Errorf("the queue remembers %d keys that hold nothing", len(q.keys))
+		}
+	})
+}
+
+func TestYield_PassesTheTurnOn(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		q := New(Limits{Total: 1, Waiting: 1})
+		ctx, end, err := q.Begin(t.Context(), "long")
+		if err != nil {
+			t.Fatal(err)
+		}
+		granted := make(chan string, 1)
+		waiting(t, q, "short", 1, granted)
+		if err := Yield(ctx); err != nil || len(granted) > 0 {
+			t.Error("the turn was passed on before its time")
+		}
+		time.Sleep(quantum)
+		if err := Yield(ctx); err != nil || len(granted) == 0 {
+			t.Errorf("the turn was not passed on: %v", err)
+		}
+		end()
+		if held := q.Held(); held != 0 {
+			t.Errorf("%d is held at the end", held)
+		}
+	})
+}
+
+func TestYield_EndsWorkWhoseCallerHasLeft(t *testing.T) {
+	gone := errors.New("gone")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	ctx, end, err := New(Limits{Total: 1}).Begin(ctx, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer end()
+	cancel(gone)
+	if err := Yield(ctx); !errors.Is(err, gone) {
+		t.Errorf("Yield returned %v", err)
+	}
+}
+
+// TestQueue_KeepsItsLimits tries random weights of random keys, some of which leave.
+func TestQueue_KeepsItsLimits(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		limits := Limits{
+			Total:   rapid.Int64Range(1, 6).Draw(rt, "total"),
+			PerKey:  rapid.Int64Range(0, 6).Draw(rt, "per key"),
+			Waiting: rapid.IntRange(0, 3).Draw(rt, "waiting"),
+		}
+		type acquisition struct {
+			key    string
+			weight int64
+			leaves time.Duration
+			holds  time.Duration
+		}
+		all := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) acquisition {
+			return acquisition{
+				key:    rapid.SampledFrom([]string{"a", "b", "c"}).Draw(rt, "key"),
+				weight: rapid.Int64Range(0, 7).Draw(rt, "weight"),
+				leaves: time.Duration(rapid.IntRange(0, 30).Draw(rt, "leaves")),
+				holds:  time.Duration(rapid.IntRange(0, 5).Draw(rt, "holds")),
+			}
+		}), 1, 30).Draw(rt, "acquisitions")
+		bubble.Test(t, func(t *testing.T) {
+			q := New(limits)
+			var group sync.WaitGroup
+			for _, a := range all {
+				group.Go(func() {
+					ctx, cancel := context.WithTimeout(t.Context(), a.leaves)
+					defer cancel()
+					release, err := q.Acquire(ctx, a.key, a.weight)
+					if err != nil {
+						return
+					}
+					q.mu.Lock()
+					if q.held > limits.Total || limits.PerKey > 0 && q.keys[a.key] != nil && q.keys[a.key].held > limits.PerKey {
+						rt.Errorf("%d is held in all", q.held)
+					}
+					q.mu.Unlock()
+					time.Sleep(a.holds)
+					release()
+				})
+			}
+			group.Wait()
+			if q.held != 0 || len(q.keys) > 0 || len(q.waiting) > 0 {
+				rt.Errorf("%d is held at the end, by %d keys", q.held, len(q.keys))
+			}
+		})
+	})
+}
