@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"runtime"
 	"time"
 
 	"connectrpc.com/connect"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
 // Limits are how much each caller may ask for. 0 is no limit.
@@ -27,8 +29,18 @@ type Limits struct {
 }
 
 // limitCallers refuses calls, unary and streaming alike, that are over the limits
-// of their caller. It runs behind authenticate.
-type limitCallers struct{ callers *callers }
+// of their caller. It runs behind authenticate. The processors are shared among callers:
+// longer work takes turns of processors (see [fairqueue.Begin]).
+type limitCallers struct {
+	callers    *callers
+	processors *fairqueue.Queue
+}
+
+// newProcessors returns the turns for longer work. One processor is left to short calls, where
+// there are several.
+func newProcessors() *fairqueue.Queue {
+	return fairqueue.New(fairqueue.Limits{Total: int64(max(1, runtime.GOMAXPROCS(0)-1))})
+}
 
 // callerOf is what the limits tell callers apart by: the user, whatever credential or
 // pod it calls from, so that nobody has more by having many tokens.
@@ -37,10 +49,11 @@ func callerOf(identity auth.Identity) string { return identity.Username + "\x00"
 // WrapUnary implements connect.Interceptor.
 func (l limitCallers) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, request connect.AnyRequest) (connect.AnyResponse, error) {
-		if err := l.callers.call(callerOf(identityFrom(ctx))); err != nil {
+		name := callerOf(identityFrom(ctx))
+		if err := l.callers.call(name); err != nil {
 			return nil, err
 		}
-		return next(ctx, request)
+		return next(fairqueue.With(ctx, l.processors, name), request)
 	}
 }
 
@@ -52,7 +65,7 @@ func (l limitCallers) WrapStreamingHandler(next connect.StreamingHandlerFunc) co
 			return err
 		}
 		defer l.callers.close(name)
-		return next(ctx, conn)
+		return next(fairqueue.With(ctx, l.processors, name), conn)
 	}
 }
 

@@ -68,7 +68,7 @@ func New(config Config) http.Handler {
 		connect.WithReadMaxBytes(maxRequestBytes),
 		connect.WithCompressMinBytes(minCompressBytes),
 		connect.WithInterceptors(countCalls{config.Metrics}, mapErrors{}, endStreams{config.Stopping},
-			authenticate{config.Authenticator}, limitCallers{callers}),
+			authenticate{config.Authenticator}, limitCallers{callers, newProcessors()}),
 		connect.WithConditionalHandlerOptions(plainStreams),
 	)
 	mux := http.NewServeMux()

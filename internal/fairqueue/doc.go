@@ -16,9 +16,9 @@
 //
 // # Turns
 //
-// Work on a processor has no size that is known when it begins. [Queue.Begin] gives it a turn
-// instead, and loops call [Yield], which passes the turn on when others wait for it, and
-// returns an error when the caller has left.
+// Work on a processor has no size that is known when it begins. [Begin] gives it a turn of the
+// queue that [With] has put into the context, and loops call [Yield], which passes the turn on
+// when others wait for it, and returns an error when the caller has left.
 //
 // # Concurrency
 //

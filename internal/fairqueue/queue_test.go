@@ -135,7 +135,7 @@ func TestQueue_WhoLeavesMakesRoom(t *testing.T) {
 func TestYield_PassesTheTurnOn(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		q := New(Limits{Total: 1, Waiting: 1})
-		ctx, end, err := q.Begin(t.Context(), "long")
+		ctx, end, err := Begin(With(t.Context(), q, "long"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -158,7 +158,7 @@ func TestYield_PassesTheTurnOn(t *testing.T) {
 func TestYield_EndsWorkWhoseCallerHasLeft(t *testing.T) {
 	gone := errors.New("gone")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	ctx, end, err := New(Limits{Total: 1}).Begin(ctx, "a")
+	ctx, end, err := Begin(With(ctx, New(Limits{Total: 1}), "a"))
 	if err != nil {
 		t.Fatal(err)
 	}
