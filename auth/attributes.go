@@ -21,25 +21,6 @@ type Attributes struct {
 	Path string
 }
 
-// wider are rights that this one follows from: the same to all names, and in all
-// namespaces.
-func (a Attributes) wider() []Attributes {
-	var wider []Attributes
-	if a.Name != "" {
-		everyName := a
-		everyName.Name = ""
-		wider = append(wider, everyName)
-	}
-	if a.Namespace != "" {
-		everywhere := a
-		everywhere.Namespace = ""
-		wider = append(wider, everywhere)
-		everywhere.Name = ""
-		wider = append(wider, everywhere)
-	}
-	return wider
-}
-
 func (a Attributes) resource() *authorizationv1.ResourceAttributes {
 	if a.Path != "" {
 		return nil

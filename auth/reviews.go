@@ -63,15 +63,16 @@ type answer struct {
 	asked    time.Time
 }
 
-// decide answers whether a caller may do something: from memory if that, or a wider
-// right, was asked about a moment ago.
+// decide reports whether a caller may do something: from memory if exactly that was asked
+// a moment ago. Nothing follows from a wider permission: RBAC only allows, but an authorizer
+// before it may deny one namespace or one name of what it allows as a whole.
 func (r *reviews) decide(ctx context.Context, caller caller, attributes Attributes) (Decision, error) {
 	changed := r.changes.last(caller.subjects)
-	if decision, ok := r.remembered(caller.key, attributes, changed); ok {
+	asking := question{caller.key, attributes}
+	if decision, ok := r.remembered(asking, changed); ok {
 		r.lookups.counts.remembered.Add(1)
 		return decision, nil
 	}
-	asking := question{caller.key, attributes}
 	decision, err := r.lookups.join(ctx, asking.text(changed), r.lookups.slots, func(ctx context.Context) (Decision, error) {
 		return r.ask(ctx, caller.Identity, asking, changed)
 	})
@@ -81,16 +82,13 @@ func (r *reviews) decide(ctx context.Context, caller caller, attributes Attribut
 	return decision, err
 }
 
-func (r *reviews) remembered(caller Key, attributes Attributes, changed time.Time) (Decision, bool) {
-	if decision, ok := get(r.allowed, question{caller, attributes}, changed); ok {
+// remembered returns what the cluster has answered before. Of two answers to a question, which
+// concurrent look-ups can bring, the denial counts.
+func (r *reviews) remembered(asked question, changed time.Time) (Decision, bool) {
+	if decision, ok := get(r.denied, asked, changed); ok {
 		return decision, true
 	}
-	for _, wider := range attributes.wider() {
-		if decision, ok := get(r.allowed, question{caller, wider}, changed); ok {
-			return decision, true
-		}
-	}
-	return get(r.denied, question{caller, attributes}, changed)
+	return get(r.allowed, asked, changed)
 }
 
 func get(cache *utilcache.LRUExpireCache, asked question, changed time.Time) (Decision, bool) {

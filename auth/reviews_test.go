@@ -96,31 +96,54 @@ func TestAnAnswerIsThatOfItsQuestionAlone(t *testing.T) {
 	})
 }
 
-func TestAWiderRightIsANarrowerOne(t *testing.T) {
+// TestAnAnswerDoesNotFollowFromAnother has an authorizer before RBAC that denies what a wider
+// question, which no read asks, does not name.
+func TestAnAnswerDoesNotFollowFromAnother(t *testing.T) {
 	get := func(namespace, name string) Attributes {
 		return Attributes{Verb: "get", Resource: "pods", Namespace: namespace, Name: name}
 	}
-	for name, test := range map[string]struct {
-		first, then Attributes
-		reviews     int
-	}{
-		"all namespaces, one":               {get("", ""), get("a", ""), 0},
-		"all namespaces, a name in one":     {get("", ""), get("a", "x"), 0},
-		"a namespace, a name in it":         {get("a", ""), get("a", "x"), 0},
-		"a name everywhere, in a namespace": {get("", "x"), get("a", "x"), 0},
-		"a namespace, all":                  {get("a", ""), get("", ""), 1},
-		"a namespace, another":              {get("a", ""), get("b", "x"), 1},
-		"a name, another":                   {get("a", "x"), get("a", "y"), 1},
-		"a name, all":                       {get("a", "x"), get("a", ""), 1},
+	for name, wider := range map[string]Attributes{
+		"all namespaces":         get("", ""),
+		"a name everywhere":      get("", "x"),
+		"all names of namespace": get("a", ""),
 	} {
 		t.Run(name, func(t *testing.T) {
-			api := allowing("", "a", "b")
+			api := allowing()
+			api.may = func(asked authorizationv1.SubjectAccessReviewSpec) authorizationv1.SubjectAccessReviewStatus {
+				denied := asked.ResourceAttributes.Namespace == "a" && asked.ResourceAttributes.Name == "x"
+				return authorizationv1.SubjectAccessReviewStatus{Allowed: !denied, Denied: denied}
+			}
 			withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {
-				wantAnswer(t, api, a, test.first, true, 1)
-				wantAnswer(t, api, a, test.then, true, test.reviews)
+				wantAnswer(t, api, a, wider, true, 1)
+				wantAnswer(t, api, a, get("a", "x"), false, 1)
+				wantAnswer(t, api, a, wider, true, 0)
+				wantAnswer(t, api, a, get("a", "x"), false, 0)
 			})
 		})
 	}
+}
+
+// TestAnAuthorizerThatDeniesANamespaceIsHeard lists over all namespaces first, which the
+// API server allows, and then in the namespace that it denies.
+func TestAnAuthorizerThatDeniesANamespaceIsHeard(t *testing.T) {
+	api := allowing("", "a")
+	withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {
+		if all, err := a.Namespaces(t.Context(), carol, in("")); err != nil || !all.All {
+			t.Errorf("answers %+v, %v", all, err)
+		}
+		wantAnswer(t, api, a, in("vault"), false, 1)
+		wantAnswer(t, api, a, in("a"), true, 1)
+	})
+}
+
+func TestARememberedDenialCountsBeforeAPermission(t *testing.T) {
+	api := allowing("a")
+	withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {
+		wantAnswer(t, api, a, in("a"), true, 1)
+		asked := question{carol.Key(), in("a")}
+		a.reviews.denied.Add(asked, answer{asked: time.Now()}, time.Second)
+		wantAnswer(t, api, a, in("a"), false, 0)
+	})
 }
 
 func TestBothAllowedAndDeniedIsDenied(t *testing.T) {
