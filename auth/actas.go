@@ -37,18 +37,9 @@ func (f *ClientFactory) transportFor(identity Identity) http.RoundTripper {
 	case identity.Username == "":
 		next = refusing{errNobody}
 	default:
-		next = transport.NewImpersonatingRoundTripper(impersonationOf(identity), f.asService)
+		next = f.impersonating(identity)
 	}
 	return stripping{next}
-}
-
-func impersonationOf(identity Identity) transport.ImpersonationConfig {
-	return transport.ImpersonationConfig{
-		UserName: identity.Username,
-		UID:      identity.UID,
-		Groups:   identity.Groups,
-		Extra:    identity.Extra,
-	}
 }
 
 // stripping takes off what a request says about who it is from.
@@ -64,14 +55,16 @@ func (s stripping) RoundTrip(request *http.Request) (*http.Response, error) {
 
 var (
 	errNobody  = unauthenticated("nobody is calling")
-	errNoToken = &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure,
-		Code:   http.StatusForbidden,
-		Reason: metav1.StatusReasonForbidden,
-		Message: "requests are made with the caller's own bearer token here, and a client certificate cannot be passed on: " +
-			"send \"Authorization: Bearer TOKEN\"",
-	}}
+	errNoToken = forbidden("requests are made with the caller's own bearer token here, and a client certificate cannot be passed on: " +
+		"send \"Authorization: Bearer TOKEN\"")
 )
+
+// forbidden returns an error of the API server's kind, Forbidden.
+func forbidden(message string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: message,
+	}}
+}
 
 // refusing answers every request with an error.
 type refusing struct{ err error }

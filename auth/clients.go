@@ -25,7 +25,8 @@ const (
 type Clients struct {
 	Typed   *kubernetes.Clientset
 	Dynamic *dynamic.DynamicClient
-	// HTTP sends any request, to the API server alone: it carries credentials.
+	// HTTP sends any request, to the API server alone: it carries credentials. Like the
+	// others it follows no redirect.
 	HTTP *http.Client
 }
 
@@ -74,7 +75,7 @@ func withoutCredentials(config *rest.Config, wrap func(http.RoundTripper) http.R
 }
 
 func (f *ClientFactory) newClients(transport http.RoundTripper) (*Clients, error) {
-	client := &http.Client{Transport: transport, Timeout: f.config.Timeout}
+	client := &http.Client{Transport: transport, Timeout: f.config.Timeout, CheckRedirect: noRedirects}
 	byType := rest.CopyConfig(f.config)
 	byType.ContentType = runtime.ContentTypeProtobuf
 	byType.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
@@ -88,6 +89,10 @@ func (f *ClientFactory) newClients(transport http.RoundTripper) (*Clients, error
 	}
 	return &Clients{Typed: typed, Dynamic: untyped, HTTP: client}, nil
 }
+
+// noRedirects has a client return a redirect instead of following it: the transport would send
+// the credentials to whatever host the answer names.
+func noRedirects(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // Own are the clients that act as the service itself.
 func (f *ClientFactory) Own() *Clients { return f.own }

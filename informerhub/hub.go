@@ -76,6 +76,8 @@ func New(config *rest.Config, options Options) (*Hub, error) {
 	if err != nil {
 		return nil, err
 	}
+	// A redirect would have the service's credentials sent to another host.
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	resolver, err := newResolver(config, client, options.Uncached)
 	if err != nil {
 		return nil, err
