@@ -1,18 +1,22 @@
 package server
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"log/slog"
 	"net"
+	"net/url"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubeconnect/kubeconnect/auth"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
@@ -20,13 +24,33 @@ import (
 // addresses inside the cluster: it goes to the log, and callers get the kind of the failure.
 func withoutAddresses(err error) error {
 	var unavailable *informerhub.UnavailableError
-	if !errors.As(err, &unavailable) {
-		return err
+	if errors.As(err, &unavailable) {
+		return logged(err, unavailable.Err)
 	}
+	var request *url.Error
+	var connection *net.OpError
+	switch {
+	case errors.As(err, &request) && isNoFailure(request.Err):
+		return request.Err
+	case request != nil, errors.As(err, &connection):
+		return logged(err, err)
+	}
+	return err
+}
+
+// isNoFailure reports whether a request to the API server has ended with an error that is the
+// caller's: one that the service or the API server has answered it with, or that it has left.
+func isNoFailure(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) || errors.Is(err, auth.ErrUnauthenticated) || errors.Is(err, context.Canceled)
+}
+
+// logged writes an error to the log, and returns what callers get instead.
+func logged(err, failed error) error {
 	unreachableLog.warn("the API server cannot be reached", err)
 	return failure(metav1.StatusReasonServiceUnavailable,
 		"the service cannot reach the cluster's API server: %s; try again, and if this lasts ask the operator of the service, whose log says more",
-		meaningOf(unavailable.Err))
+		meaningOf(failed))
 }
 
 // meaningOf names the kind of a connection's failure.

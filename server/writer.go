@@ -56,11 +56,13 @@ func unreachable(ctx context.Context, err error) error {
 	var status apierrors.APIStatus
 	var failed *url.Error
 	switch {
+	case errors.As(err, &failed) && isNoFailure(failed.Err) && ctx.Err() == nil:
+		return failed.Err
 	case errors.As(err, &status):
 		return err
 	case ctx.Err() != nil:
 		return fmt.Errorf("waiting for the API server: %w", context.Cause(ctx))
-	case !errors.As(err, &failed):
+	case failed == nil:
 		return err
 	}
 	host := failed.URL
