@@ -38,8 +38,8 @@ type Identity struct {
 // Key tells identities apart. It is comparable, and says nothing about the identity.
 type Key [sha256.Size]byte
 
-// Key is the same for identities that have the same rights: of the same name, UID,
-// extra, and set of groups, whatever their credentials and when these end.
+// Key is the same for identities that have the same permissions: of the same name, UID,
+// extra, and set of groups, whatever else their credentials are and when these end.
 func (i Identity) Key() Key {
 	d := digest{sha256.New()}
 	d.text(i.Username)
@@ -54,6 +54,15 @@ func (i Identity) Key() Key {
 		d.text("own")
 	}
 	return Key(d.Sum(nil))
+}
+
+// UserKey is the same for all credentials of one user: it is that of the name and the UID alone.
+// The API server notes in Extra which credential was used, such as a token's ID, so that Key is
+// another one when a service account's token is renewed. What belongs to a user beyond that is
+// kept by UserKey. It says nothing about permissions: an authorizer may look at the groups and at
+// all of Extra.
+func (i Identity) UserKey() Key {
+	return Identity{Username: i.Username, UID: i.UID, own: i.own}.Key()
 }
 
 // IsKubeconfigUser says whether the caller is taken for the user of the service's own

@@ -39,6 +39,28 @@ func TestAKeyIsThatOfTheRightsAnIdentityHas(t *testing.T) {
 	}
 }
 
+// TestIdentity_UserKeyOutlivesACredential renews a service account's token: the API server puts
+// the token's ID into the user's extra.
+func TestIdentity_UserKeyOutlivesACredential(t *testing.T) {
+	of := func(credential string) Identity {
+		return Identity{Username: "system:serviceaccount:a:b", UID: "1", Groups: []string{"x"}, Extra: map[string][]string{extraCredentialID: {credential}}}
+	}
+	before, after, other := of("JTI=1"), of("JTI=2"), of("JTI=1")
+	other.UID = "2"
+	if before.UserKey() != after.UserKey() {
+		t.Error("with a new token it is another user")
+	}
+	if before.Key() == after.Key() {
+		t.Error("what an authorizer may look at is not told apart")
+	}
+	if before.UserKey() == other.UserKey() || before.UserKey() == (Identity{own: true}).UserKey() {
+		t.Error("another user is the same")
+	}
+	if (Identity{}).UserKey() == (Identity{own: true}).UserKey() {
+		t.Error("the kubeconfig's user is nobody")
+	}
+}
+
 // TestNoPrinterShowsACredential prints an identity, also where its methods are not
 // called.
 func TestNoPrinterShowsACredential(t *testing.T) {

@@ -52,7 +52,7 @@ func (s *resources) snapshotFor(ctx context.Context, request *kubeconnectv1.List
 	if found.snapshot.Objects, err = order.sort(ctx, found.snapshot.Objects); err != nil {
 		return nil, 0, err
 	}
-	return &pagedList{selected: found, query: query, caller: identityFrom(ctx).Key()}, 0, nil
+	return &pagedList{selected: found, query: query, caller: identityFrom(ctx).UserKey()}, 0, nil
 }
 
 // continued answers a list that was kept for this caller, who may still read all of it.
@@ -62,7 +62,7 @@ func (s *resources) continued(ctx context.Context, request *kubeconnectv1.ListRe
 		return nil, 0, err
 	}
 	identity := identityFrom(ctx)
-	if list.caller != identity.Key() {
+	if list.caller != identity.UserKey() {
 		return nil, 0, errPageExpired
 	}
 	wanted := list.wanted
