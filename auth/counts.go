@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"context"
 	"errors"
 	"sync/atomic"
 )
@@ -9,11 +10,11 @@ import (
 type Reviews struct {
 	// Asked is how many reviews the API server was asked for.
 	Asked uint64
-	// Failed is how many look-ups have brought no answer: the API server has failed, could
-	// not be reached in time, or has let others wait so long that there was no turn.
+	// Failed is how many look-ups have brought no answer: the API server has failed, or could
+	// not be reached in time.
 	Failed uint64
-	// TurnedAway is how many look-ups were not begun, for too many others, of their
-	// peer's or of all, were before them.
+	// TurnedAway is how many look-ups were not begun, because too many others of their
+	// caller, of their peer or in all were before them.
 	TurnedAway uint64
 	// Remembered is how many answers were given from memory.
 	Remembered uint64
@@ -31,6 +32,7 @@ func (c *counts) count(err error) {
 	switch {
 	case errors.Is(err, errNoTurn):
 		c.turnedAway.Add(1)
+	case errors.Is(err, context.Canceled): // nobody waits for it any longer
 	case err != nil && !aboutTheQuestion(err):
 		c.failed.Add(1)
 	}

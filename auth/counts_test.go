@@ -44,20 +44,18 @@ func TestAQuestionWithoutSenseIsNoFailure(t *testing.T) {
 	})
 }
 
-// TestWhoHasHadNoTurnIsAFailure has more questions than are asked at one time, of an API
-// server that does not answer.
-func TestWhoHasHadNoTurnIsAFailure(t *testing.T) {
+// TestReviews_TellFailuresFromThoseTurnedAway has more questions of one caller than are asked at
+// one time, of an API server that does not answer.
+func TestReviews_TellFailuresFromThoseTurnedAway(t *testing.T) {
 	api := allowing()
 	api.takes = time.Hour
 	withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {
 		var all sync.WaitGroup
-		for i := range maxLookups + 1 {
+		for i := range maxOfCaller + 2 {
 			all.Go(func() { _, _ = a.Authorize(t.Context(), carol, in(string(rune('a'+i)))) })
 		}
 		all.Wait()
-		if is := a.Reviews(); is.Failed != maxLookups+1 {
-			t.Errorf("counts %+v", is)
-		}
+		wantReviews(t, a.Reviews(), Reviews{Asked: maxOfCaller, Failed: maxOfCaller, TurnedAway: 2})
 	})
 }
 

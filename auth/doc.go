@@ -31,18 +31,26 @@
 //   - Callers do not disturb each other: a look-up belongs to none of those who wait for
 //     it, refusals are remembered apart from what was accepted, and a change wakes all
 //     but costs a review only whom it concerns.
+//   - Callers take turns: of the questions that the cluster is asked at one time, one caller
+//     has a quarter at most, and the caller with the fewest is next. A question that has no
+//     turn within 5 seconds, or more of its caller than may wait, fails with an error of the
+//     API server's kind, TooManyRequests, which says when to call again. Questions about
+//     streams that run ([Rechecking]) have turns of their own, and wait as long as the stream
+//     does. The wait takes nothing from the 10 seconds that the cluster has for an answer.
 //   - Made-up tokens hold up nobody who is known: look-ups of tokens that were accepted
 //     when the cluster was asked last have turns of their own. The others take turns by
 //     the address of the connection, or the first 64 bits of it for IPv6: one address has
 //     half of the turns at most, and 160 tokens that are not accepted cost the API server
 //     reviews each second. Who has no turn within 5 seconds, or has too many waiting, is
-//     told when to call again, by an error of the API server's kind, TooManyRequests. A
-//     token that says itself that it has ended is refused without a review.
-//   - Bounded: at most 64 look-ups of known callers, 32 of others and 64 of rights at one
-//     time, of 10 seconds each; 256 of others that wait for each address, and 2,048 in
-//     all; 16,384 accepted and 4,096 refused tokens, 16,384 that were accepted before,
-//     32,768 rights and as many denials, and the clients of 512 callers are remembered.
-//     What RBAC says is kept as names and rules, without the objects that these came in.
+//     told when to call again likewise. A token that says itself that it has ended is refused
+//     without a review.
+//   - Bounded: at most 64 look-ups of known callers and 64 of permissions at one time, as many
+//     of each for running streams, and 32 of tokens that are not known, of 10 seconds each; for
+//     each caller 1,024 questions that wait, and 4,096 about streams; 256 of unknown tokens that
+//     wait for each address, and 2,048 in all; 16,384 accepted and 4,096 refused tokens, 16,384
+//     that were accepted before, 32,768 permissions and as many denials, and the clients of 512
+//     callers are remembered. What RBAC says is kept as names and rules, without the objects
+//     that these came in.
 //   - No credential shows: tokens are remembered by a keyed hash alone, and are in no
 //     error, log or printed [Identity].
 //

@@ -15,16 +15,22 @@ var errEnded = errors.New("shutting down")
 // errNoTurn is what a look-up answers that may not wait, or has waited for long enough.
 var errNoTurn = errors.New("too many look-ups before this one")
 
+// errNoNewcomer is the errNoTurn of tokens that are not known.
+var errNoNewcomer = fmt.Errorf("%w, of newcomers", errNoTurn)
+
 // maxReturn is the longest time, in seconds, after which who has had no turn is told to
 // call again.
 const maxReturn = 5
 
 // turnedAway says that a caller has had no turn, and when to call again: by chance, so
 // that those who were refused together do not come back together.
-func turnedAway() error {
+func turnedAway(err error) error {
+	what := "too many questions about you wait for the cluster's answer"
+	if errors.Is(err, errNoNewcomer) {
+		what = "too many calls from your address, or in all, have tokens that are not known yet"
+	}
 	seconds := 1 + rand.IntN(maxReturn)
-	return apierrors.NewTooManyRequests(fmt.Sprintf("too many calls from your address, or in all, have tokens "+
-		"that are not known yet: call again in %d s", seconds), seconds)
+	return apierrors.NewTooManyRequests(fmt.Sprintf("%s: call again in %d s", what, seconds), seconds)
 }
 
 // unauthenticated is an [ErrUnauthenticated] that says why.

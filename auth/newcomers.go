@@ -17,8 +17,6 @@ const (
 	// one peer. They are what bounds the memory: each is a goroutine and a token.
 	maxWaiting       = 2048
 	maxWaitingOfPeer = 256
-	// turnPatience is how long one waits for a turn: it leaves time for the review.
-	turnPatience = lookupTimeout / 2
 	// afterFailure is how long a peer's turn stays taken when its token was not accepted.
 	// So a flood from one peer costs the API server maxOfPeer reviews in that time at most.
 	afterFailure = 100 * time.Millisecond
@@ -33,6 +31,20 @@ type newcomers struct {
 	waiting int                     // those that have or wait for a turn
 	peers   map[netip.Prefix]*queue // of those who have some of them
 }
+
+// slots are turns for as many look-ups at one time as the channel holds.
+type slots chan struct{}
+
+func (s slots) wait(ctx context.Context) error {
+	select {
+	case s <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (s slots) end() { <-s }
 
 // queue is what one peer has and waits for.
 type queue struct {
@@ -56,10 +68,10 @@ func (n *newcomers) from(peer netip.Prefix) *newcomer { return &newcomer{among: 
 
 // wait implements turn: it waits for one of the peer's turns, and then for one among all.
 func (c *newcomer) wait(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, turnPatience, errNoTurn)
+	ctx, cancel := context.WithTimeoutCause(ctx, turnPatience, errNoNewcomer)
 	defer cancel()
 	if c.queue = c.among.enter(c.peer); c.queue == nil {
-		return errNoTurn
+		return errNoNewcomer
 	}
 	if err := c.queue.slots.wait(ctx); err != nil {
 		c.among.leave(c.peer)
@@ -81,6 +93,9 @@ func (c *newcomer) end() {
 	}
 	time.AfterFunc(afterFailure, c.leave)
 }
+
+// staysInLine implements turn. Who hangs up has had the place: no more can be had by that.
+func (*newcomer) staysInLine() bool { return true }
 
 func (c *newcomer) leave() {
 	c.queue.slots.end()

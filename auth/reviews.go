@@ -73,10 +73,13 @@ func (r *reviews) decide(ctx context.Context, caller caller, attributes Attribut
 		r.lookups.counts.remembered.Add(1)
 		return decision, nil
 	}
-	decision, err := r.lookups.join(ctx, asking.text(changed), r.lookups.slots, func(ctx context.Context) (Decision, error) {
+	decision, err := r.lookups.ask(ctx, asking.text(changed), caller.UserKey(), func(ctx context.Context) (Decision, error) {
 		return r.ask(ctx, caller.Identity, asking, changed)
 	})
-	if err != nil && !aboutTheQuestion(err) {
+	switch {
+	case errors.Is(err, errNoTurn):
+		return Decision{}, turnedAway(err)
+	case err != nil && !aboutTheQuestion(err):
 		return Decision{}, unavailable(ctx, "what "+caller.String()+" may do")
 	}
 	return decision, err

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -242,22 +241,6 @@ func TestQuestionsOfOneKindAreJoined(t *testing.T) {
 		if api.asked() != 1 {
 			t.Errorf("asked %d times", api.asked())
 		}
-	})
-}
-
-func TestNotManyQuestionsAreAskedAtOneTime(t *testing.T) {
-	api := allowing("a")
-	api.takes = time.Second
-	withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {
-		var all sync.WaitGroup
-		for i := range 3 * maxLookups {
-			all.Go(func() { _, _ = a.Authorize(t.Context(), carol, in(fmt.Sprint(i))) })
-		}
-		synctest.Wait()
-		if api.asked() != maxLookups {
-			t.Errorf("%d are under way", api.asked())
-		}
-		all.Wait()
 	})
 }
 

@@ -44,7 +44,7 @@ type tokens struct {
 	newcomers *newcomers
 	accepted  *utilcache.LRUExpireCache
 	refused   *utilcache.LRUExpireCache
-	known     *lru.Cache // those that were accepted when the cluster was asked last
+	known     *lru.Cache // the users of those that were accepted when the cluster was asked last
 }
 
 // verdict is what the cluster says of a token.
@@ -77,7 +77,7 @@ func (t *tokens) authenticate(ctx context.Context, token string) (Identity, erro
 		answer, err = t.find(ctx, key, token)
 		switch {
 		case errors.Is(err, errNoTurn):
-			return Identity{}, turnedAway()
+			return Identity{}, turnedAway(err)
 		case err != nil:
 			return Identity{}, unavailable(ctx, "who is calling")
 		}
@@ -91,8 +91,8 @@ func (t *tokens) find(ctx context.Context, key, token string) (verdict, error) {
 	if ends := expiry(token); !ends.IsZero() && !time.Now().Before(ends) {
 		return verdict{refused: ErrExpired}, nil
 	}
-	if _, known := t.known.Get(key); known {
-		return t.lookups.join(ctx, key, t.lookups.slots, func(ctx context.Context) (verdict, error) {
+	if user, known := t.known.Get(key); known {
+		return t.lookups.ask(ctx, key, user.(Key), func(ctx context.Context) (verdict, error) {
 			return t.lookUp(ctx, key, token)
 		})
 	}
@@ -137,7 +137,7 @@ func (t *tokens) remember(key string, answer verdict) {
 		t.refused.Add(key, answer, refusedTTL)
 		return
 	}
-	t.known.Add(key, nil)
+	t.known.Add(key, answer.identity.UserKey())
 	ttl := acceptedTTL
 	if expires := answer.identity.Expires; !expires.IsZero() {
 		ttl = min(ttl, time.Until(expires))

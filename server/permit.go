@@ -73,9 +73,9 @@ func (p *permit) isDue() bool {
 func (p *permit) confirm(ctx context.Context) error {
 	asking, cancel := context.WithTimeout(ctx, confirmPatience)
 	defer cancel()
-	identity, err := p.caller.identify(asking)
+	identity, err := p.caller.identify(auth.Rechecking(asking))
 	if err == nil {
-		err = p.grant(ctx, asking, identity)
+		err = p.grant(ctx, auth.Rechecking(asking), identity)
 	}
 	switch {
 	case ctx.Err() != nil:

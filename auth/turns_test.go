@@ -1,0 +1,202 @@
+package auth
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// asking makes so many calls at one time, each with a question of its own, and is back when those
+// that can be are asked. wait returns how they all have ended.
+func asking(ctx context.Context, a *Authorizer, name string, questions int) (wait func() answers) {
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	var ended answers
+	for i := range questions {
+		all.Go(func() {
+			_, err := a.Authorize(ctx, Identity{Username: name}, in(fmt.Sprint(name, i)))
+			mu.Lock()
+			defer mu.Unlock()
+			*ended.of(err)++
+		})
+	}
+	synctest.Wait()
+	return func() answers { all.Wait(); return ended }
+}
+
+// withSlowAuthorizer runs a test with an API server that takes a second for each answer. No
+// look-up must be left, and no turn.
+func withSlowAuthorizer(t *testing.T, test func(*testing.T, *fakeAPI, *Authorizer)) {
+	t.Helper()
+	api := allowing("a")
+	api.takes = time.Second
+	withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {
+		test(t, api, a)
+		a.reviews.lookups.running.Wait()
+		turns := a.reviews.lookups.turns
+		if left := len(a.reviews.lookups.flights); left != 0 || turns.questions.Held() != 0 || turns.rechecks.Held() != 0 {
+			t.Errorf("%d look-ups are left, %d and %d turns", left, turns.questions.Held(), turns.rechecks.Held())
+		}
+	})
+}
+
+// wantAnswerAfter fails unless a question of somebody's is answered in that time.
+func wantAnswerAfter(ctx context.Context, t *testing.T, a *Authorizer, name string, after time.Duration) {
+	t.Helper()
+	began := time.Now()
+	decision, err := a.Authorize(ctx, Identity{Username: name}, in("a"))
+	if took := time.Since(began); err != nil || !decision.Allowed || took != after {
+		t.Errorf("%s is answered %+v, %v after %s, want %s", name, decision, err, took, after)
+	}
+}
+
+// TestAuthorizer_OneCallerTakesNoOthersTurn has a caller ask ten times as many questions as the
+// cluster is asked at one time.
+func TestAuthorizer_OneCallerTakesNoOthersTurn(t *testing.T) {
+	withSlowAuthorizer(t, func(t *testing.T, api *fakeAPI, a *Authorizer) {
+		wait := asking(t.Context(), a, "mallory", 10*maxLookups)
+		wantAnswerAfter(t.Context(), t, a, "carol", time.Second)
+		if got := wait(); got.accepted+got.turnedAway != 10*maxLookups || api.most != maxOfCaller+1 {
+			t.Errorf("the others are answered %+v, with %d reviews at one time", got, api.most)
+		}
+	})
+}
+
+func TestAuthorizer_AsksABoundedNumberOfQuestionsAtOneTime(t *testing.T) {
+	withSlowAuthorizer(t, func(t *testing.T, api *fakeAPI, a *Authorizer) {
+		var waits []func() answers
+		for caller := range 10 {
+			waits = append(waits, asking(t.Context(), a, fmt.Sprint("mallory-", caller), maxOfCaller))
+		}
+		wantAnswerAfter(t.Context(), t, a, "carol", 2*time.Second)
+		for _, wait := range waits {
+			if got := wait(); got.accepted != maxOfCaller {
+				t.Errorf("they are answered %+v", got)
+			}
+		}
+		if api.most != maxLookups {
+			t.Errorf("%d were asked at one time", api.most)
+		}
+	})
+}
+
+// TestAuthorizer_BoundsWhatWaits has one caller ask more than may wait. The rest is refused at once,
+// and told when to come back.
+func TestAuthorizer_BoundsWhatWaits(t *testing.T) {
+	withSlowAuthorizer(t, func(t *testing.T, _ *fakeAPI, a *Authorizer) {
+		wait := asking(t.Context(), a, "mallory", maxOfCaller+maxQuestionsWaiting)
+		began := time.Now()
+		_, err := a.Authorize(t.Context(), Identity{Username: "mallory"}, in("one more"))
+		if !apierrors.IsTooManyRequests(err) || time.Since(began) != 0 {
+			t.Errorf("one more is answered %v after %s", err, time.Since(began))
+		}
+		wait()
+	})
+}
+
+// TestAuthorizer_StreamsDoNotWaitBehindQuestions asks as a running stream does, while all turns are
+// taken by calls, of the stream's own caller too.
+func TestAuthorizer_StreamsDoNotWaitBehindQuestions(t *testing.T) {
+	withSlowAuthorizer(t, func(t *testing.T, _ *fakeAPI, a *Authorizer) {
+		var waits []func() answers
+		for _, name := range []string{"carol", "mallory", "mary", "max", "mo"} {
+			waits = append(waits, asking(t.Context(), a, name, 100))
+		}
+		wantAnswerAfter(Rechecking(t.Context()), t, a, "carol", time.Second)
+		for _, wait := range waits {
+			wait()
+		}
+	})
+}
+
+// TestAuthorizer_StreamsWaitAsLongAsTheyLive asks more for running streams than has a turn within
+// a question's patience.
+func TestAuthorizer_StreamsWaitAsLongAsTheyLive(t *testing.T) {
+	withSlowAuthorizer(t, func(t *testing.T, api *fakeAPI, a *Authorizer) {
+		api.set(func() { api.takes = 9 * time.Second })
+		if got := asking(Rechecking(t.Context()), a, "carol", 2*maxOfCaller)(); got.accepted != 2*maxOfCaller {
+			t.Errorf("they are answered %+v", got)
+		}
+	})
+}
+
+// TestAuthorizer_TheWaitTakesNothingFromTheLookUp has a second turn of questions take nearly as
+// long as a look-up may.
+func TestAuthorizer_TheWaitTakesNothingFromTheLookUp(t *testing.T) {
+	withSlowAuthorizer(t, func(t *testing.T, api *fakeAPI, a *Authorizer) {
+		api.set(func() { api.takes = turnPatience - time.Second })
+		first := asking(t.Context(), a, "carol", maxOfCaller)
+		api.set(func() { api.takes = lookupTimeout - time.Second })
+		if got := asking(t.Context(), a, "carol", 2*maxOfCaller)(); got.accepted != maxOfCaller+maxOfCaller {
+			t.Errorf("they are answered %+v", got)
+		}
+		first()
+	})
+}
+
+// TestAuthorizer_WhoHasWaitedInVainIsToldWhenToComeBack has an API server that is so slow that
+// the first turn of questions outlasts the patience of the second.
+func TestAuthorizer_WhoHasWaitedInVainIsToldWhenToComeBack(t *testing.T) {
+	withSlowAuthorizer(t, func(t *testing.T, api *fakeAPI, a *Authorizer) {
+		api.set(func() { api.takes = lookupTimeout - time.Second })
+		got, want := asking(t.Context(), a, "carol", 2*maxOfCaller)(), answers{accepted: maxOfCaller, turnedAway: maxOfCaller}
+		if got != want {
+			t.Errorf("they are answered %+v, want %+v", got, want)
+		}
+	})
+}
+
+// TestAuthorizer_AQuestionThatNobodyAsksAnyLongerIsNotAsked has callers leave while they wait.
+func TestAuthorizer_AQuestionThatNobodyAsksAnyLongerIsNotAsked(t *testing.T) {
+	withSlowAuthorizer(t, func(t *testing.T, api *fakeAPI, a *Authorizer) {
+		ctx, leave := context.WithCancel(t.Context())
+		gone := asking(ctx, a, "carol", 10*maxOfCaller)
+		leave()
+		if got := gone(); got.other != 10*maxOfCaller {
+			t.Errorf("who has left is answered %+v", got)
+		}
+		wantAnswerAfter(t.Context(), t, a, "carol", 2*time.Second) // behind those under way alone
+		if asked := api.asked(); asked != maxOfCaller+1 {
+			t.Errorf("asked %d times", asked)
+		}
+		wantReviews(t, a.Reviews(), Reviews{Asked: maxOfCaller + 1})
+	})
+}
+
+// TestAuthorizer_OneOfSeveralWhoAskTheSameMayLeave has one of two callers leave before their
+// question has a turn.
+func TestAuthorizer_OneOfSeveralWhoAskTheSameMayLeave(t *testing.T) {
+	withSlowAuthorizer(t, func(t *testing.T, _ *fakeAPI, a *Authorizer) {
+		wait := asking(t.Context(), a, "carol", maxOfCaller)
+		ctx, leave := context.WithCancel(t.Context())
+		go func() { _, _ = a.Authorize(ctx, Identity{Username: "carol"}, in("a")) }()
+		var stays sync.WaitGroup
+		stays.Go(func() { wantAnswerAfter(t.Context(), t, a, "carol", 2*time.Second) })
+		synctest.Wait()
+		leave()
+		stays.Wait()
+		wait()
+	})
+}
+
+// TestCluster_KnownTokensOfOneUserTakeNoOthersTurn has one user renew many tokens at one time.
+func TestCluster_KnownTokensOfOneUserTakeNoOthersTurn(t *testing.T) {
+	api := accepting()
+	withCluster(t, api, ClusterOptions{}, func(t *testing.T, cluster *Cluster) {
+		as := func(name string) { api.set(func() { api.user.User.Username = name }) }
+		as("mallory")
+		flood(t, cluster, 100, "mallorys-", func(int) context.Context { return calledFrom(t, 1) })()
+		as("carol")
+		_, _ = cluster.Authenticate(t.Context(), bearer("carols"))
+		time.Sleep(acceptedTTL + time.Second)
+		api.set(func() { api.takes = time.Second })
+		wait := flood(t, cluster, 100, "mallorys-", func(int) context.Context { return calledFrom(t, 1) })
+		wantServed(t.Context(), t, api, cluster, "carols")
+		wait()
+	})
+}
