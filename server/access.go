@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// maxQuestions bounds what one CheckAccess may ask, and maxAsking how many questions
-	// of one call are looked into at one time.
+	// maxQuestions bounds what one CheckAccess may ask, each of which counts as a call.
+	// maxAsking is how many questions of one call are looked into at one time.
 	maxQuestions = 100
 	maxAsking    = 10
 )
@@ -66,6 +66,9 @@ func (a *access) CheckAccess(ctx context.Context, request *kubeconnectv1.CheckAc
 	questions := request.GetQuestions()
 	if len(questions) > maxQuestions {
 		return nil, badRequest("%d questions: ask %d at most in one call", len(questions), maxQuestions)
+	}
+	if err := a.resources.callers.charge(callerOf(identityFrom(ctx)), len(questions)-1); err != nil {
+		return nil, err
 	}
 	answers := make([]*kubeconnectv1.AccessAnswer, len(questions))
 	group, asking := errgroup.WithContext(ctx)

@@ -75,7 +75,7 @@ var reviewMeasures = []measure[auth.Reviews]{
 		"Look-ups of callers that have brought no answer. Worry when it rises: callers are refused with unavailable, and streams stand still.",
 		prometheus.CounterValue, func(r auth.Reviews) float64 { return float64(r.Failed) }),
 	measured("kubeconnect_auth_turned_away_total", "review",
-		"Look-ups of callers that were not begun, for too many others were before them. Worry when it rises: somebody sends many made-up tokens, or many new callers come through one proxy.",
+		"Look-ups of callers that were not begun, for too many others were before them. Worry when it rises: somebody sends many made-up tokens, many new callers come through one proxy, or one caller asks for more permissions than are looked up at a time.",
 		prometheus.CounterValue, func(r auth.Reviews) float64 { return float64(r.TurnedAway) }),
 	measured("kubeconnect_auth_remembered_total", "review",
 		"Answers about callers that were given from memory, without a review.",

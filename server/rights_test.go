@@ -112,7 +112,9 @@ func TestAPageIsForTheCallerAndAsLongAsItMayReadTheList(t *testing.T) {
 	if err := next(func() { rights.may = some("default", "more", "other") }); err != nil {
 		t.Errorf("with more rights it answers %v", err)
 	}
-	if err := next(func() { rights.who.Extra = map[string][]string{"authentication.kubernetes.io/credential-id": {"JTI=2"}} }); err != nil {
+	if err := next(func() {
+		rights.who.Extra = map[string][]string{"authentication.kubernetes.io/credential-id": {"JTI=2"}}
+	}); err != nil {
 		t.Errorf("with a renewed token it answers %v", err)
 	}
 	if err := next(func() { rights.may = some("default") }); connect.CodeOf(err) != connect.CodeOutOfRange {
