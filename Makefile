@@ -13,6 +13,10 @@ KUBERNETES_VERSION = $(shell cd e2e/cluster && $(GO) list -m -f '{{.Version}}' k
 KUBERNETES_LDFLAGS = -X k8s.io/component-base/version.gitVersion=$(KUBERNETES_VERSION) \
 	-X k8s.io/client-go/pkg/version.gitVersion=$(KUBERNETES_VERSION)
 
+# The control plane of the tests is compiled with the same flags in every step: a step with
+# other flags would compile all of Kubernetes once more.
+KUBERNETES_FLAGS = -trimpath
+
 # One line before each step says what it is.
 say = @printf '==> %s\n'
 
@@ -33,7 +37,7 @@ kubeconnect: console
 .PHONY: devcluster
 devcluster:
 	$(say) 'devcluster: a control plane in one binary (the first time this takes about ten minutes)'
-	@cd e2e/cluster && $(GO) build -trimpath -ldflags '-s -w $(KUBERNETES_LDFLAGS)' -o ../../bin/devcluster .
+	@cd e2e/cluster && $(GO) build $(KUBERNETES_FLAGS) -ldflags '-s -w $(KUBERNETES_LDFLAGS)' -o ../../bin/devcluster .
 
 .PHONY: console
 console: clients/node_modules/.installed
@@ -93,11 +97,13 @@ check-go: console
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "run gofmt on: $$unformatted"; exit 1; }
 	@$(GO) vet ./...
 	@$(TOOL) staticcheck ./...
-	@cd e2e/cluster && $(GO) vet ./...
+	$(say) 'go: vet of the control plane (the first time this compiles Kubernetes: about ten minutes)'
+	@cd e2e/cluster && $(GO) vet $(KUBERNETES_FLAGS) ./...
+	$(say) 'go: vet and staticcheck of the tests of the chart'
 	@cd e2e/deploy && $(GO) vet ./... && $(GO) tool -modfile=../../tools/go.mod staticcheck ./...
 	$(say) 'go: tests with the race detector'
 	@$(GO) test -race ./...
-	@cd e2e/cluster && $(GO) test ./...
+	@cd e2e/cluster && $(GO) test $(KUBERNETES_FLAGS) ./...
 	@cd e2e/deploy && $(GO) test ./...
 
 CALLERS = --config pyproject.toml ../../e2e/callers/python
@@ -115,14 +121,17 @@ check-ts: console
 	@cd clients && $(NPM) run --silent check
 	@cd clients && $(NPM) test --silent
 
-# With E2E_PATIENCE=N in the environment tests wait N times as long before they give up;
-# the default depends on the machine, see e2e/harness/patience.go.
+# With E2E_PATIENCE=N tests wait N times as long before they give up; the default depends on
+# the machine, see e2e/harness/patience.go. The time for all tests of a package follows it.
+minutes = $(shell awk -v minutes=$(1) -v patience='$(E2E_PATIENCE)' \
+	'BEGIN { patience += 0; printf "%.0fm", minutes * (patience > 1 ? patience : 1) }')
+
 .PHONY: e2e
 e2e: e2e-programs ## The end-to-end tests alone: real cluster, real clients, a real browser.
 	$(say) 'e2e: real clients against a real control plane'
-	@CHROMIUM=$$(sh tools/browser.sh) E2E=1 $(GO) test -race -count=1 -timeout 30m ./auth ./e2e/...
+	@CHROMIUM=$$(sh tools/browser.sh) E2E=1 $(GO) test -race -count=1 -timeout $(call minutes,30) ./auth ./e2e/...
 	$(say) 'e2e: the Helm chart, and each right that it gives, against a real API server'
-	@cd e2e/deploy && E2E=1 $(GO) test -race -count=1 -timeout 20m ./...
+	@cd e2e/deploy && E2E=1 $(GO) test -race -count=1 -timeout $(call minutes,20) ./...
 
 # How long each fuzz target runs.
 FUZZ ?= 1m
@@ -136,7 +145,7 @@ fuzz: ## Try made-up input on all that reads some: FUZZ=1m on each target.
 
 .PHONY: coverage
 coverage: build ## Write docs/coverage.md: every resource and verb, held against client-go.
-	@UPDATE=1 E2E=1 $(GO) test -race -count=1 -timeout 10m ./e2e/coverage
+	@UPDATE=1 E2E=1 $(GO) test -race -count=1 -timeout $(call minutes,10) ./e2e/coverage
 
 .PHONY: bench
 bench: build ## Measure side by side with what callers use otherwise; about ten minutes.
