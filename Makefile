@@ -141,6 +141,11 @@ fuzz: ## Try made-up input on all that reads some: FUZZ=1m on each target.
 	$(say) 'fuzz: each target for $(FUZZ)'
 	@sh tools/fuzz.sh $(FUZZ)
 
+.PHONY: advisories
+advisories: console ## Look for known vulnerabilities in the service: GOVULNDB=URL of a copy of the database.
+	$(say) 'advisories: is the service affected by a known vulnerability?'
+	@GO='$(GO)' sh tools/advisories.sh
+
 ##@ Measure
 
 .PHONY: coverage
