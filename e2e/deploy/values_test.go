@@ -51,6 +51,8 @@ func TestValuesWithoutSenseAreRefusedByTheirNames(t *testing.T) {
 		"metrics at the callers' port":        {values{"metrics": values{"port": 8443}}, "metrics.port"},
 		"metrics at a port of root's":         {values{"metrics": values{"port": 90}}, "metrics.port"},
 		"metrics at no interval":              {values{"metrics": values{"serviceMonitor": values{"interval": ""}}}, "metrics.serviceMonitor.interval"},
+		"an API server without a range":       {values{"networkPolicy": values{"apiServer": values{"cidrs": []any{"10.96.0.1"}}}}, "networkPolicy.apiServer.cidrs.0"},
+		"an API server at no port":            {values{"networkPolicy": values{"apiServer": values{"ports": []any{}}}}, "networkPolicy.apiServer.ports"},
 		"a value that is not known":           {values{"replicaCount": 3}, "replicaCount"},
 		"a value below one that is not known": {values{"tls": values{"secret": "x"}}, "secret"},
 		"a level that is not known":           {values{"logLevel": "loud"}, "logLevel"},
@@ -78,6 +80,11 @@ func TestTheNotesSayHowToCallAndWhatIsDangerous(t *testing.T) {
 			values{"metrics": values{"enabled": true, "from": []any{values{"podSelector": values{}}}}, "networkPolicy": values{"enabled": true}},
 			"9090/metrics", "So can everyone",
 		},
+		"with a policy for every address": {nil, "Name those of the API server alone", "No NetworkPolicy"},
+		"with a policy for the API server": {
+			values{"networkPolicy": values{"apiServer": values{"cidrs": []any{"10.96.0.1/32"}}}}, "https://", "endpointslices",
+		},
+		"without a policy": {values{"networkPolicy": values{"enabled": false}}, "No NetworkPolicy", "endpointslices"},
 		"by impersonation": {values{"writes": values{"mode": "impersonate"}}, "administrators included", "WARNING"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -17,9 +17,11 @@ var variants = map[string]values{
 	"with an own account":                 {"serviceAccount": values{"create": false, "name": "default"}},
 	"without spreading":                   {"topologySpreadConstraints": []any{}},
 	"with roles":                          {"callerRoles": values{"reader": true, "namespaces": []any{"default", "kube-public"}}},
-	"with a policy":                       {"networkPolicy": values{"enabled": true}},
+	"without a policy":                    {"networkPolicy": values{"enabled": false}},
 	"with a strict policy": {"networkPolicy": values{
-		"enabled": true, "from": []any{values{"namespaceSelector": values{}}}, "apiServer": values{"cidrs": []any{"10.96.0.1/32"}, "ports": []any{443}},
+		"from":      []any{values{"namespaceSelector": values{}}},
+		"apiServer": values{"cidrs": []any{"10.96.0.1/32", "fd00::1/128"}, "ports": []any{443}},
+		"dns":       values{"to": []any{values{"namespaceSelector": values{"matchLabels": values{"kubernetes.io/metadata.name": "openshift-dns"}}}}, "ports": []any{5353}},
 	}},
 	"with metrics": {"metrics": values{"enabled": true}},
 	"with metrics for some": {
