@@ -17,9 +17,9 @@ const (
 	extraCredentialID = "authentication.kubernetes.io/credential-id"
 )
 
-// certificateIdentity answers whom the API server takes the holder of a client
-// certificate for. chain is what the peer has sent: its own certificate, and such as
-// may lead from there to one of the authorities.
+// certificateIdentity returns whom the API server takes the holder of a client
+// certificate for. chain is what is looked at of what the peer has sent: its own certificate,
+// and such as may lead from there to one of the authorities.
 func certificateIdentity(chain []*x509.Certificate, authorities *x509.CertPool) (Identity, error) {
 	if len(chain) == 0 {
 		return Identity{}, errors.New("there is no certificate")

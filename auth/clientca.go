@@ -99,7 +99,7 @@ func (c *clientCA) authorities() (pool *x509.CertPool, read bool) {
 
 // asking is a server's TLS configuration that asks its callers for a certificate of
 // the cluster's authorities, as they are at the time. Whether it is good is found out
-// for each call.
+// by the calls.
 func (c *clientCA) asking(base *tls.Config) *tls.Config {
 	config := base.Clone()
 	config.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {

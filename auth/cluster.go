@@ -25,19 +25,22 @@ type ClusterOptions struct {
 // without one, by the client certificate of the connection (see [NotePeer]).
 // The zero value refuses everyone.
 type Cluster struct {
-	tokens     *tokens
-	clientCA   *clientCA
-	keepTokens bool
+	tokens       *tokens
+	clientCA     *clientCA
+	certificates *certificates
+	keepTokens   bool
 }
 
 // NewCluster makes an authenticator that asks by client, which must have the right to
 // create tokenreviews and, for client certificates, the role
 // extension-apiserver-authentication-reader in kube-system.
 func NewCluster(client kubernetes.Interface, options ClusterOptions) *Cluster {
+	authorities := newClientCA(client.CoreV1())
 	return &Cluster{
-		tokens:     newTokens(client.AuthenticationV1().TokenReviews(), options.Audiences),
-		clientCA:   newClientCA(client.CoreV1()),
-		keepTokens: options.KeepTokens,
+		tokens:       newTokens(client.AuthenticationV1().TokenReviews(), options.Audiences),
+		clientCA:     authorities,
+		certificates: newCertificates(authorities),
+		keepTokens:   options.KeepTokens,
 	}
 }
 
@@ -81,29 +84,14 @@ func (c Cluster) Authenticate(ctx context.Context, header http.Header) (Identity
 var errNoCluster = unauthenticated("there is no cluster to ask who is calling: every call is refused")
 
 func (c Cluster) identify(ctx context.Context, token string) (Identity, error) {
-	switch chain := peerFrom(ctx).certificates; {
+	switch from := peerFrom(ctx); {
 	case token != "":
 		return c.tokens.authenticate(ctx, token)
-	case len(chain) > 0:
-		return c.byCertificate(ctx)
+	case len(from.certificates) > 0:
+		return c.certificates.authenticate(ctx, from)
 	}
 	return Identity{}, unauthenticated("there is no credential: send \"Authorization: Bearer TOKEN\", " +
 		"or connect by TLS with a client certificate of the cluster")
-}
-
-func (c Cluster) byCertificate(ctx context.Context) (Identity, error) {
-	authorities, read := c.clientCA.authorities()
-	if !read {
-		return Identity{}, unavailable(ctx, "for its authorities of client certificates")
-	}
-	if authorities == nil {
-		return Identity{}, unauthenticated("the cluster accepts no client certificates: send \"Authorization: Bearer TOKEN\"")
-	}
-	identity, err := certificateIdentity(peerFrom(ctx).certificates, authorities)
-	if err != nil {
-		return Identity{}, unauthenticated("the client certificate is not accepted: %w", err)
-	}
-	return identity, checkUser(identity.Username, identity.Groups)
 }
 
 const (

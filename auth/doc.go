@@ -44,6 +44,12 @@
 //     reviews each second. Who has no turn within 5 seconds, or has too many waiting, is
 //     told when to call again likewise. A token that says itself that it has ended is refused
 //     without a review.
+//   - Client certificates cost little: a chain is verified once, however many calls come by it,
+//     until the authorities change or a certificate ends. Of what comes with the caller's
+//     certificate five intermediates are looked at, with keys of Ed25519, P-256, P-384 or RSA
+//     up to 4,096 bits, and 32 KiB in all. Verifications take turns by address: one has half
+//     of the processors at most, and 128 that wait. 4,096 accepted and as many refused chains
+//     are remembered.
 //   - Bounded: at most 64 look-ups of known callers and 64 of permissions at one time, as many
 //     of each for running streams, and 32 of tokens that are not known, of 10 seconds each; for
 //     each caller 1,024 questions that wait, and 4,096 about streams; 256 of unknown tokens that

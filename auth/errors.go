@@ -18,6 +18,9 @@ var errNoTurn = errors.New("too many look-ups before this one")
 // errNoNewcomer is the errNoTurn of tokens that are not known.
 var errNoNewcomer = fmt.Errorf("%w, of newcomers", errNoTurn)
 
+// errNoVerification is the errNoTurn of client certificates.
+var errNoVerification = fmt.Errorf("%w, of client certificates", errNoTurn)
+
 // maxReturn is the longest time, in seconds, after which who has had no turn is told to
 // call again.
 const maxReturn = 5
@@ -26,8 +29,11 @@ const maxReturn = 5
 // that those who were refused together do not come back together.
 func turnedAway(err error) error {
 	what := "too many questions about you wait for the cluster's answer"
-	if errors.Is(err, errNoNewcomer) {
+	switch {
+	case errors.Is(err, errNoNewcomer):
 		what = "too many calls from your address, or in all, have tokens that are not known yet"
+	case errors.Is(err, errNoVerification):
+		what = "too many connections from your address have client certificates that are not known yet"
 	}
 	seconds := 1 + rand.IntN(maxReturn)
 	return apierrors.NewTooManyRequests(fmt.Sprintf("%s: call again in %d s", what, seconds), seconds)

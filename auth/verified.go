@@ -1,0 +1,145 @@
+package auth
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/x509"
+	"errors"
+	"runtime"
+	"time"
+
+	utilcache "k8s.io/apimachinery/pkg/util/cache"
+
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+)
+
+const (
+	// maxVerified bounds the accepted chains that are remembered, and maxUnverified the refused
+	// ones, which are kept apart so that made-up chains cannot displace good ones. One takes
+	// about 500 bytes.
+	maxVerified   = 4096
+	maxUnverified = 4096
+	// unverifiedTTL is how long a refused chain is remembered at most.
+	unverifiedTTL = 10 * time.Minute
+	// maxUnverifiedOfPeer bounds the verifications of one peer that wait for a turn.
+	maxUnverifiedOfPeer = 128
+)
+
+// certificates verifies the chains that callers connect with, each chain once: its calls follow
+// from what is remembered, until the authorities change or a certificate ends. Verifications take
+// turns by the address of the connection. Its methods are safe for concurrent use.
+type certificates struct {
+	authorities *clientCA
+	verify      func([]*x509.Certificate, *x509.CertPool) (Identity, error) // set once
+	turns       *fairqueue.Queue
+	accepted    *utilcache.LRUExpireCache // by fingerprint, with those below
+	refused     *utilcache.LRUExpireCache
+}
+
+// verification is what a chain was found to be, by some authorities.
+type verification struct {
+	authorities *x509.CertPool
+	identity    Identity
+	refused     error // nil if the chain is accepted
+}
+
+func newCertificates(authorities *clientCA) *certificates {
+	processors := int64(max(2, runtime.GOMAXPROCS(0)))
+	return &certificates{
+		authorities: authorities,
+		verify:      certificateIdentity,
+		turns:       fairqueue.New(fairqueue.Limits{Total: processors, PerKey: processors / 2, Waiting: maxUnverifiedOfPeer}),
+		accepted:    utilcache.NewLRUExpireCache(maxVerified),
+		refused:     utilcache.NewLRUExpireCache(maxUnverified),
+	}
+}
+
+// authenticate returns whom the API server takes the holder of a chain for.
+func (c *certificates) authenticate(ctx context.Context, from peer) (Identity, error) {
+	authorities, read := c.authorities.authorities()
+	if !read {
+		return Identity{}, unavailable(ctx, "for its authorities of client certificates")
+	}
+	if authorities == nil {
+		return Identity{}, unauthenticated("the cluster accepts no client certificates: send \"Authorization: Bearer TOKEN\"")
+	}
+	chain, err := boundedChain(from.certificates)
+	if err != nil {
+		return Identity{}, notAccepted(err)
+	}
+	found, err := c.find(ctx, from, chain, authorities)
+	switch {
+	case errors.Is(err, errNoTurn):
+		return Identity{}, turnedAway(err)
+	case err != nil:
+		return Identity{}, err
+	case found.refused != nil:
+		return Identity{}, notAccepted(explainBounds(found.refused, len(from.certificates), len(chain)))
+	}
+	return found.identity, checkUser(found.identity.Username, found.identity.Groups)
+}
+
+func notAccepted(err error) error {
+	return unauthenticated("the client certificate is not accepted: %w", err)
+}
+
+// find verifies a chain, unless it has been. Calls of one connection that come together wait for
+// the first of them.
+func (c *certificates) find(ctx context.Context, from peer, chain []*x509.Certificate, authorities *x509.CertPool) (verification, error) {
+	fingerprint := fingerprintOf(chain)
+	if found, ok := c.remembered(fingerprint, authorities); ok {
+		return found, nil
+	}
+	waiting, cancel := context.WithTimeoutCause(ctx, turnPatience, errNoVerification)
+	defer cancel()
+	release, err := c.turns.Acquire(waiting, from.network().String(), 1)
+	if errors.Is(err, fairqueue.ErrFull) {
+		err = errNoVerification
+	}
+	if err != nil {
+		return verification{}, err
+	}
+	defer release()
+	if found, ok := c.remembered(fingerprint, authorities); ok {
+		return found, nil
+	}
+	found := verification{authorities: authorities}
+	found.identity, found.refused = c.verify(chain, authorities)
+	c.remember(fingerprint, chain, found)
+	return found, nil
+}
+
+func (c *certificates) remembered(fingerprint [sha256.Size]byte, authorities *x509.CertPool) (verification, bool) {
+	for _, cache := range []*utilcache.LRUExpireCache{c.accepted, c.refused} {
+		value, _ := cache.Get(fingerprint)
+		if found, ok := value.(verification); ok && found.authorities == authorities {
+			return found, true
+		}
+	}
+	return verification{}, false
+}
+
+// remember keeps what was found as long as it is true: an accepted chain until its end, a refused
+// one until the next of its certificates begins or ends.
+func (c *certificates) remember(fingerprint [sha256.Size]byte, chain []*x509.Certificate, found verification) {
+	if found.refused != nil {
+		c.refused.Add(fingerprint, found, min(unverifiedTTL, untilNextChange(chain)))
+		return
+	}
+	if left := time.Until(found.identity.Expires); left > 0 {
+		c.accepted.Add(fingerprint, found, left)
+	}
+}
+
+// untilNextChange returns the time until the first of some certificates begins or ends.
+func untilNextChange(chain []*x509.Certificate) time.Duration {
+	next := unverifiedTTL
+	for _, certificate := range chain {
+		for _, at := range []time.Time{certificate.NotBefore, certificate.NotAfter} {
+			if left := time.Until(at); left > 0 {
+				next = min(next, left)
+			}
+		}
+	}
+	return next
+}
