@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"path"
 	"strings"
 	"sync"
 	"testing"
@@ -25,12 +26,14 @@ import (
 // as the test says. A real one is used in e2e; this is for what a real one does not
 // do when it is told to.
 type fakeAPI struct {
-	objects []any        // of the snapshot
-	version string       // of the snapshot
-	events  chan any     // sent to the open watch
-	change  http.Handler // answers changes
-	log     http.Handler // answers who reads a log
-	list    http.Handler // answers who lists, unless it is for a watch
+	objects []any            // of the snapshot
+	version string           // of the snapshot
+	events  chan any         // sent to the open watch
+	change  http.Handler     // answers changes
+	log     http.Handler     // answers who reads a log
+	list    http.Handler     // answers who lists, unless it is for a watch
+	served  map[string]any   // what it serves beside, and in place of, discovered
+	of      map[string][]any // objects of the snapshot, by resource, in place of those above
 
 	mu      sync.Mutex // guards changes
 	changes []*http.Request
@@ -60,6 +63,10 @@ func served(name, kind string, namespaced bool, categories ...string) metav1.API
 
 func (api *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
+	if answer, ok := api.served[r.URL.Path]; ok {
+		_ = json.NewEncoder(w).Encode(answer)
+		return
+	}
 	if answer, ok := discovered[r.URL.Path]; ok {
 		_ = json.NewEncoder(w).Encode(answer)
 		return
@@ -90,7 +97,11 @@ func (api *fakeAPI) watch(w http.ResponseWriter, r *http.Request) {
 		_ = json.NewEncoder(w).Encode(event)
 		_ = http.NewResponseController(w).Flush()
 	}
-	for _, object := range api.objects {
+	objects := api.objects
+	if api.of != nil {
+		objects = api.of[path.Base(r.URL.Path)]
+	}
+	for _, object := range objects {
 		send(watchEvent{"ADDED", object})
 	}
 	bookmark := newPod("", 0)
@@ -178,4 +189,23 @@ func newServiceWithHub(t *testing.T, api *fakeAPI, of Config, hubOptions informe
 // podsAPI holds two pods.
 func podsAPI() *fakeAPI {
 	return &fakeAPI{objects: []any{newPod("a", 3), newPod("b", 4)}, version: "10", events: make(chan any)}
+}
+
+// resourcesOf is the handlers of a service on a fake API server, without what stands before them.
+func resourcesOf(t *testing.T, api *fakeAPI, limits Limits) *resources {
+	t.Helper()
+	upstream := httptest.NewServer(api)
+	t.Cleanup(upstream.Close)
+	config := &rest.Config{Host: upstream.URL}
+	hub, err := informerhub.New(config, informerhub.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(hub.Close)
+	clients, err := auth.NewClientFactory(config, NoteOutcome)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rights := newFakeRights(auth.Namespaces{All: true})
+	return newResources(Config{Hub: hub, Clients: clients, Authorizer: rights, Limits: limits, Metrics: NewMetrics()}, newCallers(limits))
 }

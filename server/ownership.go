@@ -23,14 +23,19 @@ const maxOwnerLevels = 32
 // It follows what the caller may list. Whatever else may lead to the root is refused, but
 // for objects of the root's own resource: these are refused when they do lead there. Else
 // who may get one deployment could not ask for its pods beside those of another one.
+//
+// What the caller may not list is hidden, and so is all that is found by way of it alone. It is
+// followed without a word: an error would say that the hidden object is there, and what its
+// owners are. Only whether it leads to the root is answered.
 type ownership struct {
 	s        *resources
 	root     *informerhub.Object
 	since    string               // see relation
 	resource informerhub.Resource // of the root
 	owns     map[string][]string  // UIDs, by the owner's
-	seen     map[string]bool      // UIDs of those whose owners have been looked up
-	refused  map[string]error     // by the UIDs of those that the caller may not list
+	seen     map[string]bool      // UIDs of those whose owners have been looked up; true if an object that is not hidden names them
+	hidden   map[string]bool      // UIDs
+	refused  map[string]error     // by the UIDs of those that the caller may not list, and that an object names which is not hidden
 }
 
 // ownedByRoot leaves of some objects those that are owned by a relation's root, if it has one.
@@ -40,30 +45,52 @@ func (s *resources) ownedByRoot(ctx context.Context, relation relation, objects 
 	}
 	o := ownership{
 		s: s, root: relation.root, since: relation.since, resource: relation.other,
-		owns: make(map[string][]string), refused: make(map[string]error),
+		owns: make(map[string][]string), hidden: make(map[string]bool), refused: make(map[string]error),
 		seen: map[string]bool{relation.root.UID(): true},
 	}
-	level := objects
+	if err := o.follow(ctx, objects); err != nil {
+		return nil, err
+	}
+	return inTurn(ctx, func(ctx context.Context) ([]*informerhub.Object, error) {
+		owned, err := o.descendants(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return slices.DeleteFunc(slices.Clone(objects), func(object *informerhub.Object) bool { return !owned[object.UID()] }), nil
+	})
+}
+
+// follow follows owners as far as there are some.
+func (o *ownership) follow(ctx context.Context, level []*informerhub.Object) error {
 	for n := 0; len(level) > 0; n++ {
 		if n == maxOwnerLevels {
-			return nil, badRequest("related.transitive: %s %q has more than %d owners above each other", level[0].Kind().Kind, level[0].Name(), maxOwnerLevels)
+			return o.tooHigh(level)
 		}
 		var err error
 		if level, err = o.ownersOf(ctx, level); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	owned, err := o.descendants()
-	if err != nil {
-		return nil, err
+	return nil
+}
+
+// tooHigh returns the error for objects that have too many below them, unless all of them are hidden.
+func (o *ownership) tooHigh(level []*informerhub.Object) error {
+	for _, object := range level {
+		if !o.hidden[object.UID()] {
+			return badRequest("related.transitive: %s %q has more than %d owners above each other", object.Kind().Kind, object.Name(), maxOwnerLevels)
+		}
 	}
-	return slices.DeleteFunc(slices.Clone(objects), func(object *informerhub.Object) bool { return !owned[object.UID()] }), nil
+	return nil
 }
 
 // descendants are the UIDs of all that the root owns.
-func (o *ownership) descendants() (map[string]bool, error) {
+func (o *ownership) descendants(ctx context.Context) (map[string]bool, error) {
 	owned := make(map[string]bool)
 	for waiting := []string{o.root.UID()}; len(waiting) > 0; waiting = waiting[1:] {
+		if err := yieldEvery(ctx, len(owned)); err != nil {
+			return nil, err
+		}
 		for _, uid := range o.owns[waiting[0]] {
 			if err := o.refused[uid]; err != nil {
 				return nil, err
@@ -83,50 +110,33 @@ type place struct {
 	namespace string // of what they own
 }
 
-// ownersOf answers the owners of some objects that have not been seen yet.
-func (o *ownership) ownersOf(ctx context.Context, objects []*informerhub.Object) ([]*informerhub.Object, error) {
-	unseen := make(map[place][]informerhub.Owner)
-	for _, object := range objects {
-		for _, owner := range object.Owners() {
-			o.owns[owner.UID] = append(o.owns[owner.UID], object.UID())
-			if !o.seen[owner.UID] {
-				o.seen[owner.UID] = true
-				at := place{owner.GroupKind(), object.Namespace()}
-				unseen[at] = append(unseen[at], owner)
-			}
-		}
-	}
-	if len(unseen) == 0 {
-		return nil, nil
-	}
-	return o.lookUp(ctx, unseen)
+// naming is owners, by their places, and whether only hidden objects name them.
+type naming struct {
+	hidden bool
+	owners map[place][]informerhub.Owner
 }
 
-// lookUp answers those of some owners that there are.
-func (o *ownership) lookUp(ctx context.Context, wanted map[place][]informerhub.Owner) (found []*informerhub.Object, err error) {
+func (n naming) kinds() []schema.GroupKind {
 	kinds := make(map[schema.GroupKind]bool)
-	for at := range wanted {
+	for at := range n.owners {
 		kinds[at.kind] = true
 	}
-	found, err = o.lookUpKinds(ctx, slices.Collect(maps.Keys(kinds)), wanted)
-	if informerhub.Contradicts(err) && o.s.hub.Resolver().Refresh(ctx) == nil {
-		return o.lookUpKinds(ctx, slices.Collect(maps.Keys(kinds)), wanted)
-	}
-	return found, err
+	return slices.Collect(maps.Keys(kinds))
 }
 
-func (o *ownership) lookUpKinds(ctx context.Context, kinds []schema.GroupKind, wanted map[place][]informerhub.Owner) (found []*informerhub.Object, err error) {
-	resources, err := o.s.hub.Resolver().ResolveKinds(ctx, kinds)
-	if err != nil {
-		return nil, err
-	}
-	for at, owners := range wanted {
-		resource, served := resources[at.kind]
-		if !served || !o.leadsToRoot(resource, at.namespace) {
-			continue
-		}
-		more, err := o.follow(ctx, resource, at.namespace, owners)
+// ownersOf answers the owners of some objects that have not been seen yet.
+func (o *ownership) ownersOf(ctx context.Context, objects []*informerhub.Object) (found []*informerhub.Object, err error) {
+	// Hidden objects come last: what another object names too is not hidden.
+	for _, hidden := range []bool{false, true} {
+		named, err := inTurn(ctx, func(ctx context.Context) (naming, error) { return o.unseen(ctx, objects, hidden) })
 		if err != nil {
+			return nil, err
+		}
+		more, err := o.lookUp(ctx, named)
+		switch {
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case err != nil && !hidden:
 			return nil, err
 		}
 		found = append(found, more...)
@@ -134,34 +144,92 @@ func (o *ownership) lookUpKinds(ctx context.Context, kinds []schema.GroupKind, w
 	return found, nil
 }
 
-// follow answers those of some owners of objects of a namespace that there are.
-func (o *ownership) follow(ctx context.Context, resource informerhub.Resource, namespace string, owners []informerhub.Owner) (found []*informerhub.Object, err error) {
-	refusal := o.mayList(ctx, resource, namespace)
+// unseen notes the owners of those objects that are hidden, or of those that are not, and
+// returns the owners that have not been seen yet.
+func (o *ownership) unseen(ctx context.Context, objects []*informerhub.Object, hidden bool) (naming, error) {
+	named := naming{hidden, make(map[place][]informerhub.Owner)}
+	for i, object := range objects {
+		if err := yieldEvery(ctx, i); err != nil {
+			return naming{}, err
+		}
+		if o.hidden[object.UID()] != hidden {
+			continue
+		}
+		for _, owner := range object.Owners() {
+			o.owns[owner.UID] = append(o.owns[owner.UID], object.UID())
+			if openly, seen := o.seen[owner.UID]; !seen || !openly && !hidden {
+				o.seen[owner.UID] = !hidden
+				at := place{owner.GroupKind(), object.Namespace()}
+				named.owners[at] = append(named.owners[at], owner)
+			}
+		}
+	}
+	return named, nil
+}
+
+// lookUp answers those of some owners that there are.
+func (o *ownership) lookUp(ctx context.Context, named naming) (found []*informerhub.Object, err error) {
+	if len(named.owners) == 0 {
+		return nil, nil
+	}
+	found, err = o.lookUpKinds(ctx, named)
+	if informerhub.Contradicts(err) && o.s.hub.Resolver().Refresh(ctx) == nil {
+		return o.lookUpKinds(ctx, named)
+	}
+	return found, err
+}
+
+func (o *ownership) lookUpKinds(ctx context.Context, named naming) (found []*informerhub.Object, err error) {
+	resources, err := o.s.hub.Resolver().ResolveKinds(ctx, named.kinds())
+	if err != nil {
+		return nil, err
+	}
+	for at, owners := range named.owners {
+		resource, served := resources[at.kind]
+		if !served || !o.leadsToRoot(resource, at.namespace) {
+			continue
+		}
+		more, err := o.find(ctx, resource, at.namespace, owners, named.hidden)
+		if err != nil && !named.hidden {
+			return nil, err
+		}
+		found = append(found, more...)
+	}
+	return found, nil
+}
+
+// find answers those of some owners of objects of a namespace that there are.
+func (o *ownership) find(ctx context.Context, resource informerhub.Resource, namespace string, owners []informerhub.Owner, hidden bool) (found []*informerhub.Object, err error) {
+	var refusal error
+	if !hidden {
+		refusal = o.mayList(ctx, resource, namespace)
+	}
 	if refusal != nil && !(apierrors.IsForbidden(refusal) && resource == o.resource) {
 		return nil, refusal
 	}
 	if !resource.Namespaced {
 		namespace = ""
 	}
-	for _, owner := range owners {
-		object, err := o.get(ctx, resource, namespace, owner.Name)
-		switch {
-		case err != nil && (!apierrors.IsNotFound(err) || informerhub.Contradicts(err)):
-			return nil, err
-		case err == nil && object.UID() == owner.UID:
-			found = append(found, object)
+	if found, err = o.get(ctx, resource, namespace, owners); err != nil {
+		return nil, err
+	}
+	for _, object := range found {
+		o.hidden[object.UID()] = hidden || refusal != nil
+		if !hidden {
 			o.refused[object.UID()] = refusal
 		}
 	}
 	return found, nil
 }
 
-// get answers an object, whether the caller may get it or not: what it may see is
-// decided by the right to list. What is not cached, the API server decides.
-func (o *ownership) get(ctx context.Context, resource informerhub.Resource, namespace, name string) (*informerhub.Object, error) {
+// get answers those of some owners that there are, whether the caller may get them or not: what it
+// may see is decided by the right to list. What is not cached, the API server decides.
+func (o *ownership) get(ctx context.Context, resource informerhub.Resource, namespace string, owners []informerhub.Owner) ([]*informerhub.Object, error) {
 	if isLive(resource, kubeconnectv1.Consistency_CONSISTENCY_CACHED) {
-		got, err := o.s.getLive(ctx, resource, &kubeconnectv1.GetRequest{Namespace: namespace, Name: name}, "")
-		return got.object, err
+		return eachOwner(ctx, owners, func(name string) (*informerhub.Object, error) {
+			got, err := o.s.getLive(ctx, resource, &kubeconnectv1.GetRequest{Namespace: namespace, Name: name}, "")
+			return got.object, err
+		})
 	}
 	cache, err := o.s.hub.Cache(ctx, resource)
 	if err != nil {
@@ -170,7 +238,26 @@ func (o *ownership) get(ctx context.Context, resource informerhub.Resource, name
 	if err := awaitVersion(ctx, cache, o.since); err != nil {
 		return nil, err
 	}
-	return cache.Get(namespace, name)
+	return inTurn(ctx, func(ctx context.Context) ([]*informerhub.Object, error) {
+		return eachOwner(ctx, owners, func(name string) (*informerhub.Object, error) { return cache.Get(namespace, name) })
+	})
+}
+
+// eachOwner gets each of some owners, and returns those that there are.
+func eachOwner(ctx context.Context, owners []informerhub.Owner, get func(name string) (*informerhub.Object, error)) (found []*informerhub.Object, err error) {
+	for i, owner := range owners {
+		if err := yieldEvery(ctx, i); err != nil {
+			return nil, err
+		}
+		object, err := get(owner.Name)
+		switch {
+		case err != nil && (!apierrors.IsNotFound(err) || informerhub.Contradicts(err)):
+			return nil, err
+		case err == nil && object.UID() == owner.UID:
+			found = append(found, object)
+		}
+	}
+	return found, nil
 }
 
 // leadsToRoot reports whether the objects of a resource can own what is in a namespace, or

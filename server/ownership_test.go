@@ -1,0 +1,84 @@
+package server
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+)
+
+// somePermissions is a caller who may read some resources everywhere, by verb and resource.
+type somePermissions struct {
+	*fakeRights
+	may map[string]bool
+}
+
+func (p somePermissions) Authorize(_ context.Context, _ auth.Identity, asked auth.Attributes) (auth.Decision, error) {
+	return auth.Decision{Allowed: p.may[asked.Verb+" "+asked.Resource]}, nil
+}
+
+func (p somePermissions) Namespaces(_ context.Context, _ auth.Identity, asked auth.Attributes) (auth.Namespaces, error) {
+	return auth.Namespaces{All: p.may[asked.Verb+" "+asked.Resource]}, nil
+}
+
+// ownedTree is an API server with owners above each other. The root is the pod "root".
+func ownedTree(widgetOwner metav1.OwnerReference, hiddenOwners ...metav1.OwnerReference) *fakeAPI {
+	widget := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "example.com/v1", Kind: "Widget"}}
+	widget.Namespace, widget.Name, widget.UID, widget.ResourceVersion = "default", "mine", "uid-mine", "3"
+	widget.OwnerReferences = []metav1.OwnerReference{widgetOwner}
+	hidden := newPod("hidden", 4)
+	hidden.OwnerReferences = hiddenOwners
+	service := newPod("service", 5)
+	service.Kind = "Service"
+	service.OwnerReferences = []metav1.OwnerReference{ownerNamed("Pod", "root", "uid-root")}
+	return &fakeAPI{
+		version: "10", events: make(chan any),
+		served: map[string]any{"/api/v1": metav1.APIResourceList{GroupVersion: "v1", APIResources: []metav1.APIResource{
+			served("pods", "Pod", true), served("services", "Service", true)}}},
+		of: map[string][]any{"pods": {newPod("root", 3), hidden}, "services": {service}, "widgets": {widget}},
+	}
+}
+
+func ownerNamed(kind, name string, uid types.UID) metav1.OwnerReference {
+	return metav1.OwnerReference{APIVersion: "v1", Kind: kind, Name: name, UID: uid}
+}
+
+// TestAHiddenOwnerIsFollowedWithoutAWord asks, as a caller who may get the root and list widgets only,
+// which widgets it owns over any number of owners.
+func TestAHiddenOwnerIsFollowedWithoutAWord(t *testing.T) {
+	const right, wrong = types.UID("uid-hidden"), types.UID("uid-made-up")
+	toService, toUnknown := ownerNamed("Service", "service", "uid-service"), ownerNamed("Unknown", "x", "uid-x")
+	for name, test := range map[string]struct {
+		api  *fakeAPI
+		code connect.Code // 0: nothing is listed
+		says string
+	}{
+		"the hidden owner is not there":                 {ownedTree(ownerNamed("Pod", "hidden", wrong), ownerNamed("Service", "other", "u")), 0, ""},
+		"it is, and an owner of another kind is above":  {ownedTree(ownerNamed("Pod", "hidden", right), ownerNamed("Service", "other", "u")), 0, ""},
+		"it is, and an unknown kind is above":           {ownedTree(ownerNamed("Pod", "hidden", right), toUnknown), 0, ""},
+		"it is, and leads to the root by a hidden kind": {ownedTree(ownerNamed("Pod", "hidden", right), toService), connect.CodePermissionDenied, "cannot list resource \"pods\""},
+		"it is not there, and would lead to the root":   {ownedTree(ownerNamed("Pod", "hidden", wrong), toService), 0, ""},
+		"the caller names a hidden kind itself":         {ownedTree(ownerNamed("Service", "any", "u")), connect.CodePermissionDenied, "cannot list resource \"services\""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			caller := somePermissions{newFakeRights(auth.Namespaces{}), map[string]bool{"get pods": true, "list widgets": true}}
+			s := newServiceOf(t, test.api, Config{Authenticator: caller, Authorizer: caller, Recheck: time.Hour})
+			answer, err := s.resources.List(t.Context(), &kubeconnectv1.ListRequest{Resource: "widgets", Related: &kubeconnectv1.Relation{
+				Type: kubeconnectv1.RelationType_RELATION_TYPE_OWNED_BY, Resource: "pods", Namespace: "default", Name: "root", Transitive: true,
+			}})
+			switch {
+			case test.code == 0 && (err != nil || len(answer.GetObjects()) > 0):
+				t.Errorf("answers %d widgets, %v", len(answer.GetObjects()), err)
+			case test.code != 0 && (connect.CodeOf(err) != test.code || !strings.Contains(err.Error(), test.says)):
+				t.Errorf("answers %v", err)
+			}
+		})
+	}
+}

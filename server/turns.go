@@ -1,0 +1,30 @@
+package server
+
+import (
+	"context"
+
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+)
+
+// objectsBetweenYields is how many objects a loop reads, compares or encodes before it looks whether
+// the caller is still there and whether another caller waits for the processor.
+const objectsBetweenYields = 32
+
+// inTurn calls compute in one of the caller's turns of the processors. compute must not wait
+// for anything else; the context that it gets is for [fairqueue.Yield].
+func inTurn[T any](ctx context.Context, compute func(context.Context) (T, error)) (result T, err error) {
+	ctx, end, err := fairqueue.Begin(ctx)
+	if err != nil {
+		return result, err
+	}
+	defer end()
+	return compute(ctx)
+}
+
+// yieldEvery calls [fairqueue.Yield] at each of some steps of a loop.
+func yieldEvery(ctx context.Context, step int) error {
+	if step%objectsBetweenYields != 0 {
+		return nil
+	}
+	return fairqueue.Yield(ctx)
+}
