@@ -12,6 +12,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/mask"
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
 const (
@@ -26,6 +27,9 @@ const (
 	maxTuples = 10_000
 	// maxCountedBytes bounds the memory that groups take while they are counted.
 	maxCountedBytes = 64 << 20
+	// groupsMemory is what a count may take in memory before it must ask for more, a step at a
+	// time: the groups while they are counted, and the answer.
+	groupsMemory, groupsStep = 2 << 20, 1 << 20
 )
 
 // CountObjects implements kubeconnect.v1.ResourceService.
@@ -58,13 +62,26 @@ func (s *resources) CountObjects(ctx context.Context, request *kubeconnectv1.Cou
 	if len(paths) == 0 {
 		return response, nil
 	}
-	groups, err := countBy(ctx, paths, found.snapshot.Objects)
-	if err != nil {
+	if err := holdAnswer(ctx, groupsMemory); err != nil {
 		return nil, err
+	}
+	return response, answerGroups(ctx, response, paths, found.snapshot.Objects, most)
+}
+
+// answerGroups adds the largest groups of objects to an answer.
+func answerGroups(ctx context.Context, response *kubeconnectv1.CountObjectsResponse, paths []mask.Path, objects []*informerhub.Object, most int) error {
+	ctx, end, err := fairqueue.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	groups, err := countBy(ctx, paths, objects)
+	if err != nil {
+		return err
 	}
 	response.Groups = largest(groups, most)
 	response.RemainingGroups = int64(len(groups) - len(response.GetGroups()))
-	return response, nil
+	return nil
 }
 
 func groupsToAnswer(request *kubeconnectv1.CountObjectsRequest) (int, error) {
@@ -138,6 +155,7 @@ type counter struct {
 	reader *valueReader
 	groups map[string]*group // by their values
 	bytes  int
+	held   int // of the bytes: see holdMore
 	added  int
 
 	// For the object that is counted:
@@ -153,10 +171,13 @@ func countBy(ctx context.Context, paths []mask.Path, objects []*informerhub.Obje
 		return nil, badRequest("group_by: %v", err)
 	}
 	c := counter{
-		reader: reader, groups: make(map[string]*group),
+		reader: reader, groups: make(map[string]*group), held: groupsMemory / 2,
 		values: make([][]scalar, len(paths)), tuple: make([]scalar, len(paths)),
 	}
-	for _, object := range objects {
+	for i, object := range objects {
+		if err := yieldEvery(ctx, i); err != nil {
+			return nil, err
+		}
 		if err := c.add(ctx, object); err != nil {
 			return nil, err
 		}
@@ -217,8 +238,9 @@ func (c *counter) addTuples(ctx context.Context, path int) error {
 }
 
 func (c *counter) addTuple(ctx context.Context) error {
-	if c.added++; c.added%stepsBetweenLooks == 0 && ctx.Err() != nil {
-		return context.Cause(ctx)
+	c.added++
+	if err := yieldEvery(ctx, c.added); err != nil {
+		return err
 	}
 	c.key = c.key[:0]
 	for _, value := range c.tuple {
@@ -232,7 +254,16 @@ func (c *counter) addTuple(ctx context.Context) error {
 	if c.bytes += groupBytes + 2*len(c.key) + len(c.tuple)*scalarBytes; c.bytes > maxCountedBytes {
 		return badRequest("group_by: the objects have too many values to count, more than %d: select fewer of them", len(c.groups))
 	}
-	return nil
+	return c.hold(ctx)
+}
+
+// hold holds memory for the groups that there are, and for as many bytes of the answer.
+func (c *counter) hold(ctx context.Context) error {
+	if c.bytes <= c.held {
+		return nil
+	}
+	c.held += groupsStep
+	return holdMore(ctx, 2*groupsStep)
 }
 
 // groupBytes and scalarBytes are about what a group takes in memory, and each of its values

@@ -26,6 +26,9 @@ func (d *discovery) ListResourceTypes(ctx context.Context, request *kubeconnectv
 	}
 	response := &kubeconnectv1.ListResourceTypesResponse{}
 	types = slices.DeleteFunc(types, func(of informerhub.ResourceType) bool { return !wantsType(request, of) })
+	if err := holdAnswer(ctx, len(types)*typeBytes); err != nil {
+		return nil, err
+	}
 	for _, of := range types {
 		response.ResourceTypes = append(response.ResourceTypes, encodeType(of))
 	}
@@ -39,6 +42,10 @@ func (d *discovery) ListResourceTypes(ctx context.Context, request *kubeconnectv
 	}
 	return response, nil
 }
+
+// typeBytes and schemaBytes are about what a type and a schema take in memory, in all forms that they have
+// until they have been sent.
+const typeBytes, schemaBytes = 4 << 10, 4 << 20
 
 func wantsType(request *kubeconnectv1.ListResourceTypesRequest, of informerhub.ResourceType) bool {
 	category := request.GetCategory()
@@ -118,11 +125,14 @@ func (d *discovery) schemaOf(ctx context.Context, resource informerhub.Resource)
 	if err := d.resources.confirm(ctx, resource); err != nil {
 		return nil, err
 	}
+	if err := holdAnswer(ctx, schemaBytes); err != nil {
+		return nil, err
+	}
 	schema, err := d.resources.hub.Schema(ctx, resource)
 	if err != nil {
 		return nil, err
 	}
-	encoded, err := structpb.NewStruct(schema)
+	encoded, err := inTurn(ctx, func(context.Context) (*structpb.Struct, error) { return structpb.NewStruct(schema) })
 	if err != nil {
 		return nil, err
 	}

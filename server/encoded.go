@@ -75,10 +75,12 @@ func encodeBytes(object *informerhub.Object, encoding kubeconnectv1.Encoding) []
 	return contentObject(object, number, content)
 }
 
-// form is how a caller wants objects: in an encoding, and some of their fields, or all.
+// form is how a caller wants objects: in an encoding, and some of their fields, or all; in an
+// answer that is made of its messages, or of their bytes.
 type form struct {
 	encoding kubeconnectv1.Encoding
 	fields   *mask.Mask
+	messages bool
 }
 
 // contentOf makes the field of an object's message that its content is in, in another
@@ -234,6 +236,25 @@ func (f form) capacityFor(objects []*informerhub.Object) int {
 		return min(2*objectHeadBytes*len(objects), maxPageBytes)
 	}
 	return capacityFor(slices.Values(objects), maxPageBytes)
+}
+
+// memoryFor is about what an answer with some objects takes in memory until it has been sent.
+func (f form) memoryFor(objects []*informerhub.Object) int {
+	// JSON and a Struct are longer than the objects may be here.
+	return f.copies() * min(2*f.capacityFor(objects), maxPageBytes)
+}
+
+// copies is how many times the bytes of a page an answer takes in memory. The page, the encoded
+// answer and the compressed one are there at the same time. Messages are there beside these: a
+// Struct takes about ten times its bytes, a text in JSON another copy.
+func (f form) copies() int {
+	switch {
+	case !f.messages:
+		return 3
+	case orDefault(f.encoding) == kubeconnectv1.Encoding_ENCODING_STRUCT:
+		return 13
+	}
+	return 6
 }
 
 // capacityFor is about what objects will take in an answer, of no more than most bytes,

@@ -136,7 +136,7 @@ func TestAnObjectThatDoesNotFitComesInAnotherForm(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if page, _ := appendListed(nil, test.object, form{encoding, fields}, math.MaxInt); len(page) > grpcLimit-envelope {
+				if page, _ := appendListed(nil, test.object, form{encoding: encoding, fields: fields}, math.MaxInt); len(page) > grpcLimit-envelope {
 					t.Errorf("a page of some fields has %d bytes", len(page))
 				}
 				if want == "struct" {

@@ -34,7 +34,7 @@ func TestSomeFieldsInAListAreThoseOfTheMaskedObject(t *testing.T) {
 		for number, name2 := range kubeconnectv1.Encoding_name {
 			encoding := kubeconnectv1.Encoding(number)
 			t.Run(name+" as "+name2, func(t *testing.T) {
-				page, ok := appendListed(nil, object, form{encoding, fields}, math.MaxInt)
+				page, ok := appendListed(nil, object, form{encoding: encoding, fields: fields}, math.MaxInt)
 				var got kubeconnectv1.ListResponse
 				if err := proto.Unmarshal(page, &got); err != nil || !ok {
 					t.Fatal(ok, err)
@@ -65,8 +65,8 @@ func TestAPageOfSomeFieldsHasMoreObjects(t *testing.T) {
 	}
 	for number := range kubeconnectv1.Encoding_name {
 		var response kubeconnectv1.ListResponse
-		as := form{kubeconnectv1.Encoding(number), fields}
-		if added := addPage(&response, objects, as, true); added != len(objects) || proto.Size(&response) > 1000 {
+		as := form{kubeconnectv1.Encoding(number), fields, true}
+		if added := pageOf(t, &response, objects, as); added != len(objects) || proto.Size(&response) > 1000 {
 			t.Errorf("a page as %v has %d objects in %d bytes", as.encoding, added, proto.Size(&response))
 		}
 	}
@@ -118,9 +118,9 @@ func BenchmarkListOfSomeFields(b *testing.B) {
 	}{
 		{"whole, JSON", form{encoding: kubeconnectv1.Encoding_ENCODING_JSON}},
 		{"whole, struct", form{encoding: kubeconnectv1.Encoding_ENCODING_STRUCT}},
-		{"fields, protobuf", form{kubeconnectv1.Encoding_ENCODING_PROTOBUF, fields}},
-		{"fields, JSON", form{kubeconnectv1.Encoding_ENCODING_JSON, fields}},
-		{"fields, struct", form{kubeconnectv1.Encoding_ENCODING_STRUCT, fields}},
+		{"fields, protobuf", form{kubeconnectv1.Encoding_ENCODING_PROTOBUF, fields, false}},
+		{"fields, JSON", form{kubeconnectv1.Encoding_ENCODING_JSON, fields, false}},
+		{"fields, struct", form{kubeconnectv1.Encoding_ENCODING_STRUCT, fields, false}},
 	} {
 		b.Run(way.name, func(b *testing.B) {
 			b.ReportAllocs()
@@ -129,7 +129,7 @@ func BenchmarkListOfSomeFields(b *testing.B) {
 				bytes = 0
 				for rest := objects; len(rest) > 0; {
 					var response kubeconnectv1.ListResponse
-					rest = rest[addPage(&response, rest, way.form, false):]
+					rest = rest[pageOf(b, &response, rest, way.form):]
 					bytes += proto.Size(&response)
 				}
 			}

@@ -29,12 +29,33 @@ func (s *resources) Get(ctx context.Context, request *kubeconnectv1.GetRequest) 
 	if err != nil {
 		return nil, err
 	}
+	as := form{encoding: request.GetEncoding(), fields: fields, messages: true}
+	if err := holdAnswer(ctx, as.memoryFor([]*informerhub.Object{got.object})); err != nil {
+		return nil, err
+	}
+	object, err := encodeInTurn(ctx, got.object.Masked(fields), request.GetEncoding())
+	if err != nil {
+		return nil, err
+	}
 	return &kubeconnectv1.GetResponse{
 		Kind:      shownKind(request, got.kind),
-		Object:    encodeObject(got.object.Masked(fields), request.GetEncoding()),
+		Object:    object,
 		Freshness: encodeFreshness(got.freshness),
 		Source:    got.source,
 	}, nil
+}
+
+// shortBytes is the size of an object that is encoded without waiting for a turn.
+const shortBytes = 64 << 10
+
+// encodeInTurn is encodeObject in a turn of the processors.
+func encodeInTurn(ctx context.Context, object *informerhub.Object, encoding kubeconnectv1.Encoding) (*kubeconnectv1.Object, error) {
+	if object.Size() <= shortBytes {
+		return encodeObject(object, encoding), nil
+	}
+	return inTurn(ctx, func(context.Context) (*kubeconnectv1.Object, error) {
+		return encodeObject(object, encoding), nil
+	})
 }
 
 // gotten is one object, and how it was come by.
@@ -88,7 +109,7 @@ func (s *resources) getLive(ctx context.Context, resource informerhub.Resource, 
 	}
 	object, err := live.Get(ctx, request.GetNamespace(), request.GetName(), part)
 	if err != nil {
-		return gotten{}, err
+		return gotten{}, liveError(ctx, err)
 	}
 	if part == "" {
 		if err := s.confirm(ctx, resource, object); err != nil {

@@ -9,9 +9,9 @@ import (
 )
 
 func TestKeptListsAreBoundedInBytesThatNoCacheHolds(t *testing.T) {
-	kept := newKeptLists()
+	kept := newKeptLists(Limits{})
 	keep := func(id string, bytes int) {
-		kept.keep(&pagedList{id: id, selected: selected{ownBytes: bytes}})
+		kept.keep(&pagedList{id: id, ownBytes: bytes})
 	}
 	wantKept := func(want ...string) {
 		t.Helper()
@@ -26,26 +26,26 @@ func TestKeptListsAreBoundedInBytesThatNoCacheHolds(t *testing.T) {
 		}
 	}
 	keep("shared", 0)
-	keep("a", maxOwnBytes/2)
-	keep("b", maxOwnBytes/2)
+	keep("a", kept.maxOwnBytes/2)
+	keep("b", kept.maxOwnBytes/2)
 	wantKept("a", "b", "shared")
-	keep("a", maxOwnBytes/2) // used again: b is the older one now
+	keep("a", kept.maxOwnBytes/2) // used again: b is the older one now
 	keep("shared", 0)
-	keep("c", maxOwnBytes/2)
+	keep("c", kept.maxOwnBytes/2)
 	wantKept("a", "c", "shared")
-	keep("d", maxOwnBytes)
-	wantKept("d")
-	if kept.ownBytes != maxOwnBytes {
+	keep("d", kept.maxOwnBytes)
+	wantKept("d", "shared") // which takes nothing
+	if kept.ownBytes != kept.maxOwnBytes {
 		t.Errorf("%d bytes are counted", kept.ownBytes)
 	}
 }
 
 func TestWhatHasExpiredIsLetGoOfWhenNobodyAsks(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		kept := newKeptLists()
-		kept.keep(&pagedList{id: "a", selected: selected{ownBytes: 1}})
+		kept := newKeptLists(Limits{})
+		kept.keep(&pagedList{id: "a", ownBytes: 1})
 		time.Sleep(time.Minute)
-		kept.keep(&pagedList{id: "b", selected: selected{ownBytes: 2}})
+		kept.keep(&pagedList{id: "b", ownBytes: 2})
 		for _, step := range []struct {
 			wait  time.Duration
 			bytes int
@@ -58,4 +58,56 @@ func TestWhatHasExpiredIsLetGoOfWhenNobodyAsks(t *testing.T) {
 			kept.mu.Unlock()
 		}
 	})
+}
+
+// TestTheListsOfOneCallerEndNoOtherCallersPages has each of some callers keep lists, one after the other.
+func TestTheListsOfOneCallerEndNoOtherCallersPages(t *testing.T) {
+	const perCaller = maxPagedLists / pagedListsPart
+	for name, test := range map[string]struct {
+		callers, lists int // of each of them
+		kept           int // of all of these
+	}{
+		"one caller with more than there may be": {1, maxPagedLists + 1, perCaller},
+		"more callers than may have all":         {2 * maxPagedLists / perCaller, perCaller, maxPagedLists - 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kept := newKeptLists(Limits{Rate: 1})
+			kept.keep(&pagedList{id: "first", owner: "victim", ownBytes: 1})
+			for caller := range test.callers {
+				for i := range test.lists {
+					kept.keep(&pagedList{id: fmt.Sprint(caller, " ", i), owner: fmt.Sprint(caller), ownBytes: 1})
+				}
+			}
+			if kept.find("first") == nil {
+				t.Error("the other caller's list is gone")
+			}
+			if count := kept.used.Len() - 1; count != test.kept {
+				t.Errorf("%d lists are kept, not %d", count, test.kept)
+			}
+			if last := fmt.Sprint(test.callers-1, " ", test.lists-1); kept.find(last) == nil {
+				t.Error("the last list is gone")
+			}
+		})
+	}
+}
+
+func TestTheLargeListsOfOneCallerEndNoOtherCallersPages(t *testing.T) {
+	kept := newKeptLists(Limits{Rate: 1})
+	kept.keep(&pagedList{id: "victim", owner: "victim", ownBytes: kept.maxOwnBytes / 4})
+	for i := range 8 {
+		kept.keep(&pagedList{id: fmt.Sprint(i), owner: "many", ownBytes: kept.maxOwnBytes / 2})
+	}
+	if kept.find("victim") == nil || kept.find("7") == nil || kept.find("6") != nil {
+		t.Error("kept are others than the last one and that of another caller")
+	}
+}
+
+func TestTheBytesOfAKeptListAreThoseThatNoCacheHolds(t *testing.T) {
+	snapshot := podSnapshot(t, 3)
+	if got := ownBytesOf(selected{snapshot: snapshot}); got != 3*pointerBytes {
+		t.Errorf("%d bytes of a list from a cache", got)
+	}
+	if got, want := ownBytesOf(selected{snapshot: snapshot, own: true}), 3*(pointerBytes+snapshot.Objects[0].Size()); got != want {
+		t.Errorf("%d bytes of a list from the API server, not %d", got, want)
+	}
 }

@@ -27,32 +27,62 @@ func (s *resources) List(ctx context.Context, request *kubeconnectv1.ListRequest
 	if err != nil {
 		return nil, err
 	}
+	order, err := orderOf(request)
+	if err != nil {
+		return nil, err
+	}
 	list, offset, err := s.snapshotFor(ctx, request)
 	if err != nil {
 		return nil, err
 	}
-	return s.page(list, offset, request, form{request.GetEncoding(), fields}, wantsMessages(ctx)), nil
+	as := form{request.GetEncoding(), fields, wantsMessages(ctx)}
+	if err := holdAnswer(ctx, order.memoryFor(list)+as.memoryFor(candidates(list, offset, request, order))); err != nil {
+		return nil, err
+	}
+	return s.answerPage(ctx, list, offset, request, order, as)
+}
+
+// answerPage makes a page of a list that is yet to be put into an order.
+func (s *resources) answerPage(ctx context.Context, list *pagedList, offset int, request *kubeconnectv1.ListRequest, by order, as form) (*kubeconnectv1.ListResponse, error) {
+	return inTurn(ctx, func(ctx context.Context) (*kubeconnectv1.ListResponse, error) {
+		list, err := list.sorted(ctx, by)
+		if err != nil {
+			return nil, err
+		}
+		return s.page(ctx, list, offset, request, as)
+	})
+}
+
+// candidates returns objects from which a page is taken: those that come next, or all of a list
+// that is yet to be sorted.
+func candidates(list *pagedList, offset int, request *kubeconnectv1.ListRequest, order order) []*informerhub.Object {
+	if len(order.paths) > 0 {
+		return list.snapshot.Objects
+	}
+	return nextObjects(list, offset, request)
+}
+
+func nextObjects(list *pagedList, offset int, request *kubeconnectv1.ListRequest) []*informerhub.Object {
+	waiting := list.snapshot.Objects[offset:]
+	if size := int(request.GetPageSize()); size > 0 && size < len(waiting) {
+		return waiting[:size]
+	}
+	return waiting
 }
 
 // snapshotFor answers the snapshot that a page is taken from, and where in it the
-// page begins: a new one for a first page, the same one for those that follow.
+// page begins: a new one, yet to be sorted, for a first page, the same one for those that follow.
 func (s *resources) snapshotFor(ctx context.Context, request *kubeconnectv1.ListRequest) (*pagedList, int, error) {
 	query := queryOf(request)
 	if request.GetPageToken() != "" {
 		return s.continued(ctx, request, query)
 	}
-	order, err := orderOf(request.GetOrderBy())
-	if err != nil {
-		return nil, 0, err
-	}
 	found, err := s.selectFor(ctx, request)
 	if err != nil {
 		return nil, 0, err
 	}
-	if found.snapshot.Objects, err = order.sort(ctx, found.snapshot.Objects); err != nil {
-		return nil, 0, err
-	}
-	return &pagedList{selected: found, query: query, caller: identityFrom(ctx).UserKey()}, 0, nil
+	identity := identityFrom(ctx)
+	return &pagedList{selected: found, query: query, caller: identity.UserKey(), owner: callerOf(identity)}, 0, nil
 }
 
 // continued answers a list that was kept for this caller, who may still read all of it.
@@ -94,11 +124,7 @@ func queryOf(request *kubeconnectv1.ListRequest) string {
 	return string(text)
 }
 
-func (s *resources) page(list *pagedList, offset int, request *kubeconnectv1.ListRequest, as form, messages bool) *kubeconnectv1.ListResponse {
-	waiting := list.snapshot.Objects[offset:]
-	if size := int(request.GetPageSize()); size > 0 && size < len(waiting) {
-		waiting = waiting[:size]
-	}
+func (s *resources) page(ctx context.Context, list *pagedList, offset int, request *kubeconnectv1.ListRequest, as form) (*kubeconnectv1.ListResponse, error) {
 	namespaces, warnings := list.coverage()
 	response := &kubeconnectv1.ListResponse{
 		Kind:            shownKind(request, encodeKind(list.resource)),
@@ -108,20 +134,27 @@ func (s *resources) page(list *pagedList, offset int, request *kubeconnectv1.Lis
 		Warnings:        warnings,
 		Namespaces:      namespaces,
 	}
-	end := offset + addPage(response, waiting, as, messages)
+	added, err := addPage(ctx, response, nextObjects(list, offset, request), as)
+	if err != nil {
+		return nil, err
+	}
+	end := offset + added
 	response.Remaining = int64(len(list.snapshot.Objects) - end)
 	if response.GetRemaining() > 0 {
 		response.NextPageToken = s.pages.keep(list, end)
 	}
-	return response
+	return response, nil
 }
 
 // addPage adds as many objects to a response as fit in a page, and one in any case,
 // and answers how many.
-func addPage(response *kubeconnectv1.ListResponse, objects []*informerhub.Object, as form, messages bool) int {
+func addPage(ctx context.Context, response *kubeconnectv1.ListResponse, objects []*informerhub.Object, as form) (int, error) {
 	page := make([]byte, 0, as.capacityFor(objects))
 	count := 0
 	for _, object := range objects {
+		if err := yieldEvery(ctx, count); err != nil {
+			return 0, err
+		}
 		most := maxPageBytes
 		if count == 0 {
 			most = math.MaxInt
@@ -133,6 +166,6 @@ func addPage(response *kubeconnectv1.ListResponse, objects []*informerhub.Object
 		page = longer
 		count++
 	}
-	setEncoded(response, page, messages)
-	return count
+	setEncoded(response, page, as.messages)
+	return count, nil
 }

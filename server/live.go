@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,14 +12,28 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
 // maxLiveListBytes bounds a list that is read at the API server: it shares its objects
 // with no cache.
 const maxLiveListBytes = 128 << 20
 
-// maxLiveLists is how many are read at one time, of all callers; others wait.
-const maxLiveLists = 8
+const (
+	// maxLiveLists is how many are read at one time, and one caller may have a quarter of them;
+	// others wait.
+	maxLiveLists  = 8
+	liveListsPart = 4
+	// maxLiveListsWaiting bounds the lists of one caller that wait.
+	maxLiveListsWaiting = 64
+	// livePatience is how long a list waits for its turn before it is refused.
+	livePatience = 10 * time.Second
+)
+
+// newLiveLists returns the turns to list at the API server.
+func newLiveLists(limits Limits) *fairqueue.Queue {
+	return fairqueue.New(fairqueue.Limits{Total: maxLiveLists, PerKey: limits.of(maxLiveLists, liveListsPart), Waiting: maxLiveListsWaiting})
+}
 
 // isLive reports whether a read goes to the API server.
 func isLive(resource informerhub.Resource, consistency kubeconnectv1.Consistency) bool {
@@ -37,7 +52,7 @@ func (s *resources) live(ctx context.Context, resource informerhub.Resource, ver
 			return nil, apierrors.NewMethodNotSupported(resource.GroupResource(), verb)
 		}
 	}
-	return s.hub.Live(resource, s.clients.For(identityFrom(ctx)).HTTP)
+	return s.hub.Live(resource, weighing(ctx, s.clients.For(identityFrom(ctx)).HTTP))
 }
 
 // selectLive takes a snapshot of what a request selects at the API server.
@@ -72,25 +87,34 @@ func (s *resources) selectLive(ctx context.Context, request listing, wanted read
 	}
 	return selected{
 		resource: wanted.resource, snapshot: snapshot, freshness: freshNow(),
-		source: kubeconnectv1.Source_SOURCE_API_SERVER, warnings: warnings, ownBytes: bytesOf(snapshot),
+		source: kubeconnectv1.Source_SOURCE_API_SERVER, warnings: warnings, own: true,
 		wanted: wanted, scope: scope,
 	}, nil
 }
 
 // listLive lists when it is this call's turn.
 func (s *resources) listLive(ctx context.Context, live *informerhub.Live, query informerhub.Query) (informerhub.Snapshot, []string, error) {
-	if err := s.liveLists.Acquire(ctx, 1); err != nil {
-		return informerhub.Snapshot{}, nil, fmt.Errorf("waiting for a turn to list at the API server: %w", context.Cause(ctx))
+	release, err := s.liveTurn(ctx)
+	if err != nil {
+		return informerhub.Snapshot{}, nil, err
 	}
-	defer s.liveLists.Release(1)
-	return live.List(ctx, query, maxLiveListBytes)
+	defer release()
+	snapshot, warnings, err := live.List(ctx, query, maxLiveListBytes)
+	return snapshot, warnings, liveError(ctx, err)
 }
 
-func bytesOf(snapshot informerhub.Snapshot) (size int) {
-	for _, object := range snapshot.Objects {
-		size += object.Size()
+// liveTurn waits for the caller's turn to list at the API server.
+func (s *resources) liveTurn(ctx context.Context) (release func(), err error) {
+	waiting, cancel := context.WithTimeout(ctx, livePatience)
+	defer cancel()
+	release, err = s.liveLists.Acquire(waiting, callerOf(identityFrom(ctx)), 1)
+	switch {
+	case err == nil:
+		return release, nil
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("waiting for a turn to list at the API server: %w", context.Cause(ctx))
 	}
-	return size
+	return nil, busy("as many lists as one caller may have, or as many as there may be, are being read at the API server")
 }
 
 // cacheToWatch answers the cache that a stream follows, and what ends it with the stream: a

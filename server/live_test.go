@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubeconnect/kubeconnect/auth"
+	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
@@ -70,6 +72,62 @@ func TestListsAtTheAPIServerTakeTurns(t *testing.T) {
 	if err := list(t.Context()); err != nil {
 		t.Errorf("afterwards: %v", err)
 	}
+}
+
+// callersByName tells callers apart by a header.
+type callersByName struct{ *fakeRights }
+
+func (callersByName) Authenticate(_ context.Context, header http.Header) (auth.Identity, error) {
+	return auth.Identity{Username: header.Get("Name")}, nil
+}
+
+// TestListsAtTheAPIServerTakeTurnsByCaller has one caller ask for more of them than there are turns.
+func TestListsAtTheAPIServerTakeTurnsByCaller(t *testing.T) {
+	lists := slowLists{begun: make(chan struct{}, 2*maxLiveLists), answer: make(chan struct{})}
+	callers := callersByName{newFakeRights(auth.Namespaces{All: true})}
+	s := newServiceOf(t, &fakeAPI{list: lists}, Config{Authenticator: callers, Authorizer: callers, Limits: Limits{Rate: 1000, Burst: 1000}})
+	var calling sync.WaitGroup
+	list := func(name string) {
+		calling.Go(func() {
+			ctx, call := connect.NewClientContext(t.Context())
+			call.RequestHeader().Set("Name", name)
+			if _, err := s.resources.List(ctx, &kubeconnectv1.ListRequest{Resource: "pods", Consistency: latest}); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+	}
+	for range maxLiveLists + 1 {
+		list("many")
+	}
+	for range maxLiveLists / liveListsPart {
+		<-lists.begun
+	}
+	list("one")
+	<-lists.begun
+	if count := len(lists.begun); count > 0 {
+		t.Errorf("%d more are read", count)
+	}
+	close(lists.answer)
+	calling.Wait()
+}
+
+func TestATurnToListAtTheAPIServerIsNotAwaitedForEver(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		s := &resources{liveLists: newLiveLists(Limits{Rate: 1})}
+		ctx := calledBy(t.Context(), "a")
+		for range maxLiveLists / liveListsPart {
+			if _, err := s.liveTurn(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var over *limitError
+		if _, err := s.liveTurn(ctx); !errors.As(err, &over) || over.seconds() < 1 {
+			t.Errorf("one more is answered %v", err)
+		}
+		if _, err := s.liveTurn(calledBy(t.Context(), "b")); err != nil {
+			t.Errorf("another caller is answered %v", err)
+		}
+	})
 }
 
 // TestAPageOfATableThatNobodyCouldTakeIsRefused answers with rows of a megabyte each.

@@ -6,8 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/mask"
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
 const (
@@ -15,9 +17,9 @@ const (
 	maxOrderPaths = 8
 	// maxOrderBytes bounds what is written for them.
 	maxOrderBytes = 16 << 10
-	// stepsBetweenLooks is how many objects are read, compared or counted before it is
-	// looked whether the caller is still there.
-	stepsBetweenLooks = 1024
+	// comparisonsBetweenYields is how many objects are compared before it is looked whether the
+	// caller is still there and whether another caller waits for the processor.
+	comparisonsBetweenYields = 1024
 )
 
 // order is what a list is ordered by; the first path that tells two objects apart counts.
@@ -26,8 +28,17 @@ type order struct {
 	descending []bool // by path
 }
 
-// orderOf understands ListRequest.order_by.
-func orderOf(text string) (order, error) {
+// orderOf returns the order that a list is yet to be put into: none for a later page, which
+// is taken from a list that is in its order.
+func orderOf(request *kubeconnectv1.ListRequest) (order, error) {
+	if request.GetPageToken() != "" {
+		return order{}, nil
+	}
+	return parseOrder(request.GetOrderBy())
+}
+
+// parseOrder understands ListRequest.order_by.
+func parseOrder(text string) (order, error) {
 	if text == "" {
 		return order{}, nil
 	}
@@ -92,6 +103,18 @@ type row struct {
 	place  int // in the default order
 }
 
+// rowBytes and keyBytes are about what a row takes in memory while a list is sorted, and each of its
+// keys.
+const rowBytes, keyBytes = 48, 64
+
+// memoryFor is about what it takes to sort a list.
+func (o order) memoryFor(list *pagedList) int {
+	if len(o.paths) == 0 {
+		return 0
+	}
+	return len(list.snapshot.Objects) * (rowBytes + keyBytes*len(o.paths))
+}
+
 // sort answers objects, which are in the default order, in this one.
 func (o order) sort(ctx context.Context, objects []*informerhub.Object) ([]*informerhub.Object, error) {
 	if len(o.paths) == 0 {
@@ -103,8 +126,8 @@ func (o order) sort(ctx context.Context, objects []*informerhub.Object) ([]*info
 	}
 	compared := 0
 	slices.SortFunc(rows, func(a, b row) int {
-		if compared++; compared%stepsBetweenLooks == 0 && ctx.Err() != nil {
-			err = context.Cause(ctx)
+		if compared++; err == nil && compared%comparisonsBetweenYields == 0 {
+			err = fairqueue.Yield(ctx)
 		}
 		if err != nil {
 			return 0 // to be done soon
@@ -144,8 +167,8 @@ func (o order) rows(ctx context.Context, objects []*informerhub.Object) ([]row, 
 	rows := make([]row, len(objects))
 	keys := make([]scalar, len(objects)*len(o.paths))
 	for i, object := range objects {
-		if i%stepsBetweenLooks == 0 && ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+		if err := yieldEvery(ctx, i); err != nil {
+			return nil, err
 		}
 		rows[i] = row{object, keys[:len(o.paths):len(o.paths)], i}
 		keys = keys[len(o.paths):]

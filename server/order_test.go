@@ -28,7 +28,7 @@ func TestAnOrderIsUnderstood(t *testing.T) {
 		"spec.desc":                             "spec.desc",
 	} {
 		t.Run(text, func(t *testing.T) {
-			o, err := orderOf(text)
+			o, err := parseOrder(text)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -57,7 +57,7 @@ func TestAnOrderWithoutSenseIsABadRequest(t *testing.T) {
 		strings.Repeat("a,", 8) + "a":     "9 paths",
 		strings.Repeat("a", 16<<10) + "a": "bytes",
 	} {
-		if _, err := orderOf(text); !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), says) {
+		if _, err := parseOrder(text); !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), says) {
 			t.Errorf("%.20q answers %v, not %q", text, err, says)
 		}
 	}
@@ -70,7 +70,7 @@ func FuzzOrder(f *testing.F) {
 	}
 	object := podObject(f, newPod("a", 1))
 	f.Fuzz(func(t *testing.T, text string) {
-		o, err := orderOf(text)
+		o, err := parseOrder(text)
 		if err == nil {
 			_, err = o.sort(t.Context(), []*informerhub.Object{object, object})
 		}
@@ -85,7 +85,7 @@ func FuzzOrder(f *testing.F) {
 
 func sortedNames(t *testing.T, text string, objects ...*informerhub.Object) ([]string, error) {
 	t.Helper()
-	o, err := orderOf(text)
+	o, err := parseOrder(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,10 +131,10 @@ func TestAnObjectAsASortKeyIsABadRequestThatNamesThePath(t *testing.T) {
 
 func TestSortingEndsWhenTheCallerLeaves(t *testing.T) {
 	var objects []*informerhub.Object
-	for i := range 3 * stepsBetweenLooks {
+	for i := range 3 * comparisonsBetweenYields {
 		objects = append(objects, podObject(t, newPod(fmt.Sprint("pod-", i), i)))
 	}
-	o, err := orderOf("metadata.name")
+	o, err := parseOrder("metadata.name")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +179,7 @@ func BenchmarkSort(b *testing.B) {
 	}
 	for _, text := range []string{"metadata.name desc", "spec.nodeName", "status.phase,metadata.creationTimestamp desc"} {
 		b.Run(text, func(b *testing.B) {
-			o, err := orderOf(text)
+			o, err := parseOrder(text)
 			if err != nil {
 				b.Fatal(err)
 			}

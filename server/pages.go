@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/binary"
@@ -26,12 +27,39 @@ type pagedList struct {
 	id     string
 	query  string
 	caller auth.Key
+	owner  string // see callerOf: whom the list is counted to
+	// ownBytes is the size of what no cache holds: the pointers to objects, and the objects where they
+	// are the API server's answer. It is known once the list is kept.
+	ownBytes int
+}
+
+const pointerBytes = 8
+
+func ownBytesOf(list selected) (size int) {
+	size = pointerBytes * len(list.snapshot.Objects)
+	if !list.own {
+		return size
+	}
+	for _, object := range list.snapshot.Objects {
+		size += object.Size()
+	}
+	return size
+}
+
+// sorted returns the list in an order. The list must not have been kept.
+func (l *pagedList) sorted(ctx context.Context, by order) (*pagedList, error) {
+	if len(by.paths) == 0 {
+		return l, nil
+	}
+	objects, err := by.sort(ctx, l.snapshot.Objects)
+	l.snapshot.Objects = objects
+	return l, err
 }
 
 const idBytes = 16
 
-func newPages() *pages {
-	return &pages{lists: newKeptLists()}
+func newPages(limits Limits) *pages {
+	return &pages{lists: newKeptLists(limits)}
 }
 
 // keep keeps a list, or keeps it longer, and answers the token of the page that
@@ -40,7 +68,7 @@ func (p *pages) keep(list *pagedList, offset int) string {
 	if list.id == "" {
 		id := make([]byte, idBytes)
 		_, _ = rand.Read(id) // never fails
-		list.id = string(id)
+		list.id, list.ownBytes = string(id), ownBytesOf(list.selected)
 	}
 	p.lists.keep(list)
 	token := binary.AppendUvarint([]byte(list.id), uint64(offset))

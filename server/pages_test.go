@@ -16,7 +16,7 @@ import (
 )
 
 func TestTheTokenOfAPageLeadsToWhereItBegins(t *testing.T) {
-	pages, list := newPages(), &pagedList{query: "q", selected: selected{snapshot: podSnapshot(t, 300)}}
+	pages, list := newPages(Limits{}), &pagedList{query: "q", selected: selected{snapshot: podSnapshot(t, 300)}}
 	for _, offset := range []int{1, 127, 128, 299} {
 		found, at, err := pages.find(pages.keep(list, offset), "q")
 		if err != nil || found != list || at != offset {
@@ -26,7 +26,7 @@ func TestTheTokenOfAPageLeadsToWhereItBegins(t *testing.T) {
 }
 
 func TestATokenThatIsNotOursIsABadRequest(t *testing.T) {
-	pages, list := newPages(), &pagedList{query: "q", selected: selected{snapshot: podSnapshot(t, 10)}}
+	pages, list := newPages(Limits{}), &pagedList{query: "q", selected: selected{snapshot: podSnapshot(t, 10)}}
 	token := pages.keep(list, 5)
 	decoded, err := base64.RawURLEncoding.DecodeString(token)
 	if err != nil {
@@ -58,15 +58,15 @@ func TestATokenThatIsNotOursIsABadRequest(t *testing.T) {
 }
 
 func TestATokenOfAnotherReplicaHasExpired(t *testing.T) {
-	token := newPages().keep(&pagedList{query: "q", selected: selected{snapshot: podSnapshot(t, 2)}}, 1)
-	if _, _, err := newPages().find(token, "q"); !apierrors.IsResourceExpired(err) {
+	token := newPages(Limits{}).keep(&pagedList{query: "q", selected: selected{snapshot: podSnapshot(t, 2)}}, 1)
+	if _, _, err := newPages(Limits{}).find(token, "q"); !apierrors.IsResourceExpired(err) {
 		t.Errorf("answers %v", err)
 	}
 }
 
 func TestAListCanBeContinuedForALifetimeAfterItsLastPage(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		pages, list := newPages(), &pagedList{query: "q", selected: selected{snapshot: podSnapshot(t, 3)}}
+		pages, list := newPages(Limits{}), &pagedList{query: "q", selected: selected{snapshot: podSnapshot(t, 3)}}
 		first := pages.keep(list, 1)
 		time.Sleep(pageLifetime - time.Second)
 		pages.keep(list, 2)
@@ -82,7 +82,7 @@ func TestAListCanBeContinuedForALifetimeAfterItsLastPage(t *testing.T) {
 }
 
 func TestTheListThatWasNotUsedForLongestMakesRoom(t *testing.T) {
-	pages := newPages()
+	pages := newPages(Limits{})
 	tokens := make([]string, maxPagedLists+1)
 	for i := range tokens {
 		tokens[i] = pages.keep(&pagedList{query: "q", selected: selected{snapshot: podSnapshot(t, 2)}}, 1)
@@ -100,12 +100,15 @@ func TestThePagesOfAListAreTheList(t *testing.T) {
 	const n = 25
 	for _, size := range []int32{0, 1, 7, 24, 25, 26, 1 << 30} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
-			s := &resources{pages: newPages()}
+			s := &resources{pages: newPages(Limits{})}
 			request := &kubeconnectv1.ListRequest{Resource: "pods", PageSize: size, Encoding: kubeconnectv1.Encoding_ENCODING_PROTOBUF}
 			list, offset := &pagedList{query: queryOf(request), selected: selected{snapshot: podSnapshot(t, n)}}, 0
 			var got []string
 			for {
-				answer := s.page(list, offset, request, form{encoding: request.GetEncoding()}, true)
+				answer, err := s.page(t.Context(), list, offset, request, form{encoding: request.GetEncoding(), messages: true})
+				if err != nil {
+					t.Fatal(err)
+				}
 				for _, object := range answer.GetObjects() {
 					got = append(got, object.GetName())
 				}
@@ -119,7 +122,6 @@ func TestThePagesOfAListAreTheList(t *testing.T) {
 					break
 				}
 				request.PageToken = answer.GetNextPageToken()
-				var err error
 				if list, offset, err = s.pages.find(request.GetPageToken(), queryOf(request)); err != nil {
 					t.Fatal(err)
 				}
@@ -171,7 +173,7 @@ func TestAPageEndsBeforeItIsTooLarge(t *testing.T) {
 				objects = append(objects, large(fmt.Sprint(i), size))
 			}
 			var response kubeconnectv1.ListResponse
-			added := addPage(&response, objects, form{encoding: kubeconnectv1.Encoding_ENCODING_PROTOBUF}, true)
+			added := pageOf(t, &response, objects, form{encoding: kubeconnectv1.Encoding_ENCODING_PROTOBUF, messages: true})
 			if added != test.want || len(response.GetObjects()) != test.want {
 				t.Errorf("adds %d objects and says %d, want %d", len(response.GetObjects()), added, test.want)
 			}
@@ -185,7 +187,7 @@ func TestAPageEndsBeforeItIsTooLarge(t *testing.T) {
 // FuzzPageToken holds that no token that was not given out leads anywhere else than
 // to the list of its number, within its bounds.
 func FuzzPageToken(f *testing.F) {
-	pages, list := newPages(), &pagedList{query: "q", selected: selected{snapshot: podSnapshot(f, 10)}}
+	pages, list := newPages(Limits{}), &pagedList{query: "q", selected: selected{snapshot: podSnapshot(f, 10)}}
 	f.Add(pages.keep(list, 1))
 	f.Add(pages.keep(list, 9))
 	f.Add("")
@@ -199,4 +201,14 @@ func FuzzPageToken(f *testing.F) {
 			t.Errorf("answers %v", err)
 		}
 	})
+}
+
+// pageOf is addPage for a caller who stays.
+func pageOf(t testing.TB, response *kubeconnectv1.ListResponse, objects []*informerhub.Object, as form) int {
+	t.Helper()
+	added, err := addPage(t.Context(), response, objects, as)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return added
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
-	"golang.org/x/sync/semaphore"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/kubeconnect/kubeconnect/auth"
@@ -15,6 +14,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/filter"
 	"github.com/kubeconnect/kubeconnect/informerhub/mask"
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
 // resources implements kubeconnect.v1.ResourceService.
@@ -31,21 +31,23 @@ type resources struct {
 	callers    *callers
 	metrics    *Metrics
 
-	liveLists *semaphore.Weighted // turns to list at the API server
+	answers   *answers
+	liveLists *fairqueue.Queue // turns to list at the API server
 }
 
 func newResources(config Config, callers *callers) *resources {
 	return &resources{
 		hub:        config.Hub,
 		clients:    config.Clients,
-		pages:      newPages(),
+		pages:      newPages(config.Limits),
 		rights:     rights{config.Authorizer},
 		recheck:    cmp.Or(config.Recheck, defaultRecheck),
 		callers:    callers,
 		generation: config.TokenGeneration,
 		metrics:    config.Metrics,
 
-		liveLists: semaphore.NewWeighted(maxLiveLists),
+		answers:   newAnswers(config.Limits),
+		liveLists: newLiveLists(config.Limits),
 	}
 }
 

@@ -50,7 +50,7 @@ type selected struct {
 	freshness informerhub.Freshness
 	source    kubeconnectv1.Source
 	warnings  []string
-	ownBytes  int // of the objects, where no cache holds them
+	own       bool // no cache holds the objects
 	wanted    read
 	scope     auth.Namespaces // what the snapshot was restricted to
 }

@@ -44,9 +44,12 @@ func (s *resources) tableOf(ctx context.Context, resource informerhub.Resource, 
 		Continue:      request.GetPageToken(),
 	})
 	if err != nil {
-		return nil, asPageToken(err, request)
+		return nil, asPageToken(liveError(ctx, err), request)
 	}
-	response, err := encodeTable(table)
+	if err := holdAnswer(ctx, tableMemory(table)); err != nil {
+		return nil, err
+	}
+	response, err := answerTable(ctx, table)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +112,22 @@ func rowsOf(request *kubeconnectv1.GetTableRequest) int64 {
 	return maxTableRows
 }
 
-func encodeTable(table *metav1.Table) (*kubeconnectv1.GetTableResponse, error) {
+// cellBytes and rowHeadBytes are about what a cell and the rest of a row take in memory: the message, and what it
+// is encoded to.
+const cellBytes, rowHeadBytes = 512, 1024
+
+// tableMemory is about what the answer with a table takes in memory beside the table, of which
+// the texts are shared and the bytes that were read are held: see liveBody.
+func tableMemory(table *metav1.Table) int {
+	return len(table.Rows) * (rowHeadBytes + cellBytes*len(table.ColumnDefinitions))
+}
+
+// answerTable is encodeTable in a turn of the processors.
+func answerTable(ctx context.Context, table *metav1.Table) (*kubeconnectv1.GetTableResponse, error) {
+	return inTurn(ctx, func(ctx context.Context) (*kubeconnectv1.GetTableResponse, error) { return encodeTable(ctx, table) })
+}
+
+func encodeTable(ctx context.Context, table *metav1.Table) (*kubeconnectv1.GetTableResponse, error) {
 	encoded := &kubeconnectv1.GetTableResponse{ResourceVersion: table.ResourceVersion, NextPageToken: table.Continue}
 	if table.RemainingItemCount != nil {
 		encoded.Remaining = *table.RemainingItemCount
@@ -119,7 +137,10 @@ func encodeTable(table *metav1.Table) (*kubeconnectv1.GetTableResponse, error) {
 			Name: column.Name, Type: column.Type, Format: column.Format, Description: column.Description, Priority: column.Priority,
 		})
 	}
-	for _, row := range table.Rows {
+	for i, row := range table.Rows {
+		if err := yieldEvery(ctx, i); err != nil {
+			return nil, err
+		}
 		one, err := encodeRow(row)
 		if err != nil {
 			return nil, err

@@ -1,0 +1,177 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+)
+
+// latest is CONSISTENCY_LATEST.
+const latest = kubeconnectv1.Consistency_CONSISTENCY_LATEST
+
+// podLists answers lists and tables of pods, and single pods.
+func podLists(count int) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		list := corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, ListMeta: metav1.ListMeta{ResourceVersion: "7"}}
+		for i := range count {
+			list.Items = append(list.Items, *newPod(string(rune('a'+i)), i+1))
+			list.Items[i].Annotations = map[string]string{"large": strings.Repeat("x", 10<<10)}
+		}
+		_ = json.NewEncoder(w).Encode(list)
+	})
+}
+
+// TestAnAnswerHoldsMemoryUntilItHasBeenSent calls what answers with something large.
+func TestAnAnswerHoldsMemoryUntilItHasBeenSent(t *testing.T) {
+	api := podsAPI()
+	api.list = podLists(3)
+	s := resourcesOf(t, api, Limits{})
+	for name, test := range map[string]struct {
+		call  func(context.Context) error
+		least int64
+	}{
+		"List": {func(ctx context.Context) error {
+			_, err := s.List(ctx, &kubeconnectv1.ListRequest{Resource: "pods"})
+			return err
+		}, 2_000},
+		"List, sorted": {func(ctx context.Context) error {
+			_, err := s.List(ctx, &kubeconnectv1.ListRequest{Resource: "pods", OrderBy: "metadata.name"})
+			return err
+		}, 2_000},
+		"List of the latest": {func(ctx context.Context) error {
+			_, err := s.List(ctx, &kubeconnectv1.ListRequest{Resource: "pods", Consistency: latest})
+			return err
+		}, 100_000},
+		"Get": {func(ctx context.Context) error {
+			_, err := s.Get(ctx, &kubeconnectv1.GetRequest{Resource: "pods", Namespace: "default", Name: "a"})
+			return err
+		}, 1_000},
+		"CountObjects": {func(ctx context.Context) error {
+			_, err := s.CountObjects(ctx, &kubeconnectv1.CountObjectsRequest{Resource: "pods", GroupBy: []string{"spec.nodeName"}})
+			return err
+		}, groupsMemory},
+		"GetSchema": {func(ctx context.Context) error {
+			_, err := (&discovery{s}).GetSchema(ctx, &kubeconnectv1.GetSchemaRequest{Resource: "pods"})
+			return err
+		}, schemaBytes},
+		"ListResourceTypes": {func(ctx context.Context) error {
+			_, err := (&discovery{s}).ListResourceTypes(ctx, &kubeconnectv1.ListResourceTypesRequest{})
+			return err
+		}, 4 * typeBytes},
+	} {
+		t.Run(name, func(t *testing.T) {
+			call := &answer{budget: s.answers}
+			if err := test.call(context.WithValue(calledBy(t.Context(), "a"), answerKey{}, call)); err != nil {
+				t.Fatal(err)
+			}
+			if held := s.answers.memory.Held(); held < test.least {
+				t.Errorf("holds %d bytes, want %d at least", held, test.least)
+			}
+			call.release()
+			if held := s.answers.memory.Held() + s.answers.live.Held(); held != 0 {
+				t.Errorf("%d bytes are held by nobody", held)
+			}
+		})
+	}
+}
+
+func TestATableHoldsMemoryUntilItHasBeenSent(t *testing.T) {
+	s := resourcesOf(t, &fakeAPI{list: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(metav1.Table{
+			TypeMeta:          metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "Table"},
+			ColumnDefinitions: []metav1.TableColumnDefinition{{Name: "Text", Type: "string"}},
+			Rows:              []metav1.TableRow{{Cells: []any{"x"}}, {Cells: []any{"y"}}},
+		})
+	})}, Limits{})
+	call := &answer{budget: s.answers}
+	if _, err := s.GetTable(context.WithValue(calledBy(t.Context(), "a"), answerKey{}, call), &kubeconnectv1.GetTableRequest{Resource: "pods"}); err != nil {
+		t.Fatal(err)
+	}
+	if held := s.answers.memory.Held(); held != 2*(rowHeadBytes+cellBytes) {
+		t.Errorf("holds %d bytes", held)
+	}
+	if held := s.answers.live.Held(); held != liveStep {
+		t.Errorf("holds %d bytes for what the API server has answered", held)
+	}
+}
+
+// TestGroupsHoldMemoryAsTheyGrow counts objects with more values than one count may have, where
+// others hold all memory but what a count begins with.
+func TestGroupsHoldMemoryAsTheyGrow(t *testing.T) {
+	of := newAnswers(Limits{})
+	of.memory = fairqueue.New(fairqueue.Limits{Total: groupsMemory + 2*groupsStep})
+	call := &answer{budget: of}
+	ctx := context.WithValue(calledBy(t.Context(), "a"), answerKey{}, call)
+	if err := holdAnswer(ctx, groupsMemory); err != nil {
+		t.Fatal(err)
+	}
+	paths, err := groupPaths([]string{"metadata.name"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var over *limitError
+	groups, err := countBy(ctx, paths, manyPods(t, 30_000))
+	if !errors.As(err, &over) {
+		t.Errorf("counts %d groups, %v", len(groups), err)
+	}
+	call.release()
+	if held := of.memory.Held(); held != 0 {
+		t.Errorf("%d bytes are held by nobody", held)
+	}
+}
+
+func manyPods(t *testing.T, count int) []*informerhub.Object {
+	t.Helper()
+	objects := make([]*informerhub.Object, count)
+	for i := range objects {
+		objects[i] = podObject(t, newPod(fmt.Sprint("pod-", i), i))
+	}
+	return objects
+}
+
+// TestAnAnswerOfTheAPIServerIsWeighedWhileItIsRead has room for two steps of it, and for one of
+// them of one caller.
+func TestAnAnswerOfTheAPIServerIsWeighedWhileItIsRead(t *testing.T) {
+	const pageOfPods = liveStep/(10<<10) + 1 // takes two steps
+	s := resourcesOf(t, &fakeAPI{list: podLists(pageOfPods)}, Limits{})
+	s.answers.live, s.answers.maxLive = fairqueue.New(fairqueue.Limits{Total: 2 * liveStep}), 2*liveStep
+	list := func(name string) (*answer, error) {
+		call := &answer{budget: s.answers}
+		ctx := context.WithValue(calledBy(t.Context(), name), answerKey{}, call)
+		_, err := s.List(ctx, &kubeconnectv1.ListRequest{Resource: "pods", Consistency: latest})
+		return call, err
+	}
+	first, err := list("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if held := s.answers.live.Held(); held != 2*liveStep {
+		t.Errorf("holds %d bytes", held)
+	}
+	var over *limitError
+	second, err := list("b")
+	if second.release(); !errors.As(err, &over) {
+		t.Errorf("where others hold all of it: %v", err)
+	}
+	first.release()
+	s.answers.maxLive = liveStep
+	third, err := list("a")
+	if third.release(); !apierrors.IsRequestEntityTooLargeError(err) || !strings.Contains(err.Error(), "narrow it") {
+		t.Errorf("of more than one caller may have: %v", err)
+	}
+	if held := s.answers.live.Held(); held != 0 {
+		t.Errorf("%d bytes are held by nobody", held)
+	}
+}

@@ -1,0 +1,218 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"runtime/debug"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+	"github.com/kubeconnect/kubeconnect/e2e/bubble"
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+)
+
+// smallAnswers have room for 100 bytes, and for 40 of one caller.
+func smallAnswers() *answers {
+	of := newAnswers(Limits{})
+	of.memory = fairqueue.New(fairqueue.Limits{Total: 100, PerKey: 40, Waiting: maxAnswersWaiting})
+	return of
+}
+
+// calledBy is the context of a call.
+func calledBy(ctx context.Context, name string) context.Context {
+	return context.WithValue(ctx, callerKey{}, identified{identity: auth.Identity{Username: name}})
+}
+
+// call makes a call whose answer takes so much memory, and returns why it was refused.
+func (a *answers) call(ctx context.Context, name string, bytes int, w http.ResponseWriter) (refusal error) {
+	a.serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if refusal = holdAnswer(r.Context(), bytes); refusal == nil {
+			_, refusal = w.Write(make([]byte, 3*answerPiece))
+		}
+	})).ServeHTTP(w, httptest.NewRequestWithContext(calledBy(ctx, name), http.MethodPost, "/", http.NoBody))
+	return refusal
+}
+
+// unreadWriter is a connection whose client reads a piece when it is told to.
+type unreadWriter struct {
+	http.ResponseWriter
+	reads   chan struct{}
+	expired chan struct{}
+	once    sync.Once
+}
+
+func newUnreadWriter() *unreadWriter {
+	return &unreadWriter{ResponseWriter: httptest.NewRecorder(), reads: make(chan struct{}), expired: make(chan struct{})}
+}
+
+func (w *unreadWriter) Write(p []byte) (int, error) {
+	select {
+	case <-w.reads:
+		return len(p), nil
+	case <-w.expired:
+		return 0, os.ErrDeadlineExceeded
+	}
+}
+
+func (w *unreadWriter) SetWriteDeadline(at time.Time) error {
+	if at.Before(time.Now()) {
+		w.once.Do(func() { close(w.expired) })
+	}
+	return nil
+}
+
+func TestAnswersThatAreBeingSentTakeMemoryOfTheirCaller(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		of, unread := smallAnswers(), newUnreadWriter()
+		var sending sync.WaitGroup
+		sending.Go(func() {
+			if err := of.call(t.Context(), "a", 30, unread); err != nil {
+				t.Error(err)
+			}
+		})
+		synctest.Wait()
+		var over *limitError
+		if err := of.call(t.Context(), "a", 30, httptest.NewRecorder()); !errors.As(err, &over) || over.seconds() < 1 {
+			t.Errorf("one more of the caller is answered %v", err)
+		}
+		if err := of.call(t.Context(), "b", 30, httptest.NewRecorder()); err != nil {
+			t.Errorf("one of another caller is answered %v", err)
+		}
+		close(unread.reads)
+		sending.Wait()
+		if err := of.call(t.Context(), "a", 30, httptest.NewRecorder()); err != nil {
+			t.Errorf("when the first has been sent: %v", err)
+		}
+		if held := of.memory.Held(); held != 0 {
+			t.Errorf("%d bytes are held by nobody", held)
+		}
+	})
+}
+
+func TestACallWaitsForMemoryAsLongAsItsCaller(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		of := smallAnswers()
+		release, _ := of.memory.TryAcquire(callerOf(auth.Identity{Username: "a"}), 40)
+		impatient, cancel := context.WithTimeout(t.Context(), memoryPatience/2)
+		defer cancel()
+		if err := of.call(impatient, "a", 1, httptest.NewRecorder()); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("an impatient caller is answered %v", err)
+		}
+		time.AfterFunc(memoryPatience/2, release)
+		if err := of.call(t.Context(), "a", 1, httptest.NewRecorder()); err != nil {
+			t.Errorf("a patient caller is answered %v", err)
+		}
+	})
+}
+
+// TestAnAnswerThatIsNotReadIsBrokenOff has clients that read a piece now and then.
+func TestAnAnswerThatIsNotReadIsBrokenOff(t *testing.T) {
+	for name, test := range map[string]struct {
+		every time.Duration // a piece is read
+		took  time.Duration // 0: all of it is read
+	}{
+		"a client that reads slowly":  {20 * time.Second, 0},
+		"a client that reads nothing": {time.Hour, 30 * time.Second},
+		"a client that is too slow":   {31 * time.Second, 30 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				of, unread := smallAnswers(), newUnreadWriter()
+				reading, stop := context.WithCancel(t.Context())
+				defer stop()
+				go unread.readEvery(reading, test.every)
+				began := time.Now()
+				err := of.call(t.Context(), "a", 30, unread)
+				if took := time.Since(began); (err != nil) != (test.took > 0) || err != nil && took != test.took {
+					t.Errorf("after %v: %v", took, err)
+				}
+				if held := of.memory.Held(); held != 0 {
+					t.Errorf("%d bytes are held by nobody", held)
+				}
+			})
+		})
+	}
+}
+
+func TestAWholeAnswerMustBeReadInTime(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		of, unread := smallAnswers(), newUnreadWriter()
+		of.timing.whole = 50 * time.Second
+		reading, stop := context.WithCancel(t.Context())
+		defer stop()
+		go unread.readEvery(reading, 20*time.Second)
+		began := time.Now()
+		if err := of.call(t.Context(), "a", 30, unread); err == nil || time.Since(began) != of.timing.whole {
+			t.Errorf("after %v: %v", time.Since(began), err)
+		}
+	})
+}
+
+func (w *unreadWriter) readEvery(ctx context.Context, interval time.Duration) {
+	for {
+		select {
+		case <-time.After(interval):
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case w.reads <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// TestAnUnreadAnswerEndsOnEachProtocol does it with real connections, whose buffers are full.
+func TestAnUnreadAnswerEndsOnEachProtocol(t *testing.T) {
+	for _, http2 := range []bool{false, true} {
+		t.Run(fmt.Sprint("HTTP/2 ", http2), func(t *testing.T) {
+			of, ended := newAnswers(Limits{}), make(chan error, 1)
+			of.timing.progress = 10 * time.Millisecond
+			server := httptest.NewUnstartedServer(of.serve(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				_, err := w.Write(make([]byte, 64<<20))
+				ended <- err
+			})))
+			server.EnableHTTP2 = http2
+			server.StartTLS()
+			defer server.Close()
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, http.NoBody)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response, err := server.Client().Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = response.Body.Close() }()
+			if err := <-ended; err == nil {
+				t.Error("64 MiB were written that nobody has read")
+			}
+		})
+	}
+}
+
+func TestTheShareOfMemoryHasBounds(t *testing.T) {
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
+	of := share{part: 4, least: 30 << 20, most: 60 << 20, unlimited: 1}
+	for limit, want := range map[int64]int64{math.MaxInt64: 1, 1 << 40: 60 << 20, 200 << 20: 50 << 20, 100 << 20: 30 << 20} {
+		debug.SetMemoryLimit(limit)
+		if got := of.bytes(); got != want {
+			t.Errorf("%d with a limit of %d", got, limit)
+		}
+	}
+	if got := (Limits{}).of(100, 5); got != 100 {
+		t.Errorf("a caller may have %d where there are no limits", got)
+	}
+	if got := (Limits{Rate: 1}).of(100, 5); got != 20 {
+		t.Errorf("a caller may have %d", got)
+	}
+}

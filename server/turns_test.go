@@ -1,0 +1,120 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/bubble"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/informerhub/mask"
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+)
+
+// loops are what handlers do to many objects.
+func loops(t *testing.T, objects []*informerhub.Object) map[string]func(context.Context) error {
+	t.Helper()
+	list := func(orderBy string, as form) func(context.Context) error {
+		s := &resources{pages: newPages(Limits{})}
+		by, err := parseOrder(orderBy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return func(ctx context.Context) error {
+			list := &pagedList{selected: selected{snapshot: informerhub.Snapshot{Objects: objects}}}
+			_, err := s.answerPage(ctx, list, 0, &kubeconnectv1.ListRequest{}, by, as)
+			return err
+		}
+	}
+	fields, err := mask.Parse([]string{"spec.nodeName"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	paths, err := groupPaths([]string{"spec.nodeName"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := &metav1.Table{Rows: make([]metav1.TableRow, len(objects))}
+	return map[string]func(context.Context) error{
+		"a page":        list("", form{}),
+		"a masked page": list("", form{fields: fields}),
+		"a sorted page": list("metadata.name desc", form{}),
+		"a count": func(ctx context.Context) error {
+			return answerGroups(ctx, &kubeconnectv1.CountObjectsResponse{}, paths, objects, 1)
+		},
+		"a table": func(ctx context.Context) error {
+			_, err := answerTable(ctx, table)
+			return err
+		},
+		"owners": func(ctx context.Context) error {
+			s := &resources{}
+			_, err := s.ownedByRoot(ctx, relation{root: objects[0]}, objects)
+			return err
+		},
+	}
+}
+
+// TestALoopOverObjectsEndsWhenTheCallerLeaves counts how often it was looked whether the caller is there.
+func TestALoopOverObjectsEndsWhenTheCallerLeaves(t *testing.T) {
+	for name, loop := range loops(t, manyPods(t, 40*objectsBetweenYields)) {
+		t.Run(name, func(t *testing.T) {
+			for _, looks := range []int{1, 3, 10} {
+				ctx := &leaving{Context: t.Context(), looks: looks}
+				if err := loop(ctx); !errors.Is(err, context.Canceled) {
+					t.Errorf("after %d looks it goes on: %v", looks, err)
+				}
+			}
+		})
+	}
+}
+
+// TestACallerWithManyCallsDelaysAnotherByOneTurn has one caller make 20 calls where there is
+// one processor, and another caller make one after these.
+func TestACallerWithManyCallsDelaysAnotherByOneTurn(t *testing.T) {
+	objects := manyPods(t, 10*objectsBetweenYields)
+	for name := range loops(t, objects) {
+		t.Run(name, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				loop := loops(t, objects)[name]
+				queue := fairqueue.New(fairqueue.Limits{Total: 1})
+				_, end, err := fairqueue.Begin(fairqueue.With(t.Context(), queue, "many"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				var mu sync.Mutex // guards done
+				var done []string
+				var calling sync.WaitGroup
+				call := func(caller string) {
+					calling.Go(func() {
+						if err := loop(fairqueue.With(t.Context(), queue, caller)); err != nil {
+							t.Error(err)
+						}
+						mu.Lock()
+						defer mu.Unlock()
+						done = append(done, caller)
+					})
+				}
+				for range 20 {
+					call("many")
+				}
+				synctest.Wait()
+				call("one")
+				synctest.Wait()
+				if len(done) > 0 {
+					t.Fatalf("%d calls took no turn", len(done))
+				}
+				end()
+				calling.Wait()
+				if done := fmt.Sprint(done[:2]); done != "[one many]" && done != "[many one]" {
+					t.Errorf("done first are %s", done)
+				}
+			})
+		})
+	}
+}
