@@ -102,12 +102,16 @@ func (c *Cache) Get(namespace, name string) (*Object, error) {
 }
 
 // List answers what a selection holds now. It is a BadRequest error if the selection's
-// filter costs too much for all objects together.
+// filter costs too much for all objects together. Longer lists take turns of the processors, see
+// [fairqueue.Begin], and end with the context.
 func (c *Cache) List(ctx context.Context, sel *Selection) (Snapshot, error) {
+	return c.candidates(sel).matching(ctx, sel)
+}
+
+func (c *Cache) candidates(sel *Selection) candidates {
 	c.mu.RLock()
-	taken := c.candidatesLocked(sel)
-	c.mu.RUnlock()
-	return taken.matching(ctx, sel)
+	defer c.mu.RUnlock()
+	return candidates{c.store.candidates(sel, nil), c.feed.version}
 }
 
 // watchFrom returns the version to watch from instead of the last one that was seen. The
@@ -120,25 +124,6 @@ func (c *Cache) watchFrom(version string) string {
 		return c.feed.closed
 	}
 	return version
-}
-
-// candidatesLocked is a snapshot with, beside what a selection holds, objects that
-// are yet to be matched. Matching may take long, and objects never change: it
-// needs no lock.
-func (c *Cache) candidatesLocked(sel *Selection) Snapshot {
-	return Snapshot{Objects: c.store.candidates(sel), ResourceVersion: c.feed.version}
-}
-
-// matching drops from a snapshot what the selection does not hold.
-func (s Snapshot) matching(ctx context.Context, sel *Selection) (Snapshot, error) {
-	if sel.everything() {
-		return s, nil
-	}
-	s.Objects = slices.DeleteFunc(s.Objects, func(object *Object) bool { return !sel.selects(object) })
-	s, err := s.filtered(ctx, sel.filter)
-	// A snapshot may be kept for long: not with room for all the candidates.
-	s.Objects = slices.Clone(s.Objects)
-	return s, err
 }
 
 // ready waits until the cache holds a whole snapshot. While it does not, and the

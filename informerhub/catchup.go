@@ -31,41 +31,41 @@ func (c *catchUp) heldAt(state latest, place uint64) uint64 {
 }
 
 // readLatestLocked returns the latest states that wait for the watcher, as many as it
-// takes at once.
+// takes at once. The deletions of the API server's history are yet to be added.
 func (w *Watcher) readLatestLocked() reading {
 	feed, from := w.cache.feed, w.place
-	states, to, done := feed.log.next(from, feed.limits)
-	taken := reading{states: w.catchUp.complete(&feed.log, states, done), since: from, catchUp: w.catchUp}
-	if done {
+	part := feed.log.next(from, feed.limits)
+	feed.looked.Add(int64(part.looked))
+	taken := reading{states: part.states, since: from, catchUp: w.catchUp, latest: part, earlier: feed.log.earlier}
+	if part.all {
 		w.catchUp = nil
 		return w.moveLocked(taken, feed.end())
 	}
-	w.place = to
+	w.place = part.to
 	taken.position = feed.position(time.Now())
 	taken.more, taken.broken = true, true
 	return taken
 }
 
-// complete adds the deletions that only the API server's history has told of, among the
-// log's own states. They are those up to the last of the states, or all if this is the
-// last part.
-func (c *catchUp) complete(log *changeLog, states []latest, done bool) []latest {
+// complete adds to a part of the latest states the deletions that only the API server's
+// history has told of, which are given in the order of their versions: those up to the version
+// of the part, or all if it is the last one.
+func (c *catchUp) complete(part logPart, earlier []latest) []latest {
 	if c.since == "" {
-		return states
+		return part.states
 	}
 	if c.deleted == nil {
 		c.deleted = make(map[string]bool)
 	}
-	from, to := c.since, ""
-	if !done {
-		to = states[len(states)-1].version
-		c.since = to
-	}
-	own := len(states)
-	for _, state := range log.earlier {
-		if older(from, state.version) && (done || !older(to, state.version)) {
-			states = append(states, state)
+	states, own := part.states, len(part.states)
+	for _, state := range newerThan(earlier, c.since) {
+		if !part.all && older(part.version, state.version) {
+			break
 		}
+		states = append(states, state)
+	}
+	if !part.all && part.version != "" {
+		c.since = part.version
 	}
 	if len(states) > own {
 		sortByVersion(states)

@@ -2,6 +2,7 @@ package informerhub
 
 import (
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 )
 
@@ -28,6 +29,10 @@ type feed struct {
 	log     changeLog
 	topics  topics
 	waiting chan struct{} // closed at the next version; nil if nobody waits
+
+	// looked is how many changes, records of the log and namespaces of an interest have been
+	// looked at for readers: see store.
+	looked atomic.Int64
 }
 
 // epoch is a time in which versions only went up. It ends when the API server goes

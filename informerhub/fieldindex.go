@@ -1,84 +1,168 @@
 package informerhub
 
 import (
-	"slices"
+	"context"
 	"strings"
+
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
 // maxFieldIndexes bounds the indexes of one store. The built-in kinds that have the
 // most selectable fields have eleven.
 const maxFieldIndexes = 16
 
-// fieldIndex finds the entries whose objects have a value in a field. It is made when
-// somebody first selects by the field. Objects without a value are not in it.
+// indexPart is how many entries are added to a new index while the cache is locked.
+const indexPart = 256
+
+// fieldIndex says that the partitions of a store have an index of a field: it finds the entries
+// whose objects have a value in the field. It is made when somebody first selects by the
+// field. Objects without a value are not in it.
+//
+// The entries that are there already are added in parts, and their fields are read
+// without the lock. Meanwhile changes are added as they come; adding an entry twice does
+// nothing.
 type fieldIndex struct {
 	reads    fieldReader
-	postings postings[string]
+	complete bool        // all entries have been added: it can be used
+	building bool        // somebody adds them
+	cursor   *ObjectName // the last entry that was taken to be added; nil before the first one
 }
 
-func newFieldIndex(reads fieldReader) *fieldIndex {
-	return &fieldIndex{reads: reads, postings: make(postings[string])}
+// unindexed is an entry that is yet to be added to a new index.
+type unindexed struct {
+	partition *partition
+	entry     *entry
+	object    *Object
+	values    []string // of the object; read without the lock
 }
 
-func (i *fieldIndex) add(e *entry, values []string) {
+func (p *partition) indexField(name string, e *entry, values []string) {
 	for _, value := range values {
-		if _, known := i.postings[value]; !known {
+		if p.byField == nil {
+			p.byField = make(map[string]postings[string])
+		}
+		if p.byField[name] == nil {
+			p.byField[name] = make(postings[string])
+		}
+		if _, known := p.byField[name][value]; !known {
 			value = strings.Clone(value) // it points into the object
 		}
-		i.postings.add(value, e)
+		p.byField[name].add(value, e)
 	}
 }
 
-func (i *fieldIndex) remove(e *entry, values []string) {
+func (p *partition) unindexField(name string, e *entry, values []string) {
 	for _, value := range values {
-		i.postings.remove(value, e)
+		p.byField[name].remove(value, e)
+	}
+	if len(p.byField[name]) == 0 {
+		delete(p.byField, name)
 	}
 }
 
-// change moves an entry whose object has changed.
-func (i *fieldIndex) change(e *entry, before, after *Object) {
-	if from, to := i.reads.values(before), i.reads.values(after); !slices.Equal(from, to) {
-		i.remove(e, from)
-		i.add(e, to)
-	}
-}
-
-// indexField makes the index of a field, if there is none yet.
-func (s *store) indexField(name string, reads fieldReader) {
-	if s.byField[name] != nil || len(s.byField) == maxFieldIndexes {
-		return
-	}
-	made := newFieldIndex(reads)
-	s.entries.Ascend(func(e *entry) bool {
-		made.add(e, reads.values(e.object))
-		return true
-	})
-	s.byField[name] = made
-}
-
-// indexedBy finds the index that a condition can be looked up in.
-func (s *store) indexedBy(c condition) (*fieldIndex, bool) {
-	if !c.indexable() {
-		return nil, false
-	}
-	found, ok := s.byField[c.field]
-	return found, ok
-}
-
-// index sees to it that the fields of a selection are indexed.
-func (c *Cache) index(sel *Selection) {
+// index sees to it that the fields of a selection are indexed. It does not wait for an index
+// that another caller is making: without it, a selection is looked for among more objects.
+func (c *Cache) index(ctx context.Context, sel *Selection) error {
 	for _, wanted := range sel.conditions {
 		if !wanted.indexable() || c.isIndexed(wanted.field) {
 			continue
 		}
-		c.mu.Lock()
-		c.store.indexField(wanted.field, wanted.reads)
-		c.mu.Unlock()
+		if store, index := c.beginIndex(wanted.field, wanted.reads); index != nil {
+			if err := c.buildIndex(ctx, store, wanted.field, index); err != nil {
+				return err
+			}
+		}
 	}
+	return nil
 }
 
+// isIndexed reports whether there is nothing to do for the index of a field.
 func (c *Cache) isIndexed(field string) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return c.store.byField[field] != nil || len(c.store.byField) == maxFieldIndexes
+	if index := c.store.fields[field]; index != nil {
+		return index.complete || index.building
+	}
+	return len(c.store.fields) == maxFieldIndexes
+}
+
+// beginIndex returns an index that the caller must build; nil if there is nothing to do.
+func (c *Cache) beginIndex(field string, reads fieldReader) (*store, *fieldIndex) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	index := c.store.fields[field]
+	switch {
+	case index != nil && (index.complete || index.building), index == nil && len(c.store.fields) == maxFieldIndexes:
+		return nil, nil
+	case index == nil:
+		index = &fieldIndex{reads: reads}
+		c.store.fields[field] = index
+	}
+	index.building = true
+	return c.store, index
+}
+
+// buildIndex adds the entries that are in the store already. If the context ends, the next
+// caller who selects by the field begins again.
+func (c *Cache) buildIndex(ctx context.Context, in *store, field string, index *fieldIndex) error {
+	defer c.endIndex(index)
+	ctx, end, err := fairqueue.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	for part := c.addToIndex(in, field, nil); len(part) > 0; part = c.addToIndex(in, field, part) {
+		for i := range part {
+			part[i].values = index.reads.values(part[i].object)
+		}
+		if err := fairqueue.Yield(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Cache) endIndex(index *fieldIndex) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	index.building, index.cursor = false, nil
+}
+
+// addToIndex adds a part of the entries to a new index, unless they have changed
+// meanwhile, and returns the next part. When there is none, the index is complete.
+func (c *Cache) addToIndex(in *store, field string, part []unindexed) (next []unindexed) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.store != in {
+		return nil // the store that has come in its place has the index
+	}
+	in.looked.Add(int64(len(part)))
+	for _, read := range part {
+		switch {
+		case read.entry.deleted:
+		case read.entry.object != read.object:
+			next = append(next, unindexed{partition: read.partition, entry: read.entry, object: read.entry.object})
+		default:
+			read.partition.indexField(field, read.entry, read.values)
+		}
+	}
+	index := in.fields[field]
+	next = in.appendUnindexed(next, index)
+	index.complete = len(next) == 0
+	return next
+}
+
+// appendUnindexed adds entries behind an index's cursor to a part, and moves the cursor.
+func (s *store) appendUnindexed(part []unindexed, index *fieldIndex) []unindexed {
+	for p, e := range s.entriesBehind(&Selection{}, nil, index.cursor) {
+		if len(part) >= indexPart {
+			break
+		}
+		part = append(part, unindexed{partition: p, entry: e, object: e.object})
+		index.cursor = &ObjectName{Namespace: p.namespace, Name: e.object.name}
+	}
+	if index.cursor != nil {
+		index.cursor.Name = strings.Clone(index.cursor.Name) // it points into the object
+	}
+	return part
 }

@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kubeconnect/kubeconnect/informerhub/filter"
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
 // maxAnswers is how many filters' answers are remembered of an object. Of a change, the
@@ -83,33 +84,19 @@ func (s *maskScratch) read(o *Object, f *filter.Filter) (text []byte, err error)
 	return s.text, err
 }
 
-// filtered drops from a snapshot what a filter is not true for, and warns of what it has
-// no value for.
-func (s Snapshot) filtered(ctx context.Context, f *filter.Filter) (Snapshot, error) {
-	if f == nil {
-		return s, nil
-	}
-	filtering := filtering{filter: f}
-	kept := s.Objects[:0]
-	for _, object := range s.Objects {
-		keep, err := filtering.keeps(ctx, object)
-		if err != nil {
-			return Snapshot{}, err
-		}
-		if keep {
-			kept = append(kept, object)
-		}
-	}
-	clear(s.Objects[len(kept):])
-	s.Objects, s.Warnings, s.unvalued = kept, filtering.warnings(), filtering.out
-	return s, nil
-}
-
 // filtering holds one filter against the objects of one list.
 type filtering struct {
 	filter *filter.Filter // nil keeps everything
 	budget filter.Budget
 	out    leftOut
+}
+
+// selects reports whether a selection that has the filter holds an object. It returns the errors of keeps.
+func (f *filtering) selects(ctx context.Context, sel *Selection, object *Object) (bool, error) {
+	if !sel.selects(object) {
+		return false, nil
+	}
+	return f.keeps(ctx, object)
 }
 
 // keeps reports whether the filter is true for an object. It is a BadRequest error if it
@@ -118,8 +105,8 @@ func (f *filtering) keeps(ctx context.Context, object *Object) (bool, error) {
 	if f.filter == nil {
 		return true, nil
 	}
-	if ctx.Err() != nil {
-		return false, context.Cause(ctx)
+	if err := fairqueue.Yield(ctx); err != nil {
+		return false, err
 	}
 	if err := f.budget.Left(); err != nil {
 		return false, apierrors.NewBadRequest(fmt.Sprintf(

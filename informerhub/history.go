@@ -3,6 +3,7 @@ package informerhub
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -60,9 +61,22 @@ func (c *Cache) recall(ctx context.Context, version string) {
 	if err != nil {
 		return
 	}
+	c.remember(deleted, since, until)
+}
+
+// remember adds deletions to those that are known. Nobody else does meanwhile: recalling is
+// held.
+func (c *Cache) remember(deleted []latest, since, until string) {
+	c.mu.RLock()
+	known, epoch := c.feed.log.earlier, c.feed.epoch.id
+	c.mu.RUnlock()
+	earlier := slices.Concat(deleted, known)
+	sortByVersion(earlier)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.feed.log.remember(deleted, since, until)
+	if c.feed.epoch.id == epoch {
+		c.feed.log.remember(earlier, since, until)
+	}
 }
 
 // forgotten reports whether deletions since a version have been forgotten, or were

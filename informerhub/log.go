@@ -22,7 +22,7 @@ type changeLog struct {
 	// gaps are where deletions are not known, in order.
 	gaps []gap
 	// earlier are deletions in gaps and from before the log began, as the API server
-	// told them; oldest first.
+	// told them; oldest first. The slice is replaced, and never changed.
 	earlier []latest
 	// forgotten is the place of the last deletion that was forgotten.
 	forgotten uint64
@@ -74,9 +74,7 @@ func (l *changeLog) forgetFirst() {
 	l.tombstones = l.tombstones[1:]
 	at := l.search(func(r record) bool { return r.seq >= oldest.seq })
 	l.floor = formatVersion(l.records[at].version)
-	for len(l.earlier) > 0 && !older(l.floor, l.earlier[0].version) {
-		l.earlier = l.earlier[1:]
-	}
+	l.earlier = newerThan(l.earlier, l.floor)
 	l.forgotten = oldest.seq
 	oldest.seq = 0 // no record is current any more
 	l.current--
@@ -113,23 +111,37 @@ type latest struct {
 	version string // of its last change
 }
 
-// next returns the latest states of what has changed behind a place, in the order of
-// their last changes, as many as a watcher takes at once; the place of the last of them;
-// and whether these are all.
-func (l *changeLog) next(place uint64, most limits) (states []latest, to uint64, done bool) {
+// logPart is a part of the latest states.
+type logPart struct {
+	states  []latest // in the order of their last changes
+	to      uint64   // the place up to which they are
+	version string   // and the version
+	all     bool     // there are no more
+	looked  int      // at how many records
+}
+
+// looksPerState is how many records are looked at for a part, for each state that may be in it.
+const looksPerState = 8
+
+// next returns the latest states of what has changed behind a place, as many as a watcher takes
+// at once, or fewer where most records are superseded.
+func (l *changeLog) next(place uint64, most limits) (part logPart) {
 	size := 0
 	for _, r := range l.records[l.search(func(r record) bool { return r.seq > place }):] {
-		if !r.isCurrent() {
-			continue
+		isFull := len(part.states) == most.batch || size >= most.partBytes || part.looked == looksPerState*most.batch
+		if isFull && r.version != math.MaxUint64 {
+			return part
 		}
-		if len(states) == most.batch || size >= most.partBytes {
-			return states, to, false
+		part.looked++
+		part.to, part.version = r.seq, formatVersion(r.version)
+		if r.isCurrent() {
+			state := r.state()
+			part.states = append(part.states, state)
+			size += state.object.Size()
 		}
-		state := r.state()
-		states, to = append(states, state), r.seq
-		size += state.object.Size()
 	}
-	return states, to, true
+	part.all = true
+	return part
 }
 
 func (r record) state() latest {
@@ -153,8 +165,9 @@ func (l *changeLog) unknown(since string) (until string) {
 	return ""
 }
 
-// remember adds the deletions since a version up to another.
-func (l *changeLog) remember(deleted []latest, since, until string) {
+// remember notes that the deletions since a version up to another are known, and are among
+// those that earlier is to be now.
+func (l *changeLog) remember(earlier []latest, since, until string) {
 	known := func(from string) string {
 		if older(since, from) && !older(until, from) {
 			return since
@@ -165,8 +178,13 @@ func (l *changeLog) remember(deleted []latest, since, until string) {
 	for i := range l.gaps {
 		l.gaps[i].known = known(l.gaps[i].known)
 	}
-	l.earlier = append(deleted, l.earlier...)
-	sortByVersion(l.earlier)
+	l.earlier = newerThan(earlier, l.floor)
+}
+
+// newerThan returns those of some states, which are in the order of their versions, that are
+// newer than a version.
+func newerThan(states []latest, version string) []latest {
+	return states[sort.Search(len(states), func(i int) bool { return older(version, states[i].version) }):]
 }
 
 func sortByVersion(states []latest) {

@@ -57,13 +57,13 @@ func TestWhatAnObjectOwnsIsLookedUpInItsIndex(t *testing.T) {
 	for owner, want := range map[string]int{"u3": 10, "all": 100, "nobody": 0} {
 		t.Run(owner, func(t *testing.T) {
 			sel := selectFrom(t, c, Query{Related: Related{Owner: owner}})
-			if got := len(c.store.candidates(sel)); got != want {
+			if got := len(lookedThrough(c, sel)); got != want {
 				t.Errorf("looks at %d objects, want %d", got, want)
 			}
 		})
 	}
 	sel := selectFrom(t, c, Query{Related: Related{Owner: "u3", Namespace: "ns-0"}})
-	if got := c.store.candidates(sel); len(got) != 0 {
+	if got := lookedThrough(c, sel); len(got) != 0 {
 		t.Errorf("looks at %d objects of another namespace", len(got))
 	}
 }
@@ -108,10 +108,10 @@ func TestOneNamedObjectIsFollowedAlone(t *testing.T) {
 		return selectFrom(t, c, Query{Related: Related{Among: names}})
 	}
 	one := ObjectName{"ns", "a", "u"}
-	if got, _ := among(one).interest(); got != (interest{inObject, "ns", "a"}) {
+	if got := among(one).interest; got != (interest{inObject, "ns", "a"}) {
 		t.Errorf("one is followed by %v", got)
 	}
-	if got, _ := among(one, ObjectName{"ns", "b", "u2"}).interest(); got != (interest{}) {
+	if got := among(one, ObjectName{"ns", "b", "u2"}).interest; got != (interest{}) {
 		t.Errorf("two are followed by %v", got)
 	}
 	for uid, want := range map[string]int{"u": 1, "another": 0} {

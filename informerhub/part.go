@@ -6,11 +6,11 @@ import (
 )
 
 // next returns the candidates of a selection behind a cursor, in order, as many as a
-// watcher takes at once, and whether these are all that are left. A nil cursor is before
-// the first object.
-func (s *store) next(sel *Selection, cursor *ObjectName, most limits) (objects []*Object, all bool) {
+// watcher takes at once, and whether these are all that are left. They are looked up by what
+// stepwise has returned. A nil cursor is before the first object.
+func (s *store) next(sel *Selection, by *lookup, cursor *ObjectName, most limits) (objects []*Object, all bool) {
 	size := 0
-	for object := range s.behind(sel, cursor, most.batch+1) {
+	for object := range s.behind(sel, by, cursor) {
 		if len(objects) == most.batch || size >= most.partBytes {
 			return objects, false
 		}
@@ -20,37 +20,28 @@ func (s *store) next(sel *Selection, cursor *ObjectName, most limits) (objects [
 	return objects, true
 }
 
-// behind returns the candidates of a selection behind a cursor, in order. It may stop
-// after a number of them.
-func (s *store) behind(sel *Selection, cursor *ObjectName, most int) iter.Seq[*Object] {
-	if sel.among != nil || sel.name != "" && (sel.namespace != "" || !sel.namespaced) {
-		return behindCursor(s.candidates(sel), cursor)
+// stepwise is narrowest for a walk: a lookup of one value, whose entries are in order.
+func (s *store) stepwise(sel *Selection) *lookup {
+	if sel.name != "" || sel.among != nil {
+		return nil
 	}
-	if lists, ok := s.indexed(sel); ok {
-		return objectsOf(firstOf(lists, cursor, sel.namespace, most))
-	}
-	switch {
-	case sel.namespace != "":
-		return s.behindIn([]string{sel.namespace}, cursor)
-	case sel.restricted:
-		return s.behindIn(sel.namespaces, cursor)
-	}
-	return s.ascend(cursor, "")
+	single := slices.DeleteFunc(slices.Clone(sel.lookups), func(by *lookup) bool { return by.size() != 1 })
+	partitions := s.reached(sel, nil)
+	return s.narrowest(single, partitions, entriesIn(partitions))
 }
 
-func behindCursor(objects []*Object, cursor *ObjectName) iter.Seq[*Object] {
+// behind returns the candidates of a selection behind a cursor, in order.
+func (s *store) behind(sel *Selection, by *lookup, cursor *ObjectName) iter.Seq[*Object] {
 	return func(yield func(*Object) bool) {
-		for _, object := range objects {
-			if !cursor.passed(object) && !yield(object) {
-				return
+		if sel.among != nil {
+			for _, object := range s.named(sel.among, nil) {
+				if !cursor.passed(object) && !yield(object) {
+					return
+				}
 			}
+			return
 		}
-	}
-}
-
-func objectsOf(entries []*entry) iter.Seq[*Object] {
-	return func(yield func(*Object) bool) {
-		for _, e := range entries {
+		for _, e := range s.entriesBehind(sel, by, cursor) {
 			if !yield(e.object) {
 				return
 			}
@@ -58,54 +49,50 @@ func objectsOf(entries []*entry) iter.Seq[*Object] {
 	}
 }
 
-// firstOf returns the first entries behind a cursor of some lists, in order.
-func firstOf(lists [][]*entry, cursor *ObjectName, namespace string, most int) []*entry {
-	waiting := make([][]*entry, len(lists))
-	for i, entries := range lists {
-		entries = within(entries, namespace)
-		if cursor != nil {
-			first, _ := slices.BinarySearchFunc(entries, cursor, func(e *entry, cursor *ObjectName) int {
-				if cursor.passed(e.object) {
-					return -1
-				}
-				return 1
-			})
-			entries = entries[first:]
-		}
-		waiting[i] = entries[:min(len(entries), most)]
-	}
-	first := merged(waiting)
-	return first[:min(len(first), most)]
-}
-
-// behindIn returns the objects of some namespaces, which are in order, behind a cursor.
-func (s *store) behindIn(namespaces []string, cursor *ObjectName) iter.Seq[*Object] {
-	return func(yield func(*Object) bool) {
-		for _, namespace := range namespaces {
-			if cursor != nil && namespace < cursor.Namespace {
-				continue
-			}
-			for object := range s.ascend(cursor, namespace) {
-				if object.namespace != namespace {
-					break
-				}
-				if !yield(object) {
-					return
-				}
+// entriesBehind returns the entries, and their partitions, among which a selection's are,
+// behind a cursor, in order.
+func (s *store) entriesBehind(sel *Selection, by *lookup, cursor *ObjectName) iter.Seq2[*partition, *entry] {
+	return func(yield func(*partition, *entry) bool) {
+		looked := int64(0)
+		defer func() { s.looked.Add(looked) }()
+		for _, p := range s.reached(sel, cursor) {
+			looked++
+			if !p.behind(sel, by, cursor, func(e *entry) bool { looked++; return yield(p, e) }) {
+				return
 			}
 		}
 	}
 }
 
-// ascend returns the objects behind a cursor, in order, from a namespace on.
-func (s *store) ascend(cursor *ObjectName, namespace string) iter.Seq[*Object] {
-	from := &Object{namespace: namespace}
-	if cursor != nil && cursor.Namespace >= namespace {
-		from.namespace, from.name = cursor.Namespace, cursor.Name
+// behind visits the entries of the partition behind a cursor. It reports whether the visitor
+// wants more.
+func (p *partition) behind(sel *Selection, by *lookup, cursor *ObjectName, visit func(*entry) bool) bool {
+	after := ""
+	if cursor != nil && cursor.Namespace == p.namespace {
+		after = cursor.Name
 	}
-	return func(yield func(*Object) bool) {
-		s.entries.AscendGreaterOrEqual(&entry{object: from}, func(e *entry) bool {
-			return cursor.passed(e.object) || yield(e.object)
-		})
+	from := &entry{object: &Object{name: after}}
+	more := true
+	visitBehind := func(e *entry) bool {
+		more = e.object.name == after || visit(e)
+		return more
 	}
+	switch {
+	case sel.name != "":
+		from.object.name = sel.name
+		if e, ok := p.entries.Get(from); ok && sel.name > after {
+			visitBehind(e)
+		}
+	case by != nil:
+		entries := by.entries(p, 0)
+		first, _ := slices.BinarySearchFunc(entries, from, compareNames)
+		for _, e := range entries[first:] {
+			if !visitBehind(e) {
+				break
+			}
+		}
+	default:
+		p.entries.AscendGreaterOrEqual(from, visitBehind)
+	}
+	return more
 }

@@ -81,7 +81,7 @@ func (r *reader) rescope(t tester) {
 	r.told = make(map[string]bool) // what is regained is told again
 	r.drain(t)
 	for _, held := range r.held {
-		if !to.reaches(held) {
+		if !to.reaches(held.namespace) {
 			t.Fatalf("%s is held, and is not in %q", held.key(), r.query.Namespaces)
 		}
 	}

@@ -1,8 +1,10 @@
 package informerhub
 
 import (
-	"math"
+	"context"
 	"time"
+
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
 // Rescope has the watcher go over to a selection that differs from its own in
@@ -16,24 +18,41 @@ func (w *Watcher) Rescope(to *Selection) { w.to = to }
 
 // goOver goes over to the selection that is due, and returns what leads there: never
 // nothing, because its position is the first under the new selection. It reports false
-// where a snapshot does, which is begun.
-func (w *Watcher) goOver() (Batch, bool) {
+// where a snapshot does, which is begun. If the context ends meanwhile, the next call begins
+// with a snapshot.
+func (w *Watcher) goOver(ctx context.Context) (batch Batch, ok bool, err error) {
 	passed, ok := w.passOver()
 	if !ok {
 		w.startAnew()
-		return Batch{}, false
+		return Batch{}, false, nil
 	}
-	from, to := w.selection, w.to
-	w.selection, w.to = to, nil
-	batch := Batch{Position: passed.position, Freshness: passed.freshness, rescoped: true}
-	batch.Events = append(batch.Events, passed.inBoth(from, to, &batch.unvalued)...)
-	batch.Events = append(batch.Events, passed.left(from, to)...)
-	batch.Events = append(batch.Events, passed.entered(from, to, &batch.unvalued)...)
+	if batch, err = passed.lead(ctx, w.selection, w.to); err != nil {
+		w.startAnew()
+		return Batch{}, false, err
+	}
+	w.selection, w.to = w.to, nil
 	w.warner.count(batch)
 	if len(batch.Events) == 0 {
-		return bookmark(batch.Position, passed.freshness), true
+		return bookmark(batch.Position, passed.freshness), true, nil
 	}
-	return batch, true
+	return batch, true, nil
+}
+
+// lead returns the batch that leads from one selection to another. It takes a turn of the
+// processors, and ends with the context.
+func (p passedOver) lead(ctx context.Context, from, to *Selection) (Batch, error) {
+	ctx, end, err := fairqueue.Begin(ctx)
+	if err != nil {
+		return Batch{}, err
+	}
+	defer end()
+	batch := Batch{Position: p.position, Freshness: p.freshness, rescoped: true}
+	for _, lead := range []func(context.Context, *Selection, *Selection, *Batch) error{p.inBoth, p.left, p.entered} {
+		if err := lead(ctx, from, to, &batch); err != nil {
+			return Batch{}, err
+		}
+	}
+	return batch, nil
 }
 
 // startAnew goes over by a snapshot.
@@ -45,9 +64,9 @@ func (w *Watcher) startAnew() {
 
 // passedOver is what lies between two selections, all at one place of the feed.
 type passedOver struct {
-	changes  []change  // what waited
-	held     []*Object // among them is what the old selection holds
-	holds    []*Object // and the new one
+	changes  []change   // what waited
+	held     candidates // of the old selection, where the new one does not reach
+	holds    candidates // of the new one, where the old one does not reach
 	position Position
 	version  string // the feed's
 	// freshness is the cache's at that place.
@@ -62,13 +81,17 @@ func (w *Watcher) passOver() (passedOver, bool) {
 	defer c.mu.Unlock()
 	feed := c.feed
 	if w.topic == nil || w.again || w.ahead != "" || w.epoch != feed.epoch.id || !feed.window.covers(w.place) ||
-		w.snapshot != nil || w.catchUp != nil || w.entersMuchLocked() {
+		w.snapshot != nil || w.catchUp != nil || w.pending != nil {
+		return passedOver{}, false
+	}
+	holds := candidates{runs: c.store.candidates(w.to, w.selection)}
+	if isMuch(holds, feed.limits.batchBytes) {
 		return passedOver{}, false
 	}
 	passed := passedOver{
 		changes:   append([]change(nil), feed.window.after(w.place)...),
-		held:      c.candidatesLocked(w.selection).Objects,
-		holds:     c.candidatesLocked(w.to).Objects,
+		held:      candidates{runs: c.store.candidates(w.selection, w.to)},
+		holds:     holds,
 		position:  feed.position(time.Now()),
 		version:   feed.version,
 		freshness: c.freshnessLocked(),
@@ -76,69 +99,87 @@ func (w *Watcher) passOver() (passedOver, bool) {
 	w.place = feed.last
 	feed.topics.leave(w.topic)
 	w.topic = feed.topics.join(w.to, false, feed.last)
+	feed.looked.Add(int64(len(passed.changes) + len(w.topic.namespaces)))
 	return passed, true
 }
 
-// entersMuchLocked reports whether there may be more in the namespaces that are entered
-// than is sent at once. A snapshot is sent in parts.
-func (w *Watcher) entersMuchLocked() bool {
+// isMuch reports whether there may be more in the namespaces that are entered than is sent at
+// once. A snapshot is sent in parts.
+func isMuch(holds candidates, most int) bool {
 	size := 0
-	for object := range w.cache.store.behind(w.to, nil, math.MaxInt) {
-		if !w.selection.reaches(object) {
-			size += object.Size()
-		}
-		if size > w.cache.feed.limits.batchBytes {
-			return true
+	for _, run := range holds.runs {
+		for _, object := range run {
+			if size += object.Size(); size > most {
+				return true
+			}
 		}
 	}
 	return false
 }
 
-// inBoth are the changes in the namespaces of both selections.
-func (p passedOver) inBoth(from, to *Selection, unvalued *leftOut) (events []Event) {
+// inBoth adds the changes in the namespaces of both selections.
+func (p passedOver) inBoth(ctx context.Context, from, to *Selection, batch *Batch) error {
 	for _, step := range p.changes {
-		if !from.reaches(step.object()) {
+		if err := fairqueue.Yield(ctx); err != nil {
+			return err
+		}
+		if !from.reaches(step.object().namespace) {
 			continue
 		}
-		if event, ok := to.see(step, unvalued); ok {
+		if event, ok := to.see(step, &batch.unvalued); ok {
 			event.Before = nil // what comes with it is told in one step
-			events = append(events, event)
+			batch.Events = append(batch.Events, event)
 		}
 	}
-	return events
+	return nil
 }
 
-// left is that what the caller holds in namespaces that are left is gone: what the
+// left adds that what the caller holds in namespaces that are left is gone: what the
 // selection held where the changes that wait begin.
-func (p passedOver) left(from, to *Selection) (events []Event) {
-	isLeft := func(object *Object) bool { return object != nil && !to.reaches(object) && from.Matches(object) }
+func (p passedOver) left(ctx context.Context, from, to *Selection, batch *Batch) error {
 	changed := make(map[string]bool) // by key
-	leave := func(object *Object) {
-		if isLeft(object) {
+	leave := func(object *Object) error {
+		if object != nil && !to.reaches(object.namespace) && from.Matches(object) {
 			head := gone(object, object.uid, p.version)
-			events = append(events, Event{Type: Deleted, Object: head, ResourceVersion: p.version})
+			batch.Events = append(batch.Events, Event{Type: Deleted, Object: head, ResourceVersion: p.version})
 		}
+		return fairqueue.Yield(ctx)
 	}
 	for _, step := range p.changes {
 		if place := step.object().key(); !changed[place] {
 			changed[place] = true
-			leave(step.before)
+			if err := leave(step.before); err != nil {
+				return err
+			}
 		}
 	}
-	for _, object := range p.held {
+	held, err := p.held.merged(ctx)
+	if err != nil {
+		return err
+	}
+	for _, object := range held {
 		if !changed[object.key()] {
-			leave(object)
+			if err := leave(object); err != nil {
+				return err
+			}
 		}
 	}
-	return events
+	return nil
 }
 
-// entered is what there is in namespaces that are entered.
-func (p passedOver) entered(from, to *Selection, unvalued *leftOut) (events []Event) {
-	for _, object := range p.holds {
-		if !from.reaches(object) && to.holds(object, unvalued) {
-			events = append(events, Event{Type: Added, Object: object.Masked(to.fields), ResourceVersion: p.version})
+// entered adds what there is in namespaces that are entered.
+func (p passedOver) entered(ctx context.Context, from, to *Selection, batch *Batch) error {
+	holds, err := p.holds.merged(ctx)
+	if err != nil {
+		return err
+	}
+	for _, object := range holds {
+		if err := fairqueue.Yield(ctx); err != nil {
+			return err
+		}
+		if !from.reaches(object.namespace) && to.holds(object, &batch.unvalued) {
+			batch.Events = append(batch.Events, Event{Type: Added, Object: object.Masked(to.fields), ResourceVersion: p.version})
 		}
 	}
-	return events
+	return nil
 }

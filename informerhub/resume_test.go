@@ -307,7 +307,7 @@ func TestTheLogKeepsOneRecordForEachObject(t *testing.T) {
 	if records := len(c.feed.log.records); records > 2*objects+c.feed.limits.sweepSlack+1 {
 		t.Errorf("%d records of %d objects", records, objects)
 	}
-	if states, _, _ := c.feed.log.next(0, c.feed.limits); len(states) != objects {
+	if states := c.feed.log.next(0, c.feed.limits).states; len(states) != objects {
 		t.Errorf("%d states of %d objects", len(states), objects)
 	}
 }

@@ -46,11 +46,20 @@ type Selection struct {
 	among        []ObjectName // in order; nil is no restriction
 	filter       *filter.Filter
 	fields       *mask.Mask
-	key          string // equal for selections of one resource that are the same
+	lookups      []*lookup // that find some of what the conditions want
+	interest     interest  // what a watcher of it is woken for
+	interestBy   fieldReader
+	scope        interest // the same, whatever an object is like
+	key          string   // equal for selections of one resource that are the same
 }
 
-// maxSelectorBytes bounds a selector: each object is held against all of it.
-const maxSelectorBytes = 64 << 10
+// What a selection may have, for each object is held against all of it. Requirements and
+// values are those of labels and fields together, each counted once.
+const (
+	maxSelectorBytes  = 64 << 10
+	maxRequirements   = 100
+	maxSelectedValues = 1000
+)
 
 // Select understands a query for this cache's resource. A malformed selector, or
 // a field that the API server does not support for it, is a BadRequest error; for
@@ -60,7 +69,9 @@ func (c *Cache) Select(ctx context.Context, query Query) (*Selection, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.index(sel)
+	if err := c.index(ctx, sel); err != nil {
+		return nil, err
+	}
 	return sel, nil
 }
 
@@ -99,12 +110,35 @@ func (c *selector) understand(ctx context.Context, query Query) (*Selection, err
 	if err := c.addFields(ctx, sel, query.FieldSelector); err != nil {
 		return nil, err
 	}
+	sel.lookups = lookupsOf(sel)
+	sel.scope = scopeInterest(sel)
+	sel.interest, sel.interestBy = narrowestInterest(sel)
 	return sel, nil
 }
 
 func checkSelectors(query Query) error {
 	if max(len(query.LabelSelector), len(query.FieldSelector), len(query.Related.LabelSelector)) > maxSelectorBytes {
 		return apierrors.NewBadRequest(fmt.Sprintf("a selector may have %d bytes at most", maxSelectorBytes))
+	}
+	return nil
+}
+
+// checkSize refuses a selection of too many requirements; so many of fields are yet to be added.
+func (s *Selection) checkSize(ofFields int) error {
+	values := ofFields
+	for _, requirement := range s.requirements {
+		values += len(requirement.ValuesUnsorted())
+	}
+	for _, c := range s.conditions {
+		values += len(c.wants)
+	}
+	if count := len(s.requirements) + len(s.conditions) + ofFields; count > maxRequirements {
+		return apierrors.NewBadRequest(fmt.Sprintf("the selectors have %d requirements, and may have %d at most: select by fewer labels and fields",
+			count, maxRequirements))
+	}
+	if values > maxSelectedValues {
+		return apierrors.NewBadRequest(fmt.Sprintf("the selectors have %d values, and may have %d at most: select by fewer values",
+			values, maxSelectedValues))
 	}
 	return nil
 }
@@ -127,7 +161,16 @@ func (s *Selection) addLabels(name, text string) error {
 		return apierrors.NewBadRequest(fmt.Sprintf("%s %q: %v", name, text, err))
 	}
 	requirements, _ := selector.Requirements()
-	s.requirements = append(s.requirements, requirements...)
+	known := make(map[string]bool)
+	for _, requirement := range s.requirements {
+		known[requirement.String()] = true
+	}
+	for _, requirement := range requirements {
+		if text := requirement.String(); !known[text] {
+			known[text] = true
+			s.requirements = append(s.requirements, requirement)
+		}
+	}
 	return nil
 }
 
@@ -136,7 +179,11 @@ func (c *selector) addFields(ctx context.Context, sel *Selection, text string) e
 	if err != nil {
 		return apierrors.NewBadRequest(fmt.Sprintf("field_selector %q: %v", text, err))
 	}
-	for _, requirement := range selector.Requirements() {
+	requirements := distinct(selector.Requirements())
+	if err := sel.checkSize(len(requirements)); err != nil {
+		return err // before the API server is asked for fields
+	}
+	for _, requirement := range requirements {
 		read, err := c.selectableFields.find(ctx, requirement.Field)
 		if err != nil {
 			return err
@@ -150,6 +197,18 @@ func (c *selector) addFields(ctx context.Context, sel *Selection, text string) e
 		sel.narrow(requirement)
 	}
 	return nil
+}
+
+// distinct drops requirements that come again.
+func distinct(requirements fields.Requirements) (kept fields.Requirements) {
+	known := make(map[fields.Requirement]bool)
+	for _, requirement := range requirements {
+		if !known[requirement] {
+			known[requirement] = true
+			kept = append(kept, requirement)
+		}
+	}
+	return kept
 }
 
 // narrow uses a condition on the name or namespace as if it had been asked for
@@ -175,16 +234,15 @@ func (s *Selection) everything() bool {
 func (s *Selection) names(object *Object) bool {
 	return (s.namespace == "" || s.namespace == object.namespace) &&
 		(s.name == "" || s.name == object.name) &&
-		s.reaches(object) && s.mayBeAmong(object)
+		s.reaches(object.namespace) && s.mayBeAmong(object)
 }
 
-// reaches reports whether an object is in one of the namespaces that the selection is
-// restricted to.
-func (s *Selection) reaches(object *Object) bool {
+// reaches reports whether a namespace is one of those that the selection is restricted to.
+func (s *Selection) reaches(namespace string) bool {
 	if !s.restricted {
 		return true
 	}
-	_, found := slices.BinarySearch(s.namespaces, object.namespace)
+	_, found := slices.BinarySearch(s.namespaces, namespace)
 	return found
 }
 

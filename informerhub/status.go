@@ -34,7 +34,7 @@ func (c *Cache) status() Status {
 		Synced:    c.state.synced,
 		Freshness: c.freshnessLocked(),
 		Version:   c.feed.version,
-		Objects:   c.store.entries.Len(),
+		Objects:   c.store.count,
 		Bytes:     c.store.bytes,
 		Watchers:  c.feed.topics.watchers,
 		Relists:   max(0, c.snapshots-1),

@@ -2,23 +2,44 @@ package informerhub
 
 import (
 	"cmp"
-	"math"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"unique"
 
 	"github.com/google/btree"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/selection"
 )
 
-// store holds the objects of one resource in order of namespace and name, with
-// indexes by label and by the fields that are selected by. It is not safe for concurrent use:
-// the cache's lock guards it.
+// store holds the objects of one resource by namespace, each namespace in a partition with
+// indexes of its own. So what a selection of some namespaces costs does not depend on the
+// objects of others.
+//
+//	partitions ─▶ "default" ─▶ entries: a B-tree by name
+//	          │              ├▶ byLabel: the entries with each label
+//	          │              └▶ byField: the same for the fields that are selected by
+//	          └▶ "kube-system" …
+//
+// It is not safe for concurrent use: the cache's lock guards it. What is read under that lock
+// is counted in looked.
 type store struct {
-	entries *btree.BTreeG[*entry]
-	byLabel postings[unique.Handle[Label]]
-	byField map[string]*fieldIndex
-	bytes   int
+	byNamespace map[string]*partition
+	partitions  []*partition           // by namespace
+	fields      map[string]*fieldIndex // those that have indexes
+	nodes       *btree.FreeListG[*entry]
+	count       int // of entries
+	bytes       int
+
+	// looked is how many partitions, lists of an index and entries have been looked at for
+	// readers. It is the work that callers cause under the cache's lock.
+	looked atomic.Int64
+}
+
+// partition holds the entries of one namespace, or all of a resource without namespaces.
+type partition struct {
+	namespace string
+	entries   *btree.BTreeG[*entry]
+	byLabel   postings[unique.Handle[Label]]
+	byField   map[string]postings[string] // by the field's name; made when it has a value
 }
 
 // entry is the place of one namespace and name. It outlives changes of its
@@ -33,27 +54,34 @@ type entry struct {
 
 func newStore() *store {
 	return &store{
-		entries: btree.NewG(32, func(a, b *entry) bool { return compareEntries(a, b) < 0 }),
-		byLabel: make(postings[unique.Handle[Label]]),
-		byField: make(map[string]*fieldIndex),
+		byNamespace: make(map[string]*partition),
+		fields:      make(map[string]*fieldIndex),
+		nodes:       btree.NewFreeListG[*entry](btree.DefaultFreeListSize),
 	}
 }
 
 // emptied is an empty store with the same indexes.
 func (s *store) emptied() *store {
 	empty := newStore()
-	for name, index := range s.byField {
-		empty.indexField(name, index.reads)
+	for name, index := range s.fields {
+		empty.fields[name] = &fieldIndex{reads: index.reads, complete: true}
 	}
+	empty.looked.Store(s.looked.Load())
 	return empty
 }
 
-func compareEntries(a, b *entry) int {
-	return a.object.compare(b.object.namespace, b.object.name)
-}
+func compareNames(a, b *entry) int { return cmp.Compare(a.object.name, b.object.name) }
 
 func (s *store) get(namespace, name string) *Object {
-	if found, ok := s.entries.Get(&entry{object: &Object{namespace: namespace, name: name}}); ok {
+	s.looked.Add(1)
+	if p := s.byNamespace[namespace]; p != nil {
+		return p.get(name)
+	}
+	return nil
+}
+
+func (p *partition) get(name string) *Object {
+	if found, ok := p.entries.Get(&entry{object: &Object{name: name}}); ok {
 		return found.object
 	}
 	return nil
@@ -63,167 +91,117 @@ func (s *store) get(namespace, name string) *Object {
 // answers its entry.
 func (s *store) put(object *Object) (at *entry, made bool) {
 	s.bytes += object.Size()
-	found, ok := s.entries.Get(&entry{object: object})
+	p := s.partitionFor(object.namespace)
+	found, ok := p.entries.Get(&entry{object: object})
 	if !ok {
 		added := &entry{object: object}
-		s.entries.ReplaceOrInsert(added)
-		s.index(added, object)
+		s.count++
+		p.entries.ReplaceOrInsert(added)
+		p.indexLabels(added, object.labels)
+		for name, index := range s.fields {
+			p.indexField(name, added, index.reads.values(object))
+		}
 		return added, true
 	}
 	before := found.object
 	s.bytes -= before.Size()
 	found.object = object
-	s.reindex(found, before, object)
+	s.reindex(p, found, before, object)
 	return found, false
 }
 
+// partitionFor returns the partition of a namespace, and makes it if there is none.
+func (s *store) partitionFor(namespace string) *partition {
+	p := s.byNamespace[namespace]
+	if p == nil {
+		p = &partition{
+			// It is read for as long as the partition is there: not as a part of an object.
+			namespace: strings.Clone(namespace),
+			entries:   btree.NewWithFreeListG(32, func(a, b *entry) bool { return a.object.name < b.object.name }, s.nodes),
+			byLabel:   make(postings[unique.Handle[Label]]),
+		}
+		s.byNamespace[p.namespace] = p
+		s.partitions = slices.Insert(s.partitions, s.place(namespace), p)
+	}
+	return p
+}
+
+// place is the index of the first partition that is not before a namespace.
+func (s *store) place(namespace string) int {
+	at, _ := slices.BinarySearchFunc(s.partitions, namespace, (*partition).compare)
+	return at
+}
+
+func (p *partition) compare(namespace string) int { return cmp.Compare(p.namespace, namespace) }
+
 // delete takes an object out, and answers its entry; nil if there is none.
 func (s *store) delete(object *Object) *entry {
-	removed, ok := s.entries.Delete(&entry{object: object})
+	p := s.byNamespace[object.namespace]
+	if p == nil {
+		return nil
+	}
+	removed, ok := p.entries.Delete(&entry{object: object})
 	if !ok {
 		return nil
 	}
+	s.count--
 	s.bytes -= removed.object.Size()
-	s.unindex(removed, removed.object)
+	p.unindexLabels(removed, removed.object.labels)
+	for name, index := range s.fields {
+		p.unindexField(name, removed, index.reads.values(removed.object))
+	}
+	if p.entries.Len() == 0 {
+		at := s.place(p.namespace)
+		s.partitions = slices.Delete(s.partitions, at, at+1)
+		delete(s.byNamespace, p.namespace)
+	}
 	return removed
 }
 
-func (s *store) index(e *entry, object *Object) {
-	s.indexLabels(e, object.labels)
-	for _, index := range s.byField {
-		index.add(e, index.reads.values(object))
-	}
-}
-
-func (s *store) unindex(e *entry, object *Object) {
-	s.unindexLabels(e, object.labels)
-	for _, index := range s.byField {
-		index.remove(e, index.reads.values(object))
-	}
-}
-
-func (s *store) indexLabels(e *entry, labels Labels) {
+func (p *partition) indexLabels(e *entry, labels Labels) {
 	for _, label := range labels {
-		s.byLabel.add(label, e)
+		p.byLabel.add(label, e)
 	}
 }
 
-func (s *store) unindexLabels(e *entry, labels Labels) {
+func (p *partition) unindexLabels(e *entry, labels Labels) {
 	for _, label := range labels {
-		s.byLabel.remove(label, e)
+		p.byLabel.remove(label, e)
 	}
 }
 
 // reindex touches the indexes only where the object has changed.
-func (s *store) reindex(e *entry, before, after *Object) {
+func (s *store) reindex(p *partition, e *entry, before, after *Object) {
 	if !slices.Equal(before.labels, after.labels) {
-		s.unindexLabels(e, before.labels)
-		s.indexLabels(e, after.labels)
+		p.unindexLabels(e, before.labels)
+		p.indexLabels(e, after.labels)
 	}
-	for _, index := range s.byField {
-		index.change(e, before, after)
+	for name, index := range s.fields {
+		if from, to := index.reads.values(before), index.reads.values(after); !slices.Equal(from, to) {
+			p.unindexField(name, e, from)
+			p.indexField(name, e, to)
+		}
 	}
 }
 
 // all is every object, in order.
 func (s *store) all() []*Object {
-	objects := make([]*Object, 0, s.entries.Len())
-	s.entries.Ascend(func(e *entry) bool {
-		objects = append(objects, e.object)
+	objects := make([]*Object, 0, s.count)
+	for _, p := range s.partitions {
+		objects = p.appendAll(objects)
+	}
+	return objects
+}
+
+func (p *partition) appendAll(to []*Object) []*Object {
+	p.entries.Ascend(func(e *entry) bool {
+		to = append(to, e.object)
 		return true
 	})
-	return objects
-}
-
-// candidates are the objects among which a selection's are, in order: as few as
-// the indexes can tell without looking at the objects.
-func (s *store) candidates(sel *Selection) []*Object {
-	if sel.among != nil {
-		return s.named(sel.among)
-	}
-	if sel.name != "" && (sel.namespace != "" || !sel.namespaced) {
-		if object := s.get(sel.namespace, sel.name); object != nil {
-			return []*Object{object}
-		}
-		return nil
-	}
-	if _, indexed := s.indexed(sel); !indexed && sel.namespace == "" && !sel.restricted {
-		return s.all()
-	}
-	return slices.Collect(s.behind(sel, nil, math.MaxInt))
-}
-
-// named are the objects that have some names, which are in order.
-func (s *store) named(names []ObjectName) []*Object {
-	var objects []*Object
-	for i, name := range names {
-		again := i > 0 && name.compare(names[i-1]) == 0 // with another UID
-		if object := s.get(name.Namespace, name.Name); object != nil && !again {
-			objects = append(objects, object)
-		}
-	}
-	return objects
-}
-
-// within are the entries of one namespace; all of them if it is empty.
-func within(entries []*entry, namespace string) []*entry {
-	if namespace == "" {
-		return entries
-	}
-	compare := func(e *entry, namespace string) int { return cmp.Compare(e.object.namespace, namespace) }
-	first, _ := slices.BinarySearchFunc(entries, namespace, compare)
-	count, _ := slices.BinarySearchFunc(entries[first:], namespace+"\x00", compare)
-	return entries[first : first+count]
-}
-
-// indexed returns, for each of the values that a selection wants of one thing, the
-// entries that have it, in order; false if no index helps. Where several would, it is the
-// one with the fewest entries. The result shares the indexes' memory.
-func (s *store) indexed(sel *Selection) (lists [][]*entry, ok bool) {
-	fewest := 0
-	consider := func(candidates [][]*entry) {
-		count := 0
-		for _, entries := range candidates {
-			count += len(entries)
-		}
-		if !ok || count < fewest {
-			lists, fewest, ok = candidates, count, true
-		}
-	}
-	for _, requirement := range sel.requirements {
-		if namesValues(requirement) {
-			consider(s.having(requirement))
-		}
-	}
-	for _, condition := range sel.conditions {
-		if index, found := s.indexedBy(condition); found {
-			consider(index.postings.lists(condition.wants))
-		}
-	}
-	return lists, ok
-}
-
-func namesValues(requirement labels.Requirement) bool {
-	switch requirement.Operator() {
-	case selection.Equals, selection.DoubleEquals, selection.In:
-		return true
-	}
-	return false
-}
-
-// having returns the entries that meet one requirement: for each value, in order.
-func (s *store) having(requirement labels.Requirement) [][]*entry {
-	values := requirement.ValuesUnsorted()
-	wanted := make([]unique.Handle[Label], len(values))
-	for i, value := range values {
-		wanted[i] = unique.Make(Label{requirement.Key(), value})
-	}
-	return s.byLabel.lists(wanted)
+	return to
 }
 
 // sortObjects sorts by namespace and name.
-func sortObjects(objects []*Object) {
-	slices.SortFunc(objects, func(a, b *Object) int {
-		return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name))
-	})
-}
+func sortObjects(objects []*Object) { slices.SortFunc(objects, compareObjects) }
+
+func compareObjects(a, b *Object) int { return a.compare(b.namespace, b.name) }

@@ -69,9 +69,9 @@ func newTopics() topics {
 // that holds states which the feed does not know is told of all that its selection
 // could name.
 func (t *topics) join(sel *Selection, unknown bool, end uint64) *topic {
-	interest, reads := sel.interest()
+	interest, reads := sel.interest, sel.interestBy
 	if unknown {
-		interest, reads = sel.scope(), fieldReader{}
+		interest, reads = sel.scope, fieldReader{}
 	}
 	joined, ok := t.byInterest[interest]
 	if !ok {
@@ -237,11 +237,11 @@ func (t *topic) show(now time.Time) {
 	t.round = newRound()
 }
 
-// interest is the narrowest interest that a selection has, and for one in a field
+// narrowestInterest is the narrowest interest that a selection has, and for one in a field
 // how to read that.
-func (s *Selection) interest() (interest, fieldReader) {
-	if s.name != "" && (s.namespace != "" || !s.namespaced) {
-		return s.scope(), fieldReader{}
+func narrowestInterest(s *Selection) (interest, fieldReader) {
+	if s.scope.kind == inObject {
+		return s.scope, fieldReader{}
 	}
 	for _, c := range s.conditions {
 		if len(c.wants) == 1 && c.equal && c.wants[0] != "" && c.field != "metadata.namespace" {
@@ -253,11 +253,11 @@ func (s *Selection) interest() (interest, fieldReader) {
 			return interest{inLabel, requirement.Key(), values[0]}, fieldReader{}
 		}
 	}
-	return s.scope(), fieldReader{}
+	return s.scope, fieldReader{}
 }
 
-// scope is the narrowest interest that does not depend on what an object is like.
-func (s *Selection) scope() interest {
+// scopeInterest is the narrowest interest that does not depend on what an object is like.
+func scopeInterest(s *Selection) interest {
 	switch {
 	case s.name != "" && (s.namespace != "" || !s.namespaced):
 		return interest{inObject, s.namespace, s.name}

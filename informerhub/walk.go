@@ -3,6 +3,8 @@ package informerhub
 import (
 	"context"
 	"strings"
+
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
 // snapshotWalk is a snapshot that is being sent. It is taken in parts, in the order of
@@ -17,6 +19,7 @@ import (
 // of all objects.
 type snapshotWalk struct {
 	cursor    *ObjectName // the last object that was looked at; nil before the first part
+	by        *lookup     // what the objects are looked up by; nil if by nothing
 	filtering filtering
 }
 
@@ -45,7 +48,10 @@ func (w *Watcher) readSnapshotLocked() reading {
 		}
 	}
 	part := &snapshotPart{walk: walk, passed: walk.cursor, version: feed.version}
-	part.objects, part.ends = w.cache.store.next(w.selection, walk.cursor, feed.limits)
+	if walk.cursor == nil {
+		walk.by = w.cache.store.stepwise(w.selection)
+	}
+	part.objects, part.ends = w.cache.store.next(w.selection, walk.by, walk.cursor, feed.limits)
 	if n := len(part.objects); n > 0 {
 		last := part.objects[n-1]
 		// The strings of an object keep its bytes in memory.
@@ -69,26 +75,37 @@ type snapshotPart struct {
 	version string      // at which they were taken
 }
 
-// added returns the events for what a selection holds of the part.
-func (p *snapshotPart) added(sel *Selection) (events []Event, err error) {
-	for _, object := range p.objects {
-		if !sel.selects(object) {
-			continue
+// complete makes a batch of changes one of a part of a snapshot. It takes from the part what it
+// has matched, so that it can be called again when the context has ended.
+func (p *snapshotPart) complete(ctx context.Context, batch *Batch, sel *Selection) error {
+	if !batch.snapshot {
+		p.begin(batch)
+	}
+	for i := 0; len(p.objects) > 0; i++ {
+		if i%stepsBetweenYields == 0 {
+			if err := fairqueue.Yield(ctx); err != nil {
+				return err
+			}
 		}
-		// It is not interrupted: the watcher's place is behind the part already.
-		keeps, err := p.walk.filtering.keeps(context.Background(), object)
+		object := p.objects[0]
+		keeps, err := p.walk.filtering.selects(ctx, sel, object)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if keeps {
-			events = append(events, Event{Type: Added, Object: object.Masked(sel.fields), ResourceVersion: object.version})
+			batch.Events = append(batch.Events, Event{Type: Added, Object: object.Masked(sel.fields), ResourceVersion: object.version})
 		}
+		p.objects = p.objects[1:]
 	}
-	return events, nil
+	if p.ends {
+		batch.Events = append(batch.Events, Event{Type: Synced, ResourceVersion: p.version})
+		batch.unvalued.merge(p.walk.filtering.out)
+	}
+	return nil
 }
 
-// complete makes a batch of changes one of a part of a snapshot.
-func (p *snapshotPart) complete(batch *Batch, sel *Selection) error {
+// begin makes a batch of changes the beginning of a part.
+func (p *snapshotPart) begin(batch *Batch) {
 	batch.snapshot = true
 	for i := range batch.Events {
 		batch.Events[i].Before = nil
@@ -96,14 +113,4 @@ func (p *snapshotPart) complete(batch *Batch, sel *Selection) error {
 	if p.passed == nil {
 		batch.Events = append([]Event{{Type: Reset, ResourceVersion: p.version}}, batch.Events...)
 	}
-	added, err := p.added(sel)
-	if err != nil {
-		return err
-	}
-	batch.Events = append(batch.Events, added...)
-	if p.ends {
-		batch.Events = append(batch.Events, Event{Type: Synced, ResourceVersion: p.version})
-		batch.unvalued.merge(p.walk.filtering.out)
-	}
-	return nil
 }

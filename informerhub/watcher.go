@@ -5,6 +5,8 @@ import (
 	"errors"
 	"iter"
 	"time"
+
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
 // WatchOptions say how to follow a selection.
@@ -42,6 +44,10 @@ type Watcher struct {
 	// replica that was ahead of this one; empty if there was none.
 	ahead string
 	again bool // it must begin again, at its options' position
+
+	// pending is what was read when the context ended, and the batch that was begun of it;
+	// nil if there is none.
+	pending *pendingBatch
 
 	answered  time.Time // when Next has returned last
 	warner    warner
@@ -96,8 +102,8 @@ func (w *Watcher) next(ctx context.Context) (Batch, error) {
 	due := false // a Bookmark, if there is nothing else
 	switch {
 	case w.to != nil:
-		if batch, ok := w.goOver(); ok {
-			return batch, nil
+		if batch, ok, err := w.goOver(ctx); ok || err != nil {
+			return batch, err
 		}
 	case w.topic == nil || w.again:
 		if err := w.begin(ctx); err != nil {
@@ -111,13 +117,15 @@ func (w *Watcher) next(ctx context.Context) (Batch, error) {
 		if w.wide && w.ahead == "" {
 			w.narrow()
 		}
-		next := w.read()
+		next := w.pendingOrRead()
 		if next.again {
 			w.again = true // history may take its time: until then the caller hears this
 			return bookmark(next.position, next.freshness), nil
 		}
-		batch := w.batch(next)
+		batch, err := w.batch(ctx, next)
 		switch {
+		case err != nil:
+			return Batch{}, err
 		case len(batch.Events) > 0 || batch.err != nil:
 			return batch, nil
 		case next.more && ctx.Err() == nil:
@@ -183,7 +191,7 @@ func (w *Watcher) join() {
 	c := w.cache
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	w.snapshot, w.catchUp, w.again = nil, nil, false
+	w.snapshot, w.catchUp, w.pending, w.again = nil, nil, nil, false
 	w.epoch, w.place = c.feed.epoch.id, c.feed.last
 	w.placeLocked()
 	w.joinLocked()
@@ -227,6 +235,7 @@ func (w *Watcher) joinLocked() {
 	}
 	w.wide = w.ahead != ""
 	w.topic = w.cache.feed.topics.join(w.selection, w.wide, w.cache.feed.last)
+	w.cache.feed.looked.Add(int64(len(w.topic.namespaces)))
 }
 
 // narrow changes a wide topic for a narrow one, at the feed's end.
@@ -247,6 +256,8 @@ type reading struct {
 	states   []latest
 	since    uint64   // where the states begin
 	catchUp  *catchUp // of the states
+	latest   logPart  // that the states are of
+	earlier  []latest // deletions that may be among them
 	part     *snapshotPart
 	position Position
 	// freshness is the cache's when it was read.
@@ -262,6 +273,14 @@ type reading struct {
 
 // read takes what waits for this watcher, and moves its place behind that.
 func (w *Watcher) read() reading {
+	taken := w.take()
+	if taken.catchUp != nil {
+		taken.states = taken.catchUp.complete(taken.latest, taken.earlier)
+	}
+	return taken
+}
+
+func (w *Watcher) take() reading {
 	c := w.cache
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -322,6 +341,7 @@ func (w *Watcher) readChangesLocked(end end) reading {
 		changes = append(changes, *c)
 		size += c.size()
 	}
+	feed.looked.Add(int64(len(changes)))
 	taken := reading{changes: changes, more: more}
 	if len(changes) > 0 && w.topic.watchers > 1 {
 		taken.round, taken.passage = w.topic.round, passage{w.selection.key, w.place, end.place}
@@ -381,44 +401,134 @@ func (w *Watcher) moveLocked(taken reading, to end) reading {
 	return taken
 }
 
-// batch is what a reading is for the watcher, made once for all that read the same.
-func (w *Watcher) batch(taken reading) Batch {
+// pendingBatch is a batch that is being made of a reading. What has been matched is no
+// longer in the reading.
+type pendingBatch struct {
+	reading reading
+	batch   Batch
+}
+
+// pendingOrRead returns what waits for this watcher. What was read by a call whose context has
+// ended comes first: the watcher's place is behind it.
+func (w *Watcher) pendingOrRead() reading {
+	if w.pending != nil {
+		return w.pending.reading
+	}
+	return w.read()
+}
+
+// batch is what a reading is for the watcher, made once for all that read the same. If the
+// context ends meanwhile, the reading stays pending.
+func (w *Watcher) batch(ctx context.Context, taken reading) (Batch, error) {
 	var batch Batch
 	if taken.round == nil || taken.part != nil || w.ahead != "" {
-		batch = w.visible(taken)
+		var err error
+		if batch, err = w.ownBatch(ctx, taken); err != nil {
+			return Batch{}, err
+		}
 	} else {
-		batch = taken.round.share(taken.passage, func() Batch { return w.visible(taken) })
+		batch = taken.round.share(taken.passage, func() Batch { return w.sharedBatch(ctx, taken) })
 	}
 	w.warner.count(batch)
+	return batch, nil
+}
+
+// ownBatch makes the batch of a reading that no other watcher shares. Parts of snapshots and of
+// latest states take a turn of the processors.
+func (w *Watcher) ownBatch(ctx context.Context, taken reading) (Batch, error) {
+	if w.pending == nil {
+		w.pending = &pendingBatch{reading: taken, batch: batchOf(taken)}
+	}
+	if taken.part != nil || taken.catchUp != nil {
+		within, end, err := fairqueue.Begin(ctx)
+		if err != nil {
+			return Batch{}, err
+		}
+		defer end()
+		ctx = within
+	}
+	if err := w.match(ctx, &w.pending.reading, &w.pending.batch); err != nil {
+		if ctx.Err() == nil {
+			w.pending = nil
+		}
+		return Batch{}, err
+	}
+	batch := w.pending.batch
+	w.pending = nil
+	return batch, nil
+}
+
+// sharedBatch makes the batch of a reading for all watchers that share it. It neither ends when
+// one of them leaves, nor waits for a turn: others wait for it. It is one batch of changes.
+func (w *Watcher) sharedBatch(ctx context.Context, taken reading) Batch {
+	batch := batchOf(taken)
+	_ = w.match(context.WithoutCancel(ctx), &taken, &batch) // fails for snapshots and ended contexts only
 	return batch
 }
 
-// visible returns what a reading is under the watcher's selection.
-func (w *Watcher) visible(taken reading) Batch {
-	batch := Batch{Position: taken.position, Freshness: taken.freshness, broken: taken.broken, latest: taken.states != nil}
-	for _, step := range taken.changes {
-		if taken.part != nil && !taken.part.passed.passed(step.object()) {
+func batchOf(taken reading) Batch {
+	return Batch{Position: taken.position, Freshness: taken.freshness, broken: taken.broken, latest: taken.catchUp != nil}
+}
+
+// match adds to a batch what a reading is under the watcher's selection, and takes it from the
+// reading.
+func (w *Watcher) match(ctx context.Context, from *reading, to *Batch) error {
+	if err := w.matchChanges(ctx, from, to); err != nil {
+		return err
+	}
+	if err := w.matchStates(ctx, from, to); err != nil {
+		return err
+	}
+	if from.part != nil {
+		if err := from.part.complete(ctx, to, w.selection); err != nil {
+			return err
+		}
+	}
+	w.catchUpAhead(to)
+	return nil
+}
+
+func (w *Watcher) matchChanges(ctx context.Context, from *reading, to *Batch) error {
+	for i := 0; len(from.changes) > 0; i++ {
+		if err := w.yield(ctx, i); err != nil {
+			return err
+		}
+		step := from.changes[0]
+		from.changes = from.changes[1:]
+		if from.part != nil && !from.part.passed.passed(step.object()) {
 			continue
 		}
-		if event, ok := w.selection.see(step, &batch.unvalued); ok && !w.told(event) {
-			batch.Events = append(batch.Events, w.certain(event))
+		if event, ok := w.selection.see(step, &to.unvalued); ok && !w.told(event) {
+			to.Events = append(to.Events, w.certain(event))
 		}
 	}
-	for _, state := range taken.states {
-		if taken.part != nil && !taken.part.passed.passed(state.object) {
+	return nil
+}
+
+func (w *Watcher) matchStates(ctx context.Context, from *reading, to *Batch) error {
+	for i := 0; len(from.states) > 0; i++ {
+		if err := w.yield(ctx, i); err != nil {
+			return err
+		}
+		state := from.states[0]
+		from.states = from.states[1:]
+		if from.part != nil && !from.part.passed.passed(state.object) {
 			continue
 		}
-		if event, ok := w.selection.catchUp(state, taken.catchUp.heldAt(state, taken.since), &batch.unvalued); ok && !w.told(event) {
-			batch.Events = append(batch.Events, event)
+		if event, ok := w.selection.catchUp(state, from.catchUp.heldAt(state, from.since), &to.unvalued); ok && !w.told(event) {
+			to.Events = append(to.Events, event)
 		}
 	}
-	if taken.part != nil {
-		if err := taken.part.complete(&batch, w.selection); err != nil {
-			return Batch{err: err}
-		}
+	return nil
+}
+
+// yield yields before the i-th step of a loop over objects: before each where there is a
+// filter, which may take a millisecond.
+func (w *Watcher) yield(ctx context.Context, i int) error {
+	if w.selection.filter == nil && i%stepsBetweenYields != 0 {
+		return nil
 	}
-	w.catchUpAhead(&batch)
-	return batch
+	return fairqueue.Yield(ctx)
 }
 
 // skippedLocked reports whether the feed has gone past the version that the caller comes

@@ -1,0 +1,215 @@
+package informerhub
+
+import (
+	"context"
+	"slices"
+
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+)
+
+const (
+	// stepsBetweenYields is how many objects are looked at before the work yields.
+	stepsBetweenYields = 64
+	// shortWork is how many objects may be looked at without a turn of the processors.
+	shortWork = 256
+)
+
+// candidates are the objects among which those of a selection are: as few as the indexes
+// can tell without looking at the objects. They are taken under the cache's lock, pointer by
+// pointer, and merged and matched without it: objects never change.
+type candidates struct {
+	runs    [][]*Object // each in order of namespace and name
+	version string      // at which they were taken
+}
+
+func (c candidates) count() (count int) {
+	for _, run := range c.runs {
+		count += len(run)
+	}
+	return count
+}
+
+// reached returns the partitions that a selection may have objects of, from a cursor's on, in
+// order. The result may share the store's memory.
+func (s *store) reached(sel *Selection, cursor *ObjectName) []*partition {
+	from := ""
+	if cursor != nil {
+		from = cursor.Namespace
+	}
+	switch {
+	case sel.namespace != "":
+		return s.partitionsOf([]string{sel.namespace}, sel)
+	case sel.restricted:
+		first, _ := slices.BinarySearch(sel.namespaces, from)
+		return s.partitionsOf(sel.namespaces[first:], sel)
+	}
+	return s.partitions[s.place(from):]
+}
+
+func (s *store) partitionsOf(namespaces []string, sel *Selection) (partitions []*partition) {
+	for _, namespace := range namespaces {
+		if p := s.byNamespace[namespace]; p != nil && sel.reaches(namespace) {
+			partitions = append(partitions, p)
+		}
+	}
+	s.looked.Add(int64(len(namespaces)))
+	return partitions
+}
+
+// candidates returns a selection's candidates in the partitions that it reaches; with without,
+// in those only that the other selection does not reach.
+func (s *store) candidates(sel, without *Selection) [][]*Object {
+	if sel.among != nil {
+		return [][]*Object{s.named(sel.among, without)}
+	}
+	partitions := s.reached(sel, nil)
+	if without != nil {
+		partitions = slices.DeleteFunc(slices.Clone(partitions), func(p *partition) bool { return without.reaches(p.namespace) })
+	}
+	runs := s.runs(sel, partitions)
+	for _, run := range runs {
+		s.looked.Add(int64(len(run)))
+	}
+	return runs
+}
+
+func (s *store) runs(sel *Selection, partitions []*partition) [][]*Object {
+	if sel.name != "" {
+		return [][]*Object{objectsNamed(sel.name, partitions)}
+	}
+	all := entriesIn(partitions)
+	if by := s.narrowest(sel.lookups, partitions, all); by != nil {
+		runs := make([][]*Object, by.size())
+		for i := range runs {
+			runs[i] = by.objects(i, partitions)
+		}
+		return runs
+	}
+	run := make([]*Object, 0, all)
+	for _, p := range partitions {
+		run = p.appendAll(run)
+	}
+	return [][]*Object{run}
+}
+
+func objectsNamed(name string, partitions []*partition) (found []*Object) {
+	for _, p := range partitions {
+		if object := p.get(name); object != nil {
+			found = append(found, object)
+		}
+	}
+	return found
+}
+
+func entriesIn(partitions []*partition) (count int) {
+	for _, p := range partitions {
+		count += p.entries.Len()
+	}
+	return count
+}
+
+// objects returns the objects of some partitions that have the i-th label or value.
+func (l *lookup) objects(i int, partitions []*partition) (found []*Object) {
+	for _, p := range partitions {
+		for _, e := range l.entries(p, i) {
+			found = append(found, e.object)
+		}
+	}
+	return found
+}
+
+// named are the objects that have some names, which are in order.
+func (s *store) named(names []ObjectName, without *Selection) []*Object {
+	var objects []*Object
+	for i, name := range names {
+		if i > 0 && name.compare(names[i-1]) == 0 || without != nil && without.reaches(name.Namespace) {
+			continue // the same with another UID, or not wanted
+		}
+		if object := s.get(name.Namespace, name.Name); object != nil {
+			objects = append(objects, object)
+		}
+	}
+	return objects
+}
+
+// merged returns all candidates in order, each once.
+func (c candidates) merged(ctx context.Context) ([]*Object, error) {
+	runs := c.runs
+	for len(runs) > 1 {
+		var longer [][]*Object
+		for pair := range slices.Chunk(runs, 2) {
+			run, err := mergeTwo(ctx, pair)
+			if err != nil {
+				return nil, err
+			}
+			longer = append(longer, run)
+		}
+		runs = longer
+	}
+	if len(runs) == 0 {
+		return nil, nil
+	}
+	return runs[0], nil
+}
+
+// mergeTwo merges two ordered slices, or returns the only one.
+func mergeTwo(ctx context.Context, runs [][]*Object) ([]*Object, error) {
+	if len(runs) == 1 {
+		return runs[0], nil
+	}
+	a, b := runs[0], runs[1]
+	merged := make([]*Object, 0, len(a)+len(b))
+	for len(a) > 0 || len(b) > 0 {
+		if len(merged)%stepsBetweenYields == 0 {
+			if err := fairqueue.Yield(ctx); err != nil {
+				return nil, err
+			}
+		}
+		switch order := compareFirst(a, b); {
+		case order < 0:
+			merged, a = append(merged, a[0]), a[1:]
+		case order > 0:
+			merged, b = append(merged, b[0]), b[1:]
+		default:
+			merged, a, b = append(merged, a[0]), a[1:], b[1:]
+		}
+	}
+	return merged, nil
+}
+
+// matching returns what a selection holds of the candidates.
+func (c candidates) matching(ctx context.Context, sel *Selection) (Snapshot, error) {
+	if sel.filter != nil || c.count() > shortWork {
+		within, end, err := fairqueue.Begin(ctx)
+		if err != nil {
+			return Snapshot{}, err
+		}
+		defer end()
+		ctx = within
+	}
+	objects, err := c.merged(ctx)
+	if err != nil || sel.everything() {
+		return Snapshot{Objects: objects, ResourceVersion: c.version}, err
+	}
+	filtering := filtering{filter: sel.filter}
+	kept := objects[:0]
+	for i, object := range objects {
+		if i%stepsBetweenYields == 0 {
+			if err := fairqueue.Yield(ctx); err != nil {
+				return Snapshot{}, err
+			}
+		}
+		keep, err := filtering.selects(ctx, sel, object)
+		if err != nil {
+			return Snapshot{}, err
+		}
+		if keep {
+			kept = append(kept, object)
+		}
+	}
+	// A snapshot may be kept for long: not with room for all the candidates.
+	return Snapshot{
+		Objects: slices.Clone(kept), ResourceVersion: c.version,
+		Warnings: filtering.warnings(), unvalued: filtering.out,
+	}, nil
+}

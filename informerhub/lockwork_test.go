@@ -1,0 +1,317 @@
+package informerhub
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kubeconnect/kubeconnect/e2e/bubble"
+)
+
+// looked returns how much has been looked at under the cache's lock for readers.
+func (c *Cache) looked() int64 { return c.store.looked.Load() + c.feed.looked.Load() }
+
+const (
+	tenantObjects = 2000
+	ownObjects    = 10
+)
+
+// tenants is a cache with many objects of one tenant, and few of another.
+func tenants(t *testing.T) *Cache {
+	t.Helper()
+	c := podCache(1 << 20)
+	must(t, c.Replace(nil, "1"))
+	for i := range tenantObjects {
+		must(t, c.Add(podObject(t, traits{
+			namespace: "theirs", name: fmt.Sprintf("pod-%04d", i), uid: fmt.Sprint("u", i), version: fmt.Sprint(2 + i),
+			labels: map[string]string{"app": []string{"x", "y"}[i%2], "marker": "secret"}, node: fmt.Sprint("node-", i%7),
+			owners: []string{"owner"},
+		})))
+	}
+	for i := range ownObjects {
+		must(t, c.Add(podObject(t, traits{
+			namespace: "ours", name: fmt.Sprintf("pod-%04d", i), uid: fmt.Sprint("o", i), version: fmt.Sprint(9000 + i),
+			labels: map[string]string{"app": "x"},
+		})))
+	}
+	return c
+}
+
+// hostileQueries are of sizes that callers may choose.
+func hostileQueries() map[string]Query {
+	values := make([]string, maxSelectedValues-10)
+	for i := range values {
+		values[i] = fmt.Sprint("v", i)
+	}
+	values[7], values[77] = "x", "y"
+	var different []string
+	for i := range maxRequirements / 2 {
+		different = append(different, fmt.Sprintf("app in (x,y,v%d)", i))
+	}
+	var among []ObjectName
+	for i := range 500 {
+		among = append(among, ObjectName{"theirs", fmt.Sprintf("pod-%04d", i), fmt.Sprint("u", i)})
+	}
+	var namespaces []string
+	for i := range 3000 {
+		namespaces = append(namespaces, fmt.Sprint("ns-", i))
+	}
+	return map[string]Query{
+		"everything":              {},
+		"one requirement again":   {LabelSelector: strings.TrimSuffix(strings.Repeat("app in (x,y),", 4999), ",")},
+		"many requirements":       {LabelSelector: strings.Join(different, ",")},
+		"many values":             {LabelSelector: "app in (" + strings.Join(values, ",") + ")"},
+		"what is not there":       {LabelSelector: "!nothing,other notin (" + strings.Join(values, ",") + ")"},
+		"a field":                 {FieldSelector: "spec.nodeName=node-3"},
+		"a field of another kind": {FieldSelector: "status.phase=Running,spec.nodeName!=node-1"},
+		"one of several owners":   {Related: Related{Owner: "owner"}},
+		"many names":              {Related: Related{Among: among}},
+		"a name anywhere":         {Name: "pod-0001"},
+		"many namespaces":         {Namespaces: append(namespaces, "ours", "theirs"), LabelSelector: "app in (x,y)"},
+	}
+}
+
+// ways are those on which a caller gets to a cache's lock, with a selection.
+func ways(t *testing.T, c *Cache) map[string]func(Query) {
+	next := func(w *Watcher, until EventType) {
+		defer w.Close()
+		for {
+			batch, err := w.Next(t.Context())
+			must(t, err)
+			if slices.ContainsFunc(batch.Events, func(e Event) bool { return e.Type == until || e.Type == Bookmark }) {
+				return
+			}
+		}
+	}
+	return map[string]func(Query){
+		"select": func(query Query) { selectFrom(t, c, query) },
+		"get":    func(Query) { _, _ = c.Get("theirs", "pod-0001") },
+		"list":   func(query Query) { listOf(t, c, selectFrom(t, c, query)) },
+		"watch": func(query Query) {
+			next(c.Watch(selectFrom(t, c, query), WatchOptions{Bookmarks: time.Millisecond}), Synced)
+		},
+		"resume": func(query Query) {
+			next(c.Watch(selectFrom(t, c, query), WatchOptions{Bookmarks: time.Millisecond, Since: &Position{Version: "2"}}), Synced)
+		},
+		"resume behind the window": func(query Query) {
+			next(c.Watch(selectFrom(t, c, query), WatchOptions{Bookmarks: time.Millisecond, Since: &Position{Version: fmt.Sprint(tenantObjects)}}), Synced)
+		},
+		"await": func(Query) { must(t, c.Await(t.Context(), "5", time.Second)) },
+		"rescope": func(query Query) {
+			few, more := query, query
+			few.Namespaces, more.Namespaces = []string{"ours"}, []string{"ours", "theirs"}
+			w := c.Watch(selectFrom(t, c, few), WatchOptions{Bookmarks: time.Millisecond})
+			defer w.Close()
+			for _, to := range []Query{more, few} {
+				_, err := w.Next(t.Context())
+				must(t, err)
+				w.Rescope(selectFrom(t, c, to))
+			}
+			_, err := w.Next(t.Context())
+			must(t, err)
+		},
+		"status": func(Query) { c.status() },
+	}
+}
+
+// No way to a cache's lock takes more than a few looks at each object under it, whatever
+// a caller selects by.
+func TestCache_WorkUnderTheLockIsBounded(t *testing.T) {
+	for what, query := range hostileQueries() {
+		t.Run(what, func(t *testing.T) {
+			c := tenants(t)
+			for way, use := range ways(t, c) {
+				if way == "rescope" && query.Namespaces != nil {
+					continue
+				}
+				before := c.looked()
+				use(query)
+				most := int64(4*(tenantObjects+ownObjects) + 4*len(query.Namespaces))
+				if looked := c.looked() - before; looked > most {
+					t.Errorf("%s looks at %d things, want %d at most", way, looked, most)
+				}
+			}
+		})
+	}
+}
+
+// No field of an object is read under the lock: objects are matched, and indexes are made, without it.
+func TestCache_NothingIsMatchedUnderTheLock(t *testing.T) {
+	c := tenants(t)
+	reads, locked := 0, 0
+	c.selectableFields.found["spec.custom"] = func(object *Object) string {
+		reads++
+		if !c.mu.TryLock() {
+			locked++
+			return ""
+		}
+		c.mu.Unlock()
+		return object.Name()
+	}
+	for way, use := range ways(t, c) {
+		for _, query := range []Query{
+			{FieldSelector: "spec.custom=pod-0001"}, {FieldSelector: "spec.custom!=pod-0001", LabelSelector: "app in (x,y)"},
+		} {
+			use(query)
+			if locked > 0 {
+				t.Fatalf("%s has read a field under the lock %d times", way, locked)
+			}
+		}
+	}
+	if reads < tenantObjects {
+		t.Errorf("only %d fields were read", reads)
+	}
+}
+
+// What is looked at for a caller of one namespace does not depend on the objects of others.
+func TestCache_OtherNamespacesDoNotCountForACallerOfSome(t *testing.T) {
+	looks := func(c *Cache, query Query) int64 {
+		before := c.looked()
+		listOf(t, c, selectFrom(t, c, query))
+		w := c.Watch(selectFrom(t, c, query), WatchOptions{})
+		defer w.Close()
+		nextLines(t, w)
+		return c.looked() - before
+	}
+	for _, restriction := range []Query{{Namespace: "ours"}, {Namespaces: []string{"ours"}}, {Namespaces: []string{"empty", "ours"}}} {
+		for _, selector := range []string{"marker in (secret,q)", "marker in (nothing,q)", "marker=secret", "app=x", "!marker"} {
+			alone, shared := podCache(1<<20), tenants(t)
+			must(t, alone.Replace(nil, "1"))
+			for _, object := range shared.store.byNamespace["ours"].appendAll(nil) {
+				must(t, alone.Add(object))
+			}
+			query := restriction
+			query.LabelSelector = selector
+			if want, got := looks(alone, query), looks(shared, query); want != got {
+				t.Errorf("%s in %q%q: looks at %d things, and at %d without the other tenant", selector, query.Namespace, query.Namespaces, got, want)
+			}
+		}
+	}
+}
+
+func TestSelect_RequirementsAndValuesAreBounded(t *testing.T) {
+	c := podCache(1 << 20)
+	var requirements, values []string
+	for i := range maxRequirements + 1 {
+		requirements = append(requirements, fmt.Sprint("!a", i))
+	}
+	for i := range maxSelectedValues + 1 {
+		values = append(values, fmt.Sprint("v", i))
+	}
+	for name, test := range map[string]struct {
+		query Query
+		want  string // empty: allowed
+	}{
+		"as many requirements as may be": {Query{LabelSelector: strings.Join(requirements[1:], ",")}, ""},
+		"one more":                       {Query{LabelSelector: strings.Join(requirements, ",")}, "have 101 requirements, and may have 100"},
+		"labels and fields":              {Query{LabelSelector: strings.Join(requirements[1:], ","), FieldSelector: "spec.nodeName=a"}, "101 requirements"},
+		"fields":                         {Query{FieldSelector: strings.ReplaceAll(strings.Join(requirements, ","), "!", "unknown!=")}, "101 requirements"},
+		"the same again":                 {Query{LabelSelector: strings.Repeat("a=b,", 500) + "a=b", FieldSelector: strings.Repeat("spec.nodeName=a,", 500)}, ""},
+		"as many values as may be":       {Query{LabelSelector: "a in (" + strings.Join(values[1:], ",") + ")"}, ""},
+		"one value more":                 {Query{LabelSelector: "a notin (" + strings.Join(values, ",") + ")"}, "have 1001 values, and may have 1000"},
+		"what is related":                {Query{Related: Related{LabelSelector: strings.Join(requirements, ",")}}, "101 requirements"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := c.Select(t.Context(), test.query)
+			switch {
+			case test.want == "" && err != nil:
+				t.Error(err)
+			case test.want != "" && (!apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), test.want)):
+				t.Errorf("error %v, want a BadRequest: %s", err, test.want)
+			}
+		})
+	}
+}
+
+// An index that is made while objects change has all of them.
+func TestFieldIndex_IsMadeInPartsWhileObjectsChange(t *testing.T) {
+	c := tenants(t)
+	store, index := c.beginIndex("spec.nodeName", oneValue(mustFind(t, c, "spec.nodeName")))
+	part := c.addToIndex(store, "spec.nodeName", nil)
+	for step := 0; len(part) > 0; step++ {
+		for i := range part {
+			part[i].values = index.reads.values(part[i].object)
+		}
+		changed := fmt.Sprintf("pod-%04d", step*37)
+		must(t, c.Update(podObject(t, traits{namespace: "theirs", name: changed, uid: "new", version: fmt.Sprint(10_000 + step), node: "moved"})))
+		must(t, c.Delete(podObject(t, traits{namespace: "theirs", name: fmt.Sprintf("pod-%04d", step*41+1), version: fmt.Sprint(10_500 + step)})))
+		part = c.addToIndex(store, "spec.nodeName", part)
+	}
+	c.endIndex(index)
+	if !c.store.isIndexed("spec.nodeName") {
+		t.Error("the index is not complete")
+	}
+	checkIndex(t, c.store)
+}
+
+func mustFind(t *testing.T, c *Cache, field string) func(*Object) string {
+	t.Helper()
+	read, err := c.selectableFields.find(t.Context(), field)
+	must(t, err)
+	return read
+}
+
+// Work ends when its caller has left: of an endless number of looks, few are taken.
+func TestCache_WorkEndsWithItsCaller(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		c := tenants(t)
+		reads, leaveAt := 0, 0
+		var leave context.CancelFunc
+		c.selectableFields.found["spec.custom"] = func(object *Object) string {
+			if reads++; reads == leaveAt {
+				leave()
+			}
+			return object.Name()
+		}
+		query := Query{FieldSelector: "spec.custom!=pod-0001"}
+		sel := selectFrom(t, c, query)
+		begin := func() (ctx context.Context) {
+			ctx, leave = context.WithCancel(t.Context())
+			reads, leaveAt = 0, 100
+			return ctx
+		}
+		if _, err := c.List(begin(), sel); err == nil || reads > 200 {
+			t.Errorf("a list has looked at %d objects: %v", reads, err)
+		}
+		w := c.Watch(sel, WatchOptions{})
+		defer w.Close()
+		if _, err := w.Next(begin()); err == nil || reads > 200 {
+			t.Errorf("a watch has looked at %d objects: %v", reads, err)
+		}
+		// The watcher goes on where it was interrupted.
+		found := map[string]int{}
+		for synced := false; !synced; {
+			batch, err := w.Next(t.Context())
+			must(t, err)
+			for _, event := range batch.Events {
+				if synced = event.Type == Synced; event.Type == Added {
+					found[event.Object.key()]++
+				}
+			}
+		}
+		if want := len(listOf(t, c, sel).Objects); len(found) != want {
+			t.Errorf("finds %d of %d objects", len(found), want)
+		}
+		for name, count := range found {
+			if count != 1 {
+				t.Errorf("%s comes %d times", name, count)
+			}
+		}
+		if _, err := c.Select(begin(), Query{FieldSelector: "spec.custom=pod-0001"}); err == nil || reads > 2*indexPart {
+			t.Errorf("an index was made of %d objects for nobody: %v", reads, err)
+		}
+		must(t, func() error {
+			_, err := c.Select(t.Context(), Query{FieldSelector: "spec.custom=pod-0001"})
+			return err
+		}())
+		if !c.store.isIndexed("spec.custom") {
+			t.Error("nobody has gone on with the index")
+		}
+		checkIndex(t, c.store)
+	})
+}

@@ -1,0 +1,92 @@
+package informerhub
+
+import (
+	"unique"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+)
+
+// lookup is a condition of a selection that an index of each partition answers: one of
+// some labels, or of some values of a field.
+type lookup struct {
+	labels []unique.Handle[Label]
+	field  string // if there are no labels
+	values []string
+}
+
+func (l *lookup) size() int { return len(l.labels) + len(l.values) }
+
+// entries returns the entries of a partition that have the i-th label or value, by name. The
+// result shares the index's memory.
+func (l *lookup) entries(p *partition, i int) []*entry {
+	if l.labels != nil {
+		return p.byLabel[l.labels[i]]
+	}
+	return p.byField[l.field][l.values[i]]
+}
+
+// count returns how many entries of some partitions the lookup finds.
+func (l *lookup) count(partitions []*partition) (count int) {
+	for _, p := range partitions {
+		for i := range l.size() {
+			count += len(l.entries(p, i))
+		}
+	}
+	return count
+}
+
+// lookupsOf returns the lookups for the conditions of a selection.
+func lookupsOf(sel *Selection) (all []*lookup) {
+	for _, requirement := range sel.requirements {
+		if namesValues(requirement) {
+			all = append(all, labelLookup(requirement))
+		}
+	}
+	for _, c := range sel.conditions {
+		if c.indexable() {
+			all = append(all, &lookup{field: c.field, values: c.wants})
+		}
+	}
+	return all
+}
+
+func namesValues(requirement labels.Requirement) bool {
+	switch requirement.Operator() {
+	case selection.Equals, selection.DoubleEquals, selection.In:
+		return true
+	}
+	return false
+}
+
+func labelLookup(requirement labels.Requirement) *lookup {
+	l := &lookup{}
+	for _, value := range requirement.ValuesUnsorted() {
+		l.labels = append(l.labels, unique.Make(Label{requirement.Key(), value}))
+	}
+	return l
+}
+
+// narrowest returns the lookup that finds the fewest of a number of entries, which some
+// partitions have; nil if none finds less than all. It counts, and collects nothing. A lookup
+// that would take more steps than looking at all entries is left out.
+func (s *store) narrowest(lookups []*lookup, partitions []*partition, all int) (best *lookup) {
+	fewest, steps := all, 0
+	for _, by := range lookups {
+		if by.labels == nil && !s.isIndexed(by.field) || steps+by.size()*len(partitions) > all {
+			continue
+		}
+		steps += by.size() * len(partitions)
+		if count := by.count(partitions); count < fewest {
+			best, fewest = by, count
+		}
+	}
+	s.looked.Add(int64(steps))
+	return best
+}
+
+// isIndexed reports whether the index of a field can be used.
+func (s *store) isIndexed(field string) bool {
+	index := s.fields[field]
+	return index != nil && index.complete
+}
