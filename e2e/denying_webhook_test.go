@@ -1,0 +1,250 @@
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"connectrpc.com/connect"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+)
+
+const (
+	// vault is the namespace that the webhook closes to all tenants.
+	vault = "vault"
+	// vaultIsClosed is the webhook's reason.
+	vaultIsClosed = "vault is closed"
+	// narrow is the tenant who may not read over all namespaces either, and wide the one who may.
+	narrow, wide = "narrow-tenant", "wide-tenant"
+)
+
+// TestRights_AnAuthorizerThatDeniesBeforeRBACIsHeard has a webhook deny what RBAC would allow.
+// No question that the API server allows may open what it denies: neither one that the caller
+// asks by CheckAccess, nor one that another read has asked.
+func TestRights_AnAuthorizerThatDeniesBeforeRBACIsHeard(t *testing.T) {
+	t.Parallel()
+	in := startClusterWithDenyingWebhook(t)
+	ctx := deadline(t)
+	openVault(ctx, t, in)
+	home := newNamespace(ctx, t, in)
+	service := harness.StartService(t, in.Kubeconfig, "--auth", "cluster")
+	for _, name := range []string{narrow, wide} {
+		t.Run(name, func(t *testing.T) {
+			token := tokenOfNew(ctx, t, in, home, name)
+			letViewEverywhere(ctx, t, in, home, name)
+			of := tenant{ctx, t, callingWith(t, service, harness.GRPC, token), directly(t, in, token)}
+			of.wantVaultClosed("at first")
+			of.asksWhatIsAllowed()
+			of.wantVaultClosed("after questions that are allowed")
+			of.listsEverything(name == wide)
+			of.wantVaultClosed("after reads over all namespaces")
+		})
+	}
+}
+
+// tenant is a caller whom the webhook denies something.
+type tenant struct {
+	ctx     context.Context
+	t       *testing.T
+	service harness.Clients
+	api     kubernetes.Interface // the API server, as the same caller
+}
+
+// wantVaultClosed makes every read of the vault. The API server refuses it, and so must we.
+func (c tenant) wantVaultClosed(when string) {
+	c.t.Helper()
+	if _, err := c.api.CoreV1().ConfigMaps(vault).Get(c.ctx, "payroll", metav1.GetOptions{}); err == nil || !strings.Contains(err.Error(), vaultIsClosed) {
+		c.t.Fatalf("%s: the API server answers %v", when, err)
+	}
+	resources := c.service.Resources
+	for read, answer := range map[string]func() (any, error){
+		"Get": func() (any, error) {
+			return resources.Get(c.ctx, &kubeconnectv1.GetRequest{Resource: "configmaps", Namespace: vault, Name: "payroll"})
+		},
+		"List": func() (any, error) {
+			return resources.List(c.ctx, &kubeconnectv1.ListRequest{Resource: "configmaps", Namespace: vault})
+		},
+		"List of one": func() (any, error) {
+			return resources.List(c.ctx, &kubeconnectv1.ListRequest{Resource: "configmaps", Namespace: vault, FieldSelector: "metadata.name=payroll"})
+		},
+		"Count": func() (any, error) {
+			return resources.CountObjects(c.ctx, &kubeconnectv1.CountObjectsRequest{Resource: "configmaps", Namespace: vault})
+		},
+		"Watch": func() (any, error) {
+			return firstOf(c.ctx, resources, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: vault})
+		},
+		"Watch of one": func() (any, error) {
+			return firstOf(c.ctx, resources, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: vault, Name: "payroll"})
+		},
+	} {
+		got, err := answer()
+		if connect.CodeOf(err) != connect.CodePermissionDenied || !strings.Contains(err.Error(), vaultIsClosed) {
+			c.t.Errorf("%s: %s answers %v, %v", when, read, got, err)
+		}
+	}
+}
+
+// firstOf is the first response of a watch.
+func firstOf(ctx context.Context, resources resourceClient, request *kubeconnectv1.WatchRequest) (*kubeconnectv1.WatchResponse, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := resources.Watch(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	if !stream.Receive() {
+		return nil, errors.Join(stream.Err(), stream.Close())
+	}
+	return stream.Msg(), nil
+}
+
+// asksWhatIsAllowed asks CheckAccess what no read asks, and RBAC allows: the webhook has nothing to
+// say about it.
+func (c tenant) asksWhatIsAllowed() {
+	c.t.Helper()
+	question := func(verb, namespace, name string) *kubeconnectv1.AccessQuestion {
+		return &kubeconnectv1.AccessQuestion{Verb: verb, Resource: "configmaps", Namespace: namespace, Name: name}
+	}
+	answers, err := c.service.Access.CheckAccess(c.ctx, &kubeconnectv1.CheckAccessRequest{Questions: []*kubeconnectv1.AccessQuestion{
+		question("get", "", ""), question("get", "", "payroll"), question("list", "", "payroll"), question("watch", "", "payroll"),
+		question("list", "", ""), question("watch", "", ""), question("get", vault, ""), question("get", vault, "payroll"),
+	}})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if all := answers.GetAnswers(); !all[0].GetAllowed() || !all[1].GetAllowed() || all[6].GetAllowed() || all[7].GetAllowed() {
+		c.t.Errorf("the cluster's answers are %v", all)
+	}
+}
+
+// listsEverything lists over all namespaces: who may do that at the API server is shown the vault
+// there, and here, and nobody else.
+func (c tenant) listsEverything(may bool) {
+	c.t.Helper()
+	shown, apiErr := c.api.CoreV1().ConfigMaps("").List(c.ctx, metav1.ListOptions{})
+	if (apiErr == nil && hasPayroll(shown)) != may {
+		c.t.Fatalf("the API server answers %v", apiErr)
+	}
+	list, err := c.service.Resources.List(c.ctx, &kubeconnectv1.ListRequest{Resource: "configmaps"})
+	got := slices.ContainsFunc(list.GetObjects(), func(o *kubeconnectv1.Object) bool { return o.GetNamespace() == vault })
+	if got != may || may && err != nil {
+		c.t.Errorf("a list over all namespaces has the vault: %v, %v", got, err)
+	}
+	_, err = firstOf(c.ctx, c.service.Resources, &kubeconnectv1.WatchRequest{Resource: "configmaps"})
+	if (err == nil) != may {
+		c.t.Errorf("a watch over all namespaces is answered %v", err)
+	}
+}
+
+func hasPayroll(list *corev1.ConfigMapList) bool {
+	return slices.ContainsFunc(list.Items, func(c corev1.ConfigMap) bool { return c.Name == "payroll" })
+}
+
+// directly is a client of the API server, with a caller's token.
+func directly(t *testing.T, in *harness.Cluster, token string) kubernetes.Interface {
+	t.Helper()
+	config := rest.AnonymousClientConfig(in.Config)
+	config.BearerToken = token
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+func openVault(ctx context.Context, t *testing.T, in *harness.Cluster) {
+	t.Helper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: vault}}
+	if _, err := in.Client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	configMapsIn(ctx, t, in, vault).create("payroll", nil)
+}
+
+// letViewEverywhere lets a service account read everything, as far as RBAC is asked.
+func letViewEverywhere(ctx context.Context, t *testing.T, in *harness.Cluster, namespace, name string) {
+	t.Helper()
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "view"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name}},
+	}
+	if _, err := in.Client.RbacV1().ClusterRoleBindings().Create(ctx, binding, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	reviews := in.Client.AuthorizationV1().SubjectAccessReviews()
+	eventually(ctx, t, "the caller may view", func() error {
+		review, err := reviews.Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User:               "system:serviceaccount:" + namespace + ":" + name,
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "get", Resource: "configmaps", Namespace: "default", Name: "x"},
+		}}, metav1.CreateOptions{})
+		if err == nil && !review.Status.Allowed {
+			err = errors.New("not yet")
+		}
+		return err
+	})
+}
+
+// startClusterWithDenyingWebhook starts a control plane that asks a webhook before RBAC. The
+// webhook denies tenants what is in the vault, and one of them reads over all namespaces.
+func startClusterWithDenyingWebhook(t *testing.T) *harness.Cluster {
+	t.Helper()
+	webhook := httptest.NewServer(http.HandlerFunc(denyTenants))
+	t.Cleanup(webhook.Close)
+	config := clientcmdapi.NewConfig()
+	config.Clusters["webhook"] = &clientcmdapi.Cluster{Server: webhook.URL}
+	config.Contexts["webhook"] = &clientcmdapi.Context{Cluster: "webhook"}
+	config.CurrentContext = "webhook"
+	path := filepath.Join(t.TempDir(), "webhook")
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		t.Fatal(err)
+	}
+	started, err := harness.StartCluster(
+		"--apiserver-arg", "authorization-mode=Node,Webhook,RBAC",
+		"--apiserver-arg", "authorization-webhook-version=v1",
+		"--apiserver-arg", "authorization-webhook-config-file="+path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(started.Stop)
+	return started
+}
+
+func denyTenants(w http.ResponseWriter, r *http.Request) {
+	review := authorizationv1.SubjectAccessReview{}
+	if err := json.NewDecoder(r.Body).Decode(&review); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	if isDeniedToTenants(review.Spec) {
+		review.Status = authorizationv1.SubjectAccessReviewStatus{Denied: true, Reason: vaultIsClosed}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(review)
+}
+
+func isDeniedToTenants(asked authorizationv1.SubjectAccessReviewSpec) bool {
+	what := asked.ResourceAttributes
+	if what == nil || !strings.HasSuffix(asked.User, "-tenant") {
+		return false
+	}
+	everything := what.Namespace == "" && what.Resource == "configmaps" && (what.Verb == "list" || what.Verb == "watch")
+	return what.Namespace == vault || everything && strings.HasSuffix(asked.User, narrow)
+}
