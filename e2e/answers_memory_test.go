@@ -1,0 +1,121 @@
+package e2e_test
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+)
+
+const (
+	// largeSecrets of largeSecretBytes each are listed: 12 MB.
+	largeSecrets, largeSecretBytes = 400, 30_000
+	// parallelLists is how many one caller begins at once.
+	parallelLists = 50
+	// answersLimit is what the service is told to stay below, and answersMemory is what it may need at
+	// most, as the operating system counts it, with the race detector too.
+	answersLimit  = "200Mi"
+	answersMemory = 300 << 20
+)
+
+// TestManyListsOfOneCallerFitInMemory has one caller list 12 MB as often as it can while
+// another caller reads a little of them.
+func TestManyListsOfOneCallerFitInMemory(t *testing.T) {
+	t.Parallel()
+	for _, protocol := range []harness.Protocol{harness.GRPC, harness.ConnectJSON} {
+		t.Run(protocol.Name, func(t *testing.T) {
+			ctx := deadlineAfter(t, crowdPatience)
+			namespace := newNamespace(ctx, t, cluster(t))
+			if err := createMany(ctx, largeSecrets, func(ctx context.Context, i int) error { return createLargeSecret(ctx, t, namespace, i) }); err != nil {
+				t.Fatal(err)
+			}
+			service := startForCallers(t, "--memory-limit", answersLimit)
+			many, one := newAccount(ctx, t, namespace, "many"), newAccount(ctx, t, namespace, "one")
+			many.may(namespace, "many", to("secrets", "list"))
+			one.may(namespace, "one", to("secrets", "list"))
+			attacker, other := many.calling(service, protocol).Resources, one.calling(service, protocol).Resources
+			little := &kubeconnectv1.ListRequest{Resource: "secrets", Namespace: namespace, PageSize: 1}
+			for _, client := range []resourceClient{attacker, other} {
+				eventually(ctx, t, "the caller may list", func() error {
+					_, err := client.List(ctx, little)
+					return err
+				})
+			}
+			attacking, stop := context.WithCancel(ctx)
+			defer stop()
+			var reading errgroup.Group
+			var read atomic.Int32
+			reading.Go(func() error {
+				for ; attacking.Err() == nil || read.Load() == 0; read.Add(1) {
+					if _, err := other.List(ctx, little); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			listed, refused := listInParallel(ctx, t, attacker, namespace)
+			stop()
+			if err := reading.Wait(); err != nil {
+				t.Errorf("the other caller's call %d: %v", read.Load()+1, err)
+			}
+			peak := peakMemory(t, service.PID())
+			t.Logf("%d lists were answered and %d refused; the other caller was answered %d times; the service needed %d MiB at most", listed, refused, read.Load(), peak>>20)
+			if peak > answersMemory {
+				t.Errorf("the service needed %d MiB, want at most %d", peak>>20, answersMemory>>20)
+			}
+			if listed == 0 {
+				t.Error("no list was answered")
+			}
+		})
+	}
+}
+
+// listInParallel lists all Secrets of a namespace many times at once, and returns how often that was
+// answered, and how often it was refused for a while.
+func listInParallel(ctx context.Context, t *testing.T, client resourceClient, namespace string) (listed, refused int32) {
+	t.Helper()
+	var answered, later atomic.Int32
+	var listing errgroup.Group
+	for range parallelLists {
+		listing.Go(func() error {
+			request := &kubeconnectv1.ListRequest{Resource: "secrets", Namespace: namespace}
+			for {
+				page, err := client.List(ctx, request)
+				switch {
+				case retryAfter(err) > 0:
+					later.Add(1)
+					return nil
+				case err != nil:
+					return err
+				case page.GetNextPageToken() == "":
+					answered.Add(1)
+					return nil
+				}
+				request.PageToken = page.GetNextPageToken()
+			}
+		})
+	}
+	if err := listing.Wait(); err != nil {
+		t.Errorf("a list is answered %v", err)
+	}
+	return answered.Load(), later.Load()
+}
+
+func createLargeSecret(ctx context.Context, t *testing.T, namespace string, i int) error {
+	data := make([]byte, largeSecretBytes)
+	_, _ = rand.Read(data) // never fails
+	_, err := secretsIn(t, namespace).Create(ctx, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("large-", i)},
+		Data:       map[string][]byte{"data": data},
+	}, metav1.CreateOptions{})
+	return err
+}
