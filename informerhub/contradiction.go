@@ -77,8 +77,12 @@ func (r *Resolver) Confirm(ctx context.Context, resource Resource) error {
 }
 
 // serves reports whether a resource is served as it is described: in its version, with its
-// kind and scope. The error says that discovery could not tell about its group.
+// kind and scope, and by a server that may be read for all. The error says that discovery
+// could not tell about its group.
 func (c *catalogue) serves(resource Resource) (bool, error) {
+	if c.aggregated.refuses(resource.GroupResource()) && !resource.Refused {
+		return false, nil
+	}
 	if err := c.failed[resource.GroupVersion()]; err != nil && !apierrors.IsNotFound(err) {
 		return false, err
 	}

@@ -10,12 +10,6 @@ import (
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 )
@@ -59,7 +53,7 @@ var definitionResource = Resource{
 type definitions struct {
 	resolver *Resolver
 	schemas  *schemas
-	client   func() (rest.Interface, error)
+	client   func(Resource) (rest.Interface, error)
 	running  sync.WaitGroup // the sessions
 
 	mu      sync.Mutex // guards the fields below; no other lock is taken while it is held
@@ -68,12 +62,12 @@ type definitions struct {
 	warned  bool
 }
 
-func newDefinitions(resolver *Resolver, schemas *schemas, client func() (rest.Interface, error)) *definitions {
+func newDefinitions(resolver *Resolver, schemas *schemas, client func(Resource) (rest.Interface, error)) *definitions {
 	return &definitions{resolver: resolver, schemas: schemas, client: client, members: make(map[*upstream]context.CancelFunc)}
 }
 
-func (h *Hub) definitionsClient() (rest.Interface, error) {
-	return h.clientFor(definitionResource, h.client, definitionResource.GroupVersionKind())
+func (h *Hub) definitionsClient(resource Resource) (rest.Interface, error) {
+	return h.clientFor(resource, h.client, resource.GroupVersionKind())
 }
 
 // join has a cache's upstream follow the definition of its resource until the function that
@@ -190,7 +184,7 @@ type definitionsSession struct {
 	end     context.CancelFunc
 	settled chan struct{} // closed when the definitions are known, or could not be read
 	settle  func()
-	wake    chan struct{} // has an element when changed is not empty
+	wake    chan struct{} // has an element when changed or regrouped is not empty
 
 	// hashes are owned by poll: of OpenAPI documents, by path.
 	hashes map[string]string
@@ -200,12 +194,15 @@ type definitionsSession struct {
 	late    bool                  // caches have begun before that
 	known   map[string]definition // by the CRD's name, also of deleted ones
 	changed map[string]bool       // by the CRD's name: whether it was created again
+	// regrouped are the groups whose APIServices have changed; "" is all of them.
+	regrouped map[string]bool
 }
 
 func newDefinitionsSession(of *definitions, end context.CancelFunc) *definitionsSession {
 	s := &definitionsSession{
 		definitions: of, end: end, settled: make(chan struct{}), wake: make(chan struct{}, 1),
 		hashes: make(map[string]string), known: make(map[string]definition), changed: make(map[string]bool),
+		regrouped: make(map[string]bool),
 	}
 	s.settle = sync.OnceFunc(func() { close(s.settled) })
 	return s
@@ -217,12 +214,16 @@ func (s *definitionsSession) run(ctx context.Context) {
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
 	tasks.Go(func() { s.follow(ctx) })
+	tasks.Go(func() { s.followServices(ctx) })
 	tasks.Go(func() { s.verify(ctx) })
 	for {
 		select {
 		case <-s.wake:
 			for name, recreated := range s.takeChanged() {
 				tasks.Go(func() { s.react(ctx, name, recreated) })
+			}
+			for group := range s.takeRegrouped() {
+				tasks.Go(func() { s.compare(ctx, group) })
 			}
 		case <-ctx.Done():
 			return
@@ -245,6 +246,18 @@ func (s *definitionsSession) react(ctx context.Context, name string, recreated b
 		}
 		s.check(ctx, s.of(name), recreated, func(*upstream) bool { return true })
 		recreated = false // what begins from now on is of the new definition
+	}
+}
+
+// compare ends the caches of a group, or of all without one, that discovery does not allow as they
+// are any more, several times.
+func (s *definitionsSession) compare(ctx context.Context, group string) {
+	for _, wait := range checkPauses {
+		if !pause(ctx, wait) {
+			return
+		}
+		members := slices.DeleteFunc(s.of(""), func(u *upstream) bool { return group != "" && u.cache.resource.Group != group })
+		s.check(ctx, members, false, func(*upstream) bool { return false })
 	}
 }
 
@@ -277,32 +290,13 @@ func (s *definitionsSession) follow(ctx context.Context) {
 
 // watch watches the definitions until the context ends or the API server refuses.
 func (s *definitionsSession) watch(ctx context.Context) error {
-	client, err := s.client()
+	client, err := s.client(definitionResource)
 	if err != nil {
 		return err
 	}
 	ctx, refuse := context.WithCancelCause(ctx)
 	defer refuse(nil)
-	noted := func(err error) error {
-		if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
-			refuse(err)
-		}
-		return err
-	}
-	lists := &listThenWatch{cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			list, err := definitionsRequest(client, partialListKind, options).Do(ctx).Get()
-			if err != nil {
-				s.failed()
-			}
-			return list, noted(err)
-		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			options.Watch = true
-			events, err := definitionsRequest(client, partialKind, options).Watch(ctx)
-			return events, noted(err)
-		},
-	}}
+	lists := metadataOf(client, definitionResource, refuse, s.failed)
 	reflector := cache.NewReflectorWithOptions(lists, &Object{}, s, cache.ReflectorOptions{
 		Name: "informerhub", TypeDescription: definitionResource.String(), Backoff: backoff(),
 	})
@@ -316,12 +310,6 @@ type listThenWatch struct{ cache.ListWatch }
 
 // IsWatchListSemanticsUnSupported is asked for by the Reflector.
 func (*listThenWatch) IsWatchListSemanticsUnSupported() bool { return true }
-
-func definitionsRequest(client rest.Interface, as string, options metav1.ListOptions) *rest.Request {
-	return onlyMetadata(client.Get(), definitionResource, as).
-		Resource(definitionResource.Name).
-		SpecificallyVersionedParams(&options, scheme.ParameterCodec, schema.GroupVersion{Version: "v1"})
-}
 
 // poll compares the hashes of the OpenAPI documents of the caches' resources with those of
 // the last time, and discovery with the caches.
@@ -351,6 +339,23 @@ func (s *definitionsSession) takeChanged() map[string]bool {
 	taken := s.changed
 	s.changed = make(map[string]bool)
 	return taken
+}
+
+// takeRegrouped returns the groups whose APIServices have changed since it was called last.
+func (s *definitionsSession) takeRegrouped() map[string]bool {
+	s.stateMu.Lock()
+	defer s.stateMu.Unlock()
+	taken := s.regrouped
+	s.regrouped = make(map[string]bool)
+	return taken
+}
+
+// regroup notes that an APIService of a group has changed.
+func (s *definitionsSession) regroup(group string) {
+	s.stateMu.Lock()
+	defer s.stateMu.Unlock()
+	s.regrouped[group] = true
+	s.wakeLocked()
 }
 
 // Add implements cache.ReflectorStore.
@@ -412,6 +417,10 @@ func (s *definitionsSession) noteLocked(object *Object) {
 
 func (s *definitionsSession) changeLocked(name string, recreated bool) {
 	s.changed[name] = s.changed[name] || recreated
+	s.wakeLocked()
+}
+
+func (s *definitionsSession) wakeLocked() {
 	select {
 	case s.wake <- struct{}{}:
 	default:

@@ -30,12 +30,17 @@ type fakeAPI struct {
 	calls  chan *call // the lists and watches that wait for an answer
 	// definitions are those of CustomResourceDefinitions; nil: the service may not read them.
 	definitions chan *call
+	// services are those of APIServices, if it aggregates APIs.
+	services chan *call
+	// defined says that the service may list the metadata of the CRD of widgets.
+	defined bool
 
 	mu          sync.Mutex // guards the fields below
 	served      map[string]*metav1.APIResourceList
 	discoveries int
-	current     string // the version that it has come to; empty if it cannot be asked
-	unready     string // what it answers when asked whether it is ready; empty if it is
+	current     string            // the version that it has come to; empty if it cannot be asked
+	aggregated  map[string]string // the names of APIServices, and of the services behind them; nil if there is no such resource
+	unready     string            // what it answers when asked whether it is ready; empty if it is
 }
 
 // setUnready sets what the API server answers when it is asked whether it is ready.
@@ -71,6 +76,44 @@ func (api *fakeAPI) answerCurrent(w http.ResponseWriter) {
 	answer(w, &corev1.PodList{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, ListMeta: metav1.ListMeta{ResourceVersion: api.current},
 	})
+}
+
+// aggregate sets the APIServices, by name, each with that of the service behind it. Empty: the
+// service may not read them.
+func (api *fakeAPI) aggregate(services map[string]string) {
+	api.mu.Lock()
+	defer api.mu.Unlock()
+	api.aggregated = services
+}
+
+// answerServices answers what APIServices there are. Lists and watches of their metadata alone
+// are passed to the test.
+func (api *fakeAPI) answerServices(w http.ResponseWriter, r *http.Request) {
+	api.mu.Lock()
+	known := api.aggregated
+	api.mu.Unlock()
+	metadata := strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadata")
+	switch {
+	case known == nil || metadata && api.services == nil:
+		http.NotFound(w, r)
+		return
+	case metadata:
+		api.pass(w, r, api.services)
+		return
+	case len(known) == 0:
+		forbid(w, serviceResource)
+		return
+	}
+	items := []any{}
+	for name, service := range known {
+		version, group, _ := strings.Cut(name, ".")
+		spec := map[string]any{"group": group, "version": version}
+		if service != "" {
+			spec["service"] = map[string]any{"name": service, "namespace": "default"}
+		}
+		items = append(items, map[string]any{"metadata": map[string]any{"name": name}, "spec": spec})
+	}
+	answer(w, map[string]any{"kind": "APIServiceList", "apiVersion": "apiregistration.k8s.io/v1", "items": items})
 }
 
 // asksForCurrent reports whether a request asks for the version alone.
@@ -130,17 +173,26 @@ func (api *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r) // it publishes no schemas
 	case asksForCurrent(r):
 		api.answerCurrent(w)
+	case parts[len(parts)-1] == serviceResource.Name:
+		api.answerServices(w, r)
+	case parts[len(parts)-1] == definitionResource.Name && api.defined:
+		answer(w, map[string]any{"items": []any{map[string]any{"metadata": map[string]any{"name": "widgets.example.com"}}}})
 	case parts[len(parts)-1] != definitionResource.Name:
 		api.pass(w, r, api.calls)
 	case api.definitions != nil:
 		api.pass(w, r, api.definitions)
 	default:
-		w.Header().Set("Content-Type", runtime.ContentTypeJSON)
-		w.WriteHeader(http.StatusForbidden)
-		status := apierrors.NewForbidden(definitionResource.GroupResource(), "", nil).ErrStatus
-		status.APIVersion, status.Kind = "v1", "Status"
-		_ = json.NewEncoder(w).Encode(status)
+		forbid(w, definitionResource)
 	}
+}
+
+// forbid answers that the service may not read a resource.
+func forbid(w http.ResponseWriter, resource Resource) {
+	w.Header().Set("Content-Type", runtime.ContentTypeJSON)
+	w.WriteHeader(http.StatusForbidden)
+	status := apierrors.NewForbidden(resource.GroupResource(), "", nil).ErrStatus
+	status.APIVersion, status.Kind = "v1", "Status"
+	_ = json.NewEncoder(w).Encode(status)
 }
 
 // pass has a test answer a call.

@@ -29,6 +29,10 @@ type Options struct {
 	// Uncached names resources that are never kept in memory, as callers name them. A name
 	// without a group means those of every group: core events are those of events.k8s.io.
 	Uncached []string
+	// CacheAggregated names API groups that are kept in memory although the server of an
+	// aggregated API serves them: it shows every user who may list them the same objects.
+	// Other groups of aggregated APIs are not kept.
+	CacheAggregated []string
 }
 
 const (
@@ -78,7 +82,7 @@ func New(config *rest.Config, options Options) (*Hub, error) {
 	}
 	// A redirect would have the service's credentials sent to another host.
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	resolver, err := newResolver(config, client, options.Uncached)
+	resolver, err := newResolver(config, client, options)
 	if err != nil {
 		return nil, err
 	}

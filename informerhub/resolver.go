@@ -29,8 +29,9 @@ import (
 type Resolver struct {
 	client    rest.Interface
 	cached    discovery.CachedDiscoveryInterface
-	uncached  []string
+	options   Options
 	discovery *turns[*catalogue]
+	warnOnce  sync.Once // of aggregated APIs that cannot be told from others
 }
 
 const (
@@ -43,16 +44,18 @@ const (
 
 // catalogue is what discovery has said at one time.
 type catalogue struct {
-	mapper   meta.RESTMapper
-	groups   []*restmapper.APIGroupResources
-	lists    []*metav1.APIResourceList // of the groups, in their order
-	failed   map[schema.GroupVersion]error
-	refused  map[schema.GroupResource]bool
-	mu       sync.Mutex // guards resolved
-	resolved map[string]Resource
+	mapper  meta.RESTMapper
+	groups  []*restmapper.APIGroupResources
+	lists   []*metav1.APIResourceList // of the groups, in their order
+	failed  map[schema.GroupVersion]error
+	refused map[schema.GroupResource]bool
+	// aggregated refuses the resources of aggregated APIs too.
+	aggregated aggregation
+	mu         sync.Mutex // guards resolved
+	resolved   map[string]Resource
 }
 
-func newResolver(config *rest.Config, client *http.Client, uncached []string) (*Resolver, error) {
+func newResolver(config *rest.Config, client *http.Client, options Options) (*Resolver, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
 	bounded := *client
@@ -61,7 +64,7 @@ func newResolver(config *rest.Config, client *http.Client, uncached []string) (*
 	if err != nil {
 		return nil, err
 	}
-	r := &Resolver{client: direct.RESTClient(), cached: memory.NewMemCacheClient(direct), uncached: uncached}
+	r := &Resolver{client: direct.RESTClient(), cached: memory.NewMemCacheClient(direct), options: options}
 	r.discovery = newTurns("list of resources", r.discover)
 	return r, nil
 }
@@ -199,14 +202,19 @@ func (r *Resolver) discover() (*catalogue, error) {
 	if err != nil && !some {
 		return nil, describe(context.Background(), r.client, err)
 	}
+	aggregated, err := r.aggregated(context.Background())
+	if err != nil {
+		return nil, describe(context.Background(), r.client, err)
+	}
 	resources, ordered := inOrder(groups, lists)
 	return &catalogue{
-		mapper:   restmapper.NewDiscoveryRESTMapper(resources),
-		groups:   resources,
-		lists:    ordered,
-		failed:   failed,
-		refused:  refusedAmong(ordered, r.uncached),
-		resolved: make(map[string]Resource),
+		mapper:     restmapper.NewDiscoveryRESTMapper(resources),
+		groups:     resources,
+		lists:      ordered,
+		failed:     failed,
+		refused:    refusedAmong(ordered, r.options.Uncached),
+		aggregated: aggregated,
+		resolved:   make(map[string]Resource),
 	}, nil
 }
 
@@ -350,6 +358,11 @@ func (c *catalogue) newResource(of schema.GroupVersion, served metav1.APIResourc
 		Kind:       served.Kind,
 		Namespaced: served.Namespaced,
 		Watchable:  slices.Contains(served.Verbs, "list") && slices.Contains(served.Verbs, "watch"),
-		Refused:    c.refused[schema.GroupResource{Group: of.Group, Resource: served.Name}],
+		Refused:    c.refuses(schema.GroupResource{Group: of.Group, Resource: served.Name}),
 	}
+}
+
+// refuses reports whether a resource must not be kept in memory.
+func (c *catalogue) refuses(resource schema.GroupResource) bool {
+	return c.refused[resource] || c.aggregated.refuses(resource)
 }

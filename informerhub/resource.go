@@ -18,7 +18,8 @@ type Resource struct {
 	// Watchable says that the API server can list and watch it, so that it can be
 	// cached.
 	Watchable bool
-	// Refused says that the operator keeps it out of memory: see [Options.Uncached].
+	// Refused says that it is kept out of memory: by the operator (see [Options.Uncached]), or
+	// because the server of an aggregated API serves it (see [Options.CacheAggregated]).
 	Refused bool
 }
 

@@ -40,6 +40,7 @@ func serve(ctx context.Context, s settings) error {
 		KeepManagedFields: s.keepManagedFields,
 		IdleTimeout:       s.cacheIdleTimeout,
 		Uncached:          s.uncached,
+		CacheAggregated:   s.cacheAggregated,
 	})
 	if err != nil {
 		return err

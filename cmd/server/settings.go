@@ -34,6 +34,7 @@ type settings struct {
 	cacheIdleTimeout  time.Duration
 	tokenGeneration   string
 	uncached          []string
+	cacheAggregated   []string
 	memoryLimit       string
 	metricsListen     string
 	logLevel          slog.Level
@@ -88,6 +89,7 @@ func readSettings(args []string, lookup func(string) (string, bool)) (settings, 
 	flags.DurationVar(&s.cacheIdleTimeout, "cache-idle-timeout", 10*time.Minute, "how `long` a resource is kept in memory that nobody reads or watches")
 	flags.StringVar(&s.tokenGeneration, "token-generation", "", "any `text`, the same at all replicas: a resume token that was given out under another one begins with a snapshot. Change it after etcd was restored from a backup; see docs/operations.md")
 	flags.StringSliceVar(&s.uncached, "uncached", nil, "a `resource`, as kubectl names it, that is never kept in memory, in none of its versions, such as secrets; repeat it, or separate several by commas. Without a group it is those of every group: events are those of events.k8s.io too. They are read at the API server as the caller, as --write-as says, each time")
+	flags.StringSliceVar(&s.cacheAggregated, "cache-aggregated", nil, "an API `group`, such as metrics.example.com, that is kept in memory although an aggregated API serves it; repeat it, or separate several by commas. Give only groups whose server shows the same objects to all users who may list them: what it shows the service's account is served to them. Without it, such groups are read at the API server as the caller, each time")
 	flags.StringVar(&s.memoryLimit, "memory-limit", "", "what the whole process should stay below, as a Kubernetes `quantity` such as 2Gi: near it, memory is given back sooner, at the price of processor time; GOMEMLIMIT by default")
 	flags.StringVar(&s.metricsListen, "metrics-listen", "", "an `address` of its own, HOST:PORT, where Prometheus reads /metrics, in plain text and without authentication: counts and times by resource, procedure and code, and no name of an object, a namespace or a caller. Give a loopback address, or have a NetworkPolicy guard it; nowhere by default")
 	flags.StringVar(&level, "log-level", "info", "what is logged, to standard error: debug, info, warn or error")
@@ -146,6 +148,9 @@ func (s settings) check() error {
 	}
 	if slices.Contains(s.uncached, "") {
 		return errors.New("--uncached: name a resource, such as secrets")
+	}
+	if slices.Contains(s.cacheAggregated, "") {
+		return errors.New("--cache-aggregated: name an API group, such as metrics.example.com")
 	}
 	if (s.certFile == "") != (s.keyFile == "") {
 		return errors.New("--tls-cert-file and --tls-private-key-file go together: give both or neither")

@@ -28,6 +28,7 @@ func with(change func(*settings)) settings {
 func TestSettingsAreReadFromFlagsAndTheEnvironment(t *testing.T) {
 	origins := []string{"https://a.example", "http://b.example:1", "https://c.example"}
 	uncached := []string{"secrets", "ingresses.networking.k8s.io"}
+	aggregated := []string{"a.example", "b.example"}
 	for name, test := range map[string]struct {
 		args        string
 		environment map[string]string
@@ -36,8 +37,8 @@ func TestSettingsAreReadFromFlagsAndTheEnvironment(t *testing.T) {
 		"nothing": {want: defaults},
 		"every flag": {
 			args: "--kubeconfig k --context c --listen 0.0.0.0:1 --auth cluster --auth-audience x --auth-audience y,z --write-as impersonate --recheck-interval 1m --tls-cert-file cert --tls-private-key-file key " +
-				"--allow-plaintext --cors-origin https://a.example --cors-origin http://b.example:1,https://c.example --caller-max-streams 1 --caller-request-rate 2 --caller-request-burst 3 --keep-managed-fields --cache-idle-timeout 1h --token-generation g --uncached secrets,ingresses.networking.k8s.io --memory-limit 2Gi --metrics-listen 127.0.0.1:2 --log-level debug",
-			want: settings{"k", "c", "0.0.0.0:1", "cluster", []string{"x", "y", "z"}, "impersonate", time.Minute, "cert", "key", true, origins, server.Limits{Streams: 1, Rate: 2, Burst: 3}, true, time.Hour, "g", uncached, "2Gi", "127.0.0.1:2", slog.LevelDebug},
+				"--allow-plaintext --cors-origin https://a.example --cors-origin http://b.example:1,https://c.example --caller-max-streams 1 --caller-request-rate 2 --caller-request-burst 3 --keep-managed-fields --cache-idle-timeout 1h --token-generation g --uncached secrets,ingresses.networking.k8s.io --cache-aggregated a.example,b.example --memory-limit 2Gi --metrics-listen 127.0.0.1:2 --log-level debug",
+			want: settings{"k", "c", "0.0.0.0:1", "cluster", []string{"x", "y", "z"}, "impersonate", time.Minute, "cert", "key", true, origins, server.Limits{Streams: 1, Rate: 2, Burst: 3}, true, time.Hour, "g", uncached, aggregated, "2Gi", "127.0.0.1:2", slog.LevelDebug},
 		},
 		"every variable": {
 			environment: map[string]string{
@@ -46,9 +47,9 @@ func TestSettingsAreReadFromFlagsAndTheEnvironment(t *testing.T) {
 				"KUBECONNECT_TLS_CERT_FILE": "cert", "KUBECONNECT_TLS_PRIVATE_KEY_FILE": "key", "KUBECONNECT_ALLOW_PLAINTEXT": "true",
 				"KUBECONNECT_CORS_ORIGIN":        "https://a.example,http://b.example:1,https://c.example",
 				"KUBECONNECT_CALLER_MAX_STREAMS": "1", "KUBECONNECT_CALLER_REQUEST_RATE": "2", "KUBECONNECT_CALLER_REQUEST_BURST": "3",
-				"KUBECONNECT_KEEP_MANAGED_FIELDS": "1", "KUBECONNECT_CACHE_IDLE_TIMEOUT": "1h", "KUBECONNECT_TOKEN_GENERATION": "g", "KUBECONNECT_UNCACHED": "secrets,ingresses.networking.k8s.io", "KUBECONNECT_MEMORY_LIMIT": "2Gi", "KUBECONNECT_METRICS_LISTEN": "127.0.0.1:2", "KUBECONNECT_LOG_LEVEL": "warn",
+				"KUBECONNECT_KEEP_MANAGED_FIELDS": "1", "KUBECONNECT_CACHE_IDLE_TIMEOUT": "1h", "KUBECONNECT_TOKEN_GENERATION": "g", "KUBECONNECT_UNCACHED": "secrets,ingresses.networking.k8s.io", "KUBECONNECT_CACHE_AGGREGATED": "a.example,b.example", "KUBECONNECT_MEMORY_LIMIT": "2Gi", "KUBECONNECT_METRICS_LISTEN": "127.0.0.1:2", "KUBECONNECT_LOG_LEVEL": "warn",
 			},
-			want: settings{"k", "c", "0.0.0.0:1", "cluster", []string{"x", "y", "z"}, "impersonate", time.Minute, "cert", "key", true, origins, server.Limits{Streams: 1, Rate: 2, Burst: 3}, true, time.Hour, "g", uncached, "2Gi", "127.0.0.1:2", slog.LevelWarn},
+			want: settings{"k", "c", "0.0.0.0:1", "cluster", []string{"x", "y", "z"}, "impersonate", time.Minute, "cert", "key", true, origins, server.Limits{Streams: 1, Rate: 2, Burst: 3}, true, time.Hour, "g", uncached, aggregated, "2Gi", "127.0.0.1:2", slog.LevelWarn},
 		},
 		"the flag wins": {
 			args: "--listen 127.0.0.1:1 --keep-managed-fields=false",
@@ -110,6 +111,7 @@ func TestSettingsWithoutSenseAreToldByTheirNames(t *testing.T) {
 		"a limit that is no quantity":           {args: "--memory-limit much", says: "--memory-limit"},
 		"changes as somebody":                   {args: "--write-as me", says: "--write-as"},
 		"a resource without a name":             {args: "--uncached secrets, ", says: "--uncached"},
+		"a group without a name":                {args: "--cache-aggregated=a.example, ", says: "--cache-aggregated"},
 		"checked all the time":                  {args: "--recheck-interval 0s", says: "--recheck-interval"},
 		"an audience without a name":            {args: "--auth-audience x,", says: "--auth-audience"},
 		"no time at all":                        {args: "--cache-idle-timeout 0s", says: "--cache-idle-timeout"},

@@ -33,6 +33,8 @@ var needs = map[string]need{
 
 	"list customresourcedefinitions":  {try: noticesAnotherSchema},
 	"watch customresourcedefinitions": {try: noticesAnotherSchema},
+	"list apiservices":                {try: noticesAnotherSchema}, // gadgets are cached if they are known not to be aggregated
+	"watch apiservices":               {try: noticesAnotherSchema},
 
 	"create tokenreviews":                               {knowsWhoCalls, "could not be asked who is calling"},
 	"create subjectaccessreviews":                       {readsANamespace, "could not be asked what"},
