@@ -126,6 +126,19 @@ func (q *Queue) Held() int64 {
 	return q.held
 }
 
+// Delays reports whether an acquisition waits for what key holds: another one of key, or one of a
+// key that holds less and waits for a part of the total.
+func (q *Queue) Delays(key string) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	s := q.keys[key]
+	if s == nil || s.held == 0 {
+		return false
+	}
+	next := q.nextLocked()
+	return s.waiters.Len() > 0 || next != nil && next.held < s.held
+}
+
 func (q *Queue) releaser(key string, weight int64) func() {
 	return sync.OnceFunc(func() {
 		q.mu.Lock()

@@ -218,3 +218,31 @@ func TestQueue_KeepsItsLimits(t *testing.T) {
 		})
 	})
 }
+
+func TestQueue_ReportsWhetherAKeyDelaysOthers(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		q := New(Limits{Total: 10, PerKey: 8, Waiting: 10})
+		wantDelays := func(want bool, key, when string) {
+			t.Helper()
+			if got := q.Delays(key); got != want {
+				t.Errorf("%s: %s delays others: %t, want %t", when, key, got, want)
+			}
+		}
+		release, granted := acquired(t, q, "many", 8), make(chan string, 2)
+		less := acquired(t, q, "less", 1)
+		wantDelays(false, "many", "nobody waits")
+		wantDelays(false, "none", "it holds nothing")
+		waiting(t, q, "few", 2, granted)
+		wantDelays(true, "many", "a key with less waits for the total")
+		wantDelays(true, "less", "a key with less waits for the total")
+		less()
+		<-granted
+		waiting(t, q, "many", 1, granted)
+		wantDelays(true, "many", "its own waits")
+		wantDelays(false, "few", "the other waits for its own limit")
+		release()
+		<-granted
+		synctest.Wait()
+		wantDelays(false, "many", "all have what they want")
+	})
+}
