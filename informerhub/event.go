@@ -67,6 +67,28 @@ func (b Batch) PositionAfter(i int) (Position, bool) {
 	return position, true
 }
 
+// Sizes returns about how many bytes of objects the batch keeps in memory, and how many of these the
+// largest of its events does.
+func (b Batch) Sizes() (all, largest int) {
+	for _, event := range b.Events {
+		size := keptBytes(event.Object) + keptBytes(event.Before)
+		all += size
+		largest = max(largest, size)
+	}
+	return all, largest
+}
+
+// keptBytes is how much memory an object keeps: a masked one keeps the whole one.
+func keptBytes(o *Object) int {
+	switch {
+	case o == nil:
+		return 0
+	case o.masking != nil:
+		return o.Size() + o.masking.whole.Size()
+	}
+	return o.Size()
+}
+
 // bookmark returns a batch that says that everything up to a position has been
 // delivered.
 func bookmark(position Position, freshness Freshness) Batch {

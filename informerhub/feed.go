@@ -61,7 +61,7 @@ type limits struct {
 func defaultLimits(windowBytes int) limits {
 	return limits{
 		window: windowBytes, tombstones: maxTombstones, sweepSlack: 1024,
-		batch: 1024, batchBytes: 1 << 20, partBytes: 128 << 10,
+		batch: 1024, batchBytes: 256 << 10, partBytes: 128 << 10,
 	}
 }
 

@@ -16,6 +16,10 @@ import (
 // a snapshot.
 func (w *Watcher) Rescope(to *Selection) { w.to = to }
 
+// Restart has the watcher go over to a selection like Rescope, always by Reset and a snapshot: the
+// caller has not been sent all that Next has returned.
+func (w *Watcher) Restart(to *Selection) { w.to, w.restart = to, true }
+
 // goOver goes over to the selection that is due, and returns what leads there: never
 // nothing, because its position is the first under the new selection. It reports false
 // where a snapshot does, which is begun. If the context ends meanwhile, the next call begins
@@ -57,7 +61,7 @@ func (p passedOver) lead(ctx context.Context, from, to *Selection) (Batch, error
 
 // startAnew goes over by a snapshot.
 func (w *Watcher) startAnew() {
-	w.selection, w.to = w.to, nil
+	w.selection, w.to, w.restart = w.to, nil, false
 	w.options.Since, w.ahead = nil, ""
 	w.join()
 }
@@ -80,7 +84,7 @@ func (w *Watcher) passOver() (passedOver, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	feed := c.feed
-	if w.topic == nil || w.again || w.ahead != "" || w.epoch != feed.epoch.id || !feed.window.covers(w.place) ||
+	if w.restart || w.topic == nil || w.again || w.ahead != "" || w.epoch != feed.epoch.id || !feed.window.covers(w.place) ||
 		w.snapshot != nil || w.catchUp != nil || w.pending != nil {
 		return passedOver{}, false
 	}

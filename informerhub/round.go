@@ -58,6 +58,9 @@ type sharedBatch struct {
 	encoded map[any]any
 }
 
+// IsShared reports whether other watchers can have been given the same batch.
+func (b Batch) IsShared() bool { return b.shared != nil }
+
 // Encoded answers what encode makes of the batch: made once, for each key, for all
 // watchers that have been given the same batch. Nobody may change the answer. False if
 // no other watcher can have been given it: then encode is not called.

@@ -53,6 +53,7 @@ type Watcher struct {
 	warner    warner
 	broken    bool            // the stream cannot be resumed behind what it returned
 	to        *Selection      // what it is to go over to; nil if to nothing
+	restart   bool            // it goes over by a snapshot
 	interrupt <-chan struct{} // see InterruptBy
 }
 
