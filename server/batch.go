@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"iter"
 	"slices"
 
@@ -8,6 +9,7 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
 // The numbers of the fields whose bytes are put together here.
@@ -28,6 +30,7 @@ type batchEncoder struct {
 	encoding kubeconnectv1.Encoding
 	patches  kubeconnectv1.PatchType // where they are known
 	tokens   tokens
+	heavy    bool // it is encoded in turns of the processors
 }
 
 // encodedBatch is what an encoded batch depends on, beside the batch.
@@ -42,39 +45,128 @@ type encodedBatch struct {
 type encodedResponse struct {
 	events []byte
 	token  string
+	last   int // the place of its last event in the batch
+	count  int // of its events
 }
 
 // responses are the answers, one after the other. None may be changed, and none kept
-// beyond its turn.
-func (e batchEncoder) responses() iter.Seq[encodedResponse] {
+// beyond its turn. A large batch is encoded in turns of the processors, of which the context says
+// whose they are; an error is that the context has ended.
+func (e batchEncoder) responses(ctx context.Context) iter.Seq2[encodedResponse, error] {
+	return func(yield func(encodedResponse, error) bool) {
+		shared, ok, err := e.shared(ctx)
+		switch {
+		case err != nil:
+			yield(encodedResponse{}, err)
+		case ok:
+			for _, response := range shared {
+				if !yield(response, nil) {
+					return
+				}
+			}
+		default:
+			e.encodeAll(ctx, yield)
+		}
+	}
+}
+
+// shared returns the answers that are made once for all streams that send the batch; false if no
+// other stream can.
+func (e batchEncoder) shared(ctx context.Context) (responses []encodedResponse, ok bool, err error) {
+	if !e.batch.IsShared() {
+		return nil, false, nil
+	}
+	end, err := e.beginTurn(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	defer end()
 	key := encodedBatch{e.encoding, e.patches, string(e.tokens.selection), e.tokens.served()}
 	shared, ok := e.batch.Encoded(key, func() any {
 		var all []encodedResponse
-		for encoded := range e.encode {
-			all = append(all, encodedResponse{slices.Clone(encoded.events), encoded.token})
+		for next := e.begin(); !next.done(); {
+			response := next.response()
+			response.events = slices.Clone(response.events)
+			all = append(all, response)
 		}
 		return all
 	})
-	if ok {
-		return slices.Values(shared.([]encodedResponse))
+	if !ok {
+		return nil, false, nil
 	}
-	return e.encode
+	return shared.([]encodedResponse), true, nil
 }
 
-// encode makes the answers, all in one buffer.
-func (e batchEncoder) encode(yield func(encodedResponse) bool) {
-	encoded := make([]byte, 0, capacityFor(e.objects, maxResponseBytes))
-	for i, event := range e.batch.Events {
-		object, patch := e.object(event)
-		if size := eventSize(event, object, patch); len(encoded) > 0 && len(encoded)+size > maxResponseBytes {
-			if !yield(encodedResponse{encoded, e.tokenAfter(i - 1)}) {
-				return
-			}
-			encoded = encoded[:0]
+func (e batchEncoder) encodeAll(ctx context.Context, yield func(encodedResponse, error) bool) {
+	for next := e.begin(); !next.done(); {
+		end, err := e.beginTurn(ctx)
+		if err != nil {
+			yield(encodedResponse{}, err)
+			return
 		}
-		encoded = appendEvent(encoded, event, object, patch)
+		response := next.response()
+		end()
+		if !yield(response, nil) {
+			return
+		}
 	}
-	yield(encodedResponse{encoded, e.tokenAfter(len(e.batch.Events) - 1)})
+}
+
+// beginTurn waits for a turn of the processors, if encoding a part of the batch may take long.
+func (e batchEncoder) beginTurn(ctx context.Context) (end func(), err error) {
+	if !e.heavy {
+		return func() {}, nil
+	}
+	_, end, err = fairqueue.Begin(ctx)
+	return end, err
+}
+
+// heavyBatch is from how many bytes of objects on a batch is encoded in turns.
+const heavyBatch = 32 << 10
+
+// bookmark returns the answer of a batch that is a bookmark.
+func (e batchEncoder) bookmark() encodedResponse { return e.begin().response() }
+
+// responseEncoder makes one answer after the other of a batch, all in one buffer.
+type responseEncoder struct {
+	batchEncoder
+	buffer  []byte
+	next    int    // the place of the event that is next
+	encoded bool   // whether object and patch are of that event
+	object  []byte // nil if it has none
+	patch   kubeconnectv1.PatchType
+}
+
+func (e batchEncoder) begin() *responseEncoder {
+	return &responseEncoder{batchEncoder: e, buffer: make([]byte, 0, capacityFor(e.objects, maxEventsBytes))}
+}
+
+func (r *responseEncoder) done() bool { return r.next == len(r.batch.Events) }
+
+// encode encodes the object of the event that is next.
+func (r *responseEncoder) encode() {
+	if !r.encoded {
+		r.object, r.patch = r.batchEncoder.object(r.batch.Events[r.next])
+		r.encoded = true
+	}
+}
+
+// response returns the next answer, which is valid until the one after that.
+func (r *responseEncoder) response() encodedResponse {
+	if r.buffer = r.buffer[:0]; cap(r.buffer) > 2*maxEventsBytes {
+		r.buffer = nil // it had a large object
+	}
+	first := r.next
+	for ; !r.done(); r.next++ {
+		r.encode()
+		event := r.batch.Events[r.next]
+		if size := eventSize(event, r.object, r.patch); len(r.buffer) > 0 && len(r.buffer)+size > maxEventsBytes {
+			break
+		}
+		r.buffer, r.encoded = appendEvent(r.buffer, event, r.object, r.patch), false
+	}
+	last := r.next - 1
+	return encodedResponse{r.buffer, r.tokenAfter(last), last, r.next - first}
 }
 
 // object is that of an event, or the patch that makes it of the one before.

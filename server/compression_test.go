@@ -16,7 +16,7 @@ import (
 func largePodAPI() *fakeAPI {
 	api := podsAPI()
 	pod := newPod("a", 3)
-	pod.Annotations = map[string]string{"large": strings.Repeat("x", 64<<10)}
+	pod.Annotations = map[string]string{"large": strings.Repeat("x", 48<<10)}
 	api.objects = []any{pod}
 	return api
 }
@@ -51,7 +51,7 @@ func TestAWatchIsNotCompressed(t *testing.T) {
 	if prefix[0]&1 != 0 {
 		t.Error("the first message is compressed")
 	}
-	if size := int(prefix[1])<<24 | int(prefix[2])<<16 | int(prefix[3])<<8 | int(prefix[4]); size < 64<<10 {
+	if size := int(prefix[1])<<24 | int(prefix[2])<<16 | int(prefix[3])<<8 | int(prefix[4]); size < 32<<10 {
 		t.Errorf("the first message has %d bytes: this test asks for a large one", size)
 	}
 }

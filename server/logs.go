@@ -178,10 +178,15 @@ func (s *logSender) send(ctx context.Context, piece []byte) error {
 // sendAnyway sends a piece under a permit that holds, also an empty one: on its way there
 // may be somebody who cuts a stream off that is silent.
 func (s *logSender) sendAnyway(ctx context.Context, piece []byte) error {
-	if err := s.confirm(ctx); err != nil {
-		return err
+	for {
+		if err := s.confirm(ctx); err != nil {
+			return err
+		}
+		err := s.permit.send(ctx, nil, func() error { return s.stream.Send(&kubeconnectv1.GetLogsResponse{Data: piece}) })
+		if !errors.Is(err, errDue) {
+			return err
+		}
 	}
-	return s.stream.Send(&kubeconnectv1.GetLogsResponse{Data: piece})
 }
 
 // confirm has the permit confirmed if that is due. While the cluster cannot be asked, the

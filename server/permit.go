@@ -7,6 +7,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 )
@@ -20,6 +21,9 @@ const (
 	confirmPatience = 3 * time.Second
 	// confirmPause is how long it waits then until it asks again.
 	confirmPause = time.Second
+	// unconfirmedUnread is how long a message may stay unread after the permit that it was sent
+	// under should have been confirmed, while the cluster cannot be asked.
+	unconfirmedUnread = 10 * time.Second
 )
 
 // permit is what one stream may tell. It holds for a time only: then, and when rights
@@ -70,8 +74,11 @@ func (p *permit) isDue() bool {
 
 // confirm finds out who is calling and what they may read, as if the stream began now.
 // With errUnconfirmed it is not known.
-func (p *permit) confirm(ctx context.Context) error {
-	asking, cancel := context.WithTimeout(ctx, confirmPatience)
+func (p *permit) confirm(ctx context.Context) error { return p.confirmIn(ctx, ctx) }
+
+// confirmIn is confirm that gives up when asking ends.
+func (p *permit) confirmIn(ctx, asking context.Context) error {
+	asking, cancel := context.WithTimeout(asking, confirmPatience)
 	defer cancel()
 	identity, err := p.caller.identify(auth.Rechecking(asking))
 	if err == nil {
@@ -86,6 +93,47 @@ func (p *permit) confirm(ctx context.Context) error {
 		return errUnconfirmed
 	}
 	return err
+}
+
+// errDue says that a message was not sent, because the permit must be confirmed first. It is not
+// for callers.
+var errDue = errors.New("the permit must be confirmed")
+
+// send sends a message under the permit: not at all if it must be confirmed first, and no further
+// than the client has read if it is lost while the client does not read. A nil permit is for a
+// message without content.
+func (p *permit) send(ctx context.Context, awaited func() bool, send func() error) error {
+	if p == nil {
+		return unreadOf(ctx).during(ctx, guard{awaited: awaited}, send)
+	}
+	if p.isDue() {
+		return errDue
+	}
+	return unreadOf(ctx).during(ctx, guard{
+		holds:   func(asking context.Context) error { return p.stillHolds(ctx, asking) },
+		awaited: awaited,
+	}, send)
+}
+
+// stillHolds returns why a message that is being sent may not be sent any further, if so. It runs
+// while the stream's handler is blocked.
+func (p *permit) stillHolds(ctx, asking context.Context) error {
+	if !p.isDue() {
+		return nil
+	}
+	before := p.scope
+	switch err := p.confirmIn(ctx, asking); {
+	case errors.Is(err, errUnconfirmed) && time.Since(p.confirmed) < p.recheck+unconfirmedUnread:
+		return nil
+	case errors.Is(err, errUnconfirmed):
+		return failure(metav1.StatusReasonServiceUnavailable,
+			"the stream has ended, because a message was left unread while the cluster could not be asked what you may read: resume it")
+	case err == nil && !covers(p.scope, before):
+		return failure(metav1.StatusReasonServiceUnavailable,
+			"the stream has ended, because your permissions changed while a message was left unread: resume it")
+	default:
+		return err
+	}
 }
 
 // errUnconfirmed is not for callers.

@@ -33,6 +33,7 @@ type resources struct {
 
 	answers   *answers
 	liveLists *fairqueue.Queue // turns to list at the API server
+	sending   *fairqueue.Queue // memory for what streams send, by caller
 }
 
 func newResources(config Config, callers *callers) *resources {
@@ -48,6 +49,7 @@ func newResources(config Config, callers *callers) *resources {
 
 		answers:   newAnswers(config.Limits),
 		liveLists: newLiveLists(config.Limits),
+		sending:   newSendMemory(),
 	}
 }
 
@@ -57,12 +59,17 @@ func (s *resources) Watch(ctx context.Context, request *kubeconnectv1.WatchReque
 	if err != nil {
 		return err
 	}
-	return s.serve(ctx, request, watch, s.sender(ctx, request, stream.Send))
+	return s.serve(ctx, request, watch, s.sender(ctx, request, func(ctx context.Context, under *permit, awaited func() bool, response *kubeconnectv1.WatchResponse) error {
+		return under.send(ctx, awaited, func() error { return stream.Send(response) })
+	}))
 }
 
 // sender sends what a watch tells.
-func (s *resources) sender(ctx context.Context, request *kubeconnectv1.WatchRequest, to func(*kubeconnectv1.WatchResponse) error) *eventSender {
-	return &eventSender{to: to, encoding: request.GetEncoding(), patches: request.GetPatches(), messages: wantsMessages(ctx), sent: s.metrics.events}
+func (s *resources) sender(ctx context.Context, request *kubeconnectv1.WatchRequest, to outlet) *eventSender {
+	return &eventSender{
+		to: to, encoding: request.GetEncoding(), patches: request.GetPatches(), messages: wantsMessages(ctx),
+		memory: sendMemory{s.sending, callerOf(identityFrom(ctx))}, sent: s.metrics.events,
+	}
 }
 
 // serve follows what a request selects until the caller goes or the watch ends.
@@ -132,7 +139,7 @@ func (s *resources) follow(ctx context.Context, permit *permit, request *kubecon
 	if err != nil {
 		return nil, err
 	}
-	w := &watch{permit: permit, shows: request, tokens: tokensFor(permit.wanted.resource, request).inGeneration(s.generation).relatedBy(related).under(permit.scope)}
+	w := &watch{permit: permit, scope: permit.scope, shows: request, tokens: tokensFor(permit.wanted.resource, request).inGeneration(s.generation).relatedBy(related).under(permit.scope)}
 	since, err := w.tokens.read(request.GetResumeToken())
 	if err != nil {
 		return nil, err

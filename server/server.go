@@ -76,13 +76,13 @@ func New(config Config) http.Handler {
 	resourceService, resourceHandler := kubeconnectv1connect.NewResourceServiceHandler(resources, options)
 	answers := resources.answers
 	mux.Handle(answers.at(resourceService, resourceHandler))
-	mux.Handle(kubeconnectv1connect.ResourceServiceWatchProcedure, wholeMessages(resourceHandler, sendPatience))
-	mux.Handle(kubeconnectv1connect.ResourceServiceWatchManyProcedure, wholeMessages(resourceHandler, sendPatience))
+	mux.Handle(kubeconnectv1connect.ResourceServiceWatchProcedure, wholeMessages(resourceHandler, watchPatience))
+	mux.Handle(kubeconnectv1connect.ResourceServiceWatchManyProcedure, wholeMessages(resourceHandler, watchPatience))
 	mux.Handle(answers.at(kubeconnectv1connect.NewDiscoveryServiceHandler(&discovery{resources}, options)))
 	mux.Handle(answers.at(kubeconnectv1connect.NewAccessServiceHandler(
 		&access{resources: resources, clients: config.Clients}, options)))
 	podService, podHandler := kubeconnectv1connect.NewPodServiceHandler(pods{resources, cmp.Or(config.LogClients, config.Clients)}, options)
-	mux.Handle(podService, wholeMessages(podHandler, 0)) // a log that is read slowly is held back at its node
+	mux.Handle(podService, wholeMessages(podHandler, readPatience{})) // a log that is read slowly is held back at its node
 	reflector := grpcreflect.NewStaticReflector(append(serviceNames(), grpc_health_v1.Health_ServiceDesc.ServiceName)...)
 	mux.Handle(grpcreflect.NewHandlerV1(reflector, options))
 	mux.Handle(grpcreflect.NewHandlerV1Alpha(reflector, options))

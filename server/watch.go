@@ -7,13 +7,14 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
-// maxResponseBytes is the size at which a message is sent rather than filled
-// further. gRPC clients refuse messages over 4 MiB.
-const maxResponseBytes = 1 << 20
+// maxEventsBytes is the size of several events at which a message is sent rather than filled
+// further. A message with one event can be larger.
+const maxEventsBytes = 64 << 10
 
 // watch is what one stream follows, until the cluster serves it in another version.
 type watch struct {
@@ -22,6 +23,7 @@ type watch struct {
 	endCache func() // of what is for this watch alone
 	shows    shown
 	query    informerhub.Query
+	scope    auth.Namespaces // those of query
 	watcher  *informerhub.Watcher
 	tokens   tokens
 }
@@ -46,23 +48,36 @@ func (w *watch) next(ctx context.Context) (informerhub.Batch, error) {
 
 // rescope goes over to what the caller may see now.
 func (w *watch) rescope(ctx context.Context) error {
-	w.query.Namespaces = restriction(w.permit.scope)
+	return w.goOver(ctx, (*informerhub.Watcher).Rescope)
+}
+
+// restart begins a snapshot of what the caller may see now.
+func (w *watch) restart(ctx context.Context) error {
+	return w.goOver(ctx, (*informerhub.Watcher).Restart)
+}
+
+func (w *watch) goOver(ctx context.Context, by func(*informerhub.Watcher, *informerhub.Selection)) error {
+	w.scope = w.permit.scope
+	w.query.Namespaces = restriction(w.scope)
 	selection, err := w.cache.Select(ctx, w.query)
 	if err != nil {
 		return err
 	}
-	w.watcher.Rescope(selection)
-	w.tokens = w.tokens.under(w.permit.scope)
+	by(w.watcher, selection)
+	w.tokens = w.tokens.under(w.scope)
 	return nil
 }
 
-// eventSender sends the events of one watch. It is owned by who follows that.
+// outlet sends a response of a watch under a permit; see permit.send. It does not keep the response.
+type outlet func(ctx context.Context, under *permit, awaited func() bool, response *kubeconnectv1.WatchResponse) error
+
+// eventSender sends the events of one watch. It is owned by the goroutine that follows the watch.
 type eventSender struct {
-	// to sends a response, which must not be kept.
-	to       func(*kubeconnectv1.WatchResponse) error
+	to       outlet
 	encoding kubeconnectv1.Encoding
 	patches  kubeconnectv1.PatchType
 	messages bool // the caller's codec needs messages
+	memory   sendMemory
 	sent     prometheus.Counter
 
 	response kubeconnectv1.WatchResponse // what is sent next
@@ -75,10 +90,8 @@ func (s *eventSender) follow(ctx context.Context, w *watch) error {
 	defer w.end()
 	s.tellKind(w)
 	for {
-		for w.permit.isDue() {
-			if err := s.confirm(ctx, w); err != nil {
-				return err
-			}
+		if err := s.followScope(ctx, w); err != nil {
+			return err
 		}
 		batch, err := w.next(ctx)
 		if err != nil {
@@ -87,13 +100,20 @@ func (s *eventSender) follow(ctx context.Context, w *watch) error {
 		if len(batch.Events) == 0 {
 			continue
 		}
-		if err := s.send(w, batch); err != nil {
-			if ctx.Err() != nil {
-				return context.Cause(ctx) // the caller has gone while something was being sent
-			}
+		if err := s.send(ctx, w, batch); err != nil {
 			return err
 		}
 	}
+}
+
+// followScope has the permit confirmed if that is due, and goes over to what it is for now.
+func (s *eventSender) followScope(ctx context.Context, w *watch) error {
+	if err := s.confirm(ctx, w); err != nil || w.permit.scope.Equal(w.scope) {
+		return err
+	}
+	s.told = nil // what has been told leads to no place in the new scope
+	s.tellKind(w)
+	return w.rescope(ctx)
 }
 
 // tellKind says in the next response what the objects are, where they come from, and which
@@ -104,20 +124,17 @@ func (s *eventSender) tellKind(w *watch) {
 	s.response.Namespaces, s.response.Warnings = coverageOf(w.permit.wanted, w.permit.scope)
 }
 
-// confirm has a stream's permit confirmed, and goes over to what that is for now. While
-// the cluster cannot be asked, nothing is told but that.
+// confirm has a stream's permit confirmed if that is due. While the cluster cannot be asked,
+// nothing is told but that.
 func (s *eventSender) confirm(ctx context.Context, w *watch) error {
-	before := w.permit.scope
-	err := w.permit.confirm(ctx)
-	switch {
-	case errors.Is(err, errUnconfirmed):
-		return s.withhold(ctx, w)
-	case err != nil:
-		return err
-	case !w.permit.scope.Equal(before):
-		s.told = nil // what has been told leads to no place in the new scope
-		s.tellKind(w)
-		return w.rescope(ctx)
+	for w.permit.isDue() {
+		err := w.permit.confirm(ctx)
+		if errors.Is(err, errUnconfirmed) {
+			err = s.withhold(ctx, w)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -130,7 +147,7 @@ func (s *eventSender) withhold(ctx context.Context, w *watch) error {
 			Events:   []informerhub.Event{{Type: informerhub.Bookmark, ResourceVersion: s.told.Version}},
 			Position: *s.told,
 		}
-		if err := s.sendBatch(w, batch); err != nil {
+		if err := s.sendEncoded(ctx, nil, nil, s.encoderOf(w, batch).bookmark()); err != nil {
 			return err
 		}
 	}
@@ -151,39 +168,85 @@ func (s *eventSender) standing(confirmed, complete time.Time) informerhub.Freshn
 	return informerhub.Freshness{Stale: true, LastContact: contact}
 }
 
-// send sends a batch in as few messages as their size allows. What several streams
-// are to send is encoded once for them all.
-func (s *eventSender) send(w *watch, batch informerhub.Batch) error {
+// send sends a batch in messages. What several streams are to send is encoded once for them all.
+func (s *eventSender) send(ctx context.Context, w *watch, batch informerhub.Batch) error {
 	if batch.Events[0].Type == informerhub.Reset {
 		s.tellKind(w)
 	}
+	var freshness *kubeconnectv1.Freshness
 	switch batch.Events[len(batch.Events)-1].Type {
 	case informerhub.Synced, informerhub.Bookmark:
 		s.contact = batch.Freshness.LastContact
-		s.response.Freshness = encodeFreshness(batch.Freshness)
+		freshness = encodeFreshness(batch.Freshness)
 	}
-	return s.sendBatch(w, batch)
+	s.response.Warnings = append(s.response.Warnings, batch.Warnings...)
+	err := s.sendBatch(ctx, w, batch, freshness)
+	if errors.Is(err, errNarrowed) {
+		s.response.Reset()
+		s.told = nil
+		return w.restart(ctx)
+	}
+	return err
 }
 
-func (s *eventSender) sendBatch(w *watch, batch informerhub.Batch) error {
-	s.response.Warnings = append(s.response.Warnings, batch.Warnings...)
-	encoder := batchEncoder{batch: batch, encoding: s.encoding, patches: s.patches, tokens: w.tokens}
-	freshness := s.response.Freshness
-	for encoded := range encoder.responses() {
-		s.response.ResumeToken, s.response.Freshness = encoded.token, freshness
-		setEncoded(&s.response, encoded.events, s.messages)
-		err := s.to(&s.response)
-		s.response.Reset()
+// errNarrowed says that the rest of a batch was not sent, because the caller may not see all of it
+// any more. It is not for callers.
+var errNarrowed = errors.New("the caller may see less")
+
+func (s *eventSender) sendBatch(ctx context.Context, w *watch, batch informerhub.Batch, freshness *kubeconnectv1.Freshness) error {
+	held, err := s.memory.hold(ctx, batch, s.messages)
+	if err != nil {
+		return err
+	}
+	defer held.release()
+	for encoded, err := range s.encoderOf(w, batch).responses(ctx) {
 		if err != nil {
 			return err
 		}
-	}
-	s.sent.Add(float64(len(batch.Events)))
-	s.told = nil
-	if position, ok := batch.PositionAfter(len(batch.Events) - 1); ok {
-		s.told = &position
+		if err := s.sendPermitted(ctx, w, held, encoded, freshness); err != nil {
+			return err
+		}
+		s.sent.Add(float64(encoded.count))
+		s.told = nil
+		if position, ok := batch.PositionAfter(encoded.last); ok {
+			s.told = &position
+		}
 	}
 	return nil
+}
+
+func (s *eventSender) encoderOf(w *watch, batch informerhub.Batch) batchEncoder {
+	size, _ := batch.Sizes()
+	return batchEncoder{batch: batch, encoding: s.encoding, patches: s.patches, tokens: w.tokens, heavy: size >= heavyBatch}
+}
+
+// sendPermitted sends a message as soon as the permit is known to hold for it.
+func (s *eventSender) sendPermitted(ctx context.Context, w *watch, held heldMemory, encoded encodedResponse, freshness *kubeconnectv1.Freshness) error {
+	for {
+		if err := s.confirm(ctx, w); err != nil {
+			return err
+		}
+		if !covers(w.permit.scope, w.scope) {
+			return errNarrowed
+		}
+		s.response.Freshness = freshness
+		if err := s.sendEncoded(ctx, w.permit, held.awaited, encoded); !errors.Is(err, errDue) {
+			return err
+		}
+	}
+}
+
+func (s *eventSender) sendEncoded(ctx context.Context, under *permit, awaited func() bool, encoded encodedResponse) error {
+	s.response.ResumeToken = encoded.token
+	setEncoded(&s.response, encoded.events, s.messages)
+	err := s.to(ctx, under, awaited, &s.response)
+	if errors.Is(err, errDue) {
+		s.response.ResumeToken, s.response.Events = "", nil
+		s.response.ProtoReflect().SetUnknown(nil)
+		return err
+	}
+	s.response.Reset()
+	return err
 }
 
 var eventTypes = map[informerhub.EventType]kubeconnectv1.EventType{

@@ -34,6 +34,9 @@ func (s *resources) WatchMany(ctx context.Context, request *kubeconnectv1.WatchM
 	if ctx.Err() == nil {
 		s.serveAll(ctx, end, requests, watches, stream)
 	}
+	if why := unreadOf(ctx).why(); why != nil {
+		return why
+	}
 	return context.Cause(ctx)
 }
 
@@ -106,16 +109,18 @@ func newManySender(stream *connect.ServerStream[kubeconnectv1.WatchManyResponse]
 	return m
 }
 
-// of sends what one of the watches tells. Those that wait for each other take turns by
-// the message, for a Go mutex lets nobody starve.
-func (m *manySender) of(place int) func(*kubeconnectv1.WatchResponse) error {
-	return func(response *kubeconnectv1.WatchResponse) error {
+// of returns what sends for one of the watches. Those that wait for each other take turns by
+// the message, because a Go mutex lets nobody starve.
+func (m *manySender) of(place int) outlet {
+	return func(ctx context.Context, under *permit, awaited func() bool, response *kubeconnectv1.WatchResponse) error {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		m.tokens[place], response.ResumeToken = response.GetResumeToken(), ""
-		m.response.Watch, m.response.Response = int32(place), response
-		m.response.ResumeToken = joinTokens(m.tokens)
-		return m.stream.Send(&m.response)
+		return under.send(ctx, awaited, func() error {
+			m.tokens[place], response.ResumeToken = response.GetResumeToken(), ""
+			m.response.Watch, m.response.Response = int32(place), response
+			m.response.ResumeToken = joinTokens(m.tokens)
+			return m.stream.Send(&m.response)
+		})
 	}
 }
 

@@ -1,57 +1,100 @@
 package server
 
 import (
-	"bytes"
+	"context"
+	"errors"
 	"net/http"
+	"slices"
 	"sync"
-	"time"
 )
 
-// sendPatience is how long a client may leave a message of a watch unread. Then the stream
-// ends: it can be resumed with the last token, and until then it costs no memory.
-const sendPatience = 2 * time.Minute
-
-// wholeMessages hands on what a stream writes in one piece for each flush. A message
-// is written as a prefix and a body, and net/http would send each in a frame of its
-// own, at the price of another turn of the connection's goroutines. A stream of which a
-// write is blocked for longer than patience ends; with 0, none does.
-func wholeMessages(next http.Handler, patience time.Duration) http.Handler {
+// wholeMessages writes what a stream sends in one piece for each flush. Connect writes a message
+// as a prefix and a body, and net/http would send each in a frame of its own, at the price of
+// another turn of the connection's goroutines. A stream that a client leaves unread for longer
+// than patience ends; see [unread].
+func wholeMessages(next http.Handler, patience readPatience) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		whole := &wholeWriter{ResponseWriter: w, patience: patience}
+		whole := &wholeWriter{ResponseWriter: w}
+		whole.unread.patience, whole.unread.ctx, whole.unread.cut = patience, r.Context(), whole.cut
 		defer whole.Flush()
-		next.ServeHTTP(whole, r)
+		next.ServeHTTP(whole, r.WithContext(context.WithValue(r.Context(), writerKey{}, whole)))
 	})
 }
 
-// wholeWriter is owned by the handler of one stream. It has a buffer only between a
-// write and a flush: an idle stream has none.
-type wholeWriter struct {
-	http.ResponseWriter
-	patience time.Duration
-	overdue  *time.Timer   // ends the stream; nil before the first write
-	ended    chan struct{} // has a value when it has
-	written  *bytes.Buffer
-	failed   error
+type writerKey struct{}
+
+// unreadOf returns what looks after the messages of a stream that its client leaves unread.
+func unreadOf(ctx context.Context) *unread {
+	if whole, ok := ctx.Value(writerKey{}).(*wholeWriter); ok {
+		return &whole.unread
+	}
+	return &unread{} // not a stream
 }
 
-var writeBuffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+// wholeWriter is owned by the handler of one stream. It has a buffer only between a
+// write and the end of the flush: an idle stream has none.
+type wholeWriter struct {
+	http.ResponseWriter
+	unread unread
+	prefix [8]byte // of a message whose body is yet to be written
+	begun  int     // how much of prefix is in use
+	failed error
+	// gathered is a message that waits for the flush; nil if there is none.
+	gathered *[]byte
+}
 
-// maxPooledBytes is how large a buffer may be to be used again.
-const maxPooledBytes = 64 << 10
+const (
+	// maxGathered is how large a message may be to be gathered. While the client does not
+	// read it, a larger one stays in Connect's buffer.
+	maxGathered = 64 << 10
+	// maxChunk is how much is written at once. The client makes progress with each chunk.
+	maxChunk = 16 << 10
+)
+
+// gatherSizes are the sizes of buffers. A small message that stands still keeps a small buffer.
+var gatherSizes = [...]int{4 << 10, 16 << 10, maxGathered + 8}
+
+var gatherBuffers = [len(gatherSizes)]sync.Pool{}
+
+// gatherBuffer returns an empty buffer with room for a message, and its pool.
+func gatherBuffer(size int) *[]byte {
+	for i, room := range gatherSizes {
+		if size > room {
+			continue
+		}
+		if buffer, ok := gatherBuffers[i].Get().(*[]byte); ok {
+			return buffer
+		}
+		buffer := make([]byte, 0, room)
+		return &buffer
+	}
+	buffer := make([]byte, 0, size)
+	return &buffer
+}
+
+func putGatherBuffer(buffer *[]byte) {
+	*buffer = (*buffer)[:0]
+	if i := slices.Index(gatherSizes[:], cap(*buffer)); i >= 0 {
+		gatherBuffers[i].Put(buffer)
+	}
+}
 
 // Write implements http.ResponseWriter. Its error is that of the last flush.
 func (w *wholeWriter) Write(p []byte) (int, error) {
-	if w.failed != nil {
+	switch {
+	case w.failed != nil:
 		return 0, w.failed
-	}
-	if w.written == nil && len(p) > maxPooledBytes {
-		return w.send(p)
-	}
-	if w.written == nil {
-		w.written = writeBuffers.Get().(*bytes.Buffer)
-	}
-	if w.written.Len()+len(p) <= maxPooledBytes {
-		return w.written.Write(p)
+	case w.gathered == nil && w.begun+len(p) <= len(w.prefix):
+		w.begun += copy(w.prefix[w.begun:], p)
+		return len(p), nil
+	case w.gathered == nil && len(p) <= maxGathered:
+		w.gathered = gatherBuffer(w.begun + len(p))
+		*w.gathered = append(*w.gathered, w.prefix[:w.begun]...)
+		w.begun = 0
+		fallthrough
+	case w.gathered != nil && len(*w.gathered)+len(p) <= cap(*w.gathered):
+		*w.gathered = append(*w.gathered, p...)
+		return len(p), nil
 	}
 	if err := w.handOn(); err != nil {
 		return 0, err
@@ -59,53 +102,48 @@ func (w *wholeWriter) Write(p []byte) (int, error) {
 	return w.send(p)
 }
 
-// send writes, and has the stream end if that takes too long.
-func (w *wholeWriter) send(p []byte) (int, error) {
-	defer w.expect()()
-	return w.ResponseWriter.Write(p)
-}
-
-// expect has the stream end when patience is over, until the function that it returns is
-// called. A timer costs less than a deadline for each write, which is a turn of the
-// connection's goroutine.
-func (w *wholeWriter) expect() (done func()) {
-	switch {
-	case w.patience == 0:
-		return func() {}
-	case w.overdue == nil:
-		w.ended = make(chan struct{}, 1)
-		w.overdue = time.AfterFunc(w.patience, func() {
-			_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Unix(1, 0))
-			w.ended <- struct{}{}
-		})
-	default:
-		w.overdue.Reset(w.patience)
-	}
-	return func() {
-		if !w.overdue.Stop() {
-			<-w.ended // the handler must not return before it
-		}
-	}
-}
-
 // handOn writes what has been gathered.
 func (w *wholeWriter) handOn() error {
-	if w.written == nil {
+	if w.failed == nil && w.begun > 0 {
+		_, _ = w.send(w.prefix[:w.begun])
+	}
+	w.begun = 0
+	if w.gathered == nil {
 		return w.failed
 	}
-	_, w.failed = w.send(w.written.Bytes())
-	w.written.Reset()
-	writeBuffers.Put(w.written)
-	w.written = nil
+	if w.failed == nil {
+		_, _ = w.send(*w.gathered)
+	}
+	if w.failed == nil { // otherwise net/http may be writing it still
+		putGatherBuffer(w.gathered)
+	}
+	w.gathered = nil
 	return w.failed
 }
 
-// Flush implements http.Flusher.
+// send writes in chunks.
+func (w *wholeWriter) send(p []byte) (sent int, err error) {
+	w.unread.begin()
+	defer w.unread.pause()
+	for sent < len(p) && w.failed == nil {
+		var n int
+		n, w.failed = w.ResponseWriter.Write(p[sent:min(len(p), sent+maxChunk)])
+		sent += n
+		w.unread.progress()
+	}
+	return sent, w.failed
+}
+
+// Flush implements http.Flusher. Where a message cannot be sent, the next Write says so.
 func (w *wholeWriter) Flush() {
 	if w.handOn() == nil {
-		defer w.expect()()
-		_ = http.NewResponseController(w.ResponseWriter).Flush()
+		w.unread.begin()
+		if err := http.NewResponseController(w.ResponseWriter).Flush(); !errors.Is(err, http.ErrNotSupported) {
+			w.failed = err
+		}
+		w.unread.pause()
 	}
+	w.unread.end()
 }
 
 // Unwrap is for http.ResponseController.

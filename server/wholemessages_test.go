@@ -22,7 +22,7 @@ func TestWholeMessages_AStreamOfWhichNothingIsReadEnds(t *testing.T) {
 					}
 					w.(http.Flusher).Flush()
 				}
-			}), time.Millisecond)
+			}), readPatience{still: time.Millisecond})
 			server := httptest.NewUnstartedServer(stream)
 			server.EnableHTTP2 = version2
 			server.StartTLS()
@@ -50,7 +50,7 @@ func TestWholeMessages_AStreamThatIsReadGoesOn(t *testing.T) {
 			}
 			w.(http.Flusher).Flush()
 		}
-	}), time.Minute)
+	}), readPatience{still: time.Minute})
 	server := httptest.NewServer(stream)
 	defer server.Close()
 	response, err := server.Client().Get(server.URL)
@@ -89,8 +89,8 @@ func TestWholeMessages_AHandlerDoesNotReturnBeforeItsDeadlineIsSet(t *testing.T)
 	wholeMessages(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte("x"))
 		_ = w.(*wholeWriter).handOn()
-		w.(*wholeWriter).patience = 0 // the flush at the end is not what this is about
-	}), time.Millisecond).ServeHTTP(late, httptest.NewRequest(http.MethodPost, "/", nil))
+		w.(*wholeWriter).unread.patience = readPatience{} // the flush at the end is not what this is about
+	}), readPatience{still: time.Millisecond}).ServeHTTP(late, httptest.NewRequest(http.MethodPost, "/", nil))
 	if !late.set {
 		t.Error("it has returned")
 	}

@@ -1,0 +1,214 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+)
+
+const (
+	// podBytes is more than smallWindow, and more than half of a message: each pod is in one of
+	// its own.
+	podBytes = 100 << 10
+	// smallWindow is how much a client that does not read takes in.
+	smallWindow = 64 << 10
+)
+
+// largePods are so many pods in each of two namespaces, of which the names begin with the
+// namespace's.
+func largePods(count int) *fakeAPI {
+	api := &fakeAPI{version: "1000", events: make(chan any)}
+	for _, namespace := range []string{"default", "other"} {
+		for i := range count {
+			pod := newPod(fmt.Sprintf("%s-%d", namespace, i), len(api.objects)+1)
+			pod.Namespace, pod.Annotations = namespace, map[string]string{"large": strings.Repeat("x", podBytes)}
+			api.objects = append(api.objects, pod)
+		}
+	}
+	return api
+}
+
+// directly returns a service without connections, and the context of a call by jane.
+func directly(t *testing.T, api *fakeAPI, rights *fakeRights) (*resources, context.Context) {
+	t.Helper()
+	upstream := httptest.NewServer(api)
+	t.Cleanup(upstream.Close)
+	hub, err := informerhub.New(&rest.Config{Host: upstream.URL}, informerhub.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(hub.Close)
+	config := Config{Hub: hub, Authenticator: rights, Authorizer: rights, Recheck: time.Hour, Metrics: NewMetrics()}
+	jane := identified{rights.who, rights, http.Header{}}
+	return newResources(config, newCallers(Limits{})), context.WithValue(t.Context(), callerKey{}, jane)
+}
+
+// oneMessageAtATime sends to nobody, calls between behind the first message, and returns the
+// events that would have been sent behind that, up to SYNCED.
+func oneMessageAtATime(t *testing.T, rights *fakeRights, between func()) (events []*kubeconnectv1.Event, err error) {
+	t.Helper()
+	s, ctx := directly(t, largePods(5), rights)
+	request := &kubeconnectv1.WatchRequest{Resource: "pods", Encoding: asJSON}
+	watch, err := s.watch(ctx, request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	synced, messages := errors.New("synced"), 0
+	sender := s.sender(ctx, request, func(ctx context.Context, under *permit, awaited func() bool, response *kubeconnectv1.WatchResponse) error {
+		return under.send(ctx, awaited, func() error {
+			if messages++; messages == 2 {
+				between()
+				return nil
+			}
+			if messages > 2 {
+				events = append(events, response.GetEvents()...)
+			}
+			if len(events) > 0 && events[len(events)-1].GetType() == kubeconnectv1.EventType_EVENT_TYPE_SYNCED {
+				return synced
+			}
+			return nil
+		})
+	})
+	sender.messages = true
+	if err = sender.follow(ctx, watch); errors.Is(err, synced) {
+		err = nil
+	}
+	return events, err
+}
+
+func TestRevocation_NothingMoreOfABatchIsSent(t *testing.T) {
+	rights := newFakeRights(auth.Namespaces{All: true})
+	events, err := oneMessageAtATime(t, rights, func() { rights.change(func() { rights.may = some() }) })
+	if !apierrors.IsForbidden(err) || len(events) > 0 {
+		t.Errorf("%d more events are sent, then %v", len(events), err)
+	}
+}
+
+func TestRevocation_OfSomeNamespacesBeginsASnapshotOfTheOthers(t *testing.T) {
+	rights := newFakeRights(some("default", "other"))
+	events, err := oneMessageAtATime(t, rights, func() { rights.change(func() { rights.may = some("other") }) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if events[0].GetType() != kubeconnectv1.EventType_EVENT_TYPE_RESET {
+		t.Errorf("goes on with %v", events[0].GetType())
+	}
+	if names := namesOf(events); len(names) != 5 || slices.ContainsFunc(names, func(name string) bool { return !strings.HasPrefix(name, "other-") }) {
+		t.Errorf("sends %v", names)
+	}
+}
+
+func TestMorePermissions_WithinABatchAreFollowedBehindIt(t *testing.T) {
+	rights := newFakeRights(some("default"))
+	events, err := oneMessageAtATime(t, rights, func() { rights.change(func() { rights.may = some("default", "other") }) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := namesOf(events)
+	slices.Sort(names)
+	for _, name := range []string{"default-4", "other-0", "other-4"} {
+		if !slices.Contains(names, name) {
+			t.Errorf("%s is not sent among %v", name, names)
+		}
+	}
+}
+
+func namesOf(events []*kubeconnectv1.Event) (names []string) {
+	for _, event := range events {
+		if name := event.GetObject().GetName(); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// smallWindowed is a client that takes little in before it is read.
+func smallWindowed(t *testing.T, s *service) *http.Client {
+	t.Helper()
+	transport := s.http.Transport.(*http.Transport).Clone()
+	transport.HTTP2 = &http.HTTP2Config{MaxReceiveBufferPerStream: smallWindow, MaxReceiveBufferPerConnection: smallWindow}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport}
+}
+
+// openUnread opens a stream, and reads it up to the beginning of a message that is larger than the
+// client takes in.
+func openUnread(t *testing.T, s *service, method, request string) {
+	t.Helper()
+	frame := append([]byte{0, 0, 0, 0, byte(len(request))}, request...)
+	response, err := smallWindowed(t, s).Post(s.url+"/kubeconnect.v1.ResourceService/"+method, "application/connect+json", bytes.NewReader(frame))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = response.Body.Close() })
+	for {
+		prefix := make([]byte, 5)
+		if _, err := io.ReadFull(response.Body, prefix); err != nil {
+			t.Fatal(err)
+		}
+		size := int64(binary.BigEndian.Uint32(prefix[1:]))
+		if size > smallWindow {
+			return
+		}
+		if _, err := io.CopyN(io.Discard, response.Body, size); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A stream of which nothing is read ends when the permission does, whatever waits to be read.
+func TestRevocation_EndsAStreamThatIsNotRead(t *testing.T) {
+	for method, request := range map[string]string{
+		"Watch":     `{"resource":"pods"}`,
+		"WatchMany": `{"watches":[{"resource":"pods"},{"resource":"pods"}]}`,
+	} {
+		for name, test := range map[string]struct {
+			change func(*fakeRights)
+			code   string
+		}{
+			"no permission":   {func(rights *fakeRights) { rights.may = some() }, "permission_denied"},
+			"less permission": {func(rights *fakeRights) { rights.may = some("other") }, "unavailable"},
+			"no credential":   {func(rights *fakeRights) { rights.refused = auth.ErrUnauthenticated }, "unauthenticated"},
+		} {
+			t.Run(method+" with "+name, func(t *testing.T) {
+				rights, metrics := newFakeRights(some("default", "other")), NewMetrics()
+				s := newServiceOf(t, largePods(10), Config{Authenticator: rights, Authorizer: rights, Metrics: metrics})
+				openUnread(t, s, method, request)
+				rights.change(func() { test.change(rights) })
+				wantEnded(t, metrics, test.code)
+			})
+		}
+	}
+}
+
+// wantEnded waits until the service has ended a stream.
+func wantEnded(t *testing.T, metrics *Metrics, code string) {
+	t.Helper()
+	for {
+		calls := linesOf(t, metrics, "kubeconnect_calls_total")
+		if len(calls) == 0 {
+			time.Sleep(10 * time.Millisecond)
+			continue
+		}
+		if !strings.Contains(calls[0], `code="`+code+`"`) {
+			t.Errorf("the stream ends with %s, want %s", calls[0], code)
+		}
+		return
+	}
+}

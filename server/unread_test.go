@@ -1,0 +1,112 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kubeconnect/kubeconnect/e2e/bubble"
+)
+
+// cutAfter begins a write that blocks, and returns after which time the stream is ended. It
+// makes progress at an interval, if that is given.
+func cutAfter(t *testing.T, patience readPatience, guarded guard, progress time.Duration) (after time.Duration, failure error) {
+	t.Helper()
+	began, ended := time.Now(), make(chan struct{})
+	u := &unread{patience: patience, ctx: t.Context(), cut: func() { close(ended) }}
+	u.setGuard(guarded)
+	u.begin()
+	defer u.pause()
+	for {
+		next := time.Hour
+		if progress > 0 {
+			next = progress
+		}
+		select {
+		case <-ended:
+			synctest.Wait()
+			return time.Since(began), u.failure
+		case <-time.After(next):
+			if progress == 0 {
+				return time.Hour, nil
+			}
+			u.progress()
+		}
+	}
+}
+
+func TestUnread_EndsTheStreamWhenPatienceIsOver(t *testing.T) {
+	isAwaited := func(awaited bool) guard { return guard{awaited: func() bool { return awaited }} }
+	for name, test := range map[string]struct {
+		patience readPatience
+		guarded  guard
+		progress time.Duration
+		want     time.Duration
+	}{
+		"nothing is read":                                {watchPatience, guard{}, 0, 30 * time.Second},
+		"it is read slowly":                              {watchPatience, guard{}, 7 * time.Second, 2 * time.Minute},
+		"nothing is read, and others wait":               {watchPatience, isAwaited(true), 0, 3 * time.Second},
+		"nothing is read, and nobody waits":              {watchPatience, isAwaited(false), 0, 30 * time.Second},
+		"something is read each second, and others wait": {watchPatience, isAwaited(true), time.Second, 2 * time.Minute},
+		"nothing is read of a log":                       {readPatience{}, guard{}, 0, time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				after, failure := cutAfter(t, test.patience, test.guarded, test.progress)
+				if after != test.want {
+					t.Errorf("the stream ends after %v, want %v", after, test.want)
+				}
+				if test.want != time.Hour && !errors.Is(failure, errUnread) {
+					t.Errorf("the stream ends with %v", failure)
+				}
+			})
+		})
+	}
+}
+
+func TestUnread_EndsTheStreamWhenTheMessageMayNotBeSentAnyMore(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		lost, began := errors.New("lost"), time.Now()
+		holds := func(context.Context) error {
+			if time.Since(began) < 10*time.Second {
+				return nil
+			}
+			return lost
+		}
+		after, failure := cutAfter(t, readPatience{}, guard{holds: holds}, 0)
+		if after != 10*time.Second || !errors.Is(failure, lost) {
+			t.Errorf("the stream ends after %v with %v", after, failure)
+		}
+	})
+}
+
+// The handler goes on when no check is under way any more: a check that the client's reading has
+// made needless gives up, and ends nothing.
+func TestUnread_AWriteThatGoesOnEndsTheCheck(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		var checking atomic.Bool
+		holds := func(ctx context.Context) error {
+			checking.Store(true)
+			<-ctx.Done()
+			time.Sleep(time.Second)
+			checking.Store(false)
+			return ctx.Err()
+		}
+		u := &unread{ctx: t.Context(), cut: func() { t.Error("the stream is ended") }}
+		u.setGuard(guard{holds: holds})
+		for range 2 {
+			u.begin()
+			time.Sleep(unreadInterval + time.Millisecond)
+			if !checking.Load() {
+				t.Fatal("nothing is checked")
+			}
+			u.pause()
+			if checking.Load() {
+				t.Fatal("the handler goes on while the check is under way")
+			}
+		}
+	})
+}
