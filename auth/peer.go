@@ -38,11 +38,5 @@ func peerFrom(ctx context.Context) peer {
 	return from
 }
 
-// network is what peers are told apart by: the address, and for IPv6 its first 64 bits,
-// for who has one such address has all those with it. Peers without an address are one.
-func (p peer) network() netip.Prefix {
-	from, _ := netip.ParseAddrPort(p.address)
-	address := from.Addr().Unmap()
-	network, _ := address.Prefix(min(address.BitLen(), 64))
-	return network
-}
+// network is what peers are told apart by.
+func (p peer) network() netip.Prefix { return Network(p.address) }

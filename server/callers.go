@@ -54,6 +54,13 @@ func (c *callers) open(name string) error {
 	return nil
 }
 
+// nextTurn is after which time a caller is to call again that is over a limit which is not kept here.
+func (c *callers) nextTurn(name string) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.callerLocked(name).nextTurn(c.limits)
+}
+
 // widen answers a *limitError if a caller's open stream may not count as some more.
 // Otherwise it does until narrow.
 func (c *callers) widen(name string, more int) error {

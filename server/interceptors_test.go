@@ -84,45 +84,11 @@ func TestReflectionNamesEveryService(t *testing.T) {
 	}
 }
 
-func TestAnIdentityReachesUnaryAndStreamingHandlers(t *testing.T) {
-	a := authenticate{authenticatorFunc(func(header http.Header) (auth.Identity, error) {
-		return auth.Identity{Username: header.Get("Who")}, nil
-	})}
-	request := connect.NewRequest(&kubeconnectv1.GetRequest{})
-	request.Header().Set("Who", "jane")
-	seen := ""
-	_, err := a.WrapUnary(func(ctx context.Context, _ connect.AnyRequest) (connect.AnyResponse, error) {
-		seen = identityFrom(ctx).Username
-		return nil, nil
-	})(t.Context(), request)
-	if err != nil || seen != "jane" {
-		t.Errorf("a unary handler sees %q, %v", seen, err)
-	}
-	seen = ""
-	err = a.WrapStreamingHandler(func(ctx context.Context, _ connect.StreamingHandlerConn) error {
-		seen = identityFrom(ctx).Username
-		return nil
-	})(t.Context(), streamOf(request.Header()))
-	if err != nil || seen != "jane" {
-		t.Errorf("a streaming handler sees %q, %v", seen, err)
-	}
-}
-
 type authenticatorFunc func(http.Header) (auth.Identity, error)
 
 func (f authenticatorFunc) Authenticate(_ context.Context, header http.Header) (auth.Identity, error) {
 	return f(header)
 }
-
-// conn is the part of a stream that authenticate reads.
-type conn struct {
-	connect.StreamingHandlerConn
-	header http.Header
-}
-
-func streamOf(header http.Header) connect.StreamingHandlerConn { return conn{header: header} }
-
-func (c conn) RequestHeader() http.Header { return c.header }
 
 func TestARequestThatIsTooLargeIsRefused(t *testing.T) {
 	s := newService(t, podsAPI(), auth.KubeconfigUser{})

@@ -1,13 +1,11 @@
 package server
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"runtime"
 	"time"
 
-	"connectrpc.com/connect"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubeconnect/kubeconnect/auth"
@@ -26,14 +24,31 @@ type Limits struct {
 	// Burst is how many calls a caller may make at once, after a quiet time. It is
 	// for Rate, and at least 1 where there is one.
 	Burst int
+	// Calls is how many calls, other than streams, a caller may have under way at a time. Some
+	// more wait for a few seconds.
+	Calls int
 }
 
-// limitCallers refuses calls, unary and streaming alike, that are over the limits
-// of their caller. It runs behind authenticate. The processors are shared among callers:
-// longer work takes turns of processors (see [fairqueue.Begin]).
-type limitCallers struct {
-	callers    *callers
-	processors *fairqueue.Queue
+const (
+	// maxWaitingCalls is how many calls of one caller wait for others of it to end.
+	maxWaitingCalls = 200
+	// maxRequestsBytes bounds the requests that are received or decoded at a time, and
+	// maxRequestsOfCaller those of one caller.
+	maxRequestsBytes    = 64 << 20
+	maxRequestsOfCaller = maxRequestsBytes / 4
+)
+
+// newCallQueue returns the turns of unary calls; nil for no limit.
+func newCallQueue(perCaller int) *fairqueue.Queue {
+	if perCaller == 0 {
+		return nil
+	}
+	return fairqueue.New(fairqueue.Limits{Total: math.MaxInt64, PerKey: int64(perCaller), Waiting: maxWaitingCalls})
+}
+
+// newRequestQueue returns the bytes of requests.
+func newRequestQueue() *fairqueue.Queue {
+	return fairqueue.New(fairqueue.Limits{Total: maxRequestsBytes, PerKey: maxRequestsOfCaller, Waiting: maxWaitingCalls})
 }
 
 // newProcessors returns the turns for longer work. One processor is left to short calls, where
@@ -45,34 +60,6 @@ func newProcessors() *fairqueue.Queue {
 // callerOf is what the limits tell callers apart by: the user, whatever credential or
 // pod it calls from, so that nobody has more by having many tokens.
 func callerOf(identity auth.Identity) string { return identity.Username + "\x00" + identity.UID }
-
-// WrapUnary implements connect.Interceptor.
-func (l limitCallers) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
-	return func(ctx context.Context, request connect.AnyRequest) (connect.AnyResponse, error) {
-		name := callerOf(identityFrom(ctx))
-		if err := l.callers.call(name); err != nil {
-			return nil, err
-		}
-		return next(fairqueue.With(ctx, l.processors, name), request)
-	}
-}
-
-// WrapStreamingHandler implements connect.Interceptor.
-func (l limitCallers) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
-	return func(ctx context.Context, conn connect.StreamingHandlerConn) error {
-		name := callerOf(identityFrom(ctx))
-		if err := l.callers.open(name); err != nil {
-			return err
-		}
-		defer l.callers.close(name)
-		return next(fairqueue.With(ctx, l.processors, name), conn)
-	}
-}
-
-// WrapStreamingClient implements connect.Interceptor; this is a server.
-func (l limitCallers) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
-	return next
-}
 
 // limitError says that a caller is over a limit, and when to call again.
 type limitError struct {

@@ -74,6 +74,14 @@ func (m *Metrics) ended(spec connect.Spec, err error) {
 	m.calls.WithLabelValues(spec.Procedure, code).Inc()
 }
 
+// refused counts a call that no interceptor sees, because a gate has refused it.
+func (m *Metrics) refused(spec connect.Spec, began time.Time, err error) {
+	if !isStream(spec) {
+		m.durations.WithLabelValues(spec.Procedure).Observe(time.Since(began).Seconds())
+	}
+	m.ended(spec, err)
+}
+
 // countCalls counts calls, by the codes that mapErrors gives them: it is the outermost
 // interceptor. Only methods of the API have interceptors, so no made-up path is counted.
 type countCalls struct{ metrics *Metrics }
@@ -81,9 +89,10 @@ type countCalls struct{ metrics *Metrics }
 // WrapUnary implements connect.Interceptor.
 func (c countCalls) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, request connect.AnyRequest) (connect.AnyResponse, error) {
-		began := time.Now()
+		call := callFrom(ctx)
 		response, err := next(ctx, request)
-		c.metrics.durations.WithLabelValues(request.Spec().Procedure).Observe(time.Since(began).Seconds())
+		c.metrics.durations.WithLabelValues(request.Spec().Procedure).Observe(time.Since(call.began).Seconds())
+		call.sendWithin(sendPatience)
 		c.metrics.ended(request.Spec(), err)
 		return response, err
 	}

@@ -17,10 +17,6 @@ import (
 )
 
 const (
-	// maxRequestBytes bounds a request: a little more than the API server takes.
-	maxRequestBytes = 4 << 20
-	// maxHealthRequestBytes bounds a request that needs no authentication.
-	maxHealthRequestBytes = 4 << 10
 	// minCompressBytes is the size below which compressing an answer is not worth it.
 	minCompressBytes = 4 << 10
 	// bookmarkInterval is how long a watch may be quiet: less than the time after
@@ -29,6 +25,8 @@ const (
 	// patience is how long a read waits for a cache that is behind the version which
 	// it must see, or which a resume token was given out at.
 	patience = 5 * time.Second
+	// bodyPatience is how long a client may take to send a request.
+	bodyPatience = 30 * time.Second
 )
 
 // Config is what a server is made of. All fields but Limits, LogClients, Metrics, Recheck
@@ -58,17 +56,28 @@ type Config struct {
 	// Stopping ends when the service begins to end: then open streams end with
 	// UNAVAILABLE, while other calls may finish.
 	Stopping context.Context
+
+	bodyPatience time.Duration // other than the constant, in tests
 }
 
 // New makes the handler of everything that the service serves.
 func New(config Config) http.Handler {
 	config.Metrics = cmp.Or(config.Metrics, NewMetrics())
-	callers := newCallers(config.Limits)
+	callers, entrance := newCallers(config.Limits), newEntrance(cmp.Or(config.bodyPatience, bodyPatience))
+	gate := &gate{
+		entrance:      entrance,
+		authenticator: config.Authenticator,
+		metrics:       config.Metrics,
+		callers:       callers,
+		calls:         newCallQueue(config.Limits.Calls),
+		requests:      newRequestQueue(),
+		processors:    newProcessors(),
+	}
 	options := connect.WithHandlerOptions(
-		connect.WithReadMaxBytes(maxRequestBytes),
+		connect.WithRequestGate(gate.admit),
 		connect.WithCompressMinBytes(minCompressBytes),
-		connect.WithInterceptors(countCalls{config.Metrics}, mapErrors{}, endStreams{config.Stopping},
-			authenticate{config.Authenticator}, limitCallers{callers, newProcessors()}),
+		connect.WithInterceptors(countCalls{config.Metrics}, mapErrors{}, endStreams{config.Stopping}),
+		connect.WithConditionalHandlerOptions(boundRequests),
 		connect.WithConditionalHandlerOptions(plainStreams),
 	)
 	mux := http.NewServeMux()
@@ -87,11 +96,12 @@ func New(config Config) http.Handler {
 	mux.Handle(grpcreflect.NewHandlerV1(reflector, options))
 	mux.Handle(grpcreflect.NewHandlerV1Alpha(reflector, options))
 	handleHealth(mux, config.Readiness, config.Hub.Freshness, connect.WithHandlerOptions(
+		connect.WithRequestGate((&healthGate{entrance, config.Metrics, newHealthWatches()}).admit),
 		connect.WithReadMaxBytes(maxHealthRequestBytes),
 		connect.WithInterceptors(countCalls{config.Metrics}, mapErrors{}, endStreams{config.Stopping}),
 	))
 	mux.Handle("/", config.Console)
-	return mux
+	return entrance.handler(mux)
 }
 
 func serviceNames() []string {

@@ -1,0 +1,46 @@
+package server
+
+import (
+	"context"
+	"net/http"
+
+	"connectrpc.com/connect"
+
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+)
+
+// maxHealthWatches and maxHealthWatchesOfNetwork bound the watches of health, which need no
+// authentication: in all and from one network.
+const (
+	maxHealthWatches          = 256
+	maxHealthWatchesOfNetwork = 32
+)
+
+func newHealthWatches() *fairqueue.Queue {
+	return fairqueue.New(fairqueue.Limits{Total: maxHealthWatches, PerKey: maxHealthWatchesOfNetwork})
+}
+
+// healthGate admits the calls of grpc.health.v1.Health.
+type healthGate struct {
+	*entrance
+	metrics *Metrics
+	watches *fairqueue.Queue
+}
+
+// admit is a connect.RequestGateFunc.
+func (g *healthGate) admit(ctx context.Context, spec connect.Spec, _ connect.Peer, _ http.Header) (context.Context, error) {
+	c := callFrom(ctx)
+	if !isStream(spec) {
+		return ctx, nil
+	}
+	release, ok := g.watches.TryAcquire(c.network, 1)
+	if !ok {
+		err := connectError(&limitError{"your address has more watches of health open than it may, or all addresses have", refusedPatience})
+		g.metrics.refused(spec, c.began, err)
+		g.refuse(c)
+		return nil, err
+	}
+	c.atEnd(release)
+	g.accept(c, spec)
+	return ctx, nil
+}
