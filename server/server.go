@@ -29,8 +29,8 @@ const (
 	bodyPatience = 30 * time.Second
 )
 
-// Config is what a server is made of. All fields but Limits, LogClients, Metrics, Recheck
-// and TokenGeneration are required.
+// Config is what a server is made of. All fields but CORSOrigins, Limits, LogClients,
+// Metrics, Recheck and TokenGeneration are required.
 type Config struct {
 	Hub           *informerhub.Hub
 	Authenticator auth.Authenticator
@@ -56,6 +56,8 @@ type Config struct {
 	// Stopping ends when the service begins to end: then open streams end with
 	// UNAVAILABLE, while other calls may finish.
 	Stopping context.Context
+	// CORSOrigins are the other origins whose pages may call. See [CORS].
+	CORSOrigins []string
 
 	bodyPatience time.Duration // other than the constant, in tests
 }
@@ -101,7 +103,7 @@ func New(config Config) http.Handler {
 		connect.WithInterceptors(countCalls{config.Metrics}, mapErrors{}, endStreams{config.Stopping}),
 	))
 	mux.Handle("/", config.Console)
-	return entrance.handler(mux)
+	return entrance.handler(sameSite(config.CORSOrigins, mux))
 }
 
 func serviceNames() []string {
