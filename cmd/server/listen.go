@@ -20,6 +20,7 @@ func listen(s settings, asking func(*tls.Config) *tls.Config) (edge, error) {
 	if err != nil {
 		return edge{}, fmt.Errorf("--listen %s: %w", s.listen, err)
 	}
+	listener = boundConnections(listener, s.maxConnections, s.maxConnectionsPerAddress)
 	if s.certFile == "" {
 		return edge{Listener: listener}, nil
 	}
@@ -36,7 +37,19 @@ func tlsConfig(pair *keyPair) *tls.Config {
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return pair.current.Load(), nil },
 		NextProtos:     []string{"h2", "http/1.1"},
 		MinVersion:     tls.VersionTLS12,
+		CipherSuites:   cipherSuites,
 	}
+}
+
+// cipherSuites are those of TLS 1.2 with authenticated encryption (AEAD) and forward secrecy. Those of
+// TLS 1.3 are all of that kind.
+var cipherSuites = []uint16{
+	tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
+	tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+	tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
+	tls.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+	tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
+	tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
 }
 
 func (e edge) url() string {

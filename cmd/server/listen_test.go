@@ -21,7 +21,7 @@ type tlsService struct {
 // serveTLS serves until the test ends.
 func serveTLS(t *testing.T, authMode string, files secret) tlsService {
 	t.Helper()
-	edge, err := listen(settings{listen: "127.0.0.1:0", certFile: files.certFile(), keyFile: files.keyFile()}, askingFor(authMode))
+	edge, err := listen(settings{listen: "127.0.0.1:0", certFile: files.certFile(), keyFile: files.keyFile(), maxConnections: 100, maxConnectionsPerAddress: 100}, askingFor(authMode))
 	succeeds(t, err)
 	s := tlsService{edge.Addr().String(), edge, make(chan string)}
 	ctx, stop := context.WithCancel(t.Context())
@@ -128,6 +128,22 @@ func TestTLSIsSpokenFromVersion12OnWithHTTP2AndHTTP1(t *testing.T) {
 			if err == nil && conn.ConnectionState().NegotiatedProtocol != protocol {
 				t.Errorf("%s is not spoken", protocol)
 			}
+		}
+	}
+}
+
+func TestTLS12IsSpokenWithAuthenticatedEncryptionOnly(t *testing.T) {
+	captureLog(t)
+	service := serveTLS(t, authNone, mountSecret(t, newPair(t, 1, today())))
+	for suite, spoken := range map[uint16]bool{
+		tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA:          false,
+		tls.TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA:          false,
+		tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256:       true,
+		tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256: true,
+	} {
+		_, err := service.dial(t, &tls.Config{MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{suite}})
+		if (err == nil) != spoken {
+			t.Errorf("%s: %v", tls.CipherSuiteName(suite), err)
 		}
 	}
 }

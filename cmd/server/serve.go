@@ -25,6 +25,20 @@ const (
 	reachInterval = time.Second
 	// maxStreams bounds the calls at one time on one HTTP/2 connection.
 	maxStreams = 1000
+	// maxHeaderBytes bounds the headers of a request, which are kept as long as its stream. The
+	// token is in them.
+	maxHeaderBytes = 32 << 10
+	// maxUnreadBytes and maxUnreadOfStream bound what is received of bodies that nobody reads yet,
+	// of a connection and of a stream.
+	maxUnreadBytes    = 256 << 10
+	maxUnreadOfStream = 64 << 10
+	// maxFrameBytes bounds the buffer that a connection reads frames into.
+	maxFrameBytes = 16 << 10
+	// writeTimeout is how long a request may take that no caller has been admitted for: server.New
+	// lifts it for those that have one.
+	writeTimeout = time.Minute
+	// writeByteTimeout is how long a connection may take nothing of what is written to it.
+	writeByteTimeout = 30 * time.Second
 )
 
 // serve builds the service, and serves until the context ends.
@@ -78,6 +92,7 @@ func serve(ctx context.Context, s settings) error {
 		Metrics:         metrics,
 		Console:         web.Handler(),
 		Stopping:        stopping,
+		CORSOrigins:     s.corsOrigins,
 	})
 	handler = callers.guard(server.CORS(s.corsOrigins, handler))
 	edge, err := listen(s, callers.asking)
@@ -116,10 +131,19 @@ func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler,
 	protocols.SetHTTP2(true)
 	protocols.SetUnencryptedHTTP2(true)
 	httpServer := &http.Server{
-		Handler:           handler,
-		Protocols:         protocols,
-		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams, SendPingTimeout: 30 * time.Second},
+		Handler:   handler,
+		Protocols: protocols,
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams:          maxStreams,
+			MaxReceiveBufferPerConnection: maxUnreadBytes,
+			MaxReceiveBufferPerStream:     maxUnreadOfStream,
+			MaxReadFrameSize:              maxFrameBytes,
+			SendPingTimeout:               30 * time.Second,
+			WriteByteTimeout:              writeByteTimeout,
+		},
+		MaxHeaderBytes:    maxHeaderBytes,
 		ReadHeaderTimeout: 10 * time.Second,
+		WriteTimeout:      writeTimeout,
 		IdleTimeout:       2 * time.Minute,
 	}
 	served := make(chan error, 1)

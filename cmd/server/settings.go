@@ -18,26 +18,28 @@ import (
 
 // settings are what the flags and the environment say.
 type settings struct {
-	kubeconfig        string
-	context           string
-	listen            string
-	auth              string
-	audiences         []string
-	writeAs           string
-	recheckInterval   time.Duration
-	certFile          string
-	keyFile           string
-	allowPlaintext    bool
-	corsOrigins       []string
-	limits            server.Limits
-	keepManagedFields bool
-	cacheIdleTimeout  time.Duration
-	tokenGeneration   string
-	uncached          []string
-	cacheAggregated   []string
-	memoryLimit       string
-	metricsListen     string
-	logLevel          slog.Level
+	kubeconfig               string
+	context                  string
+	listen                   string
+	auth                     string
+	audiences                []string
+	writeAs                  string
+	recheckInterval          time.Duration
+	certFile                 string
+	keyFile                  string
+	allowPlaintext           bool
+	corsOrigins              []string
+	limits                   server.Limits
+	maxConnections           int
+	maxConnectionsPerAddress int
+	keepManagedFields        bool
+	cacheIdleTimeout         time.Duration
+	tokenGeneration          string
+	uncached                 []string
+	cacheAggregated          []string
+	memoryLimit              string
+	metricsListen            string
+	logLevel                 slog.Level
 }
 
 const (
@@ -85,6 +87,9 @@ func readSettings(args []string, lookup func(string) (string, bool)) (settings, 
 	flags.IntVar(&s.limits.Streams, "caller-max-streams", 2000, "how `many` streams a caller may have open at a time; each needs about 50 KB here. The pods of a DaemonSet share a service account, and are one caller: give as many as there are nodes. 0 is no limit, which is the default under --auth none, where everyone is the same caller")
 	flags.IntVar(&s.limits.Rate, "caller-request-rate", 500, "how `many` calls a caller may make each second in the long run, opening a stream being one: more than a program needs that watches, less than one that asks in a loop can make. 0 is no limit, which is the default under --auth none")
 	flags.IntVar(&s.limits.Burst, "caller-request-burst", 2000, "how `many` calls a caller may make at once after a quiet time: at least as many as it may have streams, so that all of them may come back together when a replica has gone")
+	flags.IntVar(&s.limits.Calls, "caller-max-calls", 20, "how `many` calls, other than streams, a caller may have under way at a time; 200 more wait for up to 5s. 0 is no limit, which is the default under --auth none")
+	flags.IntVar(&s.maxConnections, "max-connections", 4096, "how `many` connections may be open at a time: above it, the address that has the most loses its newest one")
+	flags.IntVar(&s.maxConnectionsPerAddress, "max-connections-per-address", 1024, "how `many` of them one address may have, and one /64 of IPv6: give more where clients come through one proxy that opens a connection for each")
 	flags.BoolVar(&s.keepManagedFields, "keep-managed-fields", false, "keep metadata.managedFields, which is about half of an object")
 	flags.DurationVar(&s.cacheIdleTimeout, "cache-idle-timeout", 10*time.Minute, "how `long` a resource is kept in memory that nobody reads or watches")
 	flags.StringVar(&s.tokenGeneration, "token-generation", "", "any `text`, the same at all replicas: a resume token that was given out under another one begins with a snapshot. Change it after etcd was restored from a backup; see docs/operations.md")
@@ -132,7 +137,7 @@ func (s *settings) liftLimits(flags *pflag.FlagSet) {
 	if s.auth != authNone {
 		return
 	}
-	for name, limit := range map[string]*int{"caller-max-streams": &s.limits.Streams, "caller-request-rate": &s.limits.Rate} {
+	for name, limit := range map[string]*int{"caller-max-streams": &s.limits.Streams, "caller-request-rate": &s.limits.Rate, "caller-max-calls": &s.limits.Calls} {
 		if !flags.Changed(name) {
 			*limit = 0
 		}
@@ -194,6 +199,19 @@ func (s settings) checkLimits() error {
 	}
 	if s.limits.Burst < 1 {
 		return fmt.Errorf("--caller-request-burst %d: give 1 or more", s.limits.Burst)
+	}
+	if s.limits.Calls < 0 {
+		return fmt.Errorf("--caller-max-calls %d: give 1 or more, or 0 for no limit", s.limits.Calls)
+	}
+	return s.checkConnections()
+}
+
+func (s settings) checkConnections() error {
+	if s.maxConnections < 1 {
+		return fmt.Errorf("--max-connections %d: give 1 or more", s.maxConnections)
+	}
+	if s.maxConnectionsPerAddress < 1 {
+		return fmt.Errorf("--max-connections-per-address %d: give 1 or more", s.maxConnectionsPerAddress)
 	}
 	return nil
 }

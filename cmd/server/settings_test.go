@@ -14,7 +14,7 @@ import (
 )
 
 // defaults are the settings of a command line without flags.
-var defaults = settings{listen: "127.0.0.1:8080", auth: "cluster", writeAs: "token", recheckInterval: 10 * time.Second, cacheIdleTimeout: 10 * time.Minute, limits: server.Limits{Streams: 2000, Rate: 500, Burst: 2000}}
+var defaults = settings{listen: "127.0.0.1:8080", auth: "cluster", writeAs: "token", recheckInterval: 10 * time.Second, cacheIdleTimeout: 10 * time.Minute, limits: server.Limits{Streams: 2000, Rate: 500, Burst: 2000, Calls: 20}, maxConnections: 4096, maxConnectionsPerAddress: 1024}
 
 // unlimited are the limits where nobody is asked who is calling.
 var unlimited = server.Limits{Burst: 2000}
@@ -37,8 +37,8 @@ func TestSettingsAreReadFromFlagsAndTheEnvironment(t *testing.T) {
 		"nothing": {want: defaults},
 		"every flag": {
 			args: "--kubeconfig k --context c --listen 0.0.0.0:1 --auth cluster --auth-audience x --auth-audience y,z --write-as impersonate --recheck-interval 1m --tls-cert-file cert --tls-private-key-file key " +
-				"--allow-plaintext --cors-origin https://a.example --cors-origin http://b.example:1,https://c.example --caller-max-streams 1 --caller-request-rate 2 --caller-request-burst 3 --keep-managed-fields --cache-idle-timeout 1h --token-generation g --uncached secrets,ingresses.networking.k8s.io --cache-aggregated a.example,b.example --memory-limit 2Gi --metrics-listen 127.0.0.1:2 --log-level debug",
-			want: settings{"k", "c", "0.0.0.0:1", "cluster", []string{"x", "y", "z"}, "impersonate", time.Minute, "cert", "key", true, origins, server.Limits{Streams: 1, Rate: 2, Burst: 3}, true, time.Hour, "g", uncached, aggregated, "2Gi", "127.0.0.1:2", slog.LevelDebug},
+				"--allow-plaintext --cors-origin https://a.example --cors-origin http://b.example:1,https://c.example --caller-max-streams 1 --caller-request-rate 2 --caller-request-burst 3 --caller-max-calls 4 --max-connections 5 --max-connections-per-address 6 --keep-managed-fields --cache-idle-timeout 1h --token-generation g --uncached secrets,ingresses.networking.k8s.io --cache-aggregated a.example,b.example --memory-limit 2Gi --metrics-listen 127.0.0.1:2 --log-level debug",
+			want: settings{"k", "c", "0.0.0.0:1", "cluster", []string{"x", "y", "z"}, "impersonate", time.Minute, "cert", "key", true, origins, server.Limits{Streams: 1, Rate: 2, Burst: 3, Calls: 4}, 5, 6, true, time.Hour, "g", uncached, aggregated, "2Gi", "127.0.0.1:2", slog.LevelDebug},
 		},
 		"every variable": {
 			environment: map[string]string{
@@ -47,9 +47,10 @@ func TestSettingsAreReadFromFlagsAndTheEnvironment(t *testing.T) {
 				"KUBECONNECT_TLS_CERT_FILE": "cert", "KUBECONNECT_TLS_PRIVATE_KEY_FILE": "key", "KUBECONNECT_ALLOW_PLAINTEXT": "true",
 				"KUBECONNECT_CORS_ORIGIN":        "https://a.example,http://b.example:1,https://c.example",
 				"KUBECONNECT_CALLER_MAX_STREAMS": "1", "KUBECONNECT_CALLER_REQUEST_RATE": "2", "KUBECONNECT_CALLER_REQUEST_BURST": "3",
+				"KUBECONNECT_CALLER_MAX_CALLS": "4", "KUBECONNECT_MAX_CONNECTIONS": "5", "KUBECONNECT_MAX_CONNECTIONS_PER_ADDRESS": "6",
 				"KUBECONNECT_KEEP_MANAGED_FIELDS": "1", "KUBECONNECT_CACHE_IDLE_TIMEOUT": "1h", "KUBECONNECT_TOKEN_GENERATION": "g", "KUBECONNECT_UNCACHED": "secrets,ingresses.networking.k8s.io", "KUBECONNECT_CACHE_AGGREGATED": "a.example,b.example", "KUBECONNECT_MEMORY_LIMIT": "2Gi", "KUBECONNECT_METRICS_LISTEN": "127.0.0.1:2", "KUBECONNECT_LOG_LEVEL": "warn",
 			},
-			want: settings{"k", "c", "0.0.0.0:1", "cluster", []string{"x", "y", "z"}, "impersonate", time.Minute, "cert", "key", true, origins, server.Limits{Streams: 1, Rate: 2, Burst: 3}, true, time.Hour, "g", uncached, aggregated, "2Gi", "127.0.0.1:2", slog.LevelWarn},
+			want: settings{"k", "c", "0.0.0.0:1", "cluster", []string{"x", "y", "z"}, "impersonate", time.Minute, "cert", "key", true, origins, server.Limits{Streams: 1, Rate: 2, Burst: 3, Calls: 4}, 5, 6, true, time.Hour, "g", uncached, aggregated, "2Gi", "127.0.0.1:2", slog.LevelWarn},
 		},
 		"the flag wins": {
 			args: "--listen 127.0.0.1:1 --keep-managed-fields=false",
@@ -78,7 +79,7 @@ func TestSettingsAreReadFromFlagsAndTheEnvironment(t *testing.T) {
 		"nobody asked, but held to a limit": {
 			args:        "--auth none --caller-max-streams 2000",
 			environment: map[string]string{"KUBECONNECT_CALLER_REQUEST_RATE": "7"},
-			want:        with(func(s *settings) { s.auth, s.limits.Rate = "none", 7 }),
+			want:        with(func(s *settings) { s.auth, s.limits.Rate, s.limits.Calls = "none", 7, 0 }),
 		},
 		"TLS to the network": {
 			args: "--listen :443 --tls-cert-file a --tls-private-key-file b",
@@ -126,6 +127,9 @@ func TestSettingsWithoutSenseAreToldByTheirNames(t *testing.T) {
 		"fewer streams than none":               {args: "--caller-max-streams -1", says: "--caller-max-streams"},
 		"fewer calls than none":                 {args: "--caller-request-rate -1", says: "--caller-request-rate"},
 		"no call at all":                        {args: "--caller-request-burst 0", says: "--caller-request-burst"},
+		"fewer calls at a time than none":       {args: "--caller-max-calls -1", says: "--caller-max-calls"},
+		"no connection at all":                  {args: "--max-connections 0", says: "--max-connections"},
+		"no connection of an address":           {args: "--max-connections-per-address 0", says: "--max-connections-per-address"},
 		"plain text to the network":             {args: "--listen 0.0.0.0:80", says: "--allow-plaintext"},
 		"an address without a port":             {args: "--auth none --listen localhost", says: "HOST:PORT"},
 		"a variable that is no bool":            {environment: map[string]string{"KUBECONNECT_KEEP_MANAGED_FIELDS": "perhaps"}, says: "KUBECONNECT_KEEP_MANAGED_FIELDS"},

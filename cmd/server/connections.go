@@ -1,0 +1,116 @@
+package main
+
+import (
+	"container/list"
+	"net"
+	"net/netip"
+	"sync"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+)
+
+// connections is a listener that bounds the connections open at a time, in all and from one
+// network (see auth.Network). Where they are full, the network that has the most of them loses its
+// newest one: clients that take all places take them from each other, and a probe from
+// elsewhere has one.
+type connections struct {
+	net.Listener
+	max, maxOfNetwork int
+
+	mu       sync.Mutex // guards the fields below
+	open     int
+	networks map[netip.Prefix]*list.List // of *connection, in the order of their arrival
+}
+
+func boundConnections(listener net.Listener, limit, limitOfNetwork int) *connections {
+	return &connections{Listener: listener, max: limit, maxOfNetwork: limitOfNetwork, networks: map[netip.Prefix]*list.List{}}
+}
+
+// connection is one that counts until it is closed.
+type connection struct {
+	net.Conn
+	among   *connections
+	network netip.Prefix
+	place   *list.Element // guarded by the lock of among; nil when it no longer counts
+}
+
+// Accept implements net.Listener. A connection that is refused is closed before anything is read.
+func (c *connections) Accept() (net.Conn, error) {
+	for {
+		accepted, err := c.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		conn := &connection{Conn: accepted, among: c, network: auth.Network(accepted.RemoteAddr().String())}
+		evicted := c.enter(conn)
+		if evicted != nil {
+			_ = evicted.Conn.Close() // the server that reads it closes it too
+		}
+		if evicted != conn {
+			return conn, nil
+		}
+	}
+}
+
+// enter counts a connection, and returns the one that must go for it: nil, another one, or itself.
+func (c *connections) enter(conn *connection) (evicted *connection) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	of := c.networks[conn.network]
+	if of == nil {
+		of = list.New()
+		c.networks[conn.network] = of
+	}
+	conn.place = of.PushBack(conn)
+	c.open++
+	switch {
+	case of.Len() > c.maxOfNetwork:
+		evicted = conn
+	case c.open > c.max:
+		evicted = c.mostLocked().Back().Value.(*connection)
+	default:
+		return nil
+	}
+	c.leaveLocked(evicted)
+	return evicted
+}
+
+// mostLocked returns the connections of the network that has the most.
+func (c *connections) mostLocked() *list.List {
+	var most *list.List
+	for _, of := range c.networks {
+		if most == nil || of.Len() > most.Len() {
+			most = of
+		}
+	}
+	return most
+}
+
+func (c *connections) leaveLocked(conn *connection) {
+	if conn.place == nil {
+		return
+	}
+	of := c.networks[conn.network]
+	of.Remove(conn.place)
+	conn.place = nil
+	c.open--
+	if of.Len() == 0 {
+		delete(c.networks, conn.network)
+	}
+}
+
+// Close implements net.Conn.
+func (conn *connection) Close() error {
+	conn.among.mu.Lock()
+	conn.among.leaveLocked(conn)
+	conn.among.mu.Unlock()
+	return conn.Conn.Close()
+}
+
+// CloseWrite is for net/http, which lets a client read an answer that it did not wait for.
+func (conn *connection) CloseWrite() error {
+	if half, ok := conn.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
+}
