@@ -1,0 +1,300 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+)
+
+// permissionStage is a control plane with namespaces and objects that do not change, and
+// callers whose permissions do.
+type permissionStage struct {
+	// Set once, before the first world.
+	ctx        context.Context
+	t          *testing.T
+	in         *harness.Cluster
+	webhook    *denyingWebhook // nil: RBAC alone decides
+	service    *harness.Service
+	namespaces []string
+	label      string // the value of ownLabel
+	kinds      []permissionKind
+	callers    []*permissionCaller
+	admin      *permissionCaller // reads all, and never calls the service
+
+	// Owned by the test's goroutine.
+	present *permissionWorld
+}
+
+// permissionKind is a resource that the callers ask for.
+type permissionKind struct {
+	schema.GroupVersionResource
+	kind       string
+	namespaced bool
+	names      []string // those of the objects, and one that there is not
+}
+
+// permissionCaller is a caller, and how it reaches the service and the API server.
+type permissionCaller struct {
+	name     string // the user's name
+	subjects []rbacv1.Subject
+	clients  harness.Clients
+	direct   *directReader
+	token    string
+}
+
+// ownLabel is on each object that the stage has made.
+const ownLabel = "permissions"
+
+// objectNames are the names of the objects of each kind.
+var objectNames = []string{"one", "two", "three"}
+
+const absentName = "none"
+
+func newPermissionStage(ctx context.Context, t *testing.T, in *harness.Cluster, webhook *denyingWebhook) *permissionStage {
+	t.Helper()
+	s := &permissionStage{ctx: ctx, t: t, in: in, webhook: webhook}
+	for range 4 {
+		s.namespaces = append(s.namespaces, newNamespace(ctx, t, in))
+	}
+	s.label = s.namespaces[0]
+	t.Cleanup(s.removeNamespaces)
+	gadgets := gadgets(ctx, t, in, s.namespaces[0])
+	names := append([]string{absentName}, objectNames...)
+	core := schema.GroupVersion{Version: "v1"}
+	s.kinds = []permissionKind{
+		{core.WithResource("configmaps"), "ConfigMap", true, names},
+		{core.WithResource("secrets"), "Secret", true, names},
+		{core.WithResource("serviceaccounts"), "ServiceAccount", true, names},
+		{gadgets.Of, gadgets.Kind, true, names},
+		{core.WithResource("namespaces"), "Namespace", false, append([]string{s.label + "-" + absentName}, s.namespaces...)},
+		{schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1", Resource: "priorityclasses"}, "PriorityClass", false, s.clusterNames(names)},
+	}
+	t.Cleanup(func() { s.remove(s.kinds[5], "") })
+	s.makeObjects()
+	return s
+}
+
+// clusterNames makes names that no other test has.
+func (s *permissionStage) clusterNames(names []string) (made []string) {
+	for _, name := range names {
+		made = append(made, s.label+"-"+name)
+	}
+	return made
+}
+
+// makeObjects makes objects of each kind, some of which own others.
+func (s *permissionStage) makeObjects() {
+	classes := s.kinds[5]
+	class := s.make(classes, "", classes.names[1], nil, map[string]any{"value": int64(1)})
+	for _, name := range classes.names[2:] {
+		s.make(classes, "", name, nil, map[string]any{"value": int64(1)})
+	}
+	for _, namespace := range s.namespaces {
+		owner := class
+		for _, name := range objectNames {
+			for _, kind := range s.kinds[:4] {
+				owner = s.make(kind, namespace, name, owner, nil)
+			}
+		}
+	}
+}
+
+// make makes an object that is owned by another one, if any, and has a colour.
+func (s *permissionStage) make(kind permissionKind, namespace, name string, owner *unstructured.Unstructured, fields map[string]any) *unstructured.Unstructured {
+	s.t.Helper()
+	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": kind.GroupVersion().String(), "kind": kind.kind}}
+	for field, value := range fields {
+		object.Object[field] = value
+	}
+	object.SetName(name)
+	object.SetLabels(labels{ownLabel: s.label, "color": []string{"red", "green", "blue"}[len(name)%3]})
+	if owner != nil {
+		object.SetOwnerReferences([]metav1.OwnerReference{{
+			APIVersion: owner.GetAPIVersion(), Kind: owner.GetKind(), Name: owner.GetName(), UID: owner.GetUID(),
+		}})
+	}
+	made, err := s.in.Dynamic.Resource(kind.GroupVersionResource).Namespace(namespace).Create(s.ctx, object, metav1.CreateOptions{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return made
+}
+
+// remove deletes the stage's own objects of a kind.
+func (s *permissionStage) remove(kind permissionKind, namespace string) {
+	ctx := context.WithoutCancel(s.ctx)
+	selected := metav1.ListOptions{LabelSelector: ownLabel + "=" + s.label}
+	if err := s.in.Dynamic.Resource(kind.GroupVersionResource).Namespace(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, selected); err != nil {
+		s.t.Error(err)
+	}
+}
+
+func (s *permissionStage) removeNamespaces() {
+	for _, namespace := range s.namespaces {
+		if err := s.in.Client.CoreV1().Namespaces().Delete(context.WithoutCancel(s.ctx), namespace, metav1.DeleteOptions{}); err != nil {
+			s.t.Error(err)
+		}
+	}
+}
+
+// addAccounts adds callers that are service accounts, of one namespace after another.
+func (s *permissionStage) addAccounts(count int) {
+	s.t.Helper()
+	for i := range count {
+		namespace, name := s.namespaces[i/2%len(s.namespaces)], fmt.Sprint("caller-", i)
+		accounts := s.in.Client.CoreV1().ServiceAccounts(namespace)
+		if _, err := accounts.Create(s.ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
+			s.t.Fatal(err)
+		}
+		seconds := int64(4 * time.Hour / time.Second)
+		request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
+		request, err := accounts.CreateToken(s.ctx, name, request, metav1.CreateOptions{})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.callers = append(s.callers, &permissionCaller{
+			name: "system:serviceaccount:" + namespace + ":" + name, token: request.Status.Token,
+			subjects: []rbacv1.Subject{
+				{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name},
+				rbacUser("system:serviceaccount:" + namespace + ":" + name),
+				rbacGroup("system:serviceaccounts:" + namespace),
+			},
+		})
+	}
+}
+
+func (s *permissionStage) addUsers(users tokenUsers) {
+	for _, user := range users {
+		s.callers = append(s.callers, &permissionCaller{
+			name: user.name, token: user.token,
+			subjects: []rbacv1.Subject{rbacUser(user.name), rbacGroup(user.groups[0]), rbacGroup(user.groups[1])},
+		})
+	}
+}
+
+func rbacUser(name string) rbacv1.Subject {
+	return rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: name}
+}
+
+func rbacGroup(name string) rbacv1.Subject {
+	return rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: name}
+}
+
+func (s *permissionStage) userNames() (names []string) {
+	for _, caller := range s.callers {
+		names = append(names, caller.name)
+	}
+	return names
+}
+
+// start starts the service, with the callers' clients, each of another protocol.
+func (s *permissionStage) start() {
+	s.t.Helper()
+	s.service = harness.StartService(s.t, s.in.Kubeconfig, "--auth", "cluster")
+	for i, caller := range s.callers {
+		caller.clients = callingWith(s.t, s.service, harness.Protocols[i%len(harness.Protocols)], caller.token)
+		caller.direct = newDirectReader(s.t, s.in, caller.token)
+	}
+	s.admin = &permissionCaller{name: "admin", direct: newDirectReader(s.t, s.in, "")}
+	s.t.Cleanup(s.leave)
+}
+
+// enter replaces the present permissions and returns when the API server and the service
+// decide by the new ones.
+func (s *permissionStage) enter(world *permissionWorld) {
+	s.t.Helper()
+	if s.webhook != nil {
+		s.webhook.setDenials(world.denials)
+	}
+	world.replace(s, s.present)
+	s.present = world
+	s.untilDecided(world)
+	s.untilNoticed(world)
+}
+
+// untilDecided waits until the API server decides by a world: it takes roles and bindings
+// over in order, so it has all of them when it has the last of each sort.
+func (s *permissionStage) untilDecided(world *permissionWorld) {
+	s.t.Helper()
+	user := s.label + "-marker"
+	marker := fmt.Sprint("marker-", world.number)
+	subjects := []rbacv1.Subject{rbacUser(user)}
+	rules := func(name string) []rbacv1.PolicyRule {
+		return []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get"}, ResourceNames: []string{name}}}
+	}
+	newPermissionRoles(s, marker+"-of-namespace", rules(marker+"-of-namespace"), subjects).create(s.namespaces[0])
+	newPermissionRoles(s, marker+"-of-cluster", rules(marker+"-of-cluster"), subjects).create("")
+	for _, name := range []string{marker + "-of-namespace", marker + "-of-cluster"} {
+		eventually(s.ctx, s.t, "the API server knows the permissions", func() error { return s.allows(user, name) })
+	}
+}
+
+// allows is nil when the API server allows a user to get a ConfigMap.
+func (s *permissionStage) allows(user, name string) error {
+	review, err := s.in.Client.AuthorizationV1().SubjectAccessReviews().Create(s.ctx, &authorizationv1.SubjectAccessReview{
+		Spec: authorizationv1.SubjectAccessReviewSpec{
+			User:               user,
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "get", Version: "v1", Resource: "configmaps", Namespace: s.namespaces[0], Name: name},
+		},
+	}, metav1.CreateOptions{})
+	if err == nil && !review.Status.Allowed {
+		err = fmt.Errorf("%s may not get %s", user, name)
+	}
+	return err
+}
+
+// untilNoticed waits until the service has noticed a change that is made now, for each
+// caller, and has forgotten what it remembered before.
+func (s *permissionStage) untilNoticed(world *permissionWorld) {
+	s.t.Helper()
+	bell := fmt.Sprint("bell-", world.number)
+	var subjects []rbacv1.Subject
+	unnoticed := 0
+	for _, caller := range s.callers {
+		subjects = append(subjects, rbacUser(caller.name))
+		if s.knowsBell(caller, bell) == nil {
+			unnoticed++
+		}
+	}
+	newPermissionRoles(s, bell, []rbacv1.PolicyRule{to("configmaps", bellVerb)}, subjects).named(bell).create(s.namespaces[0])
+	for _, caller := range s.callers {
+		eventually(s.ctx, s.t, "the service knows the permissions of "+caller.name, func() error { return s.knowsBell(caller, bell) })
+	}
+	if unnoticed == len(s.callers) {
+		s.t.Logf("world %d: every caller may do so much that a change cannot be noticed", world.number)
+		time.Sleep(permissionDelay)
+	}
+}
+
+// bellVerb is a verb that callers have by a rule for all verbs alone.
+const bellVerb = "delete"
+
+// knowsBell is nil when the service says that the caller may do what it may since the bell.
+func (s *permissionStage) knowsBell(caller *permissionCaller, name string) error {
+	answers, err := caller.clients.Access.CheckAccess(s.ctx, &kubeconnectv1.CheckAccessRequest{Questions: []*kubeconnectv1.AccessQuestion{
+		{Verb: bellVerb, Resource: "configmaps", Namespace: s.namespaces[0], Name: name},
+	}})
+	if err == nil && !answers.GetAnswers()[0].GetAllowed() {
+		err = fmt.Errorf("%s may not %s %s", caller.name, bellVerb, name)
+	}
+	return err
+}
+
+// leave removes the last permissions.
+func (s *permissionStage) leave() {
+	s.ctx = context.WithoutCancel(s.ctx)
+	(&permissionWorld{}).replace(s, s.present)
+}

@@ -1,0 +1,166 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// denyingWebhook is an authorizer that is asked before RBAC. It denies by rule and has no
+// opinion otherwise.
+type denyingWebhook struct {
+	url string
+
+	mu       sync.Mutex // guards the fields below
+	subjects []string   // the users that it denies anything
+	denials  []denial
+}
+
+// denial is a rule. What is empty in it matches everything, except that anyNamespace says so
+// for the namespace: an empty one is that of a request for all namespaces.
+type denial struct {
+	user         string
+	verb         string
+	resource     string
+	namespace    string
+	anyNamespace bool
+	name         string
+}
+
+func startDenyingWebhook(t *testing.T) *denyingWebhook {
+	w := &denyingWebhook{}
+	server := httptest.NewServer(w)
+	t.Cleanup(server.Close)
+	w.url = server.URL
+	return w
+}
+
+// apiServerArgs are the flags with which devcluster asks the webhook, and remembers nothing.
+func (w *denyingWebhook) apiServerArgs(t *testing.T) []string {
+	t.Helper()
+	config := clientcmdapi.NewConfig()
+	config.Clusters["webhook"] = &clientcmdapi.Cluster{Server: w.url}
+	config.Contexts["webhook"] = &clientcmdapi.Context{Cluster: "webhook"}
+	config.CurrentContext = "webhook"
+	path := filepath.Join(t.TempDir(), "authorizer")
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		t.Fatal(err)
+	}
+	return apiServerArgs(
+		"authorization-mode=Node,Webhook,RBAC", "authorization-webhook-config-file="+path, "authorization-webhook-version=v1",
+		"authorization-webhook-cache-authorized-ttl=1ms", "authorization-webhook-cache-unauthorized-ttl=1ms",
+	)
+}
+
+func apiServerArgs(flags ...string) (args []string) {
+	for _, flag := range flags {
+		args = append(args, "--apiserver-arg", flag)
+	}
+	return args
+}
+
+func (w *denyingWebhook) setSubjects(users []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.subjects = users
+}
+
+func (w *denyingWebhook) setDenials(denials []denial) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.denials = denials
+}
+
+func (w *denyingWebhook) ServeHTTP(answer http.ResponseWriter, r *http.Request) {
+	review := &authorizationv1.SubjectAccessReview{}
+	if err := json.NewDecoder(r.Body).Decode(review); err != nil {
+		http.Error(answer, err.Error(), http.StatusBadRequest)
+		return
+	}
+	review.Status = authorizationv1.SubjectAccessReviewStatus{}
+	if w.denies(&review.Spec) {
+		review.Status = authorizationv1.SubjectAccessReviewStatus{Denied: true, Reason: "the webhook denies it"}
+	}
+	answer.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(answer).Encode(review)
+}
+
+func (w *denyingWebhook) denies(asked *authorizationv1.SubjectAccessReviewSpec) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	attributes := asked.ResourceAttributes
+	if attributes == nil || !slices.Contains(w.subjects, asked.User) || strings.HasPrefix(attributes.Name, "bell-") {
+		return false
+	}
+	return slices.ContainsFunc(w.denials, func(d denial) bool { return d.matches(asked.User, attributes) })
+}
+
+func (d denial) matches(user string, asked *authorizationv1.ResourceAttributes) bool {
+	same := func(rule, value string) bool { return rule == "" || rule == value }
+	return same(d.user, user) && same(d.verb, asked.Verb) && d.resource == asked.Resource &&
+		(d.anyNamespace || d.namespace == asked.Namespace) && same(d.name, asked.Name)
+}
+
+// randomDenial chooses a rule: of a namespace, of all namespaces, or of a name.
+func (s *permissionStage) randomDenial(rnd *rand.Rand) denial {
+	kind := pick(rnd, s.kinds)
+	d := denial{resource: kind.Resource}
+	if rnd.IntN(2) == 0 {
+		d.user = pick(rnd, s.callers).name
+	}
+	if rnd.IntN(2) == 0 {
+		d.verb = pick(rnd, readVerbs)
+	}
+	switch rnd.IntN(4) {
+	case 0:
+		d.anyNamespace, d.name = true, pick(rnd, kind.names)
+	case 1: // all namespaces, and what has none
+	default:
+		d.namespace = pick(rnd, s.namespaces)
+	}
+	return d
+}
+
+// tokenUsers are users that the API server knows by tokens from a file.
+type tokenUsers []tokenUser
+
+type tokenUser struct {
+	name, token string
+	groups      [2]string
+}
+
+func newTokenUsers(count int) (users tokenUsers) {
+	for i := range count {
+		users = append(users, tokenUser{
+			name: fmt.Sprint("user-", i), token: fmt.Sprint("token-of-user-", i),
+			groups: [2]string{fmt.Sprint("group-", i%2), "everyone"},
+		})
+	}
+	return users
+}
+
+// apiServerArgs are the flags with which devcluster knows the users.
+func (users tokenUsers) apiServerArgs(t *testing.T) []string {
+	t.Helper()
+	var lines strings.Builder
+	for i, user := range users {
+		fmt.Fprintf(&lines, "%s,%s,uid-%d,\"%s,%s\"\n", user.token, user.name, i, user.groups[0], user.groups[1])
+	}
+	path := filepath.Join(t.TempDir(), "tokens.csv")
+	if err := os.WriteFile(path, []byte(lines.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return apiServerArgs("token-auth-file=" + path)
+}

@@ -1,0 +1,194 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+)
+
+const (
+	// permissionCases is how many cases there are before each control plane, and under
+	// `make soak`.
+	permissionCases     = 2_000
+	permissionSoakCases = 100_000
+	// casesOfWorld is how many cases there are between two changes of the permissions.
+	casesOfWorld     = 500
+	casesOfSoakWorld = 2_000
+	// shownMismatches is how many mismatches end a run.
+	shownMismatches = 5
+	// shownHistory is how many of the caller's last questions are shown with a mismatch.
+	shownHistory = 12
+)
+
+// permissionDelay is how long a new permission may go unnoticed: what the cluster has
+// answered is remembered for ten seconds. The rest is for machines that are busy.
+var permissionDelay = harness.Patience(15 * time.Second)
+
+// TestRandomPermissions compares what random callers read through the service with what
+// the API server shows to the same callers, under random RBAC. With SEED it makes the same
+// choices again.
+func TestRandomPermissions(t *testing.T) {
+	t.Parallel()
+	ctx := permissionDeadline(t)
+	stage := newPermissionStage(ctx, t, cluster(t), nil)
+	stage.addAccounts(6)
+	stage.compare(newSeed(t))
+}
+
+// TestRandomPermissions_WithAuthorizerThatDenies does so where an authorizer before RBAC
+// denies some of what RBAC allows: there a permission for everything does not imply one for
+// each object.
+func TestRandomPermissions_WithAuthorizerThatDenies(t *testing.T) {
+	t.Parallel()
+	ctx := permissionDeadline(t)
+	webhook := startDenyingWebhook(t)
+	users := newTokenUsers(3)
+	in, err := harness.StartCluster(slices.Concat(webhook.apiServerArgs(t), users.apiServerArgs(t))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(in.Stop)
+	stage := newPermissionStage(ctx, t, in, webhook)
+	stage.addAccounts(3)
+	stage.addUsers(users)
+	webhook.setSubjects(stage.userNames())
+	stage.compare(newSeed(t))
+}
+
+func permissionDeadline(t *testing.T) context.Context {
+	t.Helper()
+	if _, soaking := soakFor(t); soaking {
+		return deadlineAfter(t, time.Hour)
+	}
+	return deadlineAfter(t, 2*patience)
+}
+
+// compare runs worlds of cases one after another.
+func (s *permissionStage) compare(seed uint64) {
+	s.t.Helper()
+	cases, ofWorld := permissionCases, casesOfWorld
+	if _, soaking := soakFor(s.t); soaking {
+		cases, ofWorld = permissionSoakCases, casesOfSoakWorld
+	}
+	s.start()
+	run := &permissionRun{stage: s, outcomes: map[string]int{}}
+	for number := 0; run.count() < cases && run.mismatched() < shownMismatches; number++ {
+		world := newPermissionWorld(s, rand.New(rand.NewPCG(seed, uint64(number))), number)
+		s.enter(world)
+		run.world(seed, world, ofWorld)
+	}
+	run.report()
+}
+
+// permissionRun counts cases and keeps mismatches.
+type permissionRun struct {
+	stage *permissionStage
+
+	mu         sync.Mutex // guards the fields below
+	cases      int
+	outcomes   map[string]int // by method and outcome
+	mismatches []string
+}
+
+// world runs cases in one world, each caller's one after another.
+func (r *permissionRun) world(seed uint64, world *permissionWorld, cases int) {
+	oracle := newPermissionOracle(r.stage)
+	var asking sync.WaitGroup
+	for i, caller := range r.stage.callers {
+		rnd := rand.New(rand.NewPCG(seed, uint64(world.number)<<8|uint64(i+1)))
+		asker := &permissionAsker{stage: r.stage, oracle: oracle, caller: caller, rnd: rnd}
+		asking.Go(func() {
+			for range cases / len(r.stage.callers) {
+				r.one(asker, world)
+			}
+		})
+	}
+	asking.Wait()
+}
+
+// one runs one case.
+func (r *permissionRun) one(asker *permissionAsker, world *permissionWorld) {
+	ctx := asker.stage.ctx
+	if ctx.Err() != nil || r.mismatched() >= shownMismatches {
+		return
+	}
+	question := asker.question()
+	want := question.want(ctx)
+	got := question.ask(ctx)
+	asker.note(question.text, got)
+	// A permission may be noticed late. What must not be shown may not be shown even so.
+	for until := time.Now().Add(permissionDelay); isLate(got, want) && time.Now().Before(until) && ctx.Err() == nil; {
+		time.Sleep(pollInterval)
+		got = question.ask(ctx)
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	r.add(question, got, want, asker, world)
+}
+
+// isLate reports whether an answer differs from what is wanted, and shows nothing.
+func isLate(got string, want []string) bool {
+	return !slices.Contains(want, got) && (got == answerDenied || strings.HasPrefix(got, answerFailed))
+}
+
+func (r *permissionRun) add(question permissionQuestion, got string, want []string, asker *permissionAsker, world *permissionWorld) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cases++
+	outcome, _, _ := strings.Cut(got, ":")
+	r.outcomes[question.method+" "+outcome]++
+	if slices.Contains(want, got) {
+		return
+	}
+	r.mismatches = append(r.mismatches, fmt.Sprintf("world %d: %s asks %s\n  the service answers %s\n  the API server      %s\n%s\nafter\n  %s",
+		world.number, asker.caller.name, question.text, got, strings.Join(want[:min(len(want), 3)], "\n               or     "),
+		world.describe(asker.caller), strings.Join(asker.history, "\n  ")))
+}
+
+func (r *permissionRun) count() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.cases
+}
+
+func (r *permissionRun) mismatched() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.mismatches)
+}
+
+// report fails the test for each mismatch, and if too little was shown or denied to mean
+// anything.
+func (r *permissionRun) report() {
+	t := r.stage.t
+	t.Helper()
+	for _, mismatch := range r.mismatches[:min(len(r.mismatches), shownMismatches)] {
+		t.Error(mismatch)
+	}
+	shown, denied := 0, 0
+	var lines []string
+	for outcome, count := range r.outcomes {
+		if strings.HasSuffix(outcome, answerDenied) {
+			denied += count
+		} else {
+			shown += count
+		}
+		lines = append(lines, fmt.Sprintf("%s %d", outcome, count))
+	}
+	slices.Sort(lines)
+	t.Logf("%d cases: %s", r.cases, strings.Join(lines, ", "))
+	if err := r.stage.ctx.Err(); err != nil {
+		t.Errorf("the run has not ended in time: %v", context.Cause(r.stage.ctx))
+	}
+	if len(r.mismatches) == 0 && min(shown, denied) < r.cases/10 {
+		t.Errorf("of %d cases %d show something and %d are denied: neither may be rare", r.cases, shown, denied)
+	}
+}
