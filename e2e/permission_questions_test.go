@@ -37,7 +37,17 @@ type permissionAsker struct {
 	oracle  *permissionOracle
 	caller  *permissionCaller
 	rnd     *rand.Rand
+	last    permissionKind // what was asked for last
 	history []string
+}
+
+// kind chooses what to ask for, often what was asked for before: what is remembered of an
+// answer may decide the next one.
+func (a *permissionAsker) kind() permissionKind {
+	if a.last.Resource == "" || a.rnd.IntN(2) == 0 {
+		a.last = pick(a.rnd, a.stage.kinds)
+	}
+	return a.last
 }
 
 // note keeps the last questions, to be shown with a mismatch.
@@ -112,7 +122,7 @@ func (s permissionSelection) expression() string {
 // selection chooses one. What is asked of all namespaces is mostly asked by the label that
 // the stage's own objects have, for there may be many others.
 func (a *permissionAsker) selection() permissionSelection {
-	s := permissionSelection{kind: pick(a.rnd, a.stage.kinds)}
+	s := permissionSelection{kind: a.kind()}
 	if s.kind.namespaced && a.rnd.IntN(2) == 0 {
 		s.namespace = pick(a.rnd, a.stage.namespaces)
 	}
@@ -161,7 +171,7 @@ func (a *permissionAsker) checkAccess() permissionQuestion {
 	var asked []authorizationv1.ResourceAttributes
 	var texts []string
 	for range 1 + a.rnd.IntN(3) {
-		kind := pick(a.rnd, a.stage.kinds)
+		kind := a.kind()
 		one := authorizationv1.ResourceAttributes{
 			Verb: pick(a.rnd, append([]string{"create", "delete", "patch"}, slices.Concat(readVerbs, readVerbs)...)), Group: kind.Group, Version: kind.Version, Resource: kind.Resource,
 		}
@@ -198,7 +208,7 @@ func (a *permissionAsker) checkAccess() permissionQuestion {
 }
 
 func (a *permissionAsker) get() permissionQuestion {
-	kind := pick(a.rnd, a.stage.kinds)
+	kind := a.kind()
 	request := &kubeconnectv1.GetRequest{Resource: nameOf(kind), Name: pick(a.rnd, kind.names), MetadataOnly: a.rnd.IntN(2) == 0}
 	if kind.namespaced {
 		request.Namespace = pick(a.rnd, a.stage.namespaces)

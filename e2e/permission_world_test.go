@@ -57,6 +57,8 @@ func newPermissionWorld(s *permissionStage, rnd *rand.Rand, number int) *permiss
 		w.grants = append(w.grants, grant)
 	}
 	if s.webhook != nil {
+		w.grants[0].namespace, w.grants[0].ofCluster = "", true
+		w.grants[0].roles.rules = []rbacv1.PolicyRule{{APIGroups: []string{rbacv1.APIGroupAll}, Resources: []string{rbacv1.ResourceAll}, Verbs: readVerbs}}
 		for range 3 + rnd.IntN(8) {
 			w.denials = append(w.denials, s.randomDenial(rnd))
 		}

@@ -1,0 +1,214 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	corev1 "k8s.io/api/core/v1"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+)
+
+const (
+	// goodObjects are how many ConfigMaps a good caller has, and goodPage how many of them it
+	// reads at a time.
+	goodObjects = 20
+	goodPage    = 5
+	// goodRest is how long a good caller rests after its calls.
+	goodRest = 20 * time.Millisecond
+)
+
+// goodPatience is how long a good caller waits for any answer.
+var goodPatience = harness.Patience(10 * time.Second)
+
+// goodCaller calls the service again and again, with permissions in its own namespace alone.
+type goodCaller struct {
+	t         *testing.T
+	clients   harness.Clients
+	namespace string
+
+	// Owned by the goroutine that calls.
+	rounds    int
+	pageToken string // where its list goes on in the next round
+}
+
+// newGoodCaller returns a caller that may read a namespace of its own.
+func newGoodCaller(ctx context.Context, t *testing.T, service *harness.Service) *goodCaller {
+	t.Helper()
+	namespace := newNamespace(ctx, t, cluster(t))
+	removeAtEnd(ctx, t, namespace)
+	for i := range goodObjects {
+		configMapsIn(ctx, t, cluster(t), namespace).create(fmt.Sprintf("good-%02d", i), labels{"good": "yes"})
+	}
+	account := newAccount(ctx, t, namespace, "good")
+	account.may(namespace, "good", to("configmaps", "get", "list", "watch"))
+	g := &goodCaller{t: t, clients: account.calling(service, harness.GRPC), namespace: namespace}
+	eventually(ctx, t, "the good caller has its permissions", func() error { _, err := g.round(ctx); return err })
+	return g
+}
+
+// removeAtEnd deletes a namespace when the test ends.
+func removeAtEnd(ctx context.Context, t *testing.T, namespace string) {
+	t.Cleanup(func() {
+		err := cluster(t).Client.CoreV1().Namespaces().Delete(context.WithoutCancel(ctx), namespace, metav1.DeleteOptions{})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// goodCall is one of the good caller's calls.
+type goodCall struct {
+	name string
+	call func(context.Context) error
+}
+
+// calls are those of a round. Each round asks for a permission that it has not asked for
+// before, and goes on in a list that the round before has begun.
+func (g *goodCaller) calls() []goodCall {
+	return []goodCall{
+		{"WhoAmI", func(ctx context.Context) error {
+			_, err := g.clients.Access.WhoAmI(ctx, &kubeconnectv1.WhoAmIRequest{})
+			return err
+		}},
+		{"Get", func(ctx context.Context) error {
+			_, err := g.clients.Resources.Get(ctx, &kubeconnectv1.GetRequest{Resource: "configmaps", Namespace: g.namespace, Name: "good-00"})
+			return err
+		}},
+		{"CheckAccess", func(ctx context.Context) error {
+			_, err := g.clients.Access.CheckAccess(ctx, &kubeconnectv1.CheckAccessRequest{Questions: []*kubeconnectv1.AccessQuestion{
+				{Verb: "get", Resource: "configmaps", Namespace: g.namespace, Name: fmt.Sprint("new-", g.rounds)},
+			}})
+			return err
+		}},
+		{"List", g.list},
+		{"Watch", g.watch},
+	}
+}
+
+// list reads a page, which must follow the one before.
+func (g *goodCaller) list(ctx context.Context) error {
+	page, err := g.clients.Resources.List(ctx, &kubeconnectv1.ListRequest{
+		Resource: "configmaps", Namespace: g.namespace, LabelSelector: "good=yes", PageSize: goodPage, PageToken: g.pageToken,
+	})
+	if err != nil {
+		return err
+	}
+	if len(page.GetObjects()) != goodPage {
+		return fmt.Errorf("a page has %d objects, want %d", len(page.GetObjects()), goodPage)
+	}
+	g.pageToken = page.GetNextPageToken()
+	return nil
+}
+
+func (g *goodCaller) watch(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := g.clients.Resources.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: g.namespace})
+	if err != nil {
+		return err
+	}
+	defer func() { cancel(); _ = stream.Close() }()
+	for stream.Receive() {
+		for _, event := range stream.Msg().GetEvents() {
+			if event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_SYNCED {
+				return nil
+			}
+		}
+	}
+	return stream.Err()
+}
+
+// round makes each call once and returns how long each took.
+func (g *goodCaller) round(ctx context.Context) (took []time.Duration, err error) {
+	g.rounds++
+	for _, one := range g.calls() {
+		began := time.Now()
+		calling, cancel := context.WithTimeout(ctx, goodPatience)
+		err := one.call(calling)
+		cancel()
+		if err != nil {
+			return took, fmt.Errorf("%s after %v: %w", one.name, time.Since(began).Round(time.Millisecond), err)
+		}
+		took = append(took, time.Since(began))
+	}
+	return took, nil
+}
+
+// service is what a good caller has seen in some time.
+type goodService struct {
+	took   []time.Duration
+	errors []error
+}
+
+// callFor calls until the time is over.
+func (g *goodCaller) callFor(ctx context.Context, lasts time.Duration) (seen goodService) {
+	for until := time.Now().Add(lasts); time.Now().Before(until) && ctx.Err() == nil; time.Sleep(goodRest) {
+		took, err := g.round(ctx)
+		seen.took = append(seen.took, took...)
+		if err != nil {
+			seen.errors = append(seen.errors, err)
+		}
+	}
+	return seen
+}
+
+// during calls while others attack, and returns what the good caller has seen.
+func (g *goodCaller) during(ctx context.Context, lasts time.Duration, attack func(context.Context)) (seen goodService) {
+	attacking, cancel := context.WithCancel(ctx)
+	var group sync.WaitGroup
+	group.Go(func() { attack(attacking) })
+	seen = g.callFor(ctx, lasts)
+	cancel()
+	group.Wait()
+	return seen
+}
+
+// percentile is the time within which so many of a hundred calls were answered.
+func (s goodService) percentile(percent int) time.Duration {
+	if len(s.took) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(s.took))
+	return sorted[min(len(sorted)-1, len(sorted)*percent/100)]
+}
+
+func (s goodService) String() string {
+	return fmt.Sprintf("%d calls, p50 %v, p99 %v", len(s.took), s.percentile(50).Round(time.Microsecond), s.percentile(99).Round(time.Microsecond))
+}
+
+// wantServed fails for each error that the good caller was answered, and if it was hardly
+// answered at all.
+func (s goodService) wantServed(t *testing.T) {
+	t.Helper()
+	for _, err := range s.errors[:min(len(s.errors), 3)] {
+		t.Errorf("the good caller: %v", err)
+	}
+	if len(s.took) == 0 {
+		t.Error("the good caller was not answered")
+	}
+}
+
+// manySecrets makes Secrets with labels in a namespace.
+func manySecrets(ctx context.Context, t *testing.T, namespace string, count, size int) {
+	t.Helper()
+	api := cluster(t).Client.CoreV1().Secrets(namespace)
+	err := createMany(ctx, count, func(ctx context.Context, i int) error {
+		_, err := api.Create(ctx, &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("secret-%05d", i), Labels: labels{"app": []string{"x", "y"}[i%2]}},
+			Data:       map[string][]byte{"filling": make([]byte, size)},
+		}, metav1.CreateOptions{})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,42 @@
+package e2e_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+)
+
+// sampleInterval is how often memory is looked at.
+const sampleInterval = 100 * time.Millisecond
+
+// memorySampler looks at what a service needs, as the operating system counts it.
+type memorySampler struct {
+	stop, stopped chan struct{}
+	most          int // read after stopped is closed
+}
+
+func sampleMemory(t *testing.T, service *harness.Service) *memorySampler {
+	s := &memorySampler{stop: make(chan struct{}), stopped: make(chan struct{})}
+	go func() {
+		defer close(s.stopped)
+		ticks := time.NewTicker(sampleInterval)
+		defer ticks.Stop()
+		for {
+			select {
+			case <-ticks.C:
+				s.most = max(s.most, residentMemory(t, service.PID()))
+			case <-s.stop:
+				return
+			}
+		}
+	}()
+	return s
+}
+
+// end returns the most that was needed since the start.
+func (s *memorySampler) end() int {
+	close(s.stop)
+	<-s.stopped
+	return s.most
+}

@@ -1,0 +1,268 @@
+package e2e_test
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+)
+
+const (
+	// noisyMemory is what the service may need at most while it is attacked, as the operating
+	// system counts it. The attacker's objects have noisyObjects*noisySize bytes.
+	noisyMemory  = 300 << 20
+	noisyObjects = 2_000
+	noisySize    = 3 << 10
+	// noisyLasts is how long each attack lasts, and noisySoakLasts how long under `make soak`.
+	noisyLasts     = 3 * time.Second
+	noisySoakLasts = 20 * time.Second
+	// noisyDelay is how many times as long as before 99 of 100 of the good caller's calls may
+	// take while it lasts. It is looked at under `make soak` alone.
+	noisyDelay = 5
+	// noisyRest is how long the attacker rests when it is refused: it does not listen to how
+	// long it should.
+	noisyRest = 10 * time.Millisecond
+	// unreadWatches are on each of unreadConnections, on which nothing is read.
+	unreadConnections, unreadWatches = 2, 150
+)
+
+// attack is a call that an attacker makes, as many at a time as workers.
+type attack struct {
+	workers int
+	call    func(a *attacker, ctx context.Context, worker int) error
+}
+
+var attacks = map[string]attack{
+	"lists with an expensive filter":      {100, (*attacker).filterOf},
+	"a label selector that repeats":       {4, (*attacker).repeatedSelector},
+	"schemas":                             {100, (*attacker).schemas},
+	"many questions about permissions":    {60, (*attacker).questions},
+	"lists of the latest":                 {50, (*attacker).latest},
+	"whole lists, of which some are left": {50, (*attacker).wholeLists},
+	"lists that are not finished":         {20, (*attacker).unfinishedLists},
+}
+
+// attacker is a caller with permissions in its own namespace alone.
+type attacker struct {
+	t         *testing.T
+	service   *harness.Service
+	clients   harness.Clients
+	namespace string
+	token     string
+
+	mu    sync.Mutex // guards codes
+	codes map[string]int
+}
+
+// TestNoisyNeighbor has one caller do its worst, in one way after another, and another one
+// call as before.
+func TestNoisyNeighbor(t *testing.T) {
+	t.Parallel()
+	skipWithout(t, floodAddress)
+	ctx := deadlineAfter(t, crowdPatience)
+	service := startForCallers(t)
+	good, bad := newGoodCaller(ctx, t, service), newAttacker(ctx, t, service)
+	lasts := noisyLasts
+	if _, soaking := soakFor(t); soaking {
+		lasts = noisySoakLasts
+	}
+	before := good.callFor(ctx, lasts)
+	before.wantServed(t)
+	t.Logf("before: %s; %d MiB", before, residentMemory(t, service.PID())>>20)
+	for _, name := range slices.Sorted(maps.Keys(attacks)) {
+		t.Run(name, func(t *testing.T) {
+			bad.attackWhile(ctx, t, good, lasts, before, func(ctx context.Context) { bad.run(ctx, attacks[name]) })
+		})
+	}
+	t.Run("watches that are not read", func(t *testing.T) {
+		bad.attackWhile(ctx, t, good, lasts, before, func(ctx context.Context) { bad.unreadWatches(ctx, t) })
+	})
+}
+
+func newAttacker(ctx context.Context, t *testing.T, service *harness.Service) *attacker {
+	t.Helper()
+	namespace := newNamespace(ctx, t, cluster(t))
+	removeAtEnd(ctx, t, namespace)
+	manySecrets(ctx, t, namespace, noisyObjects, noisySize)
+	account := newAccount(ctx, t, namespace, "attacker")
+	account.may(namespace, "attacker", to("secrets", "get", "list", "watch"))
+	a := &attacker{t: t, service: service, namespace: namespace, token: account.token()}
+	httpClient := harness.HTTP2From(t, floodAddress)
+	httpClient.Transport = sending{headers: http.Header{"Authorization": {"Bearer " + a.token}}, over: httpClient.Transport}
+	a.clients = harness.Dial(httpClient, service.Address, harness.Connect)
+	eventually(ctx, t, "the attacker has its permissions", func() error {
+		_, err := a.clients.Resources.CountObjects(ctx, &kubeconnectv1.CountObjectsRequest{Resource: "secrets", Namespace: namespace})
+		return err
+	})
+	return a
+}
+
+// attackWhile holds what the good caller sees, and what the service needs, against what they
+// may while an attack lasts.
+func (a *attacker) attackWhile(ctx context.Context, t *testing.T, good *goodCaller, lasts time.Duration, before goodService, attack func(context.Context)) {
+	t.Helper()
+	a.codes = map[string]int{}
+	memory := sampleMemory(t, a.service)
+	seen := good.during(ctx, lasts, attack)
+	most := memory.end()
+	seen.wantServed(t)
+	ratio := float64(seen.percentile(99)) / float64(max(before.percentile(99), 1))
+	t.Logf("the good caller: %s (p99 %.1f times as long as before); the attacker: %v; %d MiB", seen, ratio, a.codes, most>>20)
+	if _, soaking := soakFor(t); soaking && ratio > noisyDelay {
+		t.Errorf("99 of 100 calls take %.1f times as long as before, want %d at most", ratio, noisyDelay)
+	}
+	if most > noisyMemory {
+		t.Errorf("the service needs %d MiB, want at most %d", most>>20, noisyMemory>>20)
+	}
+	for code := range a.codes {
+		if !slices.Contains(noisyCodes, code) {
+			t.Errorf("the attacker is answered %s, want one of %v", code, noisyCodes)
+		}
+	}
+	good.untilServedAsBefore(ctx, t)
+}
+
+// noisyCodes are what the attacker may be answered.
+var noisyCodes = []string{"ok", "left", connect.CodeResourceExhausted.String(), connect.CodeInvalidArgument.String()}
+
+// untilServedAsBefore waits until the service has nothing left to do for the attacker.
+func (g *goodCaller) untilServedAsBefore(ctx context.Context, t *testing.T) {
+	t.Helper()
+	eventually(ctx, t, "the good caller is served after the attack", func() error { _, err := g.round(ctx); return err })
+}
+
+// run attacks until ctx ends.
+func (a *attacker) run(ctx context.Context, attack attack) {
+	var calling sync.WaitGroup
+	for worker := range attack.workers {
+		calling.Go(func() {
+			for ctx.Err() == nil {
+				a.count(ctx, attack.call(a, ctx, worker))
+			}
+		})
+	}
+	calling.Wait()
+}
+
+// count notes an answer. Calls that the attacker has left are no answers.
+func (a *attacker) count(ctx context.Context, err error) {
+	code := "ok"
+	switch {
+	case ctx.Err() != nil:
+		return
+	case connect.CodeOf(err) == connect.CodeDeadlineExceeded || connect.CodeOf(err) == connect.CodeCanceled:
+		code = "left"
+	case err != nil:
+		code = connect.CodeOf(err).String()
+		time.Sleep(noisyRest)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.codes[code]++
+}
+
+// expensiveFilter is evaluated a thousand times for each object.
+const expensiveFilter = `[0,1,2,3,4,5,6,7,8,9].all(a, [0,1,2,3,4,5,6,7,8,9].all(b, [0,1,2,3,4,5,6,7,8,9].all(c, a + b + c >= 0 && object.metadata.name != "")))`
+
+func (a *attacker) list() *kubeconnectv1.ListRequest {
+	return &kubeconnectv1.ListRequest{Resource: "secrets", Namespace: a.namespace}
+}
+
+func (a *attacker) filterOf(ctx context.Context, worker int) error {
+	request := a.list()
+	request.Filter, request.PageSize = fmt.Sprintf("%s && object.metadata.name != 'none-%d'", expensiveFilter, worker), 1
+	_, err := a.clients.Resources.List(ctx, request)
+	return err
+}
+
+// repeatedSelector selects by the same requirement thousands of times, in a list or a watch.
+func (a *attacker) repeatedSelector(ctx context.Context, worker int) error {
+	selector := strings.TrimSuffix(strings.Repeat("app in (x,y),", 4_999), ",")
+	if worker%2 == 0 {
+		request := a.list()
+		request.LabelSelector, request.PageSize = selector, 1
+		_, err := a.clients.Resources.List(ctx, request)
+		return err
+	}
+	return watchError(ctx, a.clients.Resources, &kubeconnectv1.WatchRequest{Resource: "secrets", Namespace: a.namespace, LabelSelector: selector, MetadataOnly: true})
+}
+
+func (a *attacker) schemas(ctx context.Context, _ int) error {
+	_, err := a.clients.Discovery.GetSchema(ctx, &kubeconnectv1.GetSchemaRequest{Resource: "pods"})
+	return err
+}
+
+// questions asks what nobody has asked before.
+func (a *attacker) questions(ctx context.Context, _ int) error {
+	request := &kubeconnectv1.CheckAccessRequest{}
+	for range 100 {
+		request.Questions = append(request.Questions, &kubeconnectv1.AccessQuestion{
+			Verb: "get", Resource: "secrets", Namespace: a.namespace, Name: fmt.Sprint("none-", rand.Uint64()),
+		})
+	}
+	_, err := a.clients.Access.CheckAccess(ctx, request)
+	return err
+}
+
+func (a *attacker) latest(ctx context.Context, _ int) error {
+	request := a.list()
+	request.Consistency, request.Encoding = kubeconnectv1.Consistency_CONSISTENCY_LATEST, kubeconnectv1.Encoding_ENCODING_PROTOBUF
+	_, err := a.clients.Resources.List(ctx, request)
+	return err
+}
+
+// wholeLists leaves every second list soon.
+func (a *attacker) wholeLists(ctx context.Context, worker int) error {
+	if worker%2 == 0 {
+		leaving, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+		defer cancel()
+		ctx = leaving
+	}
+	_, err := a.clients.Resources.List(ctx, a.list())
+	return err
+}
+
+func (a *attacker) unfinishedLists(ctx context.Context, _ int) error {
+	request := a.list()
+	request.PageSize, request.MetadataOnly = 1, true
+	_, err := a.clients.Resources.List(ctx, request)
+	return err
+}
+
+// unreadWatches opens watches, and reads nothing of what they send.
+func (a *attacker) unreadWatches(ctx context.Context, t *testing.T) {
+	message, err := proto.Marshal(&kubeconnectv1.WatchRequest{Resource: "secrets", Namespace: a.namespace})
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	for range unreadConnections {
+		conn := dialRaw(t, a.service)
+		defer conn.close()
+		for range unreadWatches {
+			if conn.post(a.service, watchPath, enveloped(message), "content-type", "application/grpc+proto", "te", "trailers", "authorization", "Bearer "+a.token) != nil {
+				break // the service has ended the connection, which it may
+			}
+		}
+	}
+	<-ctx.Done()
+}
+
+// enveloped is a message of a stream, as gRPC and Connect send it.
+func enveloped(message []byte) []byte {
+	return append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(message))), message...)
+}

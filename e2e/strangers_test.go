@@ -1,0 +1,174 @@
+package e2e_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+)
+
+const (
+	// strangersMemory is what the service may need, beyond what it needs before, while callers
+	// without a credential do their worst.
+	strangersMemory = 150 << 20
+	// strangersLast is how long they do.
+	strangersLast = 4 * time.Second
+
+	unendedBodies  = 200 // on one connection
+	bombsAtOnce    = 8
+	bombQuestions  = 2_000_000 // in each bomb
+	healthWatches  = 300       // on two connections
+	closedWindows  = 800       // calls, on four connections
+	streamsOfOne   = 200       // on one connection: fewer than a server takes
+	healthPadding  = 900 << 10 // in the headers of a watch
+	closedPadding  = 300 << 10
+	paddingOfField = 8 << 10
+)
+
+const (
+	checkAccessPath = "/kubeconnect.v1.AccessService/CheckAccess"
+	healthWatchPath = "/grpc.health.v1.Health/Watch"
+)
+
+// strangers are what somebody without a credential does, until the context ends.
+var strangers = map[string]func(context.Context, *testing.T, *harness.Service){
+	"bodies that do not end":             sendUnendedBodies,
+	"small bodies that decode to much":   sendBombs,
+	"health watches with large headers":  watchHealthInVain,
+	"calls whose answers cannot be sent": callWithoutWindow,
+}
+
+// TestStrangersHurtNobody has callers without a credential do their worst, from another
+// address, beside a good caller.
+func TestStrangersHurtNobody(t *testing.T) {
+	t.Parallel()
+	skipWithout(t, floodAddress)
+	for _, name := range slices.Sorted(maps.Keys(strangers)) {
+		t.Run(name, func(t *testing.T) {
+			ctx := deadline(t)
+			service := startForCallers(t)
+			good := newGoodCaller(ctx, t, service)
+			good.callFor(ctx, strangersLast/4).wantServed(t)
+			before := residentMemory(t, service.PID())
+			memory := sampleMemory(t, service)
+			seen := good.during(ctx, strangersLast, func(ctx context.Context) { strangers[name](ctx, t, service) })
+			most := memory.end()
+			seen.wantServed(t)
+			t.Logf("the good caller: %s; %d MiB before, %d MiB at most", seen, before>>20, most>>20)
+			if most-before > strangersMemory {
+				t.Errorf("the service needs %d MiB more than before, want at most %d", (most-before)>>20, strangersMemory>>20)
+			}
+			good.untilServedAsBefore(ctx, t)
+		})
+	}
+}
+
+// sendUnendedBodies sends nearly as much as a request may have, and never its end.
+func sendUnendedBodies(ctx context.Context, t *testing.T, service *harness.Service) {
+	client := harness.HTTP2From(t, floodAddress)
+	client.Transport.(*http.Transport).HTTP2 = &http.HTTP2Config{StrictMaxConcurrentRequests: true}
+	part := make([]byte, nearlyTooLarge)
+	together(unendedBodies, func(int) {
+		for ctx.Err() == nil {
+			body := io.MultiReader(bytes.NewReader(part), untilDone{ctx})
+			postAsStranger(ctx, t, client, service, body, "")
+		}
+	})
+}
+
+// untilDone is a body that has no more to send, and does not end.
+type untilDone struct{ ctx context.Context }
+
+func (u untilDone) Read([]byte) (int, error) {
+	<-u.ctx.Done()
+	return 0, context.Cause(u.ctx)
+}
+
+// sendBombs sends a few kilobytes that are millions of questions.
+func sendBombs(ctx context.Context, t *testing.T, service *harness.Service) {
+	client, bomb := harness.HTTP2From(t, floodAddress), compressed(bytes.Repeat([]byte{0x0a, 0x00}, bombQuestions))
+	together(bombsAtOnce, func(int) {
+		for ctx.Err() == nil {
+			postAsStranger(ctx, t, client, service, bytes.NewReader(bomb), "gzip")
+		}
+	})
+}
+
+func compressed(text []byte) []byte {
+	var into bytes.Buffer
+	writer := gzip.NewWriter(&into)
+	_, _ = writer.Write(text) // a buffer takes all
+	_ = writer.Close()
+	return into.Bytes()
+}
+
+// postAsStranger makes a call without a credential. However it is refused, it must be.
+func postAsStranger(ctx context.Context, t *testing.T, client *http.Client, service *harness.Service, body io.Reader, encoding string) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, service.Address+checkAccessPath, body)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	request.Header.Set("Content-Type", "application/proto")
+	if encoding != "" {
+		request.Header.Set("Content-Encoding", encoding)
+	}
+	answer, err := client.Do(request)
+	if err != nil {
+		time.Sleep(noisyRest)
+		return
+	}
+	_ = answer.Body.Close()
+	if answer.StatusCode == http.StatusOK {
+		t.Error("a call without a credential is answered")
+	}
+}
+
+// together calls so many functions at a time and waits for all of them.
+func together(count int, call func(i int)) {
+	var calling sync.WaitGroup
+	for i := range count {
+		calling.Go(func() { call(i) })
+	}
+	calling.Wait()
+}
+
+// watchHealthInVain watches the service's health, with headers that are as long as they may be.
+func watchHealthInVain(ctx context.Context, t *testing.T, service *harness.Service) {
+	openRaw(ctx, t, service, healthWatches, healthWatchPath, healthPadding)
+}
+
+// callWithoutWindow makes calls that are refused in a body, which the window does not let
+// through.
+func callWithoutWindow(ctx context.Context, t *testing.T, service *harness.Service) {
+	openRaw(ctx, t, service, closedWindows, watchPath, closedPadding, "content-type", "application/connect+proto")
+}
+
+// openRaw opens streams on connections on which no window is opened, and keeps them.
+func openRaw(ctx context.Context, t *testing.T, service *harness.Service, count int, path string, padding int, headers ...string) {
+	if len(headers) == 0 {
+		headers = []string{"content-type", "application/grpc+proto", "te", "trailers"}
+	}
+	for range padding / paddingOfField {
+		headers = append(headers, "x-padding", strings.Repeat("~", paddingOfField))
+	}
+	together(count/streamsOfOne+1, func(i int) {
+		conn := dialRaw(t, service)
+		defer conn.close()
+		for range min(streamsOfOne, count-i*streamsOfOne) {
+			if ctx.Err() != nil || conn.post(service, path, enveloped(nil), headers...) != nil {
+				break // the service has ended the connection, which it may
+			}
+		}
+		<-ctx.Done()
+	})
+}
