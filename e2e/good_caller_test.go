@@ -24,6 +24,8 @@ const (
 	goodPage    = 5
 	// goodRest is how long a good caller rests after its calls.
 	goodRest = 20 * time.Millisecond
+	// goodPageRest is how long it leaves a list between two pages.
+	goodPageRest = time.Second
 )
 
 // goodPatience is how long a good caller waits for any answer.
@@ -37,7 +39,8 @@ type goodCaller struct {
 
 	// Owned by the goroutine that calls.
 	rounds    int
-	pageToken string // where its list goes on in the next round
+	pageToken string // where its list goes on
+	pageSince time.Time
 }
 
 // newGoodCaller returns a caller that may read a namespace of its own.
@@ -94,18 +97,24 @@ func (g *goodCaller) calls() []goodCall {
 	}
 }
 
-// list reads a page, which must follow the one before.
+// list goes on in the list that it has begun, if that was a while ago, and reads a first page
+// otherwise.
 func (g *goodCaller) list(ctx context.Context) error {
-	page, err := g.clients.Resources.List(ctx, &kubeconnectv1.ListRequest{
-		Resource: "configmaps", Namespace: g.namespace, LabelSelector: "good=yes", PageSize: goodPage, PageToken: g.pageToken,
-	})
+	request := &kubeconnectv1.ListRequest{Resource: "configmaps", Namespace: g.namespace, LabelSelector: "good=yes", PageSize: goodPage}
+	goesOn := g.pageToken == "" || time.Since(g.pageSince) > goodPageRest
+	if goesOn {
+		request.PageToken, g.pageToken = g.pageToken, ""
+	}
+	page, err := g.clients.Resources.List(ctx, request)
 	if err != nil {
 		return err
 	}
 	if len(page.GetObjects()) != goodPage {
 		return fmt.Errorf("a page has %d objects, want %d", len(page.GetObjects()), goodPage)
 	}
-	g.pageToken = page.GetNextPageToken()
+	if goesOn {
+		g.pageToken, g.pageSince = page.GetNextPageToken(), time.Now()
+	}
 	return nil
 }
 

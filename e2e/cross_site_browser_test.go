@@ -1,0 +1,95 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+)
+
+// TestBrowserTellsAPageOfAnotherSiteNothing has a page of another site, and one of another
+// port, guess at a Secret: an answer's status would tell them whether the guess is right. The
+// service lets everybody in who comes from this machine.
+func TestBrowserTellsAPageOfAnotherSiteNothing(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t)
+	service := harness.StartService(t, cluster(t).Kubeconfig)
+	namespace := newNamespace(ctx, t, cluster(t))
+	removeAtEnd(ctx, t, namespace)
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "guessed"}, StringData: map[string]string{"password": "S3CR3T"}}
+	if _, err := cluster(t).Client.CoreV1().Secrets(namespace).Create(ctx, secret, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	right, wrong := guess(t, namespace, "Uz"), guess(t, namespace, "no")
+	wantGuessesToDiffer(t, service, right, wrong)
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = io.WriteString(w, "<!doctype html><title>evil</title><body></body>")
+	}))
+	t.Cleanup(page.Close)
+	_, port, _ := net.SplitHostPort(page.Listener.Addr().String())
+	for site, address := range map[string]string{"another site": "http://evil.example:" + port, "another port": page.URL} {
+		t.Run(site, func(t *testing.T) {
+			browser := startProgram(t, nodeProgram("browser", "cross-site.mjs"), address, service.Address, right, wrong)
+			for _, element := range []string{"object", "embed", "iframe", "img", "script", "link"} {
+				var seen struct{ Right, Wrong sight }
+				browser.tells(ctx, element, &seen)
+				if seen.Right.Page != seen.Wrong.Page {
+					t.Errorf("by <%s> the page sees %q of a right guess, and %q of a wrong one", element, seen.Right.Page, seen.Wrong.Page)
+				}
+				for _, one := range []sight{seen.Right, seen.Wrong} {
+					if one.Status != http.StatusForbidden && one.Status != hidden {
+						t.Errorf("by <%s> the answer is %d, want 403", element, one.Status)
+					}
+				}
+			}
+			browser.ends(ctx)
+		})
+	}
+}
+
+// hidden is the status of an answer that the browser has kept from the page by itself.
+const hidden = 0
+
+// sight is what a page sees of an answer, and the answer's status, which it does not see.
+type sight struct {
+	Page   string
+	Status int
+}
+
+// guess is a List that is refused if the Secret begins with some letters: it cannot be
+// ordered by what is an object. Otherwise there is nothing to order.
+func guess(t *testing.T, namespace, letters string) string {
+	t.Helper()
+	message, err := json.Marshal(map[string]string{
+		"resource": "secrets", "namespace": namespace, "orderBy": "data", "filter": "object.data.password.startsWith('" + letters + "')",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return listPath + "?" + url.Values{"connect": {"v1"}, "encoding": {"json"}, "message": {string(message)}}.Encode()
+}
+
+// wantGuessesToDiffer fails unless a program of this machine can tell a right guess from a
+// wrong one: otherwise a page that cannot has not shown anything. Programs send no
+// Sec-Fetch-Site. Where no GET is answered at all, there is nothing to tell.
+func wantGuessesToDiffer(t *testing.T, service *harness.Service, right, wrong string) {
+	t.Helper()
+	var statuses []string
+	for _, path := range []string{right, wrong} {
+		answer := send(deadline(t), t, harness.HTTP1(t), service.Address+path, http.MethodGet, "", "", trespass{})
+		statuses = append(statuses, answer.Status)
+	}
+	if statuses[0] == statuses[1] && !strings.HasPrefix(statuses[0], "403") && !strings.HasPrefix(statuses[0], "405") {
+		t.Errorf("a program is answered %q", statuses)
+	}
+}
