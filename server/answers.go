@@ -20,6 +20,8 @@ const (
 	maxAnswersWaiting = 64
 	// memoryPatience is how long a call waits for memory before it is refused.
 	memoryPatience = 5 * time.Second
+	// answerPatience is how long a client may take to read a whole answer.
+	answerPatience = 2 * time.Minute
 )
 
 // answers bounds the memory that unary answers take, in all and for each caller.
@@ -43,7 +45,7 @@ func newAnswers(limits Limits) *answers {
 		memory:  fairqueue.New(fairqueue.Limits{Total: memory, PerKey: limits.of(memory, answersPart), Waiting: maxAnswersWaiting}),
 		live:    fairqueue.New(fairqueue.Limits{Total: live, PerKey: maxLive}),
 		maxLive: maxLive,
-		timing:  answerTiming{progress: 30 * time.Second, whole: 2 * time.Minute},
+		timing:  answerTiming{progress: 30 * time.Second, whole: answerPatience},
 	}
 }
 

@@ -92,7 +92,7 @@ func (c countCalls) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 		call := callFrom(ctx)
 		response, err := next(ctx, request)
 		c.metrics.durations.WithLabelValues(request.Spec().Procedure).Observe(time.Since(call.began).Seconds())
-		call.sendWithin(sendPatience)
+		call.sendWithin(answerPatience)
 		c.metrics.ended(request.Spec(), err)
 		return response, err
 	}
