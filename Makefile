@@ -159,7 +159,7 @@ bench: build ## Measure side by side with what callers use otherwise; about ten 
 # How long `make soak` lets random faults strike. Where SOAK is set, the other tests of
 # faults are longer too: more rounds, and a minute where they take seconds otherwise.
 SOAK ?= 10m
-FAULTS = ^(TestSoak|TestScenario2[78]_.*|TestRandom.*)$$
+FAULTS = ^(TestSoak|TestScenario2[78]_.*|TestRandom.*|TestNoisyNeighbor)$$
 
 .PHONY: soak
 soak: e2e-programs ## Faults for SOAK (10m) at random, then one after another; every stream is judged.

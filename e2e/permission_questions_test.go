@@ -198,13 +198,27 @@ func (a *permissionAsker) checkAccess() permissionQuestion {
 			return fmt.Sprint("answers: ", allowed)
 		},
 		want: func(ctx context.Context) []string {
-			var allowed []bool
-			for _, one := range asked {
-				allowed = append(allowed, a.oracle.may(ctx, a.caller, one))
-			}
-			return []string{fmt.Sprint("answers: ", allowed)}
+			return a.wantAnswers(ctx, asked, nil)
 		},
 	}
+}
+
+// wantAnswers is what the API server answers to questions. A request for one Namespace is one
+// in that namespace, so a question about its name may be asked in either way.
+func (a *permissionAsker) wantAnswers(ctx context.Context, asked []authorizationv1.ResourceAttributes, before []bool) []string {
+	if len(before) == len(asked) {
+		return []string{fmt.Sprint("answers: ", before)}
+	}
+	one := asked[len(before)]
+	allowed := a.oracle.may(ctx, a.caller, one)
+	want := a.wantAnswers(ctx, asked, append(slices.Clone(before), allowed))
+	if one.Resource == "namespaces" && one.Name != "" {
+		one.Namespace = one.Name
+		if within := a.oracle.may(ctx, a.caller, one); within != allowed {
+			want = append(want, a.wantAnswers(ctx, asked, append(slices.Clone(before), within))...)
+		}
+	}
+	return want
 }
 
 func (a *permissionAsker) get() permissionQuestion {
@@ -226,21 +240,9 @@ func (a *permissionAsker) get() permissionQuestion {
 			return shows([]string{objectKey(got.GetObject())}, nil)
 		},
 		want: func(ctx context.Context) []string {
-			return a.wantObject(ctx, kind, request.Namespace, request.Name)
+			return wantOne(a.oracle.get(ctx, a.caller, kind, request.Namespace, request.Name))
 		},
 	}
-}
-
-// wantObject is what the API server shows of one object. A Namespace may be denied where
-// the permission to get it is a Role's in that very namespace: a SubjectAccessReview about an
-// object without a namespace does not tell.
-func (a *permissionAsker) wantObject(ctx context.Context, kind permissionKind, namespace, name string) []string {
-	want := wantOne(a.oracle.get(ctx, a.caller, kind, namespace, name))
-	asked := authorizationv1.ResourceAttributes{Verb: "get", Group: kind.Group, Version: kind.Version, Resource: kind.Resource, Name: name}
-	if kind.Resource == "namespaces" && !a.oracle.may(ctx, a.caller, asked) {
-		want = append(want, answerDenied)
-	}
-	return want
 }
 
 func wantOne(answer directAnswer) []string {
@@ -433,15 +435,14 @@ func (a *permissionAsker) wantSelected(ctx context.Context, s permissionSelectio
 	if s.related != nil {
 		if answer := a.oracle.get(ctx, a.caller, s.owner, s.related.Namespace, s.related.Name); answer.allowed() {
 			other = &answer.objects[0]
+		} else {
+			refused = wantOne(answer)
 		}
-		refused = slices.DeleteFunc(a.wantObject(ctx, s.owner, s.related.Namespace, s.related.Name), func(want string) bool {
-			return want != answerDenied && want != answerAbsent
-		})
 	}
 	shown := a.wantShown(ctx, s, watch, other)
 	switch {
-	case s.related == nil || other != nil:
-		return append(shown, refused...)
+	case refused == nil:
+		return shown
 	case slices.Contains(shown, answerDenied):
 		return append(refused, answerDenied) // whichever is found first
 	}

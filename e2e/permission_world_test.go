@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -25,16 +26,21 @@ type permissionGrant struct {
 	roles     permissionRoles
 }
 
+// aggregated is how often the rules of a ClusterRole are another one's: one in so many.
+const aggregated = 4
+
 // permissionRoles is rules that subjects get under one name.
 type permissionRoles struct {
 	stage    *permissionStage
 	name     string
 	rules    []rbacv1.PolicyRule
 	subjects []rbacv1.Subject
+	// aggregated says that a ClusterRole takes the rules over from another one.
+	aggregated bool
 }
 
 func newPermissionRoles(s *permissionStage, name string, rules []rbacv1.PolicyRule, subjects []rbacv1.Subject) permissionRoles {
-	return permissionRoles{s, s.label + "-" + name, rules, subjects}
+	return permissionRoles{stage: s, name: s.label + "-" + name, rules: rules, subjects: subjects}
 }
 
 // named restricts the rules to objects of a name.
@@ -54,6 +60,7 @@ func newPermissionWorld(s *permissionStage, rnd *rand.Rand, number int) *permiss
 			grant.namespace, grant.ofCluster = "", true
 		}
 		grant.roles = newPermissionRoles(s, fmt.Sprint("grant-", i), s.randomRules(rnd), s.randomSubjects(rnd))
+		grant.roles.aggregated = grant.ofCluster && rnd.IntN(aggregated) == 0
 		w.grants = append(w.grants, grant)
 	}
 	if s.webhook != nil {
@@ -108,6 +115,9 @@ func (s *permissionStage) randomRules(rnd *rand.Rand) (rules []rbacv1.PolicyRule
 		}
 		rules = append(rules, rule)
 	}
+	if len(rules) == 2 && equality.Semantic.DeepEqual(rules[0], rules[1]) {
+		return rules[:1] // as a ClusterRole would have them that takes them over
+	}
 	return rules
 }
 
@@ -119,6 +129,7 @@ func (w *permissionWorld) replace(s *permissionStage, before *permissionWorld) {
 	kept := map[string]bool{}
 	for _, grant := range w.grants {
 		kept[grant.roleKey()] = true
+		kept[grant.roleKey()+partSuffix] = true
 	}
 	if before != nil {
 		s.removeRoles(kept)
@@ -171,9 +182,34 @@ func (r permissionRoles) putRole(namespace string) {
 	r.must(err)
 }
 
+// partSuffix is that of the name of a ClusterRole whose rules another one takes over.
+const partSuffix = "-part"
+
 func (r permissionRoles) putClusterRole() {
 	r.stage.t.Helper()
-	role, api := &rbacv1.ClusterRole{ObjectMeta: r.meta(), Rules: r.rules}, r.stage.in.Client.RbacV1().ClusterRoles()
+	role := &rbacv1.ClusterRole{ObjectMeta: r.meta(), Rules: r.rules}
+	if !r.aggregated {
+		r.put(role)
+		return
+	}
+	part := role.DeepCopy()
+	part.Name += partSuffix
+	part.Labels["part-of"] = r.name
+	r.put(part)
+	role.Rules, role.AggregationRule = nil, &rbacv1.AggregationRule{ClusterRoleSelectors: []metav1.LabelSelector{{MatchLabels: labels{"part-of": r.name}}}}
+	r.put(role)
+	eventually(r.stage.ctx, r.stage.t, "the rules are taken over", func() error {
+		now, err := r.stage.in.Client.RbacV1().ClusterRoles().Get(r.stage.ctx, r.name, metav1.GetOptions{})
+		if err == nil && !equality.Semantic.DeepEqual(now.Rules, r.rules) {
+			err = fmt.Errorf("the rules of %s are %v, want %v", r.name, now.Rules, r.rules)
+		}
+		return err
+	})
+}
+
+func (r permissionRoles) put(role *rbacv1.ClusterRole) {
+	r.stage.t.Helper()
+	api := r.stage.in.Client.RbacV1().ClusterRoles()
 	_, err := api.Create(r.stage.ctx, role, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		_, err = api.Update(r.stage.ctx, role, metav1.UpdateOptions{})
