@@ -103,7 +103,7 @@ func (a *access) attributes(ctx context.Context, question *kubeconnectv1.AccessQ
 			Version:     resource.Version,
 			Resource:    resource.Name,
 			Subresource: question.GetSubresource(),
-			Namespace:   question.GetNamespace(),
+			Namespace:   requestNamespace(resource, question.GetVerb(), question.GetNamespace(), question.GetName()),
 			Name:        question.GetName(),
 		}, checkQuestion(resource, question)
 	})

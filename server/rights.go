@@ -79,7 +79,7 @@ func (r read) attributes(verb string) auth.Attributes {
 		Version:     r.resource.Version,
 		Resource:    r.resource.Name,
 		Subresource: r.subresource,
-		Namespace:   r.namespace,
+		Namespace:   requestNamespace(r.resource, verb, r.namespace, r.name),
 		Name:        r.name,
 	}
 }
