@@ -32,6 +32,10 @@ const (
 	healthPadding  = 900 << 10 // in the headers of a watch
 	closedPadding  = 300 << 10
 	paddingOfField = 8 << 10
+
+	// manyStreams have headers of a length that callers with long tokens have.
+	manyStreams = 8_000
+	manyPadding = 24 << 10
 )
 
 const (
@@ -45,6 +49,13 @@ var strangers = map[string]func(context.Context, *testing.T, *harness.Service){
 	"small bodies that decode to much":   sendBombs,
 	"health watches with large headers":  watchHealthInVain,
 	"calls whose answers cannot be sent": callWithoutWindow,
+
+	"many health watches": func(ctx context.Context, t *testing.T, service *harness.Service) {
+		openRaw(ctx, t, service, manyStreams, healthWatchPath, manyPadding)
+	},
+	"many calls whose answers cannot be sent": func(ctx context.Context, t *testing.T, service *harness.Service) {
+		openRaw(ctx, t, service, manyStreams, watchPath, manyPadding, "content-type", "application/connect+proto")
+	},
 }
 
 // TestStrangersHurtNobody has callers without a credential do their worst, from another
