@@ -20,8 +20,8 @@ const (
 	maxAnswersWaiting = 64
 	// memoryPatience is how long a call waits for memory before it is refused.
 	memoryPatience = 5 * time.Second
-	// answerPatience is how long a client may take to read a whole answer.
-	answerPatience = 2 * time.Minute
+	// writtenPatience is how long the answer to a change waits for memory.
+	writtenPatience = 30 * time.Second
 )
 
 // answers bounds the memory that unary answers take, in all and for each caller.
@@ -34,18 +34,18 @@ type answers struct {
 	memory *fairqueue.Queue // in bytes
 	live   *fairqueue.Queue // in bytes: see liveBody
 	// maxLive is how much of live one caller may hold.
-	maxLive int64
-	timing  answerTiming
+	maxLive  int64
+	patience readPatience
 }
 
 func newAnswers(limits Limits) *answers {
 	memory, live := answersShare.bytes(), liveShare.bytes()
 	maxLive := limits.of(live, livePart)
 	return &answers{
-		memory:  fairqueue.New(fairqueue.Limits{Total: memory, PerKey: limits.of(memory, answersPart), Waiting: maxAnswersWaiting}),
-		live:    fairqueue.New(fairqueue.Limits{Total: live, PerKey: maxLive}),
-		maxLive: maxLive,
-		timing:  answerTiming{progress: 30 * time.Second, whole: answerPatience},
+		memory:   fairqueue.New(fairqueue.Limits{Total: memory, PerKey: limits.of(memory, answersPart), Waiting: maxAnswersWaiting}),
+		live:     fairqueue.New(fairqueue.Limits{Total: live, PerKey: maxLive}),
+		maxLive:  maxLive,
+		patience: readPatience{still: 30 * time.Second, message: answerPatience, awaited: 3 * time.Second},
 	}
 }
 
@@ -54,7 +54,7 @@ func (a *answers) serve(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		call := &answer{budget: a}
 		defer call.release()
-		writer := &answerWriter{ResponseWriter: w, timing: a.timing}
+		writer := newAnswerWriter(r.Context(), w, a.patience, guard{awaited: call.isAwaited})
 		next.ServeHTTP(writer, r.WithContext(context.WithValue(r.Context(), answerKey{}, call)))
 	})
 }
@@ -69,6 +69,7 @@ type answerKey struct{}
 // answer is what one call holds. It is owned by the goroutine of its handler.
 type answer struct {
 	budget  *answers
+	caller  string // see callerOf; empty while no memory is held
 	held    []func()
 	live    int64 // bytes that the API server has answered
 	refused error // why no more of them are read
@@ -79,6 +80,9 @@ func answerOf(ctx context.Context) *answer {
 	call, _ := ctx.Value(answerKey{}).(*answer)
 	return call
 }
+
+// isAwaited reports whether another call waits for the memory that the caller holds.
+func (a *answer) isAwaited() bool { return a.caller != "" && a.budget.memory.Delays(a.caller) }
 
 func (a *answer) release() {
 	for _, release := range a.held {
@@ -96,17 +100,25 @@ func holdAnswer(ctx context.Context, bytes int) error {
 	if call == nil {
 		return nil
 	}
-	waiting, cancel := context.WithTimeout(ctx, memoryPatience)
-	defer cancel()
-	release, err := call.budget.memory.Acquire(waiting, callerOf(identityFrom(ctx)), int64(bytes))
-	switch {
-	case err == nil:
-		call.held = append(call.held, release)
+	if call.await(ctx, bytes, memoryPatience) {
 		return nil
-	case ctx.Err() != nil:
+	}
+	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	return errAnswerMemory()
+}
+
+// await reports whether the call holds more memory, for which it has waited.
+func (a *answer) await(ctx context.Context, bytes int, patience time.Duration) bool {
+	waiting, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	a.caller = callerOf(identityFrom(ctx))
+	release, err := a.budget.memory.Acquire(waiting, a.caller, int64(bytes))
+	if err == nil {
+		a.held = append(a.held, release)
+	}
+	return err == nil
 }
 
 // holdMore is holdAnswer for a call whose answer takes more than was expected. It does not wait.
@@ -121,6 +133,17 @@ func holdMore(ctx context.Context, bytes int) error {
 	}
 	call.held = append(call.held, release)
 	return nil
+}
+
+// holdWritten is holdAnswer for the answer to a change, which is never refused: the change has been
+// made. If there is no memory in writtenPatience, the answer is sent without holding any.
+func holdWritten(ctx context.Context, bytes int) error {
+	call := answerOf(ctx)
+	if call == nil {
+		return nil
+	}
+	call.await(ctx, bytes, writtenPatience)
+	return context.Cause(ctx)
 }
 
 func errAnswerMemory() error {

@@ -35,7 +35,7 @@ func calledBy(ctx context.Context, name string) context.Context {
 func (a *answers) call(ctx context.Context, name string, bytes int, w http.ResponseWriter) (refusal error) {
 	a.serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if refusal = holdAnswer(r.Context(), bytes); refusal == nil {
-			_, refusal = w.Write(make([]byte, 3*answerPiece))
+			_, refusal = w.Write(make([]byte, 3*maxChunk))
 		}
 	})).ServeHTTP(w, httptest.NewRequestWithContext(calledBy(ctx, name), http.MethodPost, "/", http.NoBody))
 	return refusal
@@ -72,6 +72,7 @@ func (w *unreadWriter) SetWriteDeadline(at time.Time) error {
 func TestAnswersThatAreBeingSentTakeMemoryOfTheirCaller(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		of, unread := smallAnswers(), newUnreadWriter()
+		of.patience.awaited = 0 // for ever
 		var sending sync.WaitGroup
 		sending.Go(func() {
 			if err := of.call(t.Context(), "a", 30, unread); err != nil {
@@ -142,15 +143,54 @@ func TestAnAnswerThatIsNotReadIsBrokenOff(t *testing.T) {
 	}
 }
 
+// TestAnUnreadAnswerThatOthersWaitForIsBrokenOffSooner has a caller wait for the memory of another answer
+// to it.
+func TestAnUnreadAnswerThatOthersWaitForIsBrokenOffSooner(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		of, began := smallAnswers(), time.Now()
+		var sending sync.WaitGroup
+		sending.Go(func() {
+			if err := of.call(t.Context(), "a", 30, newUnreadWriter()); err == nil {
+				t.Error("an answer was sent that nobody has read")
+			}
+		})
+		synctest.Wait()
+		if err := of.call(t.Context(), "a", 30, httptest.NewRecorder()); err != nil {
+			t.Errorf("one more is answered %v", err)
+		}
+		if waited := time.Since(began); waited != of.patience.awaited {
+			t.Errorf("it has waited for %v", waited)
+		}
+		sending.Wait()
+	})
+}
+
+func TestTheAnswerToAChangeIsNotRefused(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		of, began := smallAnswers(), time.Now()
+		ctx := calledBy(t.Context(), "a")
+		release, _ := of.memory.TryAcquire(callerOf(identityFrom(ctx)), 40)
+		call := &answer{budget: of}
+		ctx = context.WithValue(ctx, answerKey{}, call)
+		if err := holdWritten(ctx, 30); err != nil || time.Since(began) != writtenPatience {
+			t.Errorf("without memory: %v after %v", err, time.Since(began))
+		}
+		release()
+		if err := holdWritten(ctx, 30); err != nil || of.memory.Held() != 30 {
+			t.Errorf("with memory: %v, and holds %d", err, of.memory.Held())
+		}
+	})
+}
+
 func TestAWholeAnswerMustBeReadInTime(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		of, unread := smallAnswers(), newUnreadWriter()
-		of.timing.whole = 50 * time.Second
+		of.patience.message = 50 * time.Second
 		reading, stop := context.WithCancel(t.Context())
 		defer stop()
 		go unread.readEvery(reading, 20*time.Second)
 		began := time.Now()
-		if err := of.call(t.Context(), "a", 30, unread); err == nil || time.Since(began) != of.timing.whole {
+		if err := of.call(t.Context(), "a", 30, unread); err == nil || time.Since(began) != of.patience.message {
 			t.Errorf("after %v: %v", time.Since(began), err)
 		}
 	})
@@ -176,7 +216,7 @@ func TestAnUnreadAnswerEndsOnEachProtocol(t *testing.T) {
 	for _, http2 := range []bool{false, true} {
 		t.Run(fmt.Sprint("HTTP/2 ", http2), func(t *testing.T) {
 			of, ended := newAnswers(Limits{}), make(chan error, 1)
-			of.timing.progress = 10 * time.Millisecond
+			of.patience.still = 10 * time.Millisecond
 			server := httptest.NewUnstartedServer(of.serve(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				_, err := w.Write(make([]byte, 64<<20))
 				ended <- err

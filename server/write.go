@@ -32,7 +32,12 @@ func (s *resources) change(ctx context.Context, to target, change change, encodi
 	if err != nil {
 		return answered{}, err
 	}
-	return answered{done, kindOf(object, to.resource), encodeObject(object, encoding)}, nil
+	as := form{encoding: encoding, messages: true}
+	if err := holdWritten(ctx, len(done.body)+as.memoryFor([]*informerhub.Object{object})); err != nil {
+		return answered{}, err
+	}
+	encoded, err := encodeInTurn(ctx, object, encoding)
+	return answered{done, kindOf(object, to.resource), encoded}, err
 }
 
 // named is a request about one object.
