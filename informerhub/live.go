@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
 // Live reads a resource at the API server, each time anew, by the rights of whoever its
@@ -193,11 +195,16 @@ func (r *liveList) read(ctx context.Context, namespace string, options metav1.Li
 	return page, nil
 }
 
-// take adds what is selected of a page.
+// take adds what is selected of a page, in a turn of the processors.
 func (r *liveList) take(ctx context.Context, page *objectList) error {
 	if r.version == "" {
 		r.version = page.ResourceVersion
 	}
+	ctx, end, err := fairqueue.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
 	for _, object := range page.Items {
 		if object.name == "" || !r.selection.selects(object) {
 			continue // unreadable: see codec

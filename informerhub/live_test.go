@@ -6,11 +6,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
 // listing is a call of Live.List.
@@ -75,6 +78,31 @@ func TestALiveListFollowsThePagesOfTheAPIServer(t *testing.T) {
 	if got.snapshot.ResourceVersion != "7" {
 		t.Errorf("it is at version %q", got.snapshot.ResourceVersion)
 	}
+}
+
+// TestALiveListTakesATurnForEachPage has another caller hold the only turn when a page comes.
+func TestALiveListTakesATurnForEachPage(t *testing.T) {
+	queue := fairqueue.New(fairqueue.Limits{Total: 1})
+	_, end, err := fairqueue.Begin(fairqueue.With(t.Context(), queue, "other"))
+	must(t, err)
+	api := newFakeAPI(t, coreResources)
+	live, err := hubOf(t, api.config()).Live(pods, http.DefaultClient)
+	must(t, err)
+	answered := make(chan listing, 1)
+	go func() {
+		snapshot, _, err := live.List(fairqueue.With(t.Context(), queue, "caller"), Query{}, 1<<20)
+		answered <- listing{snapshot, err}
+	}()
+	api.next(t, "list").list(t, page("7", "", "x"))
+	for !queue.Delays("other") {
+		select {
+		case got := <-answered:
+			t.Fatalf("%d objects were taken without a turn, %v", len(got.snapshot.Objects), got.err)
+		case <-time.After(time.Millisecond):
+		}
+	}
+	end()
+	wantNames(t, <-answered, "x")
 }
 
 func TestALiveListOfSeveralNamespacesIsOfOneVersion(t *testing.T) {
