@@ -34,7 +34,8 @@ const (
 	// From the API server, read there as the caller, as it is at the time of the request.
 	// Slower, and work for the API server: to see one's own write, min_resource_version is
 	// the better way. A list is read there once, by its first page; the others go on in it.
-	// One of more than 128 MiB is RESOURCE_EXHAUSTED: narrow it.
+	// One of more than 128 MiB is RESOURCE_EXHAUSTED: narrow it. So is one of less, where the
+	// service has little memory, or holds too many of them.
 	Consistency_CONSISTENCY_LATEST Consistency = 2
 )
 
@@ -798,8 +799,8 @@ type ListRequest struct {
 	// The next_page_token of the page before; everything else in the request
 	// except page_size and require_all_namespaces must be as it was, or the answer is
 	// INVALID_ARGUMENT. A token may be used more than once. A list can be continued for five minutes
-	// after its last page, or less when more than 256 lists are under way, or more than
-	// 256 MiB of such as were read at the API server; then, or at another replica, the
+	// after its last page, or less when more than 256 lists are under way, or 16 of the caller, or more than
+	// 256 MiB of such as were read at the API server, less with little memory; then, or at another replica, the
 	// answer is OUT_OF_RANGE with reason "Expired": list again from the first page. A token
 	// is good for the caller that it was given to.
 	PageToken string `protobuf:"bytes,12,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
