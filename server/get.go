@@ -45,15 +45,9 @@ func (s *resources) Get(ctx context.Context, request *kubeconnectv1.GetRequest) 
 	}, nil
 }
 
-// shortBytes is the size of an object that is encoded without waiting for a turn.
-const shortBytes = 64 << 10
-
-// encodeInTurn is encodeObject in a turn of the processors.
+// encodeInTurn is encodeObject in a turn of the processors, if the object is large.
 func encodeInTurn(ctx context.Context, object *informerhub.Object, encoding kubeconnectv1.Encoding) (*kubeconnectv1.Object, error) {
-	if object.Size() <= shortBytes {
-		return encodeObject(object, encoding), nil
-	}
-	return inTurn(ctx, func(context.Context) (*kubeconnectv1.Object, error) {
+	return inTurnIf(ctx, object.Size() > shortBytes, func(context.Context) (*kubeconnectv1.Object, error) {
 		return encodeObject(object, encoding), nil
 	})
 }

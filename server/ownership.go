@@ -51,7 +51,7 @@ func (s *resources) ownedByRoot(ctx context.Context, relation relation, objects 
 	if err := o.follow(ctx, objects); err != nil {
 		return nil, err
 	}
-	return inTurn(ctx, func(ctx context.Context) ([]*informerhub.Object, error) {
+	return inTurnIf(ctx, len(objects) > objectsBetweenYields, func(ctx context.Context) ([]*informerhub.Object, error) {
 		owned, err := o.descendants(ctx)
 		if err != nil {
 			return nil, err
@@ -128,7 +128,7 @@ func (n naming) kinds() []schema.GroupKind {
 func (o *ownership) ownersOf(ctx context.Context, objects []*informerhub.Object) (found []*informerhub.Object, err error) {
 	// Hidden objects come last: what another object names too is not hidden.
 	for _, hidden := range []bool{false, true} {
-		named, err := inTurn(ctx, func(ctx context.Context) (naming, error) { return o.unseen(ctx, objects, hidden) })
+		named, err := inTurnIf(ctx, len(objects) > objectsBetweenYields, func(ctx context.Context) (naming, error) { return o.unseen(ctx, objects, hidden) })
 		if err != nil {
 			return nil, err
 		}
@@ -238,7 +238,7 @@ func (o *ownership) get(ctx context.Context, resource informerhub.Resource, name
 	if err := awaitVersion(ctx, cache, o.since); err != nil {
 		return nil, err
 	}
-	return inTurn(ctx, func(ctx context.Context) ([]*informerhub.Object, error) {
+	return inTurnIf(ctx, len(owners) > objectsBetweenYields, func(ctx context.Context) ([]*informerhub.Object, error) {
 		return eachOwner(ctx, owners, func(name string) (*informerhub.Object, error) { return cache.Get(namespace, name) })
 	})
 }

@@ -124,7 +124,7 @@ func tableMemory(table *metav1.Table) int {
 
 // answerTable is encodeTable in a turn of the processors.
 func answerTable(ctx context.Context, table *metav1.Table) (*kubeconnectv1.GetTableResponse, error) {
-	return inTurn(ctx, func(ctx context.Context) (*kubeconnectv1.GetTableResponse, error) { return encodeTable(ctx, table) })
+	return inTurnIf(ctx, len(table.Rows) > objectsBetweenYields, func(ctx context.Context) (*kubeconnectv1.GetTableResponse, error) { return encodeTable(ctx, table) })
 }
 
 func encodeTable(ctx context.Context, table *metav1.Table) (*kubeconnectv1.GetTableResponse, error) {

@@ -21,6 +21,18 @@ func inTurn[T any](ctx context.Context, compute func(context.Context) (T, error)
 	return compute(ctx)
 }
 
+// shortBytes is the size of objects that are encoded without waiting for a turn.
+const shortBytes = 64 << 10
+
+// inTurnIf is inTurn if the work is long. Short work does not wait for longer work of others: it
+// takes less time than a turn.
+func inTurnIf[T any](ctx context.Context, long bool, compute func(context.Context) (T, error)) (T, error) {
+	if !long {
+		return compute(ctx)
+	}
+	return inTurn(ctx, compute)
+}
+
 // yieldEvery calls [fairqueue.Yield] at each of some steps of a loop.
 func yieldEvery(ctx context.Context, step int) error {
 	if step%objectsBetweenYields != 0 {

@@ -118,3 +118,23 @@ func TestACallerWithManyCallsDelaysAnotherByOneTurn(t *testing.T) {
 		})
 	}
 }
+
+// TestShortWorkWaitsForNoTurn lists and reads a little where another caller has the only turn.
+func TestShortWorkWaitsForNoTurn(t *testing.T) {
+	queue := fairqueue.New(fairqueue.Limits{Total: 1})
+	_, end, err := fairqueue.Begin(fairqueue.With(t.Context(), queue, "many"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer end()
+	objects := manyPods(t, objectsBetweenYields)
+	short := loops(t, objects)
+	delete(short, "a count") // an object may be in many groups
+	for name, loop := range short {
+		t.Run(name, func(t *testing.T) {
+			if err := loop(fairqueue.With(t.Context(), queue, "one")); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
