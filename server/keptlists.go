@@ -9,10 +9,10 @@ import (
 const (
 	// pageLifetime is how long a list can be continued after its last page.
 	pageLifetime = 5 * time.Minute
-	// maxPagedLists bounds the lists that can be continued, and one caller may have a part of
-	// them: 16.
+	// maxPagedLists bounds the lists that can be continued, and one caller may have a quarter of
+	// them: the pods of a DaemonSet, which are one caller, may all list at once.
 	maxPagedLists  = 256
-	pagedListsPart = 16
+	pagedListsPart = 4
 )
 
 // ownBytesShare is the memory that lists may take together which no cache holds.

@@ -312,7 +312,7 @@ export type ListRequest = Message<"kubeconnect.v1.ListRequest"> & {
    * The next_page_token of the page before; everything else in the request
    * except page_size and require_all_namespaces must be as it was, or the answer is
    * INVALID_ARGUMENT. A token may be used more than once. A list can be continued for five minutes
-   * after its last page, or less when more than 256 lists are under way, or 16 of the caller, or more than
+   * after its last page, or less when more than 256 lists are under way, or 64 of the caller, or more than
    * 256 MiB of such as were read at the API server, less with little memory; then, or at another replica, the
    * answer is OUT_OF_RANGE with reason "Expired": list again from the first page. A token
    * is good for the caller that it was given to.
