@@ -245,8 +245,8 @@ func (f form) memoryFor(objects []*informerhub.Object) int {
 }
 
 // copies is how many times the bytes of a page an answer takes in memory. The page, the encoded
-// answer and the compressed one are there at the same time. Messages are there beside these: a
-// Struct takes about ten times its bytes, a text in JSON another copy.
+// answer and the compressed one exist at the same time. Messages come in addition: a Struct takes
+// about ten times its bytes, and a text in JSON is another copy.
 func (f form) copies() int {
 	switch {
 	case !f.messages:

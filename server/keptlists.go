@@ -19,8 +19,7 @@ const (
 var ownBytesShare = share{part: 8, least: 32 << 20, most: 256 << 20, unlimited: 256 << 20}
 
 // keptLists are the lists that can be continued. Where there are too many, or they hold too many
-// bytes, one of the caller who has most of that is removed: the one that has not been used for
-// longest. Its methods are safe for concurrent use.
+// bytes, the least recently used one of the caller that has most of them is removed. Its methods are safe for concurrent use.
 type keptLists struct {
 	perCaller   int // lists
 	maxOwnBytes int

@@ -25,17 +25,17 @@ const maxOwnerLevels = 32
 // who may get one deployment could not ask for its pods beside those of another one.
 //
 // What the caller may not list is hidden, and so is all that is found by way of it alone. It is
-// followed without a word: an error would say that the hidden object is there, and what its
-// owners are. Only whether it leads to the root is answered.
+// followed silently: an error would say that the hidden object exists, and of which kind its owners
+// are. Only whether it leads to the root is answered.
 type ownership struct {
 	s        *resources
 	root     *informerhub.Object
 	since    string               // see relation
 	resource informerhub.Resource // of the root
 	owns     map[string][]string  // UIDs, by the owner's
-	seen     map[string]bool      // UIDs of those whose owners have been looked up; true if an object that is not hidden names them
+	seen     map[string]bool      // UIDs of owners that have been looked up; true if an object that is not hidden names them
 	hidden   map[string]bool      // UIDs
-	refused  map[string]error     // by the UIDs of those that the caller may not list, and that an object names which is not hidden
+	refused  map[string]error     // by the UIDs of owners that the caller may not list, and that an object names which is not hidden
 }
 
 // ownedByRoot leaves of some objects those that are owned by a relation's root, if it has one.

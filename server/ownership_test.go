@@ -50,9 +50,9 @@ func ownerNamed(kind, name string, uid types.UID) metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: "v1", Kind: kind, Name: name, UID: uid}
 }
 
-// TestAHiddenOwnerIsFollowedWithoutAWord asks, as a caller who may get the root and list widgets only,
+// TestOwnership_FollowsHiddenOwnersSilently asks, as a caller who may get the root and list widgets only,
 // which widgets it owns over any number of owners.
-func TestAHiddenOwnerIsFollowedWithoutAWord(t *testing.T) {
+func TestOwnership_FollowsHiddenOwnersSilently(t *testing.T) {
 	const right, wrong = types.UID("uid-hidden"), types.UID("uid-made-up")
 	toService, toUnknown := ownerNamed("Service", "service", "uid-service"), ownerNamed("Unknown", "x", "uid-x")
 	for name, test := range map[string]struct {

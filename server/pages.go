@@ -27,7 +27,7 @@ type pagedList struct {
 	id     string
 	query  string
 	caller auth.Key
-	owner  string // see callerOf: whom the list is counted to
+	owner  string // the caller that the list is counted to; see callerOf
 	// ownBytes is the size of what no cache holds: the pointers to objects, and the objects where they
 	// are the API server's answer. It is known once the list is kept.
 	ownBytes int

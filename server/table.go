@@ -116,8 +116,8 @@ func rowsOf(request *kubeconnectv1.GetTableRequest) int64 {
 // is encoded to.
 const cellBytes, rowHeadBytes = 512, 1024
 
-// tableMemory is about what the answer with a table takes in memory beside the table, of which
-// the texts are shared and the bytes that were read are held: see liveBody.
+// tableMemory is about what the answer with a table takes in memory in addition to the table. Their
+// texts are shared, and the bytes that were read are held already; see liveBody.
 func tableMemory(table *metav1.Table) int {
 	return len(table.Rows) * (rowHeadBytes + cellBytes*len(table.ColumnDefinitions))
 }
