@@ -7,15 +7,16 @@ import (
 )
 
 // endingWatch is a watch that calls a function as soon as it ends, be it by Stop. The
-// Reflector opens another one only after a pause, and until then nothing is followed. Its
-// goroutine ends with the watch.
+// Reflector opens another one only after a pause, and until then nothing is followed. It ends
+// at the first event that another function does not pass; nil passes all. Its goroutine ends
+// with the watch.
 type endingWatch struct {
 	watch.Interface
 	events chan watch.Event
 	stop   func()
 }
 
-func newEndingWatch(of watch.Interface, ended func()) watch.Interface {
+func newEndingWatch(of watch.Interface, ended func(), passes func(watch.Event) bool) watch.Interface {
 	stopped := make(chan struct{})
 	w := &endingWatch{Interface: of, events: make(chan watch.Event)}
 	w.stop = sync.OnceFunc(func() { close(stopped) })
@@ -23,6 +24,9 @@ func newEndingWatch(of watch.Interface, ended func()) watch.Interface {
 		defer close(w.events)
 		defer ended()
 		for event := range of.ResultChan() {
+			if passes != nil && !passes(event) {
+				return
+			}
 			select {
 			case w.events <- event:
 			case <-stopped:

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
+
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
 // Options are the settings of a hub. The zero value is a good one.
@@ -52,6 +54,9 @@ type Hub struct {
 	schemas  *schemas
 	// definitions relists the caches of custom resources when their definitions change.
 	definitions *definitions
+
+	privateBytes *fairqueue.Queue // memory of private caches
+	privateLists *fairqueue.Queue // turns for their first snapshots
 
 	running sync.WaitGroup
 
@@ -102,6 +107,9 @@ func New(config *rest.Config, options Options) (*Hub, error) {
 		schemas:  newSchemas(resolver.client),
 		caches:   make(map[Resource]*runningCache),
 		private:  make(map[*Private]struct{}),
+
+		privateBytes: newPrivateBytes(),
+		privateLists: newPrivateLists(),
 	}
 	h.definitions = newDefinitions(h.resolver, h.schemas, h.definitionsClient)
 	return h, nil

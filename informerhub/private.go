@@ -2,6 +2,7 @@ package informerhub
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 )
 
@@ -22,12 +23,19 @@ func (p *Private) End() {
 	<-p.ended
 }
 
-// Private starts a cache of what a query selects, by the rights of whoever the HTTP client
-// acts as, and waits for its first snapshot. With metadataOnly it is of the objects' metadata
-// alone, and the query must look at nothing else. It fails as [Hub.Cache] does. It ends with the
-// context; call End when done.
-func (h *Hub) Private(ctx context.Context, resource Resource, client *http.Client, query Query, metadataOnly bool) (*Private, error) {
-	private, err := h.startPrivate(ctx, resource, client, query, metadataOnly)
+// Private starts a cache of what a query selects, by the permissions of the caller that the HTTP
+// client acts as, and waits for its first snapshot. The caller is named by a key: the caches of
+// one take turns with their first snapshots, and share bounded memory. Where there is none, Private
+// fails and watchers of the cache end with a RequestEntityTooLarge error. With metadataOnly the
+// cache is of the objects' metadata alone, and the query must look at nothing else. Private fails
+// as [Hub.Cache] does. The cache ends with the context; call End when done.
+func (h *Hub) Private(ctx context.Context, resource Resource, caller string, client *http.Client, query Query, metadataOnly bool) (*Private, error) {
+	endTurn, err := h.privateLists.Acquire(ctx, caller, 1)
+	if err != nil {
+		return nil, fmt.Errorf("waiting for a turn to list %s: %w", resource.Name, err)
+	}
+	defer endTurn()
+	private, err := h.startPrivate(ctx, resource, caller, client, query, metadataOnly)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +46,7 @@ func (h *Hub) Private(ctx context.Context, resource Resource, client *http.Clien
 	return private, nil
 }
 
-func (h *Hub) startPrivate(ctx context.Context, resource Resource, client *http.Client, query Query, metadataOnly bool) (*Private, error) {
+func (h *Hub) startPrivate(ctx context.Context, resource Resource, caller string, client *http.Client, query Query, metadataOnly bool) (*Private, error) {
 	rest, err := h.clientFor(resource, client, resource.GroupVersionKind())
 	if err != nil {
 		return nil, err
@@ -57,6 +65,10 @@ func (h *Hub) startPrivate(ctx context.Context, resource Resource, client *http.
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	private := &Private{Cache: cache, cancel: cancel, ended: make(chan struct{})}
+	up.memory = &privateMemory{queue: h.privateBytes, caller: caller, resource: resource, overflow: func(err error) {
+		cache.end(err)
+		cancel()
+	}}
 	h.private[private] = struct{}{}
 	h.running.Add(1)
 	go h.runPrivate(ctx, private, up)
@@ -69,6 +81,7 @@ func (h *Hub) runPrivate(ctx context.Context, private *Private, up *upstream) {
 	defer h.running.Done()
 	defer close(private.ended)
 	up.run(ctx)
+	up.memory.end()
 	private.cancel()
 	private.end(ErrClosed)
 	h.mu.Lock()

@@ -46,6 +46,7 @@ type upstream struct {
 	// the scope that the cache is of.
 	served      func(context.Context) (bool, error)
 	definitions *definitions
+	memory      *privateMemory // of a private cache; nil otherwise
 	// endRun ends the Reflector that runs; nil before the first one.
 	endRun atomic.Pointer[context.CancelFunc]
 }
@@ -88,7 +89,7 @@ func (u *upstream) reflect(ctx context.Context, stop context.CancelFunc) {
 		},
 		WatchFuncWithContext: u.watch,
 	}
-	reflector := cache.NewReflectorWithOptions(lists, &Object{}, u.cache, cache.ReflectorOptions{
+	reflector := cache.NewReflectorWithOptions(lists, &Object{}, u.store(), cache.ReflectorOptions{
 		Name:            "informerhub",
 		TypeDescription: u.cache.resource.String(),
 		Backoff:         backoff(),
@@ -99,6 +100,14 @@ func (u *upstream) reflect(ctx context.Context, stop context.CancelFunc) {
 	reflector.RunWithContext(ctx)
 	end()
 	closing.Wait()
+}
+
+// store is what the Reflector fills.
+func (u *upstream) store() cache.ReflectorStore {
+	if u.memory != nil {
+		return boundedStore{u.cache, u.memory}
+	}
+	return u.cache
 }
 
 // relist has the cache compare what it holds with a new list. Watchers see what differs.
@@ -141,12 +150,18 @@ func (u *upstream) list(ctx context.Context, options metav1.ListOptions) (runtim
 	if options.Continue == "" {
 		u.cache.listsUpstream(options.ResourceVersion)
 	}
+	if u.memory != nil {
+		options = u.memory.listOptions(options)
+	}
 	list, err := u.request(options).Do(ctx).Get()
 	if err != nil {
 		u.failed(ctx, err)
 		return nil, err
 	}
 	u.cache.reached()
+	if page, ok := list.(*objectList); ok && u.memory != nil {
+		return list, u.memory.receive(page.Items...)
+	}
 	return list, nil
 }
 
@@ -165,13 +180,25 @@ func (u *upstream) watch(ctx context.Context, options metav1.ListOptions) (watch
 	case err == nil:
 		u.cache.reached()
 		u.cache.watchesUpstream(lists)
-		events = newEndingWatch(events, u.cache.lostUpstream)
+		events = newEndingWatch(events, u.cache.lostUpstream, u.counted(lists))
 	case utilnet.IsConnectionRefused(err), apierrors.IsTooManyRequests(err):
 		u.failed(ctx, err)
 	}
 	// After any other error the Reflector lists, and that is the better witness: an
 	// API server without watch-list refuses such a watch and is in good health.
 	return events, err
+}
+
+// counted returns what counts the objects of a watch; nil where that is not needed. With lists, the
+// watch begins with a snapshot.
+func (u *upstream) counted(lists bool) func(watch.Event) bool {
+	if u.memory == nil {
+		return nil
+	}
+	if lists {
+		u.memory.beginSnapshot()
+	}
+	return u.memory.passes
 }
 
 func (u *upstream) failed(ctx context.Context, err error) {

@@ -174,7 +174,7 @@ func TestAWatchThatEnds_IsLostAtOnce(t *testing.T) {
 			},
 		} {
 			source, lost := watch.NewFake(), false
-			w := newEndingWatch(source, func() { lost = true })
+			w := newEndingWatch(source, func() { lost = true }, nil)
 			go source.Add(pod(t, "a", 1))
 			if event := <-w.ResultChan(); event.Type != watch.Added || lost {
 				t.Errorf("%s: %v, lost: %v", name, event, lost)

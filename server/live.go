@@ -128,7 +128,7 @@ func (s *resources) cacheToWatch(ctx context.Context, permit *permit, query info
 		cache, err := s.hub.Cache(ctx, resource)
 		return cache, func() {}, err
 	}
-	private, err := s.hub.Private(ctx, resource, s.clients.For(permit.caller.identity).HTTP, query, metadataOnly)
+	private, err := s.hub.Private(ctx, resource, callerOf(permit.caller.identity), s.clients.For(permit.caller.identity).HTTP, query, metadataOnly)
 	if err != nil {
 		return nil, nil, err
 	}
