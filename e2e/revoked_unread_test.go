@@ -1,0 +1,133 @@
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"connectrpc.com/connect"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+)
+
+const (
+	// unreadSecrets of unreadSize are a snapshot of 8 MB.
+	unreadSecrets = 2_000
+	unreadSize    = 4 << 10
+	// unreadWindow is how much a client takes in before it is read, and unreadBuffers how much
+	// there may be on the way to it: in windows, and in one message.
+	unreadWindow  = 64 << 10
+	unreadBuffers = 512 << 10
+)
+
+// TestRevocationReachesASnapshotThatIsBeingSent lets a caller read the beginning of a snapshot, and
+// the rest once it has lost its permission.
+func TestRevocationReachesASnapshotThatIsBeingSent(t *testing.T) {
+	t.Parallel()
+	ctx, service := deadlineAfter(t, crowdPatience), startForCallers(t)
+	namespace := newNamespace(ctx, t, cluster(t))
+	createSecrets(ctx, t, namespace, unreadSecrets)
+	caller := newAccount(ctx, t, namespace, "reader")
+	caller.may(namespace, "reader", to("secrets", "list", "watch"))
+	clients := caller.calling(service, harness.Connect)
+	list := func() error {
+		_, err := clients.Resources.List(ctx, &kubeconnectv1.ListRequest{Resource: "secrets", Namespace: namespace, PageSize: 1})
+		return err
+	}
+	eventually(ctx, t, "the caller has its permissions", list)
+	request := &kubeconnectv1.WatchRequest{Resource: "secrets", Namespace: namespace}
+	stream := openUnread(ctx, t, unreadClient(t), service, "Watch", request, caller.token())
+	if _, err := io.CopyN(io.Discard, stream, 4_000); err != nil {
+		t.Fatal(err)
+	}
+
+	caller.mayNoMore(namespace, "reader")
+	eventually(ctx, t, "a list is refused", func() error {
+		if err := list(); connect.CodeOf(err) != connect.CodePermissionDenied {
+			return fmt.Errorf("it is answered with %v", err)
+		}
+		return nil
+	})
+	rest, err := io.ReadAll(stream)
+	if len(rest) > unreadBuffers {
+		t.Errorf("%d bytes are sent after the permission has ended", len(rest))
+	}
+	if err == nil && !bytes.Contains(rest, []byte(`"permission_denied"`)) {
+		t.Errorf("the stream ends as if all was well: %q", rest[max(0, len(rest)-200):])
+	}
+	wantError(t, watchError(ctx, clients.Resources, request), connect.CodePermissionDenied)
+}
+
+// createSecrets creates so many Secrets of unreadSize.
+func createSecrets(ctx context.Context, t *testing.T, namespace string, count int) {
+	t.Helper()
+	filling := map[string]string{"filling": strings.Repeat("x", unreadSize)}
+	err := createMany(ctx, count, func(ctx context.Context, i int) error {
+		_, err := secretsIn(t, namespace).Create(ctx, &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("unread-%05d", i)}, StringData: filling,
+		}, metav1.CreateOptions{})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx := context.WithoutCancel(ctx)
+		if err := secretsIn(t, namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// unreadClient is an HTTP/2 client that takes little in before it is read.
+func unreadClient(t *testing.T) *http.Client {
+	t.Helper()
+	client := harness.HTTP2(t)
+	client.Transport.(*http.Transport).HTTP2 = &http.HTTP2Config{
+		MaxReceiveBufferPerStream: unreadWindow, MaxReceiveBufferPerConnection: unreadWindow,
+	}
+	return client
+}
+
+// openUnread opens a stream by the Connect protocol, and returns its bytes. It ends with the
+// context.
+func openUnread(ctx context.Context, t *testing.T, client *http.Client, service *harness.Service, method string, request proto.Message, token string) io.ReadCloser {
+	t.Helper()
+	response, err := client.Do(unreadRequest(ctx, t, service, method, request, token))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = response.Body.Close() })
+	if response.StatusCode != http.StatusOK {
+		t.Fatalf("it is answered with %s", response.Status)
+	}
+	return response.Body
+}
+
+func unreadRequest(ctx context.Context, t *testing.T, service *harness.Service, method string, request proto.Message, token string) *http.Request {
+	t.Helper()
+	message, err := proto.Marshal(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	framed := append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(message))), message...)
+	made, err := http.NewRequestWithContext(ctx, http.MethodPost, service.Address+"/kubeconnect.v1.ResourceService/"+method, bytes.NewReader(framed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	made.Header.Set("Content-Type", "application/connect+proto")
+	if token != "" {
+		made.Header.Set("Authorization", "Bearer "+token)
+	}
+	return made
+}

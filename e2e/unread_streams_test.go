@@ -1,0 +1,113 @@
+package e2e_test
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+)
+
+// unreadStreams are streams of which nothing is read, over some connections, and what the memory of
+// the service may grow by meanwhile.
+type unreadStreams struct {
+	streams, connections int
+	secrets              int // of unreadSize, in the snapshot
+	growth               int
+}
+
+var (
+	someUnread = unreadStreams{streams: 300, connections: 6, secrets: 3_000, growth: 40 << 20}
+	manyUnread = unreadStreams{streams: 1_000, connections: 10, secrets: 12_500, growth: 100 << 20}
+)
+
+// unreadLasts is how long memory is looked at: longer than a stream may stand still.
+const unreadLasts = 35 * time.Second
+
+// TestStreamsThatAreNotReadNeedLittleMemory opens streams of a large snapshot and reads nothing,
+// while another stream of the same caller is read.
+func TestStreamsThatAreNotReadNeedLittleMemory(t *testing.T) {
+	of := someUnread
+	if _, soaking := soakFor(t); soaking {
+		of = manyUnread
+	} else {
+		t.Parallel()
+	}
+	ctx := deadlineAfter(t, crowdPatience)
+	namespace := newNamespace(ctx, t, cluster(t))
+	createSecrets(ctx, t, namespace, of.secrets)
+	for name, request := range map[string]*kubeconnectv1.WatchRequest{
+		"whole objects":             {},
+		"some fields":               {Fields: []string{"metadata", "data"}},
+		"objects encoded as Struct": {Encoding: kubeconnectv1.Encoding_ENCODING_STRUCT},
+	} {
+		request.Resource, request.Namespace = "secrets", namespace
+		t.Run(name, func(t *testing.T) { of.hold(ctx, t, request) })
+	}
+}
+
+func (of unreadStreams) hold(ctx context.Context, t *testing.T, request *kubeconnectv1.WatchRequest) {
+	service := harness.StartService(t, cluster(t).Kubeconfig)
+	client := harness.Dial(harness.HTTP2(t), service.Address, harness.GRPC).Resources
+	for range 2 { // what one reader needs is not counted
+		if err := readToSynced(ctx, client, request); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := residentMemory(t, service.PID())
+	ctx, leave := context.WithCancel(ctx)
+	var opening sync.WaitGroup
+	defer opening.Wait()
+	defer leave()
+	for range of.connections {
+		client := unreadClient(t)
+		for range of.streams / of.connections {
+			opening.Go(func() { _ = openAndLeave(client, unreadRequest(ctx, t, service, "Watch", request, "")) })
+		}
+	}
+	most := 0
+	for began := time.Now(); time.Since(began) < unreadLasts; time.Sleep(time.Second) {
+		most = max(most, residentMemory(t, service.PID())-before)
+	}
+	if err := readToSynced(ctx, client, request); err != nil {
+		t.Errorf("a stream that is read: %v", err)
+	}
+	t.Logf("%d streams: %d MiB before, up to %d MiB more", of.streams, before>>20, most>>20)
+	if most > of.growth {
+		t.Errorf("memory grows by %d MiB, want at most %d", most>>20, of.growth>>20)
+	}
+}
+
+// openAndLeave opens a stream and reads nothing of it until the request's context ends.
+func openAndLeave(client *http.Client, request *http.Request) error {
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	<-request.Context().Done()
+	return response.Body.Close()
+}
+
+// readToSynced reads a whole snapshot.
+func readToSynced(ctx context.Context, client resourceClient, request *kubeconnectv1.WatchRequest) error {
+	ctx, leave := context.WithCancel(ctx)
+	defer leave()
+	stream, err := client.Watch(ctx, proto.CloneOf(request))
+	if err != nil {
+		return err
+	}
+	defer stream.Close()
+	for stream.Receive() {
+		for _, event := range stream.Msg().GetEvents() {
+			if event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_SYNCED {
+				return nil
+			}
+		}
+	}
+	return stream.Err()
+}
