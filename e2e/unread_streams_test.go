@@ -42,9 +42,9 @@ func TestStreamsThatAreNotReadNeedLittleMemory(t *testing.T) {
 	namespace := newNamespace(ctx, t, cluster(t))
 	createSecrets(ctx, t, namespace, of.secrets)
 	for name, request := range map[string]*kubeconnectv1.WatchRequest{
-		"whole objects":             {},
-		"some fields":               {Fields: []string{"metadata", "data"}},
-		"objects encoded as Struct": {Encoding: kubeconnectv1.Encoding_ENCODING_STRUCT},
+		"whole objects":       {},
+		"some fields":         {Fields: []string{"metadata", "data"}},
+		"objects in protobuf": {Encoding: kubeconnectv1.Encoding_ENCODING_PROTOBUF},
 	} {
 		request.Resource, request.Namespace = "secrets", namespace
 		t.Run(name, func(t *testing.T) { of.hold(ctx, t, request) })

@@ -116,13 +116,16 @@ func (p *permit) send(ctx context.Context, awaited func() bool, send func() erro
 }
 
 // stillHolds returns why a message that is being sent may not be sent any further, if so. It runs
-// while the stream's handler is blocked.
+// while the stream's handler is blocked, and gives up when asking ends.
 func (p *permit) stillHolds(ctx, asking context.Context) error {
 	if !p.isDue() {
 		return nil
 	}
 	before := p.scope
-	switch err := p.confirmIn(ctx, asking); {
+	both, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(asking, cancel)()
+	switch err := p.confirmIn(ctx, both); {
 	case errors.Is(err, errUnconfirmed) && time.Since(p.confirmed) < p.recheck+unconfirmedUnread:
 		return nil
 	case errors.Is(err, errUnconfirmed):

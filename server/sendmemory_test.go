@@ -1,0 +1,77 @@
+package server
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/kubeconnect/kubeconnect/e2e/bubble"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+)
+
+// batchOf returns a batch with one object of about so many bytes.
+func batchOf(t *testing.T, bytes int) informerhub.Batch {
+	t.Helper()
+	pod := newPod("a", 1)
+	pod.Annotations = map[string]string{"large": strings.Repeat("x", bytes)}
+	return informerhub.Batch{Events: []informerhub.Event{{Type: informerhub.Added, Object: podObject(t, pod), ResourceVersion: "1"}}}
+}
+
+func TestSendMemory_IsBoundedForEachCaller(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		queue, large, small := newSendMemory(), batchOf(t, 100<<10), batchOf(t, 1<<10)
+		jane, joe := sendMemory{queue, "jane"}, sendMemory{queue, "joe"}
+		ctx, leave := context.WithCancel(t.Context())
+		defer leave()
+		held := make(chan heldMemory, 100)
+		for range cap(held) {
+			go func() {
+				if one, err := jane.hold(ctx, large, false); err == nil {
+					held <- one
+				}
+			}()
+		}
+		synctest.Wait()
+		if of := queue.Held(); of > maxCallerSendMemory || of < maxCallerSendMemory/2 {
+			t.Errorf("one caller holds %d bytes, want at most %d", of, maxCallerSendMemory)
+		}
+		first := <-held
+		if !first.awaited() {
+			t.Error("nobody waits for what it holds")
+		}
+		if one, err := jane.hold(t.Context(), small, false); err != nil || one.awaited != nil {
+			t.Errorf("a small change waits with the large ones: %v", err)
+		}
+		others, err := joe.hold(t.Context(), large, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if others.awaited() {
+			t.Error("another caller is taken to be in the way")
+		}
+		others.release()
+		count := len(held)
+		first.release()
+		synctest.Wait()
+		if len(held) != count+1 {
+			t.Errorf("%d more are sent when one has been, want 1", len(held)-count)
+		}
+	})
+}
+
+func TestSendMemory_CountsWhatABatchTakes(t *testing.T) {
+	for name, test := range map[string]struct {
+		batch    informerhub.Batch
+		decoded  bool
+		from, to int
+	}{
+		"a small object":         {batchOf(t, 1<<10), false, 4 << 10, 8 << 10},
+		"a large object":         {batchOf(t, 1<<20), false, 4 << 20, 5 << 20},
+		"a small object as JSON": {batchOf(t, 1<<10), true, 49 << 10, 80 << 10},
+	} {
+		if size := sendSize(test.batch, test.decoded); size < test.from || size > test.to {
+			t.Errorf("%s counts as %d bytes, want %d to %d", name, size, test.from, test.to)
+		}
+	}
+}
