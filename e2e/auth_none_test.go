@@ -37,6 +37,28 @@ var entrances = map[string]struct{ method, path, contentType, body string }{
 	"a CORS question": {method: http.MethodOptions, path: listPath},
 }
 
+// embedded is how a browser sends what a page of another site embeds by <object>, <iframe> or <embed>:
+// as if its user had followed a link.
+var embedded = trespass{headers: http.Header{"Sec-Fetch-Site": {"cross-site"}, "Sec-Fetch-Mode": {"navigate"}, "Sec-Fetch-Dest": {"object"}}}
+
+func TestWithoutAuthenticationAPageOfAnotherSiteEmbedsNoRead(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t)
+	for name, service := range map[string]*harness.Service{
+		"no authentication": harness.StartService(t, cluster(t).Kubeconfig),
+		"the cluster's":     harness.StartService(t, cluster(t).Kubeconfig, "--auth", "cluster"),
+	} {
+		for where, entrance := range entrances {
+			t.Run(name+" at "+where, func(t *testing.T) {
+				answer := send(ctx, t, harness.HTTP1(t), service.Address+entrance.path, entrance.method, entrance.contentType, entrance.body, embedded)
+				if refused := answer.StatusCode == http.StatusForbidden; refused == (where == "the page") {
+					t.Errorf("the answer is %s", answer.Status)
+				}
+			})
+		}
+	}
+}
+
 const listPath = "/kubeconnect.v1.ResourceService/List"
 
 func TestWithoutAuthenticationNoWebPageOfAnotherSiteGetsIn(t *testing.T) {
@@ -65,12 +87,12 @@ func TestWithoutAuthenticationProgramsAndTheServicesOwnPageGetIn(t *testing.T) {
 	own := strings.TrimPrefix(service.Address, "http://")
 	_, port, _ := strings.Cut(own, ":")
 	for how, visit := range map[string]trespass{
-		"a program":                     {},
-		"the page":                      {headers: http.Header{"Origin": {service.Address}, "Sec-Fetch-Site": {"same-origin"}}},
-		"the page by another name":      {host: "localhost:" + port, headers: http.Header{"Origin": {"http://localhost:" + port}}},
-		"a link from a page of another": {headers: http.Header{"Sec-Fetch-Site": {"cross-site"}, "Sec-Fetch-Mode": {"navigate"}}},
+		"a program":                {},
+		"the page":                 {headers: http.Header{"Origin": {service.Address}, "Sec-Fetch-Site": {"same-origin"}}},
+		"the page by another name": {host: "localhost:" + port, headers: http.Header{"Origin": {"http://localhost:" + port}}},
+		"a program with a token":   {headers: http.Header{"Authorization": {"Bearer x"}}},
 	} {
-		for _, where := range []string{"the page", "List by POST", "List by GET"} {
+		for _, where := range []string{"the page", "List by POST"} {
 			t.Run(how+" at "+where, func(t *testing.T) {
 				entrance := entrances[where]
 				answer := send(ctx, t, httpClient, service.Address+entrance.path, entrance.method, entrance.contentType, entrance.body, visit)
@@ -78,6 +100,20 @@ func TestWithoutAuthenticationProgramsAndTheServicesOwnPageGetIn(t *testing.T) {
 					t.Errorf("the answer is %s, want 200", answer.Status)
 				}
 			})
+		}
+	}
+}
+
+func TestWithoutAuthenticationAReadByGETNeedsAToken(t *testing.T) {
+	t.Parallel()
+	service, entrance := harness.StartService(t, cluster(t).Kubeconfig), entrances["List by GET"]
+	for token, want := range map[string]int{"": http.StatusForbidden, "Bearer x": http.StatusOK} {
+		as := trespass{headers: http.Header{}}
+		if token != "" {
+			as.headers.Set("Authorization", token)
+		}
+		if answer := send(deadline(t), t, harness.HTTP1(t), service.Address+entrance.path, entrance.method, "", "", as); answer.StatusCode != want {
+			t.Errorf("with %q the answer is %s, want %d", token, answer.Status, want)
 		}
 	}
 }

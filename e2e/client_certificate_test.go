@@ -30,13 +30,16 @@ func letRead(ctx context.Context, t *testing.T, user pkix.Name, namespace string
 	grant(ctx, t, namespace, "reader", group, to("configmaps", "get", "list", "watch"))
 }
 
+// byCertificate are the protocols that need no token.
+var byCertificate = []harness.Protocol{harness.Connect, harness.ConnectJSON, harness.GRPC, harness.GRPCWeb}
+
 func inAnHour() time.Time { return time.Now().Add(time.Hour) }
 
 // overEachProtocolByCertificate runs a test once for each protocol, all at a time, with a
 // user that may read a namespace of its own.
 func overEachProtocolByCertificate(t *testing.T, service *tlsService, test func(context.Context, *testing.T, harness.Protocol, string)) {
 	t.Helper()
-	for _, protocol := range harness.Protocols {
+	for _, protocol := range byCertificate {
 		t.Run(protocol.Name, func(t *testing.T) {
 			t.Parallel()
 			ctx := deadline(t)
@@ -151,7 +154,7 @@ func TestWhoHasAClientCertificateWritesByImpersonationOnly(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	byToken, impersonating := startForCallersOverTLS(t), startForCallersOverTLS(t, "--write-as", "impersonate")
-	for _, protocol := range harness.Protocols {
+	for _, protocol := range byCertificate {
 		t.Run(protocol.Name, func(t *testing.T) {
 			namespace := newNamespace(ctx, t, cluster(t))
 			configMapsIn(ctx, t, cluster(t), namespace).create(harness.Audited, nil)

@@ -134,7 +134,7 @@ func postJSON(service *harness.Service, method, message string) curl {
 }
 
 func getJSON(service *harness.Service, method, message string) curl {
-	return curl{methodURL(service, method), "--get",
+	return curl{methodURL(service, method), "--get", "-H", "authorization: Bearer any",
 		"--data-urlencode", "connect=v1", "--data-urlencode", "encoding=json", "--data-urlencode", "message=" + message}
 }
 

@@ -44,12 +44,12 @@ func (g *gate) admit(ctx context.Context, spec connect.Spec, _ connect.Peer, hea
 }
 
 func (g *gate) enter(ctx context.Context, c *call, spec connect.Spec, header http.Header) (context.Context, error) {
-	if c.request.Method == http.MethodGet && header.Get("Authorization") == "" {
-		return nil, errGetWithoutToken
-	}
 	calling, err := identify(ctx, g.authenticator, header)
 	if err != nil {
 		return nil, err
+	}
+	if c.request.Method == http.MethodGet && header.Get("Authorization") == "" {
+		return nil, errGetWithoutToken
 	}
 	name := callerOf(calling.identity)
 	if isStream(spec) {

@@ -22,7 +22,6 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
-	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
 // unfinished is a request whose body never ends.
@@ -151,57 +150,6 @@ func TestCall_ABodyThatHasBeenReceivedIsNotLate(t *testing.T) {
 			t.Errorf("reading ends at %s", w.read)
 		}
 	})
-}
-
-// TestEntrance_ARequestCountsUntilItsHandlerHasReturned has room for one.
-func TestEntrance_ARequestCountsUntilItsHandlerHasReturned(t *testing.T) {
-	e, hold, held := newEntrance(bodyPatience), make(chan struct{}), make(chan struct{})
-	e.unknown = fairqueue.New(fairqueue.Limits{Total: 3, PerKey: 1})
-	handler := e.handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		held <- struct{}{}
-		<-hold
-	}))
-	serve := func(from string) int {
-		request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil)
-		request.RemoteAddr = from
-		answer := httptest.NewRecorder()
-		handler.ServeHTTP(answer, request)
-		return answer.Code
-	}
-	answers := make(chan int)
-	go func() { answers <- serve("10.0.0.1:1") }()
-	<-held
-	if status := serve("10.0.0.1:2"); status != http.StatusTooManyRequests {
-		t.Errorf("another one of the address: %d", status)
-	}
-	go func() { answers <- serve("10.0.0.2:1") }()
-	<-held
-	close(hold)
-	if first, second := <-answers, <-answers; first != http.StatusOK || second != http.StatusOK {
-		t.Errorf("the others: %d, %d", first, second)
-	}
-	if held := e.unknown.Held(); held != 0 {
-		t.Errorf("%d are held at the end", held)
-	}
-}
-
-func TestEntrance_HeaderFieldsAreBounded(t *testing.T) {
-	s := newService(t, podsAPI(), auth.KubeconfigUser{})
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/livez", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range maxHeaderFields {
-		request.Header.Set("X-"+strings.Repeat("a", i+1), "")
-	}
-	answer, err := s.http.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = answer.Body.Close()
-	if answer.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
-		t.Errorf("answers %d", answer.StatusCode)
-	}
 }
 
 func TestRequests_AreBoundedByWhatTheirMethodCarries(t *testing.T) {

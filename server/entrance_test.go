@@ -1,0 +1,175 @@
+package server
+
+import (
+	"bytes"
+	"crypto/tls"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+)
+
+// stubborn is a client of HTTP/2 that takes nothing of an answer's body.
+type stubborn struct {
+	*http2.Framer
+	last uint32 // the last stream
+}
+
+func newStubborn(t *testing.T, s *service) *stubborn {
+	t.Helper()
+	conn, err := tls.Dial("tcp", strings.TrimPrefix(s.url, "https://"), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	_ = conn.SetDeadline(time.Now().Add(30 * time.Second))
+	if _, err := io.WriteString(conn, http2.ClientPreface); err != nil {
+		t.Fatal(err)
+	}
+	c := &stubborn{Framer: http2.NewFramer(conn, conn)}
+	if err := c.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0}); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// call opens a stream with the whole of a request.
+func (c *stubborn) call(t *testing.T, path string) {
+	t.Helper()
+	block := &bytes.Buffer{}
+	encoder := hpack.NewEncoder(block)
+	for _, field := range [][2]string{{":method", "POST"}, {":scheme", "https"}, {":authority", "x"}, {":path", path}, {"content-type", "application/connect+json"}} {
+		_ = encoder.WriteField(hpack.HeaderField{Name: field[0], Value: field[1]})
+	}
+	c.last = max(c.last+2, 1) | 1
+	if err := c.WriteHeaders(http2.HeadersFrameParam{StreamID: c.last, BlockFragment: block.Bytes(), EndHeaders: true}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.WriteData(c.last, true, []byte("\x00\x00\x00\x00\x02{}")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// resets sends one value for each stream that the server resets.
+func (c *stubborn) resets(to chan<- http2.ErrCode) {
+	for {
+		frame, err := c.ReadFrame()
+		if err != nil {
+			return
+		}
+		if reset, ok := frame.(*http2.RSTStreamFrame); ok {
+			to <- reset.ErrCode
+		}
+	}
+}
+
+// TestEntrance_RefusedCallsWhoseErrorIsNotReadAreBounded opens more than may be so.
+func TestEntrance_RefusedCallsWhoseErrorIsNotReadAreBounded(t *testing.T) {
+	const connections, calls = 2, 150
+	s := newService(t, podsAPI(), auth.Cluster{})
+	resets := make(chan http2.ErrCode, connections*calls)
+	for range connections {
+		client := newStubborn(t, s)
+		for range calls {
+			client.call(t, watchPath)
+		}
+		go client.resets(resets)
+	}
+	for i := range connections*calls - maxRefusedOfNetwork {
+		select {
+		case <-resets:
+		case <-time.After(30 * time.Second):
+			t.Fatalf("%d calls are reset", i)
+		}
+	}
+}
+
+func TestHealth_WatchesOfOneAddressAreBounded(t *testing.T) {
+	s := newService(t, podsAPI(), auth.Cluster{})
+	open := make([]interface{ Close() error }, 0, maxHealthWatchesOfNetwork)
+	for i := range maxHealthWatchesOfNetwork {
+		stream := watchHealth(t.Context(), t, s, "")
+		if !stream.Receive() {
+			t.Fatalf("watch %d ends with %v", i, stream.Err())
+		}
+		open = append(open, stream)
+	}
+	stream := watchHealth(t.Context(), t, s, "")
+	if stream.Receive() {
+		t.Error("one more is open")
+	}
+	wantOverLimit(t, stream.Err(), "watches of health")
+	if status, _ := fetch(t, s, "/livez"); status != http.StatusOK {
+		t.Errorf("/livez answers %d", status)
+	}
+	_ = open[0].Close()
+	for { // until the service has seen that
+		stream := watchHealth(t.Context(), t, s, "")
+		if stream.Receive() {
+			return
+		}
+		if connect.CodeOf(stream.Err()) != connect.CodeResourceExhausted {
+			t.Fatalf("after one has ended: %v", stream.Err())
+		}
+	}
+}
+
+// TestEntrance_ARequestCountsUntilItsHandlerHasReturned has room for one.
+func TestEntrance_ARequestCountsUntilItsHandlerHasReturned(t *testing.T) {
+	e, hold, held := newEntrance(bodyPatience), make(chan struct{}), make(chan struct{})
+	e.unknown = fairqueue.New(fairqueue.Limits{Total: 3, PerKey: 1})
+	handler := e.handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		held <- struct{}{}
+		<-hold
+	}))
+	serve := func(from string) int {
+		request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil)
+		request.RemoteAddr = from
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, request)
+		return answer.Code
+	}
+	answers := make(chan int)
+	go func() { answers <- serve("10.0.0.1:1") }()
+	<-held
+	if status := serve("10.0.0.1:2"); status != http.StatusTooManyRequests {
+		t.Errorf("another one of the address: %d", status)
+	}
+	go func() { answers <- serve("10.0.0.2:1") }()
+	<-held
+	close(hold)
+	if first, second := <-answers, <-answers; first != http.StatusOK || second != http.StatusOK {
+		t.Errorf("the others: %d, %d", first, second)
+	}
+	if held := e.unknown.Held(); held != 0 {
+		t.Errorf("%d are held at the end", held)
+	}
+}
+
+func TestEntrance_HeaderFieldsAreBounded(t *testing.T) {
+	s := newService(t, podsAPI(), auth.KubeconfigUser{})
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/livez", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range maxHeaderFields {
+		request.Header.Set("X-"+strings.Repeat("a", i+1), "")
+	}
+	answer, err := s.http.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = answer.Body.Close()
+	if answer.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
+		t.Errorf("answers %d", answer.StatusCode)
+	}
+}
