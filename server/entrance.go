@@ -17,9 +17,10 @@ const (
 	maxUnknown          = 4096
 	maxUnknownOfNetwork = 2048
 	// maxRefused and maxRefusedOfNetwork bound the calls that have been refused and whose error is
-	// not sent yet, because the client does not read it.
-	maxRefused          = 1024
-	maxRefusedOfNetwork = 256
+	// not sent yet, because the client does not read it. A caller may open as many streams at once
+	// above its limit.
+	maxRefused          = 4096
+	maxRefusedOfNetwork = 2048
 	// refusedPatience is how long a client may take to read an error of admission.
 	refusedPatience = 10 * time.Second
 	// drainPatience is how long the rest of a body may take that nobody reads.
@@ -80,6 +81,7 @@ func (e *entrance) refuse(c *call) {
 	c.atEnd(release)
 	c.known()
 	c.sendWithin(refusedPatience)
+	clear(c.request.Header)          // most of what the call holds
 	_ = c.control.EnableFullDuplex() // HTTP/1.1: send the error before the body has been received
 }
 

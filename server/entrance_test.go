@@ -24,9 +24,9 @@ type stubborn struct {
 	last uint32 // the last stream
 }
 
-func newStubborn(t *testing.T, s *service) *stubborn {
+func newStubborn(t *testing.T, url string) *stubborn {
 	t.Helper()
-	conn, err := tls.Dial("tcp", strings.TrimPrefix(s.url, "https://"), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
+	conn, err := tls.Dial("tcp", strings.TrimPrefix(url, "https://"), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func (c *stubborn) call(t *testing.T, path string) {
 	}
 }
 
-// resets sends one value for each stream that the server resets.
+// resets sends one value for each stream that the server resets, until there is no room for more.
 func (c *stubborn) resets(to chan<- http2.ErrCode) {
 	for {
 		frame, err := c.ReadFrame()
@@ -68,28 +68,48 @@ func (c *stubborn) resets(to chan<- http2.ErrCode) {
 		}
 		if reset, ok := frame.(*http2.RSTStreamFrame); ok {
 			to <- reset.ErrCode
+			if len(to) == cap(to) {
+				return
+			}
 		}
 	}
 }
 
-// TestEntrance_RefusedCallsWhoseErrorIsNotReadAreBounded opens more than may be so.
+// TestEntrance_RefusedCallsWhoseErrorIsNotReadAreBounded has room for some of them.
 func TestEntrance_RefusedCallsWhoseErrorIsNotReadAreBounded(t *testing.T) {
-	const connections, calls = 2, 150
-	s := newService(t, podsAPI(), auth.Cluster{})
-	resets := make(chan http2.ErrCode, connections*calls)
-	for range connections {
-		client := newStubborn(t, s)
-		for range calls {
-			client.call(t, watchPath)
-		}
-		go client.resets(resets)
+	const calls, room = 20, 16
+	e := newEntrance(bodyPatience)
+	e.refused = fairqueue.New(fairqueue.Limits{Total: calls, PerKey: room})
+	server := httptest.NewUnstartedServer(e.handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		e.refuse(callFrom(r.Context()))
+		_, _ = io.WriteString(w, "an error")
+	})))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	client, resets := newStubborn(t, server.URL), make(chan http2.ErrCode, calls)
+	for range calls {
+		client.call(t, "/")
 	}
-	for i := range connections*calls - maxRefusedOfNetwork {
-		select {
-		case <-resets:
-		case <-time.After(30 * time.Second):
-			t.Fatalf("%d calls are reset", i)
-		}
+	go client.resets(resets)
+	for range calls - room {
+		<-resets
+	}
+	if held := e.refused.Held(); held > room {
+		t.Errorf("%d are held", held)
+	}
+}
+
+// TestGate_ARefusedStreamWhoseErrorIsNotReadEnds does not wait for the client.
+func TestGate_ARefusedStreamWhoseErrorIsNotReadEnds(t *testing.T) {
+	s := newService(t, podsAPI(), auth.Cluster{})
+	client, resets := newStubborn(t, s.url), make(chan http2.ErrCode, 1)
+	client.call(t, watchPath)
+	client.resets(resets)
+	select {
+	case <-resets:
+	default:
+		t.Error("it stays")
 	}
 }
 
