@@ -45,6 +45,8 @@ func TestValuesWithoutSenseAreRefusedByTheirNames(t *testing.T) {
 		"pages of every origin":               {values{"corsOrigins": []any{"*"}}, "corsOrigins.0"},
 		"an audience without a name":          {values{"auth": values{"audiences": []any{""}}}, "auth.audiences.0"},
 		"a recheck at no interval":            {values{"auth": values{"recheckInterval": "often"}}, "auth.recheckInterval"},
+		"fewer calls at a time than none":     {values{"limits": values{"calls": -1}}, "limits.calls"},
+		"no connections":                      {values{"connections": values{"max": 0}}, "connections.max"},
 		"fewer streams than none":             {values{"limits": values{"streams": -1}}, "limits.streams"},
 		"a service account without a name":    {values{"serviceAccount": values{"create": false}}, "serviceAccount.name"},
 		"a monitor of no metrics":             {values{"metrics": values{"serviceMonitor": values{"enabled": true}}}, "metrics.enabled"},
