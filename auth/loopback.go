@@ -28,7 +28,8 @@ func CheckLoopback(address string) error {
 // requests here itself or has its own name resolved to a loopback address (DNS
 // rebinding): Host must name a loopback address, and Origin, where a browser sends
 // it, this very service; and what a browser says of itself to fetch for another
-// site is refused.
+// site is refused, unless it is a navigation: other pages may link to the console. So the API
+// must refuse navigations of other sites itself: <object> and <iframe> make them too.
 func Loopback(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := checkLocal(r); err != nil {
