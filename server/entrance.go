@@ -31,7 +31,7 @@ const (
 )
 
 // entrance bounds what clients hold here whose caller is not known. The bounds are by network,
-// since nothing else is known of them.
+// since nothing else is known of them. However many networks take what they can, there is some for one more.
 type entrance struct {
 	unknown      *fairqueue.Queue
 	refused      *fairqueue.Queue
@@ -54,7 +54,7 @@ func (e *entrance) handler(next http.Handler) http.Handler {
 			return
 		}
 		network := auth.Network(r.RemoteAddr).String()
-		release, ok := e.unknown.TryAcquire(network, 1)
+		release, ok := e.unknown.TryShare(network, 1)
 		if !ok {
 			w.Header().Set("Retry-After", "1")
 			w.WriteHeader(http.StatusTooManyRequests) // no body: nothing of it waits for the client
@@ -74,7 +74,7 @@ func (e *entrance) handler(next http.Handler) http.Handler {
 // refuse counts a call as refused until its handler has returned. Where too many from its network
 // are, the call is reset, without its error.
 func (e *entrance) refuse(c *call) {
-	release, ok := e.refused.TryAcquire(c.network, 1)
+	release, ok := e.refused.TryShare(c.network, 1)
 	if !ok {
 		panic(http.ErrAbortHandler)
 	}

@@ -79,7 +79,7 @@ func (c *stubborn) resets(to chan<- http2.ErrCode) {
 func TestEntrance_RefusedCallsWhoseErrorIsNotReadAreBounded(t *testing.T) {
 	const calls, room = 20, 16
 	e := newEntrance(bodyPatience)
-	e.refused = fairqueue.New(fairqueue.Limits{Total: calls, PerKey: room})
+	e.refused = fairqueue.New(fairqueue.Limits{Total: 2 * calls, PerKey: room})
 	server := httptest.NewUnstartedServer(e.handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		e.refuse(callFrom(r.Context()))
 		_, _ = io.WriteString(w, "an error")
@@ -146,7 +146,7 @@ func TestHealth_WatchesOfOneAddressAreBounded(t *testing.T) {
 // TestEntrance_ARequestCountsUntilItsHandlerHasReturned has room for one.
 func TestEntrance_ARequestCountsUntilItsHandlerHasReturned(t *testing.T) {
 	e, hold, held := newEntrance(bodyPatience), make(chan struct{}), make(chan struct{})
-	e.unknown = fairqueue.New(fairqueue.Limits{Total: 3, PerKey: 1})
+	e.unknown = fairqueue.New(fairqueue.Limits{Total: 10, PerKey: 1})
 	handler := e.handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		held <- struct{}{}
 		<-hold

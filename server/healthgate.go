@@ -33,7 +33,7 @@ func (g *healthGate) admit(ctx context.Context, spec connect.Spec, _ connect.Pee
 	if !isStream(spec) {
 		return ctx, nil
 	}
-	release, ok := g.watches.TryAcquire(c.network, 1)
+	release, ok := g.watches.TryShare(c.network, 1)
 	if !ok {
 		err := connectError(&limitError{"your address has more watches of health open than it may, or all addresses have", refusedPatience})
 		g.metrics.refused(spec, c.began, err)
