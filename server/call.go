@@ -120,19 +120,21 @@ func (b *body) Read(p []byte) (int, error) {
 	if b.begin.Len() > 0 {
 		return b.begin.Read(p)
 	}
-	if b.failed != nil {
-		return 0, b.failed
+	n := 0
+	if b.failed == nil {
+		n, b.failed = b.ReadCloser.Read(p)
 	}
-	n, err := b.ReadCloser.Read(p)
-	switch {
-	case err == io.EOF:
+	if isTimeout(b.failed) {
+		b.failed = newBodyLate()
+	}
+	if n > 0 {
+		return n, nil // the end is for the next Read: until then, a message is decoded
+	}
+	if b.failed == io.EOF {
 		b.complete = true
 		b.received()
-	case isTimeout(err):
-		err = newBodyLate()
 	}
-	b.failed = err
-	return n, err
+	return 0, b.failed
 }
 
 // Close implements io.Closer. The server closes the body when the handler has returned; over HTTP/1.1

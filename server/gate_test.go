@@ -218,14 +218,13 @@ func TestGate_RequestsOfOneCallerDoNotTakeThePlaceOfOthers(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		g := &gate{callers: newCallers(Limits{}), requests: newRequestQueue()}
 		hold := func(name string) error {
-			_, err := g.acquire(t.Context(), g.requests, name, maxManifestBytes, "too much")
-			return err
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, createPath, nil)
+			r.ContentLength = maxManifestBytes
+			return g.reserve(t.Context(), newCall(httptest.NewRecorder(), r, ""), connect.Spec{Procedure: createPath}, name)
 		}
 		var over *limitError
-		for range maxRequestsOfCaller / maxManifestBytes {
-			if err := hold("jane"); err != nil {
-				t.Fatal(err)
-			}
+		if err := hold("jane"); err != nil {
+			t.Fatal(err)
 		}
 		began := time.Now()
 		if err := hold("jane"); !errors.As(err, &over) || time.Since(began) != admitPatience {

@@ -42,6 +42,22 @@ func maxBytesOf(procedure string) int64 {
 	return maxRequestBytes
 }
 
+// growthOf is how much more than others a request of a procedure weighs, because it becomes longer when
+// it is decoded: a question or a watch of 2 bytes takes more than 100, and so does a number in a
+// manifest that is a google.protobuf.Value. So the largest ones of a caller are decoded one by one.
+func growthOf(procedure string) int64 {
+	switch procedure {
+	case kubeconnectv1connect.AccessServiceCheckAccessProcedure,
+		kubeconnectv1connect.ResourceServiceWatchManyProcedure:
+		return 64
+	case kubeconnectv1connect.ResourceServiceCreateProcedure,
+		kubeconnectv1connect.ResourceServiceUpdateProcedure,
+		kubeconnectv1connect.ResourceServicePatchProcedure:
+		return maxRequestsOfCaller / maxManifestBytes
+	}
+	return 1
+}
+
 // boundRequests bounds a request, as it is sent and when it is decompressed.
 func boundRequests(spec connect.Spec) []connect.HandlerOption {
 	return []connect.HandlerOption{connect.WithReadMaxBytes(int(maxBytesOf(spec.Procedure)))}
@@ -53,7 +69,7 @@ func (g *gate) reserve(ctx context.Context, c *call, spec connect.Spec, name str
 	if isBidi(spec) {
 		return nil
 	}
-	weight := weightOf(c, maxBytesOf(spec.Procedure))
+	weight := weightOf(c, maxBytesOf(spec.Procedure)) * growthOf(spec.Procedure)
 	if late := (*connect.Error)(nil); errors.As(c.body.failed, &late) {
 		return late
 	}
