@@ -18,8 +18,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// attack is what a client without a credential sends, many times at a time.
-type attack struct {
+// clientAttack is what a client without a credential sends, many times at a time.
+type clientAttack struct {
 	path, contentType, encoding string
 	header                      string // a long one
 	body                        func() io.Reader
@@ -39,7 +39,7 @@ func (u untilEnd) Read([]byte) (int, error) {
 }
 
 // send returns when the service has answered, or ctx has ended.
-func (a attack) send(ctx context.Context, t *testing.T, httpClient *http.Client, address string) {
+func (a clientAttack) send(ctx context.Context, t *testing.T, httpClient *http.Client, address string) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address+a.path, a.body())
 	if err != nil {
 		t.Error(err)
@@ -82,7 +82,7 @@ func TestHostileClientsWithoutACredentialPinLittleMemory(t *testing.T) {
 	questions := compressedQuestions(t, 2_000_000)
 	attacking, stop := context.WithCancel(ctx)
 	defer stop()
-	for name, attack := range map[string]attack{
+	for name, attack := range map[string]clientAttack{
 		"bodies that do not end": {
 			path: "/kubeconnect.v1.ResourceService/Create", contentType: "application/json", times: 200,
 			body: func() io.Reader { return pending(attacking, bytes.Repeat([]byte(" "), nearlyTooLarge)) },
