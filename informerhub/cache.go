@@ -23,6 +23,8 @@ type Cache struct {
 	catchesUp chan struct{} // has a value when a watch was opened or a list was taken in
 
 	unanswered time.Time // when the API server has not answered with its history; guarded by recalling
+	expired    string    // a version that its history did not go back to; guarded by recalling
+	expiredAt  time.Time // when it was asked for that
 
 	recalling sync.Mutex // held while history is asked; taken before mu
 	asking    sync.Mutex // held while progress is asked; taken before mu

@@ -39,6 +39,7 @@ type fakeAPI struct {
 	served      map[string]*metav1.APIResourceList
 	discoveries int
 	current     string            // the version that it has come to; empty if it cannot be asked
+	currents    int               // how often it was asked for that
 	aggregated  map[string]string // the names of APIServices, and of the services behind them; nil if there is no such resource
 	unready     string            // what it answers when asked whether it is ready; empty if it is
 }
@@ -69,6 +70,7 @@ func (api *fakeAPI) setCurrent(version string) {
 func (api *fakeAPI) answerCurrent(w http.ResponseWriter) {
 	api.mu.Lock()
 	defer api.mu.Unlock()
+	api.currents++
 	if api.current == "" {
 		http.Error(w, "not now", http.StatusServiceUnavailable)
 		return

@@ -3,9 +3,12 @@ package informerhub
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
+	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 )
@@ -20,6 +23,8 @@ import (
 type history interface {
 	// current is the version that it has come to.
 	current(ctx context.Context) (string, error)
+	// hasBeen reports whether the API server has come to a version.
+	hasBeen(ctx context.Context, version string) (bool, error)
 	// deletions are what was deleted since a version up to another, oldest first.
 	deletions(ctx context.Context, since, until string) ([]latest, error)
 	// progress returns a version up to which nothing has happened since another one but
@@ -49,11 +54,11 @@ func (c *Cache) recall(ctx context.Context, version string) {
 	if until == "" || time.Since(c.unanswered) < historyPause {
 		return
 	}
-	deleted, err := c.history.deletions(ctx, since, until)
+	deleted, err := c.deletions(ctx, since, until)
 	if err != nil && since != version {
 		// The oldest version was too old. That need not go for this one.
 		since = version
-		deleted, err = c.history.deletions(ctx, since, until)
+		deleted, err = c.deletions(ctx, since, until)
 	}
 	if errors.Is(err, errHistorySilent) {
 		c.unanswered = time.Now()
@@ -62,6 +67,19 @@ func (c *Cache) recall(ctx context.Context, version string) {
 		return
 	}
 	c.remember(deleted, since, until)
+}
+
+// deletions asks the API server's history, unless it has said lately that it does not go back to
+// that version: anyone can make an old version up. Recalling is held.
+func (c *Cache) deletions(ctx context.Context, since, until string) ([]latest, error) {
+	if time.Since(c.expiredAt) < historyPause && !older(c.expired, since) {
+		return nil, errHistoryExpired
+	}
+	deleted, err := c.history.deletions(ctx, since, until)
+	if errors.Is(err, errHistoryExpired) {
+		c.expired, c.expiredAt = strings.Clone(since), time.Now()
+	}
+	return deleted, err
 }
 
 // remember adds deletions to those that are known. Nobody else does meanwhile: recalling is
@@ -120,11 +138,38 @@ func (c *Cache) hasBeen(ctx context.Context, version string) (bool, error) {
 	if c.history == nil {
 		return false, errNoHistory
 	}
-	current, err := c.history.current(ctx)
-	return err == nil && !older(current, version), err
+	return c.history.hasBeen(ctx, version)
 }
 
 var errNoHistory = errors.New("there is no API server to ask")
+
+const (
+	// missesRemembered is for how long the API server is not asked again whether it has come to a
+	// version that is far ahead of it.
+	missesRemembered = 10 * time.Second
+	// mostChanges is more than an API server can make of changes in that time.
+	mostChanges = 10_000_000
+)
+
+// hasBeen implements history. Anyone can make a version up, so those who ask share one question
+// at a time, and what is far ahead is known without a question for a while. What is
+// near must be asked for anew: the API server may have come to it since.
+func (u *upstream) hasBeen(ctx context.Context, version string) (bool, error) {
+	if latest := u.versions.within(missesRemembered); latest != nil && isFarAhead(latest.answer, version) {
+		return false, nil
+	}
+	current, err := u.versions.refresh(ctx)
+	return err == nil && !older(current, version), err
+}
+
+// isFarAhead reports whether an API server at one version cannot come to another soon.
+func isFarAhead(current, version string) bool {
+	now, then := versionNumber(current), versionNumber(version)
+	return now < math.MaxUint64-mostChanges && then > now+mostChanges
+}
+
+// askCurrent asks for the version for all who share the question.
+func (u *upstream) askCurrent() (string, error) { return u.current(context.Background()) }
 
 // current implements history.
 func (u *upstream) current(ctx context.Context) (string, error) {
@@ -151,6 +196,17 @@ const historyPause = 30 * time.Second
 
 var errHistoryEnded = errors.New("the API server ended its history early")
 
+// errHistoryExpired says that the API server has forgotten what was at a version.
+var errHistoryExpired = errors.New("the API server's history does not go back that far")
+
+// historyError tells that the API server has forgotten a version from its other errors.
+func historyError(err error) error {
+	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
+		return errHistoryExpired
+	}
+	return err
+}
+
 // errHistorySilent says that the API server has not answered in all the time that it had.
 var errHistorySilent = errors.New("the API server has not said how far its history goes")
 
@@ -160,7 +216,7 @@ func (u *upstream) deletions(ctx context.Context, since, until string) ([]latest
 	defer cancel()
 	events, err := u.since(ctx, since)
 	if err != nil {
-		return nil, err
+		return nil, historyError(err)
 	}
 	defer events.Stop()
 	began := time.Now()
@@ -168,7 +224,10 @@ func (u *upstream) deletions(ctx context.Context, since, until string) ([]latest
 	for event := range events.ResultChan() {
 		object, ok := event.Object.(*Object)
 		if !ok {
-			return nil, errHistoryEnded // a Status: the history does not go back that far
+			if err := historyError(apierrors.FromObject(event.Object)); err == errHistoryExpired {
+				return nil, err
+			}
+			return nil, errHistoryEnded
 		}
 		if older(until, object.version) || event.Type == watch.Bookmark && object.version == until {
 			return deleted, nil

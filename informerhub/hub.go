@@ -202,6 +202,7 @@ func (h *Hub) started(resource Resource) (*Cache, error) {
 func (h *Hub) upstreamOf(cache *Cache, client rest.Interface) *upstream {
 	up := &upstream{client: client, cache: cache, served: h.resolver.serves(cache.resource), definitions: h.definitions}
 	cache.selectableFields = newSelectableFields(cache.resource, up.supports)
+	up.versions = newTurns("version", up.askCurrent)
 	cache.history = up
 	return up
 }

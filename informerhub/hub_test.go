@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -348,13 +349,14 @@ func TestTheAPIServerIsAskedWhetherItSelectsByAField(t *testing.T) {
 		"no right to": {func(c *call) { c.refuse(apierrors.NewForbidden(pods.GroupResource(), "", nil).ErrStatus) }, apierrors.IsForbidden},
 	} {
 		t.Run(name, func(t *testing.T) {
+			field := "spec." + strings.ReplaceAll(name, " ", "-")
 			answered := make(chan error, 1)
 			go func() {
-				_, err := cache.Select(t.Context(), Query{FieldSelector: "spec." + name[:2] + "=x"})
+				_, err := cache.Select(t.Context(), Query{FieldSelector: field + "=x"})
 				answered <- err
 			}()
 			asked := api.next(t, "list")
-			if selector := asked.query().Get("fieldSelector"); selector != "spec."+name[:2]+"=-" {
+			if selector := asked.query().Get("fieldSelector"); selector != field+"=-" {
 				t.Errorf("asks with %q", selector)
 			}
 			test.answer(asked)

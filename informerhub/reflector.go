@@ -47,6 +47,9 @@ type upstream struct {
 	served      func(context.Context) (bool, error)
 	definitions *definitions
 	memory      *privateMemory // of a private cache; nil otherwise
+	// versions are how far the API server has come, shared by those who come from a version that
+	// the cache has not reached.
+	versions *turns[string]
 	// endRun ends the Reflector that runs; nil before the first one.
 	endRun atomic.Pointer[context.CancelFunc]
 }
@@ -68,6 +71,7 @@ func backoff() *wait.Backoff {
 func (u *upstream) run(ctx context.Context) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
+	defer u.versions.close()
 	defer u.definitions.join(ctx, u, stop)()
 	for ctx.Err() == nil {
 		u.reflect(ctx, stop)

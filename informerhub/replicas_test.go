@@ -251,6 +251,11 @@ func (c *replicas) deletedUpTo(uid string, version int) bool {
 // current implements history.
 func (c *replicas) current(context.Context) (string, error) { return strconv.Itoa(c.version), nil }
 
+// hasBeen implements history.
+func (c *replicas) hasBeen(_ context.Context, version string) (bool, error) {
+	return c.version >= numberOf(version), nil
+}
+
 // progress implements history.
 func (c *replicas) progress(context.Context, string, func(watch.Event) bool) (string, error) {
 	return "", errNoProgress

@@ -2,11 +2,19 @@ package informerhub
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/utils/lru"
+
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
 // selectableFields finds the values of the fields that a resource can be
@@ -18,19 +26,45 @@ type selectableFields struct {
 	// API server's own.
 	supported func(ctx context.Context, field string) error
 
-	mu    sync.Mutex // guards found
-	found map[string]func(*Object) string
+	// asking has the API server asked about one field at a time, of each caller in turn, and paced
+	// about so many in a second.
+	asking *fairqueue.Queue
+	pace   flowcontrol.RateLimiter
+
+	mu     sync.Mutex // guards the fields below
+	found  map[string]func(*Object) string
+	missed *lru.Cache // of missedField, by the field's name
 }
+
+// missedField is a field that the API server has refused to select by.
+type missedField struct {
+	err   error
+	asked time.Time
+}
+
+const (
+	// fieldMissesRemembered is for how long the API server is not asked again about a field
+	// that it has refused.
+	fieldMissesRemembered = 10 * time.Second
+	// maxFieldMisses and maxMissedName bound what is remembered of such fields.
+	maxFieldMisses, maxMissedName = 256, 512
+	// maxFieldsWaiting is how many questions about fields may wait for each caller.
+	maxFieldsWaiting = 16
+)
 
 func newSelectableFields(resource Resource, supported func(context.Context, string) error) *selectableFields {
 	return &selectableFields{
 		resource:  resource,
 		supported: supported,
+		asking:    fairqueue.New(fairqueue.Limits{Total: 1, Waiting: maxFieldsWaiting}),
+		pace:      flowcontrol.NewTokenBucketRateLimiter(turnsPerSecond, turnBurst),
 		found:     make(map[string]func(*Object) string),
+		missed:    lru.New(maxFieldMisses),
 	}
 }
 
-// find answers a function that reads the field from an object.
+// find answers a function that reads the field from an object. The error is the API server's
+// own, or a TooManyRequests error if the caller asks for too many fields that are not known yet.
 func (s *selectableFields) find(ctx context.Context, field string) (func(*Object) string, error) {
 	switch {
 	case field == "metadata.name":
@@ -42,19 +76,54 @@ func (s *selectableFields) find(ctx context.Context, field string) (func(*Object
 	if read, ok := builtInFields[group][field]; ok && s.resource.BuiltIn() {
 		return readEither(read, jsonField(strings.Split(field, "."))), nil
 	}
-	if read := s.known(field); read != nil {
-		return read, nil
+	if read, err := s.known(field); read != nil || err != nil {
+		return read, err
+	}
+	return s.tryOut(ctx, field)
+}
+
+// known returns what is known of a field: how it is read, or why it is not selected by; neither
+// if the API server must be asked.
+func (s *selectableFields) known(field string) (func(*Object) string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if missed, ok := s.missed.Get(field); ok && time.Since(missed.(missedField).asked) < fieldMissesRemembered {
+		return nil, missed.(missedField).err
+	}
+	return s.found[field], nil
+}
+
+// tryOut asks the API server about a field, when it is the caller's turn. Those who ask for the same
+// field share the answer.
+func (s *selectableFields) tryOut(ctx context.Context, field string) (func(*Object) string, error) {
+	release, err := s.asking.Acquire(ctx, fairqueue.Key(ctx), 1)
+	if errors.Is(err, fairqueue.ErrFull) {
+		return nil, apierrors.NewTooManyRequests("too many of your calls wait to learn whether a field can be selected by: try again later", 1)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	if read, err := s.known(field); read != nil || err != nil {
+		return read, err
+	}
+	if err := s.pace.Wait(ctx); err != nil {
+		return nil, fmt.Errorf("waiting to ask about the field %q: %w", field, errors.Join(context.Cause(ctx), err))
 	}
 	if err := s.supported(ctx, field); err != nil {
+		s.miss(field, err)
 		return nil, err
 	}
 	return s.learn(field), nil
 }
 
-func (s *selectableFields) known(field string) func(*Object) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.found[field]
+// miss remembers that the API server has refused a field.
+func (s *selectableFields) miss(field string, err error) {
+	if apierrors.IsBadRequest(err) && len(field) <= maxMissedName {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.missed.Add(strings.Clone(field), missedField{err, time.Now()})
+	}
 }
 
 func (s *selectableFields) learn(field string) func(*Object) string {

@@ -155,6 +155,13 @@ func TestYield_PassesTheTurnOn(t *testing.T) {
 	})
 }
 
+func TestKey_IsThatOfTheCaller(t *testing.T) {
+	ctx := With(t.Context(), New(Limits{Total: 1}), "a")
+	if got, none := Key(ctx), Key(t.Context()); got != "a" || none != "" {
+		t.Errorf("keys %q and, without a queue, %q", got, none)
+	}
+}
+
 func TestYield_EndsWorkWhoseCallerHasLeft(t *testing.T) {
 	gone := errors.New("gone")
 	ctx, cancel := context.WithCancelCause(t.Context())

@@ -83,3 +83,9 @@ func (t *turn) passOn(ctx context.Context) error {
 	t.release = release
 	return nil
 }
+
+// Key returns the key for which work in the context takes turns; empty if it takes none.
+func Key(ctx context.Context) string {
+	account, _ := ctx.Value(accountKey{}).(account)
+	return account.key
+}

@@ -1,0 +1,217 @@
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"connectrpc.com/connect"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+)
+
+const projectGroup = "project.example.com"
+
+var projects = schema.GroupVersionResource{Group: projectGroup, Version: "v1", Resource: "projects"}
+
+// projectsAPI plays a server behind an aggregated API that shows each user other objects: a project
+// named after a namespace to the service accounts of that namespace, and all to others, such
+// as the service. It can be listed and watched.
+type projectsAPI struct{ names []string }
+
+// startProjectsAPI has the API server send what is asked of projects to a server of the
+// test's, until the test ends.
+func startProjectsAPI(ctx context.Context, t *testing.T, in *harness.Cluster, namespace string, names ...string) {
+	t.Helper()
+	server := httptest.NewTLSServer(&projectsAPI{names})
+	t.Cleanup(server.Close)
+	_, port, _ := net.SplitHostPort(server.Listener.Addr().String())
+	number, _ := strconv.Atoi(port)
+	if _, err := in.Client.CoreV1().Services(namespace).Create(ctx, &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: "projects"},
+		Spec: corev1.ServiceSpec{
+			Type: corev1.ServiceTypeExternalName, ExternalName: "localhost",
+			Ports: []corev1.ServicePort{{Port: int32(number)}},
+		},
+	}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	services := in.Dynamic.Resource(schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"})
+	const name = "v1." + projectGroup
+	if _, err := services.Create(ctx, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": name},
+		"spec": map[string]any{
+			"group": projectGroup, "version": "v1", "groupPriorityMinimum": int64(100), "versionPriority": int64(100),
+			"insecureSkipTLSVerify": true, "service": map[string]any{"namespace": namespace, "name": "projects", "port": int64(number)},
+		},
+	}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := services.Delete(context.WithoutCancel(ctx), name, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	eventually(ctx, t, "projects are served", func() error {
+		_, err := in.Dynamic.Resource(projects).List(ctx, metav1.ListOptions{})
+		return err
+	})
+}
+
+// shownTo returns the projects that a user is shown.
+func (api *projectsAPI) shownTo(user string) (shown []any) {
+	for _, name := range api.names {
+		if !strings.HasPrefix(user, "system:serviceaccount:") || strings.Contains(user, ":"+name+":") {
+			shown = append(shown, map[string]any{
+				"apiVersion": projectGroup + "/v1", "kind": "Project",
+				"metadata": map[string]any{"name": name, "uid": "uid-of-" + name, "resourceVersion": "7"},
+				"private":  "content of " + name,
+			})
+		}
+	}
+	return shown
+}
+
+func (api *projectsAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	shown := api.shownTo(r.Header.Get("X-Remote-User"))
+	answer := func(status int, content any) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		_ = json.NewEncoder(w).Encode(content)
+	}
+	const prefix = "GET /apis/" + projectGroup + "/v1"
+	mux := http.NewServeMux()
+	mux.HandleFunc(prefix, func(http.ResponseWriter, *http.Request) {
+		answer(http.StatusOK, metav1.APIResourceList{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "APIResourceList"}, GroupVersion: projectGroup + "/v1",
+			APIResources: []metav1.APIResource{{Name: "projects", SingularName: "project", Kind: "Project", Verbs: []string{"get", "list", "watch"}}},
+		})
+	})
+	mux.HandleFunc(prefix+"/projects", func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("watch") == "" {
+			answer(http.StatusOK, map[string]any{
+				"apiVersion": projectGroup + "/v1", "kind": "ProjectList", "metadata": map[string]any{"resourceVersion": "7"}, "items": shown,
+			})
+			return
+		}
+		if r.URL.Query().Get("sendInitialEvents") != "" {
+			status := apierrors.NewBadRequest("sendInitialEvents is not supported").Status()
+			status.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+			answer(http.StatusBadRequest, status)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	})
+	mux.HandleFunc(prefix+"/projects/{name}", func(_ http.ResponseWriter, r *http.Request) {
+		for _, project := range shown {
+			if project.(map[string]any)["metadata"].(map[string]any)["name"] == r.PathValue("name") {
+				answer(http.StatusOK, project)
+				return
+			}
+		}
+		status := apierrors.NewNotFound(projects.GroupResource(), r.PathValue("name")).Status()
+		status.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+		answer(http.StatusNotFound, status)
+	})
+	mux.ServeHTTP(w, r)
+}
+
+// TestAggregatedAPI_EachUserIsShownItsOwnObjects reads an aggregated API whose server shows each
+// user other objects, by each call, as one tenant of two.
+func TestAggregatedAPI_EachUserIsShownItsOwnObjects(t *testing.T) {
+	t.Parallel()
+	ctx := deadlineAfter(t, faultPatience)
+	in := cluster(t)
+	alpha, beta := newNamespace(ctx, t, in), newNamespace(ctx, t, in)
+	startProjectsAPI(ctx, t, in, alpha, alpha, beta)
+	caller := newAccount(ctx, t, alpha, "tenant")
+	mayReadProjects(ctx, t, in, caller)
+	service := harness.StartService(t, in.Kubeconfig, "--auth", "cluster")
+	const resource = "projects." + projectGroup
+	client := caller.calling(service, harness.GRPC).Resources
+
+	list, err := client.List(ctx, &kubeconnectv1.ListRequest{Resource: resource})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantAPIServer(t, list)
+	if names := namesOf(list.GetObjects()); !slices.Equal(names, []string{alpha}) {
+		t.Errorf("List shows %v, want %s alone", names, alpha)
+	}
+	count, err := client.CountObjects(ctx, &kubeconnectv1.CountObjectsRequest{Resource: resource})
+	if err != nil || count.GetTotal() != 1 {
+		t.Errorf("CountObjects shows %d (%v)", count.GetTotal(), err)
+	}
+	if got, err := client.Get(ctx, &kubeconnectv1.GetRequest{Resource: resource, Name: alpha}); err != nil || got.GetObject().GetName() != alpha {
+		t.Errorf("Get shows %v (%v)", got, err)
+	}
+	_, err = client.Get(ctx, &kubeconnectv1.GetRequest{Resource: resource, Name: beta})
+	wantError(t, err, connect.CodeNotFound, "not found")
+
+	stream, err := client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: resource})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	shown, synced := []string{}, false
+	for !synced && stream.Receive() {
+		for _, event := range stream.Msg().GetEvents() {
+			if name := event.GetObject().GetName(); name != "" {
+				shown = append(shown, name)
+			}
+			synced = synced || event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_SYNCED
+		}
+	}
+	if !synced || !slices.Equal(shown, []string{alpha}) {
+		t.Errorf("Watch shows %v, want %s alone (%v)", shown, alpha, stream.Err())
+	}
+
+	// Named by the operator, it is served from memory.
+	trusting := harness.StartService(t, in.Kubeconfig, "--auth", "cluster", "--cache-aggregated", projectGroup)
+	list, err = caller.calling(trusting, harness.GRPC).Resources.List(ctx, &kubeconnectv1.ListRequest{Resource: resource})
+	if err != nil || list.GetSource() != kubeconnectv1.Source_SOURCE_CACHE {
+		t.Errorf("a group that is trusted comes from %v (%v)", list.GetSource(), err)
+	}
+}
+
+// mayReadProjects lets an account read all projects, as far as RBAC says.
+func mayReadProjects(ctx context.Context, t *testing.T, in *harness.Cluster, who account) {
+	t.Helper()
+	roles := in.Client.RbacV1()
+	role, err := roles.ClusterRoles().Create(ctx, &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "projects-"},
+		Rules:      []rbacv1.PolicyRule{{Verbs: []string{"get", "list", "watch"}, APIGroups: []string{projectGroup}, Resources: []string{"projects"}}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	binding, err := roles.ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "projects-"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: who.user()}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx := context.WithoutCancel(ctx)
+		_ = roles.ClusterRoleBindings().Delete(ctx, binding.Name, metav1.DeleteOptions{})
+		_ = roles.ClusterRoles().Delete(ctx, role.Name, metav1.DeleteOptions{})
+	})
+}
