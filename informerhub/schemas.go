@@ -12,6 +12,8 @@ import (
 	"k8s.io/client-go/openapi"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/lru"
+
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
 const (
@@ -32,6 +34,7 @@ type schemas struct {
 	index     *turns[map[string]openapi.GroupVersionWithContext] // by path, such as "apis/apps/v1"
 	reading   chan struct{}                                      // full while a document is read, one at a time
 	documents *lru.Cache                                         // of *document, by path
+	built     *builtSchemas
 }
 
 // document is what the API server publishes for one group and version.
@@ -42,7 +45,7 @@ type document struct {
 }
 
 func newSchemas(client rest.Interface) *schemas {
-	s := &schemas{client: client, reading: make(chan struct{}, 1), documents: lru.New(maxDocuments)}
+	s := &schemas{client: client, reading: make(chan struct{}, 1), documents: lru.New(maxDocuments), built: newBuiltSchemas()}
 	s.index = newTurns("schemas", s.readIndex)
 	return s
 }
@@ -66,11 +69,12 @@ func (e *NoSchemaError) Error() string {
 	return fmt.Sprintf("the API server publishes no schema of %s, the kind of %s", e.Resource.Kind, e.Resource)
 }
 
-// Schema answers the OpenAPI v3 schema of a resource's kind, in the types of JSON. What it
-// refers to is in its member "components", so that each "$ref" leads to a place in the
-// answer. The error is a [NoSchemaError], or an [UnavailableError] where the API server
-// could not be asked.
-func (h *Hub) Schema(ctx context.Context, resource Resource) (map[string]any, error) {
+// Schema returns the OpenAPI v3 schema of a resource's kind, as the bytes of a
+// google.protobuf.Struct, which must not be changed. What it refers to is in its member
+// "components", so that each "$ref" leads to a place in the answer. The bytes are made once for
+// each hash of the API server's document. The error is a [NoSchemaError], an [UnavailableError]
+// where the API server could not be asked, or a RequestEntityTooLarge error above 16 MiB.
+func (h *Hub) Schema(ctx context.Context, resource Resource) ([]byte, error) {
 	index, err := h.schemas.index.recent(ctx, maxSchemasAge)
 	if err != nil {
 		return nil, err
@@ -88,7 +92,7 @@ func (h *Hub) Schema(ctx context.Context, resource Resource) (map[string]any, er
 	if !ok {
 		return nil, &NoSchemaError{resource}
 	}
-	return document.whole(name)
+	return h.schemas.built.build(ctx, document, name)
 }
 
 func documentPath(resource Resource) string {
@@ -139,11 +143,14 @@ func (s *schemas) read(ctx context.Context, published openapi.GroupVersionWithCo
 func (s *schemas) known(path string, published openapi.GroupVersionWithContext) *document {
 	found, ok := s.documents.Get(path)
 	url := published.ServerRelativeURL()
-	if !ok || found.(*document).url != url || !strings.Contains(url, "hash=") {
+	if !ok || found.(*document).url != url || !found.(*document).isHashed() {
 		return nil
 	}
 	return found.(*document)
 }
+
+// isHashed reports whether the document's URL has a hash of its content.
+func (d *document) isHashed() bool { return strings.Contains(d.url, "hash=") }
 
 func readDocument(text []byte) (*document, error) {
 	var published struct {
@@ -170,39 +177,64 @@ func readDocument(text []byte) (*document, error) {
 }
 
 // whole is a schema with all that it refers to.
-func (d *document) whole(name string) (map[string]any, error) {
-	var root map[string]any
-	if err := json.Unmarshal(d.schemas[name], &root); err != nil {
+func (d *document) whole(ctx context.Context, name string) (map[string]any, error) {
+	c := collector{document: d, referred: make(map[string]any)}
+	root, err := c.parse(ctx, name)
+	if err != nil {
 		return nil, err
 	}
-	referred := make(map[string]any)
-	if err := d.collect(root, referred); err != nil {
+	if err := c.collect(ctx, root); err != nil {
 		return nil, err
 	}
-	if len(referred) > 0 {
-		root["components"] = map[string]any{"schemas": referred}
+	whole, ok := root.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("the API server's schema %q is no object", name)
 	}
-	return root, nil
+	if len(c.referred) > 0 {
+		whole["components"] = map[string]any{"schemas": c.referred}
+	}
+	return whole, nil
+}
+
+// collector collects what a schema refers to, in its document.
+type collector struct {
+	*document
+	name     string         // of the schema
+	referred map[string]any // by name
+	bytes    int            // of all that has been parsed
+}
+
+// parse parses one schema of the document, within the bounds of all.
+func (c *collector) parse(ctx context.Context, name string) (parsed any, err error) {
+	if c.name == "" {
+		c.name = name
+	}
+	if c.bytes += len(c.schemas[name]); c.bytes > maxSchemaBytes {
+		return nil, schemaTooLarge(c.name)
+	}
+	if err := fairqueue.Yield(ctx); err != nil {
+		return nil, err
+	}
+	err = json.Unmarshal(c.schemas[name], &parsed)
+	return parsed, err
 }
 
 // collect adds what a part of a schema refers to, and what that refers to.
-func (d *document) collect(part any, to map[string]any) error {
+func (c *collector) collect(ctx context.Context, part any) error {
 	switch part := part.(type) {
 	case map[string]any:
 		for name, member := range part {
 			if reference, ok := member.(string); ok && name == "$ref" {
-				member = nil
-				if err := d.follow(reference, to); err != nil {
+				if err := c.follow(ctx, reference); err != nil {
 					return err
 				}
-			}
-			if err := d.collect(member, to); err != nil {
+			} else if err := c.collect(ctx, member); err != nil {
 				return err
 			}
 		}
 	case []any:
 		for _, element := range part {
-			if err := d.collect(element, to); err != nil {
+			if err := c.collect(ctx, element); err != nil {
 				return err
 			}
 		}
@@ -211,16 +243,18 @@ func (d *document) collect(part any, to map[string]any) error {
 }
 
 // follow adds the schema that a reference is to, unless it is there already.
-func (d *document) follow(reference string, to map[string]any) error {
+func (c *collector) follow(ctx context.Context, reference string) error {
 	name, ok := strings.CutPrefix(reference, componentPrefix)
-	schema, known := d.schemas[name]
-	if _, added := to[name]; added || !ok || !known {
+	if _, known := c.schemas[name]; !ok || !known {
 		return nil
 	}
-	var referred any
-	if err := json.Unmarshal(schema, &referred); err != nil {
+	if _, added := c.referred[name]; added {
+		return nil
+	}
+	referred, err := c.parse(ctx, name)
+	if err != nil {
 		return err
 	}
-	to[name] = referred
-	return d.collect(referred, to)
+	c.referred[name] = referred
+	return c.collect(ctx, referred)
 }

@@ -14,6 +14,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 
 	"github.com/kubeconnect/kubeconnect/e2e/bubble"
@@ -76,10 +79,18 @@ func oneKind(description string) string {
 		"C":{"type":"string"}}}}`, description)
 }
 
+func decodedSchema(t *testing.T, encoded []byte) map[string]any {
+	t.Helper()
+	schema := &structpb.Struct{}
+	must(t, proto.Unmarshal(encoded, schema))
+	return schema.AsMap()
+}
+
 func TestASchemaComesWithAllThatItRefersTo(t *testing.T) {
 	api := &publisher{documents: map[string]published{"apis/example.com/v1": {"?hash=1", oneKind("one")}}}
-	schema, err := hubOf(t, api.config()).Schema(t.Context(), widgets)
+	encoded, err := hubOf(t, api.config()).Schema(t.Context(), widgets)
 	must(t, err)
+	schema := decodedSchema(t, encoded)
 	var want map[string]any
 	must(t, json.Unmarshal([]byte(`{"description":"one",
 		"properties":{"a":{"$ref":"#/components/schemas/A"},"$ref":{"type":"string"},"x":{"$ref":"elsewhere"}},
@@ -107,8 +118,9 @@ func TestADocumentIsReadAgainWhenItHasAnotherHash(t *testing.T) {
 		} {
 			api.publish(map[string]published{"apis/example.com/v1": {step.hash, oneKind(step.text)}})
 			time.Sleep(maxSchemasAge)
-			schema, err := hub.Schema(t.Context(), widgets)
+			encoded, err := hub.Schema(t.Context(), widgets)
 			must(t, err)
+			schema := decodedSchema(t, encoded)
 			if reads := api.asked["/openapi/v3/apis/example.com/v1"]; schema["description"] != step.want || reads != step.reads {
 				t.Errorf("at %q it is %v, read %d times", step.hash, schema["description"], reads)
 			}
@@ -161,6 +173,55 @@ func TestAClosedHubAnswersNoSchema(t *testing.T) {
 	hub := hubOf(t, (&publisher{}).config())
 	hub.Close()
 	if _, err := hub.Schema(t.Context(), pods); !errors.Is(err, ErrClosed) {
+		t.Errorf("answers %v", err)
+	}
+}
+
+func TestASchemaIsBuiltOnceForEachHashOfItsDocument(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		api := &publisher{documents: map[string]published{"apis/example.com/v1": {"?hash=1", oneKind("one")}}}
+		hub := hubOf(t, api.config())
+		first, err := hub.Schema(t.Context(), widgets)
+		must(t, err)
+		for range 3 {
+			again, err := hub.Schema(t.Context(), widgets)
+			must(t, err)
+			if &again[0] != &first[0] {
+				t.Error("it is built again")
+			}
+		}
+		api.publish(map[string]published{"apis/example.com/v1": {"?hash=2", oneKind("two")}})
+		time.Sleep(maxSchemasAge)
+		other, err := hub.Schema(t.Context(), widgets)
+		must(t, err)
+		if decodedSchema(t, other)["description"] != "two" {
+			t.Error("the schema of the document before is served")
+		}
+	})
+}
+
+func TestBuiltSchemas_AreBoundedInBytes(t *testing.T) {
+	built := newBuiltSchemas()
+	key := func(i int) schemaKey { return schemaKey{fmt.Sprint(i), "a"} }
+	const each = 1 << 20
+	for i := range 2 * maxBuiltBytes / each {
+		built.keep(key(i), make([]byte, each))
+		if built.find(key(0)) == nil {
+			t.Fatalf("what is asked for all the time is dropped, with %d bytes", built.bytes)
+		}
+	}
+	if built.bytes > maxBuiltBytes || built.order.Len() != len(built.places) || built.order.Len() != maxBuiltBytes/each {
+		t.Errorf("keeps %d schemas in %d bytes", built.order.Len(), built.bytes)
+	}
+	if built.find(key(1)) != nil {
+		t.Error("what nobody asks for is kept")
+	}
+}
+
+func TestASchemaIsBoundedInBytes(t *testing.T) {
+	api := &publisher{documents: map[string]published{"apis/example.com/v1": {"?hash=1", oneKind(strings.Repeat("x", maxSchemaBytes))}}}
+	_, err := hubOf(t, api.config()).Schema(t.Context(), widgets)
+	if !apierrors.IsRequestEntityTooLargeError(err) {
 		t.Errorf("answers %v", err)
 	}
 }

@@ -5,11 +5,14 @@ import (
 	"slices"
 
 	"golang.org/x/sync/errgroup"
-	"google.golang.org/protobuf/types/known/structpb"
+	"google.golang.org/protobuf/encoding/protowire"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
+
+var schemaOfResponse = fieldNumber(&kubeconnectv1.GetSchemaResponse{}, "schema")
 
 // coreGroup is how a request names the API group without a name.
 const coreGroup = "core"
@@ -132,9 +135,23 @@ func (d *discovery) schemaOf(ctx context.Context, resource informerhub.Resource)
 	if err != nil {
 		return nil, err
 	}
-	encoded, err := inTurn(ctx, func(context.Context) (*structpb.Struct, error) { return structpb.NewStruct(schema) })
-	if err != nil {
-		return nil, err
+	return schemaResponse(ctx, resource, schema)
+}
+
+// schemaResponse returns a response with an encoded schema, which is decoded in a turn of the processors
+// where the caller's codec needs a message.
+func schemaResponse(ctx context.Context, resource informerhub.Resource, schema []byte) (*kubeconnectv1.GetSchemaResponse, error) {
+	response := &kubeconnectv1.GetSchemaResponse{}
+	messages := wantsMessages(ctx)
+	if messages {
+		_, end, err := fairqueue.Begin(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer end()
 	}
-	return &kubeconnectv1.GetSchemaResponse{Kind: encodeKind(resource), Schema: encoded}, nil
+	field := make([]byte, 0, protowire.SizeTag(schemaOfResponse)+protowire.SizeBytes(len(schema)))
+	setEncoded(response, appendField(field, schemaOfResponse, schema), messages)
+	response.Kind = encodeKind(resource)
+	return response, nil
 }
