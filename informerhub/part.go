@@ -20,14 +20,18 @@ func (s *store) next(sel *Selection, by *lookup, cursor *ObjectName, most limits
 	return objects, true
 }
 
-// stepwise is narrowest for a walk: a lookup of one value, whose entries are in order.
+// maxMergedLists is how many lists of an index a walk merges as it goes. Each step looks at
+// the first entries of all of them.
+const maxMergedLists = 16
+
+// stepwise is narrowest for a walk: a lookup of few values.
 func (s *store) stepwise(sel *Selection) *lookup {
 	if sel.name != "" || sel.among != nil {
 		return nil
 	}
-	single := slices.DeleteFunc(slices.Clone(sel.lookups), func(by *lookup) bool { return by.size() != 1 })
+	few := slices.DeleteFunc(slices.Clone(sel.lookups), func(by *lookup) bool { return by.size() > maxMergedLists })
 	partitions := s.reached(sel, nil)
-	return s.narrowest(single, partitions, entriesIn(partitions))
+	return s.narrowest(few, partitions, entriesIn(partitions))
 }
 
 // behind returns the candidates of a selection behind a cursor, in order.
@@ -55,9 +59,13 @@ func (s *store) entriesBehind(sel *Selection, by *lookup, cursor *ObjectName) it
 	return func(yield func(*partition, *entry) bool) {
 		looked := int64(0)
 		defer func() { s.looked.Add(looked) }()
+		each := int64(1)
+		if by != nil {
+			each = int64(by.size())
+		}
 		for _, p := range s.reached(sel, cursor) {
-			looked++
-			if !p.behind(sel, by, cursor, func(e *entry) bool { looked++; return yield(p, e) }) {
+			looked += each
+			if !p.behind(sel, by, cursor, func(e *entry) bool { looked += each; return yield(p, e) }) {
 				return
 			}
 		}
@@ -84,15 +92,43 @@ func (p *partition) behind(sel *Selection, by *lookup, cursor *ObjectName, visit
 			visitBehind(e)
 		}
 	case by != nil:
-		entries := by.entries(p, 0)
-		first, _ := slices.BinarySearchFunc(entries, from, compareNames)
-		for _, e := range entries[first:] {
-			if !visitBehind(e) {
-				break
-			}
-		}
+		mergeEntries(by.listsFrom(p, from), visitBehind)
 	default:
 		p.entries.AscendGreaterOrEqual(from, visitBehind)
 	}
 	return more
+}
+
+// listsFrom returns the entries of a partition that the lookup finds, from one of a name on: a list
+// for each label or value that has some.
+func (l *lookup) listsFrom(p *partition, from *entry) (lists [][]*entry) {
+	for i := range l.size() {
+		entries := l.entries(p, i)
+		first, _ := slices.BinarySearchFunc(entries, from, compareNames)
+		if first < len(entries) {
+			lists = append(lists, entries[first:])
+		}
+	}
+	return lists
+}
+
+// mergeEntries visits the entries of a few lists, each in order, in order and once, until the
+// visitor wants no more.
+func mergeEntries(lists [][]*entry, visit func(*entry) bool) {
+	for len(lists) > 0 {
+		first := slices.MinFunc(lists, func(a, b []*entry) int { return compareNames(a[0], b[0]) })[0]
+		if !visit(first) {
+			return
+		}
+		rest := lists[:0]
+		for _, list := range lists {
+			if list[0] == first {
+				list = list[1:]
+			}
+			if len(list) > 0 {
+				rest = append(rest, list)
+			}
+		}
+		lists = rest
+	}
 }
