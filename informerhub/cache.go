@@ -264,12 +264,13 @@ func (c *Cache) Resync() error { return nil }
 func (c *Cache) Replace(items []any, version string) error {
 	objects := readable(items)
 	sortObjects(objects)
+	changes := c.changesTo(objects, version)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if changes, ok := c.leadingLocked(objects, version); !ok {
-		c.startOverLocked(objects, version)
-	} else {
+	if c.leadLocked(changes, version) {
 		c.catchUpLocked(changes, version)
+	} else {
+		c.startOverLocked(objects, version)
 	}
 	c.snapshots++
 	c.setStateLocked(state{synced: true, ended: c.state.ended})
@@ -277,17 +278,28 @@ func (c *Cache) Replace(items []any, version string) error {
 	return nil
 }
 
-// leadingLocked returns the changes that lead from what was delivered to a snapshot; false if
-// that is the first one, or of another history. Everything up to the feed's version was
+// changesTo returns the changes that lead from what was delivered to a snapshot. It compares
+// without the lock: nobody else changes objects.
+func (c *Cache) changesTo(objects []*Object, version string) []change {
+	c.mu.RLock()
+	before, synced := c.store.all(), c.state.synced
+	c.mu.RUnlock()
+	if !synced {
+		return nil
+	}
+	return difference(before, objects, version)
+}
+
+// leadLocked reports whether changes lead from what was delivered to a snapshot: not if that
+// is the first one, or of another history. Everything up to the feed's version was
 // delivered, so in the same history each object that has changed since is newer than that. This
 // shows a restored backup also where versions have grown past the feed's since, or were made
 // to (etcdutl's --bump-revision).
-func (c *Cache) leadingLocked(objects []*Object, version string) (changes []change, ok bool) {
+func (c *Cache) leadLocked(changes []change, version string) bool {
 	if !c.state.synced || older(version, c.feed.version) {
-		return nil, false
+		return false
 	}
-	changes = difference(c.store.all(), objects, version)
-	return changes, !c.rewritesLocked(changes, version) && !slices.ContainsFunc(changes, func(made change) bool {
+	return !c.rewritesLocked(changes, version) && !slices.ContainsFunc(changes, func(made change) bool {
 		return made.after != nil && !made.keepsVersion() && !older(c.feed.version, made.after.version)
 	})
 }

@@ -46,7 +46,6 @@ type Batch struct {
 	broken   bool // the batch ends where a stream cannot be resumed
 	unvalued leftOut
 	shared   *sharedBatch
-	err      error // there is no batch
 }
 
 // PositionAfter returns the position behind one of the events. It reports false where a

@@ -197,6 +197,11 @@ func (r *liveList) read(ctx context.Context, namespace string, options metav1.Li
 
 // take adds what is selected of a page, in a turn of the processors.
 func (r *liveList) take(ctx context.Context, page *objectList) error {
+	ctx, end, err := fairqueue.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
 	if r.version == "" {
 		r.version = page.ResourceVersion
 	}
@@ -206,10 +211,10 @@ func (r *liveList) take(ctx context.Context, page *objectList) error {
 	}
 	defer end()
 	for _, object := range page.Items {
-		if object.name == "" || !r.selection.selects(object) {
+		if object.name == "" {
 			continue // unreadable: see codec
 		}
-		keep, err := r.filtering.keeps(ctx, object)
+		keep, err := r.filtering.selects(ctx, r.selection, object)
 		if err != nil {
 			return err
 		}

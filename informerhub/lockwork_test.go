@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kubeconnect/kubeconnect/e2e/bubble"
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
 // looked returns how much has been looked at under the cache's lock for readers.
@@ -314,4 +316,42 @@ func TestCache_WorkEndsWithItsCaller(t *testing.T) {
 		}
 		checkIndex(t, c.store)
 	})
+}
+
+// Callers share one processor: a caller whose lists never end leaves turns to others, and
+// watchers that share batches do not wait for each other's turns.
+func TestCache_CallersTakeTurns(t *testing.T) {
+	c := tenants(t)
+	queue := fairqueue.New(fairqueue.Limits{Total: 1})
+	ctx, stop := context.WithCancel(t.Context())
+	var hostile, good sync.WaitGroup
+	defer hostile.Wait()
+	defer stop()
+	everything := selectFrom(t, c, Query{LabelSelector: "app!=z"})
+	for range 8 {
+		hostile.Go(func() {
+			for ctx.Err() == nil {
+				_, _ = c.List(fairqueue.With(ctx, queue, "hostile"), everything)
+			}
+		})
+	}
+	const changes = 200
+	for i := range 8 {
+		good.Go(func() {
+			w := c.Watch(everything, WatchOptions{})
+			defer w.Close()
+			for last := ""; last != fmt.Sprint(20_000+changes); {
+				batch, err := w.Next(fairqueue.With(t.Context(), queue, fmt.Sprint("good-", i)))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				last = batch.Position.Version
+			}
+		})
+	}
+	for i := range changes {
+		must(t, c.Update(podObject(t, traits{namespace: "ours", name: "pod-0001", uid: "o1", version: fmt.Sprint(20_001 + i)})))
+	}
+	good.Wait()
 }

@@ -88,9 +88,6 @@ func (w *Watcher) Close() {
 // as long.
 func (w *Watcher) Next(ctx context.Context) (Batch, error) {
 	batch, err := w.next(ctx)
-	if err == nil {
-		err = batch.err
-	}
 	if err != nil {
 		return Batch{}, err
 	}
@@ -127,7 +124,7 @@ func (w *Watcher) next(ctx context.Context) (Batch, error) {
 		switch {
 		case err != nil:
 			return Batch{}, err
-		case len(batch.Events) > 0 || batch.err != nil:
+		case len(batch.Events) > 0:
 			return batch, nil
 		case next.more && ctx.Err() == nil:
 			continue // nothing for this selection; there is more
@@ -422,7 +419,7 @@ func (w *Watcher) pendingOrRead() reading {
 // context ends meanwhile, the reading stays pending.
 func (w *Watcher) batch(ctx context.Context, taken reading) (Batch, error) {
 	var batch Batch
-	if taken.round == nil || taken.part != nil || w.ahead != "" {
+	if w.pending != nil || taken.round == nil || taken.part != nil || w.ahead != "" {
 		var err error
 		if batch, err = w.ownBatch(ctx, taken); err != nil {
 			return Batch{}, err
