@@ -205,11 +205,6 @@ func (r *liveList) take(ctx context.Context, page *objectList) error {
 	if r.version == "" {
 		r.version = page.ResourceVersion
 	}
-	ctx, end, err := fairqueue.Begin(ctx)
-	if err != nil {
-		return err
-	}
-	defer end()
 	for _, object := range page.Items {
 		if object.name == "" {
 			continue // unreadable: see codec
