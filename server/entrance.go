@@ -81,8 +81,8 @@ func (e *entrance) refuse(c *call) {
 	c.atEnd(release)
 	c.known()
 	c.sendWithin(refusedPatience)
-	clear(c.request.Header)          // most of what the call holds
-	_ = c.control.EnableFullDuplex() // HTTP/1.1: send the error before the body has been received
+	clear(c.request.Header)        // most of what the call holds
+	c.receiveWithin(drainPatience) // over HTTP/1.1 net/http reads the rest of the body first
 }
 
 // accept ends the bounds of requests whose caller is not known. The request must be received soon;

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -59,17 +60,23 @@ func (u unfinished) sendHTTP2(t *testing.T, s *service) wireAnswer {
 // sendHTTP1 does without net/http, whose client waits for the end of a body that it sends.
 func (u unfinished) sendHTTP1(t *testing.T, s *service) wireAnswer {
 	t.Helper()
-	conn, err := tls.Dial("tcp", strings.TrimPrefix(s.url, "https://"), &tls.Config{InsecureSkipVerify: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close() }()
-	_ = conn.SetDeadline(time.Now().Add(time.Minute))
+	conn := dialHTTP1(t, s)
 	if _, err := fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: %s\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n", u.path, u.contentType, len(u.begin), u.begin); err != nil {
 		t.Fatal(err)
 	}
 	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	return readAnswer(t, response, err)
+}
+
+func dialHTTP1(t *testing.T, s *service) net.Conn {
+	t.Helper()
+	conn, err := tls.Dial("tcp", strings.TrimPrefix(s.url, "https://"), &tls.Config{InsecureSkipVerify: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	_ = conn.SetDeadline(time.Now().Add(time.Minute))
+	return conn
 }
 
 func readAnswer(t *testing.T, response *http.Response, err error) wireAnswer {
@@ -104,6 +111,21 @@ func TestGate_ACallerIsRefusedBeforeTheBodyIsReceived(t *testing.T) {
 					t.Errorf("answers %+v", answer)
 				}
 			})
+		}
+	}
+}
+
+func TestGate_ARefusedCallLeavesItsConnectionUsable(t *testing.T) {
+	s := newService(t, podsAPI(), auth.Cluster{})
+	conn := dialHTTP1(t, s)
+	answers := bufio.NewReader(conn)
+	for range 2 {
+		if _, err := fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}", createPath); err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.ReadResponse(answers, nil)
+		if answer := readAnswer(t, response, err); answer.status != http.StatusUnauthorized {
+			t.Errorf("answers %+v", answer)
 		}
 	}
 }
