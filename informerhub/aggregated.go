@@ -134,6 +134,11 @@ func (r *Resolver) listed(ctx context.Context, resource Resource, accept string)
 func (s *definitionsSession) followServices(ctx context.Context) {
 	for ctx.Err() == nil {
 		refusal := s.watchServices(ctx)
+		if apierrors.IsForbidden(refusal) {
+			s.warnServices.Do(func() {
+				slog.Warn("APIServices cannot be watched; a group that another server comes to serve is noticed after half a minute", "error", refusal)
+			})
+		}
 		for began := time.Now(); ctx.Err() == nil && time.Since(began) < definitionsRetry; {
 			if !apierrors.IsNotFound(refusal) {
 				s.check(ctx, s.of(""), false, func(*upstream) bool { return false })

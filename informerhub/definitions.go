@@ -56,6 +56,8 @@ type definitions struct {
 	client   func(Resource) (rest.Interface, error)
 	running  sync.WaitGroup // the sessions
 
+	warnServices sync.Once // that APIServices cannot be watched
+
 	mu      sync.Mutex // guards the fields below; no other lock is taken while it is held
 	members map[*upstream]context.CancelFunc
 	session *definitionsSession // nil while there are no members
