@@ -28,10 +28,9 @@ func TestWholeMessages_AStreamOfWhichNothingIsReadEnds(t *testing.T) {
 			server.StartTLS()
 			defer server.Close()
 			response, err := server.Client().Get(server.URL)
-			if err != nil {
-				t.Fatal(err)
+			if err == nil { // otherwise it has ended before the client has read the headers
+				defer response.Body.Close()
 			}
-			defer response.Body.Close()
 			select {
 			case <-ended:
 			case <-t.Context().Done():
