@@ -16,6 +16,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
 // standstill is how long a log stands still before what there is of a line is sent.
@@ -50,7 +51,7 @@ func (s pods) GetLogs(ctx context.Context, request *kubeconnectv1.GetLogsRequest
 	if err := stream.Send(nil); err != nil { // the head alone, for a log may be silent
 		return err
 	}
-	sender := &logSender{stream: stream, log: log, permit: permit}
+	sender := &logSender{stream: stream, log: log, permit: permit, unread: s.resources.unreadLogs}
 	return sender.follow(ctx)
 }
 
@@ -111,6 +112,7 @@ type logSender struct {
 	stream *connect.ServerStream[kubeconnectv1.GetLogsResponse]
 	log    *logReader
 	permit *permit
+	unread *fairqueue.Queue
 	still  bool // the log has stood still since the last read
 }
 
@@ -182,7 +184,9 @@ func (s *logSender) sendAnyway(ctx context.Context, piece []byte) error {
 		if err := s.confirm(ctx); err != nil {
 			return err
 		}
-		err := s.permit.send(ctx, nil, func() error { return s.stream.Send(&kubeconnectv1.GetLogsResponse{Data: piece}) })
+		unread := unreadLog{queue: s.unread, caller: callerOf(s.permit.caller.identity)}
+		err := s.permit.send(ctx, guard{fits: unread.fits}, func() error { return s.stream.Send(&kubeconnectv1.GetLogsResponse{Data: piece}) })
+		unread.end()
 		if !errors.Is(err, errDue) {
 			return err
 		}

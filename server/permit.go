@@ -101,18 +101,15 @@ var errDue = errors.New("the permit must be confirmed")
 
 // send sends a message under the permit: not at all if it must be confirmed first, and no further
 // than the client has read if it is lost while the client does not read. A nil permit is for a
-// message without content.
-func (p *permit) send(ctx context.Context, awaited func() bool, send func() error) error {
-	if p == nil {
-		return unreadOf(ctx).during(ctx, guard{awaited: awaited}, send)
+// message without content. The guard is for all else that is asked about the message.
+func (p *permit) send(ctx context.Context, guarded guard, send func() error) error {
+	if p != nil {
+		if p.isDue() {
+			return errDue
+		}
+		guarded.holds = func(asking context.Context) error { return p.stillHolds(ctx, asking) }
 	}
-	if p.isDue() {
-		return errDue
-	}
-	return unreadOf(ctx).during(ctx, guard{
-		holds:   func(asking context.Context) error { return p.stillHolds(ctx, asking) },
-		awaited: awaited,
-	}, send)
+	return unreadOf(ctx).during(ctx, guarded, send)
 }
 
 // stillHolds returns why a message that is being sent may not be sent any further, if so. It runs

@@ -34,6 +34,8 @@ type resources struct {
 	answers   *answers
 	liveLists *fairqueue.Queue // turns to list at the API server
 	sending   *fairqueue.Queue // memory for what streams send, by caller
+	// unreadLogs are the logs that are not read, by caller.
+	unreadLogs *fairqueue.Queue
 }
 
 func newResources(config Config, callers *callers) *resources {
@@ -50,6 +52,8 @@ func newResources(config Config, callers *callers) *resources {
 		answers:   newAnswers(config.Limits),
 		liveLists: newLiveLists(config.Limits),
 		sending:   newSendMemory(),
+
+		unreadLogs: newUnreadLogs(),
 	}
 }
 
@@ -59,8 +63,8 @@ func (s *resources) Watch(ctx context.Context, request *kubeconnectv1.WatchReque
 	if err != nil {
 		return err
 	}
-	return s.serve(ctx, request, watch, s.sender(ctx, request, func(ctx context.Context, under *permit, awaited func() bool, response *kubeconnectv1.WatchResponse) error {
-		return under.send(ctx, awaited, func() error { return stream.Send(response) })
+	return s.serve(ctx, request, watch, s.sender(ctx, request, func(ctx context.Context, under *permit, guarded guard, response *kubeconnectv1.WatchResponse) error {
+		return under.send(ctx, guarded, func() error { return stream.Send(response) })
 	}))
 }
 

@@ -70,8 +70,8 @@ func oneMessageAtATime(t *testing.T, rights *fakeRights, between func()) (events
 		t.Fatal(err)
 	}
 	synced, messages := errors.New("synced"), 0
-	sender := s.sender(ctx, request, func(ctx context.Context, under *permit, awaited func() bool, response *kubeconnectv1.WatchResponse) error {
-		return under.send(ctx, awaited, func() error {
+	sender := s.sender(ctx, request, func(ctx context.Context, under *permit, guarded guard, response *kubeconnectv1.WatchResponse) error {
+		return under.send(ctx, guarded, func() error {
 			if messages++; messages == 2 {
 				between()
 				return nil
@@ -151,25 +151,32 @@ func smallWindowed(t *testing.T, s *service) *http.Client {
 // client takes in.
 func openUnread(t *testing.T, s *service, method, request string) {
 	t.Helper()
-	frame := append([]byte{0, 0, 0, 0, byte(len(request))}, request...)
-	response, err := smallWindowed(t, s).Post(s.url+"/kubeconnect.v1.ResourceService/"+method, "application/connect+json", bytes.NewReader(frame))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = response.Body.Close() })
+	body := openSmall(t, s, "ResourceService/"+method, request)
 	for {
 		prefix := make([]byte, 5)
-		if _, err := io.ReadFull(response.Body, prefix); err != nil {
+		if _, err := io.ReadFull(body, prefix); err != nil {
 			t.Fatal(err)
 		}
 		size := int64(binary.BigEndian.Uint32(prefix[1:]))
 		if size > smallWindow {
 			return
 		}
-		if _, err := io.CopyN(io.Discard, response.Body, size); err != nil {
+		if _, err := io.CopyN(io.Discard, body, size); err != nil {
 			t.Fatal(err)
 		}
 	}
+}
+
+// openSmall opens a stream of a client that takes little in before it is read.
+func openSmall(t *testing.T, s *service, method, request string) io.Reader {
+	t.Helper()
+	frame := append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(request))), request...)
+	response, err := smallWindowed(t, s).Post(s.url+"/kubeconnect.v1."+method, "application/connect+json", bytes.NewReader(frame))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = response.Body.Close() })
+	return response.Body
 }
 
 // A stream of which nothing is read ends when the permission does, whatever waits to be read.
@@ -211,4 +218,16 @@ func wantEnded(t *testing.T, metrics *Metrics, code string) {
 		}
 		return
 	}
+}
+
+func TestRevocation_EndsALogThatIsNotRead(t *testing.T) {
+	rights, metrics, source := newFakeRights(auth.Namespaces{All: true}), NewMetrics(), newContainer()
+	s := newServiceOf(t, &fakeAPI{log: source}, Config{Authenticator: rights, Authorizer: rights, Recheck: time.Hour, Metrics: metrics})
+	body := openSmall(t, s, "PodService/GetLogs", `{"namespace":"default","name":"a"}`)
+	source.writes <- strings.Repeat("a line\n", 1<<20)
+	if _, err := io.ReadFull(body, make([]byte, 1000)); err != nil {
+		t.Fatal(err)
+	}
+	rights.change(func() { rights.may = some() })
+	wantEnded(t, metrics, "permission_denied")
 }

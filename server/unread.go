@@ -53,11 +53,11 @@ type unread struct {
 	stop    context.CancelFunc
 }
 
-// guard says of a message that is being sent whether it still may be, and whether others wait for
-// the memory that it takes. Either may be nil.
+// guard is what is asked about a message that is left unread. What is nil is not asked.
 type guard struct {
-	holds   func(context.Context) error
-	awaited func() bool
+	awaited func() bool                 // whether others wait for the memory that the message takes
+	fits    func() error                // why the stream must end for the memory that it takes
+	holds   func(context.Context) error // why the message may not be sent any further
 }
 
 // during sends a message under a guard. If the stream was ended meanwhile, it returns why.
@@ -194,10 +194,16 @@ func (u *unread) check(ctx context.Context) error {
 		return errUnread
 	case guarded.awaited != nil && exceeds(still, u.patience.awaited) && guarded.awaited():
 		return errUnread
-	case guarded.holds != nil:
-		return guarded.holds(ctx)
 	}
-	return nil
+	if guarded.fits != nil {
+		if err := guarded.fits(); err != nil {
+			return err
+		}
+	}
+	if guarded.holds == nil {
+		return nil
+	}
+	return guarded.holds(ctx)
 }
 
 func exceeds(lasted, most time.Duration) bool { return most > 0 && lasted >= most }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kubeconnect/kubeconnect/e2e/bubble"
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
 // cutAfter begins a write that blocks, and returns after which time the stream is ended. It
@@ -109,4 +110,21 @@ func TestUnread_AWriteThatGoesOnEndsTheCheck(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestUnreadLogs_AreBounded(t *testing.T) {
+	queue := fairqueue.New(fairqueue.Limits{Total: 3, PerKey: 2})
+	logs := []*unreadLog{{queue: queue, caller: "jane"}, {queue: queue, caller: "jane"}, {queue: queue, caller: "jane"}, {queue: queue, caller: "joe"}}
+	for i, wantFits := range []bool{true, true, false, true} {
+		for range 2 { // it is asked each second
+			if err := logs[i].fits(); (err == nil) != wantFits {
+				t.Errorf("log %d: %v", i, err)
+			}
+		}
+	}
+	logs[0].end()
+	logs[2].end()
+	if err := logs[2].fits(); err != nil {
+		t.Errorf("once another one is read: %v", err)
+	}
 }

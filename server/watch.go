@@ -69,7 +69,7 @@ func (w *watch) goOver(ctx context.Context, by func(*informerhub.Watcher, *infor
 }
 
 // outlet sends a response of a watch under a permit; see permit.send. It does not keep the response.
-type outlet func(ctx context.Context, under *permit, awaited func() bool, response *kubeconnectv1.WatchResponse) error
+type outlet func(ctx context.Context, under *permit, guarded guard, response *kubeconnectv1.WatchResponse) error
 
 // eventSender sends the events of one watch. It is owned by the goroutine that follows the watch.
 type eventSender struct {
@@ -147,7 +147,7 @@ func (s *eventSender) withhold(ctx context.Context, w *watch) error {
 			Events:   []informerhub.Event{{Type: informerhub.Bookmark, ResourceVersion: s.told.Version}},
 			Position: *s.told,
 		}
-		if err := s.sendEncoded(ctx, nil, nil, s.encoderOf(w, batch).bookmark()); err != nil {
+		if err := s.sendEncoded(ctx, nil, guard{}, s.encoderOf(w, batch).bookmark()); err != nil {
 			return err
 		}
 	}
@@ -230,16 +230,16 @@ func (s *eventSender) sendPermitted(ctx context.Context, w *watch, held heldMemo
 			return errNarrowed
 		}
 		s.response.Freshness = freshness
-		if err := s.sendEncoded(ctx, w.permit, held.awaited, encoded); !errors.Is(err, errDue) {
+		if err := s.sendEncoded(ctx, w.permit, guard{awaited: held.awaited}, encoded); !errors.Is(err, errDue) {
 			return err
 		}
 	}
 }
 
-func (s *eventSender) sendEncoded(ctx context.Context, under *permit, awaited func() bool, encoded encodedResponse) error {
+func (s *eventSender) sendEncoded(ctx context.Context, under *permit, guarded guard, encoded encodedResponse) error {
 	s.response.ResumeToken = encoded.token
 	setEncoded(&s.response, encoded.events, s.messages)
-	err := s.to(ctx, under, awaited, &s.response)
+	err := s.to(ctx, under, guarded, &s.response)
 	if errors.Is(err, errDue) {
 		s.response.ResumeToken, s.response.Events = "", nil
 		s.response.ProtoReflect().SetUnknown(nil)

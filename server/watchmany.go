@@ -31,9 +31,11 @@ func (s *resources) WatchMany(ctx context.Context, request *kubeconnectv1.WatchM
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	watches := s.beginAll(ctx, end, requests)
-	if ctx.Err() == nil {
-		s.serveAll(ctx, end, requests, watches, stream)
+	if ctx.Err() != nil {
+		endAll(watches)
+		return context.Cause(ctx)
 	}
+	s.serveAll(ctx, end, requests, watches, stream)
 	if why := unreadOf(ctx).why(); why != nil {
 		return why
 	}
@@ -79,6 +81,15 @@ func (s *resources) beginAll(ctx context.Context, end context.CancelCauseFunc, r
 	return watches
 }
 
+// endAll ends those watches that have begun.
+func endAll(watches []*watch) {
+	for _, watch := range watches {
+		if watch != nil {
+			watch.end()
+		}
+	}
+}
+
 // serveAll follows each watch until one of them ends, which ends the context, or the
 // caller goes.
 func (s *resources) serveAll(ctx context.Context, end context.CancelCauseFunc, requests []*kubeconnectv1.WatchRequest, watches []*watch, stream *connect.ServerStream[kubeconnectv1.WatchManyResponse]) {
@@ -112,10 +123,10 @@ func newManySender(stream *connect.ServerStream[kubeconnectv1.WatchManyResponse]
 // of returns what sends for one of the watches. Those that wait for each other take turns by
 // the message, because a Go mutex lets nobody starve.
 func (m *manySender) of(place int) outlet {
-	return func(ctx context.Context, under *permit, awaited func() bool, response *kubeconnectv1.WatchResponse) error {
+	return func(ctx context.Context, under *permit, guarded guard, response *kubeconnectv1.WatchResponse) error {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		return under.send(ctx, awaited, func() error {
+		return under.send(ctx, guarded, func() error {
 			m.tokens[place], response.ResumeToken = response.GetResumeToken(), ""
 			m.response.Watch, m.response.Response = int32(place), response
 			m.response.ResumeToken = joinTokens(m.tokens)
