@@ -77,6 +77,16 @@ type ResourceServiceClient interface {
 	// resource (its CRD was deleted); where the request names no version and the
 	// cluster goes over to another one, the stream goes on with that, from a RESET.
 	// It is UNAVAILABLE when this replica shuts down: call again.
+	//
+	// A client has to read its streams. A stream is reset, without a Status, when nothing of
+	// a response is read for 30 seconds, or not all of it for two minutes; after three seconds
+	// already where other streams of the caller wait for memory. It is reset, too, when the
+	// caller loses a permission while a response is left unread. Call again with the last
+	// token.
+	//
+	// A resource that the service does not keep in memory is read for each stream alone. What
+	// it keeps for these is bounded: RESOURCE_EXHAUSTED with the reason RequestEntityTooLarge
+	// when there is too much for one caller, 64 MiB, or for all.
 	Watch(context.Context, *v1.WatchRequest) (*connect.ServerStreamForClient[v1.WatchResponse], error)
 	// WatchMany is several watches in one stream: each has its own RESET, SYNCED and
 	// BOOKMARKs, and one token resumes them all. Each is told as Watch would tell it; among
@@ -312,6 +322,16 @@ type ResourceServiceHandler interface {
 	// resource (its CRD was deleted); where the request names no version and the
 	// cluster goes over to another one, the stream goes on with that, from a RESET.
 	// It is UNAVAILABLE when this replica shuts down: call again.
+	//
+	// A client has to read its streams. A stream is reset, without a Status, when nothing of
+	// a response is read for 30 seconds, or not all of it for two minutes; after three seconds
+	// already where other streams of the caller wait for memory. It is reset, too, when the
+	// caller loses a permission while a response is left unread. Call again with the last
+	// token.
+	//
+	// A resource that the service does not keep in memory is read for each stream alone. What
+	// it keeps for these is bounded: RESOURCE_EXHAUSTED with the reason RequestEntityTooLarge
+	// when there is too much for one caller, 64 MiB, or for all.
 	Watch(context.Context, *v1.WatchRequest, *connect.ServerStream[v1.WatchResponse]) error
 	// WatchMany is several watches in one stream: each has its own RESET, SYNCED and
 	// BOOKMARKs, and one token resumes them all. Each is told as Watch would tell it; among

@@ -65,7 +65,9 @@ class PodServiceStub(typing.Generic[_PodServiceGetLogsType]):
     the API server as the caller: the right is to get pods/log. The stream ends with OK
     at the end of the log, with follow when the container has ended. INVALID_ARGUMENT, in
     the API server's words, if the pod has several containers and none is named, or if
-    there is nothing to be read of it yet.
+    there is nothing to be read of it yet. A log that is not read waits at its node, and so do
+    as many as 128 of one caller: one more is reset. It is reset, too, when the caller loses
+    the permission while a piece is left unread.
     """
 
 PodServiceAsyncStub: typing_extensions.TypeAlias = PodServiceStub[
@@ -88,7 +90,9 @@ class PodServiceServicer(metaclass=abc.ABCMeta):
         the API server as the caller: the right is to get pods/log. The stream ends with OK
         at the end of the log, with follow when the container has ended. INVALID_ARGUMENT, in
         the API server's words, if the pod has several containers and none is named, or if
-        there is nothing to be read of it yet.
+        there is nothing to be read of it yet. A log that is not read waits at its node, and so do
+        as many as 128 of one caller: one more is reset. It is reset, too, when the caller loses
+        the permission while a piece is left unread.
         """
 
 def add_PodServiceServicer_to_server(servicer: PodServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

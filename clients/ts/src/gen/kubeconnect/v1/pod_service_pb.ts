@@ -175,7 +175,9 @@ export const PodService: GenService<{
    * the API server as the caller: the right is to get pods/log. The stream ends with OK
    * at the end of the log, with follow when the container has ended. INVALID_ARGUMENT, in
    * the API server's words, if the pod has several containers and none is named, or if
-   * there is nothing to be read of it yet.
+   * there is nothing to be read of it yet. A log that is not read waits at its node, and so do
+   * as many as 128 of one caller: one more is reset. It is reset, too, when the caller loses
+   * the permission while a piece is left unread.
    *
    * @generated from rpc kubeconnect.v1.PodService.GetLogs
    */
