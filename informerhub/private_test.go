@@ -62,6 +62,9 @@ func wantTooMuch(t *testing.T, err error) {
 	if !apierrors.IsRequestEntityTooLargeError(err) || !strings.Contains(err.Error(), "narrow the watch") {
 		t.Errorf("fails with %v", err)
 	}
+	if seconds, ok := apierrors.SuggestsClientDelay(err); !ok || seconds != privateRetrySeconds {
+		t.Errorf("it says to try again after %d s", seconds)
+	}
 }
 
 func wantNothingHeld(t *testing.T, hub *Hub) {

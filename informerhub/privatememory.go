@@ -25,6 +25,9 @@ const (
 	// maxCallerPrivateLists how many of one caller do. Others wait until it is their turn.
 	maxPrivateLists       = 64
 	maxCallerPrivateLists = 4
+	// privateRetrySeconds is after how long to try again where there is no memory. Clients do so
+	// by themselves, and each time the API server sends the objects again.
+	privateRetrySeconds = 30
 	// privateListPage is how many objects of a list are read at a time. What they take is only
 	// known then.
 	privateListPage = 100
@@ -139,9 +142,10 @@ func (m *privateMemory) releaseLocked(needed int) {
 
 func (m *privateMemory) tooMuch() error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure,
-		Code:   http.StatusRequestEntityTooLarge,
-		Reason: metav1.StatusReasonRequestEntityTooLarge,
+		Status:  metav1.StatusFailure,
+		Code:    http.StatusRequestEntityTooLarge,
+		Reason:  metav1.StatusReasonRequestEntityTooLarge,
+		Details: &metav1.StatusDetails{RetryAfterSeconds: privateRetrySeconds},
 		Message: fmt.Sprintf("%s are not cached for all callers, and what watches keep of them for one caller takes at most %d MiB, "+
 			"for all callers %d MiB: narrow the watch by a namespace, a name or selectors, ask for metadata only, or close other watches",
 			m.resource.Name, maxCallerPrivateBytes>>20, maxPrivateBytes>>20),
