@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
+	"golang.org/x/sync/errgroup"
 )
 
 // servePlain serves a handler in plain text until the test ends, and returns its address.
@@ -131,4 +132,43 @@ func TestServe_ATruncatedHeaderDoesNotReachTheHandler(t *testing.T) {
 			return
 		}
 	}
+}
+
+// TestServe_AStormOfStreamsFitsIntoTheConnections opens as many as a caller may at once, by a client that
+// opens a connection for each until the first is there.
+func TestServe_AStormOfStreamsFitsIntoTheConnections(t *testing.T) {
+	s, err := readSettings([]string{"--listen", "127.0.0.1:0"}, lookupIn(nil))
+	succeeds(t, err)
+	edge, err := listen(s, askingFor(authNone))
+	succeeds(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	stream := func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}
+	go func() { done <- serveHTTP(ctx, edge, http.HandlerFunc(stream), func() {}) }()
+	transport := &http.Transport{Protocols: plainProtocols()["HTTP/2"]}
+	reading, leave := context.WithCancel(t.Context())
+	var opening errgroup.Group
+	for range s.limits.Streams {
+		opening.Go(func() error {
+			request, err := http.NewRequestWithContext(reading, http.MethodPost, edge.url(), strings.NewReader("{}"))
+			if err != nil {
+				return err
+			}
+			answer, err := transport.RoundTrip(request)
+			if err == nil {
+				context.AfterFunc(reading, func() { _ = answer.Body.Close() })
+			}
+			return err
+		})
+	}
+	if err := opening.Wait(); err != nil {
+		t.Error(err)
+	}
+	leave()
+	transport.CloseIdleConnections()
+	stop()
+	succeeds(t, <-done)
 }
