@@ -36,9 +36,10 @@ const (
 	// manyStreams have headers of a length that callers with long tokens have.
 	manyStreams = 8_000
 	manyPadding = 24 << 10
-	// manyMemory is for these: 2,048 refused calls of one address may be left, with 32 KiB of
-	// headers each, what each call needs beside them, and as much again until it is collected.
-	manyMemory = 256 << 20
+	// manyMemory is for these: 2,048 refused calls of one address may be left, and 8,000 leave
+	// headers to be collected. With what the service needs anyway it is half of what the chart
+	// allows.
+	manyMemory = 448 << 20
 )
 
 const (
