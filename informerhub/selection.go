@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/informerhub/filter"
 	"github.com/kubeconnect/kubeconnect/informerhub/mask"
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
 // Query is a selection as a caller writes it. Conditions that are left out
@@ -104,7 +105,7 @@ func (c *selector) understand(ctx context.Context, query Query) (*Selection, err
 	if err := c.relate(ctx, sel, query.Related); err != nil {
 		return nil, err
 	}
-	if err := sel.addLabels("label_selector", query.LabelSelector); err != nil {
+	if err := sel.addLabels(ctx, "label_selector", query.LabelSelector); err != nil {
 		return nil, err
 	}
 	if err := c.addFields(ctx, sel, query.FieldSelector); err != nil {
@@ -155,7 +156,17 @@ func (s *Selection) restrict(namespaces []string) {
 	}
 }
 
-func (s *Selection) addLabels(name, text string) error {
+// longSelector is from how many bytes on a label selector is parsed in a turn of the processors.
+const longSelector = 1 << 10
+
+func (s *Selection) addLabels(ctx context.Context, name, text string) error {
+	if len(text) >= longSelector {
+		_, end, err := fairqueue.Begin(ctx)
+		if err != nil {
+			return err
+		}
+		defer end()
+	}
 	selector, err := labels.Parse(text)
 	if err != nil {
 		return apierrors.NewBadRequest(fmt.Sprintf("%s %q: %v", name, text, err))

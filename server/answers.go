@@ -55,6 +55,7 @@ func (a *answers) serve(next http.Handler) http.Handler {
 		call := &answer{budget: a}
 		defer call.release()
 		writer := newAnswerWriter(r.Context(), w, a.patience, guard{awaited: call.isAwaited})
+		writer.made = call.made
 		next.ServeHTTP(writer, r.WithContext(context.WithValue(r.Context(), answerKey{}, call)))
 	})
 }
@@ -71,8 +72,9 @@ type answer struct {
 	budget  *answers
 	caller  string // see callerOf; empty while no memory is held
 	held    []func()
-	live    int64 // bytes that the API server has answered
-	refused error // why no more of them are read
+	live    int64  // bytes that the API server has answered
+	refused error  // why no more of them are read
+	endTurn func() // ends the turn in which the answer is made; see answerInTurn; nil if there is none
 }
 
 // answerOf returns the answer of a call; nil for a stream, which has none.
@@ -84,7 +86,15 @@ func answerOf(ctx context.Context) *answer {
 // isAwaited reports whether another call waits for the memory that the caller holds.
 func (a *answer) isAwaited() bool { return a.caller != "" && a.budget.memory.Delays(a.caller) }
 
+// made ends the turn in which the answer has been made, if there is one.
+func (a *answer) made() {
+	if a.endTurn != nil {
+		a.endTurn()
+	}
+}
+
 func (a *answer) release() {
+	a.made()
 	for _, release := range a.held {
 		release()
 	}

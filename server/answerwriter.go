@@ -14,10 +14,11 @@ const answerPatience = 2 * time.Minute
 type answerWriter struct {
 	http.ResponseWriter
 	unread unread
+	made   func() // called before each write: what is written has been made
 }
 
 func newAnswerWriter(ctx context.Context, w http.ResponseWriter, patience readPatience, guarded guard) *answerWriter {
-	writer := &answerWriter{ResponseWriter: w}
+	writer := &answerWriter{ResponseWriter: w, made: func() {}}
 	writer.unread.patience, writer.unread.ctx, writer.unread.cut = patience, ctx, writer.cut
 	writer.unread.guarded = guarded
 	return writer
@@ -25,6 +26,7 @@ func newAnswerWriter(ctx context.Context, w http.ResponseWriter, patience readPa
 
 // Write implements http.ResponseWriter. It writes in chunks: the client makes progress with each.
 func (w *answerWriter) Write(p []byte) (written int, err error) {
+	w.made()
 	w.unread.begin()
 	defer w.unread.pause()
 	for written < len(p) && err == nil {

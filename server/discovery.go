@@ -9,7 +9,6 @@ import (
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
-	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
 var schemaOfResponse = fieldNumber(&kubeconnectv1.GetSchemaResponse{}, "schema")
@@ -138,20 +137,14 @@ func (d *discovery) schemaOf(ctx context.Context, resource informerhub.Resource)
 	return schemaResponse(ctx, resource, schema)
 }
 
-// schemaResponse returns a response with an encoded schema, which is decoded in a turn of the processors
-// where the caller's codec needs a message.
+// schemaResponse returns a response with an encoded schema, which is decoded where the caller's
+// codec needs a message.
 func schemaResponse(ctx context.Context, resource informerhub.Resource, schema []byte) (*kubeconnectv1.GetSchemaResponse, error) {
-	response := &kubeconnectv1.GetSchemaResponse{}
-	messages := wantsMessages(ctx)
-	if messages {
-		_, end, err := fairqueue.Begin(ctx)
-		if err != nil {
-			return nil, err
-		}
-		defer end()
-	}
-	field := make([]byte, 0, protowire.SizeTag(schemaOfResponse)+protowire.SizeBytes(len(schema)))
-	setEncoded(response, appendField(field, schemaOfResponse, schema), messages)
-	response.Kind = encodeKind(resource)
-	return response, nil
+	return answerInTurn(ctx, len(schema) > shortBytes, func(context.Context) (*kubeconnectv1.GetSchemaResponse, error) {
+		response := &kubeconnectv1.GetSchemaResponse{}
+		field := make([]byte, 0, protowire.SizeTag(schemaOfResponse)+protowire.SizeBytes(len(schema)))
+		setEncoded(response, appendField(field, schemaOfResponse, schema), wantsMessages(ctx))
+		response.Kind = encodeKind(resource)
+		return response, nil
+	})
 }

@@ -45,7 +45,7 @@ func (s *resources) List(ctx context.Context, request *kubeconnectv1.ListRequest
 // answerPage makes a page of a list that is yet to be put into an order.
 func (s *resources) answerPage(ctx context.Context, list *pagedList, offset int, request *kubeconnectv1.ListRequest, by order, as form) (*kubeconnectv1.ListResponse, error) {
 	long := len(by.paths) > 0 && len(list.snapshot.Objects) > objectsBetweenYields || as.capacityFor(nextObjects(list, offset, request)) > shortBytes
-	return inTurnIf(ctx, long, func(ctx context.Context) (*kubeconnectv1.ListResponse, error) {
+	return answerInTurn(ctx, long, func(ctx context.Context) (*kubeconnectv1.ListResponse, error) {
 		list, err := list.sorted(ctx, by)
 		if err != nil {
 			return nil, err

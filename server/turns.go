@@ -33,6 +33,22 @@ func inTurnIf[T any](ctx context.Context, long bool, compute func(context.Contex
 	return inTurn(ctx, compute)
 }
 
+// answerInTurn is inTurnIf for what computes the answer of a unary call, last of all that the call
+// does. The turn lasts until the answer is written to the connection: connect encodes and compresses it after
+// the handler has returned, which takes as long as the rest.
+func answerInTurn[T any](ctx context.Context, long bool, compute func(context.Context) (T, error)) (result T, err error) {
+	call := answerOf(ctx)
+	if !long || call == nil {
+		return inTurnIf(ctx, long, compute)
+	}
+	ctx, end, err := fairqueue.Begin(ctx)
+	if err != nil {
+		return result, err
+	}
+	call.endTurn = end
+	return compute(ctx)
+}
+
 // yieldEvery calls [fairqueue.Yield] at each of some steps of a loop.
 func yieldEvery(ctx context.Context, step int) error {
 	if step%objectsBetweenYields != 0 {

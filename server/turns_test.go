@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -134,6 +136,46 @@ func TestShortWorkWaitsForNoTurn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if err := loop(fairqueue.With(t.Context(), queue, "one")); err != nil {
 				t.Error(err)
+			}
+		})
+	}
+}
+
+// Connect encodes and compresses an answer when the handler has returned: that is part of the turn,
+// and waiting for the client is not.
+func TestAnswerInTurn_LastsUntilTheAnswerIsWritten(t *testing.T) {
+	processors := fairqueue.New(fairqueue.Limits{Total: 1})
+	failed := errors.New("failed")
+	for what, test := range map[string]struct {
+		long     bool
+		fails    error
+		encoding int64 // how many turns are held meanwhile
+	}{
+		"a long answer":      {long: true, encoding: 1},
+		"a short answer":     {},
+		"one that is failed": {long: true, fails: failed, encoding: 1},
+	} {
+		t.Run(what, func(t *testing.T) {
+			newAnswers(Limits{}).serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				_, err := answerInTurn(fairqueue.With(r.Context(), processors, "a"), test.long, func(context.Context) (int, error) { return 1, test.fails })
+				if !errors.Is(err, test.fails) {
+					t.Errorf("answerInTurn returned %v", err)
+				}
+				if held := processors.Held(); held != test.encoding {
+					t.Errorf("%d turns are held while the answer is encoded, want %d", held, test.encoding)
+				}
+				if test.fails != nil {
+					return // nothing is written
+				}
+				if _, err := w.Write([]byte("answer")); err != nil {
+					t.Error(err)
+				}
+				if held := processors.Held(); held != 0 {
+					t.Errorf("%d turns are held when the answer has been written", held)
+				}
+			})).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/", http.NoBody))
+			if held := processors.Held(); held != 0 {
+				t.Errorf("%d turns are held at the end", held)
 			}
 		})
 	}
