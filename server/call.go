@@ -56,6 +56,14 @@ func (c *call) end() {
 	c.known()
 }
 
+// forgetHeaders drops the headers of a request that nobody needs any longer: they can be 32 KiB, and
+// the call may last. Over HTTP/1.1, net/http looks at them when it answers.
+func (c *call) forgetHeaders() {
+	if c.request.ProtoMajor == 2 {
+		clear(c.request.Header)
+	}
+}
+
 // receiveWithin ends the body with an error if it has not been received in a time from now.
 func (c *call) receiveWithin(patience time.Duration) {
 	c.body.received()

@@ -80,6 +80,7 @@ func (e *entrance) refuse(c *call) {
 	}
 	c.atEnd(release)
 	c.known()
+	c.forgetHeaders()
 	c.sendWithin(refusedPatience)
 	clear(c.request.Header)        // most of what the call holds
 	c.receiveWithin(drainPatience) // over HTTP/1.1 net/http reads the rest of the body first

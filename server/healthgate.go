@@ -41,6 +41,7 @@ func (g *healthGate) admit(ctx context.Context, spec connect.Spec, _ connect.Pee
 		return nil, err
 	}
 	c.atEnd(release)
+	c.forgetHeaders()
 	g.accept(c, spec)
 	return ctx, nil
 }
