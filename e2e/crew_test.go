@@ -67,6 +67,7 @@ func newStage(ctx context.Context, t *testing.T, in *harness.Cluster) stage {
 type crew struct {
 	stage
 	t         *testing.T
+	began     time.Time
 	rnd       *rand.Rand
 	casts     []*cast
 	stop      chan struct{}
@@ -84,7 +85,7 @@ type cast struct {
 // newCrew starts a crew. Its followers call any of the clients.
 func newCrew(ctx context.Context, t *testing.T, on stage, seed uint64, clients ...record.Client) *crew {
 	t.Helper()
-	c := &crew{stage: on, t: t, rnd: rand.New(rand.NewPCG(seed, 0)), stop: make(chan struct{})}
+	c := &crew{stage: on, t: t, began: time.Now(), rnd: rand.New(rand.NewPCG(seed, 0)), stop: make(chan struct{})}
 	for _, resource := range on.resources {
 		c.casts = append(c.casts, newCast(ctx, t, on, resource, seed, clients))
 	}
@@ -263,7 +264,7 @@ func (c *crew) finish(ctx context.Context, evidence validate.Evidence) tally {
 	}
 	c.end()
 	var told tally
-	evidence.Silence, evidence.Delivery = silence, delivery
+	evidence.Silence, evidence.Delivery, evidence.Began = silence, delivery, c.began
 	for _, cast := range c.casts {
 		wantWritten(ctx, c.t, c.in, cast)
 		evidence.Writes = cast.traffic.Writes

@@ -16,6 +16,9 @@ type Evidence struct {
 	// Delivery is how long a write that was answered may be on its way from the API server
 	// while a stream says that it is not stale; zero if that is not judged.
 	Delivery time.Duration
+	// Began is when the service began to follow the upstream; zero if long before. It has to
+	// catch up then, as after an outage.
+	Began time.Time
 	// Outages are when the upstream was lost, in order.
 	Outages []Outage
 	// Rights are the caller's. Empty, but not nil, is a caller without any.
@@ -49,10 +52,13 @@ func (e *Evidence) outageAt(at time.Time) (outage *Outage, noticed bool) {
 	return nil, false
 }
 
-// quietSince tells whether the upstream was there at a moment, and had been for so
+// quietSince reports whether the upstream was there at a moment, and had been followed for so
 // long that everybody must have noticed.
 func (e *Evidence) quietSince(at time.Time) bool {
 	for _, outage := range e.Outages {
+		if at.Sub(e.Began) <= outage.Unnoticed {
+			return false
+		}
 		if at.After(outage.From) && at.Sub(outage.To) <= outage.Unnoticed {
 			return false
 		}

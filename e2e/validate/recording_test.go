@@ -148,6 +148,9 @@ func TestRightRecordingsBreakNoGuarantee(t *testing.T) {
 		"an outage that is told, and its end": {change(told(), func(r *Recording) {
 			lose(r, 5, 30)
 		}), Evidence{Outages: outage(16, 32)}},
+		"a service that has just begun, and has yet to catch up": {change(told(), func(r *Recording) {
+			lose(r, 5, 60)
+		}), Evidence{Outages: outage(16, 32), Began: second(58)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, violation := range test.recording.Violations(test.evidence) {
