@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
@@ -24,17 +25,15 @@ const (
 	// unreadSecrets of unreadSize are a snapshot of 8 MB.
 	unreadSecrets = 2_000
 	unreadSize    = 4 << 10
-	// unreadWindow is how much a client takes in before it is read, and unreadBuffers how much
-	// there may be on the way to it: in windows, and in one message.
-	unreadWindow  = 64 << 10
-	unreadBuffers = 512 << 10
+	// unreadWindow is how much a client takes in before it is read.
+	unreadWindow = 64 << 10
 )
 
 // TestRevocationReachesASnapshotThatIsBeingSent lets a caller read the beginning of a snapshot, and
-// the rest once it has lost its permission.
+// what has been sent of the rest once the service has ended the stream.
 func TestRevocationReachesASnapshotThatIsBeingSent(t *testing.T) {
 	t.Parallel()
-	ctx, service := deadlineAfter(t, crowdPatience), startForCallers(t)
+	ctx, service := deadlineAfter(t, crowdPatience), startForCallers(t, withMetrics...)
 	namespace := newNamespace(ctx, t, cluster(t))
 	createSecrets(ctx, t, namespace, unreadSecrets)
 	caller := newAccount(ctx, t, namespace, "reader")
@@ -58,8 +57,11 @@ func TestRevocationReachesASnapshotThatIsBeingSent(t *testing.T) {
 		}
 		return nil
 	})
+	wantSeries(ctx, t, service, map[string]float64{
+		"kubeconnect_streams{procedure=" + kubeconnectv1connect.ResourceServiceWatchProcedure + "}": 0,
+	})
 	rest, err := io.ReadAll(stream)
-	if len(rest) > unreadBuffers {
+	if len(rest) > 2*unreadWindow {
 		t.Errorf("%d bytes are sent after the permission has ended", len(rest))
 	}
 	if err == nil && !bytes.Contains(rest, []byte(`"permission_denied"`)) {
