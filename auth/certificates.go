@@ -17,8 +17,8 @@ const (
 	extraCredentialID = "authentication.kubernetes.io/credential-id"
 )
 
-// certificateIdentity returns whom the API server takes the holder of a client
-// certificate for. chain is what is looked at of what the peer has sent: its own certificate,
+// certificateIdentity returns the identity that the API server gives the holder of a client
+// certificate. chain is what is looked at of what the peer has sent: its own certificate,
 // and such as may lead from there to one of the authorities.
 func certificateIdentity(chain []*x509.Certificate, authorities *x509.CertPool) (Identity, error) {
 	if len(chain) == 0 {

@@ -65,11 +65,11 @@ type fairTurn struct {
 // wait implements turn.
 func (t *fairTurn) wait(ctx context.Context) (err error) {
 	if t.patience > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, t.patience, errNoTurn)
-		defer cancel()
+		t.release, err = t.queue.AcquireWithin(ctx, t.key, 1, t.patience)
+	} else {
+		t.release, err = t.queue.Acquire(ctx, t.key, 1)
 	}
-	if t.release, err = t.queue.Acquire(ctx, t.key, 1); errors.Is(err, fairqueue.ErrFull) {
+	if errors.Is(err, fairqueue.ErrFull) {
 		return errNoTurn
 	}
 	return err

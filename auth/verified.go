@@ -54,7 +54,7 @@ func newCertificates(authorities *clientCA) *certificates {
 	}
 }
 
-// authenticate returns whom the API server takes the holder of a chain for.
+// authenticate returns the identity that the API server gives the holder of a chain.
 func (c *certificates) authenticate(ctx context.Context, from peer) (Identity, error) {
 	authorities, read := c.authorities.authorities()
 	if !read {
@@ -90,9 +90,7 @@ func (c *certificates) find(ctx context.Context, from peer, chain []*x509.Certif
 	if found, ok := c.remembered(fingerprint, authorities); ok {
 		return found, nil
 	}
-	waiting, cancel := context.WithTimeoutCause(ctx, turnPatience, errNoVerification)
-	defer cancel()
-	release, err := c.turns.Acquire(waiting, from.network().String(), 1)
+	release, err := c.turns.AcquireWithin(ctx, from.network().String(), 1, turnPatience)
 	if errors.Is(err, fairqueue.ErrFull) {
 		err = errNoVerification
 	}

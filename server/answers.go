@@ -54,8 +54,7 @@ func (a *answers) serve(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		call := &answer{budget: a}
 		defer call.release()
-		writer := newAnswerWriter(r.Context(), w, a.patience, guard{awaited: call.isAwaited})
-		writer.made = call.made
+		writer := newAnswerWriter(r.Context(), w, a.patience, call)
 		next.ServeHTTP(writer, r.WithContext(context.WithValue(r.Context(), answerKey{}, call)))
 	})
 }
@@ -121,10 +120,8 @@ func holdAnswer(ctx context.Context, bytes int) error {
 
 // await reports whether the call holds more memory, for which it has waited.
 func (a *answer) await(ctx context.Context, bytes int, patience time.Duration) bool {
-	waiting, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
 	a.caller = callerOf(identityFrom(ctx))
-	release, err := a.budget.memory.Acquire(waiting, a.caller, int64(bytes))
+	release, err := a.budget.memory.AcquireWithin(ctx, a.caller, int64(bytes), patience)
 	if err == nil {
 		a.held = append(a.held, release)
 	}

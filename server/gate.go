@@ -90,9 +90,7 @@ func (g *gate) beginCall(ctx context.Context, c *call, name string) error {
 // acquire waits for admitPatience at most. Its error is a *limitError if that is not enough, or if
 // too many calls wait already.
 func (g *gate) acquire(ctx context.Context, from *fairqueue.Queue, name string, weight int64, over string) (release func(), err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, admitPatience, fairqueue.ErrFull)
-	defer cancel()
-	release, err = from.Acquire(ctx, name, weight)
+	release, err = from.AcquireWithin(ctx, name, weight, admitPatience)
 	if errors.Is(err, fairqueue.ErrFull) {
 		return nil, &limitError{over, g.callers.nextTurn(name)}
 	}

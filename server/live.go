@@ -105,9 +105,7 @@ func (s *resources) listLive(ctx context.Context, live *informerhub.Live, query 
 
 // liveTurn waits for the caller's turn to list at the API server.
 func (s *resources) liveTurn(ctx context.Context) (release func(), err error) {
-	waiting, cancel := context.WithTimeout(ctx, livePatience)
-	defer cancel()
-	release, err = s.liveLists.Acquire(waiting, callerOf(identityFrom(ctx)), 1)
+	release, err = s.liveLists.AcquireWithin(ctx, callerOf(identityFrom(ctx)), 1, livePatience)
 	switch {
 	case err == nil:
 		return release, nil

@@ -5,9 +5,10 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 )
 
-// ErrFull says that as much waits for a key as may.
+// ErrFull says that as much waits for a key as may, or that it has waited for as long as it may.
 var ErrFull = errors.New("too many wait already")
 
 // Limits of a [Queue].
@@ -66,6 +67,13 @@ func New(limits Limits) *Queue {
 // ends first.
 func (q *Queue) Acquire(ctx context.Context, key string, weight int64) (release func(), err error) {
 	return q.acquire(ctx, key, weight, q.limits.Waiting)
+}
+
+// AcquireWithin is Acquire that waits for a time at most, and returns ErrFull when that is over.
+func (q *Queue) AcquireWithin(ctx context.Context, key string, weight int64, patience time.Duration) (release func(), err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, ErrFull)
+	defer cancel()
+	return q.Acquire(ctx, key, weight)
 }
 
 func (q *Queue) acquire(ctx context.Context, key string, weight int64, mayWait int) (release func(), err error) {
