@@ -17,25 +17,17 @@ type answerWriter struct {
 	made   func() // called before each write: what is written has been made
 }
 
-func newAnswerWriter(ctx context.Context, w http.ResponseWriter, patience readPatience, guarded guard) *answerWriter {
-	writer := &answerWriter{ResponseWriter: w, made: func() {}}
-	writer.unread.patience, writer.unread.ctx, writer.unread.cut = patience, ctx, writer.cut
-	writer.unread.guarded = guarded
+func newAnswerWriter(ctx context.Context, w http.ResponseWriter, patience readPatience, call *answer) *answerWriter {
+	writer := &answerWriter{ResponseWriter: w, made: call.made}
+	writer.unread.follow(ctx, w, patience)
+	writer.unread.guarded = guard{awaited: call.isAwaited}
 	return writer
 }
 
-// Write implements http.ResponseWriter. It writes in chunks: the client makes progress with each.
+// Write implements http.ResponseWriter.
 func (w *answerWriter) Write(p []byte) (written int, err error) {
 	w.made()
-	w.unread.begin()
-	defer w.unread.pause()
-	for written < len(p) && err == nil {
-		var n int
-		n, err = w.ResponseWriter.Write(p[written:min(len(p), written+maxChunk)])
-		written += n
-		w.unread.progress()
-	}
-	return written, err
+	return w.unread.write(w.ResponseWriter, p)
 }
 
 // Flush implements http.Flusher.
@@ -43,12 +35,6 @@ func (w *answerWriter) Flush() {
 	w.unread.begin()
 	defer w.unread.pause()
 	_ = http.NewResponseController(w.ResponseWriter).Flush()
-}
-
-// cut ends the call. A deadline that has passed is set only then: it would stay with a connection of
-// HTTP/1.1, and each change of it costs a turn of HTTP/2's goroutine.
-func (w *answerWriter) cut() {
-	_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Unix(1, 0))
 }
 
 // Unwrap is for http.ResponseController.

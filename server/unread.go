@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"sync"
 	"time"
@@ -58,6 +59,32 @@ type guard struct {
 	awaited func() bool                 // whether others wait for the memory that the message takes
 	fits    func() error                // why the stream must end for the memory that it takes
 	holds   func(context.Context) error // why the message may not be sent any further
+}
+
+// follow looks after what is written to w.
+func (u *unread) follow(ctx context.Context, w http.ResponseWriter, patience readPatience) {
+	u.ctx, u.patience = ctx, patience
+	u.cut = func() {
+		// A deadline that has passed is set only then: it would stay with a connection of HTTP/1.1, and
+		// each change of it costs a turn of HTTP/2's goroutine.
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Unix(1, 0))
+	}
+}
+
+// maxChunk is how much is written at once. The client makes progress with each chunk.
+const maxChunk = 16 << 10
+
+// write writes in chunks.
+func (u *unread) write(to io.Writer, p []byte) (written int, err error) {
+	u.begin()
+	defer u.pause()
+	for written < len(p) && err == nil {
+		var n int
+		n, err = to.Write(p[written:min(len(p), written+maxChunk)])
+		written += n
+		u.progress()
+	}
+	return written, err
 }
 
 // during sends a message under a guard. If the stream was ended meanwhile, it returns why.
@@ -207,8 +234,3 @@ func (u *unread) check(ctx context.Context) error {
 }
 
 func exceeds(lasted, most time.Duration) bool { return most > 0 && lasted >= most }
-
-// cut ends the stream.
-func (w *wholeWriter) cut() {
-	_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Unix(1, 0))
-}

@@ -15,7 +15,7 @@ import (
 func wholeMessages(next http.Handler, patience readPatience) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		whole := &wholeWriter{ResponseWriter: w}
-		whole.unread.patience, whole.unread.ctx, whole.unread.cut = patience, r.Context(), whole.cut
+		whole.unread.follow(r.Context(), w, patience)
 		defer whole.Flush()
 		next.ServeHTTP(whole, r.WithContext(context.WithValue(r.Context(), writerKey{}, whole)))
 	})
@@ -43,13 +43,9 @@ type wholeWriter struct {
 	gathered *[]byte
 }
 
-const (
-	// maxGathered is how large a message may be to be gathered. While the client does not
-	// read it, a larger one stays in Connect's buffer.
-	maxGathered = 64 << 10
-	// maxChunk is how much is written at once. The client makes progress with each chunk.
-	maxChunk = 16 << 10
-)
+// maxGathered is how large a message may be to be gathered. While the client does not
+// read it, a larger one stays in Connect's buffer.
+const maxGathered = 64 << 10
 
 // gatherSizes are the sizes of buffers. A small message that stands still keeps a small buffer.
 var gatherSizes = [...]int{4 << 10, 16 << 10, maxGathered + 8}
@@ -121,15 +117,10 @@ func (w *wholeWriter) handOn() error {
 	return w.failed
 }
 
-// send writes in chunks.
+// send writes, and remembers an error.
 func (w *wholeWriter) send(p []byte) (sent int, err error) {
-	w.unread.begin()
-	defer w.unread.pause()
-	for sent < len(p) && w.failed == nil {
-		var n int
-		n, w.failed = w.ResponseWriter.Write(p[sent:min(len(p), sent+maxChunk)])
-		sent += n
-		w.unread.progress()
+	if w.failed == nil {
+		sent, w.failed = w.unread.write(w.ResponseWriter, p)
 	}
 	return sent, w.failed
 }
