@@ -150,17 +150,7 @@ func (s *definitionsSession) followServices(ctx context.Context) {
 
 // watchServices watches APIServices until the context ends or the API server refuses.
 func (s *definitionsSession) watchServices(ctx context.Context) error {
-	client, err := s.client(serviceResource)
-	if err != nil {
-		return err
-	}
-	ctx, refuse := context.WithCancelCause(ctx)
-	defer refuse(nil)
-	reflector := cache.NewReflectorWithOptions(metadataOf(client, serviceResource, refuse, func() {}), &Object{}, &serviceStore{session: s}, cache.ReflectorOptions{
-		Name: "informerhub", TypeDescription: serviceResource.String(), Backoff: backoff(),
-	})
-	reflector.RunWithContext(ctx)
-	return context.Cause(ctx)
+	return s.watchMetadata(ctx, serviceResource, &serviceStore{session: s}, func() {})
 }
 
 // metadataOf lists and watches the metadata of a resource's objects. It calls refuse when the

@@ -292,15 +292,20 @@ func (s *definitionsSession) follow(ctx context.Context) {
 
 // watch watches the definitions until the context ends or the API server refuses.
 func (s *definitionsSession) watch(ctx context.Context) error {
-	client, err := s.client(definitionResource)
+	return s.watchMetadata(ctx, definitionResource, s, s.failed)
+}
+
+// watchMetadata has a Reflector fill a store with the metadata of a resource's objects, until the
+// context ends or the API server refuses, which is the error. It calls failed when a list has failed.
+func (s *definitionsSession) watchMetadata(ctx context.Context, resource Resource, store cache.ReflectorStore, failed func()) error {
+	client, err := s.client(resource)
 	if err != nil {
 		return err
 	}
 	ctx, refuse := context.WithCancelCause(ctx)
 	defer refuse(nil)
-	lists := metadataOf(client, definitionResource, refuse, s.failed)
-	reflector := cache.NewReflectorWithOptions(lists, &Object{}, s, cache.ReflectorOptions{
-		Name: "informerhub", TypeDescription: definitionResource.String(), Backoff: backoff(),
+	reflector := cache.NewReflectorWithOptions(metadataOf(client, resource, refuse, failed), &Object{}, store, cache.ReflectorOptions{
+		Name: "informerhub", TypeDescription: resource.String(), Backoff: backoff(),
 	})
 	reflector.RunWithContext(ctx)
 	return context.Cause(ctx)
