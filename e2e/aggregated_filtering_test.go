@@ -3,20 +3,15 @@ package e2e_test
 import (
 	"context"
 	"encoding/json"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	"connectrpc.com/connect"
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
@@ -37,35 +32,7 @@ type projectsAPI struct{ names []string }
 // test's, until the test ends.
 func startProjectsAPI(ctx context.Context, t *testing.T, in *harness.Cluster, namespace string, names ...string) {
 	t.Helper()
-	server := httptest.NewTLSServer(&projectsAPI{names})
-	t.Cleanup(server.Close)
-	_, port, _ := net.SplitHostPort(server.Listener.Addr().String())
-	number, _ := strconv.Atoi(port)
-	if _, err := in.Client.CoreV1().Services(namespace).Create(ctx, &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: "projects"},
-		Spec: corev1.ServiceSpec{
-			Type: corev1.ServiceTypeExternalName, ExternalName: "localhost",
-			Ports: []corev1.ServicePort{{Port: int32(number)}},
-		},
-	}, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	services := in.Dynamic.Resource(schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"})
-	const name = "v1." + projectGroup
-	if _, err := services.Create(ctx, &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": name},
-		"spec": map[string]any{
-			"group": projectGroup, "version": "v1", "groupPriorityMinimum": int64(100), "versionPriority": int64(100),
-			"insecureSkipTLSVerify": true, "service": map[string]any{"namespace": namespace, "name": "projects", "port": int64(number)},
-		},
-	}}, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := services.Delete(context.WithoutCancel(ctx), name, metav1.DeleteOptions{}); err != nil {
-			t.Error(err)
-		}
-	})
+	serveAggregated(ctx, t, in, namespace, projects.GroupVersion(), &projectsAPI{names})
 	eventually(ctx, t, "projects are served", func() error {
 		_, err := in.Dynamic.Resource(projects).List(ctx, metav1.ListOptions{})
 		return err

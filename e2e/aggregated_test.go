@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
@@ -37,12 +38,25 @@ var podMetrics = schema.GroupVersionResource{Group: "metrics.k8s.io", Version: "
 func startMetricsAPI(ctx context.Context, t *testing.T, in *harness.Cluster, namespace string) *metricsAPI {
 	t.Helper()
 	api := &metricsAPI{users: make(map[string]bool)}
+	serveAggregated(ctx, t, in, namespace, podMetrics.GroupVersion(), api)
+	eventually(ctx, t, "metrics.k8s.io is served", func() error {
+		_, err := in.Dynamic.Resource(podMetrics).Namespace(namespace).List(ctx, metav1.ListOptions{})
+		return err
+	})
+	return api
+}
+
+// serveAggregated has the API server send what is asked of a version of a group to a server of the
+// test's, until the test ends.
+func serveAggregated(ctx context.Context, t *testing.T, in *harness.Cluster, namespace string, of schema.GroupVersion, api http.Handler) {
+	t.Helper()
+	service, _, _ := strings.Cut(of.Group, ".")
 	server := httptest.NewTLSServer(api)
 	t.Cleanup(server.Close)
 	_, port, _ := net.SplitHostPort(server.Listener.Addr().String())
 	number, _ := strconv.Atoi(port)
 	if _, err := in.Client.CoreV1().Services(namespace).Create(ctx, &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: "metrics"},
+		ObjectMeta: metav1.ObjectMeta{Name: service},
 		Spec: corev1.ServiceSpec{
 			Type: corev1.ServiceTypeExternalName, ExternalName: "localhost",
 			Ports: []corev1.ServicePort{{Port: int32(number)}},
@@ -51,12 +65,12 @@ func startMetricsAPI(ctx context.Context, t *testing.T, in *harness.Cluster, nam
 		t.Fatal(err)
 	}
 	services := in.Dynamic.Resource(schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"})
-	const name = "v1beta1.metrics.k8s.io"
+	name := of.Version + "." + of.Group
 	if _, err := services.Create(ctx, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": name},
 		"spec": map[string]any{
-			"group": "metrics.k8s.io", "version": "v1beta1", "groupPriorityMinimum": int64(100), "versionPriority": int64(100),
-			"insecureSkipTLSVerify": true, "service": map[string]any{"namespace": namespace, "name": "metrics", "port": int64(number)},
+			"group": of.Group, "version": of.Version, "groupPriorityMinimum": int64(100), "versionPriority": int64(100),
+			"insecureSkipTLSVerify": true, "service": map[string]any{"namespace": namespace, "name": service, "port": int64(number)},
 		},
 	}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -66,11 +80,6 @@ func startMetricsAPI(ctx context.Context, t *testing.T, in *harness.Cluster, nam
 			t.Error(err)
 		}
 	})
-	eventually(ctx, t, "metrics.k8s.io is served", func() error {
-		_, err := in.Dynamic.Resource(podMetrics).Namespace(namespace).List(ctx, metav1.ListOptions{})
-		return err
-	})
-	return api
 }
 
 func (api *metricsAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"net/http/httptest"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -18,8 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 
@@ -206,16 +202,7 @@ func letViewEverywhere(ctx context.Context, t *testing.T, in *harness.Cluster, n
 // webhook denies tenants what is in the vault, and one of them reads over all namespaces.
 func startClusterWithDenyingWebhook(t *testing.T) *harness.Cluster {
 	t.Helper()
-	webhook := httptest.NewServer(http.HandlerFunc(denyTenants))
-	t.Cleanup(webhook.Close)
-	config := clientcmdapi.NewConfig()
-	config.Clusters["webhook"] = &clientcmdapi.Cluster{Server: webhook.URL}
-	config.Contexts["webhook"] = &clientcmdapi.Context{Cluster: "webhook"}
-	config.CurrentContext = "webhook"
-	path := filepath.Join(t.TempDir(), "webhook")
-	if err := clientcmd.WriteToFile(*config, path); err != nil {
-		t.Fatal(err)
-	}
+	path := startWebhook(t, http.HandlerFunc(denyTenants))
 	started, err := harness.StartCluster(
 		"--apiserver-arg", "authorization-mode=Node,Webhook,RBAC",
 		"--apiserver-arg", "authorization-webhook-version=v1",

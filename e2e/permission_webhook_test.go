@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,15 +13,11 @@ import (
 	"testing"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
 // denyingWebhook is an authorizer that is asked before RBAC. It denies by rule and has no
 // opinion otherwise.
 type denyingWebhook struct {
-	url string
-
 	mu       sync.Mutex // guards the fields below
 	subjects []string   // the users that it denies anything
 	denials  []denial
@@ -39,25 +34,11 @@ type denial struct {
 	name         string
 }
 
-func startDenyingWebhook(t *testing.T) *denyingWebhook {
-	w := &denyingWebhook{}
-	server := httptest.NewServer(w)
-	t.Cleanup(server.Close)
-	w.url = server.URL
-	return w
-}
-
-// apiServerArgs are the flags with which devcluster asks the webhook, and remembers nothing.
+// apiServerArgs starts the webhook, and returns the flags with which devcluster asks it and remembers
+// nothing.
 func (w *denyingWebhook) apiServerArgs(t *testing.T) []string {
 	t.Helper()
-	config := clientcmdapi.NewConfig()
-	config.Clusters["webhook"] = &clientcmdapi.Cluster{Server: w.url}
-	config.Contexts["webhook"] = &clientcmdapi.Context{Cluster: "webhook"}
-	config.CurrentContext = "webhook"
-	path := filepath.Join(t.TempDir(), "authorizer")
-	if err := clientcmd.WriteToFile(*config, path); err != nil {
-		t.Fatal(err)
-	}
+	path := startWebhook(t, w)
 	return apiServerArgs(
 		"authorization-mode=Node,Webhook,RBAC", "authorization-webhook-config-file="+path, "authorization-webhook-version=v1",
 		"authorization-webhook-cache-authorized-ttl=1ms", "authorization-webhook-cache-unauthorized-ttl=1ms",

@@ -48,7 +48,7 @@ func TestRandomPermissions(t *testing.T) {
 func TestRandomPermissions_WithAuthorizerThatDenies(t *testing.T) {
 	t.Parallel()
 	ctx := permissionDeadline(t)
-	webhook := startDenyingWebhook(t)
+	webhook := &denyingWebhook{}
 	users := newTokenUsers(3)
 	in, err := harness.StartCluster(slices.Concat(webhook.apiServerArgs(t), users.apiServerArgs(t))...)
 	if err != nil {

@@ -21,22 +21,30 @@ const webhookTakes = 2 * time.Second
 // that is no service account's. It takes its time, and accepts none.
 func startClusterWithSlowWebhook(t *testing.T) *harness.Cluster {
 	t.Helper()
-	webhook := httptest.NewServer(http.HandlerFunc(refuseSlowly))
-	t.Cleanup(webhook.Close)
-	config := clientcmdapi.NewConfig()
-	config.Clusters["webhook"] = &clientcmdapi.Cluster{Server: webhook.URL}
-	config.Contexts["webhook"] = &clientcmdapi.Context{Cluster: "webhook"}
-	config.CurrentContext = "webhook"
-	path := filepath.Join(t.TempDir(), "webhook")
-	if err := clientcmd.WriteToFile(*config, path); err != nil {
-		t.Fatal(err)
-	}
+	path := startWebhook(t, http.HandlerFunc(refuseSlowly))
 	started, err := harness.StartCluster("--apiserver-arg", "authentication-token-webhook-config-file="+path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(started.Stop)
 	return started
+}
+
+// startWebhook starts a server that plays a webhook of the API server until the test ends, and
+// returns the path of the file that leads the API server there.
+func startWebhook(t *testing.T, webhook http.Handler) (config string) {
+	t.Helper()
+	server := httptest.NewServer(webhook)
+	t.Cleanup(server.Close)
+	leads := clientcmdapi.NewConfig()
+	leads.Clusters["webhook"] = &clientcmdapi.Cluster{Server: server.URL}
+	leads.Contexts["webhook"] = &clientcmdapi.Context{Cluster: "webhook"}
+	leads.CurrentContext = "webhook"
+	config = filepath.Join(t.TempDir(), "webhook")
+	if err := clientcmd.WriteToFile(*leads, config); err != nil {
+		t.Fatal(err)
+	}
+	return config
 }
 
 func refuseSlowly(w http.ResponseWriter, r *http.Request) {
