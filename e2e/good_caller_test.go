@@ -137,7 +137,7 @@ func (g *goodCaller) watch(ctx context.Context) error {
 }
 
 // round makes each call once and returns how long each took.
-func (g *goodCaller) round(ctx context.Context) (took []time.Duration, err error) {
+func (g *goodCaller) round(ctx context.Context) (took []goodAnswer, err error) {
 	g.rounds++
 	for _, one := range g.calls() {
 		began := time.Now()
@@ -147,15 +147,21 @@ func (g *goodCaller) round(ctx context.Context) (took []time.Duration, err error
 		if err != nil {
 			return took, fmt.Errorf("%s after %v: %w", one.name, time.Since(began).Round(time.Millisecond), err)
 		}
-		took = append(took, time.Since(began))
+		took = append(took, goodAnswer{one.name, time.Since(began)})
 	}
 	return took, nil
 }
 
-// service is what a good caller has seen in some time.
+// goodService is what a good caller has seen in some time.
 type goodService struct {
-	took   []time.Duration
+	took   []goodAnswer
 	errors []error
+}
+
+// goodAnswer is how long a call took.
+type goodAnswer struct {
+	call string
+	took time.Duration
 }
 
 // callFor calls until the time is over.
@@ -181,17 +187,28 @@ func (g *goodCaller) during(ctx context.Context, lasts time.Duration, attack fun
 	return seen
 }
 
-// percentile is the time within which so many of a hundred calls were answered.
-func (s goodService) percentile(percent int) time.Duration {
-	if len(s.took) == 0 {
+// percentile returns the time within which so many of a hundred calls were answered: of all calls,
+// or of those with a name.
+func (s goodService) percentile(percent int, call string) time.Duration {
+	var sorted []time.Duration
+	for _, answer := range s.took {
+		if call == "" || answer.call == call {
+			sorted = append(sorted, answer.took)
+		}
+	}
+	if len(sorted) == 0 {
 		return 0
 	}
-	sorted := slices.Sorted(slices.Values(s.took))
+	slices.Sort(sorted)
 	return sorted[min(len(sorted)-1, len(sorted)*percent/100)]
 }
 
 func (s goodService) String() string {
-	return fmt.Sprintf("%d calls, p50 %v, p99 %v", len(s.took), s.percentile(50).Round(time.Microsecond), s.percentile(99).Round(time.Microsecond))
+	text := fmt.Sprintf("%d calls, p50 %v, p99", len(s.took), s.percentile(50, "").Round(time.Microsecond))
+	for _, call := range []string{"", "WhoAmI", "Get", "CheckAccess", "List", "Watch"} {
+		text += fmt.Sprintf(" %s %v", call, s.percentile(99, call).Round(time.Microsecond))
+	}
+	return text
 }
 
 // wantServed fails for each error that the good caller was answered, and if it was hardly

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -59,11 +58,8 @@ var attacks = map[string]attack{
 
 // attacker is a caller with permissions in its own namespace alone.
 type attacker struct {
-	t         *testing.T
-	service   *harness.Service
 	clients   harness.Clients
 	namespace string
-	token     string
 
 	mu    sync.Mutex // guards codes
 	codes map[string]int
@@ -76,7 +72,7 @@ func TestNoisyNeighbor(t *testing.T) {
 	skipWithout(t, floodAddress)
 	ctx := deadlineAfter(t, crowdPatience)
 	service := startForCallers(t, "--memory-limit", fmt.Sprint(noisyMemory))
-	good, bad := newGoodCaller(ctx, t, service), newAttacker(ctx, t, service)
+	good, order := newGoodCaller(ctx, t, service), attackOn(ctx, t, service)
 	lasts := noisyLasts
 	if _, soaking := soakFor(t); soaking {
 		lasts = noisySoakLasts
@@ -86,55 +82,65 @@ func TestNoisyNeighbor(t *testing.T) {
 	t.Logf("before: %s; %d MiB", before, residentMemory(t, service.PID())>>20)
 	for _, name := range slices.Sorted(maps.Keys(attacks)) {
 		t.Run(name, func(t *testing.T) {
-			bad.attackWhile(ctx, t, good, lasts, before, func(ctx context.Context) { bad.run(ctx, attacks[name]) })
+			order.Attack = name
+			process := startAttack(ctx, t, order)
+			good.wantLittleDelay(ctx, t, service, lasts, before, process.attack)
+			wantCodes(t, process.codes)
 		})
 	}
 	t.Run("watches that are not read", func(t *testing.T) {
-		bad.attackWhile(ctx, t, good, lasts, before, func(ctx context.Context) { bad.unreadWatches(ctx, t) })
+		good.wantLittleDelay(ctx, t, service, lasts, before, func(ctx context.Context) { order.unreadWatches(ctx, t, service) })
 	})
 }
 
-func newAttacker(ctx context.Context, t *testing.T, service *harness.Service) *attacker {
+// attackOn returns who attacks: a caller with many objects in a namespace of its own.
+func attackOn(ctx context.Context, t *testing.T, service *harness.Service) attackOrder {
 	t.Helper()
 	namespace := newNamespace(ctx, t, cluster(t))
 	removeAtEnd(ctx, t, namespace)
 	manySecrets(ctx, t, namespace, noisyObjects, noisySize)
 	account := newAccount(ctx, t, namespace, "attacker")
 	account.may(namespace, "attacker", to("secrets", "get", "list", "watch"))
-	a := &attacker{t: t, service: service, namespace: namespace, token: account.token()}
-	httpClient := harness.HTTP2From(t, floodAddress)
-	httpClient.Transport = sending{headers: http.Header{"Authorization": {"Bearer " + a.token}}, over: httpClient.Transport}
-	a.clients = harness.Dial(httpClient, service.Address, harness.Connect)
+	order := attackOrder{Address: service.Address, Namespace: namespace, Token: account.token()}
+	a := newAttackerAt(t, order)
 	eventually(ctx, t, "the attacker has its permissions", func() error {
 		_, err := a.clients.Resources.CountObjects(ctx, &kubeconnectv1.CountObjectsRequest{Resource: "secrets", Namespace: namespace})
 		return err
 	})
-	return a
+	return order
 }
 
-// attackWhile holds what the good caller sees, and what the service needs, against what they
+// wantLittleDelay holds what the good caller sees, and what the service needs, against what they
 // may while an attack lasts.
-func (a *attacker) attackWhile(ctx context.Context, t *testing.T, good *goodCaller, lasts time.Duration, before goodService, attack func(context.Context)) {
+func (g *goodCaller) wantLittleDelay(ctx context.Context, t *testing.T, service *harness.Service, lasts time.Duration, before goodService, attack func(context.Context)) {
 	t.Helper()
-	a.codes = map[string]int{}
-	memory := sampleMemory(t, a.service)
-	seen := good.during(ctx, lasts, attack)
+	memory := sampleMemory(t, service)
+	seen := g.during(ctx, lasts, attack)
 	most := memory.end()
 	seen.wantServed(t)
-	ratio := float64(seen.percentile(99)) / float64(max(before.percentile(99), 1))
-	t.Logf("the good caller: %s (p99 %.1f times as long as before); the attacker: %v; %d MiB", seen, ratio, a.codes, most>>20)
+	ratio := float64(seen.percentile(99, "")) / float64(max(before.percentile(99, ""), 1))
+	t.Logf("the good caller: %s (p99 %.1f times as long as before); %d MiB", seen, ratio, most>>20)
 	if _, soaking := soakFor(t); soaking && ratio > noisyDelay {
 		t.Errorf("99 of 100 calls take %.1f times as long as before, want %d at most", ratio, noisyDelay)
 	}
 	if most > noisyMemory {
 		t.Errorf("the service needs %d MiB, want at most %d", most>>20, noisyMemory>>20)
 	}
-	for code := range a.codes {
+	g.untilServedAsBefore(ctx, t)
+}
+
+// wantCodes fails for answers that an attacker may not be given.
+func wantCodes(t *testing.T, codes map[string]int) {
+	t.Helper()
+	t.Logf("the attacker: %v", codes)
+	for code := range codes {
 		if !slices.Contains(noisyCodes, code) {
 			t.Errorf("the attacker is answered %s, want one of %v", code, noisyCodes)
 		}
 	}
-	good.untilServedAsBefore(ctx, t)
+	if len(codes) == 0 {
+		t.Error("the attacker was not answered")
+	}
 }
 
 // noisyCodes are what the attacker may be answered.
@@ -245,17 +251,17 @@ func (a *attacker) unfinishedLists(ctx context.Context, _ int) error {
 }
 
 // unreadWatches opens watches, and reads nothing of what they send.
-func (a *attacker) unreadWatches(ctx context.Context, t *testing.T) {
-	message, err := proto.Marshal(&kubeconnectv1.WatchRequest{Resource: "secrets", Namespace: a.namespace})
+func (o attackOrder) unreadWatches(ctx context.Context, t *testing.T, service *harness.Service) {
+	message, err := proto.Marshal(&kubeconnectv1.WatchRequest{Resource: "secrets", Namespace: o.Namespace})
 	if err != nil {
 		t.Error(err)
 		return
 	}
 	for range unreadConnections {
-		conn := dialRaw(t, a.service)
+		conn := dialRaw(t, service)
 		defer conn.close()
 		for range unreadWatches {
-			if conn.post(a.service, watchPath, enveloped(message), "content-type", "application/grpc+proto", "te", "trailers", "authorization", "Bearer "+a.token) != nil {
+			if conn.post(service, watchPath, enveloped(message), "content-type", "application/grpc+proto", "te", "trailers", "authorization", "Bearer "+o.Token) != nil {
 				break // the service has ended the connection, which it may
 			}
 		}

@@ -1,0 +1,125 @@
+package e2e_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+)
+
+// attackVariable has the attackOrder of a process that attacks, as JSON.
+const attackVariable = "KUBECONNECT_E2E_ATTACK"
+
+// attackOrder is what a process that attacks does, and as whom.
+type attackOrder struct{ Attack, Address, Namespace, Token string }
+
+// attackerProcess makes the calls of an attack in a process of its own, which gives way to all
+// others: as if the attacker had a machine of its own. What its clients cost is not what the
+// service lets a good caller wait for.
+type attackerProcess struct {
+	t     *testing.T
+	stdin io.WriteCloser
+	lines *bufio.Reader
+	wait  func() error
+	codes map[string]int // set when it has ended
+}
+
+// startAttack returns when the process is ready to attack.
+func startAttack(ctx context.Context, t *testing.T, order attackOrder) *attackerProcess {
+	t.Helper()
+	text, err := json.Marshal(order)
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(ctx, "nice", "-n", "19", os.Args[0], "-test.run=^TestAttackerProcess$")
+	command.Env = append(os.Environ(), attackVariable+"="+string(text))
+	command.Stderr = os.Stderr
+	stdin, err := command.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p := &attackerProcess{t: t, stdin: stdin, lines: bufio.NewReader(stdout), wait: command.Wait}
+	p.readLine(nil)
+	return p
+}
+
+// attack attacks until ctx ends.
+func (p *attackerProcess) attack(ctx context.Context) {
+	if _, err := io.WriteString(p.stdin, "\n"); err != nil {
+		p.t.Error(err)
+	}
+	<-ctx.Done()
+	_ = p.stdin.Close()
+	p.readLine(&p.codes)
+	rest, _ := io.ReadAll(p.lines)
+	if err := p.wait(); err != nil {
+		p.t.Errorf("the attacker: %v\n%s", err, rest)
+	}
+}
+
+// readLine reads the next line that the process prints, and decodes it if it is asked to.
+func (p *attackerProcess) readLine(into any) {
+	p.t.Helper()
+	line, err := p.lines.ReadBytes('\n')
+	if err == nil && into != nil {
+		err = json.Unmarshal(line, into)
+	}
+	if err != nil {
+		p.t.Errorf("the attacker prints %q: %v", line, err)
+	}
+}
+
+// TestAttackerProcess is no test, but the process that startAttack starts. It attacks from the first
+// line that it reads to the end of its input, and prints how its calls were answered.
+func TestAttackerProcess(t *testing.T) {
+	text := os.Getenv(attackVariable)
+	if text == "" {
+		t.Skip("this is the attacker of TestNoisyNeighbor")
+	}
+	var order attackOrder
+	if err := json.Unmarshal([]byte(text), &order); err != nil {
+		t.Fatal(err)
+	}
+	a := newAttackerAt(t, order)
+	if _, err := os.Stdout.WriteString("ready\n"); err != nil {
+		t.Fatal(err)
+	}
+	input := bufio.NewReader(os.Stdin)
+	if _, err := input.ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		_, _ = io.Copy(io.Discard, input)
+		cancel()
+	}()
+	a.run(ctx, attacks[order.Attack])
+	if err := json.NewEncoder(os.Stdout).Encode(a.codes); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// newAttackerAt returns an attacker that can call.
+func newAttackerAt(t *testing.T, order attackOrder) *attacker {
+	t.Helper()
+	httpClient := harness.HTTP2From(t, floodAddress)
+	httpClient.Transport = sending{headers: http.Header{"Authorization": {"Bearer " + order.Token}}, over: httpClient.Transport}
+	return &attacker{
+		clients:   harness.Dial(httpClient, order.Address, harness.Connect),
+		namespace: order.Namespace,
+		codes:     map[string]int{},
+	}
+}
