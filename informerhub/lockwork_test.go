@@ -10,6 +10,8 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	"pgregory.net/rapid"
 
 	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
@@ -217,6 +219,10 @@ func TestSelect_RequirementsAndValuesAreBounded(t *testing.T) {
 		"the same again":                 {Query{LabelSelector: strings.Repeat("a=b,", 500) + "a=b", FieldSelector: strings.Repeat("spec.nodeName=a,", 500)}, ""},
 		"as many values as may be":       {Query{LabelSelector: "a in (" + strings.Join(values[1:], ",") + ")"}, ""},
 		"one value more":                 {Query{LabelSelector: "a notin (" + strings.Join(values, ",") + ")"}, "have 1001 values, and may have 1000"},
+		"the same again, with spaces":    {Query{LabelSelector: strings.Repeat(" a in (x, y) ,", 4_000) + "a in (x, y)"}, ""},
+		"far more values":                {Query{LabelSelector: "a in (" + strings.Repeat("x,", 30_000) + "y)"}, "may have 100 requirements and 1000 values"},
+		"nothing but commas":             {Query{LabelSelector: strings.Repeat(",", 60_000)}, "may have 100 requirements"},
+		"two empty terms":                {Query{LabelSelector: ","}, "found ','"},
 		"what is related":                {Query{Related: Related{LabelSelector: strings.Join(requirements, ",")}}, "101 requirements"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -229,6 +235,27 @@ func TestSelect_RequirementsAndValuesAreBounded(t *testing.T) {
 			}
 		})
 	}
+}
+
+// distinctTerms changes neither what a selector selects, nor whether it is one.
+func TestDistinctTerms(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		terms := rapid.SliceOf(rapid.SampledFrom([]string{"a", "!a", "a=b", " a = b", "a in (x,y)", "a in (y,x)", "b notin (x)", "b notin ( x", "in", "", " ", "(", ")", "a,a"})).Draw(t, "terms")
+		text := strings.Join(terms, ",")
+		before, errBefore := labels.Parse(text)
+		after, errAfter := labels.Parse(distinctTerms(text))
+		if (errBefore == nil) != (errAfter == nil) {
+			t.Fatalf("%q: %v, as %q: %v", text, errBefore, distinctTerms(text), errAfter)
+		}
+		if errBefore != nil {
+			return
+		}
+		for _, set := range []labels.Set{{}, {"a": "b"}, {"a": "x"}, {"a": "y", "b": "x"}, {"b": "y"}} {
+			if before.Matches(set) != after.Matches(set) {
+				t.Fatalf("%q selects %v, as %q it selects other", text, set, distinctTerms(text))
+			}
+		}
+	})
 }
 
 // An index that is made while objects change has all of them.

@@ -50,7 +50,7 @@ func (c *selector) relate(ctx context.Context, sel *Selection, to Related) error
 		sel.conditions = append(sel.conditions, condition{wanted.Field, oneValue(read), wanted.Values, true})
 	}
 	sel.restrictTo(to.Among)
-	return sel.addLabels(ctx, "the other object's selector", to.LabelSelector)
+	return sel.addLabels("the other object's selector", to.LabelSelector)
 }
 
 // within leaves nothing but one namespace; empty is no restriction.

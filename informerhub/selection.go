@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/fields"
@@ -12,7 +13,6 @@ import (
 
 	"github.com/kubeconnect/kubeconnect/informerhub/filter"
 	"github.com/kubeconnect/kubeconnect/informerhub/mask"
-	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
 // Query is a selection as a caller writes it. Conditions that are left out
@@ -93,6 +93,7 @@ func (c *selector) understand(ctx context.Context, query Query) (*Selection, err
 	if err := checkSelectors(query); err != nil {
 		return nil, err
 	}
+	query.LabelSelector, query.Related.LabelSelector = distinctTerms(query.LabelSelector), distinctTerms(query.Related.LabelSelector)
 	sel := &Selection{
 		namespaced: c.resource.Namespaced,
 		namespace:  query.Namespace,
@@ -105,7 +106,7 @@ func (c *selector) understand(ctx context.Context, query Query) (*Selection, err
 	if err := c.relate(ctx, sel, query.Related); err != nil {
 		return nil, err
 	}
-	if err := sel.addLabels(ctx, "label_selector", query.LabelSelector); err != nil {
+	if err := sel.addLabels("label_selector", query.LabelSelector); err != nil {
 		return nil, err
 	}
 	if err := c.addFields(ctx, sel, query.FieldSelector); err != nil {
@@ -122,6 +123,26 @@ func checkSelectors(query Query) error {
 		return apierrors.NewBadRequest(fmt.Sprintf("a selector may have %d bytes at most", maxSelectorBytes))
 	}
 	return nil
+}
+
+// distinctTerms returns a label selector without the terms that it has already. A term ends at a
+// comma outside parentheses.
+func distinctTerms(selector string) string {
+	seen, kept, inside, begin := make(map[string]bool), make([]string, 0, 1), false, 0
+	for i := 0; i <= len(selector); i++ {
+		switch {
+		case i == len(selector), selector[i] == ',' && !inside:
+			term := strings.TrimSpace(selector[begin:i])
+			if !seen[term] {
+				kept = append(kept, term)
+			}
+			seen[term] = term != "" // an empty one is an error, which it remains
+			begin = i + 1
+		case selector[i] == '(', selector[i] == ')':
+			inside = selector[i] == '('
+		}
+	}
+	return strings.Join(kept, ",")
 }
 
 // checkSize refuses a selection of too many requirements; so many of fields are yet to be added.
@@ -156,16 +177,12 @@ func (s *Selection) restrict(namespaces []string) {
 	}
 }
 
-// longSelector is from how many bytes on a label selector is parsed in a turn of the processors.
-const longSelector = 1 << 10
-
-func (s *Selection) addLabels(ctx context.Context, name, text string) error {
-	if len(text) >= longSelector {
-		_, end, err := fairqueue.Begin(ctx)
-		if err != nil {
-			return err
-		}
-		defer end()
+// addLabels adds the requirements of a label selector. What may not be selected by is refused before it is
+// parsed, which takes a hundred times as long as counting it.
+func (s *Selection) addLabels(name, text string) error {
+	if strings.Count(text, ",") >= maxRequirements+maxSelectedValues {
+		return apierrors.NewBadRequest(fmt.Sprintf("%s: selectors may have %d requirements and %d values at most: select by fewer labels",
+			name, maxRequirements, maxSelectedValues))
 	}
 	selector, err := labels.Parse(text)
 	if err != nil {

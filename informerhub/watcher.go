@@ -431,13 +431,13 @@ func (w *Watcher) batch(ctx context.Context, taken reading) (Batch, error) {
 	return batch, nil
 }
 
-// ownBatch makes the batch of a reading that no other watcher shares. Parts of snapshots and of
+// ownBatch makes the batch of a reading that no other watcher shares. Long parts of snapshots and of
 // latest states take a turn of the processors.
 func (w *Watcher) ownBatch(ctx context.Context, taken reading) (Batch, error) {
 	if w.pending == nil {
 		w.pending = &pendingBatch{reading: taken, batch: batchOf(taken)}
 	}
-	if taken.part != nil || taken.catchUp != nil {
+	if w.isLong(taken) {
 		within, end, err := fairqueue.Begin(ctx)
 		if err != nil {
 			return Batch{}, err
@@ -454,6 +454,18 @@ func (w *Watcher) ownBatch(ctx context.Context, taken reading) (Batch, error) {
 	batch := w.pending.batch
 	w.pending = nil
 	return batch, nil
+}
+
+// isLong reports whether matching a part of a snapshot or of latest states takes a turn of the
+// processors. Few objects are matched in less time than others' turns take.
+func (w *Watcher) isLong(taken reading) bool {
+	switch {
+	case taken.part == nil && taken.catchUp == nil:
+		return false
+	case w.selection.filter != nil || taken.part == nil:
+		return true
+	}
+	return len(taken.part.objects) > shortWork
 }
 
 // sharedBatch makes the batch of a reading for all watchers that share it. It neither ends when
