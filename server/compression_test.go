@@ -2,9 +2,11 @@ package server
 
 import (
 	"bytes"
+	"compress/gzip"
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"connectrpc.com/connect"
@@ -21,26 +23,57 @@ func largePodAPI() *fakeAPI {
 	return api
 }
 
-func TestALargeUnaryAnswerIsCompressed(t *testing.T) {
-	s := newService(t, largePodAPI(), auth.KubeconfigUser{})
-	for name, test := range map[string]struct {
-		request string
-		want    string
-	}{
-		"large": {`{"resource":"pods","namespace":"default","name":"a"}`, "gzip"},
-		"small": {`{"resource":"pods","namespace":"default","name":"x"}`, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			answer := post(t, s, "Get", "application/json", strings.NewReader(test.request))
-			if got := answer.Header.Get("Content-Encoding"); got != test.want {
-				t.Errorf("encoded as %q, want %q", got, test.want)
-			}
-		})
+// TestCompression_IsOfLargeUnaryAnswersIfAskedFor counts what a client has to decompress that
+// offers gzip, as nearly all clients do by default.
+func TestCompression_IsOfLargeUnaryAnswersIfAskedFor(t *testing.T) {
+	for protocol, options := range protocols {
+		for name, test := range map[string]struct {
+			compression Compression
+			api         *fakeAPI
+			want        bool
+		}{
+			"large, by default": {"", largePodAPI(), false},
+			"large, without":    {CompressNone, largePodAPI(), false},
+			"large, with gzip":  {CompressGzip, largePodAPI(), true},
+			"small, with gzip":  {CompressGzip, podsAPI(), false},
+			"small, by default": {"", podsAPI(), false},
+		} {
+			t.Run(protocol+", "+name, func(t *testing.T) {
+				config := Config{Compression: test.compression, Authenticator: auth.KubeconfigUser{}, Authorizer: newFakeRights(auth.Namespaces{All: true})}
+				var decompressed atomic.Int32
+				s := newServiceOf(t, test.api, config, append(options, countDecompressed(&decompressed))...)
+				if _, err := s.resources.List(t.Context(), &kubeconnectv1.ListRequest{Resource: "pods"}); err != nil {
+					t.Fatal(err)
+				}
+				if got := decompressed.Load() > 0; got != test.want {
+					t.Errorf("the answer is compressed: %v, want %v", got, test.want)
+				}
+			})
+		}
 	}
 }
 
+// countDecompressed has a client offer gzip, and counts the messages that come so.
+func countDecompressed(count *atomic.Int32) connect.ClientOption {
+	return connect.WithAcceptCompression("gzip",
+		func() connect.Decompressor { return &countingReader{new(gzip.Reader), count} },
+		func() connect.Compressor { return gzip.NewWriter(io.Discard) })
+}
+
+type countingReader struct {
+	*gzip.Reader
+	count *atomic.Int32
+}
+
+func (c *countingReader) Reset(from io.Reader) error {
+	if from != http.NoBody { // that is what an unused one is reset to
+		c.count.Add(1)
+	}
+	return c.Reader.Reset(from)
+}
+
 func TestAWatchIsNotCompressed(t *testing.T) {
-	s := newService(t, largePodAPI(), auth.KubeconfigUser{})
+	s := newServiceOf(t, largePodAPI(), Config{Compression: CompressGzip, Authenticator: auth.KubeconfigUser{}, Authorizer: newFakeRights(auth.Namespaces{All: true})})
 	request := []byte(`{"resource":"pods"}`)
 	frame := append([]byte{0, 0, 0, 0, byte(len(request))}, request...)
 	answer := post(t, s, "Watch", "application/connect+json", bytes.NewReader(frame))
@@ -93,11 +126,9 @@ func fetch(t *testing.T, s *service, path string) (status int, body string) {
 }
 
 func TestARequestMayBeCompressed(t *testing.T) {
-	for name, protocol := range map[string]connect.ClientOption{
-		"Connect": connect.WithClientOptions(), "gRPC": connect.WithGRPC(), "gRPC-Web": connect.WithGRPCWeb(),
-	} {
+	for name, options := range protocols {
 		t.Run(name, func(t *testing.T) {
-			s := newService(t, podsAPI(), auth.KubeconfigUser{}, protocol, connect.WithSendGzip())
+			s := newService(t, podsAPI(), auth.KubeconfigUser{}, append(options, connect.WithSendGzip())...)
 			if _, err := s.resources.List(t.Context(), &kubeconnectv1.ListRequest{Resource: "pods"}); err != nil {
 				t.Errorf("List: %v", err)
 			}

@@ -3,7 +3,6 @@ package server
 import (
 	"cmp"
 	"context"
-	"math"
 	"net/http"
 	"time"
 
@@ -17,8 +16,6 @@ import (
 )
 
 const (
-	// minCompressBytes is the size below which compressing an answer is not worth it.
-	minCompressBytes = 4 << 10
 	// bookmarkInterval is how long a watch may be quiet: less than the time after
 	// which proxies cut a silent stream.
 	bookmarkInterval = 5 * time.Second
@@ -29,8 +26,8 @@ const (
 	bodyPatience = 30 * time.Second
 )
 
-// Config is what a server is made of. All fields but CORSOrigins, Limits, LogClients,
-// Metrics, Recheck and TokenGeneration are required.
+// Config is what a server is made of. All fields but Compression, CORSOrigins, Limits,
+// LogClients, Metrics, Recheck and TokenGeneration are required.
 type Config struct {
 	Hub           *informerhub.Hub
 	Authenticator auth.Authenticator
@@ -47,6 +44,8 @@ type Config struct {
 	// TokenGeneration is part of every resume token: one of another generation begins with a
 	// snapshot. All replicas must have the same. Default: none.
 	TokenGeneration string
+	// Compression is that of unary answers. Default: CompressNone.
+	Compression Compression
 	// Limits are for each caller whom Authenticator tells apart.
 	Limits Limits
 	// Metrics counts what is served. Default: some that nobody sees.
@@ -77,10 +76,9 @@ func New(config Config) http.Handler {
 	}
 	options := connect.WithHandlerOptions(
 		connect.WithRequestGate(gate.admit),
-		connect.WithCompressMinBytes(minCompressBytes),
+		config.Compression.options(),
 		connect.WithInterceptors(countCalls{config.Metrics}, mapErrors{}, endStreams{config.Stopping}),
 		connect.WithConditionalHandlerOptions(boundRequests),
-		connect.WithConditionalHandlerOptions(plainStreams),
 	)
 	mux := http.NewServeMux()
 	resources := newResources(config, callers)
@@ -100,6 +98,7 @@ func New(config Config) http.Handler {
 	handleHealth(mux, config.Readiness, config.Hub.Freshness, connect.WithHandlerOptions(
 		connect.WithRequestGate((&healthGate{entrance, config.Metrics, newHealthWatches()}).admit),
 		connect.WithReadMaxBytes(maxHealthRequestBytes),
+		withoutCompression,
 		connect.WithInterceptors(countCalls{config.Metrics}, mapErrors{}, endStreams{config.Stopping}),
 	))
 	mux.Handle("/", config.Console)
@@ -113,13 +112,4 @@ func serviceNames() []string {
 		kubeconnectv1connect.AccessServiceName,
 		kubeconnectv1connect.PodServiceName,
 	}
-}
-
-// plainStreams turns compression off for streams: for each message of each stream it
-// would cost more time than the message itself.
-func plainStreams(spec connect.Spec) []connect.HandlerOption {
-	if spec.StreamType != connect.StreamTypeServer {
-		return nil
-	}
-	return []connect.HandlerOption{connect.WithCompressMinBytes(math.MaxInt)}
 }

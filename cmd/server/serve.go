@@ -88,6 +88,7 @@ func serve(ctx context.Context, s settings) error {
 		Clients:         clients,
 		LogClients:      logClients,
 		Readiness:       readiness,
+		Compression:     s.compress,
 		Limits:          s.limits,
 		Metrics:         metrics,
 		Console:         web.Handler(),

@@ -14,7 +14,7 @@ import (
 )
 
 // defaults are the settings of a command line without flags.
-var defaults = settings{listen: "127.0.0.1:8080", auth: "cluster", writeAs: "token", recheckInterval: 10 * time.Second, cacheIdleTimeout: 10 * time.Minute, limits: server.Limits{Streams: 2000, Rate: 500, Burst: 2000, Calls: 20}, maxConnections: 4096, maxConnectionsPerAddress: 2048}
+var defaults = settings{listen: "127.0.0.1:8080", auth: "cluster", writeAs: "token", recheckInterval: 10 * time.Second, cacheIdleTimeout: 10 * time.Minute, limits: server.Limits{Streams: 2000, Rate: 500, Burst: 2000, Calls: 20}, maxConnections: 4096, maxConnectionsPerAddress: 2048, compress: "none"}
 
 // unlimited are the limits where nobody is asked who is calling.
 var unlimited = server.Limits{Burst: 2000}
@@ -37,8 +37,8 @@ func TestSettingsAreReadFromFlagsAndTheEnvironment(t *testing.T) {
 		"nothing": {want: defaults},
 		"every flag": {
 			args: "--kubeconfig k --context c --listen 0.0.0.0:1 --auth cluster --auth-audience x --auth-audience y,z --write-as impersonate --recheck-interval 1m --tls-cert-file cert --tls-private-key-file key " +
-				"--allow-plaintext --cors-origin https://a.example --cors-origin http://b.example:1,https://c.example --caller-max-streams 1 --caller-request-rate 2 --caller-request-burst 3 --caller-max-calls 4 --max-connections 5 --max-connections-per-address 6 --keep-managed-fields --cache-idle-timeout 1h --token-generation g --uncached secrets,ingresses.networking.k8s.io --cache-aggregated a.example,b.example --memory-limit 2Gi --metrics-listen 127.0.0.1:2 --log-level debug",
-			want: settings{"k", "c", "0.0.0.0:1", "cluster", []string{"x", "y", "z"}, "impersonate", time.Minute, "cert", "key", true, origins, server.Limits{Streams: 1, Rate: 2, Burst: 3, Calls: 4}, 5, 6, true, time.Hour, "g", uncached, aggregated, "2Gi", "127.0.0.1:2", slog.LevelDebug},
+				"--allow-plaintext --cors-origin https://a.example --cors-origin http://b.example:1,https://c.example --caller-max-streams 1 --caller-request-rate 2 --caller-request-burst 3 --caller-max-calls 4 --max-connections 5 --max-connections-per-address 6 --keep-managed-fields --cache-idle-timeout 1h --token-generation g --uncached secrets,ingresses.networking.k8s.io --cache-aggregated a.example,b.example --memory-limit 2Gi --compress gzip --metrics-listen 127.0.0.1:2 --log-level debug",
+			want: settings{"k", "c", "0.0.0.0:1", "cluster", []string{"x", "y", "z"}, "impersonate", time.Minute, "cert", "key", true, origins, server.Limits{Streams: 1, Rate: 2, Burst: 3, Calls: 4}, 5, 6, true, time.Hour, "g", uncached, aggregated, "2Gi", "gzip", "127.0.0.1:2", slog.LevelDebug},
 		},
 		"every variable": {
 			environment: map[string]string{
@@ -48,9 +48,9 @@ func TestSettingsAreReadFromFlagsAndTheEnvironment(t *testing.T) {
 				"KUBECONNECT_CORS_ORIGIN":        "https://a.example,http://b.example:1,https://c.example",
 				"KUBECONNECT_CALLER_MAX_STREAMS": "1", "KUBECONNECT_CALLER_REQUEST_RATE": "2", "KUBECONNECT_CALLER_REQUEST_BURST": "3",
 				"KUBECONNECT_CALLER_MAX_CALLS": "4", "KUBECONNECT_MAX_CONNECTIONS": "5", "KUBECONNECT_MAX_CONNECTIONS_PER_ADDRESS": "6",
-				"KUBECONNECT_KEEP_MANAGED_FIELDS": "1", "KUBECONNECT_CACHE_IDLE_TIMEOUT": "1h", "KUBECONNECT_TOKEN_GENERATION": "g", "KUBECONNECT_UNCACHED": "secrets,ingresses.networking.k8s.io", "KUBECONNECT_CACHE_AGGREGATED": "a.example,b.example", "KUBECONNECT_MEMORY_LIMIT": "2Gi", "KUBECONNECT_METRICS_LISTEN": "127.0.0.1:2", "KUBECONNECT_LOG_LEVEL": "warn",
+				"KUBECONNECT_KEEP_MANAGED_FIELDS": "1", "KUBECONNECT_CACHE_IDLE_TIMEOUT": "1h", "KUBECONNECT_TOKEN_GENERATION": "g", "KUBECONNECT_UNCACHED": "secrets,ingresses.networking.k8s.io", "KUBECONNECT_CACHE_AGGREGATED": "a.example,b.example", "KUBECONNECT_MEMORY_LIMIT": "2Gi", "KUBECONNECT_COMPRESS": "gzip", "KUBECONNECT_METRICS_LISTEN": "127.0.0.1:2", "KUBECONNECT_LOG_LEVEL": "warn",
 			},
-			want: settings{"k", "c", "0.0.0.0:1", "cluster", []string{"x", "y", "z"}, "impersonate", time.Minute, "cert", "key", true, origins, server.Limits{Streams: 1, Rate: 2, Burst: 3, Calls: 4}, 5, 6, true, time.Hour, "g", uncached, aggregated, "2Gi", "127.0.0.1:2", slog.LevelWarn},
+			want: settings{"k", "c", "0.0.0.0:1", "cluster", []string{"x", "y", "z"}, "impersonate", time.Minute, "cert", "key", true, origins, server.Limits{Streams: 1, Rate: 2, Burst: 3, Calls: 4}, 5, 6, true, time.Hour, "g", uncached, aggregated, "2Gi", "gzip", "127.0.0.1:2", slog.LevelWarn},
 		},
 		"the flag wins": {
 			args: "--listen 127.0.0.1:1 --keep-managed-fields=false",
@@ -110,6 +110,7 @@ func TestSettingsWithoutSenseAreToldByTheirNames(t *testing.T) {
 		"a level that is not known":             {args: "--log-level loud", says: "--log-level"},
 		"an authentication not known":           {args: "--auth maybe", says: "--auth"},
 		"a limit that is no quantity":           {args: "--memory-limit much", says: "--memory-limit"},
+		"a compression that is not known":       {args: "--compress zstd", says: "--compress"},
 		"changes as somebody":                   {args: "--write-as me", says: "--write-as"},
 		"a resource without a name":             {args: "--uncached secrets, ", says: "--uncached"},
 		"a group without a name":                {args: "--cache-aggregated=a.example, ", says: "--cache-aggregated"},
