@@ -61,13 +61,13 @@ func serviceMetrics(t *testing.T) []prometheus.Collector {
 	cancel() // to ask is enough: the cache need not have a snapshot
 	_, _ = hub.Cache(asked, informerhub.Resource{Version: "v1", Name: "pods", Kind: "Pod", Namespaced: true, Watchable: true})
 	reviews := callersOf(settings{auth: authCluster}, clients).reviews
-	return []prometheus.Collector{server.NewMetrics(), server.NewCollector(hub, reviews)}
+	return []prometheus.Collector{server.NewMetrics(), server.NewCollector(hub, reviews), server.NewMemoryLimit()}
 }
 
 func TestMetricsShowTheServiceAndItsProcess(t *testing.T) {
 	_, text := ask(t, http.MethodGet, startMetrics(t, serviceMetrics(t)...))
 	for _, want := range []string{
-		"go_goroutines ", "process_start_time_seconds ", "kubeconnect_sent_events_total 0",
+		"go_goroutines ", "process_start_time_seconds ", "kubeconnect_sent_events_total 0", "kubeconnect_memory_limit_bytes ",
 		`kubeconnect_cache_synced{resource="pods.v1"} 0`,
 		`kubeconnect_auth_reviews_total{review="TokenReview"} 0`, `kubeconnect_auth_reviews_total{review="SubjectAccessReview"} 0`,
 	} {

@@ -74,7 +74,8 @@ func serve(ctx context.Context, s settings) error {
 	defer stop()
 	readiness := &server.Readiness{}
 	callers, metrics := callersOf(s, clients), server.NewMetrics()
-	stopMetrics, err := serveMetrics(s.metricsListen, metrics, server.NewCollector(hub, callers.reviews))
+	memory := server.NewMemoryLimit()
+	stopMetrics, err := serveMetrics(s.metricsListen, metrics, server.NewCollector(hub, callers.reviews), memory)
 	if err != nil {
 		return err
 	}
@@ -109,6 +110,7 @@ func serve(ctx context.Context, s settings) error {
 		warnOfUnknown(beside, hub.Resolver(), s.uncached)
 	})
 	besides.Go(func() { edge.follow(beside) })
+	besides.Go(func() { memory.Run(beside) })
 	endStreams := func() {
 		end()
 		besides.Wait() // so that nothing says ready after this
