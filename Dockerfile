@@ -3,7 +3,7 @@
 FROM node:22-bookworm-slim AS console
 WORKDIR /src/clients
 COPY clients .
-RUN npm ci --no-audit --no-fund && npm run build
+RUN npm ci --no-audit --no-fund --ignore-scripts && npm run build
 
 FROM golang:1.26-bookworm AS service
 WORKDIR /src

@@ -46,7 +46,7 @@ console: clients/node_modules/.installed
 
 clients/node_modules/.installed: clients/package.json clients/package-lock.json clients/ts/package.json clients/web/package.json
 	$(say) 'clients: install what the TypeScript client and the page are built with'
-	@cd clients && $(NPM) ci --silent --no-audit --no-fund
+	@cd clients && $(NPM) ci --silent --no-audit --no-fund --ignore-scripts # no package needs to run code
 	@touch $@
 
 .venv/.installed: clients/python/pyproject.toml

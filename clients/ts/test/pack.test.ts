@@ -1,0 +1,122 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, dirname, join } from "node:path";
+import { after, before, suite, test } from "node:test";
+import { fileURLToPath } from "node:url";
+
+const clients = fileURLToPath(new URL("../..", import.meta.url));
+const modules = join(clients, "node_modules");
+
+// Nothing here needs a network: what the package depends on is linked from the checkout.
+suite("the package that npm pack makes", () => {
+  let temporary: string;
+  let fresh: string;
+
+  before(() => {
+    temporary = mkdtempSync(join(tmpdir(), "kubeconnect-pack-"));
+    fresh = join(temporary, "fresh");
+    const archive = pack(cleanCheckout(temporary), temporary);
+    install(archive, fresh);
+  });
+
+  after(() => {
+    rmSync(temporary, { recursive: true, force: true });
+  });
+
+  test("exports all of its entries to a program elsewhere", () => {
+    const program = `
+      import { KubeconnectError, LiveCollection, follow } from "@kubeconnect/client";
+      import { connect } from "@kubeconnect/client/node";
+      import { connect as connectWeb } from "@kubeconnect/client/web";
+      import { ResourceService } from "@kubeconnect/client/proto";
+      for (const value of [KubeconnectError, LiveCollection, follow, connect, connectWeb]) console.log(typeof value);
+      console.log(ResourceService.typeName);`;
+    writeFileSync(join(fresh, "program.mjs"), program);
+    const printed = run(process.execPath, ["program.mjs"], fresh).trim().split("\n");
+    const functions = ["function", "function", "function", "function", "function"];
+    assert.deepEqual(printed, [...functions, "kubeconnect.v1.ResourceService"]);
+  });
+
+  test("has types", () => {
+    const program = `
+      import { connect } from "@kubeconnect/client/node";
+      const client = connect("http://localhost:8080");
+      const name: Promise<string> = client.get("pods", { name: "a" }).then((pod) => pod.name);
+      // @ts-expect-error: a pod's name is no number
+      const wrong: Promise<number> = client.get("pods", { name: "a" }).then((pod) => pod.name);
+      void [name, wrong];`;
+    writeFileSync(join(fresh, "program.mts"), program);
+    const options = [
+      "--noEmit",
+      "--strict",
+      "--skipLibCheck",
+      "--module",
+      "nodenext",
+      "--target",
+      "es2022",
+    ];
+    run(process.execPath, [join(modules, "typescript/bin/tsc"), ...options, "program.mts"], fresh);
+  });
+
+  test("has the license, and nothing that is there for its tests", () => {
+    const installed = join(fresh, "node_modules/@kubeconnect/client");
+    assert.match(readFileSync(join(installed, "LICENSE"), "utf8"), /Apache License/);
+    assert.throws(() => readFileSync(join(installed, "test/pack.test.ts")), /ENOENT/);
+  });
+});
+
+// cleanCheckout copies what a checkout has in which nothing was built. What is installed there
+// by npm ci is linked.
+function cleanCheckout(into: string): string {
+  const built = new Set(["node_modules", "dist", "python", "web", "LICENSE"]);
+  const copy = join(into, "checkout/clients");
+  cpSync(clients, copy, {
+    recursive: true,
+    filter: (path) => path === clients || !built.has(basename(path)),
+  });
+  symlinkSync(modules, join(copy, "node_modules"));
+  cpSync(join(clients, "../LICENSE"), join(into, "checkout/LICENSE"));
+  return join(copy, "ts");
+}
+
+function pack(checkout: string, into: string): string {
+  const printed = run(
+    "npm",
+    ["pack", "--silent", "--offline", "--pack-destination", into],
+    checkout,
+  );
+  return join(into, printed.trim());
+}
+
+// install puts a package where a program finds it, and what its package.json says that it needs.
+function install(archive: string, fresh: string): void {
+  const target = join(fresh, "node_modules/@kubeconnect/client");
+  mkdirSync(target, { recursive: true });
+  run("tar", ["-xzf", archive, "--strip-components=1", "-C", target], fresh);
+  const { dependencies } = JSON.parse(readFileSync(join(target, "package.json"), "utf8")) as {
+    dependencies: Record<string, string>;
+  };
+  for (const name of Object.keys(dependencies)) {
+    const link = join(fresh, "node_modules", name);
+    mkdirSync(dirname(link), { recursive: true });
+    symlinkSync(join(modules, name), link);
+  }
+}
+
+function run(command: string, args: string[], cwd: string): string {
+  return execFileSync(command, args, {
+    cwd,
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+}
