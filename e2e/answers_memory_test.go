@@ -39,6 +39,7 @@ func TestManyListsOfOneCallerFitInMemory(t *testing.T) {
 				t.Fatal(err)
 			}
 			service := startForCallers(t, "--memory-limit", answersLimit)
+			holdToMemory(t, service.PID(), answersMemory)
 			many, one := newAccount(ctx, t, namespace, "many"), newAccount(ctx, t, namespace, "one")
 			many.may(namespace, "many", to("secrets", "list"))
 			one.may(namespace, "one", to("secrets", "list"))

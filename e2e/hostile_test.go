@@ -150,14 +150,24 @@ func shortened(err error) string {
 // the operating system does not tell.
 func peakMemory(t *testing.T, pid int) int {
 	t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
+	peak, ok := memoryStatus(t, pid, "VmHWM:")
+	if !ok {
 		return residentMemory(t, pid)
 	}
-	_, after, _ := bytes.Cut(status, []byte("VmHWM:"))
+	return peak
+}
+
+// memoryStatus returns a number of bytes that Linux shows of a process; false on other systems.
+func memoryStatus(t *testing.T, pid int, name string) (size int, ok bool) {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, false
+	}
+	_, after, _ := bytes.Cut(status, []byte(name))
 	kibibytes, err := strconv.Atoi(string(bytes.Fields(after)[0]))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return kibibytes << 10
+	return kibibytes << 10, true
 }

@@ -1,0 +1,33 @@
+package e2e_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+)
+
+// TestAMemoryLimitThatCannotBeKeptIsLoggedAndCounted gives the service less than it needs when
+// it does nothing.
+func TestAMemoryLimitThatCannotBeKeptIsLoggedAndCounted(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t)
+	service := harness.StartService(t, cluster(t).Kubeconfig, append(withMetrics, "--memory-limit", "4Mi")...)
+	line, err := service.UntilPrints(ctx, func(line string) bool { return strings.Contains(line, "the memory limit cannot be kept") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(line, "limitMiB=4 ") {
+		t.Errorf("the log says %s", line)
+	}
+	shown := scrapeOf(ctx, t, service)
+	for series, least := range map[string]float64{
+		`kubeconnect_memory_limit_bytes{}`:                               4 << 20,
+		`kubeconnect_memory_needed_bytes{}`:                              4<<20 + 1,
+		`kubeconnect_memory_limit_exceeded_seconds_total{reason=memory}`: 1,
+	} {
+		if got := shown.series[series]; got < least {
+			t.Errorf("%s is %v, want %v at least", series, got, least)
+		}
+	}
+}
