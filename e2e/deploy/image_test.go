@@ -2,6 +2,7 @@ package deploy_test
 
 import (
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -28,6 +29,21 @@ func TestTheImageIsMadeOfWhatIsThere(t *testing.T) {
 	for _, source := range []string{".git/config", "bin/kubeconnect", "clients/node_modules/x", "clients/web/dist/app.js", "clients/python/x.py", "e2e/doc.go", "server/main_test.go"} {
 		if !ignored(t, source) {
 			t.Errorf("%s is sent to the builder", source)
+		}
+	}
+}
+
+// TestTheImageHasEveryPackageOfTheService asks Go for the packages that the service is made of.
+func TestTheImageHasEveryPackageOfTheService(t *testing.T) {
+	t.Parallel()
+	const module = "github.com/kubeconnect/kubeconnect/"
+	command := exec.Command("go", "list", "-deps", "./cmd/server")
+	command.Dir = root
+	listed, err := command.Output()
+	succeeds(t, err)
+	for line := range strings.Lines(string(listed)) {
+		if dir, ours := strings.CutPrefix(strings.TrimSpace(line), module); ours && ignored(t, dir+"/x.go") {
+			t.Errorf("%s is left out", dir)
 		}
 	}
 }
