@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
@@ -48,10 +49,16 @@ type release struct {
 
 // files renders the chart, by the names of its templates.
 func (r release) files() (map[string]string, error) {
-	chart, err := loader.Load(chartDir)
+	chart, err := loadChart()
 	if err != nil {
 		return nil, err
 	}
+	return r.filesOf(chart)
+}
+
+func loadChart() (*chart.Chart, error) { return loader.Load(chartDir) }
+
+func (r release) filesOf(chart *chart.Chart) (map[string]string, error) {
 	options := chartutil.ReleaseOptions{Name: r.name, Namespace: r.namespace, Revision: 1, IsInstall: true}
 	rendered, err := chartutil.ToRenderValues(chart, r.values, options, nil)
 	if err != nil {

@@ -57,6 +57,12 @@ func TestValuesWithoutSenseAreRefusedByTheirNames(t *testing.T) {
 		"an API server at no port":            {values{"networkPolicy": values{"apiServer": values{"ports": []any{}}}}, "networkPolicy.apiServer.ports"},
 		"a value that is not known":           {values{"replicaCount": 3}, "replicaCount"},
 		"a value below one that is not known": {values{"tls": values{"secret": "x"}}, "secret"},
+		"a digest that is none":               {values{"image": values{"digest": "latest"}}, "image.digest"},
+		"a compression that is not known":     {values{"compress": "zstd"}, "compress"},
+		"no time to be taken out":             {values{"termination": values{"preStopSeconds": 0}}, "termination.preStopSeconds"},
+		"a probe that does not wait":          {values{"probes": values{"liveness": values{"timeoutSeconds": 0}}}, "probes.liveness.timeoutSeconds"},
+		"a volume without a name":             {values{"extraVolumes": []any{values{"emptyDir": values{}}}}, "extraVolumes.0"},
+		"a flow schema behind all others":     {values{"flowSchema": values{"matchingPrecedence": 9500}}, "flowSchema.matchingPrecedence"},
 		"a level that is not known":           {values{"logLevel": "loud"}, "logLevel"},
 	} {
 		t.Run(name, func(t *testing.T) {

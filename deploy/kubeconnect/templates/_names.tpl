@@ -8,6 +8,16 @@
 {{- default (include "kubeconnect.name" .) .Values.serviceAccount.name -}}
 {{- end -}}
 
+{{- define "kubeconnect.image" -}}
+{{- $tag := default (ternary "" .Chart.AppVersion (ne .Values.image.digest "")) .Values.image.tag -}}
+{{- .Values.image.repository }}{{ with $tag }}:{{ . }}{{ end }}{{ with .Values.image.digest }}@{{ . }}{{ end }}
+{{- end -}}
+
+{{- /* The port of the container that callers are served at. */ -}}
+{{- define "kubeconnect.port" -}}
+{{- ternary 8443 8080 (ne .Values.tls.mode "off") -}}
+{{- end -}}
+
 {{- define "kubeconnect.tlsSecret" -}}
 {{- default (printf "%s-tls" (include "kubeconnect.name" .)) .Values.tls.secretName -}}
 {{- end -}}

@@ -1,0 +1,153 @@
+package deploy_test
+
+import (
+	"reflect"
+	"regexp"
+	"strconv"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// deploymentOfChart renders the Deployment with some values beside the required ones.
+func deploymentOfChart(t *testing.T, of values) *appsv1.Deployment {
+	t.Helper()
+	return ofKind[appsv1.Deployment](t, release{"r", "n", with(of)}.manifests(t), "Deployment")[0]
+}
+
+func containerOfChart(t *testing.T, of values) corev1.Container {
+	t.Helper()
+	return deploymentOfChart(t, of).Spec.Template.Spec.Containers[0]
+}
+
+// TestPodTemplate_IsTheSameInTheNextVersionOfTheChart is about upgrades: a change of the pod
+// template replaces all pods.
+func TestPodTemplate_IsTheSameInTheNextVersionOfTheChart(t *testing.T) {
+	t.Parallel()
+	of := release{"r", "n", with(values{"image": values{"tag": "1.2.3"}})}
+	chart, err := loadChart()
+	succeeds(t, err)
+	chart.Metadata.Version, chart.Metadata.AppVersion = "99.0.0", "99.0.0"
+	upgraded, err := of.filesOf(chart)
+	succeeds(t, err)
+	before := ofKind[appsv1.Deployment](t, of.manifests(t), "Deployment")[0]
+	after := into[appsv1.Deployment](t, parse(t, upgraded["kubeconnect/templates/deployment.yaml"])[0])
+	if !reflect.DeepEqual(before.Spec, after.Spec) {
+		t.Errorf("the pods are replaced: labels %v, then %v", before.Spec.Template.Labels, after.Spec.Template.Labels)
+	}
+	if reflect.DeepEqual(before.Labels, after.Labels) {
+		t.Error("the Deployment itself does not say of which version it is")
+	}
+}
+
+func TestPodTemplate_NamesTheImage(t *testing.T) {
+	t.Parallel()
+	const digest = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+	for name, test := range map[string]struct {
+		image values
+		want  string
+	}{
+		"by default":          {nil, "images.example/kubeconnect:0.1.0"},
+		"by tag":              {values{"tag": "v1"}, "images.example/kubeconnect:v1"},
+		"by digest":           {values{"digest": digest}, "images.example/kubeconnect@" + digest},
+		"by tag, with digest": {values{"tag": "v1", "digest": digest}, "images.example/kubeconnect:v1@" + digest},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			of := values{}
+			if test.image != nil {
+				of["image"] = test.image
+			}
+			if got := containerOfChart(t, of).Image; got != test.want {
+				t.Errorf("the image is %s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+// TestPodTemplate_GivesThePodTimeToDrain adds up what a pod does after it was told to end.
+func TestPodTemplate_GivesThePodTimeToDrain(t *testing.T) {
+	t.Parallel()
+	found := regexp.MustCompile(`shutdownTimeout = (\d+) \* time.Second`).FindStringSubmatch(read(t, "cmd/server/serve.go"))
+	if found == nil {
+		t.Fatal("the service does not say how long it lets calls finish")
+	}
+	calls, err := strconv.ParseInt(found[1], 10, 64)
+	succeeds(t, err)
+	for name, of := range map[string]values{"by default": nil, "behind a slow load balancer": {"termination": values{"preStopSeconds": 90}}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pod := deploymentOfChart(t, of).Spec.Template.Spec
+			waits, grace := pod.Containers[0].Lifecycle.PreStop.Sleep.Seconds, *pod.TerminationGracePeriodSeconds
+			if least := waits + calls + 5; grace < least {
+				t.Errorf("the pod is killed after %d s, and needs %d", grace, least)
+			}
+		})
+	}
+}
+
+// TestPodTemplate_ToleratesSlowProbes is about a pod with few processors, or one that starts:
+// its answer may take longer than the second that is Kubernetes' default.
+func TestPodTemplate_ToleratesSlowProbes(t *testing.T) {
+	t.Parallel()
+	container := containerOfChart(t, nil)
+	for name, probe := range map[string]*corev1.Probe{"startup": container.StartupProbe, "liveness": container.LivenessProbe, "readiness": container.ReadinessProbe} {
+		if probe.TimeoutSeconds < 5 {
+			t.Errorf("the %s probe waits for %d s", name, probe.TimeoutSeconds)
+		}
+	}
+	if kill := container.LivenessProbe.PeriodSeconds * container.LivenessProbe.FailureThreshold; kill < 60 {
+		t.Errorf("the pod is killed after %d s without an answer", kill)
+	}
+	set := containerOfChart(t, values{"probes": values{"readiness": values{"timeoutSeconds": 11}, "liveness": values{"periodSeconds": 12, "failureThreshold": 13}}})
+	if set.ReadinessProbe.TimeoutSeconds != 11 || set.LivenessProbe.PeriodSeconds != 12 || set.LivenessProbe.FailureThreshold != 13 {
+		t.Errorf("the probes are %+v and %+v", set.ReadinessProbe, set.LivenessProbe)
+	}
+}
+
+func TestPodTemplate_HasExtraVariablesAndVolumes(t *testing.T) {
+	t.Parallel()
+	for name, of := range map[string]values{"over TLS": {}, "in plain text": {"tls": values{"mode": "off"}}, "without a limit": {"containerResources": values{"limits": nil}}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			plain := deploymentOfChart(t, of).Spec.Template.Spec
+			pod := deploymentOfChart(t, withExtras(of)).Spec.Template.Spec
+			container := pod.Containers[0]
+			if env := container.Env; len(env) != len(plain.Containers[0].Env)+1 || env[len(env)-1].Name != "GODEBUG" {
+				t.Errorf("the variables are %+v", env)
+			}
+			if mounts := container.VolumeMounts; len(mounts) != len(plain.Containers[0].VolumeMounts)+1 || mounts[len(mounts)-1].MountPath != "/authorities" {
+				t.Errorf("the mounts are %+v", mounts)
+			}
+			if volumes := pod.Volumes; len(volumes) != len(plain.Volumes)+1 || volumes[len(volumes)-1].ConfigMap.Name != "authorities" {
+				t.Errorf("the volumes are %+v", volumes)
+			}
+		})
+	}
+}
+
+// withExtras are values with everything that a pod may have beside what the chart gives it.
+func withExtras(of values) values {
+	all := values{
+		"extraEnv":          []any{values{"name": "GODEBUG", "value": "x=1"}},
+		"extraVolumes":      []any{values{"name": "authorities", "configMap": values{"name": "authorities"}}},
+		"extraVolumeMounts": []any{values{"name": "authorities", "mountPath": "/authorities", "readOnly": true}},
+	}
+	for name, value := range of {
+		all[name] = value
+	}
+	return all
+}
+
+// TestReplicas_AreLeftToAnAutoscaler wants no number where replicas is null: each upgrade would set
+// it again.
+func TestReplicas_AreLeftToAnAutoscaler(t *testing.T) {
+	t.Parallel()
+	if replicas := deploymentOfChart(t, values{"replicas": nil}).Spec.Replicas; replicas != nil {
+		t.Errorf("there are %d replicas", *replicas)
+	}
+	if replicas := deploymentOfChart(t, values{"replicas": 0}).Spec.Replicas; replicas == nil || *replicas != 0 {
+		t.Errorf("there are %v replicas, want 0", replicas)
+	}
+}
