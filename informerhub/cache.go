@@ -20,7 +20,8 @@ type Cache struct {
 	history history // nil in tests of the cache alone
 	contact *contact
 
-	catchesUp chan struct{} // has a value when a watch was opened or a list was taken in
+	catchesUp  chan struct{} // has a value when a watch was opened or a list was taken in
+	bookmarked chan struct{} // has a value when a bookmark has come
 
 	unanswered time.Time // when the API server has not answered with its history; guarded by recalling
 	expired    string    // a version that its history did not go back to; guarded by recalling
@@ -69,6 +70,8 @@ func newCache(resource Resource, limits limits, contact *contact) *Cache {
 		following: following{asOf: time.Now()},
 		catchesUp: make(chan struct{}, 1),
 		changed:   make(chan struct{}),
+
+		bookmarked: make(chan struct{}, 1),
 	}
 	c.feed.topics.release = c.show
 	return c
@@ -251,6 +254,10 @@ func (c *Cache) Bookmark(version string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.feed.advance(version)
+	select {
+	case c.bookmarked <- struct{}{}:
+	default:
+	}
 	return nil
 }
 

@@ -171,20 +171,45 @@ func (c *Cache) startCatchUpLocked() {
 }
 
 // confirmCurrent finds out, each time that a watch has been opened, when the cache has
-// caught up with the API server, until the context ends.
+// caught up with the API server, and at each bookmark whether the API server has gone back,
+// until the context ends.
 func (c *Cache) confirmCurrent(ctx context.Context) {
 	for {
 		select {
 		case <-c.catchesUp:
+			c.catchUp(ctx)
+		case <-c.bookmarked:
+			c.compareVersions(ctx)
 		case <-ctx.Done():
 			return
 		}
-		for !c.caughtUp(ctx) {
-			if !pause(ctx, catchUpPause) {
-				return
-			}
+	}
+}
+
+func (c *Cache) catchUp(ctx context.Context) {
+	for !c.caughtUp(ctx) {
+		if !pause(ctx, catchUpPause) {
+			return
 		}
 	}
+}
+
+// compareVersions relists the cache if the API server is at an older version than the cache: its
+// etcd was restored from a backup, and the open watch sends nothing of that. A bookmark that is
+// older does not prove it, because one API server may lag behind another. A list without a
+// version does: its version is not older than anything that any API server has sent before.
+func (c *Cache) compareVersions(ctx context.Context) {
+	c.mu.RLock()
+	is, synced, held := c.following, c.state.synced, c.feed.version
+	c.mu.RUnlock()
+	if !is.open || is.listing || !synced {
+		return // the next watch is compared when it is open
+	}
+	version, err := c.history.current(ctx)
+	if err != nil || !older(version, held) {
+		return // without an answer the next bookmark asks again
+	}
+	c.history.relist()
 }
 
 // caughtUp asks the API server for the version that it has come to, and blocks until the

@@ -16,7 +16,10 @@ import (
 type farther struct {
 	history
 	version string
+	relists int
 }
+
+func (f *farther) relist() { f.relists++ }
 
 func (f *farther) current(context.Context) (string, error) { return f.version, nil }
 
@@ -112,5 +115,46 @@ func TestFreshness_ALongSilenceIsStale(t *testing.T) {
 		wantStale(t, c, "when nothing has been heard for long", true)
 		c.contact.note()
 		wantStale(t, c, "when something has been heard", false)
+	})
+}
+
+// A bookmark alone proves nothing: an API server that lags behind the others may send an older one.
+func TestBookmark_TheCacheRelistsIfTheAPIServerHasGoneBack(t *testing.T) {
+	for name, test := range map[string]struct {
+		bookmark, current string
+		relists           int
+	}{
+		"the API server is further":               {bookmark: "12", current: "20", relists: 0},
+		"the API server is at the bookmark":       {bookmark: "12", current: "12", relists: 0},
+		"the API server is at an older version":   {bookmark: "12", current: "9", relists: 1},
+		"the bookmark and the API server are old": {bookmark: "9", current: "9", relists: 1},
+		"only the bookmark is old":                {bookmark: "9", current: "10", relists: 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				c := followingCache(t, "10")
+				c.watchesUpstream(false)
+				wantStale(t, c, "before the bookmark", false)
+				api := &farther{version: test.current}
+				c.history = api
+				must(t, c.Bookmark(test.bookmark))
+				synctest.Wait()
+				if api.relists != test.relists {
+					t.Errorf("the cache relists %d times, want %d", api.relists, test.relists)
+				}
+			})
+		})
+	}
+}
+
+func TestBookmark_TheCacheIsStillCurrentWhileTheAPIServerIsAsked(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		c := followingCache(t, "10")
+		c.watchesUpstream(false)
+		wantStale(t, c, "before the bookmark", false)
+		c.history = &farther{version: "20"}
+		must(t, c.Bookmark("12"))
+		time.Sleep(time.Second)
+		wantStale(t, c, "after a bookmark that is older than the API server", false)
 	})
 }
