@@ -2,7 +2,6 @@ package informerhub
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -46,7 +45,10 @@ type Cache struct {
 type state struct {
 	synced  bool  // it holds, or has held, a whole snapshot
 	failure error // why the last attempt to reach the API server failed; nil if it did not
-	ended   error // why the cache has ended for good; nil if it has not
+	// lastFailure is the last failure, whether there was a successful attempt after it or not; nil
+	// when synced.
+	lastFailure error
+	ended       error // why the cache has ended for good; nil if it has not
 }
 
 // Snapshot is what a selection held at one resource version.
@@ -131,29 +133,6 @@ func (c *Cache) watchFrom(version string) string {
 	return version
 }
 
-// ready waits until the cache holds a whole snapshot. While it does not, and the
-// API server cannot be reached, it answers that failure at once.
-func (c *Cache) ready(ctx context.Context) error {
-	for {
-		c.mu.RLock()
-		state, changed := c.state, c.changed
-		c.mu.RUnlock()
-		switch {
-		case state.ended != nil:
-			return state.ended
-		case state.synced:
-			return nil
-		case state.failure != nil:
-			return state.failure
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return fmt.Errorf("waiting for the first snapshot of %s: %w", c.resource, context.Cause(ctx))
-		}
-	}
-}
-
 // reachedVersion is the version that the cache has reached; empty before the first snapshot.
 func (c *Cache) reachedVersion() string {
 	c.mu.RLock()
@@ -182,6 +161,9 @@ func (c *Cache) failed(err error) {
 	defer c.mu.Unlock()
 	next := c.state
 	next.failure = err
+	if !next.synced {
+		next.lastFailure = err
+	}
 	c.setStateLocked(next)
 }
 

@@ -140,12 +140,22 @@ func (h *Hub) Close() {
 func (h *Hub) Resolver() *Resolver { return h.resolver }
 
 // Cache answers the cache of a resource, ready to be read. The first call for a
-// resource starts it and waits for its first snapshot; it fails with an
-// [UnavailableError] while the API server cannot be reached, or with the API
-// server's own error if it refuses. A resource that is not to be cached has none. The
-// error is a [ResourceGoneError] if the API server does not serve the resource as it is
-// described.
+// resource starts it and waits for its first snapshot, for snapshotPatience; it fails with an
+// [UnavailableError] while the API server cannot be reached, or with a [SnapshotError] if the
+// API server refuses or does not send the snapshot. A resource that is not to be cached has
+// none. The error is a [ResourceGoneError] if the API server does not serve the resource as it
+// is described.
 func (h *Hub) Cache(ctx context.Context, resource Resource) (*Cache, error) {
+	cache, err := h.Start(ctx, resource)
+	if err != nil {
+		return nil, err
+	}
+	return cache, cache.Ready(ctx)
+}
+
+// Start answers the cache of a resource as Cache does, but does not wait for its first snapshot.
+// See [Cache.Ready].
+func (h *Hub) Start(ctx context.Context, resource Resource) (*Cache, error) {
 	if !resource.Cacheable() {
 		return nil, fmt.Errorf("%s are not cached", resource)
 	}
@@ -155,11 +165,7 @@ func (h *Hub) Cache(ctx context.Context, resource Resource) (*Cache, error) {
 			return nil, err
 		}
 	}
-	cache, err := h.started(resource)
-	if err != nil {
-		return nil, err
-	}
-	return cache, cache.ready(ctx)
+	return h.started(resource)
 }
 
 // runs reports whether a resource has a cache.

@@ -64,7 +64,10 @@ func classify(err error) (connect.Code, *kubeconnectv1.Status) {
 	var schemaless *informerhub.NoSchemaError
 	var away *informerhub.GroupUnavailableError
 	var limit *limitError
+	var snapshot *informerhub.SnapshotError
 	switch {
+	case errors.As(err, &snapshot): // it is about the service, whatever the API server has answered it
+		return connect.CodeUnavailable, ownStatus(metav1.StatusReasonServiceUnavailable, err)
 	case errors.As(err, &status):
 		return codeOf(status.Status()), statusDetail(status.Status())
 	case errors.As(err, &unknown), errors.As(err, &gone), errors.As(err, &schemaless):

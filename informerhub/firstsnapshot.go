@@ -1,0 +1,87 @@
+package informerhub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// snapshotPatience is how long a caller waits for the first snapshot of a cache.
+const snapshotPatience = 10 * time.Second
+
+// SnapshotError says that a cache has no snapshot yet, because the API server does not send it to
+// the service. It is not about the caller: another replica, or a later call, may succeed.
+type SnapshotError struct {
+	Resource Resource
+	Err      error // the last error of the API server, or that there was none
+}
+
+func (e *SnapshotError) Error() string {
+	if isDenied(e.Err) {
+		return fmt.Sprintf("the service may not list %s: its operator must give it that permission", e.Resource.GroupResource())
+	}
+	return fmt.Sprintf("the service has no snapshot of %s yet: %v; try again, and if this lasts ask the operator of the service",
+		e.Resource.GroupResource(), e.Err)
+}
+
+func (e *SnapshotError) Unwrap() error { return e.Err }
+
+// isDenied reports whether the API server has refused the credential of a request, or what it asks for.
+func isDenied(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) }
+
+// errNoSnapshot says that the API server has not failed, but is slow.
+var errNoSnapshot = fmt.Errorf("the API server has not sent all of it in %s", snapshotPatience)
+
+// Ready blocks until a cache that [Hub.Start] has returned holds a whole snapshot. It fails as
+// [Hub.Cache] does.
+func (c *Cache) Ready(ctx context.Context) error {
+	waiting, cancel := context.WithTimeoutCause(ctx, snapshotPatience, errNoSnapshot)
+	defer cancel()
+	err := c.ready(waiting)
+	var status apierrors.APIStatus
+	switch {
+	case err == nil, apierrors.IsNotFound(err):
+		return err
+	case errors.As(err, &status):
+		return &SnapshotError{c.resource, err}
+	case errors.Is(err, errNoSnapshot) && ctx.Err() == nil:
+		return &SnapshotError{c.resource, c.lastFailure()}
+	}
+	return err
+}
+
+// ready blocks until the cache holds a whole snapshot. While it does not, and an attempt to get it
+// has failed, ready returns that failure at once.
+func (c *Cache) ready(ctx context.Context) error {
+	for {
+		c.mu.RLock()
+		state, changed := c.state, c.changed
+		c.mu.RUnlock()
+		switch {
+		case state.ended != nil:
+			return state.ended
+		case state.synced:
+			return nil
+		case state.failure != nil:
+			return state.failure
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for the first snapshot of %s: %w", c.resource, context.Cause(ctx))
+		}
+	}
+}
+
+// lastFailure returns the last error of the API server before the first snapshot.
+func (c *Cache) lastFailure() error {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if c.state.lastFailure != nil {
+		return c.state.lastFailure
+	}
+	return errNoSnapshot
+}

@@ -1,0 +1,56 @@
+package informerhub
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kubeconnect/kubeconnect/e2e/bubble"
+)
+
+func TestReady_FailsAfterAWhileWithTheLastErrorOfTheAPIServer(t *testing.T) {
+	failure := apierrors.NewInternalError(errors.New("the conversion webhook is away"))
+	for name, test := range map[string]struct {
+		before func(*Cache)
+		want   string
+		after  time.Duration
+	}{
+		"nothing is sent": {
+			func(*Cache) {},
+			"the service has no snapshot of pods yet: the API server has not sent all of it in 10s; try again, and if this lasts ask the operator of the service",
+			snapshotPatience,
+		},
+		"the last attempt is under way, and one before it has failed": {
+			func(c *Cache) { c.failed(failure); c.reached() },
+			"the service has no snapshot of pods yet: " + failure.Error() + "; try again, and if this lasts ask the operator of the service",
+			snapshotPatience,
+		},
+		"the last attempt has failed": {
+			func(c *Cache) { c.failed(failure) },
+			"the service has no snapshot of pods yet: " + failure.Error() + "; try again, and if this lasts ask the operator of the service",
+			0,
+		},
+		"the service may not list": {
+			func(c *Cache) {
+				c.failed(apierrors.NewForbidden(pods.GroupResource(), "", errors.New(`User "service" cannot list`)))
+			},
+			"the service may not list pods: its operator must give it that permission",
+			0,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				c := newCache(pods, defaultLimits(defaultWindowBytes), &contact{})
+				test.before(c)
+				began := time.Now()
+				err := c.Ready(t.Context())
+				var snapshot *SnapshotError
+				if !errors.As(err, &snapshot) || err.Error() != test.want || time.Since(began) != test.after {
+					t.Errorf("after %s: %v", time.Since(began), err)
+				}
+			})
+		})
+	}
+}
