@@ -28,6 +28,9 @@ type Options struct {
 	// IdleTimeout is how long a cache is kept that nobody reads or watches. Default:
 	// 10 minutes.
 	IdleTimeout time.Duration
+	// Preload names resources, as callers name them, whose caches are started by [Hub.Preload] and
+	// are not evicted when idle.
+	Preload []string
 	// Uncached names resources that are never kept in memory, as callers name them. A name
 	// without a group means those of every group: core events are those of events.k8s.io.
 	Uncached []string
@@ -55,6 +58,7 @@ type Hub struct {
 	// definitions relists the caches of custom resources when their definitions change.
 	definitions *definitions
 
+	preloads     *preloads
 	privateBytes *fairqueue.Queue // memory of private caches
 	privateLists *fairqueue.Queue // turns for their first snapshots
 
@@ -64,6 +68,7 @@ type Hub struct {
 	closed  bool
 	caches  map[Resource]*runningCache
 	private map[*Private]struct{}
+	pinned  map[Resource]bool // are not evicted when idle
 }
 
 // runningCache is a cache that a Reflector keeps.
@@ -107,6 +112,8 @@ func New(config *rest.Config, options Options) (*Hub, error) {
 		schemas:  newSchemas(resolver.client),
 		caches:   make(map[Resource]*runningCache),
 		private:  make(map[*Private]struct{}),
+		pinned:   make(map[Resource]bool),
+		preloads: newPreloads(options.Preload),
 
 		privateBytes: newPrivateBytes(),
 		privateLists: newPrivateLists(),
@@ -250,7 +257,7 @@ func (h *Hub) endLocked(running *runningCache) {
 func (h *Hub) endIdle(running *runningCache) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if running.watched() {
+	if running.watched() || h.pinned[running.resource] {
 		running.lastUsed = time.Now()
 	}
 	left := h.options.IdleTimeout - time.Since(running.lastUsed)

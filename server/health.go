@@ -14,8 +14,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
-// Readiness is whether the service can answer: from the first time that it has
-// reached the API server, until it shuts down. The zero value is not ready. Its
+// Readiness is whether the service can answer: it has a snapshot of what it preloads, or
+// reaches the API server, and does not shut down. The zero value is not ready. Its
 // methods are safe for concurrent use.
 type Readiness struct {
 	mu      sync.Mutex // guards the fields below
@@ -35,6 +35,12 @@ func (r *Readiness) Set(ready bool) {
 		close(r.changed)
 		r.changed = nil
 	}
+}
+
+// IsReady reports whether the service is ready.
+func (r *Readiness) IsReady() bool {
+	ready, _ := r.current()
+	return ready
 }
 
 // current answers whether the service is ready, and a channel that is closed when
@@ -65,7 +71,7 @@ func handleHealth(mux *http.ServeMux, readiness *Readiness, freshness func() inf
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if ready, _ := readiness.current(); !ready {
-			http.Error(w, "not ready: the API server has not been reached yet, or the service is shutting down",
+			http.Error(w, "not ready: the API server cannot be reached, there is no snapshot of what is preloaded yet, or the service is shutting down",
 				http.StatusServiceUnavailable)
 			return
 		}

@@ -21,8 +21,6 @@ import (
 const (
 	// shutdownTimeout is how long calls under way may take to end.
 	shutdownTimeout = 10 * time.Second
-	// reachInterval is how often the API server is tried until it answers once.
-	reachInterval = time.Second
 	// maxStreams bounds the calls at one time on one HTTP/2 connection.
 	maxStreams = 1000
 	// maxHeaderBytes bounds the headers of a request, which are kept as long as its stream. The
@@ -53,6 +51,7 @@ func serve(ctx context.Context, s settings) error {
 	hub, err := informerhub.New(config, informerhub.Options{
 		KeepManagedFields: s.keepManagedFields,
 		IdleTimeout:       s.cacheIdleTimeout,
+		Preload:           s.preload,
 		Uncached:          s.uncached,
 		CacheAggregated:   s.cacheAggregated,
 	})
@@ -106,9 +105,12 @@ func serve(ctx context.Context, s settings) error {
 	beside, end := context.WithCancel(stopping)
 	var besides sync.WaitGroup
 	besides.Go(func() {
-		reach(beside, hub.Resolver(), readiness)
-		warnOfUnknown(beside, hub.Resolver(), s.uncached)
+		if awaitReached(beside, hub.Resolver()) {
+			warnOfUnknown(beside, hub.Resolver(), s.uncached)
+		}
 	})
+	besides.Go(func() { hub.Preload(beside) })
+	besides.Go(func() { followReadiness(beside, hub, readiness) })
 	besides.Go(func() { edge.follow(beside) })
 	besides.Go(func() { memory.Run(beside) })
 	endStreams := func() {
@@ -172,30 +174,6 @@ func warnOfUnknown(ctx context.Context, resolver *informerhub.Resolver, names []
 	for _, name := range names {
 		if _, err := resolver.Resolve(ctx, name); err != nil && ctx.Err() == nil {
 			slog.Warn("a name of --uncached is not known, and keeps out of memory only what will have it", "error", err)
-		}
-	}
-}
-
-// reach tries the API server until it answers once; then the service is ready.
-func reach(ctx context.Context, resolver *informerhub.Resolver, readiness *server.Readiness) {
-	for told := ""; ; {
-		err := resolver.Reached(ctx)
-		if err == nil {
-			readiness.Set(true)
-			slog.Info("ready")
-			return
-		}
-		if ctx.Err() != nil {
-			return
-		}
-		if err.Error() != told {
-			slog.Warn("not ready", "error", err)
-			told = err.Error()
-		}
-		select {
-		case <-time.After(reachInterval):
-		case <-ctx.Done():
-			return
 		}
 	}
 }

@@ -10,12 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"k8s.io/client-go/rest"
-
-	"github.com/kubeconnect/kubeconnect/e2e/bubble"
-	"github.com/kubeconnect/kubeconnect/informerhub"
-	"github.com/kubeconnect/kubeconnect/server"
 )
 
 // listenAnywhere is a listener on a free loopback port.
@@ -132,46 +126,6 @@ func TestAServiceThatCannotBeginSaysWhy(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestTheServiceIsReadyWhenTheAPIServerHasAnswered holds time: the API server is
-// tried again and again until it answers.
-func TestTheServiceIsReadyWhenTheAPIServerHasAnswered(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		tries := 0
-		hub, err := informerhub.New(&rest.Config{Host: "http://api.example", Transport: transportFunc(func(r *http.Request) (*http.Response, error) {
-			if tries++; tries < 10 {
-				return nil, errors.New("not yet")
-			}
-			answer := httptest.NewRecorder()
-			_, _ = io.WriteString(answer, "{}")
-			return answer.Result(), nil
-		})}, informerhub.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer hub.Close()
-		readiness := &server.Readiness{}
-		reach(t.Context(), hub.Resolver(), readiness)
-		if tries != 10 {
-			t.Errorf("ready after %d tries", tries)
-		}
-	})
-}
-
-func TestAServiceThatEndsNoLongerTries(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		hub, err := informerhub.New(&rest.Config{Host: "http://api.example", Transport: transportFunc(func(*http.Request) (*http.Response, error) {
-			return nil, errors.New("never")
-		})}, informerhub.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer hub.Close()
-		ctx, cancel := context.WithTimeout(t.Context(), 10*reachInterval)
-		defer cancel()
-		reach(ctx, hub.Resolver(), &server.Readiness{})
-	})
 }
 
 type transportFunc func(*http.Request) (*http.Response, error)

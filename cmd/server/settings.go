@@ -35,6 +35,7 @@ type settings struct {
 	keepManagedFields        bool
 	cacheIdleTimeout         time.Duration
 	tokenGeneration          string
+	preload                  []string
 	uncached                 []string
 	cacheAggregated          []string
 	memoryLimit              string
@@ -92,8 +93,9 @@ func readSettings(args []string, lookup func(string) (string, bool)) (settings, 
 	flags.IntVar(&s.maxConnections, "max-connections", 4096, "how `many` connections may be open at a time: above it, the address that has the most loses its newest one")
 	flags.IntVar(&s.maxConnectionsPerAddress, "max-connections-per-address", 2048, "how `many` of them one address may have, and one /64 of IPv6: as many as a caller may have streams, because some clients open a connection for each until the first is there. Give more where clients come through one proxy that opens a connection for each")
 	flags.BoolVar(&s.keepManagedFields, "keep-managed-fields", false, "keep metadata.managedFields, which is about half of an object")
-	flags.DurationVar(&s.cacheIdleTimeout, "cache-idle-timeout", 10*time.Minute, "how `long` a resource is kept in memory that nobody reads or watches")
+	flags.DurationVar(&s.cacheIdleTimeout, "cache-idle-timeout", 10*time.Minute, "how `long` a resource is kept in memory that nobody reads or watches, other than those of --preload")
 	flags.StringVar(&s.tokenGeneration, "token-generation", "", "any `text`, the same at all replicas: a resume token that was given out under another one begins with a snapshot. Change it after etcd was restored from a backup; see docs/operations.md")
+	flags.StringSliceVar(&s.preload, "preload", nil, "a `resource`, as kubectl names it, that is read into memory at the start and kept there while nobody reads it; repeat it, or separate several by commas. The service is ready when it has all of these; it does not wait for those that the cluster does not serve, and not long for those that it cannot read, as long as it has another one. Without it the service is ready when it has reached the API server, and the first caller of each resource waits for it")
 	flags.StringSliceVar(&s.uncached, "uncached", nil, "a `resource`, as kubectl names it, that is never kept in memory, in none of its versions, such as secrets; repeat it, or separate several by commas. Without a group it is those of every group: events are those of events.k8s.io too. They are read at the API server as the caller, as --write-as says, each time")
 	flags.StringSliceVar(&s.cacheAggregated, "cache-aggregated", nil, "an API `group`, such as metrics.example.com, that is kept in memory although an aggregated API serves it; repeat it, or separate several by commas. Give only groups whose server shows the same objects to all users who may list them: what it shows the service's account is served to them. Without it, such groups are read at the API server as the caller, each time")
 	flags.StringVar(&s.memoryLimit, "memory-limit", "", "what the whole process should stay below, as a Kubernetes `quantity` such as 2Gi: near it, memory is given back sooner, at the price of processor time; GOMEMLIMIT by default")
@@ -155,6 +157,9 @@ func (s settings) check() error {
 	}
 	if s.compress != server.CompressNone && s.compress != server.CompressGzip {
 		return fmt.Errorf("--compress %q: give \"none\" or \"gzip\"", s.compress)
+	}
+	if slices.Contains(s.preload, "") {
+		return errors.New("--preload: name a resource, such as pods")
 	}
 	if slices.Contains(s.uncached, "") {
 		return errors.New("--uncached: name a resource, such as secrets")

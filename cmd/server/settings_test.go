@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"reflect"
 	"strings"
@@ -25,33 +26,83 @@ func with(change func(*settings)) settings {
 	return s
 }
 
+// everyFlag has a value for each flag, and what that sets.
+var everyFlag = []struct {
+	flag, value string
+	set         func(*settings)
+}{
+	{"kubeconfig", "k", func(s *settings) { s.kubeconfig = "k" }},
+	{"context", "c", func(s *settings) { s.context = "c" }},
+	{"listen", "0.0.0.0:1", func(s *settings) { s.listen = "0.0.0.0:1" }},
+	{"auth", "cluster", func(s *settings) { s.auth = "cluster" }},
+	{"auth-audience", "x,y", func(s *settings) { s.audiences = []string{"x", "y"} }},
+	{"write-as", "impersonate", func(s *settings) { s.writeAs = "impersonate" }},
+	{"recheck-interval", "1m", func(s *settings) { s.recheckInterval = time.Minute }},
+	{"tls-cert-file", "cert", func(s *settings) { s.certFile = "cert" }},
+	{"tls-private-key-file", "key", func(s *settings) { s.keyFile = "key" }},
+	{"allow-plaintext", "true", func(s *settings) { s.allowPlaintext = true }},
+	{"cors-origin", "https://a.example,http://b.example:1", func(s *settings) { s.corsOrigins = []string{"https://a.example", "http://b.example:1"} }},
+	{"caller-max-streams", "1", func(s *settings) { s.limits.Streams = 1 }},
+	{"caller-request-rate", "2", func(s *settings) { s.limits.Rate = 2 }},
+	{"caller-request-burst", "3", func(s *settings) { s.limits.Burst = 3 }},
+	{"caller-max-calls", "4", func(s *settings) { s.limits.Calls = 4 }},
+	{"max-connections", "5", func(s *settings) { s.maxConnections = 5 }},
+	{"max-connections-per-address", "6", func(s *settings) { s.maxConnectionsPerAddress = 6 }},
+	{"keep-managed-fields", "true", func(s *settings) { s.keepManagedFields = true }},
+	{"cache-idle-timeout", "1h", func(s *settings) { s.cacheIdleTimeout = time.Hour }},
+	{"token-generation", "g", func(s *settings) { s.tokenGeneration = "g" }},
+	{"preload", "pods,deployments.apps", func(s *settings) { s.preload = []string{"pods", "deployments.apps"} }},
+	{"uncached", "secrets,ingresses.networking.k8s.io", func(s *settings) { s.uncached = []string{"secrets", "ingresses.networking.k8s.io"} }},
+	{"cache-aggregated", "a.example,b.example", func(s *settings) { s.cacheAggregated = []string{"a.example", "b.example"} }},
+	{"memory-limit", "2Gi", func(s *settings) { s.memoryLimit = "2Gi" }},
+	{"compress", "gzip", func(s *settings) { s.compress = "gzip" }},
+	{"metrics-listen", "127.0.0.1:2", func(s *settings) { s.metricsListen = "127.0.0.1:2" }},
+	{"log-level", "debug", func(s *settings) { s.logLevel = slog.LevelDebug }},
+}
+
+func TestEveryFlagIsReadFromTheCommandLineAndTheEnvironment(t *testing.T) {
+	var args []string
+	environment := make(map[string]string)
+	want := with(func(s *settings) {
+		for _, one := range everyFlag {
+			args = append(args, "--"+one.flag+"="+one.value)
+			environment["KUBECONNECT_"+strings.ToUpper(strings.ReplaceAll(one.flag, "-", "_"))] = one.value
+			one.set(s)
+		}
+	})
+	for name, got := range map[string]func() (settings, error){
+		"flags":     func() (settings, error) { return readSettings(args, lookupIn(nil)) },
+		"variables": func() (settings, error) { return readSettings(nil, lookupIn(environment)) },
+	} {
+		if got, err := got(); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, %v, want %+v", name, got, err, want)
+		}
+	}
+	missing := reflect.ValueOf(want)
+	for i := range missing.NumField() {
+		name := missing.Type().Field(i).Name
+		if name != "auth" && reflect.DeepEqual(fmt.Sprint(missing.Field(i)), fmt.Sprint(reflect.ValueOf(defaults).Field(i))) {
+			t.Errorf("no flag of everyFlag sets %s", name)
+		}
+	}
+}
+
+// A flag that takes several values adds up those of each time that it is given.
+func TestFlagsOfSeveralValuesMayBeRepeated(t *testing.T) {
+	got, err := readSettings(strings.Fields("--auth-audience x --auth-audience y,z --uncached secrets --uncached pods"), lookupIn(nil))
+	want := with(func(s *settings) { s.audiences, s.uncached = []string{"x", "y", "z"}, []string{"secrets", "pods"} })
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, %v, want %+v", got, err, want)
+	}
+}
+
 func TestSettingsAreReadFromFlagsAndTheEnvironment(t *testing.T) {
-	origins := []string{"https://a.example", "http://b.example:1", "https://c.example"}
-	uncached := []string{"secrets", "ingresses.networking.k8s.io"}
-	aggregated := []string{"a.example", "b.example"}
 	for name, test := range map[string]struct {
 		args        string
 		environment map[string]string
 		want        settings
 	}{
 		"nothing": {want: defaults},
-		"every flag": {
-			args: "--kubeconfig k --context c --listen 0.0.0.0:1 --auth cluster --auth-audience x --auth-audience y,z --write-as impersonate --recheck-interval 1m --tls-cert-file cert --tls-private-key-file key " +
-				"--allow-plaintext --cors-origin https://a.example --cors-origin http://b.example:1,https://c.example --caller-max-streams 1 --caller-request-rate 2 --caller-request-burst 3 --caller-max-calls 4 --max-connections 5 --max-connections-per-address 6 --keep-managed-fields --cache-idle-timeout 1h --token-generation g --uncached secrets,ingresses.networking.k8s.io --cache-aggregated a.example,b.example --memory-limit 2Gi --compress gzip --metrics-listen 127.0.0.1:2 --log-level debug",
-			want: settings{"k", "c", "0.0.0.0:1", "cluster", []string{"x", "y", "z"}, "impersonate", time.Minute, "cert", "key", true, origins, server.Limits{Streams: 1, Rate: 2, Burst: 3, Calls: 4}, 5, 6, true, time.Hour, "g", uncached, aggregated, "2Gi", "gzip", "127.0.0.1:2", slog.LevelDebug},
-		},
-		"every variable": {
-			environment: map[string]string{
-				"KUBECONNECT_KUBECONFIG": "k", "KUBECONNECT_CONTEXT": "c", "KUBECONNECT_LISTEN": "0.0.0.0:1", "KUBECONNECT_AUTH": "cluster",
-				"KUBECONNECT_AUTH_AUDIENCE": "x,y,z", "KUBECONNECT_WRITE_AS": "impersonate", "KUBECONNECT_RECHECK_INTERVAL": "1m",
-				"KUBECONNECT_TLS_CERT_FILE": "cert", "KUBECONNECT_TLS_PRIVATE_KEY_FILE": "key", "KUBECONNECT_ALLOW_PLAINTEXT": "true",
-				"KUBECONNECT_CORS_ORIGIN":        "https://a.example,http://b.example:1,https://c.example",
-				"KUBECONNECT_CALLER_MAX_STREAMS": "1", "KUBECONNECT_CALLER_REQUEST_RATE": "2", "KUBECONNECT_CALLER_REQUEST_BURST": "3",
-				"KUBECONNECT_CALLER_MAX_CALLS": "4", "KUBECONNECT_MAX_CONNECTIONS": "5", "KUBECONNECT_MAX_CONNECTIONS_PER_ADDRESS": "6",
-				"KUBECONNECT_KEEP_MANAGED_FIELDS": "1", "KUBECONNECT_CACHE_IDLE_TIMEOUT": "1h", "KUBECONNECT_TOKEN_GENERATION": "g", "KUBECONNECT_UNCACHED": "secrets,ingresses.networking.k8s.io", "KUBECONNECT_CACHE_AGGREGATED": "a.example,b.example", "KUBECONNECT_MEMORY_LIMIT": "2Gi", "KUBECONNECT_COMPRESS": "gzip", "KUBECONNECT_METRICS_LISTEN": "127.0.0.1:2", "KUBECONNECT_LOG_LEVEL": "warn",
-			},
-			want: settings{"k", "c", "0.0.0.0:1", "cluster", []string{"x", "y", "z"}, "impersonate", time.Minute, "cert", "key", true, origins, server.Limits{Streams: 1, Rate: 2, Burst: 3, Calls: 4}, 5, 6, true, time.Hour, "g", uncached, aggregated, "2Gi", "gzip", "127.0.0.1:2", slog.LevelWarn},
-		},
 		"the flag wins": {
 			args: "--listen 127.0.0.1:1 --keep-managed-fields=false",
 			environment: map[string]string{
@@ -113,6 +164,7 @@ func TestSettingsWithoutSenseAreToldByTheirNames(t *testing.T) {
 		"a compression that is not known":       {args: "--compress zstd", says: "--compress"},
 		"changes as somebody":                   {args: "--write-as me", says: "--write-as"},
 		"a resource without a name":             {args: "--uncached secrets, ", says: "--uncached"},
+		"a resource to preload without a name":  {args: "--preload pods, ", says: "--preload"},
 		"a group without a name":                {args: "--cache-aggregated=a.example, ", says: "--cache-aggregated"},
 		"checked all the time":                  {args: "--recheck-interval 0s", says: "--recheck-interval"},
 		"an audience without a name":            {args: "--auth-audience x,", says: "--auth-audience"},

@@ -1,0 +1,249 @@
+package informerhub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// Preloaded caches are there before the first caller asks for them, and are not evicted when idle.
+// A replica that starts says by [Hub.Warm] when it has what another one serves, so that clients are
+// not sent to a replica that has yet to read the cluster.
+
+const (
+	// preloadRetry is how long to wait after a failure.
+	preloadRetry = time.Second
+	// skippedRetry is how long to wait after a failure that another attempt will hardly mend.
+	skippedRetry = time.Minute
+	// preloadPatience is for how long Warm waits for a resource that the API server answers with
+	// errors, such as a custom resource whose conversion webhook is away.
+	preloadPatience = 30 * time.Second
+)
+
+// preloads are the resources that are preloaded, by the names that the operator has given.
+type preloads struct {
+	mu    sync.Mutex // guards the fields below
+	state map[string]*preloadState
+	warm  bool // all were settled at some time
+}
+
+// preloadState is how far the preloading of one resource is.
+type preloadState struct {
+	synced  bool
+	failure error     // the last one; nil when synced, or before the first attempt has ended
+	since   time.Time // when the failures began that the API server has answered with
+	// unservable says that there is nothing to preload: the cluster does not serve the resource, or
+	// it is not to be cached.
+	unservable bool
+}
+
+func newPreloads(names []string) *preloads {
+	p := &preloads{state: make(map[string]*preloadState)}
+	for _, name := range names {
+		p.state[name] = &preloadState{}
+	}
+	return p
+}
+
+// Preload starts the caches of [Options.Preload], and keeps them until the context ends. It blocks
+// until then.
+func (h *Hub) Preload(ctx context.Context) {
+	var keeping sync.WaitGroup
+	for name := range h.preloads.state {
+		keeping.Go(func() { h.keep(ctx, name) })
+	}
+	keeping.Wait()
+}
+
+// keep starts the cache of a resource, and starts it again when it has ended.
+func (h *Hub) keep(ctx context.Context, name string) {
+	for ctx.Err() == nil {
+		resource, err := h.preload(ctx, name)
+		if ctx.Err() != nil {
+			return
+		}
+		switch h.preloads.note(name, err) {
+		case preloadSynced:
+			h.awaitEnd(ctx, resource)
+		case preloadSkipped:
+			pause(ctx, skippedRetry)
+		case preloadFailed:
+			pause(ctx, preloadRetry)
+		}
+	}
+}
+
+// errUncacheable says that a resource is not to be kept in memory.
+var errUncacheable = errors.New("it is not kept in memory")
+
+// preload blocks until a resource has a snapshot.
+func (h *Hub) preload(ctx context.Context, name string) (Resource, error) {
+	resource, err := h.resolver.Resolve(ctx, name)
+	if err != nil {
+		return resource, err
+	}
+	if !resource.Cacheable() {
+		return resource, errUncacheable
+	}
+	cache, err := h.Start(ctx, resource)
+	if err != nil {
+		return resource, err
+	}
+	h.pin(resource)
+	return resource, cache.Ready(ctx)
+}
+
+// pin has a cache not evicted when idle.
+func (h *Hub) pin(resource Resource) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.pinned[resource] = true
+}
+
+// awaitEnd blocks until the cache of a resource has ended, and unpins the resource: its definition
+// may have changed.
+func (h *Hub) awaitEnd(ctx context.Context, resource Resource) {
+	h.mu.Lock()
+	running := h.caches[resource]
+	h.mu.Unlock()
+	if running != nil {
+		running.awaitEnd(ctx)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.pinned, resource)
+}
+
+// awaitEnd blocks until the cache has ended for good, or the context has.
+func (c *Cache) awaitEnd(ctx context.Context) {
+	for {
+		c.mu.RLock()
+		ended, changed := c.state.ended, c.changed
+		c.mu.RUnlock()
+		if ended != nil {
+			return
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// preloadOutcome is what has come of an attempt.
+type preloadOutcome int
+
+const (
+	preloadFailed preloadOutcome = iota
+	preloadSynced
+	preloadSkipped
+)
+
+// note records what has come of an attempt to preload a resource.
+func (p *preloads) note(name string, err error) preloadOutcome {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	state := p.state[name]
+	before := state.failure
+	state.synced, state.failure = err == nil, err
+	switch {
+	case err == nil:
+		state.since, state.unservable = time.Time{}, false
+		slog.Info("preloaded", "resource", name)
+		return preloadSynced
+	case isUnservable(err):
+		state.unservable = true
+		if before == nil || before.Error() != err.Error() {
+			slog.Warn("a name of --preload is not preloaded", "resource", name, "error", err)
+		}
+		return preloadSkipped
+	}
+	state.unservable = false
+	state.noteAnswer(err)
+	if before == nil || before.Error() != err.Error() {
+		slog.Warn("not preloaded yet", "resource", name, "error", err)
+	}
+	return preloadFailed
+}
+
+// noteAnswer records since when the API server has answered with errors.
+func (s *preloadState) noteAnswer(err error) {
+	var snapshot *SnapshotError
+	switch {
+	case !errors.As(err, &snapshot) || errors.Is(err, errNoSnapshot):
+		s.since = time.Time{} // the API server is away, or slow
+	case s.since.IsZero():
+		s.since = time.Now()
+	}
+}
+
+// isUnservable reports whether an error says that there is nothing to preload.
+func isUnservable(err error) bool {
+	var unknown *UnknownResourceError
+	var gone *ResourceGoneError
+	var away *GroupUnavailableError
+	return errors.As(err, &unknown) || errors.As(err, &gone) || errors.As(err, &away) ||
+		errors.Is(err, errUncacheable) || apierrors.IsNotFound(err)
+}
+
+// isSettled reports whether nothing more is to be waited for.
+func (s *preloadState) isSettled() bool {
+	return s.synced || s.unservable || isDenied(s.failure) || !s.since.IsZero() && time.Since(s.since) > preloadPatience
+}
+
+// Warm returns nil when each cache of [Options.Preload] has had a snapshot, and an error that says
+// what is missing before that. Resources that the cluster does not serve, that the service may not
+// list, or that the API server has answered with errors for preloadPatience are not waited for,
+// as long as there is a snapshot of another one: a single broken resource must not stop
+// all replicas. Once Warm has returned nil it does so for good.
+func (h *Hub) Warm() error {
+	p := h.preloads
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.warm {
+		return nil
+	}
+	if missing := p.missingLocked(); len(missing) > 0 {
+		slices.Sort(missing)
+		return fmt.Errorf("there is no snapshot of %s yet", strings.Join(missing, ", "))
+	}
+	p.warm = true
+	return nil
+}
+
+// missingLocked returns what has to be waited for.
+func (p *preloads) missingLocked() []string {
+	var waiting, failed []string
+	synced := false
+	for name, state := range p.state {
+		synced = synced || state.synced
+		switch {
+		case !state.isSettled():
+			waiting = append(waiting, name)
+		case !state.synced && !state.unservable:
+			failed = append(failed, name)
+		}
+	}
+	if len(waiting) == 0 && !synced {
+		return failed
+	}
+	return waiting
+}
+
+// HasSnapshot reports whether any cache has a snapshot, so that the hub can answer something
+// without the API server.
+func (h *Hub) HasSnapshot() bool {
+	return slices.ContainsFunc(h.all(), func(c *Cache) bool {
+		c.mu.RLock()
+		defer c.mu.RUnlock()
+		return c.state.synced && c.state.ended == nil
+	})
+}

@@ -1,0 +1,122 @@
+package informerhub
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/kubeconnect/kubeconnect/e2e/bubble"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// preloadingHub is a hub that preloads resources, on a fake API server.
+func preloadingHub(t *testing.T, api *fakeAPI, names ...string) *Hub {
+	t.Helper()
+	hub, err := New(api.config(), Options{Preload: names})
+	must(t, err)
+	t.Cleanup(hub.Close)
+	preloading := make(chan struct{})
+	t.Cleanup(func() { <-preloading }) // the test's context has ended
+	go func() {
+		defer close(preloading)
+		hub.Preload(t.Context())
+	}()
+	return hub
+}
+
+// preloaded blocks until a hub is warm.
+func preloaded(t *testing.T, hub *Hub) {
+	t.Helper()
+	for hub.Warm() != nil {
+		if !pause(t.Context(), time.Millisecond) {
+			t.Fatal(hub.Warm())
+		}
+	}
+}
+
+func TestPreload_ACacheIsNotEvictedWhenIdle(t *testing.T) {
+	api := newFakeAPI(t, coreResources)
+	hub := preloadingHub(t, api, "po")
+	upstream := api.next(t, "watch-list").open()
+	if err := hub.Warm(); err == nil || hub.HasSnapshot() {
+		t.Errorf("without a snapshot: %v, %t", err, hub.HasSnapshot())
+	}
+	upstream.send(t, watch.Bookmark, bookmarkAt("10"))
+	preloaded(t, hub)
+
+	hub.mu.Lock()
+	running := hub.caches[pods]
+	running.lastUsed = time.Now().Add(-2 * defaultIdleTimeout)
+	hub.mu.Unlock()
+	hub.endIdle(running)
+	if hub.kept(pods) != running.Cache || !hub.HasSnapshot() {
+		t.Error("the cache has ended")
+	}
+}
+
+func TestPreload_ACacheThatHasEndedIsStartedAgain(t *testing.T) {
+	api := newFakeAPI(t, coreResources)
+	hub := preloadingHub(t, api, "pods")
+	api.next(t, "watch-list").open().send(t, watch.Bookmark, bookmarkAt("10"))
+	preloaded(t, hub)
+	hub.mu.Lock()
+	hub.endLocked(hub.caches[pods])
+	hub.mu.Unlock()
+	api.next(t, "watch-list").open().send(t, watch.Bookmark, bookmarkAt("20"))
+	preloaded(t, hub)
+}
+
+func TestWarm_WaitsForSnapshotsButNotForBrokenResources(t *testing.T) {
+	refused := &SnapshotError{pods, apierrors.NewInternalError(errors.New("the conversion webhook is away"))}
+	slow := &SnapshotError{pods, errNoSnapshot}
+	denied := &SnapshotError{pods, apierrors.NewForbidden(pods.GroupResource(), "", nil)}
+	unknown := &UnknownResourceError{Name: "b"}
+	away := &UnavailableError{Err: errors.New("refused")}
+	for name, test := range map[string]struct {
+		a, b error // of the last attempt
+		warm bool
+	}{
+		"both have a snapshot":                     {nil, nil, true},
+		"the API server is away":                   {away, away, false},
+		"the API server goes away before the last": {nil, away, false},
+		"one is slow":                              {nil, slow, false},
+		"the cluster does not serve one":           {nil, unknown, true},
+		"the cluster serves none":                  {unknown, unknown, true},
+		"the service may not list one":             {nil, denied, true},
+		"the service may list nothing":             {denied, denied, false},
+		"one is broken":                            {nil, refused, true},
+		"one is not served, the other is broken":   {refused, unknown, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				hub := &Hub{preloads: newPreloads([]string{"a", "b"})}
+				for range 2 * preloadPatience / preloadRetry {
+					hub.preloads.note("a", test.a)
+					hub.preloads.note("b", test.b)
+					time.Sleep(preloadRetry)
+				}
+				if err := hub.Warm(); (err == nil) != test.warm {
+					t.Errorf("answers %v", err)
+				}
+			})
+		})
+	}
+}
+
+func TestWarm_WaitsForAResourceThatIsAnsweredWithAnErrorForAMoment(t *testing.T) {
+	hub := &Hub{preloads: newPreloads([]string{"a", "b"})}
+	hub.preloads.note("a", nil)
+	hub.preloads.note("b", &SnapshotError{pods, apierrors.NewTooManyRequestsError("storage is (re)initializing")})
+	if hub.Warm() == nil {
+		t.Error("it does not wait")
+	}
+	hub.preloads.note("b", nil)
+	if err := hub.Warm(); err != nil {
+		t.Error(err)
+	}
+	hub.preloads.note("b", errors.New("later"))
+	if err := hub.Warm(); err != nil {
+		t.Errorf("it was warm, and is not any more: %v", err)
+	}
+}
