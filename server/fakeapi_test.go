@@ -26,14 +26,17 @@ import (
 // as the test says. A real one is used in e2e; this is for what a real one does not
 // do when it is told to.
 type fakeAPI struct {
-	objects []any            // of the snapshot
-	version string           // of the snapshot
-	events  chan any         // sent to the open watch
-	change  http.Handler     // answers changes
-	log     http.Handler     // answers who reads a log
-	list    http.Handler     // answers who lists, unless it is for a watch
-	served  map[string]any   // what it serves beside, and in place of, discovered
-	of      map[string][]any // objects of the snapshot, by resource, in place of those above
+	objects []any    // of the snapshot
+	version string   // of the snapshot
+	events  chan any // sent to the open watch
+	// forbidden says that the service may not list and watch.
+	forbidden bool
+	slow      chan struct{}    // closed when the snapshot may be sent; nil if that is at once
+	change    http.Handler     // answers changes
+	log       http.Handler     // answers who reads a log
+	list      http.Handler     // answers who lists, unless it is for a watch
+	served    map[string]any   // what it serves beside, and in place of, discovered
+	of        map[string][]any // objects of the snapshot, by resource, in place of those above
 
 	mu      sync.Mutex // guards changes
 	changes []*http.Request
@@ -79,6 +82,8 @@ func (api *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_ = json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: "Failure", Reason: "Forbidden", Code: 403})
 	case r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/log"):
 		api.log.ServeHTTP(w, r)
+	case r.Method == http.MethodGet && api.forbidden:
+		answerWith(http.StatusForbidden, metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: "Failure", Reason: "Forbidden", Code: 403})(w, r)
 	case r.Method == http.MethodGet && r.URL.Query().Get("watch") == "true":
 		api.watch(w, r)
 	case r.Method == http.MethodGet && api.list != nil:
@@ -98,6 +103,9 @@ func (api *fakeAPI) watch(w http.ResponseWriter, r *http.Request) {
 	send := func(event any) {
 		_ = json.NewEncoder(w).Encode(event)
 		_ = http.NewResponseController(w).Flush()
+	}
+	if api.slow != nil {
+		<-api.slow
 	}
 	objects := api.objects
 	if api.of != nil {

@@ -59,13 +59,14 @@ func newResources(config Config, callers *callers) *resources {
 
 // Watch implements kubeconnect.v1.ResourceService.
 func (s *resources) Watch(ctx context.Context, request *kubeconnectv1.WatchRequest, stream *connect.ServerStream[kubeconnectv1.WatchResponse]) error {
-	watch, err := s.watch(ctx, request)
+	sender := s.sender(ctx, request, func(ctx context.Context, under *permit, guarded guard, response *kubeconnectv1.WatchResponse) error {
+		return under.send(ctx, guarded, func() error { return stream.Send(response) })
+	})
+	watch, err := s.watch(ctx, request, sender)
 	if err != nil {
 		return err
 	}
-	return s.serve(ctx, request, watch, s.sender(ctx, request, func(ctx context.Context, under *permit, guarded guard, response *kubeconnectv1.WatchResponse) error {
-		return under.send(ctx, guarded, func() error { return stream.Send(response) })
-	}))
+	return s.serve(ctx, request, watch, sender)
 }
 
 // sender sends what a watch tells.
@@ -85,7 +86,7 @@ func (s *resources) serve(ctx context.Context, request *kubeconnectv1.WatchReque
 		}
 		request = proto.CloneOf(request)
 		request.ResumeToken = "" // more has been told since
-		if watch, err = s.watch(ctx, request); err != nil {
+		if watch, err = s.watch(ctx, request, sender); err != nil {
 			return err
 		}
 	}
@@ -99,8 +100,8 @@ func checkWatch(request *kubeconnectv1.WatchRequest) error {
 	return errors.Join(checkPatches(request.GetPatches(), request.GetEncoding()), checkVersion(request.GetMinResourceVersion()))
 }
 
-// watch begins to follow what a request selects.
-func (s *resources) watch(ctx context.Context, request *kubeconnectv1.WatchRequest) (*watch, error) {
+// watch begins to follow what a request selects. While it waits for a snapshot, the sender says so.
+func (s *resources) watch(ctx context.Context, request *kubeconnectv1.WatchRequest, sender *eventSender) (*watch, error) {
 	if err := checkWatch(request); err != nil {
 		return nil, err
 	}
@@ -109,11 +110,11 @@ func (s *resources) watch(ctx context.Context, request *kubeconnectv1.WatchReque
 		return nil, err
 	}
 	return onResource(ctx, s, request.GetResource(), func(resource informerhub.Resource) (*watch, error) {
-		return s.watchOf(ctx, resource, request, fields)
+		return s.watchOf(ctx, resource, request, fields, sender)
 	})
 }
 
-func (s *resources) watchOf(ctx context.Context, resource informerhub.Resource, request *kubeconnectv1.WatchRequest, fields *mask.Mask) (*watch, error) {
+func (s *resources) watchOf(ctx context.Context, resource informerhub.Resource, request *kubeconnectv1.WatchRequest, fields *mask.Mask, sender *eventSender) (*watch, error) {
 	if err := checkSegment("namespace", request.GetNamespace()); err != nil {
 		return nil, err
 	}
@@ -130,7 +131,9 @@ func (s *resources) watchOf(ctx context.Context, resource informerhub.Resource, 
 	if err != nil {
 		return nil, err
 	}
-	watch, err := s.follow(ctx, permit, request, fields)
+	watch, err := sender.whileWaiting(ctx, request.GetResumeToken(), func() (*watch, error) {
+		return s.follow(ctx, permit, request, fields)
+	})
 	if err != nil {
 		permit.endPeriod()
 	}

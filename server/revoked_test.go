@@ -65,7 +65,7 @@ func oneMessageAtATime(t *testing.T, rights *fakeRights, between func()) (events
 	t.Helper()
 	s, ctx := directly(t, largePods(5), rights)
 	request := &kubeconnectv1.WatchRequest{Resource: "pods", Encoding: asJSON}
-	watch, err := s.watch(ctx, request)
+	watch, err := s.watch(ctx, request, s.sender(ctx, request, func(context.Context, *permit, guard, *kubeconnectv1.WatchResponse) error { return nil }))
 	if err != nil {
 		t.Fatal(err)
 	}

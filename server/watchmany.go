@@ -30,12 +30,13 @@ func (s *resources) WatchMany(ctx context.Context, request *kubeconnectv1.WatchM
 	defer s.callers.narrow(caller, more)
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	watches := s.beginAll(ctx, end, requests)
+	senders := s.sendersOf(ctx, requests, newManySender(stream, requests))
+	watches := s.beginAll(ctx, end, requests, senders)
 	if ctx.Err() != nil {
 		endAll(watches)
 		return context.Cause(ctx)
 	}
-	s.serveAll(ctx, end, requests, watches, stream)
+	s.serveAll(ctx, end, requests, watches, senders)
 	if why := unreadOf(ctx).why(); why != nil {
 		return why
 	}
@@ -63,15 +64,24 @@ func splitRequest(request *kubeconnectv1.WatchManyRequest) ([]*kubeconnectv1.Wat
 	return requests, nil
 }
 
-// beginAll begins each watch, before any of them tells anything: one that is refused
+// sendersOf returns a sender for each watch.
+func (s *resources) sendersOf(ctx context.Context, requests []*kubeconnectv1.WatchRequest, to *manySender) []*eventSender {
+	senders := make([]*eventSender, len(requests))
+	for i, request := range requests {
+		senders[i] = s.sender(ctx, request, to.of(i))
+	}
+	return senders
+}
+
+// beginAll begins each watch, before any of them sends more than that it waits: one that is refused
 // refuses all, and ends the context.
-func (s *resources) beginAll(ctx context.Context, end context.CancelCauseFunc, requests []*kubeconnectv1.WatchRequest) []*watch {
+func (s *resources) beginAll(ctx context.Context, end context.CancelCauseFunc, requests []*kubeconnectv1.WatchRequest, senders []*eventSender) []*watch {
 	watches := make([]*watch, len(requests))
 	var beginning errgroup.Group
 	beginning.SetLimit(maxAsking)
 	for i, request := range requests {
 		beginning.Go(func() (err error) {
-			if watches[i], err = s.watch(ctx, request); err != nil {
+			if watches[i], err = s.watch(ctx, request, senders[i]); err != nil {
 				end(ofWatch(i, request, err))
 			}
 			return nil
@@ -92,12 +102,11 @@ func endAll(watches []*watch) {
 
 // serveAll follows each watch until one of them ends, which ends the context, or the
 // caller goes.
-func (s *resources) serveAll(ctx context.Context, end context.CancelCauseFunc, requests []*kubeconnectv1.WatchRequest, watches []*watch, stream *connect.ServerStream[kubeconnectv1.WatchManyResponse]) {
-	sender := newManySender(stream, requests)
+func (s *resources) serveAll(ctx context.Context, end context.CancelCauseFunc, requests []*kubeconnectv1.WatchRequest, watches []*watch, senders []*eventSender) {
 	var following sync.WaitGroup
 	for i, request := range requests {
 		following.Go(func() {
-			err := s.serve(ctx, request, watches[i], s.sender(ctx, request, sender.of(i)))
+			err := s.serve(ctx, request, watches[i], senders[i])
 			end(ofWatch(i, request, err))
 		})
 	}

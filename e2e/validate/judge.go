@@ -90,15 +90,30 @@ func (j *judge) readCall(call *Call) {
 		if i+1 < len(call.Responses) {
 			j.next = &call.Responses[i+1]
 		}
-		j.readResponse(&call.Responses[i])
+		waits := call.Responses[i].saysItWaits()
+		if waits {
+			j.readWaiting(&call.Responses[i])
+		} else {
+			j.readResponse(&call.Responses[i])
+		}
 		place := Place{j.calls, i}
 		if _, used := j.saved[place]; used {
 			j.saved[place] = state{j.model.Clone(), maps.Clone(j.told)}
 		}
-		j.previous = &call.Responses[i]
+		if !waits || j.previous != nil {
+			j.previous = &call.Responses[i]
+		}
 	}
 	j.response, j.event, j.next = nil, nil, nil
 	j.apply(callChecks)
+}
+
+// readWaiting reads a response that says that the stream waits for a first snapshot. What the caller
+// holds stays as it was.
+func (j *judge) readWaiting(response *Response) {
+	j.response = response
+	j.index += len(response.Events)
+	j.apply(waitingChecks)
 }
 
 func (j *judge) readResponse(response *Response) {
@@ -202,5 +217,6 @@ var (
 		freshIsCurrent, freshHoldsNothingGone, freshnessIsThere, contactIsPast, contactGoesForward, lossIsTold, returnIsTold,
 		lossEndsInDeleted,
 	}
-	callChecks = []check{endsWithoutError, neverSilentAtTheEnd, lossEndsInDeletedAtTheEnd}
+	waitingChecks = []check{waitingIsStale, waitingKeepsTheToken}
+	callChecks    = []check{endsWithoutError, neverSilentAtTheEnd, lossEndsInDeletedAtTheEnd}
 )

@@ -51,6 +51,9 @@ type Model struct {
 
 // Apply takes the next event in, right or wrong.
 func (m *Model) Apply(event *kubeconnectv1.Event) {
+	if isWaiting(event) {
+		return
+	}
 	switch event.GetType() {
 	case kubeconnectv1.EventType_EVENT_TYPE_RESET:
 		m.reset()

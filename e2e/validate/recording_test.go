@@ -329,6 +329,14 @@ func TestAFaultIsFoundWithItsGuaranteeAndItsPlace(t *testing.T) {
 		"BOOKMARK without freshness": {
 			told(), func(r *Recording) { r.Calls[0].Responses[3].Freshness = nil }, Evidence{}, Fresh, 7,
 		},
+		"a wait for a first snapshot that is said to be fresh": {
+			resumed(), func(r *Recording) { waitFirst(&r.Calls[1], Response{Token: "token at 5"}) }, Evidence{}, Fresh, 4,
+		},
+		"a wait for a first snapshot with another token": {
+			resumed(), func(r *Recording) {
+				waitFirst(&r.Calls[1], Response{Freshness: &kubeconnectv1.Freshness{Stale: true}})
+			}, Evidence{}, Resumable, 4,
+		},
 		"SYNCED without freshness": {
 			told(), func(r *Recording) { r.Calls[0].Responses[0].Freshness = nil }, Evidence{}, Fresh, 3,
 		},
@@ -594,4 +602,18 @@ func split(r *Recording) *Recording {
 	call.Responses[0].Events = call.Responses[0].Events[:2]
 	call.Responses = slices.Insert(call.Responses, 1, responses...)
 	return r
+}
+
+// waitFirst has a call begin with a response that says that it waits for a first snapshot.
+func waitFirst(call *Call, said Response) {
+	said.At, said.Events = began, []*kubeconnectv1.Event{{Type: kubeconnectv1.EventType_EVENT_TYPE_BOOKMARK}}
+	call.Responses = append([]Response{said}, call.Responses...)
+}
+
+func TestRecording_ACallMayBeginWithAWaitForASnapshot(t *testing.T) {
+	recording := resumed()
+	waitFirst(&recording.Calls[1], Response{Token: recording.Calls[1].Token, Freshness: &kubeconnectv1.Freshness{Stale: true}})
+	if violations := recording.Violations(Evidence{}); len(violations) > 0 {
+		t.Error(violations)
+	}
 }

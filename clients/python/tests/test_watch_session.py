@@ -270,6 +270,16 @@ def test_the_version_of_a_bookmark_never_goes_back() -> None:
     assert said == ["9", "100", "100", "101", "101", "", "50", "51"]
 
 
+def test_a_bookmark_of_a_stream_that_waits_for_a_snapshot_keeps_the_version() -> None:
+    watch = session()
+    waiting = event(pb.EVENT_TYPE_BOOKMARK, None, "")
+    watch.receive(batch("t", SYNCED, waiting))
+    said = []
+    while taken := watch.take():
+        said.append(taken.resource_version)
+    assert said == ["9", "9"]
+
+
 def test_a_version_without_order_is_passed_on() -> None:
     watch = session()
     strange = event(pb.EVENT_TYPE_BOOKMARK, None, "v2-a")

@@ -224,7 +224,9 @@ const (
 	// delivered, and nothing at or below it follows. Behind a DELETED it may be at an
 	// older version, until it is known that nothing else was deleted at that one.
 	// Between two responses of a stream there are never more than ten seconds, because
-	// this is sent when there is nothing else to send.
+	// this is sent when there is nothing else to send. Without a version it says that the
+	// stream waits for the service's first snapshot of the resource: it changes nothing that
+	// you hold, and has the resume token of the request.
 	EventType_EVENT_TYPE_BOOKMARK EventType = 6
 )
 
@@ -2190,9 +2192,10 @@ type Freshness struct {
 	// outage: then the answer is as of last_contact, and what has happened since may be
 	// missing.
 	Stale bool `protobuf:"varint,1,opt,name=stale,proto3" json:"stale,omitempty"`
-	// The time as of which the answer is complete: what had happened by then is in it, but
-	// for the moment that an event takes; what a slow link delays while the service's watch is
-	// open is not noticed. The API server is asked every few seconds while it is silent.
+	// The time as of which the answer is complete; absent where the service has no snapshot
+	// yet. What had happened by then is in it, but for the moment that an event takes; what
+	// a slow link delays while the service's watch is open is not noticed. The API server is
+	// asked every few seconds while it is silent.
 	LastContact   *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=last_contact,json=lastContact,proto3" json:"last_contact,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -105,7 +105,12 @@ class EventReader:
 
 
 def newer(version: str, other: str) -> str:
-    """Return the newer one of two resource versions; ``other`` where they have no order."""
+    """Return the newer one of two resource versions; ``other`` where they have no order.
+
+    A BOOKMARK of a stream that waits for a first snapshot has none.
+    """
+    if not other:
+        return version
     if not (version.isdecimal() and other.isdecimal()):
         return other
     return version if int(version) > int(other) else other

@@ -1162,9 +1162,10 @@ export type Freshness = Message<"kubeconnect.v1.Freshness"> & {
   stale: boolean;
 
   /**
-   * The time as of which the answer is complete: what had happened by then is in it, but
-   * for the moment that an event takes; what a slow link delays while the service's watch is
-   * open is not noticed. The API server is asked every few seconds while it is silent.
+   * The time as of which the answer is complete; absent where the service has no snapshot
+   * yet. What had happened by then is in it, but for the moment that an event takes; what
+   * a slow link delays while the service's watch is open is not noticed. The API server is
+   * asked every few seconds while it is silent.
    *
    * @generated from field: google.protobuf.Timestamp last_contact = 2;
    */
@@ -2116,7 +2117,9 @@ export enum EventType {
    * delivered, and nothing at or below it follows. Behind a DELETED it may be at an
    * older version, until it is known that nothing else was deleted at that one.
    * Between two responses of a stream there are never more than ten seconds, because
-   * this is sent when there is nothing else to send.
+   * this is sent when there is nothing else to send. Without a version it says that the
+   * stream waits for the service's first snapshot of the resource: it changes nothing that
+   * you hold, and has the resume token of the request.
    *
    * @generated from enum value: EVENT_TYPE_BOOKMARK = 6;
    */

@@ -1,0 +1,37 @@
+package validate
+
+import (
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+)
+
+// saysItWaits reports whether a response is a BOOKMARK without a version: the stream waits for the
+// service's first snapshot, at the beginning of a call or when the resource was made anew.
+func (r *Response) saysItWaits() bool {
+	return len(r.Events) == 1 && isWaiting(r.Events[0])
+}
+
+func isWaiting(event *kubeconnectv1.Event) bool {
+	return event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_BOOKMARK && event.GetResourceVersion() == ""
+}
+
+var waitingIsStale = check{
+	guarantee: Fresh,
+	name:      "a stream that waits for a first snapshot is stale",
+	broken: func(j *judge) string {
+		if !j.response.Freshness.GetStale() {
+			return "it says that it is not"
+		}
+		return ""
+	},
+}
+
+var waitingKeepsTheToken = check{
+	guarantee: Resumable,
+	name:      "a call that waits for a first snapshot keeps the caller's token",
+	broken: func(j *judge) string {
+		if j.previous == nil && j.response.Token != j.call.Token {
+			return "it has another one"
+		}
+		return ""
+	},
+}

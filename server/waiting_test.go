@@ -1,0 +1,97 @@
+package server
+
+import (
+	"testing"
+
+	"connectrpc.com/connect"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+)
+
+// slowAPI sends no snapshot before the returned function is called.
+func slowAPI() (api *fakeAPI, send func()) {
+	api = podsAPI()
+	api.slow = make(chan struct{})
+	return api, func() { close(api.slow) }
+}
+
+func TestWatch_SaysThatItWaitsForAFirstSnapshot(t *testing.T) {
+	api, send := slowAPI()
+	s := newService(t, api, auth.KubeconfigUser{})
+	stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", Encoding: asJSON})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = stream.Close() }()
+	waiting := receive(t, stream)
+	if eventsOf(waiting) != "BOOKMARK" || waiting.GetEvents()[0].GetResourceVersion() != "" || waiting.GetResumeToken() != "" {
+		t.Errorf("it begins with %v", waiting)
+	}
+	if freshness := waiting.GetFreshness(); !freshness.GetStale() || freshness.LastContact != nil {
+		t.Errorf("it says %v", freshness)
+	}
+	send()
+	if got := receive(t, stream); eventsOf(got) != "RESET ADDED:a ADDED:b SYNCED" || got.GetKind().GetKind() != "Pod" {
+		t.Errorf("it goes on with %v", got)
+	}
+}
+
+func TestWatch_KeepsTheTokenOfAStreamThatWaits(t *testing.T) {
+	first := newService(t, podsAPI(), auth.KubeconfigUser{})
+	request := &kubeconnectv1.WatchRequest{Resource: "pods", Encoding: asJSON}
+	stream, err := first.resources.Watch(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.ResumeToken = receive(t, stream).GetResumeToken()
+	_ = stream.Close()
+
+	api, send := slowAPI()
+	defer send()
+	second := newService(t, api, auth.KubeconfigUser{})
+	if stream, err = second.resources.Watch(t.Context(), request); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = stream.Close() }()
+	if waiting := receive(t, stream); eventsOf(waiting) != "BOOKMARK" || waiting.GetResumeToken() != request.GetResumeToken() || request.GetResumeToken() == "" {
+		t.Errorf("it begins with %v", waiting)
+	}
+}
+
+func TestWatchMany_SaysWhichWatchWaits(t *testing.T) {
+	api, send := slowAPI()
+	defer send()
+	s := newService(t, api, auth.KubeconfigUser{})
+	stream, err := s.resources.WatchMany(t.Context(), &kubeconnectv1.WatchManyRequest{Watches: []*kubeconnectv1.WatchRequest{{Resource: "pods"}, {Resource: "pods"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = stream.Close() }()
+	seen := make(map[int32]bool)
+	for len(seen) < 2 && stream.Receive() {
+		seen[stream.Msg().GetWatch()] = eventsOf(stream.Msg().GetResponse()) == "BOOKMARK"
+	}
+	if !seen[0] || !seen[1] {
+		t.Errorf("these say that they wait: %v (%v)", seen, stream.Err())
+	}
+}
+
+func TestRead_AFirstSnapshotThatTheServiceMayNotHaveIsUnavailable(t *testing.T) {
+	api := podsAPI()
+	api.forbidden = true
+	s := newService(t, api, auth.KubeconfigUser{})
+	_, listed := s.resources.List(t.Context(), &kubeconnectv1.ListRequest{Resource: "pods"})
+	_, got := s.resources.Get(t.Context(), &kubeconnectv1.GetRequest{Resource: "pods", Namespace: "default", Name: "a"})
+	stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = stream.Close() }()
+	stream.Receive()
+	for what, err := range map[string]error{"List": listed, "Get": got, "Watch": stream.Err()} {
+		if connect.CodeOf(err) != connect.CodeUnavailable || err.Error() != "unavailable: the service may not list pods: its operator must give it that permission" {
+			t.Errorf("%s answers %v", what, err)
+		}
+	}
+}
