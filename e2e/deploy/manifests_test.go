@@ -104,9 +104,10 @@ func newNamespace(ctx context.Context, t *testing.T, in *harness.Cluster, labels
 	return made.Name
 }
 
-// crds are what cert-manager and the Prometheus operator bring.
+// crds are what cert-manager, the Prometheus operator and a Gateway bring.
 var crds = map[string]schema.GroupVersion{
 	"testdata/certificate-crd.yaml":    {Group: "cert-manager.io", Version: "v1"},
+	"testdata/gateway-crds.yaml":       {Group: "gateway.networking.k8s.io", Version: "v1"},
 	"testdata/servicemonitor-crd.yaml": {Group: "monitoring.coreos.com", Version: "v1"},
 }
 
@@ -117,15 +118,16 @@ func installCRDs(ctx context.Context, t *testing.T, in *harness.Cluster) {
 	for file, served := range crds {
 		text, err := os.ReadFile(file)
 		succeeds(t, err)
-		for _, crd := range parse(t, string(text)) {
+		definitions := parse(t, string(text))
+		for _, crd := range definitions {
 			if err := install.create(ctx, crd); err != nil && !apierrors.IsAlreadyExists(err) {
 				t.Fatal(err)
 			}
 		}
 		succeeds(t, eventually(ctx, func() error {
 			resources, err := in.Client.Discovery().ServerResourcesForGroupVersion(served.String())
-			if err == nil && len(resources.APIResources) == 0 {
-				err = fmt.Errorf("%s is not served", served)
+			if err == nil && len(resources.APIResources) < len(definitions) {
+				err = fmt.Errorf("of %s only %d resources are served", served, len(resources.APIResources))
 			}
 			return err
 		}))

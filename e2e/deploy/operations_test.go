@@ -1,0 +1,111 @@
+package deploy_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// documented are the manifests of docs/operations.md.
+func documented(t *testing.T) (all []manifest) {
+	t.Helper()
+	for _, block := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(read(t, "docs/operations.md"), -1) {
+		all = append(all, parse(t, block[1])...)
+	}
+	return all
+}
+
+func TestOperationsDoc_HasValidManifests(t *testing.T) {
+	t.Parallel()
+	ctx, in := deadline(t), cluster(t)
+	installCRDs(ctx, t, in)
+	namespace, install := newNamespace(ctx, t, in, nil), newInstaller(t, in)
+	kinds := map[string]bool{}
+	for _, object := range documented(t) {
+		kinds[object.GetKind()] = true
+		object.SetNamespace(namespace)
+		if err := install.create(ctx, object, metav1.DryRunAll); err != nil {
+			t.Error(err)
+		}
+	}
+	install.wantNone(t)
+	for _, kind := range []string{"HorizontalPodAutoscaler", "Ingress", "HTTPRoute", "GRPCRoute", "BackendTLSPolicy"} {
+		if !kinds[kind] {
+			t.Errorf("there is no %s", kind)
+		}
+	}
+}
+
+// TestOperationsDoc_NamesWhatTheChartInstalls holds the manifests of the page to the release
+// that it is about: kubeconnect, in the namespace kubeconnect.
+func TestOperationsDoc_NamesWhatTheChartInstalls(t *testing.T) {
+	t.Parallel()
+	installed := release{"kubeconnect", "kubeconnect", required()}.manifests(t)
+	deployment, service := ofKind[appsv1.Deployment](t, installed, "Deployment")[0], serviceNamed(t, installed, "kubeconnect")
+	for _, object := range documented(t) {
+		if object.GetNamespace() != deployment.Namespace {
+			t.Errorf("the %s is in %s", object.GetKind(), object.GetNamespace())
+		}
+		switch object.GetKind() {
+		case "HorizontalPodAutoscaler":
+			if target := into[autoscalingv2.HorizontalPodAutoscaler](t, object).Spec.ScaleTargetRef; target.Kind != "Deployment" || target.Name != deployment.Name {
+				t.Errorf("the autoscaler is of %+v", target)
+			}
+		case "Ingress":
+			backend := into[networkingv1.Ingress](t, object).Spec.Rules[0].HTTP.Paths[0].Backend.Service
+			if backend.Name != service.Name || !hasPort(service, backend.Port.Name, backend.Port.Number) {
+				t.Errorf("the Ingress leads to %+v", backend)
+			}
+		case "HTTPRoute", "GRPCRoute":
+			backend := into[route](t, object).Spec.Rules[0].BackendRefs[0]
+			if backend.Name != service.Name || !hasPort(service, "", backend.Port) {
+				t.Errorf("the %s leads to %+v", object.GetKind(), backend)
+			}
+		}
+	}
+}
+
+// route is the part of an HTTPRoute or a GRPCRoute that leads to a Service.
+type route struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		ParentRefs []map[string]string `json:"parentRefs"`
+		Hostnames  []string            `json:"hostnames"`
+		Rules      []struct {
+			Timeouts    map[string]string `json:"timeouts"`
+			BackendRefs []struct {
+				Name string `json:"name"`
+				Port int32  `json:"port"`
+			} `json:"backendRefs"`
+		} `json:"rules"`
+	} `json:"spec"`
+}
+
+func hasPort(service *corev1.Service, name string, number int32) bool {
+	port := service.Spec.Ports[0]
+	return name == port.Name || number == port.Port
+}
+
+// TestOperationsDoc_NamesValuesThatExist looks for values of the chart that the page names.
+func TestOperationsDoc_NamesValuesThatExist(t *testing.T) {
+	t.Parallel()
+	chart, err := loadChart()
+	succeeds(t, err)
+	named := regexp.MustCompile("`((?:service|flowSchema|termination|connections|metrics|containerResources)\\.[A-Za-z.]+)").FindAllStringSubmatch(read(t, "docs/operations.md"), -1)
+	if len(named) == 0 {
+		t.Fatal("no value is named")
+	}
+	for _, found := range named {
+		if _, ok, _ := unstructured.NestedFieldNoCopy(chart.Values, strings.Split(found[1], ".")...); !ok {
+			t.Errorf("there is no value %s", found[1])
+		}
+	}
+}
