@@ -153,7 +153,7 @@ coverage: build ## Write docs/coverage.md: every resource and verb, held against
 	@UPDATE=1 E2E=1 $(GO) test -race -count=1 -timeout $(call minutes,10) ./e2e/coverage
 
 .PHONY: bench
-bench: build ## Measure side by side with what callers use otherwise; about ten minutes.
+bench: build .venv/.installed ## Measure side by side with what callers use otherwise; about ten minutes.
 	@$(GO) run ./bench
 
 # How long `make soak` lets random faults strike. Where SOAK is set, the other tests of

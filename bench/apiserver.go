@@ -17,8 +17,8 @@ const (
 // fromMemory asks for what the API server's own watch cache holds.
 const fromMemory = "0"
 
-// get opens a request to the API server. As client-go does when it is told so, it
-// does not ask for compression.
+// get opens a request to the API server. It does not offer compression, as client-go does not
+// when it is told so: the service does not compress by default either.
 func (c *controlPlane) get(on *connection, path string, query url.Values, accept string, data func([]byte)) (*stream, error) {
 	return on.open([]hpack.HeaderField{
 		{Name: ":method", Value: "GET"},

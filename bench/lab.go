@@ -18,6 +18,7 @@ type comparison struct {
 var comparisons = []comparison{
 	{"memory", (*lab).compareMemory},
 	{"list", (*lab).compareLists},
+	{"clients", (*lab).compareClients},
 	{"label", (*lab).compareLabels},
 	{"questions", (*lab).compareQuestions},
 	{"patches", (*lab).comparePatches},

@@ -132,6 +132,7 @@ func (s *service) call(c *connection, procedure string, request proto.Message, d
 		{Name: ":path", Value: procedure},
 		{Name: "content-type", Value: "application/grpc"},
 		{Name: "te", Value: "trailers"},
+		{Name: "grpc-accept-encoding", Value: "gzip"}, // as the shipped clients do
 	}, append(framed, body...), data)
 }
 
