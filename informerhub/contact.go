@@ -2,8 +2,6 @@ package informerhub
 
 import (
 	"context"
-	"net"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -36,43 +34,9 @@ type Freshness struct {
 	LastContact time.Time
 }
 
-// contact is when the API server was last heard of, on any connection to it.
-type contact struct{ last atomic.Int64 } // Unix nanoseconds
-
-func (c *contact) note()           { c.last.Store(time.Now().UnixNano()) }
-func (c *contact) time() time.Time { return time.Unix(0, c.last.Load()) }
-
-// observe makes the connections of a configuration note what they hear.
-func (c *contact) observe(config *rest.Config) {
-	dial := config.Dial
-	if dial == nil {
-		dial = (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext
-	}
-	config.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
-		conn, err := dial(ctx, network, address)
-		if err != nil {
-			return nil, err
-		}
-		return &observedConn{conn, c}, nil
-	}
-}
-
 // ObserveCallers makes the connections of a configuration, of which the HTTP clients of
 // private caches are made, note what they hear: [Cache.Freshness] of those tells it.
 func (h *Hub) ObserveCallers(config *rest.Config) { h.callers.observe(config) }
-
-type observedConn struct {
-	net.Conn
-	contact *contact
-}
-
-func (o *observedConn) Read(b []byte) (int, error) {
-	n, err := o.Conn.Read(b)
-	if n > 0 {
-		o.contact.note()
-	}
-	return n, err
-}
 
 // following is how a cache follows the API server.
 type following struct {
@@ -82,7 +46,7 @@ type following struct {
 	open    bool
 	// asOf is, while the cache is not current, as of when it is complete.
 	asOf time.Time
-	// turn counts how often the watch has been lost.
+	// turn counts how often the watch has been lost, or its link has stood still.
 	turn int
 	// listing says that a list is under way, and listed as of when that is complete; zero if
 	// it may be of any age.
@@ -160,6 +124,17 @@ func (c *Cache) listedLocked() {
 		c.following.asOf = asOf
 	}
 	c.following.listing = false
+	c.startCatchUpLocked()
+}
+
+// doubt notes that what arrives from now on may have been on its way since a time.
+func (c *Cache) doubt(since time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.following.current {
+		c.following.current, c.following.asOf = false, since
+	}
+	c.following.turn++ // a catch-up that is under way proves nothing
 	c.startCatchUpLocked()
 }
 

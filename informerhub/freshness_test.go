@@ -158,3 +158,40 @@ func TestBookmark_TheCacheIsStillCurrentWhileTheAPIServerIsAsked(t *testing.T) {
 		wantStale(t, c, "after a bookmark that is older than the API server", false)
 	})
 }
+
+// What arrives after a link has stood still was sent before: it does not make the cache complete.
+func TestFreshness_ALinkThatHasStoodStillIsNoContact(t *testing.T) {
+	for name, test := range map[string]struct {
+		quiet time.Duration
+		pings bool
+		lags  bool // LastContact stays before the pause
+	}{
+		"the link is idle":               {time.Second, true, false},
+		"the link has stood still":       {maxQuiet + time.Millisecond, true, true},
+		"the link stands still for long": {time.Minute, true, true},
+		"nothing is pinged":              {time.Minute, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				c := followingCache(t, "10")
+				c.contact.pings, c.contact.paused = test.pings, c.doubt
+				c.watchesUpstream(false)
+				wantStale(t, c, "at the API server's version", false)
+
+				before := time.Now()
+				time.Sleep(test.quiet)
+				c.history = &farther{version: "20"}
+				c.contact.note()
+				if lags := !c.Freshness().LastContact.After(before); lags != test.lags {
+					t.Errorf("%+v, nothing had arrived since %s", c.Freshness(), before)
+				}
+				must(t, c.Bookmark("20"))
+				time.Sleep(time.Second)
+				c.contact.note()
+				if fresh := wantStale(t, c, "with what was on its way", false); !fresh.LastContact.After(before) {
+					t.Errorf("%+v, which is before %s", fresh, before)
+				}
+			})
+		})
+	}
+}

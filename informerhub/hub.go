@@ -118,6 +118,7 @@ func New(config *rest.Config, options Options) (*Hub, error) {
 		privateBytes: newPrivateBytes(),
 		privateLists: newPrivateLists(),
 	}
+	heard.paused = h.doubtAll
 	h.definitions = newDefinitions(h.resolver, h.schemas, h.definitionsClient)
 	return h, nil
 }
@@ -240,6 +241,13 @@ func (h *Hub) run(running *runningCache, up *upstream) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.endLocked(running)
+}
+
+// doubtAll has the caches find out what they have missed while nothing has arrived since a time.
+func (h *Hub) doubtAll(since time.Time) {
+	for _, cache := range h.all() {
+		cache.doubt(since)
+	}
 }
 
 // endLocked ends a cache, and makes room for a new one of the same resource.

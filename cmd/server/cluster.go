@@ -13,7 +13,7 @@ import (
 // idleSeconds and given up after pingSeconds more: client-go reads both from the
 // environment, and its own defaults are 30 and 15.
 const (
-	idleSeconds = "5"
+	idleSeconds = "1"
 	pingSeconds = "5"
 )
 

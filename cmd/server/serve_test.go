@@ -127,7 +127,3 @@ func TestAServiceThatCannotBeginSaysWhy(t *testing.T) {
 		})
 	}
 }
-
-type transportFunc func(*http.Request) (*http.Response, error)
-
-func (f transportFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
