@@ -164,6 +164,7 @@ func (c *Cache) failed(err error) {
 	if !next.synced {
 		next.lastFailure = err
 	}
+	c.refusedLocked(err)
 	c.setStateLocked(next)
 }
 

@@ -2,8 +2,10 @@ package informerhub
 
 import (
 	"context"
+	"errors"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 )
 
@@ -52,6 +54,11 @@ type following struct {
 	// it may be of any age.
 	listing bool
 	listed  time.Time
+	// relisting is since when the cache reads a whole snapshot, over all attempts; zero if it does not.
+	relisting time.Time
+	// refused says that the API server has answered the last list with an error: nothing is wrong
+	// with the connection. It holds until a list succeeds, or the cache is current.
+	refused bool
 }
 
 // Freshness returns how current the cache is.
@@ -69,17 +76,50 @@ func (c *Cache) freshnessLocked() Freshness {
 	return Freshness{Stale: now.Sub(c.following.asOf) > maxUnconfirmed, LastContact: c.following.asOf}
 }
 
-// Freshness tells how current the caches are: it is that of the one that is worst off.
-// A hub without caches has nobody to keep waiting, and is not stale.
+// Freshness tells how current the replica is: as the one that is worst off of the caches that have a
+// snapshot. A cache that the API server answers with errors, because the service may not list the
+// resource any more or its conversion webhook is away, is left out while there are others: its own
+// answers are stale, but the API server is there. A hub without snapshots has nobody to keep
+// waiting, and is not stale.
 func (h *Hub) Freshness() Freshness {
-	worst := Freshness{LastContact: h.contact.time()}
+	var counted, refused []Freshness
 	for _, cache := range h.all() {
-		is := cache.Freshness()
-		if worst.Stale = worst.Stale || is.Stale; is.LastContact.Before(worst.LastContact) {
-			worst.LastContact = is.LastContact
+		switch fresh, followed, synced := cache.followed(); {
+		case !synced:
+		case followed.refused:
+			refused = append(refused, fresh)
+		default:
+			counted = append(counted, fresh)
 		}
 	}
-	return worst
+	if len(counted) == 0 {
+		counted = refused
+	}
+	return worst(counted, Freshness{LastContact: h.contact.time()})
+}
+
+func worst(of []Freshness, atBest Freshness) Freshness {
+	for _, fresh := range of {
+		atBest.Stale = atBest.Stale || fresh.Stale
+		if fresh.LastContact.Before(atBest.LastContact) {
+			atBest.LastContact = fresh.LastContact
+		}
+	}
+	return atBest
+}
+
+// followed returns how current the cache is, how it follows the API server, and whether it has a
+// snapshot.
+func (c *Cache) followed() (fresh Freshness, how following, synced bool) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.freshnessLocked(), c.following, c.state.synced
+}
+
+// refusedLocked notes whether an attempt to list has failed by an answer of the API server.
+func (c *Cache) refusedLocked(err error) {
+	var status apierrors.APIStatus
+	c.following.refused = errors.As(err, &status)
 }
 
 // lostUpstream notes that no watch is open, because one has ended or is about to be opened.
@@ -99,6 +139,9 @@ func (c *Cache) listsUpstream(version string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.following.listing, c.following.listed = true, time.Time{}
+	if c.following.relisting.IsZero() {
+		c.following.relisting = time.Now()
+	}
 	if version == "" {
 		c.following.listed = time.Now()
 	}
@@ -110,7 +153,9 @@ func (c *Cache) watchesUpstream(lists bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.following.open = true
-	c.following.listing = c.following.listing && lists
+	if !lists {
+		c.following.listing, c.following.relisting = false, time.Time{}
+	}
 	c.startCatchUpLocked()
 }
 
@@ -123,7 +168,7 @@ func (c *Cache) listedLocked() {
 	if asOf.After(c.following.asOf) {
 		c.following.asOf = asOf
 	}
-	c.following.listing = false
+	c.following.listing, c.following.relisting, c.following.refused = false, time.Time{}, false
 	c.startCatchUpLocked()
 }
 
@@ -222,6 +267,6 @@ func (c *Cache) caughtUp(ctx context.Context) bool {
 	case !reached && (c.following.listing || c.feed.last != place):
 		return false
 	}
-	c.following.current, c.following.asOf = true, asked
+	c.following.current, c.following.asOf, c.following.refused = true, asked, false
 	return true
 }

@@ -2,10 +2,13 @@ package informerhub
 
 import (
 	"context"
+	"errors"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kubeconnect/kubeconnect/e2e/bubble"
@@ -156,6 +159,88 @@ func TestBookmark_TheCacheIsStillCurrentWhileTheAPIServerIsAsked(t *testing.T) {
 		must(t, c.Bookmark("12"))
 		time.Sleep(time.Second)
 		wantStale(t, c, "after a bookmark that is older than the API server", false)
+	})
+}
+
+func TestFreshness_ARelistSaysSinceWhenItIsUnderWay(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		c := followingCache(t, "10")
+		began := time.Now()
+		wantRelisting := func(when string, want time.Time) {
+			t.Helper()
+			if got := c.status().RelistingSince; !got.Equal(want) {
+				t.Errorf("%s: since %v, want %v", when, got, want)
+			}
+		}
+		wantRelisting("before", time.Time{})
+		c.lostUpstream()
+		c.listsUpstream("10")
+		wantRelisting("when it is asked for", began)
+		time.Sleep(time.Second)
+		c.failed(apierrors.NewTooManyRequestsError("not now"))
+		c.listsUpstream("10")
+		c.watchesUpstream(true)
+		wantRelisting("in the second attempt", began)
+		must(t, c.Replace(nil, "25"))
+		wantRelisting("when it is there", time.Time{})
+	})
+}
+
+// A replica is as current as the worst of its caches that the API server does not refuse.
+func TestHubFreshness_OneResourceThatIsRefusedDoesNotCount(t *testing.T) {
+	forbidden, away := apierrors.NewForbidden(pods.GroupResource(), "", nil), &UnavailableError{Err: errors.New("refused")}
+	current := func(t *testing.T) *Cache {
+		c := followingCache(t, "10")
+		c.watchesUpstream(false)
+		wantStale(t, c, "to begin with", false)
+		return c
+	}
+	lost := func(err error) func(*testing.T) *Cache {
+		return func(t *testing.T) *Cache {
+			c := current(t)
+			c.lostUpstream()
+			c.failed(err)
+			return c
+		}
+	}
+	unsynced := func(*testing.T) *Cache { return newCache(pods, defaultLimits(defaultWindowBytes), &contact{}) }
+	for name, test := range map[string]struct {
+		caches []func(*testing.T) *Cache
+		stale  bool
+	}{
+		"no cache":                               {nil, false},
+		"current":                                {[]func(*testing.T) *Cache{current}, false},
+		"without a snapshot":                     {[]func(*testing.T) *Cache{unsynced, current}, false},
+		"one that the service may not list":      {[]func(*testing.T) *Cache{current, lost(forbidden)}, false},
+		"none that the service may list":         {[]func(*testing.T) *Cache{lost(forbidden), lost(forbidden)}, true},
+		"one that has lost the API server":       {[]func(*testing.T) *Cache{current, lost(away)}, true},
+		"one that has lost it, one not its list": {[]func(*testing.T) *Cache{lost(forbidden), lost(away)}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				hub := &Hub{contact: &contact{}, caches: make(map[Resource]*runningCache)}
+				hub.contact.note()
+				for i, make := range test.caches {
+					hub.caches[Resource{Name: strconv.Itoa(i)}] = &runningCache{Cache: make(t)}
+				}
+				time.Sleep(2 * maxUnconfirmed)
+				if fresh := hub.Freshness(); fresh.Stale != test.stale {
+					t.Errorf("it is %+v", fresh)
+				}
+			})
+		})
+	}
+}
+
+func TestHubFreshness_AResourceCountsAgainWhenItIsListed(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		c := followingCache(t, "10")
+		c.lostUpstream()
+		c.failed(apierrors.NewForbidden(pods.GroupResource(), "", nil))
+		must(t, c.Replace(nil, "10"))
+		if _, how, _ := c.followed(); how.refused {
+			t.Error("it is left out")
+		}
 	})
 }
 

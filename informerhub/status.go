@@ -1,5 +1,7 @@
 package informerhub
 
+import "time"
+
 // Status is what an operator wants to know of a cache. It names no object.
 type Status struct {
 	Resource Resource
@@ -13,6 +15,9 @@ type Status struct {
 	Watchers int
 	// Relists is how many whole snapshots were taken after the first one.
 	Relists int
+	// RelistingSince is since when a whole snapshot is read, the first one or another, over all
+	// attempts; zero if none is.
+	RelistingSince time.Time
 }
 
 // Status is what the caches are like, in no particular order. It costs what holding
@@ -38,5 +43,7 @@ func (c *Cache) status() Status {
 		Bytes:     c.store.bytes,
 		Watchers:  c.feed.topics.watchers,
 		Relists:   max(0, c.snapshots-1),
+
+		RelistingSince: c.following.relisting,
 	}
 }

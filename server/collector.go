@@ -62,6 +62,9 @@ var cacheMeasures = []measure[informerhub.Status]{
 	measured("kubeconnect_cache_last_contact_timestamp_seconds", "resource",
 		"When the API server was last known to be there, in Unix time: with time() minus this, how old answers may be. Worry when that is more than 60.",
 		prometheus.GaugeValue, func(s informerhub.Status) float64 { return float64(s.LastContact.UnixNano()) / float64(time.Second) }),
+	measured("kubeconnect_cache_relisting_since_timestamp_seconds", "resource",
+		"Since when the resource is read as a whole, for the first time or anew, in Unix time; 0 while it is not. Until it ends, answers are of the time before. Worry when time() minus this is more than 300: the API server is slow, or refuses; the log of the service says why.",
+		prometheus.GaugeValue, func(s informerhub.Status) float64 { return unixSeconds(s.RelistingSince) }),
 	measured("kubeconnect_cache_relists_total", "resource",
 		"Whole snapshots that were read after the first one. Worry when it rises again and again: each costs the API server a list of all objects.",
 		prometheus.CounterValue, func(s informerhub.Status) float64 { return float64(s.Relists) }),
@@ -80,6 +83,14 @@ var reviewMeasures = []measure[auth.Reviews]{
 	measured("kubeconnect_auth_remembered_total", "review",
 		"Answers about callers that were given from memory, without a review.",
 		prometheus.CounterValue, func(r auth.Reviews) float64 { return float64(r.Remembered) }),
+}
+
+// unixSeconds returns 0 for no time.
+func unixSeconds(at time.Time) float64 {
+	if at.IsZero() {
+		return 0
+	}
+	return float64(at.UnixNano()) / float64(time.Second)
 }
 
 func number(is bool) float64 {

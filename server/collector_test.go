@@ -19,7 +19,7 @@ func (f reviewSourceFunc) Reviews() auth.Reviews { return f() }
 func TestACollectorShowsWhatTheCachesAreLikeNow(t *testing.T) {
 	pods, widgets := informerhub.Resource{Version: "v1", Name: "pods"}, informerhub.Resource{Group: "example.com", Version: "v2", Name: "widgets"}
 	status := []informerhub.Status{
-		{Resource: pods, Synced: true, Freshness: informerhub.Freshness{LastContact: time.UnixMilli(1500)}, Objects: 1, Bytes: 2, Watchers: 3, Relists: 4},
+		{Resource: pods, Synced: true, Freshness: informerhub.Freshness{LastContact: time.UnixMilli(1500)}, Objects: 1, Bytes: 2, Watchers: 3, Relists: 4, RelistingSince: time.UnixMilli(2500)},
 		{Resource: widgets, Freshness: informerhub.Freshness{Stale: true}},
 	}
 	c := NewCollector(cacheSourceFunc(func() []informerhub.Status { return status }), nil)
@@ -29,7 +29,9 @@ func TestACollectorShowsWhatTheCachesAreLikeNow(t *testing.T) {
 		"kubeconnect_cache_watchers":      {"3", "0"},
 		"kubeconnect_cache_relists_total": {"4", "0"},
 		"kubeconnect_cache_synced":        {"1", "0"},
-		"kubeconnect_cache_stale":         {"0", "1"},
+
+		"kubeconnect_cache_relisting_since_timestamp_seconds": {"2.5", "0"},
+		"kubeconnect_cache_stale":                             {"0", "1"},
 	} {
 		wantLines(t, c, name, `{resource="pods.v1"} `+of[0], `{resource="widgets.v2.example.com"} `+of[1])
 	}
