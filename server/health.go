@@ -55,7 +55,7 @@ func (r *Readiness) current() (ready bool, changed <-chan struct{}) {
 }
 
 // upstreamService is the name under which grpc.health.v1.Health tells whether what is
-// served is current. It is apart from readiness: a replica that has lost the API
+// served is current, and the service has the permissions that every call needs. It is apart from readiness: a replica that has lost the API
 // server still answers, with what it knows and says how old that is, and to take
 // all replicas away at once would help nobody.
 const upstreamService = "kubeconnect.upstream"
@@ -65,7 +65,7 @@ const upstreamInterval = time.Second
 
 // handleHealth serves /livez, /readyz, /upstreamz and grpc.health.v1.Health, without
 // authentication: they tell probes nothing about the cluster.
-func handleHealth(mux *http.ServeMux, readiness *Readiness, freshness func() informerhub.Freshness, options connect.HandlerOption) {
+func handleHealth(mux *http.ServeMux, readiness *Readiness, upstream upstreamHealth, options connect.HandlerOption) {
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(w, "ok")
 	})
@@ -78,14 +78,13 @@ func handleHealth(mux *http.ServeMux, readiness *Readiness, freshness func() inf
 		fmt.Fprintln(w, "ok")
 	})
 	mux.HandleFunc("GET /upstreamz", func(w http.ResponseWriter, _ *http.Request) {
-		if is := freshness(); is.Stale {
-			http.Error(w, "stale: last contact with the API server at "+is.LastContact.UTC().Format(time.RFC3339),
-				http.StatusServiceUnavailable)
+		if err := upstream.check(); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return
 		}
 		fmt.Fprintln(w, "ok")
 	})
-	h := health{readiness, freshness}
+	h := health{readiness, upstream}
 	mux.Handle(healthv1.Health_Check_FullMethodName,
 		connect.NewUnaryHandlerSimple(healthv1.Health_Check_FullMethodName, h.check, options))
 	mux.Handle(healthv1.Health_Watch_FullMethodName,
@@ -96,7 +95,26 @@ func handleHealth(mux *http.ServeMux, readiness *Readiness, freshness func() inf
 // do it for us, is not to be had in a version that builds here.)
 type health struct {
 	readiness *Readiness
+	upstream  upstreamHealth
+}
+
+// upstreamHealth is whether the API server is there and lets the service answer.
+type upstreamHealth struct {
 	freshness func() informerhub.Freshness
+	lacking   func() error // nil: nothing is looked at
+}
+
+// check returns what is wrong.
+func (u upstreamHealth) check() error {
+	if u.lacking != nil {
+		if err := u.lacking(); err != nil {
+			return err
+		}
+	}
+	if fresh := u.freshness(); fresh.Stale {
+		return fmt.Errorf("stale: last contact with the API server at %s", fresh.LastContact.UTC().Format(time.RFC3339))
+	}
+	return nil
 }
 
 func (h health) check(_ context.Context, request *healthv1.HealthCheckRequest) (*healthv1.HealthCheckResponse, error) {
@@ -104,7 +122,7 @@ func (h health) check(_ context.Context, request *healthv1.HealthCheckRequest) (
 		return nil, connect.NewError(connect.CodeNotFound, fmt.Errorf("unknown service %q", request.GetService()))
 	}
 	if request.GetService() == upstreamService {
-		return &healthv1.HealthCheckResponse{Status: servingStatus(!h.freshness().Stale)}, nil
+		return &healthv1.HealthCheckResponse{Status: servingStatus(h.upstream.check() == nil)}, nil
 	}
 	ready, _ := h.readiness.current()
 	return &healthv1.HealthCheckResponse{Status: servingStatus(ready)}, nil
@@ -147,7 +165,7 @@ func (h health) watchUpstream(ctx context.Context, stream *connect.ServerStream[
 	look := time.NewTicker(upstreamInterval)
 	defer look.Stop()
 	for told := healthv1.HealthCheckResponse_UNKNOWN; ; {
-		if status := servingStatus(!h.freshness().Stale); status != told {
+		if status := servingStatus(h.upstream.check() == nil); status != told {
 			told = status
 			if err := stream.Send(&healthv1.HealthCheckResponse{Status: status}); err != nil {
 				return err

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"testing"
 
@@ -118,5 +119,21 @@ func TestAWatchOfAServiceThatIsNotThereStaysOpen(t *testing.T) {
 	cancel()
 	if stream.Receive() {
 		t.Errorf("goes on with %v", stream.Msg())
+	}
+}
+
+func TestUpstreamHealth_SaysThatThePermissionToAskAboutCallersIsMissing(t *testing.T) {
+	var lacking error
+	s := newServiceOf(t, podsAPI(), Config{Authenticator: auth.Cluster{}, Lacking: func() error { return lacking }})
+	client := newHealthClient(s, healthv1.Health_Check_FullMethodName)
+	for _, lacking = range []error{nil, errors.New("the service's account may not ask"), nil} {
+		want := map[bool]int{true: http.StatusOK, false: http.StatusServiceUnavailable}[lacking == nil]
+		if status, body := fetch(t, s, "/upstreamz"); status != want || lacking != nil && body != lacking.Error()+"\n" {
+			t.Errorf("%v: /upstreamz answers %d %q", lacking, status, body)
+		}
+		answer, err := client.CallUnary(t.Context(), connect.NewRequest(&healthv1.HealthCheckRequest{Service: upstreamService}))
+		if err != nil || answer.Msg.GetStatus() != servingStatus(lacking == nil) {
+			t.Errorf("%v: %v, %v", lacking, answer, err)
+		}
 	}
 }

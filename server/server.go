@@ -41,6 +41,9 @@ type Config struct {
 	// LogClients read logs. Default: Clients.
 	LogClients *auth.ClientFactory
 	Readiness  *Readiness
+	// Lacking says which permissions the service lacks to answer any call; nil if none. Without
+	// the function none are looked at.
+	Lacking func() error
 	// TokenGeneration is part of every resume token: one of another generation begins with a
 	// snapshot. All replicas must have the same. Default: none.
 	TokenGeneration string
@@ -95,7 +98,7 @@ func New(config Config) http.Handler {
 	reflector := grpcreflect.NewStaticReflector(append(serviceNames(), grpc_health_v1.Health_ServiceDesc.ServiceName)...)
 	mux.Handle(grpcreflect.NewHandlerV1(reflector, options))
 	mux.Handle(grpcreflect.NewHandlerV1Alpha(reflector, options))
-	handleHealth(mux, config.Readiness, config.Hub.Freshness, connect.WithHandlerOptions(
+	handleHealth(mux, config.Readiness, upstreamHealth{config.Hub.Freshness, config.Lacking}, connect.WithHandlerOptions(
 		connect.WithRequestGate((&healthGate{entrance, config.Metrics, newHealthWatches()}).admit),
 		connect.WithReadMaxBytes(maxHealthRequestBytes),
 		withoutCompression,

@@ -17,14 +17,23 @@ const (
 	reachedInterval = 5 * time.Second
 )
 
-// followReadiness keeps the service ready while it can answer, until the context ends.
-func followReadiness(ctx context.Context, hub *informerhub.Hub, readiness *server.Readiness) {
+// followReadiness keeps the service ready while it can answer, until the context ends. Permissions
+// that are missing keep it from becoming ready, so that a rollout stops. Afterwards they do not end
+// readiness: they are missing at all replicas, and an answer that says so is better than none.
+func followReadiness(ctx context.Context, hub *informerhub.Hub, permissions *ownPermissions, readiness *server.Readiness) {
+	granted := permissions.granted
 	for logged := "not looked at"; ctx.Err() == nil; {
 		err := whyNotReady(ctx, hub)
+		if err == nil {
+			err = granted()
+		}
 		if ctx.Err() != nil {
 			return
 		}
 		readiness.Set(err == nil)
+		if err == nil {
+			granted = func() error { return nil }
+		}
 		logged = logReadiness(err, logged)
 		interval := readinessInterval
 		if err == nil && !hub.HasSnapshot() {

@@ -66,7 +66,7 @@ func readinessOf(t *testing.T, api *apiServer, preload ...string) (isReady func(
 	t.Cleanup(hub.Close)
 	readiness := &server.Readiness{}
 	go hub.Preload(t.Context())
-	go followReadiness(t.Context(), hub, readiness)
+	go followReadiness(t.Context(), hub, &ownPermissions{}, readiness)
 	return func() bool {
 		time.Sleep(2 * reachedInterval)
 		synctest.Wait()

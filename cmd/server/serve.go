@@ -72,6 +72,10 @@ func serve(ctx context.Context, s settings) error {
 	stopping, stop := context.WithCancel(context.WithoutCancel(ctx)) // ended in its order, not with ctx
 	defer stop()
 	readiness := &server.Readiness{}
+	permissions := &ownPermissions{client: clients.Own().Typed}
+	if s.auth == authCluster {
+		permissions.needed = neededPermissions
+	}
 	callers, metrics := callersOf(s, clients), server.NewMetrics()
 	memory := server.NewMemoryLimit()
 	stopMetrics, err := serveMetrics(s.metricsListen, metrics, server.NewCollector(hub, callers.reviews), memory)
@@ -89,6 +93,7 @@ func serve(ctx context.Context, s settings) error {
 		LogClients:      logClients,
 		Readiness:       readiness,
 		Compression:     s.compress,
+		Lacking:         permissions.lacking,
 		Limits:          s.limits,
 		Metrics:         metrics,
 		Console:         web.Handler(),
@@ -110,7 +115,8 @@ func serve(ctx context.Context, s settings) error {
 		}
 	})
 	besides.Go(func() { hub.Preload(beside) })
-	besides.Go(func() { followReadiness(beside, hub, readiness) })
+	besides.Go(func() { followReadiness(beside, hub, permissions, readiness) })
+	besides.Go(func() { permissions.follow(beside) })
 	besides.Go(func() { edge.follow(beside) })
 	besides.Go(func() { memory.Run(beside) })
 	endStreams := func() {
