@@ -4,9 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 )
 
@@ -22,14 +25,44 @@ func (e *GroupUnavailableError) Error() string {
 		e.Group, e.Name)
 }
 
-// unavailable returns an error if a resource's name has a group that discovery could not ask.
+// unavailable returns an error if a resource's name has a group that discovery could not ask, or
+// means a resource that such a group had when it answered last.
 func (c *catalogue) unavailable(name string) error {
+	for _, list := range c.away {
+		of, _ := schema.ParseGroupVersion(list.GroupVersion)
+		if slices.ContainsFunc(list.APIResources, func(served metav1.APIResource) bool { return means(name, of, served) }) {
+			return &GroupUnavailableError{Name: name, Group: of.Group}
+		}
+	}
 	for groupVersion, err := range c.failed {
 		if group := groupVersion.Group; isAway(err) && group != "" && strings.HasSuffix(name, "."+group) {
 			return &GroupUnavailableError{Name: name, Group: group}
 		}
 	}
 	return nil
+}
+
+// lastLists remembers what each version of a group has served when it answered last, as long as
+// discovery names it.
+type lastLists map[schema.GroupVersion]*metav1.APIResourceList
+
+// note takes in what discovery has said, and returns the remembered lists of groups that did not
+// answer now.
+func (l *lastLists) note(served []*metav1.APIResourceList, failed map[schema.GroupVersion]error) (away []*metav1.APIResourceList) {
+	next := make(lastLists)
+	for _, list := range served {
+		if of, err := schema.ParseGroupVersion(list.GroupVersion); err == nil {
+			next[of] = list
+		}
+	}
+	for of, err := range failed {
+		if list := (*l)[of]; list != nil && isAway(err) {
+			next[of] = list
+			away = append(away, list)
+		}
+	}
+	*l = next
+	return away
 }
 
 // isAway reports whether discovery could not ask a group. A group that is not found, or has no

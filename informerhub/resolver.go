@@ -31,6 +31,7 @@ type Resolver struct {
 	cached    discovery.CachedDiscoveryInterface
 	options   Options
 	discovery *turns[*catalogue]
+	last      lastLists // owned by discover, which runs once at a time
 	warnOnce  sync.Once // of aggregated APIs that cannot be told from others
 }
 
@@ -48,6 +49,7 @@ type catalogue struct {
 	groups  []*restmapper.APIGroupResources
 	lists   []*metav1.APIResourceList // of the groups, in their order
 	failed  map[schema.GroupVersion]error
+	away    []*metav1.APIResourceList // what failed groups had before
 	refused map[schema.GroupResource]bool
 	// aggregated refuses the resources of aggregated APIs too.
 	aggregated aggregation
@@ -104,7 +106,7 @@ func (r *Resolver) Reached(ctx context.Context) error {
 
 // Resolve finds a resource by its name in kubectl's syntax. The error is an
 // [UnknownResourceError], a [GroupUnavailableError] where the name has a group that
-// does not answer, or an [UnavailableError] where discovery could not be asked.
+// does not answer or means a resource that such a group had before, or an [UnavailableError] where discovery could not be asked.
 func (r *Resolver) Resolve(ctx context.Context, name string) (Resource, error) {
 	if len(name) > maxNameLength {
 		return Resource{}, &UnknownResourceError{Name: name[:maxNameLength] + "…"}
@@ -212,6 +214,7 @@ func (r *Resolver) discover() (*catalogue, error) {
 		groups:     resources,
 		lists:      ordered,
 		failed:     failed,
+		away:       r.last.note(ordered, failed),
 		refused:    refusedAmong(ordered, r.options.Uncached),
 		aggregated: aggregated,
 		resolved:   make(map[string]Resource),

@@ -380,3 +380,27 @@ func TestResolver_AGroupThatDoesNotAnswerIsUnavailable(t *testing.T) {
 		}
 	}
 }
+
+// A group that has answered before does not answer now: names without the group mean it too.
+func TestResolver_AGroupThatDoesNotAnswerAnyMoreIsUnavailableByEachName(t *testing.T) {
+	group := schema.GroupVersion{Group: "example.com", Version: "v1"}
+	gone := schema.GroupVersion{Group: "gone.example.com", Version: "v1"}
+	goneResources := &metav1.APIResourceList{GroupVersion: gone.String(), APIResources: []metav1.APIResource{{Name: "things", Kind: "Thing"}}}
+	var last lastLists
+	if away := last.note([]*metav1.APIResourceList{coreResources, widgetResources, goneResources}, nil); len(away) > 0 {
+		t.Errorf("these are away when all have answered: %v", away)
+	}
+	for range 2 { // it is remembered for as long as that lasts
+		away := last.note([]*metav1.APIResourceList{coreResources}, map[schema.GroupVersion]error{group: discovery.StaleGroupVersionError{}, gone: apierrors.NewNotFound(schema.GroupResource{}, "")})
+		catalogue := &catalogue{away: away}
+		for name, want := range map[string]bool{"widgets": true, "Widget": true, "widget.example.com": true, "widgets.v1.example.com": true, "pods": false, "podz": false, "things": false} {
+			var unavailable *GroupUnavailableError
+			if got := errors.As(catalogue.unavailable(name), &unavailable); got != want || got && unavailable.Group != group.Group {
+				t.Errorf("%s: %v", name, unavailable)
+			}
+		}
+	}
+	if away := last.note([]*metav1.APIResourceList{coreResources}, nil); len(away) > 0 || len(last) != 1 {
+		t.Errorf("a group that is no more is remembered: %v", last)
+	}
+}
