@@ -1,0 +1,307 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+)
+
+const (
+	// rolledStreams is how many streams are open while replicas are replaced, over so many connections.
+	rolledStreams     = 300
+	rolledConnections = 30
+	rolledReplicas    = 3
+	// rolledChange is the time between two changes.
+	rolledChange = 50 * time.Millisecond
+	// counterName is the name of the ConfigMap that is changed, and counterKey the key of the number of
+	// the change.
+	counterName = "counter"
+	counterKey  = "count"
+)
+
+// mayBeBehind is how far a stream may be behind while replicas are replaced.
+var mayBeBehind = harness.Patience(2 * time.Second)
+
+// Replicas are replaced as Kubernetes does it: the next one when the last one is ready. The streams
+// select one object among twenty thousand, so that a replica which has yet to read these is late.
+func TestARollingRestartPassesUnnoticed(t *testing.T) {
+	crowd := crowdOfConfigMaps(t)
+	ctx, stop := context.WithCancel(deadlineAfter(t, crowdPatience))
+	defer stop()
+	in := crowdedCluster(t)
+	balancer, replicas := startBalancer(t), make([]*harness.Service, rolledReplicas)
+	for i := range replicas {
+		replicas[i] = startWarm(ctx, t, in)
+		balancer.add(replicas[i])
+	}
+	counter := startCounter(ctx, t, in, crowd.namespace)
+	streams, following := counter.followed(ctx, t, crowd.namespace, balancer)
+	counter.count(ctx, t, 20, streams)
+	for _, old := range replicas {
+		balancer.add(startWarm(ctx, t, in))
+		balancer.remove(old)
+		if err := old.Stop(); err != nil {
+			t.Errorf("a replica ended with: %v", err)
+		}
+		counter.count(ctx, t, 40, streams)
+	}
+	stop()
+	following.Wait()
+	wantUnnoticed(t, streams)
+}
+
+// startWarm starts a replica, and returns when it says that it is ready.
+func startWarm(ctx context.Context, t *testing.T, in *harness.Cluster) *harness.Service {
+	t.Helper()
+	service := harness.StartService(t, in.Kubeconfig, "--preload", "configmaps")
+	untilProbe(ctx, t, service, "/readyz", http.StatusOK)
+	return service
+}
+
+// wantUnnoticed fails unless all streams have resumed, and none of them was late, began anew, or had
+// an error but that its replica went.
+func wantUnnoticed(t *testing.T, streams []*countingStream) {
+	t.Helper()
+	late, resets, resumed, worst := 0, 0, 0, time.Duration(0)
+	var errs []string
+	for _, stream := range streams {
+		if stream.behind > mayBeBehind {
+			late++
+		}
+		resets += stream.resets - 1
+		resumed += stream.resumed
+		worst = max(worst, stream.behind)
+		errs = append(errs, stream.errors...)
+	}
+	t.Logf("%d streams have resumed %d times; the worst was %v behind", len(streams), resumed, worst)
+	if late > 0 || resets > 0 || len(errs) > 0 {
+		slices.Sort(errs)
+		t.Errorf("%d streams were more than %v behind, %d RESETs, %d errors: %q", late, mayBeBehind, resets, len(errs), slices.Compact(errs))
+	}
+	if resumed < len(streams) {
+		t.Errorf("%d streams have resumed %d times: not all were cut off", len(streams), resumed)
+	}
+}
+
+// counter changes an object again and again, and knows when it made each change.
+type counter struct {
+	change func(ctx context.Context, number int) error
+
+	mu   sync.Mutex // guards made
+	made []time.Time
+}
+
+func startCounter(ctx context.Context, t *testing.T, in *harness.Cluster, namespace string) *counter {
+	t.Helper()
+	api := in.Client.CoreV1().ConfigMaps(namespace)
+	configMapsIn(ctx, t, in, namespace).create(counterName, nil)
+	t.Cleanup(func() { _ = api.Delete(context.WithoutCancel(ctx), counterName, metav1.DeleteOptions{}) })
+	return &counter{change: func(ctx context.Context, number int) error {
+		patch := fmt.Sprintf(`{"data":{%q:"%d"}}`, counterKey, number)
+		_, err := api.Patch(ctx, counterName, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+		return err
+	}}
+}
+
+// followed returns streams that follow the counter until the context ends.
+func (c *counter) followed(ctx context.Context, t *testing.T, namespace string, by *balancer) ([]*countingStream, *sync.WaitGroup) {
+	t.Helper()
+	var clients []resourceClient
+	for range rolledConnections {
+		clients = append(clients, harness.Dial(harness.HTTP2(t), "http://"+by.address(), harness.Connect).Resources)
+	}
+	streams, following := make([]*countingStream, rolledStreams), &sync.WaitGroup{}
+	for i := range streams {
+		streams[i] = &countingStream{client: clients[i%len(clients)], counter: c}
+		following.Go(func() { streams[i].follow(ctx, namespace) })
+	}
+	return streams, following
+}
+
+// count makes so many changes more, and waits until all streams have seen the last one.
+func (c *counter) count(ctx context.Context, t *testing.T, more int, streams []*countingStream) {
+	t.Helper()
+	for range more {
+		if err := c.change(ctx, c.begin()); err != nil {
+			t.Fatal(err)
+		}
+		last(ctx, rolledChange)
+	}
+	eventually(ctx, t, "all streams have seen the last change", func() error {
+		if missing := slices.IndexFunc(streams, func(s *countingStream) bool { return s.hasSeen() < len(c.made) }); missing >= 0 {
+			return fmt.Errorf("stream %d has not", missing)
+		}
+		return nil
+	})
+}
+
+// begin returns the number of the next change, from 1.
+func (c *counter) begin() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.made = append(c.made, time.Now())
+	return len(c.made)
+}
+
+// begunAt returns when a change was begun.
+func (c *counter) begunAt(number int) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.made[number-1]
+}
+
+// countingStream follows the counter over all its calls, as a client does that resumes.
+type countingStream struct {
+	client  resourceClient
+	counter *counter
+
+	// Owned by follow until it has returned.
+	token   string
+	resets  int
+	resumed int
+	behind  time.Duration // at most
+	errors  []string      // of calls, but that the replica goes
+
+	mu   sync.Mutex // guards seen
+	seen int        // the last change
+}
+
+func (s *countingStream) hasSeen() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.seen
+}
+
+func (s *countingStream) follow(ctx context.Context, namespace string) {
+	for ctx.Err() == nil {
+		err := s.call(ctx, namespace)
+		if ctx.Err() == nil && connect.CodeOf(err) != connect.CodeUnavailable {
+			s.errors = append(s.errors, fmt.Sprint(err))
+		}
+		last(ctx, pollInterval)
+	}
+}
+
+func (s *countingStream) call(ctx context.Context, namespace string) error {
+	stream, err := s.client.Watch(ctx, &kubeconnectv1.WatchRequest{
+		Resource: "configmaps", Namespace: namespace, Name: counterName, ResumeToken: s.token, Encoding: kubeconnectv1.Encoding_ENCODING_JSON,
+	})
+	if err != nil {
+		return err
+	}
+	defer stream.Close()
+	for resumes := s.token != ""; stream.Receive(); resumes = false {
+		if resumes {
+			s.resumed++
+		}
+		s.token = stream.Msg().GetResumeToken()
+		for _, event := range stream.Msg().GetEvents() {
+			s.read(event)
+		}
+	}
+	return stream.Err()
+}
+
+func (s *countingStream) read(event *kubeconnectv1.Event) {
+	if event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_RESET {
+		s.resets++
+	}
+	_, text, _ := strings.Cut(string(event.GetObject().GetJson()), fmt.Sprintf("%q:\"", counterKey))
+	text, _, _ = strings.Cut(text, `"`)
+	number, err := strconv.Atoi(text)
+	if err != nil || number <= s.seen {
+		return
+	}
+	if s.seen > 0 {
+		s.behind = max(s.behind, time.Since(s.counter.begunAt(s.seen+1)))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seen = number
+}
+
+// balancer passes connections on to replicas in turn, as a Service of Kubernetes does.
+type balancer struct {
+	listener net.Listener
+	tasks    sync.WaitGroup
+
+	mu       sync.Mutex // guards the fields below
+	replicas []string
+	next     int
+}
+
+func startBalancer(t *testing.T) *balancer {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &balancer{listener: listener}
+	b.tasks.Go(b.accept)
+	t.Cleanup(func() {
+		_ = listener.Close()
+		b.tasks.Wait()
+	})
+	return b
+}
+
+func (b *balancer) address() string { return b.listener.Addr().String() }
+
+func (b *balancer) add(service *harness.Service) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.replicas = append(b.replicas, hostPort(service))
+}
+
+// remove lets a replica have no new connections. Those that are open stay.
+func (b *balancer) remove(service *harness.Service) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.replicas = slices.DeleteFunc(b.replicas, func(replica string) bool { return replica == hostPort(service) })
+}
+
+func (b *balancer) choose() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.next++
+	return b.replicas[b.next%len(b.replicas)]
+}
+
+func (b *balancer) accept() {
+	for {
+		from, err := b.listener.Accept()
+		if err != nil {
+			return
+		}
+		to, err := net.Dial("tcp", b.choose())
+		if err != nil {
+			_ = from.Close()
+			continue
+		}
+		b.tasks.Go(func() { pass(from, to) })
+		b.tasks.Go(func() { pass(to, from) })
+	}
+}
+
+// pass passes on what comes from one connection to another, and closes both at the end.
+func pass(from, to net.Conn) {
+	defer from.Close()
+	defer to.Close()
+	_, _ = io.Copy(to, from)
+}
