@@ -11,8 +11,13 @@ import (
 // count what remains right.
 func listAll(ctx context.Context, t *testing.T, client resourceClient, request *kubeconnectv1.ListRequest) []*kubeconnectv1.Object {
 	t.Helper()
-	var objects []*kubeconnectv1.Object
-	var version string
+	objects, _ := listAllAt(ctx, t, client, request)
+	return objects
+}
+
+// listAllAt is listAll, and returns the version of the snapshot too.
+func listAllAt(ctx context.Context, t *testing.T, client resourceClient, request *kubeconnectv1.ListRequest) (objects []*kubeconnectv1.Object, version string) {
+	t.Helper()
 	var total int64
 	for {
 		page, err := client.List(ctx, request)
@@ -37,5 +42,5 @@ func listAll(ctx context.Context, t *testing.T, client resourceClient, request *
 	if int64(len(objects)) != total {
 		t.Errorf("%d objects on all pages, %d were promised", len(objects), total)
 	}
-	return objects
+	return objects, version
 }

@@ -45,7 +45,12 @@ func (c *Cache) awaitAlone(ctx context.Context, version string, patience time.Du
 }
 
 func (c *Cache) await(ctx context.Context, version string, patience time.Duration) (reached bool, err error) {
-	grown, err := c.behind(version)
+	return c.awaitUntil(ctx, patience, func() (<-chan struct{}, error) { return c.behind(version) })
+}
+
+// awaitUntil waits until behind returns no channel, and calls it again whenever that is closed.
+func (c *Cache) awaitUntil(ctx context.Context, patience time.Duration, behind func() (<-chan struct{}, error)) (reached bool, err error) {
+	grown, err := behind()
 	if grown == nil || err != nil {
 		return err == nil, err
 	}
@@ -58,7 +63,7 @@ func (c *Cache) await(ctx context.Context, version string, patience time.Duratio
 		defer done.Wait()
 		defer stop()
 	}
-	for ; grown != nil && err == nil; grown, err = c.behind(version) {
+	for ; grown != nil && err == nil; grown, err = behind() {
 		select {
 		case <-grown:
 		case <-timeout.C:

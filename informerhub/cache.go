@@ -56,7 +56,12 @@ type Snapshot struct {
 	Objects         []*Object // in order of namespace and name; not to be changed
 	ResourceVersion string
 	Warnings        []string // what people should know of it
-	unvalued        leftOut  // what Warnings say of the filter
+	// Position is where a cache's feed stood when the snapshot was taken.
+	Position Position
+	// Complete says that everything at ResourceVersion is known. More of the objects may have been
+	// deleted at the version of the last deletion.
+	Complete bool
+	unvalued leftOut // what Warnings say of the filter
 }
 
 // maxTombstones is how many deletions of one resource are remembered: whoever was
@@ -118,7 +123,9 @@ func (c *Cache) List(ctx context.Context, sel *Selection) (Snapshot, error) {
 func (c *Cache) candidates(sel *Selection) candidates {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return candidates{c.store.candidates(sel, nil), c.feed.version}
+	at := c.feed.position(time.Now())
+	at.Version = c.feed.version
+	return candidates{c.store.candidates(sel, nil), at, c.feed.closed == c.feed.version}
 }
 
 // watchFrom returns the version to watch from instead of the last one that was seen. The

@@ -18,8 +18,9 @@ const (
 // can tell without looking at the objects. They are taken under the cache's lock, pointer by
 // pointer, and merged and matched without it: objects never change.
 type candidates struct {
-	runs    [][]*Object // each in order of namespace and name
-	version string      // at which they were taken
+	runs     [][]*Object // each in order of namespace and name
+	position Position    // at which they were taken
+	complete bool        // everything at the position's version is known
 }
 
 func (c candidates) count() (count int) {
@@ -189,7 +190,7 @@ func (c candidates) matching(ctx context.Context, sel *Selection) (Snapshot, err
 	}
 	objects, err := c.merged(ctx)
 	if err != nil || sel.everything() {
-		return Snapshot{Objects: objects, ResourceVersion: c.version}, err
+		return c.snapshot(objects), err
 	}
 	filtering := filtering{filter: sel.filter}
 	kept := objects[:0]
@@ -208,8 +209,12 @@ func (c candidates) matching(ctx context.Context, sel *Selection) (Snapshot, err
 		}
 	}
 	// A snapshot may be kept for long: not with room for all the candidates.
-	return Snapshot{
-		Objects: slices.Clone(kept), ResourceVersion: c.version,
-		Warnings: filtering.warnings(), unvalued: filtering.out,
-	}, nil
+	snapshot := c.snapshot(slices.Clone(kept))
+	snapshot.Warnings, snapshot.unvalued = filtering.warnings(), filtering.out
+	return snapshot, nil
+}
+
+// snapshot is one of the candidates that are selected.
+func (c candidates) snapshot(selected []*Object) Snapshot {
+	return Snapshot{Objects: selected, ResourceVersion: c.position.Version, Position: c.position, Complete: c.complete}
 }

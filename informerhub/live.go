@@ -90,18 +90,28 @@ const livePage = 500
 // list that takes more than so many bytes is a RequestEntityTooLarge error. Where the
 // query has namespaces, each of them is read.
 func (l *Live) List(ctx context.Context, query Query, most int) (Snapshot, []string, error) {
-	snapshot, warnings, err := l.list(ctx, query, most)
+	snapshot, warnings, err := l.list(ctx, query, "", most)
 	if apierrors.IsResourceExpired(err) {
 		// The API server has forgotten the version that the first page was of.
-		return l.list(ctx, query, most)
+		return l.list(ctx, query, "", most)
 	}
 	return snapshot, warnings, err
 }
 
-func (l *Live) list(ctx context.Context, query Query, most int) (Snapshot, []string, error) {
+// ListAt is List at a version that the API server has answered with before. It is a ResourceExpired
+// error if the API server has forgotten that, or answers with another one. Where versions are none that can
+// be asked for, as those of some aggregated APIs, ListAt lists anew.
+func (l *Live) ListAt(ctx context.Context, query Query, version string, most int) (Snapshot, []string, error) {
+	return l.list(ctx, query, version, most)
+}
+
+func (l *Live) list(ctx context.Context, query Query, version string, most int) (Snapshot, []string, error) {
 	r, err := l.reading(ctx, query, most)
 	if err != nil {
 		return Snapshot{}, nil, err
+	}
+	if isOfTheStore(version) {
+		r.version, r.exact = version, version
 	}
 	for _, namespace := range namespacesOf(query) {
 		if err := r.readAll(ctx, namespace); err != nil {
@@ -135,6 +145,7 @@ type liveList struct {
 	objects  []*Object
 	bytes    int
 	version  string // of the first page, and so of all
+	exact    string // what the version must be; empty for the latest
 	warnings []string
 }
 
@@ -204,6 +215,9 @@ func (r *liveList) take(ctx context.Context, page *objectList) error {
 	defer end()
 	if r.version == "" {
 		r.version = page.ResourceVersion
+	}
+	if r.exact != "" && page.ResourceVersion != r.exact {
+		return apierrors.NewResourceExpired(fmt.Sprintf("the API server has answered with version %s and not with %s", page.ResourceVersion, r.exact))
 	}
 	for _, object := range page.Items {
 		if object.name == "" {

@@ -4,142 +4,138 @@ import (
 	"container/list"
 	"sync"
 	"time"
+
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
-const (
-	// pageLifetime is how long a list can be continued after its last page.
-	pageLifetime = 5 * time.Minute
-	// maxPagedLists bounds the lists that can be continued, and one caller may have a quarter of
-	// them: the pods of a DaemonSet, which are one caller, may all list at once.
-	maxPagedLists  = 256
-	pagedListsPart = 4
-)
+// keptLifetime is how long a list is kept after its last page.
+const keptLifetime = 30 * time.Second
 
 // ownBytesShare is the memory that lists may take together which no cache holds.
 var ownBytesShare = share{part: 8, least: 32 << 20, most: 256 << 20, unlimited: 256 << 20}
 
-// keptLists are the lists that can be continued. Where there are too many, or they hold too many
-// bytes, the least recently used one of the caller that has most of them is removed. Its methods are safe for concurrent use.
+// keptLists are lists that take long to make: sorted ones, and those that were read at the API
+// server. Their next pages are taken from them. It costs no more than time where one is not kept. A caller
+// who lists more than it may keep loses its oldest lists. Its methods are safe for concurrent use.
 type keptLists struct {
-	perCaller   int // lists
-	maxOwnBytes int
+	memory *fairqueue.Queue // bytes, by caller
 
-	mu       sync.Mutex // guards the fields below
-	byID     map[string]*list.Element
-	used     *list.List // of keptList: the one that has not been used for longest first
-	byOwner  map[string]holding
-	ownBytes int
+	mu       sync.Mutex // guards the fields below; taken before that of memory
+	byKey    map[string]*list.Element
+	used     *list.List  // of *keptList: the one that has not been used for longest first
 	sweeping *time.Timer // runs while there are lists
 }
 
-// holding is what the lists of one caller take.
-type holding struct{ lists, ownBytes int }
-
+// keptList is a whole list in its order. It is immutable but for until.
 type keptList struct {
-	*pagedList
-	until time.Time
+	selected
+	key, owner string
+	until      time.Time // guarded by the lock of keptLists
+	release    func()    // of its memory
 }
 
-func newKeptLists(limits Limits) *keptLists {
+func newKeptLists() *keptLists {
 	return &keptLists{
-		perCaller: int(limits.of(maxPagedLists, pagedListsPart)), maxOwnBytes: int(ownBytesShare.bytes()),
-		byID: make(map[string]*list.Element), used: list.New(), byOwner: make(map[string]holding),
+		memory: fairqueue.New(fairqueue.Limits{Total: ownBytesShare.bytes()}),
+		byKey:  make(map[string]*list.Element), used: list.New(),
 	}
 }
 
-// keep keeps a list for a lifetime from now.
-func (k *keptLists) keep(paged *pagedList) {
+const (
+	pointerBytes = 8
+	// listBytes is counted for each list at least, and so bounds how many there are.
+	listBytes = 64 << 10
+)
+
+// ownBytesOf is the size of what no cache holds: the pointers to objects, and the objects where
+// they are the API server's answer.
+func ownBytesOf(list selected) (size int64) {
+	size = listBytes + int64(pointerBytes*len(list.snapshot.Objects))
+	if !list.own {
+		return size
+	}
+	for _, object := range list.snapshot.Objects {
+		size += int64(object.Size())
+	}
+	return size
+}
+
+// keep keeps a list, if there is memory for it.
+func (k *keptLists) keep(key, owner string, found selected) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.removeLocked(k.byID[paged.id])
-	k.byID[paged.id] = k.used.PushBack(keptList{paged, time.Now().Add(pageLifetime)})
-	k.countLocked(paged, 1)
-	k.evictLocked(paged.owner)
+	if k.useLocked(key) != nil {
+		return
+	}
+	release, ok := k.acquireLocked(owner, ownBytesOf(found))
+	if !ok {
+		return
+	}
+	kept := &keptList{selected: found, key: key, owner: owner, until: time.Now().Add(keptLifetime), release: release}
+	k.byKey[key] = k.used.PushBack(kept)
 	if k.sweeping == nil {
-		k.sweeping = time.AfterFunc(pageLifetime, k.sweep)
+		k.sweeping = time.AfterFunc(keptLifetime, k.sweep)
 	}
 }
 
-// evictLocked removes lists until there is room for those that are kept, of which the last is
-// an owner's.
-func (k *keptLists) evictLocked(owner string) {
-	if k.byOwner[owner].lists > k.perCaller {
-		k.removeOldestLocked(func(list *pagedList) bool { return list.owner == owner })
-	}
-	if k.used.Len() > maxPagedLists {
-		owner := k.largestLocked(func(h holding) int { return h.lists })
-		k.removeOldestLocked(func(list *pagedList) bool { return list.owner == owner })
-	}
-	for k.ownBytes > k.maxOwnBytes {
-		owner := k.largestLocked(func(h holding) int { return h.ownBytes })
-		k.removeOldestLocked(func(list *pagedList) bool { return list.owner == owner && list.ownBytes > 0 })
-	}
-}
-
-// largestLocked returns the owner with the largest size of what its lists take.
-func (k *keptLists) largestLocked(size func(holding) int) (largest string) {
-	most := -1
-	for owner, holding := range k.byOwner {
-		if of := size(holding); of > most {
-			largest, most = owner, of
+// acquireLocked acquires memory for a list of an owner, for which older ones of the owner make room.
+func (k *keptLists) acquireLocked(owner string, bytes int64) (release func(), ok bool) {
+	for {
+		if release, ok = k.memory.TryShare(owner, bytes); ok || !k.removeOldestLocked(owner) {
+			return release, ok
 		}
 	}
-	return largest
 }
 
-// removeOldestLocked removes the list that has not been used for longest of those that fit.
-func (k *keptLists) removeOldestLocked(fits func(*pagedList) bool) {
+// removeOldestLocked removes the list of an owner that has not been used for longest, and
+// reports whether there was one.
+func (k *keptLists) removeOldestLocked(owner string) bool {
 	for at := k.used.Front(); at != nil; at = at.Next() {
-		if fits(at.Value.(keptList).pagedList) {
+		if at.Value.(*keptList).owner == owner {
 			k.removeLocked(at)
-			return
+			return true
 		}
 	}
+	return false
 }
 
-// countLocked counts a list to its owner, or no longer if times is -1.
-func (k *keptLists) countLocked(paged *pagedList, times int) {
-	bytes := times * paged.ownBytes
-	now := holding{k.byOwner[paged.owner].lists + times, k.byOwner[paged.owner].ownBytes + bytes}
-	k.ownBytes += bytes
-	if k.byOwner[paged.owner] = now; now.lists == 0 {
-		delete(k.byOwner, paged.owner)
-	}
-}
-
-// find answers a list that is kept; nil if there is none.
-func (k *keptLists) find(id string) *pagedList {
+// find returns a list that is kept, and keeps it for longer.
+func (k *keptLists) find(key string) (found selected, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.expireLocked()
-	if at := k.byID[id]; at != nil {
-		return at.Value.(keptList).pagedList
+	if kept := k.useLocked(key); kept != nil {
+		return kept.selected, true
 	}
-	return nil
+	return selected{}, false
 }
 
-// sweep lets go of what has expired, also when nobody asks.
+func (k *keptLists) useLocked(key string) *keptList {
+	at := k.byKey[key]
+	if at == nil {
+		return nil
+	}
+	kept := at.Value.(*keptList)
+	kept.until = time.Now().Add(keptLifetime)
+	k.used.MoveToBack(at)
+	return kept
+}
+
+// sweep removes what has not been used for a lifetime.
 func (k *keptLists) sweep() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.expireLocked()
-	k.sweeping = nil
-	if first := k.used.Front(); first != nil {
-		k.sweeping = time.AfterFunc(time.Until(first.Value.(keptList).until), k.sweep)
-	}
-}
-
-func (k *keptLists) expireLocked() {
-	for first := k.used.Front(); first != nil && !first.Value.(keptList).until.After(time.Now()); first = k.used.Front() {
+	first := k.used.Front()
+	for ; first != nil && !first.Value.(*keptList).until.After(time.Now()); first = k.used.Front() {
 		k.removeLocked(first)
+	}
+	k.sweeping = nil
+	if first != nil {
+		k.sweeping = time.AfterFunc(time.Until(first.Value.(*keptList).until), k.sweep)
 	}
 }
 
 func (k *keptLists) removeLocked(at *list.Element) {
-	if at == nil {
-		return
-	}
-	removed := k.used.Remove(at).(keptList)
-	delete(k.byID, removed.id)
-	k.countLocked(removed.pagedList, -1)
+	removed := k.used.Remove(at).(*keptList)
+	delete(k.byKey, removed.key)
+	removed.release()
 }

@@ -8,106 +8,65 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 )
 
-func TestKeptListsAreBoundedInBytesThatNoCacheHolds(t *testing.T) {
-	kept := newKeptLists(Limits{})
-	keep := func(id string, bytes int) {
-		kept.keep(&pagedList{id: id, ownBytes: bytes})
-	}
-	wantKept := func(want ...string) {
-		t.Helper()
-		var got []string
-		for _, id := range []string{"a", "b", "c", "d", "shared"} {
-			if kept.find(id) != nil {
-				got = append(got, id)
-			}
-		}
-		if fmt.Sprint(got) != fmt.Sprint(want) {
-			t.Errorf("kept are %v, not %v", got, want)
+// TestKeptLists_OfOneCallerLeaveRoomForOthers has callers keep more than there may be, one after
+// the other.
+func TestKeptLists_OfOneCallerLeaveRoomForOthers(t *testing.T) {
+	list := selected{snapshot: podSnapshot(t, 10)}
+	kept := newKeptLists()
+	room := int(ownBytesShare.bytes() / ownBytesOf(list))
+	for _, caller := range []string{"first", "second", "third"} {
+		for i := range room + 1 {
+			kept.keep(fmt.Sprint(caller, i), caller, list)
 		}
 	}
-	keep("shared", 0)
-	keep("a", kept.maxOwnBytes/2)
-	keep("b", kept.maxOwnBytes/2)
-	wantKept("a", "b", "shared")
-	keep("a", kept.maxOwnBytes/2) // used again: b is the older one now
-	keep("shared", 0)
-	keep("c", kept.maxOwnBytes/2)
-	wantKept("a", "c", "shared")
-	keep("d", kept.maxOwnBytes)
-	wantKept("d", "shared") // which takes nothing
-	if kept.ownBytes != kept.maxOwnBytes {
-		t.Errorf("%d bytes are counted", kept.ownBytes)
+	counts := make(map[string]int)
+	for at := kept.used.Front(); at != nil; at = at.Next() {
+		counts[at.Value.(*keptList).owner]++
+	}
+	if counts["first"] < room/3 || counts["second"] < room/8 || counts["third"] < room/16 {
+		t.Errorf("of %d lists there are %v", room, counts)
+	}
+	for caller := range counts {
+		if _, ok := kept.find(fmt.Sprint(caller, room)); !ok {
+			t.Errorf("the last list of the %s is gone", caller)
+		}
+	}
+	if held, most := kept.memory.Held(), ownBytesShare.bytes(); held > most {
+		t.Errorf("%d bytes are held of %d", held, most)
 	}
 }
 
-func TestWhatHasExpiredIsLetGoOfWhenNobodyAsks(t *testing.T) {
+func TestKeptLists_KeepWhatIsUsed(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		kept := newKeptLists(Limits{})
-		kept.keep(&pagedList{id: "a", ownBytes: 1})
-		time.Sleep(time.Minute)
-		kept.keep(&pagedList{id: "b", ownBytes: 2})
-		for _, step := range []struct {
-			wait  time.Duration
-			bytes int
-		}{{pageLifetime - 2*time.Minute, 3}, {time.Minute + time.Second, 2}, {time.Minute, 0}} {
-			time.Sleep(step.wait)
-			kept.mu.Lock()
-			if kept.ownBytes != step.bytes || kept.sweeping != nil != (step.bytes > 0) {
-				t.Errorf("%d bytes are kept, not %d", kept.ownBytes, step.bytes)
-			}
-			kept.mu.Unlock()
+		kept := newKeptLists()
+		kept.keep("a", "", selected{})
+		kept.keep("b", "", selected{})
+		time.Sleep(keptLifetime - time.Second)
+		if _, ok := kept.find("a"); !ok {
+			t.Error("a is gone within its lifetime")
+		}
+		time.Sleep(keptLifetime - time.Second)
+		if _, ok := kept.find("b"); ok {
+			t.Error("b is kept after its lifetime")
+		}
+		if _, ok := kept.find("a"); !ok {
+			t.Error("a is gone within its lifetime since it was used")
+		}
+		time.Sleep(keptLifetime + time.Second)
+		kept.mu.Lock()
+		defer kept.mu.Unlock()
+		if kept.used.Len() > 0 || len(kept.byKey) > 0 || kept.memory.Held() > 0 || kept.sweeping != nil {
+			t.Error("something is left after the lifetime")
 		}
 	})
 }
 
-// TestTheListsOfOneCallerEndNoOtherCallersPages has each of some callers keep lists, one after the other.
-func TestTheListsOfOneCallerEndNoOtherCallersPages(t *testing.T) {
-	const perCaller = maxPagedLists / pagedListsPart
-	for name, test := range map[string]struct {
-		callers, lists int // of each of them
-		kept           int // of all of these
-	}{
-		"one caller with more than there may be": {1, maxPagedLists + 1, perCaller},
-		"more callers than may have all":         {2 * maxPagedLists / perCaller, perCaller, maxPagedLists - 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			kept := newKeptLists(Limits{Rate: 1})
-			kept.keep(&pagedList{id: "first", owner: "victim", ownBytes: 1})
-			for caller := range test.callers {
-				for i := range test.lists {
-					kept.keep(&pagedList{id: fmt.Sprint(caller, " ", i), owner: fmt.Sprint(caller), ownBytes: 1})
-				}
-			}
-			if kept.find("first") == nil {
-				t.Error("the other caller's list is gone")
-			}
-			if count := kept.used.Len() - 1; count != test.kept {
-				t.Errorf("%d lists are kept, not %d", count, test.kept)
-			}
-			if last := fmt.Sprint(test.callers-1, " ", test.lists-1); kept.find(last) == nil {
-				t.Error("the last list is gone")
-			}
-		})
-	}
-}
-
-func TestTheLargeListsOfOneCallerEndNoOtherCallersPages(t *testing.T) {
-	kept := newKeptLists(Limits{Rate: 1})
-	kept.keep(&pagedList{id: "victim", owner: "victim", ownBytes: kept.maxOwnBytes / 4})
-	for i := range 8 {
-		kept.keep(&pagedList{id: fmt.Sprint(i), owner: "many", ownBytes: kept.maxOwnBytes / 2})
-	}
-	if kept.find("victim") == nil || kept.find("7") == nil || kept.find("6") != nil {
-		t.Error("kept are others than the last one and that of another caller")
-	}
-}
-
-func TestTheBytesOfAKeptListAreThoseThatNoCacheHolds(t *testing.T) {
+func TestKeptLists_TakeTheBytesThatNoCacheHolds(t *testing.T) {
 	snapshot := podSnapshot(t, 3)
-	if got := ownBytesOf(selected{snapshot: snapshot}); got != 3*pointerBytes {
+	if got := ownBytesOf(selected{snapshot: snapshot}); got != listBytes+3*pointerBytes {
 		t.Errorf("%d bytes of a list from a cache", got)
 	}
-	if got, want := ownBytesOf(selected{snapshot: snapshot, own: true}), 3*(pointerBytes+snapshot.Objects[0].Size()); got != want {
+	if got, want := ownBytesOf(selected{snapshot: snapshot, own: true}), int64(listBytes+3*(pointerBytes+snapshot.Objects[0].Size())); got != want {
 		t.Errorf("%d bytes of a list from the API server, not %d", got, want)
 	}
 }

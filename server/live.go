@@ -55,8 +55,18 @@ func (s *resources) live(ctx context.Context, resource informerhub.Resource, ver
 	return s.hub.Live(resource, weighing(ctx, s.clients.For(identityFrom(ctx)).HTTP))
 }
 
-// selectLive takes a snapshot of what a request selects at the API server.
-func (s *resources) selectLive(ctx context.Context, request listing, wanted read, scope auth.Namespaces) (selected, error) {
+// selectLatest takes a snapshot of what a request selects at the API server.
+func (s *resources) selectLatest(ctx context.Context, request listing, wanted read, scope auth.Namespaces) (selected, error) {
+	related, err := s.relate(ctx, request.GetRelated(), wanted.resource, request.GetConsistency())
+	if err != nil {
+		return selected{}, err
+	}
+	return s.selectLive(ctx, request, wanted, scope, related, "")
+}
+
+// selectLive takes a snapshot of what a request selects at the API server, at a version or, if that
+// is empty, of the latest.
+func (s *resources) selectLive(ctx context.Context, request listing, wanted read, scope auth.Namespaces, related relation, version string) (selected, error) {
 	live, err := s.live(ctx, wanted.resource, "list")
 	if err != nil {
 		return selected{}, err
@@ -64,21 +74,18 @@ func (s *resources) selectLive(ctx context.Context, request listing, wanted read
 	if readsMetadata(request) {
 		live = live.MetadataOnly()
 	}
-	related, err := s.relate(ctx, request.GetRelated(), wanted.resource, request.GetConsistency())
-	if err != nil {
-		return selected{}, err
-	}
 	query, err := s.queryFor(request, related, scope)
 	if err != nil {
 		return selected{}, err
 	}
-	snapshot, warnings, err := s.listLive(ctx, live, query)
+	snapshot, warnings, err := s.listLive(ctx, live, query, version)
 	if err != nil {
 		return selected{}, err
 	}
 	if err := s.confirm(ctx, wanted.resource, snapshot.Objects...); err != nil {
 		return selected{}, err
 	}
+	snapshot.Position, snapshot.Complete = informerhub.Position{Version: snapshot.ResourceVersion}, true
 	if isVersion(snapshot.ResourceVersion) {
 		related.since = snapshot.ResourceVersion
 	}
@@ -88,18 +95,24 @@ func (s *resources) selectLive(ctx context.Context, request listing, wanted read
 	return selected{
 		resource: wanted.resource, snapshot: snapshot, freshness: freshNow(),
 		source: kubeconnectv1.Source_SOURCE_API_SERVER, warnings: warnings, own: true,
-		wanted: wanted, scope: scope,
+		wanted: wanted, scope: scope, related: related,
 	}, nil
 }
 
 // listLive lists when it is this call's turn.
-func (s *resources) listLive(ctx context.Context, live *informerhub.Live, query informerhub.Query) (informerhub.Snapshot, []string, error) {
+func (s *resources) listLive(ctx context.Context, live *informerhub.Live, query informerhub.Query, version string) (informerhub.Snapshot, []string, error) {
 	release, err := s.liveTurn(ctx)
 	if err != nil {
 		return informerhub.Snapshot{}, nil, err
 	}
 	defer release()
-	snapshot, warnings, err := live.List(ctx, query, maxLiveListBytes)
+	list := live.List
+	if version != "" {
+		list = func(ctx context.Context, query informerhub.Query, most int) (informerhub.Snapshot, []string, error) {
+			return live.ListAt(ctx, query, version, most)
+		}
+	}
+	snapshot, warnings, err := list(ctx, query, maxLiveListBytes)
 	return snapshot, warnings, liveError(ctx, err)
 }
 

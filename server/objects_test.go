@@ -68,7 +68,7 @@ func readObject(t testing.TB, body []byte) *informerhub.Object {
 // podSnapshot is a snapshot of n pods.
 func podSnapshot(t testing.TB, n int) informerhub.Snapshot {
 	t.Helper()
-	snapshot := informerhub.Snapshot{ResourceVersion: "100"}
+	snapshot := informerhub.Snapshot{ResourceVersion: "100", Position: informerhub.Position{Version: "100"}, Complete: true}
 	for i := range n {
 		snapshot.Objects = append(snapshot.Objects, podObject(t, newPod(fmt.Sprintf("pod-%04d", i), i+1)))
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/informerhub/mask"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
@@ -26,15 +25,6 @@ const (
 type order struct {
 	paths      []mask.Path
 	descending []bool // by path
-}
-
-// orderOf returns the order that a list is yet to be put into: none for a later page, which
-// is taken from a list that is in its order.
-func orderOf(request *kubeconnectv1.ListRequest) (order, error) {
-	if request.GetPageToken() != "" {
-		return order{}, nil
-	}
-	return parseOrder(request.GetOrderBy())
 }
 
 // parseOrder understands ListRequest.order_by.
@@ -107,12 +97,12 @@ type row struct {
 // keys.
 const rowBytes, keyBytes = 48, 64
 
-// memoryFor is about what it takes to sort a list.
-func (o order) memoryFor(list *pagedList) int {
+// memoryFor is about what it takes to sort objects.
+func (o order) memoryFor(objects []*informerhub.Object) int {
 	if len(o.paths) == 0 {
 		return 0
 	}
-	return len(list.snapshot.Objects) * (rowBytes + keyBytes*len(o.paths))
+	return len(objects) * (rowBytes + keyBytes*len(o.paths))
 }
 
 // sort answers objects, which are in the default order, in this one.

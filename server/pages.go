@@ -2,101 +2,160 @@ package server
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/base64"
-	"encoding/binary"
+	"errors"
+	"math"
+	"slices"
+	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
-	"github.com/kubeconnect/kubeconnect/auth"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
-// pages keeps the snapshots of lists that have more pages. Its methods are safe
-// for concurrent use.
-//
-// A page token is a random number that nobody can guess, and an offset. It is of
-// use only with the query that it was given out for, to the caller whom it was given
-// to, as long as that may read the whole list.
-type pages struct {
-	lists *keptLists
-}
+const (
+	// completePatience is how long a list of several pages waits until everything at its version
+	// is known.
+	completePatience = 3 * time.Second
+	// mostListed is how many objects one page may have.
+	mostListed = 1 << 15
+	// mostListedBytes is how many bytes of whole objects are looked up for a page.
+	mostListedBytes = 2 * maxPageBytes
+)
 
-// pagedList is a list of which pages are taken. It is immutable once it is kept.
+// pagedList is a list of which a page is taken. It is owned by one call.
 type pagedList struct {
-	selected
-	id     string
-	query  string
-	caller auth.Key
-	owner  string // the caller that the list is counted to; see callerOf
-	// ownBytes is the size of what no cache holds: the pointers to objects, and the objects where they
-	// are the API server's answer. It is known once the list is kept.
-	ownBytes int
+	selected           // all objects of the list, or those behind token.last
+	token    pageToken // of the page
+	first    bool      // the page is the list's first
+	whole    bool      // the snapshot has all objects of the list
+	by       order     // what the objects are yet to be put into
+	hashed   bool      // the hash of the objects is yet to be made
 }
 
-const pointerBytes = 8
-
-func ownBytesOf(list selected) (size int) {
-	size = pointerBytes * len(list.snapshot.Objects)
-	if !list.own {
-		return size
+// firstOf returns the list that begins with a snapshot.
+func (s *resources) firstOf(found selected, request *kubeconnectv1.ListRequest, by order) *pagedList {
+	list := &pagedList{selected: found, first: true, whole: true, by: by}
+	list.token = pageToken{
+		query: queryOf(request), served: s.servedAs(found.resource, found.scope, found.related),
+		namespaces: namespacesIn(found.scope),
+		position:   found.snapshot.Position, incomplete: !found.snapshot.Complete,
+		left: uint64(len(found.snapshot.Objects)),
 	}
-	for _, object := range list.snapshot.Objects {
-		size += object.Size()
-	}
-	return size
+	list.hashed = !pinsObjects(list.token.position.Version) || found.related.root != nil
+	return list
 }
 
-// sorted returns the list in an order. The list must not have been kept.
-func (l *pagedList) sorted(ctx context.Context, by order) (*pagedList, error) {
-	if len(by.paths) == 0 {
-		return l, nil
+// completed returns a snapshot that has everything at its version, where it may take more than one
+// page: other replicas may know of more deletions at the version of the last one. Where the API server
+// does not say so in time, the snapshot is returned as it is.
+func (s *resources) completed(ctx context.Context, found selected, request *kubeconnectv1.ListRequest, as form) (selected, error) {
+	if found.snapshot.Complete || !mayHaveMore(found.snapshot.Objects, request, as) {
+		return found, nil
 	}
-	objects, err := by.sort(ctx, l.snapshot.Objects)
-	l.snapshot.Objects = objects
-	return l, err
+	complete, err := found.cache.AwaitComplete(ctx, found.snapshot.ResourceVersion, completePatience)
+	if err != nil || !complete {
+		return found, err
+	}
+	snapshot, err := found.cache.ListAt(ctx, found.selection, found.snapshot.Position)
+	if isPast(err) {
+		return found, nil
+	}
+	return s.taken(ctx, found, snapshot, err)
 }
 
-const idBytes = 16
-
-func newPages(limits Limits) *pages {
-	return &pages{lists: newKeptLists(limits)}
+// mayHaveMore reports whether some objects may not fit in one page.
+func mayHaveMore(objects []*informerhub.Object, request *kubeconnectv1.ListRequest, as form) bool {
+	size := int(request.GetPageSize())
+	return size > 0 && len(objects) > size || 3*as.capacityFor(objects) > maxPageBytes
 }
 
-// keep keeps a list, or keeps it longer, and answers the token of the page that
-// begins at offset.
-func (p *pages) keep(list *pagedList, offset int) string {
-	if list.id == "" {
-		id := make([]byte, idBytes)
-		_, _ = rand.Read(id) // never fails
-		list.id, list.ownBytes = string(id), ownBytesOf(list.selected)
-	}
-	p.lists.keep(list)
-	token := binary.AppendUvarint([]byte(list.id), uint64(offset))
-	return base64.RawURLEncoding.EncodeToString(token)
+// isPast reports whether an error says that a cache does not know the state at a version.
+func isPast(err error) bool {
+	return errors.Is(err, informerhub.ErrForgotten) || errors.Is(err, informerhub.ErrUndone)
 }
 
-var errPageExpired = apierrors.NewResourceExpired(
-	"page_token has expired, or is another replica's or another caller's: list again from the first page")
+// mostFor returns how many objects may be in a page, and how many bytes of them are looked up.
+func mostFor(request *kubeconnectv1.ListRequest, as form) (objects, bytes int) {
+	objects, bytes = mostListed, mostListedBytes
+	if size := int(request.GetPageSize()); size > 0 {
+		objects = min(size, mostListed)
+	}
+	if as.fields != nil {
+		bytes = math.MaxInt // no more than pointers
+	}
+	return objects, bytes
+}
 
-// find answers the list that a token belongs to and the offset of its page.
-func (p *pages) find(token, query string) (*pagedList, int, error) {
-	decoded, ok := tokenBytes(token)
-	if !ok || len(decoded) <= idBytes {
-		return nil, 0, badRequest("page_token is not one that this service gives out: list from the first page")
+// memoryToSort is about what it takes to put the list into its order.
+func (l *pagedList) memoryToSort() int { return l.by.memoryFor(l.snapshot.Objects) }
+
+func (l *pagedList) isLongToSort() bool {
+	return (len(l.by.paths) > 0 || l.hashed) && len(l.snapshot.Objects) > objectsBetweenYields
+}
+
+// candidates returns objects that the page is taken from: those that come next, or all of a list
+// that is yet to be sorted.
+func (l *pagedList) candidates(request *kubeconnectv1.ListRequest) []*informerhub.Object {
+	if len(l.by.paths) > 0 {
+		return l.snapshot.Objects
 	}
-	offset, length := binary.Uvarint(decoded[idBytes:])
-	if length != len(decoded)-idBytes {
-		return nil, 0, badRequest("page_token is not one that this service gives out: list from the first page")
+	coming, _ := l.coming()
+	return onePage(coming, request)
+}
+
+// onePage returns those of some objects that may be in a page.
+func onePage(coming []*informerhub.Object, request *kubeconnectv1.ListRequest) []*informerhub.Object {
+	if size := int(request.GetPageSize()); size > 0 && size < len(coming) {
+		return coming[:size]
 	}
-	list := p.lists.find(string(decoded[:idBytes]))
-	if list == nil {
-		return nil, 0, errPageExpired
+	return coming
+}
+
+// arrange finds out which objects the list is of, and puts them into its order.
+func (l *pagedList) arrange(ctx context.Context) error {
+	if l.hashed {
+		objects, err := hashObjects(ctx, l.snapshot.Objects)
+		if err != nil {
+			return err
+		}
+		if l.hashed = false; !l.first && objects != l.token.objects {
+			return errPageChanged
+		}
+		l.token.objects = objects
 	}
-	if list.query != query {
-		return nil, 0, badRequest("page_token belongs to another query: only page_size may differ between the pages of a list")
+	objects, err := l.by.sort(ctx, l.snapshot.Objects)
+	if err != nil {
+		return err
 	}
-	if offset >= uint64(len(list.snapshot.Objects)) {
-		return nil, 0, badRequest("page_token is not one that this service gives out: list from the first page")
+	l.snapshot.Objects, l.by = objects, order{}
+	return nil
+}
+
+// coming returns the objects from the page's first on.
+func (l *pagedList) coming() ([]*informerhub.Object, error) {
+	objects := l.snapshot.Objects
+	if l.first || !l.whole {
+		return objects, nil
 	}
-	return list, int(offset), nil
+	isLast := func(object *informerhub.Object) bool {
+		return object.Name() == l.token.last.Name && object.Namespace() == l.token.last.Namespace
+	}
+	if at := len(objects) - int(min(l.token.left, uint64(len(objects)))); at > 0 && isLast(objects[at-1]) {
+		return objects[at:], nil
+	}
+	at := slices.IndexFunc(objects, isLast)
+	if at < 0 {
+		return nil, errPageChanged
+	}
+	return objects[at+1:], nil
+}
+
+// nextToken returns the token of the next page, where a page has as many objects of those that come.
+func (l *pagedList) nextToken(coming []*informerhub.Object, added int) pageToken {
+	next, last := l.token, coming[added-1]
+	next.last = informerhub.ObjectName{Namespace: last.Namespace(), Name: last.Name()}
+	next.left = max(l.token.left, uint64(added)) - uint64(added)
+	if rest := uint64(len(coming) - added); l.whole || next.left < rest {
+		next.left = rest
+	}
+	return next
 }

@@ -2,96 +2,72 @@ package server
 
 import (
 	"encoding/base64"
+	"encoding/binary"
 	"fmt"
+	"hash/crc32"
+	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"google.golang.org/protobuf/proto"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
-func TestTheTokenOfAPageLeadsToWhereItBegins(t *testing.T) {
-	pages, list := newPages(Limits{}), &pagedList{query: "q", selected: selected{snapshot: podSnapshot(t, 300)}}
-	for _, offset := range []int{1, 127, 128, 299} {
-		found, at, err := pages.find(pages.keep(list, offset), "q")
-		if err != nil || found != list || at != offset {
-			t.Errorf("%d: leads to %p, %d, %v", offset, found, at, err)
+// aToken is one with something in each place.
+func aToken(request *kubeconnectv1.ListRequest) pageToken {
+	return pageToken{
+		query: queryOf(request), served: "v1", namespaces: "a/b", objects: "hash", incomplete: true, left: 300,
+		position: informerhub.Position{Version: "100", Epoch: 7, Issued: 8}, last: informerhub.ObjectName{Namespace: "a", Name: "x"},
+	}
+}
+
+func TestPageToken_SaysWhatItWasMadeOf(t *testing.T) {
+	request := &kubeconnectv1.ListRequest{Resource: "pods"}
+	for name, token := range map[string]pageToken{
+		"with everything": aToken(request),
+		"with little":     {query: queryOf(request), position: informerhub.Position{Version: "1"}},
+	} {
+		request.PageToken = token.write()
+		if read, err := readPageToken(request); err != nil || read != token {
+			t.Errorf("%s: it is read as %v, %v", name, read, err)
 		}
 	}
 }
 
-func TestATokenThatIsNotOursIsABadRequest(t *testing.T) {
-	pages, list := newPages(Limits{}), &pagedList{query: "q", selected: selected{snapshot: podSnapshot(t, 10)}}
-	token := pages.keep(list, 5)
-	decoded, err := base64.RawURLEncoding.DecodeString(token)
+func TestPageToken_ThatIsNotOursIsABadRequest(t *testing.T) {
+	request := &kubeconnectv1.ListRequest{Resource: "pods"}
+	token := aToken(request)
+	decoded, err := base64.RawURLEncoding.DecodeString(token.write())
 	if err != nil {
 		t.Fatal(err)
 	}
-	forge := func(offset ...byte) string {
-		return base64.RawURLEncoding.EncodeToString(append([]byte(list.id), offset...))
+	forge := func(fields []byte) string {
+		return base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint32(fields, crc32.ChecksumIEEE(fields)))
 	}
+	whole := slices.Clone(decoded[:len(decoded)-checksumBytes])
+	unpinned := token
+	unpinned.objects, unpinned.position.Version = "", "x"
 	for name, forged := range map[string]string{
-		"no base64":                       "!" + token,
-		"cut in the number":               base64.RawURLEncoding.EncodeToString(decoded[:8]),
-		"cut before the offset":           base64.RawURLEncoding.EncodeToString(decoded[:idBytes]),
-		"with more behind it":             forge(5, 5),
-		"with an offset cut off":          forge(0x80),
-		"with an offset behind the end":   forge(10),
-		"with an offset beyond 64 bits":   forge(0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f),
-		"with the largest offset":         forge(0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01),
-		"with an offset below 0 as int64": forge(0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01),
+		"no base64":                    "!" + token.write(),
+		"nothing":                      "AAAA",
+		"cut":                          token.write()[:40],
+		"changed":                      strings.Replace(token.write(), token.write()[40:44], "____", 1),
+		"cut, with a checksum":         forge(slices.Clone(whole[:30])),
+		"longer":                       forge(append(slices.Clone(whole), 1)),
+		"a number beyond 64 bits":      forge(append(slices.Clone(whole[:len(whole)-2]), 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f)),
+		"a text that is too long":      forge(append(slices.Clone(whole[:2+queryBytes]), 0xff, 0xff, 0xff, 0xff, 0x7f)),
+		"a version that says nothing":  unpinned.write(),
+		"a resume token":               tokens{selection: make([]byte, selectionBytes)}.write(token.position),
+		"another query":                aToken(&kubeconnectv1.ListRequest{Resource: "nodes"}).write(),
+		"the same one after its start": aToken(request).write()[1:],
 	} {
-		t.Run(name, func(t *testing.T) {
-			if _, _, err := pages.find(forged, "q"); !apierrors.IsBadRequest(err) {
-				t.Errorf("answers %v", err)
-			}
-		})
-	}
-	if _, _, err := pages.find(token, "another query"); !apierrors.IsBadRequest(err) {
-		t.Errorf("with another query: answers %v", err)
-	}
-}
-
-func TestATokenOfAnotherReplicaHasExpired(t *testing.T) {
-	token := newPages(Limits{}).keep(&pagedList{query: "q", selected: selected{snapshot: podSnapshot(t, 2)}}, 1)
-	if _, _, err := newPages(Limits{}).find(token, "q"); !apierrors.IsResourceExpired(err) {
-		t.Errorf("answers %v", err)
-	}
-}
-
-func TestAListCanBeContinuedForALifetimeAfterItsLastPage(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		pages, list := newPages(Limits{}), &pagedList{query: "q", selected: selected{snapshot: podSnapshot(t, 3)}}
-		first := pages.keep(list, 1)
-		time.Sleep(pageLifetime - time.Second)
-		pages.keep(list, 2)
-		time.Sleep(pageLifetime - time.Second)
-		if _, _, err := pages.find(first, "q"); err != nil {
-			t.Errorf("after a page within the lifetime: %v", err)
+		request.PageToken = forged
+		if _, err := readPageToken(request); !apierrors.IsBadRequest(err) {
+			t.Errorf("%s: answers %v", name, err)
 		}
-		time.Sleep(2 * time.Second)
-		if _, _, err := pages.find(first, "q"); !apierrors.IsResourceExpired(err) {
-			t.Errorf("after the lifetime: %v", err)
-		}
-	})
-}
-
-func TestTheListThatWasNotUsedForLongestMakesRoom(t *testing.T) {
-	pages := newPages(Limits{})
-	tokens := make([]string, maxPagedLists+1)
-	for i := range tokens {
-		tokens[i] = pages.keep(&pagedList{query: "q", selected: selected{snapshot: podSnapshot(t, 2)}}, 1)
-	}
-	if _, _, err := pages.find(tokens[0], "q"); !apierrors.IsResourceExpired(err) {
-		t.Errorf("the first: %v", err)
-	}
-	if _, _, err := pages.find(tokens[1], "q"); err != nil {
-		t.Errorf("the second: %v", err)
 	}
 }
 
@@ -100,12 +76,12 @@ func TestThePagesOfAListAreTheList(t *testing.T) {
 	const n = 25
 	for _, size := range []int32{0, 1, 7, 24, 25, 26, 1 << 30} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
-			s := &resources{pages: newPages(Limits{})}
+			s := &resources{kept: newKeptLists()}
 			request := &kubeconnectv1.ListRequest{Resource: "pods", PageSize: size, Encoding: kubeconnectv1.Encoding_ENCODING_PROTOBUF}
-			list, offset := &pagedList{query: queryOf(request), selected: selected{snapshot: podSnapshot(t, n)}}, 0
+			list := s.firstOf(selected{snapshot: podSnapshot(t, n)}, request, order{})
 			var got []string
 			for {
-				answer, err := s.page(t.Context(), list, offset, request, form{encoding: request.GetEncoding(), messages: true})
+				answer, err := s.page(t.Context(), list, request, form{encoding: request.GetEncoding(), messages: true})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -122,9 +98,11 @@ func TestThePagesOfAListAreTheList(t *testing.T) {
 					break
 				}
 				request.PageToken = answer.GetNextPageToken()
-				if list, offset, err = s.pages.find(request.GetPageToken(), queryOf(request)); err != nil {
+				token, err := readPageToken(request)
+				if err != nil {
 					t.Fatal(err)
 				}
+				list = &pagedList{selected: list.selected, whole: true, token: token}
 			}
 			for i, name := range got {
 				if name != fmt.Sprintf("pod-%04d", i) {
@@ -184,20 +162,18 @@ func TestAPageEndsBeforeItIsTooLarge(t *testing.T) {
 	}
 }
 
-// FuzzPageToken holds that no token that was not given out leads anywhere else than
-// to the list of its number, within its bounds.
+// FuzzPageToken holds that a token is refused, or is the only text of what it says.
 func FuzzPageToken(f *testing.F) {
-	pages, list := newPages(Limits{}), &pagedList{query: "q", selected: selected{snapshot: podSnapshot(f, 10)}}
-	f.Add(pages.keep(list, 1))
-	f.Add(pages.keep(list, 9))
+	request := &kubeconnectv1.ListRequest{Resource: "pods"}
+	f.Add(aToken(request).write())
 	f.Add("")
 	f.Add("AAAA")
-	f.Fuzz(func(t *testing.T, token string) {
-		found, offset, err := pages.find(token, "q")
+	f.Fuzz(func(t *testing.T, text string) {
+		token, err := readPageToken(&kubeconnectv1.ListRequest{Resource: "pods", PageToken: text})
 		switch {
-		case err == nil && (found != list || offset < 0 || offset >= 10):
-			t.Errorf("leads to %p at %d", found, offset)
-		case err != nil && !apierrors.IsBadRequest(err) && !apierrors.IsResourceExpired(err):
+		case err == nil && token.write() != text:
+			t.Errorf("%v is written otherwise", token)
+		case err != nil && !apierrors.IsBadRequest(err):
 			t.Errorf("answers %v", err)
 		}
 	})

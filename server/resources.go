@@ -19,15 +19,13 @@ import (
 
 // resources implements kubeconnect.v1.ResourceService.
 type resources struct {
-	hub     *informerhub.Hub
-	clients *auth.ClientFactory
-	pages   *pages
-	filters filter.Compiler
-	rights  rights
-	recheck time.Duration
-	// generation is that of resume tokens. A page token leads to what this process has
-	// in memory, and so to nothing of another generation.
-	generation string
+	hub        *informerhub.Hub
+	clients    *auth.ClientFactory
+	kept       *keptLists
+	filters    filter.Compiler
+	rights     rights
+	recheck    time.Duration
+	generation string // of resume tokens and page tokens
 	callers    *callers
 	metrics    *Metrics
 
@@ -42,7 +40,7 @@ func newResources(config Config, callers *callers) *resources {
 	return &resources{
 		hub:        config.Hub,
 		clients:    config.Clients,
-		pages:      newPages(config.Limits),
+		kept:       newKeptLists(),
 		rights:     rights{config.Authorizer},
 		recheck:    cmp.Or(config.Recheck, defaultRecheck),
 		callers:    callers,

@@ -123,8 +123,11 @@ func TestAPageIsForTheCallerAndAsLongAsItMayReadTheList(t *testing.T) {
 	if err := next(func() { rights.may = some() }); connect.CodeOf(err) != connect.CodePermissionDenied {
 		t.Errorf("without any it answers %v", err)
 	}
-	if err := next(func() { rights.may.All, rights.who.Username = true, "joe" }); connect.CodeOf(err) != connect.CodeOutOfRange {
-		t.Errorf("somebody else is answered %v", err)
+	if err := next(func() { rights.who.Username = "joe" }); connect.CodeOf(err) != connect.CodePermissionDenied {
+		t.Errorf("somebody else without any is answered %v", err)
+	}
+	if err := next(func() { rights.may.All = true }); err != nil {
+		t.Errorf("somebody else with the same rights is answered %v", err)
 	}
 }
 

@@ -53,6 +53,10 @@ type selected struct {
 	own       bool // no cache holds the objects
 	wanted    read
 	scope     auth.Namespaces // what the snapshot was restricted to
+	related   relation
+	// cache and selection are what the snapshot was taken from; nil for the API server's answer.
+	cache     *informerhub.Cache
+	selection *informerhub.Selection
 }
 
 // coverage returns the namespaces that the snapshot covers, where these are not all, and
@@ -79,7 +83,7 @@ func (s *resources) selectOf(ctx context.Context, resource informerhub.Resource,
 		return selected{}, err
 	}
 	if isLive(resource, request.GetConsistency()) {
-		return s.selectLive(ctx, request, wanted, scope)
+		return s.selectLatest(ctx, request, wanted, scope)
 	}
 	return s.selectCached(ctx, request, wanted, scope)
 }
@@ -92,6 +96,16 @@ func (s *resources) selectCached(ctx context.Context, request listing, wanted re
 	if err := awaitVersion(ctx, cache, request.GetMinResourceVersion()); err != nil {
 		return selected{}, err
 	}
+	found, err := s.selectionOf(ctx, cache, request, wanted, scope)
+	if err != nil {
+		return selected{}, err
+	}
+	snapshot, err := cache.List(ctx, found.selection)
+	return s.taken(ctx, found, snapshot, err)
+}
+
+// selectionOf understands what a request selects of a cache, of which a snapshot is yet to be taken.
+func (s *resources) selectionOf(ctx context.Context, cache *informerhub.Cache, request listing, wanted read, scope auth.Namespaces) (selected, error) {
 	related, err := s.relate(ctx, request.GetRelated(), wanted.resource, request.GetConsistency())
 	if err != nil {
 		return selected{}, err
@@ -101,20 +115,19 @@ func (s *resources) selectCached(ctx context.Context, request listing, wanted re
 		return selected{}, err
 	}
 	selection, err := cache.Select(ctx, query)
-	if err != nil {
-		return selected{}, err
-	}
-	freshness := cache.Freshness() // before, for a filter takes its time
-	snapshot, err := cache.List(ctx, selection)
-	if err != nil {
-		return selected{}, err
-	}
-	if snapshot.Objects, err = s.ownedByRoot(ctx, related, snapshot.Objects); err != nil {
-		return selected{}, err
-	}
 	return selected{
-		resource: cache.Resource(), snapshot: snapshot, freshness: freshness,
-		source: kubeconnectv1.Source_SOURCE_CACHE, warnings: snapshot.Warnings,
-		wanted: wanted, scope: scope,
-	}, nil
+		resource: cache.Resource(), source: kubeconnectv1.Source_SOURCE_CACHE, wanted: wanted, scope: scope, related: related,
+		freshness: cache.Freshness(), // before the snapshot, for a filter takes its time
+		cache:     cache, selection: selection,
+	}, err
+}
+
+// taken adds a snapshot that was taken of a selection.
+func (s *resources) taken(ctx context.Context, found selected, snapshot informerhub.Snapshot, err error) (selected, error) {
+	if err != nil {
+		return selected{}, err
+	}
+	found.snapshot, found.warnings = snapshot, snapshot.Warnings
+	found.snapshot.Objects, err = s.ownedByRoot(ctx, found.related, snapshot.Objects)
+	return found, err
 }

@@ -23,14 +23,14 @@ import (
 func loops(t *testing.T, objects []*informerhub.Object) map[string]func(context.Context) error {
 	t.Helper()
 	list := func(orderBy string, as form) func(context.Context) error {
-		s := &resources{pages: newPages(Limits{})}
+		s := &resources{kept: newKeptLists()}
 		by, err := parseOrder(orderBy)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return func(ctx context.Context) error {
-			list := &pagedList{selected: selected{snapshot: informerhub.Snapshot{Objects: objects}}}
-			_, err := s.answerPage(ctx, list, 0, &kubeconnectv1.ListRequest{}, by, as)
+			list := s.firstOf(selected{snapshot: informerhub.Snapshot{Objects: objects}}, &kubeconnectv1.ListRequest{}, by)
+			_, err := s.answerPage(ctx, list, &kubeconnectv1.ListRequest{OrderBy: orderBy}, as)
 			return err
 		}
 	}

@@ -71,6 +71,13 @@ func HTTP1(t testing.TB) *http.Client {
 	return client(t, &http.Transport{Protocols: protocols})
 }
 
+// OneCallConnections is HTTP1 with a connection of its own for each call.
+func OneCallConnections(t testing.TB) *http.Client {
+	made := HTTP1(t)
+	made.Transport.(*http.Transport).DisableKeepAlives = true
+	return made
+}
+
 // HTTP2 is an HTTP client that speaks nothing but HTTP/2, also in plain text.
 func HTTP2(t testing.TB) *http.Client {
 	protocols := new(http.Protocols)

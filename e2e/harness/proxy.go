@@ -37,9 +37,9 @@ func (f Fault) admits() bool { return !f.cuts() }
 // address all the time.
 type Proxy struct {
 	// Set once.
-	t      testing.TB
-	target string
-	tasks  sync.WaitGroup
+	t       testing.TB
+	targets []string
+	tasks   sync.WaitGroup
 
 	mu       sync.Mutex // guards the fields below
 	address  string
@@ -48,13 +48,26 @@ type Proxy struct {
 	coming   *coming       // the fault that begins by itself; nil if none does
 	listener net.Listener  // nil while Refused
 	open     map[net.Conn]struct{}
+	served   int // connections
 }
 
 // StartProxy starts a proxy that passes on to a target, with a fault from the
 // beginning. It ends with the test.
 func StartProxy(t testing.TB, target string, fault Fault) *Proxy {
 	t.Helper()
-	p := &Proxy{t: t, target: target, address: "127.0.0.1:0", changed: make(chan struct{}), open: make(map[net.Conn]struct{})}
+	return startProxy(t, fault, target)
+}
+
+// StartBalancer starts a proxy that passes each connection on to the next of some targets, as a
+// plain TCP load balancer does. It ends with the test.
+func StartBalancer(t testing.TB, targets ...string) *Proxy {
+	t.Helper()
+	return startProxy(t, None, targets...)
+}
+
+func startProxy(t testing.TB, fault Fault, targets ...string) *Proxy {
+	t.Helper()
+	p := &Proxy{t: t, targets: targets, address: "127.0.0.1:0", changed: make(chan struct{}), open: make(map[net.Conn]struct{})}
 	p.Set(None)
 	p.Set(fault)
 	t.Cleanup(func() {
@@ -146,7 +159,7 @@ func (p *Proxy) serve(caller net.Conn) {
 		return
 	}
 	defer p.forget(caller)
-	server, err := net.Dial("tcp", p.target)
+	server, err := net.Dial("tcp", p.nextTarget())
 	if err != nil {
 		return
 	}
@@ -159,6 +172,14 @@ func (p *Proxy) serve(caller net.Conn) {
 	back.Go(func() { p.pass(caller, server) })
 	p.pass(server, caller)
 	back.Wait()
+}
+
+// nextTarget returns the target of the next connection.
+func (p *Proxy) nextTarget() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.served++
+	return p.targets[p.served%len(p.targets)]
 }
 
 // admit tells whether a connection may live; if so a fault will cut it.

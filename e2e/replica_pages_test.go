@@ -1,0 +1,222 @@
+package e2e_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+)
+
+const (
+	// walkedObjects are paged by walkedPage, and by more when the test may take longer.
+	walkedObjects, walkedObjectsSoaking = 3_000, 20_000
+	walkedPage                          = 50
+	// walkedChanges is how many changes a second there are meanwhile, about.
+	walkedChanges = 200
+)
+
+// TestPagesAnyReplicaContinues lists through a load balancer before three replicas, with a new
+// connection for each page, while objects are created, changed and deleted. Together the pages are
+// what the API server held at their version.
+func TestPagesAnyReplicaContinues(t *testing.T) {
+	t.Parallel()
+	ctx := deadlineAfter(t, 10*time.Minute)
+	namespace := newNamespace(ctx, t, cluster(t))
+	world := newWalkedWorld(ctx, t, namespace)
+	client := harness.Dial(harness.OneCallConnections(t), "http://"+balancedReplicas(t, 3), harness.Connect).Resources
+	stop := world.churn(ctx)
+	defer stop()
+
+	for name, walk := range map[string]struct {
+		request *kubeconnectv1.ListRequest
+		selects func(corev1.ConfigMap) bool
+		compare func(a, b corev1.ConfigMap) int // nil: by name
+	}{
+		"in the default order": {request: &kubeconnectv1.ListRequest{}},
+		"sorted": {
+			request: &kubeconnectv1.ListRequest{OrderBy: "data.rank desc"},
+			compare: func(a, b corev1.ConfigMap) int { return cmp.Compare(rankOf(b), rankOf(a)) },
+		},
+		"selected by labels": {
+			request: &kubeconnectv1.ListRequest{LabelSelector: "part=0"},
+			selects: func(object corev1.ConfigMap) bool { return object.Labels["part"] == "0" },
+		},
+		"filtered": {
+			request: &kubeconnectv1.ListRequest{Filter: "'rank' in object.data && int(object.data.rank) % 3 == 0"},
+			selects: func(object corev1.ConfigMap) bool { return object.Data["rank"] != "" && rankOf(object)%3 == 0 },
+		},
+		"filtered and sorted": {
+			request: &kubeconnectv1.ListRequest{Filter: "'rank' in object.data && int(object.data.rank) % 3 == 0", OrderBy: "data.rank"},
+			selects: func(object corev1.ConfigMap) bool { return object.Data["rank"] != "" && rankOf(object)%3 == 0 },
+			compare: func(a, b corev1.ConfigMap) int { return cmp.Compare(rankOf(a), rankOf(b)) },
+		},
+		"related": {
+			request: &kubeconnectv1.ListRequest{Related: &kubeconnectv1.Relation{
+				Type: kubeconnectv1.RelationType_RELATION_TYPE_OWNED_BY, Resource: "configmaps", Namespace: namespace, Name: world.owner.Name,
+			}},
+			selects: func(object corev1.ConfigMap) bool { return len(object.OwnerReferences) > 0 },
+		},
+		"the latest": {
+			request: &kubeconnectv1.ListRequest{Consistency: kubeconnectv1.Consistency_CONSISTENCY_LATEST},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			request := proto.CloneOf(walk.request)
+			request.Resource, request.Namespace, request.PageSize = "configmaps", namespace, walkedPage
+			began := time.Now()
+			objects, version := listAllAt(ctx, t, client, request)
+			t.Logf("%d objects at version %s in %v", len(objects), version, time.Since(began).Round(time.Millisecond))
+			var listed []string
+			for _, object := range objects {
+				listed = append(listed, object.GetName()+" "+object.GetResourceVersion())
+			}
+			held := world.at(ctx, t, version, walk.selects, walk.compare)
+			if len(held) <= walkedPage || !slices.Equal(listed, held) {
+				t.Errorf("at version %s the pages have %d objects and the API server %d; the first that differs is %s",
+					version, len(listed), len(held), firstDifference(listed, held))
+			}
+		})
+	}
+}
+
+func firstDifference(a, b []string) string {
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			return fmt.Sprintf("at place %d: %s, not %s", i, a[i], b[i])
+		}
+	}
+	return "behind the end of one"
+}
+
+// walkedWorld is config maps of one namespace that change all the time.
+type walkedWorld struct {
+	in        *harness.Cluster
+	namespace string
+	count     int
+	owner     *corev1.ConfigMap // of some of them
+}
+
+func newWalkedWorld(ctx context.Context, t *testing.T, namespace string) walkedWorld {
+	t.Helper()
+	w := walkedWorld{in: cluster(t), namespace: namespace, count: walkedObjects}
+	if _, soaking := soakFor(t); soaking {
+		w.count = walkedObjectsSoaking
+	}
+	w.owner = configMapsIn(ctx, t, cluster(t), namespace).create("owner", nil)
+	var creators sync.WaitGroup
+	for creator := range 16 {
+		creators.Go(func() {
+			for i := creator; i < w.count; i += 16 {
+				if err := w.create(ctx, i); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	creators.Wait()
+	return w
+}
+
+func (w walkedWorld) api() typedcorev1.ConfigMapInterface {
+	return w.in.Client.CoreV1().ConfigMaps(w.namespace)
+}
+
+func (w walkedWorld) create(ctx context.Context, i int) error {
+	made := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("walked-%05d", i), Labels: labels{"part": strconv.Itoa(i % 3)}},
+		Data:       map[string]string{"rank": strconv.Itoa(i * 7919 % w.count)},
+	}
+	if i%4 == 0 {
+		made.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: w.owner.Name, UID: w.owner.UID}}
+	}
+	_, err := w.api().Create(ctx, made, metav1.CreateOptions{})
+	return err
+}
+
+// churn changes objects until it is stopped.
+func (w walkedWorld) churn(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var writers sync.WaitGroup
+	for range 4 {
+		writers.Go(func() {
+			for ctx.Err() == nil {
+				w.change(ctx, rand.IntN(w.count))
+				time.Sleep(time.Second * 4 / walkedChanges)
+			}
+		})
+	}
+	return func() { cancel(); writers.Wait() }
+}
+
+// change changes an object in one of several ways. It fails where another writer has deleted the
+// object, or created it.
+func (w walkedWorld) change(ctx context.Context, i int) {
+	name := fmt.Sprintf("walked-%05d", i)
+	switch rand.IntN(4) {
+	case 0:
+		if w.api().Delete(ctx, name, metav1.DeleteOptions{}) != nil {
+			_ = w.create(ctx, i)
+		}
+	case 1:
+		w.patch(ctx, name, `{"metadata":{"labels":{"part":"%d"}}}`, rand.IntN(3))
+	default:
+		w.patch(ctx, name, `{"data":{"rank":"%d"}}`, rand.IntN(w.count))
+	}
+}
+
+func (w walkedWorld) patch(ctx context.Context, name, change string, value int) {
+	_, _ = w.api().Patch(ctx, name, types.MergePatchType, fmt.Appendf(nil, change, value), metav1.PatchOptions{})
+}
+
+// at returns what the API server held at a version.
+func (w walkedWorld) at(ctx context.Context, t *testing.T, version string, selects func(corev1.ConfigMap) bool, compare func(a, b corev1.ConfigMap) int) (held []string) {
+	t.Helper()
+	list, err := w.api().List(ctx, metav1.ListOptions{ResourceVersion: version, ResourceVersionMatch: metav1.ResourceVersionMatchExact})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if compare != nil {
+		slices.SortStableFunc(list.Items, compare)
+	}
+	for _, item := range list.Items {
+		if selects == nil || selects(item) {
+			held = append(held, item.Name+" "+item.ResourceVersion)
+		}
+	}
+	return held
+}
+
+// rankOf returns the rank of an object; what has none comes first.
+func rankOf(object corev1.ConfigMap) int {
+	rank, err := strconv.Atoi(object.Data["rank"])
+	if err != nil {
+		return -1
+	}
+	return rank
+}
+
+// balancedReplicas starts replicas behind a load balancer, and returns its address.
+func balancedReplicas(t *testing.T, count int) string {
+	t.Helper()
+	var targets []string
+	for range count {
+		targets = append(targets, hostPort(harness.StartService(t, cluster(t).Kubeconfig)))
+	}
+	return harness.StartBalancer(t, targets...).Address()
+}

@@ -1,0 +1,247 @@
+package informerhub
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+)
+
+// ErrForgotten says that a cache does not know any more what there was at a version.
+var ErrForgotten = errors.New("the cache does not reach back to this version")
+
+// ErrUndone says that a version lies in a history that has been undone.
+var ErrUndone = errors.New("this version is of a history that has been undone")
+
+// past is the state of a cache at a version that it has passed: the present objects, with the
+// changes since then undone. The window has the object before each of these, so the past costs
+// what has changed since, and nothing while nobody asks for it. It is owned by one reader.
+type past struct {
+	cache *Cache
+	at    Position
+
+	begun   bool
+	epoch   uint64   // of the feed
+	through uint64   // the place in the feed of the last change
+	changes []change // since the position, in order
+}
+
+// objectName is the place of an object. Its strings share the object's memory.
+type objectName struct{ namespace, name string }
+
+func nameOf(object *Object) objectName { return objectName{object.namespace, object.name} }
+
+func (c *Cache) past(at Position) *past { return &past{cache: c, at: at} }
+
+// catchUpLocked takes the changes up to the present that are yet to be undone. It fails with
+// ErrForgotten or ErrUndone.
+func (p *past) catchUpLocked() error {
+	feed := p.cache.feed
+	switch {
+	case feed.undone(p.at):
+		return ErrUndone
+	case !p.begun:
+		place, ok := feed.locateStep(p.at.Version)
+		if !ok || older(feed.version, p.at.Version) {
+			return ErrForgotten
+		}
+		p.begun, p.epoch, p.through = true, feed.epoch.id, place
+	case feed.epoch.id != p.epoch || !feed.window.covers(p.through):
+		return ErrForgotten
+	}
+	made := feed.window.after(p.through)
+	feed.looked.Add(int64(len(made)))
+	p.changes, p.through = append(p.changes, made...), feed.last
+	return nil
+}
+
+// span is a part of the objects: those behind one, up to another one and with that. Either may be nil,
+// for no bound.
+type span struct{ behind, upTo *ObjectName }
+
+func (s span) has(object *Object) bool {
+	return !s.behind.passed(object) && (s.upTo == nil || s.upTo.passed(object))
+}
+
+// undo undoes the changes of the objects in a span, of which present are those that a selection
+// may have now, and returns those that it may have had.
+func (p *past) undo(ctx context.Context, sel *Selection, within span, present []*Object) ([]*Object, error) {
+	before := make(map[objectName]bool)
+	var held []*Object
+	for i := range p.changes {
+		if i%stepsBetweenYields == 0 {
+			if err := fairqueue.Yield(ctx); err != nil {
+				return nil, err
+			}
+		}
+		object := p.changes[i].object()
+		if !within.has(object) || before[nameOf(object)] {
+			continue
+		}
+		before[nameOf(object)] = true // the first change of an object counts
+		if was := p.changes[i].before; was != nil && sel.names(was) {
+			held = append(held, was)
+		}
+	}
+	if len(before) == 0 {
+		return present, nil
+	}
+	sortObjects(held)
+	unchanged := make([]*Object, 0, len(present))
+	for _, object := range present {
+		if !before[nameOf(object)] {
+			unchanged = append(unchanged, object)
+		}
+	}
+	return mergeTwo(ctx, [][]*Object{unchanged, held})
+}
+
+// ListAt returns what a selection held at a position. It fails with ErrForgotten if the
+// window does not reach back to that, with ErrUndone, and as List does.
+func (c *Cache) ListAt(ctx context.Context, sel *Selection, at Position) (Snapshot, error) {
+	ctx, end, err := fairqueue.Begin(ctx)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	defer end()
+	p := c.past(at)
+	c.mu.RLock()
+	err = p.catchUpLocked()
+	if err != nil {
+		c.mu.RUnlock()
+		return Snapshot{}, err
+	}
+	found := candidates{runs: c.store.candidates(sel, nil)}
+	c.mu.RUnlock()
+	objects, err := found.merged(ctx)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	if objects, err = p.undo(ctx, sel, span{}, objects); err != nil {
+		return Snapshot{}, err
+	}
+	return candidates{runs: [][]*Object{objects}, position: at, complete: true}.matching(ctx, sel)
+}
+
+// ListBehind returns what a selection held at a position behind an object, in order: as many
+// objects as are asked for and one more, or fewer when they would have more than some bytes, but
+// always one more than fits, if there is one. It looks no further than that. It fails as ListAt does.
+func (c *Cache) ListBehind(ctx context.Context, sel *Selection, at Position, behind ObjectName, most, mostBytes int) ([]*Object, error) {
+	ctx, end, err := fairqueue.Begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	p, filtering := c.past(at), filtering{filter: sel.filter}
+	part := limits{batch: min(max(most+1, stepsBetweenYields), maxPastPart), partBytes: maxInt}
+	var found []*Object
+	for size := 0; ; {
+		objects, last, err := p.next(ctx, sel, behind, part)
+		if err != nil {
+			return nil, err
+		}
+		for i, object := range objects {
+			if i%stepsBetweenYields == 0 {
+				if err := fairqueue.Yield(ctx); err != nil {
+					return nil, err
+				}
+			}
+			keep, err := filtering.selects(ctx, sel, object)
+			if err != nil {
+				return nil, err
+			}
+			if !keep {
+				continue
+			}
+			found = append(found, object)
+			if size += object.Size(); len(found) > most || size > mostBytes && len(found) > 1 {
+				return found, nil
+			}
+		}
+		if last == nil {
+			return found, nil
+		}
+		behind = *last
+	}
+}
+
+const (
+	// maxPastPart is how many objects are looked at under one hold of the cache's lock.
+	maxPastPart = 1024
+	maxInt      = int(^uint(0) >> 1)
+)
+
+// next returns the next candidates of a selection behind an object, and the one that others
+// follow; nil if none do.
+func (p *past) next(ctx context.Context, sel *Selection, behind ObjectName, most limits) (objects []*Object, last *ObjectName, err error) {
+	c := p.cache
+	c.mu.RLock()
+	err = p.catchUpLocked()
+	if err != nil {
+		c.mu.RUnlock()
+		return nil, nil, err
+	}
+	present, all := c.store.next(sel, c.store.stepwise(sel), &behind, most)
+	c.mu.RUnlock()
+	if !all {
+		end := present[len(present)-1]
+		last = &ObjectName{Namespace: strings.Clone(end.namespace), Name: strings.Clone(end.name)}
+	}
+	objects, err = p.undo(ctx, sel, span{&behind, last}, present)
+	return objects, last, err
+}
+
+// Holds reports by its error whether the cache knows what there was at a position: nil,
+// ErrForgotten or ErrUndone.
+func (c *Cache) Holds(at Position) error {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	switch _, known := c.feed.locateStep(at.Version); {
+	case c.feed.undone(at):
+		return ErrUndone
+	case !known || older(c.feed.version, at.Version):
+		return ErrForgotten
+	}
+	return nil
+}
+
+// AwaitComplete waits until the cache knows of everything at a version, for as long as patience
+// lasts. It reports whether the cache does: there may be more deletions at the version of the last one.
+func (c *Cache) AwaitComplete(ctx context.Context, version string, patience time.Duration) (bool, error) {
+	return c.awaitUntil(ctx, patience, func() (<-chan struct{}, error) { return c.incomplete(version) })
+}
+
+// incomplete returns a channel that is closed when the cache gets on; nil if it knows of everything
+// at a version.
+func (c *Cache) incomplete(version string) (<-chan struct{}, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state.ended != nil {
+		return nil, c.state.ended
+	}
+	if !older(c.feed.closed, version) {
+		return nil, nil
+	}
+	return c.feed.reached(), nil
+}
+
+// aheadPatience is how long a position is waited for before the API server is asked whether it
+// has come that far.
+const aheadPatience = time.Second
+
+// AwaitPosition waits as Await does, and fails with ErrUndone for a position that is of another history.
+func (c *Cache) AwaitPosition(ctx context.Context, at Position, patience time.Duration) error {
+	if c.undone(at) {
+		return ErrUndone
+	}
+	if reached, err := c.await(ctx, at.Version, min(aheadPatience, patience)); reached || err != nil {
+		return err
+	}
+	been, err := c.hasBeen(ctx, at.Version)
+	if ahead, _ := c.behind(at.Version); err == nil && !been && ahead != nil {
+		return ErrUndone
+	}
+	return c.Await(ctx, at.Version, patience)
+}

@@ -1,0 +1,213 @@
+package informerhub
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// remembered is what a cache has held, at each version.
+type remembered struct {
+	*Cache
+	t       *testing.T
+	version int
+	held    map[int][]*Object
+	now     map[string]*Object
+}
+
+func newRemembered(t *testing.T, windowBytes int) *remembered {
+	r := &remembered{Cache: podCache(windowBytes), t: t, version: 1, held: map[int][]*Object{}, now: map[string]*Object{}}
+	must(t, r.Replace(nil, "1"))
+	r.note()
+	return r
+}
+
+func (r *remembered) note() {
+	var objects []*Object
+	for _, object := range r.now {
+		objects = append(objects, object)
+	}
+	sortObjects(objects)
+	r.held[r.version] = objects
+}
+
+// change makes, changes or deletes one of some pods.
+func (r *remembered) change(rnd *rand.Rand) {
+	r.version++
+	is := traits{
+		namespace: fmt.Sprint("ns-", rnd.IntN(3)), name: fmt.Sprintf("pod-%02d", rnd.IntN(40)), version: strconv.Itoa(r.version),
+		labels: map[string]string{"app": []string{"x", "y"}[rnd.IntN(2)]}, node: fmt.Sprint("node-", rnd.IntN(3)),
+	}
+	key := is.namespace + "/" + is.name
+	before := r.now[key]
+	switch {
+	case before != nil && rnd.IntN(3) == 0:
+		is.uid = before.uid
+		delete(r.now, key)
+		must(r.t, r.Delete(podObject(r.t, is)))
+	default:
+		is.uid = fmt.Sprint("uid-", r.version)
+		if before != nil {
+			is.uid = before.uid
+		}
+		r.now[key] = podObject(r.t, is)
+		must(r.t, r.Update(r.now[key]))
+	}
+	r.note()
+}
+
+func (r *remembered) at(version int) Position {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	at := r.feed.position(time.Now())
+	at.Version = strconv.Itoa(version)
+	return at
+}
+
+// walk returns what a selection held at a position, page by page, with a change after each page.
+func (r *remembered) walk(rnd *rand.Rand, sel *Selection, at Position, page int) (walked []*Object) {
+	behind := ObjectName{}
+	for {
+		objects, err := r.ListBehind(r.t.Context(), sel, at, behind, page, maxInt)
+		must(r.t, err)
+		if len(objects) <= page {
+			return append(walked, objects...)
+		}
+		walked = append(walked, objects[:page]...)
+		last := walked[len(walked)-1]
+		behind = ObjectName{Namespace: last.namespace, Name: last.name}
+		r.change(rnd)
+	}
+}
+
+// TestCache_KnowsWhatASelectionHeldAtAVersion makes random changes, and lists at versions before them.
+func TestCache_KnowsWhatASelectionHeldAtAVersion(t *testing.T) {
+	for seed := range uint64(20) {
+		rnd := rand.New(rand.NewPCG(seed, 0))
+		r := newRemembered(t, 1<<20)
+		for range 300 {
+			r.change(rnd)
+		}
+		for _, query := range []Query{
+			{}, {Namespace: "ns-1"}, {LabelSelector: "app=x"}, {LabelSelector: "app!=x"}, {FieldSelector: "spec.nodeName=node-1"},
+			{Namespaces: []string{"ns-0", "ns-2"}}, {Name: "pod-07"}, {Namespace: "ns-1", LabelSelector: "app in (x,y)"},
+			{Related: Related{Among: []ObjectName{{Namespace: "ns-0", Name: "pod-01", UID: "uid-3"}, {Namespace: "ns-1", Name: "pod-02"}}}},
+		} {
+			sel := selectFrom(t, r.Cache, query)
+			for range 5 {
+				version := 1 + rnd.IntN(r.version)
+				at := r.at(version)
+				var held []*Object
+				for _, object := range r.held[version] {
+					if sel.Matches(object) {
+						held = append(held, object)
+					}
+				}
+				whole, err := r.ListAt(t.Context(), sel, at)
+				if must(t, err); !slices.Equal(whole.Objects, held) || whole.ResourceVersion != strconv.Itoa(version) {
+					t.Fatalf("seed %d: %v held at version %d\n%v, not\n%v", seed, query, version, names(whole.Objects), names(held))
+				}
+				if walked := r.walk(rnd, sel, at, 1+rnd.IntN(20)); !slices.Equal(walked, held) {
+					t.Fatalf("seed %d: %v held at version %d\n%v in pages, not\n%v", seed, query, version, names(walked), names(held))
+				}
+			}
+		}
+	}
+}
+
+func TestCache_SaysWhatItDoesNotKnowOfThePast(t *testing.T) {
+	r := newRemembered(t, 8<<10)
+	rnd := rand.New(rand.NewPCG(1, 1))
+	for range 200 {
+		r.change(rnd)
+	}
+	sel := selectFrom(t, r.Cache, Query{})
+	wantPast := func(what string, at Position, want error) {
+		t.Helper()
+		_, whole := r.ListAt(t.Context(), sel, at)
+		_, behind := r.ListBehind(t.Context(), sel, at, ObjectName{}, 10, maxInt)
+		for _, err := range []error{whole, behind, r.Holds(at)} {
+			if !errors.Is(err, want) {
+				t.Errorf("%s: it answers %v, not %v", what, err, want)
+			}
+		}
+	}
+	wantPast("behind the window", r.at(2), ErrForgotten)
+	wantPast("in the future", r.at(r.version+1), ErrForgotten)
+	wantPast("within the window", r.at(r.version-1), nil)
+
+	wide := newRemembered(t, 1<<20)
+	for range 20 {
+		wide.change(rnd)
+	}
+	r = wide
+	must(t, r.Add(pod(t, "last", 22)))
+	present := r.at(22)
+	must(t, r.Replace(nil, "32")) // all were deleted at versions that nobody knows
+	sel = selectFrom(t, r.Cache, Query{})
+	wantPast("before a relist", present, nil)
+	wantPast("within what a relist has led over", r.at(27), ErrForgotten)
+	wantPast("after a relist", r.at(32), nil)
+
+	must(t, r.Replace(nil, "5")) // as after a restored backup
+	wantPast("of a history that was undone", present, ErrUndone)
+}
+
+// TestCache_APageLooksAtNoMoreThanItNeeds counts what is looked at under the cache's lock.
+func TestCache_APageLooksAtNoMoreThanItNeeds(t *testing.T) {
+	c := tenants(t)
+	sel := selectFrom(t, c, Query{})
+	at := listOf(t, c, sel).Position
+	before := c.looked()
+	if _, err := c.ListBehind(t.Context(), sel, at, ObjectName{Namespace: "theirs", Name: "pod-0100"}, 50, maxInt); err != nil {
+		t.Fatal(err)
+	}
+	if looked := c.looked() - before; looked > 200 {
+		t.Errorf("a page of 50 looks at %d places", looked)
+	}
+}
+
+// BenchmarkCache_ListAt compares a page of 50 and a whole list of 20,000 at the present version and at
+// versions before it.
+func BenchmarkCache_ListAt(b *testing.B) {
+	c := podCache(64 << 20)
+	must(b, c.Replace(nil, "1"))
+	version := 1
+	put := func(i int) {
+		version++
+		must(b, c.Update(podObject(b, traits{namespace: "ns", name: fmt.Sprintf("pod-%05d", i), uid: fmt.Sprint("u", i), version: fmt.Sprint(version)})))
+	}
+	for i := range 20_000 {
+		put(i)
+	}
+	for range 10_000 {
+		put(rand.IntN(20_000))
+	}
+	sel, err := c.Select(b.Context(), Query{})
+	must(b, err)
+	for _, ago := range []int{0, 1000, 10_000} {
+		at := Position{Version: strconv.Itoa(version - ago), Epoch: c.feed.epoch.id}
+		b.Run(fmt.Sprintf("page/%d changes ago", ago), func(b *testing.B) {
+			for b.Loop() {
+				_, err := c.ListBehind(b.Context(), sel, at, ObjectName{Namespace: "ns", Name: "pod-10000"}, 50, maxInt)
+				must(b, err)
+			}
+		})
+		b.Run(fmt.Sprintf("whole/%d changes ago", ago), func(b *testing.B) {
+			for b.Loop() {
+				_, err := c.ListAt(b.Context(), sel, at)
+				must(b, err)
+			}
+		})
+	}
+	b.Run("whole/present", func(b *testing.B) {
+		for b.Loop() {
+			_, err := c.List(b.Context(), sel)
+			must(b, err)
+		}
+	})
+}

@@ -1,0 +1,168 @@
+package server
+
+import (
+	"context"
+	"errors"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+)
+
+// continuation makes the list that a later page is taken from: the state of a cache at the list's
+// version, or what the API server answers for exactly that. It is owned by one call.
+type continuation struct {
+	*resources
+	request *kubeconnectv1.ListRequest
+	token   pageToken
+	by      order
+	as      form
+	wanted  read
+	scope   auth.Namespaces
+}
+
+// continued returns the list that a page token leads to, for a caller who may read all of it.
+func (s *resources) continued(ctx context.Context, request *kubeconnectv1.ListRequest, by order, as form) (*pagedList, error) {
+	token, err := readPageToken(request)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkSegment("namespace", request.GetNamespace()); err != nil {
+		return nil, err
+	}
+	return onResource(ctx, s, request.GetResource(), func(resource informerhub.Resource) (*pagedList, error) {
+		c := &continuation{resources: s, request: request, token: token, by: by, as: as}
+		return c.list(ctx, resource)
+	})
+}
+
+func (c *continuation) list(ctx context.Context, resource informerhub.Resource) (list *pagedList, err error) {
+	c.wanted = toList(resource, c.request.GetNamespace(), c.request.GetFieldSelector()).requiring(c.request)
+	if c.scope, err = c.rights.scope(ctx, identityFrom(ctx), c.wanted); err != nil {
+		return nil, err
+	}
+	c.scope = c.token.within(c.scope, c.wanted)
+	if isLive(resource, c.request.GetConsistency()) {
+		related, err := c.relate(ctx, c.request.GetRelated(), resource, c.request.GetConsistency())
+		if err != nil {
+			return nil, err
+		}
+		return c.fromAPIServer(ctx, related)
+	}
+	cache, err := c.hub.Cache(ctx, resource)
+	if err != nil {
+		return nil, err
+	}
+	return c.fromCache(ctx, cache)
+}
+
+// check refuses a list that has become another one than that of the first page.
+func (c *continuation) check(related relation) error {
+	if c.token.served != c.servedAs(c.wanted.resource, c.scope, related) {
+		return errPageChanged
+	}
+	return nil
+}
+
+func (c *continuation) fromCache(ctx context.Context, cache *informerhub.Cache) (*pagedList, error) {
+	if err := c.await(ctx, cache); err != nil {
+		return nil, err
+	}
+	found, err := c.selectionOf(ctx, cache, c.request, c.wanted, c.scope)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.check(found.related); err != nil {
+		return nil, err
+	}
+	list, err := c.take(ctx, found)
+	switch {
+	case errors.Is(err, informerhub.ErrUndone):
+		return nil, errPageUndone
+	case errors.Is(err, informerhub.ErrForgotten):
+		list, err = c.fromAPIServer(ctx, found.related)
+		if apierrors.IsRequestEntityTooLargeError(err) {
+			err = errPageExpired // the caller has not asked for a list of the API server
+		}
+	}
+	return list, err
+}
+
+// await waits until the cache knows of everything at the list's version.
+func (c *continuation) await(ctx context.Context, cache *informerhub.Cache) error {
+	err := cache.AwaitPosition(ctx, c.token.position, patience)
+	switch {
+	case errors.Is(err, informerhub.ErrUndone):
+		return errPageUndone
+	case err != nil || c.token.incomplete:
+		return err
+	}
+	_, err = cache.AwaitComplete(ctx, c.token.position.Version, completePatience)
+	return err
+}
+
+// take takes what comes of a selection, as it was at the list's version.
+func (c *continuation) take(ctx context.Context, found selected) (*pagedList, error) {
+	if len(c.by.paths) == 0 && found.related.root == nil {
+		most, mostBytes := mostFor(c.request, c.as)
+		objects, err := found.cache.ListBehind(ctx, found.selection, c.token.position, c.token.last, most, mostBytes)
+		found.snapshot = informerhub.Snapshot{Objects: objects}
+		return &pagedList{selected: found, token: c.token}, err
+	}
+	if err := found.cache.Holds(c.token.position); err != nil {
+		return nil, err
+	}
+	if kept := c.keptFor(ctx); kept != nil {
+		kept.freshness = found.freshness
+		return kept, nil
+	}
+	snapshot, err := found.cache.ListAt(ctx, found.selection, c.token.position)
+	if found, err = c.taken(ctx, found, snapshot, err); err != nil {
+		return nil, err
+	}
+	return c.wholeOf(found), nil
+}
+
+// fromAPIServer takes the list that the API server answers with for exactly the list's version.
+func (c *continuation) fromAPIServer(ctx context.Context, related relation) (*pagedList, error) {
+	if err := c.check(related); err != nil {
+		return nil, err
+	}
+	if kept := c.keptFor(ctx); kept != nil {
+		return kept, nil
+	}
+	version := ""
+	if pinsObjects(c.token.position.Version) {
+		version = c.token.position.Version
+	}
+	found, err := c.selectLive(ctx, c.request, c.wanted, c.scope, related, version)
+	switch {
+	case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
+		return nil, errPageExpired
+	case err != nil:
+		return nil, err
+	}
+	return c.wholeOf(found), nil
+}
+
+func (c *continuation) wholeOf(found selected) *pagedList {
+	return &pagedList{selected: found, token: c.token, whole: true, by: c.by, hashed: c.token.objects != ""}
+}
+
+// keptFor returns the list if it is kept.
+func (c *continuation) keptFor(ctx context.Context) *pagedList {
+	found, ok := c.kept.find(c.token.keyFor(ctx))
+	if !ok {
+		return nil
+	}
+	return &pagedList{selected: found, token: c.token, whole: true}
+}
+
+// keepList keeps a list of which another page may be taken, if it takes long to make.
+func (s *resources) keepList(ctx context.Context, list *pagedList, request *kubeconnectv1.ListRequest) {
+	if list.whole && (request.GetOrderBy() != "" || list.own || list.related.root != nil) {
+		s.kept.keep(list.token.keyFor(ctx), callerOf(identityFrom(ctx)), list.selected)
+	}
+}

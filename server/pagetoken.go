@@ -1,0 +1,171 @@
+package server
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"hash/crc32"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+)
+
+// A page token is, in base64url: a format number; what the list selects, as a hash; what it is
+// served as, see servedAs; the namespaces that it covers; the hash of its objects, where their version does not tell these; the
+// position of the list (informerhub.Position), and whether more may have been deleted at its version; how many objects
+// come behind the page; the last object of the page; and a checksum. Nothing is kept for it, so any replica
+// continues the list. There is no secret in it, and none is needed: a token says where to go on,
+// never what its bearer may see.
+const (
+	pageTokenFormat = 2
+	queryBytes      = 16
+)
+
+// pageToken says where a page begins. It is a value.
+type pageToken struct {
+	query  string // see queryOf
+	served string // see servedAs
+	// namespaces are those that the list covers, if these are not all, and are few enough for a token.
+	namespaces string
+	// objects is the hash of all objects of the list; empty where its version says what they are.
+	objects  string
+	position informerhub.Position
+	// incomplete says that more of the objects may have been deleted at the position's version
+	// than the first page has left out.
+	incomplete bool
+	left       uint64                 // how many objects come
+	last       informerhub.ObjectName // the object that they come behind
+}
+
+const incompleteFlag = 1
+
+func (t pageToken) write() string {
+	flags := byte(0)
+	if t.incomplete {
+		flags |= incompleteFlag
+	}
+	token := append([]byte{pageTokenFormat, flags}, t.query...)
+	for _, text := range []string{t.served, t.namespaces, t.objects, t.position.Version, t.last.Namespace, t.last.Name} {
+		token = appendText(token, text)
+	}
+	token = binary.BigEndian.AppendUint64(token, t.position.Epoch)
+	token = binary.BigEndian.AppendUint64(token, uint64(t.position.Issued))
+	token = binary.AppendUvarint(token, t.left)
+	token = binary.BigEndian.AppendUint32(token, crc32.ChecksumIEEE(token))
+	return base64.RawURLEncoding.EncodeToString(token)
+}
+
+var errPageToken = badRequest("page_token is not one that this service gives out: list from the first page")
+
+// readPageToken reads the token of a request, which must be of the same query.
+func readPageToken(request *kubeconnectv1.ListRequest) (t pageToken, err error) {
+	fields, ok := openToken(request.GetPageToken(), pageTokenFormat)
+	if !ok || len(fields) < 1+queryBytes {
+		return pageToken{}, errPageToken
+	}
+	t.incomplete = fields[0]&incompleteFlag != 0
+	t.query, fields = string(fields[1:1+queryBytes]), fields[1+queryBytes:]
+	for _, text := range []*string{&t.served, &t.namespaces, &t.objects, &t.position.Version, &t.last.Namespace, &t.last.Name} {
+		if *text, fields, ok = cutText(fields); !ok {
+			return pageToken{}, errPageToken
+		}
+	}
+	if len(fields) < 16 {
+		return pageToken{}, errPageToken
+	}
+	t.position.Epoch, t.position.Issued = binary.BigEndian.Uint64(fields), int64(binary.BigEndian.Uint64(fields[8:]))
+	var length int
+	if t.left, length = binary.Uvarint(fields[16:]); length != len(fields)-16 || t.objects == "" && !pinsObjects(t.position.Version) {
+		return pageToken{}, errPageToken
+	}
+	if t.query != queryOf(request) {
+		return pageToken{}, badRequest("page_token belongs to another query: only page_size may differ between the pages of a list")
+	}
+	return t, nil
+}
+
+// pinsObjects reports whether a version says what the objects are: whether the API server can be asked for it.
+func pinsObjects(version string) bool { return isVersion(version) && version != "0" }
+
+// queryOf is the hash of what the pages of one list have in common. Whether all namespaces are
+// required selects nothing.
+func queryOf(request *kubeconnectv1.ListRequest) string {
+	common := proto.CloneOf(request)
+	common.PageSize, common.PageToken, common.RequireAllNamespaces = 0, "", false
+	text, _ := proto.MarshalOptions{Deterministic: true}.Marshal(common)
+	sum := sha256.Sum256(text)
+	return string(sum[:queryBytes])
+}
+
+// servedAs is what must be the same for all pages of a list, beside the query: the operator's
+// generation, the API version, the namespaces that the caller may see, and what a relation leads to.
+func (s *resources) servedAs(resource informerhub.Resource, scope auth.Namespaces, related relation) string {
+	return tokens{apiVersion: resource.Version}.inGeneration(s.generation).under(scope).relatedBy(related).served()
+}
+
+// maxNamespacesBytes bounds the namespaces in a token. A list of more can be continued as long as
+// the caller may see the same.
+const maxNamespacesBytes = 2 << 10
+
+// namespacesIn returns the namespaces of a scope as a token has them.
+func namespacesIn(scope auth.Namespaces) string {
+	if text := strings.Join(scope.Names, "/"); !scope.All && len(text) <= maxNamespacesBytes {
+		return text
+	}
+	return ""
+}
+
+// within returns what the list covers, for a caller who may see a scope by now. Namespaces that were
+// gained since the first page are left out. Where some were lost, the list cannot be continued: see served.
+func (t pageToken) within(scope auth.Namespaces, wanted read) auth.Namespaces {
+	if t.namespaces == "" || wanted.whole {
+		return scope
+	}
+	if began := (auth.Namespaces{Names: strings.Split(t.namespaces, "/")}); covers(scope, began) {
+		return began
+	}
+	return scope
+}
+
+// hashObjects returns the hash of which objects there are, in the default order, and at which versions.
+func hashObjects(ctx context.Context, objects []*informerhub.Object) (string, error) {
+	hash := sha256.New()
+	var line []byte
+	for i, object := range objects {
+		if err := yieldEvery(ctx, i); err != nil {
+			return "", err
+		}
+		line = line[:0]
+		for _, text := range []string{object.Namespace(), object.Name(), object.UID(), object.ResourceVersion()} {
+			line = appendText(line, text)
+		}
+		hash.Write(line)
+	}
+	return string(hash.Sum(nil)[:queryBytes]), nil
+}
+
+// keyFor tells apart the lists that are kept for callers.
+func (t pageToken) keyFor(ctx context.Context) string {
+	caller := identityFrom(ctx).UserKey()
+	key := append(caller[:], t.query...)
+	for _, text := range []string{t.served, t.namespaces, t.objects, t.position.Version} {
+		key = appendText(key, text)
+	}
+	return string(binary.BigEndian.AppendUint64(key, t.position.Epoch))
+}
+
+var (
+	errPageExpired = apierrors.NewResourceExpired(
+		"the list's version is older than what the service and the API server remember: list again from the first page")
+	errPageUndone = apierrors.NewResourceExpired(
+		"the list is of a history that has been undone, as by a restored backup: list again from the first page")
+	errPageChanged = apierrors.NewResourceExpired(
+		"the list has changed since its first page: you may read other namespaces now, or the related object or the version of the " +
+			"resource is another one: list again from the first page")
+)
