@@ -800,11 +800,23 @@ type ListRequest struct {
 	PageSize int32 `protobuf:"varint,11,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// The next_page_token of the page before; everything else in the request
 	// except page_size and require_all_namespaces must be as it was, or the answer is
-	// INVALID_ARGUMENT. A token may be used more than once. A list can be continued for five minutes
-	// after its last page, or less when more than 256 lists are under way, or 64 of the caller, or more than
-	// 256 MiB of such as were read at the API server, less with little memory; then, or at another replica, the
-	// answer is OUT_OF_RANGE with reason "Expired": list again from the first page. A token
-	// is good for the caller that it was given to.
+	// INVALID_ARGUMENT. A token may be used more than once, and at any replica: nothing is
+	// kept for it, and permissions are checked on each page. It is no secret.
+	//
+	// Each page is of the state at the list's resource_version. A replica that has not reached
+	// that version waits for it. A replica that does not remember it asks the API server for
+	// exactly that version. OUT_OF_RANGE with reason "Expired" means: list again from the
+	// first page. It is the answer when
+	//   - the version is older than what the service remembers (by default the last 16 MiB of
+	//     changes of the resource) and what the API server remembers (by default 5 minutes), or
+	//     belongs to a history that was undone by restoring a backup;
+	//   - the caller has lost the permission for a namespace of the list. Namespaces that the
+	//     caller has gained meanwhile are left out; where the names of the namespaces are longer
+	//     than 2 KiB, they make the list expire too;
+	//   - `related` leads to something else by now, or the resource is served in another version.
+	//
+	// A list with related.transitive, and one of an aggregated API without resource versions,
+	// are made again for a page, and expire when that gives other objects.
 	PageToken string `protobuf:"bytes,12,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// The objects' metadata and nothing else, as in GetRequest.
 	MetadataOnly bool `protobuf:"varint,13,opt,name=metadata_only,json=metadataOnly,proto3" json:"metadata_only,omitempty"`
@@ -967,14 +979,17 @@ type ListResponse struct {
 	NextPageToken string `protobuf:"bytes,3,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	// The version that the snapshot was taken at, the same on every page.
 	ResourceVersion string `protobuf:"bytes,4,opt,name=resource_version,json=resourceVersion,proto3" json:"resource_version,omitempty"`
-	// How many objects come after this page.
+	// How many objects come after this page. On later pages it follows from the first
+	// page's number.
 	Remaining int64 `protobuf:"varint,5,opt,name=remaining,proto3" json:"remaining,omitempty"`
-	// How current the objects are: as of when the list's snapshot was taken, on every page.
+	// How current the replica was when it made this page. The objects of later pages are
+	// those of resource_version even so.
 	Freshness *Freshness `protobuf:"bytes,6,opt,name=freshness,proto3" json:"freshness,omitempty"`
 	// Where the objects come from.
 	Source Source `protobuf:"varint,7,opt,name=source,proto3,enum=kubeconnect.v1.Source" json:"source,omitempty"`
 	// What people should know of the answer: that it covers some namespaces only,
-	// objects for which the filter has no value, the API server's warnings.
+	// objects for which the filter has no value (of the whole list, on its first page), the API
+	// server's warnings.
 	Warnings []string `protobuf:"bytes,8,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	// The namespaces that the answer covers, in order, where the caller asked for all
 	// namespaces and may not list all of them. Empty: the answer is complete.

@@ -311,11 +311,23 @@ export type ListRequest = Message<"kubeconnect.v1.ListRequest"> & {
   /**
    * The next_page_token of the page before; everything else in the request
    * except page_size and require_all_namespaces must be as it was, or the answer is
-   * INVALID_ARGUMENT. A token may be used more than once. A list can be continued for five minutes
-   * after its last page, or less when more than 256 lists are under way, or 64 of the caller, or more than
-   * 256 MiB of such as were read at the API server, less with little memory; then, or at another replica, the
-   * answer is OUT_OF_RANGE with reason "Expired": list again from the first page. A token
-   * is good for the caller that it was given to.
+   * INVALID_ARGUMENT. A token may be used more than once, and at any replica: nothing is
+   * kept for it, and permissions are checked on each page. It is no secret.
+   *
+   * Each page is of the state at the list's resource_version. A replica that has not reached
+   * that version waits for it. A replica that does not remember it asks the API server for
+   * exactly that version. OUT_OF_RANGE with reason "Expired" means: list again from the
+   * first page. It is the answer when
+   * - the version is older than what the service remembers (by default the last 16 MiB of
+   *   changes of the resource) and what the API server remembers (by default 5 minutes), or
+   *   belongs to a history that was undone by restoring a backup;
+   * - the caller has lost the permission for a namespace of the list. Namespaces that the
+   *   caller has gained meanwhile are left out; where the names of the namespaces are longer
+   *   than 2 KiB, they make the list expire too;
+   * - `related` leads to something else by now, or the resource is served in another version.
+   *
+   * A list with related.transitive, and one of an aggregated API without resource versions,
+   * are made again for a page, and expire when that gives other objects.
    *
    * @generated from field: string page_token = 12;
    */
@@ -390,14 +402,16 @@ export type ListResponse = Message<"kubeconnect.v1.ListResponse"> & {
   resourceVersion: string;
 
   /**
-   * How many objects come after this page.
+   * How many objects come after this page. On later pages it follows from the first
+   * page's number.
    *
    * @generated from field: int64 remaining = 5;
    */
   remaining: bigint;
 
   /**
-   * How current the objects are: as of when the list's snapshot was taken, on every page.
+   * How current the replica was when it made this page. The objects of later pages are
+   * those of resource_version even so.
    *
    * @generated from field: kubeconnect.v1.Freshness freshness = 6;
    */
@@ -412,7 +426,8 @@ export type ListResponse = Message<"kubeconnect.v1.ListResponse"> & {
 
   /**
    * What people should know of the answer: that it covers some namespaces only,
-   * objects for which the filter has no value, the API server's warnings.
+   * objects for which the filter has no value (of the whole list, on its first page), the API
+   * server's warnings.
    *
    * @generated from field: repeated string warnings = 8;
    */
