@@ -78,6 +78,7 @@ class FakeService(ResourceServiceServicer, DiscoveryServiceServicer, PodServiceS
     failure: Failure | None = None
     tokens: set[str] | None = None
     expired: bool = False
+    expiring: int = 0  # how many more pages are expired
     conflict: bool = False
     left: bool = True
     requests: list[Any] = field(default_factory=list)
@@ -115,8 +116,10 @@ class FakeService(ResourceServiceServicer, DiscoveryServiceServicer, PodServiceS
         if request.require_all_namespaces and self.namespaces:
             message = "you may not list pods in all namespaces"
             Failure(grpc.StatusCode.PERMISSION_DENIED, message).abort(context)
-        if self.expired and request.page_token:
-            Failure(grpc.StatusCode.OUT_OF_RANGE, status=Status(reason="Expired")).abort(context)
+        if request.page_token and (self.expired or self.expiring > 0):
+            self.expiring -= 1
+            message, status = "list again from the first page", Status(reason="Expired")
+            Failure(grpc.StatusCode.OUT_OF_RANGE, message, status).abort(context)
         start = int(request.page_token or 0)
         end = start + (request.page_size or len(self.objects))
         remaining = max(len(self.objects) - end, 0)

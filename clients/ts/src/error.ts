@@ -52,6 +52,13 @@ export class KubeconnectError extends Error {
     );
   }
 
+  /** The same error in other words. */
+  withMessage(message: string): KubeconnectError {
+    const { code, reason, causes, omittedCauses, retryAfterSeconds } = this;
+    const error = new KubeconnectError(message, code, undefined, this);
+    return Object.assign(error, { reason, causes, omittedCauses, retryAfterSeconds });
+  }
+
   /** An object whose content the service could not read. */
   static fromStatus(status: Status): KubeconnectError {
     return new KubeconnectError(status.message, Code.DataLoss, status);

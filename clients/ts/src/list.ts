@@ -1,4 +1,6 @@
+import { Code } from "@connectrpc/connect";
 import { unary, type ReadOptions } from "./call.js";
+import { KubeconnectError } from "./error.js";
 import { freshnessFrom, type Freshness } from "./freshness.js";
 import { Encoding } from "./gen/kubeconnect/v1/object_pb.js";
 import type { ListResponse } from "./gen/kubeconnect/v1/resource_service_pb.js";
@@ -13,6 +15,9 @@ import {
   type Source,
 } from "./read.js";
 import { selectionFields, type Selection } from "./selection.js";
+
+/** How often a list that is asked for at once begins again when it expires. */
+const maxRestarts = 2;
 
 /** Which objects to list, and in which order. */
 export interface ListSelection extends Selection {
@@ -57,8 +62,8 @@ export type ListAll<T = KubeValue> = Omit<ListPage<T>, "remaining">;
 
 /**
  * A list that is fetched as it is iterated: object by object, page by page, or
- * all at once. Code.OutOfRange says that the snapshot has expired between two
- * pages: begin again.
+ * all at once. Code.OutOfRange says that the service and the cluster have forgotten the
+ * snapshot, after how many objects: begin again. `all` does so by itself.
  */
 export class List<T = KubeValue> implements AsyncIterable<KubeObject<T>> {
   readonly #service: ResourceServiceClient;
@@ -87,24 +92,50 @@ export class List<T = KubeValue> implements AsyncIterable<KubeObject<T>> {
 
   /** The pages as the service cuts them. There is always one, if only empty. */
   async *pages(): AsyncGenerator<ListPage<T>, void, undefined> {
-    let pageToken = "";
-    do {
-      const response = await this.#fetch(pageToken);
-      yield pageFrom<T>(response);
-      pageToken = response.nextPageToken;
-    } while (pageToken !== "");
+    let returned = 0;
+    try {
+      for await (const page of this.#pages()) {
+        returned += page.objects.length;
+        yield page;
+      }
+    } catch (error) {
+      throw isExpired(error)
+        ? error.withMessage(`the list has expired after ${returned} objects: ${error.message}`)
+        : error;
+    }
   }
 
-  /** All objects at once. */
+  /** All objects at once. Where the list expires meanwhile, it begins again, twice at most. */
   async all(): Promise<ListAll<T>> {
+    for (let restarts = 0; ; restarts++) {
+      try {
+        return await this.#all();
+      } catch (error) {
+        if (!isExpired(error) || restarts === maxRestarts) {
+          throw error;
+        }
+      }
+    }
+  }
+
+  async #all(): Promise<ListAll<T>> {
     const pages: ListPage<T>[] = [];
-    for await (const page of this.pages()) {
+    for await (const page of this.#pages()) {
       pages.push(page);
     }
     const { kind, resourceVersion, freshness, source, namespaces } = required(pages[0], "a page");
     const objects = pages.flatMap((page) => page.objects);
     const warnings = [...new Set(pages.flatMap((page) => page.warnings))];
     return { kind, objects, resourceVersion, freshness, source, namespaces, warnings };
+  }
+
+  async *#pages(): AsyncGenerator<ListPage<T>, void, undefined> {
+    let pageToken = "";
+    do {
+      const response = await this.#fetch(pageToken);
+      yield pageFrom<T>(response);
+      pageToken = response.nextPageToken;
+    } while (pageToken !== "");
   }
 
   #fetch(pageToken: string): Promise<ListResponse> {
@@ -123,6 +154,14 @@ export class List<T = KubeValue> implements AsyncIterable<KubeObject<T>> {
     };
     return unary(this.#options, (call) => this.#service.list(request, call));
   }
+}
+
+function isExpired(error: unknown): error is KubeconnectError {
+  return (
+    error instanceof KubeconnectError &&
+    error.code === Code.OutOfRange &&
+    error.reason === "Expired"
+  );
 }
 
 function pageFrom<T>(response: ListResponse): ListPage<T> {

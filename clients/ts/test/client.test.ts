@@ -213,6 +213,58 @@ suite("list", () => {
     assert.deepEqual(all.warnings, ["2 left out"]);
   });
 
+  suite("that expires", () => {
+    const expiring = (times: number) => {
+      const asked: string[] = [];
+      const client = clientOf({
+        list({ pageToken }) {
+          asked.push(pageToken);
+          if (pageToken === "") {
+            return { kind: podKind, objects: [pod("a"), pod("b")], nextPageToken: "2" };
+          }
+          if (times-- > 0) {
+            const status = create(StatusSchema, { reason: "Expired", message: "list again" });
+            throw new ConnectError("list again", Code.OutOfRange, undefined, [
+              { desc: StatusSchema, value: status },
+            ]);
+          }
+          return { kind: podKind, objects: [pod("c")] };
+        },
+      });
+      return { client, asked };
+    };
+
+    test("begins again where nothing was returned", async () => {
+      const { client, asked } = expiring(2);
+      const { objects } = await client.list("pods").all();
+      assert.deepEqual(
+        objects.map((object) => object.name),
+        ["a", "b", "c"],
+      );
+      assert.deepEqual(asked, ["", "2", "", "2", "", "2"]);
+    });
+
+    test("begins again twice at most", async () => {
+      const { client, asked } = expiring(9);
+      await assert.rejects(client.list("pods").all(), { code: Code.OutOfRange });
+      assert.equal(asked.length, 6);
+    });
+
+    test("says how many objects were returned before", async () => {
+      const { client } = expiring(1);
+      const iteration = (async () => {
+        for await (const object of client.list("pods")) {
+          assert.notEqual(object.name, "c");
+        }
+      })();
+      await assert.rejects(iteration, {
+        message: "the list has expired after 2 objects: list again",
+        code: Code.OutOfRange,
+        reason: "Expired",
+      });
+    });
+  });
+
   test("asks for the same selection on each page", async () => {
     const requests: ListRequest[] = [];
     const client = clientOf({

@@ -112,8 +112,30 @@ async def test_raises_when_the_next_page_has_expired(
 ) -> None:
     service.expired = True
     pods = await client.list("pods", page_size=2)
-    with pytest.raises(Expired):
+    with pytest.raises(Expired, match="expired after 2 objects: list again"):
         await names(pods)
+
+
+async def test_returns_all_objects_at_once(client: AsyncClient) -> None:
+    pods = await client.list("pods", page_size=2)
+    assert [pod.name for pod in await pods.all()] == NAMES
+
+
+async def test_begins_again_when_nothing_was_returned(
+    client: AsyncClient, service: FakeService
+) -> None:
+    pods = await client.list("pods", page_size=2)
+    service.expiring = 2
+    assert [pod.name for pod in await pods.all()] == NAMES
+    assert [request.page_token for request in service.requests] == ["", "2", "", "2", "", "2", "4"]
+
+
+async def test_begins_again_twice_at_most(client: AsyncClient, service: FakeService) -> None:
+    service.expired = True
+    pods = await client.list("pods", page_size=2)
+    with pytest.raises(Expired):
+        await pods.all()
+    assert len(service.requests) == 6
 
 
 async def test_takes_objects_larger_than_grpcs_own_limit(

@@ -108,8 +108,28 @@ def test_is_empty_where_nothing_matches(client: Client, service: FakeService) ->
 def test_raises_when_the_next_page_has_expired(client: Client, service: FakeService) -> None:
     service.expired = True
     pods = client.list("pods", page_size=2)
-    with pytest.raises(Expired):
+    with pytest.raises(Expired, match="expired after 2 objects: list again"):
         names(pods)
+
+
+def test_returns_all_objects_at_once(client: Client) -> None:
+    pods = client.list("pods", page_size=2)
+    assert [pod.name for pod in pods.all()] == NAMES
+
+
+def test_begins_again_when_nothing_was_returned(client: Client, service: FakeService) -> None:
+    pods = client.list("pods", page_size=2)
+    service.expiring = 2
+    assert [pod.name for pod in pods.all()] == NAMES
+    assert [request.page_token for request in service.requests] == ["", "2", "", "2", "", "2", "4"]
+
+
+def test_begins_again_twice_at_most(client: Client, service: FakeService) -> None:
+    service.expired = True
+    pods = client.list("pods", page_size=2)
+    with pytest.raises(Expired):
+        pods.all()
+    assert len(service.requests) == 6
 
 
 def test_takes_objects_larger_than_grpcs_own_limit(client: Client, service: FakeService) -> None:

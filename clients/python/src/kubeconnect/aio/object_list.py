@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
+from kubeconnect.errors import Expired
 from kubeconnect.freshness import Freshness
 from kubeconnect.objects import Object, ResourceKind
 from kubeconnect.reads import Source
 from kubeconnect.transport.aio import AsyncTransport
 from kubeconnect.v1 import resource_service_pb2 as pb
+
+# How often ``all`` begins again.
+_RESTARTS = 2
 
 
 class AsyncObjectList:
@@ -18,8 +22,8 @@ class AsyncObjectList:
     All come from one snapshot. The first page is here, each further one is
     fetched when an iteration reaches it, and not kept: hold what you need, or
     iterate again. Iterations are independent of each other. Fetching raises as
-    ``AsyncClient.list`` does; Expired, if more than five minutes have passed since
-    the last page: then list again.
+    ``AsyncClient.list`` does. It raises Expired where the service and the cluster have
+    forgotten the snapshot: then list again, or call ``all``, which does so by itself.
     """
 
     def __init__(
@@ -70,9 +74,30 @@ class AsyncObjectList:
         """How many objects there are on all pages together."""
         return len(self._first.objects) + self._first.remaining
 
+    async def all(self) -> list[Object]:
+        """Return the objects of all pages. Where the list expires between two pages it begins
+        again, twice at most, and the properties are then those of the new list.
+        """
+        for _ in range(_RESTARTS):
+            try:
+                return [each async for each in self._objects(self._first)]
+            except Expired:
+                self._first = await self._fetch("")
+                self.kind = ResourceKind.from_message(self._first.kind)
+        return [each async for each in self._objects(self._first)]
+
     async def __aiter__(self) -> AsyncIterator[Object]:
-        """Iterate over the objects of all pages."""
-        page = self._first
+        """Iterate over the objects of all pages. Expired says how many were returned before."""
+        returned = 0
+        try:
+            async for each in self._objects(self._first):
+                returned += 1
+                yield each
+        except Expired as error:
+            words = f"the list has expired after {returned} objects: {error.message}"
+            raise Expired(error.code, words, error.status) from error
+
+    async def _objects(self, page: pb.ListResponse) -> AsyncIterator[Object]:
         for message in page.objects:
             yield Object(message, self.kind)
         while page.next_page_token:

@@ -6,11 +6,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubeconnect.errors import Expired
 from kubeconnect.freshness import Freshness
 from kubeconnect.objects import Object, ResourceKind
 from kubeconnect.reads import Source
 from kubeconnect.transport.sync import Transport
 from kubeconnect.v1 import resource_service_pb2 as pb
+
+# How often ``all`` begins again.
+_RESTARTS = 2
 
 
 class ObjectList:
@@ -20,8 +24,8 @@ class ObjectList:
     All come from one snapshot. The first page is here, each further one is
     fetched when an iteration reaches it, and not kept: hold what you need, or
     iterate again. Iterations are independent of each other. Fetching raises as
-    ``Client.list`` does; Expired, if more than five minutes have passed since
-    the last page: then list again.
+    ``Client.list`` does. It raises Expired where the service and the cluster have
+    forgotten the snapshot: then list again, or call ``all``, which does so by itself.
     """
 
     def __init__(
@@ -72,9 +76,30 @@ class ObjectList:
         """How many objects there are on all pages together."""
         return len(self._first.objects) + self._first.remaining
 
+    def all(self) -> list[Object]:
+        """Return the objects of all pages. Where the list expires between two pages it begins
+        again, twice at most, and the properties are then those of the new list.
+        """
+        for _ in range(_RESTARTS):
+            try:
+                return [each for each in self._objects(self._first)]
+            except Expired:
+                self._first = self._fetch("")
+                self.kind = ResourceKind.from_message(self._first.kind)
+        return [each for each in self._objects(self._first)]
+
     def __iter__(self) -> Iterator[Object]:
-        """Iterate over the objects of all pages."""
-        page = self._first
+        """Iterate over the objects of all pages. Expired says how many were returned before."""
+        returned = 0
+        try:
+            for each in self._objects(self._first):
+                returned += 1
+                yield each
+        except Expired as error:
+            words = f"the list has expired after {returned} objects: {error.message}"
+            raise Expired(error.code, words, error.status) from error
+
+    def _objects(self, page: pb.ListResponse) -> Iterator[Object]:
         for message in page.objects:
             yield Object(message, self.kind)
         while page.next_page_token:
