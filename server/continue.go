@@ -44,7 +44,7 @@ func (c *continuation) list(ctx context.Context, resource informerhub.Resource) 
 		return nil, err
 	}
 	c.scope = c.token.within(c.scope, c.wanted)
-	if isLive(resource, c.request.GetConsistency()) {
+	if isLive(resource, c.request.GetConsistency()) || !pinsObjects(c.token.position.Version) {
 		related, err := c.relate(ctx, c.request.GetRelated(), resource, c.request.GetConsistency())
 		if err != nil {
 			return nil, err
