@@ -29,7 +29,7 @@ func TestSecurityDoc_NamesTestsThatExist(t *testing.T) {
 // TestSecurityDoc_NamesFlagsThatExist is the same for flags of the service.
 func TestSecurityDoc_NamesFlagsThatExist(t *testing.T) {
 	t.Parallel()
-	settings := readDoc(t, "cmd/server/settings.go")
+	settings := readDoc(t, "cmd/server/settings.go") + readDoc(t, "cmd/server/reviews.go")
 	for _, found := range regexp.MustCompile("`--([a-z-]+)").FindAllStringSubmatch(readDoc(t, "docs/security.md"), -1) {
 		if !strings.Contains(settings, `"`+found[1]+`"`) {
 			t.Errorf("there is no flag --%s", found[1])

@@ -27,6 +27,11 @@ const (
 // AuthorizerOptions are the settings of an [Authorizer]. The zero value is a good one.
 type AuthorizerOptions struct {
 	Candidates Candidates
+	// Extra names the keys of [Identity].Extra that an authorizer of the cluster looks at, of those
+	// in which the API server says which credential was used: its ID, and the pod and the node of a
+	// service account's token. Default: none. Callers who differ in nothing else share answers then,
+	// and the cluster is not told of these keys. Other keys always count.
+	Extra []string
 	// AllowedTTL is how long a right that the cluster has confirmed is taken for granted,
 	// unless a change is seen. Default: 10 s.
 	AllowedTTL time.Duration
@@ -102,7 +107,7 @@ func (a *Authorizer) Run(ctx context.Context) {
 // Authorize answers whether a caller may do something. With an error it is not known,
 // and the caller must not.
 func (a *Authorizer) Authorize(ctx context.Context, identity Identity, attributes Attributes) (Decision, error) {
-	return a.reviews.decide(ctx, newCaller(identity), attributes)
+	return a.reviews.decide(ctx, a.reviews.caller(identity), attributes)
 }
 
 // Changed is closed when rights may have changed: take it, then ask, then wait for it

@@ -24,7 +24,9 @@
 //     change was seen answers nobody who asks after it.
 //   - Exactly what the API server would ask: each question is asked as it is, and no answer
 //     follows from another one. A permission for all namespaces or all names is none for a
-//     single one: an authorizer that denies may stand before RBAC.
+//     single one: an authorizer that denies may stand before RBAC. The cluster is not told with
+//     which credential, from which pod and from which node a user calls, unless
+//     AuthorizerOptions.Extra names the keys, so that all pods of a service account share answers.
 //   - Few questions: callers who ask the same at the same time are joined to one look-up;
 //     and the namespaces that a caller may see are looked for where RBAC's bindings name it.
 //     That is 3 reviews for permissions in 2 of 1,000 namespaces.

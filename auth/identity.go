@@ -6,6 +6,9 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	userinfo "k8s.io/apiserver/pkg/authentication/user"
 )
 
 // Identity is who is calling. It is never changed once it has been answered, and may
@@ -38,8 +41,8 @@ type Identity struct {
 // Key tells identities apart. It is comparable, and says nothing about the identity.
 type Key [sha256.Size]byte
 
-// Key is the same for identities that have the same permissions: of the same name, UID,
-// extra, and set of groups, whatever else their credentials are and when these end.
+// Key is the same for identities of the same name, UID, extra, and set of groups, whatever else
+// their credentials are and when these end.
 func (i Identity) Key() Key {
 	d := digest{sha256.New()}
 	d.text(i.Username)
@@ -59,10 +62,37 @@ func (i Identity) Key() Key {
 // UserKey is the same for all credentials of one user: it is that of the name and the UID alone.
 // The API server notes in Extra which credential was used, such as a token's ID, so that Key is
 // another one when a service account's token is renewed. What belongs to a user beyond that is
-// kept by UserKey. It says nothing about permissions: an authorizer may look at the groups and at
-// all of Extra.
+// kept by UserKey. It says nothing about permissions: those depend on the groups and on the rest of
+// Extra too.
 func (i Identity) UserKey() Key {
 	return Identity{Username: i.Username, UID: i.UID, own: i.own}.Key()
+}
+
+// credentialExtra are the keys of Extra in which the API server says with which credential, and from
+// which pod and node, a user has called. They differ among the callers of one service account.
+var credentialExtra = []string{
+	userinfo.CredentialIDKey,
+	serviceaccount.PodNameKey,
+	serviceaccount.PodUIDKey,
+	serviceaccount.NodeNameKey,
+	serviceaccount.NodeUIDKey,
+}
+
+// IsCredentialExtra reports whether key is one of Extra in which the API server says which credential
+// was used: see [AuthorizerOptions].
+func IsCredentialExtra(key string) bool { return slices.Contains(credentialExtra, key) }
+
+// judged returns the identity that authorizers see: without what says which credential was used,
+// except for the keys that an authorizer looks at. All other keys stay, because they can limit what
+// the user may do, such as the scopes of a token.
+func (i Identity) judged(lookedAt []string) Identity {
+	extra := maps.Clone(i.Extra)
+	for _, key := range credentialExtra {
+		if !slices.Contains(lookedAt, key) {
+			delete(extra, key)
+		}
+	}
+	return Identity{Username: i.Username, UID: i.UID, Groups: i.Groups, Extra: extra, own: i.own}
 }
 
 // IsKubeconfigUser says whether the caller is taken for the user of the service's own

@@ -40,7 +40,7 @@ func (n Namespaces) Equal(other Namespaces) bool {
 // A caller with a right in all namespaces costs one review, others one and one for each
 // candidate (see [Candidates]), or none as long as these are remembered.
 func (a *Authorizer) Namespaces(ctx context.Context, identity Identity, attributes Attributes) (Namespaces, error) {
-	caller := newCaller(identity)
+	caller := a.reviews.caller(identity)
 	attributes.Namespace = ""
 	everywhere, err := a.reviews.decide(ctx, caller, attributes)
 	if err != nil || everywhere.Allowed {

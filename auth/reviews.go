@@ -21,6 +21,7 @@ const maxReviews = 32768
 type reviews struct {
 	client     authorizationclient.AuthorizationV1Interface
 	changes    *changes
+	extra      []string // what authorizers look at of the credentialExtra
 	lookups    *lookups[Decision]
 	allowed    *utilcache.LRUExpireCache
 	denied     *utilcache.LRUExpireCache
@@ -32,6 +33,7 @@ func newReviews(client authorizationclient.AuthorizationV1Interface, changes *ch
 	return &reviews{
 		client:     client,
 		changes:    changes,
+		extra:      options.Extra,
 		lookups:    newLookups[Decision](),
 		allowed:    utilcache.NewLRUExpireCache(maxReviews),
 		denied:     utilcache.NewLRUExpireCache(maxReviews),
@@ -40,14 +42,15 @@ func newReviews(client authorizationclient.AuthorizationV1Interface, changes *ch
 	}
 }
 
-// caller is an identity with what is often needed of it.
+// caller is an identity as authorizers see it, with what is often needed of it.
 type caller struct {
 	Identity
-	key      Key
+	key      Key // the same for all credentials with the same permissions
 	subjects []subject
 }
 
-func newCaller(identity Identity) caller {
+func (r *reviews) caller(identity Identity) caller {
+	identity = identity.judged(r.extra)
 	return caller{identity, identity.Key(), subjectsOf(identity)}
 }
 

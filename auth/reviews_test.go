@@ -61,6 +61,71 @@ func TestTheClusterIsAskedAboutTheWholeIdentity(t *testing.T) {
 	})
 }
 
+// podsOf are identities of one service account, as the API server identifies its pods' tokens.
+func podsOf(count int) (pods []Identity) {
+	for i := range count {
+		pods = append(pods, Identity{
+			Username: "system:serviceaccount:a:agent", UID: "1", Groups: []string{"system:serviceaccounts"},
+			Extra: map[string][]string{
+				"authentication.kubernetes.io/credential-id": {fmt.Sprint("JTI=", i)},
+				"authentication.kubernetes.io/pod-name":      {fmt.Sprint("agent-", i)},
+				"authentication.kubernetes.io/pod-uid":       {fmt.Sprint("uid-", i)},
+				"authentication.kubernetes.io/node-name":     {fmt.Sprint("node-", i)},
+				"authentication.kubernetes.io/node-uid":      {fmt.Sprint("uid-", i)},
+				"scopes.example.com":                         {"few"},
+			},
+		})
+	}
+	return pods
+}
+
+func TestAuthorizer_PodsOfOneServiceAccountShareAnswers(t *testing.T) {
+	for name, test := range map[string]struct {
+		lookedAt []string
+		want     int
+	}{
+		"no authorizer looks at the credential": {nil, 1},
+		"one looks at the node":                 {[]string{"authentication.kubernetes.io/node-name"}, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				api := allowing("a")
+				a := NewAuthorizer(api.client(t), AuthorizerOptions{Extra: test.lookedAt})
+				t.Cleanup(a.reviews.lookups.end)
+				for _, pod := range podsOf(3) {
+					if decision, err := a.Authorize(t.Context(), pod, in("a")); err != nil || !decision.Allowed {
+						t.Errorf("answers %+v, %v", decision, err)
+					}
+				}
+				if api.asked() != test.want {
+					t.Errorf("asked %d times, want %d", api.asked(), test.want)
+				}
+				for _, spec := range api.reviews {
+					if len(spec.Extra) != 1+len(test.lookedAt) || spec.Extra["scopes.example.com"][0] != "few" {
+						t.Errorf("asks about the extra %v", spec.Extra)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestAuthorizer_OtherExtraIsToldApart has two tokens of one user, one of which is limited.
+func TestAuthorizer_OtherExtraIsToldApart(t *testing.T) {
+	api := allowing("a")
+	withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {
+		limited, all := podsOf(1)[0], podsOf(1)[0]
+		delete(all.Extra, "scopes.example.com")
+		for _, identity := range []Identity{limited, all} {
+			_, err := a.Authorize(t.Context(), identity, in("a"))
+			must(t, err)
+		}
+		if api.asked() != 2 || len(api.reviews[1].Extra) != 0 {
+			t.Errorf("asked %d times, about %+v", api.asked(), api.reviews)
+		}
+	})
+}
+
 func TestAnAnswerIsRememberedForTenSeconds(t *testing.T) {
 	for namespace, allowed := range map[string]bool{"a": true, "b": false} {
 		api := allowing("a")

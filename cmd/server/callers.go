@@ -33,7 +33,7 @@ type callers struct {
 // callersOf is what the settings say.
 func callersOf(s settings, clients *auth.ClientFactory) callers {
 	client := clients.Own().Typed
-	authorizer := auth.NewAuthorizer(client, auth.AuthorizerOptions{})
+	authorizer := auth.NewAuthorizer(client, auth.AuthorizerOptions{Extra: s.reviews.extra})
 	if s.auth == authNone {
 		return callers{
 			authenticator: auth.KubeconfigUser{},

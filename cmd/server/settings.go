@@ -25,6 +25,7 @@ type settings struct {
 	audiences                []string
 	writeAs                  string
 	recheckInterval          time.Duration
+	reviews                  reviewSettings
 	certFile                 string
 	keyFile                  string
 	allowPlaintext           bool
@@ -82,6 +83,7 @@ func readSettings(args []string, lookup func(string) (string, bool)) (settings, 
 	flags.StringSliceVar(&s.audiences, "auth-audience", nil, "an `audience` that bearer tokens must be meant for; repeat it, or separate several by commas, of which one is enough. By default the API server's own: then this service is sent tokens that are good for the API server too")
 	flags.StringVar(&s.writeAs, "write-as", writeAsToken, "how changes, and reads that are not from memory, are made: \"token\" (with the caller's own bearer token; who calls with a client certificate can only read from memory, and with --auth-audience the API server must take those tokens too) or \"impersonate\" (as the caller, by the right of the service's account to act as others)")
 	flags.DurationVar(&s.recheckInterval, "recheck-interval", 10*time.Second, "how `often` the credential and the rights of a stream are looked at while it runs, beside when a change of RBAC is seen; what the cluster has answered is remembered for another 10s at most")
+	s.reviews.addFlags(flags)
 	flags.StringVar(&s.certFile, "tls-cert-file", "", "a PEM `file` with the server's certificate chain; it is read again every few seconds, with its key; without it, plain text is served")
 	flags.StringVar(&s.keyFile, "tls-private-key-file", "", "a PEM `file` with the private key of --tls-cert-file")
 	flags.BoolVar(&s.allowPlaintext, "allow-plaintext", false, "serve plain text on an address that is not a loopback one: whoever is on the way can read tokens and objects; only for behind a proxy that ends TLS")
@@ -197,7 +199,7 @@ func (s settings) checkRights() error {
 	case slices.Contains(s.audiences, ""):
 		return errors.New("--auth-audience: give a name; leave the flag out for the API server's own audience")
 	}
-	return nil
+	return s.reviews.check()
 }
 
 func (s settings) checkLimits() error {

@@ -38,6 +38,7 @@ var everyFlag = []struct {
 	{"auth-audience", "x,y", func(s *settings) { s.audiences = []string{"x", "y"} }},
 	{"write-as", "impersonate", func(s *settings) { s.writeAs = "impersonate" }},
 	{"recheck-interval", "1m", func(s *settings) { s.recheckInterval = time.Minute }},
+	{"authorizer-extra", "authentication.kubernetes.io/pod-uid", func(s *settings) { s.reviews.extra = []string{"authentication.kubernetes.io/pod-uid"} }},
 	{"tls-cert-file", "cert", func(s *settings) { s.certFile = "cert" }},
 	{"tls-private-key-file", "key", func(s *settings) { s.keyFile = "key" }},
 	{"allow-plaintext", "true", func(s *settings) { s.allowPlaintext = true }},

@@ -1,0 +1,30 @@
+package main
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func TestReviewSettingsAreReadFromFlags(t *testing.T) {
+	none := func(string) (string, bool) { return "", false }
+	for args, want := range map[string]reviewSettings{
+		"--authorizer-extra authentication.kubernetes.io/pod-uid,authentication.kubernetes.io/node-name": {
+			extra: []string{"authentication.kubernetes.io/pod-uid", "authentication.kubernetes.io/node-name"},
+		},
+	} {
+		t.Run(args, func(t *testing.T) {
+			got, err := readSettings(strings.Fields(args), none)
+			if err != nil || !reflect.DeepEqual(got.reviews, want) {
+				t.Errorf("reads %+v, %v", got.reviews, err)
+			}
+		})
+	}
+	for _, args := range []string{"--authorizer-extra scopes.example.com"} {
+		t.Run(args, func(t *testing.T) {
+			if _, err := readSettings(strings.Fields(args), none); err == nil || !strings.Contains(err.Error(), strings.Fields(args)[0]) {
+				t.Errorf("says %v", err)
+			}
+		})
+	}
+}
