@@ -37,6 +37,10 @@ type AuthorizerOptions struct {
 	AllowedTTL time.Duration
 	// DeniedTTL is the same for one that it has denied. Default: 10 s.
 	DeniedTTL time.Duration
+	// FollowedTTL is how long both are taken for granted while the authorizer follows RBAC and sees no
+	// change about the caller. Give minutes where Node and RBAC are the only authorizers of the cluster:
+	// another one may change its mind without RBAC. Default: none; AllowedTTL and DeniedTTL hold.
+	FollowedTTL time.Duration
 }
 
 const (
@@ -84,6 +88,7 @@ func NewAuthorizer(client kubernetes.Interface, options AuthorizerOptions) *Auth
 
 		namespacesNeeded: make(chan struct{}),
 	}
+	a.reviews.hasFollowed = a.mirrors.hasFollowedRBAC
 	a.needNamespaces = sync.OnceFunc(func() { close(a.namespacesNeeded) })
 	a.mirrors.namespaces.counted = a.countedNamespaces
 	return a

@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"math/rand/v2"
 	"sync"
 	"time"
 )
@@ -14,6 +15,9 @@ const (
 	// settlingTTL is how long an answer is remembered that was given meanwhile: it may be
 	// from before the change.
 	settlingTTL = 500 * time.Millisecond
+	// settledAfter is how long after a change its answers are asked for again like those that do not follow
+	// from RBAC: an API server may be that far behind.
+	settledAfter = time.Minute
 	// tellingInterval is how often a change is told at most, however many there are.
 	tellingInterval = 500 * time.Millisecond
 	// maxSubjects bounds the subjects whose last change is remembered. Above that,
@@ -146,4 +150,13 @@ func ttl(usual time.Duration, asked, changed time.Time) time.Duration {
 		return min(usual, settlingTTL)
 	}
 	return usual
+}
+
+// followedTTL is the same for an answer that is good for longer while changes are followed. By chance
+// it is up to half as long, so that answers which were got together are not asked for together.
+func followedTTL(usual time.Duration, asked, changed time.Time) time.Duration {
+	if asked.Sub(changed) < settledAfter {
+		return 0
+	}
+	return usual - rand.N(usual/2+1)
 }

@@ -15,7 +15,9 @@
 //     ServiceUnavailable: it is not [ErrUnauthenticated], for it says nothing about the
 //     caller. Such errors are not remembered.
 //   - Bounded lateness: an answer is remembered for 10 seconds, a token's not past its
-//     end. A change of RBAC that is seen by watching it makes the answers about those
+//     end. AuthorizerOptions.FollowedTTL lets answers about permissions hold for longer while RBAC is
+//     followed without a gap of 10 seconds; but not those to nodes and about paths, nor those of the
+//     minute after a change. A change of RBAC that is seen by watching it makes the answers about those
 //     whom it concerns void at once, and wakes who waits for [Authorizer.Changed].
 //   - No answer from before a change outlives it: the API server's own authorizer follows
 //     RBAC by watches too, and may see a change later than we do. For 5 seconds after

@@ -2,6 +2,8 @@ package auth
 
 import (
 	"context"
+	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -101,4 +103,9 @@ func (m mirrors) rbacKnown(ctx context.Context) mirrorState {
 		}
 	}
 	return least
+}
+
+// hasFollowedRBAC reports whether every change of RBAC since a time is known, or will be in a moment.
+func (m mirrors) hasFollowedRBAC(from time.Time) bool {
+	return !slices.ContainsFunc(m.rbac, func(m *mirror) bool { return !m.hasFollowed(from) })
 }

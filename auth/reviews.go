@@ -4,12 +4,14 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"slices"
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilcache "k8s.io/apimachinery/pkg/util/cache"
+	userinfo "k8s.io/apiserver/pkg/authentication/user"
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 )
 
@@ -27,6 +29,9 @@ type reviews struct {
 	denied     *utilcache.LRUExpireCache
 	allowedTTL time.Duration
 	deniedTTL  time.Duration
+
+	followedTTL time.Duration
+	hasFollowed func(since time.Time) bool // whether every change of RBAC is known since then
 }
 
 func newReviews(client authorizationclient.AuthorizationV1Interface, changes *changes, options AuthorizerOptions) *reviews {
@@ -39,6 +44,9 @@ func newReviews(client authorizationclient.AuthorizationV1Interface, changes *ch
 		denied:     utilcache.NewLRUExpireCache(maxReviews),
 		allowedTTL: options.AllowedTTL,
 		deniedTTL:  options.DeniedTTL,
+
+		followedTTL: options.FollowedTTL,
+		hasFollowed: func(time.Time) bool { return false },
 	}
 }
 
@@ -60,10 +68,12 @@ type question struct {
 	attributes Attributes
 }
 
-// answer is a decision, and when it was asked for.
+// answer is a decision, and how long it is good for.
 type answer struct {
 	decision Decision
 	asked    time.Time
+	until    time.Time
+	followed time.Time // until when it is good while RBAC is followed; not after until if it does not matter
 }
 
 // decide reports whether a caller may do something: from memory if exactly that was asked
@@ -77,7 +87,7 @@ func (r *reviews) decide(ctx context.Context, caller caller, attributes Attribut
 		return decision, nil
 	}
 	decision, err := r.lookups.ask(ctx, asking.text(changed), caller.UserKey(), func(ctx context.Context) (Decision, error) {
-		return r.ask(ctx, caller.Identity, asking, changed)
+		return r.ask(ctx, caller, attributes, changed)
 	})
 	switch {
 	case errors.Is(err, errNoTurn):
@@ -91,16 +101,21 @@ func (r *reviews) decide(ctx context.Context, caller caller, attributes Attribut
 // remembered returns what the cluster has answered before. Of two answers to a question, which
 // concurrent look-ups can bring, the denial counts.
 func (r *reviews) remembered(asked question, changed time.Time) (Decision, bool) {
-	if decision, ok := get(r.denied, asked, changed); ok {
+	if decision, ok := r.get(r.denied, asked, changed); ok {
 		return decision, true
 	}
-	return get(r.allowed, asked, changed)
+	return r.get(r.allowed, asked, changed)
 }
 
-func get(cache *utilcache.LRUExpireCache, asked question, changed time.Time) (Decision, bool) {
+func (r *reviews) get(cache *utilcache.LRUExpireCache, asked question, changed time.Time) (Decision, bool) {
 	value, _ := cache.Get(asked)
 	found, ok := value.(answer)
-	return found.decision, ok && found.asked.After(changed)
+	return found.decision, ok && found.asked.After(changed) && r.isGood(found)
+}
+
+func (r *reviews) isGood(found answer) bool {
+	now := time.Now()
+	return now.Before(found.until) || now.Before(found.followed) && r.hasFollowed(found.asked)
 }
 
 // text tells questions apart, and those before a change from those after it: nobody is
@@ -113,10 +128,10 @@ func (q question) text(changed time.Time) string {
 	return string(d.Sum(nil))
 }
 
-func (r *reviews) ask(ctx context.Context, identity Identity, asking question, changed time.Time) (Decision, error) {
+func (r *reviews) ask(ctx context.Context, caller caller, attributes Attributes, changed time.Time) (Decision, error) {
 	asked := time.Now()
 	r.lookups.counts.asked.Add(1)
-	status, err := r.review(ctx, identity, asking.attributes)
+	status, err := r.review(ctx, caller.Identity, attributes)
 	if err != nil {
 		return Decision{}, err
 	}
@@ -125,8 +140,18 @@ func (r *reviews) ask(ctx context.Context, identity Identity, asking question, c
 	if decision.Allowed {
 		cache, usual = r.allowed, r.allowedTTL
 	}
-	cache.Add(asking, answer{decision, asked}, ttl(usual, asked, changed))
+	found := answer{decision, asked, time.Now().Add(ttl(usual, asked, changed)), asked}
+	if caller.isFollowed(attributes) {
+		found.followed = asked.Add(followedTTL(r.followedTTL, asked, changed))
+	}
+	cache.Add(question{caller.key, attributes}, found, max(time.Until(found.until), time.Until(found.followed)))
 	return decision, nil
+}
+
+// isFollowed reports whether a caller's permission follows from RBAC, as far as roles and bindings are
+// followed here: not for paths, nor for nodes, whose permissions depend on the pods that they run.
+func (c caller) isFollowed(attributes Attributes) bool {
+	return !c.own && attributes.Path == "" && !slices.Contains(c.Groups, userinfo.NodesGroup)
 }
 
 func (r *reviews) review(ctx context.Context, identity Identity, attributes Attributes) (authorizationv1.SubjectAccessReviewStatus, error) {

@@ -205,7 +205,7 @@ func TestARememberedDenialCountsBeforeAPermission(t *testing.T) {
 	withAuthorizer(t, api, func(t *testing.T, a *Authorizer) {
 		wantAnswer(t, api, a, in("a"), true, 1)
 		asked := question{carol.Key(), in("a")}
-		a.reviews.denied.Add(asked, answer{asked: time.Now()}, time.Second)
+		a.reviews.denied.Add(asked, answer{asked: time.Now(), until: time.Now().Add(time.Second)}, time.Second)
 		wantAnswer(t, api, a, in("a"), false, 0)
 	})
 }

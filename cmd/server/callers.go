@@ -33,7 +33,7 @@ type callers struct {
 // callersOf is what the settings say.
 func callersOf(s settings, clients *auth.ClientFactory) callers {
 	client := clients.Own().Typed
-	authorizer := auth.NewAuthorizer(client, auth.AuthorizerOptions{Extra: s.reviews.extra})
+	authorizer := auth.NewAuthorizer(client, auth.AuthorizerOptions{Extra: s.reviews.extra, FollowedTTL: s.reviews.permissionInterval})
 	if s.auth == authNone {
 		return callers{
 			authenticator: auth.KubeconfigUser{},

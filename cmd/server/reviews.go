@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -10,11 +11,16 @@ import (
 
 // reviewSettings are what the flags say about the questions that the cluster is asked about callers.
 type reviewSettings struct {
-	extra []string
+	extra              []string
+	permissionInterval time.Duration
 }
+
+// minReviewInterval is how long the cluster's answers are used in any case.
+const minReviewInterval = 10 * time.Second
 
 func (s *reviewSettings) addFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&s.extra, "authorizer-extra", nil, "a `key` of a user's extra that an authorizer of the cluster looks at, such as a webhook, of those in which the API server says which credential was used: authentication.kubernetes.io/credential-id, pod-name, pod-uid, node-name and node-uid; repeat it, or separate several by commas. RBAC looks at none of them. Without the flag, callers who differ in nothing else share the cluster's answers about permissions, as the pods of a DaemonSet do. All other keys always count")
+	flags.DurationVar(&s.permissionInterval, "permission-review-interval", minReviewInterval, "how `long` the cluster's answer about a permission is used while the service follows RBAC and sees no change of it. Give 5m where Node and RBAC are the only authorizers of the cluster: another one, such as a webhook, can change its mind without RBAC, and that is noticed after this time only")
 }
 
 func (s reviewSettings) check() error {
@@ -22,6 +28,9 @@ func (s reviewSettings) check() error {
 		if !auth.IsCredentialExtra(key) {
 			return fmt.Errorf("--authorizer-extra %q: give authentication.kubernetes.io/ and credential-id, pod-name, pod-uid, node-name or node-uid; all other keys always count", key)
 		}
+	}
+	if s.permissionInterval < minReviewInterval {
+		return fmt.Errorf("--permission-review-interval %s: give %s or more", s.permissionInterval, minReviewInterval)
 	}
 	return nil
 }

@@ -4,14 +4,16 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestReviewSettingsAreReadFromFlags(t *testing.T) {
 	none := func(string) (string, bool) { return "", false }
 	for args, want := range map[string]reviewSettings{
 		"--authorizer-extra authentication.kubernetes.io/pod-uid,authentication.kubernetes.io/node-name": {
-			extra: []string{"authentication.kubernetes.io/pod-uid", "authentication.kubernetes.io/node-name"},
+			[]string{"authentication.kubernetes.io/pod-uid", "authentication.kubernetes.io/node-name"}, 10 * time.Second,
 		},
+		"--permission-review-interval 5m": {nil, 5 * time.Minute},
 	} {
 		t.Run(args, func(t *testing.T) {
 			got, err := readSettings(strings.Fields(args), none)
@@ -20,7 +22,7 @@ func TestReviewSettingsAreReadFromFlags(t *testing.T) {
 			}
 		})
 	}
-	for _, args := range []string{"--authorizer-extra scopes.example.com"} {
+	for _, args := range []string{"--authorizer-extra scopes.example.com", "--permission-review-interval 1s"} {
 		t.Run(args, func(t *testing.T) {
 			if _, err := readSettings(strings.Fields(args), none); err == nil || !strings.Contains(err.Error(), strings.Fields(args)[0]) {
 				t.Errorf("says %v", err)

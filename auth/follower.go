@@ -1,0 +1,209 @@
+package auth
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+)
+
+// maxGap is how long a watch may be away without a follower losing the thread: as long as answers of
+// the cluster are used without following anything.
+const maxGap = 10 * time.Second
+
+// refusedPause is how long a follower waits that was refused: the service's own rights do
+// not change often.
+const refusedPause = time.Minute
+
+// follower follows the objects of one kind in the cluster, by client-go's Reflector, which
+// fills a store. It knows whether the store is up to date. Its methods are safe for concurrent use.
+type follower struct {
+	resource string // set once, with those below
+	loss     string // what the log says when the service may not list and watch the resource
+	expected runtime.Object
+	list     func(context.Context, metav1.ListOptions) (runtime.Object, error)
+	watch    func(context.Context, metav1.ListOptions) (watch.Interface, error)
+
+	mu      sync.Mutex // guards the fields below
+	state   mirrorState
+	settled chan struct{} // closed when state is no longer pending
+	current *followed     // the watch that keeps the store up to date; nil if there is none
+	initial *followed     // a watch that has yet to send what there is
+	since   time.Time     // from when on the store has been up to date, but for gaps below maxGap
+	until   time.Time     // when the last watch has ended that was no shortWatch
+}
+
+// lister is the part of client-go's typed clients that a follower needs.
+type lister[L runtime.Object] interface {
+	List(context.Context, metav1.ListOptions) (L, error)
+	Watch(context.Context, metav1.ListOptions) (watch.Interface, error)
+}
+
+// newFollower returns a follower of what api lists, objects of type T.
+func newFollower[T any, L runtime.Object](resource, loss string, api lister[L]) *follower {
+	object, _ := any(new(T)).(runtime.Object)
+	return &follower{
+		resource: resource,
+		loss:     loss,
+		expected: object,
+		list: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return api.List(ctx, options)
+		},
+		watch:   api.Watch,
+		settled: make(chan struct{}),
+	}
+}
+
+// run fills the store until the context ends. The store calls synced when it has been replaced.
+func (f *follower) run(ctx context.Context, store cache.ReflectorStore) {
+	for ctx.Err() == nil {
+		f.follow(ctx, store)
+		select {
+		case <-time.After(refusedPause):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// follow runs a Reflector until the context ends or its list is refused.
+func (f *follower) follow(ctx context.Context, store cache.ReflectorStore) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	refuse := func(err error) {
+		if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+			f.refuse(err)
+			stop()
+		}
+	}
+	lists := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			list, err := f.list(ctx, options)
+			refuse(err)
+			return list, err
+		},
+		WatchFuncWithContext: f.open,
+	}
+	cache.NewReflectorWithOptions(lists, f.expected, store, cache.ReflectorOptions{
+		Name:            "auth",
+		TypeDescription: f.resource,
+		Backoff:         followBackoff(),
+	}).RunWithContext(ctx)
+}
+
+// followBackoff is how a Reflector waits between attempts: up to about 30 seconds.
+func followBackoff() *wait.Backoff {
+	return &wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Steps: 10, Cap: 30 * time.Second, Jitter: 0.2}
+}
+
+// shortWatch is the time below which a watch does not show that the API server has sent all changes.
+const shortWatch = time.Second
+
+// followed is a watch whose end the follower notices.
+type followed struct {
+	watch.Interface
+	by    *follower
+	since time.Time
+}
+
+// Stop implements [watch.Interface]. The Reflector stops each watch that it has opened, also one that
+// the API server has ended.
+func (w *followed) Stop() {
+	w.by.ended(w)
+	w.Interface.Stop()
+}
+
+// open opens a watch. One that begins with what there is keeps the store up to date from the next
+// synced on, and all others at once.
+func (f *follower) open(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	opened, err := f.watch(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	w := &followed{opened, f, time.Now()}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if options.SendInitialEvents != nil && *options.SendInitialEvents {
+		f.initial = w
+	} else {
+		f.beginLocked(w)
+	}
+	return w, nil
+}
+
+func (f *follower) beginLocked(w *followed) {
+	if now := time.Now(); now.Sub(f.until) >= maxGap && f.current == nil {
+		f.since = now
+	}
+	f.current = w
+}
+
+func (f *follower) ended(w *followed) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch w {
+	case f.initial:
+		f.initial = nil
+	case f.current:
+		f.current = nil
+		if time.Since(w.since) >= shortWatch {
+			f.until = time.Now()
+		}
+	}
+}
+
+// synced says that the store has been replaced by what there is.
+func (f *follower) synced() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.initial != nil {
+		f.beginLocked(f.initial)
+		f.initial = nil
+	}
+	f.settleLocked(synced)
+}
+
+func (f *follower) refuse(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.state != refused {
+		slog.Warn(f.loss+", for the service may not list and watch "+f.resource, "error", err)
+	}
+	f.settleLocked(refused)
+}
+
+func (f *follower) settleLocked(state mirrorState) {
+	if f.state == pending {
+		close(f.settled)
+	}
+	f.state = state
+}
+
+// hasFollowed reports whether the store has been up to date from a time until now, but for gaps below
+// maxGap: nothing has changed since then that is not in the store, or will be in a moment.
+func (f *follower) hasFollowed(from time.Time) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.state == synced && from.After(f.since) && (f.current != nil || time.Since(f.until) < maxGap)
+}
+
+// known is the follower's state. It waits while that is pending, until the context ends.
+func (f *follower) known(ctx context.Context) mirrorState {
+	select {
+	case <-f.settled:
+	case <-ctx.Done():
+	}
+	return f.now()
+}
+
+func (f *follower) now() mirrorState {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.state
+}

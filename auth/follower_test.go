@@ -1,0 +1,209 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kubeconnect/kubeconnect/e2e/bubble"
+)
+
+// watched opens a watch as the Reflector does.
+func (f *follower) watched(t *testing.T, options metav1.ListOptions) watch.Interface {
+	t.Helper()
+	f.watch = func(context.Context, metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil }
+	opened, err := f.open(t.Context(), options)
+	must(t, err)
+	return opened
+}
+
+// following has an authorizer follow an RBAC without any role. stop ends its watches, and again opens them.
+func following(t *testing.T, a *Authorizer) (stop, again func()) {
+	t.Helper()
+	var open []watch.Interface
+	stop = func() {
+		for _, watch := range open {
+			watch.Stop()
+		}
+		open = nil
+	}
+	again = func() {
+		for _, mirror := range a.mirrors.rbac {
+			open = append(open, mirror.watched(t, metav1.ListOptions{}))
+		}
+	}
+	for _, mirror := range a.mirrors.rbac {
+		must(t, mirror.Replace(nil, "1"))
+	}
+	again()
+	return stop, again
+}
+
+func TestFollower_FollowsFromItsFirstWatch(t *testing.T) {
+	initial := metav1.ListOptions{SendInitialEvents: new(true)}
+	for name, test := range map[string]struct {
+		does func(t *testing.T, f *follower)
+		want bool
+	}{
+		"nothing":                      {func(*testing.T, *follower) {}, false},
+		"a list":                       {func(_ *testing.T, f *follower) { f.synced() }, false},
+		"a list and a watch":           {func(t *testing.T, f *follower) { f.synced(); f.watched(t, metav1.ListOptions{}) }, true},
+		"a watch that begins":          {func(t *testing.T, f *follower) { f.watched(t, initial) }, false},
+		"a watch that has begun":       {func(t *testing.T, f *follower) { f.watched(t, initial); f.synced() }, true},
+		"a list that is refused later": {func(t *testing.T, f *follower) { f.watched(t, initial); f.synced(); f.refuse(errors.New("no")) }, false},
+		"a watch that begins anew": {func(t *testing.T, f *follower) {
+			f.synced()
+			first := f.watched(t, metav1.ListOptions{})
+			time.Sleep(time.Minute)
+			first.Stop()
+			time.Sleep(maxGap)
+			f.watched(t, initial)
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				f := newFollower[rbacv1.Role]("roles", "nothing is lost", (&fakeAPI{}).client(t).RbacV1().Roles(""))
+				test.does(t, f)
+				time.Sleep(time.Millisecond)
+				if f.hasFollowed(time.Now()) != test.want {
+					t.Errorf("follows: %v", !test.want)
+				}
+				if f.hasFollowed(time.Now().Add(-time.Hour)) {
+					t.Error("has followed before it began")
+				}
+			})
+		})
+	}
+}
+
+func TestFollower_AGapIsBridgedForTenSeconds(t *testing.T) {
+	for name, test := range map[string]struct {
+		lasts, gap time.Duration // of watches that end
+		want       bool
+	}{
+		"a short gap":                        {time.Minute, maxGap - time.Second, true},
+		"a long gap":                         {time.Minute, maxGap, false},
+		"watches that end as they are begun": {shortWatch / 2, shortWatch / 2, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				f := newFollower[rbacv1.Role]("roles", "nothing is lost", (&fakeAPI{}).client(t).RbacV1().Roles(""))
+				f.synced()
+				for range 60 {
+					watch := f.watched(t, metav1.ListOptions{})
+					time.Sleep(test.lasts)
+					watch.Stop()
+					time.Sleep(test.gap)
+				}
+				f.watched(t, metav1.ListOptions{})
+				if got := f.hasFollowed(time.Now().Add(-30 * time.Second)); got != test.want {
+					t.Errorf("has followed: %v", got)
+				}
+			})
+		})
+	}
+}
+
+func TestAuthorizer_AnAnswerHoldsWhileRBACIsFollowed(t *testing.T) {
+	node := Identity{Username: "system:node:a", Groups: []string{"system:nodes"}}
+	for name, test := range map[string]struct {
+		caller     Identity
+		attributes Attributes
+		ttl        time.Duration
+		want       int // reviews in two minutes, by one question a second
+	}{
+		"a permission":                    {carol, in("a"), 5 * time.Minute, 1},
+		"a denial":                        {carol, in("b"), 5 * time.Minute, 1},
+		"there may be another authorizer": {carol, in("a"), 0, 12},
+		"a node":                          {node, in("a"), 5 * time.Minute, 12},
+		"a path":                          {carol, Attributes{Verb: "get", Path: "/metrics"}, 5 * time.Minute, 12},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				api := allowing("a")
+				if test.attributes.Path != "" {
+					api.may = allowingAll
+				}
+				a := NewAuthorizer(api.client(t), AuthorizerOptions{FollowedTTL: test.ttl})
+				t.Cleanup(a.reviews.lookups.end)
+				following(t, a)
+				for range 119 {
+					time.Sleep(time.Second)
+					_, err := a.Authorize(t.Context(), test.caller, test.attributes)
+					must(t, err)
+				}
+				if api.asked() != test.want {
+					t.Errorf("asked %d times", api.asked())
+				}
+			})
+		})
+	}
+}
+
+func allowingAll(authorizationv1.SubjectAccessReviewSpec) authorizationv1.SubjectAccessReviewStatus {
+	return authorizationv1.SubjectAccessReviewStatus{Allowed: true}
+}
+
+// withFollowing runs a test where time is held, with an authorizer that follows RBAC and asks every
+// five minutes at most.
+func withFollowing(t *testing.T, api *fakeAPI, test func(t *testing.T, a *Authorizer, stop, again func())) {
+	t.Helper()
+	bubble.Test(t, func(t *testing.T) {
+		a := NewAuthorizer(api.client(t), AuthorizerOptions{FollowedTTL: 5 * time.Minute})
+		running(t, a.changes.run)
+		t.Cleanup(a.reviews.lookups.end)
+		stop, again := following(t, a)
+		time.Sleep(time.Hour)
+		test(t, a, stop, again)
+	})
+}
+
+func TestAuthorizer_AsksAgainAfterAGap(t *testing.T) {
+	api := allowing("a")
+	withFollowing(t, api, func(t *testing.T, a *Authorizer, stop, again func()) {
+		wantAnswer(t, api, a, in("a"), true, 1)
+		time.Sleep(time.Minute)
+		stop()
+		time.Sleep(maxGap)
+		wantAnswer(t, api, a, in("a"), true, 1)
+		again()
+		time.Sleep(maxGap + time.Second)
+		wantAnswer(t, api, a, in("a"), true, 1) // it may be from before what happened in the gap
+		time.Sleep(time.Minute)
+		wantAnswer(t, api, a, in("a"), true, 0)
+	})
+}
+
+func TestAuthorizer_AsksAgainWhenRBACChanges(t *testing.T) {
+	api := allowing("a")
+	withFollowing(t, api, func(t *testing.T, a *Authorizer, _, _ func()) {
+		wantAnswer(t, api, a, in("a"), true, 1)
+		time.Sleep(time.Minute)
+		must(t, a.mirrors.rbac[3].Add(viewer("a", "1", user("carol"))))
+		api.set(func() { api.may = allowing().may })
+		wantAnswer(t, api, a, in("a"), false, 1)
+		time.Sleep(settling)
+		wantAnswer(t, api, a, in("a"), false, 1)
+		time.Sleep(defaultDeniedTTL)
+		wantAnswer(t, api, a, in("a"), false, 1) // an API server may be behind
+		time.Sleep(settledAfter)
+		wantAnswer(t, api, a, in("a"), false, 1)
+		time.Sleep(time.Minute)
+		wantAnswer(t, api, a, in("a"), false, 0)
+	})
+}
+
+func TestAuthorizer_AsksAgainAfterMinutesInAnyCase(t *testing.T) {
+	api := allowing("a")
+	withFollowing(t, api, func(t *testing.T, a *Authorizer, _, _ func()) {
+		wantAnswer(t, api, a, in("a"), true, 1)
+		time.Sleep(5 * time.Minute)
+		wantAnswer(t, api, a, in("a"), true, 1)
+	})
+}
