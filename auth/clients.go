@@ -9,6 +9,7 @@ import (
 	utilcache "k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 )
 
@@ -35,8 +36,9 @@ type Clients struct {
 type ClientFactory struct {
 	config    *rest.Config
 	own       *Clients
-	asService http.RoundTripper // sends the service's credentials
-	asNobody  http.RoundTripper // sends none
+	metadata  metadata.Interface // acts as the service itself
+	asService http.RoundTripper  // sends the service's credentials
+	asNobody  http.RoundTripper  // sends none
 
 	making sync.Mutex // held while clients are made, so that it is done once
 	made   *utilcache.LRUExpireCache
@@ -59,7 +61,10 @@ func NewClientFactory(config *rest.Config, wrap func(http.RoundTripper) http.Rou
 	if f.asNobody, err = rest.TransportFor(withoutCredentials(config, wrap)); err != nil {
 		return nil, err
 	}
-	f.own, err = f.newClients(f.asService)
+	if f.own, err = f.newClients(f.asService); err != nil {
+		return nil, err
+	}
+	f.metadata, err = metadata.NewForConfigAndClient(config, f.own.HTTP)
 	return f, err
 }
 
@@ -96,6 +101,9 @@ func noRedirects(*http.Request, []*http.Request) error { return http.ErrUseLastR
 
 // Own are the clients that act as the service itself.
 func (f *ClientFactory) Own() *Clients { return f.own }
+
+// Metadata returns the client that reads metadata as the service itself.
+func (f *ClientFactory) Metadata() metadata.Interface { return f.metadata }
 
 // For answers the clients that act as a caller: the service's own for the kubeconfig's
 // user, else such as impersonate the caller or, if a [Cluster] that keeps tokens has

@@ -6,8 +6,10 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"time"
 
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
 )
 
 // ClusterOptions are the settings of a [Cluster]. The zero value is a good one.
@@ -19,6 +21,13 @@ type ClusterOptions struct {
 	// token, and by no right of the service. Who calls with a certificate can only read
 	// then.
 	KeepTokens bool
+	// FollowedTTL is how long a service account's token is not asked about again while the issuer's
+	// keys, the service account and the token's pod are followed, by Objects, and none of them goes.
+	// Default: none; the cluster is asked every 10 s.
+	FollowedTTL time.Duration
+	// Objects reads the metadata of service accounts and pods. It must be there for FollowedTTL, and
+	// takes the right to list and watch both; without, tokens are asked about every 10 s.
+	Objects metadata.Interface
 }
 
 // Cluster asks the cluster who a caller is, by the bearer token of the request or,
@@ -36,8 +45,12 @@ type Cluster struct {
 // extension-apiserver-authentication-reader in kube-system.
 func NewCluster(client kubernetes.Interface, options ClusterOptions) *Cluster {
 	authorities := newClientCA(client.CoreV1())
+	follows := &dependencies{}
+	if options.FollowedTTL > 0 {
+		follows = newDependencies(client, options.Objects, options.FollowedTTL)
+	}
 	return &Cluster{
-		tokens:       newTokens(client.AuthenticationV1().TokenReviews(), options.Audiences),
+		tokens:       newTokens(client.AuthenticationV1().TokenReviews(), options.Audiences, follows),
 		clientCA:     authorities,
 		certificates: newCertificates(authorities),
 		keepTokens:   options.KeepTokens,
@@ -50,6 +63,7 @@ func NewCluster(client kubernetes.Interface, options ClusterOptions) *Cluster {
 func (c Cluster) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	running.Go(func() { c.clientCA.run(ctx) })
+	running.Go(func() { c.tokens.dependencies.run(ctx) })
 	<-ctx.Done()
 	c.tokens.lookups.end()
 	running.Wait()

@@ -17,7 +17,9 @@
 //   - Bounded lateness: an answer is remembered for 10 seconds, a token's not past its
 //     end. AuthorizerOptions.FollowedTTL lets answers about permissions hold for longer while RBAC is
 //     followed without a gap of 10 seconds; but not those to nodes and about paths, nor those of the
-//     minute after a change. A change of RBAC that is seen by watching it makes the answers about those
+//     minute after a change. ClusterOptions.FollowedTTL lets service account tokens hold for longer
+//     while their service account, their pod and their issuer's key are seen to be there. Keys let
+//     nobody in: the cluster is asked about every token at first. A change of RBAC that is seen by watching it makes the answers about those
 //     whom it concerns void at once, and wakes who waits for [Authorizer.Changed].
 //   - No answer from before a change outlives it: the API server's own authorizer follows
 //     RBAC by watches too, and may see a change later than we do. For 5 seconds after

@@ -36,14 +36,20 @@ type fakeAPI struct {
 	refuses   string // what refused tokens begin with, beside those that user refuses; "" is nothing
 	may       func(authorizationv1.SubjectAccessReviewSpec) authorizationv1.SubjectAccessReviewStatus
 	clientCA  string
-	abandoned int // requests whose context ended before the answer
+	documents map[string]any // what is answered for paths, of those who accept its type
+	abandoned int            // requests whose context ended before the answer
 }
 
 func (api *fakeAPI) client(t *testing.T) kubernetes.Interface {
 	t.Helper()
+	return api.factory(t).Own().Typed
+}
+
+func (api *fakeAPI) factory(t *testing.T) *ClientFactory {
+	t.Helper()
 	factory, err := NewClientFactory(&rest.Config{Host: "http://api.example", Transport: transportFunc(api.roundTrip)}, nil)
 	must(t, err)
-	return factory.Own().Typed
+	return factory
 }
 
 func (api *fakeAPI) set(change func()) {
@@ -99,8 +105,15 @@ func (api *fakeAPI) answerLocked(r *http.Request) any {
 	if r.URL.Path == "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication" {
 		return &corev1.ConfigMap{TypeMeta: typed("v1", "ConfigMap"), Data: map[string]string{clientCAKey: api.clientCA}}
 	}
+	if document, ok := api.documents[r.URL.Path]; ok && strings.Contains(r.Header.Get("Accept"), typeOf[r.URL.Path]) {
+		return document
+	}
 	return &apierrors.NewForbidden(schema.GroupResource{}, "", nil).ErrStatus
 }
+
+// typeOf is the type of a document where it is not JSON's own: the API server answers nobody who does not
+// accept it.
+var typeOf = map[string]string{"/openid/v1/jwks": "application/jwk-set+json"}
 
 func (api *fakeAPI) statusLocked(token string) authenticationv1.TokenReviewStatus {
 	if api.refuses != "" && strings.HasPrefix(token, api.refuses) {

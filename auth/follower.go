@@ -173,9 +173,19 @@ func (f *follower) refuse(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.state != refused {
-		slog.Warn(f.loss+", for the service may not list and watch "+f.resource, "error", err)
+		f.complain(err)
 	}
 	f.settleLocked(refused)
+}
+
+// complain logs a refusal; err is nil if the service has not tried to list.
+func (f *follower) complain(err error) {
+	text := f.loss + ", for the service may not list and watch " + f.resource
+	if err == nil {
+		slog.Info(text)
+		return
+	}
+	slog.Warn(text, "error", err)
 }
 
 func (f *follower) settleLocked(state mirrorState) {

@@ -45,15 +45,22 @@ type tokens struct {
 	accepted  *utilcache.LRUExpireCache
 	refused   *utilcache.LRUExpireCache
 	known     *lru.Cache // the users of those that were accepted when the cluster was asked last
+
+	dependencies *dependencies
 }
 
 // verdict is what the cluster says of a token.
 type verdict struct {
 	identity Identity
 	refused  error // an ErrUnauthenticated; nil if the token is accepted
+
+	reviewed time.Time
+	until    time.Time // until when an accepted token is not reviewed again, in any case
+	followed time.Time // the same, while what it is bound to is there
+	bound    boundTo
 }
 
-func newTokens(reviews authenticationclient.TokenReviewInterface, audiences []string) *tokens {
+func newTokens(reviews authenticationclient.TokenReviewInterface, audiences []string, dependencies *dependencies) *tokens {
 	key := make([]byte, sha256.Size)
 	_, _ = rand.Read(key) // it never fails
 	return &tokens{
@@ -65,6 +72,8 @@ func newTokens(reviews authenticationclient.TokenReviewInterface, audiences []st
 		accepted:  utilcache.NewLRUExpireCache(maxAccepted),
 		refused:   utilcache.NewLRUExpireCache(maxRefused),
 		known:     lru.New(maxKnown),
+
+		dependencies: dependencies,
 	}
 }
 
@@ -112,37 +121,47 @@ func (t *tokens) keyOf(token string) string {
 
 func (t *tokens) remembered(key string) (verdict, bool) {
 	for _, cache := range []*utilcache.LRUExpireCache{t.accepted, t.refused} {
-		if answer, ok := cache.Get(key); ok {
+		value, _ := cache.Get(key)
+		if answer, ok := value.(verdict); ok && t.isGood(answer) {
 			t.lookups.counts.remembered.Add(1)
-			return answer.(verdict), true
+			return answer, true
 		}
 	}
 	return verdict{}, false
+}
+
+func (t *tokens) isGood(answer verdict) bool {
+	now := time.Now()
+	return answer.refused != nil || now.Before(answer.until) ||
+		now.Before(answer.followed) && t.dependencies.hold(answer.bound, answer.reviewed)
 }
 
 func (t *tokens) lookUp(ctx context.Context, key, token string) (verdict, error) {
 	if answer, ok := t.remembered(key); ok {
 		return answer, nil // from a look-up that has just ended
 	}
+	reviewed := time.Now()
 	answer, err := t.review(ctx, token)
 	if err == nil {
-		t.remember(key, answer)
+		answer.reviewed = reviewed
+		t.remember(key, token, answer)
 	}
 	return answer, err
 }
 
-func (t *tokens) remember(key string, answer verdict) {
+func (t *tokens) remember(key, token string, answer verdict) {
 	if answer.refused != nil {
 		t.known.Remove(key)
 		t.refused.Add(key, answer, refusedTTL)
 		return
 	}
 	t.known.Add(key, answer.identity.UserKey())
-	ttl := acceptedTTL
-	if expires := answer.identity.Expires; !expires.IsZero() {
-		ttl = min(ttl, time.Until(expires))
+	answer.until = time.Now().Add(acceptedTTL)
+	if expires := answer.identity.Expires; !expires.IsZero() && expires.Before(answer.until) {
+		answer.until = expires
 	}
-	if ttl > 0 {
+	answer.bound, answer.followed = t.dependencies.of(token, answer.identity, answer.reviewed)
+	if ttl := max(time.Until(answer.until), time.Until(answer.followed)); ttl > 0 {
 		t.accepted.Add(key, answer, ttl)
 	}
 }

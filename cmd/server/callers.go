@@ -33,7 +33,7 @@ type callers struct {
 // callersOf is what the settings say.
 func callersOf(s settings, clients *auth.ClientFactory) callers {
 	client := clients.Own().Typed
-	authorizer := auth.NewAuthorizer(client, auth.AuthorizerOptions{Extra: s.reviews.extra, FollowedTTL: s.reviews.permissionInterval})
+	authorizer := auth.NewAuthorizer(client, auth.AuthorizerOptions{Extra: s.reviews.extra, FollowedTTL: followedTTL(s.reviews.permissionInterval)})
 	if s.auth == authNone {
 		return callers{
 			authenticator: auth.KubeconfigUser{},
@@ -44,7 +44,12 @@ func callersOf(s settings, clients *auth.ClientFactory) callers {
 			run:           func(context.Context) {},
 		}
 	}
-	cluster := auth.NewCluster(client, auth.ClusterOptions{Audiences: s.audiences, KeepTokens: s.writeAs == writeAsToken})
+	cluster := auth.NewCluster(client, auth.ClusterOptions{
+		Audiences:   s.audiences,
+		KeepTokens:  s.writeAs == writeAsToken,
+		FollowedTTL: followedTTL(s.reviews.tokenInterval),
+		Objects:     clients.Metadata(),
+	})
 	return callers{
 		authenticator: cluster,
 		authorizer:    authorizer,

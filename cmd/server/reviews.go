@@ -13,6 +13,7 @@ import (
 type reviewSettings struct {
 	extra              []string
 	permissionInterval time.Duration
+	tokenInterval      time.Duration
 }
 
 // minReviewInterval is how long the cluster's answers are used in any case.
@@ -21,6 +22,7 @@ const minReviewInterval = 10 * time.Second
 func (s *reviewSettings) addFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&s.extra, "authorizer-extra", nil, "a `key` of a user's extra that an authorizer of the cluster looks at, such as a webhook, of those in which the API server says which credential was used: authentication.kubernetes.io/credential-id, pod-name, pod-uid, node-name and node-uid; repeat it, or separate several by commas. RBAC looks at none of them. Without the flag, callers who differ in nothing else share the cluster's answers about permissions, as the pods of a DaemonSet do. All other keys always count")
 	flags.DurationVar(&s.permissionInterval, "permission-review-interval", minReviewInterval, "how `long` the cluster's answer about a permission is used while the service follows RBAC and sees no change of it. Give 5m where Node and RBAC are the only authorizers of the cluster: another one, such as a webhook, can change its mind without RBAC, and that is noticed after this time only")
+	flags.DurationVar(&s.tokenInterval, "token-review-interval", 5*time.Minute, "how `long` the cluster is not asked again about a service account's token, while the service watches the token's service account and pod, and the issuer's keys that the API server publishes: a token that is bound to something else, or whose pod or service account the service may not watch, is asked about every 10s. 10s is that for all tokens, and watches nothing")
 }
 
 func (s reviewSettings) check() error {
@@ -32,5 +34,17 @@ func (s reviewSettings) check() error {
 	if s.permissionInterval < minReviewInterval {
 		return fmt.Errorf("--permission-review-interval %s: give %s or more", s.permissionInterval, minReviewInterval)
 	}
+	if s.tokenInterval < minReviewInterval {
+		return fmt.Errorf("--token-review-interval %s: give %s or more", s.tokenInterval, minReviewInterval)
+	}
 	return nil
+}
+
+// followedTTL is how long answers are used while what they depend on is followed; 0 if nothing is to be
+// followed.
+func followedTTL(interval time.Duration) time.Duration {
+	if interval == minReviewInterval {
+		return 0
+	}
+	return interval
 }

@@ -11,9 +11,10 @@ func TestReviewSettingsAreReadFromFlags(t *testing.T) {
 	none := func(string) (string, bool) { return "", false }
 	for args, want := range map[string]reviewSettings{
 		"--authorizer-extra authentication.kubernetes.io/pod-uid,authentication.kubernetes.io/node-name": {
-			[]string{"authentication.kubernetes.io/pod-uid", "authentication.kubernetes.io/node-name"}, 10 * time.Second,
+			[]string{"authentication.kubernetes.io/pod-uid", "authentication.kubernetes.io/node-name"}, 10 * time.Second, 5 * time.Minute,
 		},
-		"--permission-review-interval 5m": {nil, 5 * time.Minute},
+		"--permission-review-interval 5m": {nil, 5 * time.Minute, 5 * time.Minute},
+		"--token-review-interval 6m":      {nil, 10 * time.Second, 6 * time.Minute},
 	} {
 		t.Run(args, func(t *testing.T) {
 			got, err := readSettings(strings.Fields(args), none)
@@ -22,7 +23,7 @@ func TestReviewSettingsAreReadFromFlags(t *testing.T) {
 			}
 		})
 	}
-	for _, args := range []string{"--authorizer-extra scopes.example.com", "--permission-review-interval 1s"} {
+	for _, args := range []string{"--authorizer-extra scopes.example.com", "--permission-review-interval 1s", "--token-review-interval 1s"} {
 		t.Run(args, func(t *testing.T) {
 			if _, err := readSettings(strings.Fields(args), none); err == nil || !strings.Contains(err.Error(), strings.Fields(args)[0]) {
 				t.Errorf("says %v", err)

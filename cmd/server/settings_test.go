@@ -15,7 +15,7 @@ import (
 )
 
 // defaults are the settings of a command line without flags.
-var defaults = settings{listen: "127.0.0.1:8080", auth: "cluster", writeAs: "token", recheckInterval: 10 * time.Second, reviews: reviewSettings{permissionInterval: 10 * time.Second}, cacheIdleTimeout: 10 * time.Minute, limits: server.Limits{Streams: 2000, Rate: 500, Burst: 2000, Calls: 20}, maxConnections: 4096, maxConnectionsPerAddress: 2048, compress: "none"}
+var defaults = settings{listen: "127.0.0.1:8080", auth: "cluster", writeAs: "token", recheckInterval: 10 * time.Second, reviews: reviewSettings{permissionInterval: 10 * time.Second, tokenInterval: 5 * time.Minute}, cacheIdleTimeout: 10 * time.Minute, limits: server.Limits{Streams: 2000, Rate: 500, Burst: 2000, Calls: 20}, maxConnections: 4096, maxConnectionsPerAddress: 2048, compress: "none"}
 
 // unlimited are the limits where nobody is asked who is calling.
 var unlimited = server.Limits{Burst: 2000}
@@ -40,6 +40,7 @@ var everyFlag = []struct {
 	{"recheck-interval", "1m", func(s *settings) { s.recheckInterval = time.Minute }},
 	{"authorizer-extra", "authentication.kubernetes.io/pod-uid", func(s *settings) { s.reviews.extra = []string{"authentication.kubernetes.io/pod-uid"} }},
 	{"permission-review-interval", "5m", func(s *settings) { s.reviews.permissionInterval = 5 * time.Minute }},
+	{"token-review-interval", "7m", func(s *settings) { s.reviews.tokenInterval = 7 * time.Minute }},
 	{"tls-cert-file", "cert", func(s *settings) { s.certFile = "cert" }},
 	{"tls-private-key-file", "key", func(s *settings) { s.keyFile = "key" }},
 	{"allow-plaintext", "true", func(s *settings) { s.allowPlaintext = true }},

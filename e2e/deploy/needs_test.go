@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
@@ -37,6 +39,8 @@ var needs = map[string]need{
 	"watch apiservices":               {try: noticesAnotherSchema},
 
 	"create tokenreviews":                               {knowsWhoCalls, "could not be asked who is calling"},
+	"list serviceaccounts":                              {followsServiceAccounts, "may not list and watch serviceaccounts"},
+	"watch serviceaccounts":                             {followsServiceAccounts, "may not list and watch serviceaccounts"},
 	"create subjectaccessreviews":                       {readsANamespace, "could not be asked what"},
 	"get configmaps extension-apiserver-authentication": {callsByCertificate, "could not be asked for its authorities of client certificates"},
 	"list clusterrolebindings":                          {readsAllThatItMay, "cannot find those that you may see"},
@@ -66,6 +70,27 @@ func knowsWhoCalls(ctx context.Context, t *testing.T, in installation) error {
 		err = fmt.Errorf("%s is taken for %s", caller.user(), who)
 	}
 	return err
+}
+
+// followsTime is enough for the service to find out that it may not follow something.
+const followsTime = 15 * time.Second
+
+// followsServiceAccounts calls by a token until the service says that it may not follow what the token
+// depends on. It does not say that it may.
+func followsServiceAccounts(ctx context.Context, t *testing.T, in installation) error {
+	caller := newCaller(ctx, t)
+	client := in.byToken(t, caller).Access
+	for until := time.Now().Add(followsTime); time.Now().Before(until); time.Sleep(time.Second) {
+		if _, err := client.WhoAmI(ctx, &kubeconnectv1.WhoAmIRequest{}); err != nil {
+			return err
+		}
+		for line := range strings.Lines(in.Output()) {
+			if strings.Contains(line, "may not list and watch serviceaccounts") {
+				return errors.New(line)
+			}
+		}
+	}
+	return nil
 }
 
 func callsByCertificate(ctx context.Context, t *testing.T, in installation) error {

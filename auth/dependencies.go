@@ -1,0 +1,81 @@
+package auth
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+)
+
+// maxSkew is how far the clocks of the service and of the API server may be apart: so long before its
+// end, a token is reviewed every few seconds.
+const maxSkew = time.Minute
+
+// dependencies follows what service account tokens depend on: the issuer's keys, the service account,
+// and the pod. As long as all of them are there, an accepted token need not be reviewed again. They
+// never accept a token: the API server does that alone. The zero value follows nothing. The methods are
+// safe for concurrent use.
+type dependencies struct {
+	ttl      time.Duration // how long a token is not reviewed again
+	issuer   *issuer
+	accounts *living
+	pods     *living
+}
+
+// newDependencies returns dependencies that are read by client and objects.
+func newDependencies(client kubernetes.Interface, objects metadata.Interface, ttl time.Duration) *dependencies {
+	reviews := client.AuthorizationV1().SelfSubjectAccessReviews()
+	return &dependencies{
+		ttl:      ttl,
+		issuer:   newIssuer(client.Discovery().RESTClient()),
+		accounts: newLiving("serviceaccounts", reviews, objects),
+		pods:     newLiving("pods", reviews, objects),
+	}
+}
+
+// run follows the dependencies until the context ends: objects from when a token depends on one.
+func (d *dependencies) run(ctx context.Context) {
+	if d.ttl == 0 {
+		return
+	}
+	var running sync.WaitGroup
+	running.Go(func() { d.issuer.run(ctx) })
+	running.Go(func() { d.accounts.run(ctx) })
+	running.Go(func() { d.pods.run(ctx) })
+	running.Wait()
+}
+
+// of returns what an accepted token depends on, and until when it need not be reviewed as long as that
+// is there; the time is zero if nothing is known.
+func (d *dependencies) of(token string, accepted Identity, reviewed time.Time) (boundTo, time.Time) {
+	if d.ttl == 0 || !strings.HasPrefix(accepted.Username, serviceaccount.ServiceAccountUsernamePrefix) {
+		return boundTo{}, time.Time{}
+	}
+	bound, err := d.issuer.verify(token, accepted)
+	if err != nil {
+		slog.Debug("a service account token is reviewed every few seconds", "user", accepted.Username, "error", err)
+		return boundTo{}, time.Time{}
+	}
+	d.accounts.need()
+	if bound.pod != "" {
+		d.pods.need()
+	}
+	until := reviewed.Add(d.ttl - rand.N(d.ttl/2+1)) // those that came together are not reviewed together
+	if end := bound.expires.Add(-maxSkew); end.Before(until) {
+		until = end
+	}
+	return bound, until
+}
+
+// hold reports whether all that a token depends on is known to be there, as it was when the token was
+// reviewed.
+func (d *dependencies) hold(bound boundTo, reviewed time.Time) bool {
+	return d.issuer.has(bound.key) && d.accounts.has(bound.account, reviewed) &&
+		(bound.pod == "" || d.pods.has(bound.pod, reviewed))
+}

@@ -1,0 +1,168 @@
+package auth
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kubeconnect/kubeconnect/e2e/bubble"
+)
+
+// agents is a cluster that accepts all tokens as agent's, and an authenticator that follows what they
+// depend on.
+type agents struct {
+	*fakeAPI
+	cluster *Cluster
+	key     *signing
+	token   string
+	watches []watch.Interface
+}
+
+// withAgents runs a test where time is held, an hour after the authenticator has begun to follow the
+// service account and the pod of a token.
+func withAgents(t *testing.T, test func(*testing.T, *agents)) {
+	t.Helper()
+	bubble.Test(t, func(t *testing.T) {
+		a := &agents{fakeAPI: accepting(), key: newSigning(t, "a")}
+		a.user.User = authenticationv1.UserInfo{Username: agent.Username, UID: agent.UID}
+		a.publish(a.key.public())
+		a.cluster = NewCluster(a.client(t), ClusterOptions{FollowedTTL: 5 * time.Minute, Objects: a.factory(t).Metadata()})
+		t.Cleanup(a.cluster.tokens.lookups.end)
+		running(t, a.cluster.tokens.dependencies.issuer.run)
+		must(t, a.cluster.tokens.dependencies.accounts.Replace([]any{object("account-uid")}, "1"))
+		must(t, a.cluster.tokens.dependencies.pods.Replace([]any{object("other-uid"), object("pod-uid")}, "1"))
+		a.watch(t)
+		time.Sleep(time.Hour)
+		a.token = a.key.token(t, map[string]any{"exp": time.Now().Add(time.Hour).Unix()})
+		test(t, a)
+	})
+}
+
+func object(uid types.UID) *metav1.PartialObjectMetadata {
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "x", UID: uid}}
+}
+
+func (a *agents) watch(t *testing.T) {
+	t.Helper()
+	for _, of := range []*living{a.cluster.tokens.dependencies.accounts, a.cluster.tokens.dependencies.pods} {
+		a.watches = append(a.watches, of.watched(t, metav1.ListOptions{}))
+	}
+}
+
+// wantReviews authenticates for some time, once a second, and wants so many reviews of it.
+func (a *agents) wantReviews(t *testing.T, lasts time.Duration, want int) {
+	t.Helper()
+	before := a.asked()
+	for range int(lasts / time.Second) {
+		if identity, err := a.cluster.Authenticate(t.Context(), bearer(a.token)); err != nil || identity.Username != agent.Username {
+			t.Fatalf("answers %+v, %v", identity, err)
+		}
+		time.Sleep(time.Second)
+	}
+	if asked := a.asked() - before; asked != want {
+		t.Errorf("asked %d times in %s, want %d", asked, lasts, want)
+	}
+}
+
+func TestCluster_ATokenIsReviewedSeldomWhileItsObjectsAreThere(t *testing.T) {
+	withAgents(t, func(t *testing.T, a *agents) {
+		a.wantReviews(t, 2*time.Minute, 1)
+		time.Sleep(3 * time.Minute)
+		a.wantReviews(t, 2*time.Minute, 1)
+	})
+}
+
+func TestCluster_ATokenIsReviewedAtOnceWhenWhatItDependsOnIsGone(t *testing.T) {
+	terminating := object("pod-uid")
+	terminating.DeletionTimestamp = new(metav1.Now())
+	for name, goes := range map[string]func(t *testing.T, a *agents){
+		"the pod":       func(t *testing.T, a *agents) { must(t, a.cluster.tokens.dependencies.pods.Delete(object("pod-uid"))) },
+		"the pod, soon": func(t *testing.T, a *agents) { must(t, a.cluster.tokens.dependencies.pods.Update(terminating)) },
+		"the pod, seen by a list": func(t *testing.T, a *agents) {
+			must(t, a.cluster.tokens.dependencies.pods.Replace([]any{object("other-uid"), terminating}, "2"))
+		},
+		"the service account": func(t *testing.T, a *agents) {
+			must(t, a.cluster.tokens.dependencies.accounts.Delete(object("account-uid")))
+		},
+		"the right to list pods":       func(_ *testing.T, a *agents) { a.cluster.tokens.dependencies.pods.refuse(errors.New("no")) },
+		"the issuer's key":             func(_ *testing.T, a *agents) { a.publish(newSigning(t, "a").public()); time.Sleep(keysInterval) },
+		"what the issuer publishes":    func(_ *testing.T, a *agents) { a.set(func() { a.documents = nil }); time.Sleep(keysMaxAge) },
+		"the watches, for ten seconds": func(_ *testing.T, a *agents) { a.watches[0].Stop(); a.watches[1].Stop(); time.Sleep(maxGap) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			withAgents(t, func(t *testing.T, a *agents) {
+				a.cluster.tokens.dependencies.ttl = time.Hour
+				a.wantReviews(t, 2*time.Minute, 1)
+				goes(t, a)
+				a.wantReviews(t, 2*time.Minute, 12)
+				a.set(func() { a.user = authenticationv1.TokenReviewStatus{} })
+				time.Sleep(acceptedTTL)
+				if _, err := a.cluster.Authenticate(t.Context(), bearer(a.token)); !errors.Is(err, ErrUnauthenticated) {
+					t.Errorf("answers %v", err)
+				}
+			})
+		})
+	}
+}
+
+// TestCluster_OtherTokensAreReviewedEveryTenSeconds has the API server accept tokens that do not say, or
+// not truly, what they depend on.
+func TestCluster_OtherTokensAreReviewedEveryTenSeconds(t *testing.T) {
+	for name, token := range map[string]func(t *testing.T, a *agents) string{
+		"forged with a known ID of a key": func(t *testing.T, _ *agents) string { return newSigning(t, "a").token(t, nil) },
+		"a Secret's": func(t *testing.T, a *agents) string {
+			return a.key.token(t, map[string]any{"kubernetes.io": boundClaim("secret")})
+		},
+		"a pod's that is not known": func(t *testing.T, a *agents) string {
+			must(t, a.cluster.tokens.dependencies.pods.Replace(nil, "2"))
+			return a.token
+		},
+		"no service account's": func(t *testing.T, a *agents) string {
+			a.set(func() { a.user.User.Username = "webhook:agent" })
+			return a.token
+		},
+		"no JWT": func(*testing.T, *agents) string { return "abc" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			withAgents(t, func(t *testing.T, a *agents) {
+				a.token = token(t, a)
+				before := a.asked()
+				for range 120 {
+					_, err := a.cluster.Authenticate(t.Context(), bearer(a.token))
+					must(t, err)
+					time.Sleep(time.Second)
+				}
+				if asked := a.asked() - before; asked != 12 {
+					t.Errorf("asked %d times", asked)
+				}
+			})
+		})
+	}
+}
+
+// TestCluster_ATokenIsReviewedOftenBeforeItsEnd is about clocks that are apart.
+func TestCluster_ATokenIsReviewedOftenBeforeItsEnd(t *testing.T) {
+	withAgents(t, func(t *testing.T, a *agents) {
+		a.token = a.key.token(t, map[string]any{"exp": time.Now().Add(3 * time.Minute).Unix()})
+		a.wantReviews(t, 2*time.Minute, 1)
+		a.wantReviews(t, 59*time.Second, 6)
+	})
+}
+
+func TestLiving_KeepsOnlyUIDs(t *testing.T) {
+	l := newLiving("pods", nil, (&fakeAPI{}).factory(t).Metadata())
+	full := object("a")
+	full.Labels, full.ManagedFields = map[string]string{"a": "b"}, []metav1.ManagedFieldsEntry{{}}
+	got, err := l.Transformer()(full)
+	if kept, ok := got.(*metav1.PartialObjectMetadata); err != nil || !ok || kept.UID != "a" || kept.Name != "x" || kept.Labels != nil || kept.ManagedFields != nil {
+		t.Errorf("keeps %+v, %v", got, err)
+	}
+	if l.Add("nonsense") == nil || l.Delete("nonsense") == nil || l.Replace([]any{"nonsense"}, "1") == nil {
+		t.Error("what is no object is taken for one")
+	}
+}

@@ -1,0 +1,164 @@
+package auth
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/tools/cache"
+)
+
+// living knows the UIDs of the objects of one kind that exist and are not about to be deleted. Of an
+// object it reads the metadata, and keeps the UID alone. It follows the cluster from when it is needed
+// first. Its methods are safe for concurrent use.
+type living struct {
+	*follower
+	reviews authorizationclient.SelfSubjectAccessReviewInterface
+	needed  chan struct{} // closed by need
+	need    func()
+
+	mu   sync.Mutex // guards uids
+	uids map[types.UID]struct{}
+}
+
+func newLiving(resource string, reviews authorizationclient.SelfSubjectAccessReviewInterface, api metadata.Interface) *living {
+	of := api.Resource(schema.GroupVersionResource{Version: "v1", Resource: resource})
+	l := &living{
+		follower: newFollower[metav1.PartialObjectMetadata](resource, "tokens are reviewed every few seconds", of),
+		reviews:  reviews,
+		needed:   make(chan struct{}),
+		uids:     map[types.UID]struct{}{},
+	}
+	l.need = sync.OnceFunc(func() { close(l.needed) })
+	return l
+}
+
+// run follows the objects, once they are needed, until the context ends. It does not try what the
+// service has no permission for, which is the operator's choice.
+func (l *living) run(ctx context.Context) {
+	select {
+	case <-l.needed:
+	case <-ctx.Done():
+	}
+	for ctx.Err() == nil {
+		if l.isPermitted(ctx, "list") && l.isPermitted(ctx, "watch") {
+			l.follow(ctx, l)
+		} else {
+			l.refuse(nil)
+		}
+		select {
+		case <-time.After(refusedPause):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// isPermitted reports whether the service may follow the objects, as far as the API server says.
+func (l *living) isPermitted(ctx context.Context, verb string) bool {
+	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
+	defer cancel()
+	review, err := l.reviews.Create(ctx, &authorizationv1.SelfSubjectAccessReview{
+		Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+			ResourceAttributes: Attributes{Verb: verb, Version: "v1", Resource: l.resource}.resource(),
+		},
+	}, metav1.CreateOptions{})
+	return err != nil || review.Status.Allowed
+}
+
+// has reports whether an object exists that existed at a time, as far as is known for sure.
+func (l *living) has(uid string, since time.Time) bool {
+	if !l.hasFollowed(since) {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, lives := l.uids[types.UID(uid)]
+	return lives
+}
+
+// Add implements [cache.ReflectorStore].
+func (l *living) Add(object any) error { return l.Update(object) }
+
+// Update implements [cache.ReflectorStore].
+func (l *living) Update(object any) error {
+	meta, err := metadataOf(object)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	setLiving(l.uids, meta)
+	return nil
+}
+
+// Delete implements [cache.ReflectorStore].
+func (l *living) Delete(object any) error {
+	meta, err := metadataOf(object)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.uids, meta.UID)
+	return nil
+}
+
+// Replace implements [cache.ReflectorStore].
+func (l *living) Replace(objects []any, _ string) error {
+	uids := make(map[types.UID]struct{}, len(objects))
+	for _, object := range objects {
+		meta, err := metadataOf(object)
+		if err != nil {
+			return err
+		}
+		setLiving(uids, meta)
+	}
+	l.mu.Lock()
+	l.uids = uids
+	l.mu.Unlock()
+	l.synced()
+	return nil
+}
+
+// Resync implements [cache.ReflectorStore]; there is nothing to do.
+func (l *living) Resync() error { return nil }
+
+// Transformer implements [cache.TransformingStore]: a Reflector that streams what there is keeps no
+// more of each object than is needed.
+func (l *living) Transformer() cache.TransformFunc {
+	return func(object any) (any, error) {
+		meta, err := metadataOf(object)
+		if err != nil {
+			return nil, err
+		}
+		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+			Namespace: meta.Namespace, Name: meta.Name, UID: meta.UID,
+			ResourceVersion: meta.ResourceVersion, DeletionTimestamp: meta.DeletionTimestamp,
+		}}, nil
+	}
+}
+
+// setLiving takes an object that is about to be deleted for gone: for how long its tokens are still
+// accepted, the API server says.
+func setLiving(uids map[types.UID]struct{}, meta *metav1.PartialObjectMetadata) {
+	if meta.DeletionTimestamp != nil {
+		delete(uids, meta.UID)
+		return
+	}
+	uids[meta.UID] = struct{}{}
+}
+
+func metadataOf(object any) (*metav1.PartialObjectMetadata, error) {
+	meta, ok := object.(*metav1.PartialObjectMetadata)
+	if !ok {
+		return nil, fmt.Errorf("%T is no metadata", object)
+	}
+	return meta, nil
+}
