@@ -47,7 +47,7 @@
 //     when the cluster was asked last have turns of their own. The others take turns by
 //     the address of the connection, or the first 64 bits of it for IPv6: one address has
 //     half of the turns at most, and 160 tokens that are not accepted cost the API server
-//     reviews each second. Who has no turn within 5 seconds, or has too many waiting, is
+//     reviews each second. Who has no turn within 12 seconds, or has too many waiting, is
 //     told when to call again likewise. A token that says itself that it has ended is refused
 //     without a review.
 //   - Client certificates cost little: a chain is verified once, however many calls come by it,
@@ -58,8 +58,8 @@
 //     are remembered.
 //   - Bounded: at most 64 look-ups of known callers and 64 of permissions at one time, as many
 //     of each for running streams, and 32 of tokens that are not known, of 10 seconds each; for
-//     each caller 1,024 questions that wait, and 4,096 about streams; 256 of unknown tokens that
-//     wait for each address, and 2,048 in all; 16,384 accepted and 4,096 refused tokens, 16,384
+//     each caller 1,024 questions that wait, and 4,096 about streams; 1,024 of unknown tokens that
+//     wait for each address, and 2,048 in all, of which an address never has more than it leaves free; 16,384 accepted and 4,096 refused tokens, 16,384
 //     that were accepted before, 32,768 permissions and as many denials, and the clients of 512
 //     callers are remembered. What RBAC says is kept as names and rules, without the objects
 //     that these came in.

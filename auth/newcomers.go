@@ -14,9 +14,13 @@ const (
 	// maxOfPeer is how many of them one peer may have, so that others have a turn.
 	maxOfPeer = 16
 	// maxWaiting bounds those that have or wait for a turn, and maxWaitingOfPeer those of
-	// one peer. They are what bounds the memory: each is a goroutine and a token.
+	// one peer, which never has more than it leaves free: all agents behind one address may call for the
+	// first time at once. They are what bounds the memory: each is a goroutine and a token.
 	maxWaiting       = 2048
-	maxWaitingOfPeer = 256
+	maxWaitingOfPeer = 1024
+	// newcomerPatience is how long an unknown token waits for a turn: long enough for as many of a
+	// peer as may wait.
+	newcomerPatience = 12 * time.Second
 	// afterFailure is how long a peer's turn stays taken when its token was not accepted.
 	// So a flood from one peer costs the API server maxOfPeer reviews in that time at most.
 	afterFailure = 100 * time.Millisecond
@@ -68,7 +72,7 @@ func (n *newcomers) from(peer netip.Prefix) *newcomer { return &newcomer{among: 
 
 // wait implements turn: it waits for one of the peer's turns, and then for one among all.
 func (c *newcomer) wait(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, turnPatience, errNoNewcomer)
+	ctx, cancel := context.WithTimeoutCause(ctx, newcomerPatience, errNoNewcomer)
 	defer cancel()
 	if c.queue = c.among.enter(c.peer); c.queue == nil {
 		return errNoNewcomer
@@ -106,8 +110,8 @@ func (c *newcomer) leave() {
 func (n *newcomers) enter(peer netip.Prefix) *queue {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	of := n.peers[peer]
-	if n.waiting == maxWaiting || of != nil && of.waiting == maxWaitingOfPeer {
+	of, free := n.peers[peer], maxWaiting-n.waiting
+	if free == 0 || of != nil && of.waiting >= min(maxWaitingOfPeer, free) {
 		return nil
 	}
 	if of == nil {

@@ -31,7 +31,7 @@ func underFlood(t *testing.T, takes time.Duration, test func(*testing.T, *fakeAP
 	withCluster(t, api, ClusterOptions{}, func(t *testing.T, cluster *Cluster) {
 		api.set(func() { api.takes, api.most = takes, 0 })
 		test(t, api, cluster)
-		time.Sleep(lookupTimeout + afterFailure) // the longest that a look-up may stay
+		time.Sleep(newcomerPatience + lookupTimeout + afterFailure) // the longest that a look-up may stay
 		synctest.Wait()
 		n := cluster.tokens.newcomers
 		if n.waiting != 0 || len(n.peers) != 0 || len(n.slots) != 0 {
@@ -163,6 +163,30 @@ func TestGoodTokensOfOnePeerComeAsFastAsTheClusterAnswers(t *testing.T) {
 	})
 }
 
+// TestNewcomers_ACrowdBehindOneAddressIsServed has 1,000 agents call for the first time, of an API server
+// that is not fast.
+func TestNewcomers_ACrowdBehindOneAddressIsServed(t *testing.T) {
+	underFlood(t, 100*time.Millisecond, func(t *testing.T, _ *fakeAPI, cluster *Cluster) {
+		wait := flood(t, cluster, 1000, "good-", func(int) context.Context { return calledFrom(t, 1) })
+		if got, want := wait(), (answers{accepted: 1000}); got != want {
+			t.Errorf("they are answered %+v", got)
+		}
+	})
+}
+
+// TestNewcomers_APeerLeavesAsMuchFreeAsItHas has one address after the other take what it can.
+func TestNewcomers_APeerLeavesAsMuchFreeAsItHas(t *testing.T) {
+	underFlood(t, 50*time.Millisecond, func(t *testing.T, _ *fakeAPI, cluster *Cluster) {
+		for i, want := range []int{maxWaiting / 2, maxWaiting / 4, maxWaiting / 8} {
+			before := cluster.tokens.newcomers.waiting
+			defer flood(t, cluster, 1500, fmt.Sprint(madeUp, i, "-"), func(int) context.Context { return calledFrom(t, i) })()
+			if got := cluster.tokens.newcomers.waiting - before; got != want {
+				t.Errorf("address %d has %d, want %d", i, got, want)
+			}
+		}
+	})
+}
+
 // TestWhoHangsUpTakesNoOtherTurn is about a peer that does not wait for answers.
 func TestWhoHangsUpTakesNoOtherTurn(t *testing.T) {
 	underFlood(t, time.Second, func(t *testing.T, api *fakeAPI, cluster *Cluster) {
@@ -197,8 +221,8 @@ func TestATokenThatWasRevokedIsKnownNoMore(t *testing.T) {
 
 func TestNoTurnIsKeptByWhoHasWaitedInVain(t *testing.T) {
 	underFlood(t, time.Hour, func(t *testing.T, api *fakeAPI, cluster *Cluster) {
-		wait := flood(t, cluster, 2*maxNewcomers, madeUp, func(i int) context.Context { return calledFrom(t, i%3) })
-		if got, want := wait(), (answers{unavailable: maxNewcomers, turnedAway: maxNewcomers}); got != want || api.most != maxNewcomers {
+		wait := flood(t, cluster, 3*maxNewcomers, madeUp, func(i int) context.Context { return calledFrom(t, i%3) })
+		if got, want := wait(), (answers{unavailable: 2 * maxNewcomers, turnedAway: maxNewcomers}); got != want || api.most != maxNewcomers {
 			t.Errorf("they are answered %+v, with %d reviews at one time", got, api.most)
 		}
 	})

@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	// floodOf is how many calls of the flood are under way at a time.
-	floodOf = 512
+	// floodOf is how many calls of the flood are under way at a time: more than may wait.
+	floodOf = 1536
 	// floodRest is how long a part of it rests that is told to call later: it is
 	// told seconds, and does not listen.
 	floodRest = 200 * time.Millisecond
