@@ -7,6 +7,8 @@ import (
 
 	"golang.org/x/time/rate"
 	"k8s.io/utils/lru"
+
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
 const (
@@ -22,7 +24,8 @@ const (
 // callers counts what each caller has under way. Its methods are safe for
 // concurrent use.
 type callers struct {
-	limits Limits // set once
+	limits      Limits           // set once
+	credentials *fairqueue.Queue // streams, by credential; nil without a limit
 
 	mu        sync.Mutex         // guards the fields below
 	streaming map[string]*caller // those with open streams, who are never forgotten
@@ -30,7 +33,7 @@ type callers struct {
 }
 
 func newCallers(limits Limits) *callers {
-	return &callers{limits: limits, streaming: map[string]*caller{}, idle: lru.New(maxIdleCallers)}
+	return &callers{limits: limits, credentials: newCredentialStreams(limits.CredentialStreams), streaming: map[string]*caller{}, idle: lru.New(maxIdleCallers)}
 }
 
 // call answers a *limitError if a caller may not make a call now.

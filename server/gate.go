@@ -53,7 +53,7 @@ func (g *gate) enter(ctx context.Context, c *call, spec connect.Spec, header htt
 	}
 	name := callerOf(calling.identity)
 	if isStream(spec) {
-		err = g.openStream(c, name)
+		err = g.openStream(c, name, credentialOf(calling.identity))
 	} else {
 		err = g.beginCall(ctx, c, name)
 	}
@@ -67,11 +67,16 @@ func (g *gate) enter(ctx context.Context, c *call, spec connect.Spec, header htt
 	return fairqueue.With(context.WithValue(ctx, callerKey{}, calling), g.processors, name), nil
 }
 
-func (g *gate) openStream(c *call, name string) error {
+func (g *gate) openStream(c *call, name, credential string) error {
 	if err := g.callers.open(name); err != nil {
 		return err
 	}
 	c.atEnd(func() { g.callers.close(name) })
+	release, err := g.callers.holdStreams(name, credential, 1)
+	if err != nil {
+		return err
+	}
+	c.atEnd(release)
 	return nil
 }
 

@@ -18,6 +18,9 @@ type Limits struct {
 	// Streams is how many streams a caller may have open at a time. One of several
 	// watches counts as many.
 	Streams int
+	// CredentialStreams is how many of them each credential of a caller may have, such as each pod of
+	// a service account.
+	CredentialStreams int
 	// Rate is how many calls a caller may make each second, in the long run.
 	// Opening a stream is a call.
 	Rate int

@@ -28,6 +28,11 @@ func (s *resources) WatchMany(ctx context.Context, request *kubeconnectv1.WatchM
 		return err
 	}
 	defer s.callers.narrow(caller, more)
+	release, err := s.callers.holdStreams(caller, credentialOf(identityFrom(ctx)), more)
+	if err != nil {
+		return err
+	}
+	defer release()
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	senders := s.sendersOf(ctx, requests, newManySender(stream, requests))

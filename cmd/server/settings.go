@@ -88,9 +88,10 @@ func readSettings(args []string, lookup func(string) (string, bool)) (settings, 
 	flags.StringVar(&s.keyFile, "tls-private-key-file", "", "a PEM `file` with the private key of --tls-cert-file")
 	flags.BoolVar(&s.allowPlaintext, "allow-plaintext", false, "serve plain text on an address that is not a loopback one: whoever is on the way can read tokens and objects; only for behind a proxy that ends TLS")
 	flags.StringSliceVar(&s.corsOrigins, "cors-origin", nil, "an `origin`, such as https://app.example.com, whose pages may call from a browser, beside the page served here; repeat it, or separate several by commas; none by default, and no patterns")
-	flags.IntVar(&s.limits.Streams, "caller-max-streams", 2000, "how `many` streams a caller may have open at a time; each needs about 50 KB here. The pods of a DaemonSet share a service account, and are one caller: give as many as there are nodes. 0 is no limit, which is the default under --auth none, where everyone is the same caller")
+	flags.IntVar(&s.limits.Streams, "caller-max-streams", 5000, "how `many` streams a caller may have open at a time; each needs about 50 KB here. The pods of a DaemonSet share a service account, and are one caller: give as many as there are nodes, times the streams of each. 0 is no limit, which is the default under --auth none, where everyone is the same caller")
+	flags.IntVar(&s.limits.CredentialStreams, "credential-max-streams", 2000, "how `many` of them each credential of a caller may have, so that one pod does not take those of all pods of its service account: a pod, a token or a client certificate, as far as the cluster tells them apart. 0 is no limit, which is the default under --auth none")
 	flags.IntVar(&s.limits.Rate, "caller-request-rate", 500, "how `many` calls a caller may make each second in the long run, opening a stream being one: more than a program needs that watches, less than one that asks in a loop can make. 0 is no limit, which is the default under --auth none")
-	flags.IntVar(&s.limits.Burst, "caller-request-burst", 2000, "how `many` calls a caller may make at once after a quiet time: at least as many as it may have streams, so that all of them may come back together when a replica has gone")
+	flags.IntVar(&s.limits.Burst, "caller-request-burst", 2000, "how `many` calls a caller may make at once after a quiet time: when a replica has gone, so many of its streams come back together, and the others at the rate")
 	flags.IntVar(&s.limits.Calls, "caller-max-calls", 20, "how `many` calls, other than streams, a caller may have under way at a time; 200 more wait for up to 5s. 0 is no limit, which is the default under --auth none")
 	flags.IntVar(&s.maxConnections, "max-connections", 4096, "how `many` connections may be open at a time: above it, the address that has the most loses its newest one")
 	flags.IntVar(&s.maxConnectionsPerAddress, "max-connections-per-address", 2048, "how `many` of them one address may have, and one /64 of IPv6: as many as a caller may have streams, because some clients open a connection for each until the first is there. Give more where clients come through one proxy that opens a connection for each")
@@ -143,7 +144,7 @@ func (s *settings) liftLimits(flags *pflag.FlagSet) {
 	if s.auth != authNone {
 		return
 	}
-	for name, limit := range map[string]*int{"caller-max-streams": &s.limits.Streams, "caller-request-rate": &s.limits.Rate, "caller-max-calls": &s.limits.Calls} {
+	for name, limit := range map[string]*int{"caller-max-streams": &s.limits.Streams, "credential-max-streams": &s.limits.CredentialStreams, "caller-request-rate": &s.limits.Rate, "caller-max-calls": &s.limits.Calls} {
 		if !flags.Changed(name) {
 			*limit = 0
 		}
@@ -205,6 +206,9 @@ func (s settings) checkRights() error {
 func (s settings) checkLimits() error {
 	if s.limits.Streams < 0 {
 		return fmt.Errorf("--caller-max-streams %d: give 1 or more, or 0 for no limit", s.limits.Streams)
+	}
+	if s.limits.CredentialStreams < 0 {
+		return fmt.Errorf("--credential-max-streams %d: give 1 or more, or 0 for no limit", s.limits.CredentialStreams)
 	}
 	if s.limits.Rate < 0 {
 		return fmt.Errorf("--caller-request-rate %d: give 1 or more, or 0 for no limit", s.limits.Rate)

@@ -15,7 +15,7 @@ import (
 )
 
 // defaults are the settings of a command line without flags.
-var defaults = settings{listen: "127.0.0.1:8080", auth: "cluster", writeAs: "token", recheckInterval: 10 * time.Second, reviews: reviewSettings{permissionInterval: 10 * time.Second, tokenInterval: 5 * time.Minute}, cacheIdleTimeout: 10 * time.Minute, limits: server.Limits{Streams: 2000, Rate: 500, Burst: 2000, Calls: 20}, maxConnections: 4096, maxConnectionsPerAddress: 2048, compress: "none"}
+var defaults = settings{listen: "127.0.0.1:8080", auth: "cluster", writeAs: "token", recheckInterval: 10 * time.Second, reviews: reviewSettings{permissionInterval: 10 * time.Second, tokenInterval: 5 * time.Minute}, cacheIdleTimeout: 10 * time.Minute, limits: server.Limits{Streams: 5000, CredentialStreams: 2000, Rate: 500, Burst: 2000, Calls: 20}, maxConnections: 4096, maxConnectionsPerAddress: 2048, compress: "none"}
 
 // unlimited are the limits where nobody is asked who is calling.
 var unlimited = server.Limits{Burst: 2000}
@@ -46,6 +46,7 @@ var everyFlag = []struct {
 	{"allow-plaintext", "true", func(s *settings) { s.allowPlaintext = true }},
 	{"cors-origin", "https://a.example,http://b.example:1", func(s *settings) { s.corsOrigins = []string{"https://a.example", "http://b.example:1"} }},
 	{"caller-max-streams", "1", func(s *settings) { s.limits.Streams = 1 }},
+	{"credential-max-streams", "8", func(s *settings) { s.limits.CredentialStreams = 8 }},
 	{"caller-request-rate", "2", func(s *settings) { s.limits.Rate = 2 }},
 	{"caller-request-burst", "3", func(s *settings) { s.limits.Burst = 3 }},
 	{"caller-max-calls", "4", func(s *settings) { s.limits.Calls = 4 }},
@@ -133,7 +134,7 @@ func TestSettingsAreReadFromFlagsAndTheEnvironment(t *testing.T) {
 		"nobody asked, but held to a limit": {
 			args:        "--auth none --caller-max-streams 2000",
 			environment: map[string]string{"KUBECONNECT_CALLER_REQUEST_RATE": "7"},
-			want:        with(func(s *settings) { s.auth, s.limits.Rate, s.limits.Calls = "none", 7, 0 }),
+			want:        with(func(s *settings) { s.auth, s.limits = "none", server.Limits{Streams: 2000, Rate: 7, Burst: 2000} }),
 		},
 		"TLS to the network": {
 			args: "--listen :443 --tls-cert-file a --tls-private-key-file b",
@@ -180,6 +181,7 @@ func TestSettingsWithoutSenseAreToldByTheirNames(t *testing.T) {
 		"pages of every site":                   {args: "--cors-origin https://a.example,*", says: "name each origin in full"},
 		"pages of a site told with a path":      {args: "--cors-origin https://a.example/", says: "--cors-origin"},
 		"pages of other sites, nobody asked":    {args: "--auth none --cors-origin https://a.example", says: "--auth cluster"},
+		"fewer of a credential than none":       {args: "--credential-max-streams -1", says: "--credential-max-streams"},
 		"fewer streams than none":               {args: "--caller-max-streams -1", says: "--caller-max-streams"},
 		"fewer calls than none":                 {args: "--caller-request-rate -1", says: "--caller-request-rate"},
 		"no call at all":                        {args: "--caller-request-burst 0", says: "--caller-request-burst"},

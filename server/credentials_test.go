@@ -1,0 +1,85 @@
+package server
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"connectrpc.com/connect"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+)
+
+// byPod knows callers by a header: a user, and a pod if there is one.
+var byPod = authenticatorFunc(func(header http.Header) (auth.Identity, error) {
+	name, pod, _ := strings.Cut(header.Get("Who"), "/")
+	identity := auth.Identity{Username: name}
+	if pod != "" {
+		identity.Extra = map[string][]string{"authentication.kubernetes.io/pod-uid": {pod}}
+	}
+	return identity, nil
+})
+
+// TestStreamsAreLimitedByCredentialAndByUser has one pod of a service account take all that it may.
+func TestStreamsAreLimitedByCredentialAndByUser(t *testing.T) {
+	s := newLimitedService(t, podsAPI(), byPod, Limits{Streams: 5, CredentialStreams: 2})
+	clients := rawClientsOf(s, connect.WithGRPC())
+	open := func(who string) error {
+		stream, err := clients.watchPods(t, who)
+		if err == nil {
+			t.Cleanup(func() { _ = stream.Close() })
+		}
+		return err
+	}
+	for _, who := range []string{"agent/a", "agent/a", "agent/b", "agent/b", "agent/c"} {
+		if err := open(who); err != nil {
+			t.Fatalf("%s is refused: %v", who, err)
+		}
+		if who == "agent/b" {
+			wantOverLimit(t, open("agent/a"), "2 streams open with this credential")
+		}
+	}
+	wantOverLimit(t, open("agent/c"), "5 streams open")
+	for range 2 {
+		if err := open("another/a"); err != nil {
+			t.Errorf("another user's pod of this name is refused: %v", err)
+		}
+	}
+	wantOverLimit(t, open("another/a"), "2 streams open with this credential")
+}
+
+func TestEachOfSeveralWatchesCountsForTheCredential(t *testing.T) {
+	s := newLimitedService(t, podsAPI(), byPod, Limits{Streams: 100, CredentialStreams: 4})
+	end, err := s.watchMany(t.Context(), t, "agent/a", 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.watchMany(t.Context(), t, "agent/b", 5)
+	wantOverLimit(t, err, "4 streams open with this credential")
+	end()
+	for err != nil {
+		_, err = s.watchMany(t.Context(), t, "agent/a", 4) // when the service has seen the end
+	}
+}
+
+func TestCredentialOf(t *testing.T) {
+	const pod, id = "authentication.kubernetes.io/pod-uid", "authentication.kubernetes.io/credential-id"
+	of := func(name string, extra map[string][]string) string {
+		return credentialOf(auth.Identity{Username: name, Extra: extra})
+	}
+	renewed := of("a", map[string][]string{pod: {"p"}, id: {"JTI=2"}})
+	if of("a", map[string][]string{pod: {"p"}, id: {"JTI=1"}}) != renewed {
+		t.Error("a pod has another credential when its token is renewed")
+	}
+	all := []string{renewed, of("a", nil), of("b", nil), of("b", map[string][]string{pod: {"p"}}), of("a", map[string][]string{id: {"JTI=1"}})}
+	for i, credential := range all {
+		for j, other := range all {
+			if i != j && credential == other {
+				t.Errorf("credentials %d and %d are the same", i, j)
+			}
+		}
+	}
+	if of("a", map[string][]string{pod: {"p", "q"}}) != of("a", nil) || of("a", map[string][]string{id: {""}}) != of("a", nil) {
+		t.Error("what names no credential makes one")
+	}
+}
