@@ -1,0 +1,179 @@
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"golang.org/x/sync/errgroup"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+)
+
+const (
+	// agentPods is how many pods the agents run in, and agentsOfPod how many tokens each pod has.
+	agentPods   = 60
+	agentsOfPod = 10
+	// idleTime is longer than the cluster's answers are used in any case.
+	idleTime = 15 * time.Second
+)
+
+// agents are callers with tokens of one service account, which are bound to pods and have a stream each.
+type agents struct {
+	account
+	service *harness.Service
+	tokens  [agentPods][agentsOfPod]string
+	ended   [agentPods][agentsOfPod]chan error // has the error that the stream has ended with
+}
+
+func podOfAgents(i int) string { return fmt.Sprint("agents-", i) }
+
+// makeTokens makes the pods, which no node runs, and their tokens.
+func (a *agents) makeTokens() {
+	a.t.Helper()
+	err := createMany(a.ctx, agentPods, func(ctx context.Context, i int) error {
+		pod, err := cluster(a.t).Client.CoreV1().Pods(a.namespace).Create(ctx, &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: podOfAgents(i)},
+			Spec: corev1.PodSpec{
+				ServiceAccountName: a.name, NodeSelector: map[string]string{"no": "node"},
+				Containers: []corev1.Container{{Name: "agent", Image: "agent"}},
+			},
+		}, metav1.CreateOptions{})
+		if err != nil {
+			return err
+		}
+		bound := &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: pod.Name, UID: pod.UID}
+		for j := range agentsOfPod {
+			a.tokens[i][j] = a.tokenFor(authenticationv1.TokenRequestSpec{BoundObjectRef: bound})
+		}
+		return nil
+	})
+	if err != nil {
+		a.t.Fatal(err)
+	}
+}
+
+// open opens all streams at once, from one address, and returns when each has its snapshot.
+func (a *agents) open() error {
+	over := harness.HTTP2(a.t).Transport
+	watching, cancel := context.WithCancel(context.WithoutCancel(a.ctx))
+	a.t.Cleanup(cancel)
+	var opening errgroup.Group
+	for i, tokens := range a.tokens {
+		for j, token := range tokens {
+			client := &http.Client{Transport: sending{http.Header{"Authorization": {"Bearer " + token}}, over}}
+			opening.Go(func() (err error) {
+				a.ended[i][j], err = a.watch(watching, harness.Dial(client, a.service.Address, harness.GRPC).Resources)
+				return err
+			})
+		}
+	}
+	return opening.Wait()
+}
+
+// watch returns when the stream has its snapshot.
+func (a *agents) watch(ctx context.Context, client resourceClient) (chan error, error) {
+	stream, err := client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: a.namespace})
+	if err != nil {
+		return nil, err
+	}
+	for stream.Receive() {
+		if slices.ContainsFunc(stream.Msg().GetEvents(), func(event *kubeconnectv1.Event) bool {
+			return event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_SYNCED
+		}) {
+			ended := make(chan error, 1)
+			go func() {
+				for stream.Receive() {
+				}
+				ended <- stream.Err()
+				_ = stream.Close()
+			}()
+			return ended, nil
+		}
+	}
+	return nil, errors.Join(stream.Err(), stream.Close())
+}
+
+// isOpen fails unless no stream of a pod has ended.
+func (a *agents) isOpen(pod int) {
+	a.t.Helper()
+	for _, ended := range a.ended[pod] {
+		select {
+		case err := <-ended:
+			a.t.Fatalf("a stream of pod %d has ended: %v", pod, err)
+		default:
+		}
+	}
+}
+
+func (a *agents) wantEnd(pod int, code connect.Code) {
+	a.t.Helper()
+	for _, ended := range a.ended[pod] {
+		select {
+		case err := <-ended:
+			wantError(a.t, err, code)
+		case <-a.ctx.Done():
+			a.t.Fatalf("a stream of pod %d has not ended", pod)
+		}
+	}
+}
+
+// reviews returns how many token reviews and access reviews the service has asked for.
+func (a *agents) reviews() (tokens, permissions float64) {
+	a.t.Helper()
+	series := scrapeOf(a.ctx, a.t, a.service).series
+	return series["kubeconnect_auth_reviews_total{review=TokenReview}"], series["kubeconnect_auth_reviews_total{review=SubjectAccessReview}"]
+}
+
+// TestAnIdleCrowdOfAgentsCostsNoReviews has 600 agents of one service account call a service for the
+// first time, all at once. Then nothing happens for a while, and then they lose a pod and their
+// permission.
+func TestAnIdleCrowdOfAgentsCostsNoReviews(t *testing.T) {
+	t.Parallel()
+	ctx := deadlineAfter(t, crowdPatience)
+	namespace := newNamespace(ctx, t, cluster(t))
+	a := &agents{account: newAccount(ctx, t, namespace, "agents")}
+	a.may(namespace, "agents", to("configmaps", "list", "watch"))
+	a.makeTokens()
+	a.service = startForCallers(t, append([]string{"--recheck-interval", "1s", "--permission-review-interval", "5m"}, withMetrics...)...)
+	if err := a.open(); err != nil {
+		t.Fatalf("an agent is not served at first: %v", err)
+	}
+	eventually(ctx, t, "idle streams cost no reviews", func() error {
+		tokens, permissions := a.reviews()
+		select {
+		case <-time.After(idleTime):
+		case <-ctx.Done():
+		}
+		tokensLater, permissionsLater := a.reviews()
+		if tokens != tokensLater || permissions != permissionsLater {
+			return fmt.Errorf("%v token reviews and %v access reviews in %v", tokensLater-tokens, permissionsLater-permissions, idleTime)
+		}
+		return nil
+	})
+	for pod := range agentPods {
+		a.isOpen(pod)
+	}
+	now := metav1.DeleteOptions{GracePeriodSeconds: new(int64)}
+	if err := cluster(t).Client.CoreV1().Pods(namespace).Delete(ctx, podOfAgents(0), now); err != nil {
+		t.Fatal(err)
+	}
+	a.wantEnd(0, connect.CodeUnauthenticated)
+	for pod := 1; pod < agentPods; pod++ {
+		a.isOpen(pod)
+	}
+	a.mayNoMore(namespace, "agents")
+	for pod := 1; pod < agentPods; pod++ {
+		a.wantEnd(pod, connect.CodePermissionDenied)
+	}
+}
