@@ -111,6 +111,7 @@ var codes = map[metav1.StatusReason]connect.Code{
 	metav1.StatusReasonTimeout:               connect.CodeDeadlineExceeded,
 	metav1.StatusReasonServerTimeout:         connect.CodeUnavailable,
 	metav1.StatusReasonServiceUnavailable:    connect.CodeUnavailable,
+	reasonMoved:                              connect.CodeUnavailable,
 	metav1.StatusReasonInternalError:         connect.CodeInternal,
 	metav1.StatusReasonStoreReadError:        connect.CodeInternal,
 }

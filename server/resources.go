@@ -28,6 +28,7 @@ type resources struct {
 	generation string // of resume tokens and page tokens
 	callers    *callers
 	metrics    *Metrics
+	streams    *openStreams
 
 	answers   *answers
 	liveLists *fairqueue.Queue // turns to list at the API server
@@ -46,6 +47,7 @@ func newResources(config Config, callers *callers) *resources {
 		callers:    callers,
 		generation: config.TokenGeneration,
 		metrics:    config.Metrics,
+		streams:    newOpenStreams(config.MaxStreamAge),
 
 		answers:   newAnswers(config.Limits),
 		liveLists: newLiveLists(config.Limits),
@@ -57,7 +59,9 @@ func newResources(config Config, callers *callers) *resources {
 
 // Watch implements kubeconnect.v1.ResourceService.
 func (s *resources) Watch(ctx context.Context, request *kubeconnectv1.WatchRequest, stream *connect.ServerStream[kubeconnectv1.WatchResponse]) error {
-	sender := s.sender(ctx, request, func(ctx context.Context, under *permit, guarded guard, response *kubeconnectv1.WatchResponse) error {
+	ctx, open, end := s.streams.begin(ctx, 1)
+	defer end()
+	sender := s.sender(ctx, request, open, func(ctx context.Context, under *permit, guarded guard, response *kubeconnectv1.WatchResponse) error {
 		return under.send(ctx, guarded, func() error { return stream.Send(response) })
 	})
 	watch, err := s.watch(ctx, request, sender)
@@ -67,10 +71,10 @@ func (s *resources) Watch(ctx context.Context, request *kubeconnectv1.WatchReque
 	return s.serve(ctx, request, watch, sender)
 }
 
-// sender sends what a watch tells.
-func (s *resources) sender(ctx context.Context, request *kubeconnectv1.WatchRequest, to outlet) *eventSender {
+// sender sends what a watch of a stream tells.
+func (s *resources) sender(ctx context.Context, request *kubeconnectv1.WatchRequest, stream *openStream, to outlet) *eventSender {
 	return &eventSender{
-		to: to, encoding: request.GetEncoding(), patches: request.GetPatches(), messages: wantsMessages(ctx),
+		to: to, part: streamPart{stream: stream}, encoding: request.GetEncoding(), patches: request.GetPatches(), messages: wantsMessages(ctx),
 		memory: sendMemory{s.sending, callerOf(identityFrom(ctx))}, sent: s.metrics.events,
 	}
 }

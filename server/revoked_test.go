@@ -65,12 +65,12 @@ func oneMessageAtATime(t *testing.T, rights *fakeRights, between func()) (events
 	t.Helper()
 	s, ctx := directly(t, largePods(5), rights)
 	request := &kubeconnectv1.WatchRequest{Resource: "pods", Encoding: asJSON}
-	watch, err := s.watch(ctx, request, s.sender(ctx, request, func(context.Context, *permit, guard, *kubeconnectv1.WatchResponse) error { return nil }))
+	watch, err := s.watch(ctx, request, s.sender(ctx, request, nil, func(context.Context, *permit, guard, *kubeconnectv1.WatchResponse) error { return nil }))
 	if err != nil {
 		t.Fatal(err)
 	}
 	synced, messages := errors.New("synced"), 0
-	sender := s.sender(ctx, request, func(ctx context.Context, under *permit, guarded guard, response *kubeconnectv1.WatchResponse) error {
+	sender := s.sender(ctx, request, nil, func(ctx context.Context, under *permit, guarded guard, response *kubeconnectv1.WatchResponse) error {
 		return under.send(ctx, guarded, func() error {
 			if messages++; messages == 2 {
 				between()

@@ -74,6 +74,7 @@ type outlet func(ctx context.Context, under *permit, guarded guard, response *ku
 // eventSender sends the events of one watch. It is owned by the goroutine that follows the watch.
 type eventSender struct {
 	to       outlet
+	part     streamPart
 	encoding kubeconnectv1.Encoding
 	patches  kubeconnectv1.PatchType
 	messages bool // the caller's codec needs messages
@@ -109,6 +110,9 @@ func (s *eventSender) follow(ctx context.Context, w *watch) error {
 // followScope has the permit confirmed if that is due, and goes over to what it is for now.
 func (s *eventSender) followScope(ctx context.Context, w *watch) error {
 	if err := s.confirm(ctx, w); err != nil || w.permit.scope.Equal(w.scope) {
+		return err
+	}
+	if err := s.part.settle(false); err != nil {
 		return err
 	}
 	s.told = nil // what has been told leads to no place in the new scope
@@ -194,6 +198,9 @@ func (s *eventSender) send(ctx context.Context, w *watch, batch informerhub.Batc
 var errNarrowed = errors.New("the caller may see less")
 
 func (s *eventSender) sendBatch(ctx context.Context, w *watch, batch informerhub.Batch, freshness *kubeconnectv1.Freshness) error {
+	if err := s.part.settle(false); err != nil {
+		return err
+	}
 	held, err := s.memory.hold(ctx, batch, s.messages)
 	if err != nil {
 		return err
@@ -212,7 +219,7 @@ func (s *eventSender) sendBatch(ctx context.Context, w *watch, batch informerhub
 			s.told = &position
 		}
 	}
-	return nil
+	return s.part.settle(s.told != nil)
 }
 
 func (s *eventSender) encoderOf(w *watch, batch informerhub.Batch) batchEncoder {

@@ -33,9 +33,11 @@ func (s *resources) WatchMany(ctx context.Context, request *kubeconnectv1.WatchM
 		return err
 	}
 	defer release()
+	ctx, open, closeStream := s.streams.begin(ctx, len(requests))
+	defer closeStream()
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	senders := s.sendersOf(ctx, requests, newManySender(stream, requests))
+	senders := s.sendersOf(ctx, requests, open, newManySender(stream, requests))
 	watches := s.beginAll(ctx, end, requests, senders)
 	if ctx.Err() != nil {
 		endAll(watches)
@@ -70,10 +72,10 @@ func splitRequest(request *kubeconnectv1.WatchManyRequest) ([]*kubeconnectv1.Wat
 }
 
 // sendersOf returns a sender for each watch.
-func (s *resources) sendersOf(ctx context.Context, requests []*kubeconnectv1.WatchRequest, to *manySender) []*eventSender {
+func (s *resources) sendersOf(ctx context.Context, requests []*kubeconnectv1.WatchRequest, stream *openStream, to *manySender) []*eventSender {
 	senders := make([]*eventSender, len(requests))
 	for i, request := range requests {
-		senders[i] = s.sender(ctx, request, to.of(i))
+		senders[i] = s.sender(ctx, request, stream, to.of(i))
 	}
 	return senders
 }

@@ -94,6 +94,7 @@ func serve(ctx context.Context, s settings) error {
 		Readiness:       readiness,
 		Compression:     s.compress,
 		Lacking:         permissions.lacking,
+		MaxStreamAge:    s.maxStreamAge,
 		Limits:          s.limits,
 		Metrics:         metrics,
 		Console:         web.Handler(),
@@ -141,37 +142,39 @@ func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler,
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(true)
 	protocols.SetUnencryptedHTTP2(true)
-	httpServer := &http.Server{
-		Handler:   handler,
-		Protocols: protocols,
-		HTTP2: &http.HTTP2Config{
-			MaxConcurrentStreams:          maxStreams,
-			MaxReceiveBufferPerConnection: maxUnreadBytes,
-			MaxReceiveBufferPerStream:     maxUnreadOfStream,
-			MaxReadFrameSize:              maxFrameBytes,
-			SendPingTimeout:               30 * time.Second,
-			WriteByteTimeout:              writeByteTimeout,
-		},
-		MaxHeaderBytes:    maxHeaderBytes,
-		ReadHeaderTimeout: 10 * time.Second,
-		WriteTimeout:      writeTimeout,
-		IdleTimeout:       2 * time.Minute,
+	http2 := &http.HTTP2Config{
+		MaxConcurrentStreams:          maxStreams,
+		MaxReceiveBufferPerConnection: maxUnreadBytes,
+		MaxReceiveBufferPerStream:     maxUnreadOfStream,
+		MaxReadFrameSize:              maxFrameBytes,
+		SendPingTimeout:               30 * time.Second,
+		WriteByteTimeout:              writeByteTimeout,
 	}
+	connections := &drainable{open: map[*http.Server]struct{}{}, newServer: func() *http.Server {
+		return &http.Server{
+			Handler:           handler,
+			Protocols:         protocols,
+			HTTP2:             http2,
+			MaxHeaderBytes:    maxHeaderBytes,
+			ReadHeaderTimeout: 10 * time.Second,
+			WriteTimeout:      writeTimeout,
+			IdleTimeout:       2 * time.Minute,
+		}
+	}}
 	served := make(chan error, 1)
-	go func() { served <- httpServer.Serve(listener) }()
+	go func() { served <- connections.serve(listener) }()
 	select {
 	case err := <-served:
-		return err
+		return errors.Join(err, connections.close())
 	case <-ctx.Done():
 	}
 	slog.Info("shutting down")
 	endStreams()
+	_ = listener.Close()
+	<-served // no connection begins after this
 	deadline, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()
-	if err := httpServer.Shutdown(deadline); err != nil {
-		return errors.Join(err, httpServer.Close())
-	}
-	return nil
+	return connections.shutdown(deadline)
 }
 
 // warnOfUnknown tells the operator of names of --uncached that mean nothing, for a typing

@@ -31,6 +31,7 @@ type settings struct {
 	allowPlaintext           bool
 	corsOrigins              []string
 	limits                   server.Limits
+	maxStreamAge             time.Duration
 	maxConnections           int
 	maxConnectionsPerAddress int
 	keepManagedFields        bool
@@ -93,6 +94,7 @@ func readSettings(args []string, lookup func(string) (string, bool)) (settings, 
 	flags.IntVar(&s.limits.Rate, "caller-request-rate", 500, "how `many` calls a caller may make each second in the long run, opening a stream being one: more than a program needs that watches, less than one that asks in a loop can make. 0 is no limit, which is the default under --auth none")
 	flags.IntVar(&s.limits.Burst, "caller-request-burst", 2000, "how `many` calls a caller may make at once after a quiet time: when a replica has gone, so many of its streams come back together, and the others at the rate")
 	flags.IntVar(&s.limits.Calls, "caller-max-calls", 20, "how `many` calls, other than streams, a caller may have under way at a time; 200 more wait for up to 5s. 0 is no limit, which is the default under --auth none")
+	flags.DurationVar(&s.maxStreamAge, "max-stream-age", 45*time.Minute, "how `long` a watch stays open, give or take a third: then it ends where it can be resumed, with UNAVAILABLE, and its client is asked to open another connection, so that streams find their way to replicas that have started since. 0 is for ever")
 	flags.IntVar(&s.maxConnections, "max-connections", 4096, "how `many` connections may be open at a time: above it, the address that has the most loses its newest one")
 	flags.IntVar(&s.maxConnectionsPerAddress, "max-connections-per-address", 2048, "how `many` of them one address may have, and one /64 of IPv6: as many as a caller may have streams, because some clients open a connection for each until the first is there. Give more where clients come through one proxy that opens a connection for each")
 	flags.BoolVar(&s.keepManagedFields, "keep-managed-fields", false, "keep metadata.managedFields, which is about half of an object")
@@ -154,6 +156,9 @@ func (s *settings) liftLimits(flags *pflag.FlagSet) {
 func (s settings) check() error {
 	if _, err := s.memoryLimitBytes(); err != nil {
 		return err
+	}
+	if s.maxStreamAge < 0 {
+		return fmt.Errorf("--max-stream-age %s: give 0 or more", s.maxStreamAge)
 	}
 	if s.cacheIdleTimeout <= 0 {
 		return fmt.Errorf("--cache-idle-timeout %s: give more than 0", s.cacheIdleTimeout)

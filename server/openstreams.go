@@ -1,0 +1,133 @@
+package server
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// reasonMoved is the reason of the error that ends a watch so that its caller opens it again at
+// another replica. Clients report it less loudly than a failure.
+const reasonMoved metav1.StatusReason = "StreamMoved"
+
+// errAged ends a watch that has reached its age.
+var errAged = failure(reasonMoved, "the stream has reached its maximum age: resume it, over a new connection")
+
+// openStreams are the watches that are open. Its methods are safe for concurrent use.
+type openStreams struct {
+	maxAge time.Duration // set once; 0 for no limit
+
+	mu   sync.Mutex // guards open; taken before the lock of an openStream
+	open map[*openStream]struct{}
+}
+
+func newOpenStreams(maxAge time.Duration) *openStreams {
+	return &openStreams{maxAge: maxAge, open: map[*openStream]struct{}{}}
+}
+
+// openStream is a Watch, or a WatchMany with several watches. It ends early only where its client
+// can resume it: between messages, when each of its watches has sent a resume token for all that it has sent.
+type openStream struct {
+	began  time.Time // set once, with those below
+	drain  func()
+	cancel context.CancelCauseFunc
+
+	mu        sync.Mutex // guards the fields below
+	unsettled int        // the watches that have sent something without a resume token, or nothing yet
+	why       error      // why the stream is to end; nil if it is not
+}
+
+// begin adds a stream of several watches. Its context ends early when the stream is to end. The
+// caller must call end.
+func (s *openStreams) begin(ctx context.Context, watches int) (_ context.Context, stream *openStream, end func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stream = &openStream{began: time.Now(), drain: drainOf(ctx), cancel: cancel, unsettled: watches}
+	s.mu.Lock()
+	s.open[stream] = struct{}{}
+	s.mu.Unlock()
+	stop := stream.endAt(s.maxAge)
+	return ctx, stream, func() {
+		stop()
+		cancel(nil)
+		s.mu.Lock()
+		delete(s.open, stream)
+		s.mu.Unlock()
+	}
+}
+
+// endAt ends the stream at an age, give or take a third: streams that were opened together do not
+// end together.
+func (o *openStream) endAt(age time.Duration) (stop func()) {
+	if age <= 0 {
+		return func() {}
+	}
+	timer := time.AfterFunc(age*2/3+rand.N(age*2/3+1), func() { o.end(errAged) })
+	return func() { timer.Stop() }
+}
+
+// end ends the stream as soon as its client can resume it, and has the client open another
+// connection for it.
+func (o *openStream) end(why error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.why = why
+	o.endIfSettledLocked()
+}
+
+func (o *openStream) endIfSettledLocked() {
+	if o.why == nil || o.unsettled > 0 {
+		return
+	}
+	o.drain()
+	o.cancel(o.why)
+}
+
+// streamPart is one watch of a stream. It is owned by the goroutine that follows the watch.
+type streamPart struct {
+	stream  *openStream // nil for a watch that is not in a stream
+	settled bool
+}
+
+// settle notes whether what the watch has sent can be resumed behind. Once the stream has ended,
+// it returns why, and the watch must send nothing more.
+func (p *streamPart) settle(settled bool) error {
+	if p.stream == nil {
+		return nil
+	}
+	p.stream.mu.Lock()
+	defer p.stream.mu.Unlock()
+	if p.stream.why != nil && p.stream.unsettled == 0 {
+		return p.stream.why
+	}
+	switch {
+	case settled && !p.settled:
+		p.stream.unsettled--
+	case !settled && p.settled:
+		p.stream.unsettled++
+	}
+	p.settled = settled
+	p.stream.endIfSettledLocked()
+	return nil
+}
+
+type drainKey struct{}
+
+// WithDrain returns a context for the requests of one connection. drain is called when a stream ends
+// so that its client resumes it elsewhere: it must have the client open another connection for its next calls,
+// and must not block.
+func WithDrain(ctx context.Context, drain func()) context.Context {
+	return context.WithValue(ctx, drainKey{}, drain)
+}
+
+// Drain drains the connection of a request; see [WithDrain].
+func Drain(ctx context.Context) { drainOf(ctx)() }
+
+func drainOf(ctx context.Context) func() {
+	if drain, ok := ctx.Value(drainKey{}).(func()); ok {
+		return drain
+	}
+	return func() {}
+}
