@@ -81,7 +81,9 @@ class FakeService(ResourceServiceServicer, DiscoveryServiceServicer, PodServiceS
     expiring: int = 0  # how many more pages are expired
     conflict: bool = False
     left: bool = True
+    refusals: deque[Failure] = field(default_factory=deque)  # of the calls that come next
     requests: list[Any] = field(default_factory=list)
+    peers: list[str] = field(default_factory=list)  # the connection of each request
     metadata: list[dict[str, str | bytes]] = field(default_factory=list)
     freshness: pb.Freshness | None = None
     namespaces: list[str] = field(default_factory=list)
@@ -293,6 +295,7 @@ class FakeService(ResourceServiceServicer, DiscoveryServiceServicer, PodServiceS
 
     def _begin(self, request: object, context: grpc.ServicerContext) -> None:
         self.requests.append(request)
+        self.peers.append(context.peer())
         self.metadata.append(dict(context.invocation_metadata()))
         if self.stuck:
             ended = threading.Event()
@@ -300,6 +303,8 @@ class FakeService(ResourceServiceServicer, DiscoveryServiceServicer, PodServiceS
                 ended.wait()
         if self.tokens is not None and self._token() not in self.tokens:
             Failure(grpc.StatusCode.UNAUTHENTICATED, "the credential has expired").abort(context)
+        if self.refusals:
+            self.refusals.popleft().abort(context)
         if self.failure:
             self.failure.abort(context)
 

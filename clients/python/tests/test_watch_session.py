@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+import math
+from datetime import datetime, timedelta, timezone
 
 import grpc
 import pytest
@@ -138,6 +139,56 @@ def test_gives_up_after(code: Code, status: Status | None) -> None:
 
 def test_gives_up_where_nothing_has_ever_come() -> None:
     assert session(token="t4").delay_after(LOST) is None
+
+
+def test_waits_for_a_first_stream_as_long_as_a_call_may_take() -> None:
+    busy = KubeconnectError(Code.RESOURCE_EXHAUSTED, "busy", Status(retry_after_seconds=7))
+    watch = WatchSession(pb.WatchRequest(), patience=20)
+    assert [watch.delay_after(busy) for _ in range(3)] == [7, 7, None]
+
+
+def stale(is_stale: bool = True) -> pb.WatchResponse:
+    return pb.WatchResponse(resume_token="t9", freshness=pb.Freshness(stale=is_stale))
+
+
+def test_gives_each_stale_replica_twice_as_long() -> None:
+    at = CONTACT
+    watch = WatchSession(pb.WatchRequest(), chance=lambda: 0.0, clock=lambda: at)
+    lasted = []
+    for _ in range(8):
+        watch.receive(stale())
+        began = at
+        while watch.too_stale() is None:
+            at += timedelta(seconds=1)
+        lasted.append((at - began).total_seconds())
+        watch.delay_after(LOST)
+    assert lasted == [10, 20, 40, 80, 160, 320, 320, 320]
+    watch.receive(stale(False))
+    watch.receive(stale())
+    at += timedelta(seconds=10)
+    assert watch.too_stale() is not None
+
+
+def test_stays_where_only_the_stream_was_lost() -> None:
+    at = CONTACT
+    watch = WatchSession(pb.WatchRequest(), clock=lambda: at)
+    watch.receive(stale())
+    watch.delay_after(LOST)
+    watch.receive(batch("t10", BOOKMARK))
+    at += timedelta(seconds=60)
+    assert watch.freshness == Freshness(stale=True, last_contact=None)
+    assert watch.too_stale() is None
+
+
+@pytest.mark.parametrize(("reconnect", "limit"), [(True, math.inf), (False, 10.0)])
+def test_stays_with_a_stale_replica_where_it_is_told_to(reconnect: bool, limit: float) -> None:
+    at = CONTACT
+    watch = WatchSession(
+        pb.WatchRequest(), reconnect=reconnect, max_staleness=limit, clock=lambda: at
+    )
+    watch.receive(stale())
+    at += timedelta(days=9)
+    assert watch.too_stale() is None
 
 
 def test_gives_up_where_it_must_not_reconnect() -> None:

@@ -22,6 +22,7 @@ class EventReader:
         self._kind = ResourceKind.from_message(pb.WatchResponse().kind)
         self._held = HeldObjects() if patches else None
         self._freshness: Freshness | None = None
+        self._told_stale: bool | None = None  # by this stream
         self._source: Source | None = None
         self._warnings: tuple[str, ...] = ()  # sent with the kind
         self._later_warnings: tuple[str, ...] = ()  # sent last since then
@@ -35,6 +36,11 @@ class EventReader:
         stream until the service says again how current it is.
         """
         return self._freshness
+
+    @property
+    def told_stale(self) -> bool | None:
+        """Whether the service says, on this stream, that it is stale; None before it has said."""
+        return self._told_stale
 
     @property
     def source(self) -> Source | None:
@@ -53,6 +59,7 @@ class EventReader:
 
     def lose_contact(self) -> None:
         """Note that the stream was lost: what was received is not current any more."""
+        self._told_stale = None
         if self._freshness is not None:
             self._freshness = replace(self._freshness, stale=True)
         elif self._heard:
@@ -71,6 +78,7 @@ class EventReader:
             self._source = Source.from_message(response.source)
         if response.HasField("freshness"):
             self._freshness = Freshness.from_message(response.freshness)
+            self._told_stale = response.freshness.stale
         return [self._event(event) for event in response.events if event.type in _TYPES]
 
     def _read_coverage(self, response: pb.WatchResponse) -> None:

@@ -12,7 +12,7 @@ from kubeconnect.events import Event, EventType
 from kubeconnect.freshness import Freshness
 from kubeconnect.reads import Source
 from kubeconnect.v1 import resource_service_pb2 as pb
-from kubeconnect.watch_session import Session, now
+from kubeconnect.watch_session import MAX_STALENESS_SECONDS, Session, now
 
 K = TypeVar("K", bound=Hashable)
 
@@ -29,12 +29,20 @@ class WatchManySession(
         *,
         reconnect: bool = True,
         renews: bool = False,
+        max_staleness: float = MAX_STALENESS_SECONDS,
+        patience: float = 0.0,
         chance: Callable[[], float] = random.random,
         clock: Callable[[], datetime] = now,
     ) -> None:
         """Begin with what the caller asked for, a key for each watch."""
         super().__init__(
-            request.resume_token, reconnect=reconnect, renews=renews, chance=chance, clock=clock
+            request.resume_token,
+            reconnect=reconnect,
+            renews=renews,
+            max_staleness=max_staleness,
+            patience=patience,
+            chance=chance,
+            clock=clock,
         )
         self._keys = keys
         self._request = request

@@ -7,17 +7,18 @@ the two and waits as long as it is told.
 
 from __future__ import annotations
 
+import math
 import random
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from typing import Generic, TypeVar
 
 import grpc
 
 from kubeconnect.connection import Connection
-from kubeconnect.errors import KubeconnectError, Unauthenticated
+from kubeconnect.errors import KubeconnectError, Unauthenticated, Unavailable
 from kubeconnect.event_reader import EventReader
 from kubeconnect.events import Event, EventType
 from kubeconnect.freshness import Freshness
@@ -41,6 +42,13 @@ FIRST_DELAY_SECONDS = 0.2
 
 LONGEST_DELAY_SECONDS = 5.0
 """The longest wait between two calls, unless the service asks for more."""
+
+MAX_STALENESS_SECONDS = 10.0
+"""For how long a stream may be told that it is stale before another replica is tried."""
+
+MOST_STALE_DOUBLINGS = 5
+"""How often that time doubles, while the streams that follow are stale too: the API server may
+be away for all replicas."""
 
 _LOST = {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED}
 
@@ -67,14 +75,23 @@ class Session(ABC, Generic[Request, Response, Step]):
         *,
         reconnect: bool,
         renews: bool,
+        max_staleness: float,
+        patience: float,
         chance: Callable[[], float],
         clock: Callable[[], datetime],
     ) -> None:
         """Begin at the caller's token.
 
         With ``renews`` each stream is opened with a bearer token that is valid then.
-        ``chance`` answers from [0, 1).
+        ``patience`` is for how many seconds a first stream that is refused may be opened
+        again, when the service says. ``chance`` answers from [0, 1).
         """
+        if not max_staleness > 0:
+            raise ValueError(f"max_staleness must be more than 0 seconds, not {max_staleness}")
+        self._max_staleness = max_staleness
+        self._patience = patience
+        self._stale_since: datetime | None = None
+        self._stale_moves = 0  # since the last message that was not stale
         self._reconnect = reconnect
         self._renews = renews
         self._clock = clock
@@ -127,8 +144,8 @@ class Session(ABC, Generic[Request, Response, Step]):
     def delay_after(self, error: KubeconnectError) -> float | None:
         """Return after how many seconds to call again; None if the error is final.
 
-        A watch that never began is not tried again, so that a wrong address is
-        told at once. Half of each wait is chance, so that callers that were cut
+        A watch that never began is tried again only where the service says when, so that a
+        wrong address is told at once. Half of each wait is chance, so that callers that were cut
         off together do not come back together. Where the bearer token of a stream has
         ended, the stream is opened again at once, with a new one; one that is refused
         before anything has come is not.
@@ -137,14 +154,51 @@ class Session(ABC, Generic[Request, Response, Step]):
         expired = isinstance(error, Unauthenticated)
         if self._reconnect and self._renews and self._stream_heard and expired:
             return 0.0
-        if not (self._reconnect and self._heard and _may_pass(error)):
+        if not (self._reconnect and _may_pass(error)):
             return None
+        if not self._heard:
+            return self._delay_of_first(error)
         longest = min(LONGEST_DELAY_SECONDS, FIRST_DELAY_SECONDS * 2.0 ** min(self._failures, 10))
         self._failures += 1
         return max(longest * (0.5 + self._chance() / 2), float(error.retry_after_seconds))
 
+    def _delay_of_first(self, error: KubeconnectError) -> float | None:
+        delay = float(error.retry_after_seconds)
+        if delay <= 0 or delay > self._patience:
+            return None
+        self._patience -= delay
+        return delay
+
+    def too_stale(self) -> KubeconnectError | None:
+        """Return why to open the stream again, over another connection; None if not.
+
+        Each replica that is stale too is given twice as long as the one before.
+        """
+        if self._stale_since is None or not self._reconnect:
+            return None
+        limit = self._max_staleness * 2.0 ** min(self._stale_moves, MOST_STALE_DOUBLINGS)
+        if self._stale_moves > 0:
+            limit *= 1 + self._chance() / 2
+        if math.isinf(limit) or self._clock() - self._stale_since < timedelta(seconds=limit):
+            return None
+        self._stale_moves += 1
+        self._stale_since = None
+        return Unavailable(
+            grpc.StatusCode.UNAVAILABLE, "the service has been stale for too long: another is tried"
+        )
+
+    def _note_staleness(self) -> None:
+        told = [reader.told_stale for reader in self._readers()]
+        if any(told):
+            self._stale_since = self._stale_since or self._clock()
+            return
+        self._stale_since = None
+        if any(stale is False for stale in told):
+            self._stale_moves = 0
+
     def lose_contact(self) -> None:
         """Note that the stream is lost or closed."""
+        self._stale_since = None
         if self._connection.connected:
             self._connection = Connection(False, self._clock())
         for reader in self._readers():
@@ -154,6 +208,7 @@ class Session(ABC, Generic[Request, Response, Step]):
         self._heard = self._stream_heard = True
         if not self._connection.connected:
             self._connection = Connection(True, self._clock())
+        self._note_staleness()
         self._events.extend(events)
         self._token_behind_events = token
         if not self._events:
@@ -183,12 +238,20 @@ class WatchSession(Session[pb.WatchRequest, pb.WatchResponse, Event]):
         *,
         reconnect: bool = True,
         renews: bool = False,
+        max_staleness: float = MAX_STALENESS_SECONDS,
+        patience: float = 0.0,
         chance: Callable[[], float] = random.random,
         clock: Callable[[], datetime] = now,
     ) -> None:
         """Begin with what the caller asked for; ``chance`` answers from [0, 1)."""
         super().__init__(
-            request.resume_token, reconnect=reconnect, renews=renews, chance=chance, clock=clock
+            request.resume_token,
+            reconnect=reconnect,
+            renews=renews,
+            max_staleness=max_staleness,
+            patience=patience,
+            chance=chance,
+            clock=clock,
         )
         self._request = request
         self._reader = EventReader(patches=bool(request.patches))

@@ -41,7 +41,7 @@ def test_each_reason_has_its_exception(
 ) -> None:
     service.failure = Failure(code, "no", kubeconnect.Status(reason=reason, retry_after_seconds=3))
     with pytest.raises(kubeconnect.KubeconnectError, match=r"^no$") as caught:
-        client.list("pods")
+        client.list("pods", timeout=2)  # not long enough to come back
     assert type(caught.value) is kind
     assert (caught.value.code, caught.value.message, caught.value.reason) == (code, "no", reason)
     assert caught.value.retry_after_seconds == 3

@@ -2,13 +2,24 @@
 
 import math
 
+import grpc
 import pytest
 
-from kubeconnect import Consistency, DeadlineExceeded, NotFound, ResourceKind, Source
+from kubeconnect import (
+    Consistency,
+    DeadlineExceeded,
+    KubeconnectError,
+    NotFound,
+    ResourceKind,
+    Source,
+    Status,
+)
 from kubeconnect.sync import Client
 from kubeconnect.v1 import resource_service_pb2 as pb
 from kubeconnect.v1.object_pb2 import ENCODING_JSON
-from tests.fake import FakeService, pod
+from tests.fake import Failure, FakeService, pod
+
+Code = grpc.StatusCode
 
 
 def test_returns_the_object(client: Client, service: FakeService) -> None:
@@ -90,3 +101,34 @@ def test_refuses_a_timeout_that_leaves_no_time(client: Client, timeout: float) -
 def test_may_take_for_ever(client: Client, service: FakeService) -> None:
     service.objects = [pod("web")]
     assert client.get("pods", "web", namespace="demo", timeout=math.inf)
+
+
+@pytest.mark.parametrize("code", [Code.RESOURCE_EXHAUSTED, Code.UNAVAILABLE])
+def test_comes_back_when_the_service_says(
+    client: Client,
+    service: FakeService,
+    code: grpc.StatusCode,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(KubeconnectError, "retry_after_seconds", 0.01)
+    service.refusals.append(Failure(code, "busy", Status(retry_after_seconds=1)))
+    service.objects.append(pod("web"))
+    assert (client.get("pods", "web", namespace="demo")).name == "web"
+    assert len(service.requests) == 2
+
+
+@pytest.mark.parametrize(
+    ("failure", "timeout"),
+    [
+        (Failure(Code.UNAVAILABLE, "busy"), None),
+        (Failure(Code.UNAVAILABLE, "busy", Status(retry_after_seconds=9)), 5),
+        (Failure(Code.INTERNAL, "busy", Status(retry_after_seconds=1)), None),
+    ],
+)
+def test_raises_where_it_must_not_come_back(
+    client: Client, service: FakeService, failure: Failure, timeout: float | None
+) -> None:
+    service.refusals.append(failure)
+    with pytest.raises(KubeconnectError, match="busy"):
+        client.get("pods", "web", namespace="demo", timeout=timeout)
+    assert len(service.requests) == 1

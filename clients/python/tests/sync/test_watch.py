@@ -13,6 +13,7 @@ from kubeconnect import (
     EventType,
     Forbidden,
     Freshness,
+    KubeconnectError,
     Source,
     Status,
     Unavailable,
@@ -258,6 +259,55 @@ def test_continues_a_stream_that_is_silent(
         seen = [(next(events)).type.name for _ in range(3)]
     assert seen == ["RESET", "SYNCED", "BOOKMARK"]
     assert [request.resume_token for request in service.requests] == ["", "t9"]
+    assert len(set(service.peers)) == 2
+
+
+def test_leaves_a_connection_without_what_goes_on_there(
+    client: Client, service: FakeService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kubeconnect.watch_session.QUIET_SECONDS", 0.05)
+    service.log = [b"begun\n", Silence()]
+    with client.logs("web", namespace="demo") as log:
+        assert next(iter(log)) == "begun"
+        for token in ("t9", "t10", "t11"):
+            service.play(batch(token, BOOKMARK), Silence())
+        service.play(batch("t12", BOOKMARK))
+        with client.watch("pods") as events:
+            for _ in range(4):
+                next(events)
+        assert not service.log_ended.is_set()
+    client.list("pods")
+    assert len(set(service.peers)) == 4
+
+
+def test_leaves_a_replica_that_is_stale_for_too_long(client: Client, service: FakeService) -> None:
+    def told(token: str, stale: bool) -> pb.WatchResponse:
+        return pb.WatchResponse(
+            events=[BOOKMARK], resume_token=token, freshness=pb.Freshness(stale=stale)
+        )
+
+    service.play(told("t9", True), Silence(), told("t10", False))
+    lost: list[str] = []
+    with client.watch(
+        "pods", max_staleness=1e-9, on_retry=lambda error, _: lost.append(str(error))
+    ) as events:
+        for _ in range(2):
+            next(events)
+        assert events.freshness == Freshness(False, None)
+    assert lost == ["the service has been stale for too long: another is tried"]
+    assert [request.resume_token for request in service.requests] == ["", "t9"]
+    assert len(set(service.peers)) == 2
+
+
+def test_opens_a_first_stream_when_the_service_says(
+    client: Client, service: FakeService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(KubeconnectError, "retry_after_seconds", 0.01)
+    service.refusals.append(Failure(Code.RESOURCE_EXHAUSTED, status=Status(retry_after_seconds=1)))
+    service.play(batch("t9", RESET, SYNCED))
+    with client.watch("pods") as events:
+        assert (next(events)).type.name == "RESET"
+    assert len(service.requests) == 2
 
 
 def test_says_when_it_is_cut_off_and_when_it_goes_on(

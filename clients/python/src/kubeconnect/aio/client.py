@@ -27,7 +27,7 @@ from kubeconnect.v1 import pod_service_pb2 as pod_pb
 from kubeconnect.v1 import resource_service_pb2 as pb
 from kubeconnect.v1.object_pb2 import ENCODING_JSON
 from kubeconnect.watch_many_session import K, WatchManySession
-from kubeconnect.watch_session import WatchSession
+from kubeconnect.watch_session import MAX_STALENESS_SECONDS, WatchSession
 from kubeconnect.watch_spec import WatchSpec
 from kubeconnect.writes import (
     CreateResult,
@@ -78,6 +78,9 @@ class AsyncClient:
     To read your own write, give the version of its answer to a read as
     ``min_resource_version``: the read waits until it sees that, and raises
     DeadlineExceeded where that takes more than five seconds.
+
+    A read that is refused with the time to come back at, because a limit is reached, is made
+    again then, if its ``timeout`` allows. A change is not.
 
     A ``timeout`` is in seconds, and ``math.inf`` means none; left out, it is the
     client's. A watch and a log have none. All calls raise a KubeconnectError that says what
@@ -159,7 +162,7 @@ class AsyncClient:
             consistency=consistency.value,
             encoding=ENCODING_JSON,
         )
-        response = await self._transport.unary(
+        response = await self._transport.read(
             self._transport.resources.Get, request, deadline(timeout, self._timeout)
         )
         return GetResult(response)
@@ -206,7 +209,7 @@ class AsyncClient:
             encoding=ENCODING_JSON,
         )
         seconds = deadline(timeout, self._timeout)
-        first = await self._transport.unary(self._transport.resources.List, request, seconds)
+        first = await self._transport.read(self._transport.resources.List, request, seconds)
         return AsyncObjectList(self._transport, request, first, seconds)
 
     def watch(
@@ -226,6 +229,7 @@ class AsyncClient:
         require_all_namespaces: bool = False,
         resume_token: str | None = None,
         reconnect: bool = True,
+        max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
     ) -> AsyncWatch:
         """Watch a selection, or the one object that ``name`` names.
@@ -244,7 +248,10 @@ class AsyncClient:
         sent whole objects.
 
         A stream that is lost is opened again; with ``reconnect=False`` that raises
-        instead. ``on_retry`` is called with the error, and with the seconds until then. It
+        instead. A stream that the service calls stale for ``max_staleness`` seconds is opened
+        again over another connection, for the cluster may have been lost to one replica only;
+        ``math.inf`` for never. The time doubles for each replica that is stale too, up to 32
+        times. ``on_retry`` is called with the error, and with the seconds until then. It
         must return soon. Errors come with the first event.
         """
         spec = WatchSpec(
@@ -265,7 +272,13 @@ class AsyncClient:
         request.resume_token = resume_token or ""
         transport = self._transport
         return AsyncWatch(
-            WatchSession(request, reconnect=reconnect, renews=transport.renews_token),
+            WatchSession(
+                request,
+                reconnect=reconnect,
+                renews=transport.renews_token,
+                max_staleness=max_staleness,
+                patience=self._timeout,
+            ),
             lambda request, wait: transport.stream(
                 transport.resources.Watch, request, wait_for_ready=wait
             ),
@@ -278,6 +291,7 @@ class AsyncClient:
         *,
         resume_token: str | None = None,
         reconnect: bool = True,
+        max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
     ) -> AsyncWatchMany[K]:
         """Watch up to 100 selections in one stream: (key, event), the key being yours.
@@ -287,14 +301,20 @@ class AsyncClient:
 
         ``resume_token``, from an earlier call with the same watches in the same order,
         continues each of them, as in ``watch``. One that cannot be resumed there begins
-        with RESET. ``reconnect`` and ``on_retry`` are as in ``watch``.
+        with RESET. ``reconnect``, ``max_staleness`` and ``on_retry`` are as in ``watch``; the
+        stream is stale where one of its watches is.
         """
         requests = [spec.to_message(resumes=bool(resume_token)) for spec in watches.values()]
         request = pb.WatchManyRequest(watches=requests, resume_token=resume_token or "")
         transport = self._transport
         return AsyncWatchMany(
             WatchManySession(
-                tuple(watches), request, reconnect=reconnect, renews=transport.renews_token
+                tuple(watches),
+                request,
+                reconnect=reconnect,
+                renews=transport.renews_token,
+                max_staleness=max_staleness,
+                patience=self._timeout,
             ),
             lambda request, wait: transport.stream(
                 transport.resources.WatchMany, request, wait_for_ready=wait
@@ -377,7 +397,7 @@ class AsyncClient:
             consistency=consistency.value,
             require_all_namespaces=require_all_namespaces,
         )
-        response = await self._transport.unary(
+        response = await self._transport.read(
             self._transport.resources.CountObjects, request, deadline(timeout, self._timeout)
         )
         return CountResult.from_message(response)
@@ -408,7 +428,7 @@ class AsyncClient:
             page_size=page_size,
         )
         seconds = deadline(timeout, self._timeout)
-        first = await self._transport.unary(self._transport.resources.GetTable, request, seconds)
+        first = await self._transport.read(self._transport.resources.GetTable, request, seconds)
         return AsyncTable(self._transport, request, first, seconds)
 
     async def create(
@@ -617,7 +637,7 @@ class AsyncClient:
         category, such as "all".
         """
         request = discovery_pb.ListResourceTypesRequest(group=group, category=category)
-        response = await self._transport.unary(
+        response = await self._transport.read(
             self._transport.discovery.ListResourceTypes, request, deadline(timeout, self._timeout)
         )
         return ResourceTypesResult.from_message(response)
@@ -625,7 +645,7 @@ class AsyncClient:
     async def schema(self, resource: str, *, timeout: float | None = None) -> SchemaResult:
         """Return the OpenAPI v3 schema of a resource's kind. Raises NotFound if it has none."""
         request = discovery_pb.GetSchemaRequest(resource=resource)
-        response = await self._transport.unary(
+        response = await self._transport.read(
             self._transport.discovery.GetSchema, request, deadline(timeout, self._timeout)
         )
         return SchemaResult.from_message(response)

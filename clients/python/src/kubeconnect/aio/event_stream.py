@@ -28,9 +28,13 @@ class AsyncEventStream(Generic[Request, Response, Step]):
     There is no limit of time, and the iteration never ends by itself. A stream
     that is lost, or silent for 12 seconds, is opened again after a while and
     continued where it was; the iteration just goes on. The first message of a stream may
-    take 60 seconds. If the service does not remember the place to continue at, it says so
-    by RESET. A stream that is refused raises the reason. So does one that cannot be opened
-    for the first time, and one that is lost where ``reconnect`` is False: Unavailable, in
+    take 60 seconds. A stream that is silent, or has been told for ``max_staleness`` seconds
+    that it is stale, is continued over another connection, which may lead to another
+    replica. If the service does not remember the place to continue at, it says so by RESET.
+
+    A stream that is refused raises the reason. So does one that cannot be opened for the
+    first time, unless the service says when to come back, and that is within the client's
+    ``timeout``; and one that is lost where ``reconnect`` is False: Unavailable, in
     most cases. Where the bearer token of a stream has ended, and the client has a function
     or a file for tokens, the stream is opened again, once, with a new one.
 
@@ -110,6 +114,7 @@ class AsyncEventStream(Generic[Request, Response, Step]):
 
     async def _receive(self) -> None:
         try:
+            await self._leave_if_stale()
             self._session.receive(await self._read())
         except KubeconnectError as error:
             if self._closed.is_set():
@@ -119,6 +124,12 @@ class AsyncEventStream(Generic[Request, Response, Step]):
                 raise
             self._report_loss(error, self._delay)
 
+    async def _leave_if_stale(self) -> None:
+        error = self._session.too_stale()
+        if error is not None:
+            await self._stream.leave()
+            raise error
+
     async def _read(self) -> Response:
         response = await self._stream.read(self._session.quiet_seconds)
         if response is None:
@@ -126,8 +137,8 @@ class AsyncEventStream(Generic[Request, Response, Step]):
         return response
 
     def _report_loss(self, error: KubeconnectError, delay: float) -> None:
-        renewal = isinstance(error, Unauthenticated)
-        level = logging.INFO if renewal else logging.WARNING
+        usual = isinstance(error, Unauthenticated) or error.reason == "StreamMoved"
+        level = logging.INFO if usual else logging.WARNING
         _logger.log(level, "a watch was lost (%s); again in %.1f s", error, delay)
         if self._on_retry is not None:
             self._on_retry(error, delay)

@@ -109,4 +109,4 @@ class AsyncObjectList:
         request = pb.ListRequest()
         request.CopyFrom(self._request)
         request.page_token = token
-        return await self._transport.unary(self._transport.resources.List, request, self._timeout)
+        return await self._transport.read(self._transport.resources.List, request, self._timeout)

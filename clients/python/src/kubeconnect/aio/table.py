@@ -57,6 +57,6 @@ class AsyncTable:
         request = pb.GetTableRequest()
         request.CopyFrom(self._request)
         request.page_token = token
-        return await self._transport.unary(
+        return await self._transport.read(
             self._transport.resources.GetTable, request, self._timeout
         )

@@ -29,7 +29,7 @@ from kubeconnect.v1 import pod_service_pb2 as pod_pb
 from kubeconnect.v1 import resource_service_pb2 as pb
 from kubeconnect.v1.object_pb2 import ENCODING_JSON
 from kubeconnect.watch_many_session import K, WatchManySession
-from kubeconnect.watch_session import WatchSession
+from kubeconnect.watch_session import MAX_STALENESS_SECONDS, WatchSession
 from kubeconnect.watch_spec import WatchSpec
 from kubeconnect.writes import (
     CreateResult,
@@ -80,6 +80,9 @@ class Client:
     To read your own write, give the version of its answer to a read as
     ``min_resource_version``: the read waits until it sees that, and raises
     DeadlineExceeded where that takes more than five seconds.
+
+    A read that is refused with the time to come back at, because a limit is reached, is made
+    again then, if its ``timeout`` allows. A change is not.
 
     A ``timeout`` is in seconds, and ``math.inf`` means none; left out, it is the
     client's. A watch and a log have none. All calls raise a KubeconnectError that says what
@@ -161,7 +164,7 @@ class Client:
             consistency=consistency.value,
             encoding=ENCODING_JSON,
         )
-        response = self._transport.unary(
+        response = self._transport.read(
             self._transport.resources.Get, request, deadline(timeout, self._timeout)
         )
         return GetResult(response)
@@ -208,7 +211,7 @@ class Client:
             encoding=ENCODING_JSON,
         )
         seconds = deadline(timeout, self._timeout)
-        first = self._transport.unary(self._transport.resources.List, request, seconds)
+        first = self._transport.read(self._transport.resources.List, request, seconds)
         return ObjectList(self._transport, request, first, seconds)
 
     def watch(
@@ -228,6 +231,7 @@ class Client:
         require_all_namespaces: bool = False,
         resume_token: str | None = None,
         reconnect: bool = True,
+        max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
     ) -> Watch:
         """Watch a selection, or the one object that ``name`` names.
@@ -246,7 +250,10 @@ class Client:
         sent whole objects.
 
         A stream that is lost is opened again; with ``reconnect=False`` that raises
-        instead. ``on_retry`` is called with the error, and with the seconds until then. It
+        instead. A stream that the service calls stale for ``max_staleness`` seconds is opened
+        again over another connection, for the cluster may have been lost to one replica only;
+        ``math.inf`` for never. The time doubles for each replica that is stale too, up to 32
+        times. ``on_retry`` is called with the error, and with the seconds until then. It
         must return soon. Errors come with the first event.
         """
         spec = WatchSpec(
@@ -267,7 +274,13 @@ class Client:
         request.resume_token = resume_token or ""
         transport = self._transport
         return Watch(
-            WatchSession(request, reconnect=reconnect, renews=transport.renews_token),
+            WatchSession(
+                request,
+                reconnect=reconnect,
+                renews=transport.renews_token,
+                max_staleness=max_staleness,
+                patience=self._timeout,
+            ),
             lambda request, wait: transport.stream(
                 transport.resources.Watch, request, wait_for_ready=wait
             ),
@@ -280,6 +293,7 @@ class Client:
         *,
         resume_token: str | None = None,
         reconnect: bool = True,
+        max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
     ) -> WatchMany[K]:
         """Watch up to 100 selections in one stream: (key, event), the key being yours.
@@ -289,14 +303,20 @@ class Client:
 
         ``resume_token``, from an earlier call with the same watches in the same order,
         continues each of them, as in ``watch``. One that cannot be resumed there begins
-        with RESET. ``reconnect`` and ``on_retry`` are as in ``watch``.
+        with RESET. ``reconnect``, ``max_staleness`` and ``on_retry`` are as in ``watch``; the
+        stream is stale where one of its watches is.
         """
         requests = [spec.to_message(resumes=bool(resume_token)) for spec in watches.values()]
         request = pb.WatchManyRequest(watches=requests, resume_token=resume_token or "")
         transport = self._transport
         return WatchMany(
             WatchManySession(
-                tuple(watches), request, reconnect=reconnect, renews=transport.renews_token
+                tuple(watches),
+                request,
+                reconnect=reconnect,
+                renews=transport.renews_token,
+                max_staleness=max_staleness,
+                patience=self._timeout,
             ),
             lambda request, wait: transport.stream(
                 transport.resources.WatchMany, request, wait_for_ready=wait
@@ -379,7 +399,7 @@ class Client:
             consistency=consistency.value,
             require_all_namespaces=require_all_namespaces,
         )
-        response = self._transport.unary(
+        response = self._transport.read(
             self._transport.resources.CountObjects, request, deadline(timeout, self._timeout)
         )
         return CountResult.from_message(response)
@@ -410,7 +430,7 @@ class Client:
             page_size=page_size,
         )
         seconds = deadline(timeout, self._timeout)
-        first = self._transport.unary(self._transport.resources.GetTable, request, seconds)
+        first = self._transport.read(self._transport.resources.GetTable, request, seconds)
         return Table(self._transport, request, first, seconds)
 
     def create(
@@ -619,7 +639,7 @@ class Client:
         category, such as "all".
         """
         request = discovery_pb.ListResourceTypesRequest(group=group, category=category)
-        response = self._transport.unary(
+        response = self._transport.read(
             self._transport.discovery.ListResourceTypes, request, deadline(timeout, self._timeout)
         )
         return ResourceTypesResult.from_message(response)
@@ -627,7 +647,7 @@ class Client:
     def schema(self, resource: str, *, timeout: float | None = None) -> SchemaResult:
         """Return the OpenAPI v3 schema of a resource's kind. Raises NotFound if it has none."""
         request = discovery_pb.GetSchemaRequest(resource=resource)
-        response = self._transport.unary(
+        response = self._transport.read(
             self._transport.discovery.GetSchema, request, deadline(timeout, self._timeout)
         )
         return SchemaResult.from_message(response)

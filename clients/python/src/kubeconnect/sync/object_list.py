@@ -111,4 +111,4 @@ class ObjectList:
         request = pb.ListRequest()
         request.CopyFrom(self._request)
         request.page_token = token
-        return self._transport.unary(self._transport.resources.List, request, self._timeout)
+        return self._transport.read(self._transport.resources.List, request, self._timeout)

@@ -59,4 +59,4 @@ class Table:
         request = pb.GetTableRequest()
         request.CopyFrom(self._request)
         request.page_token = token
-        return self._transport.unary(self._transport.resources.GetTable, request, self._timeout)
+        return self._transport.read(self._transport.resources.GetTable, request, self._timeout)

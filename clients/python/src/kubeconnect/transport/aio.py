@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
 from weakref import WeakSet
@@ -16,8 +16,8 @@ import grpc.aio
 from grpc.aio import EOF  # type: ignore[attr-defined]  # not in its stubs
 
 from kubeconnect.address import Address
-from kubeconnect.errors import Cancelled, Unauthenticated
-from kubeconnect.transport.failures import client_closed, failure, silent
+from kubeconnect.errors import Cancelled, KubeconnectError, Unauthenticated
+from kubeconnect.transport.failures import client_closed, failure, retry_delay, silent
 from kubeconnect.transport.options import channel_credentials, channel_options, remaining
 from kubeconnect.transport.tokens import Metadata, bearer, token_function
 from kubeconnect.v1.discovery_service_pb2_grpc import DiscoveryServiceStub
@@ -36,12 +36,40 @@ AsyncToken: TypeAlias = str | Callable[[], str | Awaitable[str]]
 """A fixed token, or a function, which may be async, that returns the token of each call."""
 
 
-class AsyncTransport:
-    """A connection. Belongs to the event loop that it is made in."""
+class AsyncConnection:
+    """A channel, and the calls on it."""
 
     discovery: DiscoveryServiceAsyncStub
     pods: PodServiceAsyncStub
     resources: ResourceServiceAsyncStub
+
+    def __init__(self, channel: grpc.aio.Channel) -> None:
+        """Take over a channel."""
+        self.channel = channel
+        self.discovery = DiscoveryServiceStub(channel)
+        self.pods = PodServiceStub(channel)
+        self.resources = ResourceServiceStub(channel)
+        self._rpcs = {id(rpc) for stub in self._stubs() for rpc in vars(stub).values()}
+        self.streams: WeakSet[AsyncStream[Any, Any]] = WeakSet()
+        self.calls = 0
+
+    def _stubs(self) -> tuple[object, ...]:
+        return (self.discovery, self.pods, self.resources)
+
+    def has(self, rpc: object) -> bool:
+        """Whether the method is one of this connection."""
+        return id(rpc) in self._rpcs
+
+    @property
+    def idle(self) -> bool:
+        """Whether no call is under way."""
+        return self.calls == 0 and all(stream.ended for stream in self.streams)
+
+
+class AsyncTransport:
+    """A connection, and those that it has taken the place of while calls go on there. Belongs
+    to the event loop that it is made in.
+    """
 
     def __init__(
         self,
@@ -56,15 +84,54 @@ class AsyncTransport:
         self.renews_token = callable(token) or token_file is not None
         credentials = channel_credentials(address, ca_file)
         options = channel_options(address)
-        if credentials:
-            self._channel = grpc.aio.secure_channel(address.target, credentials, options)
-        else:
-            self._channel = grpc.aio.insecure_channel(address.target, options)
-        self.discovery = DiscoveryServiceStub(self._channel)
-        self.pods = PodServiceStub(self._channel)
-        self.resources = ResourceServiceStub(self._channel)
-        self._streams: WeakSet[AsyncStream[Any, Any]] = WeakSet()
+
+        def connect() -> AsyncConnection:
+            if credentials:
+                return AsyncConnection(
+                    grpc.aio.secure_channel(address.target, credentials, options)
+                )
+            return AsyncConnection(grpc.aio.insecure_channel(address.target, options))
+
+        self._connect = connect
+        self._connections = [connect()]  # the last one is for new calls
         self._closed = False
+
+    @property
+    def discovery(self) -> DiscoveryServiceAsyncStub:
+        """Where calls about resource types go."""
+        return self._connections[-1].discovery
+
+    @property
+    def pods(self) -> PodServiceAsyncStub:
+        """Where calls for logs go."""
+        return self._connections[-1].pods
+
+    @property
+    def resources(self) -> ResourceServiceAsyncStub:
+        """Where all other calls go."""
+        return self._connections[-1].resources
+
+    async def read(
+        self,
+        rpc: grpc.aio.UnaryUnaryMultiCallable[Request, Response],
+        request: Request,
+        timeout: float | None,
+    ) -> Response:
+        """Make a call that changes nothing. One that is refused with the time to come back at
+        is made again then, if that is within ``timeout``.
+        """
+        begin = monotonic()
+        with self._using(rpc):
+            while True:
+                try:
+                    return await self.unary(rpc, request, remaining(timeout, begin))
+                except KubeconnectError as error:
+                    delay = retry_delay(error, remaining(timeout, begin))
+                    if delay is None:
+                        raise
+                await asyncio.sleep(delay)
+                if self._closed:
+                    raise client_closed()
 
     async def unary(
         self,
@@ -77,6 +144,15 @@ class AsyncTransport:
         A call that is refused as unauthenticated is made again, once, if there is another
         token by then.
         """
+        with self._using(rpc):
+            return await self._unary(rpc, request, timeout)
+
+    async def _unary(
+        self,
+        rpc: grpc.aio.UnaryUnaryMultiCallable[Request, Response],
+        request: Request,
+        timeout: float | None,
+    ) -> Response:
         begin = monotonic()
         metadata = await self._metadata()
         try:
@@ -111,9 +187,39 @@ class AsyncTransport:
         def begin(metadata: Metadata) -> grpc.aio.UnaryStreamCall[Request, Response]:
             return rpc(request, metadata=metadata, wait_for_ready=wait_for_ready)
 
-        stream = AsyncStream(begin, self._metadata, renews=self.renews_token)
-        self._streams.add(stream)
+        connection = self._connection_of(rpc)
+        stream = AsyncStream(
+            begin, self._metadata, lambda: self._leave(connection), renews=self.renews_token
+        )
+        connection.streams.add(stream)
         return stream
+
+    def _connection_of(self, rpc: object) -> AsyncConnection:
+        return next(each for each in self._connections if each.has(rpc))
+
+    @contextmanager
+    def _using(self, rpc: object) -> Iterator[None]:
+        """Keep the connection of a call open."""
+        connection = self._connection_of(rpc)
+        connection.calls += 1
+        try:
+            yield
+        finally:
+            connection.calls -= 1
+
+    async def _leave(self, connection: AsyncConnection) -> None:
+        """Have later calls use another connection, which may lead to another replica.
+
+        Calls that are under way go on where they are. Streams that leave a connection together
+        come to the same new one.
+        """
+        if self._closed or connection is not self._connections[-1]:
+            return
+        kept = [each for each in self._connections if not each.idle]
+        over = [each for each in self._connections if each.idle]
+        self._connections = [*kept, self._connect()]
+        for each in over:
+            await each.channel.close()
 
     async def _metadata(self) -> Metadata:
         """Return what the next call carries."""
@@ -128,9 +234,10 @@ class AsyncTransport:
         gRPC's own close finds the streams that somebody reads, and no others.
         """
         self._closed = True
-        for stream in list(self._streams):
-            await stream.close()
-        await self._channel.close()
+        for connection in self._connections:
+            for stream in list(connection.streams):
+                await stream.close()
+            await connection.channel.close()
 
 
 class AsyncStream(Generic[Request, Response]):
@@ -140,12 +247,17 @@ class AsyncStream(Generic[Request, Response]):
         self,
         begin: Callable[[Metadata], grpc.aio.UnaryStreamCall[Request, Response]],
         metadata: Callable[[], Awaitable[Metadata]],
+        leave: Callable[[], Awaitable[None]],
         *,
         renews: bool,
     ) -> None:
-        """Keep how the call begins; with ``renews`` there may be another token later."""
+        """Keep how the call begins; with ``renews`` there may be another token later.
+
+        ``leave`` has later calls use another connection.
+        """
         self._begin = begin
         self._metadata = metadata
+        self._leave = leave
         self._renews = renews
         self._call: grpc.aio.UnaryStreamCall[Request, Response] | None = None
         self._opened = False  # by the first answer
@@ -155,7 +267,8 @@ class AsyncStream(Generic[Request, Response]):
     async def read(self, timeout: float | None = None) -> Response | None:
         """Wait for the next answer; None after the last one.
 
-        After ``timeout`` seconds the call is ended, and Unavailable raised.
+        After ``timeout`` seconds the call is ended, its connection left, and Unavailable
+        raised.
 
         gRPC would cancel the whole call with the task that reads. So the reading
         has a task of its own, which outlives a cancelled reader, and the next
@@ -167,7 +280,7 @@ class AsyncStream(Generic[Request, Response]):
             self._reading = asyncio.ensure_future(self._next())
         await asyncio.wait([self._reading], timeout=timeout)
         if timeout is not None and not self._reading.done():
-            await self.close()
+            await self.leave()
             raise silent(timeout)
         reading, self._reading = self._reading, None
         try:
@@ -177,6 +290,16 @@ class AsyncStream(Generic[Request, Response]):
         except asyncio.CancelledError:
             raise _cancelled() from None
         return None if response is EOF else cast(Response, response)
+
+    @property
+    def ended(self) -> bool:
+        """Whether the call is over."""
+        return self._closed or (self._call is not None and self._call.done())
+
+    async def leave(self) -> None:
+        """End the call, and have later ones use another connection."""
+        await self.close()
+        await self._leave()
 
     async def close(self) -> None:
         """End the call: a reader that waits gets Cancelled."""

@@ -55,6 +55,19 @@ def silent(seconds: float) -> errors.Unavailable:
     )
 
 
+def retry_delay(error: errors.KubeconnectError, rest: float | None) -> float | None:
+    """Return after how many seconds to make a refused read again; None where nobody has said
+    when, or where it would be after the ``rest`` of the caller's time (None: no limit).
+    """
+    delay = float(error.retry_after_seconds)
+    if error.code not in _REFUSED or delay <= 0 or (rest is not None and delay >= rest):
+        return None
+    return delay
+
+
+_REFUSED = {grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.UNAVAILABLE}
+
+
 def client_closed() -> errors.Cancelled:
     """Return the exception for a call on a client that is closed."""
     return errors.Cancelled(grpc.StatusCode.CANCELLED, "the client is closed")

@@ -31,6 +31,10 @@ wait behind a large message on a slow link."""
 FIRST_RECONNECT_SECONDS = 0.2
 """How long to wait before a connection that was lost is tried again; this grows."""
 
+CONNECT_SECONDS = 8.0
+"""How long a new connection may take, TLS and all; gRPC's own limit is 20 seconds. A frozen replica
+accepts a connection, but never answers on it."""
+
 LONGEST_RECONNECT_SECONDS = 5.0
 """How long to wait at most; gRPC's own two minutes are too long for a live view."""
 
@@ -47,7 +51,10 @@ def channel_options(address: Address) -> list[tuple[str, int | str]]:
         # Some versions of gRPC look at this alone, and wait for a minute without it.
         ("grpc.http2.ping_timeout_ms", KEEPALIVE_TIMEOUT_SECONDS * 1000),
         ("grpc.initial_reconnect_backoff_ms", int(FIRST_RECONNECT_SECONDS * 1000)),
+        ("grpc.min_reconnect_backoff_ms", int(CONNECT_SECONDS * 1000)),
         ("grpc.max_reconnect_backoff_ms", int(LONGEST_RECONNECT_SECONDS * 1000)),
+        # A channel made in place of another one must not share its connection.
+        ("grpc.use_local_subchannel_pool", 1),
         # A watch sends nothing after its request; gRPC would soon stop to ping it.
         ("grpc.http2.max_pings_without_data", 0),
     ]

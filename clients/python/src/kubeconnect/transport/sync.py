@@ -6,14 +6,15 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from time import monotonic
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast
 
 import grpc
 
 from kubeconnect.address import Address
-from kubeconnect.errors import Unauthenticated
-from kubeconnect.transport.failures import client_closed, failure, silent
+from kubeconnect.errors import KubeconnectError, Unauthenticated
+from kubeconnect.transport.failures import client_closed, failure, retry_delay, silent
 from kubeconnect.transport.options import channel_credentials, channel_options, remaining
 from kubeconnect.transport.tokens import Metadata, bearer, token_function
 from kubeconnect.v1.discovery_service_pb2_grpc import DiscoveryServiceStub
@@ -28,12 +29,36 @@ Token: TypeAlias = str | Callable[[], str]
 """A fixed token, or a function that returns the token of each call."""
 
 
-class Transport:
-    """A connection. Safe for concurrent use by threads; not to be used after a fork."""
+class Connection:
+    """A channel, and the calls on it. The transport's lock guards ``streams`` and ``calls``."""
 
-    discovery: DiscoveryServiceStub
-    pods: PodServiceStub
-    resources: ResourceServiceStub
+    def __init__(self, channel: grpc.Channel) -> None:
+        """Take over a channel."""
+        self.channel = channel
+        self.discovery = DiscoveryServiceStub(channel)
+        self.pods = PodServiceStub(channel)
+        self.resources = ResourceServiceStub(channel)
+        self._rpcs = {id(rpc) for stub in self._stubs() for rpc in vars(stub).values()}
+        self.streams: weakref.WeakSet[Stream[Any, Any]] = weakref.WeakSet()
+        self.calls = 0
+
+    def _stubs(self) -> tuple[object, ...]:
+        return (self.discovery, self.pods, self.resources)
+
+    def has(self, rpc: object) -> bool:
+        """Whether the method is one of this connection."""
+        return id(rpc) in self._rpcs
+
+    @property
+    def idle(self) -> bool:
+        """Whether no call is under way."""
+        return self.calls == 0 and all(stream.ended for stream in self.streams)
+
+
+class Transport:
+    """A connection, and those that it has taken the place of while calls go on there. Safe for
+    concurrent use by threads; not to be used after a fork.
+    """
 
     def __init__(
         self,
@@ -47,14 +72,52 @@ class Transport:
         self.renews_token = callable(token) or token_file is not None
         credentials = channel_credentials(address, ca_file)
         options = channel_options(address)
-        if credentials:
-            self._channel = grpc.secure_channel(address.target, credentials, options)
-        else:
-            self._channel = grpc.insecure_channel(address.target, options)
-        self.discovery = DiscoveryServiceStub(self._channel)
-        self.pods = PodServiceStub(self._channel)
-        self.resources = ResourceServiceStub(self._channel)
-        self._closed = False
+
+        def connect() -> Connection:
+            if credentials:
+                return Connection(grpc.secure_channel(address.target, credentials, options))
+            return Connection(grpc.insecure_channel(address.target, options))
+
+        self._connect = connect
+        self._lock = threading.Lock()  # guards what is below, and the counts of connections
+        self._connections = [connect()]  # the last one is for new calls
+        self._over = threading.Event()
+
+    @property
+    def discovery(self) -> DiscoveryServiceStub:
+        """Where calls about resource types go."""
+        return self._connections[-1].discovery
+
+    @property
+    def pods(self) -> PodServiceStub:
+        """Where calls for logs go."""
+        return self._connections[-1].pods
+
+    @property
+    def resources(self) -> ResourceServiceStub:
+        """Where all other calls go."""
+        return self._connections[-1].resources
+
+    def read(
+        self,
+        rpc: grpc.UnaryUnaryMultiCallable[Request, Response],
+        request: Request,
+        timeout: float | None,
+    ) -> Response:
+        """Make a call that changes nothing. One that is refused with the time to come back at
+        is made again then, if that is within ``timeout``.
+        """
+        begin = monotonic()
+        with self._using(rpc):
+            while True:
+                try:
+                    return self.unary(rpc, request, remaining(timeout, begin))
+                except KubeconnectError as error:
+                    delay = retry_delay(error, remaining(timeout, begin))
+                    if delay is None:
+                        raise
+                if self._over.wait(delay):
+                    raise client_closed()
 
     def unary(
         self,
@@ -67,6 +130,15 @@ class Transport:
         A call that is refused as unauthenticated is made again, once, if there is another
         token by then.
         """
+        with self._using(rpc):
+            return self._unary(rpc, request, timeout)
+
+    def _unary(
+        self,
+        rpc: grpc.UnaryUnaryMultiCallable[Request, Response],
+        request: Request,
+        timeout: float | None,
+    ) -> Response:
         begin = monotonic()
         metadata = self._metadata()
         try:
@@ -94,19 +166,54 @@ class Transport:
 
         It may wait for a connection as long as that takes, instead of failing.
         """
-        if self._closed:
+        if self._over.is_set():
             raise client_closed()
 
         def begin(metadata: Metadata) -> Call[Response]:
             return rpc(request, metadata=metadata, wait_for_ready=wait_for_ready)
 
-        metadata = self._metadata()
+        with self._using(rpc) as connection:
+            metadata = self._metadata()
 
-        def renewed() -> Call[Response] | None:
-            fresh = self._metadata()
-            return None if fresh == metadata else begin(fresh)
+            def renewed() -> Call[Response] | None:
+                fresh = self._metadata()
+                return None if fresh == metadata else begin(fresh)
 
-        return Stream(begin(metadata), renewed if self.renews_token else None)
+            stream = Stream[Request, Response](
+                begin(metadata),
+                renewed if self.renews_token else None,
+                lambda: self._leave(connection),
+            )
+            with self._lock:
+                connection.streams.add(stream)
+        return stream
+
+    @contextmanager
+    def _using(self, rpc: object) -> Iterator[Connection]:
+        """Keep the connection of a call open."""
+        with self._lock:
+            connection = next(each for each in self._connections if each.has(rpc))
+            connection.calls += 1
+        try:
+            yield connection
+        finally:
+            with self._lock:
+                connection.calls -= 1
+
+    def _leave(self, connection: Connection) -> None:
+        """Have later calls use another connection, which may lead to another replica.
+
+        Calls that are under way go on where they are. Streams that leave a connection together
+        come to the same new one.
+        """
+        with self._lock:
+            if self._over.is_set() or connection is not self._connections[-1]:
+                return
+            over = [each for each in self._connections if each.idle]
+            self._connections = [each for each in self._connections if each not in over]
+            self._connections.append(self._connect())
+        for each in over:
+            each.channel.close()
 
     def _metadata(self) -> Metadata:
         """Return what the next call carries."""
@@ -114,8 +221,11 @@ class Transport:
 
     def close(self) -> None:
         """End the connection and all calls on it."""
-        self._closed = True
-        self._channel.close()
+        self._over.set()
+        with self._lock:
+            connections = list(self._connections)
+        for connection in connections:
+            connection.channel.close()
 
 
 class Call(Protocol[Answer]):
@@ -127,6 +237,9 @@ class Call(Protocol[Answer]):
     def cancel(self) -> bool:
         """End the call."""
 
+    def is_active(self) -> bool:
+        """Whether the call is not over."""
+
 
 class Stream(Generic[Request, Response]):
     """The answers to one call. One thread may read at a time, any may close."""
@@ -134,15 +247,18 @@ class Stream(Generic[Request, Response]):
     def __init__(
         self,
         call: Call[Response],
-        renewed: Callable[[], Call[Response] | None] | None = None,
+        renewed: Callable[[], Call[Response] | None] | None,
+        leave: Callable[[], None],
     ) -> None:
         """Take over a call that has begun.
 
         If it is refused as unauthenticated, ``renewed`` begins it again with another
-        token, or returns None where there is none.
+        token, or returns None where there is none. ``leave`` has later calls use another
+        connection.
         """
         self._call = call
         self._renewed = renewed  # up to the first answer
+        self._leave = leave
         self._closed = False
         self._guard = _Guard(0.0)
         self._silent_at: float | None = None  # while a reader waits
@@ -151,7 +267,8 @@ class Stream(Generic[Request, Response]):
     def read(self, timeout: float | None = None) -> Response | None:
         """Wait for the next answer; None after the last one.
 
-        After ``timeout`` seconds the call is ended, and Unavailable raised.
+        After ``timeout`` seconds the call is ended, its connection left, and Unavailable
+        raised.
         """
         try:
             response = self._read(timeout)
@@ -161,6 +278,16 @@ class Stream(Generic[Request, Response]):
             response = self._read(timeout)
         self._renewed = None
         return response
+
+    @property
+    def ended(self) -> bool:
+        """Whether the call is over."""
+        return self._closed or not self._call.is_active()
+
+    def leave(self) -> None:
+        """End the call, and have later ones use another connection."""
+        self.close()
+        self._leave()
 
     def close(self) -> None:
         """End the call: a reader that waits gets Cancelled."""
@@ -184,6 +311,7 @@ class Stream(Generic[Request, Response]):
             return next(cast(Iterator[Response], self._call), None)
         except grpc.RpcError as error:
             if timeout is not None and self._silent:
+                self._leave()
                 raise silent(timeout) from error
             raise failure(error) from error
         finally:
