@@ -53,6 +53,7 @@ export type { Relation, RelationType } from "./relation.js";
 export { RetryPolicy, type RetryOptions } from "./retry.js";
 export type { Selection } from "./selection.js";
 export { sleep, type Sleep } from "./sleep.js";
+export type { StalenessLimit } from "./staleness.js";
 export {
   Table,
   type TableAll,

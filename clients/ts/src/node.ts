@@ -13,6 +13,8 @@ import {
 } from "@connectrpc/connect-node";
 import { bearer, type BearerToken } from "./bearer.js";
 import { createClient, type Client } from "./client.js";
+import { comeBack } from "./comeback.js";
+import { Connections } from "./connections.js";
 
 export * from "./index.js";
 
@@ -47,26 +49,31 @@ export interface NodeClient extends Client {
 /**
  * A client for the service at this address, such as "https://kubeconnect:8443"
  * or "http://localhost:8080". The connection is opened by the first call, shared
- * by all, and opened again when it was lost.
+ * by all, and opened again when it was lost. When a followed watch is silent or stale for too
+ * long, later calls use another connection, which may lead to another replica.
  */
 export function connect(address: string, options: NodeOptions = {}): NodeClient {
   const { protocol = "grpc", tls, timeoutMs = 30_000, interceptors = [] } = options;
   const token = tokenOf(options);
-  const sessionManager = new Http2SessionManager(address, pings, { ...tls, ...sessionOptions });
-  const transportOptions = {
-    baseUrl: address,
-    sessionManager,
-    interceptors: token === undefined ? interceptors : [...interceptors, bearer(address, token)],
-    ...(timeoutMs > 0 && { defaultTimeoutMs: timeoutMs }),
-  };
-  const transport =
-    protocol === "grpc"
-      ? createGrpcTransport(transportOptions)
-      : createConnectTransport({ ...transportOptions, httpVersion: "2", useBinaryFormat: true });
+  const tokens = token === undefined ? [] : [bearer(address, token)];
+  const connections = new Connections(() => {
+    const session = new Http2SessionManager(address, pings, { ...tls, ...sessionOptions });
+    const transportOptions = {
+      baseUrl: address,
+      sessionManager: session,
+      interceptors: [comeBack(timeoutMs), ...interceptors, ...tokens],
+      ...(timeoutMs > 0 && { defaultTimeoutMs: timeoutMs }),
+    };
+    const transport =
+      protocol === "grpc"
+        ? createGrpcTransport(transportOptions)
+        : createConnectTransport({ ...transportOptions, httpVersion: "2", useBinaryFormat: true });
+    return { transport, session };
+  });
   return {
-    ...createClient(transport),
+    ...createClient(connections),
     close: () => {
-      sessionManager.abort();
+      connections.close();
     },
   };
 }

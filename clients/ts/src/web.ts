@@ -7,6 +7,7 @@ import type { Interceptor } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
 import { bearer, type BearerToken } from "./bearer.js";
 import { createClient, type Client } from "./client.js";
+import { comeBack } from "./comeback.js";
 
 export * from "./index.js";
 
@@ -34,7 +35,11 @@ export function connect(address: string, options: WebOptions = {}): Client {
     baseUrl: address,
     useBinaryFormat: true,
     ...(timeoutMs > 0 && { defaultTimeoutMs: timeoutMs }),
-    interceptors: token === undefined ? interceptors : [...interceptors, bearer(address, token)],
+    interceptors: [
+      comeBack(timeoutMs),
+      ...interceptors,
+      ...(token === undefined ? [] : [bearer(address, token)]),
+    ],
   });
   return createClient(transport);
 }

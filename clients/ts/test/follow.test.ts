@@ -226,6 +226,61 @@ suite("follow", () => {
     assert.deepEqual(opened, ["", "t1", "t1"]);
   });
 
+  test("leaves a replica that is stale for too long, and gives each one twice as long", async (t) => {
+    t.mock.timers.enable({ apis: ["Date"], now: 1_000 });
+    const told = (stale: boolean): WatchBatch => ({
+      ...bookmark,
+      freshness: { stale, lastContact: undefined },
+    });
+    const reasons: unknown[] = [];
+    let stale = true;
+    // eslint-disable-next-line @typescript-eslint/require-await -- a stream that never waits
+    const open: OpenWatch = async function* (signal) {
+      signal.addEventListener("abort", () => reasons.push(signal.reason));
+      for (;;) yield told(stale);
+    };
+    const options = { signal: t.signal, sleep: () => Promise.resolve(), random: () => 0 };
+    const batches = follow(open, options);
+    const lasted: number[] = [];
+    let since = Date.now();
+    const next = async (): Promise<void> => {
+      await batches.next();
+      if (reasons.length === lasted.length) return;
+      lasted.push(Date.now() - since);
+      since = Date.now();
+    };
+    for (let second = 0; second < 400; second++) {
+      await next();
+      t.mock.timers.tick(1_000);
+    }
+    assert.deepEqual(lasted, [11_000, 21_000, 41_000, 81_000, 161_000]);
+    stale = false;
+    await next();
+    stale = true;
+    since = Date.now();
+    while (lasted.length < 6) {
+      await next();
+      t.mock.timers.tick(1_000);
+    }
+    assert.equal(lasted.at(-1), 11_000);
+    assert.deepEqual(
+      new Set(reasons.map((reason) => (reason as KubeconnectError).code)),
+      new Set([Code.Unavailable]),
+    );
+  });
+
+  test("stays with a stale replica where it is told to", async (t) => {
+    t.mock.timers.enable({ apis: ["Date"], now: 1_000 });
+    const stale = { ...bookmark, freshness: { stale: true, lastContact: undefined } };
+    const open = streams({ send: [stale, stale, stale] });
+    const batches = follow(open, { signal: t.signal, maxStalenessMs: Infinity });
+    for (let day = 0; day < 3; day++) {
+      await batches.next();
+      t.mock.timers.tick(86_400_000);
+    }
+    assert.deepEqual(open.tokens, [""]);
+  });
+
   test("opens a stream that was open once more when its credential has expired", async () => {
     const expired = KubeconnectError.from(new ConnectError("expired", Code.Unauthenticated));
     const open = streams({ send: [synced], then: expired }, { send: [], then: expired });

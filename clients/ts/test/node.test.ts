@@ -3,8 +3,9 @@ import { createServer, type Http2Server } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { after, before, suite, test } from "node:test";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
-import { connect } from "../src/node.js";
-import { EventType, ResourceService } from "../src/proto.js";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { connect, follow } from "../src/node.js";
+import { EventType, ResourceService, StatusSchema } from "../src/proto.js";
 import { pod, podKind } from "./fixture.js";
 
 suite("connect over HTTP/2", () => {
@@ -52,6 +53,130 @@ suite("connect over HTTP/2", () => {
         }
       }, /seen enough/);
       client.close();
+    });
+  }
+});
+
+suite("a replica of no use", () => {
+  /** A service whose first connections are silent or stale; the ports of its callers, by call. */
+  async function serve(watch: (opened: number) => AsyncGenerator<Told>) {
+    const ports: number[] = [];
+    const handler = connectNodeAdapter({
+      routes: ({ service }) => {
+        service(ResourceService, {
+          get: ({ name }) => ({ kind: podKind, object: pod(name) }),
+          watch: () => watch(ports.length),
+        });
+      },
+    });
+    const server = createServer((request, response) => {
+      ports.push(request.socket.remotePort ?? 0);
+      handler(request, response);
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    return { server, address, ports };
+  }
+
+  interface Told {
+    kind: typeof podKind;
+    events: { type: EventType }[];
+    resumeToken: string;
+    freshness: { stale: boolean };
+  }
+
+  const told = (stale: boolean): Told => ({
+    kind: podKind,
+    events: [{ type: EventType.BOOKMARK }],
+    resumeToken: "t1",
+    freshness: { stale },
+  });
+
+  const forEver = (): Promise<never> => new Promise(() => undefined);
+
+  for (const [name, watch] of [
+    [
+      "is silent",
+      async function* (opened: number) {
+        yield told(false);
+        if (opened === 1) await forEver();
+      },
+    ],
+    [
+      "is stale",
+      async function* (opened: number) {
+        yield told(opened === 1);
+        yield told(opened === 1);
+        await forEver();
+      },
+    ],
+  ] as const) {
+    test(`is left for another connection when it ${name}`, async () => {
+      const { server, address, ports } = await serve(watch);
+      const client = connect(address);
+      const stop = new AbortController();
+      const limits = { quietMs: 50, maxStalenessMs: 1e-9, firstDelayMs: 0 };
+      const open = (signal: AbortSignal, resumeToken: string) =>
+        client.watch("pods", {}, { signal, resumeToken }).batches();
+      for await (const { freshness } of follow(open, { ...limits, signal: stop.signal })) {
+        if (ports.length > 1 && freshness?.stale === false) break;
+      }
+      await client.get("pods", { namespace: "default", name: "web" });
+      assert.equal(new Set(ports.slice(0, 2)).size, 2);
+      client.close();
+      stop.abort();
+      server.close();
+    });
+  }
+});
+
+suite("a call that is refused", () => {
+  for (const { name, refused, retryAfterSeconds, timeoutMs, calls } of [
+    {
+      name: "with a time",
+      refused: Code.ResourceExhausted,
+      retryAfterSeconds: 1,
+      timeoutMs: 9_000,
+      calls: 2,
+    },
+    {
+      name: "without a time",
+      refused: Code.Unavailable,
+      retryAfterSeconds: 0,
+      timeoutMs: 9_000,
+      calls: 1,
+    },
+    {
+      name: "for too long",
+      refused: Code.Unavailable,
+      retryAfterSeconds: 9,
+      timeoutMs: 5_000,
+      calls: 1,
+    },
+    { name: "for good", refused: Code.Internal, retryAfterSeconds: 1, timeoutMs: 9_000, calls: 1 },
+  ]) {
+    test(`${name} is made ${calls} times`, async () => {
+      let made = 0;
+      const handler = connectNodeAdapter({
+        routes: ({ service }) => {
+          service(ResourceService, {
+            get: ({ name }) => {
+              if (++made > 1) return { kind: podKind, object: pod(name) };
+              const detail = { desc: StatusSchema, value: { retryAfterSeconds } };
+              throw new ConnectError("busy", refused, undefined, [detail]);
+            },
+          });
+        },
+      });
+      const server = createServer(handler);
+      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+      const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+      const client = connect(address, { timeoutMs });
+      const answer = client.get("pods", { namespace: "default", name: "web" });
+      await (calls > 1 ? answer : assert.rejects(answer, { message: "busy" }));
+      assert.equal(made, calls);
+      client.close();
+      server.close();
     });
   }
 });

@@ -1,0 +1,58 @@
+import { Code, type Transport } from "@connectrpc/connect";
+import type { Http2SessionManager } from "@connectrpc/connect-node";
+import { KubeconnectError } from "./error.js";
+
+/** An HTTP/2 connection, and the transport over it. */
+export interface Connection {
+  readonly transport: Transport;
+  readonly session: Pick<Http2SessionManager, "abort" | "state">;
+}
+
+/**
+ * A transport over a connection that can be left for another one. A stream whose signal aborts
+ * with Code.Unavailable says that its replica is of no use: later calls use another
+ * connection. Calls that are under way go on where they are. Streams that leave a connection
+ * together come to the same new one.
+ */
+export class Connections implements Transport {
+  readonly #connect: () => Connection;
+  #current: Connection;
+  /** Those that were left, while there may be calls on them. */
+  #left: Connection[] = [];
+
+  constructor(connect: () => Connection) {
+    this.#connect = connect;
+    this.#current = connect();
+  }
+
+  readonly unary: Transport["unary"] = (...call) => this.#current.transport.unary(...call);
+
+  readonly stream: Transport["stream"] = (method, signal, ...rest) => {
+    const connection = this.#current;
+    signal?.addEventListener("abort", () => {
+      if (isUnavailable(signal.reason)) this.#leave(connection);
+    });
+    return connection.transport.stream(method, signal, ...rest);
+  };
+
+  /** Ends all calls. */
+  close(): void {
+    for (const { session } of [...this.#left, this.#current]) session.abort();
+  }
+
+  #leave(connection: Connection): void {
+    if (connection !== this.#current) return;
+    const all = [...this.#left, connection];
+    this.#left = all.filter(({ session }) => inUse.has(session.state()));
+    for (const { session } of all) {
+      if (!inUse.has(session.state())) session.abort();
+    }
+    this.#current = this.#connect();
+  }
+}
+
+const inUse: ReadonlySet<string> = new Set(["connecting", "open", "verifying"]);
+
+function isUnavailable(reason: unknown): boolean {
+  return reason instanceof KubeconnectError && reason.code === Code.Unavailable;
+}
