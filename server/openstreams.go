@@ -7,6 +7,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
 // reasonMoved is the reason of the error that ends a watch so that its caller opens it again at
@@ -16,16 +18,19 @@ const reasonMoved metav1.StatusReason = "StreamMoved"
 // errAged ends a watch that has reached its age.
 var errAged = failure(reasonMoved, "the stream has reached its maximum age: resume it, over a new connection")
 
-// openStreams are the watches that are open. Its methods are safe for concurrent use.
-type openStreams struct {
+// Streams are the watches that are open. Its methods are safe for concurrent use.
+type Streams struct {
 	maxAge time.Duration // set once; 0 for no limit
 
 	mu   sync.Mutex // guards open; taken before the lock of an openStream
 	open map[*openStream]struct{}
 }
 
-func newOpenStreams(maxAge time.Duration) *openStreams {
-	return &openStreams{maxAge: maxAge, open: map[*openStream]struct{}{}}
+// NewStreams returns streams that end at an age, give or take a third, where they can be resumed;
+// 0 is for ever. Their clients open another connection for them, if the connections' server has
+// [WithDrain].
+func NewStreams(maxAge time.Duration) *Streams {
+	return &Streams{maxAge: maxAge, open: map[*openStream]struct{}{}}
 }
 
 // openStream is a Watch, or a WatchMany with several watches. It ends early only where its client
@@ -38,13 +43,14 @@ type openStream struct {
 	mu        sync.Mutex // guards the fields below
 	unsettled int        // the watches that have sent something without a resume token, or nothing yet
 	why       error      // why the stream is to end; nil if it is not
+	resources map[*streamPart]informerhub.Resource
 }
 
 // begin adds a stream of several watches. Its context ends early when the stream is to end. The
 // caller must call end.
-func (s *openStreams) begin(ctx context.Context, watches int) (_ context.Context, stream *openStream, end func()) {
+func (s *Streams) begin(ctx context.Context, watches int) (_ context.Context, stream *openStream, end func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	stream = &openStream{began: time.Now(), drain: drainOf(ctx), cancel: cancel, unsettled: watches}
+	stream = &openStream{began: time.Now(), drain: drainOf(ctx), cancel: cancel, unsettled: watches, resources: map[*streamPart]informerhub.Resource{}}
 	s.mu.Lock()
 	s.open[stream] = struct{}{}
 	s.mu.Unlock()
@@ -56,6 +62,29 @@ func (s *openStreams) begin(ctx context.Context, watches int) (_ context.Context
 		delete(s.open, stream)
 		s.mu.Unlock()
 	}
+}
+
+func (s *Streams) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.open)
+}
+
+// endSome ends some of the streams that a condition is true of.
+func (s *Streams) endSome(count int, why error, condition func(*openStream) bool) (ended int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for stream := range s.open {
+		if ended >= count {
+			break
+		}
+		if stream.isEnding() || !condition(stream) {
+			continue
+		}
+		stream.end(why)
+		ended++
+	}
+	return ended
 }
 
 // endAt ends the stream at an age, give or take a third: streams that were opened together do not
@@ -75,6 +104,24 @@ func (o *openStream) end(why error) {
 	defer o.mu.Unlock()
 	o.why = why
 	o.endIfSettledLocked()
+}
+
+func (o *openStream) isEnding() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.why != nil
+}
+
+// follows reports whether one of the stream's watches follows one of some resources.
+func (o *openStream) follows(resources map[string]bool) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, resource := range o.resources {
+		if resources[resource.String()] {
+			return true
+		}
+	}
+	return false
 }
 
 func (o *openStream) endIfSettledLocked() {
@@ -111,6 +158,16 @@ func (p *streamPart) settle(settled bool) error {
 	p.settled = settled
 	p.stream.endIfSettledLocked()
 	return nil
+}
+
+// follow notes what the watch follows from now on.
+func (p *streamPart) follow(resource informerhub.Resource) {
+	if p.stream == nil {
+		return
+	}
+	p.stream.mu.Lock()
+	defer p.stream.mu.Unlock()
+	p.stream.resources[p] = resource
 }
 
 type drainKey struct{}

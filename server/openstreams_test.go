@@ -24,7 +24,7 @@ func settled(t *testing.T, part *streamPart, is bool) {
 func TestAStreamEndsAtItsAgeGiveOrTakeAThird(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		drained := false
-		streams := newOpenStreams(45 * time.Minute)
+		streams := NewStreams(45 * time.Minute)
 		ctx, stream, end := streams.begin(WithDrain(t.Context(), func() { drained = true }), 1)
 		defer end()
 		settled(t, &streamPart{stream: stream}, true)
@@ -41,7 +41,7 @@ func TestAStreamEndsAtItsAgeGiveOrTakeAThird(t *testing.T) {
 
 func TestAStreamWithoutALimitGoesOn(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		ctx, stream, end := newOpenStreams(0).begin(t.Context(), 1)
+		ctx, stream, end := NewStreams(0).begin(t.Context(), 1)
 		defer end()
 		settled(t, &streamPart{stream: stream}, true)
 		time.Sleep(1000 * time.Hour)
@@ -53,7 +53,7 @@ func TestAStreamWithoutALimitGoesOn(t *testing.T) {
 
 func TestAStreamDoesNotEndWhereItCannotBeResumed(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		ctx, stream, end := newOpenStreams(time.Minute).begin(t.Context(), 2)
+		ctx, stream, end := NewStreams(time.Minute).begin(t.Context(), 2)
 		defer end()
 		first, second := &streamPart{stream: stream}, &streamPart{stream: stream}
 		settled(t, first, true)
@@ -76,7 +76,7 @@ func TestAStreamDoesNotEndWhereItCannotBeResumed(t *testing.T) {
 
 // A watch that has ended by its age is resumed behind what it has told: nothing comes twice.
 func TestAWatchThatHasReachedItsAgeIsResumed(t *testing.T) {
-	s := newServiceOf(t, podsAPI(), Config{Authenticator: auth.KubeconfigUser{}, MaxStreamAge: time.Nanosecond})
+	s := newServiceOf(t, podsAPI(), Config{Authenticator: auth.KubeconfigUser{}, Streams: NewStreams(time.Nanosecond)})
 	var token string
 	for _, want := range []string{"RESET ADDED:a ADDED:b SYNCED", "BOOKMARK", "BOOKMARK"} {
 		stream, err := s.resources.Watch(t.Context(), &kubeconnectv1.WatchRequest{Resource: "pods", ResumeToken: token})
@@ -97,7 +97,7 @@ func TestAWatchThatHasReachedItsAgeIsResumed(t *testing.T) {
 }
 
 func TestSeveralWatchesThatHaveReachedTheirAgeAreResumed(t *testing.T) {
-	s := newServiceOf(t, podsAPI(), Config{Authenticator: auth.KubeconfigUser{}, MaxStreamAge: time.Nanosecond})
+	s := newServiceOf(t, podsAPI(), Config{Authenticator: auth.KubeconfigUser{}, Streams: NewStreams(time.Nanosecond)})
 	request := podsTwice()
 	for _, want := range [][]string{{"RESET ADDED:a ADDED:b SYNCED", "RESET ADDED:b SYNCED"}, {"BOOKMARK", "BOOKMARK"}} {
 		f := followMany(t, s, request)

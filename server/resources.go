@@ -28,7 +28,7 @@ type resources struct {
 	generation string // of resume tokens and page tokens
 	callers    *callers
 	metrics    *Metrics
-	streams    *openStreams
+	streams    *Streams
 
 	answers   *answers
 	liveLists *fairqueue.Queue // turns to list at the API server
@@ -47,7 +47,7 @@ func newResources(config Config, callers *callers) *resources {
 		callers:    callers,
 		generation: config.TokenGeneration,
 		metrics:    config.Metrics,
-		streams:    newOpenStreams(config.MaxStreamAge),
+		streams:    cmp.Or(config.Streams, NewStreams(0)),
 
 		answers:   newAnswers(config.Limits),
 		liveLists: newLiveLists(config.Limits),

@@ -27,7 +27,7 @@ const (
 )
 
 // Config is what a server is made of. All fields but Compression, CORSOrigins, Limits,
-// LogClients, MaxStreamAge, Metrics, Recheck and TokenGeneration are required.
+// LogClients, Metrics, Recheck, Streams and TokenGeneration are required.
 type Config struct {
 	Hub           *informerhub.Hub
 	Authenticator auth.Authenticator
@@ -49,10 +49,8 @@ type Config struct {
 	TokenGeneration string
 	// Compression is that of unary answers. Default: CompressNone.
 	Compression Compression
-	// MaxStreamAge is how long a watch stays open, give or take a third, until it ends with
-	// UNAVAILABLE where it can be resumed. Its client opens another connection, if the
-	// connections' server has [WithDrain]. 0 is for ever.
-	MaxStreamAge time.Duration
+	// Streams are the watches that are open. Default: some that last for ever.
+	Streams *Streams
 	// Limits are for each caller whom Authenticator tells apart.
 	Limits Limits
 	// Metrics counts what is served. Default: some that nobody sees.

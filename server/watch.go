@@ -89,6 +89,7 @@ type eventSender struct {
 // follow sends what the watcher answers, until the caller goes or the watch ends.
 func (s *eventSender) follow(ctx context.Context, w *watch) error {
 	defer w.end()
+	s.part.follow(w.cache.Resource())
 	s.tellKind(w)
 	for {
 		if err := s.followScope(ctx, w); err != nil {

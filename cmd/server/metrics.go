@@ -21,9 +21,9 @@ const (
 )
 
 // serveMetrics serves what is collected, and what Go and the system know of this
-// process, at an address of its own; nowhere if that is empty. The caller must call
+// process, and to peers the load, at an address of its own; nowhere if that is empty. The caller must call
 // stop, which cuts off who reads.
-func serveMetrics(address string, collected ...prometheus.Collector) (stop func(), err error) {
+func serveMetrics(address string, load http.Handler, collected ...prometheus.Collector) (stop func(), err error) {
 	if address == "" {
 		return func() {}, nil
 	}
@@ -33,7 +33,7 @@ func serveMetrics(address string, collected ...prometheus.Collector) (stop func(
 	}
 	slog.Info("metrics", "address", "http://"+listener.Addr().String()+"/metrics")
 	httpServer := &http.Server{
-		Handler:           metricsHandler(collected),
+		Handler:           metricsHandler(load, collected),
 		ReadHeaderTimeout: 10 * time.Second,
 		WriteTimeout:      scrapeTimeout,
 		IdleTimeout:       2 * time.Minute,
@@ -51,8 +51,8 @@ func serveMetrics(address string, collected ...prometheus.Collector) (stop func(
 	}, nil
 }
 
-// metricsHandler answers GET of /metrics and nothing else.
-func metricsHandler(collected []prometheus.Collector) http.Handler {
+// metricsHandler answers GET of /metrics and of the load, and nothing else.
+func metricsHandler(load http.Handler, collected []prometheus.Collector) http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	registry.MustRegister(collected...)
@@ -61,5 +61,6 @@ func metricsHandler(collected []prometheus.Collector) http.Handler {
 		ErrorLog:            slog.NewLogLogger(slog.Default().Handler(), slog.LevelError),
 		MaxRequestsInFlight: maxScrapes,
 	}))
+	mux.Handle("GET "+loadPath, load)
 	return mux
 }

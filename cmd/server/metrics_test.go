@@ -23,7 +23,7 @@ import (
 func startMetrics(t *testing.T, collected ...prometheus.Collector) (url string) {
 	t.Helper()
 	logged := captureLog(t)
-	stop, err := serveMetrics("127.0.0.1:0", collected...)
+	stop, err := serveMetrics("127.0.0.1:0", http.NotFoundHandler(), collected...)
 	succeeds(t, err)
 	t.Cleanup(stop)
 	return addressIn(logged)
@@ -103,7 +103,7 @@ func TestMetricsAreReadByGETAtOnePathAlone(t *testing.T) {
 
 func TestMetricsEndWhenTheyAreStopped(t *testing.T) {
 	logged := captureLog(t)
-	stop, err := serveMetrics("127.0.0.1:0")
+	stop, err := serveMetrics("127.0.0.1:0", http.NotFoundHandler())
 	succeeds(t, err)
 	url := addressIn(logged)
 	if status := get(t, url); status != http.StatusOK {
@@ -120,7 +120,7 @@ func TestMetricsEndWhenTheyAreStopped(t *testing.T) {
 
 func TestWithoutAnAddressThereAreNoMetrics(t *testing.T) {
 	logged := captureLog(t)
-	stop, err := serveMetrics("")
+	stop, err := serveMetrics("", http.NotFoundHandler())
 	succeeds(t, err)
 	stop()
 	if logged.count("metrics") > 0 {
@@ -142,7 +142,7 @@ func (b brokenCollector) Collect(to chan<- prometheus.Metric) {
 func TestMetricsThatCannotBeCollectedAreAnErrorAndInTheLog(t *testing.T) {
 	logged := captureLog(t)
 	answer := httptest.NewRecorder()
-	handler := metricsHandler([]prometheus.Collector{brokenCollector{prometheus.NewDesc("twice", "help", nil, nil)}})
+	handler := metricsHandler(http.NotFoundHandler(), []prometheus.Collector{brokenCollector{prometheus.NewDesc("twice", "help", nil, nil)}})
 	handler.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
 	if answer.Code != http.StatusInternalServerError || logged.count("twice") == 0 {
 		t.Errorf("answers %d, and the log says %s", answer.Code, logged.text.String())

@@ -78,7 +78,9 @@ func serve(ctx context.Context, s settings) error {
 	}
 	callers, metrics := callersOf(s, clients), server.NewMetrics()
 	memory := server.NewMemoryLimit()
-	stopMetrics, err := serveMetrics(s.metricsListen, metrics, server.NewCollector(hub, callers.reviews), memory)
+	streams := server.NewStreams(s.maxStreamAge)
+	balance := server.NewBalance(server.Balance{Streams: streams, Readiness: readiness, Caches: hub, Ask: newPeers(s.peers).ask})
+	stopMetrics, err := serveMetrics(s.metricsListen, balance, metrics, server.NewCollector(hub, callers.reviews), memory)
 	if err != nil {
 		return err
 	}
@@ -94,7 +96,7 @@ func serve(ctx context.Context, s settings) error {
 		Readiness:       readiness,
 		Compression:     s.compress,
 		Lacking:         permissions.lacking,
-		MaxStreamAge:    s.maxStreamAge,
+		Streams:         streams,
 		Limits:          s.limits,
 		Metrics:         metrics,
 		Console:         web.Handler(),
@@ -120,6 +122,9 @@ func serve(ctx context.Context, s settings) error {
 	besides.Go(func() { permissions.follow(beside) })
 	besides.Go(func() { edge.follow(beside) })
 	besides.Go(func() { memory.Run(beside) })
+	if s.peers != "" {
+		besides.Go(func() { balance.Run(beside) })
+	}
 	endStreams := func() {
 		end()
 		besides.Wait() // so that nothing says ready after this

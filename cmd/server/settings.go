@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"slices"
 	"strings"
@@ -32,6 +33,7 @@ type settings struct {
 	corsOrigins              []string
 	limits                   server.Limits
 	maxStreamAge             time.Duration
+	peers                    string
 	maxConnections           int
 	maxConnectionsPerAddress int
 	keepManagedFields        bool
@@ -95,6 +97,7 @@ func readSettings(args []string, lookup func(string) (string, bool)) (settings, 
 	flags.IntVar(&s.limits.Burst, "caller-request-burst", 2000, "how `many` calls a caller may make at once after a quiet time: when a replica has gone, so many of its streams come back together, and the others at the rate")
 	flags.IntVar(&s.limits.Calls, "caller-max-calls", 20, "how `many` calls, other than streams, a caller may have under way at a time; 200 more wait for up to 5s. 0 is no limit, which is the default under --auth none")
 	flags.DurationVar(&s.maxStreamAge, "max-stream-age", 45*time.Minute, "how `long` a watch stays open, give or take a third: then it ends where it can be resumed, with UNAVAILABLE, and its client is asked to open another connection, so that streams find their way to replicas that have started since. 0 is for ever")
+	flags.StringVar(&s.peers, "peers", "", "the other replicas, as `HOST:PORT`: a name of the DNS that has the addresses of all of them, such as that of a headless Service, and the port of their --metrics-listen. A replica that has far more watches than its peers ends some, a few a second, where they can be resumed; so does one that has lost the API server, where a peer has not. What peers tell is not authenticated, and is used for nothing else. Nobody by default")
 	flags.IntVar(&s.maxConnections, "max-connections", 4096, "how `many` connections may be open at a time: above it, the address that has the most loses its newest one")
 	flags.IntVar(&s.maxConnectionsPerAddress, "max-connections-per-address", 2048, "how `many` of them one address may have, and one /64 of IPv6: as many as a caller may have streams, because some clients open a connection for each until the first is there. Give more where clients come through one proxy that opens a connection for each")
 	flags.BoolVar(&s.keepManagedFields, "keep-managed-fields", false, "keep metadata.managedFields, which is about half of an object")
@@ -104,7 +107,7 @@ func readSettings(args []string, lookup func(string) (string, bool)) (settings, 
 	flags.StringSliceVar(&s.uncached, "uncached", nil, "a `resource`, as kubectl names it, that is never kept in memory, in none of its versions, such as secrets; repeat it, or separate several by commas. Without a group it is those of every group: events are those of events.k8s.io too. They are read at the API server as the caller, as --write-as says, each time")
 	flags.StringSliceVar(&s.cacheAggregated, "cache-aggregated", nil, "an API `group`, such as metrics.example.com, that is kept in memory although an aggregated API serves it; repeat it, or separate several by commas. Give only groups whose server shows the same objects to all users who may list them: what it shows the service's account is served to them. Without it, such groups are read at the API server as the caller, each time")
 	flags.StringVar(&s.memoryLimit, "memory-limit", "", "what the whole process should stay below, as a Kubernetes `quantity` such as 2Gi: near it, memory is given back sooner, at the price of processor time; GOMEMLIMIT by default")
-	flags.StringVar((*string)(&s.compress), "compress", string(server.CompressNone), "how unary answers of 4 KiB and more are compressed for clients that offer it, as nearly all do by themselves: \"none\", or \"gzip\" at its fastest level. It makes a list about five times smaller and takes about three times its processor time: inside a cluster leave it out, give it where browsers and other clients are behind a slow network. Streams are never compressed; requests may be")
+	flags.StringVar((*string)(&s.compress), "compress", string(server.CompressNone), "`how` unary answers of 4 KiB and more are compressed for clients that offer it, as nearly all do by themselves: \"none\", or \"gzip\" at its fastest level. It makes a list about five times smaller and takes about three times its processor time: inside a cluster leave it out, give it where browsers and other clients are behind a slow network. Streams are never compressed; requests may be")
 	flags.StringVar(&s.metricsListen, "metrics-listen", "", "an `address` of its own, HOST:PORT, where Prometheus reads /metrics, in plain text and without authentication: counts and times by resource, procedure and code, and no name of an object, a namespace or a caller. Give a loopback address, or have a NetworkPolicy guard it; nowhere by default")
 	flags.StringVar(&level, "log-level", "info", "what is logged, to standard error: debug, info, warn or error")
 	flags.Usage = func() { fmt.Fprint(os.Stderr, usage, flags.FlagUsages()) }
@@ -160,6 +163,9 @@ func (s settings) check() error {
 	if s.maxStreamAge < 0 {
 		return fmt.Errorf("--max-stream-age %s: give 0 or more", s.maxStreamAge)
 	}
+	if err := s.checkPeers(); err != nil {
+		return err
+	}
 	if s.cacheIdleTimeout <= 0 {
 		return fmt.Errorf("--cache-idle-timeout %s: give more than 0", s.cacheIdleTimeout)
 	}
@@ -206,6 +212,19 @@ func (s settings) checkRights() error {
 		return errors.New("--auth-audience: give a name; leave the flag out for the API server's own audience")
 	}
 	return s.reviews.check()
+}
+
+func (s settings) checkPeers() error {
+	if s.peers == "" {
+		return nil
+	}
+	if host, port, err := net.SplitHostPort(s.peers); err != nil || host == "" || port == "" {
+		return fmt.Errorf("--peers %q: give HOST:PORT", s.peers)
+	}
+	if s.metricsListen == "" {
+		return errors.New("--peers goes with --metrics-listen: replicas tell each other their load there")
+	}
+	return nil
 }
 
 func (s settings) checkLimits() error {

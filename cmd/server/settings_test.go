@@ -15,7 +15,7 @@ import (
 )
 
 // defaults are the settings of a command line without flags.
-var defaults = settings{listen: "127.0.0.1:8080", auth: "cluster", writeAs: "token", recheckInterval: 10 * time.Second, reviews: reviewSettings{permissionInterval: 10 * time.Second, tokenInterval: 5 * time.Minute}, cacheIdleTimeout: 10 * time.Minute, limits: server.Limits{Streams: 5000, CredentialStreams: 2000, Rate: 500, Burst: 2000, Calls: 20}, maxConnections: 4096, maxConnectionsPerAddress: 2048, compress: "none"}
+var defaults = settings{listen: "127.0.0.1:8080", auth: "cluster", writeAs: "token", recheckInterval: 10 * time.Second, reviews: reviewSettings{permissionInterval: 10 * time.Second, tokenInterval: 5 * time.Minute}, cacheIdleTimeout: 10 * time.Minute, limits: server.Limits{Streams: 5000, CredentialStreams: 2000, Rate: 500, Burst: 2000, Calls: 20}, maxStreamAge: 45 * time.Minute, maxConnections: 4096, maxConnectionsPerAddress: 2048, compress: "none"}
 
 // unlimited are the limits where nobody is asked who is calling.
 var unlimited = server.Limits{Burst: 2000}
@@ -51,6 +51,7 @@ var everyFlag = []struct {
 	{"caller-request-burst", "3", func(s *settings) { s.limits.Burst = 3 }},
 	{"caller-max-calls", "4", func(s *settings) { s.limits.Calls = 4 }},
 	{"max-stream-age", "5m", func(s *settings) { s.maxStreamAge = 5 * time.Minute }},
+	{"peers", "peers:9090", func(s *settings) { s.peers = "peers:9090" }},
 	{"max-connections", "5", func(s *settings) { s.maxConnections = 5 }},
 	{"max-connections-per-address", "6", func(s *settings) { s.maxConnectionsPerAddress = 6 }},
 	{"keep-managed-fields", "true", func(s *settings) { s.keepManagedFields = true }},
@@ -188,6 +189,8 @@ func TestSettingsWithoutSenseAreToldByTheirNames(t *testing.T) {
 		"no call at all":                        {args: "--caller-request-burst 0", says: "--caller-request-burst"},
 		"fewer calls at a time than none":       {args: "--caller-max-calls -1", says: "--caller-max-calls"},
 		"streams that end before they begin":    {args: "--max-stream-age -1s", says: "--max-stream-age"},
+		"peers without a port":                  {args: "--peers p --metrics-listen :9090", says: "--peers"},
+		"peers that are told nothing":           {args: "--peers p:1", says: "--metrics-listen"},
 		"no connection at all":                  {args: "--max-connections 0", says: "--max-connections"},
 		"no connection of an address":           {args: "--max-connections-per-address 0", says: "--max-connections-per-address"},
 		"plain text to the network":             {args: "--listen 0.0.0.0:80", says: "--allow-plaintext"},

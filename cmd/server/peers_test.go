@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/kubeconnect/kubeconnect/informerhub"
+	"github.com/kubeconnect/kubeconnect/server"
+)
+
+// TestPeersThatDoNotTellTheirLoadAreLeftOut asks several peers, one of which tells its load.
+func TestPeersThatDoNotTellTheirLoadAreLeftOut(t *testing.T) {
+	asked := make(chan string, 10)
+	peer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- r.URL.Path
+		switch host, _, _ := net.SplitHostPort(r.Host); host {
+		case "localhost":
+			_, _ = w.Write([]byte(`{"replica":"a","ready":true,"streams":7,"fresh":["pods"]}`))
+		case "127.0.0.1":
+			http.Redirect(w, r, "/elsewhere", http.StatusFound)
+		}
+	}))
+	defer peer.Close()
+	_, port, _ := net.SplitHostPort(peer.Listener.Addr().String())
+	found := newPeers(net.JoinHostPort("peers.example", port))
+	found.resolve = func(context.Context, string) ([]string, error) { return []string{"localhost", "127.0.0.1"}, nil }
+	loads := found.ask(t.Context())
+	if len(loads) != 1 || loads[0].Replica != "a" || loads[0].Streams != 7 || !loads[0].Ready {
+		t.Errorf("the loads are %+v", loads)
+	}
+	if len(asked) != 2 || <-asked != loadPath || <-asked != loadPath {
+		t.Error("the peers are asked for something else, or more than once")
+	}
+	found.resolve = func(context.Context, string) ([]string, error) { return nil, errors.New("no such host") }
+	if loads := found.ask(t.Context()); len(loads) != 0 {
+		t.Errorf("the loads are %+v", loads)
+	}
+}
+
+func TestAPeerIsNotReadToTheEndOfWhatItSends(t *testing.T) {
+	peer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"replica":"` + strings.Repeat("a", maxLoadBytes) + `"}`))
+	}))
+	defer peer.Close()
+	if load, err := newPeers("").loadAt(t.Context(), peer.URL); err == nil {
+		t.Errorf("a load of %d bytes is taken", len(load.Replica))
+	}
+}
+
+func TestTheLoadIsToldBesideTheMetrics(t *testing.T) {
+	readiness := &server.Readiness{}
+	readiness.Set(true)
+	balance := server.NewBalance(server.Balance{Streams: server.NewStreams(0), Readiness: readiness, Caches: noCaches{}})
+	metrics := httptest.NewServer(metricsHandler(balance, nil))
+	defer metrics.Close()
+	load, err := newPeers("").loadAt(t.Context(), metrics.URL+loadPath)
+	if err != nil || !load.Ready || load.Replica == "" {
+		t.Errorf("the load is %+v, %v", load, err)
+	}
+}
+
+type noCaches struct{}
+
+func (noCaches) Status() []informerhub.Status { return nil }

@@ -1,0 +1,119 @@
+package server
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kubeconnect/kubeconnect/e2e/bubble"
+	"github.com/kubeconnect/kubeconnect/informerhub"
+)
+
+var (
+	thePods    = informerhub.Resource{Version: "v1", Name: "pods"}
+	theSecrets = informerhub.Resource{Version: "v1", Name: "secrets"}
+)
+
+// someCaches are the caches of a replica.
+type someCaches []informerhub.Status
+
+func (s someCaches) Status() []informerhub.Status { return s }
+
+// replica is a replica whose clients resume their streams elsewhere.
+type replica struct {
+	*Balance
+	t *testing.T
+}
+
+func newReplica(t *testing.T, caches ...informerhub.Status) replica {
+	t.Helper()
+	readiness := &Readiness{}
+	readiness.Set(true)
+	return replica{NewBalance(Balance{Streams: NewStreams(0), Readiness: readiness, Caches: someCaches(caches)}), t}
+}
+
+// open opens streams that follow a resource, each until it is ended.
+func (r replica) open(count int, resource informerhub.Resource) {
+	r.t.Helper()
+	for range count {
+		ctx, stream, end := r.Streams.begin(r.t.Context(), 1)
+		part := &streamPart{stream: stream}
+		part.follow(resource)
+		settled(r.t, part, true)
+		context.AfterFunc(ctx, end)
+	}
+}
+
+// balanced is how many streams are left after a time of balancing against these peers.
+func (r replica) balanced(lasts time.Duration, peers ...Load) int {
+	r.t.Helper()
+	ctx, stop := context.WithCancel(r.t.Context())
+	r.Ask = func(context.Context) []Load { return append(peers, r.Load()) }
+	go r.Run(ctx)
+	time.Sleep(lasts)
+	stop()
+	synctest.Wait()
+	return r.Streams.count()
+}
+
+func TestAReplicaGivesUpWhatItHasFarMoreThanItsShareAtAPace(t *testing.T) {
+	for name, test := range map[string]struct {
+		own   int
+		peers []Load
+		lasts time.Duration
+		left  int
+	}{
+		"far more":                         {300, []Load{{Replica: "a", Ready: true, Streams: 30}, {Replica: "b", Ready: true}}, time.Hour, 0},
+		"more than its share":              {110, []Load{{Replica: "a", Ready: true, Streams: 100}, {Replica: "b", Ready: true, Streams: 90}}, time.Hour, 110},
+		"alone":                            {300, nil, time.Hour, 300},
+		"beside one that is not ready":     {300, []Load{{Replica: "a"}}, time.Hour, 300},
+		"streams that are young":           {300, []Load{{Replica: "a", Ready: true}}, minAge - time.Second, 300},
+		"for a few seconds":                {300, []Load{{Replica: "a", Ready: true}}, minAge + 3500*time.Millisecond, 300 - 4*minMoves},
+		"so many that it takes too long":   {6000, []Load{{Replica: "a", Ready: true}}, minAge + 500*time.Millisecond, 5900},
+		"beside one that lies":             {300, []Load{{Replica: "a", Ready: true, Streams: -1 << 40}}, time.Hour, 300},
+		"beside one that counts as twenty": {110, []Load{{Replica: "a", Ready: true, Streams: 100}, {Replica: "b", Ready: true, Streams: 100}, {Replica: "b", Ready: true}, {Replica: "b", Ready: true}, {Replica: "b", Ready: true}}, time.Hour, 110},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				r := newReplica(t)
+				r.open(test.own, thePods)
+				left := r.balanced(test.lasts, test.peers...)
+				if name == "far more" { // it stops near the share of what is left
+					if left > 40 || left < 10 {
+						t.Errorf("%d streams are left", left)
+					}
+					return
+				}
+				if left != test.left {
+					t.Errorf("%d streams are left, want %d", left, test.left)
+				}
+			})
+		})
+	}
+}
+
+func TestAReplicaGivesUpStreamsThatAreStaleHereAndNotAtAPeer(t *testing.T) {
+	for name, test := range map[string]struct {
+		peer Load
+		left int
+	}{
+		"fresh at a peer":              {Load{Replica: "a", Ready: true, Streams: 40, Fresh: []string{theSecrets.String()}}, 20},
+		"stale at the peer too":        {Load{Replica: "a", Ready: true, Streams: 40, Fresh: []string{thePods.String()}}, 40},
+		"fresh at one that is away":    {Load{Replica: "a", Streams: 40, Fresh: []string{theSecrets.String()}}, 40},
+		"what the peer does not cache": {Load{Replica: "a", Ready: true, Streams: 40}, 40},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				lost := informerhub.Status{Resource: theSecrets, Synced: true, Freshness: informerhub.Freshness{Stale: true, LastContact: time.Now()}}
+				kept := informerhub.Status{Resource: thePods, Synced: true, Freshness: informerhub.Freshness{LastContact: time.Now()}}
+				r := newReplica(t, lost, kept)
+				r.open(20, thePods)
+				r.open(20, theSecrets)
+				if left := r.balanced(minStaleAge+20*time.Second, test.peer); left != test.left {
+					t.Errorf("%d streams are left, want %d", left, test.left)
+				}
+			})
+		})
+	}
+}
