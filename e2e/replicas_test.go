@@ -1,0 +1,141 @@
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+)
+
+const (
+	// spreadOf is how many clients a program has, each with a connection of its own.
+	spreadOf = 9
+	// shortAge is the age of streams that end while a test runs.
+	shortAge = 2 * time.Second
+	// staleTwice is how long it can take until a stream has left two replicas that are stale: each
+	// after a while, and the service notices it late.
+	staleTwice = 3 * time.Minute
+)
+
+// replicas are three services of one cluster behind one address.
+type replicas struct {
+	services []*harness.Service
+	links    []*harness.Proxy // to the API server
+	balancer *harness.RoundRobin
+}
+
+func startReplicas(t *testing.T, flags ...string) replicas {
+	t.Helper()
+	var r replicas
+	var targets []string
+	for range 3 {
+		link := harness.StartProxy(t, cluster(t).Address(), harness.None)
+		service := harness.StartService(t, harness.KubeconfigTo(t, cluster(t).Kubeconfig, link.Address()), flags...)
+		t.Cleanup(func() { _ = service.Thaw() }) // so that it can end
+		r.services, r.links = append(r.services, service), append(r.links, link)
+		targets = append(targets, hostPort(service))
+	}
+	r.balancer = harness.StartRoundRobin(t, targets...)
+	return r
+}
+
+// spread is a line that a program with many clients prints.
+type spread struct {
+	Step                  string
+	Values                []string
+	Resets, Losses, Stale int
+}
+
+// spreads waits until the clients all hold a value and a condition is true, and fails unless each
+// watch has begun once.
+func (p program) spreads(ctx context.Context, value string, condition func(spread) bool) {
+	p.t.Helper()
+	_, err := p.process.UntilPrints(ctx, func(line string) bool {
+		var printed spread
+		if json.Unmarshal([]byte(line), &printed) != nil || printed.Step != "spread" {
+			return false
+		}
+		if printed.Resets > spreadOf {
+			p.t.Errorf("%d watches have begun %d times", spreadOf, printed.Resets)
+		}
+		return slices.Equal(printed.Values, []string{value}) && condition(printed)
+	})
+	if err != nil {
+		p.t.Fatalf("%v: not all hold %q", err, value)
+	}
+}
+
+func spreadPrograms(t *testing.T) map[string][]string {
+	return map[string][]string{
+		"Python": pythonProgram(t, "python", "spread.py"),
+		"Node":   nodeProgram("node", "spread.mjs"),
+	}
+}
+
+// TestClientsLeaveAReplicaThatIsFrozenOrHasLostTheAPIServer freezes one replica of three, and
+// later cuts another one from the API server, while clients hold a ConfigMap that changes.
+func TestClientsLeaveAReplicaThatIsFrozenOrHasLostTheAPIServer(t *testing.T) {
+	t.Parallel()
+	for name, command := range spreadPrograms(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx := deadlineAfter(t, patience+staleTwice)
+			replicas := startReplicas(t)
+			namespace := newNamespace(ctx, t, cluster(t))
+			write := configMapsIn(ctx, t, cluster(t), namespace)
+			write.create("one", nil)
+			caller := startProgram(t, command, "http://"+replicas.balancer.Address(), namespace, strconv.Itoa(spreadOf))
+			caller.spreads(ctx, "value", func(spread) bool { return true })
+			if passed := replicas.balancer.Passed(); slices.Min(passed) == 0 {
+				t.Fatalf("the clients have begun at %v", passed)
+			}
+
+			if err := replicas.services[0].Freeze(); err != nil {
+				t.Fatal(err)
+			}
+			write.touch("one", "frozen")
+			caller.spreads(ctx, "frozen", func(printed spread) bool { return printed.Stale == 0 })
+			if err := replicas.services[0].Thaw(); err != nil {
+				t.Fatal(err)
+			}
+
+			replicas.links[1].Set(harness.Refused)
+			write.touch("one", "cut")
+			caller.spreads(ctx, "cut", func(printed spread) bool { return printed.Stale == 0 })
+			write.touch("one", "end")
+			caller.ends(ctx)
+		})
+	}
+}
+
+// TestStreamsThatEndAtTheirAgeGoOnElsewhere has streams end again and again while the object that
+// they follow changes.
+func TestStreamsThatEndAtTheirAgeGoOnElsewhere(t *testing.T) {
+	t.Parallel()
+	for name, command := range spreadPrograms(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx := deadline(t)
+			replicas := startReplicas(t, "--max-stream-age", shortAge.String())
+			namespace := newNamespace(ctx, t, cluster(t))
+			write := configMapsIn(ctx, t, cluster(t), namespace)
+			write.create("one", nil)
+			caller := startProgram(t, command, "http://"+replicas.balancer.Address(), namespace, strconv.Itoa(spreadOf))
+			caller.spreads(ctx, "value", func(spread) bool { return true })
+			for round := 1; round <= 5; round++ {
+				value := strconv.Itoa(round)
+				write.touch("one", value)
+				caller.spreads(ctx, value, func(printed spread) bool { return printed.Losses >= round*spreadOf })
+			}
+			if passed := replicas.balancer.Passed(); slices.Min(passed) < spreadOf {
+				t.Errorf("the replicas have had %v connections", passed)
+			}
+			write.touch("one", "end")
+			caller.ends(ctx)
+		})
+	}
+}
