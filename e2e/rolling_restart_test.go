@@ -27,6 +27,9 @@ const (
 	rolledStreams     = 300
 	rolledConnections = 30
 	rolledReplicas    = 3
+	// rolledRate is how many bytes a second a replica gets from the API server: it takes some seconds
+	// to read twenty thousand objects.
+	rolledRate = 1 << 20
 	// rolledChange is the time between two changes.
 	rolledChange = 50 * time.Millisecond
 	// counterName is the name of the ConfigMap that is changed, and counterKey the key of the number of
@@ -66,10 +69,12 @@ func TestARollingRestartPassesUnnoticed(t *testing.T) {
 	wantUnnoticed(t, streams)
 }
 
-// startWarm starts a replica, and returns when it says that it is ready.
+// startWarm starts a replica behind a thin link, and returns when it says that it is ready.
 func startWarm(ctx context.Context, t *testing.T, in *harness.Cluster) *harness.Service {
 	t.Helper()
-	service := harness.StartService(t, in.Kubeconfig, "--preload", "configmaps")
+	link := startBalancer(t)
+	link.replicas, link.rate = []string{in.Address()}, rolledRate
+	service := harness.StartService(t, harness.KubeconfigTo(t, in.Kubeconfig, link.address()), "--preload", "configmaps")
 	untilProbe(ctx, t, service, "/readyz", http.StatusOK)
 	return service
 }
@@ -238,6 +243,7 @@ func (s *countingStream) read(event *kubeconnectv1.Event) {
 
 // balancer passes connections on to replicas in turn, as a Service of Kubernetes does.
 type balancer struct {
+	rate     int // bytes a second from a replica; 0: no limit
 	listener net.Listener
 	tasks    sync.WaitGroup
 
@@ -294,14 +300,33 @@ func (b *balancer) accept() {
 			_ = from.Close()
 			continue
 		}
-		b.tasks.Go(func() { pass(from, to) })
-		b.tasks.Go(func() { pass(to, from) })
+		b.tasks.Go(func() { pass(from, to, 0) })
+		b.tasks.Go(func() { pass(to, from, b.rate) })
 	}
 }
 
-// pass passes on what comes from one connection to another, and closes both at the end.
-func pass(from, to net.Conn) {
+// pass passes on what comes from one connection to another, so many bytes a second at most, and
+// closes both at the end.
+func pass(from, to net.Conn, rate int) {
 	defer from.Close()
 	defer to.Close()
-	_, _ = io.Copy(to, from)
+	if rate == 0 {
+		_, _ = io.Copy(to, from)
+		return
+	}
+	for buffer := make([]byte, rate/100); ; time.Sleep(10 * time.Millisecond) {
+		if err := copySome(to, from, buffer); err != nil {
+			return
+		}
+	}
+}
+
+// copySome passes on what one read gives.
+func copySome(to, from net.Conn, buffer []byte) error {
+	n, err := from.Read(buffer)
+	if err != nil {
+		return err
+	}
+	_, err = to.Write(buffer[:n])
+	return err
 }

@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"testing"
 
 	"connectrpc.com/connect"
@@ -212,4 +213,28 @@ func TestWhatCannotBeWatchedIsReadAtTheAPIServer(t *testing.T) {
 	wantError(t, err, connect.CodeUnimplemented, "list is not supported", "tokenreviews")
 	_, err = client.Get(ctx, &kubeconnectv1.GetRequest{Resource: "tokenreviews", Name: "one"})
 	wantError(t, err, connect.CodeUnimplemented, "get is not supported", "tokenreviews")
+}
+
+func TestLeasesAreKeptInMemoryOnlyIfTheyArePreloaded(t *testing.T) {
+	t.Parallel()
+	ctx := deadline(t)
+	for _, test := range []struct {
+		flags []string
+		want  kubeconnectv1.Source
+	}{
+		{nil, kubeconnectv1.Source_SOURCE_API_SERVER},
+		{[]string{"--preload", "leases"}, kubeconnectv1.Source_SOURCE_CACHE},
+	} {
+		service := harness.StartService(t, cluster(t).Kubeconfig, test.flags...)
+		untilProbe(ctx, t, service, "/readyz", http.StatusOK)
+		client := harness.Dial(harness.HTTP2(t), service.Address, harness.Connect).Resources
+		list, err := client.List(ctx, &kubeconnectv1.ListRequest{Resource: "leases", Namespace: "kube-node-lease"})
+		if err != nil || list.GetSource() != test.want || len(list.GetObjects()) == 0 {
+			t.Errorf("%v: %d leases come from %v (%v)", test.flags, len(list.GetObjects()), list.GetSource(), err)
+		}
+		request := &kubeconnectv1.WatchRequest{Resource: "leases", Namespace: "kube-node-lease"}
+		if source := firstResponse(ctx, t, client, request).GetSource(); source != test.want {
+			t.Errorf("%v: a watch is of %v", test.flags, source)
+		}
+	}
 }

@@ -29,7 +29,7 @@ type Options struct {
 	// 10 minutes.
 	IdleTimeout time.Duration
 	// Preload names resources, as callers name them, whose caches are started by [Hub.Preload] and
-	// are not evicted when idle.
+	// are not evicted when idle. Leases are kept in memory only if they are named here.
 	Preload []string
 	// Uncached names resources that are never kept in memory, as callers name them. A name
 	// without a group means those of every group: core events are those of events.k8s.io.

@@ -215,7 +215,7 @@ func (r *Resolver) discover() (*catalogue, error) {
 		lists:      ordered,
 		failed:     failed,
 		away:       r.last.note(ordered, failed),
-		refused:    refusedAmong(ordered, r.options.Uncached),
+		refused:    refusedBy(r.options, ordered),
 		aggregated: aggregated,
 		resolved:   make(map[string]Resource),
 	}, nil

@@ -18,7 +18,8 @@ type Resource struct {
 	// Watchable says that the API server can list and watch it, so that it can be
 	// cached.
 	Watchable bool
-	// Refused says that it is kept out of memory: by the operator (see [Options.Uncached]), or
+	// Refused says that it is kept out of memory: by the operator (see [Options.Uncached]), because
+	// it is a lease that the operator has not asked for (see [Options.Preload]), or
 	// because the server of an aggregated API serves it (see [Options.CacheAggregated]).
 	Refused bool
 }

@@ -1,12 +1,27 @@
 package informerhub
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
+
+// uncachedByDefault are resources that are kept in memory only if [Options.Preload] names them. A
+// node changes its lease every ten seconds, so that 10,000 nodes make 1,000 changes a second.
+var uncachedByDefault = []string{"leases.coordination.k8s.io"}
+
+// refusedBy are the resources of some lists that options keep out of memory.
+func refusedBy(options Options, lists []*metav1.APIResourceList) map[schema.GroupResource]bool {
+	refused := refusedAmong(lists, uncachedByDefault)
+	for preloaded := range refusedAmong(lists, options.Preload) {
+		delete(refused, preloaded)
+	}
+	maps.Copy(refused, refusedAmong(lists, options.Uncached))
+	return refused
+}
 
 // refusedAmong are the resources of some lists that names in kubectl's syntax mean, in
 // every version. A name that could mean several resources means all of them: what an

@@ -1,6 +1,7 @@
 package informerhub
 
 import (
+	"slices"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -65,6 +66,36 @@ func TestWhatIsRefusedHasNoCache(t *testing.T) {
 	for _, of := range types {
 		if of.Refused != (of.Name == "pods") {
 			t.Errorf("%s: refused %t", of.Name, of.Refused)
+		}
+	}
+}
+
+func TestUncached_LeasesAreKeptInMemoryOnlyIfThatIsAskedFor(t *testing.T) {
+	lists := []*metav1.APIResourceList{
+		coreResources,
+		{GroupVersion: "coordination.k8s.io/v1", APIResources: []metav1.APIResource{
+			{Name: "leases", SingularName: "lease", Kind: "Lease"}, {Name: "leasecandidates", SingularName: "leasecandidate", Kind: "LeaseCandidate"},
+		}},
+		{GroupVersion: "example.com/v1", APIResources: []metav1.APIResource{{Name: "leases", SingularName: "lease", Kind: "Lease"}}},
+	}
+	for name, test := range map[string]struct {
+		options Options
+		want    []string
+	}{
+		"by default":                     {Options{}, []string{"leases.coordination.k8s.io"}},
+		"others are preloaded":           {Options{Preload: []string{"pods"}}, []string{"leases.coordination.k8s.io"}},
+		"they are preloaded":             {Options{Preload: []string{"pods", "leases.coordination.k8s.io"}}, nil},
+		"they are preloaded as a kind":   {Options{Preload: []string{"Lease"}}, nil},
+		"they are preloaded and refused": {Options{Preload: []string{"leases"}, Uncached: []string{"leases.coordination.k8s.io"}}, []string{"leases.coordination.k8s.io"}},
+		"others are refused":             {Options{Uncached: []string{"po"}}, []string{"leases.coordination.k8s.io", "pods"}},
+	} {
+		var got []string
+		for resource := range refusedBy(test.options, lists) {
+			got = append(got, resource.String())
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, test.want) {
+			t.Errorf("%s: %v are refused, not %v", name, got, test.want)
 		}
 	}
 }
