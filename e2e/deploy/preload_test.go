@@ -1,0 +1,53 @@
+package deploy_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestPreload_IsWhatIsServed(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		of   values
+		want []string
+	}{
+		"named resources": {
+			values{"resources": []any{
+				values{"group": "", "resources": []any{"pods", "nodes"}}, values{"group": "apps", "resources": []any{"deployments"}},
+			}},
+			[]string{"pods", "nodes", "deployments.apps"},
+		},
+		"nothing of what * stands for": {
+			values{"resources": []any{
+				values{"group": "*", "resources": []any{"*"}}, values{"group": "apps", "resources": []any{"*"}}, values{"group": "coordination.k8s.io", "resources": []any{"leases"}},
+			}},
+			[]string{"leases.coordination.k8s.io"},
+		},
+		"nothing that is kept out of memory": {
+			values{"uncached": []any{"secrets"}, "resources": []any{values{"group": "", "resources": []any{"pods", "secrets"}}}},
+			[]string{"pods"},
+		},
+		"nothing, if that is asked for": {values{"preload": false}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var preloaded []string
+			for _, arg := range containerOfChart(t, test.of).Args {
+				if resource, ok := strings.CutPrefix(arg, "--preload="); ok {
+					preloaded = append(preloaded, resource)
+				}
+			}
+			if !slices.Equal(preloaded, test.want) {
+				t.Errorf("these are preloaded: %v", preloaded)
+			}
+		})
+	}
+}
+
+func TestRollout_LeavesClientsTimeToComeBack(t *testing.T) {
+	t.Parallel()
+	if of := deploymentOfChart(t, nil); of.Spec.MinReadySeconds < 5 {
+		t.Errorf("the next pod goes %d seconds after the last one is ready", of.Spec.MinReadySeconds)
+	}
+}
