@@ -1,10 +1,16 @@
 package deploy_test
 
 import (
+	"fmt"
+	"net/http"
+	"slices"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 )
 
 func TestFlowSchema_IsThereIfAskedFor(t *testing.T) {
@@ -38,4 +44,45 @@ func TestFlowSchema_IsForTheAccountOfTheServiceAlone(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestFlowSchema_DecidesTheLevelOfTheService asks the API server for something as the service, and
+// as another account. The answer says by which level the request was admitted.
+func TestFlowSchema_DecidesTheLevelOfTheService(t *testing.T) {
+	t.Parallel()
+	ctx, in := deadline(t), cluster(t)
+	namespace := newNamespace(ctx, t, in, nil)
+	for _, object := range (release{"r", namespace, with(values{"flowSchema": values{"enabled": true}})}).manifests(t) {
+		if slices.Contains([]string{"ServiceAccount", "FlowSchema", "PriorityLevelConfiguration"}, object.GetKind()) {
+			succeeds(t, newInstaller(t, in).create(ctx, object))
+		}
+	}
+	level, err := in.Client.FlowcontrolV1().PriorityLevelConfigurations().Get(ctx, namespace+"-r-kubeconnect", metav1.GetOptions{})
+	succeeds(t, err)
+	service := accountOf(ctx, t, namespace, "r-kubeconnect", nil)
+	succeeds(t, eventually(ctx, func() error {
+		if got := levelOf(t, service); got != string(level.UID) {
+			return fmt.Errorf("the service has the level %s, want %s", got, level.UID)
+		}
+		return nil
+	}))
+	other := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "other"}}
+	_, err = in.Client.CoreV1().ServiceAccounts(namespace).Create(ctx, other, metav1.CreateOptions{})
+	succeeds(t, err)
+	if got := levelOf(t, accountOf(ctx, t, namespace, "other", nil)); got == "" || got == string(level.UID) {
+		t.Errorf("another account has the level %q", got)
+	}
+}
+
+// levelOf returns the UID of the priority level that a request of an account has.
+func levelOf(t *testing.T, who account) string {
+	t.Helper()
+	client, err := rest.HTTPClientFor(who.config)
+	succeeds(t, err)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, who.config.Host+"/api/v1/namespaces/default/pods?limit=1", nil)
+	succeeds(t, err)
+	answer, err := client.Do(request)
+	succeeds(t, err)
+	_ = answer.Body.Close()
+	return answer.Header.Get(flowcontrolv1.ResponseHeaderMatchedPriorityLevelConfigurationUID)
 }
