@@ -61,7 +61,8 @@
 //     each caller 1,024 questions that wait, and 4,096 about streams; 1,024 of unknown tokens that
 //     wait for each address, and 2,048 in all, of which an address never has more than it leaves free; 16,384 accepted and 4,096 refused tokens, 16,384
 //     that were accepted before, 32,768 permissions and as many denials, and the clients of 512
-//     callers are remembered. What RBAC says is kept as names and rules, without the objects
+//     callers are remembered. The UIDs of all service accounts are kept, and those of all pods where
+//     tokens are bound to them. What RBAC says is kept as names and rules, without the objects
 //     that these came in.
 //   - No credential shows: tokens are remembered by a keyed hash alone, and are in no
 //     error, log or printed [Identity].

@@ -180,6 +180,16 @@ func TestAuthorizer_AsksAgainAfterAGap(t *testing.T) {
 	})
 }
 
+func TestAuthorizer_AsksAgainWhenRBACMayNotBeFollowed(t *testing.T) {
+	api := allowing("a")
+	withFollowing(t, api, func(t *testing.T, a *Authorizer, _, _ func()) {
+		wantAnswer(t, api, a, in("a"), true, 1)
+		a.mirrors.rbac[0].refuse(errors.New("no"))
+		time.Sleep(defaultAllowedTTL)
+		wantAnswer(t, api, a, in("a"), true, 1)
+	})
+}
+
 func TestAuthorizer_AsksAgainWhenRBACChanges(t *testing.T) {
 	api := allowing("a")
 	withFollowing(t, api, func(t *testing.T, a *Authorizer, _, _ func()) {
