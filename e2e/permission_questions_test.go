@@ -404,9 +404,11 @@ func (a *permissionAsker) table() permissionQuestion {
 	}
 }
 
-// stolenPage goes on in a list that another caller has begun.
+// stolenPage goes on in a list that another caller has begun: what comes is something that the caller may
+// list, too.
 func (a *permissionAsker) stolenPage() permissionQuestion {
 	s, other := a.selection(), pick(a.rnd, a.stage.callers)
+	s = permissionSelection{kind: s.kind, namespace: s.namespace, by: selectedBy{label: s.by.label}}
 	request := &kubeconnectv1.ListRequest{Resource: nameOf(s.kind), Namespace: s.namespace, LabelSelector: s.by.label, PageSize: 1, MetadataOnly: true}
 	return permissionQuestion{
 		method: "stolen page", text: fmt.Sprintf("List %s, with a page token of %s", s, other.name),
@@ -423,8 +425,23 @@ func (a *permissionAsker) stolenPage() permissionQuestion {
 			}
 			return answerDenied
 		},
-		want: func(context.Context) []string { return []string{answerDenied} },
+		want: func(ctx context.Context) []string { return append(eachShown(a.wantSelected(ctx, s, false)), answerDenied) },
 	}
+}
+
+// eachShown is pages of one object, for each that some answers show, and one of an object that is not
+// looked at.
+func eachShown(answers []string) []string {
+	pages := []string{shows(nil, nil)}
+	for _, answer := range answers {
+		if keys, ok := strings.CutPrefix(answer, shows(nil, nil)); ok {
+			keys, _, _ = strings.Cut(keys, "; of ")
+			for key := range strings.SplitSeq(keys, ", ") {
+				pages = append(pages, shows([]string{key}, nil))
+			}
+		}
+	}
+	return pages
 }
 
 // wantSelected is what the API server shows of a selection. Where it refuses to show all
