@@ -26,11 +26,11 @@ type (
 // is told what is said without it; where that is a right to watch, the log, for then
 // the service lists again and again.
 var needs = map[string]need{
-	"list configmaps":   {try: serves("configmaps")},
+	"list configmaps":   {serves("configmaps"), "the service may not list configmaps"},
 	"watch configmaps":  {try: serves("configmaps")},
-	"list deployments":  {try: serves("deployments")},
+	"list deployments":  {serves("deployments"), "the service may not list deployments.apps"},
 	"watch deployments": {try: serves("deployments")},
-	"list gadgets":      {try: serves("gadgets")},
+	"list gadgets":      {serves("gadgets"), "the service may not list gadgets.deploy.example.com"},
 	"watch gadgets":     {try: serves("gadgets")},
 
 	"list customresourcedefinitions":  {try: noticesAnotherSchema},
