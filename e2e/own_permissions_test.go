@@ -1,0 +1,184 @@
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"connectrpc.com/connect"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+
+	"github.com/kubeconnect/kubeconnect/e2e/harness"
+)
+
+// The service runs as an account that may read ConfigMaps and not ServiceAccounts, until its binding
+// is deleted.
+func TestTheServiceSaysWhichPermissionsItLacks(t *testing.T) {
+	t.Parallel()
+	ctx := deadlineAfter(t, faultPatience)
+	namespace := newNamespace(ctx, t, cluster(t))
+	own, caller := newAccount(ctx, t, namespace, "service"), newAccount(ctx, t, namespace, "caller")
+	administer(ctx, t, caller)
+	bind := ownRole(ctx, t, own,
+		rbacv1.PolicyRule{APIGroups: []string{"authentication.k8s.io"}, Resources: []string{"tokenreviews"}, Verbs: []string{"create"}},
+		rbacv1.PolicyRule{APIGroups: []string{"authorization.k8s.io"}, Resources: []string{"subjectaccessreviews"}, Verbs: []string{"create"}},
+		to("configmaps", "list", "watch"))
+	service := harness.StartService(t, kubeconfigOf(t, own), "--auth", "cluster", "--preload", "configmaps,serviceaccounts")
+	wantProbe(ctx, t, service, "/readyz", http.StatusServiceUnavailable)
+
+	unbind := bind()
+	untilProbe(ctx, t, service, "/readyz", http.StatusOK)
+	client := caller.calling(service, harness.Connect).Resources
+	if _, err := client.List(ctx, &kubeconnectv1.ListRequest{Resource: "configmaps", Namespace: namespace}); err != nil {
+		t.Errorf("what the service may list: %v", err)
+	}
+	_, err := client.List(ctx, &kubeconnectv1.ListRequest{Resource: "serviceaccounts", Namespace: namespace})
+	wantError(t, err, connect.CodeUnavailable, "the service may not list serviceaccounts")
+	wantStatus(t, err, "ServiceUnavailable")
+	wantProbe(ctx, t, service, "/upstreamz", http.StatusOK)
+
+	unbind()
+	untilProbe(ctx, t, service, "/upstreamz", http.StatusServiceUnavailable)
+	eventually(ctx, t, "/upstreamz says which permissions are missing", func() error {
+		said := bodyOf(ctx, t, service, "/upstreamz")
+		if !strings.Contains(said, "create tokenreviews.authentication.k8s.io, create subjectaccessreviews.authorization.k8s.io") {
+			return errors.New(said)
+		}
+		return nil
+	})
+	wantProbe(ctx, t, service, "/readyz", http.StatusOK)
+
+	bind()
+	untilProbe(ctx, t, service, "/upstreamz", http.StatusOK)
+}
+
+// ownRole makes a role. The function that it returns binds an account to it, and returns one that
+// unbinds it.
+func ownRole(ctx context.Context, t *testing.T, who account, rules ...rbacv1.PolicyRule) (bind func() (unbind func())) {
+	t.Helper()
+	api := cluster(t).Client.RbacV1()
+	role, err := api.ClusterRoles().Create(ctx, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-"}, Rules: rules}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	remove := func() {
+		err := api.ClusterRoleBindings().Delete(context.WithoutCancel(ctx), role.Name, metav1.DeleteOptions{})
+		if ignoreNotFound(err) != nil {
+			t.Error(err)
+		}
+	}
+	t.Cleanup(func() {
+		remove()
+		_ = api.ClusterRoles().Delete(context.WithoutCancel(ctx), role.Name, metav1.DeleteOptions{})
+	})
+	return func() func() {
+		t.Helper()
+		if _, err := api.ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: role.Name},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+			Subjects:   []rbacv1.Subject{who.subject()},
+		}, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		return remove
+	}
+}
+
+// kubeconfigOf is a kubeconfig with an account's token.
+func kubeconfigOf(t *testing.T, who account) string {
+	t.Helper()
+	config, err := clientcmd.LoadFromFile(cluster(t).Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range config.AuthInfos {
+		config.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: who.token()}
+	}
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func bodyOf(ctx context.Context, t *testing.T, service *harness.Service, path string) string {
+	t.Helper()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, service.Address+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := harness.HTTP1(t).Do(request)
+	if err != nil {
+		return err.Error()
+	}
+	defer answer.Body.Close()
+	body, _ := io.ReadAll(answer.Body)
+	return string(body)
+}
+
+// A custom resource whose conversion webhook is away cannot be listed. It does not make the whole
+// replica stale, nor keep it from being ready.
+func TestAConversionWebhookThatIsAwayConcernsItsResourceAlone(t *testing.T) {
+	t.Parallel()
+	ctx := deadlineAfter(t, faultPatience)
+	in := cluster(t)
+	namespace := newNamespace(ctx, t, in)
+	gadgets := newCustomResource(ctx, t, in, namespace)
+	gadgets.define("v1")
+	gadgets.create("v1", namespace, "one", nil)
+	convertNowhere(ctx, t, gadgets)
+	service := harness.StartService(t, in.Kubeconfig, "--preload", "configmaps,"+gadgets.name())
+	client := harness.Dial(harness.HTTP2(t), service.Address, harness.Connect).Resources
+
+	_, err := client.List(ctx, &kubeconnectv1.ListRequest{Resource: gadgets.name(), Namespace: namespace})
+	wantError(t, err, connect.CodeUnavailable, "the service has no snapshot of "+gadgets.name())
+	wantStatus(t, err, "ServiceUnavailable")
+	untilProbe(ctx, t, service, "/readyz", http.StatusOK)
+	wantProbe(ctx, t, service, "/upstreamz", http.StatusOK)
+	if _, err := client.List(ctx, &kubeconnectv1.ListRequest{Resource: "configmaps", Namespace: namespace}); err != nil {
+		t.Errorf("another resource: %v", err)
+	}
+}
+
+// convertNowhere serves a custom resource in another version too, to which nobody converts its
+// objects.
+func convertNowhere(ctx context.Context, t *testing.T, of customResource) {
+	t.Helper()
+	eventually(ctx, t, "the definition has a conversion webhook", func() error {
+		now, err := of.in.Dynamic.Resource(crdResource).Get(ctx, of.name(), metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		changed := of.definition([]string{"v1", "v2"}, nil)
+		changed.SetResourceVersion(now.GetResourceVersion())
+		if err := unstructured.SetNestedMap(changed.Object, map[string]any{
+			"strategy": "Webhook",
+			"webhook": map[string]any{
+				"clientConfig":             map[string]any{"url": "https://127.0.0.1:1/convert"},
+				"conversionReviewVersions": []any{"v1"},
+			},
+		}, "spec", "conversion"); err != nil {
+			return err
+		}
+		_, err = of.in.Dynamic.Resource(crdResource).Update(ctx, changed, metav1.UpdateOptions{})
+		return err
+	})
+	eventually(ctx, t, "the objects cannot be converted", func() error {
+		_, err := of.objects("v2", "").List(ctx, metav1.ListOptions{})
+		if err == nil || !strings.Contains(err.Error(), "conversion webhook") {
+			return fmt.Errorf("the API server answers %v", err)
+		}
+		return nil
+	})
+}
