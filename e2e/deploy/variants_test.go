@@ -28,6 +28,7 @@ var variants = map[string]values{
 	"with an autoscaler": {"replicas": nil},
 	"with a slow drain":  {"termination": values{"preStopSeconds": 600}},
 	"without headless":   {"service": values{"headless": false}},
+	"without peers":      {"balance": values{"peers": false, "maxStreamAge": "0s"}, "metrics": values{"enabled": true}},
 	"with compression":   {"compress": "gzip"},
 	"with metrics":       {"metrics": values{"enabled": true}},
 	"with metrics for some": {

@@ -236,13 +236,15 @@ class FakeService(ResourceServiceServicer, DiscoveryServiceServicer, PodServiceS
 
         if not context.add_callback(go):
             go()
-        while not isinstance(step := self._next_step(gone), End):
+        silent = False
+        while not silent and not isinstance(step := self._next_step(gone), End):
             if isinstance(step, Failure):
                 step.abort(context)
-            if isinstance(step, Silence):
-                gone.wait()
-            else:
+            silent = isinstance(step, Silence) or self._take_silence()
+            if not isinstance(step, Silence):
                 yield step
+        if silent:
+            gone.wait()
 
     def GetLogs(
         self, request: pod_pb.GetLogsRequest, context: grpc.ServicerContext
@@ -262,6 +264,17 @@ class FakeService(ResourceServiceServicer, DiscoveryServiceServicer, PodServiceS
         with self.changed:
             self.changed.wait_for(lambda: self.steps or gone.is_set())
             return End() if gone.is_set() else self.steps.popleft()
+
+    def _take_silence(self) -> bool:
+        """Take the silence behind a step before the step is sent.
+
+        The caller may go at once, and the silence must not be left for its next stream.
+        """
+        with self.changed:
+            if not (self.steps and isinstance(self.steps[0], Silence)):
+                return False
+            self.steps.popleft()
+            return True
 
     def Create(self, request: pb.CreateRequest, context: grpc.ServicerContext) -> pb.CreateResponse:
         self._begin(request, context)
@@ -361,7 +374,8 @@ def serve(tls: grpc.ServerCredentials | None = None, port: int = 0) -> Iterator[
     """Serve on this host, on a free port unless one is given."""
     service = FakeService()
     with ThreadPoolExecutor(8) as threads:
-        server = grpc.server(threads)
+        # As at the service, any number of pings is allowed.
+        server = grpc.server(threads, options=[("grpc.http2.max_ping_strikes", 0)])
         add_ResourceServiceServicer_to_server(service, server)
         add_DiscoveryServiceServicer_to_server(service, server)
         add_PodServiceServicer_to_server(service, server)

@@ -18,6 +18,11 @@
 {{- ternary 8443 8080 (ne .Values.tls.mode "off") -}}
 {{- end -}}
 
+{{- /* Not empty where replicas ask each other for their load, at the Service of their metrics. */ -}}
+{{- define "kubeconnect.peers" -}}
+{{- if and .Values.balance.peers .Values.metrics.enabled }}true{{ end -}}
+{{- end -}}
+
 {{- define "kubeconnect.tlsSecret" -}}
 {{- default (printf "%s-tls" (include "kubeconnect.name" .)) .Values.tls.secretName -}}
 {{- end -}}
