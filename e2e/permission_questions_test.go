@@ -425,7 +425,9 @@ func (a *permissionAsker) stolenPage() permissionQuestion {
 			}
 			return answerDenied
 		},
-		want: func(ctx context.Context) []string { return append(eachShown(a.wantSelected(ctx, s, false)), answerDenied) },
+		want: func(ctx context.Context) []string {
+			return append(eachShown(a.wantSelected(ctx, s, false)), answerDenied)
+		},
 	}
 }
 
