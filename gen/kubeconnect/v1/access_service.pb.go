@@ -180,7 +180,7 @@ func (x *ExtraValues) GetValues() []string {
 // CheckAccessRequest asks whether the caller may do each of some things.
 type CheckAccessRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The questions; at most 100.
+	// The questions; at most 100. More are INVALID_ARGUMENT.
 	Questions     []*AccessQuestion `protobuf:"bytes,1,rep,name=questions,proto3" json:"questions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

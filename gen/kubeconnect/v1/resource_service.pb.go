@@ -764,7 +764,10 @@ type ListRequest struct {
 	// The namespace. Empty: all that the caller may see. Refused for a resource
 	// that has no namespaces.
 	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// A label selector in kubectl's syntax: "app=web,tier in (a,b),!canary".
+	// A label selector in kubectl's syntax: "app=web,tier in (a,b),!canary". A
+	// selector has at most 64 KiB, and the selectors of a request have at most 100
+	// requirements and 1,000 values together; a requirement that is repeated counts
+	// once. More are INVALID_ARGUMENT.
 	LabelSelector string `protobuf:"bytes,3,opt,name=label_selector,json=labelSelector,proto3" json:"label_selector,omitempty"`
 	// A field selector: "status.phase=Running,spec.nodeName!=n1". Each resource
 	// supports the fields that its API server supports; another field is

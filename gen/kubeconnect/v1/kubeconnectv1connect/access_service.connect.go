@@ -47,7 +47,8 @@ type AccessServiceClient interface {
 	WhoAmI(context.Context, *v1.WhoAmIRequest) (*v1.WhoAmIResponse, error)
 	// CheckAccess answers many questions of the form "may I?" at once, as the cluster
 	// does, or has done in the last ten seconds. A question that cannot be asked, as of a
-	// resource that does not exist, fails the whole call.
+	// resource that does not exist, fails the whole call. Each question counts as one call
+	// against the limit of the caller's calls a second.
 	CheckAccess(context.Context, *v1.CheckAccessRequest) (*v1.CheckAccessResponse, error)
 }
 
@@ -110,7 +111,8 @@ type AccessServiceHandler interface {
 	WhoAmI(context.Context, *v1.WhoAmIRequest) (*v1.WhoAmIResponse, error)
 	// CheckAccess answers many questions of the form "may I?" at once, as the cluster
 	// does, or has done in the last ten seconds. A question that cannot be asked, as of a
-	// resource that does not exist, fails the whole call.
+	// resource that does not exist, fails the whole call. Each question counts as one call
+	// against the limit of the caller's calls a second.
 	CheckAccess(context.Context, *v1.CheckAccessRequest) (*v1.CheckAccessResponse, error)
 }
 

@@ -62,7 +62,8 @@ class AccessServiceServicer(object):
     def CheckAccess(self, request, context):
         """CheckAccess answers many questions of the form "may I?" at once, as the cluster
         does, or has done in the last ten seconds. A question that cannot be asked, as of a
-        resource that does not exist, fails the whole call.
+        resource that does not exist, fails the whole call. Each question counts as one call
+        against the limit of the caller's calls a second.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

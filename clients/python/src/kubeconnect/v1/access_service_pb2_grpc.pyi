@@ -92,7 +92,8 @@ class AccessServiceStub(typing.Generic[_AccessServiceWhoAmIType, _AccessServiceC
     CheckAccess: _AccessServiceCheckAccessType
     """CheckAccess answers many questions of the form "may I?" at once, as the cluster
     does, or has done in the last ten seconds. A question that cannot be asked, as of a
-    resource that does not exist, fails the whole call.
+    resource that does not exist, fails the whole call. Each question counts as one call
+    against the limit of the caller's calls a second.
     """
 
 AccessServiceAsyncStub: typing_extensions.TypeAlias = AccessServiceStub[
@@ -127,7 +128,8 @@ class AccessServiceServicer(metaclass=abc.ABCMeta):
     ) -> typing.Union[kubeconnect.v1.access_service_pb2.CheckAccessResponse, collections.abc.Awaitable[kubeconnect.v1.access_service_pb2.CheckAccessResponse]]:
         """CheckAccess answers many questions of the form "may I?" at once, as the cluster
         does, or has done in the last ten seconds. A question that cannot be asked, as of a
-        resource that does not exist, fails the whole call.
+        resource that does not exist, fails the whole call. Each question counts as one call
+        against the limit of the caller's calls a second.
         """
 
 def add_AccessServiceServicer_to_server(servicer: AccessServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -97,7 +97,7 @@ export const ExtraValuesSchema: GenMessage<ExtraValues> = /*@__PURE__*/
  */
 export type CheckAccessRequest = Message<"kubeconnect.v1.CheckAccessRequest"> & {
   /**
-   * The questions; at most 100.
+   * The questions; at most 100. More are INVALID_ARGUMENT.
    *
    * @generated from field: repeated kubeconnect.v1.AccessQuestion questions = 1;
    */
@@ -230,7 +230,8 @@ export const AccessService: GenService<{
   /**
    * CheckAccess answers many questions of the form "may I?" at once, as the cluster
    * does, or has done in the last ten seconds. A question that cannot be asked, as of a
-   * resource that does not exist, fails the whole call.
+   * resource that does not exist, fails the whole call. Each question counts as one call
+   * against the limit of the caller's calls a second.
    *
    * @generated from rpc kubeconnect.v1.AccessService.CheckAccess
    */

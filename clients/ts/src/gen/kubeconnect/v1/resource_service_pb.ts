@@ -230,7 +230,10 @@ export type ListRequest = Message<"kubeconnect.v1.ListRequest"> & {
   namespace: string;
 
   /**
-   * A label selector in kubectl's syntax: "app=web,tier in (a,b),!canary".
+   * A label selector in kubectl's syntax: "app=web,tier in (a,b),!canary". A
+   * selector has at most 64 KiB, and the selectors of a request have at most 100
+   * requirements and 1,000 values together; a requirement that is repeated counts
+   * once. More are INVALID_ARGUMENT.
    *
    * @generated from field: string label_selector = 3;
    */
