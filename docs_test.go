@@ -8,11 +8,21 @@ import (
 	"testing"
 )
 
-// TestSecurityDoc_NamesTestsThatExist holds the tables of docs/security.md to the tests that they
-// name. A test is named behind the folder that it lies in.
-func TestSecurityDoc_NamesTestsThatExist(t *testing.T) {
+// TestDocs_NameTestsThatExist compares the tables of the documentation with the tests that they
+// name. The name of a test follows that of its folder.
+func TestDocs_NameTestsThatExist(t *testing.T) {
 	t.Parallel()
-	named := regexp.MustCompile("`([a-z0-9/]+)`((?:,? Test\\w+)+)").FindAllStringSubmatch(readDoc(t, "docs/security.md"), -1)
+	for _, doc := range []string{"docs/security.md", "docs/scenarios.md"} {
+		t.Run(doc, func(t *testing.T) {
+			t.Parallel()
+			namesTestsThatExist(t, readDoc(t, doc))
+		})
+	}
+}
+
+func namesTestsThatExist(t *testing.T, doc string) {
+	t.Helper()
+	named := regexp.MustCompile("`([a-z0-9/]+)`((?:,? Test\\w+)+)").FindAllStringSubmatch(doc, -1)
 	if len(named) == 0 {
 		t.Fatal("no test is named")
 	}
@@ -26,7 +36,22 @@ func TestSecurityDoc_NamesTestsThatExist(t *testing.T) {
 	}
 }
 
-// TestSecurityDoc_NamesFlagsThatExist is the same for flags of the service.
+// TestScenariosDoc_HasTheNumbersOfTests compares the names of tests with docs/scenarios.md.
+func TestScenariosDoc_HasTheNumbersOfTests(t *testing.T) {
+	t.Parallel()
+	doc := readDoc(t, "docs/scenarios.md")
+	named := regexp.MustCompile(`func TestScenario(\d+)_`).FindAllStringSubmatch(testsIn(t, "e2e"), -1)
+	if len(named) == 0 {
+		t.Fatal("no test is named after a scenario")
+	}
+	for _, found := range named {
+		if !strings.Contains(doc, "\n| "+strings.TrimPrefix(found[1], "0")+" |") {
+			t.Errorf("docs/scenarios.md has no scenario %s", found[1])
+		}
+	}
+}
+
+// TestSecurityDoc_NamesFlagsThatExist compares docs/security.md with the flags of the service.
 func TestSecurityDoc_NamesFlagsThatExist(t *testing.T) {
 	t.Parallel()
 	settings := readDoc(t, "cmd/server/settings.go") + readDoc(t, "cmd/server/reviews.go")

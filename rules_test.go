@@ -1,5 +1,5 @@
-// Package kubeconnect_test checks what holds for the house as a whole: who may
-// import whom (DESIGN.md, section 2).
+// Package kubeconnect_test checks rules for the whole repository: which package may
+// import which (docs/design.md, Packages), and what the documentation refers to.
 package kubeconnect_test
 
 import (

@@ -17,7 +17,7 @@ type row struct {
 	ours, theirs  []float64
 	// ratio is what the two sides of one round make.
 	ratio ratio
-	// first and then are the ratios of DESIGN.md to reach; empty where it has none.
+	// first and then are the targets of docs/design.md; empty where it has none.
 	first, then string
 }
 

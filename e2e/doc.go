@@ -3,8 +3,8 @@
 //
 // The tests reach the service by its address alone. They import what is
 // generated from the API and public libraries, never the service's own code.
-// A test named TestScenarioNN stands for the scenario of that number in the list
-// of what callers rely on; the other tests are named after what they show.
+// A test named TestScenarioNN stands for the scenario with that number in
+// docs/scenarios.md; the other tests are named after what they show.
 //
 // They run with E2E=1 and need bin/devcluster and bin/kubeconnect, which `make
 // build` makes, or the paths of both in DEVCLUSTER_BIN and KUBECONNECT_BIN. The
