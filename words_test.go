@@ -1,0 +1,147 @@
+package kubeconnect_test
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// avoidedWord is a word that this repository does not use.
+type avoidedWord struct {
+	pattern *regexp.Regexp
+	instead string
+}
+
+// avoidedWords are words that readers of this field do not expect. CONTRIBUTING.md has the rule, and
+// docs/terms.md the terms.
+var avoidedWords = []avoidedWord{
+	{word(`told|tells?|telling`), "sent, delivered, reported, logged, enqueued"},
+	{word(`whoever|whom|whereof`), "the caller, the client, the watcher, the object"},
+	{word(`anew`), "again"},
+	{word(`beside`), "next to, in addition to"},
+	{word(`house|rooms?`), "package, repository"},
+	{word(`newcomers?|made[- ]up`), "unknown clients, invalid"},
+	{word(`(goes|go|went|going|gone) on`), "continues, resumes"},
+	{word(`leads? on`), "continues from, leads to"},
+	{word(`held against`), "matched, validated, compared"},
+	{word(`lets? go of`), "releases, evicts"},
+	{word(`turned away`), "rejected"},
+	{word(`made again|looked at again`), "recreated, re-checked"},
+	{word(`so many`), "n, the number"},
+}
+
+func word(pattern string) *regexp.Regexp { return regexp.MustCompile(`(?i)\b(` + pattern + `)\b`) }
+
+// wordException allows one avoided word in lines that contain a text.
+type wordException struct{ file, line, reason string }
+
+var wordExceptions = []wordException{
+	{"words_test.go", "", "the list itself, and its tests"},
+}
+
+// describedLater are the parts of the repository that are not yet rewritten.
+var describedLater = []string{
+	"informerhub/", "server/", "auth/", "cmd/", "internal/", "proto/", "gen/", "e2e/", "bench/", "clients/",
+	"deploy/", "docs/security.md", "docs/operations.md", "docs/coverage.md", "tools/", "README.md", "ARCHITECTURE.md",
+	"Makefile", "Dockerfile", "rules_test.go",
+}
+
+func TestWords_AreThoseOfTheField(t *testing.T) {
+	t.Parallel()
+	checked := 0
+	for _, file := range textFiles(t) {
+		if slices.ContainsFunc(describedLater, func(part string) bool { return strings.HasPrefix(file, part) }) {
+			continue
+		}
+		checked++
+		for _, complaint := range checkWords(file, readDoc(t, file)) {
+			t.Error(complaint)
+		}
+	}
+	if checked < 5 {
+		t.Fatalf("%d files were checked: this test looks in the wrong place", checked)
+	}
+}
+
+func TestCheckWords(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		text string
+		want int
+	}{
+		"plain English":           {text: "// Next blocks until events are available.\n"},
+		"an avoided word":         {text: "// The watcher is told of a change.\n", want: 1},
+		"in capitals":             {text: "Told.", want: 1},
+		"two lines":               {text: "for whom\nbegins anew", want: 2},
+		"two words in one line":   {text: "whoever is told", want: 2},
+		"a phrase":                {text: "the stream goes on", want: 1},
+		"a part of a longer word": {text: "untold, mushroom, besides"},
+		"a part of an identifier": {text: "TestAWatcherIsToldOfIt"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := checkWords("informerhub/doc.go", test.text); len(got) != test.want {
+				t.Errorf("got %d complaints, want %d: %q", len(got), test.want, got)
+			}
+		})
+	}
+}
+
+// checkWords returns a complaint for each avoided word in a file.
+func checkWords(file, text string) (complaints []string) {
+	for number, line := range strings.Split(text, "\n") {
+		if slices.ContainsFunc(wordExceptions, func(e wordException) bool {
+			return e.file == file && strings.Contains(line, e.line)
+		}) {
+			continue
+		}
+		for _, avoided := range avoidedWords {
+			if found := avoided.pattern.FindString(line); found != "" {
+				complaints = append(complaints, fmt.Sprintf("%s:%d: %q: write what happens instead: %s", file, number+1, found, avoided.instead))
+			}
+		}
+	}
+	return complaints
+}
+
+// writtenSuffixes are the ends of names of files that people write.
+var writtenSuffixes = []string{
+	".go", ".py", ".ts", ".mjs", ".js", ".html", ".css", ".md", ".proto", ".yaml", ".tpl", ".sh", "Makefile", "Dockerfile",
+}
+
+// foreignFolders have files that are installed, built or recorded.
+var foreignFolders = []string{"node_modules", "bin", "dist", "testdata", "artifacts"}
+
+// textFiles returns the files that people write, by their paths in the repository.
+func textFiles(t *testing.T) (files []string) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && name != "." && (strings.HasPrefix(entry.Name(), ".") || slices.Contains(foreignFolders, entry.Name())):
+			return fs.SkipDir
+		case entry.Type().IsRegular() && slices.ContainsFunc(writtenSuffixes, func(suffix string) bool { return strings.HasSuffix(name, suffix) }):
+			files = append(files, filepath.ToSlash(name))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func TestWordExceptions_AreNeeded(t *testing.T) {
+	t.Parallel()
+	for _, exception := range wordExceptions {
+		if _, err := os.Stat(exception.file); err != nil || exception.reason == "" {
+			t.Errorf("the exception for %s has no file or no reason: %v", exception.file, err)
+		}
+	}
+}
