@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+	"time"
 
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
@@ -83,7 +84,8 @@ func (p *attackerProcess) readLine(into any) {
 }
 
 // TestAttackerProcess is no test, but the process that startAttack starts. It attacks from the first
-// line that it reads to the end of its input, and prints how its calls were answered.
+// line that it reads to the end of its input, at least until a call has returned, and prints how its
+// calls have returned.
 func TestAttackerProcess(t *testing.T) {
 	text := os.Getenv(attackVariable)
 	if text == "" {
@@ -103,8 +105,12 @@ func TestAttackerProcess(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
+		defer cancel()
 		_, _ = io.Copy(io.Discard, input)
-		cancel()
+		select {
+		case <-a.answered: // by now, or soon: the process gives way to all others
+		case <-time.After(patience):
+		}
 	}()
 	a.run(ctx, attacks[order.Attack])
 	if err := json.NewEncoder(os.Stdout).Encode(a.codes); err != nil {
@@ -121,5 +127,6 @@ func newAttackerAt(t *testing.T, order attackOrder) *attacker {
 		clients:   harness.Dial(httpClient, order.Address, harness.Connect),
 		namespace: order.Namespace,
 		codes:     map[string]int{},
+		answered:  make(chan struct{}),
 	}
 }

@@ -61,6 +61,8 @@ type attacker struct {
 	clients   harness.Clients
 	namespace string
 
+	answered chan struct{} // closed when the first call has returned
+
 	mu    sync.Mutex // guards codes
 	codes map[string]int
 }
@@ -179,6 +181,9 @@ func (a *attacker) count(ctx context.Context, err error) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if len(a.codes) == 0 {
+		close(a.answered)
+	}
 	a.codes[code]++
 }
 

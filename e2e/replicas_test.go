@@ -34,7 +34,7 @@ func startReplicas(t *testing.T, flags ...string) replicas {
 	var targets []string
 	for range 3 {
 		link := harness.StartProxy(t, cluster(t).Address(), harness.None)
-		service := harness.StartService(t, harness.KubeconfigTo(t, cluster(t).Kubeconfig, link.Address()), flags...)
+		service := harness.StartMortalService(t, harness.KubeconfigTo(t, cluster(t).Kubeconfig, link.Address()), "127.0.0.1:0", flags...)
 		t.Cleanup(func() { _ = service.Thaw() }) // so that it can end
 		r.services, r.links = append(r.services, service), append(r.links, link)
 		targets = append(targets, hostPort(service))
@@ -76,9 +76,10 @@ func spreadPrograms(t *testing.T) map[string][]string {
 	}
 }
 
-// TestClientsLeaveAReplicaThatIsFrozenOrHasLostTheAPIServer freezes one replica of three, and
-// later cuts another one from the API server, while clients hold a ConfigMap that changes.
-func TestClientsLeaveAReplicaThatIsFrozenOrHasLostTheAPIServer(t *testing.T) {
+// TestClientsLeaveAReplicaThatIsFrozenKilledOrHasLostTheAPIServer freezes one replica of three,
+// later cuts another one from the API server, and at last kills the third one, while clients hold a
+// ConfigMap that changes.
+func TestClientsLeaveAReplicaThatIsFrozenKilledOrHasLostTheAPIServer(t *testing.T) {
 	t.Parallel()
 	for name, command := range spreadPrograms(t) {
 		t.Run(name, func(t *testing.T) {
@@ -106,6 +107,11 @@ func TestClientsLeaveAReplicaThatIsFrozenOrHasLostTheAPIServer(t *testing.T) {
 			replicas.links[1].Set(harness.Refused)
 			write.touch("one", "cut")
 			caller.spreads(ctx, "cut", func(printed spread) bool { return printed.Stale == 0 })
+			replicas.links[1].Set(harness.None)
+
+			replicas.services[2].Crash()
+			write.touch("one", "killed")
+			caller.spreads(ctx, "killed", func(printed spread) bool { return printed.Stale == 0 })
 			write.touch("one", "end")
 			caller.ends(ctx)
 		})

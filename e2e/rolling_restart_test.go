@@ -48,7 +48,7 @@ func TestARollingRestartPassesUnnoticed(t *testing.T) {
 	ctx, stop := context.WithCancel(deadlineAfter(t, crowdPatience))
 	defer stop()
 	in := crowdedCluster(t)
-	balancer, replicas := startBalancer(t), make([]*harness.Service, rolledReplicas)
+	balancer, replicas := startBalancer(t, 0), make([]*harness.Service, rolledReplicas)
 	for i := range replicas {
 		replicas[i] = startWarm(ctx, t, in)
 		balancer.add(replicas[i])
@@ -72,8 +72,7 @@ func TestARollingRestartPassesUnnoticed(t *testing.T) {
 // startWarm starts a replica behind a thin link, and returns when it says that it is ready.
 func startWarm(ctx context.Context, t *testing.T, in *harness.Cluster) *harness.Service {
 	t.Helper()
-	link := startBalancer(t)
-	link.replicas, link.rate = []string{in.Address()}, rolledRate
+	link := startBalancer(t, rolledRate, in.Address())
 	service := harness.StartService(t, harness.KubeconfigTo(t, in.Kubeconfig, link.address()), "--preload", "configmaps")
 	untilProbe(ctx, t, service, "/readyz", http.StatusOK)
 	return service
@@ -241,9 +240,9 @@ func (s *countingStream) read(event *kubeconnectv1.Event) {
 	s.seen = number
 }
 
-// balancer passes connections on to replicas in turn, as a Service of Kubernetes does.
+// balancer forwards connections to replicas in turn, as a Service of Kubernetes does.
 type balancer struct {
-	rate     int // bytes a second from a replica; 0: no limit
+	rate     int // bytes per second from a replica; 0: no limit
 	listener net.Listener
 	tasks    sync.WaitGroup
 
@@ -252,13 +251,13 @@ type balancer struct {
 	next     int
 }
 
-func startBalancer(t *testing.T) *balancer {
+func startBalancer(t *testing.T, rate int, replicas ...string) *balancer {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &balancer{listener: listener}
+	b := &balancer{rate: rate, listener: listener, replicas: replicas}
 	b.tasks.Go(b.accept)
 	t.Cleanup(func() {
 		_ = listener.Close()

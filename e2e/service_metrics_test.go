@@ -220,6 +220,7 @@ func (s scrape) wantAtLeast(t *testing.T, want map[string]float64) {
 var knownLabels = map[string]*regexp.Regexp{
 	"code":      regexp.MustCompile(`^(ok|not_found|unauthenticated)$`),
 	"procedure": regexp.MustCompile(`^/kubeconnect\.v1\.ResourceService/(Get|List|Watch)$`),
+	"reason":    regexp.MustCompile(`^(memory|collector)$`),
 	"resource":  regexp.MustCompile(`^gadgets\.v1\.e2e-[a-z0-9]+\.example\.com$`),
 	"review":    regexp.MustCompile(`^(TokenReview|SubjectAccessReview)$`),
 }

@@ -7,9 +7,9 @@ import (
 
 // StartMortalService is StartService for a service that the test will crash. It
 // listens on an address, HOST:PORT; port 0 takes a free one.
-func StartMortalService(t testing.TB, kubeconfig, listen string) *Service {
+func StartMortalService(t testing.TB, kubeconfig, listen string, flags ...string) *Service {
 	t.Helper()
-	process := RunService(t, "--kubeconfig", kubeconfig, "--listen", listen, "--auth", "none")
+	process := RunService(t, append([]string{"--kubeconfig", kubeconfig, "--listen", listen, "--auth", "none"}, flags...)...)
 	ctx, cancel := context.WithTimeout(t.Context(), serviceStart)
 	defer cancel()
 	line, err := process.UntilPrints(ctx, servingLine.MatchString)
