@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -25,6 +26,9 @@ type Cache struct {
 	unanswered time.Time // when the API server has not answered with its history; guarded by recalling
 	expired    string    // a version that its history did not go back to; guarded by recalling
 	expiredAt  time.Time // when it was asked for that
+
+	// incompleteUntil is until when AwaitComplete does not wait, in nanoseconds of Unix time.
+	incompleteUntil atomic.Int64
 
 	recalling sync.Mutex // held while history is asked; taken before mu
 	asking    sync.Mutex // held while progress is asked; taken before mu

@@ -3,6 +3,7 @@ package informerhub
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -125,43 +126,42 @@ func (c *Cache) ListAt(ctx context.Context, sel *Selection, at Position) (Snapsh
 	return candidates{runs: [][]*Object{objects}, position: at, complete: true}.matching(ctx, sel)
 }
 
-// ListBehind returns what a selection held at a position behind an object, in order: as many
-// objects as are asked for and one more, or fewer when they would have more than some bytes, but
-// always one more than fits, if there is one. It looks no further than that. It fails as ListAt does.
-func (c *Cache) ListBehind(ctx context.Context, sel *Selection, at Position, behind ObjectName, most, mostBytes int) ([]*Object, error) {
+// ListBehind returns what a selection held at a position after an object, in order, and reports
+// whether more objects follow. It returns at most so many objects, and stops before they have more
+// than mostBytes, but returns at least one if there is one. It fails as ListAt does.
+func (c *Cache) ListBehind(ctx context.Context, sel *Selection, at Position, behind ObjectName, most, mostBytes int) (found []*Object, more bool, err error) {
 	ctx, end, err := fairqueue.Begin(ctx)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer end()
 	p, filtering := c.past(at), filtering{filter: sel.filter}
 	part := limits{batch: min(max(most+1, stepsBetweenYields), maxPastPart), partBytes: maxInt}
-	var found []*Object
 	for size := 0; ; {
 		objects, last, err := p.next(ctx, sel, behind, part)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		for i, object := range objects {
 			if i%stepsBetweenYields == 0 {
 				if err := fairqueue.Yield(ctx); err != nil {
-					return nil, err
+					return nil, false, err
 				}
 			}
 			keep, err := filtering.selects(ctx, sel, object)
 			if err != nil {
-				return nil, err
+				return nil, false, err
 			}
 			if !keep {
 				continue
 			}
-			found = append(found, object)
-			if size += object.Size(); len(found) > most || size > mostBytes && len(found) > 1 {
-				return found, nil
+			if size += object.Size(); len(found) >= most || size > mostBytes && len(found) > 0 {
+				return found, true, nil
 			}
+			found = append(found, object)
 		}
 		if last == nil {
-			return found, nil
+			return found, false, nil
 		}
 		behind = *last
 	}
@@ -193,6 +193,64 @@ func (p *past) next(ctx context.Context, sel *Selection, behind ObjectName, most
 	return objects, last, err
 }
 
+// ListNamed returns the objects that had some names at a position, in the order of the names. It
+// stops before they have more than mostBytes, but returns at least one. It fails with ErrForgotten
+// if there was no object of one of the names, and as ListAt does.
+func (c *Cache) ListNamed(ctx context.Context, at Position, names []ObjectName, mostBytes int) (found []*Object, err error) {
+	ctx, end, err := fairqueue.Begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	p, size := c.past(at), 0
+	for part := range slices.Chunk(names, maxPastPart) {
+		objects, err := p.named(ctx, part)
+		if err != nil {
+			return nil, err
+		}
+		for _, object := range objects {
+			if object == nil {
+				return nil, ErrForgotten
+			}
+			if size += object.Size(); size > mostBytes && len(found) > 0 {
+				return found, nil
+			}
+			found = append(found, object)
+		}
+	}
+	return found, nil
+}
+
+// named returns the object of each name at the position; nil where there was none.
+func (p *past) named(ctx context.Context, names []ObjectName) ([]*Object, error) {
+	objects, indexes := make([]*Object, len(names)), make(map[objectName]int, len(names))
+	p.cache.mu.RLock()
+	err := p.catchUpLocked()
+	for i, name := range names {
+		objects[i] = p.cache.store.get(name.Namespace, name.Name)
+	}
+	p.cache.mu.RUnlock()
+	if err != nil {
+		return nil, err
+	}
+	for i, name := range names {
+		indexes[objectName{name.Namespace, name.Name}] = i
+	}
+	for i := range p.changes {
+		if i%stepsBetweenYields == 0 {
+			if err := fairqueue.Yield(ctx); err != nil {
+				return nil, err
+			}
+		}
+		name := nameOf(p.changes[i].object())
+		if index, ok := indexes[name]; ok {
+			objects[index] = p.changes[i].before
+			delete(indexes, name) // the first change of an object counts
+		}
+	}
+	return objects, nil
+}
+
 // Holds reports by its error whether the cache knows what there was at a position: nil,
 // ErrForgotten or ErrUndone.
 func (c *Cache) Holds(at Position) error {
@@ -207,10 +265,23 @@ func (c *Cache) Holds(at Position) error {
 	return nil
 }
 
+// incompletePause is for how long nothing is waited for after AwaitComplete has waited in vain: the
+// API server cannot be asked then.
+const incompletePause = 10 * time.Second
+
 // AwaitComplete waits until the cache knows of everything at a version, for as long as patience
-// lasts. It reports whether the cache does: there may be more deletions at the version of the last one.
+// lasts, and reports whether the cache does: there may be more deletions at the version of the last
+// one. It does not wait if it has waited in vain in the last ten seconds.
 func (c *Cache) AwaitComplete(ctx context.Context, version string, patience time.Duration) (bool, error) {
-	return c.awaitUntil(ctx, patience, func() (<-chan struct{}, error) { return c.incomplete(version) })
+	if time.Now().UnixNano() < c.incompleteUntil.Load() {
+		coming, err := c.incomplete(version)
+		return coming == nil && err == nil, err
+	}
+	complete, err := c.awaitUntil(ctx, patience, func() (<-chan struct{}, error) { return c.incomplete(version) })
+	if !complete && err == nil {
+		c.incompleteUntil.Store(time.Now().Add(incompletePause).UnixNano())
+	}
+	return complete, err
 }
 
 // incomplete returns a channel that is closed when the cache gets on; nil if it knows of everything

@@ -60,6 +60,13 @@ func (r *remembered) change(rnd *rand.Rand) {
 	r.note()
 }
 
+func namesOfObjects(objects []*Object) (names []ObjectName) {
+	for _, object := range objects {
+		names = append(names, ObjectName{Namespace: object.namespace, Name: object.name})
+	}
+	return names
+}
+
 func (r *remembered) at(version int) Position {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -72,12 +79,14 @@ func (r *remembered) at(version int) Position {
 func (r *remembered) walk(rnd *rand.Rand, sel *Selection, at Position, page int) (walked []*Object) {
 	behind := ObjectName{}
 	for {
-		objects, err := r.ListBehind(r.t.Context(), sel, at, behind, page, maxInt)
+		objects, more, err := r.ListBehind(r.t.Context(), sel, at, behind, page, maxInt)
 		must(r.t, err)
-		if len(objects) <= page {
-			return append(walked, objects...)
+		if walked = append(walked, objects...); !more {
+			return walked
 		}
-		walked = append(walked, objects[:page]...)
+		if len(objects) != page {
+			r.t.Fatalf("a page has %d objects, not %d", len(objects), page)
+		}
 		last := walked[len(walked)-1]
 		behind = ObjectName{Namespace: last.namespace, Name: last.name}
 		r.change(rnd)
@@ -111,6 +120,9 @@ func TestCache_KnowsWhatASelectionHeldAtAVersion(t *testing.T) {
 				if must(t, err); !slices.Equal(whole.Objects, held) || whole.ResourceVersion != strconv.Itoa(version) {
 					t.Fatalf("seed %d: %v held at version %d\n%v, not\n%v", seed, query, version, names(whole.Objects), names(held))
 				}
+				if named, err := r.ListNamed(t.Context(), at, namesOfObjects(held), maxInt); err != nil || !slices.Equal(named, held) {
+					t.Fatalf("seed %d: version %d has, by their names,\n%v, %v, not\n%v", seed, version, names(named), err, names(held))
+				}
 				if walked := r.walk(rnd, sel, at, 1+rnd.IntN(20)); !slices.Equal(walked, held) {
 					t.Fatalf("seed %d: %v held at version %d\n%v in pages, not\n%v", seed, query, version, names(walked), names(held))
 				}
@@ -129,7 +141,11 @@ func TestCache_SaysWhatItDoesNotKnowOfThePast(t *testing.T) {
 	wantPast := func(what string, at Position, want error) {
 		t.Helper()
 		_, whole := r.ListAt(t.Context(), sel, at)
-		_, behind := r.ListBehind(t.Context(), sel, at, ObjectName{}, 10, maxInt)
+		_, missing := r.ListNamed(t.Context(), at, []ObjectName{{Name: "never"}}, maxInt)
+		if missing == nil {
+			t.Errorf("%s: an object that never was is returned", what)
+		}
+		_, _, behind := r.ListBehind(t.Context(), sel, at, ObjectName{}, 10, maxInt)
 		for _, err := range []error{whole, behind, r.Holds(at)} {
 			if !errors.Is(err, want) {
 				t.Errorf("%s: it answers %v, not %v", what, err, want)
@@ -163,7 +179,7 @@ func TestCache_APageLooksAtNoMoreThanItNeeds(t *testing.T) {
 	sel := selectFrom(t, c, Query{})
 	at := listOf(t, c, sel).Position
 	before := c.looked()
-	if _, err := c.ListBehind(t.Context(), sel, at, ObjectName{Namespace: "theirs", Name: "pod-0100"}, 50, maxInt); err != nil {
+	if _, _, err := c.ListBehind(t.Context(), sel, at, ObjectName{Namespace: "theirs", Name: "pod-0100"}, 50, maxInt); err != nil {
 		t.Fatal(err)
 	}
 	if looked := c.looked() - before; looked > 200 {
@@ -193,7 +209,7 @@ func BenchmarkCache_ListAt(b *testing.B) {
 		at := Position{Version: strconv.Itoa(version - ago), Epoch: c.feed.epoch.id}
 		b.Run(fmt.Sprintf("page/%d changes ago", ago), func(b *testing.B) {
 			for b.Loop() {
-				_, err := c.ListBehind(b.Context(), sel, at, ObjectName{Namespace: "ns", Name: "pod-10000"}, 50, maxInt)
+				_, _, err := c.ListBehind(b.Context(), sel, at, ObjectName{Namespace: "ns", Name: "pod-10000"}, 50, maxInt)
 				must(b, err)
 			}
 		})

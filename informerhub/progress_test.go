@@ -54,3 +54,35 @@ func TestAnAnswerAboutAFeedThatHasGoneOnMeanwhileCountsForNothing(t *testing.T) 
 		}
 	})
 }
+
+// away is an API server that does not say how far it is.
+type away struct{ history }
+
+func (away) progress(context.Context, string, func(watch.Event) bool) (string, error) {
+	return "", errNoProgress
+}
+
+// TestCache_WaitsOnceForAnAPIServerThatDoesNotAnswer has several readers wait, one after the other, for
+// all deletions at a version.
+func TestCache_WaitsOnceForAnAPIServerThatDoesNotAnswer(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		c := syncedPods(t, 10)
+		c.history = away{}
+		must(t, c.Add(pod(t, "a", 11)))
+		must(t, c.Delete(pod(t, "a", 12)))
+		began := time.Now()
+		for range 3 {
+			if complete, err := c.AwaitComplete(t.Context(), "12", 3*time.Second); complete || err != nil {
+				t.Errorf("the version is complete: %v, %v", complete, err)
+			}
+		}
+		if waited := time.Since(began); waited != 3*time.Second {
+			t.Errorf("three readers have waited %v", waited)
+		}
+		time.Sleep(incompletePause)
+		c.history = &quiet{until: "20"}
+		if complete, err := c.AwaitComplete(t.Context(), "12", 3*time.Second); !complete || err != nil {
+			t.Errorf("the version is complete: %v, %v", complete, err)
+		}
+	})
+}

@@ -83,8 +83,8 @@ func (c *continuation) fromCache(ctx context.Context, cache *informerhub.Cache) 
 		return nil, errPageUndone
 	case errors.Is(err, informerhub.ErrForgotten):
 		list, err = c.fromAPIServer(ctx, found.related)
-		if apierrors.IsRequestEntityTooLargeError(err) {
-			err = errPageExpired // the caller has not asked for a list of the API server
+		if apierrors.IsRequestEntityTooLargeError(err) || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
+			err = errPageExpired // the caller has not asked for a list of the API server, and may be allowed to read the cache alone
 		}
 	}
 	return list, err
@@ -96,10 +96,15 @@ func (c *continuation) await(ctx context.Context, cache *informerhub.Cache) erro
 	switch {
 	case errors.Is(err, informerhub.ErrUndone):
 		return errPageUndone
+	case apierrors.IsTimeout(err):
+		return errPageAhead
 	case err != nil || c.token.incomplete:
 		return err
 	}
-	_, err = cache.AwaitComplete(ctx, c.token.position.Version, completePatience)
+	complete, err := cache.AwaitComplete(ctx, c.token.position.Version, completePatience)
+	if err == nil && !complete {
+		err = errPageIncomplete
+	}
 	return err
 }
 
@@ -107,22 +112,33 @@ func (c *continuation) await(ctx context.Context, cache *informerhub.Cache) erro
 func (c *continuation) take(ctx context.Context, found selected) (*pagedList, error) {
 	if len(c.by.paths) == 0 && found.related.root == nil {
 		most, mostBytes := mostFor(c.request, c.as)
-		objects, err := found.cache.ListBehind(ctx, found.selection, c.token.position, c.token.last, most, mostBytes)
+		objects, more, err := found.cache.ListBehind(ctx, found.selection, c.token.position, c.token.last, most, mostBytes)
 		found.snapshot = informerhub.Snapshot{Objects: objects}
-		return &pagedList{selected: found, token: c.token}, err
+		return &pagedList{selected: found, token: c.token, more: more}, err
 	}
 	if err := found.cache.Holds(c.token.position); err != nil {
 		return nil, err
 	}
-	if kept := c.keptFor(ctx); kept != nil {
-		kept.freshness = found.freshness
-		return kept, nil
+	if kept, ok := c.kept.find(c.token.keyFor(ctx)); ok && !kept.own {
+		return c.takeNamed(ctx, found, kept.names)
 	}
 	snapshot, err := found.cache.ListAt(ctx, found.selection, c.token.position)
 	if found, err = c.taken(ctx, found, snapshot, err); err != nil {
 		return nil, err
 	}
 	return c.wholeOf(found), nil
+}
+
+// takeNamed takes what comes of a list of which the names are known.
+func (c *continuation) takeNamed(ctx context.Context, found selected, names []informerhub.ObjectName) (*pagedList, error) {
+	coming, err := comingOf(c.token, names, func(name informerhub.ObjectName) informerhub.ObjectName { return name })
+	if err != nil {
+		return nil, err
+	}
+	most, mostBytes := mostFor(c.request, c.as)
+	objects, err := found.cache.ListNamed(ctx, c.token.position, coming[:min(most, len(coming))], mostBytes)
+	found.snapshot = informerhub.Snapshot{Objects: objects}
+	return &pagedList{selected: found, token: c.token, more: len(objects) < len(coming)}, err
 }
 
 // fromAPIServer takes the list that the API server answers with for exactly the list's version.
@@ -151,18 +167,20 @@ func (c *continuation) wholeOf(found selected) *pagedList {
 	return &pagedList{selected: found, token: c.token, whole: true, by: c.by, hashed: c.token.objects != ""}
 }
 
-// keptFor returns the list if it is kept.
+// keptFor returns the list of the API server if it is kept.
 func (c *continuation) keptFor(ctx context.Context) *pagedList {
 	found, ok := c.kept.find(c.token.keyFor(ctx))
-	if !ok {
+	if !ok || !found.own {
 		return nil
 	}
-	return &pagedList{selected: found, token: c.token, whole: true}
+	return &pagedList{selected: found.selected, token: c.token, whole: true}
 }
 
-// keepList keeps a list of which another page may be taken, if it takes long to make.
-func (s *resources) keepList(ctx context.Context, list *pagedList, request *kubeconnectv1.ListRequest) {
-	if list.whole && (request.GetOrderBy() != "" || list.own || list.related.root != nil) {
-		s.kept.keep(list.token.keyFor(ctx), callerOf(identityFrom(ctx)), list.selected)
+// keepList keeps a list of which another page may be taken, if it takes long to make. It reports
+// whether the next page takes no longer than this one.
+func (s *resources) keepList(ctx context.Context, list *pagedList, request *kubeconnectv1.ListRequest) bool {
+	if !list.whole || request.GetOrderBy() == "" && !list.own && list.related.root == nil {
+		return true
 	}
+	return s.kept.keep(list.token.keyFor(ctx), callerOf(identityFrom(ctx)), list.selected)
 }

@@ -2,9 +2,12 @@ package server
 
 import (
 	"container/list"
+	"strings"
 	"sync"
 	"time"
+	"unsafe"
 
+	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
@@ -14,9 +17,13 @@ const keptLifetime = 30 * time.Second
 // ownBytesShare is the memory that lists may take together which no cache holds.
 var ownBytesShare = share{part: 8, least: 32 << 20, most: 256 << 20, unlimited: 256 << 20}
 
+// keptActive is for how long a list stays at least after it was used: another list of its caller does
+// not take its memory.
+const keptActive = 5 * time.Second
+
 // keptLists are lists that take long to make: sorted ones, and those that were read at the API
-// server. Their next pages are taken from them. It costs no more than time where one is not kept. A caller
-// who lists more than it may keep loses its oldest lists. Its methods are safe for concurrent use.
+// server. Their next pages are taken from them. The lists of a caller that have not been used for
+// some seconds give way to its new ones. Its methods are safe for concurrent use.
 type keptLists struct {
 	memory *fairqueue.Queue // bytes, by caller
 
@@ -26,13 +33,23 @@ type keptLists struct {
 	sweeping *time.Timer // runs while there are lists
 }
 
-// keptList is a whole list in its order. It is immutable but for until.
-type keptList struct {
+// orderedList is a whole list in its order: with the objects where no cache holds them, and with
+// their names otherwise. It is immutable.
+type orderedList struct {
 	selected
+	names []informerhub.ObjectName
+}
+
+// keptList is immutable but for used.
+type keptList struct {
+	orderedList
 	key, owner string
-	until      time.Time // guarded by the lock of keptLists
+	used       time.Time // guarded by the lock of keptLists
 	release    func()    // of its memory
 }
+
+// unused returns for how long the list has not been used.
+func (k *keptList) unused() time.Duration { return time.Since(k.used) }
 
 func newKeptLists() *keptLists {
 	return &keptLists{
@@ -43,42 +60,75 @@ func newKeptLists() *keptLists {
 
 const (
 	pointerBytes = 8
+	stringBytes  = 16
 	// listBytes is counted for each list at least, and so bounds how many there are.
 	listBytes = 64 << 10
 )
 
-// ownBytesOf is the size of what no cache holds: the pointers to objects, and the objects where
-// they are the API server's answer.
-func ownBytesOf(list selected) (size int64) {
-	size = listBytes + int64(pointerBytes*len(list.snapshot.Objects))
-	if !list.own {
-		return size
+// orderedOf returns a list without what its cache holds.
+func orderedOf(list selected) orderedList {
+	list.cache, list.selection = nil, nil
+	if list.own {
+		return orderedList{selected: list}
 	}
-	for _, object := range list.snapshot.Objects {
-		size += int64(object.Size())
-	}
-	return size
+	objects := list.snapshot.Objects
+	list.snapshot.Objects = nil
+	return orderedList{selected: list, names: objectNames(objects)}
 }
 
-// keep keeps a list, if there is memory for it.
-func (k *keptLists) keep(key, owner string, found selected) {
+// objectNames returns the names of objects. They share no memory with the objects.
+func objectNames(objects []*informerhub.Object) []informerhub.ObjectName {
+	names, namespaces := make([]informerhub.ObjectName, len(objects)), make(map[string]string)
+	for i, object := range objects {
+		namespace, ok := namespaces[object.Namespace()]
+		if !ok {
+			namespace = strings.Clone(object.Namespace())
+			namespaces[namespace] = namespace
+		}
+		names[i] = informerhub.ObjectName{Namespace: namespace, Name: strings.Clone(object.Name())}
+	}
+	return names
+}
+
+// size returns about how much memory the list takes.
+func (l orderedList) size() int64 {
+	size := listBytes
+	for _, object := range l.snapshot.Objects {
+		size += pointerBytes + object.Size()
+	}
+	for _, name := range l.names {
+		size += int(unsafe.Sizeof(name)) + len(name.Name)
+	}
+	for _, namespace := range l.scope.Names {
+		size += stringBytes + len(namespace)
+	}
+	return int64(size)
+}
+
+// keep keeps a list, and reports whether there is memory for it.
+func (k *keptLists) keep(key, owner string, found selected) bool {
+	if _, ok := k.find(key); ok {
+		return true
+	}
+	kept := &keptList{orderedList: orderedOf(found), key: key, owner: owner}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.useLocked(key) != nil {
-		return
+		return true
 	}
-	release, ok := k.acquireLocked(owner, ownBytesOf(found))
+	release, ok := k.acquireLocked(owner, kept.size()+int64(len(key)))
 	if !ok {
-		return
+		return false
 	}
-	kept := &keptList{selected: found, key: key, owner: owner, until: time.Now().Add(keptLifetime), release: release}
+	kept.release, kept.used = release, time.Now()
 	k.byKey[key] = k.used.PushBack(kept)
 	if k.sweeping == nil {
 		k.sweeping = time.AfterFunc(keptLifetime, k.sweep)
 	}
+	return true
 }
 
-// acquireLocked acquires memory for a list of an owner, for which older ones of the owner make room.
+// acquireLocked acquires memory for a list of an owner. Lists of the owner that are not active make room.
 func (k *keptLists) acquireLocked(owner string, bytes int64) (release func(), ok bool) {
 	for {
 		if release, ok = k.memory.TryShare(owner, bytes); ok || !k.removeOldestLocked(owner) {
@@ -88,9 +138,9 @@ func (k *keptLists) acquireLocked(owner string, bytes int64) (release func(), ok
 }
 
 // removeOldestLocked removes the list of an owner that has not been used for longest, and
-// reports whether there was one.
+// reports whether there was one that is not active.
 func (k *keptLists) removeOldestLocked(owner string) bool {
-	for at := k.used.Front(); at != nil; at = at.Next() {
+	for at := k.used.Front(); at != nil && at.Value.(*keptList).unused() >= keptActive; at = at.Next() {
 		if at.Value.(*keptList).owner == owner {
 			k.removeLocked(at)
 			return true
@@ -100,13 +150,13 @@ func (k *keptLists) removeOldestLocked(owner string) bool {
 }
 
 // find returns a list that is kept, and keeps it for longer.
-func (k *keptLists) find(key string) (found selected, ok bool) {
+func (k *keptLists) find(key string) (found orderedList, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if kept := k.useLocked(key); kept != nil {
-		return kept.selected, true
+		return kept.orderedList, true
 	}
-	return selected{}, false
+	return orderedList{}, false
 }
 
 func (k *keptLists) useLocked(key string) *keptList {
@@ -115,7 +165,7 @@ func (k *keptLists) useLocked(key string) *keptList {
 		return nil
 	}
 	kept := at.Value.(*keptList)
-	kept.until = time.Now().Add(keptLifetime)
+	kept.used = time.Now()
 	k.used.MoveToBack(at)
 	return kept
 }
@@ -125,12 +175,12 @@ func (k *keptLists) sweep() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	first := k.used.Front()
-	for ; first != nil && !first.Value.(*keptList).until.After(time.Now()); first = k.used.Front() {
+	for ; first != nil && first.Value.(*keptList).unused() >= keptLifetime; first = k.used.Front() {
 		k.removeLocked(first)
 	}
 	k.sweeping = nil
 	if first != nil {
-		k.sweeping = time.AfterFunc(time.Until(first.Value.(*keptList).until), k.sweep)
+		k.sweeping = time.AfterFunc(keptLifetime-first.Value.(*keptList).unused(), k.sweep)
 	}
 }
 

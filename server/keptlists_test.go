@@ -4,18 +4,27 @@ import (
 	"fmt"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/kubeconnect/kubeconnect/e2e/bubble"
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
 // TestKeptLists_OfOneCallerLeaveRoomForOthers has callers keep more than there may be, one after
 // the other.
 func TestKeptLists_OfOneCallerLeaveRoomForOthers(t *testing.T) {
+	bubble.Test(t, keepsTooMuch)
+}
+
+func keepsTooMuch(t *testing.T) {
 	list := selected{snapshot: podSnapshot(t, 10)}
 	kept := newKeptLists()
-	room := int(ownBytesShare.bytes() / ownBytesOf(list))
+	room := int(ownBytesShare.bytes() / orderedOf(list).size())
 	for _, caller := range []string{"first", "second", "third"} {
 		for i := range room + 1 {
+			if i == room {
+				time.Sleep(keptActive)
+			}
 			kept.keep(fmt.Sprint(caller, i), caller, list)
 		}
 	}
@@ -61,12 +70,35 @@ func TestKeptLists_KeepWhatIsUsed(t *testing.T) {
 	})
 }
 
-func TestKeptLists_TakeTheBytesThatNoCacheHolds(t *testing.T) {
+// TestKeptLists_KeepWhatIsActive lets a list stay that is being read while its caller begins another one.
+func TestKeptLists_KeepWhatIsActive(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		list := selected{snapshot: podSnapshot(t, 10), own: true}
+		kept := newKeptLists()
+		kept.memory = fairqueue.New(fairqueue.Limits{Total: 2*orderedOf(list).size() + listBytes})
+		if !kept.keep("first", "jane", list) || kept.keep("second", "jane", list) {
+			t.Error("the first list gives way while it is read")
+		}
+		time.Sleep(keptActive)
+		if !kept.keep("second", "jane", list) {
+			t.Error("the first list does not give way when it is not read any more")
+		}
+	})
+}
+
+// TestKeptLists_HoldNoObjectOfACache keeps the names of a cache's objects, and the objects of the API server.
+func TestKeptLists_HoldNoObjectOfACache(t *testing.T) {
 	snapshot := podSnapshot(t, 3)
-	if got := ownBytesOf(selected{snapshot: snapshot}); got != listBytes+3*pointerBytes {
-		t.Errorf("%d bytes of a list from a cache", got)
+	cached, own := orderedOf(selected{snapshot: snapshot}), orderedOf(selected{snapshot: snapshot, own: true})
+	if len(cached.snapshot.Objects) > 0 || len(cached.names) != 3 || cached.size() <= listBytes {
+		t.Errorf("a list from a cache has %d objects and %d names, and %d bytes", len(cached.snapshot.Objects), len(cached.names), cached.size())
 	}
-	if got, want := ownBytesOf(selected{snapshot: snapshot, own: true}), int64(listBytes+3*(pointerBytes+snapshot.Objects[0].Size())); got != want {
+	for i, object := range snapshot.Objects {
+		if name := cached.names[i]; name.Name != object.Name() || unsafe.StringData(name.Name) == unsafe.StringData(object.Name()) {
+			t.Errorf("%q shares its memory with the object", name.Name)
+		}
+	}
+	if got, want := own.size(), int64(listBytes+3*(pointerBytes+snapshot.Objects[0].Size())); got != want {
 		t.Errorf("%d bytes of a list from the API server, not %d", got, want)
 	}
 }

@@ -80,12 +80,14 @@ func (s *resources) page(ctx context.Context, list *pagedList, request *kubeconn
 		return nil, err
 	}
 	added, err := addPage(ctx, response, onePage(coming, request), as)
-	if err != nil || added == len(coming) {
+	if err != nil || added == len(coming) && !list.more {
 		return response, err
 	}
 	next := list.nextToken(coming, added)
 	response.Remaining, response.NextPageToken = int64(next.left), next.write()
-	s.keepList(ctx, list, request)
+	if !s.keepList(ctx, list, request) && list.own && !list.first {
+		return nil, errPageNotKept // the next page would be another whole list of the API server
+	}
 	return response, nil
 }
 

@@ -27,6 +27,7 @@ type pagedList struct {
 	token    pageToken // of the page
 	first    bool      // the page is the list's first
 	whole    bool      // the snapshot has all objects of the list
+	more     bool      // others follow those of the snapshot
 	by       order     // what the objects are yet to be put into
 	hashed   bool      // the hash of the objects is yet to be made
 }
@@ -136,17 +137,25 @@ func (l *pagedList) coming() ([]*informerhub.Object, error) {
 	if l.first || !l.whole {
 		return objects, nil
 	}
-	isLast := func(object *informerhub.Object) bool {
-		return object.Name() == l.token.last.Name && object.Namespace() == l.token.last.Namespace
+	return comingOf(l.token, objects, func(object *informerhub.Object) informerhub.ObjectName {
+		return informerhub.ObjectName{Namespace: object.Namespace(), Name: object.Name()}
+	})
+}
+
+// comingOf returns what follows the last object of a token in a list.
+func comingOf[T any](token pageToken, list []T, nameOf func(T) informerhub.ObjectName) ([]T, error) {
+	isLast := func(item T) bool {
+		name := nameOf(item)
+		return name.Name == token.last.Name && name.Namespace == token.last.Namespace
 	}
-	if at := len(objects) - int(min(l.token.left, uint64(len(objects)))); at > 0 && isLast(objects[at-1]) {
-		return objects[at:], nil
+	if at := len(list) - int(min(token.left, uint64(len(list)))); at > 0 && isLast(list[at-1]) {
+		return list[at:], nil
 	}
-	at := slices.IndexFunc(objects, isLast)
+	at := slices.IndexFunc(list, isLast)
 	if at < 0 {
 		return nil, errPageChanged
 	}
-	return objects[at+1:], nil
+	return list[at+1:], nil
 }
 
 // nextToken returns the token of the next page, where a page has as many objects of those that come.
@@ -154,7 +163,11 @@ func (l *pagedList) nextToken(coming []*informerhub.Object, added int) pageToken
 	next, last := l.token, coming[added-1]
 	next.last = informerhub.ObjectName{Namespace: last.Namespace(), Name: last.Name()}
 	next.left = max(l.token.left, uint64(added)) - uint64(added)
-	if rest := uint64(len(coming) - added); l.whole || next.left < rest {
+	rest := uint64(len(coming) - added)
+	if l.more {
+		rest++ // at least
+	}
+	if l.whole || next.left < rest {
 		next.left = rest
 	}
 	return next

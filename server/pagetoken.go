@@ -6,10 +6,12 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"hash/crc32"
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubeconnect/kubeconnect/auth"
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
@@ -76,7 +78,7 @@ func readPageToken(request *kubeconnectv1.ListRequest) (t pageToken, err error) 
 			return pageToken{}, errPageToken
 		}
 	}
-	if len(fields) < 16 {
+	if len(fields) < 16 || !areNamespaces(t.namespaces) {
 		return pageToken{}, errPageToken
 	}
 	t.position.Epoch, t.position.Issued = binary.BigEndian.Uint64(fields), int64(binary.BigEndian.Uint64(fields[8:]))
@@ -121,6 +123,12 @@ func namespacesIn(scope auth.Namespaces) string {
 	return ""
 }
 
+// areNamespaces reports whether a text is one that namespacesIn returns for some scope.
+func areNamespaces(text string) bool {
+	names := strings.Split(text, "/")
+	return len(text) <= maxNamespacesBytes && slices.IsSorted(names) && len(slices.Compact(names)) == strings.Count(text, "/")+1
+}
+
 // within returns what the list covers, for a caller who may see a scope by now. Namespaces that were
 // gained since the first page are left out. Where some were lost, the list cannot be continued: see served.
 func (t pageToken) within(scope auth.Namespaces, wanted read) auth.Namespaces {
@@ -150,9 +158,10 @@ func hashObjects(ctx context.Context, objects []*informerhub.Object) (string, er
 	return string(hash.Sum(nil)[:queryBytes]), nil
 }
 
-// keyFor tells apart the lists that are kept for callers.
+// keyFor tells apart the lists that are kept for callers. What the API server returns may depend on all
+// that a credential says, so another credential of the same user has lists of its own.
 func (t pageToken) keyFor(ctx context.Context) string {
-	caller := identityFrom(ctx).UserKey()
+	caller := identityFrom(ctx).Key()
 	key := append(caller[:], t.query...)
 	for _, text := range []string{t.served, t.namespaces, t.objects, t.position.Version} {
 		key = appendText(key, text)
@@ -165,6 +174,13 @@ var (
 		"the list's version is older than what the service and the API server remember: list again from the first page")
 	errPageUndone = apierrors.NewResourceExpired(
 		"the list is of a history that has been undone, as by a restored backup: list again from the first page")
+	errPageNotKept = apierrors.NewResourceExpired(
+		"the list was read from the API server, and there is no memory to keep it for its next pages: list again from the first page, " +
+			"with larger pages or fewer objects")
+	errPageIncomplete = failure(metav1.StatusReasonServiceUnavailable,
+		"this replica does not know of all deletions at the list's version yet: call again")
+	errPageAhead = failure(metav1.StatusReasonServiceUnavailable,
+		"this replica has not reached the list's version yet: call again")
 	errPageChanged = apierrors.NewResourceExpired(
 		"the list has changed since its first page: you may read other namespaces now, or the related object or the version of the " +
 			"resource is another one: list again from the first page")

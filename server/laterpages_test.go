@@ -1,0 +1,210 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"connectrpc.com/connect"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeconnect/kubeconnect/auth"
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
+)
+
+// TestList_LaterPagesLoseNothing lists so many small objects that a page is limited by the number of
+// its objects and not by its bytes.
+func TestList_LaterPagesLoseNothing(t *testing.T) {
+	const count = mostListed + 5_000
+	s := newService(t, manyPodsAPI(count, "900000"), auth.KubeconfigUser{}, connect.WithReadMaxBytes(64<<20))
+	for name, test := range map[string]struct {
+		first, then int32
+		orderBy     string
+	}{
+		"by default":                   {},
+		"after a page of one":          {first: 1},
+		"by more than a page may have": {first: 1, then: count},
+		"sorted":                       {first: 1, then: count, orderBy: "metadata.labels.rank"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			request := &kubeconnectv1.ListRequest{
+				Resource: "pods", PageSize: test.first, OrderBy: test.orderBy,
+				Fields: []string{"metadata.labels.rank"}, Encoding: kubeconnectv1.Encoding_ENCODING_JSON,
+			}
+			listed := make(map[string]bool)
+			for {
+				page, err := s.resources.List(t.Context(), request)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, object := range page.GetObjects() {
+					listed[object.GetName()] = true
+				}
+				if want := int64(count - len(listed)); page.GetRemaining() != want {
+					t.Errorf("%d objects remain, not %d", page.GetRemaining(), want)
+				}
+				if request.PageToken = page.GetNextPageToken(); request.PageToken == "" {
+					break
+				}
+				request.PageSize = test.then
+			}
+			if len(listed) != count {
+				t.Errorf("%d objects were listed of %d", len(listed), count)
+			}
+		})
+	}
+}
+
+// listsByGroup returns all pods to members of a group, and every other one to others, as an aggregated
+// API may do.
+func listsByGroup(api *fakeAPI, group string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		list := corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, ListMeta: metav1.ListMeta{ResourceVersion: api.version}}
+		for i, object := range api.objects {
+			if i%2 == 0 || slices.Contains(r.Header.Values("Impersonate-Group"), group) {
+				list.Items = append(list.Items, *object.(*corev1.Pod))
+			}
+		}
+		_ = json.NewEncoder(w).Encode(list)
+	})
+}
+
+// TestList_IsKeptForItsCredentialAlone lists with two credentials of one user.
+func TestList_IsKeptForItsCredentialAlone(t *testing.T) {
+	api := manyPodsAPI(6, "100")
+	api.list = listsByGroup(api, "admins")
+	rights := newFakeRights(auth.Namespaces{All: true})
+	s := withRights(t, api, rights)
+	as := func(group string) {
+		rights.mu.Lock()
+		defer rights.mu.Unlock()
+		rights.who = auth.Identity{Username: "jane", Groups: []string{group}}
+	}
+	request := &kubeconnectv1.ListRequest{Resource: "pods", PageSize: 1, Consistency: kubeconnectv1.Consistency_CONSISTENCY_LATEST}
+	as("admins")
+	first, err := s.resources.List(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	as("few")
+	request.PageToken = first.GetNextPageToken()
+	if names, _, err := walkReplicas(t, request, s); err != nil || fmt.Sprint(names) != "[pod-02 pod-04]" {
+		t.Errorf("with the token of another credential, %v are listed, %v", names, err)
+	}
+}
+
+// TestList_ATokenWithManyNamespacesIsRefused makes up tokens: each namespace could be a request to the
+// API server.
+func TestList_ATokenWithManyNamespacesIsRefused(t *testing.T) {
+	api := manyPodsAPI(10, "100")
+	s := withRights(t, api, newFakeRights(auth.Namespaces{All: true}))
+	request := &kubeconnectv1.ListRequest{Resource: "pods", PageSize: 2, Consistency: kubeconnectv1.Consistency_CONSISTENCY_LATEST}
+	first, err := s.resources.List(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.PageToken = first.GetNextPageToken()
+	token, err := readPageToken(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var many []string
+	for i := range 1_000 {
+		many = append(many, fmt.Sprintf("n%03d", i))
+	}
+	for name, names := range map[string][]string{"many": many, "not sorted": {"b", "a"}, "repeated": {"a", "a"}} {
+		token.namespaces = strings.Join(names, "/")
+		token.served = tokens{apiVersion: "v1"}.under(auth.Namespaces{Names: names}).served()
+		request.PageToken = token.write()
+		if _, err := s.resources.List(t.Context(), request); connect.CodeOf(err) != connect.CodeInvalidArgument {
+			t.Errorf("%s: a token with %d namespaces leads to %v", name, len(names), err)
+		}
+	}
+}
+
+// TestList_BehindTheWindowExpiresWhereTheAPIServerRefuses is about callers who may read from memory alone.
+func TestList_BehindTheWindowExpiresWhereTheAPIServerRefuses(t *testing.T) {
+	before := manyPodsAPI(10, "100")
+	first := withRights(t, before, newFakeRights(auth.Namespaces{All: true}))
+	for reason, code := range map[metav1.StatusReason]int{metav1.StatusReasonForbidden: http.StatusForbidden, metav1.StatusReasonUnauthorized: http.StatusUnauthorized} {
+		refuses := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(code)
+			_ = json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Reason: reason, Code: int32(code)})
+		})
+		later := withRights(t, &fakeAPI{objects: before.objects, version: "200", events: make(chan any), list: refuses}, newFakeRights(auth.Namespaces{All: true}))
+		_, _, err := walkReplicas(t, &kubeconnectv1.ListRequest{Resource: "pods", PageSize: 3}, first, later)
+		if connect.CodeOf(err) != connect.CodeOutOfRange {
+			t.Errorf("%s: the list ends with %v", reason, err)
+		}
+	}
+}
+
+// TestList_ThatCannotBeKeptExpires reads two lists of the API server page by page in turn, where there is
+// memory for one.
+func TestList_ThatCannotBeKeptExpires(t *testing.T) {
+	api := manyPodsAPI(20, "100")
+	for _, object := range api.objects {
+		object.(*corev1.Pod).Annotations = map[string]string{"a": strings.Repeat("x", 10<<10)}
+	}
+	var lists atomic.Int32
+	all := listsByNamespace(api)
+	api.list = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		lists.Add(1)
+		all.ServeHTTP(w, r)
+	})
+	r := resourcesOf(t, api, Limits{})
+	r.kept.memory = fairqueue.New(fairqueue.Limits{Total: 700 << 10}) // a caller may keep half of it, and a list has 270 KiB
+	walk := func(request *kubeconnectv1.ListRequest) error {
+		page, err := r.List(calledBy(t.Context(), "jane"), request)
+		request.PageToken = page.GetNextPageToken()
+		return err
+	}
+	one := &kubeconnectv1.ListRequest{Resource: "pods", PageSize: 1, Consistency: kubeconnectv1.Consistency_CONSISTENCY_LATEST}
+	other := &kubeconnectv1.ListRequest{Resource: "pods", PageSize: 1, Consistency: kubeconnectv1.Consistency_CONSISTENCY_LATEST, LabelSelector: "rank"}
+	for _, request := range []*kubeconnectv1.ListRequest{one, other, one} {
+		if err := walk(request); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := walk(other); connect.CodeOf(connectError(err)) != connect.CodeOutOfRange {
+		t.Errorf("the list that is not kept goes on with %v", err)
+	}
+	for one.PageToken != "" {
+		if err := walk(one); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if asked := lists.Load(); asked != 3 {
+		t.Errorf("the API server has listed %d times, not once for each list and once more", asked)
+	}
+}
+
+// TestList_WaitsForAllDeletionsOfItsVersion continues a list at a replica that knows of one deletion at
+// the list's version, and cannot learn whether there were more.
+func TestList_WaitsForAllDeletionsOfItsVersion(t *testing.T) {
+	api := manyPodsAPI(6, "100")
+	api.list = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "away", http.StatusServiceUnavailable) })
+	s := newService(t, api, auth.KubeconfigUser{})
+	request := &kubeconnectv1.ListRequest{Resource: "pods", PageSize: 2}
+	first, err := s.resources.List(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	api.events <- watchEvent{"DELETED", newPod("pod-03", 101)}
+	request.PageToken = first.GetNextPageToken()
+	token, err := readPageToken(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token.position.Version = "101" // as of a replica that knows of all deletions
+	request.PageToken = token.write()
+	if page, err := s.resources.List(t.Context(), request); connect.CodeOf(err) != connect.CodeUnavailable {
+		t.Errorf("the page has %v, %v", page.GetObjects(), err)
+	}
+}
