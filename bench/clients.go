@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -67,9 +66,9 @@ func (c *caller) listClient(ctx context.Context, by client) (cpu float64, err er
 }
 
 func listByGo(ctx context.Context, c *caller, namespace string) (objects int, err error) {
-	transport := &http.Transport{TLSClientConfig: c.service.tls.Clone(), ForceAttemptHTTP2: true}
-	defer transport.CloseIdleConnections()
-	resources := kubeconnectv1connect.NewResourceServiceClient(&http.Client{Transport: transport}, "https://"+c.service.address)
+	client, closeIdle := c.service.client()
+	defer closeIdle()
+	resources := kubeconnectv1connect.NewResourceServiceClient(client, "https://"+c.service.address)
 	for range clientLists {
 		request := &kubeconnectv1.ListRequest{Resource: "pods", Namespace: namespace}
 		for {

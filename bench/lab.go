@@ -21,6 +21,8 @@ var comparisons = []comparison{
 	{"clients", (*lab).compareClients},
 	{"label", (*lab).compareLabels},
 	{"questions", (*lab).compareQuestions},
+	{"pages", (*lab).comparePages},
+	{"past", (*lab).comparePast},
 	{"patches", (*lab).comparePatches},
 	{"fanout", (*lab).compareFanOut},
 	{"crowd", (*lab).compareCrowd},

@@ -109,7 +109,7 @@ func withReaders(services []*service, do func([]*reader) error) error {
 	return do(all)
 }
 
-// bothWays is the same objects, read by a caller with rights and by anyone.
+// bothWays is two readings, each by a reader of a service of its own, whose costs are compared.
 type bothWays struct {
 	by, anyone   *reader
 	ours, theirs reading
@@ -118,19 +118,23 @@ type bothWays struct {
 
 func (l *lab) bothWays(everywhere, inTwo, anyone *reader) []*bothWays {
 	few, all, pod := fanOutPods+l.pods/2, podsOf(l.pods, ""), onePod(placeOf(0, l.pods))
+	read := func(what, against string) row {
+		return row{what: what, against: against, ratio: more, first: "≤ 1.1×"}
+	}
 	const same = "the same without authentication"
 	return []*bothWays{
-		newBothWays(everywhere, all, anyone, all, fmt.Sprintf("list %d pods by a right to all namespaces", l.pods), same),
-		newBothWays(everywhere, pod, anyone, pod, "get a pod by a right to all namespaces", same),
-		newBothWays(inTwo, podsOf(few, ""), anyone, podsOf(few, fanOutNamespace, listNamespace),
-			fmt.Sprintf("list %d pods by rights to 2 namespaces", few), "a list of each without authentication"),
+		newBothWays(read(fmt.Sprintf("list %d pods by a right to all namespaces", l.pods), same), everywhere, all, anyone, all),
+		newBothWays(read("get a pod by a right to all namespaces", same), everywhere, pod, anyone, pod),
+		newBothWays(read(fmt.Sprintf("list %d pods by rights to 2 namespaces", few), "a list of each without authentication"),
+			inTwo, podsOf(few, ""), anyone, podsOf(few, fanOutNamespace, listNamespace)),
 	}
 }
 
-func newBothWays(by *reader, ours reading, anyone *reader, theirs reading, what, against string) *bothWays {
-	r := row{against: against, unit: "ms", ratio: more, first: "≤ 1.1×"}
+// newBothWays compares two readings. The row says what they are, without figures.
+func newBothWays(r row, by *reader, ours reading, anyone *reader, theirs reading) *bothWays {
+	r.unit = "ms"
 	b := &bothWays{by: by, anyone: anyone, ours: ours, theirs: theirs, cpu: r, half: r}
-	b.cpu.what, b.half.what = what+", server CPU", "the same, p50"
+	b.cpu.what, b.half.what = r.what+", server CPU", "the same, p50"
 	return b
 }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"encoding/binary"
 	"fmt"
+	"net/http"
 	"regexp"
 	"time"
 
@@ -113,6 +114,12 @@ func (s *service) hold(ctx context.Context) error {
 func (s *service) stop() { _ = s.Stop() }
 
 func (s *service) dial() (*connection, error) { return dial(s.address, s.tls, s.token) }
+
+// client returns a client as callers in Go have it, with all defaults.
+func (s *service) client() (client *http.Client, closeIdle func()) {
+	transport := &http.Transport{TLSClientConfig: s.tls.Clone(), ForceAttemptHTTP2: true}
+	return &http.Client{Transport: transport}, transport.CloseIdleConnections
+}
 
 // watch opens a Watch on a connection, and counts what it brings.
 func (s *service) watch(c *connection, request *kubeconnectv1.WatchRequest, data func([]byte)) (*stream, error) {

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
+	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
+)
+
+const (
+	// mostInPage is how many pods a page has, unless there are too few for four pages.
+	mostInPage = 500
+	// pastChanges is how many changes the state that is read lies behind the present.
+	pastChanges = 1000
+)
+
+func (l *lab) pageSize() int { return min(mostInPage, l.pods/4) }
+
+// replicas are two services that hold the same pods, with a reader of each. CPU time is counted by
+// process, so what is compared is read from different ones.
+type replicas struct {
+	*lab
+	first, second *reader
+}
+
+func (l *lab) onReplicas(ctx context.Context, do func(*replicas) error) error {
+	first, err := l.cluster.startFilled(ctx)
+	if err != nil {
+		return err
+	}
+	defer first.stop()
+	second, err := l.cluster.startFilled(ctx)
+	if err != nil {
+		return err
+	}
+	defer second.stop()
+	return withReaders([]*service{first, second}, func(r []*reader) error {
+		return do(&replicas{lab: l, first: r[0], second: r[1]})
+	})
+}
+
+// comparePages compares the later pages of a list, taken from a replica that has not served the
+// first one, with the first page.
+func (l *lab) comparePages(ctx context.Context, results *report) error {
+	return l.onReplicas(ctx, func(r *replicas) error {
+		pages, err := r.laterPages(ctx)
+		if err != nil {
+			return err
+		}
+		if err := r.wantCached(ctx, pages.start); err != nil {
+			return err
+		}
+		what := fmt.Sprintf("a later page of a list of %d pods, %d each, at another replica", l.pods, l.pageSize())
+		return r.compareReadings(ctx, []*bothWays{newBothWays(
+			row{what: what, against: "page 1 at the first replica", ratio: less},
+			r.second, pages.read, r.first, r.firstPage)}, results)
+	})
+}
+
+// comparePast compares the later pages of a list that began before many changes with pages of the present.
+func (l *lab) comparePast(ctx context.Context, results *report) error {
+	changes, err := l.changer(ctx, l.spread(pastChanges))
+	if err != nil {
+		return err
+	}
+	defer changes.close()
+	return l.onReplicas(ctx, func(r *replicas) error {
+		past, err := r.pastPages(ctx, changes)
+		if err != nil {
+			return err
+		}
+		present, err := r.laterPages(ctx)
+		if err != nil {
+			return err
+		}
+		what := fmt.Sprintf("a later page of a list of %d pods, %d each, %d changes ago", l.pods, l.pageSize(), pastChanges)
+		return r.compareReadings(ctx, []*bothWays{
+			newBothWays(row{what: what, against: "page 1 of the present", ratio: less},
+				r.second, past.read, r.first, r.firstPage),
+			newBothWays(row{what: what, against: "a later page of the present", ratio: less},
+				r.second, past.read, r.first, present.read),
+		}, results)
+	})
+}
+
+// pastPages reads page 1, makes changes, and returns the pages that come after page 1.
+func (r *replicas) pastPages(ctx context.Context, changes *changer) (*laterPages, error) {
+	past, err := r.laterPages(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := changes.stream(ctx, pastChanges); err != nil {
+		return nil, err
+	}
+	if err := r.catchUp(ctx); err != nil {
+		return nil, err
+	}
+	return past, r.wantCached(ctx, past.start)
+}
+
+// spread concerns as many pods, or a few more, spread over all of them.
+func (l *lab) spread(pods int) func(number int) bool {
+	each := max(1, l.pods/pods)
+	return func(number int) bool { return number%each == 0 }
+}
+
+// catchUp waits until both replicas have seen all changes.
+func (r *replicas) catchUp(ctx context.Context) error {
+	version, err := r.cluster.version(ctx, "")
+	if err != nil {
+		return err
+	}
+	for _, replica := range []*reader{r.first, r.second} {
+		_, err := replica.service.list(ctx, replica.on, &kubeconnectv1.ListRequest{
+			Resource: "pods", Namespace: "nosuch", MinResourceVersion: version})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wantCached fails unless the second replica continues a list from its own memory. It asks the API
+// server for a state that it does not remember.
+func (r *replicas) wantCached(ctx context.Context, token string) error {
+	client, closeIdle := r.second.service.client()
+	defer closeIdle()
+	resources := kubeconnectv1connect.NewResourceServiceClient(client, "https://"+r.second.service.address)
+	page, err := resources.List(ctx, r.pageRequest(token))
+	if source := page.GetSource(); err == nil && source != kubeconnectv1.Source_SOURCE_CACHE {
+		err = fmt.Errorf("the page comes from %s, want %s", source, kubeconnectv1.Source_SOURCE_CACHE)
+	}
+	return err
+}
+
+func (r *replicas) pageRequest(token string) *kubeconnectv1.ListRequest {
+	return &kubeconnectv1.ListRequest{
+		Resource: "pods", PageSize: int32(r.pageSize()), PageToken: token, Encoding: kubeconnectv1.Encoding_ENCODING_PROTOBUF,
+	}
+}
+
+// page reads one page of all pods: the first if the token is empty.
+func (r *replicas) page(ctx context.Context, from *reader, token string) (next string, err error) {
+	var page listed
+	next, err = from.service.page(ctx, from.on, r.pageRequest(token), &page)
+	if want := r.pageSize(); err == nil && page.objects != want {
+		err = fmt.Errorf("the page has %d objects, want %d", page.objects, want)
+	}
+	return next, err
+}
+
+func (r *replicas) firstPage(ctx context.Context, from *reader) error {
+	_, err := r.page(ctx, from, "")
+	return err
+}
+
+// laterPages reads page 1 at the first replica, and returns the pages that come after it.
+func (r *replicas) laterPages(ctx context.Context) (*laterPages, error) {
+	token, err := r.page(ctx, r.first, "")
+	return &laterPages{replicas: r, cycle: newCycle(token, r.pods/r.pageSize()-1)}, err
+}
+
+// laterPages are the pages of a list behind the first one. Each reading reads the next page.
+type laterPages struct {
+	*replicas
+	*cycle
+}
+
+func (p *laterPages) read(ctx context.Context, from *reader) error {
+	next, err := p.page(ctx, from, p.token)
+	p.advance(next)
+	return err
+}
+
+// cycle goes through the full pages of a list behind the first one again and again, since a page token
+// can be used more than once.
+type cycle struct {
+	start string // the token of page 2
+	pages int    // behind the first
+
+	token string // of the page that is next
+	read  int    // pages since page 2 was last begun with
+}
+
+func newCycle(start string, pages int) *cycle {
+	return &cycle{start: start, pages: pages, token: start}
+}
+
+// advance takes the token that the page has brought.
+func (c *cycle) advance(next string) {
+	c.read++
+	if c.token = next; c.read == c.pages {
+		c.token, c.read = c.start, 0
+	}
+}
