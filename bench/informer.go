@@ -24,8 +24,10 @@ const (
 	informerLean    = "lean" // typed, with a transform as many programs have it
 	informerDynamic = "dynamic"
 
-	// informerSynced is what it prints when it holds all.
-	informerSynced = "synced"
+	// informerFull is what it prints when it holds all, and informerSettled when it has also given back
+	// the memory that it could.
+	informerFull    = "full"
+	informerSettled = "settled"
 )
 
 func runInformer(ctx context.Context, kind, kubeconfig string) error {
@@ -39,8 +41,9 @@ func runInformer(ctx context.Context, kind, kubeconfig string) error {
 			return context.Cause(ctx)
 		}
 	}
+	fmt.Println(informerFull)
 	debug.FreeOSMemory() // what it holds, and nothing else
-	fmt.Println(informerSynced)
+	fmt.Println(informerSettled)
 	<-ctx.Done()
 	return nil
 }

@@ -17,6 +17,7 @@ type comparison struct {
 // comparisons are those that need pods, in the order in which they are run.
 var comparisons = []comparison{
 	{"memory", (*lab).compareMemory},
+	{"start", (*lab).compareStart},
 	{"list", (*lab).compareLists},
 	{"clients", (*lab).compareClients},
 	{"label", (*lab).compareLabels},

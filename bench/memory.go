@@ -67,7 +67,7 @@ func (l *lab) informerKB(ctx context.Context) ([]float64, error) {
 	kinds := []string{informerNone, informerTyped, informerLean, informerDynamic}
 	rss := make([]int64, len(kinds))
 	err := inParallel(ctx, len(kinds), len(kinds), func(i int) error {
-		process, err := l.startInformer(ctx, kinds[i])
+		process, err := l.startInformer(ctx, kinds[i], informerSettled)
 		if err != nil {
 			return err
 		}
@@ -82,8 +82,8 @@ func (l *lab) informerKB(ctx context.Context) ([]float64, error) {
 	return perPod, err
 }
 
-// startInformer starts a process with an informer and waits until it holds all pods.
-func (l *lab) startInformer(ctx context.Context, kind string) (*harness.Process, error) {
+// startInformer starts a process with an informer and waits until it prints a line.
+func (l *lab) startInformer(ctx context.Context, kind, until string) (*harness.Process, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func (l *lab) startInformer(ctx context.Context, kind string) (*harness.Process,
 	}
 	ctx, cancel := context.WithTimeout(ctx, informerStart)
 	defer cancel()
-	if _, err := process.UntilPrints(ctx, func(line string) bool { return line == informerSynced }); err != nil {
+	if _, err := process.UntilPrints(ctx, func(line string) bool { return line == until }); err != nil {
 		_ = process.Stop()
 		return nil, err
 	}

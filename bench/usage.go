@@ -47,6 +47,26 @@ func readStat(stat string) (usage, error) {
 	return usage{cpu: time.Duration(user+system) * clockTick, rss: pages * int64(os.Getpagesize())}, nil
 }
 
+// peakOf returns the most memory that a process has had since it began, in bytes. It reads /proc.
+func peakOf(pid int) (int64, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, err
+	}
+	return readPeak(string(status))
+}
+
+// readPeak reads the line "VmHWM: N kB".
+func readPeak(status string) (int64, error) {
+	for line := range strings.Lines(status) {
+		if value, found := strings.CutPrefix(line, "VmHWM:"); found {
+			kilobytes, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")), 10, 64)
+			return kilobytes << 10, err
+		}
+	}
+	return 0, fmt.Errorf("the process's status has no VmHWM: %q", status)
+}
+
 func usageByPS(pid int) (usage, error) {
 	text, err := exec.Command("ps", "-o", "rss=,time=", "-p", strconv.Itoa(pid)).Output()
 	if err != nil {

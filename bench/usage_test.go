@@ -49,3 +49,32 @@ func TestACommandMayBeCalledAnything(t *testing.T) {
 		t.Errorf("read as %+v, %v", got, err)
 	}
 }
+
+func TestReadPeak(t *testing.T) {
+	for _, test := range []struct {
+		name, status string
+		want         int64
+		fails        bool
+	}{
+		{name: "a process", status: "Name:\ta VmHWM: 1 kB\nVmPeak:\t   9000 kB\nVmHWM:\t    4096 kB\nVmRSS:\t    2048 kB\n", want: 4 << 20},
+		{name: "a process that has ended", status: "Name:\tz\nState:\tZ (zombie)\n", fails: true},
+		{name: "no number", status: "VmHWM:\t much kB\n", fails: true},
+	} {
+		if got, err := readPeak(test.status); got != test.want || err != nil != test.fails {
+			t.Errorf("%s: read as %d, %v", test.name, got, err)
+		}
+	}
+}
+
+func TestPeakOf_IsNoLessThanThePresent(t *testing.T) {
+	if !knowsPeak {
+		t.Skip("the operating system does not know it")
+	}
+	now, err := usageOf(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if peak, err := peakOf(os.Getpid()); err != nil || peak < now.rss/2 {
+		t.Errorf("the peak is %d, %v; at present %d", peak, err, now.rss)
+	}
+}
