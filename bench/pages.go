@@ -36,8 +36,26 @@ func (l *lab) onReplicas(ctx context.Context, do func(*replicas) error) error {
 	}
 	defer second.stop()
 	return withReaders([]*service{first, second}, func(r []*reader) error {
-		return do(&replicas{lab: l, first: r[0], second: r[1]})
+		both := &replicas{lab: l, first: r[0], second: r[1]}
+		if err := both.meet(ctx); err != nil {
+			return err
+		}
+		return do(both)
 	})
+}
+
+// meet brings both replicas to one version, by a change. The version of the first one may be older than the
+// start of the second one until then, and a replica does not remember what there was before its start.
+func (r *replicas) meet(ctx context.Context) error {
+	changes, err := r.changer(ctx, func(number int) bool { return number == 0 })
+	if err != nil {
+		return err
+	}
+	defer changes.close()
+	if err := changes.changeOne(ctx); err != nil {
+		return err
+	}
+	return r.catchUp(ctx)
 }
 
 // comparePages compares the later pages of a list, taken from a replica that has not served the
@@ -60,13 +78,8 @@ func (l *lab) comparePages(ctx context.Context, results *report) error {
 
 // comparePast compares the later pages of a list that began before many changes with pages of the present.
 func (l *lab) comparePast(ctx context.Context, results *report) error {
-	changes, err := l.changer(ctx, l.spread(pastChanges))
-	if err != nil {
-		return err
-	}
-	defer changes.close()
 	return l.onReplicas(ctx, func(r *replicas) error {
-		past, err := r.pastPages(ctx, changes)
+		past, err := r.pastPages(ctx)
 		if err != nil {
 			return err
 		}
@@ -85,7 +98,12 @@ func (l *lab) comparePast(ctx context.Context, results *report) error {
 }
 
 // pastPages reads page 1, makes changes, and returns the pages that come after page 1.
-func (r *replicas) pastPages(ctx context.Context, changes *changer) (*laterPages, error) {
+func (r *replicas) pastPages(ctx context.Context) (*laterPages, error) {
+	changes, err := r.changer(ctx, r.spread(pastChanges))
+	if err != nil {
+		return nil, err
+	}
+	defer changes.close()
 	past, err := r.laterPages(ctx)
 	if err != nil {
 		return nil, err
