@@ -22,7 +22,7 @@ func TestCycle_LeavesOutAPageThatIsNotFull(t *testing.T) {
 	pages := newCycle("2", 1)
 	pages.advance("of a page with fewer objects")
 	if pages.token != "2" {
-		t.Errorf("goes on with page %q, want 2", pages.token)
+		t.Errorf("page %q is next, want 2", pages.token)
 	}
 }
 

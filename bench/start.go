@@ -25,7 +25,7 @@ type started struct {
 }
 
 // compareStart compares a service that preloads pods with a process that has an informer of them: how long each takes
-// from its start, and how much memory. Neither is told how to collect its garbage.
+// from its start, and how much memory. Both collect their garbage as Go does by default.
 func (l *lab) compareStart(ctx context.Context, results *report) error {
 	const against = "client-go typed informer, until it has synced"
 	full := row{what: fmt.Sprintf("start until %d pods are listed", l.pods), against: against, unit: "s", ratio: less}
