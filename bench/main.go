@@ -24,7 +24,7 @@ import (
 )
 
 // longest is how long a run may take. Nothing here outlives it.
-const longest = 20 * time.Minute
+const longest = 30 * time.Minute
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

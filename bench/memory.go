@@ -13,7 +13,7 @@ import (
 // informers do better than that: they give back all that they can.
 const eager = "GOGC=10"
 
-// informerStart is how long an informer may take until it holds all pods.
+// informerStart is how long an informer, or a service that preloads pods, may take until it holds all pods.
 const informerStart = 2 * time.Minute
 
 // compareMemory compares the memory for one pod with that of client-go's informers,

@@ -63,8 +63,10 @@ func (l *lab) startOfService(ctx context.Context) (took started, err error) {
 		return started{}, err
 	}
 	defer s.stop()
-	client, closed := s.client()
-	defer closed()
+	client, closeIdle := s.client()
+	defer closeIdle()
+	ctx, cancel := context.WithTimeout(ctx, informerStart)
+	defer cancel()
 	waiting, ctx := errgroup.WithContext(ctx)
 	waiting.Go(func() error {
 		err := s.untilListed(ctx, client, l.pods)
@@ -100,8 +102,6 @@ func (s *service) untilListed(ctx context.Context, client *http.Client, pods int
 
 // untilReady asks a service whether it is ready until it is.
 func (s *service) untilReady(ctx context.Context, client *http.Client) error {
-	ctx, cancel := context.WithTimeout(ctx, informerStart)
-	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+s.address+"/readyz", nil)
 	if err != nil {
 		return err
