@@ -209,6 +209,22 @@ func TestAuthorizer_AsksAgainWhenRBACChanges(t *testing.T) {
 	})
 }
 
+func TestAuthorizer_AsksAgainSoonAfterAnEvaluationError(t *testing.T) {
+	api := allowing("a")
+	may := api.may
+	api.may = func(authorizationv1.SubjectAccessReviewSpec) authorizationv1.SubjectAccessReviewStatus {
+		return authorizationv1.SubjectAccessReviewStatus{EvaluationError: `role.rbac.authorization.k8s.io "reader" not found`}
+	}
+	withFollowing(t, api, func(t *testing.T, a *Authorizer, _, _ func()) {
+		wantAnswer(t, api, a, in("a"), false, 1)
+		api.set(func() { api.may = may })
+		time.Sleep(defaultDeniedTTL)
+		wantAnswer(t, api, a, in("a"), true, 1)
+		time.Sleep(time.Minute)
+		wantAnswer(t, api, a, in("a"), true, 0)
+	})
+}
+
 func TestAuthorizer_AsksAgainAfterMinutesInAnyCase(t *testing.T) {
 	api := allowing("a")
 	withFollowing(t, api, func(t *testing.T, a *Authorizer, _, _ func()) {

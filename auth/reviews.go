@@ -141,7 +141,8 @@ func (r *reviews) ask(ctx context.Context, caller caller, attributes Attributes,
 		cache, usual = r.allowed, r.allowedTTL
 	}
 	found := answer{decision, asked, time.Now().Add(ttl(usual, asked, changed)), asked}
-	if caller.isFollowed(attributes) {
+	// With an evaluation error the API server has not evaluated all rules, and no change of RBAC says when it can.
+	if caller.isFollowed(attributes) && status.EvaluationError == "" {
 		found.followed = asked.Add(followedTTL(r.followedTTL, asked, changed))
 	}
 	cache.Add(question{caller.key, attributes}, found, max(time.Until(found.until), time.Until(found.followed)))
