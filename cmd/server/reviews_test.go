@@ -14,7 +14,7 @@ func TestReviewSettingsAreReadFromFlags(t *testing.T) {
 			[]string{"authentication.kubernetes.io/pod-uid", "authentication.kubernetes.io/node-name"}, 10 * time.Second, 5 * time.Minute,
 		},
 		"--permission-review-interval 5m": {nil, 5 * time.Minute, 5 * time.Minute},
-		"--token-review-interval 6m":      {nil, 10 * time.Second, 6 * time.Minute},
+		"--token-review-interval 4m":      {nil, 10 * time.Second, 4 * time.Minute},
 	} {
 		t.Run(args, func(t *testing.T) {
 			got, err := readSettings(strings.Fields(args), none)
@@ -23,7 +23,11 @@ func TestReviewSettingsAreReadFromFlags(t *testing.T) {
 			}
 		})
 	}
-	for _, args := range []string{"--authorizer-extra scopes.example.com", "--permission-review-interval 1s", "--token-review-interval 1s"} {
+	for _, args := range []string{
+		"--authorizer-extra scopes.example.com",
+		"--permission-review-interval 1s", "--permission-review-interval 5m1s",
+		"--token-review-interval 1s", "--token-review-interval 240h",
+	} {
 		t.Run(args, func(t *testing.T) {
 			if _, err := readSettings(strings.Fields(args), none); err == nil || !strings.Contains(err.Error(), strings.Fields(args)[0]) {
 				t.Errorf("says %v", err)
