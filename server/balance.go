@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 )
 
@@ -14,6 +15,8 @@ const (
 	// streams by what they have said.
 	askInterval     = 5 * time.Second
 	balanceInterval = time.Second
+	// loadInterval is how often the load is computed that peers are answered.
+	loadInterval = time.Second
 	// minMoves and maxMoveTime bound the pace: so many streams are ended in an interval, or as many
 	// that moving all of them would take that time.
 	minMoves    = 5
@@ -58,11 +61,20 @@ type Balance struct {
 	Ask func(context.Context) []Load
 
 	replica string // set by NewBalance
+	answer  *loadAnswer
+}
+
+// loadAnswer is the load as peers were last answered.
+type loadAnswer struct {
+	mu       sync.Mutex // guards the fields below; held while the load is computed
+	computed time.Time
+	text     []byte
 }
 
 // NewBalance completes a balance.
 func NewBalance(balance Balance) *Balance {
 	balance.replica = strconv.FormatUint(rand.Uint64(), 36)
+	balance.answer = &loadAnswer{}
 	return &balance
 }
 
@@ -78,10 +90,22 @@ func (b *Balance) Load() Load {
 	return load
 }
 
-// ServeHTTP implements http.Handler: it answers the load, to peers.
+// ServeHTTP implements http.Handler: it answers the load, to peers, which is computed once a second at
+// most.
 func (b *Balance) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(b.Load())
+	_, _ = w.Write(b.answer.of(b.Load))
+}
+
+// of returns the last answer, or computes another one.
+func (a *loadAnswer) of(load func() Load) []byte {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if now := time.Now(); now.Sub(a.computed) >= loadInterval {
+		a.text, _ = json.Marshal(load()) // it cannot fail: a Load is text and numbers
+		a.computed = now
+	}
+	return a.text
 }
 
 // Run balances until the context ends.

@@ -2,6 +2,9 @@ package server
 
 import (
 	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -91,6 +94,36 @@ func TestAReplicaGivesUpWhatItHasFarMoreThanItsShareAtAPace(t *testing.T) {
 			})
 		})
 	}
+}
+
+// countedCaches are caches that count how often their status is read.
+type countedCaches struct{ reads int }
+
+func (c *countedCaches) Status() []informerhub.Status {
+	c.reads++
+	return nil
+}
+
+func TestBalance_ALoadIsComputedOnceASecond(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		r := newReplica(t)
+		caches := &countedCaches{}
+		r.Caches = caches
+		for want := 1; want <= 3; want++ {
+			for range 10 {
+				answer := httptest.NewRecorder()
+				r.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/load", http.NoBody))
+				var load Load
+				if err := json.Unmarshal(answer.Body.Bytes(), &load); err != nil || load.Replica != r.replica {
+					t.Fatalf("answers %+v, %v", load, err)
+				}
+			}
+			if caches.reads != want {
+				t.Errorf("computed %d times in %d seconds", caches.reads, want)
+			}
+			time.Sleep(loadInterval)
+		}
+	})
 }
 
 func TestAReplicaGivesUpStreamsThatAreStaleHereAndNotAtAPeer(t *testing.T) {

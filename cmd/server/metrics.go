@@ -11,10 +11,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
 const (
-	// maxScrapes bounds the readers of metrics at one time.
+	// maxScrapes bounds the readers of metrics at one time, and those of the load.
 	maxScrapes = 4
 	// scrapeTimeout is how long one may take to read an answer.
 	scrapeTimeout = 30 * time.Second
@@ -61,6 +63,20 @@ func metricsHandler(load http.Handler, collected []prometheus.Collector) http.Ha
 		ErrorLog:            slog.NewLogLogger(slog.Default().Handler(), slog.LevelError),
 		MaxRequestsInFlight: maxScrapes,
 	}))
-	mux.Handle("GET "+loadPath, load)
+	mux.Handle("GET "+loadPath, atOnce(maxScrapes, load))
 	return mux
+}
+
+// atOnce carries out a number of requests at one time. More are answered with 503.
+func atOnce(limit int64, handler http.Handler) http.Handler {
+	requests := fairqueue.New(fairqueue.Limits{Total: limit})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		release, ok := requests.TryAcquire("", 1)
+		if !ok {
+			http.Error(w, fmt.Sprintf("request limit reached: %d under way; try again later", limit), http.StatusServiceUnavailable)
+			return
+		}
+		defer release()
+		handler.ServeHTTP(w, r)
+	})
 }

@@ -8,13 +8,17 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	"k8s.io/client-go/rest"
 
 	"github.com/kubeconnect/kubeconnect/auth"
+	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 	"github.com/kubeconnect/kubeconnect/informerhub"
 	"github.com/kubeconnect/kubeconnect/server"
 )
@@ -147,4 +151,37 @@ func TestMetricsThatCannotBeCollectedAreAnErrorAndInTheLog(t *testing.T) {
 	if answer.Code != http.StatusInternalServerError || logged.count("twice") == 0 {
 		t.Errorf("answers %d, and the log says %s", answer.Code, logged.text.String())
 	}
+}
+
+func TestMetricsHandler_LoadsAreReadFourAtATime(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		var underWay atomic.Int32
+		release := make(chan struct{})
+		handler := metricsHandler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+			underWay.Add(1)
+			<-release
+		}), nil)
+		var refused atomic.Int32
+		var asking sync.WaitGroup
+		for range 200 {
+			asking.Go(func() {
+				answer := httptest.NewRecorder()
+				handler.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, loadPath, http.NoBody))
+				if answer.Code == http.StatusServiceUnavailable {
+					refused.Add(1)
+				}
+			})
+		}
+		synctest.Wait()
+		if underWay.Load() != maxScrapes || refused.Load() != 200-maxScrapes {
+			t.Errorf("%d requests are under way, and %d refused", underWay.Load(), refused.Load())
+		}
+		close(release)
+		asking.Wait()
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, loadPath, http.NoBody))
+		if answer.Code != http.StatusOK {
+			t.Errorf("answers %d when the others have been answered", answer.Code)
+		}
+	})
 }
