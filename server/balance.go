@@ -139,19 +139,22 @@ func (b *Balance) peers(loads []Load) []Load {
 	return peers
 }
 
-// step ends some streams.
+// step ends some streams. Those that are to end already, and cannot be resumed yet, count as moved: they may
+// all end at once.
 func (b *Balance) step(peers []Load) {
 	if len(peers) == 0 {
 		return
 	}
 	own := b.Streams.count()
-	moves := max(minMoves, own*int(balanceInterval)/int(maxMoveTime))
+	ending := b.Streams.countEnding()
+	moves := max(minMoves, own*int(balanceInterval)/int(maxMoveTime)) - ending
 	if stale := b.staleHere(peers); len(stale) > 0 {
-		moves -= b.Streams.endSome(moves, errStale, func(stream *openStream) bool {
+		ended := b.Streams.endSome(moves, errStale, func(stream *openStream) bool {
 			return time.Since(stream.began) >= minStaleAge && stream.follows(stale)
 		})
+		moves, ending = moves-ended, ending+ended
 	}
-	b.Streams.endSome(min(moves, excess(own, peers)), errCrowded, func(stream *openStream) bool {
+	b.Streams.endSome(min(moves, excess(own, peers)-ending), errCrowded, func(stream *openStream) bool {
 		return time.Since(stream.began) >= minAge
 	})
 }

@@ -96,6 +96,29 @@ func TestAReplicaGivesUpWhatItHasFarMoreThanItsShareAtAPace(t *testing.T) {
 	}
 }
 
+// TestBalance_StreamsThatCannotEndYetCount has clients that read their snapshots for minutes.
+func TestBalance_StreamsThatCannotEndYetCount(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		r := newReplica(t)
+		var parts []*streamPart
+		for range 100 {
+			ctx, stream, end := r.Streams.begin(t.Context(), 1)
+			part := &streamPart{stream: stream}
+			part.follow(thePods)
+			parts = append(parts, part)
+			context.AfterFunc(ctx, end)
+		}
+		r.balanced(minAge+time.Minute, Load{Replica: "a", Ready: true})
+		for _, part := range parts {
+			_ = part.settle(true)
+		}
+		synctest.Wait()
+		if left := r.Streams.count(); left != 100-minMoves {
+			t.Errorf("%d streams are left, want %d", left, 100-minMoves)
+		}
+	})
+}
+
 // countedCaches are caches that count how often their status is read.
 type countedCaches struct{ reads int }
 

@@ -70,6 +70,18 @@ func (s *Streams) count() int {
 	return len(s.open)
 }
 
+// countEnding returns how many of the open streams are to end, and do as soon as they can be resumed.
+func (s *Streams) countEnding() (ending int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for stream := range s.open {
+		if stream.isEnding() {
+			ending++
+		}
+	}
+	return ending
+}
+
 // endSome ends some of the streams that a condition is true of.
 func (s *Streams) endSome(count int, why error, condition func(*openStream) bool) (ended int) {
 	s.mu.Lock()
