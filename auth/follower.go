@@ -38,6 +38,9 @@ type follower struct {
 	initial *followed     // a watch that has yet to send what there is
 	since   time.Time     // from when on the store has been up to date, but for gaps below maxGap
 	until   time.Time     // when the last watch has ended that was no shortWatch
+
+	version    string // of the last change, or bookmark, in the store
+	rolledBack bool   // the API server is at an older version, and the store has yet to be replaced
 }
 
 // lister is the part of client-go's typed clients that a follower needs.
@@ -84,7 +87,7 @@ func (f *follower) follow(ctx context.Context, store cache.ReflectorStore) {
 	}
 	lists := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			list, err := f.list(ctx, options)
+			list, err := f.list(ctx, f.reachable(options))
 			refuse(err)
 			return list, err
 		},
@@ -110,31 +113,49 @@ type followed struct {
 	watch.Interface
 	by    *follower
 	since time.Time
+
+	endComparing func() // blocks until compare has returned
 }
 
 // Stop implements [watch.Interface]. The Reflector stops each watch that it has opened, also one that
 // the API server has ended.
 func (w *followed) Stop() {
+	w.endComparing()
 	w.by.ended(w)
 	w.Interface.Stop()
 }
 
 // open opens a watch. One that begins with what there is keeps the store up to date from the next
-// synced on, and all others at once.
+// synced on. One from a version does as soon as the API server is known to have reached that version.
 func (f *follower) open(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	initial := options.SendInitialEvents != nil && *options.SendInitialEvents
+	if !initial && f.isRolledBack() {
+		return nil, errRolledBack
+	}
+	options = f.reachable(options)
 	opened, err := f.watch(ctx, options)
 	if err != nil {
 		return nil, err
 	}
-	w := &followed{opened, f, time.Now()}
+	w := &followed{Interface: opened, by: f, since: time.Now()}
+	f.opened(w, options.ResourceVersion, initial)
+	comparing, end := context.WithCancel(ctx)
+	var done sync.WaitGroup
+	done.Go(func() { w.compare(comparing) })
+	w.endComparing = func() { end(); done.Wait() }
+	return w, nil
+}
+
+func (f *follower) opened(w *followed, version string, initial bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if options.SendInitialEvents != nil && *options.SendInitialEvents {
+	f.version = version
+	switch {
+	case initial:
 		f.initial = w
-	} else {
+	case isAnyVersion(version):
 		f.beginLocked(w)
 	}
-	return w, nil
 }
 
 func (f *follower) beginLocked(w *followed) {
@@ -162,6 +183,9 @@ func (f *follower) ended(w *followed) {
 func (f *follower) synced() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.rolledBack {
+		f.rolledBack, f.since = false, time.Now()
+	}
 	if f.initial != nil {
 		f.beginLocked(f.initial)
 		f.initial = nil
@@ -200,7 +224,7 @@ func (f *follower) settleLocked(state mirrorState) {
 func (f *follower) hasFollowed(from time.Time) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.state == synced && from.After(f.since) && (f.current != nil || time.Since(f.until) < maxGap)
+	return f.state == synced && !f.rolledBack && from.After(f.since) && (f.current != nil || time.Since(f.until) < maxGap)
 }
 
 // known is the follower's state. It waits while that is pending, until the context ends.

@@ -111,7 +111,7 @@ func (l *living) Delete(object any) error {
 }
 
 // Replace implements [cache.ReflectorStore].
-func (l *living) Replace(objects []any, _ string) error {
+func (l *living) Replace(objects []any, version string) error {
 	uids := make(map[types.UID]struct{}, len(objects))
 	for _, object := range objects {
 		meta, err := metadataOf(object)
@@ -123,6 +123,7 @@ func (l *living) Replace(objects []any, _ string) error {
 	l.mu.Lock()
 	l.uids = uids
 	l.mu.Unlock()
+	l.UpdateResourceVersion(version)
 	l.synced()
 	return nil
 }

@@ -98,7 +98,7 @@ func (m *mirror) forget(name named) {
 }
 
 // Replace implements [cache.ReflectorStore].
-func (m *mirror) Replace(objects []any, _ string) error {
+func (m *mirror) Replace(objects []any, version string) error {
 	m.mu.Lock()
 	gone := maps.Clone(m.names)
 	m.mu.Unlock()
@@ -112,6 +112,7 @@ func (m *mirror) Replace(objects []any, _ string) error {
 	for name := range gone {
 		m.forget(name)
 	}
+	m.UpdateResourceVersion(version)
 	m.synced()
 	return nil
 }
