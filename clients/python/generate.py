@@ -1,8 +1,8 @@
-"""Write everything that is generated: ``python generate.py``.
+"""Write all generated code: ``python generate.py``.
 
-From proto/ the messages and stubs, by the protoc that grpcio-tools brings; from
-the code for asyncio the code for threads. With ``--check`` nothing is written,
-and what differs is an error.
+The messages and stubs are generated from proto/ by the protoc of grpcio-tools, and the
+code for threads from the code for asyncio. With ``--check`` nothing is written, and a
+difference is an error.
 """
 
 from __future__ import annotations
@@ -21,30 +21,31 @@ PACKAGE = Path("kubeconnect/v1")
 
 
 def main() -> int:
-    """Write or check, and return the exit code."""
+    """Write or check the generated code, and return the exit code."""
     check = "--check" in sys.argv[1:]
-    wanted = {**messages(), **unasync.outputs()}
-    stale = sorted(path for path in existing() | wanted.keys() if read(path) != wanted.get(path))
+    expected = {**messages(), **unasync.outputs()}
+    paths = existing() | expected.keys()
+    stale = sorted(path for path in paths if read(path) != expected.get(path))
     for path in stale:
         print(f"{'differs' if check else 'written'}: {path.relative_to(HERE)}")
         if not check:
-            write(path, wanted.get(path))
+            write(path, expected.get(path))
     return 1 if check and stale else 0
 
 
 def messages() -> dict[Path, bytes]:
-    """Return the code for the messages and services of proto/."""
+    """Return the generated code of the messages and services of proto/."""
     with tempfile.TemporaryDirectory() as out:
         protos = sorted((PROTO / PACKAGE).glob("*.proto"))
         services = [path for path in protos if path.stem.endswith("_service")]
         protoc(protos, f"--python_out={out}", f"--pyi_out={out}")
         protoc(services, f"--grpc_python_out={out}", f"--mypy_grpc_out=quiet:{out}")
-        made = (Path(out) / PACKAGE).iterdir()
-        return {HERE / "src" / PACKAGE / path.name: path.read_bytes() for path in made}
+        generated = (Path(out) / PACKAGE).iterdir()
+        return {HERE / "src" / PACKAGE / path.name: path.read_bytes() for path in generated}
 
 
 def protoc(protos: list[Path], *arguments: str) -> None:
-    """Run protoc with the plugin that stands beside this Python."""
+    """Run protoc with the plugin in this Python's directory."""
     plugin = Path(sys.executable).with_name("protoc-gen-mypy_grpc")
     subprocess.run(
         [
@@ -52,26 +53,26 @@ def protoc(protos: list[Path], *arguments: str) -> None:
             *(f"--plugin=protoc-gen-mypy_grpc={plugin}", *arguments, *map(str, protos)),
         ],
         check=True,
-        # The plugin's own generated code is older than our protobuf, and says so.
+        # The plugin's own generated code warns that it is older than the installed protobuf.
         env={**os.environ, "PYTHONWARNINGS": "ignore"},
     )
 
 
 def existing() -> set[Path]:
-    """Return the generated files that are there now."""
-    made = set((HERE / "src" / PACKAGE).glob("*_pb2*.py*"))
+    """Return the paths of the generated files that exist."""
+    generated = set((HERE / "src" / PACKAGE).glob("*_pb2*.py*"))
     for folder in unasync.FOLDERS.values():
-        made |= set(folder.glob("*.py"))
-    return made
+        generated |= set(folder.glob("*.py"))
+    return generated
 
 
 def read(path: Path) -> bytes | None:
-    """Return what a file holds; None if it is not there."""
+    """Return the content of a file; None if it does not exist."""
     return path.read_bytes() if path.exists() else None
 
 
 def write(path: Path, content: bytes | None) -> None:
-    """Make a file hold that; None removes it."""
+    """Write the content to a file, or remove the file if the content is None."""
     if content is None:
         path.unlink()
         return

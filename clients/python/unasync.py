@@ -1,4 +1,4 @@
-"""Write the code for threads from the code for asyncio (as httpcore does)."""
+"""Generate the code for threads from the code for asyncio, as httpcore does."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SUBSTITUTIONS = [
 
 
 def outputs() -> dict[Path, bytes]:
-    """Return each file that is made from another, and what must be in it."""
+    """Return the paths of the generated files and their expected content."""
     return {
         target / source.name: _convert(source, target / source.name)
         for folder, target in FOLDERS.items()

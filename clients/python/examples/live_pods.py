@@ -1,4 +1,4 @@
-"""Print the pods of a cluster, and then what happens to them.
+"""Print the pods of a cluster, and then their changes.
 
 python live_pods.py http://127.0.0.1:8080 [namespace]
 """

@@ -1,4 +1,4 @@
-"""A service that says what a test wants, over the real wire."""
+"""A fake service that runs over a real gRPC connection."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SNAPSHOT = "1000"
 
 @dataclass
 class Failure:
-    """An error as the service sends it."""
+    """An error in the format of the service."""
 
     code: grpc.StatusCode
     message: str = "no"
@@ -59,11 +59,11 @@ class Failure:
 
 
 class End:
-    """The stream is over."""
+    """The end of a stream."""
 
 
 class Silence:
-    """The stream says nothing until its caller goes."""
+    """Silence on a stream until its client disconnects."""
 
 
 Step = pb.WatchResponse | pb.WatchManyResponse | Failure | Silence | End
@@ -71,17 +71,17 @@ Step = pb.WatchResponse | pb.WatchManyResponse | Failure | Silence | End
 
 @dataclass
 class FakeService(ResourceServiceServicer, DiscoveryServiceServicer, PodServiceServicer):
-    """Holds objects, plays the steps of a watch, and remembers what it was asked."""
+    """Serves objects, plays the steps of watches, and records the requests."""
 
     address: str = ""
     objects: list[object_pb2.Object] = field(default_factory=list)
     failure: Failure | None = None
     tokens: set[str] | None = None
     expired: bool = False
-    expiring: int = 0  # how many more pages are expired
+    expiring: int = 0  # the number of further pages that expire
     conflict: bool = False
     left: bool = True
-    refusals: deque[Failure] = field(default_factory=deque)  # of the calls that come next
+    refusals: deque[Failure] = field(default_factory=deque)  # errors of the next calls
     requests: list[Any] = field(default_factory=list)
     peers: list[str] = field(default_factory=list)  # the connection of each request
     metadata: list[dict[str, str | bytes]] = field(default_factory=list)
@@ -116,7 +116,7 @@ class FakeService(ResourceServiceServicer, DiscoveryServiceServicer, PodServiceS
     def List(self, request: pb.ListRequest, context: grpc.ServicerContext) -> pb.ListResponse:
         self._begin(request, context)
         if request.require_all_namespaces and self.namespaces:
-            message = "you may not list pods in all namespaces"
+            message = "not allowed to list pods in all namespaces"
             Failure(grpc.StatusCode.PERMISSION_DENIED, message).abort(context)
         if request.page_token and (self.expired or self.expiring > 0):
             self.expiring -= 1
@@ -195,22 +195,24 @@ class FakeService(ResourceServiceServicer, DiscoveryServiceServicer, PodServiceS
             subresources=["log", "status"],
             cache=cache,
         )
-        away = discovery_pb.FailedGroup(group="metrics.k8s.io", version="v1", message="away")
+        failed = discovery_pb.FailedGroup(group="metrics.k8s.io", version="v1", message="down")
         nodes = discovery_pb.ResourceType(singular="node")
-        wanted = [
+        matching = [
             each
             for each in (pods, nodes)
             if not request.category or request.category in each.categories
         ]
-        return discovery_pb.ListResourceTypesResponse(resource_types=wanted, failed_groups=[away])
+        return discovery_pb.ListResourceTypesResponse(
+            resource_types=matching, failed_groups=[failed]
+        )
 
     def GetSchema(
         self, request: discovery_pb.GetSchemaRequest, context: grpc.ServicerContext
     ) -> discovery_pb.GetSchemaResponse:
         self._begin(request, context)
-        answer = discovery_pb.GetSchemaResponse(kind=PODS)
-        answer.schema.update({"type": "object", "properties": {"spec": {"maximum": 7}}})
-        return answer
+        response = discovery_pb.GetSchemaResponse(kind=PODS)
+        response.schema.update({"type": "object", "properties": {"spec": {"maximum": 7}}})
+        return response
 
     def WatchMany(
         self, request: pb.WatchManyRequest, context: grpc.ServicerContext
@@ -226,25 +228,25 @@ class FakeService(ResourceServiceServicer, DiscoveryServiceServicer, PodServiceS
         self, request: object, context: grpc.ServicerContext
     ) -> Iterator[pb.WatchResponse | pb.WatchManyResponse]:
         self._begin(request, context)
-        gone = threading.Event()
+        disconnected = threading.Event()
 
-        def go() -> None:
+        def disconnect() -> None:
             with self.changed:
-                gone.set()
+                disconnected.set()
                 self.changed.notify_all()
             self.watch_ended.set()
 
-        if not context.add_callback(go):
-            go()
+        if not context.add_callback(disconnect):
+            disconnect()
         silent = False
-        while not silent and not isinstance(step := self._next_step(gone), End):
+        while not silent and not isinstance(step := self._next_step(disconnected), End):
             if isinstance(step, Failure):
                 step.abort(context)
             silent = isinstance(step, Silence) or self._take_silence()
             if not isinstance(step, Silence):
                 yield step
         if silent:
-            gone.wait()
+            disconnected.wait()
 
     def GetLogs(
         self, request: pod_pb.GetLogsRequest, context: grpc.ServicerContext
@@ -259,16 +261,19 @@ class FakeService(ResourceServiceServicer, DiscoveryServiceServicer, PodServiceS
             else:
                 yield pod_pb.GetLogsResponse(data=piece)
 
-    def _next_step(self, gone: threading.Event) -> Step:
-        """What a caller leaves is for the next one."""
+    def _next_step(self, disconnected: threading.Event) -> Step:
+        """Wait for the next step. Steps that a client does not receive remain for its next
+        stream.
+        """
         with self.changed:
-            self.changed.wait_for(lambda: self.steps or gone.is_set())
-            return End() if gone.is_set() else self.steps.popleft()
+            self.changed.wait_for(lambda: self.steps or disconnected.is_set())
+            return End() if disconnected.is_set() else self.steps.popleft()
 
     def _take_silence(self) -> bool:
-        """Take the silence behind a step before the step is sent.
+        """Take the silence after a step, before the step is sent.
 
-        The caller may go at once, and the silence must not be left for its next stream.
+        The client may disconnect immediately after the step, and its next stream must not
+        begin with the silence.
         """
         with self.changed:
             if not (self.steps and isinstance(self.steps[0], Silence)):
@@ -278,22 +283,22 @@ class FakeService(ResourceServiceServicer, DiscoveryServiceServicer, PodServiceS
 
     def Create(self, request: pb.CreateRequest, context: grpc.ServicerContext) -> pb.CreateResponse:
         self._begin(request, context)
-        made = pod("web", namespace=request.namespace, spec={"created": True})
-        return pb.CreateResponse(kind=PODS, object=made, warnings=["old"])
+        created = pod("web", namespace=request.namespace, spec={"created": True})
+        return pb.CreateResponse(kind=PODS, object=created, warnings=["old"])
 
     def Update(self, request: pb.UpdateRequest, context: grpc.ServicerContext) -> pb.UpdateResponse:
         self._begin(request, context)
         if self.conflict:
             status = Status(reason="Conflict")
             Failure(grpc.StatusCode.ABORTED, "it has changed", status).abort(context)
-        now = pod("web", version="8", spec={"updated": True})
-        return pb.UpdateResponse(kind=PODS, object=now, warnings=["old"], created=True)
+        updated = pod("web", version="8", spec={"updated": True})
+        return pb.UpdateResponse(kind=PODS, object=updated, warnings=["old"], created=True)
 
     def Patch(self, request: pb.PatchRequest, context: grpc.ServicerContext) -> pb.PatchResponse:
         self._begin(request, context)
-        answer = pod(request.name, namespace=request.namespace, spec={"patched": True})
+        patched = pod(request.name, namespace=request.namespace, spec={"patched": True})
         created = request.type == pb.PATCH_TYPE_APPLY
-        return pb.PatchResponse(kind=PODS, object=answer, warnings=["old"], created=created)
+        return pb.PatchResponse(kind=PODS, object=patched, warnings=["old"], created=created)
 
     def Delete(self, request: pb.DeleteRequest, context: grpc.ServicerContext) -> pb.DeleteResponse:
         self._begin(request, context)
@@ -322,7 +327,7 @@ class FakeService(ResourceServiceServicer, DiscoveryServiceServicer, PodServiceS
             self.failure.abort(context)
 
     def _token(self) -> str:
-        """The bearer token of the last call."""
+        """Return the bearer token of the last call."""
         return str(self.metadata[-1].get("authorization", "")).removeprefix("Bearer ")
 
 
@@ -358,10 +363,10 @@ def batch(token: str, *events: pb.Event, kind: bool = False) -> pb.WatchResponse
     return pb.WatchResponse(events=events, resume_token=token, kind=PODS if kind else None)
 
 
-def of_watch(place: int, token: str, *events: pb.Event) -> pb.WatchManyResponse:
-    """What one of several watches tells."""
+def of_watch(index: int, token: str, *events: pb.Event) -> pb.WatchManyResponse:
+    """Return a message with events of one of several watches."""
     return pb.WatchManyResponse(
-        watch=place, response=batch("", *events, kind=True), resume_token=token
+        watch=index, response=batch("", *events, kind=True), resume_token=token
     )
 
 
@@ -371,10 +376,10 @@ def event(type: pb.EventType, pod: object_pb2.Object | None, version: str) -> pb
 
 @contextmanager
 def serve(tls: grpc.ServerCredentials | None = None, port: int = 0) -> Iterator[FakeService]:
-    """Serve on this host, on a free port unless one is given."""
+    """Serve on this host, on ``port`` or a free port."""
     service = FakeService()
     with ThreadPoolExecutor(8) as threads:
-        # As at the service, any number of pings is allowed.
+        # Allow any number of pings, like the service.
         server = grpc.server(threads, options=[("grpc.http2.max_ping_strikes", 0)])
         add_ResourceServiceServicer_to_server(service, server)
         add_DiscoveryServiceServicer_to_server(service, server)

@@ -37,7 +37,7 @@ def test_is_read(text: str, address: Address) -> None:
     ],
 )
 def test_is_refused_without_being_repeated(text: str) -> None:
-    with pytest.raises(ValueError, match=r"^the address ") as caught:
+    with pytest.raises(ValueError, match=r"^invalid address: ") as caught:
         Address.parse(text)
     assert "s3cret" not in str(caught.value)
 

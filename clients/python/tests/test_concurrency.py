@@ -1,4 +1,4 @@
-"""What can only happen to one of the two clients."""
+"""Tests of behaviour that is specific to one of the two clients."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def test_an_unreadable_one_has_a_name_and_an_error() -> None:
 
 def test_a_form_that_was_not_asked_for_is_unreadable() -> None:
     web = Object(object_pb2.Object(name="web", protobuf=b"..."), KIND)
-    with pytest.raises(UnreadableObject, match="web came as protobuf, not as JSON"):
+    with pytest.raises(UnreadableObject, match="web was sent as protobuf, not as JSON"):
         web.to_dict()
 
 
@@ -59,5 +59,5 @@ def test_a_kind_knows_its_api_version(group: str, api_version: str) -> None:
 def test_an_object_without_content_is_there() -> None:
     gone = Object(object_pb2.Object(name="web"), KIND)
     assert gone
-    with pytest.raises(UnreadableObject, match="web came without its content"):
+    with pytest.raises(UnreadableObject, match="web was sent without content"):
         gone.to_dict()

@@ -1,4 +1,4 @@
-"""Whole objects from patches."""
+"""Tests of the reconstruction of complete objects from patches."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kubeconnect.v1 import object_pb2
 from kubeconnect.v1 import resource_service_pb2 as pb
 
 
-def told(kind: pb.EventType, content: Any, uid: str = "u") -> pb.Event:
+def object_event(kind: pb.EventType, content: Any, uid: str = "u") -> pb.Event:
     """Return an event about one object."""
     text = json.dumps(content).encode()
     return pb.Event(type=kind, object=object_pb2.Object(name="a", uid=uid, json=text))
@@ -22,7 +22,7 @@ def told(kind: pb.EventType, content: Any, uid: str = "u") -> pb.Event:
 
 def patch(operations: Any, type: pb.PatchType = pb.PATCH_TYPE_JSON) -> pb.Event:
     """Return a change of that object."""
-    event = told(pb.EVENT_TYPE_MODIFIED, operations)
+    event = object_event(pb.EVENT_TYPE_MODIFIED, operations)
     event.patch = type
     return event
 
@@ -39,7 +39,7 @@ def replace(path: str, value: Any) -> dict[str, Any]:
     return {"op": "replace", "path": path, "value": value}
 
 
-ADDED = told(pb.EVENT_TYPE_ADDED, {"spec": {"a": 1, "b": [1]}, "n": 2**53 + 1})
+ADDED = object_event(pb.EVENT_TYPE_ADDED, {"spec": {"a": 1, "b": [1]}, "n": 2**53 + 1})
 PATCH = patch([remove("/spec/a"), add("/spec/c", "é")])
 
 
@@ -57,16 +57,16 @@ def test_a_patch_becomes_the_whole_object_and_the_next_is_to_that() -> None:
     "before",
     [
         pytest.param([], id="never held"),
-        pytest.param([ADDED, told(pb.EVENT_TYPE_DELETED, {})], id="deleted"),
-        pytest.param([ADDED, pb.Event(type=pb.EVENT_TYPE_RESET)], id="forgotten by RESET"),
-        pytest.param([told(pb.EVENT_TYPE_ADDED, {}, uid="another")], id="another object"),
+        pytest.param([ADDED, object_event(pb.EVENT_TYPE_DELETED, {})], id="deleted"),
+        pytest.param([ADDED, pb.Event(type=pb.EVENT_TYPE_RESET)], id="cleared by RESET"),
+        pytest.param([object_event(pb.EVENT_TYPE_ADDED, {}, uid="another")], id="another object"),
     ],
 )
 def test_a_patch_to_what_is_not_held_is_an_error(before: list[pb.Event]) -> None:
     held = HeldObjects()
     for event in before:
         held.whole(event)
-    with pytest.raises(KubeconnectError, match="a patch to a, which is not held"):
+    with pytest.raises(KubeconnectError, match="patch of a, which is not cached"):
         held.whole(PATCH)
 
 
@@ -74,7 +74,7 @@ def test_a_patch_to_what_is_not_held_is_an_error(before: list[pb.Event]) -> None
 def test_a_patch_of_another_type_is_an_error(type: pb.PatchType) -> None:
     held = HeldObjects()
     held.whole(ADDED)
-    with pytest.raises(KubeconnectError, match="a type that was not asked for") as raised:
+    with pytest.raises(KubeconnectError, match="a type that was not requested") as raised:
         held.whole(patch([], type))
     assert raised.value.code is grpc.StatusCode.DATA_LOSS
 
@@ -89,7 +89,7 @@ def test_a_patch_of_another_type_is_an_error(type: pb.PatchType) -> None:
         pytest.param({"a": {"b": 1}}, [replace("/a", [2])], {"a": [2]}, id="replace a member"),
         pytest.param([1, 2], [add("/0", 0)], [0, 1, 2], id="add before the first item"),
         pytest.param([1, 2], [add("/1", 0)], [1, 0, 2], id="add between items"),
-        pytest.param([1, 2], [add("/2", 0)], [1, 2, 0], id="add behind the last item"),
+        pytest.param([1, 2], [add("/2", 0)], [1, 2, 0], id="add after the last item"),
         pytest.param([], [add("/0", 0)], [0], id="add to an empty list"),
         pytest.param([1, 2, 3], [remove("/0")], [2, 3], id="remove the first item"),
         pytest.param([1, 2, 3], [remove("/1")], [1, 3], id="remove a middle item"),
@@ -132,22 +132,22 @@ def test_applies_operations_in_order(target: Any, operations: Any, result: Any) 
     assert target == result
 
 
-NOWHERE = "leads nowhere"
-NO_PATH = "is no path"
-NO_OPERATION = "an operation is none of add, remove and replace"
-NO_LIST = "it is no list of operations"
+NOWHERE = "does not exist"
+NO_PATH = "is not a path"
+NO_OPERATION = "an operation is not add, remove or replace"
+NO_LIST = "not a list of operations"
 
 
 @pytest.mark.parametrize(
     ("operations", "why"),
     [
-        pytest.param([remove("/b")], NOWHERE, id="remove what is not there"),
-        pytest.param([replace("/b", 1)], NOWHERE, id="replace what is not there"),
-        pytest.param([add("/b/c", 1)], NOWHERE, id="add to what is not there"),
+        pytest.param([remove("/b")], NOWHERE, id="remove a missing member"),
+        pytest.param([replace("/b", 1)], NOWHERE, id="replace a missing member"),
+        pytest.param([add("/b/c", 1)], NOWHERE, id="add to a missing member"),
         pytest.param([add("/list/3", 1)], NOWHERE, id="add beyond the end"),
-        pytest.param([remove("/list/2")], NOWHERE, id="remove behind the last item"),
-        pytest.param([replace("/list/2", 1)], NOWHERE, id="replace behind the last item"),
-        pytest.param([replace("/list/2/a", 1)], NOWHERE, id="through what is behind the last item"),
+        pytest.param([remove("/list/2")], NOWHERE, id="remove after the last item"),
+        pytest.param([replace("/list/2", 1)], NOWHERE, id="replace after the last item"),
+        pytest.param([replace("/list/2/a", 1)], NOWHERE, id="through an item after the last"),
         pytest.param([add("/list/-", 1)], NOWHERE, id="a dash"),
         pytest.param([remove("/list/-1")], NOWHERE, id="a negative index"),
         pytest.param([remove("/list/01")], NOWHERE, id="a leading zero"),
@@ -165,7 +165,7 @@ NO_LIST = "it is no list of operations"
         pytest.param([add("/a", 1), remove("/b")], NOWHERE, id="the second operation"),
         pytest.param([replace("", {})], NO_PATH, id="the whole document"),
         pytest.param([replace("text", 1)], NO_PATH, id="no slash at the beginning"),
-        pytest.param([add("/a~2", 1)], NO_PATH, id="an escape that there is not"),
+        pytest.param([add("/a~2", 1)], NO_PATH, id="an unknown escape"),
         pytest.param([add("/a~", 1)], NO_PATH, id="half an escape"),
         pytest.param([{"op": "test", "path": "/text", "value": "a"}], NO_OPERATION, id="test"),
         pytest.param([{"op": "move", "from": "/text", "path": "/a"}], NO_OPERATION, id="move"),
@@ -184,13 +184,13 @@ NO_LIST = "it is no list of operations"
 )
 def test_a_patch_that_does_not_fit_is_an_error(operations: Any, why: str) -> None:
     held = HeldObjects()
-    held.whole(told(pb.EVENT_TYPE_ADDED, {"list": [1, 2], "text": "a", "number": 1, "null": None}))
-    with pytest.raises(
-        KubeconnectError, match=f"a patch to a that does not fit: .*{why}"
-    ) as raised:
+    held.whole(
+        object_event(pb.EVENT_TYPE_ADDED, {"list": [1, 2], "text": "a", "number": 1, "null": None})
+    )
+    with pytest.raises(KubeconnectError, match=f"patch of a does not apply: .*{why}") as raised:
         held.whole(patch(operations))
     assert raised.value.code is grpc.StatusCode.DATA_LOSS
-    with pytest.raises(KubeconnectError, match="not held"):
+    with pytest.raises(KubeconnectError, match="not cached"):
         held.whole(patch([]))
 
 
@@ -199,6 +199,6 @@ def test_a_patch_that_is_no_json_is_an_error() -> None:
     held.whole(ADDED)
     event = patch([])
     event.object.json = b"["
-    with pytest.raises(KubeconnectError, match="a patch to a that does not fit") as raised:
+    with pytest.raises(KubeconnectError, match="patch of a does not apply") as raised:
         held.whole(event)
     assert raised.value.code is grpc.StatusCode.DATA_LOSS

@@ -1,4 +1,4 @@
-"""The README's programs run as they stand there."""
+"""Tests that run the programs of the README."""
 
 import json
 import re
@@ -22,7 +22,7 @@ ASYNCIO, ERRORS, TOKENS = REST
 MOUNTED = "/var/run/secrets/tokens/kubeconnect"
 
 DELETED = """\
-left: <Object Pod demo/web>
+remaining: <Object Pod demo/web>
 1 pods, without it or with its deletionTimestamp
 3 deleted
 """
@@ -81,7 +81,7 @@ def test_a_list_of_some_namespaces_says_so(
     service.namespaces = ["demo", "web"]
     run(NAMESPACES, service)
     assert capsys.readouterr().out == (
-        "only of demo web\nyou may not list pods in all namespaces\n"
+        "only of demo web\nnot allowed to list pods in all namespaces\n"
     )
 
 
@@ -89,14 +89,14 @@ def test_a_watch_that_is_cut_off_says_so(
     service: FakeService, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("kubeconnect.watch_session.FIRST_DELAY_SECONDS", 0.0)
-    lost = Failure(grpc.StatusCode.UNAVAILABLE, "the service goes")
+    lost = Failure(grpc.StatusCode.UNAVAILABLE, "the service stops")
     service.play(batch("t9", RESET, SYNCED), lost, [RESET], GONE)
     with pytest.raises(NotFound):
         run(CUT_OFF, service)
     assert capsys.readouterr().out.splitlines() == [
         "RESET: connected is True",
         "SYNCED: connected is True",
-        "cut off (the service goes): connected is False",
+        "disconnected (the service stops): connected is False",
         "RESET: connected is True",
     ]
 
@@ -125,7 +125,7 @@ def test_watch_runs_until_the_resource_is_gone(
     )
     with pytest.raises(NotFound):
         run(WATCH, service)
-    assert capsys.readouterr().out == "holding 1 pods\n"
+    assert capsys.readouterr().out == "synced 1 pods\n"
 
 
 def test_resume_continues_after_a_restart(

@@ -1,4 +1,4 @@
-"""What several watches decide, without a connection and without a clock."""
+"""Tests of the state of several watches, without a connection and without a clock."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LOST = Unavailable(grpc.StatusCode.UNAVAILABLE, "lost")
 
 
 def session(*received: pb.WatchManyResponse, token: str = "") -> WatchManySession[str]:
-    """Return a session of two watches that has taken all that it received."""
+    """Return a session of two watches that has taken all received events."""
     watches = [
         pb.WatchRequest(resource="pods", min_resource_version="5"),
         pb.WatchRequest(resource="nodes", min_resource_version="6"),
@@ -37,8 +37,8 @@ def session(*received: pb.WatchManyResponse, token: str = "") -> WatchManySessio
 @pytest.mark.parametrize(
     ("received", "token", "versions", "synced"),
     [
-        pytest.param([], "t0", ["5", "6"], False, id="before anything came"),
-        pytest.param([of_watch(0, "t1", BOOKMARK)], "t1", ["", "6"], False, id="one has told"),
+        pytest.param([], "t0", ["5", "6"], False, id="before the first message"),
+        pytest.param([of_watch(0, "t1", BOOKMARK)], "t1", ["", "6"], False, id="one has delivered"),
         pytest.param(
             [of_watch(0, "t1", RESET, SYNCED), of_watch(1, "t2", RESET, ADDED)],
             "t2",
@@ -58,7 +58,7 @@ def session(*received: pb.WatchManyResponse, token: str = "") -> WatchManySessio
             "t3",
             ["5", ""],
             False,
-            id="one begins anew",
+            id="one resyncs",
         ),
     ],
 )
@@ -76,10 +76,10 @@ def test_asks_on_from_one_token_and_for_versions_not_yet_reached(
 def test_the_token_is_that_of_what_was_taken() -> None:
     watches = session(of_watch(0, "t1", SYNCED), of_watch(1, "t2", SYNCED))
     watches.receive(of_watch(0, "t3", BOOKMARK, RESET, ADDED))
-    told = []
+    tokens = []
     while watches.take():
-        told.append(watches.resume_token)
-    assert told == ["t2", "", "t3"]
+        tokens.append(watches.resume_token)
+    assert tokens == ["t2", "", "t3"]
 
 
 def test_waits_longer_until_all_are_in_sync() -> None:

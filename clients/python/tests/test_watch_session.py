@@ -1,4 +1,4 @@
-"""What a watch decides, without a connection and without a clock."""
+"""Tests of the state of a watch, without a connection and without a clock."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LOST = Unavailable(Code.UNAVAILABLE, "lost")
 def session(
     *received: pb.WatchResponse, token: str = "", chance: float = 0.0, reconnect: bool = True
 ) -> WatchSession:
-    """Return a session that has taken all that it received."""
+    """Return a session that has taken all received events."""
     request = pb.WatchRequest(resource="pods", resume_token=token, min_resource_version="5")
     session = WatchSession(request, reconnect=reconnect, chance=lambda: chance)
     for response in received:
@@ -41,7 +41,7 @@ def session(
 @pytest.mark.parametrize(
     ("received", "token", "version"),
     [
-        pytest.param([], "t4", "5", id="the caller's token before anything came"),
+        pytest.param([], "t4", "5", id="the caller's token before the first message"),
         pytest.param([batch("t9", RESET, SYNCED)], "t9", "", id="the last token"),
         pytest.param([batch("t9", SYNCED), batch("t10", UNKNOWN)], "t10", "", id="of no event"),
         pytest.param([batch("t9", SYNCED), batch("", RESET)], "", "5", id="none in a snapshot"),

@@ -1,7 +1,7 @@
 """Live Kubernetes state: get, list, watch, count, logs, create, update, patch and delete.
 
-``Client`` is for threads, ``kubeconnect.aio.AsyncClient`` for asyncio; they offer
-the same.
+``Client`` is for threads and ``kubeconnect.aio.AsyncClient`` for asyncio. Both have the
+same methods.
 """
 
 from kubeconnect.connection import Connection

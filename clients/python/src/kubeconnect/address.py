@@ -1,4 +1,4 @@
-"""Where the service is, and whether a secret may be sent there."""
+"""The address of the service, and whether it is safe to send a token there."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 @dataclass(frozen=True)
 class Address:
-    """The host, the port, and whether the connection is encrypted."""
+    """A host, a port, and whether the connection uses TLS."""
 
     host: str
     port: int
@@ -19,18 +19,18 @@ class Address:
 
     @classmethod
     def parse(cls, text: str) -> Address:
-        """Read ``http://host:port``, ``https://host:port`` or ``host:port``.
+        """Parse ``http://host:port``, ``https://host:port`` or ``host:port``.
 
-        Without a scheme it is plain text on loopback and TLS everywhere else.
-        The port defaults to the scheme's. Raises ValueError for anything else;
-        the error does not repeat the text, for there may be a password in it.
+        Without a scheme, loopback addresses use plain text and all others use TLS.
+        The port defaults to the port of the scheme. Raises ValueError for anything else.
+        The error does not repeat the text, because it may contain a password.
         """
         parts, port = _split(text)
         host = parts.hostname or ""
         scheme = parts.scheme or ("http" if is_loopback(host) else "https")
         if not host or scheme not in _DEFAULT_PORTS or _has_more(parts):
             raise ValueError(
-                'the address must be "http://host:port", "https://host:port" or '
+                'invalid address: use "http://host:port", "https://host:port" or '
                 '"host:port", without user, path or query'
             )
         port = _DEFAULT_PORTS[scheme] if port is None else port
@@ -38,23 +38,23 @@ class Address:
 
     @property
     def loopback(self) -> bool:
-        """Whether what is sent there stays on this host."""
+        """Whether traffic to the address stays on this host."""
         return is_loopback(self.host)
 
     @property
     def authority(self) -> str:
-        """Host and port, as the ``:authority`` of a request has them."""
+        """Host and port, in the form of a request's ``:authority``."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{host}:{self.port}"
 
     @property
     def target(self) -> str:
-        """The address in gRPC's own notation."""
+        """The address in gRPC's target notation."""
         return f"dns:///{self.authority}"
 
 
 def is_loopback(host: str) -> bool:
-    """Whether the host is this one: 127.0.0.0/8, ::1 or "localhost"."""
+    """Return whether the host is loopback: 127.0.0.0/8, ::1 or "localhost"."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -66,7 +66,7 @@ def _split(text: str) -> tuple[SplitResult, int | None]:
         parts = urlsplit(text if "://" in text else f"//{text}")
         return parts, parts.port
     except ValueError:
-        raise ValueError("the address has no valid host and port") from None
+        raise ValueError("invalid address: no valid host and port") from None
 
 
 def _has_more(parts: SplitResult) -> bool:

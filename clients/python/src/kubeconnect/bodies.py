@@ -1,4 +1,4 @@
-"""What a write sends."""
+"""The bodies of writes."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 ObjectBody: TypeAlias = Mapping[str, Any] | str | bytes
-"""A mapping, sent as JSON; or JSON or YAML as text, which is passed on as it is."""
+"""A mapping, which is sent as JSON, or JSON or YAML as text, which is sent unchanged."""
 
 PatchBody: TypeAlias = Mapping[str, Any] | Sequence[Any] | str | bytes
-"""A mapping or a list, sent as JSON; or text that is already JSON or YAML."""
+"""A mapping or a list, which is sent as JSON, or JSON or YAML as text, which is sent unchanged."""
 
 
 def encode_body(body: PatchBody) -> bytes:
-    """Return the bytes to send; text is sent as it is, in UTF-8.
+    """Return the bytes to send. Text is encoded as UTF-8, unchanged otherwise.
 
-    Raises TypeError or ValueError for what JSON cannot say.
+    Raises TypeError or ValueError for a value that JSON cannot represent.
     """
     if isinstance(body, bytes):
         return body
@@ -29,4 +29,4 @@ def encode_body(body: PatchBody) -> bytes:
 def _plain(value: object) -> dict[Any, Any]:
     if isinstance(value, Mapping):
         return dict(value)
-    raise TypeError(f"what is sent cannot contain a {type(value).__name__}")
+    raise TypeError(f"the body contains a {type(value).__name__}, which JSON cannot represent")

@@ -1,4 +1,4 @@
-"""Whether a watch is connected to the service."""
+"""The connection state of a watch."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import TypeAlias
 from kubeconnect.errors import KubeconnectError
 
 OnRetry: TypeAlias = Callable[[KubeconnectError, float], object]
-"""A function that is called when a stream is lost: with the error, and with the number of
-seconds until the stream is opened again."""
+"""A function that is called when a stream is lost, with the error and the number of seconds
+until the stream is opened again."""
 
 
 @dataclass(frozen=True)
@@ -21,4 +21,4 @@ class Connection:
     connected: bool
     """True from the first message of a stream until that stream is lost or closed."""
     since: datetime
-    """When ``connected`` took its value, in UTC, by the clock of this host."""
+    """The time when ``connected`` last changed, in UTC, by the clock of this host."""

@@ -1,4 +1,4 @@
-"""How many objects there are."""
+"""Counts of objects."""
 
 from __future__ import annotations
 
@@ -13,43 +13,42 @@ from kubeconnect.values import plain
 
 @dataclass(frozen=True)
 class ObjectGroup:
-    """A number of objects that have the same values."""
+    """A group of objects with the same values."""
 
     values: tuple[str | int | float | bool | None, ...]
-    """One for each path of ``group_by``; None where there is none."""
+    """One value for each path of ``group_by``; None if the objects have none."""
     count: int
-    """How many objects have them."""
+    """The number of objects in the group."""
 
 
 @dataclass(frozen=True)
 class CountResult:
-    """How many objects match a selection."""
+    """The number of objects that match a selection."""
 
     kind: ResourceKind
-    """What was counted."""
+    """The kind of the counted objects."""
     total: int
-    """How many objects match."""
+    """The number of objects that match."""
     groups: tuple[ObjectGroup, ...]
-    """How many have which values: the largest groups first, and those of one size in order
-    of their values."""
+    """The groups: the largest first, groups of equal size in order of their values."""
     remaining_groups: int
-    """How many groups were left out, for there were more than ``max_groups``."""
+    """The number of groups that were left out because there were more than ``max_groups``."""
     resource_version: str
-    """The version at which they were counted; an opaque string."""
+    """The resource version of the count; an opaque string."""
     freshness: Freshness
-    """How current that was."""
+    """How current the count is."""
     source: Source | None
-    """Where they were counted; None if not told."""
+    """Where the objects were counted; None if the service did not report it."""
     warnings: tuple[str, ...]
-    """For people: that only some namespaces were counted, and for how many objects the
-    filter has no value, and why."""
+    """Human-readable warnings: that only some namespaces were counted, and for how many
+    objects the filter has no value, and why."""
     namespaces: tuple[str, ...]
-    """The namespaces that were counted, where the caller asked for all and may not list all
-    of them; empty where the count is complete."""
+    """The namespaces that were counted, if all were requested and the caller is not allowed
+    to list all of them; empty if the count is complete."""
 
     @classmethod
     def from_message(cls, message: pb.CountObjectsResponse) -> CountResult:
-        """Read the API's message."""
+        """Return the result for the API's message."""
         return cls(
             kind=ResourceKind.from_message(message.kind),
             total=message.total,

@@ -1,4 +1,4 @@
-"""What the cluster serves."""
+"""The resources that the cluster serves, and their schemas."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ class CacheState:
     """The state of the service's cache of one resource."""
 
     started: bool
-    """Whether there is one: it starts at the first read, and ends when nobody has used it
-    for a while."""
+    """Whether the cache exists. It is started by the first read, and stopped when it has been
+    unused for a while."""
     synced: bool
-    """Whether it holds a whole snapshot."""
+    """Whether the cache has a complete snapshot."""
     objects: int
-    """How many objects it holds."""
+    """The number of cached objects."""
     bytes: int
-    """How many bytes they take in memory, roughly."""
+    """The approximate size of the objects in memory, in bytes."""
     resource_version: str
-    """The version that it has reached; an opaque string."""
+    """The resource version that the cache has reached; an opaque string."""
     freshness: Freshness
-    """How current it is."""
+    """How current the cache is."""
 
     @classmethod
     def from_message(cls, message: pb.CacheState) -> CacheState:
-        """Read the API's message."""
+        """Return the value for the API's message."""
         return cls(
             message.started,
             message.synced,
@@ -47,9 +47,10 @@ class ResourceType:
     """A resource that the cluster serves."""
 
     kind: ResourceKind
-    """Its names, in the version that the cluster prefers. All else is about that version."""
+    """Its names, in the version that the cluster prefers. The other fields are about that
+    version."""
     versions: tuple[str, ...]
-    """All versions that it is served in, the preferred one first."""
+    """All versions in which it is served, the preferred one first."""
     singular: str
     """The name of one object, such as "pod"."""
     short_names: tuple[str, ...]
@@ -57,16 +58,16 @@ class ResourceType:
     categories: tuple[str, ...]
     """Categories, such as "all"."""
     verbs: tuple[str, ...]
-    """What can be done with it, in the API server's words: "get", "list", "watch"."""
+    """The verbs that it supports, such as "get", "list" and "watch"."""
     subresources: tuple[str, ...]
     """Its subresources, such as "status", in order."""
     cache: CacheState | None
-    """The state of its cache; None while there is none, and for callers who may not list
-    the resource in all namespaces."""
+    """The state of its cache; None while there is no cache, and for callers that are not
+    allowed to list the resource in all namespaces."""
 
     @classmethod
     def from_message(cls, message: pb.ResourceType) -> ResourceType:
-        """Read the API's message."""
+        """Return the value for the API's message."""
         return cls(
             kind=ResourceKind.from_message(message.kind),
             versions=tuple(message.versions),
@@ -81,28 +82,28 @@ class ResourceType:
 
 @dataclass(frozen=True)
 class FailedGroup:
-    """One version of an API group whose resources are not known."""
+    """A version of an API group for which discovery failed."""
 
     group: str
     """The API group."""
     version: str
     """The API version."""
     message: str
-    """Why, for people."""
+    """The reason, human-readable."""
 
 
 @dataclass(frozen=True)
 class ResourceTypesResult:
-    """What the cluster serves."""
+    """The resources that the cluster serves."""
 
     types: tuple[ResourceType, ...]
-    """The resources in order of group and name, each once, however many versions it has."""
+    """The resources in order of group and name, once for all their versions."""
     failed_groups: tuple[FailedGroup, ...]
-    """What could not be found out: the resources of these are missing."""
+    """The group versions for which discovery failed: their resources are missing."""
 
     @classmethod
     def from_message(cls, message: pb.ListResourceTypesResponse) -> ResourceTypesResult:
-        """Read the API's message."""
+        """Return the value for the API's message."""
         return cls(
             tuple(map(ResourceType.from_message, message.resource_types)),
             tuple(
@@ -117,12 +118,12 @@ class SchemaResult:
     """The schema of one kind."""
 
     kind: ResourceKind
-    """What the schema describes."""
+    """The kind that the schema describes."""
     schema: dict[str, Any]
-    """The OpenAPI v3 schema. What it refers to lies beside it, where each "$ref" says:
+    """The OpenAPI v3 schema. Referenced schemas are included, at the path of each "$ref":
     "#/components/schemas/NAME"."""
 
     @classmethod
     def from_message(cls, message: pb.GetSchemaResponse) -> SchemaResult:
-        """Read the API's message."""
+        """Return the value for the API's message."""
         return cls(ResourceKind.from_message(message.kind), plain_dict(message.schema))

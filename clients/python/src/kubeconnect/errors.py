@@ -1,4 +1,4 @@
-"""What can go wrong: an exception for each of the API's reasons."""
+"""The exceptions that calls raise, one for each of the API's reasons."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from kubeconnect.v1.status_pb2 import Status, StatusCause
 
 
 class KubeconnectError(Exception):
-    """A call failed; the base of all exceptions that calls raise.
+    """The base class of all exceptions that calls raise.
 
-    ``code`` is the gRPC code, ``message`` the words of the API server or the
-    service, and ``status`` the cluster's own account of it; None where the
-    error has nothing to do with the cluster (a lost connection, say).
+    ``code`` is the gRPC code and ``message`` the message of the API server or the
+    service. ``status`` is the Status of the error; None if neither the API server nor the
+    service sent one, as for a lost connection.
     """
 
     def __init__(self, code: grpc.StatusCode, message: str, status: Status | None = None) -> None:
-        """Keep the three; they can be read under their names."""
+        """Store the code, the message and the status as attributes."""
         super().__init__(code, message, status)
         self.code = code
         self.message = message
         self.status = status
 
     def __str__(self) -> str:
-        """Return the message, or the code where there is none, and how many causes are
-        missing.
+        """Return the message, or the name of the code if there is none, with the number of
+        omitted causes.
         """
         text = self.message or self.code.name
         if not (omitted := self.omitted_causes):
@@ -33,57 +33,57 @@ class KubeconnectError(Exception):
 
     @property
     def reason(self) -> str:
-        """The reason in Kubernetes' words, such as "AlreadyExists"; "" if unknown."""
+        """The reason in Kubernetes' terms, such as "AlreadyExists"; "" if unknown."""
         return self.status.reason if self.status else ""
 
     @property
     def causes(self) -> tuple[StatusCause, ...]:
-        """Each single cause, such as every field that a validation refused. The service
-        keeps an error short: ``omitted_causes`` is how many more there are.
+        """The single causes, such as each field that failed validation. The service bounds
+        the size of an error: ``omitted_causes`` is the number of causes left out.
         """
         return tuple(self.status.causes) if self.status else ()
 
     @property
     def omitted_causes(self) -> int:
-        """How many causes the service left out of ``causes``; 0 where these are all."""
+        """The number of causes that the service left out of ``causes``; 0 if none."""
         return self.status.omitted_causes if self.status else 0
 
     @property
     def retry_after_seconds(self) -> int:
-        """After how many seconds to try again; 0 where nobody said."""
+        """The number of seconds after which to retry; 0 if the service sent none."""
         return self.status.retry_after_seconds if self.status else 0
 
 
 class InvalidArgument(KubeconnectError):
-    """The request is malformed; the message says where."""
+    """The request is malformed. The message names the invalid part."""
 
 
 class Invalid(InvalidArgument):
-    """A validation refused the object; ``causes`` has one entry for each field."""
+    """The object failed validation. ``causes`` has one entry for each field."""
 
 
 class Unauthenticated(KubeconnectError):
-    """There are no credentials, or they are not valid, or no longer."""
+    """The credentials are missing, invalid or expired."""
 
 
 class Forbidden(KubeconnectError):
-    """The cluster's RBAC refuses."""
+    """The caller lacks a permission of the cluster's RBAC."""
 
 
 class NotFound(KubeconnectError):
-    """There is no such object, or no such resource."""
+    """The object or the resource does not exist."""
 
 
 class AlreadyExists(KubeconnectError):
-    """There is an object under this name."""
+    """An object with this name exists."""
 
 
 class Conflict(KubeconnectError):
-    """The object has changed, a precondition fails, or others own the fields."""
+    """The object has changed, a precondition failed, or other managers own the fields."""
 
 
 class Expired(KubeconnectError):
-    """The page token is too old: list again from the first page."""
+    """The page token has expired: list again from the first page."""
 
 
 class ResourceExhausted(KubeconnectError):
@@ -91,19 +91,19 @@ class ResourceExhausted(KubeconnectError):
 
 
 class TooManyRequests(ResourceExhausted):
-    """Too many, too fast: try again after ``retry_after_seconds``."""
+    """The request was throttled: retry after ``retry_after_seconds``."""
 
 
 class Unimplemented(KubeconnectError):
-    """The service, or the resource, does not offer that."""
+    """The service or the resource does not support the operation."""
 
 
 class Unavailable(KubeconnectError):
-    """The service, or the API server behind it, cannot be reached."""
+    """The service or the API server is unreachable."""
 
 
 class DeadlineExceeded(KubeconnectError):
-    """There was no answer in time. A write may have happened."""
+    """The deadline was exceeded. A write may have been applied."""
 
 
 class Cancelled(KubeconnectError):
@@ -111,8 +111,8 @@ class Cancelled(KubeconnectError):
 
 
 class Internal(KubeconnectError):
-    """The service or the API server is at fault."""
+    """An internal error of the service or the API server."""
 
 
 class UnreadableObject(KubeconnectError):
-    """The cluster holds the object, but its content could not be read."""
+    """The object exists, but its content could not be read."""

@@ -1,4 +1,4 @@
-"""From the API's messages to events."""
+"""Conversion of the API's messages to events."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _TYPES: dict[int, EventType] = {type.value: type for type in EventType}
 
 
 class EventReader:
-    """Reads what one watch is told, over all its streams. Not safe for concurrent use."""
+    """Reads the messages of one watch, over all its streams. Not safe for concurrent use."""
 
     def __init__(self, *, patches: bool) -> None:
-        """Begin where nothing was told; with ``patches`` these may come."""
+        """Begin before the first message. With ``patches``, events may contain patches."""
         self._kind = ResourceKind.from_message(pb.WatchResponse().kind)
         self._held = HeldObjects() if patches else None
         self._freshness: Freshness | None = None
@@ -32,24 +32,26 @@ class EventReader:
 
     @property
     def freshness(self) -> Freshness | None:
-        """What the service last said; None before it did. It is stale from the loss of a
-        stream until the service says again how current it is.
+        """The freshness that the service last reported; None before the first report. It is
+        stale from the loss of a stream until the next report.
         """
         return self._freshness
 
     @property
     def told_stale(self) -> bool | None:
-        """Whether the service says, on this stream, that it is stale; None before it has said."""
+        """Whether the service reports on this stream that it is stale; None before the first
+        report of this stream.
+        """
         return self._told_stale
 
     @property
     def source(self) -> Source | None:
-        """Where the objects come from, as last told; None before that."""
+        """Where the objects are read, as last reported; None before the first report."""
         return self._source
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What people should know of the stream: sent with its kind, and last after that."""
+        """The human-readable warnings: those sent with the kind, and the last ones sent since."""
         return self._warnings + self._later_warnings
 
     @property
@@ -58,7 +60,7 @@ class EventReader:
         return self._namespaces
 
     def lose_contact(self) -> None:
-        """Note that the stream was lost: what was received is not current any more."""
+        """Mark the freshness as stale, because the stream was lost."""
         self._told_stale = None
         if self._freshness is not None:
             self._freshness = replace(self._freshness, stale=True)
@@ -68,8 +70,8 @@ class EventReader:
     def read(self, response: pb.WatchResponse) -> list[Event]:
         """Return the events of one message.
 
-        Types that this version of the client does not know are left out, so that
-        the service can learn to say more.
+        Events of types that this version of the client does not know are skipped, so that
+        new types can be added to the service.
         """
         self._heard = True
         self._read_coverage(response)
@@ -82,9 +84,9 @@ class EventReader:
         return [self._event(event) for event in response.events if event.type in _TYPES]
 
     def _read_coverage(self, response: pb.WatchResponse) -> None:
-        """Read what the stream covers. A response with the kind has all of it. Any other
-        one may have what has changed; the warnings of an earlier one are dropped then, so
-        that they do not grow without end.
+        """Read the warnings and namespaces. A response with the kind has all of them. Any
+        other response may have changed ones, which replace the changed warnings of an
+        earlier response, so that the number of warnings is bounded.
         """
         warnings, namespaces = tuple(response.warnings), tuple(response.namespaces)
         if response.HasField("kind"):
@@ -100,10 +102,10 @@ class EventReader:
         return Event(_TYPES[event.type], subject, self._version_of(event))
 
     def _version_of(self, event: pb.Event) -> str:
-        """Return the event's version; for a BOOKMARK the newest one since the last RESET.
+        """Return the event's version; for a BOOKMARK the newest version since the last RESET.
 
-        A deletion may have a version that is newer than that of the BOOKMARK after
-        it. A program that keeps the version of the last event must not go back.
+        A deletion may have a newer version than the BOOKMARK after it. The version of the
+        last event, which a program may store, must not decrease.
         """
         if event.type == pb.EVENT_TYPE_RESET:
             self._version = ""
@@ -113,9 +115,9 @@ class EventReader:
 
 
 def newer(version: str, other: str) -> str:
-    """Return the newer one of two resource versions; ``other`` where they have no order.
+    """Return the newer of two resource versions; ``other`` if they cannot be compared.
 
-    A BOOKMARK of a stream that waits for a first snapshot has none.
+    ``other`` may be "": a BOOKMARK has no version before the stream's first snapshot.
     """
     if not other:
         return version

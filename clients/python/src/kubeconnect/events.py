@@ -1,4 +1,4 @@
-"""What a watch tells."""
+"""The events of a watch."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from kubeconnect.v1 import resource_service_pb2 as pb
 
 
 class EventType(enum.Enum):
-    """What has happened."""
+    """The type of an event."""
 
     ADDED = pb.EVENT_TYPE_ADDED
-    """The object was made, has entered the selection, or is in the snapshot: hold it, also
-    where you hold one of this name."""
+    """The object was created, has entered the selection, or is in the snapshot: store it, also
+    if you have an object with this name."""
     MODIFIED = pb.EVENT_TYPE_MODIFIED
-    """The object has changed, and is in the selection as before."""
+    """The object was changed, and was in the selection before."""
     DELETED = pb.EVENT_TYPE_DELETED
-    """The object was deleted, or has left the selection: drop it if you hold it. Where
-    that happened while a watch was cut off, the object may come without content."""
+    """The object was deleted, or has left the selection: remove it if you have it. If that
+    happened while the watch was disconnected, the object may have no content."""
     RESET = pb.EVENT_TYPE_RESET
-    """Forget what you hold: a snapshot follows, as ADDED, up to SYNCED. What happens to its
-    objects meanwhile comes as MODIFIED and DELETED: apply one event after another."""
+    """Clear your copy: a snapshot follows, as ADDED, up to SYNCED. Concurrent changes of its
+    objects are delivered as MODIFIED and DELETED: apply the events in order."""
     SYNCED = pb.EVENT_TYPE_SYNCED
     """The snapshot is complete."""
     BOOKMARK = pb.EVENT_TYPE_BOOKMARK
-    """All that has happened up to this resource version was sent before; sent every few seconds."""
+    """All changes up to this resource version have been delivered; sent every few seconds."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """One step in the history of a selection."""
+    """A change of a selection, or a mark in its stream."""
 
     type: EventType
-    """What has happened."""
+    """The type of the event."""
     object: Object | None
     """The object; None for RESET, SYNCED and BOOKMARK."""
     resource_version: str
-    """The event's own version: for a DELETED it is newer than the object's. That of a
-    BOOKMARK is never older than those of the events before it, back to the last RESET."""
+    """The version of the event. For DELETED it is newer than the object's version. The version
+    of a BOOKMARK is never older than the versions of the events since the last RESET."""

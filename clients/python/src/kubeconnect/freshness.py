@@ -1,4 +1,4 @@
-"""How current an answer is."""
+"""The freshness of a response."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from kubeconnect.v1 import resource_service_pb2 as pb
 
 @dataclass(frozen=True)
 class Freshness:
-    """How current an answer from the service's memory is."""
+    """How current a response from the service's cache is."""
 
     stale: bool
-    """Whether nothing newer is known: the service has lost the API server, or a watch has
-    lost the service."""
+    """Whether the response may be outdated: the API server is unreachable for the service, or
+    the service for the watch."""
     last_contact: datetime | None
-    """When the API server was last known to be there, in UTC, as the service last said;
-    None if it has not said."""
+    """The time of the last confirmed contact with the API server, in UTC, as last reported by
+    the service; None if the service has not reported one."""
 
     @classmethod
     def from_message(cls, message: pb.Freshness) -> Freshness:
-        """Read the API's message."""
-        told = message.HasField("last_contact")
-        contact = message.last_contact.ToDatetime(timezone.utc) if told else None
+        """Return the freshness for the API's message."""
+        reported = message.HasField("last_contact")
+        contact = message.last_contact.ToDatetime(timezone.utc) if reported else None
         return cls(message.stale, contact)

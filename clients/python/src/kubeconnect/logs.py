@@ -1,4 +1,4 @@
-"""What to read of a log."""
+"""Parameters of log reads."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from kubeconnect.v1 import pod_service_pb2 as pb
 
 
 class LogStream(enum.Enum):
-    """Which output of a container."""
+    """The output stream of a container."""
 
     ALL = pb.LOG_STREAM_UNSPECIFIED
-    """Both, as they were written."""
+    """Standard output and standard error, interleaved as they were written."""
     STDOUT = pb.LOG_STREAM_STDOUT
-    """The standard output alone. Where the cluster does not offer that, it refuses."""
+    """Standard output only. Clusters that do not support this reject the call."""
     STDERR = pb.LOG_STREAM_STDERR
-    """The standard error alone; the same holds."""
+    """Standard error only. Clusters that do not support this reject the call."""
 
 
 def since(time: datetime | None) -> Timestamp | None:
-    """Return the whole second that a log is to begin at."""
+    """Return the time that a log begins at, rounded down to a whole second."""
     return None if time is None else Timestamp(seconds=math.floor(time.timestamp()))

@@ -1,4 +1,4 @@
-"""Kubernetes objects, decoded when somebody looks."""
+"""Kubernetes objects that are decoded on first access."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kubeconnect.v1.status_pb2 import Status
 
 @dataclass(frozen=True)
 class ResourceKind:
-    """What an object is, in the cluster's names."""
+    """The names of a resource and its kind."""
 
     group: str
     """The API group, such as "apps"; "" for the core group."""
@@ -27,16 +27,16 @@ class ResourceKind:
     resource: str
     """The plural name, such as "deployments"."""
     namespaced: bool
-    """Whether objects of this kind live in namespaces."""
+    """Whether objects of this kind are in namespaces."""
 
     @property
     def api_version(self) -> str:
-        """Group and version as an object's ``apiVersion`` has them: "apps/v1"."""
+        """Group and version in the form of an object's ``apiVersion``: "apps/v1"."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @classmethod
     def from_message(cls, message: object_pb2.ResourceKind) -> ResourceKind:
-        """Read the API's message."""
+        """Return the value for the API's message."""
         return cls(
             message.group, message.version, message.kind, message.resource, message.namespaced
         )
@@ -45,14 +45,14 @@ class ResourceKind:
 class Object(Mapping[str, Any]):
     """One Kubernetes object: a read-only mapping, ``pod["spec"]["nodeName"]``.
 
-    What every program needs can be read without decoding the rest: ``kind``,
-    ``namespace``, ``name``, ``uid`` and ``resource_version``. The content is
-    decoded once, when it is first asked for, and kept. An object is not tied to
-    the answer that it came in, so keeping one keeps no others alive.
+    ``kind``, ``namespace``, ``name``, ``uid`` and ``resource_version`` are available
+    without decoding the content. The content is decoded once, on first access, and cached.
+    An object does not reference the response that contained it, so an object that you store
+    does not keep other objects in memory.
 
-    Raises UnreadableObject where content is asked for and ``error`` is set: it could
-    not be read, or was not told, as that of an object which was deleted while a
-    watch was cut off.
+    Access to the content raises UnreadableObject if ``error`` is set: the content could not
+    be read, or was not sent, as for an object that was deleted while a watch was
+    disconnected.
     """
 
     __slots__ = (
@@ -67,7 +67,7 @@ class Object(Mapping[str, Any]):
     )
 
     def __init__(self, message: object_pb2.Object, kind: ResourceKind) -> None:
-        """Copy what the API's message holds; ``kind`` stands beside it in answers."""
+        """Copy the fields of the API's message. ``kind`` is a separate field of responses."""
         self.kind = kind
         self.namespace = message.namespace
         self.name = message.name
@@ -79,35 +79,39 @@ class Object(Mapping[str, Any]):
 
     @property
     def raw(self) -> bytes:
-        """The whole object as Kubernetes JSON, as the service sent it, or as a patch made it."""
+        """The complete object as Kubernetes JSON, as sent by the service, or with patches
+        applied.
+        """
         if self.error:
             raise self.error.with_traceback(None)
         return self._raw
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the whole object, the same dict every time: copy before changing it."""
+        """Return the complete object. Each call returns the same dict: copy it before you
+        change it.
+        """
         if self._content is None:
             self._content = json.loads(self.raw)
         return self._content
 
     def __getitem__(self, key: str) -> Any:
-        """Return a field at the top: "metadata", "spec", "status" ..."""
+        """Return a top-level field: "metadata", "spec", "status" ..."""
         return self.to_dict()[key]
 
     def __iter__(self) -> Iterator[str]:
-        """Iterate over the names of the fields at the top."""
+        """Iterate over the names of the top-level fields."""
         return iter(self.to_dict())
 
     def __len__(self) -> int:
-        """Return how many fields there are at the top."""
+        """Return the number of top-level fields."""
         return len(self.to_dict())
 
     def __bool__(self) -> bool:
-        """Return True: an object is there, whether or not its content can be read."""
+        """Return True, whether or not the content can be read."""
         return True
 
     def __repr__(self) -> str:
-        """Name the object and nothing of its content, which may be secret."""
+        """Return the kind and name of the object without its content, which may be secret."""
         path = f"{self.namespace}/{self.name}" if self.namespace else self.name
         return f"<Object {self.kind.kind} {path}>"
 
@@ -120,5 +124,5 @@ def _error(message: object_pb2.Object) -> UnreadableObject | None:
         status = Status()
         status.CopyFrom(message.error)
         return UnreadableObject(grpc.StatusCode.DATA_LOSS, status.message, status)
-    said = f"came as {content}, not as JSON" if content else "came without its content"
-    return UnreadableObject(grpc.StatusCode.DATA_LOSS, f"{message.name} {said}")
+    problem = f"was sent as {content}, not as JSON" if content else "was sent without content"
+    return UnreadableObject(grpc.StatusCode.DATA_LOSS, f"{message.name} {problem}")

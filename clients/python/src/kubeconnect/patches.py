@@ -1,4 +1,4 @@
-"""Whole objects from a watch that is sent patches."""
+"""Reconstruction of complete objects from the patches of a watch."""
 
 from __future__ import annotations
 
@@ -17,17 +17,19 @@ _INDEX = re.compile(r"0|[1-9][0-9]*")
 
 
 class HeldObjects:
-    """What a watch has told: what the patches to come are to. Not safe for concurrent use."""
+    """The objects that a watch has delivered, to which later patches are applied. Not safe for
+    concurrent use.
+    """
 
     def __init__(self) -> None:
-        """Hold nothing."""
+        """Begin without objects."""
         self._objects: dict[tuple[str, str], object_pb2.Object] = {}
 
     def whole(self, event: pb.Event) -> pb.Event:
-        """Return the event with its object whole, and hold what it tells.
+        """Return the event with its complete object, and cache the object.
 
-        Raises KubeconnectError where a patch is to what is not held, or does not fit it:
-        then nothing is held, for what came with that patch is lost.
+        Raises KubeconnectError if the object of a patch is not cached, or the patch does not
+        apply to it. All objects are dropped then, because the change in that patch is lost.
         """
         key = (event.object.namespace, event.object.name)
         if event.patch:
@@ -47,14 +49,14 @@ class HeldObjects:
     def _patched(self, event: pb.Event, held: object_pb2.Object | None) -> pb.Event:
         name = event.object.name
         if event.patch != pb.PATCH_TYPE_JSON:
-            raise _data_loss(f"a patch to {name} of a type that was not asked for")
+            raise _data_loss(f"patch of {name} has a type that was not requested")
         if held is None or not held.json or held.uid != event.object.uid:
-            raise _data_loss(f"a patch to {name}, which is not held")
+            raise _data_loss(f"patch of {name}, which is not cached")
         try:
             content = json.loads(held.json)
             apply(content, json.loads(event.object.json))
         except ValueError as error:
-            raise _data_loss(f"a patch to {name} that does not fit: {error}") from error
+            raise _data_loss(f"patch of {name} does not apply: {error}") from error
         whole = pb.Event(type=event.type, object=event.object)
         whole.resource_version = event.resource_version
         whole.object.json = json.dumps(content, separators=(",", ":")).encode()
@@ -64,10 +66,10 @@ class HeldObjects:
 def apply(target: Any, operations: Any) -> None:
     """Apply a JSON patch (RFC 6902) of "add", "remove" and "replace" to a value, in place.
 
-    Raises ValueError at the first operation that does not fit.
+    Raises ValueError at the first operation that does not apply.
     """
     if not isinstance(operations, list):
-        raise ValueError("it is no list of operations")
+        raise ValueError("not a list of operations")
     for operation in operations:
         match operation:
             case {"op": "add", "path": str(path), "value": value}:
@@ -83,13 +85,15 @@ def apply(target: Any, operations: Any) -> None:
                 holder, place = _find(target, path)
                 holder[place] = value
             case _:
-                raise ValueError("an operation is none of add, remove and replace")
+                raise ValueError("an operation is not add, remove or replace")
 
 
 def _find(target: Any, path: str, *, adds: bool = False) -> tuple[Any, Any]:
-    """Return the object or list that a path (RFC 6901) leads into, and the place in it."""
+    """Return the object or list that contains the target of a path (RFC 6901), and the key or
+    index in it.
+    """
     if not _PATH.fullmatch(path):
-        raise ValueError(f"{path!r} is no path")
+        raise ValueError(f"{path!r} is not a path")
     *parents, last = [name.replace("~1", "/").replace("~0", "~") for name in path.split("/")[1:]]
     for name in parents:
         target = target[_place(target, name, path)]
@@ -101,7 +105,7 @@ def _place(holder: Any, name: str, path: str, *, adds: bool = False) -> str | in
         return name
     if isinstance(holder, list) and _INDEX.fullmatch(name) and int(name) < len(holder) + adds:
         return int(name)
-    raise ValueError(f"{path!r} leads nowhere")
+    raise ValueError(f"path {path!r} does not exist")
 
 
 def _data_loss(message: str) -> KubeconnectError:

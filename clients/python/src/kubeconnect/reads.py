@@ -1,4 +1,4 @@
-"""How something is read, and where the answer comes from."""
+"""Parameters and results of reads."""
 
 from __future__ import annotations
 
@@ -14,23 +14,24 @@ class Consistency(enum.Enum):
     """How current a read must be."""
 
     CACHED = pb.CONSISTENCY_CACHED
-    """From memory: what the cluster held a moment ago, usually milliseconds."""
+    """From the cache, which is usually milliseconds older than the cluster."""
     LATEST = pb.CONSISTENCY_LATEST
-    """From the API server, as it is at the time of the call. Slower, and work for the API
-    server: to see your own write, ``min_resource_version`` is the better way."""
+    """From the API server, at the time of the call. Slower, and adds load to the API server. To
+    read your own write, prefer ``min_resource_version``."""
 
 
 class Source(enum.Enum):
-    """Where an answer comes from."""
+    """Where a response was read."""
 
     CACHE = pb.SOURCE_CACHE
-    """From memory."""
+    """From the cache."""
     API_SERVER = pb.SOURCE_API_SERVER
-    """From the API server: for LATEST, for a subresource, and for what is not cached."""
+    """From the API server: for LATEST, for subresources, and for resources that are not
+    cached."""
 
     @classmethod
     def from_message(cls, message: pb.Source) -> Source | None:
-        """Read the API's value; None if it is not told, or not known here."""
+        """Return the source for the API's value; None if it is unspecified or unknown."""
         return _SOURCES.get(message)
 
 
@@ -38,22 +39,24 @@ _SOURCES: dict[int, Source] = {source.value: source for source in Source}
 
 
 class GetResult(Object):
-    """One object as it was read.
+    """The result of a get: the object, with where it was read and how current it is.
 
-    ``source`` says where, None if that is not told, and ``freshness`` how current it is.
+    ``source`` is None if the service did not report it.
     """
 
     __slots__ = ("freshness", "source")
 
     def __init__(self, message: pb.GetResponse) -> None:
-        """Read the API's message."""
+        """Create the result from the API's message."""
         super().__init__(message.object, ResourceKind.from_message(message.kind))
         self.freshness = Freshness.from_message(message.freshness)
         self.source = Source.from_message(message.source)
 
 
 def paths(fields: Iterable[str]) -> Iterable[str]:
-    """Return the paths to send. Raises TypeError for one str, whose letters would be sent."""
+    """Return the paths to send. Raises TypeError for a single str, because its characters would
+    be sent as paths.
+    """
     if isinstance(fields, str):
-        raise TypeError(f"paths are a list of str, such as [{fields!r}]")
+        raise TypeError(f"paths must be a list of str, such as [{fields!r}]")
     return fields

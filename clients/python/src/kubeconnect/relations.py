@@ -1,4 +1,4 @@
-"""What objects have to do with each other."""
+"""Relations between objects."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kubeconnect.v1 import resource_service_pb2 as pb
 
 
 class RelationType(enum.Enum):
-    """What objects have to do with another one."""
+    """The type of a relation to another object."""
 
     OWNED_BY = pb.RELATION_TYPE_OWNED_BY
     SELECTED_BY = pb.RELATION_TYPE_SELECTED_BY
@@ -19,11 +19,11 @@ class RelationType(enum.Enum):
 
 @dataclass(frozen=True)
 class Relation:
-    """Selects objects by what they have to do with another one, which must be there.
+    """Selects objects by their relation to another object, which must exist.
 
-    Made by ``owned_by``, ``selected_by``, ``about`` and ``owner_of``. The other object is
-    named as in ``Client.get``, and you must have the right to get it; with a ``uid`` it
-    must have that. It is looked up when the call begins.
+    ``owned_by``, ``selected_by``, ``about`` and ``owner_of`` create relations. The other
+    object is named as in ``Client.get``, and the caller needs the permission to get it. With
+    a ``uid`` the object must have that UID. It is read when the call begins.
     """
 
     type: RelationType
@@ -48,26 +48,28 @@ class Relation:
 def owned_by(
     resource: str, name: str, *, namespace: str = "", uid: str = "", transitive: bool = False
 ) -> Relation:
-    """Select what this object owns.
+    """Select the objects that this object owns.
 
-    With ``transitive`` over any number of owners: the pods of a deployment, which its
-    replica sets own. Not in a watch, where ``selected_by`` selects these.
+    With ``transitive`` also those that it owns indirectly, such as the pods of a
+    deployment, which its replica sets own. A watch does not support ``transitive``: use
+    ``selected_by`` there.
     """
     return Relation(RelationType.OWNED_BY, resource, name, namespace, uid, transitive)
 
 
 def selected_by(resource: str, name: str, *, namespace: str = "", uid: str = "") -> Relation:
-    """Select what this object's own selector selects: the pods of a service, a deployment,
-    a job or a disruption budget. Raises InvalidArgument if its kind has no selector.
+    """Select the objects that match this object's own selector: the pods of a service, a
+    deployment, a job or a disruption budget. The call raises InvalidArgument if the kind has
+    no selector.
     """
     return Relation(RelationType.SELECTED_BY, resource, name, namespace, uid)
 
 
 def about(resource: str, name: str, *, namespace: str = "", uid: str = "") -> Relation:
-    """Select the events about this object; for the resource "events" only."""
+    """Select the events about this object. Only for the resource "events"."""
     return Relation(RelationType.ABOUT, resource, name, namespace, uid)
 
 
 def owner_of(resource: str, name: str, *, namespace: str = "", uid: str = "") -> Relation:
-    """Select what owns this object."""
+    """Select the owners of this object."""
     return Relation(RelationType.OWNER_OF, resource, name, namespace, uid)

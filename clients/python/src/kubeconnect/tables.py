@@ -1,4 +1,4 @@
-"""Objects as the API server prints them."""
+"""Columns and rows of tables."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from kubeconnect.values import plain
 
 @dataclass(frozen=True)
 class TableColumn:
-    """What a column holds."""
+    """A column of a table."""
 
     name: str
     """The heading, such as "Status"."""
     type: str
     """OpenAPI's type: "string", "integer", "number", "boolean", "array", "date"."""
     format: str
-    """OpenAPI's format; "name" is the object's name."""
+    """OpenAPI's format; "name" marks the object's name."""
     description: str
-    """What it is, for people."""
+    """A human-readable description."""
     priority: int
-    """0: always shown; greater: shown where there is room, as by ``kubectl -o wide``."""
+    """0: always shown. Greater: shown in wide output only, as by ``kubectl -o wide``."""
 
     @classmethod
     def from_message(cls, message: pb.TableColumn) -> TableColumn:
-        """Read the API's message."""
+        """Return the value for the API's message."""
         return cls(
             message.name, message.type, message.format, message.description, message.priority
         )
@@ -34,10 +34,10 @@ class TableColumn:
 
 @dataclass(frozen=True)
 class TableRow:
-    """One object."""
+    """A row of a table: one object."""
 
     cells: tuple[Any, ...]
-    """One for each column, as in JSON."""
+    """A JSON value for each column."""
     namespace: str
     """The object's namespace; "" if it has none."""
     name: str
@@ -49,6 +49,6 @@ class TableRow:
 
     @classmethod
     def from_message(cls, message: pb.TableRow) -> TableRow:
-        """Read the API's message."""
+        """Return the value for the API's message."""
         cells = tuple(map(plain, message.cells))
         return cls(cells, message.namespace, message.name, message.uid, message.resource_version)

@@ -1,4 +1,4 @@
-"""JSON values, as protobuf has them."""
+"""Conversion of protobuf's Value and Struct to JSON values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from google.protobuf.struct_pb2 import Struct, Value
 
 
 def plain(value: Value) -> Any:
-    """Return a value as ``json`` would decode it: a whole number is an int."""
+    """Return a value as ``json`` would decode it. Whole numbers are int."""
     kind = value.WhichOneof("kind")
     if kind == "number_value":
         return int(value.number_value) if value.number_value.is_integer() else value.number_value
@@ -20,5 +20,5 @@ def plain(value: Value) -> Any:
 
 
 def plain_dict(struct: Struct) -> dict[str, Any]:
-    """Return an object as ``json`` would decode it."""
+    """Return a Struct as ``json`` would decode it."""
     return {key: plain(value) for key, value in struct.fields.items()}

@@ -1,4 +1,4 @@
-"""What several watches know about their one stream, without any I/O."""
+"""The state of several watches that share a stream, without any I/O."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ K = TypeVar("K", bound=Hashable)
 class WatchManySession(
     Session[pb.WatchManyRequest, pb.WatchManyResponse, tuple[K, Event]], Generic[K]
 ):
-    """The state of several watches, which are told apart by the caller's keys."""
+    """The state of several watches, identified by the caller's keys."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class WatchManySession(
         chance: Callable[[], float] = random.random,
         clock: Callable[[], datetime] = now,
     ) -> None:
-        """Begin with what the caller asked for, a key for each watch."""
+        """Begin with the caller's request. ``keys`` has one key for each of its watches."""
         super().__init__(
             request.resume_token,
             reconnect=reconnect,
@@ -49,13 +49,14 @@ class WatchManySession(
         self._each = [EventReader(patches=bool(watch.patches)) for watch in request.watches]
         self._untold = set(range(len(keys)))
         self._within_snapshot: set[int] = set()
-        self._watch = 0  # whose events are ready
+        self._watch = 0  # the index of the watch whose events are ready
 
     @property
     def request(self) -> pb.WatchManyRequest:
-        """What to send now: the caller's request, and later what continues it.
+        """The request to send: the caller's request at first, later a request that resumes it.
 
-        A watch that is in sync has reached the version that the caller wanted to see.
+        A watch that is in sync has reached its ``min_resource_version``, which is then left
+        out.
         """
         if not self._heard:
             return self._request
@@ -69,24 +70,24 @@ class WatchManySession(
 
     @property
     def synced(self) -> bool:
-        """Whether each watch has told something, and none is within a snapshot."""
+        """Whether each watch has delivered an event, and none is within a snapshot."""
         return not self._untold | self._within_snapshot
 
     @property
     def freshness(self) -> dict[K, Freshness]:
-        """How current the events of each watch are, of which the service has said that."""
-        told = zip(self._keys, (reader.freshness for reader in self._each), strict=True)
-        return {key: freshness for key, freshness in told if freshness}
+        """How current the events are, of each watch for which the service has reported it."""
+        reported = zip(self._keys, (reader.freshness for reader in self._each), strict=True)
+        return {key: freshness for key, freshness in reported if freshness}
 
     @property
     def source(self) -> dict[K, Source]:
-        """Where the objects of each watch come from, as last told."""
-        told = zip(self._keys, (reader.source for reader in self._each), strict=True)
-        return {key: source for key, source in told if source}
+        """Where the objects of each watch are read, as last reported."""
+        reported = zip(self._keys, (reader.source for reader in self._each), strict=True)
+        return {key: source for key, source in reported if source}
 
     @property
     def warnings(self) -> dict[K, tuple[str, ...]]:
-        """What people should know of each watch, as last sent."""
+        """The human-readable warnings of each watch, as last sent."""
         return {key: reader.warnings for key, reader in zip(self._keys, self._each, strict=True)}
 
     @property
@@ -95,13 +96,13 @@ class WatchManySession(
         return {key: reader.namespaces for key, reader in zip(self._keys, self._each, strict=True)}
 
     def receive(self, response: pb.WatchManyResponse) -> None:
-        """Make the events of one message, all of one watch, ready to be taken."""
+        """Queue the events of one message, which are all of one watch, for ``take``."""
         self._watch = response.watch
         events = self._each[self._watch].read(response.response)
         self._receive_events(events, response.resume_token)
 
     def take(self) -> tuple[K, Event] | None:
-        """Return the next event that is ready, with its watch's key; None if there is none."""
+        """Return the next queued event with its watch's key; None if there is none."""
         event = self._take_event()
         if event is None:
             return None
@@ -112,9 +113,9 @@ class WatchManySession(
         return self._each
 
     def _note(self, type: EventType) -> None:
-        """Learn from an event whether all goes well.
+        """Update the progress of the watches, and reset the failures when all are in sync.
 
-        That there is a token is no sign of it: there is one within snapshots too.
+        A resume token does not show that, because messages within snapshots have one too.
         """
         self._untold.discard(self._watch)
         if type is EventType.RESET:

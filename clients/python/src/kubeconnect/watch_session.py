@@ -1,8 +1,8 @@
-"""What a watch knows about its streams, without any I/O.
+"""The state of a watch over all its streams, without any I/O.
 
-The session says what to ask for, turns what comes back into events, and decides
-what follows a failure. Whoever owns the connection only moves messages between
-the two and waits as long as it is told.
+A session creates the requests, converts the responses to events, and decides how to
+continue after a failure. The owner of the connection only passes messages between the
+service and the session, and waits for the delays that the session returns.
 """
 
 from __future__ import annotations
@@ -30,30 +30,30 @@ Response = TypeVar("Response")
 Step = TypeVar("Step")
 
 QUIET_SECONDS = 12.0
-"""How long a stream may be silent after its first message. The service sends a message at
-least every ten seconds, usually every five."""
+"""The time for which a stream may be silent after its first message. The service sends a
+message at least every ten seconds, usually every five."""
 
 FIRST_MESSAGE_SECONDS = 60.0
-"""How long the first message of a stream may take: the service begins to hold a resource
-with the first request for it, and that takes a while where there are many objects."""
+"""The time that the first message of a stream may take. The service fills the cache of a
+resource at the first request for it, which takes a while if there are many objects."""
 
 FIRST_DELAY_SECONDS = 0.2
-"""The longest wait after the first failure; it doubles with each further one."""
+"""The maximum delay after the first failure. It doubles with each further failure."""
 
 LONGEST_DELAY_SECONDS = 5.0
-"""The longest wait between two calls, unless the service asks for more."""
+"""The maximum delay between two calls, unless the service asks for a longer one."""
 
 MAX_STALENESS_SECONDS = 10.0
-"""For how long a stream may be told that it is stale before another replica is tried."""
+"""The time for which a stream may be reported as stale before another replica is tried."""
 
 MOST_STALE_DOUBLINGS = 5
-"""How often that time doubles, while the streams that follow are stale too: the API server may
-be away for all replicas."""
+"""The number of times that this time doubles while the next streams are stale too, because the
+API server may be unreachable for all replicas."""
 
 _LOST = {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED}
 
-# A connection that is reset ends its calls with these, and without a Status: what
-# the service itself says has one.
+# The codes of calls on a connection that was reset. These errors have no Status, while
+# errors of the service have one.
 _LOST_IF_UNTOLD = {grpc.StatusCode.INTERNAL, grpc.StatusCode.UNKNOWN}
 
 
@@ -63,10 +63,10 @@ def now() -> datetime:
 
 
 class Session(ABC, Generic[Request, Response, Step]):
-    """The state of a stream of events that goes on. Not safe for concurrent use.
+    """The state of an event stream that reconnects. Not safe for concurrent use.
 
-    Take all steps of one message before the next one is read, and before the
-    stream is opened again.
+    Take all steps of a message before the next message is read, and before the stream is
+    opened again.
     """
 
     def __init__(
@@ -80,11 +80,11 @@ class Session(ABC, Generic[Request, Response, Step]):
         chance: Callable[[], float],
         clock: Callable[[], datetime],
     ) -> None:
-        """Begin at the caller's token.
+        """Begin at the caller's resume token.
 
-        With ``renews`` each stream is opened with a bearer token that is valid then.
-        ``patience`` is for how many seconds a first stream that is refused may be opened
-        again, when the service says. ``chance`` answers from [0, 1).
+        With ``renews``, each stream is opened with a renewed bearer token. ``patience`` is
+        the number of seconds for which a rejected first stream may be retried, with the
+        service's retry delays. ``chance`` returns random numbers in [0, 1).
         """
         if not max_staleness > 0:
             raise ValueError(f"max_staleness must be more than 0 seconds, not {max_staleness}")
@@ -107,48 +107,50 @@ class Session(ABC, Generic[Request, Response, Step]):
     @property
     @abstractmethod
     def request(self) -> Request:
-        """What to send now: the caller's request, and later what continues it."""
+        """The request to send: the caller's request at first, later a request that resumes it."""
 
     @abstractmethod
     def receive(self, response: Response) -> None:
-        """Make the steps of one message ready to be taken."""
+        """Queue the steps of one message for ``take``."""
 
     @abstractmethod
     def take(self) -> Step | None:
-        """Return the next step that is ready; None if there is none."""
+        """Return the next queued step; None if there is none."""
 
     @abstractmethod
     def _readers(self) -> Iterable[EventReader]:
-        """Return what reads the messages."""
+        """Return the readers of the messages."""
 
     def open(self) -> Request:
-        """Return what to send on a stream that is about to be opened."""
+        """Begin a stream, and return the request to send on it."""
         self._stream_heard = False
         return self.request
 
     @property
     def connection(self) -> Connection:
-        """Whether messages come, and since when."""
+        """Whether the stream is connected, and since when."""
         return self._connection
 
     @property
     def resume_token(self) -> str:
-        """Where to continue behind the events that were taken; "" if nowhere."""
+        """The token to resume with after the events that were taken; "" if resuming is not
+        possible.
+        """
         return self._resume_token
 
     @property
     def quiet_seconds(self) -> float:
-        """How long to wait for the next message of the stream."""
+        """The maximum time to wait for the next message of the stream."""
         return QUIET_SECONDS if self._stream_heard else FIRST_MESSAGE_SECONDS
 
     def delay_after(self, error: KubeconnectError) -> float | None:
-        """Return after how many seconds to call again; None if the error is final.
+        """Return the number of seconds after which to call again; None if the error is final.
 
-        A watch that never began is tried again only where the service says when, so that a
-        wrong address is told at once. Half of each wait is chance, so that callers that were cut
-        off together do not come back together. Where the bearer token of a stream has
-        ended, the stream is opened again at once, with a new one; one that is refused
-        before anything has come is not.
+        The first stream of a watch is retried only if the service sent a retry delay, so that
+        a wrong address is reported immediately. Half of each delay is random, so that callers
+        that were disconnected together do not reconnect together. If the bearer token of a
+        stream has expired, the stream is opened again immediately, with a new token. A stream
+        that is rejected before its first message is not.
         """
         self.lose_contact()
         expired = isinstance(error, Unauthenticated)
@@ -170,9 +172,10 @@ class Session(ABC, Generic[Request, Response, Step]):
         return delay
 
     def too_stale(self) -> KubeconnectError | None:
-        """Return why to open the stream again, over another connection; None if not.
+        """Return the error for which to open the stream again, over another connection; None if
+        the stream has not been stale for too long.
 
-        Each replica that is stale too is given twice as long as the one before.
+        The limit doubles for each further replica that is stale too.
         """
         if self._stale_since is None or not self._reconnect:
             return None
@@ -184,20 +187,21 @@ class Session(ABC, Generic[Request, Response, Step]):
         self._stale_moves += 1
         self._stale_since = None
         return Unavailable(
-            grpc.StatusCode.UNAVAILABLE, "the service has been stale for too long: another is tried"
+            grpc.StatusCode.UNAVAILABLE,
+            "the service has been stale for too long: trying another replica",
         )
 
     def _note_staleness(self) -> None:
-        told = [reader.told_stale for reader in self._readers()]
-        if any(told):
+        reports = [reader.told_stale for reader in self._readers()]
+        if any(reports):
             self._stale_since = self._stale_since or self._clock()
             return
         self._stale_since = None
-        if any(stale is False for stale in told):
+        if any(stale is False for stale in reports):
             self._stale_moves = 0
 
     def lose_contact(self) -> None:
-        """Note that the stream is lost or closed."""
+        """Mark the stream as disconnected and the events as stale, because it is lost or closed."""
         self._stale_since = None
         if self._connection.connected:
             self._connection = Connection(False, self._clock())
@@ -225,7 +229,7 @@ class Session(ABC, Generic[Request, Response, Step]):
         return event
 
     def _got_on(self) -> None:
-        """Forget the failures: the stream works."""
+        """Reset the failures, because the stream works."""
         self._failures = 0
 
 
@@ -243,7 +247,7 @@ class WatchSession(Session[pb.WatchRequest, pb.WatchResponse, Event]):
         chance: Callable[[], float] = random.random,
         clock: Callable[[], datetime] = now,
     ) -> None:
-        """Begin with what the caller asked for; ``chance`` answers from [0, 1)."""
+        """Begin with the caller's request; ``chance`` returns random numbers in [0, 1)."""
         super().__init__(
             request.resume_token,
             reconnect=reconnect,
@@ -258,9 +262,9 @@ class WatchSession(Session[pb.WatchRequest, pb.WatchResponse, Event]):
 
     @property
     def request(self) -> pb.WatchRequest:
-        """What to send now: the caller's request, and later what continues it.
+        """The request to send: the caller's request at first, later a request that resumes it.
 
-        Behind a token the version that the caller wanted to see has been reached.
+        A token is newer than the caller's ``min_resource_version``, which is then left out.
         """
         if not self._heard:
             return self._request
@@ -273,17 +277,17 @@ class WatchSession(Session[pb.WatchRequest, pb.WatchResponse, Event]):
 
     @property
     def freshness(self) -> Freshness | None:
-        """How current the events are; None before the service has said."""
+        """How current the events are; None before the service has reported it."""
         return self._reader.freshness
 
     @property
     def source(self) -> Source | None:
-        """Where the objects come from, as last told; None before that."""
+        """Where the objects are read, as last reported; None before the first report."""
         return self._reader.source
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What people should know of the stream, as last sent."""
+        """The human-readable warnings of the stream, as last sent."""
         return self._reader.warnings
 
     @property
@@ -292,13 +296,13 @@ class WatchSession(Session[pb.WatchRequest, pb.WatchResponse, Event]):
         return self._reader.namespaces
 
     def receive(self, response: pb.WatchResponse) -> None:
-        """Make the events of one message ready to be taken."""
+        """Queue the events of one message for ``take``."""
         if response.resume_token:
             self._got_on()
         self._receive_events(self._reader.read(response), response.resume_token)
 
     def take(self) -> Event | None:
-        """Return the next event that is ready; None if there is none."""
+        """Return the next queued event; None if there is none."""
         return self._take_event()
 
     def _readers(self) -> Iterable[EventReader]:
@@ -306,7 +310,7 @@ class WatchSession(Session[pb.WatchRequest, pb.WatchResponse, Event]):
 
 
 def _may_pass(error: KubeconnectError) -> bool:
-    """Whether the same call may succeed later."""
+    """Return whether the same call may succeed later."""
     if error.code in _LOST_IF_UNTOLD:
         return error.status is None
     if error.code is grpc.StatusCode.RESOURCE_EXHAUSTED:

@@ -1,4 +1,4 @@
-"""What to watch."""
+"""The specification of one watch."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ class WatchSpec:
     require_all_namespaces: bool = False
 
     def to_message(self, *, resumes: bool) -> pb.WatchRequest:
-        """Return the API's message. A watch that resumes holds nothing to patch."""
+        """Return the API's message. A watch that resumes requests no patches, because it has no
+        objects cached.
+        """
         return pb.WatchRequest(
             resource=self.resource,
             namespace=self.namespace,

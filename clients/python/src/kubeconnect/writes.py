@@ -1,4 +1,4 @@
-"""How something is written, and what comes of it."""
+"""Parameters and results of writes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kubeconnect.v1 import resource_service_pb2 as pb
 
 
 class PatchType(enum.Enum):
-    """How a patch is written."""
+    """The format of a patch."""
 
     JSON = pb.PATCH_TYPE_JSON
     """A list of operations (RFC 6902)."""
@@ -23,112 +23,112 @@ class PatchType(enum.Enum):
 
 
 class FieldValidation(enum.Enum):
-    """What happens to fields that the kind does not have, or that stand twice."""
+    """The handling of unknown and duplicate fields."""
 
     IGNORE = pb.FIELD_VALIDATION_IGNORE
-    """They are dropped in silence."""
+    """They are dropped silently."""
     WARN = pb.FIELD_VALIDATION_WARN
     """They are dropped, and the result's warnings name them."""
     STRICT = pb.FIELD_VALIDATION_STRICT
-    """The write is refused with InvalidArgument."""
+    """The write is rejected with InvalidArgument."""
 
 
 class PropagationPolicy(enum.Enum):
-    """What becomes of the objects that the deleted one owns."""
+    """The handling of the objects that a deleted object owns."""
 
     ORPHAN = pb.PROPAGATION_POLICY_ORPHAN
-    """They stay, without an owner."""
+    """They remain, without the owner."""
     BACKGROUND = pb.PROPAGATION_POLICY_BACKGROUND
-    """They are deleted after it."""
+    """They are deleted after their owner."""
     FOREGROUND = pb.PROPAGATION_POLICY_FOREGROUND
-    """They are deleted before it."""
+    """They are deleted before their owner."""
 
 
 @dataclass(frozen=True)
 class CreateResult:
-    """What was created."""
+    """The result of a create."""
 
     object: Object
-    """The object as it was made; or as it would be, for a dry run. A subresource may answer
-    another kind: "eviction" a Status."""
+    """The object as created, or as it would be for a dry run. A subresource may return another
+    kind: "eviction" returns a Status."""
     warnings: tuple[str, ...]
-    """The API server's warnings, for people."""
+    """The API server's warnings, human-readable."""
 
     @classmethod
     def from_message(cls, message: pb.CreateResponse) -> CreateResult:
-        """Read the API's message."""
+        """Return the result for the API's message."""
         return cls(_object(message), tuple(message.warnings))
 
 
 @dataclass(frozen=True)
 class UpdateResult:
-    """What an update has led to."""
+    """The result of an update."""
 
     object: Object
-    """The object as it is now; or as it would be, for a dry run."""
+    """The object after the update, or as it would be for a dry run."""
     warnings: tuple[str, ...]
-    """The API server's warnings, for people."""
+    """The API server's warnings, human-readable."""
     created: bool
-    """Whether the object was made by this update, where its kind allows that."""
+    """Whether the update created the object, which some kinds allow."""
 
     @classmethod
     def from_message(cls, message: pb.UpdateResponse) -> UpdateResult:
-        """Read the API's message."""
+        """Return the result for the API's message."""
         return cls(_object(message), tuple(message.warnings), message.created)
 
 
 @dataclass(frozen=True)
 class PatchResult:
-    """What a patch has led to."""
+    """The result of a patch."""
 
     object: Object
-    """The object as it is now; or as it would be, for a dry run."""
+    """The object after the patch, or as it would be for a dry run."""
     warnings: tuple[str, ...]
-    """The API server's warnings, for people."""
+    """The API server's warnings, human-readable."""
     created: bool
-    """Whether the object was made by this patch (APPLY)."""
+    """Whether the patch created the object (APPLY)."""
 
     @classmethod
     def from_message(cls, message: pb.PatchResponse) -> PatchResult:
-        """Read the API's message."""
+        """Return the result for the API's message."""
         return cls(_object(message), tuple(message.warnings), message.created)
 
 
 @dataclass(frozen=True)
 class DeleteResult:
-    """What is left of a deleted object."""
+    """The result of a delete."""
 
     object: Object | None
-    """The object, where it is still there (a finalizer, a grace period) or the API server
-    answers with its last state; None where that says only that all went well."""
+    """The object, if it still exists (a finalizer, a grace period) or if the API server returns
+    its last state; None if the API server reports only success."""
     warnings: tuple[str, ...]
-    """The API server's warnings, for people."""
+    """The API server's warnings, human-readable."""
     resource_version: str
-    """A version at which the deletion is visible: a read with it as
+    """A version at which the deletion is visible: a read with this version as
     ``min_resource_version`` sees the object deleted, or with its ``deletionTimestamp``. ""
-    for a dry run, and where the resource has no versions that can be compared."""
+    for a dry run, and if versions of the resource cannot be compared."""
 
     @classmethod
     def from_message(cls, message: pb.DeleteResponse) -> DeleteResult:
-        """Read the API's message."""
+        """Return the result for the API's message."""
         left = _object(message) if message.HasField("object") else None
         return cls(left, tuple(message.warnings), message.resource_version)
 
 
 @dataclass(frozen=True)
 class DeleteCollectionResult:
-    """What a deletion of all that match has led to."""
+    """The result of a delete_collection."""
 
     deleted: int
-    """How many objects were deleted, or have begun to end."""
+    """The number of objects that were deleted, or are being deleted."""
     warnings: tuple[str, ...]
-    """The API server's warnings, for people."""
+    """The API server's warnings, human-readable."""
     resource_version: str
     """A version at which all the deletions are visible, as in ``DeleteResult``."""
 
     @classmethod
     def from_message(cls, message: pb.DeleteCollectionResponse) -> DeleteCollectionResult:
-        """Read the API's message."""
+        """Return the result for the API's message."""
         return cls(message.deleted, tuple(message.warnings), message.resource_version)
 
 

@@ -18,7 +18,7 @@ async def test_answers_what_the_cluster_serves(client: AsyncClient) -> None:
         cache=CacheState(True, True, 3, 4096, SNAPSHOT, Freshness(False, None)),
     )
     assert (nodes.singular, nodes.cache) == ("node", None)
-    assert result.failed_groups == (FailedGroup("metrics.k8s.io", "v1", "away"),)
+    assert result.failed_groups == (FailedGroup("metrics.k8s.io", "v1", "down"),)
 
 
 async def test_asks_for_a_group_and_a_category(client: AsyncClient, service: FakeService) -> None:

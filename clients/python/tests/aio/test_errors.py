@@ -39,7 +39,7 @@ async def test_each_reason_has_its_exception(
 ) -> None:
     service.failure = Failure(code, "no", kubeconnect.Status(reason=reason, retry_after_seconds=3))
     with pytest.raises(kubeconnect.KubeconnectError, match=r"^no$") as caught:
-        await client.list("pods", timeout=2)  # not long enough to come back
+        await client.list("pods", timeout=2)  # shorter than the retry delay
     assert type(caught.value) is kind
     assert (caught.value.code, caught.value.message, caught.value.reason) == (code, "no", reason)
     assert caught.value.retry_after_seconds == 3
@@ -59,9 +59,9 @@ async def test_a_long_error_keeps_its_reason_and_its_causes(
     assert (error.omitted_causes, str(error)) == (0, message)
 
 
-@pytest.mark.parametrize(("omitted", "words"), [(1, "1 more cause"), (270, "270 more causes")])
+@pytest.mark.parametrize(("omitted", "suffix"), [(1, "1 more cause"), (270, "270 more causes")])
 async def test_an_error_says_how_many_causes_are_missing(
-    client: AsyncClient, service: FakeService, omitted: int, words: str
+    client: AsyncClient, service: FakeService, omitted: int, suffix: str
 ) -> None:
     causes = [kubeconnect.StatusCause(field="data[0]", message="no")]
     status = kubeconnect.Status(reason="Invalid", causes=causes, omitted_causes=omitted)
@@ -70,10 +70,12 @@ async def test_an_error_says_how_many_causes_are_missing(
         await client.list("pods")
     error = caught.value
     assert (len(error.causes), error.omitted_causes) == (1, omitted)
-    assert str(error) == f"many are bad (and {words})"
+    assert str(error) == f"many are bad (and {suffix})"
 
 
-@pytest.mark.parametrize("details", [None, b"\xff"], ids=["without details", "with broken ones"])
+@pytest.mark.parametrize(
+    "details", [None, b"\xff"], ids=["without details", "with invalid details"]
+)
 async def test_an_error_need_not_be_the_clusters(
     client: AsyncClient, service: FakeService, details: bytes | None
 ) -> None:
@@ -90,9 +92,9 @@ async def test_an_error_need_not_be_the_clusters(
 
 
 async def test_a_service_that_is_not_there_is_unavailable() -> None:
-    with socket.socket() as nobody_listens:
-        nobody_listens.bind(("127.0.0.1", 0))
-        port = nobody_listens.getsockname()[1]
+    with socket.socket() as not_listening:
+        not_listening.bind(("127.0.0.1", 0))
+        port = not_listening.getsockname()[1]
         async with AsyncClient(f"127.0.0.1:{port}") as client:
             with pytest.raises(kubeconnect.Unavailable):
                 await client.get("pods", "web")

@@ -30,14 +30,14 @@ async def test_hands_out_the_events_of_each_watch_under_its_key(
         of_watch(0, "t2", RESET, ADDED),
         of_watch(0, "t3", SYNCED),
     )
-    told = []
+    steps = []
     async with client.watch_many(WATCHES) as events:
         async for key, each in events:
             name = each.object.name if each.object else None
-            told.append((key, each.type.name, name, events.resume_token, events.synced))
+            steps.append((key, each.type.name, name, events.resume_token, events.synced))
             if events.synced:
                 break
-    assert told == [
+    assert steps == [
         ("all", "RESET", None, "", False),
         ("all", "SYNCED", None, "t1", False),
         ("web", "RESET", None, "", False),
@@ -92,7 +92,7 @@ async def test_asks_for_each_selection(client: AsyncClient, service: FakeService
 @pytest.mark.parametrize(
     "loss",
     [
-        pytest.param(Failure(Code.UNAVAILABLE), id="the service goes"),
+        pytest.param(Failure(Code.UNAVAILABLE), id="the service stops"),
         pytest.param(Silence(), id="it is silent"),
         pytest.param(End(), id="the stream ends"),
     ],
@@ -134,8 +134,8 @@ async def test_makes_whole_objects_of_the_patches_of_each_watch(
     assert changed.object is not None
     expected = {"name": "a", "namespace": "demo", "resourceVersion": "10"}
     assert changed.object["metadata"] == expected
-    asked = [[watch.patches for watch in request.watches] for request in service.requests]
-    assert asked == [[pb.PATCH_TYPE_JSON, pb.PATCH_TYPE_UNSPECIFIED]] * 2
+    requested = [[watch.patches for watch in request.watches] for request in service.requests]
+    assert requested == [[pb.PATCH_TYPE_JSON, pb.PATCH_TYPE_UNSPECIFIED]] * 2
 
 
 async def test_tells_how_current_each_watch_is(client: AsyncClient, service: FakeService) -> None:
@@ -144,12 +144,12 @@ async def test_tells_how_current_each_watch_is(client: AsyncClient, service: Fak
     stale.response.freshness.stale = True
     stale.response.freshness.last_contact.FromDatetime(contact)
     service.play(of_watch(0, "t1", BOOKMARK), stale)
-    told = []
+    reported = []
     async with client.watch_many(WATCHES) as events:
         for _ in range(2):
             await anext(events)
-            told.append(events.freshness)
-    assert told == [{}, {"all": Freshness(True, contact)}]
+            reported.append(events.freshness)
+    assert reported == [{}, {"all": Freshness(True, contact)}]
 
 
 async def test_tells_where_the_objects_of_each_watch_come_from(
@@ -160,12 +160,12 @@ async def test_tells_where_the_objects_of_each_watch_come_from(
     read.response.source = pb.SOURCE_API_SERVER
     service.play(cached, read)
     async with client.watch_many(WATCHES) as events:
-        told = [events.source]
+        reported = [events.source]
         for _ in range(2):
             await anext(events)
-            told.append(events.source)
+            reported.append(events.source)
     both = {"all": Source.CACHE, "web": Source.API_SERVER}
-    assert told == [{}, {"all": Source.CACHE}, both]
+    assert reported == [{}, {"all": Source.CACHE}, both]
 
 
 async def test_says_what_each_watch_covers(client: AsyncClient, service: FakeService) -> None:

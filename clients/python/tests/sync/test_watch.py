@@ -161,13 +161,13 @@ def test_tells_where_to_continue_behind_what_was_handed_out(
     service.play(
         [RESET, ADDED], batch("t9", SYNCED), batch("t11", MODIFIED, DELETED), [RESET, SYNCED]
     )
-    told = []
+    steps = []
     with client.watch("pods", resume_token="t4") as events:
         assert events.resume_token == "t4"
         for _ in range(6):
             event = next(events)
-            told.append((event.type.name, events.resume_token))
-    assert told == [
+            steps.append((event.type.name, events.resume_token))
+    assert steps == [
         ("RESET", ""),
         ("ADDED", ""),
         ("SYNCED", "t9"),
@@ -182,12 +182,12 @@ def test_tells_how_current_it_is(client: Client, service: FakeService) -> None:
     stale = pb.Freshness(stale=True)
     stale.last_contact.FromDatetime(contact)
     service.play([SYNCED], pb.WatchResponse(events=[BOOKMARK], freshness=stale), [BOOKMARK])
-    told = []
+    reported = []
     with client.watch("pods") as events:
         for _ in range(3):
             next(events)
-            told.append(events.freshness)
-    assert told == [None, Freshness(True, contact), Freshness(True, contact)]
+            reported.append(events.freshness)
+    assert reported == [None, Freshness(True, contact), Freshness(True, contact)]
 
 
 def test_tells_where_the_objects_come_from(client: Client, service: FakeService) -> None:
@@ -199,17 +199,17 @@ def test_tells_where_the_objects_come_from(client: Client, service: FakeService)
         pb.WatchResponse(kind=PODS, source=pb.SOURCE_API_SERVER, events=[RESET]),
     )
     with client.watch("pods") as events:
-        told = [events.source]
+        reported = [events.source]
         for _ in range(4):
             next(events)
-            told.append(events.source)
-    assert told == [None, Source.CACHE, Source.CACHE, Source.CACHE, Source.API_SERVER]
+            reported.append(events.source)
+    assert reported == [None, Source.CACHE, Source.CACHE, Source.CACHE, Source.API_SERVER]
 
 
 @pytest.mark.parametrize(
     "loss",
     [
-        pytest.param(Failure(Code.UNAVAILABLE), id="the service goes"),
+        pytest.param(Failure(Code.UNAVAILABLE), id="the service stops"),
         pytest.param(Failure(Code.INTERNAL), id="the transport is reset"),
         pytest.param(End(), id="the stream ends"),
     ],
@@ -281,12 +281,12 @@ def test_leaves_a_connection_without_what_goes_on_there(
 
 
 def test_leaves_a_replica_that_is_stale_for_too_long(client: Client, service: FakeService) -> None:
-    def told(token: str, stale: bool) -> pb.WatchResponse:
+    def bookmark(token: str, stale: bool) -> pb.WatchResponse:
         return pb.WatchResponse(
             events=[BOOKMARK], resume_token=token, freshness=pb.Freshness(stale=stale)
         )
 
-    service.play(told("t9", True), Silence(), told("t10", False))
+    service.play(bookmark("t9", True), Silence(), bookmark("t10", False))
     lost: list[str] = []
     with client.watch(
         "pods", max_staleness=1e-9, on_retry=lambda error, _: lost.append(str(error))
@@ -294,7 +294,7 @@ def test_leaves_a_replica_that_is_stale_for_too_long(client: Client, service: Fa
         for _ in range(2):
             next(events)
         assert events.freshness == Freshness(False, None)
-    assert lost == ["the service has been stale for too long: another is tried"]
+    assert lost == ["the service has been stale for too long: trying another replica"]
     assert [request.resume_token for request in service.requests] == ["", "t9"]
     assert len(set(service.peers)) == 2
 
@@ -318,7 +318,7 @@ def test_says_when_it_is_cut_off_and_when_it_goes_on(
             events=[BOOKMARK], resume_token=token, freshness=pb.Freshness(stale=False)
         )
 
-    service.play(of_now("t9"), Failure(Code.UNAVAILABLE, "the service goes"), of_now("t10"))
+    service.play(of_now("t9"), Failure(Code.UNAVAILABLE, "the service stops"), of_now("t10"))
     lost: list[tuple[str, float, Connection, Freshness | None]] = []
     with client.watch(
         "pods",
@@ -331,14 +331,14 @@ def test_says_when_it_is_cut_off_and_when_it_goes_on(
         first = events.connection
         next(events)
         second = events.connection
-    ((words, delay, meanwhile, stale),) = lost
-    assert (words, delay, stale) == ("the service goes", 0.0, Freshness(True, None))
+    ((message, delay, meanwhile, stale),) = lost
+    assert (message, delay, stale) == ("the service stops", 0.0, Freshness(True, None))
     connections = [first, meanwhile, second, events.connection]
     assert [each.connected for each in connections] == [True, False, True, False]
     assert first.since <= meanwhile.since <= second.since
     assert events.freshness == Freshness(True, None)
     assert [(each.levelname, each.name) for each in caplog.records] == [("WARNING", "kubeconnect")]
-    assert "the service goes" in caplog.text
+    assert "the service stops" in caplog.text
 
 
 def test_raises_where_nothing_ever_comes(
@@ -347,7 +347,7 @@ def test_raises_where_nothing_ever_comes(
     monkeypatch.setattr("kubeconnect.watch_session.FIRST_MESSAGE_SECONDS", 0.05)
     service.play(Silence())
     with client.watch("pods") as events:
-        with pytest.raises(Unavailable, match=r"nothing has come for 0.05 seconds"):
+        with pytest.raises(Unavailable, match=r"no message received for 0.05 seconds"):
             next(events)
 
 
@@ -362,9 +362,9 @@ def test_says_what_it_covers(client: Client, service: FakeService) -> None:
 
 
 def test_raises_where_nobody_listens_at_first() -> None:
-    with socket.socket() as nobody_listens:
-        nobody_listens.bind(("127.0.0.1", 0))
-        port = nobody_listens.getsockname()[1]
+    with socket.socket() as not_listening:
+        not_listening.bind(("127.0.0.1", 0))
+        port = not_listening.getsockname()[1]
         with Client(f"127.0.0.1:{port}") as client, client.watch("pods") as events:
             with pytest.raises(Unavailable):
                 next(events)
@@ -376,7 +376,7 @@ def test_raises_when_the_stream_ends_if_it_must_not_reconnect(
     service.play([RESET], End())
     with client.watch("pods", reconnect=False) as events:
         next(events)
-        with pytest.raises(Unavailable, match="has ended"):
+        with pytest.raises(Unavailable, match="the service ended the watch"):
             next(events)
 
 

@@ -41,50 +41,51 @@ from kubeconnect.writes import (
 )
 
 DEFAULT_TIMEOUT = 30.0
-"""How long a call may take, in seconds."""
+"""The default time limit of a call, in seconds."""
 
 
 class AsyncClient:
-    """Reads and changes the objects of any resource of the cluster.
+    """A client that reads and writes the objects of any resource of the cluster.
 
-    A resource is named as in kubectl: "pods", "po", "Pod", "deployments.apps". A
-    namespace that is left out means all namespaces in ``list``, ``watch`` and ``count``; the
-    one in the object's metadata, if there is one, in ``create`` and ``update``; and a
-    resource without namespaces in all other calls.
+    A resource is named as in kubectl: "pods", "po", "Pod", "deployments.apps". Without a
+    namespace, ``list``, ``watch`` and ``count`` cover all namespaces, ``create`` and
+    ``update`` use the namespace in the object's metadata, if there is one, and all other
+    calls expect a resource without namespaces.
 
-    All namespaces are those that the caller may list. Where these are not all of the
-    cluster's, the answer's ``namespaces`` names them, and ``warnings`` says it to people.
-    With ``require_all_namespaces`` the call raises Forbidden instead, and a watch does so
-    when the permission ends.
+    "All namespaces" means the namespaces that the caller is allowed to list. If these are
+    not all namespaces of the cluster, the response lists them in ``namespaces`` and has a
+    human-readable warning in ``warnings``. With ``require_all_namespaces`` the call raises
+    Forbidden instead, and a watch raises it when the permission is revoked.
 
-    Selections are what they are in kubectl: ``label_selector``, ``field_selector``. To
-    these ``filter`` adds a CEL expression over ``object``, such as
-    "object.spec.replicas > 3". An object for which it has no value, because a field is
-    missing, does not match, nor does it match the negation: test for the field with
-    "has(object.status.conditions)". ``related`` adds
-    what objects have to do with another one: see ``owned_by`` and its like. All that is
-    given must hold.
+    ``label_selector`` and ``field_selector`` work as in kubectl. ``filter`` is a CEL
+    expression over ``object``, such as "object.spec.replicas > 3". If the expression has no
+    value for an object, because a field is missing, the object matches neither the
+    expression nor its negation: test for the field with
+    "has(object.status.conditions)". ``related`` selects objects by their relation to another
+    object: see ``owned_by``, ``selected_by``, ``about`` and ``owner_of``. An object must
+    match all conditions.
 
-    ``fields`` are the paths to answer of each object, in kubectl's notation:
-    ["metadata.name", "spec.containers[*].image"]; left out, all. With ``metadata_only`` an
-    object comes as a PartialObjectMetadata: its metadata and nothing else.
+    ``fields`` are the paths to return of each object, in kubectl's notation:
+    ["metadata.name", "spec.containers[*].image"]. The default is all fields. With
+    ``metadata_only`` an object is returned as a PartialObjectMetadata, which has its
+    metadata and nothing else.
 
-    A write with ``dry_run`` is checked and admitted, and answered with what it would
-    lead to, but not made. ``field_manager`` is in whose name the fields are owned, at
-    most 128 characters; left out, "kubeconnect". ``uid`` and ``resource_version`` are
-    preconditions: the write is made only if the object has them, else it raises
-    Conflict. After DeadlineExceeded or Unavailable a write may have been made.
+    A write with ``dry_run`` is validated and admitted but not persisted, and returns the
+    result it would have. ``field_manager`` is the manager that owns the written fields, at
+    most 128 characters; the default is "kubeconnect". ``uid`` and ``resource_version`` are
+    preconditions: if the object does not have them, the write raises Conflict. After
+    DeadlineExceeded or Unavailable, the write may or may not have been applied.
 
-    To read your own write, give the version of its answer to a read as
-    ``min_resource_version``: the read waits until it sees that, and raises
-    DeadlineExceeded where that takes more than five seconds.
+    To read your own write, pass the resource version of its result to a read as
+    ``min_resource_version``. The read waits until the cache has reached that version, and
+    raises DeadlineExceeded after five seconds.
 
-    A read that is refused with the time to come back at, because a limit is reached, is made
-    again then, if its ``timeout`` allows. A change is not.
+    A read that is rejected with a retry delay, because a limit is reached, is retried after
+    that delay if its ``timeout`` allows. A write is not retried.
 
-    A ``timeout`` is in seconds, and ``math.inf`` means none; left out, it is the
-    client's. A watch and a log have none. All calls raise a KubeconnectError that says what
-    went wrong: NotFound, Forbidden, Unavailable, DeadlineExceeded and so on.
+    A ``timeout`` is in seconds, and ``math.inf`` means no limit. The default is the
+    client's timeout. Watches and logs have no timeout. All calls raise subclasses of
+    KubeconnectError: NotFound, Forbidden, Unavailable, DeadlineExceeded and others.
     """
 
     def __init__(
@@ -96,23 +97,23 @@ class AsyncClient:
         ca_file: str | os.PathLike[str] | None = None,
         timeout: float = DEFAULT_TIMEOUT,
     ) -> None:
-        """Set up a client; the connection is made with the first call.
+        """Create a client. The connection is opened with the first call.
 
         ``address`` is "http://host:port", "https://host:port", or "host:port",
-        which is plain text on loopback and TLS everywhere else. ``ca_file`` has the
-        certificates, in PEM, that the service's own must be signed by; left out,
-        gRPC's usual ones.
+        which uses plain text on loopback and TLS everywhere else. ``ca_file`` contains the
+        CA certificates, in PEM, that must have signed the service's certificate. The
+        default is gRPC's own root certificates.
 
         ``token`` is sent as a bearer token with each call. It may be a function that
-        returns the token, where that is renewed: it is called for each call and each
-        stream, so it should keep the token as long as that is valid. ``token_file`` is a
-        file with the token in its stead, such as one that Kubernetes mounts into a pod; it
-        is read again when it has changed. What the function raises, calls raise. A call
-        that is refused as Unauthenticated is made again, once, if there is another token
-        by then.
+        returns the token, if the token is renewed. The function is called for each call and
+        each stream, so it should cache the token while that is valid. Exceptions of the
+        function are raised by the calls. ``token_file`` is the path of a file with the
+        token, such as one that Kubernetes mounts into a pod. The file is read again when it
+        has changed. A call that is rejected as Unauthenticated is retried once if the token
+        is a different one by then.
 
-        Raises ValueError for an address that cannot be understood, and for a token
-        that would go to another host in plain text; OSError for a file that cannot be read.
+        Raises ValueError for an invalid address, and for a token that would be sent to
+        another host in plain text. Raises OSError for a file that cannot be read.
         """
         self._timeout = timeout
         self._transport = AsyncTransport(Address.parse(address), token, token_file, ca_file)
@@ -127,11 +128,11 @@ class AsyncClient:
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Close it."""
+        """Close the client."""
         await self.close()
 
     async def close(self) -> None:
-        """Close the connection; calls and watches on it are cancelled."""
+        """Close the connection. Calls and watches on it are cancelled."""
         await self._transport.close()
 
     async def get(
@@ -149,7 +150,8 @@ class AsyncClient:
     ) -> GetResult:
         """Return one object, or its ``subresource`` ("status", "scale").
 
-        A subresource is read from the API server. Raises NotFound if it is not there.
+        A subresource is read from the API server. Raises NotFound if the object does not
+        exist.
         """
         request = pb.GetRequest(
             resource=resource,
@@ -185,12 +187,12 @@ class AsyncClient:
         page_size: int = 0,
         timeout: float | None = None,
     ) -> AsyncObjectList:
-        """Return the objects that match; waits for the first page only.
+        """Return the objects that match. Waits for the first page only.
 
-        ``order_by`` is "path" or "path desc", several with commas: "status.phase,
-        metadata.creationTimestamp desc"; what is equal is in the default order. ``page_size``
-        is the most that a page may have; 0 means as many as fit into about 3 MiB.
-        ``timeout`` holds for each page.
+        ``order_by`` is "path" or "path desc", or several of these with commas:
+        "status.phase, metadata.creationTimestamp desc". Equal objects are in the default
+        order. ``page_size`` is the maximum number of objects in a page; 0 means as many as
+        fit into about 3 MiB. ``timeout`` applies to each page.
         """
         request = pb.ListRequest(
             resource=resource,
@@ -232,27 +234,28 @@ class AsyncClient:
         max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
     ) -> AsyncWatch:
-        """Watch a selection, or the one object that ``name`` names.
+        """Watch a selection, or the single object ``name``.
 
-        A change of nothing under ``fields``, or in the metadata with ``metadata_only``, is
-        not told. ``related`` is what it is when the stream begins.
+        A change that does not touch ``fields``, or the metadata with ``metadata_only``,
+        produces no event. ``related`` is evaluated when the stream begins.
 
-        ``resume_token``, from an earlier watch of the same selection, continues
-        behind what that one has told. Then hold what comes as ADDED or MODIFIED,
-        ignore the deletion of what you do not hold, and begin anew at RESET. The
-        ``kind`` of objects is not told again: its fields are "" up to a RESET.
+        ``resume_token``, from an earlier watch of the same selection, resumes after the
+        events that the earlier watch delivered. Store the objects of ADDED and MODIFIED
+        events, ignore the deletion of objects that you do not have, and clear your copy at
+        RESET. The ``kind`` of objects is not sent again: its fields are "" up to a RESET.
 
-        With ``patches`` the service sends of a changed object only what has changed, where
-        it can. You see whole objects all the same: the watch holds all that it has told,
-        and applies them. One that begins with a ``resume_token`` holds nothing, and is
-        sent whole objects.
+        With ``patches`` the service sends changed objects as patches, where possible. The
+        events still have complete objects: the watch caches all delivered objects and
+        applies the patches to them. A watch that begins with a ``resume_token`` has no
+        objects cached, and is sent complete objects.
 
-        A stream that is lost is opened again; with ``reconnect=False`` that raises
-        instead. A stream that the service calls stale for ``max_staleness`` seconds is opened
-        again over another connection, for the cluster may have been lost to one replica only;
-        ``math.inf`` for never. The time doubles for each replica that is stale too, up to 32
-        times. ``on_retry`` is called with the error, and with the seconds until then. It
-        must return soon. Errors come with the first event.
+        A lost stream is opened again; with ``reconnect=False`` the error is raised instead.
+        A stream that the service reports as stale for ``max_staleness`` seconds is opened
+        again over another connection, because the API server may be unreachable for one
+        replica only; ``math.inf`` turns this off. The time doubles for each further replica
+        that is stale too, up to 32 times. ``on_retry`` is called with the error and the
+        number of seconds until the next attempt. It must return soon. Errors are raised with
+        the first event.
         """
         spec = WatchSpec(
             resource,
@@ -294,15 +297,17 @@ class AsyncClient:
         max_staleness: float = MAX_STALENESS_SECONDS,
         on_retry: OnRetry | None = None,
     ) -> AsyncWatchMany[K]:
-        """Watch up to 100 selections in one stream: (key, event), the key being yours.
+        """Watch up to 100 selections in one stream. Yields (key, event) with the keys of
+        ``watches``.
 
-        Each watch begins with a RESET and is told as ``watch`` would tell it; among each
-        other they have no order. When one of them is refused or ends, all do.
+        Each watch begins with a RESET and delivers the same events as ``watch``. There is
+        no order between the events of different watches. If one watch is rejected or ends,
+        all of them do.
 
         ``resume_token``, from an earlier call with the same watches in the same order,
-        continues each of them, as in ``watch``. One that cannot be resumed there begins
-        with RESET. ``reconnect``, ``max_staleness`` and ``on_retry`` are as in ``watch``; the
-        stream is stale where one of its watches is.
+        resumes each of them, as in ``watch``. A watch that cannot be resumed begins
+        with RESET. ``reconnect``, ``max_staleness`` and ``on_retry`` are as in ``watch``. The
+        stream is stale if one of its watches is.
         """
         requests = [spec.to_message(resumes=bool(resume_token)) for spec in watches.values()]
         request = pb.WatchManyRequest(watches=requests, resume_token=resume_token or "")
@@ -337,15 +342,15 @@ class AsyncClient:
         timestamps: bool = False,
         stream: LogStream = LogStream.ALL,
     ) -> AsyncLog:
-        """Read what a pod's container has written; ``container`` may be left out if it is
-        the only one.
+        """Read the log of a pod's container. ``container`` may be left out if the pod has
+        only one.
 
-        With ``follow`` the log goes on until the container ends. ``previous`` is the log
-        of its run before. ``since_seconds`` or ``since_time``, of which fractions of a
-        second are left off, and ``tail_lines`` say where to begin, ``limit_bytes`` where
-        to end. ``timestamps`` puts the time before each line.
+        With ``follow`` the log continues until the container ends. ``previous`` reads the
+        log of the container's previous run. ``since_seconds`` or ``since_time``, which is
+        rounded down to a whole second, and ``tail_lines`` set the beginning,
+        ``limit_bytes`` the end. ``timestamps`` prefixes each line with its time.
 
-        Errors come with the first line.
+        Errors are raised with the first line.
         """
         request = pod_pb.GetLogsRequest(
             name=name,
@@ -378,11 +383,11 @@ class AsyncClient:
         require_all_namespaces: bool = False,
         timeout: float | None = None,
     ) -> CountResult:
-        """Count the objects that match, in all and by the values of paths.
+        """Count the objects that match, in total and grouped by the values of paths.
 
         ``group_by`` are up to 8 paths as in ``fields``: ["spec.nodeName", "status.phase"].
-        ``max_groups`` is how many groups to answer, those with the most objects first; 0
-        means 1,000, and the most are 10,000.
+        ``max_groups`` is the maximum number of groups to return, the largest groups first;
+        0 means 1,000, and the maximum is 10,000.
         """
         request = pb.CountObjectsRequest(
             resource=resource,
@@ -413,11 +418,12 @@ class AsyncClient:
         page_size: int = 0,
         timeout: float | None = None,
     ) -> AsyncTable:
-        """Return the objects that match, or the one that ``name`` names, as the API server
-        prints them and kubectl shows them; waits for the first page only.
+        """Return the objects that match, or the single object ``name``, as the table that the
+        API server prints for kubectl. Waits for the first page only.
 
-        They are read from the API server, each time. ``page_size`` is the most that a page
-        may have; 0 means 500, which is the most. ``timeout`` holds for each page.
+        The table is always read from the API server. ``page_size`` is the maximum number of
+        rows in a page; 0 means 500, which is also the limit. ``timeout`` applies to each
+        page.
         """
         request = pb.GetTableRequest(
             resource=resource,
@@ -444,14 +450,14 @@ class AsyncClient:
         field_validation: FieldValidation = FieldValidation.WARN,
         timeout: float | None = None,
     ) -> CreateResult:
-        """Make an object; or a ``subresource`` ("eviction", "token") of the one named.
+        """Create an object, or a ``subresource`` ("eviction", "token") of the object ``name``.
 
         ``object`` is a mapping, which is sent as JSON, or JSON or YAML as str or bytes,
-        which are sent as they are; its kind may be left out. Its metadata name it:
-        ``name`` is for subresources.
+        which is sent unchanged. Its kind may be left out. Its name is taken from its
+        metadata: ``name`` is for subresources.
 
-        Raises AlreadyExists if there is one under its name; Invalid, with a cause for
-        each field, where it is refused.
+        Raises AlreadyExists if an object with this name exists. Raises Invalid, with a cause
+        for each field, if the object is rejected by validation.
         """
         request = pb.CreateRequest(
             resource=resource,
@@ -484,14 +490,14 @@ class AsyncClient:
         field_validation: FieldValidation = FieldValidation.WARN,
         timeout: float | None = None,
     ) -> UpdateResult:
-        """Replace an object, or its ``subresource`` ("status", "scale"), by this one.
+        """Replace an object, or its ``subresource`` ("status", "scale"), with ``object``.
 
-        ``object`` is written as for ``create``. Its metadata name it, unless ``name``
-        does. A resource version in its metadata is a precondition too.
+        ``object`` has the forms accepted by ``create``. ``name`` defaults to the name in
+        its metadata. A resource version in its metadata is a precondition too.
 
-        Raises Conflict if the object has changed since that version: read it again;
-        NotFound if it is not there; Invalid, with a cause for each field, where it is
-        refused.
+        Raises Conflict if the object has changed since that version: read it again. Raises
+        NotFound if the object does not exist, and Invalid, with a cause for each field, if
+        the object is rejected by validation.
         """
         request = pb.UpdateRequest(
             resource=resource,
@@ -529,13 +535,13 @@ class AsyncClient:
     ) -> PatchResult:
         """Change parts of one object, or of its ``subresource`` ("status", "scale").
 
-        ``body`` is written as ``type`` says: a mapping or a list is sent as JSON,
-        bytes and str as they are. APPLY needs a ``field_manager``, and with ``force``
-        takes fields over from others.
+        ``type`` is the format of ``body``. A mapping or a list is sent as JSON, bytes and
+        str are sent unchanged. APPLY needs a ``field_manager``, and with ``force`` takes
+        ownership of fields from other managers.
 
-        Raises Conflict where a precondition does not hold, and, with a cause for each
-        field, where others own fields; Invalid, with a cause for each field, where the
-        result is refused.
+        Raises Conflict if a precondition fails, or, with a cause for each field, if other
+        managers own the fields. Raises Invalid, with a cause for each field, if the result
+        is rejected by validation.
         """
         request = pb.PatchRequest(
             resource=resource,
@@ -571,16 +577,14 @@ class AsyncClient:
     ) -> DeleteResult:
         """Delete one object.
 
-        ``propagation`` says what becomes of the objects that it owns; left out, the
-        kind's own default, usually BACKGROUND. ``grace_period_seconds`` is how many
-        seconds the object has to end itself, 0 for none; left out, the kind's own
-        default, 30 for pods.
+        ``propagation`` sets what happens to the objects that it owns; the default is the
+        kind's own, usually BACKGROUND. ``grace_period_seconds`` is the time that the object
+        has to shut down, 0 for none; the default is the kind's own, 30 seconds for pods.
 
-        Give the result's ``resource_version`` to a read as ``min_resource_version`` to have
-        it see the deletion.
+        Pass the result's ``resource_version`` to a read as ``min_resource_version`` to make
+        sure that the read sees the deletion.
 
-        Raises NotFound if it is not there, and Conflict where a precondition does not
-        hold.
+        Raises NotFound if the object does not exist, and Conflict if a precondition fails.
         """
         request = pb.DeleteRequest(
             resource=resource,
@@ -609,10 +613,10 @@ class AsyncClient:
         dry_run: bool = False,
         timeout: float | None = None,
     ) -> DeleteCollectionResult:
-        """Delete the objects that match: without selectors, all of the namespace.
+        """Delete the objects that match. Without selectors, all objects of the namespace.
 
-        The rest is as for ``delete``. This is not one step: some may be gone when it
-        raises.
+        The other arguments are as in ``delete``. The call is not atomic: some objects may
+        have been deleted when it raises.
         """
         request = pb.DeleteCollectionRequest(
             resource=resource,
@@ -633,8 +637,8 @@ class AsyncClient:
     ) -> ResourceTypesResult:
         """Return the resources that the cluster serves, as ``kubectl api-resources`` does.
 
-        ``group`` is one API group, "core" for the one without a name; ``category`` is one
-        category, such as "all".
+        ``group`` restricts the result to one API group, "core" for the core group.
+        ``category`` restricts it to one category, such as "all".
         """
         request = discovery_pb.ListResourceTypesRequest(group=group, category=category)
         response = await self._transport.read(

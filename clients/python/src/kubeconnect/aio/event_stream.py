@@ -1,4 +1,4 @@
-"""Streams that go on."""
+"""Event streams that reconnect by themselves."""
 
 from __future__ import annotations
 
@@ -20,27 +20,28 @@ _logger = logging.getLogger("kubeconnect")
 
 
 class AsyncEventStream(Generic[Request, Response, Step]):
-    """What a session tells, step by step, over as many streams as that takes.
+    """A stream of events that reconnects by itself.
 
-    Iterate to receive, close to end it: as a context manager it closes itself. One
-    iteration at a time; ``close`` may be called meanwhile, and then the iteration ends.
+    Iterate to receive events, and close the stream to end it. As a context manager it
+    closes itself. Only one iteration may run at a time. ``close`` may be called
+    concurrently, and ends the iteration.
 
-    There is no limit of time, and the iteration never ends by itself. A stream
-    that is lost, or silent for 12 seconds, is opened again after a while and
-    continued where it was; the iteration just goes on. The first message of a stream may
-    take 60 seconds. A stream that is silent, or has been told for ``max_staleness`` seconds
-    that it is stale, is continued over another connection, which may lead to another
-    replica. If the service does not remember the place to continue at, it says so by RESET.
+    There is no time limit, and the iteration never ends by itself. A stream that is lost,
+    or silent for 12 seconds, is opened again after a delay and resumes at its last position;
+    the iteration continues. The first message of a stream may take 60 seconds. A stream that
+    is silent, or has been reported as stale for ``max_staleness`` seconds, resumes over
+    another connection, which may lead to another replica. If the service cannot resume at
+    the position, it sends RESET and a new snapshot.
 
-    A stream that is refused raises the reason. So does one that cannot be opened for the
-    first time, unless the service says when to come back, and that is within the client's
-    ``timeout``; and one that is lost where ``reconnect`` is False: Unavailable, in
-    most cases. Where the bearer token of a stream has ended, and the client has a function
-    or a file for tokens, the stream is opened again, once, with a new one.
+    The iteration raises an error if the stream is rejected, or if it is lost and
+    ``reconnect`` is False (in most cases Unavailable). It also raises if the first stream
+    cannot be opened, unless the service sends a retry delay that is within the client's
+    ``timeout``. If the bearer token of a stream has expired, and the client has a token
+    function or a token file, the stream is opened again, once, with a new token.
 
-    ``connection``, ``freshness`` and ``on_retry`` report a loss, and so does a warning of the
-    logger "kubeconnect". A loss is noticed only while an iteration waits. Any thread may
-    read the properties meanwhile.
+    A loss is reported by ``connection``, ``freshness`` and ``on_retry``, and as a warning of
+    the logger "kubeconnect". It is detected only while an iteration waits. The properties
+    may be read from any thread.
     """
 
     def __init__(
@@ -49,10 +50,10 @@ class AsyncEventStream(Generic[Request, Response, Step]):
         open_stream: Callable[[Request, bool], AsyncStream[Request, Response]],
         on_retry: OnRetry | None,
     ) -> None:
-        """Open the first stream for what the session asks.
+        """Open the first stream, with the session's request.
 
-        Whoever opens it is told whether to wait for a connection. gRPC gets no
-        connection between calls, so the later ones have to wait for it.
+        ``open_stream`` is called with the request and whether to wait for a connection.
+        gRPC does not connect between calls, so later streams have to wait for it.
         """
         self._session = session
         self._open_stream = open_stream
@@ -62,7 +63,7 @@ class AsyncEventStream(Generic[Request, Response, Step]):
         self._closed = AsyncLatch()
 
     async def __aenter__(self: Self) -> Self:
-        """Return it."""
+        """Return the stream."""
         return self
 
     async def __aexit__(
@@ -71,15 +72,15 @@ class AsyncEventStream(Generic[Request, Response, Step]):
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Close it."""
+        """Close the stream."""
         await self.close()
 
     def __aiter__(self: Self) -> Self:
-        """Return it: its iterations share one stream."""
+        """Return the stream itself: all iterations share it."""
         return self
 
     async def __anext__(self) -> Step:
-        """Wait for the next step."""
+        """Wait for the next step and return it."""
         while not self._closed.is_set():
             if (step := self._session.take()) is not None:
                 return step
@@ -91,23 +92,23 @@ class AsyncEventStream(Generic[Request, Response, Step]):
 
     @property
     def resume_token(self) -> str:
-        """Where to continue behind the last event; "" where that is impossible.
+        """The token to resume with after the last event; "" if resuming is not possible.
 
-        Store it with what you have made of the events, and give it to the same call
-        after a restart. Behind a RESET it may be "": store that too, for what you hold
-        then is not whole.
+        Store it together with your copy of the objects, and pass it to the same call
+        after a restart. After a RESET it may be "": store that too, because your copy is
+        incomplete then.
         """
         return self._session.resume_token
 
     @property
     def connection(self) -> Connection:
-        """Whether messages come, and since when: not yet, before the first one, and not any
-        more, once the stream is lost or closed.
+        """Whether the stream is connected, and since when. It is connected from its first
+        message until it is lost or closed.
         """
         return self._session.connection
 
     async def close(self) -> None:
-        """End the stream, here and at the service. Closing again does nothing."""
+        """End the stream, locally and at the service. Closing it again has no effect."""
         self._closed.set()
         await self._stream.close()
         self._session.lose_contact()
@@ -133,13 +134,13 @@ class AsyncEventStream(Generic[Request, Response, Step]):
     async def _read(self) -> Response:
         response = await self._stream.read(self._session.quiet_seconds)
         if response is None:
-            raise Unavailable(grpc.StatusCode.UNAVAILABLE, "the service has ended the watch")
+            raise Unavailable(grpc.StatusCode.UNAVAILABLE, "the service ended the watch")
         return response
 
     def _report_loss(self, error: KubeconnectError, delay: float) -> None:
         usual = isinstance(error, Unauthenticated) or error.reason == "StreamMoved"
         level = logging.INFO if usual else logging.WARNING
-        _logger.log(level, "a watch was lost (%s); again in %.1f s", error, delay)
+        _logger.log(level, "watch lost (%s); reconnecting in %.1f s", error, delay)
         if self._on_retry is not None:
             self._on_retry(error, delay)
 
@@ -150,5 +151,5 @@ class AsyncEventStream(Generic[Request, Response, Step]):
             return
         self._stream = self._open_stream(self._session.open(), True)
         self._delay = None
-        if self._closed.is_set():  # meanwhile, and so without this stream
+        if self._closed.is_set():  # close() ran meanwhile and has not closed this stream
             await self._stream.close()

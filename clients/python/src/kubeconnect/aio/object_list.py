@@ -1,4 +1,4 @@
-"""Lists that come in pages."""
+"""Paged lists of objects."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ from kubeconnect.reads import Source
 from kubeconnect.transport.aio import AsyncTransport
 from kubeconnect.v1 import resource_service_pb2 as pb
 
-# How often ``all`` begins again.
+# How often ``all`` restarts an expired list.
 _RESTARTS = 2
 
 
 class AsyncObjectList:
-    """The objects that match a selection, in order of namespace and name unless another
-    order was asked for.
+    """The objects that match a selection, ordered by namespace and name unless ``order_by``
+    was given.
 
-    All come from one snapshot. The first page is here, each further one is
-    fetched when an iteration reaches it, and not kept: hold what you need, or
-    iterate again. Iterations are independent of each other. Fetching raises as
-    ``AsyncClient.list`` does. It raises Expired where the service and the cluster have
-    forgotten the snapshot: then list again, or call ``all``, which does so by itself.
+    All objects are from one snapshot. The first page has already been fetched. Each further
+    page is fetched when an iteration reaches it, and is not cached: store the objects that
+    you need, or iterate again. Iterations are independent of each other. Fetching a page
+    raises the errors of ``AsyncClient.list``. It raises Expired if neither the service nor
+    the API server has the snapshot any more: list again, or call ``all``, which does so by
+    itself.
     """
 
     def __init__(
@@ -33,7 +34,7 @@ class AsyncObjectList:
         first: pb.ListResponse,
         timeout: float | None,
     ) -> None:
-        """Begin with the first page; ``request`` is what it answers."""
+        """Begin with the first page, which is the response to ``request``."""
         self._transport = transport
         self._request = request
         self._first = first
@@ -47,36 +48,36 @@ class AsyncObjectList:
 
     @property
     def freshness(self) -> Freshness:
-        """How current the cache was when the first page was made."""
+        """How current the cache was when the service created the first page."""
         return Freshness.from_message(self._first.freshness)
 
     @property
     def source(self) -> Source | None:
-        """Where the objects come from; None if not told."""
+        """Where the objects were read; None if the service did not report it."""
         return Source.from_message(self._first.source)
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """For people: that the list covers some namespaces only; for how many objects the
-        filter has no value, and why; and the API server's warnings.
+        """Human-readable warnings: that the list covers only some namespaces; for how many
+        objects the filter has no value, and why; and the API server's warnings.
         """
         return tuple(self._first.warnings)
 
     @property
     def namespaces(self) -> tuple[str, ...]:
-        """The namespaces that the list covers, where the caller asked for all and may not
-        list all of them. Empty: the list is complete.
+        """The namespaces that the list covers, if all were requested and the caller is not
+        allowed to list all of them. Empty if the list is complete.
         """
         return tuple(self._first.namespaces)
 
     @property
     def total(self) -> int:
-        """How many objects there are on all pages together."""
+        """The number of objects on all pages together."""
         return len(self._first.objects) + self._first.remaining
 
     async def all(self) -> list[Object]:
-        """Return the objects of all pages. Where the list expires between two pages it begins
-        again, twice at most, and the properties are then those of the new list.
+        """Return the objects of all pages. If the list expires between two pages, it is
+        restarted, at most twice, and the properties are then those of the new list.
         """
         for _ in range(_RESTARTS):
             try:
@@ -87,15 +88,17 @@ class AsyncObjectList:
         return [each async for each in self._objects(self._first)]
 
     async def __aiter__(self) -> AsyncIterator[Object]:
-        """Iterate over the objects of all pages. Expired says how many were returned before."""
+        """Iterate over the objects of all pages. The message of Expired has the number of
+        objects that were returned before.
+        """
         returned = 0
         try:
             async for each in self._objects(self._first):
                 returned += 1
                 yield each
         except Expired as error:
-            words = f"the list has expired after {returned} objects: {error.message}"
-            raise Expired(error.code, words, error.status) from error
+            message = f"list expired after {returned} objects: {error.message}"
+            raise Expired(error.code, message, error.status) from error
 
     async def _objects(self, page: pb.ListResponse) -> AsyncIterator[Object]:
         for message in page.objects:

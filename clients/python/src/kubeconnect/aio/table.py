@@ -1,4 +1,4 @@
-"""Tables that come in pages."""
+"""Paged tables."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from kubeconnect.v1 import resource_service_pb2 as pb
 
 
 class AsyncTable:
-    """Objects as the API server prints them: a row for each, in order of namespace and name.
+    """A table of objects as the API server prints them: a row for each object, ordered by
+    namespace and name.
 
-    The first page is here, each further one is fetched when an iteration reaches it, and
-    not kept, as in a list. Fetching raises as ``AsyncClient.table`` does; Expired, if more
-    than about five minutes have passed since the first page: then ask again.
+    The first page has already been fetched. Each further page is fetched when an iteration
+    reaches it, and is not cached, as in a list. Fetching a page raises the errors of
+    ``AsyncClient.table``. It raises Expired if more than about five minutes have passed
+    since the first page: request the table again.
     """
 
     def __init__(
@@ -25,7 +27,7 @@ class AsyncTable:
         first: pb.GetTableResponse,
         timeout: float | None,
     ) -> None:
-        """Begin with the first page; ``request`` is what it answers."""
+        """Begin with the first page, which is the response to ``request``."""
         self._transport = transport
         self._request = request
         self._first = first
@@ -35,12 +37,12 @@ class AsyncTable:
 
     @property
     def resource_version(self) -> str:
-        """The version that the table was made at; an opaque string."""
+        """The resource version of the table; an opaque string."""
         return self._first.resource_version
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """The API server's warnings, for people."""
+        """The API server's warnings, human-readable."""
         return tuple(self._first.warnings)
 
     async def __aiter__(self) -> AsyncIterator[TableRow]:

@@ -1,4 +1,4 @@
-"""Live events."""
+"""A watch of one selection."""
 
 from __future__ import annotations
 
@@ -11,41 +11,42 @@ from kubeconnect.watch_session import WatchSession
 
 
 class AsyncWatch(AsyncEventStream[pb.WatchRequest, pb.WatchResponse, Event]):
-    """A snapshot of a selection, and then every change to it.
+    """A snapshot of a selection, followed by every change to it.
 
-    It begins with RESET, the snapshot as ADDED, and SYNCED; another RESET may
-    come at any time, and means the same. What happens to objects of the snapshot before
-    SYNCED comes between them, as MODIFIED and DELETED.
+    A watch begins with RESET, the snapshot as ADDED, and SYNCED. Another RESET may follow at
+    any time, with a new snapshot. Changes of objects before SYNCED are delivered
+    between the objects of the snapshot, as MODIFIED and DELETED.
     """
 
     _session: WatchSession
 
     @property
     def freshness(self) -> Freshness | None:
-        """How current the events are, as the service last told; it does so every few
-        seconds. None before that. It is stale, too, from the loss of a stream until the
-        service reports it again on the next one.
+        """How current the events are, as last reported by the service, which reports it every
+        few seconds. None before the first report. It is also stale from the loss of a
+        stream until the first report on the next stream.
         """
         return self._session.freshness
 
     @property
     def source(self) -> Source | None:
-        """Where the objects come from, as the service last told; it does so when a stream
-        begins, and with each RESET. None before that.
+        """Where the objects are read, as last reported by the service: when a stream begins,
+        and with each RESET. None before the first report.
         """
         return self._session.source
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """For people: that the events cover some namespaces only, and objects for which the
-        filter has no value. Sent when a stream begins, with each RESET, and when a warning
-        becomes true; empty before that.
+        """Human-readable warnings: that the events cover only some namespaces, and objects for
+        which the filter has no value. Sent when a stream begins, with each RESET, and when a
+        warning begins to apply. Empty before the first one.
         """
         return self._session.warnings
 
     @property
     def namespaces(self) -> tuple[str, ...]:
-        """The namespaces that the events cover, where the caller asked for all and may not
-        watch all of them. Empty: all, or not known yet.
+        """The namespaces that the events cover, if all were requested and the caller is not
+        allowed to watch all of them. Empty if the events cover all namespaces, or before the
+        first message.
         """
         return self._session.namespaces

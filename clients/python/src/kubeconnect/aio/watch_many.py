@@ -1,4 +1,4 @@
-"""Live events of several selections."""
+"""A watch of several selections over one stream."""
 
 from __future__ import annotations
 
@@ -13,46 +13,46 @@ from kubeconnect.watch_many_session import K, WatchManySession
 class AsyncWatchMany(
     AsyncEventStream[pb.WatchManyRequest, pb.WatchManyResponse, tuple[K, Event]],
 ):
-    """Snapshots of several selections, and then every change to them: (key, event).
+    """Snapshots of several selections, followed by every change to them, as (key, event).
 
-    For each key it begins with RESET, the snapshot as ADDED, and SYNCED; another RESET
-    may come at any time, and means the same, for this key alone. What happens to objects of
-    a snapshot before its SYNCED comes between them, as MODIFIED and DELETED.
+    Each key begins with RESET, the snapshot as ADDED, and SYNCED. Another RESET may follow
+    at any time, with a new snapshot of this key alone. Changes of objects before SYNCED are
+    delivered between the objects of the snapshot, as MODIFIED and DELETED.
     """
 
     _session: WatchManySession[K]
 
     @property
     def synced(self) -> bool:
-        """Whether each of the watches has told something, and none is within a snapshot."""
+        """Whether each watch has delivered an event, and none is within a snapshot."""
         return self._session.synced
 
     @property
     def freshness(self) -> dict[K, Freshness]:
-        """How current the events of each watch are, as the service last told; it does so
-        every few seconds. A watch without a message so far is left out. All are stale,
-        too, from the loss of the stream until the service reports it again on the next one.
+        """How current the events of each watch are, as last reported by the service, which
+        reports it every few seconds. Watches without a report so far are left out. All are
+        also stale from the loss of the stream until the first report on the next stream.
         """
         return self._session.freshness
 
     @property
     def source(self) -> dict[K, Source]:
-        """Where the objects of each watch come from, as the service last told; it does so
-        when a stream begins, and with each RESET. A watch without a message so far is
-        left out.
+        """Where the objects of each watch are read, as last reported by the service: when a
+        stream begins, and with each RESET. Watches without a message so far are left out.
         """
         return self._session.source
 
     @property
     def warnings(self) -> dict[K, tuple[str, ...]]:
-        """For people, and for each watch: that its events cover some namespaces only, and
-        objects for which the filter has no value, as the service last said.
+        """The human-readable warnings of each watch, as last sent: that its events cover only
+        some namespaces, and objects for which the filter has no value.
         """
         return self._session.warnings
 
     @property
     def namespaces(self) -> dict[K, tuple[str, ...]]:
-        """The namespaces that the events of each watch cover, where the caller asked for all
-        and may not watch all of them. Empty: all, or not known yet.
+        """The namespaces that the events of each watch cover, if all were requested and the
+        caller is not allowed to watch all of them. Empty if the events cover all namespaces,
+        or before the first message.
         """
         return self._session.namespaces

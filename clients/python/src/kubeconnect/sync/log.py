@@ -13,21 +13,21 @@ from kubeconnect.v1 import pod_service_pb2 as pb
 
 
 class Log:
-    """What a container has written, as it comes.
+    """A stream of a container's log.
 
-    Iterate over the lines, without their ends, as text; what is not UTF-8 is replaced by
-    U+FFFD. A line comes when it is whole. For bytes as they were written, and parts of
-    lines too, there are ``pieces`` and ``read``. All of them take from one stream: use
-    one, once.
+    Iterate over the lines as text, without line ends. Invalid UTF-8 is replaced by U+FFFD.
+    A line is returned when it is complete. ``pieces`` and ``read`` return the bytes
+    unchanged, partial lines included. All three read from the same stream: use only one of
+    them, once.
 
-    The iteration ends with the log; one that is followed ends with its container. Close
-    it to end it before that: as a context manager it closes itself. A log that is lost
-    raises Unavailable, within 20 seconds where the service does not answer any more, and
-    Unauthenticated when its token ends; it is not opened again.
+    The iteration ends with the log. A followed log ends with its container. Close the log
+    to end it earlier. As a context manager it closes itself. A log that is lost raises
+    Unavailable, within 20 seconds if the service does not respond any more, and
+    Unauthenticated when its token expires. It is not opened again.
     """
 
     def __init__(self, stream: Stream[pb.GetLogsRequest, pb.GetLogsResponse]) -> None:
-        """Take over a stream that has begun."""
+        """Read from ``stream``, and close it with the log."""
         self._stream = stream
         self._closed = False
 
@@ -41,7 +41,7 @@ class Log:
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Close it."""
+        """Close the log."""
         self.close()
 
     def __iter__(self) -> Iterator[str]:
@@ -58,24 +58,24 @@ class Log:
             yield line.decode(errors="replace")
 
     def pieces(self) -> Iterator[bytes]:
-        """Iterate over the bytes, in pieces of at most 64 KiB.
+        """Iterate over the bytes, in chunks of at most 64 KiB.
 
-        A piece ends with a line, unless that is longer, or the log has stood still in the
-        midst of it for a second.
+        A chunk ends at the end of a line, unless the line is longer than that, or is
+        incomplete for a second.
         """
         while (response := self._receive()) is not None:
             if response.data:
                 yield response.data
 
     def read(self) -> bytes:
-        """Wait for the end of the log, and return all of it."""
+        """Wait for the end of the log and return all bytes."""
         log = bytearray()
         for piece in self.pieces():
             log += piece
         return bytes(log)
 
     def close(self) -> None:
-        """End the stream, here and at the service. Closing again does nothing."""
+        """End the stream, locally and at the service. Closing it again has no effect."""
         self._closed = True
         self._stream.close()
 

@@ -1,5 +1,5 @@
-"""The only part that does I/O: gRPC, once for asyncio and once for threads.
+"""The gRPC transports for asyncio and for threads. Only this package does I/O.
 
-Both halves are small and written by hand; what stands on them is written for
-asyncio alone, and generated for threads.
+Both transports are small and written by hand. The code that uses them is written for
+asyncio, and the code for threads is generated from it.
 """

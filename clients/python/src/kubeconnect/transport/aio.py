@@ -1,4 +1,4 @@
-"""The service over gRPC, for asyncio."""
+"""The gRPC transport for asyncio."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ Request = TypeVar("Request")
 Response = TypeVar("Response")
 
 AsyncToken: TypeAlias = str | Callable[[], str | Awaitable[str]]
-"""A fixed token, or a function, which may be async, that returns the token of each call."""
+"""A fixed token, or a function that returns the token of each call and may be async."""
 
 
 class AsyncConnection:
-    """A channel, and the calls on it."""
+    """A channel and its calls."""
 
     discovery: DiscoveryServiceAsyncStub
     pods: PodServiceAsyncStub
     resources: ResourceServiceAsyncStub
 
     def __init__(self, channel: grpc.aio.Channel) -> None:
-        """Take over a channel."""
+        """Create the stubs of a channel."""
         self.channel = channel
         self.discovery = DiscoveryServiceStub(channel)
         self.pods = PodServiceStub(channel)
@@ -57,18 +57,18 @@ class AsyncConnection:
         return (self.discovery, self.pods, self.resources)
 
     def has(self, rpc: object) -> bool:
-        """Whether the method is one of this connection."""
+        """Return whether the method belongs to this connection."""
         return id(rpc) in self._rpcs
 
     @property
     def idle(self) -> bool:
-        """Whether no call is under way."""
+        """Whether the connection has no open calls."""
         return self.calls == 0 and all(stream.ended for stream in self.streams)
 
 
 class AsyncTransport:
-    """A connection, and those that it has taken the place of while calls go on there. Belongs
-    to the event loop that it is made in.
+    """The current connection, and earlier connections that still have calls. It belongs to the
+    event loop that creates it.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class AsyncTransport:
         token_file: str | os.PathLike[str] | None,
         ca_file: str | os.PathLike[str] | None,
     ) -> None:
-        """Check the arguments; the connection is made with the first call."""
+        """Validate the arguments. The connection is opened with the first call."""
         asyncio.get_running_loop()
         self._token = token_function(address, token, token_file)
         self.renews_token = callable(token) or token_file is not None
@@ -98,17 +98,17 @@ class AsyncTransport:
 
     @property
     def discovery(self) -> DiscoveryServiceAsyncStub:
-        """Where calls about resource types go."""
+        """The stub for discovery calls."""
         return self._connections[-1].discovery
 
     @property
     def pods(self) -> PodServiceAsyncStub:
-        """Where calls for logs go."""
+        """The stub for log calls."""
         return self._connections[-1].pods
 
     @property
     def resources(self) -> ResourceServiceAsyncStub:
-        """Where all other calls go."""
+        """The stub for all other calls."""
         return self._connections[-1].resources
 
     async def read(
@@ -117,8 +117,8 @@ class AsyncTransport:
         request: Request,
         timeout: float | None,
     ) -> Response:
-        """Make a call that changes nothing. One that is refused with the time to come back at
-        is made again then, if that is within ``timeout``.
+        """Make a read call and return its response. A call that is rejected with a retry delay
+        is retried after that delay, if ``timeout`` allows.
         """
         begin = monotonic()
         with self._using(rpc):
@@ -139,10 +139,10 @@ class AsyncTransport:
         request: Request,
         timeout: float | None,
     ) -> Response:
-        """Call and wait for the answer, at most ``timeout`` seconds.
+        """Make a call and return its response, waiting for at most ``timeout`` seconds.
 
-        A call that is refused as unauthenticated is made again, once, if there is another
-        token by then.
+        A call that is rejected as unauthenticated is retried once if the token is a
+        different one by then.
         """
         with self._using(rpc):
             return await self._unary(rpc, request, timeout)
@@ -158,12 +158,12 @@ class AsyncTransport:
         try:
             return await rpc(request, timeout=timeout, metadata=metadata)
         except grpc.RpcError as error:
-            refused = failure(error)
-            if not (self.renews_token and isinstance(refused, Unauthenticated)):
-                raise refused from error
+            rejection = failure(error)
+            if not (self.renews_token and isinstance(rejection, Unauthenticated)):
+                raise rejection from error
         fresh = await self._metadata()
         if fresh == metadata:
-            raise refused
+            raise rejection
         try:
             return await rpc(request, timeout=remaining(timeout, begin), metadata=fresh)
         except grpc.RpcError as error:
@@ -176,9 +176,9 @@ class AsyncTransport:
         *,
         wait_for_ready: bool = False,
     ) -> AsyncStream[Request, Response]:
-        """Return a call that answers again and again, without a limit of time.
+        """Return a server-streaming call without a timeout.
 
-        It begins with the first read. It may wait for a connection as long as that takes,
+        The call begins with the first read. With ``wait_for_ready`` it waits for a connection
         instead of failing.
         """
         if self._closed:
@@ -199,7 +199,7 @@ class AsyncTransport:
 
     @contextmanager
     def _using(self, rpc: object) -> Iterator[None]:
-        """Keep the connection of a call open."""
+        """Count a call, so that its connection is kept open."""
         connection = self._connection_of(rpc)
         connection.calls += 1
         try:
@@ -208,10 +208,10 @@ class AsyncTransport:
             connection.calls -= 1
 
     async def _leave(self, connection: AsyncConnection) -> None:
-        """Have later calls use another connection, which may lead to another replica.
+        """Open another connection, which may lead to another replica, for later calls.
 
-        Calls that are under way go on where they are. Streams that leave a connection together
-        come to the same new one.
+        Open calls continue on their connections. Streams that leave the same connection
+        share the new one.
         """
         if self._closed or connection is not self._connections[-1]:
             return
@@ -222,16 +222,17 @@ class AsyncTransport:
             await each.channel.close()
 
     async def _metadata(self) -> Metadata:
-        """Return what the next call carries."""
+        """Return the metadata of the next call."""
         if self._token is None:
             return ()
         token = self._token()
         return bearer(await token if inspect.isawaitable(token) else token)
 
     async def close(self) -> None:
-        """End the connection and all calls on it.
+        """Close all connections and all calls on them.
 
-        gRPC's own close finds the streams that somebody reads, and no others.
+        Streams are closed first, because gRPC's close cancels only streams that have a
+        reader.
         """
         self._closed = True
         for connection in self._connections:
@@ -241,7 +242,7 @@ class AsyncTransport:
 
 
 class AsyncStream(Generic[Request, Response]):
-    """The answers to one call. One task may read at a time."""
+    """The responses of one streaming call. Only one task may read at a time."""
 
     def __init__(
         self,
@@ -251,28 +252,28 @@ class AsyncStream(Generic[Request, Response]):
         *,
         renews: bool,
     ) -> None:
-        """Keep how the call begins; with ``renews`` there may be another token later.
+        """Store the functions of the call, which is not begun yet.
 
-        ``leave`` has later calls use another connection.
+        With ``renews``, ``metadata`` may return another token later. ``leave`` makes later
+        calls use another connection.
         """
         self._begin = begin
         self._metadata = metadata
         self._leave = leave
         self._renews = renews
         self._call: grpc.aio.UnaryStreamCall[Request, Response] | None = None
-        self._opened = False  # by the first answer
+        self._opened = False  # set by the first response
         self._reading: asyncio.Future[object] | None = None
         self._closed = False
 
     async def read(self, timeout: float | None = None) -> Response | None:
-        """Wait for the next answer; None after the last one.
+        """Wait for the next response and return it; None after the last one.
 
-        After ``timeout`` seconds the call is ended, its connection left, and Unavailable
-        raised.
+        After ``timeout`` seconds the call is ended, Unavailable is raised, and later calls
+        use another connection.
 
-        gRPC would cancel the whole call with the task that reads. So the reading
-        has a task of its own, which outlives a cancelled reader, and the next
-        reader gets what it brings.
+        gRPC would cancel the call if its reading task were cancelled. So a separate task
+        reads, which outlives a cancelled reader. The next reader gets its result.
         """
         if self._closed:
             raise _cancelled()
@@ -293,40 +294,41 @@ class AsyncStream(Generic[Request, Response]):
 
     @property
     def ended(self) -> bool:
-        """Whether the call is over."""
+        """Whether the call has ended."""
         return self._closed or (self._call is not None and self._call.done())
 
     async def leave(self) -> None:
-        """End the call, and have later ones use another connection."""
+        """End the call, and use another connection for later calls."""
         await self.close()
         await self._leave()
 
     async def close(self) -> None:
-        """End the call: a reader that waits gets Cancelled."""
+        """End the call. A waiting reader raises Cancelled."""
         self._closed = True
         if self._call is not None:
             self._call.cancel()
         if (reading := self._reading) is not None:
-            reading.cancel()  # it may wait for a token
+            reading.cancel()  # it may be waiting for a token
             await asyncio.wait([reading])
-            reading.cancelled() or reading.exception()  # nobody else may ask
+            # Retrieve the exception, which asyncio would log otherwise.
+            reading.cancelled() or reading.exception()
 
     async def _next(self) -> object:
-        """Return the next answer; the first one is preceded by the call itself."""
+        """Return the next response. The first time, begin the call."""
         if self._opened and self._call is not None:
             return await self._call.read()
         metadata = await self._metadata()
         try:
-            answer = await self._first(metadata)
+            response = await self._first(metadata)
         except grpc.RpcError as error:
             if not (self._renews and isinstance(failure(error), Unauthenticated)):
                 raise
             fresh = await self._metadata()
             if fresh == metadata:
                 raise
-            answer = await self._first(fresh)
+            response = await self._first(fresh)
         self._opened = True
-        return answer
+        return response
 
     async def _first(self, metadata: Metadata) -> object:
         self._call = self._begin(metadata)
@@ -338,21 +340,21 @@ def _cancelled() -> Cancelled:
 
 
 class AsyncLatch:
-    """What happens once, and can be waited for."""
+    """A one-shot asyncio event."""
 
     def __init__(self) -> None:
-        """Begin before it has happened."""
+        """Begin unset."""
         self._event = asyncio.Event()
 
     def set(self) -> None:
-        """Say that it has happened."""
+        """Set the latch, which wakes all waiting tasks."""
         self._event.set()
 
     def is_set(self) -> bool:
-        """Whether it has happened."""
+        """Return whether the latch is set."""
         return self._event.is_set()
 
     async def wait(self, timeout: float) -> None:
-        """Wait for it, at most ``timeout`` seconds."""
+        """Wait until the latch is set, for at most ``timeout`` seconds."""
         with suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._event.wait(), timeout)

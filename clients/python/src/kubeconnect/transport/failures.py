@@ -1,4 +1,4 @@
-"""From gRPC's errors to ours: the only place that knows both."""
+"""Conversion of gRPC's errors to the package's exceptions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _CLASSES: dict[grpc.StatusCode, type[errors.KubeconnectError]] = {
     grpc.StatusCode.UNIMPLEMENTED: errors.Unimplemented,
 }
 
-# Where one code stands for several reasons.
+# Exceptions of codes that have several reasons.
 _NARROWER: dict[tuple[grpc.StatusCode, str], type[errors.KubeconnectError]] = {
     (grpc.StatusCode.INVALID_ARGUMENT, "Invalid"): errors.Invalid,
     (grpc.StatusCode.RESOURCE_EXHAUSTED, "TooManyRequests"): errors.TooManyRequests,
@@ -38,7 +38,7 @@ _NARROWER: dict[tuple[grpc.StatusCode, str], type[errors.KubeconnectError]] = {
 
 
 def failure(error: grpc.RpcError) -> errors.KubeconnectError:
-    """Return the exception that says the same as gRPC's."""
+    """Return the exception for a gRPC error."""
     code, message = error.code(), error.details() or ""
     status = _status(error.trailing_metadata())
     kind = _CLASSES.get(code, errors.KubeconnectError)
@@ -49,15 +49,16 @@ def failure(error: grpc.RpcError) -> errors.KubeconnectError:
 
 
 def silent(seconds: float) -> errors.Unavailable:
-    """Return the exception for a stream on which nothing has come for so long."""
+    """Return the exception for a stream that was silent for this number of seconds."""
     return errors.Unavailable(
-        grpc.StatusCode.UNAVAILABLE, f"nothing has come for {seconds:g} seconds"
+        grpc.StatusCode.UNAVAILABLE, f"no message received for {seconds:g} seconds"
     )
 
 
 def retry_delay(error: errors.KubeconnectError, rest: float | None) -> float | None:
-    """Return after how many seconds to make a refused read again; None where nobody has said
-    when, or where it would be after the ``rest`` of the caller's time (None: no limit).
+    """Return the number of seconds after which to retry a rejected read; None if the service
+    sent no retry delay, or if it exceeds ``rest``, the rest of the caller's timeout (None: no
+    limit).
     """
     delay = float(error.retry_after_seconds)
     if error.code not in _REFUSED or delay <= 0 or (rest is not None and delay >= rest):
@@ -69,7 +70,7 @@ _REFUSED = {grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.UNAVAILABLE}
 
 
 def client_closed() -> errors.Cancelled:
-    """Return the exception for a call on a client that is closed."""
+    """Return the exception for a call on a closed client."""
     return errors.Cancelled(grpc.StatusCode.CANCELLED, "the client is closed")
 
 

@@ -1,4 +1,4 @@
-"""The service over gRPC, for threads."""
+"""The gRPC transport for threads."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ Token: TypeAlias = str | Callable[[], str]
 
 
 class Connection:
-    """A channel, and the calls on it. The transport's lock guards ``streams`` and ``calls``."""
+    """A channel and its calls. The transport's lock guards ``streams`` and ``calls``."""
 
     def __init__(self, channel: grpc.Channel) -> None:
-        """Take over a channel."""
+        """Create the stubs of a channel."""
         self.channel = channel
         self.discovery = DiscoveryServiceStub(channel)
         self.pods = PodServiceStub(channel)
@@ -46,18 +46,18 @@ class Connection:
         return (self.discovery, self.pods, self.resources)
 
     def has(self, rpc: object) -> bool:
-        """Whether the method is one of this connection."""
+        """Return whether the method belongs to this connection."""
         return id(rpc) in self._rpcs
 
     @property
     def idle(self) -> bool:
-        """Whether no call is under way."""
+        """Whether the connection has no open calls."""
         return self.calls == 0 and all(stream.ended for stream in self.streams)
 
 
 class Transport:
-    """A connection, and those that it has taken the place of while calls go on there. Safe for
-    concurrent use by threads; not to be used after a fork.
+    """The current connection, and earlier connections that still have calls. Safe for
+    concurrent use by threads; must not be used after a fork.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Transport:
         token_file: str | os.PathLike[str] | None,
         ca_file: str | os.PathLike[str] | None,
     ) -> None:
-        """Check the arguments; the connection is made with the first call."""
+        """Validate the arguments. The connection is opened with the first call."""
         self._token = token_function(address, token, token_file)
         self.renews_token = callable(token) or token_file is not None
         credentials = channel_credentials(address, ca_file)
@@ -79,23 +79,24 @@ class Transport:
             return Connection(grpc.insecure_channel(address.target, options))
 
         self._connect = connect
-        self._lock = threading.Lock()  # guards what is below, and the counts of connections
+        # Guards the attributes below, and ``streams`` and ``calls`` of the connections.
+        self._lock = threading.Lock()
         self._connections = [connect()]  # the last one is for new calls
         self._over = threading.Event()
 
     @property
     def discovery(self) -> DiscoveryServiceStub:
-        """Where calls about resource types go."""
+        """The stub for discovery calls."""
         return self._connections[-1].discovery
 
     @property
     def pods(self) -> PodServiceStub:
-        """Where calls for logs go."""
+        """The stub for log calls."""
         return self._connections[-1].pods
 
     @property
     def resources(self) -> ResourceServiceStub:
-        """Where all other calls go."""
+        """The stub for all other calls."""
         return self._connections[-1].resources
 
     def read(
@@ -104,8 +105,8 @@ class Transport:
         request: Request,
         timeout: float | None,
     ) -> Response:
-        """Make a call that changes nothing. One that is refused with the time to come back at
-        is made again then, if that is within ``timeout``.
+        """Make a read call and return its response. A call that is rejected with a retry delay
+        is retried after that delay, if ``timeout`` allows.
         """
         begin = monotonic()
         with self._using(rpc):
@@ -125,10 +126,10 @@ class Transport:
         request: Request,
         timeout: float | None,
     ) -> Response:
-        """Call and wait for the answer, at most ``timeout`` seconds.
+        """Make a call and return its response, waiting for at most ``timeout`` seconds.
 
-        A call that is refused as unauthenticated is made again, once, if there is another
-        token by then.
+        A call that is rejected as unauthenticated is retried once if the token is a
+        different one by then.
         """
         with self._using(rpc):
             return self._unary(rpc, request, timeout)
@@ -144,12 +145,12 @@ class Transport:
         try:
             return rpc(request, timeout=timeout, metadata=metadata)
         except grpc.RpcError as error:
-            refused = failure(error)
-            if not (self.renews_token and isinstance(refused, Unauthenticated)):
-                raise refused from error
+            rejection = failure(error)
+            if not (self.renews_token and isinstance(rejection, Unauthenticated)):
+                raise rejection from error
         fresh = self._metadata()
         if fresh == metadata:
-            raise refused
+            raise rejection
         try:
             return rpc(request, timeout=remaining(timeout, begin), metadata=fresh)
         except grpc.RpcError as error:
@@ -162,9 +163,9 @@ class Transport:
         *,
         wait_for_ready: bool = False,
     ) -> Stream[Request, Response]:
-        """Begin a call that answers again and again, without a limit of time.
+        """Begin a server-streaming call without a timeout.
 
-        It may wait for a connection as long as that takes, instead of failing.
+        With ``wait_for_ready`` it waits for a connection instead of failing.
         """
         if self._over.is_set():
             raise client_closed()
@@ -201,10 +202,10 @@ class Transport:
                 connection.calls -= 1
 
     def _leave(self, connection: Connection) -> None:
-        """Have later calls use another connection, which may lead to another replica.
+        """Open another connection, which may lead to another replica, for later calls.
 
-        Calls that are under way go on where they are. Streams that leave a connection together
-        come to the same new one.
+        Open calls continue on their connections. Streams that leave the same connection
+        share the new one.
         """
         with self._lock:
             if self._over.is_set() or connection is not self._connections[-1]:
@@ -220,7 +221,7 @@ class Transport:
         return () if self._token is None else bearer(self._token())
 
     def close(self) -> None:
-        """End the connection and all calls on it."""
+        """Close all connections and all calls on them."""
         self._over.set()
         with self._lock:
             connections = list(self._connections)
@@ -229,20 +230,22 @@ class Transport:
 
 
 class Call(Protocol[Answer]):
-    """What gRPC answers to the beginning of a stream."""
+    """A streaming call of gRPC."""
 
     def __next__(self) -> Answer:
-        """Wait for the next answer."""
+        """Wait for the next response and return it."""
 
     def cancel(self) -> bool:
         """End the call."""
 
     def is_active(self) -> bool:
-        """Whether the call is not over."""
+        """Return whether the call has not ended."""
 
 
 class Stream(Generic[Request, Response]):
-    """The answers to one call. One thread may read at a time, any may close."""
+    """The responses of one streaming call. Only one thread may read at a time. Any thread may
+    close the stream.
+    """
 
     def __init__(
         self,
@@ -250,25 +253,25 @@ class Stream(Generic[Request, Response]):
         renewed: Callable[[], Call[Response] | None] | None,
         leave: Callable[[], None],
     ) -> None:
-        """Take over a call that has begun.
+        """Read from ``call``, which has begun.
 
-        If it is refused as unauthenticated, ``renewed`` begins it again with another
-        token, or returns None where there is none. ``leave`` has later calls use another
-        connection.
+        If the call is rejected as unauthenticated, ``renewed`` begins it again with another
+        token, or returns None if there is no other token. ``leave`` makes later calls use
+        another connection.
         """
         self._call = call
-        self._renewed = renewed  # up to the first answer
+        self._renewed = renewed  # None after the first response
         self._leave = leave
         self._closed = False
         self._guard = _Guard(0.0)
-        self._silent_at: float | None = None  # while a reader waits
+        self._silent_at: float | None = None  # set while a reader waits
         self._silent = False
 
     def read(self, timeout: float | None = None) -> Response | None:
-        """Wait for the next answer; None after the last one.
+        """Wait for the next response and return it; None after the last one.
 
-        After ``timeout`` seconds the call is ended, its connection left, and Unavailable
-        raised.
+        After ``timeout`` seconds the call is ended, Unavailable is raised, and later calls
+        use another connection.
         """
         try:
             response = self._read(timeout)
@@ -281,22 +284,24 @@ class Stream(Generic[Request, Response]):
 
     @property
     def ended(self) -> bool:
-        """Whether the call is over."""
+        """Whether the call has ended."""
         return self._closed or not self._call.is_active()
 
     def leave(self) -> None:
-        """End the call, and have later ones use another connection."""
+        """End the call, and use another connection for later calls."""
         self.close()
         self._leave()
 
     def close(self) -> None:
-        """End the call: a reader that waits gets Cancelled."""
+        """End the call. A waiting reader raises Cancelled."""
         self._closed = True
         self._guard.over.set()
         self._call.cancel()
 
     def cut_if_silent(self, timeout: float) -> float:
-        """End a call whose reader has waited too long, or return when to ask again."""
+        """End the call if its reader has waited for too long. Return the number of seconds
+        after which to check again.
+        """
         rest = (self._silent_at or monotonic() + timeout) - monotonic()
         if rest <= 0:
             self._silent = True
@@ -323,28 +328,29 @@ class Stream(Generic[Request, Response]):
         if call is None:
             return False
         self._call = call
-        if self._closed:  # meanwhile, and so without this call
+        if self._closed:  # close() ran meanwhile and has not cancelled this call
             call.cancel()
         return True
 
     def _watch_over(self, timeout: float) -> None:
-        """Have another thread look after the stream: gRPC cannot wait for a while only.
+        """Start a thread that ends the stream when it is silent, because reads of gRPC have no
+        timeout.
 
-        There is one such thread for each timeout, and it sleeps that long at most: the
-        first answer may take longer than the others, so there are two in all.
+        There is one thread for each timeout, and it sleeps for at most that time. The first
+        response has a longer timeout than the others, so a stream starts two threads.
         """
         if self._guard.timeout == timeout:
             return
         self._guard.over.set()
         self._guard = guard = _Guard(timeout)
-        if self._closed:  # meanwhile, and so without this guard
+        if self._closed:  # close() ran meanwhile and has not stopped this guard
             guard.over.set()
         stream = weakref.ref(self, lambda _: guard.over.set())
         threading.Thread(target=_look_after, args=(stream, guard), daemon=True).start()
 
 
 class _Guard:
-    """Ends a stream when nothing has come for so many seconds."""
+    """The timeout of a stream's reads, and the event that stops the thread that enforces it."""
 
     def __init__(self, timeout: float) -> None:
         self.timeout = timeout
@@ -352,9 +358,9 @@ class _Guard:
 
 
 def _look_after(reference: weakref.ref[Stream[Any, Any]], guard: _Guard) -> None:
-    """Cut the stream when it is silent; end with it, and do not keep it alive.
+    """End the stream when it is silent. Returns when the stream ends or is garbage collected.
 
-    A wait that begins while this thread sleeps cannot be over before it wakes.
+    A read that begins while this thread sleeps cannot time out before the thread wakes.
     """
     rest = guard.timeout
     while not guard.over.wait(rest):
@@ -365,4 +371,4 @@ def _look_after(reference: weakref.ref[Stream[Any, Any]], guard: _Guard) -> None
 
 
 class Latch(threading.Event):
-    """What happens once, and can be waited for."""
+    """A one-shot event of threads."""

@@ -1,5 +1,5 @@
-"""The API's own messages and stubs, generated from ``proto/kubeconnect/v1``.
+"""The API's messages and stubs, generated from ``proto/kubeconnect/v1``.
 
-Everything here but this file is written by ``generate.py``. Use it for what the
-hand-written face does not offer.
+``generate.py`` writes all files of this package except this one. Use them for calls and
+fields that the client does not offer.
 """
