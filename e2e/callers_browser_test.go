@@ -152,7 +152,7 @@ func TestBrowserSaysThatAFrozenServiceDoesNotAnswer(t *testing.T) {
 	}
 	browser.tells(ctx, "silent", &shown)
 	wantNames(t, "while the service is frozen the page shows", shown.Names, before)
-	wantWords(t, shown.Words, "Reconnecting", "the service does not answer", "last message at")
+	wantWords(t, shown.Words, "Reconnecting", "the service does not respond", "last message at")
 	scaleDeployment(ctx, t, namespace, "web", 4)
 	if err := service.Thaw(); err != nil {
 		t.Fatal(err)

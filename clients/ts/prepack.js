@@ -1,5 +1,5 @@
-// Makes what `npm pack` and `npm publish` put into the package beside the sources: dist, built
-// from these sources alone, and the license. What it is built with is installed if it is missing.
+// Creates the files that `npm pack` and `npm publish` add to the sources: dist, built from these
+// sources only, and the license. Installs the build tools if they are missing.
 
 import { execSync } from "node:child_process";
 import { copyFileSync, existsSync, rmSync } from "node:fs";

@@ -1,4 +1,4 @@
-// Bundles the page into dist, which embed.go takes into the service's binary.
+// Bundles the page into dist, which embed.go embeds into the service's binary.
 import { rm, readdir, copyFile } from "node:fs/promises";
 import { build } from "esbuild";
 

@@ -1,5 +1,5 @@
-// Package web serves the console: the page over Connect-Web that is built from
-// src into dist and embedded here. It needs nothing but the page's own origin.
+// Package web serves the console, a page that is built from src into dist and embedded into the
+// binary. The page calls the service over Connect-Web, at its own origin only.
 package web
 
 import (
@@ -15,13 +15,14 @@ import (
 	"time"
 )
 
-// dist is empty but for .gitkeep until the page has been built.
+// dist is the built page. It contains only .gitkeep until the page has been built.
 //
 //go:embed all:dist
 var dist embed.FS
 
-// Handler serves the console at "/" and its files beside it, to GET and HEAD. If
-// the page was not built into this binary, "/" answers 503 and says what to do.
+// Handler returns a handler that serves the console at "/" and the console's files below it, for
+// GET and HEAD. If the page was not built into this binary, "/" responds with 503 and a message
+// that says how to build it.
 func Handler() http.Handler {
 	files, err := fs.Sub(dist, "dist")
 	if err != nil {
@@ -30,7 +31,7 @@ func Handler() http.Handler {
 	return newHandler(files)
 }
 
-// contentTypes are the kinds of files that a page has. Any other is not served.
+// contentTypes are the content types by extension. Files with other extensions are not served.
 var contentTypes = map[string]string{
 	".html": "text/html; charset=utf-8",
 	".css":  "text/css; charset=utf-8",
@@ -38,8 +39,8 @@ var contentTypes = map[string]string{
 	".svg":  "image/svg+xml",
 }
 
-// headers let the page run its own scripts and styles and talk to its own
-// origin, and nothing else.
+// headers are set on all responses. They allow the page to load scripts and styles from its own
+// origin and to connect to it, and nothing else.
 var headers = map[string]string{
 	"Content-Security-Policy": strings.Join([]string{
 		"default-src 'none'",
@@ -56,8 +57,8 @@ var headers = map[string]string{
 	"Cross-Origin-Resource-Policy": "same-origin",
 	"Referrer-Policy":              "no-referrer",
 	"X-Content-Type-Options":       "nosniff",
-	// Asked for each time and, as the ETag tells, seldom sent again: a page never
-	// meets the scripts of another version.
+	// Browsers revalidate the files by ETag on each load, so that a page never runs with the
+	// scripts of another version.
 	"Cache-Control": "no-cache",
 }
 
@@ -68,7 +69,7 @@ type asset struct {
 	etag        string
 }
 
-// handler holds the whole page in memory. It is not changed once made.
+// handler serves the page from memory. It is immutable.
 type handler struct {
 	assets map[string]asset // by URL path
 }
@@ -85,7 +86,7 @@ func newHandler(files fs.FS) *handler {
 		return err
 	})
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		panic(err) // what is embedded can be read
+		panic(err) // embedded files can always be read
 	}
 	return h
 }
@@ -101,7 +102,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
-		http.Error(w, "the console answers GET and HEAD only", http.StatusMethodNotAllowed)
+		http.Error(w, "the console accepts GET and HEAD only", http.StatusMethodNotAllowed)
 		return
 	}
 	name := r.URL.Path

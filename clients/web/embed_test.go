@@ -18,10 +18,10 @@ var built = fstest.MapFS{
 
 var notBuilt = fstest.MapFS{".gitkeep": {}}
 
-func ask(files fstest.MapFS, request *http.Request) *httptest.ResponseRecorder {
-	answer := httptest.NewRecorder()
-	newHandler(files).ServeHTTP(answer, request)
-	return answer
+func serve(files fstest.MapFS, request *http.Request) *httptest.ResponseRecorder {
+	response := httptest.NewRecorder()
+	newHandler(files).ServeHTTP(response, request)
+	return response
 }
 
 func TestAnswers(t *testing.T) {
@@ -45,20 +45,20 @@ func TestAnswers(t *testing.T) {
 		"without a build the rest is missing": {notBuilt, "GET", "/app.js", 404, "text/plain; charset=utf-8", "no such file"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			answer := ask(test.files, httptest.NewRequest(test.method, test.path, nil))
-			if answer.Code != test.status {
-				t.Errorf("status %d, want %d", answer.Code, test.status)
+			response := serve(test.files, httptest.NewRequest(test.method, test.path, nil))
+			if response.Code != test.status {
+				t.Errorf("status %d, want %d", response.Code, test.status)
 			}
-			if got := answer.Header().Get("Content-Type"); got != test.contentType {
+			if got := response.Header().Get("Content-Type"); got != test.contentType {
 				t.Errorf("content type %q, want %q", got, test.contentType)
 			}
-			if got := answer.Body.String(); !strings.Contains(got, test.body) || (test.body == "") != (got == "") {
-				t.Errorf("body %q, want %q in it", got, test.body)
+			if got := response.Body.String(); !strings.Contains(got, test.body) || (test.body == "") != (got == "") {
+				t.Errorf("body %q does not contain %q", got, test.body)
 			}
-			if got := answer.Header().Get("Content-Security-Policy"); !strings.Contains(got, "frame-ancestors 'none'") {
-				t.Errorf("Content-Security-Policy %q lets others frame the page", got)
+			if got := response.Header().Get("Content-Security-Policy"); !strings.Contains(got, "frame-ancestors 'none'") {
+				t.Errorf("Content-Security-Policy %q allows other origins to frame the page", got)
 			}
-			if got := answer.Header().Get("X-Content-Type-Options"); got != "nosniff" {
+			if got := response.Header().Get("X-Content-Type-Options"); got != "nosniff" {
 				t.Errorf("X-Content-Type-Options %q, want nosniff", got)
 			}
 		})
@@ -66,21 +66,21 @@ func TestAnswers(t *testing.T) {
 }
 
 func TestAnUnchangedFileIsNotSentAgain(t *testing.T) {
-	etag := ask(built, httptest.NewRequest("GET", "/app.js", nil)).Header().Get("ETag")
+	etag := serve(built, httptest.NewRequest("GET", "/app.js", nil)).Header().Get("ETag")
 	if etag == "" {
 		t.Fatal("no ETag")
 	}
-	again := httptest.NewRequest("GET", "/app.js", nil)
-	again.Header.Set("If-None-Match", etag)
-	if answer := ask(built, again); answer.Code != http.StatusNotModified {
-		t.Errorf("status %d, want 304", answer.Code)
+	request := httptest.NewRequest("GET", "/app.js", nil)
+	request.Header.Set("If-None-Match", etag)
+	if response := serve(built, request); response.Code != http.StatusNotModified {
+		t.Errorf("status %d, want 304", response.Code)
 	}
 }
 
 func TestHandlerServesWhatIsEmbedded(t *testing.T) {
-	answer := httptest.NewRecorder()
-	Handler().ServeHTTP(answer, httptest.NewRequest("GET", "/", nil))
-	if answer.Code != http.StatusOK && answer.Code != http.StatusServiceUnavailable {
-		t.Errorf("status %d, want the page, or that it was not built", answer.Code)
+	response := httptest.NewRecorder()
+	Handler().ServeHTTP(response, httptest.NewRequest("GET", "/", nil))
+	if response.Code != http.StatusOK && response.Code != http.StatusServiceUnavailable {
+		t.Errorf("status %d, want 200, or 503 if the page was not built", response.Code)
 	}
 }

@@ -1,4 +1,4 @@
-// Prints the pods of a cluster, and then what happens to them, until Ctrl-C.
+// Prints the pods of a cluster, and then their changes, until Ctrl-C.
 //
 // node live-pods.mjs http://127.0.0.1:8080 [namespace]
 

@@ -11,7 +11,7 @@ import { sourceFrom, type Source } from "./read.js";
 import { newest } from "./version.js";
 import type { ResumableEvent, WatchBatch, WatchEvent } from "./watch.js";
 
-/** Reads what the stream of one watch is told. */
+/** Converts the messages of one watch to batches. */
 export class BatchReader<T> {
   readonly #held: HeldObjects | undefined;
   #kind = unknownKind;
@@ -20,12 +20,12 @@ export class BatchReader<T> {
   /** The newest version since the last RESET. */
   #resourceVersion = "";
 
-  /** @param held what patches are to, where these may come. */
+  /** @param held The objects that patches are applied to; undefined if none were requested. */
   constructor(held: HeldObjects | undefined) {
     this.#held = held;
   }
 
-  /** The events of a message, behind which that token continues. */
+  /** Returns the batch of a message. `resumeToken` resumes after it. */
   read(response: WatchResponse, resumeToken: string): WatchBatch<T> {
     if (response.kind) {
       this.#kind = response.kind;
@@ -46,8 +46,8 @@ export class BatchReader<T> {
   }
 
   /**
-   * The version of a BOOKMARK may be older than that of a DELETED before it: what comes out
-   * never goes back, but for a RESET.
+   * Converts an event. The version of a BOOKMARK may be older than the version of an earlier
+   * DELETED. The returned versions do not decrease, except after a RESET.
    */
   #eventFrom(event: Event): WatchEvent<T> | undefined {
     const converted = eventFrom<T>(event, this.#kind);
@@ -61,7 +61,10 @@ export class BatchReader<T> {
   }
 }
 
-/** The events of a batch, each with where to continue behind it; that is what is given, at first. */
+/**
+ * Yields the events of a batch, each with the token that resumes after it. `resumeToken` is the
+ * token before the batch.
+ */
 export function* resumable<T>(
   batch: WatchBatch<T>,
   resumeToken: string,
@@ -78,7 +81,7 @@ export function* resumable<T>(
   }
 }
 
-/** Of a stream that has not told it. */
+/** The kind of a stream that has not sent it yet. */
 const unknownKind: ResourceKind = {
   group: "",
   version: "",
@@ -87,7 +90,7 @@ const unknownKind: ResourceKind = {
   namespaced: false,
 };
 
-/** Undefined for a type that a newer service has and this client does not know. */
+/** Converts an event; undefined for a type that this version of the client does not know. */
 function eventFrom<T>(event: Event, kind: ResourceKind): WatchEvent<T> | undefined {
   const { object, resourceVersion } = event;
   switch (event.type) {

@@ -2,15 +2,15 @@ import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 
 /**
  * A bearer token, or a function that returns one. The function is called before each call
- * to the service, and once more when the service does not accept the token.
+ * to the service, and once more when the service rejects the token.
  */
 export type BearerToken = string | (() => string | Promise<string>);
 
 /**
- * Sends a token with each call to an address. A unary call that the service refuses as
- * unauthenticated is made once more where the token's function returns another token by
- * then; a stream is opened again by `follow`. Throws if the token would go to another host
- * in plain text, or is malformed. Errors never repeat it.
+ * Creates an interceptor that sends a token with each call to an address. A unary call that the
+ * service rejects as unauthenticated is retried once if the token's function returns a different
+ * token by then. Streams are opened again by `follow`. Throws if the token would be sent to
+ * another host in plain text, or is malformed. Errors never contain the token.
  */
 export function bearer(address: string, token: BearerToken): Interceptor {
   refusePlainText(new URL(address));
@@ -42,12 +42,12 @@ function isUnauthenticated(error: unknown): boolean {
 function refusePlainText({ protocol, hostname }: URL): void {
   const loopback = /^(localhost|\[::1\]|127\.\d+\.\d+\.\d+)$/.test(hostname);
   if (protocol !== "https:" && !loopback) {
-    throw new Error("a token is not sent over plain text to another host: use https://");
+    throw new Error("tokens are not sent over plain text to another host: use https://");
   }
 }
 
 function refuseMalformed(token: string): void {
   if (!/^[!-~]+$/.test(token)) {
-    throw new Error("the token is empty, or has spaces or other characters that none has");
+    throw new Error("token is empty, or has spaces or other invalid characters");
   }
 }

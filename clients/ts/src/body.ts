@@ -1,10 +1,10 @@
 /**
- * What a write sends: anything that JSON.stringify takes, a KubeObject too; or JSON or
- * YAML as text or as its bytes, which are passed on as they are.
+ * The body of a write: any value that JSON.stringify accepts, such as a KubeObject, or JSON or
+ * YAML as text or bytes, which are sent unchanged.
  */
 export type WriteBody = object | string | Uint8Array;
 
-/** The field of a request that has a body: bytes, so that numbers stay as written. */
+/** Returns the body field of a request. Bodies are sent as bytes, so that numbers are unchanged. */
 export function encodeBody(body: WriteBody): { case: "data"; value: Uint8Array } {
   if (body instanceof Uint8Array) {
     return { case: "data", value: body };

@@ -1,22 +1,22 @@
 import { KubeconnectError } from "./error.js";
 import { derived } from "./signal.js";
 
-/** What every call takes. */
+/** Options of all calls. */
 export interface CallOptions {
-  /** Ends the call; it then fails with the signal's reason. */
+  /** Cancels the call, which then fails with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What every read takes. */
+/** Options of all reads. */
 export interface ReadOptions extends CallOptions {
   /**
-   * Waits until the service has seen this version: with that of a write's answer,
-   * the read sees that write. Code.DeadlineExceeded after five seconds.
+   * Waits until the cache has reached this version. With the version of a write's result, the
+   * read sees that write. Fails with Code.DeadlineExceeded after five seconds.
    */
   readonly minResourceVersion?: string | undefined;
 }
 
-/** A unary call, with its errors in this package's terms. */
+/** Makes a unary call and converts its errors to KubeconnectError. */
 export async function unary<T>(
   { signal }: CallOptions,
   call: (options: { signal?: AbortSignal }) => Promise<T>,
@@ -30,21 +30,21 @@ export async function unary<T>(
 }
 
 /**
- * A server stream, with its errors in this package's terms. The stream ends when
- * the caller leaves the loop: Connect's own would stay open. It has no deadline.
+ * Opens a server stream without a deadline and converts its errors to KubeconnectError. The
+ * stream is cancelled when the caller leaves the loop, because Connect would keep it open.
  */
 export async function* stream<T>(
   { signal }: CallOptions,
   call: (options: { signal: AbortSignal; timeoutMs: number }) => AsyncIterable<T>,
 ): AsyncGenerator<T, void, undefined> {
-  const left = new AbortController();
-  const either = signal ? AbortSignal.any([signal, left.signal]) : left.signal;
+  const leaving = new AbortController();
+  const either = signal ? AbortSignal.any([signal, leaving.signal]) : leaving.signal;
   try {
     yield* call({ signal: either, timeoutMs: 0 });
   } catch (error) {
     signal?.throwIfAborted();
     throw KubeconnectError.from(error);
   } finally {
-    left.abort();
+    leaving.abort();
   }
 }

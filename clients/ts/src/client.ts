@@ -39,13 +39,13 @@ import { WatchMany, type WatchManyOptions, type WatchSpecs } from "./watchmany.j
 export type { CallOptions, ReadOptions };
 
 /**
- * Reads and changes the objects of any resource of the cluster. A resource is
- * named as kubectl names it: "pods", "po", "deployments.apps". The type
- * parameter of each method is the type of the objects' values; nothing checks
- * it. After Code.Unavailable or Code.DeadlineExceeded a write may have happened.
+ * A client that reads and writes the objects of any resource of the cluster. A resource is
+ * named as in kubectl: "pods", "po", "deployments.apps". The type parameter of each method is
+ * the type of the objects' values, which is not checked at run time. After Code.Unavailable or
+ * Code.DeadlineExceeded, a write may or may not have been applied.
  */
 export interface Client {
-  /** One object. Fails with Code.NotFound if it is not there. */
+  /** Returns one object. Fails with Code.NotFound if it does not exist. */
   get<T = KubeValue>(
     resource: string,
     name: ObjectName,
@@ -53,15 +53,14 @@ export interface Client {
   ): Promise<GetResult<T>>;
 
   /**
-   * The objects of a selection, from one snapshot. Nothing is sent before the
-   * list is iterated; each iteration takes a new snapshot.
+   * Lists the objects of a selection, from one snapshot. The request is sent when the list is
+   * iterated, and each iteration reads a new snapshot.
    */
   list<T = KubeValue>(resource: string, selection?: ListSelection, options?: ListOptions): List<T>;
 
   /**
-   * The objects of a selection and every change to them. Nothing is sent before
-   * the watch is iterated; each iteration is a stream of its own. `follow` makes
-   * one watch of many streams.
+   * Watches the objects of a selection and every change to them. The stream is opened when the
+   * watch is iterated, and each iteration opens a new stream. `follow` reconnects a watch.
    */
   watch<T = KubeValue>(
     resource: string,
@@ -70,30 +69,30 @@ export interface Client {
   ): Watch<T>;
 
   /**
-   * Several watches in one stream, each under a key of the caller's; at most 100. When one
-   * of them is refused or ends, all do. As `watch`, it is opened by iterating it. The type
-   * parameter has the type of the objects' values for each key.
+   * Opens several watches, at most 100, in one stream, each with a key that the caller chooses.
+   * If one of them is rejected or ends, all do. As with `watch`, the stream is opened when the
+   * result is iterated. The type parameter has the type of the objects' values for each key.
    */
   watchMany<V extends object>(watches: WatchSpecs<V>, options?: WatchManyOptions): WatchMany<V>;
 
-  /** How many objects a selection has, in all and by the values of paths. None is sent. */
+  /** Counts the objects of a selection, in total and by the values of paths. Sends no objects. */
   count(resource: string, selection?: Selection, options?: CountOptions): Promise<CountResult>;
 
   /**
-   * The objects of a selection as the API server prints them, and kubectl shows them.
-   * Nothing is sent before the table is iterated; each iteration reads it there anew.
+   * Returns the objects of a selection as the table that the API server prints for kubectl. The
+   * request is sent when the table is iterated, and each iteration reads the table again.
    */
   table(resource: string, selection?: TableSelection, options?: CallOptions): Table;
 
   /**
-   * What a pod's container has written, and with `follow` what it writes. Nothing is sent
-   * before the log is iterated; each iteration is a stream of its own.
+   * Reads the log of a pod's container, with `follow` until the container ends. The stream is
+   * opened when the log is iterated, and each iteration opens a new stream.
    */
   logs(pod: ObjectName, options?: LogOptions): Log;
 
   /**
-   * Makes an object. Its kind may be left out. Fails with Code.AlreadyExists if there
-   * is one under its name.
+   * Creates an object. Its kind may be left out. Fails with Code.AlreadyExists if an object
+   * with its name exists.
    */
   create<T = KubeValue>(
     resource: string,
@@ -102,9 +101,8 @@ export interface Client {
   ): Promise<CreateResult<T>>;
 
   /**
-   * Replaces an object by this one. Fails with Code.Aborted if the resource version
-   * in its metadata is not the cluster's any more, or a precondition does not hold:
-   * read it again.
+   * Replaces an object. Fails with Code.Aborted if the resource version in its metadata is
+   * outdated or a precondition fails: read the object again.
    */
   update<T = KubeValue>(
     resource: string,
@@ -113,8 +111,8 @@ export interface Client {
   ): Promise<UpdateResult<T>>;
 
   /**
-   * Changes parts of one object. Fails with Code.Aborted on a conflict: a precondition
-   * does not hold, or other field managers own what "apply" wants.
+   * Changes parts of one object. Fails with Code.Aborted on a conflict: a precondition fails, or
+   * other field managers own fields of an "apply" patch.
    */
   patch<T = KubeValue>(
     resource: string,
@@ -124,8 +122,8 @@ export interface Client {
   ): Promise<PatchResult<T>>;
 
   /**
-   * Deletes one object. Fails with Code.NotFound if it is not there, with Code.Aborted
-   * if a precondition does not hold.
+   * Deletes one object. Fails with Code.NotFound if it does not exist, and with Code.Aborted if
+   * a precondition fails.
    */
   delete<T = KubeValue>(
     resource: string,
@@ -134,8 +132,8 @@ export interface Client {
   ): Promise<DeleteResult<T>>;
 
   /**
-   * Deletes the objects of a selection: without selectors, all of the namespace. Not
-   * in one step; some may be gone when it fails.
+   * Deletes the objects of a selection. Without selectors, all objects of the namespace. The
+   * call is not atomic: some objects may have been deleted when it fails.
    */
   deleteCollection(
     resource: string,
@@ -143,20 +141,23 @@ export interface Client {
     options?: DeleteCollectionOptions,
   ): Promise<DeleteCollectionResult>;
 
-  /** What the cluster serves, as `kubectl api-resources` tells it. */
+  /** Returns the resources that the cluster serves, as `kubectl api-resources` does. */
   resourceTypes(
     selection?: ResourceTypesSelection,
     options?: CallOptions,
   ): Promise<ResourceTypesResult>;
 
-  /** The OpenAPI schema of a resource's kind. Fails with Code.NotFound if it has none. */
+  /** Returns the OpenAPI schema of a resource's kind. Fails with Code.NotFound if it has none. */
   schema(resource: string, options?: CallOptions): Promise<SchemaResult>;
 
-  /** Whom the cluster knows the caller as. Fails with Code.Unauthenticated if it does not. */
+  /**
+   * Returns the identity of the caller. Fails with Code.Unauthenticated if the cluster cannot
+   * authenticate the caller.
+   */
   whoAmI(options?: CallOptions): Promise<Identity>;
 }
 
-/** A client over any Connect transport. It holds nothing that must be closed. */
+/** Creates a client over any Connect transport. The client needs no closing. */
 export function createClient(transport: Transport): Client {
   const service = createServiceClient(ResourceService, transport);
   const access = createServiceClient(AccessService, transport);

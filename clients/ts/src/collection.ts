@@ -2,85 +2,85 @@ import { keyOf, type KubeObject, type KubeValue, type ObjectHead } from "./objec
 import { newest } from "./version.js";
 import type { WatchBatch, WatchEvent } from "./watch.js";
 
-/** What one batch has changed in a collection, all steps taken together. */
+/** The changes that one batch has made to a collection, all events combined. */
 export interface Changes<V> {
   readonly added: readonly V[];
   /** In their new state. */
   readonly modified: readonly V[];
   /**
-   * In their last state. An object that was replaced under its name is here and
-   * in `added`: look at deletions first.
+   * In their last state. An object that was deleted and recreated is in `deleted` and in
+   * `added`: apply deletions first.
    */
   readonly deleted: readonly V[];
 }
 
 /**
- * The objects of a watch as they are now. Feed it batches; it does no I/O.
+ * The current objects of a watch. Pass it the batches of the watch; it does no I/O.
  *
- * A snapshot replaces what is held in one step, when it is complete: between
- * RESET and SYNCED readers see the state before, so a view never flickers empty.
+ * A snapshot replaces the objects atomically when it is complete: between RESET and SYNCED
+ * readers see the earlier state, so that a view is never empty in between.
  *
- * Where a stream is resumed there is no snapshot. Then what is held may be added
- * again, which replaces it, and what is not held may be deleted, which is nothing.
+ * A resumed stream has no snapshot. An object of the collection may then be added again, which
+ * replaces it, and an object that is not in the collection may be deleted, which has no effect.
  *
- * It can hold what a function makes of each object instead of the objects, so
- * that a view of many objects keeps only the fields that it shows.
+ * The collection can store a projection of each object instead of the object, so that a view of
+ * many objects keeps only the fields that it shows.
  */
 export class LiveCollection<V extends ObjectHead = KubeObject, T = KubeValue> {
   readonly #project: (object: KubeObject<T>) => V;
   readonly #listeners = new Set<(changes: Changes<V>) => void>();
   #objects = new Map<string, V>();
-  /** The snapshot that is coming in, between RESET and SYNCED. */
+  /** The incomplete snapshot, between RESET and SYNCED. */
   #snapshot: Map<string, V> | undefined;
   #synced = false;
   #resourceVersion = "";
-  /** The newest version of the snapshot that is coming in. */
+  /** The newest version of the incomplete snapshot. */
   #snapshotVersion = "";
 
   constructor(project: (object: KubeObject<T>) => V) {
     this.#project = project;
   }
 
-  /** A collection of the objects themselves. */
+  /** Creates a collection that stores the objects themselves. */
   static ofObjects<T = KubeValue>(): LiveCollection<KubeObject<T>, T> {
     return new LiveCollection((object) => object);
   }
 
-  /** By `keyOf`; in no particular order. */
+  /** The objects by `keyOf`, in no particular order. */
   get objects(): ReadonlyMap<string, V> {
     return this.#objects;
   }
 
-  /** Whether a first snapshot is complete; before that there are no objects. */
+  /** Whether the first snapshot is complete; there are no objects before that. */
   get synced(): boolean {
     return this.#synced;
   }
 
-  /** Whether a snapshot is coming in that will replace what is held. */
+  /** Whether a new snapshot is being received, which will replace the objects. */
   get resetting(): boolean {
     return this.#snapshot !== undefined;
   }
 
-  /** How many objects of an incomplete snapshot are here. */
+  /** The number of objects of the incomplete snapshot. */
   get arriving(): number {
     return this.#snapshot?.size ?? 0;
   }
 
   /**
-   * The version that the objects are at; empty before the first snapshot. It goes back only
-   * with a snapshot that does.
+   * The resource version of the objects; empty before the first snapshot. It decreases only
+   * with a snapshot that is older.
    */
   get resourceVersion(): string {
     return this.#resourceVersion;
   }
 
-  /** Calls the listener after each batch that has changed something. */
+  /** Calls the listener after each batch that changes the objects. Returns an unsubscriber. */
   subscribe(listener: (changes: Changes<V>) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** Applies a batch, then tells the listeners once what has changed. */
+  /** Applies a batch, calls the listeners once with the changes, and returns the changes. */
   apply(batch: Pick<WatchBatch<T>, "events">): Changes<V> {
     const before = new Map<string, V | undefined>();
     for (const event of batch.events) {
@@ -121,7 +121,7 @@ export class LiveCollection<V extends ObjectHead = KubeObject, T = KubeValue> {
     }
   }
 
-  /** Where an object belongs now; what readers saw of it is noted in `before`. */
+  /** Returns the map that an object belongs to. Records the visible state in `before`. */
   #touch(object: ObjectHead, before: Map<string, V | undefined>): Map<string, V> {
     if (this.#snapshot) {
       return this.#snapshot;

@@ -4,10 +4,10 @@ import { KubeconnectError } from "./error.js";
 import { sleep, type Sleep } from "./sleep.js";
 
 /**
- * Makes reads that are refused with a time to come back at again then, if that is within the
- * time that a call may take. Changes are not made again.
+ * Creates an interceptor that retries reads that are rejected with a retry delay, after that
+ * delay, if it ends within the timeout of the call. Writes are not retried.
  *
- * @param timeoutMs how long a call may take; 0 for no limit.
+ * @param timeoutMs The timeout of a call; 0 for no limit.
  */
 export function comeBack(timeoutMs: number, wait: Sleep = sleep): Interceptor {
   return (next) => async (request) => {

@@ -1,17 +1,17 @@
 import type { KubeconnectError } from "./error.js";
 
 /**
- * How a followed watch stands with the service.
+ * The connection state of a followed watch.
  *
- * "connecting": nothing has come yet. "connected": messages come, at least every ten
- * seconds. "lost": the service is not heard; `since` is when its last message came, so what
- * is held is as of that time, and `error` says what the stream failed with first.
+ * "connecting": no message has been received yet. "connected": messages are received, at least
+ * every ten seconds. "lost": the service is unreachable; `since` is the time of its last
+ * message, which is also the age of the objects, and `error` is the first error of the stream.
  */
 export type ConnectionState =
   | { readonly state: "connecting" | "connected"; readonly since: Date }
   | { readonly state: "lost"; readonly since: Date; readonly error: KubeconnectError };
 
-/** Keeps the state of a connection, and reports each change of it. */
+/** Tracks the state of a connection and reports each change. */
 export class ConnectionTracker {
   readonly #onChange: ((connection: ConnectionState) => void) | undefined;
   #state: ConnectionState = { state: "connecting", since: new Date() };
@@ -25,7 +25,7 @@ export class ConnectionTracker {
     return this.#state;
   }
 
-  /** Notes that a message has come. */
+  /** Records that a message was received. */
   heard(): void {
     this.#heardAt = new Date();
     if (this.#state.state !== "connected") {
@@ -33,7 +33,7 @@ export class ConnectionTracker {
     }
   }
 
-  /** Notes that the stream has failed. */
+  /** Records that the stream failed. */
   lost(error: KubeconnectError): void {
     if (this.#state.state !== "lost") {
       this.#change({ state: "lost", since: this.#heardAt, error });

@@ -9,15 +9,15 @@ export interface Connection {
 }
 
 /**
- * A transport over a connection that can be left for another one. A stream whose signal aborts
- * with Code.Unavailable says that its replica is of no use: later calls use another
- * connection. Calls that are under way go on where they are. Streams that leave a connection
- * together come to the same new one.
+ * A transport that can replace its connection. When the signal of a stream aborts with
+ * Code.Unavailable, the replica of its connection is unusable, and later calls use another
+ * connection. Open calls continue on their connections. Streams that leave the same connection
+ * share the new one.
  */
 export class Connections implements Transport {
   readonly #connect: () => Connection;
   #current: Connection;
-  /** Those that were left, while there may be calls on them. */
+  /** The earlier connections that may have open calls. */
   #left: Connection[] = [];
 
   constructor(connect: () => Connection) {

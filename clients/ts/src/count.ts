@@ -17,43 +17,43 @@ import {
 import { selectionFields, type Selection } from "./selection.js";
 import { jsonFrom } from "./value.js";
 
-/** How to count. */
+/** Options of a count. */
 export interface CountOptions extends ReadOptions, ConsistencyOptions {
   /**
-   * Up to 8 paths by whose values to count, as in `fields`: "spec.nodeName",
-   * "status.phase". Default: none, only the total.
+   * Up to 8 paths, as in `fields`, to group by: "spec.nodeName", "status.phase". Default:
+   * none, only the total.
    */
   readonly groupBy?: readonly string[] | undefined;
-  /** How many groups, those with the most objects first. Default: 1,000; at most 10,000. */
+  /** The maximum number of groups, the largest first. Default: 1,000; at most 10,000. */
   readonly maxGroups?: number | undefined;
 }
 
-/** A number of objects that have the same values. */
+/** A group of objects with the same values. */
 export interface ObjectGroup {
-  /** One for each path of `groupBy`: a text, a number, a boolean, or null for none. */
+  /** A value for each path of `groupBy`: a string, a number, a boolean, or null for none. */
   readonly values: readonly JsonValue[];
   readonly count: number;
 }
 
-/** How many objects there are. */
+/** The result of a count. */
 export interface CountResult {
   readonly kind: ResourceKind;
   readonly total: number;
-  /** The largest first, and those of one size in order of their values. */
+  /** The largest groups first, groups of equal size in order of their values. */
   readonly groups: readonly ObjectGroup[];
-  /** How many groups were left out, for there were more than `maxGroups`. */
+  /** The number of groups that were left out because there were more than `maxGroups`. */
   readonly remainingGroups: number;
-  /** The version at which they were counted. */
+  /** The resource version of the count. */
   readonly resourceVersion: string;
   readonly freshness: Freshness | undefined;
   readonly source: Source | undefined;
-  /** As in ListPage: those that the count covers. Empty: it is complete. */
+  /** The namespaces that the count covers, as in ListPage. Empty if the count is complete. */
   readonly namespaces: readonly string[];
-  /** For people, as in ListPage. */
+  /** Human-readable warnings, as in ListPage. */
   readonly warnings: readonly string[];
 }
 
-/** The message of a count. */
+/** Returns the request message of a count. */
 export function countRequest(
   resource: string,
   selection: Selection,
@@ -71,7 +71,7 @@ export function countRequest(
 
 export function countFrom(response: CountObjectsResponse): CountResult {
   return {
-    kind: required(response.kind, "the kind of its objects"),
+    kind: required(response.kind, "the kind of the objects"),
     total: Number(response.total),
     groups: response.groups.map(({ values, count }) => ({
       values: values.map(jsonFrom),

@@ -5,29 +5,29 @@ import type { CreateRequestSchema } from "./gen/kubeconnect/v1/resource_service_
 import type { KubeObject, KubeValue } from "./object.js";
 import { writeFields, type WriteOptions } from "./write.js";
 
-/** How to create. */
+/** Options of a create. */
 export interface CreateOptions extends CallOptions, WriteOptions {
   /** Required for a namespaced resource, unless the object's metadata has it. */
   readonly namespace?: string | undefined;
   /**
-   * The object that a subresource ("eviction", "binding", "token") is created of. An
-   * object itself is named by its metadata.
+   * The object for which a subresource ("eviction", "binding", "token") is created. The name of
+   * an object itself is taken from its metadata.
    */
   readonly name?: string | undefined;
 }
 
-/** What was created. */
+/** The result of a create. */
 export interface CreateResult<T = KubeValue> {
   /**
-   * The object as it was made; or as it would be, for a dry run. A subresource may answer
-   * another kind: "eviction" a Status.
+   * The object as created, or as it would be for a dry run. A subresource may return another
+   * kind: "eviction" returns a Status.
    */
   readonly object: KubeObject<T>;
-  /** The API server's warnings, for people. */
+  /** The API server's warnings, human-readable. */
   readonly warnings: readonly string[];
 }
 
-/** The message of a creation. */
+/** Returns the request message of a create. */
 export function createRequest(
   resource: string,
   object: WriteBody,

@@ -11,65 +11,65 @@ import { valueOf } from "./word.js";
 import { preconditionsFrom, type Preconditions } from "./write.js";
 
 /**
- * What becomes of the objects that the deleted one owns: "orphan" leaves them without
- * an owner, "background" deletes them after it, "foreground" before it.
+ * The handling of the objects that a deleted object owns: "orphan" keeps them without the owner,
+ * "background" deletes them after their owner, "foreground" before their owner.
  */
 export type PropagationPolicy = "orphan" | "background" | "foreground";
 
-/** How to delete a collection. */
+/** Options of a deleteCollection. */
 export interface DeleteCollectionOptions extends CallOptions {
   /** Default: the kind's own, usually "background". */
   readonly propagation?: PropagationPolicy | undefined;
   /**
-   * How many seconds, a whole number, an object has to end itself; 0: none. Default:
-   * the kind's own, 30 for pods.
+   * The time that an object has to shut down, in whole seconds; 0 for none. Default: the kind's
+   * own, 30 for pods.
    */
   readonly gracePeriodSeconds?: number | undefined;
-  /** Check and admit the deletion without doing it. */
+  /** Validates and admits the deletion without persisting it. */
   readonly dryRun?: boolean | undefined;
 }
 
-/** How to delete one object. */
+/** Options of a delete. */
 export interface DeleteOptions extends DeleteCollectionOptions, Preconditions {}
 
-/** What is left of a deleted object. */
+/** The result of a delete. */
 export interface DeleteResult<T = KubeValue> {
   /**
-   * The object, where it is still there (a finalizer, a grace period) or the API server
-   * answers with its last state; undefined where that says only that all went well.
+   * The object, if it still exists (a finalizer, a grace period) or if the API server returns
+   * its last state; undefined if the API server reports only success.
    */
   readonly object: KubeObject<T> | undefined;
   /**
-   * A version at which the deletion, or the beginning of it, is visible: a read with it as
+   * A version at which the deletion, or its beginning, is visible: a read with this version as
    * `minResourceVersion` sees the object deleted, or with its deletionTimestamp. Empty for
-   * a dry run, and for a resource without comparable versions.
+   * a dry run, and if versions of the resource cannot be compared.
    */
   readonly resourceVersion: string;
-  /** The API server's warnings, for people. */
+  /** The API server's warnings, human-readable. */
   readonly warnings: readonly string[];
 }
 
-/** Which objects to delete. What is left out selects everything. */
+/** The objects to delete. Omitted fields match everything. */
 export interface DeleteSelection {
-  /** Required for a namespaced resource, refused for another. */
+  /** Required for a namespaced resource, rejected for a cluster-scoped one. */
   readonly namespace?: string | undefined;
-  /** As kubectl writes it: "app=web,tier in (a,b),!canary". */
+  /** A label selector in kubectl's notation: "app=web,tier in (a,b),!canary". */
   readonly labelSelector?: string | undefined;
-  /** As kubectl writes it: "status.phase=Failed". */
+  /** A field selector in kubectl's notation: "status.phase=Failed". */
   readonly fieldSelector?: string | undefined;
 }
 
-/** What became of a selection. */
+/** The result of a deleteCollection. */
 export interface DeleteCollectionResult {
-  /** How many objects were deleted, or have begun to end. */
+  /** The number of objects that were deleted, or are being deleted. */
   readonly deleted: number;
-  /** As in DeleteResult, for all the deletions. */
+  /** A version at which all deletions are visible, as in DeleteResult. */
   readonly resourceVersion: string;
-  /** The API server's warnings, for people. */
+  /** The API server's warnings, human-readable. */
   readonly warnings: readonly string[];
 }
 
-/** The message of a deletion. */
+/** Returns the request message of a delete. */
 export function deleteRequest(
   resource: string,
   { namespace = "", name }: ObjectName,
@@ -85,7 +85,7 @@ export function deleteRequest(
   };
 }
 
-/** The message of a deletion of all that match. */
+/** Returns the request message of a deleteCollection. */
 export function deleteCollectionRequest(
   resource: string,
   { namespace = "", labelSelector = "", fieldSelector = "" }: DeleteSelection,

@@ -10,9 +10,9 @@ import type {
 import { required } from "./message.js";
 import type { ResourceKind } from "./object.js";
 
-/** Which of the cluster's resources. What is left out selects everything. */
+/** A selection of the cluster's resources. Omitted fields match everything. */
 export interface ResourceTypesSelection {
-  /** One API group; "core" for the one without a name. */
+  /** One API group; "core" for the core group. */
   readonly group?: string | undefined;
   /** One category, such as "all". */
   readonly category?: string | undefined;
@@ -20,47 +20,55 @@ export interface ResourceTypesSelection {
 
 /** The state of the service's cache of one resource. */
 export interface CacheState {
-  /** Whether there is one: it starts at the first read, and ends when nobody uses it. */
+  /**
+   * Whether the cache exists. It is started by the first read, and stopped when it has been
+   * unused for a while.
+   */
   readonly started: boolean;
-  /** Whether it holds a whole snapshot. */
+  /** Whether the cache has a complete snapshot. */
   readonly synced: boolean;
-  /** How many objects it holds. */
+  /** The number of cached objects. */
   readonly objects: number;
-  /** How many bytes they take in memory, roughly. */
+  /** The approximate size of the objects in memory, in bytes. */
   readonly bytes: number;
-  /** The version that it has reached. */
+  /** The resource version that the cache has reached. */
   readonly resourceVersion: string;
   readonly freshness: Freshness | undefined;
 }
 
 /** A resource that the cluster serves. */
 export interface ResourceType {
-  /** Its names, in the version that the cluster prefers. All else is about that version. */
+  /**
+   * Its names, in the version that the cluster prefers. The other fields are about that version.
+   */
   readonly kind: ResourceKind;
-  /** All versions that it is served in, the preferred one first. */
+  /** All versions in which it is served, the preferred one first. */
   readonly versions: readonly string[];
   /** The name of one object, such as "pod". */
   readonly singular: string;
-  /** Such as "po". */
+  /** Short names, such as "po". */
   readonly shortNames: readonly string[];
-  /** Such as "all". */
+  /** Categories, such as "all". */
   readonly categories: readonly string[];
-  /** What can be done with it, in the API server's words: "get", "list", "watch". */
+  /** The verbs that it supports, such as "get", "list" and "watch". */
   readonly verbs: readonly string[];
-  /** Such as "status", in order. */
+  /** Its subresources, such as "status", in order. */
   readonly subresources: readonly string[];
-  /** Undefined while there is none, and for callers who may not list all of the resource. */
+  /**
+   * The state of its cache; undefined while there is no cache, and for callers that are not
+   * allowed to list the resource in all namespaces.
+   */
   readonly cache: CacheState | undefined;
 }
 
-/** One version of an API group whose resources are not known, and why. */
+/** A version of an API group for which discovery failed, with the reason. */
 export type FailedGroup = Readonly<Pick<FailedGroupMessage, "group" | "version" | "message">>;
 
-/** What the cluster serves. */
+/** The resources that the cluster serves. */
 export interface ResourceTypesResult {
-  /** In order of group and name, each once, however many versions it has. */
+  /** The resources in order of group and name, once for all their versions. */
   readonly types: readonly ResourceType[];
-  /** What could not be found out: the resources of these are missing. */
+  /** The group versions for which discovery failed: their resources are missing. */
   readonly failedGroups: readonly FailedGroup[];
 }
 
@@ -68,7 +76,7 @@ export interface ResourceTypesResult {
 export interface SchemaResult {
   readonly kind: ResourceKind;
   /**
-   * The OpenAPI v3 schema. What it refers to lies beside it, where each "$ref" says:
+   * The OpenAPI v3 schema. Referenced schemas are included, at the path of each "$ref":
    * "#/components/schemas/NAME".
    */
   readonly schema: JsonObject;
@@ -82,7 +90,7 @@ export function resourceTypesFrom(response: ListResourceTypesResponse): Resource
 }
 
 export function schemaFrom({ kind, schema }: GetSchemaResponse): SchemaResult {
-  return { kind: required(kind, "what it describes"), schema: required(schema, "a schema") };
+  return { kind: required(kind, "the kind"), schema: required(schema, "the schema") };
 }
 
 function resourceTypeFrom(message: ResourceTypeMessage): ResourceType {

@@ -1,30 +1,30 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { StatusSchema, type Status } from "./gen/kubeconnect/v1/status_pb.js";
 
-/** One cause of an error, such as a field that a validation refused. */
+/** A single cause of an error, such as a field that failed validation. */
 export interface StatusCause {
-  /** For programs, such as "FieldValueRequired". */
+  /** The machine-readable reason, such as "FieldValueRequired". */
   readonly reason: string;
-  /** For people. */
+  /** The human-readable message. */
   readonly message: string;
   /** The JSON path of the field, such as "spec.replicas". */
   readonly field: string;
 }
 
 /**
- * The one error that calls fail with. A call that the caller's own signal ended
- * fails with that signal's reason instead, as fetch does.
+ * The error of all failed calls. A call that was cancelled by the caller's signal fails with the
+ * signal's reason instead, like fetch.
  */
 export class KubeconnectError extends Error {
   override readonly name = "KubeconnectError";
-  /** The code of the RPC. */
+  /** The RPC's error code. */
   readonly code: Code;
-  /** Kubernetes' own reason, such as "AlreadyExists"; empty where there is none. */
+  /** The reason in Kubernetes' terms, such as "AlreadyExists"; empty if there is none. */
   readonly reason: string;
   readonly causes: readonly StatusCause[];
-  /** How many causes the service left out: it bounds the size of an error. */
+  /** The number of causes that the service left out, because it bounds the size of an error. */
   readonly omittedCauses: number;
-  /** When to try again; 0 where nobody has said. */
+  /** The number of seconds after which to retry; 0 if the service sent none. */
   readonly retryAfterSeconds: number;
 
   private constructor(message: string, code: Code, status?: Status, cause?: unknown) {
@@ -37,7 +37,7 @@ export class KubeconnectError extends Error {
     this.retryAfterSeconds = status?.retryAfterSeconds ?? 0;
   }
 
-  /** What a call failed with; what the service has to say about it comes first. */
+  /** Converts the error of a call. The message of the service's Status takes precedence. */
   static from(error: unknown): KubeconnectError {
     if (error instanceof KubeconnectError) {
       return error;
@@ -52,24 +52,24 @@ export class KubeconnectError extends Error {
     );
   }
 
-  /** The same error in other words. */
+  /** Returns the same error with another message. */
   withMessage(message: string): KubeconnectError {
     const { code, reason, causes, omittedCauses, retryAfterSeconds } = this;
     const error = new KubeconnectError(message, code, undefined, this);
     return Object.assign(error, { reason, causes, omittedCauses, retryAfterSeconds });
   }
 
-  /** An object whose content the service could not read. */
+  /** Returns the error of an object whose content the service could not read. */
   static fromStatus(status: Status): KubeconnectError {
     return new KubeconnectError(status.message, Code.DataLoss, status);
   }
 
-  /** The service cannot be heard. */
+  /** Returns the error for an unreachable service. */
   static unavailable(message: string): KubeconnectError {
     return new KubeconnectError(message, Code.Unavailable);
   }
 
-  /** The service sent what this client does not understand. */
+  /** Returns the error for a message of the service that is invalid for this client. */
   static internal(message: string): KubeconnectError {
     return new KubeconnectError(message, Code.Internal);
   }

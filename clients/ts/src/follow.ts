@@ -7,33 +7,33 @@ import { StalenessPolicy, type StalenessLimit } from "./staleness.js";
 import type { WatchBatch } from "./watch.js";
 import { watchdog, type OpenBatches, type SilenceLimits } from "./watchdog.js";
 
-/** How to follow a watch. */
+/** Options of follow. */
 export interface FollowOptions extends RetryOptions, SilenceLimits, StalenessLimit {
-  /** Ends the watch and any wait. */
+  /** Ends the watch and any delay. */
   readonly signal: AbortSignal;
-  /** Where to begin: a token that was stored by an earlier run. Default: anew. */
+  /** The token to resume from, stored by an earlier run. Default: begin with a snapshot. */
   readonly resumeToken?: string | undefined;
-  /** Called for each failure that is going to be retried, with the wait before that. */
+  /** Called for each failure that will be retried, with the delay before the next attempt. */
   readonly onRetry?: ((error: KubeconnectError, delayMs: number) => void) | undefined;
-  /** Called whenever the connection is made or lost. */
+  /** Called when the connection is established or lost. */
   readonly onConnection?: ((connection: ConnectionState) => void) | undefined;
-  /** How to wait between attempts. Default: the clock. */
+  /** The function that waits between attempts. Default: a timer. */
   readonly sleep?: Sleep | undefined;
 }
 
 /** The batches of a followed watch. */
 export interface Following<B> extends AsyncGenerator<B, never, undefined> {
-  /** Whether the service can be heard now, and since when. */
+  /** The connection state of the watch. */
   readonly connection: ConnectionState;
 }
 
 /**
- * A watch that goes on: when its stream fails, ends or falls silent, a new one is opened
- * after a while and continues where the last one was. After silence, and where the service has
- * called the stream stale for too long, a client of this package for Node.js opens another
- * connection for it, which may lead to another replica. Where it cannot, it begins with
- * RESET and a snapshot; so whoever applies all batches ends up with the cluster's
- * state. Throws on a failure that trying again cannot cure.
+ * Follows a watch: when its stream fails, ends or is silent for too long, a new stream is opened
+ * after a delay and resumes at the last position. If the service cannot resume there, the stream
+ * begins with RESET and a snapshot, so that a caller that applies all batches has the cluster's
+ * state. After silence, and if the service has reported the stream as stale for too long, the
+ * Node.js client of this package opens another connection, which may lead to another replica.
+ * Throws on a failure that a retry cannot fix.
  *
  *     const open = (signal: AbortSignal, resumeToken: string) =>
  *       client.watch("pods", {}, { signal, resumeToken }).batches();
@@ -72,7 +72,7 @@ async function* batchesOf<B extends WatchBatch<unknown>>(
         const stale = staleness.received(batch);
         yield batch;
         if (stale) {
-          leaving.abort(stale); // the connection too: see node.ts
+          leaving.abort(stale); // also leaves the connection: see connections.ts
           throw stale;
         }
       }
@@ -87,7 +87,7 @@ async function* batchesOf<B extends WatchBatch<unknown>>(
       throw failure;
     }
     if (failure.code === Code.InvalidArgument) {
-      resumeToken = ""; // if anything can cure that, it is another token
+      resumeToken = ""; // the token may be invalid, so retry without it
     }
     onRetry?.(failure, delay);
     await wait(delay, signal);

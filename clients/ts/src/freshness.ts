@@ -1,15 +1,15 @@
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import type { Freshness as FreshnessMessage } from "./gen/kubeconnect/v1/resource_service_pb.js";
 
-/** How current an answer is: the service answers from memory. */
+/** How current a response from the service's cache is. */
 export interface Freshness {
-  /** Whether the service has lost the API server, so that nothing newer is known. */
+  /** Whether the API server is unreachable for the service, so that the data may be outdated. */
   readonly stale: boolean;
-  /** When the API server was last known to be there. */
+  /** The time of the last confirmed contact with the API server. */
   readonly lastContact: Date | undefined;
 }
 
-/** Undefined where the service has not told. */
+/** Converts the API's message; undefined if the service did not report it. */
 export function freshnessFrom(message: FreshnessMessage | undefined): Freshness | undefined {
   if (!message) {
     return undefined;

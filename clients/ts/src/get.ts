@@ -14,25 +14,28 @@ import {
   type Source,
 } from "./read.js";
 
-/** How to get an object. */
+/** Options of a get. */
 export interface GetOptions extends ReadOptions, ConsistencyOptions, FieldOptions {
-  /** Such as "status" or "scale", read from the API server. Default: the object itself. */
+  /**
+   * The subresource, such as "status" or "scale", which is read from the API server. Default: the
+   * object itself.
+   */
   readonly subresource?: string | undefined;
 }
 
-/** One object, and what is known of how it was read. */
+/** The result of a get: the object, with where it was read and how current it is. */
 export class GetResult<T = KubeValue> extends KubeObject<T> {
   readonly freshness: Freshness | undefined;
   readonly source: Source | undefined;
 
   constructor({ object, kind, freshness, source }: GetResponse) {
-    super(required(object, "an object"), required(kind, "the kind of its objects"));
+    super(required(object, "the object"), required(kind, "the kind of the object"));
     this.freshness = freshnessFrom(freshness);
     this.source = sourceFrom(source);
   }
 }
 
-/** The message of a get. */
+/** Returns the request message of a get. */
 export function getRequest(
   resource: string,
   { namespace = "", name }: ObjectName,

@@ -1,10 +1,10 @@
 import type { WhoAmIResponse } from "./gen/kubeconnect/v1/access_service_pb.js";
 
-/** Whom the cluster knows a caller as. */
+/** The identity of a caller in the cluster. */
 export interface Identity {
-  /** Such as "system:serviceaccount:default:reader". */
+  /** The user name, such as "system:serviceaccount:default:reader". */
   readonly username: string;
-  /** Empty where the cluster gives none. */
+  /** The user's UID; empty if it has none. */
   readonly uid: string;
   readonly groups: readonly string[];
 }

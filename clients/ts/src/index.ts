@@ -1,7 +1,6 @@
 /**
- * Kubernetes cluster state, live. This module needs neither Node.js nor a
- * browser; `@kubeconnect/client/node` and `@kubeconnect/client/web` add the
- * transport.
+ * A client for live Kubernetes cluster state. This module depends on neither Node.js nor a
+ * browser; `@kubeconnect/client/node` and `@kubeconnect/client/web` add the transport.
  *
  * @module
  */

@@ -16,54 +16,55 @@ import {
 } from "./read.js";
 import { selectionFields, type Selection } from "./selection.js";
 
-/** How often a list that is asked for at once begins again when it expires. */
+/** How often `all` restarts an expired list. */
 const maxRestarts = 2;
 
-/** Which objects to list, and in which order. */
+/** The objects to list, and their order. */
 export interface ListSelection extends Selection {
   /**
-   * "path" or "path desc", several with commas: "status.phase,
-   * metadata.creationTimestamp desc". Default: namespace and name.
+   * "path" or "path desc", or several of these with commas: "status.phase,
+   * metadata.creationTimestamp desc". Default: by namespace and name.
    */
   readonly orderBy?: string | undefined;
-  /** How many objects a page may have. Default: as many as fit a message. */
+  /** The maximum number of objects in a page. Default: as many as fit into a message. */
   readonly pageSize?: number | undefined;
 }
 
-/** How to list. */
+/** Options of a list. */
 export interface ListOptions extends ReadOptions, ConsistencyOptions, FieldOptions {}
 
 /** One page of a list. */
 export interface ListPage<T = KubeValue> {
   readonly kind: ResourceKind;
-  /** In the order that was asked for. */
+  /** The objects, in the requested order. */
   readonly objects: readonly KubeObject<T>[];
   /** The version of the snapshot, the same on every page. */
   readonly resourceVersion: string;
-  /** How many objects come after this page. */
+  /** The number of objects after this page. */
   readonly remaining: number;
-  /** How current the snapshot was when this page was asked for. */
+  /** How current the snapshot was when this page was requested. */
   readonly freshness: Freshness | undefined;
   readonly source: Source | undefined;
   /**
-   * The namespaces that the list covers, in order, where the caller asked for all
-   * namespaces and may not list all of them. Empty: the list is complete.
+   * The namespaces that the list covers, in order, if all were requested and the caller is not
+   * allowed to list all of them. Empty if the list is complete.
    */
   readonly namespaces: readonly string[];
   /**
-   * For people: that the list covers some namespaces only, objects for which the filter has
-   * no value, and the API server's warnings.
+   * Human-readable warnings: that the list covers only some namespaces, objects for which the
+   * filter has no value, and the API server's warnings.
    */
   readonly warnings: readonly string[];
 }
 
-/** A whole list. */
+/** A complete list. */
 export type ListAll<T = KubeValue> = Omit<ListPage<T>, "remaining">;
 
 /**
- * A list that is fetched as it is iterated: object by object, page by page, or
- * all at once. Code.OutOfRange says that the service and the cluster have forgotten the
- * snapshot, after how many objects: begin again. `all` does so by itself.
+ * A list that is fetched while it is iterated: by object, by page, or all at once. An iteration
+ * fails with Code.OutOfRange if neither the service nor the API server has the snapshot any
+ * more; the message has the number of objects returned before. Restart the list then. `all` does
+ * so by itself.
  */
 export class List<T = KubeValue> implements AsyncIterable<KubeObject<T>> {
   readonly #service: ResourceServiceClient;
@@ -83,14 +84,14 @@ export class List<T = KubeValue> implements AsyncIterable<KubeObject<T>> {
     this.#options = options;
   }
 
-  /** The objects; the next page is fetched when the one before is used up. */
+  /** Iterates over the objects. The next page is fetched after the objects of the previous one. */
   async *[Symbol.asyncIterator](): AsyncGenerator<KubeObject<T>, void, undefined> {
     for await (const page of this.pages()) {
       yield* page.objects;
     }
   }
 
-  /** The pages as the service cuts them. There is always one, if only empty. */
+  /** Iterates over the pages of the service. There is at least one, which may be empty. */
   async *pages(): AsyncGenerator<ListPage<T>, void, undefined> {
     let returned = 0;
     try {
@@ -100,12 +101,12 @@ export class List<T = KubeValue> implements AsyncIterable<KubeObject<T>> {
       }
     } catch (error) {
       throw isExpired(error)
-        ? error.withMessage(`the list has expired after ${returned} objects: ${error.message}`)
+        ? error.withMessage(`list expired after ${returned} objects: ${error.message}`)
         : error;
     }
   }
 
-  /** All objects at once. Where the list expires meanwhile, it begins again, twice at most. */
+  /** Returns all objects. If the list expires meanwhile, it is restarted, at most twice. */
   async all(): Promise<ListAll<T>> {
     for (let restarts = 0; ; restarts++) {
       try {
@@ -123,7 +124,10 @@ export class List<T = KubeValue> implements AsyncIterable<KubeObject<T>> {
     for await (const page of this.#pages()) {
       pages.push(page);
     }
-    const { kind, resourceVersion, freshness, source, namespaces } = required(pages[0], "a page");
+    const { kind, resourceVersion, freshness, source, namespaces } = required(
+      pages[0],
+      "the first page",
+    );
     const objects = pages.flatMap((page) => page.objects);
     const warnings = [...new Set(pages.flatMap((page) => page.warnings))];
     return { kind, objects, resourceVersion, freshness, source, namespaces, warnings };
@@ -165,7 +169,7 @@ function isExpired(error: unknown): error is KubeconnectError {
 }
 
 function pageFrom<T>(response: ListResponse): ListPage<T> {
-  const kind = required(response.kind, "the kind of its objects");
+  const kind = required(response.kind, "the kind of the objects");
   return {
     kind,
     objects: response.objects.map((message) => new KubeObject<T>(message, kind)),

@@ -9,40 +9,40 @@ import {
 import type { ObjectName } from "./object.js";
 import { valueOf } from "./word.js";
 
-/** Which output of a container. Where the cluster does not offer one alone, it refuses. */
+/** The output stream of a container. Clusters that cannot select a single stream reject the call. */
 export type LogStream = "all" | "stdout" | "stderr";
 
-/** What to read of a log. */
+/** Options of a log. */
 export interface LogOptions extends CallOptions {
-  /** Default: the pod's only one. */
+  /** The container. Default: the pod's only container. */
   readonly container?: string | undefined;
-  /** Go on until the container ends. */
+  /** Continues until the container ends. */
   readonly follow?: boolean | undefined;
-  /** The log of the container's previous run. */
+  /** Reads the log of the container's previous run. */
   readonly previous?: boolean | undefined;
-  /** Only the last so many seconds; at least 1. Not together with `sinceTime`. */
+  /** Begins this number of seconds ago; at least 1. Not together with `sinceTime`. */
   readonly sinceSeconds?: number | undefined;
-  /** Begin at this time; fractions of a second are left off. */
+  /** Begins at this time, rounded down to a whole second. */
   readonly sinceTime?: Date | undefined;
-  /** Begin with so many last lines. Default: with the first. */
+  /** Begins with the last n lines. Default: with the first line. */
   readonly tailLines?: number | undefined;
-  /** End after so many bytes; at least 1. Default: no limit. */
+  /** Ends after this number of bytes; at least 1. Default: no limit. */
   readonly limitBytes?: number | undefined;
-  /** Put the time before each line (RFC 3339, with nanoseconds). */
+  /** Prefixes each line with its time (RFC 3339, with nanoseconds). */
   readonly timestamps?: boolean | undefined;
-  /** Default: "all". */
+  /** The output stream. Default: "all". */
   readonly stream?: LogStream | undefined;
 }
 
 const newline = 0x0a;
 
 /**
- * What a container has written. It is opened by iterating it; each iteration is a stream
- * of its own, and leaving the loop ends that. It ends with the log; one that is followed
- * ends with its container. A log that is lost fails with Code.Unavailable.
+ * The log of a container. Each iteration opens a stream, and leaving the loop closes it. The
+ * iteration ends with the log. A followed log ends with its container. A log that is lost fails
+ * with Code.Unavailable.
  *
- * The iteration is over lines, without their ends, as text: what is not UTF-8 is replaced
- * by U+FFFD. A line comes when it is whole.
+ * Iterating yields the lines as text, without line ends. Invalid UTF-8 is replaced by U+FFFD. A
+ * line is yielded when it is complete.
  */
 export class Log implements AsyncIterable<string> {
   readonly #service: Client<typeof PodService>;
@@ -55,9 +55,9 @@ export class Log implements AsyncIterable<string> {
     this.#options = options;
   }
 
-  /** The lines. */
+  /** Iterates over the lines. */
   async *[Symbol.asyncIterator](): AsyncGenerator<string, void, undefined> {
-    let parts: Uint8Array[] = []; // of a line that is not whole yet
+    let parts: Uint8Array[] = []; // of an incomplete line
     for await (const piece of this.pieces()) {
       let begin = 0;
       for (let end; (end = piece.indexOf(newline, begin)) >= 0; begin = end + 1) {
@@ -70,8 +70,8 @@ export class Log implements AsyncIterable<string> {
   }
 
   /**
-   * The bytes, in pieces of at most 64 KiB. A piece ends with a line, unless that is
-   * longer, or the log has stood still in the midst of it for a second.
+   * Iterates over the bytes, in chunks of at most 64 KiB. A chunk ends at the end of a line,
+   * unless the line is longer than that, or is incomplete for a second.
    */
   async *pieces(): AsyncGenerator<Uint8Array, void, undefined> {
     const request = requestOf(this.#pod, this.#options);
@@ -83,7 +83,7 @@ export class Log implements AsyncIterable<string> {
     }
   }
 
-  /** All of the bytes, when the log has ended. */
+  /** Returns all bytes, when the log has ended. */
   async bytes(): Promise<Uint8Array> {
     const pieces: Uint8Array[] = [];
     for await (const piece of this.pieces()) {

@@ -7,21 +7,21 @@ import { KubeObject, type ResourceKind } from "./object.js";
 /** The generated client of ResourceService. */
 export type ResourceServiceClient = Client<typeof ResourceService>;
 
-/** The object of an answer that names its kind. */
+/** Returns the object of a response that has its kind. */
 export function objectFrom<T>(message: {
   readonly kind?: ResourceKind | undefined;
   readonly object?: ObjectMessage | undefined;
 }): KubeObject<T> {
   return new KubeObject<T>(
-    required(message.object, "an object"),
-    required(message.kind, "the kind of its objects"),
+    required(message.object, "the object"),
+    required(message.kind, "the kind of the object"),
   );
 }
 
-/** A message field that the API promises. */
-export function required<T>(field: T | undefined, what: string): T {
+/** Returns a message field that the service must set. Throws if it is missing. */
+export function required<T>(field: T | undefined, description: string): T {
   if (field === undefined) {
-    throw KubeconnectError.internal(`the service answered without ${what}`);
+    throw KubeconnectError.internal(`invalid response: ${description} is missing`);
   }
   return field;
 }

@@ -18,39 +18,42 @@ import { Connections } from "./connections.js";
 
 export * from "./index.js";
 
-/** How to reach the service from a program. */
+/** Options of a Node.js client. */
 export interface NodeOptions {
-  /** Default: "grpc". */
+  /** The protocol. Default: "grpc". */
   readonly protocol?: "grpc" | "connect" | undefined;
-  /** Sent with each call to this address, and never in plain text to another host. */
+  /** The bearer token of each call. It is never sent in plain text to another host. */
   readonly token?: BearerToken | undefined;
   /**
-   * A file with the token, such as that of a projected service account token, which is
+   * The path of a file with the token, such as a projected service account token, which is
    * replaced before it expires. It is read for each call. Not together with `token`.
    */
   readonly tokenFile?: string | undefined;
   /**
-   * How long a call may take, in milliseconds; 0 for no limit. It then fails with
-   * Code.DeadlineExceeded. Watches and logs have no such limit. Default: 30,000.
+   * The timeout of a call in milliseconds, after which it fails with Code.DeadlineExceeded; 0
+   * for no limit. Watches and logs have no timeout. Default: 30,000.
    */
   readonly timeoutMs?: number | undefined;
-  /** Certificate authorities, client certificate and key, in PEM. */
+  /** CA certificates, client certificate and key, in PEM. */
   readonly tls?: Pick<SecureClientSessionOptions, "ca" | "cert" | "key"> | undefined;
-  /** Run around every call. */
+  /** Interceptors of all calls. */
   readonly interceptors?: Interceptor[] | undefined;
 }
 
-/** A client with a connection of its own. */
+/** A client that owns its connection. */
 export interface NodeClient extends Client {
-  /** Ends the connection and every call on it. An idle one keeps no program alive. */
+  /**
+   * Closes the connection and cancels all calls on it. An idle connection does not keep the
+   * process alive.
+   */
   close(): void;
 }
 
 /**
- * A client for the service at this address, such as "https://kubeconnect:8443"
- * or "http://localhost:8080". The connection is opened by the first call, shared
- * by all, and opened again when it was lost. When a followed watch is silent or stale for too
- * long, later calls use another connection, which may lead to another replica.
+ * Creates a client for the service at an address, such as "https://kubeconnect:8443" or
+ * "http://localhost:8080". The connection is opened by the first call, shared by all calls, and
+ * opened again after a loss. When a followed watch is silent or stale for too long, later calls
+ * use another connection, which may lead to another replica.
  */
 export function connect(address: string, options: NodeOptions = {}): NodeClient {
   const { protocol = "grpc", tls, timeoutMs = 30_000, interceptors = [] } = options;
@@ -79,20 +82,21 @@ export function connect(address: string, options: NodeOptions = {}): NodeClient 
 }
 
 /**
- * A connection that is dead without notice is found by a ping, and every call on it fails
- * with Code.Unavailable. A connection that has received a header too long for Node.js is
- * such a connection: nothing else reports it.
+ * Pings detect a connection that is dead without having been closed, and all calls on it fail
+ * with Code.Unavailable. A connection that has received a header that is too long for Node.js is
+ * in this state too, which nothing else reports.
  */
 const pings = { pingIntervalMs: 10_000, pingTimeoutMs: 5_000 };
 
 /**
- * Errors come in trailers over gRPC. The service keeps them to 8 KiB; those of proxies may
- * be longer. A single header of more than 64 KiB cannot be received, whatever the settings.
+ * gRPC sends errors in trailers. The service bounds its errors to 8 KiB; errors of proxies may be
+ * longer. A single header of more than 64 KiB cannot be received, whatever the settings.
  */
 const sessionOptions = { settings: { maxHeaderListSize: 1 << 20 } };
 
 function tokenOf({ token, tokenFile }: NodeOptions): BearerToken | undefined {
   if (tokenFile === undefined) return token;
-  if (token !== undefined) throw new TypeError("token and tokenFile cannot both be given");
+  if (token !== undefined)
+    throw new TypeError("token and tokenFile are mutually exclusive: pass one of them");
   return async () => (await readFile(tokenFile, "utf8")).trim();
 }

@@ -4,30 +4,30 @@ import type {
   ResourceKind as Kind,
 } from "./gen/kubeconnect/v1/object_pb.js";
 
-/** What an object is: group, version, kind and resource name. */
+/** The group, version, kind and resource name of an object. */
 export type ResourceKind = Readonly<
   Pick<Kind, "group" | "version" | "kind" | "resource" | "namespaced">
 >;
 
 /** The name of one object. */
 export interface ObjectName {
-  /** Required for a namespaced resource, refused for another. */
+  /** Required for a namespaced resource, rejected for a cluster-scoped one. */
   readonly namespace?: string | undefined;
   readonly name: string;
 }
 
-/** What identifies one state of one object. */
+/** The fields that identify one state of one object. */
 export interface ObjectHead {
   /** Empty for a cluster-scoped object. */
   readonly namespace: string;
   readonly name: string;
-  /** Tells an object from a later one under the same name. */
+  /** Distinguishes an object from a later object with the same name. */
   readonly uid: string;
   /** Opaque; equal for equal states of one object. */
   readonly resourceVersion: string;
 }
 
-/** The parts of metadata that programs ask for most. */
+/** The most used fields of metadata. */
 export interface ObjectMeta {
   name: string;
   namespace?: string;
@@ -41,7 +41,7 @@ export interface ObjectMeta {
   annotations?: Record<string, string>;
 }
 
-/** Any object, for callers that bring no type of their own. */
+/** The type of objects for callers without a type of their own. */
 export interface KubeValue {
   apiVersion: string;
   kind: string;
@@ -49,14 +49,14 @@ export interface KubeValue {
   [field: string]: unknown;
 }
 
-/** The key of an object within its resource. */
+/** Returns the key of an object within its resource. */
 export function keyOf(object: Pick<ObjectHead, "namespace" | "name">): string {
   return `${object.namespace}/${object.name}`;
 }
 
 /**
- * One Kubernetes object. The head is at hand; the content is decoded when
- * `value` is first read.
+ * One Kubernetes object. The fields of ObjectHead are available without decoding. The content is
+ * decoded on first access of `value`.
  */
 export class KubeObject<T = KubeValue> implements ObjectHead {
   readonly namespace: string;
@@ -81,11 +81,10 @@ export class KubeObject<T = KubeValue> implements ObjectHead {
   }
 
   /**
-   * The whole object as Kubernetes writes it in JSON. Treat it as read-only: it
-   * is shared by all who read it.
+   * The complete object as Kubernetes JSON. Treat it as read-only, because all readers share it.
    *
-   * @throws KubeconnectError where the service could not read the object, or told
-   * only that it is gone (see WatchEvent).
+   * @throws KubeconnectError if the service could not read the object, or reported its deletion
+   * without its content (see WatchEvent).
    */
   get value(): T {
     if (this.#content.case !== "value") {
@@ -94,7 +93,7 @@ export class KubeObject<T = KubeValue> implements ObjectHead {
     return this.#content.value;
   }
 
-  /** For JSON.stringify: the whole object, not its head. */
+  /** Returns the complete object for JSON.stringify. */
   toJSON(): T {
     return this.value;
   }
@@ -107,7 +106,7 @@ function decode(content: ObjectMessage["content"]): unknown {
     case "struct":
       return content.value;
     case undefined:
-      throw KubeconnectError.internal("the object was sent without its content");
+      throw KubeconnectError.internal("the object was sent without content");
     case "error":
       throw KubeconnectError.fromStatus(content.value);
     default:

@@ -9,32 +9,32 @@ import { valueOf } from "./word.js";
 import { preconditionsFrom, writeFields, type Preconditions, type WriteOptions } from "./write.js";
 
 /**
- * How a patch is written: "json" is a list of operations (RFC 6902), "merge" an
- * object (RFC 7386: null deletes), "strategic" Kubernetes' own merge for
- * built-in kinds, "apply" the fields that the field manager wants to own.
+ * The format of a patch: "json" is a list of operations (RFC 6902), "merge" an object (RFC 7386:
+ * null deletes), "strategic" Kubernetes' strategic merge for built-in kinds, "apply" the fields
+ * that the field manager wants to own.
  */
 export type PatchType = "json" | "merge" | "strategic" | "apply";
 
 /** A change to one object. */
 export interface Patch extends WriteOptions, Preconditions {
   readonly type: PatchType;
-  /** As the type says; YAML only for "apply". */
+  /** The patch in the format of the type; YAML only for "apply". */
   readonly body: WriteBody;
-  /** For "apply": take fields over from the managers that own them. */
+  /** For "apply": takes ownership of fields from other managers. */
   readonly force?: boolean | undefined;
 }
 
-/** What became of a patch. */
+/** The result of a patch. */
 export interface PatchResult<T = KubeValue> {
-  /** The object as it is after the patch; or as it would be, for a dry run. */
+  /** The object after the patch, or as it would be for a dry run. */
   readonly object: KubeObject<T>;
-  /** The API server's warnings, for people. */
+  /** The API server's warnings, human-readable. */
   readonly warnings: readonly string[];
-  /** Whether "apply" made the object. */
+  /** Whether "apply" created the object. */
   readonly created: boolean;
 }
 
-/** The message of a patch. */
+/** Returns the request message of a patch. */
 export function patchRequest(
   resource: string,
   { namespace = "", name }: ObjectName,

@@ -10,9 +10,9 @@ import {
 import { keyOf } from "./object.js";
 
 /**
- * What a watch has told, for a service that sends of a changed object only what has
- * changed. Make one for each watch and give it as `patches`, the same one each time that
- * watch is resumed: what comes out are whole objects all the same.
+ * The objects that a watch has delivered, to which the service's patches are applied. Create one
+ * for each watch and pass it as `patches`, the same instance each time the watch is resumed. The
+ * service then sends changed objects as patches, and the events still have complete objects.
  *
  *     const patches = new HeldObjects();
  *     const open = (signal: AbortSignal, resumeToken: string) =>
@@ -20,12 +20,12 @@ import { keyOf } from "./object.js";
  */
 export class HeldObjects {
   readonly #objects = new Map<string, ObjectMessage>();
-  /** Where these are what the caller holds; undefined where that is nowhere. */
+  /** The token that the objects correspond to; undefined if unknown. */
   #resumeToken: string | undefined;
 
   /**
-   * Whether a stream that begins there may be sent patches: one from the beginning, and
-   * one that goes on where these objects are.
+   * Begins a stream, and returns whether it may receive patches: a stream that begins with a
+   * snapshot, or that resumes at the token that the objects correspond to.
    */
   begin(resumeToken: string): boolean {
     const known = resumeToken === "" || resumeToken === this.#resumeToken;
@@ -34,15 +34,15 @@ export class HeldObjects {
     return known;
   }
 
-  /** The events of a message with their objects whole. Behind it that token continues. */
+  /** Returns the events of a message with complete objects. `resumeToken` resumes after it. */
   whole(events: readonly Event[], resumeToken: string): Event[] {
-    this.#resumeToken = undefined; // until all of them are taken
+    this.#resumeToken = undefined; // until all events have been applied
     const whole = events.map((event) => this.#take(event));
     this.continues(resumeToken);
     return whole;
   }
 
-  /** Notes that this token, too, continues where these objects are. */
+  /** Records that the objects correspond to this token, too. */
   continues(resumeToken: string): void {
     this.#resumeToken = resumeToken;
   }
@@ -67,10 +67,10 @@ function patched(
   type: PatchType,
 ): ObjectMessage {
   if (type !== PatchType.JSON) {
-    throw KubeconnectError.internal(`a patch to ${object.name} of a type that was not asked for`);
+    throw KubeconnectError.internal(`patch of ${object.name} has a type that was not requested`);
   }
   if (held?.uid !== object.uid || held.content.case !== "json" || object.content.case !== "json") {
-    throw KubeconnectError.internal(`a patch to ${object.name}, which is not held`);
+    throw KubeconnectError.internal(`patch of ${object.name}, which is not cached`);
   }
   try {
     const whole = parse(held.content.value);
@@ -79,19 +79,19 @@ function patched(
     return { ...object, content: { case: "json", value } };
   } catch (error) {
     const { message } = error as Error;
-    throw KubeconnectError.internal(`a patch to ${object.name} that does not fit: ${message}`);
+    throw KubeconnectError.internal(`patch of ${object.name} does not apply: ${message}`);
   }
 }
 
 /**
  * Applies a JSON patch (RFC 6902) of "add", "remove" and "replace" to a value, in place.
  *
- * @throws Error at the first operation that does not fit.
+ * @throws Error at the first operation that does not apply.
  */
 export function applyPatch(target: unknown, operations: unknown): void {
-  if (!Array.isArray(operations)) throw new Error("it is no list of operations");
+  if (!Array.isArray(operations)) throw new Error("not a list of operations");
   for (const operation of operations as unknown[]) {
-    if (!isOperation(operation)) throw new Error("an operation is none of add, remove and replace");
+    if (!isOperation(operation)) throw new Error("an operation is not add, remove or replace");
     const { op, path, value } = operation;
     const [holder, place] = find(target, path, op === "add");
     if (Array.isArray(holder)) {
@@ -100,7 +100,7 @@ export function applyPatch(target: unknown, operations: unknown): void {
       Reflect.deleteProperty(holder, place);
     } else {
       const member = { value, configurable: true, enumerable: true, writable: true };
-      Object.defineProperty(holder, place, member); // which may be called __proto__
+      Object.defineProperty(holder, place, member); // the name may be __proto__
     }
   }
 }
@@ -118,16 +118,16 @@ function isOperation(value: unknown): value is Operation {
   return known && typeof path === "string";
 }
 
-/** The object or list that a path (RFC 6901) leads into, and the place in it. */
+/** Returns the object or list that contains the target of a path (RFC 6901), and the key in it. */
 function find(target: unknown, path: string, adds: boolean): [holder: Holder, place: string] {
-  if (!/^(\/([^/~]|~[01])*)+$/.test(path)) throw new Error(`"${path}" is no path`);
+  if (!/^(\/([^/~]|~[01])*)+$/.test(path)) throw new Error(`"${path}" is not a path`);
   const names = path.slice(1).split("/");
   const place = unescaped(names.pop() ?? "");
   let holder = target;
   for (const name of names.map(unescaped)) {
     holder = isPlace(holder, name) ? holder[name] : undefined;
   }
-  if (!isPlace(holder, place, adds)) throw new Error(`"${path}" leads nowhere`);
+  if (!isPlace(holder, place, adds)) throw new Error(`path "${path}" does not exist`);
   return [holder, place];
 }
 
@@ -135,7 +135,10 @@ function unescaped(name: string): string {
   return name.replaceAll("~1", "/").replaceAll("~0", "~");
 }
 
-/** Whether that is the name of a member or the index of an item; or may become one. */
+/**
+ * Returns whether `name` is a member of an object or an index of a list. With `adds`, also
+ * whether it can be added.
+ */
 function isPlace(holder: unknown, name: string, adds = false): holder is Holder {
   if (!Array.isArray(holder)) return isObject(holder) && (adds || Object.hasOwn(holder, name));
   return /^(0|[1-9][0-9]*)$/.test(name) && Number(name) < holder.length + Number(adds);

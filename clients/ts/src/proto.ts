@@ -1,5 +1,5 @@
 /**
- * The generated messages and services, for what the client does not cover.
+ * The generated messages and services, for calls and fields that the client does not cover.
  *
  * @module
  */

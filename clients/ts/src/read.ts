@@ -5,54 +5,54 @@ import {
 import { valueOf } from "./word.js";
 
 /**
- * How current a read must be: "cached" is from memory, what the cluster held a moment
- * ago; "latest" is from the API server, as it is at the time of the call. That is slower,
- * and work for the API server: to see your own write, `minResourceVersion` is better.
+ * How current a read must be. "cached" reads from the cache, which is usually milliseconds older
+ * than the cluster. "latest" reads from the API server, at the time of the call, which is slower
+ * and adds load to the API server. To read your own write, prefer `minResourceVersion`.
  */
 export type Consistency = "cached" | "latest";
 
 /**
- * Where an answer comes from: "cache" is memory; "apiServer" is where "latest" is read,
- * a subresource, and what is not cached.
+ * Where a response was read: "cache", or "apiServer" for "latest", for subresources, and for
+ * resources that are not cached.
  */
 export type Source = "cache" | "apiServer";
 
-/** What reads take that may be answered by the API server. */
+/** Options of reads that support "latest". */
 export interface ConsistencyOptions {
-  /** Default: "cached". */
+  /** How current the read must be. Default: "cached". */
   readonly consistency?: Consistency | undefined;
 }
 
-/** What reads of objects take. */
+/** Options of reads that return objects. */
 export interface FieldOptions {
   /**
-   * Only these paths, in kubectl's notation: "metadata.name",
+   * The paths to return of each object, in kubectl's notation: "metadata.name",
    * "spec.containers[*].image". Default: all.
    */
   readonly fields?: readonly string[] | undefined;
-  /** Objects come as PartialObjectMetadata: their metadata and nothing else. */
+  /** Returns objects as PartialObjectMetadata: their metadata and nothing else. */
   readonly metadataOnly?: boolean | undefined;
 }
 
-/** The field of a request that has a consistency. */
+/** Returns the consistency field of a request. */
 export function consistencyField({ consistency = "cached" }: ConsistencyOptions) {
   return { consistency: valueOf(consistencies, consistency) };
 }
 
-/** The fields of a request that reads objects. */
+/** Returns the fields of a request that reads objects. */
 export function objectFields({ fields = [], metadataOnly = false }: FieldOptions) {
   return { fields: paths(fields), metadataOnly };
 }
 
-/** The paths to send. A single string is refused, for its letters would be sent. */
+/** Returns the paths to send. Throws for a single string, whose characters would be sent. */
 export function paths(list: readonly string[]): string[] {
   if (typeof list === "string") {
-    throw new TypeError(`paths are a list, such as ["metadata.name"]`);
+    throw new TypeError(`paths must be a list, such as ["metadata.name"]`);
   }
   return [...list];
 }
 
-/** Undefined where the service has not told, or tells what this client does not know. */
+/** Converts the API's value; undefined if it is unspecified or unknown. */
 export function sourceFrom(source: SourceValue): Source | undefined {
   switch (source) {
     case SourceValue.CACHE:

@@ -3,30 +3,31 @@ import type { ObjectName } from "./object.js";
 import { valueOf } from "./word.js";
 
 /**
- * What objects have to do with another one: "ownedBy" selects what it owns; "selectedBy"
- * what its own selector selects, such as the pods of a service; "about" the events about it;
- * "ownerOf" what owns it.
+ * The type of a relation to another object: "ownedBy" selects the objects that it owns,
+ * "selectedBy" the objects that match its own selector, such as the pods of a service, "about"
+ * the events about it, "ownerOf" its owners.
  */
 export type RelationType = "ownedBy" | "selectedBy" | "about" | "ownerOf";
 
 /**
- * Selects objects by what they have to do with another one. That is looked up when the call
- * begins: Code.NotFound if it is not there, Code.PermissionDenied if you may not get it.
+ * Selects objects by their relation to another object. The other object is read when the call
+ * begins: the call fails with Code.NotFound if it does not exist, and with
+ * Code.PermissionDenied if the caller is not allowed to get it.
  */
 export interface Relation extends ObjectName {
   readonly type: RelationType;
-  /** The other object's resource, as kubectl names it. */
+  /** The other object's resource, named as in kubectl. */
   readonly resource: string;
   /** The UID that the other object must have. Default: any. */
   readonly uid?: string | undefined;
   /**
-   * For "ownedBy": over any number of owners, such as the pods of a deployment, which its
-   * replica sets own. Not in a watch: there "selectedBy" selects these.
+   * For "ownedBy": also selects objects that are owned indirectly, such as the pods of a
+   * deployment, which its replica sets own. Not supported by watches: use "selectedBy" there.
    */
   readonly transitive?: boolean | undefined;
 }
 
-/** The field of a request that has a relation. */
+/** Returns the relation field of a request. */
 export function relationFrom({
   type,
   resource,

@@ -2,31 +2,31 @@ import { Code } from "@connectrpc/connect";
 import type { KubeconnectError } from "./error.js";
 import type { WatchBatch } from "./watch.js";
 
-/** How to go on after a failure. */
+/** Options of retries after a failure. */
 export interface RetryOptions {
-  /** The longest wait after the first failure, in milliseconds. Default: 200. */
+  /** The maximum delay after the first failure, in milliseconds. Default: 200. */
   readonly firstDelayMs?: number | undefined;
-  /** The longest wait ever, in milliseconds. Default: 5,000. */
+  /** The maximum delay, in milliseconds. Default: 5,000. */
   readonly maxDelayMs?: number | undefined;
   /**
-   * Reports whether trying again is pointless. Default: the request itself is wrong, or the
-   * caller is refused as unauthenticated twice in a row (see RetryPolicy).
+   * Returns whether an error must not be retried. Default: the request is invalid, or the caller
+   * is rejected as unauthenticated twice in a row (see RetryPolicy).
    */
   readonly isFinal?: ((error: KubeconnectError) => boolean) | undefined;
-  /** In [0, 1). Default: Math.random. */
+  /** Returns random numbers in [0, 1). Default: Math.random. */
   readonly random?: (() => number) | undefined;
 }
 
-/** How far a batch has got. */
+/** The progress that a batch reports. */
 type Progress = Pick<WatchBatch<unknown>, "resumeToken"> & { readonly synced?: boolean };
 
 /**
- * Decides what follows the failure of a watch. It does no I/O and knows no
- * clock: tell it what arrived and what failed, and it answers how long to wait.
+ * Decides how to continue after the failure of a watch. It does no I/O and uses no clock: the
+ * caller reports received batches and failures, and gets the delays to wait.
  *
- * A stream that was open and ends with Code.Unauthenticated is opened once more, because
- * its token may only have expired: the next call asks for a fresh one. A stream that is
- * refused before anything has come is final.
+ * An open stream that ends with Code.Unauthenticated is opened once more, because its token may
+ * have expired and the next call uses a new token. A stream that is rejected before its first
+ * message is final.
  */
 export class RetryPolicy {
   readonly #firstDelayMs: number;
@@ -34,7 +34,7 @@ export class RetryPolicy {
   readonly #isFinal: ((error: KubeconnectError) => boolean) | undefined;
   readonly #random: () => number;
   #failures = 0;
-  /** Whether something has come since the last failure. */
+  /** Whether a message was received since the last failure. */
   #opened = false;
 
   constructor(options: RetryOptions = {}) {
@@ -45,8 +45,8 @@ export class RetryPolicy {
   }
 
   /**
-   * A stream that has got as far as a place where it can be resumed counts as healthy; one
-   * of several watches, which can be resumed anywhere, when all are in sync.
+   * Records a batch. The stream counts as healthy when it has a resume token. A stream of several
+   * watches, which always has a token, counts as healthy when all watches are in sync.
    */
   received({ resumeToken, synced = true }: Progress): void {
     this.#opened = true;
@@ -56,9 +56,9 @@ export class RetryPolicy {
   }
 
   /**
-   * How many milliseconds to wait before the next attempt; undefined if there
-   * should be none. Half of each wait is chance, so that callers that were cut
-   * off together do not come back together.
+   * Returns the number of milliseconds to wait before the next attempt; undefined if the error is
+   * final. Half of each delay is random, so that callers that were disconnected together do not
+   * reconnect together.
    */
   failed(error: KubeconnectError): number | undefined {
     const expired = this.#opened && error.code === Code.Unauthenticated;

@@ -1,9 +1,9 @@
 import { derived } from "./signal.js";
 
-/** Waits; rejects with the signal's reason when that aborts first. */
+/** A function that waits. It rejects with the signal's reason if the signal aborts first. */
 export type Sleep = (ms: number, signal: AbortSignal) => Promise<void>;
 
-/** The clock on the wall. */
+/** Waits with a timer. */
 export const sleep: Sleep = (ms, ended) =>
   new Promise((resolve, reject) => {
     const signal = derived(ended);

@@ -1,28 +1,28 @@
 import { KubeconnectError } from "./error.js";
 import type { WatchBatch } from "./watch.js";
 
-/** How long a stream may be stale. */
+/** The limit of staleness of a stream. */
 export interface StalenessLimit {
   /**
-   * How long the service may call a stream stale, in milliseconds, until it is continued over
-   * another connection, because the cluster may have been lost to one replica only; Infinity
-   * for no limit. Each replica that is stale too is given twice as long as the one before,
-   * up to 32 times. Default: 10,000.
+   * The time in milliseconds for which the service may report a stream as stale until the stream
+   * resumes over another connection, because the API server may be unreachable for one replica
+   * only; Infinity for no limit. The time doubles for each further replica that is stale too, up
+   * to 32 times. Default: 10,000.
    */
   readonly maxStalenessMs?: number | undefined;
 }
 
-/** What staleness is told by. One of several watches has a key. */
-type Told = Pick<WatchBatch<unknown>, "freshness"> & { readonly watch?: string };
+/** The freshness that a batch reports. Batches of several watches have the key of their watch. */
+type FreshnessReport = Pick<WatchBatch<unknown>, "freshness"> & { readonly watch?: string };
 
-/** Decides when a stream is stale for too long. It does no I/O. */
+/** Decides when a stream has been stale for too long. It does no I/O. */
 export class StalenessPolicy {
   readonly #limitMs: number;
   readonly #random: () => number;
   readonly #stale = new Set<string>();
-  /** Since when; 0 where none is. */
+  /** The time since when a watch is stale; 0 if none is. */
   #since = 0;
-  /** How many streams were left since the last time that none of the watches was stale. */
+  /** The number of streams left since no watch was stale. */
   #left = 0;
 
   constructor({ maxStalenessMs = 10_000 }: StalenessLimit = {}, random = Math.random) {
@@ -30,14 +30,17 @@ export class StalenessPolicy {
     this.#random = random;
   }
 
-  /** Notes that the next stream has told nothing yet. */
+  /** Begins a stream, which has not reported its freshness yet. */
   opened(): void {
     this.#stale.clear();
     this.#since = 0;
   }
 
-  /** Returns why to leave the stream behind this batch; undefined if there is no need. */
-  received({ freshness, watch = "" }: Told): KubeconnectError | undefined {
+  /**
+   * Records the freshness of a batch. Returns the error for which to leave the stream after this
+   * batch; undefined if the stream has not been stale for too long.
+   */
+  received({ freshness, watch = "" }: FreshnessReport): KubeconnectError | undefined {
     if (freshness === undefined) return undefined;
     if (!freshness.stale) {
       this.#stale.delete(watch);
@@ -50,13 +53,13 @@ export class StalenessPolicy {
     if (now - this.#since < this.#limit()) return undefined;
     this.#left++;
     return KubeconnectError.unavailable(
-      "the service is stale for too long: another replica is tried",
+      "the service has been stale for too long: trying another replica",
     );
   }
 
   #limit(): number {
-    const chance = this.#left > 0 ? 1 + this.#random() / 2 : 1;
-    return this.#limitMs * 2 ** Math.min(this.#left, mostDoublings) * chance;
+    const jitter = this.#left > 0 ? 1 + this.#random() / 2 : 1;
+    return this.#limitMs * 2 ** Math.min(this.#left, mostDoublings) * jitter;
   }
 }
 

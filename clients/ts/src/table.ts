@@ -9,28 +9,28 @@ import { required, type ResourceServiceClient } from "./message.js";
 import type { ObjectHead, ResourceKind } from "./object.js";
 import { jsonFrom } from "./value.js";
 
-/** Which objects to print. What is left out selects everything. */
+/** The objects to print. Omitted fields match everything. */
 export interface TableSelection {
-  /** Default: all; you must have the right to all, then. */
+  /** Default: all namespaces, which the caller must be allowed to list. */
   readonly namespace?: string | undefined;
   /** One object by its name. */
   readonly name?: string | undefined;
-  /** As kubectl writes it: "app=web,tier in (a,b),!canary". */
+  /** A label selector in kubectl's notation: "app=web,tier in (a,b),!canary". */
   readonly labelSelector?: string | undefined;
-  /** As kubectl writes it: "status.phase=Running". */
+  /** A field selector in kubectl's notation: "status.phase=Running". */
   readonly fieldSelector?: string | undefined;
-  /** How many rows a page may have. Default, and at most: 500. */
+  /** The maximum number of rows in a page. Default and limit: 500. */
   readonly pageSize?: number | undefined;
 }
 
-/** What a column holds. */
+/** A column of a table. */
 export type TableColumn = Readonly<
   Pick<ColumnMessage, "name" | "type" | "format" | "description" | "priority">
 >;
 
-/** One object. */
+/** A row of a table: one object. */
 export interface TableRow extends ObjectHead {
-  /** One for each column. */
+  /** A value for each column. */
   readonly cells: readonly JsonValue[];
 }
 
@@ -38,23 +38,23 @@ export interface TableRow extends ObjectHead {
 export interface TablePage {
   readonly kind: ResourceKind;
   readonly columns: readonly TableColumn[];
-  /** In order of namespace and name. */
+  /** The rows, ordered by namespace and name. */
   readonly rows: readonly TableRow[];
-  /** The version that the table was made at. */
+  /** The resource version of the table. */
   readonly resourceVersion: string;
-  /** How many rows come after this page, where the API server says so. */
+  /** The number of rows after this page, if the API server reports it. */
   readonly remaining: number;
-  /** The API server's warnings, for people. */
+  /** The API server's warnings, human-readable. */
   readonly warnings: readonly string[];
 }
 
-/** A whole table. */
+/** A complete table. */
 export type TableAll = Omit<TablePage, "remaining">;
 
 /**
- * Objects as the API server prints them, fetched as they are iterated: row by row, page by
- * page, or all at once. Code.OutOfRange says that the table has expired between two pages:
- * begin again.
+ * A table of objects as the API server prints them, which is fetched while it is iterated: by
+ * row, by page, or all at once. An iteration fails with Code.OutOfRange if the table expires
+ * between two pages: request the table again.
  */
 export class Table implements AsyncIterable<TableRow> {
   readonly #service: ResourceServiceClient;
@@ -74,14 +74,14 @@ export class Table implements AsyncIterable<TableRow> {
     this.#options = options;
   }
 
-  /** The rows; the next page is fetched when the one before is used up. */
+  /** Iterates over the rows. The next page is fetched after the rows of the previous one. */
   async *[Symbol.asyncIterator](): AsyncGenerator<TableRow, void, undefined> {
     for await (const page of this.pages()) {
       yield* page.rows;
     }
   }
 
-  /** The pages. There is always one, if only empty. */
+  /** Iterates over the pages. There is at least one, which may be empty. */
   async *pages(): AsyncGenerator<TablePage, void, undefined> {
     let pageToken = "";
     do {
@@ -91,13 +91,13 @@ export class Table implements AsyncIterable<TableRow> {
     } while (pageToken !== "");
   }
 
-  /** All rows at once. */
+  /** Returns all rows. */
   async all(): Promise<TableAll> {
     const pages: TablePage[] = [];
     for await (const page of this.pages()) {
       pages.push(page);
     }
-    const { kind, columns, resourceVersion, warnings } = required(pages[0], "a page");
+    const { kind, columns, resourceVersion, warnings } = required(pages[0], "the first page");
     return { kind, columns, resourceVersion, warnings, rows: pages.flatMap((page) => page.rows) };
   }
 
@@ -124,7 +124,7 @@ export class Table implements AsyncIterable<TableRow> {
 
 function pageFrom(response: GetTableResponse): TablePage {
   return {
-    kind: required(response.kind, "the kind of its objects"),
+    kind: required(response.kind, "the kind of the objects"),
     columns: response.columns,
     rows: response.rows.map(rowFrom),
     resourceVersion: response.resourceVersion,

@@ -5,7 +5,7 @@ import type { UpdateRequestSchema } from "./gen/kubeconnect/v1/resource_service_
 import type { KubeObject, KubeValue } from "./object.js";
 import { preconditionsFrom, writeFields, type Preconditions, type WriteOptions } from "./write.js";
 
-/** How to update. */
+/** Options of an update. */
 export interface UpdateOptions extends CallOptions, WriteOptions, Preconditions {
   /** Required for a namespaced resource, unless the object's metadata has it. */
   readonly namespace?: string | undefined;
@@ -13,17 +13,17 @@ export interface UpdateOptions extends CallOptions, WriteOptions, Preconditions 
   readonly name?: string | undefined;
 }
 
-/** What became of an update. */
+/** The result of an update. */
 export interface UpdateResult<T = KubeValue> {
-  /** The object as it is after the update; or as it would be, for a dry run. */
+  /** The object after the update, or as it would be for a dry run. */
   readonly object: KubeObject<T>;
-  /** The API server's warnings, for people. */
+  /** The API server's warnings, human-readable. */
   readonly warnings: readonly string[];
-  /** Whether the update made the object, where its kind allows that. */
+  /** Whether the update created the object, which some kinds allow. */
   readonly created: boolean;
 }
 
-/** The message of an update. */
+/** Returns the request message of an update. */
 export function updateRequest(
   resource: string,
   object: WriteBody,

@@ -1,13 +1,13 @@
 /**
  * Returns the newer of two resource versions of one resource: the second one, unless both
- * can be compared and the first is greater.
+ * can be compared and the first is greater. An empty second version is ignored.
  */
-export function newest(held: string, next: string): string {
-  if (!decimal.test(held) || !decimal.test(next)) {
-    return next || held;
+export function newest(known: string, next: string): string {
+  if (!decimal.test(known) || !decimal.test(next)) {
+    return next || known;
   }
-  return BigInt(held) > BigInt(next) ? held : next;
+  return BigInt(known) > BigInt(next) ? known : next;
 }
 
-/** Versions without this form cannot be compared. */
+/** The format of versions that can be compared. */
 const decimal = /^[1-9][0-9]*$/;

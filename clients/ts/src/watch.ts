@@ -10,40 +10,41 @@ import { objectFields, type FieldOptions, type Source } from "./read.js";
 import { selectionFields, type Selection } from "./selection.js";
 
 /**
- * Which objects to watch. What enters the selection arrives as ADDED, what leaves it as
- * DELETED. `related` is what it is when the stream begins.
+ * The objects to watch. An object that enters the selection is delivered as ADDED, an object that
+ * leaves it as DELETED. `related` is evaluated when the stream begins.
  */
 export interface WatchSelection extends Selection {
-  /** One object by its name; a right to that name is then enough. */
+  /** One object by its name. The permission for that name is sufficient then. */
   readonly name?: string | undefined;
 }
 
 /**
- * How to watch. A change of nothing under `fields`, or in the metadata with `metadataOnly`,
- * is not told.
+ * Options of a watch. A change that does not touch `fields`, or the metadata with `metadataOnly`,
+ * produces no event.
  */
 export interface WatchOptions extends ReadOptions, FieldOptions {
   /**
-   * Continues behind what an earlier watch of the same selection has told, where
-   * the service remembers that; else the stream begins with RESET. Empty: anew.
+   * Resumes after the events that an earlier watch of the same selection delivered. If the
+   * service cannot resume there, or if the token is empty, the stream begins with RESET.
    */
   readonly resumeToken?: string | undefined;
   /**
-   * Lets the service send of a changed object only what has changed. What comes out are
-   * whole objects all the same, made of what is held here.
+   * Lets the service send changed objects as patches, which are applied to these objects. The
+   * events still have complete objects.
    */
   readonly patches?: HeldObjects | undefined;
 }
 
-/** One step in the history of a selection. */
+/** A change of a selection, or a mark in its stream. */
 export type WatchEvent<T = KubeValue> =
   | {
       /**
-       * ADDED: new, or entered the selection, or part of the snapshot. MODIFIED:
-       * changed. DELETED: deleted, or left the selection; with its last state,
-       * except that a resumed stream may not know that any more: then reading the
-       * object's value throws. Ignore the deletion of what you do not hold. Between
-       * RESET and SYNCED, MODIFIED and DELETED are changes since the snapshot began.
+       * ADDED: the object was created, has entered the selection, or is in the snapshot.
+       * MODIFIED: the object was changed. DELETED: the object was deleted, or has left the
+       * selection. A DELETED object has its last state; in a resumed stream it may have no
+       * content, and reading its value throws. Ignore the deletion of objects that you do not
+       * have. Between RESET and SYNCED, MODIFIED and DELETED are changes since the snapshot
+       * began.
        */
       readonly type: "ADDED" | "MODIFIED" | "DELETED";
       readonly object: KubeObject<T>;
@@ -52,57 +53,57 @@ export type WatchEvent<T = KubeValue> =
     }
   | {
       /**
-       * RESET: forget what you hold, a snapshot follows. SYNCED: the snapshot is
-       * complete. BOOKMARK: nothing has happened, up to this version. The version never
-       * goes back, except after a RESET.
+       * RESET: clear your copy, a snapshot follows. SYNCED: the snapshot is complete. BOOKMARK:
+       * all changes up to this version have been delivered. The version never decreases, except
+       * after a RESET.
        */
       readonly type: "RESET" | "SYNCED" | "BOOKMARK";
       readonly resourceVersion: string;
     };
 
-/** The events that came together in one message: apply them, then render once. */
+/** The events of one message: apply them, then render once. */
 export interface WatchBatch<T = KubeValue> {
   readonly events: readonly WatchEvent<T>[];
   /**
-   * Where to continue behind this batch. Empty within a snapshot: then an earlier
-   * token is of no use either.
+   * The token that resumes after this batch. Empty within a snapshot: earlier tokens cannot be
+   * used then either.
    */
   readonly resumeToken: string;
-  /** How current the stream is; undefined where this batch does not tell. */
+  /** How current the stream is; undefined if this batch does not report it. */
   readonly freshness: Freshness | undefined;
-  /** Where the objects come from, as this stream last told. */
+  /** Where the objects are read, as last reported by this stream. */
   readonly source: Source | undefined;
   /**
-   * The namespaces that the stream covers now, in order, where the caller asked for all
-   * namespaces and may not list all of them. Empty: it covers all that was asked for.
+   * The namespaces that the stream covers, in order, if all were requested and the caller is not
+   * allowed to list all of them. Empty if it covers all requested namespaces.
    */
   readonly namespaces: readonly string[];
   /**
-   * For people, where this batch has any: that the stream covers some namespaces only, and
-   * objects for which the filter has no value. They come with the first batch and with each
-   * RESET; one about the filter when it becomes true.
+   * The human-readable warnings of this batch: that the stream covers only some namespaces, and
+   * objects for which the filter has no value. They are sent with the first batch and with each
+   * RESET; warnings about the filter also when they begin to apply.
    */
   readonly warnings: readonly string[];
 }
 
-/** An event with what was told of the stream up to it. */
+/** An event with the state of the stream after it. */
 export type ResumableEvent<T = KubeValue> = WatchEvent<T> & {
-  /** Where to continue behind this event; empty where that is impossible. */
+  /** The token that resumes after this event; empty if resuming is not possible. */
   readonly resumeToken: string;
-  /** How current the stream is, as last told. */
+  /** How current the stream is, as last reported. */
   readonly freshness: Freshness | undefined;
-  /** Where the objects come from, as last told. */
+  /** Where the objects are read, as last reported. */
   readonly source: Source | undefined;
-  /** As in WatchBatch. */
+  /** The namespaces that the stream covers, as in WatchBatch. */
   readonly namespaces: readonly string[];
-  /** As in WatchBatch: what has come since the event before. */
+  /** The warnings since the previous event, as in WatchBatch. */
   readonly warnings: readonly string[];
 };
 
 /**
- * A watch that is opened by iterating it: event by event, or batch by batch. It
- * begins with RESET, the snapshot as ADDED, and SYNCED, unless it is resumed.
- * Leaving the loop ends the stream.
+ * A watch. Its stream is opened by iterating it, by event or by batch. The stream begins with
+ * RESET, the snapshot as ADDED, and SYNCED, unless it is resumed. Leaving the loop closes the
+ * stream.
  */
 export class Watch<T = KubeValue> implements AsyncIterable<ResumableEvent<T>> {
   readonly #service: ResourceServiceClient;
@@ -122,7 +123,7 @@ export class Watch<T = KubeValue> implements AsyncIterable<ResumableEvent<T>> {
     this.#options = options;
   }
 
-  /** The events, one by one. */
+  /** Iterates over the events. */
   async *[Symbol.asyncIterator](): AsyncGenerator<ResumableEvent<T>, void, undefined> {
     let { resumeToken = "" } = this.#options;
     let freshness: Freshness | undefined;
@@ -138,7 +139,7 @@ export class Watch<T = KubeValue> implements AsyncIterable<ResumableEvent<T>> {
     }
   }
 
-  /** The events, as many at a time as the service sent together. */
+  /** Iterates over the batches: the events of one message of the service at a time. */
   async *batches(): AsyncGenerator<WatchBatch<T>, void, undefined> {
     const { patches, resumeToken = "" } = this.#options;
     const held = patches?.begin(resumeToken) === true ? patches : undefined;
@@ -157,9 +158,9 @@ export class Watch<T = KubeValue> implements AsyncIterable<ResumableEvent<T>> {
 }
 
 /**
- * The fields of a request that watches, but for those that say where the stream begins.
+ * Returns the fields of a watch request, except those for the beginning of the stream.
  *
- * @param held what patches are to; undefined where none may come.
+ * @param held The objects that patches are applied to; undefined to request no patches.
  */
 export function watchFields(
   resource: string,

@@ -4,34 +4,34 @@ import { sleep, type Sleep } from "./sleep.js";
 import type { WatchBatch } from "./watch.js";
 
 /**
- * Opens a stream of batches that ends with the signal, and continues at the token; an
- * empty one means from the beginning.
+ * A function that opens a stream of batches. The stream ends when the signal aborts, and resumes
+ * at the token. With an empty token it begins with a snapshot.
  */
 export type OpenBatches<B> = (signal: AbortSignal, resumeToken: string) => AsyncIterable<B>;
 
-/** Opens the batches of a watch. */
+/** A function that opens the batches of a watch. */
 export type OpenWatch<T = KubeValue> = OpenBatches<WatchBatch<T>>;
 
-/** How long a stream may be silent. */
+/** The limits of silence of a stream. */
 export interface SilenceLimits {
   /**
-   * The longest silence within a stream, in milliseconds; Infinity for no limit. The
-   * service sends a message at least every ten seconds. Default: 12,000.
+   * The maximum silence within a stream, in milliseconds; Infinity for no limit. The service
+   * sends a message at least every ten seconds. Default: 12,000.
    */
   readonly quietMs?: number | undefined;
   /**
-   * The longest wait for the first message of a stream, in milliseconds; Infinity for no
-   * limit. It takes long where the service has to read the resource from the API server
+   * The maximum wait for the first message of a stream, in milliseconds; Infinity for no limit.
+   * The first message takes longer if the service has to read the resource from the API server
    * first. Default: 60,000.
    */
   readonly firstQuietMs?: number | undefined;
 }
 
 /**
- * A watch that fails with Code.Unavailable when nothing has come for too long: silence
- * means that the service is frozen or the connection is dead, even where nothing else
- * says so. `follow` has one already. The time in which the caller asks for no batch does
- * not count.
+ * Wraps a watch so that it fails with Code.Unavailable when no message is received for too long.
+ * Silence means that the service is frozen or the connection is dead, even if nothing else
+ * reports it. `follow` includes a watchdog. Time during which the caller does not request a batch
+ * does not count.
  */
 export function watchdog<B>(
   open: OpenBatches<B>,
@@ -42,16 +42,16 @@ export function watchdog<B>(
     const silence = new AbortController();
     const watching = AbortSignal.any([signal, silence.signal]);
     const batches = open(watching, resumeToken)[Symbol.asyncIterator]();
-    const bark = (): void => {
+    const onSilence = (): void => {
       const seconds = Math.round(limitMs / 1000);
-      silence.abort(KubeconnectError.unavailable(`nothing has come for ${seconds} s`));
+      silence.abort(KubeconnectError.unavailable(`no message received for ${seconds} s`));
     };
     let limitMs = firstQuietMs;
     try {
       for (;;) {
         const heard = new AbortController();
         if (limitMs <= longestTimeout) {
-          wait(limitMs, AbortSignal.any([watching, heard.signal])).then(bark, ignore);
+          wait(limitMs, AbortSignal.any([watching, heard.signal])).then(onSilence, ignore);
         }
         const next = await batches.next().finally(() => {
           heard.abort();
@@ -68,9 +68,9 @@ export function watchdog<B>(
   };
 }
 
-/** What a timer can wait at most. */
+/** The maximum delay of a timer, in milliseconds. */
 const longestTimeout = 2 ** 31 - 1;
 
 function ignore(): void {
-  // The wait was cut short: something came, or the watch is over.
+  // The wait was cancelled, because a message was received or the watch has ended.
 }

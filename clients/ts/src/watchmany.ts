@@ -13,52 +13,52 @@ import {
   type WatchSelection,
 } from "./watch.js";
 
-/** One of several watches: of which resource, which objects, and how. */
+/** The specification of one of several watches: resource, selection and options. */
 export interface WatchSpec extends WatchSelection, Omit<WatchOptions, "resumeToken" | "signal"> {
-  /** The resource, as kubectl names it. */
+  /** The resource, named as in kubectl. */
   readonly resource: string;
 }
 
 /** Several watches, by the caller's keys. */
 export type WatchSpecs<V> = { readonly [K in keyof V]: WatchSpec };
 
-/** How to watch them. */
+/** Options of several watches. */
 export interface WatchManyOptions extends CallOptions {
   /**
-   * Continues each watch behind what an earlier call with the same watches, in the same
-   * order, has told. One that cannot be resumed there begins with RESET.
+   * Resumes each watch after the events that an earlier call with the same watches, in the same
+   * order, delivered. A watch that cannot be resumed there begins with RESET.
    */
   readonly resumeToken?: string | undefined;
 }
 
-/** What one of several watches has told in one message. */
+/** The events of one message, all of one of several watches. */
 export type WatchManyBatch<V> = {
   [K in Key<V>]: WatchBatch<Value<V[K]>> & {
     /** The key of the watch. */
     readonly watch: K;
     /**
-     * Whether each of the watches has told something on this stream, and none is within a
-     * snapshot.
+     * Whether each watch has sent a message on this stream, and none is within a snapshot.
      */
     readonly synced: boolean;
   };
 }[Key<V>];
 
-/** The key of a watch, and what it tells. */
+/** The key of a watch, and one of its events. */
 export type WatchManyEvent<V> = {
   [K in Key<V>]: readonly [watch: K, event: ResumableEvent<Value<V[K]>>];
 }[Key<V>];
 
 type Key<V> = keyof V & string;
 
-/** Where no type is given, the compiler infers unknown. */
+/** The type of a watch's values. Without a type argument the compiler infers unknown. */
 type Value<T> = unknown extends T ? KubeValue : T;
 
 /**
- * Several watches in one stream, which is opened by iterating it: event by event, or batch
- * by batch. Each begins with RESET, its snapshot as ADDED, and SYNCED, unless it is
- * resumed; among each other they have no order. One token continues all of them, also
- * within a snapshot, which begins anew then. Leaving the loop ends the stream.
+ * Several watches in one stream, which is opened by iterating it, by event or by batch. Each
+ * watch begins with RESET, its snapshot as ADDED, and SYNCED, unless it is resumed. There is no
+ * order between the events of different watches. One token resumes all watches. It can also be
+ * used within a snapshot, which is then sent again from its beginning. Leaving the loop closes
+ * the stream.
  */
 export class WatchMany<V> implements AsyncIterable<WatchManyEvent<V>> {
   readonly #service: ResourceServiceClient;
@@ -71,28 +71,29 @@ export class WatchMany<V> implements AsyncIterable<WatchManyEvent<V>> {
     this.#options = options;
   }
 
-  /** The events, one by one, each with the key of its watch. */
+  /** Iterates over the events, each with the key of its watch. */
   async *[Symbol.asyncIterator](): AsyncGenerator<WatchManyEvent<V>, void, undefined> {
     let { resumeToken = "" } = this.#options;
-    const told = new Map<string, Freshness>();
+    const freshness = new Map<string, Freshness>();
     const pending = new Map<string, readonly string[]>();
     for await (const batch of this.batches()) {
-      if (batch.freshness) told.set(batch.watch, batch.freshness);
+      if (batch.freshness) freshness.set(batch.watch, batch.freshness);
+      const current = freshness.get(batch.watch);
       const warnings = [...(pending.get(batch.watch) ?? []), ...batch.warnings];
       pending.set(batch.watch, batch.events.length > 0 ? [] : warnings);
-      for (const event of resumable({ ...batch, warnings }, resumeToken, told.get(batch.watch))) {
+      for (const event of resumable({ ...batch, warnings }, resumeToken, current)) {
         resumeToken = event.resumeToken;
         yield [batch.watch, event] as WatchManyEvent<V>;
       }
     }
   }
 
-  /** The events, as many at a time as the service sent together. */
+  /** Iterates over the batches: the events of one message of the service at a time. */
   async *batches(): AsyncGenerator<WatchManyBatch<V>, void, undefined> {
     const { resumeToken = "" } = this.#options;
     const watches = this.#watches.map(([key, spec]) => new OneOfMany(key, spec, resumeToken));
     for await (const response of this.#open(watches)) {
-      const watch = required(watches[response.watch], "one of the watches");
+      const watch = required(watches[response.watch], "a watch with this index");
       const batch = watch.read(response);
       for (const each of watches) each.held?.continues(response.resumeToken);
       const synced = watches.every((each) => each.synced);
@@ -110,9 +111,9 @@ export class WatchMany<V> implements AsyncIterable<WatchManyEvent<V>> {
 /** One of the watches of a stream. */
 class OneOfMany {
   readonly key: string;
-  /** What patches are to; undefined where none may come. */
+  /** The objects that patches are applied to; undefined if none were requested. */
   readonly held: HeldObjects | undefined;
-  /** Whether it has told something, and is not within a snapshot. */
+  /** Whether it has sent a message, and is not within a snapshot. */
   synced = false;
   readonly #spec: WatchSpec;
   readonly #reader: BatchReader<unknown>;
@@ -130,7 +131,7 @@ class OneOfMany {
   }
 
   read({ response, resumeToken }: WatchManyResponse): WatchBatch<unknown> {
-    const batch = this.#reader.read(required(response, "what a watch tells"), resumeToken);
+    const batch = this.#reader.read(required(response, "the response of a watch"), resumeToken);
     for (const { type } of batch.events) {
       if (type === "RESET") this.#withinSnapshot = true;
       if (type === "SYNCED") this.#withinSnapshot = false;

@@ -11,24 +11,27 @@ import { comeBack } from "./comeback.js";
 
 export * from "./index.js";
 
-/** How to reach the service from a page. */
+/** Options of a browser client. */
 export interface WebOptions {
   /**
-   * Sent with each call to this address, nowhere else, and never in plain text to
-   * another host. A token must not be part of the page's code, which everybody can
-   * read: take it from who uses the page, or from where they have signed in.
+   * The bearer token of each call. It is sent to this address only, and never in plain text to
+   * another host. The page's code must not contain a token, because it is public: get the token
+   * from the user of the page, or from a sign-in.
    */
   readonly token?: BearerToken | undefined;
   /**
-   * How long a call may take, in milliseconds; 0 for no limit. It then fails with
-   * Code.DeadlineExceeded. Watches and logs have no such limit. Default: 30,000.
+   * The timeout of a call in milliseconds, after which it fails with Code.DeadlineExceeded; 0
+   * for no limit. Watches and logs have no timeout. Default: 30,000.
    */
   readonly timeoutMs?: number | undefined;
-  /** Run around every call, for example to add a header. */
+  /** Interceptors of all calls, for example to add a header. */
   readonly interceptors?: Interceptor[] | undefined;
 }
 
-/** A client for the service at this address; `window.location.origin` if it serves the page. */
+/**
+ * Creates a client for the service at an address: `window.location.origin` if the service serves
+ * the page.
+ */
 export function connect(address: string, options: WebOptions = {}): Client {
   const { token, timeoutMs = 30_000, interceptors = [] } = options;
   const transport = createConnectTransport({

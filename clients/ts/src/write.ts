@@ -3,30 +3,29 @@ import { FieldValidation as Validation } from "./gen/kubeconnect/v1/resource_ser
 import { valueOf } from "./word.js";
 
 /**
- * What happens to fields that the kind does not have, or that stand twice: "ignore"
- * drops them in silence, "warn" drops them and names them in the warnings, "strict"
- * refuses the write with Code.InvalidArgument.
+ * The handling of unknown and duplicate fields: "ignore" drops them silently, "warn" drops them
+ * and names them in the warnings, "strict" rejects the write with Code.InvalidArgument.
  */
 export type FieldValidation = "ignore" | "warn" | "strict";
 
-/** What creating, updating and patching take. */
+/** Options of create, update and patch. */
 export interface WriteOptions {
-  /** Such as "status" or "scale". Default: the object itself. */
+  /** The subresource, such as "status" or "scale". Default: the object itself. */
   readonly subresource?: string | undefined;
-  /** Check and admit the change, and answer with its result, without making it. */
+  /** Validates and admits the change, and returns its result, without persisting it. */
   readonly dryRun?: boolean | undefined;
   /**
-   * In whose name the fields are owned, at most 128 characters. Default:
-   * "kubeconnect"; required for a patch of type "apply".
+   * The manager that owns the written fields, at most 128 characters. Default: "kubeconnect";
+   * required for a patch of type "apply".
    */
   readonly fieldManager?: string | undefined;
-  /** Default: "warn". */
+  /** The handling of unknown and duplicate fields. Default: "warn". */
   readonly fieldValidation?: FieldValidation | undefined;
 }
 
 /**
- * What must hold for a write to happen. If it does not, the write fails with
- * Code.Aborted and nothing has changed. An object that was read has both.
+ * The preconditions of a write. If one fails, the write fails with Code.Aborted and changes
+ * nothing. Objects that were read have both values.
  */
 export interface Preconditions {
   /** The object must have this UID. Default: any. */
@@ -35,7 +34,7 @@ export interface Preconditions {
   readonly resourceVersion?: string | undefined;
 }
 
-/** The fields of a request for what creating, updating and patching take. */
+/** Returns the fields of WriteOptions in a request. */
 export function writeFields({
   subresource = "",
   dryRun = false,
@@ -51,7 +50,7 @@ export function writeFields({
   };
 }
 
-/** The field of a request that has preconditions. */
+/** Returns the preconditions field of a request. */
 export function preconditionsFrom({ uid = "", resourceVersion = "" }: Preconditions) {
   return { uid, resourceVersion };
 }

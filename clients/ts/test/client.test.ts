@@ -86,12 +86,12 @@ suite("get", () => {
         freshness: { stale: true, lastContact },
       }),
     });
-    const told: unknown[] = [];
+    const seen: unknown[] = [];
     for (const name of sources.keys()) {
       const { source, freshness } = await client.get("pods", { name: String(name) });
-      told.push(source, freshness?.stale);
+      seen.push(source, freshness?.stale);
     }
-    assert.deepEqual(told, ["cache", true, "apiServer", true, undefined, true]);
+    assert.deepEqual(seen, ["cache", true, "apiServer", true, undefined, true]);
   });
 
   test("fails with what the cluster said", async () => {
@@ -104,7 +104,7 @@ suite("get", () => {
     };
     const client = clientOf({
       get() {
-        const error = new ConnectError("rpc words", Code.InvalidArgument);
+        const error = new ConnectError("message of the RPC", Code.InvalidArgument);
         error.details.push({ desc: StatusSchema, value: create(StatusSchema, status) });
         throw error;
       },
@@ -215,10 +215,10 @@ suite("list", () => {
 
   suite("that expires", () => {
     const expiring = (times: number) => {
-      const asked: string[] = [];
+      const tokens: string[] = [];
       const client = clientOf({
         list({ pageToken }) {
-          asked.push(pageToken);
+          tokens.push(pageToken);
           if (pageToken === "") {
             return { kind: podKind, objects: [pod("a"), pod("b")], nextPageToken: "2" };
           }
@@ -231,23 +231,23 @@ suite("list", () => {
           return { kind: podKind, objects: [pod("c")] };
         },
       });
-      return { client, asked };
+      return { client, tokens };
     };
 
     test("begins again where nothing was returned", async () => {
-      const { client, asked } = expiring(2);
+      const { client, tokens } = expiring(2);
       const { objects } = await client.list("pods").all();
       assert.deepEqual(
         objects.map((object) => object.name),
         ["a", "b", "c"],
       );
-      assert.deepEqual(asked, ["", "2", "", "2", "", "2"]);
+      assert.deepEqual(tokens, ["", "2", "", "2", "", "2"]);
     });
 
     test("begins again twice at most", async () => {
-      const { client, asked } = expiring(9);
+      const { client, tokens } = expiring(9);
       await assert.rejects(client.list("pods").all(), { code: Code.OutOfRange });
-      assert.equal(asked.length, 6);
+      assert.equal(tokens.length, 6);
     });
 
     test("says how many objects were returned before", async () => {
@@ -258,7 +258,7 @@ suite("list", () => {
         }
       })();
       await assert.rejects(iteration, {
-        message: "the list has expired after 2 objects: list again",
+        message: "list expired after 2 objects: list again",
         code: Code.OutOfRange,
         reason: "Expired",
       });
@@ -341,11 +341,11 @@ suite("watch", () => {
         yield { kind: podKind, events: [{ type: EventType.RESET }, { type: EventType.SYNCED }] };
       },
     });
-    const told: [string, string, boolean | undefined][] = [];
+    const seen: [string, string, boolean | undefined][] = [];
     for await (const event of client.watch("pods", {}, { resumeToken: "t4" })) {
-      told.push([event.type, event.resumeToken, event.freshness?.stale]);
+      seen.push([event.type, event.resumeToken, event.freshness?.stale]);
     }
-    assert.deepEqual(told, [
+    assert.deepEqual(seen, [
       ["RESET", "", undefined],
       ["ADDED", "", undefined],
       ["SYNCED", "t5", undefined],
@@ -367,9 +367,9 @@ suite("watch", () => {
         yield { kind: podKind, source: Source.API_SERVER, events: [reset] };
       },
     });
-    const told: (string | undefined)[] = [];
-    for await (const { source } of client.watch("pods")) told.push(source);
-    assert.deepEqual(told, [undefined, "cache", "cache", "cache", "apiServer"]);
+    const seen: (string | undefined)[] = [];
+    for await (const { source } of client.watch("pods")) seen.push(source);
+    assert.deepEqual(seen, [undefined, "cache", "cache", "cache", "apiServer"]);
     const batches: (string | undefined)[] = [];
     for await (const { source } of client.watch("pods").batches()) batches.push(source);
     assert.deepEqual(batches, [undefined, "cache", "cache", "apiServer"]);

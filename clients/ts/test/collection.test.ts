@@ -13,11 +13,11 @@ function added(name: string, resourceVersion?: string, uid?: string): WatchEvent
   return { type: "ADDED", object: object(name, resourceVersion, uid), resourceVersion: "7" };
 }
 
-/** As a resumed stream tells that an object has gone. */
+/** Returns the deletion of an object as a resumed stream reports it. */
 function deletedWithoutContent(name: string): WatchEvent {
   const head = create(ObjectSchema, { ...pod(name), content: { case: undefined } });
-  const gone = new KubeObject(head, podKind);
-  return { type: "DELETED", object: gone, resourceVersion: "8" };
+  const object = new KubeObject(head, podKind);
+  return { type: "DELETED", object, resourceVersion: "8" };
 }
 
 function modified(name: string, resourceVersion: string): WatchEvent {
@@ -38,8 +38,10 @@ function collectionOf(...names: string[]): LiveCollection {
 }
 
 function names(changes: Changes<KubeObject>): Record<keyof Changes<KubeObject>, string[]> {
-  const of = (objects: readonly KubeObject[]): string[] => objects.map(({ name }) => name).sort();
-  return { added: of(changes.added), modified: of(changes.modified), deleted: of(changes.deleted) };
+  const sorted = (objects: readonly KubeObject[]): string[] =>
+    objects.map(({ name }) => name).sort();
+  const { added, modified, deleted } = changes;
+  return { added: sorted(added), modified: sorted(modified), deleted: sorted(deleted) };
 }
 
 suite("LiveCollection", () => {
@@ -121,11 +123,11 @@ suite("LiveCollection", () => {
 
   test("ignores the deletion of what it does not hold, and tells no one", () => {
     const collection = collectionOf("a");
-    let told = 0;
-    collection.subscribe(() => told++);
+    let calls = 0;
+    collection.subscribe(() => calls++);
     collection.apply({ events: [deleted("stranger")] });
     collection.apply({ events: [{ type: "BOOKMARK", resourceVersion: "10" }] });
-    assert.equal(told, 0);
+    assert.equal(calls, 0);
     assert.equal(collection.resourceVersion, "10");
   });
 
@@ -157,12 +159,12 @@ suite("LiveCollection", () => {
 
   test("tells each subscriber once a batch, until it leaves", () => {
     const collection = collectionOf();
-    let told = 0;
-    const leave = collection.subscribe(() => told++);
+    let calls = 0;
+    const unsubscribe = collection.subscribe(() => calls++);
     collection.apply({ events: [added("a"), added("b")] });
-    leave();
+    unsubscribe();
     collection.apply({ events: [added("c")] });
-    assert.equal(told, 1);
+    assert.equal(calls, 1);
   });
 
   test("holds what its function makes of the objects", () => {

@@ -23,7 +23,7 @@ suite("discovery", () => {
               { kind: podKind, ...names, cache: { ...cache, objects: 3n, bytes: 4096n } },
               { kind: { ...podKind, kind: "Node" } },
             ],
-            failedGroups: [{ group: "metrics.k8s.io", version: "v1", message: "away" }],
+            failedGroups: [{ group: "metrics.k8s.io", version: "v1", message: "down" }],
           };
         },
       },
@@ -37,7 +37,7 @@ suite("discovery", () => {
     assert.deepEqual(types[0], { kind: types[0]?.kind, ...names, cache: state });
     assert.equal(types[1]?.cache, undefined);
     const [{ group, version, message } = {}] = failedGroups;
-    assert.deepEqual([group, version, message], ["metrics.k8s.io", "v1", "away"]);
+    assert.deepEqual([group, version, message], ["metrics.k8s.io", "v1", "down"]);
   });
 
   test("answers the schema of a kind", async () => {
@@ -51,8 +51,8 @@ suite("discovery", () => {
         },
       },
     );
-    const answer = await client.schema("po");
-    assert.equal(answer.kind.kind, "Pod");
-    assert.deepEqual(answer.schema, schema);
+    const result = await client.schema("po");
+    assert.equal(result.kind.kind, "Pod");
+    assert.deepEqual(result.schema, schema);
   });
 });

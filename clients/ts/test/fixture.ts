@@ -3,7 +3,7 @@ import { createRouterTransport, type ServiceImpl, type Transport } from "@connec
 import { createClient, type Client } from "../src/index.js";
 import { DiscoveryService, PodService, ResourceService, type ObjectSchema } from "../src/proto.js";
 
-/** A client of services that answer so; what is left out is not implemented. */
+/** Creates a client of services with these methods. All other methods are unimplemented. */
 export function clientOf(
   resources: Partial<ServiceImpl<typeof ResourceService>>,
   discovery: Partial<ServiceImpl<typeof DiscoveryService>> = {},
@@ -16,7 +16,7 @@ export function clientOf(
   );
 }
 
-/** A transport to a service of pods that answers so. */
+/** Creates a transport to a pod service with these methods. */
 export function podsTransport(pods: Partial<ServiceImpl<typeof PodService>>): Transport {
   return createRouterTransport(({ service: serve }) => {
     serve(PodService, pods);
@@ -32,7 +32,7 @@ export const podKind = {
   protobufType: "k8s.io.api.core.v1.Pod",
 };
 
-/** A pod as the service sends it. */
+/** Returns a pod in the format of the service. */
 export function pod(
   name: string,
   resourceVersion = "1",

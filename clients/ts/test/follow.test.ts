@@ -30,7 +30,7 @@ function batchOf(type: "RESET" | "SYNCED" | "BOOKMARK", resumeToken: string): Wa
   };
 }
 
-/** A watch whose nth stream sends the nth batches, then fails; it notes where each begins. */
+/** Creates a watch whose nth stream sends the nth batches, then fails. It records the tokens. */
 function streams(...attempts: { send: WatchBatch[]; then?: Error }[]): OpenWatch & {
   readonly tokens: string[];
 } {
@@ -45,7 +45,7 @@ function streams(...attempts: { send: WatchBatch[]; then?: Error }[]): OpenWatch
   return Object.assign(open, { tokens });
 }
 
-/** The first batches of a watch that is followed without waiting. */
+/** Returns the types of the first batches of a watch that is followed without delays. */
 async function followed(count: number, open: OpenWatch, resumeToken?: string): Promise<string[]> {
   const { signal } = new AbortController();
   const seen: string[] = [];
@@ -73,7 +73,7 @@ function until(signal: AbortSignal): Promise<never> {
   });
 }
 
-/** Lets everything happen that waits for nothing. */
+/** Waits until all pending promises have settled. */
 function settled(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
@@ -112,7 +112,7 @@ suite("follow", () => {
   test("opens a new stream after a failure and after an end, and tells why", async () => {
     const stop = new AbortController();
     const seen: WatchBatch[] = [];
-    const told: string[] = [];
+    const reasons: string[] = [];
     const open = streams(
       { send: [reset], then: lost },
       { send: [reset, synced] },
@@ -121,13 +121,13 @@ suite("follow", () => {
     const following = follow(open, {
       signal: stop.signal,
       sleep: () => Promise.resolve(),
-      onRetry: (error) => told.push(error.message),
+      onRetry: (error) => reasons.push(error.message),
     });
     for await (const batch of following) {
       if (seen.push(batch) === 5) break;
     }
     assert.deepEqual(seen, [reset, reset, synced, reset, synced]);
-    assert.deepEqual(told, ["lost", "the service ended the stream"]);
+    assert.deepEqual(reasons, ["lost", "the service ended the stream"]);
   });
 
   test("continues at the last token", async () => {
@@ -210,17 +210,17 @@ suite("follow", () => {
     const batches = follow(silent, { signal: t.signal, sleep: () => Promise.resolve() });
     await batches.next();
     const next = batches.next();
-    const turns = async (ms: number): Promise<number> => {
+    const openedAfter = async (ms: number): Promise<number> => {
       await settled();
       t.mock.timers.tick(ms);
       await settled();
       return opened.length;
     };
-    assert.equal(await turns(11_999), 1);
-    assert.equal(await turns(1), 2);
+    assert.equal(await openedAfter(11_999), 1);
+    assert.equal(await openedAfter(1), 2);
     assert.equal(batches.connection.state, "lost");
-    assert.equal(await turns(59_999), 2);
-    assert.equal(await turns(1), 3);
+    assert.equal(await openedAfter(59_999), 2);
+    assert.equal(await openedAfter(1), 3);
     await next;
     assert.equal(batches.connection.state, "connected");
     assert.deepEqual(opened, ["", "t1", "t1"]);
@@ -228,7 +228,7 @@ suite("follow", () => {
 
   test("leaves a replica that is stale for too long, and gives each one twice as long", async (t) => {
     t.mock.timers.enable({ apis: ["Date"], now: 1_000 });
-    const told = (stale: boolean): WatchBatch => ({
+    const batch = (stale: boolean): WatchBatch => ({
       ...bookmark,
       freshness: { stale, lastContact: undefined },
     });
@@ -237,7 +237,7 @@ suite("follow", () => {
     // eslint-disable-next-line @typescript-eslint/require-await -- a stream that never waits
     const open: OpenWatch = async function* (signal) {
       signal.addEventListener("abort", () => reasons.push(signal.reason));
-      for (;;) yield told(stale);
+      for (;;) yield batch(stale);
     };
     const options = { signal: t.signal, sleep: () => Promise.resolve(), random: () => 0 };
     const batches = follow(open, options);
@@ -356,7 +356,7 @@ suite("watchdog", () => {
     assert.equal((await batches.next()).value, synced);
     const next = batches.next();
     waits.at(-1)?.();
-    await assert.rejects(next, { message: "nothing has come for 12 s" });
+    await assert.rejects(next, { message: "no message received for 12 s" });
   });
 
   test("passes a stream through that is not silent", async () => {

@@ -9,7 +9,7 @@ import { podsTransport } from "./fixture.js";
 const web = { namespace: "demo", name: "web" };
 const bytes = (text: string) => new TextEncoder().encode(text);
 
-/** A client whose pods have all written this. */
+/** Creates a client of pods with this log. */
 function writing(...pieces: Uint8Array[]): Client {
   return createClient(
     podsTransport({
@@ -21,10 +21,10 @@ function writing(...pieces: Uint8Array[]): Client {
   );
 }
 
-async function all<T>(of: AsyncIterable<T>): Promise<T[]> {
-  const each: T[] = [];
-  for await (const one of of) each.push(one);
-  return each;
+async function all<T>(values: AsyncIterable<T>): Promise<T[]> {
+  const collected: T[] = [];
+  for await (const value of values) collected.push(value);
+  return collected;
 }
 
 suite("log", () => {

@@ -16,7 +16,7 @@ import { pod, podKind } from "./fixture.js";
 
 type Status = MessageInitShape<typeof StatusSchema>;
 
-/** What 300 fields of a ConfigMap are refused with. */
+/** Returns the validation error of a ConfigMap with many invalid fields. */
 function manyCauses(count: number, omittedCauses = 0): Status {
   const causes = Array.from({ length: count }, (_, index) => ({
     reason: "FieldValueInvalid",
@@ -26,7 +26,7 @@ function manyCauses(count: number, omittedCauses = 0): Status {
   return { message: "ConfigMap is invalid", reason: "Invalid", causes, omittedCauses };
 }
 
-/** What a patch with a wrong type is refused with: the object is quoted whole, twice. */
+/** Returns the error of a patch with a wrong type, which quotes the complete object twice. */
 function quotedObject(length: number): Status {
   const quoted = `cannot restore struct from: ${JSON.stringify({ data: "x".repeat(length) })}`;
   const causes = [{ reason: "FieldValueInvalid", message: quoted, field: "patch" }];
@@ -58,7 +58,7 @@ suite("an error", () => {
         });
       },
     });
-    // The option is missing in Node's types.
+    // The option is missing in Node.js' types.
     const options = { maxSendHeaderBlockLength: 1 << 24 } as ServerOptions;
     server = createServer(options, handler);
     server.on("session", (session) => sessions.add(session));
@@ -71,13 +71,13 @@ suite("an error", () => {
     server.close();
   });
 
-  const refusal = async (
+  const rejectionOf = async (
     client: ReturnType<typeof connect>,
     name: string,
   ): Promise<KubeconnectError> => {
     const patch = { type: "merge", body: {} } as const;
     const error: unknown = await client.patch("configmaps", { name }, patch).then(
-      () => assert.fail("it was not refused"),
+      () => assert.fail("the patch was not rejected"),
       (error: unknown) => error,
     );
     assert.ok(error instanceof KubeconnectError);
@@ -93,7 +93,7 @@ suite("an error", () => {
         t.after(() => {
           client.close();
         });
-        const { code, reason, causes, omittedCauses } = await refusal(client, name);
+        const { code, reason, causes, omittedCauses } = await rejectionOf(client, name);
         assert.equal(code, Code.InvalidArgument);
         assert.equal(reason, "Invalid");
         assert.equal(causes.length, statuses[name]?.causes?.length);
@@ -108,8 +108,8 @@ suite("an error", () => {
     t.after(() => {
       client.close();
     });
-    const { code } = await refusal(client, "that quotes an object of 60 KB");
-    // Node.js 20 receives nothing at all; later versions fail the connection.
+    const { code } = await rejectionOf(client, "that quotes an object of 60 KB");
+    // Node.js 20 never receives the error; later versions fail the connection.
     assert.ok(code === Code.DeadlineExceeded || code === Code.Internal, Code[code]);
   });
 });

@@ -58,8 +58,8 @@ suite("connect over HTTP/2", () => {
 });
 
 suite("a replica of no use", () => {
-  /** A service whose first connections are silent or stale; the ports of its callers, by call. */
-  async function serve(watch: (opened: number) => AsyncGenerator<Told>) {
+  /** Starts a service with this watch, and records the client port of each call. */
+  async function serve(watch: (opened: number) => AsyncGenerator<Response>) {
     const ports: number[] = [];
     const handler = connectNodeAdapter({
       routes: ({ service }) => {
@@ -78,36 +78,36 @@ suite("a replica of no use", () => {
     return { server, address, ports };
   }
 
-  interface Told {
+  interface Response {
     kind: typeof podKind;
     events: { type: EventType }[];
     resumeToken: string;
     freshness: { stale: boolean };
   }
 
-  const told = (stale: boolean): Told => ({
+  const bookmark = (stale: boolean): Response => ({
     kind: podKind,
     events: [{ type: EventType.BOOKMARK }],
     resumeToken: "t1",
     freshness: { stale },
   });
 
-  const forEver = (): Promise<never> => new Promise(() => undefined);
+  const forever = (): Promise<never> => new Promise(() => undefined);
 
   for (const [name, watch] of [
     [
       "is silent",
       async function* (opened: number) {
-        yield told(false);
-        if (opened === 1) await forEver();
+        yield bookmark(false);
+        if (opened === 1) await forever();
       },
     ],
     [
       "is stale",
       async function* (opened: number) {
-        yield told(opened === 1);
-        yield told(opened === 1);
-        await forEver();
+        yield bookmark(opened === 1);
+        yield bookmark(opened === 1);
+        await forever();
       },
     ],
   ] as const) {
@@ -131,39 +131,39 @@ suite("a replica of no use", () => {
 });
 
 suite("a call that is refused", () => {
-  for (const { name, refused, retryAfterSeconds, timeoutMs, calls } of [
+  for (const { name, code, retryAfterSeconds, timeoutMs, calls } of [
     {
       name: "with a time",
-      refused: Code.ResourceExhausted,
+      code: Code.ResourceExhausted,
       retryAfterSeconds: 1,
       timeoutMs: 9_000,
       calls: 2,
     },
     {
       name: "without a time",
-      refused: Code.Unavailable,
+      code: Code.Unavailable,
       retryAfterSeconds: 0,
       timeoutMs: 9_000,
       calls: 1,
     },
     {
       name: "for too long",
-      refused: Code.Unavailable,
+      code: Code.Unavailable,
       retryAfterSeconds: 9,
       timeoutMs: 5_000,
       calls: 1,
     },
-    { name: "for good", refused: Code.Internal, retryAfterSeconds: 1, timeoutMs: 9_000, calls: 1 },
+    { name: "for good", code: Code.Internal, retryAfterSeconds: 1, timeoutMs: 9_000, calls: 1 },
   ]) {
     test(`${name} is made ${calls} times`, async () => {
-      let made = 0;
+      let received = 0;
       const handler = connectNodeAdapter({
         routes: ({ service }) => {
           service(ResourceService, {
             get: ({ name }) => {
-              if (++made > 1) return { kind: podKind, object: pod(name) };
+              if (++received > 1) return { kind: podKind, object: pod(name) };
               const detail = { desc: StatusSchema, value: { retryAfterSeconds } };
-              throw new ConnectError("busy", refused, undefined, [detail]);
+              throw new ConnectError("busy", code, undefined, [detail]);
             },
           });
         },
@@ -172,9 +172,9 @@ suite("a call that is refused", () => {
       await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
       const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
       const client = connect(address, { timeoutMs });
-      const answer = client.get("pods", { namespace: "default", name: "web" });
-      await (calls > 1 ? answer : assert.rejects(answer, { message: "busy" }));
-      assert.equal(made, calls);
+      const result = client.get("pods", { namespace: "default", name: "web" });
+      await (calls > 1 ? result : assert.rejects(result, { message: "busy" }));
+      assert.equal(received, calls);
       client.close();
       server.close();
     });

@@ -17,7 +17,7 @@ import { fileURLToPath } from "node:url";
 const clients = fileURLToPath(new URL("../..", import.meta.url));
 const modules = join(clients, "node_modules");
 
-// Nothing here needs a network: what the package depends on is linked from the checkout.
+// The tests need no network: the dependencies of the package are linked from the checkout.
 suite("the package that npm pack makes", () => {
   let temporary: string;
   let fresh: string;
@@ -52,7 +52,7 @@ suite("the package that npm pack makes", () => {
       import { connect } from "@kubeconnect/client/node";
       const client = connect("http://localhost:8080");
       const name: Promise<string> = client.get("pods", { name: "a" }).then((pod) => pod.name);
-      // @ts-expect-error: a pod's name is no number
+      // @ts-expect-error: the name of a pod is not a number
       const wrong: Promise<number> = client.get("pods", { name: "a" }).then((pod) => pod.name);
       void [name, wrong];`;
     writeFileSync(join(fresh, "program.mts"), program);
@@ -75,8 +75,7 @@ suite("the package that npm pack makes", () => {
   });
 });
 
-// cleanCheckout copies what a checkout has in which nothing was built. What is installed there
-// by npm ci is linked.
+// cleanCheckout copies the checkout without build results, and links its node_modules.
 function cleanCheckout(into: string): string {
   const built = new Set(["node_modules", "dist", "python", "web", "LICENSE"]);
   const copy = join(into, "checkout/clients");
@@ -98,7 +97,7 @@ function pack(checkout: string, into: string): string {
   return join(into, printed.trim());
 }
 
-// install puts a package where a program finds it, and what its package.json says that it needs.
+// install unpacks a package into node_modules, and links the dependencies of its package.json.
 function install(archive: string, fresh: string): void {
   const target = join(fresh, "node_modules/@kubeconnect/client");
   mkdirSync(target, { recursive: true });

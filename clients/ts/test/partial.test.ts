@@ -15,7 +15,7 @@ import {
 import { clientOf, pod, podKind } from "./fixture.js";
 
 const namespaces = ["user-a", "user-b"];
-const warnings = ["only the namespaces that you may list"];
+const warnings = ["only the namespaces that you are allowed to list"];
 
 suite("an answer that covers some namespaces only", () => {
   test("names them in a list, on each page and in all", async () => {
@@ -78,12 +78,12 @@ suite("an answer that covers some namespaces only", () => {
         yield { watch: 0, response: { events: [{ type: EventType.RESET }] } };
       },
     });
-    const told: unknown[] = [];
+    const seen: unknown[] = [];
     const watches = { pods: { resource: "pods" }, nodes: { resource: "nodes" } };
     for await (const [key, event] of client.watchMany(watches)) {
-      told.push([key, event.namespaces, event.warnings]);
+      seen.push([key, event.namespaces, event.warnings]);
     }
-    assert.deepEqual(told, [
+    assert.deepEqual(seen, [
       ["nodes", [], []],
       ["pods", namespaces, warnings],
     ]);
@@ -91,22 +91,22 @@ suite("an answer that covers some namespaces only", () => {
 });
 
 test("requireAllNamespaces is sent with a list, a count and each kind of watch", async () => {
-  const asked: (ListRequest | CountObjectsRequest | WatchRequest | undefined)[] = [];
+  const requests: (ListRequest | CountObjectsRequest | WatchRequest | undefined)[] = [];
   const client = clientOf({
     list(request) {
-      asked.push(request);
+      requests.push(request);
       return { kind: podKind };
     },
     countObjects(request) {
-      asked.push(request);
+      requests.push(request);
       return { kind: podKind };
     },
     async *watch(request) {
-      asked.push(request);
+      requests.push(request);
       yield { kind: podKind };
     },
     async *watchMany({ watches }) {
-      asked.push(...watches);
+      requests.push(...watches);
       yield { response: { kind: podKind } };
     },
   });
@@ -119,7 +119,7 @@ test("requireAllNamespaces is sent with a list, a count and each kind of watch",
     .batches()
     .next();
   assert.deepEqual(
-    asked.map((request) => [request?.$typeName, request?.requireAllNamespaces]),
+    requests.map((request) => [request?.$typeName, request?.requireAllNamespaces]),
     [ListRequestSchema, CountObjectsRequestSchema, WatchRequestSchema, WatchRequestSchema].map(
       (schema) => [create(schema).$typeName, true],
     ),

@@ -15,7 +15,7 @@ const snapshot: EventInit[] = [
   { type: EventType.SYNCED },
 ];
 
-/** A change of pod a as the service sends it. */
+/** Returns a change of pod a in the format of the service. */
 function patchTo(version: string, operations: unknown, patch = PatchType.JSON): EventInit {
   const value = new TextEncoder().encode(JSON.stringify(operations));
   const object = { ...pod("a", version), content: { case: "json" as const, value } };
@@ -26,7 +26,7 @@ const add = (path: string, value: unknown) => ({ op: "add", path, value });
 const remove = (path: string) => ({ op: "remove", path });
 const replace = (path: string, value: unknown) => ({ op: "replace", path, value });
 
-/** A client whose nth stream sends the nth events behind a token of its number. */
+/** Creates a client whose nth stream sends the nth events, with the resume token "tn". */
 function streams(...all: EventInit[][]) {
   const requests: WatchRequest[] = [];
   const client = clientOf({
@@ -39,7 +39,7 @@ function streams(...all: EventInit[][]) {
   return { client, requests };
 }
 
-/** The last object that a stream tells. */
+/** Returns the last object that a stream delivers. */
 async function last(
   client: ReturnType<typeof clientOf>,
   patches: HeldObjects,
@@ -61,7 +61,7 @@ async function rejects(promise: Promise<unknown>, message: string): Promise<void
   });
 }
 
-/** What is done to which JSON, and what comes of it. */
+/** Patches that apply, with their results. */
 const fits: [name: string, target: string, operations: unknown[], result: string][] = [
   ["nothing", '{"a":1}', [], '{"a":1}'],
   ["add a member", '{"a":1}', [add("/b", 2)], '{"a":1,"b":2}'],
@@ -70,7 +70,7 @@ const fits: [name: string, target: string, operations: unknown[], result: string
   ["replace a member", '{"a":{"b":1}}', [replace("/a", [2])], '{"a":[2]}'],
   ["add before the first item", "[1,2]", [add("/0", 0)], "[0,1,2]"],
   ["add between items", "[1,2]", [add("/1", 0)], "[1,0,2]"],
-  ["add behind the last item", "[1,2]", [add("/2", 0)], "[1,2,0]"],
+  ["add after the last item", "[1,2]", [add("/2", 0)], "[1,2,0]"],
   ["add to an empty list", "[]", [add("/0", 0)], "[0]"],
   ["remove the first item", "[1,2,3]", [remove("/0")], "[2,3]"],
   ["remove a middle item", "[1,2,3]", [remove("/1")], "[1,3]"],
@@ -114,42 +114,42 @@ const fits: [name: string, target: string, operations: unknown[], result: string
   ],
 ];
 
-const noOperation = "an operation is none of add, remove and replace";
-const noList = "it is no list of operations";
+const noOperation = "an operation is not add, remove or replace";
+const noList = "not a list of operations";
 
-/** What cannot be done to an object with a list of two items, and why. */
+/** Patches that do not apply to an object with a list of two items, with their errors. */
 const misfits: [name: string, operations: unknown, why: string][] = [
-  ["remove what is not there", [remove("/b")], '"/b" leads nowhere'],
-  ["replace what is not there", [replace("/b", 1)], '"/b" leads nowhere'],
-  ["add to what is not there", [add("/b/c", 1)], '"/b/c" leads nowhere'],
-  ["add beyond the end", [add("/list/3", 1)], '"/list/3" leads nowhere'],
-  ["remove behind the last item", [remove("/list/2")], '"/list/2" leads nowhere'],
-  ["replace behind the last item", [replace("/list/2", 1)], '"/list/2" leads nowhere'],
-  ["through what is behind the last item", [add("/list/2/a", 1)], '"/list/2/a" leads nowhere'],
-  ["a dash", [add("/list/-", 1)], '"/list/-" leads nowhere'],
-  ["a negative index", [remove("/list/-1")], '"/list/-1" leads nowhere'],
-  ["a leading zero", [remove("/list/01")], '"/list/01" leads nowhere'],
-  ["a fraction", [remove("/list/1.0")], '"/list/1.0" leads nowhere'],
-  ["a space", [remove("/list/ 1")], '"/list/ 1" leads nowhere'],
-  ["a line break", [remove("/list/1\n")], '"/list/1\n" leads nowhere'],
-  ["a power of ten", [remove("/list/1e0")], '"/list/1e0" leads nowhere'],
-  ["the empty name in a list", [remove("/list/")], '"/list/" leads nowhere'],
-  ["a name in a list", [replace("/list/length", 0)], '"/list/length" leads nowhere'],
-  ["into a string", [add("/text/0", 1)], '"/text/0" leads nowhere'],
-  ["into a number", [remove("/number/a")], '"/number/a" leads nowhere'],
-  ["into null", [add("/null/a", 1)], '"/null/a" leads nowhere'],
-  ["through a string", [replace("/text/0/a", 1)], '"/text/0/a" leads nowhere'],
-  ["through null", [add("/null/a/b", 1)], '"/null/a/b" leads nowhere'],
-  ["remove __proto__", [remove("/__proto__")], '"/__proto__" leads nowhere'],
-  ["through __proto__", [add("/__proto__/a", 1)], '"/__proto__/a" leads nowhere'],
-  ["replace constructor", [replace("/constructor", 1)], '"/constructor" leads nowhere'],
-  ["through constructor", [add("/constructor/a", 1)], '"/constructor/a" leads nowhere'],
-  ["remove toString", [remove("/toString")], '"/toString" leads nowhere'],
-  ["the second operation", [add("/a", 1), remove("/b")], '"/b" leads nowhere'],
-  ["the whole document", [replace("", {})], '"" is no path'],
-  ["no slash at the beginning", [replace("text", 1)], '"text" is no path'],
-  ["an escape that there is not", [add("/a~2", 1)], '"/a~2" is no path'],
-  ["half an escape", [add("/a~", 1)], '"/a~" is no path'],
+  ["remove a missing member", [remove("/b")], 'path "/b" does not exist'],
+  ["replace a missing member", [replace("/b", 1)], 'path "/b" does not exist'],
+  ["add to a missing member", [add("/b/c", 1)], 'path "/b/c" does not exist'],
+  ["add beyond the end", [add("/list/3", 1)], 'path "/list/3" does not exist'],
+  ["remove after the last item", [remove("/list/2")], 'path "/list/2" does not exist'],
+  ["replace after the last item", [replace("/list/2", 1)], 'path "/list/2" does not exist'],
+  ["through an item after the last", [add("/list/2/a", 1)], 'path "/list/2/a" does not exist'],
+  ["a dash", [add("/list/-", 1)], 'path "/list/-" does not exist'],
+  ["a negative index", [remove("/list/-1")], 'path "/list/-1" does not exist'],
+  ["a leading zero", [remove("/list/01")], 'path "/list/01" does not exist'],
+  ["a fraction", [remove("/list/1.0")], 'path "/list/1.0" does not exist'],
+  ["a space", [remove("/list/ 1")], 'path "/list/ 1" does not exist'],
+  ["a line break", [remove("/list/1\n")], 'path "/list/1\n" does not exist'],
+  ["a power of ten", [remove("/list/1e0")], 'path "/list/1e0" does not exist'],
+  ["the empty name in a list", [remove("/list/")], 'path "/list/" does not exist'],
+  ["a name in a list", [replace("/list/length", 0)], 'path "/list/length" does not exist'],
+  ["into a string", [add("/text/0", 1)], 'path "/text/0" does not exist'],
+  ["into a number", [remove("/number/a")], 'path "/number/a" does not exist'],
+  ["into null", [add("/null/a", 1)], 'path "/null/a" does not exist'],
+  ["through a string", [replace("/text/0/a", 1)], 'path "/text/0/a" does not exist'],
+  ["through null", [add("/null/a/b", 1)], 'path "/null/a/b" does not exist'],
+  ["remove __proto__", [remove("/__proto__")], 'path "/__proto__" does not exist'],
+  ["through __proto__", [add("/__proto__/a", 1)], 'path "/__proto__/a" does not exist'],
+  ["replace constructor", [replace("/constructor", 1)], 'path "/constructor" does not exist'],
+  ["through constructor", [add("/constructor/a", 1)], 'path "/constructor/a" does not exist'],
+  ["remove toString", [remove("/toString")], 'path "/toString" does not exist'],
+  ["the second operation", [add("/a", 1), remove("/b")], 'path "/b" does not exist'],
+  ["the whole document", [replace("", {})], '"" is not a path'],
+  ["no slash at the beginning", [replace("text", 1)], '"text" is not a path'],
+  ["an unknown escape", [add("/a~2", 1)], '"/a~2" is not a path'],
+  ["half an escape", [add("/a~", 1)], '"/a~" is not a path'],
   ["test", [{ op: "test", path: "/text", value: "a" }], noOperation],
   ["move", [{ op: "move", from: "/text", path: "/a" }], noOperation],
   ["no op", [{ path: "/text", value: 1 }], noOperation],
@@ -212,12 +212,12 @@ suite("patches", () => {
 
   test("to what is not held are an error", async () => {
     const { client } = streams([...snapshot, { type: EventType.RESET }, patchTo("2", [])]);
-    await rejects(last(client, new HeldObjects()), "a patch to a, which is not held");
+    await rejects(last(client, new HeldObjects()), "patch of a, which is not cached");
   });
 
   test("of another type are an error", async () => {
     const { client } = streams([...snapshot, patchTo("2", {}, PatchType.MERGE)]);
-    await rejects(last(client, new HeldObjects()), "a patch to a of a type that was not asked for");
+    await rejects(last(client, new HeldObjects()), "patch of a has a type that was not requested");
   });
 
   for (const [name, operations, why] of misfits) {
@@ -225,7 +225,7 @@ suite("patches", () => {
       const content = [add("/list", [1, 2]), add("/text", "a"), add("/number", 1)];
       const before = patchTo("2", [...content, add("/null", null)]);
       const { client } = streams([...snapshot, before, patchTo("3", operations)]);
-      await rejects(last(client, new HeldObjects()), `a patch to a that does not fit: ${why}`);
+      await rejects(last(client, new HeldObjects()), `patch of a does not apply: ${why}`);
     });
   }
 

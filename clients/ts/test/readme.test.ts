@@ -6,7 +6,7 @@ import ts from "typescript";
 
 const folder = fileURLToPath(new URL("..", import.meta.url));
 
-/** The programs of the README, by section: what stands in one belongs together. */
+/** The programs of the README: the code blocks of each section are one program. */
 const programs = new Map(
   readFileSync(`${folder}README.md`, "utf8")
     .split(/^## /m)
@@ -23,19 +23,19 @@ const programs = new Map(
 const preamble = `import type { Client } from "@kubeconnect/client";\ndeclare const client: Client;\n`;
 
 suite("the README's program for", () => {
-  const faults = check(programs);
+  const errors = check(programs);
   for (const section of programs.keys()) {
     test(section, () => {
-      assert.deepEqual(faults.get(section), undefined);
+      assert.deepEqual(errors.get(section), undefined);
     });
   }
   test("all of them, and nothing beside them", () => {
     assert.ok(programs.size > 0);
-    assert.equal(faults.get(""), undefined);
+    assert.equal(errors.get(""), undefined);
   });
 });
 
-/** What the compiler finds wrong with programs that lie beside the code, by their names. */
+/** Compiles the programs in the package's folder, and returns the errors by section. */
 function check(programs: ReadonlyMap<string, string>): Map<string, string[]> {
   const files = new Map<string, string>();
   for (const [section, code] of programs) {
@@ -53,11 +53,11 @@ function check(programs: ReadonlyMap<string, string>): Map<string, string[]> {
   const { options } = ts.parseJsonConfigFileContent(config, system, folder);
   const host = ts.createIncrementalCompilerHost(options, system);
   const program = ts.createProgram([...files.keys()], options, host);
-  const faults = new Map<string, string[]>();
+  const errors = new Map<string, string[]>();
   for (const { file, messageText } of ts.getPreEmitDiagnostics(program)) {
     const section = file?.fileName.slice(folder.length, -".ts".length) ?? "";
-    const fault = ts.flattenDiagnosticMessageText(messageText, "\n");
-    faults.set(section, [...(faults.get(section) ?? []), fault]);
+    const error = ts.flattenDiagnosticMessageText(messageText, "\n");
+    errors.set(section, [...(errors.get(section) ?? []), error]);
   }
-  return faults;
+  return errors;
 }

@@ -54,17 +54,17 @@ for (const [name, connect] of Object.entries(clients)) {
     for (const malformed of ["", "secret token", "secret\ntoken", "sécret"]) {
       test(`cannot be ${JSON.stringify(malformed)}`, async () => {
         const address = "http://127.0.0.1:1";
-        const words = withoutToken(/the token is empty, or has spaces/);
-        assert.throws(() => connect(address, { token: malformed }), words);
-        await assert.rejects(connect(address, { token: () => malformed }).whoAmI(), words);
+        const expected = withoutToken(/token is empty, or has spaces/);
+        assert.throws(() => connect(address, { token: malformed }), expected);
+        await assert.rejects(connect(address, { token: () => malformed }).whoAmI(), expected);
       });
     }
   });
 }
 
-/** Whether an error says why, and nothing of the token. */
-function withoutToken(words: RegExp): (error: Error) => boolean {
-  return ({ message }) => words.test(message) && !/s[eé]cret/.test(message);
+/** Returns whether an error has this message and does not contain the token. */
+function withoutToken(pattern: RegExp): (error: Error) => boolean {
+  return ({ message }) => pattern.test(message) && !/s[eé]cret/.test(message);
 }
 
 suite("a page's client", () => {
@@ -112,7 +112,7 @@ class Tokens {
   readonly seen: string[] = [];
   #expire = (): void => undefined;
 
-  /** The stream that is open ends, as the service ends it when its token has expired. */
+  /** Ends the open stream, as the service does when its token has expired. */
   expire(next: string): void {
     this.accepted = next;
     this.#expire();

@@ -22,7 +22,7 @@ import {
 import { clientOf, pod, podKind } from "./fixture.js";
 
 type EventInit = MessageInitShape<typeof EventSchema>;
-type Told = MessageInitShape<typeof WatchManyResponseSchema>;
+type ResponseInit = MessageInitShape<typeof WatchManyResponseSchema>;
 
 const reset: EventInit = { type: EventType.RESET };
 const added: EventInit = { type: EventType.ADDED, object: pod("a") };
@@ -30,13 +30,13 @@ const synced: EventInit = { type: EventType.SYNCED };
 const bookmark: EventInit = { type: EventType.BOOKMARK };
 const watches = { web: { resource: "pods" }, all: { resource: "nodes" } };
 
-/** What a watch tells in one message. */
-function told(watch: number, resumeToken: string, ...events: EventInit[]): Told {
+/** Returns a message of one watch. */
+function message(watch: number, resumeToken: string, ...events: EventInit[]): ResponseInit {
   return { watch, resumeToken, response: { kind: podKind, events } };
 }
 
-/** A client whose nth stream tells the nth messages, then ends. */
-function streams(...all: Told[][]) {
+/** Creates a client whose nth stream sends the nth messages, then ends. */
+function streams(...all: ResponseInit[][]) {
   const requests: WatchManyRequest[] = [];
   const client = clientOf({
     // eslint-disable-next-line @typescript-eslint/require-await -- a stream that never waits
@@ -50,9 +50,9 @@ function streams(...all: Told[][]) {
 suite("watchMany", () => {
   test("tells of each watch under its key, and where all continue", async () => {
     const { client } = streams([
-      told(1, "t1", reset, synced),
-      told(0, "t2", reset, added),
-      told(0, "t3", synced),
+      message(1, "t1", reset, synced),
+      message(0, "t2", reset, added),
+      message(0, "t3", synced),
     ]);
     const seen: string[][] = [];
     for await (const [key, event] of client.watchMany(watches, { resumeToken: "t0" })) {
@@ -70,10 +70,10 @@ suite("watchMany", () => {
 
   test("tells with each batch whether all are in sync", async () => {
     const { client } = streams([
-      told(1, "t1", bookmark),
-      told(0, "t2", reset, added),
-      told(0, "t3", synced),
-      told(1, "t4", reset),
+      message(1, "t1", bookmark),
+      message(0, "t2", reset, added),
+      message(0, "t3", synced),
+      message(1, "t4", reset),
     ]);
     const seen: [string, boolean][] = [];
     for await (const { watch, synced } of client.watchMany(watches).batches()) {
@@ -91,7 +91,7 @@ suite("watchMany", () => {
     interface Pod extends KubeValue {
       spec: { nodeName: string };
     }
-    const { client } = streams([told(0, "t1", added)]);
+    const { client } = streams([message(0, "t1", added)]);
     const many = client.watchMany<{ pods: Pod; nodes: KubeValue }>({
       pods: { resource: "pods" },
       nodes: { resource: "nodes" },
@@ -129,8 +129,8 @@ suite("watchMany", () => {
     const object = { ...pod("a", "2"), content: { case: "json" as const, value } };
     const patch: EventInit = { type: EventType.MODIFIED, object, patch: PatchType.JSON };
     const { client, requests } = streams(
-      [told(0, "t1", reset, added, synced), told(1, "t2", reset, synced)],
-      [told(0, "t3", patch)],
+      [message(0, "t1", reset, added, synced), message(1, "t2", reset, synced)],
+      [message(0, "t3", patch)],
     );
     const specs = { ...watches, web: { resource: "pods", patches: new HeldObjects() } };
     const open = (signal: AbortSignal, resumeToken: string) =>
@@ -170,8 +170,8 @@ suite("watchMany", () => {
     const stale = { kind: podKind, events: [bookmark], freshness: { stale: true } };
     const { client } = streams([
       { watch: 1, resumeToken: "t1", response: stale },
-      told(0, "t2", bookmark),
-      told(1, "t3", bookmark),
+      message(0, "t2", bookmark),
+      message(1, "t3", bookmark),
     ]);
     const seen: [string, boolean | undefined][] = [];
     for await (const [key, { freshness }] of client.watchMany(watches)) {
@@ -188,7 +188,7 @@ suite("watchMany", () => {
     const cached = { kind: podKind, source: Source.CACHE, events: [reset, synced] };
     const { client } = streams([
       { watch: 1, resumeToken: "t1", response: cached },
-      told(0, "t2", reset, synced),
+      message(0, "t2", reset, synced),
       { watch: 1, resumeToken: "t3", response: { events: [bookmark] } },
     ]);
     const open = (signal: AbortSignal, resumeToken: string) =>
@@ -206,7 +206,7 @@ suite("watchMany", () => {
   });
 
   test("fails where the service tells of a watch that nobody asked for", async () => {
-    const { client } = streams([told(2, "t1", reset)]);
+    const { client } = streams([message(2, "t1", reset)]);
     const many = client.watchMany(watches)[Symbol.asyncIterator]();
     await assert.rejects(many.next(), KubeconnectError);
   });

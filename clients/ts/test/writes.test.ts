@@ -18,51 +18,51 @@ import {
 import { clientOf, pod, podKind } from "./fixture.js";
 
 const web = { namespace: "default", name: "web" };
-const answer = { kind: podKind, object: pod("web", "2"), warnings: ["mind"] };
+const response = { kind: podKind, object: pod("web", "2"), warnings: ["mind"] };
 const preconditions = { uid: "uid-web", resourceVersion: "1" };
 
-/** A client whose service answers every write, and what it was asked, without defaults. */
-function recording(): { client: Client; asked: JsonValue[] } {
-  const asked: JsonValue[] = [];
+/** Creates a client whose service accepts all writes. `requests` has them, without defaults. */
+function recording(): { client: Client; requests: JsonValue[] } {
+  const requests: JsonValue[] = [];
   function note<D extends DescMessage>(schema: D, request: MessageShape<D>): void {
-    asked.push(toJson(schema, request));
+    requests.push(toJson(schema, request));
   }
   const client = clientOf({
     create(request) {
       note(CreateRequestSchema, request);
-      return answer;
+      return response;
     },
     update(request) {
       note(UpdateRequestSchema, request);
-      return { ...answer, created: true };
+      return { ...response, created: true };
     },
     patch(request) {
       note(PatchRequestSchema, request);
-      return { ...answer, created: true };
+      return { ...response, created: true };
     },
     delete(request) {
       note(DeleteRequestSchema, request);
-      return answer;
+      return response;
     },
     deleteCollection(request) {
       note(DeleteCollectionRequestSchema, request);
       return { deleted: 3n, warnings: ["mind"], resourceVersion: "12" };
     },
   });
-  return { client, asked };
+  return { client, requests };
 }
 
-/** The bytes of a text as messages in JSON have them. */
+/** Returns the bytes of a text in the JSON format of messages. */
 function base64(text: string): string {
   return Buffer.from(text).toString("base64");
 }
 
-/** Sent where a caller says nothing of them. */
+/** The fields that the client sends by default. */
 const defaults = { fieldValidation: "FIELD_VALIDATION_WARN", encoding: "ENCODING_JSON" };
 
 suite("create", () => {
   test("sends all that was asked, and answers what was made", async () => {
-    const { client, asked } = recording();
+    const { client, requests } = recording();
     const result = await client.create(
       "pods",
       { spec: {} },
@@ -74,7 +74,7 @@ suite("create", () => {
         fieldValidation: "strict",
       },
     );
-    assert.deepEqual(asked, [
+    assert.deepEqual(requests, [
       {
         resource: "pods",
         ...web,
@@ -97,28 +97,28 @@ suite("create", () => {
   ];
   for (const [name, body, sent] of bodies) {
     test(`sends ${name}`, async () => {
-      const { client, asked } = recording();
+      const { client, requests } = recording();
       await client.create("pods", body);
-      assert.deepEqual(asked, [{ resource: "pods", data: base64(sent), ...defaults }]);
+      assert.deepEqual(requests, [{ resource: "pods", data: base64(sent), ...defaults }]);
     });
   }
 
   test("sends an object that was answered whole", async () => {
-    const { client, asked } = recording();
+    const { client, requests } = recording();
     const { object } = await client.create("pods", {});
     await client.create("pods", object);
     const data = base64(JSON.stringify(object.value));
-    assert.deepEqual(asked[1], { resource: "pods", data, ...defaults });
+    assert.deepEqual(requests[1], { resource: "pods", data, ...defaults });
   });
 
   test("refuses a misspelt word before anything is sent", async () => {
-    const { client, asked } = recording();
+    const { client, requests } = recording();
     const fieldValidation = "Strict" as FieldValidation;
     await assert.rejects(client.create("pods", {}, { fieldValidation }), {
       name: "TypeError",
-      message: '"Strict" is none of ignore, warn, strict',
+      message: '"Strict" is not one of ignore, warn, strict',
     });
-    assert.deepEqual(asked, []);
+    assert.deepEqual(requests, []);
   });
 
   test("fails with what the cluster said", async () => {
@@ -137,7 +137,7 @@ suite("create", () => {
 
 suite("update", () => {
   test("sends all that was asked, and answers what it is now", async () => {
-    const { client, asked } = recording();
+    const { client, requests } = recording();
     const result = await client.update(
       "pods",
       { spec: {} },
@@ -150,7 +150,7 @@ suite("update", () => {
         fieldValidation: "ignore",
       },
     );
-    assert.deepEqual(asked, [
+    assert.deepEqual(requests, [
       {
         resource: "pods",
         ...web,
@@ -171,7 +171,7 @@ suite("update", () => {
 
 suite("patch", () => {
   test("sends all that was asked, and answers what it is now", async () => {
-    const { client, asked } = recording();
+    const { client, requests } = recording();
     const result = await client.patch("pods", web, {
       ...preconditions,
       type: "apply",
@@ -182,7 +182,7 @@ suite("patch", () => {
       force: true,
       fieldValidation: "strict",
     });
-    assert.deepEqual(asked, [
+    assert.deepEqual(requests, [
       {
         resource: "pods",
         ...web,
@@ -205,14 +205,14 @@ suite("patch", () => {
 
 suite("delete", () => {
   test("sends all that was asked, and answers what is left", async () => {
-    const { client, asked } = recording();
+    const { client, requests } = recording();
     const result = await client.delete("pods", web, {
       ...preconditions,
       propagation: "foreground",
       gracePeriodSeconds: 0,
       dryRun: true,
     });
-    assert.deepEqual(asked, [
+    assert.deepEqual(requests, [
       {
         resource: "pods",
         ...web,
@@ -228,18 +228,18 @@ suite("delete", () => {
   });
 
   test("leaves to the kind what was not said", async () => {
-    const { client, asked } = recording();
+    const { client, requests } = recording();
     await client.delete("pods", web);
-    assert.deepEqual(asked, [
+    assert.deepEqual(requests, [
       { resource: "pods", ...web, preconditions: {}, encoding: "ENCODING_JSON" },
     ]);
   });
 
   test("takes an object for its name and preconditions", async () => {
-    const { client, asked } = recording();
+    const { client, requests } = recording();
     const { object } = await client.create("pods", {});
     await client.delete("pods", object, { uid: object.uid });
-    assert.deepEqual(asked[1], {
+    assert.deepEqual(requests[1], {
       resource: "pods",
       ...web,
       preconditions: { uid: "uid-web" },
@@ -257,7 +257,7 @@ suite("delete", () => {
 
 suite("deleteCollection", () => {
   test("sends all that was asked, and answers how many", async () => {
-    const { client, asked } = recording();
+    const { client, requests } = recording();
     const selection = {
       namespace: "default",
       labelSelector: "app=web",
@@ -268,7 +268,7 @@ suite("deleteCollection", () => {
       gracePeriodSeconds: 5,
       dryRun: true,
     });
-    assert.deepEqual(asked, [
+    assert.deepEqual(requests, [
       {
         resource: "pods",
         ...selection,

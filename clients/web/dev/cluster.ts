@@ -13,7 +13,7 @@ import {
 
 type Batch = MessageInitShape<typeof WatchResponseSchema>;
 
-/** A pod as it stands in the made-up cluster. */
+/** A pod of the fake cluster. */
 interface FakePod {
   metadata: {
     namespace: string;
@@ -49,7 +49,7 @@ const apps: [namespace: string, app: string, tier: string][] = [
   ["search", "query-router", "frontend"],
 ];
 
-/** Just enough of a cluster to look at the page: pods that live, and a patch of labels. */
+/** A fake cluster for the development of the page: pods that change, and patches of labels. */
 export class FakeCluster {
   readonly #pods = new Map<string, FakePod>();
   readonly #watchers = new Set<(before: FakePod | undefined, after: FakePod) => void>();
@@ -64,7 +64,7 @@ export class FakeCluster {
     patch: (request) => this.#patch(request),
   };
 
-  /** Lets one thing happen to one pod. */
+  /** Changes the state of a random pod. */
   live(): void {
     const pods = [...this.#pods.values()];
     const pod = pods[Math.floor(Math.random() * pods.length)];
@@ -76,21 +76,21 @@ export class FakeCluster {
     const selects = parseSelector(labelSelector);
     const waiting: Batch[] = this.#snapshot(selects);
     let wake = (): void => undefined;
-    const tell = (batch: Batch): void => {
+    const send = (batch: Batch): void => {
       waiting.push(batch);
       wake();
     };
     const change = (before: FakePod | undefined, after: FakePod): void => {
-      const was = before !== undefined && selects(before);
-      const is = selects(after);
-      if (!was && !is) return;
-      const type = !was ? EventType.ADDED : is ? EventType.MODIFIED : EventType.DELETED;
-      tell({ events: [eventOf(type, after)] });
+      const matched = before !== undefined && selects(before);
+      const matches = selects(after);
+      if (!matched && !matches) return;
+      const type = !matched ? EventType.ADDED : matches ? EventType.MODIFIED : EventType.DELETED;
+      send({ events: [eventOf(type, after)] });
     };
     this.#watchers.add(change);
     const bookmark = setInterval(() => {
       const resourceVersion = String(this.#version);
-      tell({ events: [{ type: EventType.BOOKMARK, resourceVersion }] });
+      send({ events: [{ type: EventType.BOOKMARK, resourceVersion }] });
     }, 3000);
     signal.addEventListener("abort", () => {
       wake();
@@ -118,7 +118,7 @@ export class FakeCluster {
     return batches;
   }
 
-  #patch({ namespace, name, body }: PatchRequest): ReturnType<typeof answerOf> {
+  #patch({ namespace, name, body }: PatchRequest): ReturnType<typeof responseOf> {
     const pod = this.#pods.get(`${namespace}/${name}`);
     if (!pod) throw failure(Code.NotFound, "NotFound", `pods "${name}" not found`);
     const text = body.case === "data" ? new TextDecoder().decode(body.value) : "{}";
@@ -132,7 +132,7 @@ export class FakeCluster {
         labels[key] = value;
       }
     }
-    return answerOf(this.#put({ ...pod, metadata: { ...pod.metadata, labels } }));
+    return responseOf(this.#put({ ...pod, metadata: { ...pod.metadata, labels } }));
   }
 
   #put(pod: FakePod): FakePod {
@@ -217,14 +217,14 @@ function eventOf(type: EventType, pod: FakePod): NonNullable<Batch["events"]>[nu
   return { type, object: objectOf(pod), resourceVersion: pod.metadata.resourceVersion };
 }
 
-function answerOf(pod: FakePod): {
+function responseOf(pod: FakePod): {
   kind: typeof podKind;
   object: MessageInitShape<typeof ObjectSchema>;
 } {
   return { kind: podKind, object: objectOf(pod) };
 }
 
-/** Only "key=value", with commas. */
+/** Parses a label selector. Supports only "key=value", with commas. */
 function parseSelector(selector: string): (pod: FakePod) => boolean {
   const terms = selector.split(",").filter((term) => term !== "");
   const pairs = terms.map((term) => /^([\w./-]+)==?([\w.-]*)$/.exec(term));

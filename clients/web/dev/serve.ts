@@ -1,8 +1,8 @@
-// Serves the built page beside a made-up cluster, for work on the page:
+// Serves the built page with a fake cluster, for the development of the page:
 //
 //   PODS=10000 CHANGES=20 PORT=8000 npm run dev --workspace=web
 //
-// PODS is how many there are, CHANGES how many of them change each second.
+// PODS is the number of pods, CHANGES the number of changes per second.
 import { readFile } from "node:fs/promises";
 import { createServer, type ServerResponse } from "node:http";
 import { extname, join } from "node:path";

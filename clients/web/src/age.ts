@@ -1,7 +1,6 @@
 /**
- * How long ago something was, in two units at most: "45s", "3m20s", "5h", "12d".
- * The same steps as kubectl's AGE column. A clock that lags behind the cluster's
- * gives "0s".
+ * Formats the time since `sinceMs`, in at most two units: "45s", "3m20s", "5h", "12d". The format
+ * is that of kubectl's AGE column. Returns "0s" if the local clock is behind the cluster's.
  */
 export function age(sinceMs: number, nowMs: number): string {
   const seconds = Math.max(0, Math.floor((nowMs - sinceMs) / 1000));

@@ -12,7 +12,7 @@ import { Toolbar } from "./toolbar.js";
 import { arrange, namespaces } from "./view.js";
 import { countOf, coverageOf, noticeOf, titleOf } from "./words.js";
 
-/** The page. Its parts meet only here; whatever happens is drawn once a frame. */
+/** The page. It connects the parts, which do not know each other, and renders once per frame. */
 class App {
   readonly #connection = byId("connection", HTMLElement);
   readonly #notice = byId("notice", HTMLElement);
@@ -52,8 +52,8 @@ class App {
   readonly #schedule = oncePerFrame(() => {
     this.#draw();
   });
-  #standing: Connection = { state: "connecting" };
-  /** What has changed since the last frame. */
+  #state: Connection = { state: "connecting" };
+  /** The changes since the last frame. */
   #changes: Changes<PodRow>[] = [];
 
   start(): void {
@@ -61,11 +61,14 @@ class App {
       this.#table.tick(Date.now());
     }, 1000);
     this.#schedule();
-    this.#showConnection(this.#standing);
+    this.#showConnection(this.#state);
     void this.#select(this.#toolbar.choice.labelSelector);
   }
 
-  /** The pods that are shown stay until the others are here, and if those are refused. */
+  /**
+   * Selects the pods of a label selector. The table keeps the current pods until the new ones are
+   * complete, and if the service rejects the selector.
+   */
   async #select(labelSelector: string): Promise<void> {
     try {
       await this.#feed.select(labelSelector);
@@ -77,7 +80,7 @@ class App {
   }
 
   #showConnection(connection: Connection): void {
-    this.#standing = connection;
+    this.#state = connection;
     this.#connection.dataset.state = connection.state;
     document.body.classList.toggle("stale", connection.state !== "live");
     setText(this.#connection, titleOf(connection));
@@ -101,7 +104,7 @@ class App {
     this.#toolbar.showCount(synced ? countOf(rows.length, pods.size) : "");
     this.#toolbar.showCoverage(coverageOf(covered), covered);
     this.#notice.hidden = rows.length > 0;
-    setText(this.#notice, noticeOf(this.#standing, { synced, arriving, all: pods.size }));
+    setText(this.#notice, noticeOf(this.#state, { synced, arriving, all: pods.size }));
     this.#dialog.refresh();
   }
 }

@@ -1,4 +1,4 @@
-/** The element with this id, of this class; the page is broken without it. */
+/** Returns the element with this id and class. Throws if the page has no such element. */
 export function byId<E extends HTMLElement>(id: string, type: new () => E): E {
   const element = document.getElementById(id);
   if (!(element instanceof type)) {
@@ -7,7 +7,7 @@ export function byId<E extends HTMLElement>(id: string, type: new () => E): E {
   return element;
 }
 
-/** A new element. */
+/** Creates an element. */
 export function make<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   properties: { className?: string; textContent?: string; title?: string; role?: string } = {},
@@ -18,19 +18,19 @@ export function make<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** Sets a node's text, and touches nothing if it is that already. */
+/** Sets a node's text, if it differs. */
 export function setText(node: Node, text: string): void {
   if (node.textContent !== text) node.textContent = text;
 }
 
-/** A function that has draw called at the next frame, once however often it is called. */
+/** Returns a function that schedules `draw` for the next frame, at most once per frame. */
 export function oncePerFrame(draw: () => void): () => void {
-  let asked = false;
+  let scheduled = false;
   return () => {
-    if (asked) return;
-    asked = true;
+    if (scheduled) return;
+    scheduled = true;
     requestAnimationFrame(() => {
-      asked = false;
+      scheduled = false;
       draw();
     });
   };

@@ -17,41 +17,41 @@ import { podFields, type Pod } from "./pod.js";
 import { podRow, type PodRow } from "./row.js";
 import { reasonFor } from "./words.js";
 
-/** How things stand with the service. */
+/** The state of the connection to the service. */
 export type Connection =
   | { readonly state: "connecting" | "live" }
-  /** The reason is the service's where it has told one. */
+  /** The reason is the message of the service. */
   | { readonly state: "unauthenticated" | "forbidden"; readonly reason: string }
-  /** The service is not heard; lastHeard is when its last message came, if one did. */
+  /** The service is unreachable; lastHeard is the time of its last message, if there was one. */
   | {
       readonly state: "reconnecting";
       readonly reason: string;
       readonly lastHeard: Date | undefined;
     }
-  /** The service is there, but it has lost the cluster. */
+  /** The service is reachable, but the API server is unreachable for it. */
   | { readonly state: "stale"; readonly lastContact: Date | undefined };
 
-/** By whom the feed calls. */
+/** The source of the feed's client. */
 export interface Caller {
   readonly client: Client;
-  /** Resolves when there is another client than this one, which was refused. */
+  /** Resolves when `client`, which was rejected, has been replaced. */
   renewed(client: Client, signal: AbortSignal): Promise<void>;
 }
 
-/** Who is told of what happens. */
+/** The callbacks of a feed. */
 export interface FeedObserver {
-  /** Something else than the last time. */
+  /** Called when the connection state has changed. */
   connection(connection: Connection): void;
-  /** Some pods have changed; all of them, where nothing is said. */
+  /** Called when pods have changed; without `changes` when all of them have. */
   changed(changes?: Changes<PodRow>): void;
-  /** More pods of the very first snapshot are here. */
+  /** Called when more pods of the first snapshot have been received. */
   arriving(): void;
 }
 
 /**
- * The live pods of one label selector. Another selector is tried beside the
- * present one and takes over when its snapshot is complete; until then, and if
- * it is refused, everything stays as it is.
+ * The live pods of one label selector. The watch of a new selector runs in addition to the current
+ * one, and replaces it when its snapshot is complete. Until then, and if the service rejects the
+ * selector, the pods remain those of the current one.
  */
 export class PodFeed {
   readonly #caller: Caller;
@@ -60,41 +60,41 @@ export class PodFeed {
   #shown: Shown | undefined;
   #trying: AbortController | undefined;
   #arriving = 0;
-  /** As last told, whatever the selector. */
+  /** The last reported freshness, of any selector. */
   #freshness: Freshness | undefined;
-  /** What the observer was told last. */
-  #told = "";
+  /** The connection that was last reported to the observer, as JSON. */
+  #reported = "";
 
-  /** @param wait how to wait before a stream that was lost is opened again. */
+  /** @param wait The function that waits before a lost stream is opened again. */
   constructor(caller: Caller, observer: FeedObserver, wait: Sleep = sleep) {
     this.#caller = caller;
     this.#observer = observer;
     this.#wait = wait;
   }
 
-  /** By key; empty before the first snapshot is complete. */
+  /** The pods by key; empty before the first snapshot is complete. */
   get pods(): ReadonlyMap<string, PodRow> {
     return this.#shown?.pods.objects ?? new Map<string, PodRow>();
   }
 
-  /** The namespaces that the pods are from, where these are not all; empty: all. */
+  /** The namespaces that the pods are from; empty if these are all namespaces. */
   get namespaces(): readonly string[] {
     return this.#shown?.namespaces ?? [];
   }
 
-  /** Whether a first snapshot has been complete. */
+  /** Whether the first snapshot is complete. */
   get synced(): boolean {
     return this.#shown !== undefined;
   }
 
-  /** How many pods of the first snapshot are here. */
+  /** The number of received pods of the first snapshot. */
   get arriving(): number {
     return this.#arriving;
   }
 
   /**
-   * Shows the pods of a label selector. Resolves when they are shown, or when
-   * another selector has come after; rejects when the service refuses it.
+   * Shows the pods of a label selector. Resolves when they are shown, or when another selector has
+   * replaced it. Rejects if the service rejects the selector.
    */
   async select(labelSelector: string): Promise<void> {
     this.#trying?.abort();
@@ -105,7 +105,7 @@ export class PodFeed {
         if (stop.signal.aborted) {
           resolve();
         } else if (this.#shown?.stop === stop) {
-          throw error; // ours: the service's are retried
+          throw error; // an error of the page, because errors of the service are retried
         } else {
           reject(KubeconnectError.from(error));
         }
@@ -113,30 +113,30 @@ export class PodFeed {
     });
   }
 
-  /** Ends all streams. */
+  /** Closes all streams. */
   close(): void {
     this.#trying?.abort();
     this.#shown?.stop.abort();
   }
 
-  /** Ends all streams, and forgets what they have told. */
+  /** Closes all streams and clears the pods. */
   forget(): void {
     this.close();
     this.#shown = this.#trying = this.#freshness = undefined;
     this.#arriving = 0;
-    this.#tell({ state: "connecting" });
+    this.#report({ state: "connecting" });
     this.#observer.changed();
   }
 
   async #run(labelSelector: string, stop: AbortController, onShown: () => void): Promise<void> {
     const { signal } = stop;
     const pods = new LiveCollection<PodRow, Pod>(podRow);
-    const leads = (): boolean => !this.#shown || this.#shown.stop === stop;
+    const isCurrent = (): boolean => !this.#shown || this.#shown.stop === stop;
     const batches = this.#follow(labelSelector, {
       signal,
       isFinal: ({ code }) => code === Code.InvalidArgument && !pods.synced,
-      tell: (connection) => {
-        if (leads()) this.#tell(connection);
+      report: (connection) => {
+        if (isCurrent()) this.#report(connection);
       },
     });
     for await (const batch of batches) {
@@ -145,7 +145,7 @@ export class PodFeed {
       this.#freshness = batch.freshness ?? this.#freshness;
       if (!pods.synced) {
         this.#arriving = pods.arriving;
-        if (leads()) this.#observer.arriving();
+        if (isCurrent()) this.#observer.arriving();
         continue;
       }
       const { namespaces } = batch;
@@ -156,14 +156,17 @@ export class PodFeed {
         this.#show({ pods, stop, namespaces });
         onShown();
       }
-      if (!pods.resetting) this.#tell(standing(this.#freshness));
+      if (!pods.resetting) this.#report(connectionFrom(this.#freshness));
     }
   }
 
-  /** A stream that is lost or silent is opened again: after a while, or when another is calling. */
+  /**
+   * Follows a selector. A lost or silent stream is opened again after a delay; a stream that was
+   * rejected as unauthenticated is opened again when the client has been replaced.
+   */
   #follow(
     labelSelector: string,
-    options: Pick<FollowOptions, "signal" | "isFinal"> & { tell(connection: Connection): void },
+    options: Pick<FollowOptions, "signal" | "isFinal"> & { report(connection: Connection): void },
   ): Following<WatchBatch<Pod>> {
     let client = this.#caller.client;
     let loss: Connection = { state: "connecting" };
@@ -180,21 +183,22 @@ export class PodFeed {
       },
       onRetry: (error) => {
         loss = lossBy(error, connected ? batches.connection.since : undefined);
-        options.tell(loss);
+        options.report(loss);
       },
       sleep: async (ms, signal) => {
         if (loss.state !== "unauthenticated") return this.#wait(ms, signal);
         await this.#caller.renewed(client, signal);
-        options.tell({ state: "connecting" });
+        options.report({ state: "connecting" });
       },
     });
     return batches;
   }
 
-  #tell(connection: Connection): void {
-    const told = JSON.stringify(connection);
-    if (told !== this.#told) this.#observer.connection(connection);
-    this.#told = told;
+  /** Calls the observer, if the connection has changed. */
+  #report(connection: Connection): void {
+    const text = JSON.stringify(connection);
+    if (text !== this.#reported) this.#observer.connection(connection);
+    this.#reported = text;
   }
 
   #show(shown: Shown): void {
@@ -205,14 +209,14 @@ export class PodFeed {
   }
 }
 
-/** A selection that is shown. */
+/** The selection that is shown. */
 interface Shown {
   readonly pods: LiveCollection<PodRow, Pod>;
   readonly stop: AbortController;
   readonly namespaces: readonly string[];
 }
 
-/** How things stand when a stream was lost. */
+/** Returns the connection state after a stream has failed. */
 function lossBy(error: KubeconnectError, lastHeard: Date | undefined): Connection {
   switch (error.code) {
     case Code.Unauthenticated:
@@ -224,8 +228,8 @@ function lossBy(error: KubeconnectError, lastHeard: Date | undefined): Connectio
   }
 }
 
-/** How things stand where the service is there. */
-function standing(freshness: Freshness | undefined): Connection {
+/** Returns the connection state while the service is reachable. */
+function connectionFrom(freshness: Freshness | undefined): Connection {
   return freshness?.stale
     ? { state: "stale", lastContact: freshness.lastContact }
     : { state: "live" };

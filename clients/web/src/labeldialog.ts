@@ -6,15 +6,15 @@ import { chip } from "./rowelement.js";
 import type { Label, PodRow } from "./row.js";
 import { causesBeside } from "./words.js";
 
-/** What is going on in the dialog. */
+/** The state of the dialog. */
 type Phase =
   | { readonly name: "editing" }
   | { readonly name: "saving"; readonly stop: AbortController }
   | { readonly name: "waiting"; readonly wish: LabelWish };
 
 /**
- * Changes one label of one pod. It closes when the table shows the change, not
- * before: what the user sees is what the cluster says.
+ * The dialog that changes one label of one pod. It closes when the table shows the change, so that
+ * the user always sees the state of the cluster.
  */
 export class LabelDialog {
   readonly #dialog = byId("label-dialog", HTMLDialogElement);
@@ -32,7 +32,7 @@ export class LabelDialog {
   #row: PodRow | undefined;
   #phase: Phase = { name: "editing" };
 
-  /** present answers the row under a key as the table has it now. */
+  /** @param present Returns the current row of a key. */
   constructor(caller: Pick<Caller, "client">, present: (key: string) => PodRow | undefined) {
     this.#caller = caller;
     this.#present = present;
@@ -64,7 +64,7 @@ export class LabelDialog {
     (label ? this.#value : this.#key).focus();
   }
 
-  /** To be called when the table has changed. */
+  /** Updates the dialog. Must be called when the table has changed. */
   refresh(): void {
     if (!this.#row) return;
     const row = this.#present(this.#row.key);
@@ -142,5 +142,5 @@ export class LabelDialog {
 const progress: Record<Phase["name"], string> = {
   editing: "",
   saving: "Saving…",
-  waiting: "Accepted. Waiting to see it in the cluster…",
+  waiting: "Saved. Waiting for the updated pod…",
 };

@@ -1,21 +1,21 @@
 import type { Patch } from "@kubeconnect/client";
 import type { PodRow } from "./row.js";
 
-/** A label as somebody wants it to be; null: not there. */
+/** The desired value of a label; null to remove the label. */
 export interface LabelWish {
   readonly key: string;
   readonly value: string | null;
 }
 
 /**
- * The patch that makes a wish come true. The UID in it makes the API server
- * refuse if another pod has taken the name in the meantime.
+ * Returns the patch for a label change. Its UID makes the API server reject the patch if the pod
+ * has been replaced by another pod with the same name.
  */
 export function labelPatch(row: PodRow, { key, value }: LabelWish): Patch {
   return { type: "merge", body: { metadata: { uid: row.uid, labels: { [key]: value } } } };
 }
 
-/** Whether the wish has come true. A pod that has left the table cannot show more. */
+/** Returns whether a label has the desired value, or the pod is not in the table any more. */
 export function isFulfilled(row: PodRow | undefined, uid: string, wish: LabelWish): boolean {
   if (row?.uid !== uid) {
     return true;

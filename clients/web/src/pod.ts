@@ -1,4 +1,4 @@
-/** The parts of a pod that its row shows, as Kubernetes writes them in JSON. */
+/** The fields of a pod that its row shows, in Kubernetes JSON. */
 export interface Pod {
   metadata: {
     creationTimestamp?: string;
@@ -19,7 +19,7 @@ export interface Pod {
   };
 }
 
-/** The paths of these parts: all that the service has to send of a pod. */
+/** The paths of these fields, which are all that the service sends of a pod. */
 export const podFields = [
   "metadata.creationTimestamp",
   "metadata.deletionTimestamp",
@@ -50,17 +50,17 @@ export interface ContainerStatus {
   };
 }
 
-/** What kubectl's table tells of a pod. */
+/** The columns of kubectl's table of pods. */
 export interface PodSummary {
   /** Containers that are ready; sidecars count, other init containers do not. */
   ready: number;
   containers: number;
-  /** One word or two, such as "Running", "CrashLoopBackOff" or "Init:0/2". */
+  /** The status, such as "Running", "CrashLoopBackOff" or "Init:0/2". */
   status: string;
   restarts: number;
 }
 
-/** Sums a pod up by the rules of `kubectl get pods`. */
+/** Returns the columns of a pod, by the rules of `kubectl get pods`. */
 export function summarize(pod: Pod): PodSummary {
   const started = initialize(pod);
   const summary =
@@ -76,11 +76,11 @@ export function summarize(pod: Pod): PodSummary {
   };
 }
 
-/** How far the init containers have come. */
+/** The progress of the init containers. */
 interface Initialization {
-  /** What the first one that is not through says; undefined if all are. */
+  /** The status of the first init container that is not finished; undefined if all are. */
   waitsFor: string | undefined;
-  /** Sidecars that are ready. */
+  /** The number of ready sidecars. */
   ready: number;
   restarts: number;
   sidecarRestarts: number;
@@ -118,7 +118,7 @@ function initStatus(pod: Pod, { state }: ContainerStatus, index: number): string
 function run(pod: Pod, started: Initialization): Omit<PodSummary, "containers"> {
   const containers = pod.status?.containerStatuses ?? [];
   const ready = containers.filter(isReady).length;
-  const trouble = containers.map(troubleOf).find((said) => said !== undefined);
+  const trouble = containers.map(troubleOf).find((reason) => reason !== undefined);
   const status = trouble ?? started.waitsFor ?? reasonOf(pod);
   return {
     ready: started.ready + ready,
@@ -127,7 +127,7 @@ function run(pod: Pod, started: Initialization): Omit<PodSummary, "containers"> 
   };
 }
 
-/** Some containers have completed while others run. */
+/** Returns the status of a pod of which some containers have completed while others run. */
 function partlyCompleted(pod: Pod): string {
   return hasCondition(pod, "Ready") ? "Running" : "NotReady";
 }
@@ -152,7 +152,7 @@ function reasonOf({ status }: Pod): string {
   return gated ? "SchedulingGated" : status?.reason || status?.phase || "Unknown";
 }
 
-/** What a pod that is being deleted is called instead. */
+/** Returns the status of a pod that is being deleted; undefined to keep its other status. */
 function endOf({ metadata, status }: Pod): string | undefined {
   if (metadata.deletionTimestamp === undefined) {
     return undefined;

@@ -1,24 +1,24 @@
 import { keyOf, type KubeObject, type ObjectHead } from "@kubeconnect/client";
 import { summarize, type Pod, type PodSummary } from "./pod.js";
 
-/** How a status feels: it colours the dot beside the word. */
+/** The category of a status, which selects the colour of its dot. */
 export type Tone = "good" | "busy" | "bad" | "done";
 
-/** What the table keeps of a pod; the pod itself is let go. */
+/** The projection of a pod that the table stores. The pod itself is not retained. */
 export interface PodRow extends ObjectHead, PodSummary {
   readonly key: string;
   readonly tone: Tone;
-  /** Milliseconds since 1970; undefined if the pod does not say. */
+  /** Milliseconds since 1970; undefined if the pod has no creation time. */
   readonly createdAt: number | undefined;
   readonly node: string;
   readonly labels: readonly Label[];
-  /** All that the filter looks at, in lower case. */
+  /** The text that the filter searches, in lower case. */
   readonly text: string;
 }
 
 export type Label = readonly [key: string, value: string];
 
-/** The row of a pod; one whose content cannot be read has a row all the same. */
+/** Returns the row of a pod. A pod whose content cannot be read has the status "Unreadable". */
 export function podRow(object: KubeObject<Pod>): PodRow {
   const { namespace, name, uid, resourceVersion } = object;
   const pod = readable(object);
@@ -62,7 +62,7 @@ function toneOf({ status, ready, containers }: PodSummary): Tone {
   return busy.test(status) ? "busy" : "bad";
 }
 
-/** Hashes that controllers put on pods come last: people seldom look for them. */
+/** Hashes that controllers set on pods are shown last, because users rarely need them. */
 const machineMade =
   /(^|\/)(pod-template-hash|pod-template-generation|controller-revision-hash|controller-uid|pod-index)$/;
 
@@ -70,7 +70,7 @@ function byInterest([a]: Label, [b]: Label): number {
   return Number(machineMade.test(a)) - Number(machineMade.test(b)) || compare(a, b);
 }
 
-/** By code points, as the API server orders names. */
+/** Compares strings by code units, as the API server orders names. */
 export function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }

@@ -2,7 +2,7 @@ import { age } from "./age.js";
 import { make, setText } from "./dom.js";
 import type { Label, PodRow } from "./row.js";
 
-/** The element of one row, kept while the row can be seen. */
+/** The element of one row. It exists while the row is visible. */
 export class RowElement {
   readonly element = make("tr", { role: "row" });
   readonly #namespace = cell("namespace");
@@ -58,7 +58,7 @@ export class RowElement {
     );
   }
 
-  /** What a click here wants to edit: one of the labels, or any. */
+  /** Returns the label to edit after a click on the target: one of the labels, or any. */
   wishAt(target: EventTarget | null): { label?: Label } | undefined {
     if (!(target instanceof Element)) return undefined;
     if (target.closest(".edit")) return {};
@@ -92,7 +92,7 @@ export class RowElement {
   }
 }
 
-/** A label, with this much of its key; all of it in the title. */
+/** Creates the element of a label, with the shown part of its key and the complete label as title. */
 export function chip([key, value]: Label, shownKey = key): HTMLSpanElement {
   const text = value === "" ? key : `${key}=${value}`;
   const keyPart = make("span", { className: "chip-key", textContent: shownKey });
@@ -100,7 +100,7 @@ export function chip([key, value]: Label, shownKey = key): HTMLSpanElement {
   return make("span", { className: "chip", title: text }, keyPart, valuePart);
 }
 
-/** The part of a label's key that tells: "app.kubernetes.io/name" is "name". */
+/** Returns a label's key without its prefix: "app.kubernetes.io/name" is "name". */
 function shortKey(key: string): string {
   return key.slice(key.lastIndexOf("/") + 1);
 }

@@ -1,8 +1,8 @@
 import type { CallOptions, Client } from "@kubeconnect/client";
 
 /**
- * By whom the page calls: without a token until somebody signs in. The token is in
- * the memory of the client that sends it, and nowhere else.
+ * The client of the page. It has no token until the user signs in. The token is stored only in the
+ * memory of the client that sends it.
  */
 export class Session {
   readonly #connect: (token?: string) => Client;
@@ -15,17 +15,17 @@ export class Session {
     this.#client = connect();
   }
 
-  /** Another one whenever somebody has signed in or out. */
+  /** The current client. It is replaced when the user signs in or out. */
   get client(): Client {
     return this.#client;
   }
 
-  /** Who has signed in; empty if nobody has. */
+  /** The name of the user that has signed in; empty if none has. */
   get username(): string {
     return this.#username;
   }
 
-  /** Calls with this token from now on; rejects, and changes nothing, if it is refused. */
+  /** Replaces the client by one with this token. Rejects without changes if the token is rejected. */
   async signIn(token: string, options: CallOptions): Promise<void> {
     const client = this.#connect(token);
     const { username } = await client.whoAmI(options);
@@ -36,7 +36,7 @@ export class Session {
     this.#use(this.#connect(), "");
   }
 
-  /** Resolves when there is another client than this one. */
+  /** Resolves when `client` has been replaced. */
   renewed(client: Client, signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       signal.throwIfAborted();

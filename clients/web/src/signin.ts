@@ -3,7 +3,7 @@ import { byId, setText } from "./dom.js";
 import type { Session } from "./session.js";
 import { refusalOf } from "./words.js";
 
-/** Asks for a token where the service wants one, and says in the head who is calling. */
+/** The sign-in dialog, which asks for a token, and the name of the user in the header. */
 export class SignIn {
   readonly #dialog = byId("sign-in-dialog", HTMLDialogElement);
   readonly #reason = byId("sign-in-reason", HTMLElement);
@@ -15,14 +15,14 @@ export class SignIn {
   readonly #signIn = byId("sign-in", HTMLButtonElement);
   readonly #signOut = byId("sign-out", HTMLButtonElement);
   readonly #session: Session;
-  readonly #onAnother: () => void;
-  /** Ends what the dialog waits for. */
+  readonly #onUserChange: () => void;
+  /** Cancels the pending sign-in. */
   #stop = new AbortController();
 
-  /** onAnother is called when another than before is calling. */
-  constructor(session: Session, onAnother: () => void) {
+  /** @param onUserChange Called when another user has signed in, or the user has signed out. */
+  constructor(session: Session, onUserChange: () => void) {
     this.#session = session;
-    this.#onAnother = onAnother;
+    this.#onUserChange = onUserChange;
     byId("sign-in-form", HTMLFormElement).addEventListener("submit", (event) => {
       event.preventDefault();
       void this.#take();
@@ -40,15 +40,15 @@ export class SignIn {
     this.#signOut.addEventListener("click", () => {
       this.#session.signOut();
       this.#showCaller();
-      this.#onAnother();
+      this.#onUserChange();
     });
   }
 
-  /** To be called when things stand differently with the service. */
+  /** Shows the dialog if the service requires a token. Must be called when the state changes. */
   show(connection: Connection): void {
-    const wanted = connection.state === "unauthenticated";
-    this.#signIn.hidden = !wanted;
-    if (!wanted) return;
+    const required = connection.state === "unauthenticated";
+    this.#signIn.hidden = !required;
+    if (!required) return;
     setText(this.#reason, connection.reason);
     if (!this.#dialog.open) this.#ask();
   }
@@ -60,7 +60,7 @@ export class SignIn {
 
   async #take(): Promise<void> {
     const token = this.#token.value.trim();
-    this.#token.value = ""; // taken: no part of the page holds it any longer
+    this.#token.value = ""; // no part of the page stores the token any longer
     const stop = (this.#stop = new AbortController());
     const before = this.#session.username;
     this.#showError("");
@@ -69,7 +69,7 @@ export class SignIn {
       await this.#session.signIn(token, { signal: stop.signal });
       this.#dialog.close();
       this.#showCaller();
-      if (this.#session.username !== before) this.#onAnother();
+      if (this.#session.username !== before) this.#onUserChange();
     } catch (error) {
       if (!stop.signal.aborted) this.#showError(refusalOf(error));
     } finally {
@@ -82,7 +82,7 @@ export class SignIn {
     setText(this.#progress, busy ? "Signing in…" : "");
   }
 
-  /** In place of what was wrong before the last token. */
+  /** Shows an error in place of the reason for the sign-in. */
   #showError(message: string): void {
     setText(this.#error, message);
     this.#error.hidden = message === "";

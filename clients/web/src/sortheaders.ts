@@ -2,7 +2,7 @@ import type { SortColumn, View } from "./view.js";
 
 export type Sorting = Pick<View, "sort" | "descending">;
 
-/** The buttons in the table's head: one click sorts, another turns around. */
+/** The buttons in the table's header: the first click sorts, the second reverses the order. */
 export class SortHeaders {
   readonly #buttons = [...document.querySelectorAll<HTMLButtonElement>("#pods [data-sort]")];
   #sorting: Sorting = { sort: "namespace", descending: false };

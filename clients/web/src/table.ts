@@ -3,15 +3,15 @@ import { byId, oncePerFrame } from "./dom.js";
 import { RowElement } from "./rowelement.js";
 import type { Label, PodRow } from "./row.js";
 
-/** Rows beyond each edge of what is seen, so that scrolling finds them ready. */
+/** The number of rows rendered above and below the visible ones, for scrolling. */
 const overscan = 8;
 
-/** More changes at once than this are a new picture, not something to point at. */
+/** The maximum number of simultaneous changes that are highlighted. */
 const flashLimit = 200;
 
 /**
- * The table of pods. It has elements only for the rows that can be seen, so it
- * costs the same with ten pods and with ten thousand.
+ * The table of pods. It has elements only for visible rows, so its cost does not depend on the
+ * number of pods.
  */
 export class PodTable {
   readonly #table = byId("pods", HTMLTableElement);
@@ -26,7 +26,7 @@ export class PodTable {
     this.#render();
   });
 
-  /** onEdit is called for a row's button, or for one of its labels. */
+  /** @param onEdit Called when a row's button, or one of its labels, is clicked. */
   constructor(onEdit: (row: PodRow, label?: Label) => void) {
     this.#scroller.addEventListener(
       "scroll",
@@ -53,14 +53,14 @@ export class PodTable {
     this.#render();
   }
 
-  /** Points gently at the rows that are seen and have changed. */
+  /** Highlights the visible rows that have changed. */
   flash({ added, modified }: Changes<PodRow>): void {
     if (added.length + modified.length > flashLimit) return;
     for (const { key } of added) this.#elements.get(key)?.flash("added");
     for (const { key } of modified) this.#elements.get(key)?.flash("modified");
   }
 
-  /** Lets the ages tick. */
+  /** Updates the ages. */
   tick(now: number): void {
     for (const element of this.#elements.values()) element.tick(now);
   }
@@ -84,15 +84,15 @@ export class PodTable {
     const { scrollTop, clientHeight } = this.#scroller;
     const count = this.#rows.length;
     const fit = Math.ceil(clientHeight / this.#rowHeight) + 2 * overscan;
-    const wanted = Math.floor(scrollTop / this.#rowHeight) - overscan;
-    const first = Math.max(0, Math.min(wanted, count - fit));
+    const top = Math.floor(scrollTop / this.#rowHeight) - overscan;
+    const first = Math.max(0, Math.min(top, count - fit));
     const last = Math.min(count, first + fit);
     this.#above.style.height = `${first * this.#rowHeight}px`;
     this.#below.style.height = `${(count - last) * this.#rowHeight}px`;
     this.#place(first, this.#rows.slice(first, last));
   }
 
-  /** Keeps the elements of rows that stay where they are: focus and flash live there. */
+  /** Places the rows. Reuses the elements of visible rows, which keeps focus and highlights. */
   #place(first: number, rows: readonly PodRow[]): void {
     const keys = new Set(rows.map(({ key }) => key));
     for (const [key, { element }] of this.#elements) {

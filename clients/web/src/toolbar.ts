@@ -1,23 +1,23 @@
 import { byId, make, setText } from "./dom.js";
 
-/** What is in the boxes above the table. */
+/** The values of the inputs above the table. */
 export interface Choice {
   readonly filter: string;
   readonly namespace: string;
   readonly labelSelector: string;
 }
 
-/** Who is told of what the user does. */
+/** The callbacks of the toolbar. */
 export interface ToolbarObserver {
-  /** Another filter or namespace: only what is shown changes. */
+  /** Called when the filter or the namespace has changed, which needs no request. */
   viewChanged(): void;
-  /** Another label selector: the service is to be asked. */
+  /** Called when the label selector has changed, which needs a new watch. */
   selectorChanged(labelSelector: string): void;
 }
 
 /**
- * The boxes above the table. What is in them is also in the page's address, so
- * that a view can be reloaded and passed on.
+ * The inputs above the table. Their values are also in the page's address, so that a view can be
+ * reloaded and shared.
  */
 export class Toolbar {
   readonly #filter = byId("filter", HTMLInputElement);
@@ -28,13 +28,13 @@ export class Toolbar {
   readonly #count = byId("count", HTMLElement);
   readonly #coverage = byId("coverage", HTMLElement);
   readonly #observer: ToolbarObserver;
-  /** The selector that the service was last asked for. */
-  #asked = "";
+  /** The selector that was last passed to the observer. */
+  #applied = "";
 
   constructor(observer: ToolbarObserver) {
     this.#observer = observer;
     this.#restore();
-    this.#asked = this.choice.labelSelector;
+    this.#applied = this.choice.labelSelector;
     this.#filter.addEventListener("input", this.#viewChanged);
     this.#namespace.addEventListener("change", this.#viewChanged);
     this.#selector.addEventListener("change", this.#selectorChanged);
@@ -59,25 +59,25 @@ export class Toolbar {
     setText(this.#count, text);
   }
 
-  /** Which part of the cluster the pods are from; empty where they are from all of it. */
+  /** Shows the namespaces that the pods are from; empty if these are all. */
   showCoverage(text: string, namespaces: readonly string[]): void {
     setText(this.#coverage, text);
     this.#coverage.hidden = text === "";
     this.#coverage.title = namespaces.join(", ");
   }
 
-  /** The service's own words about the selector; empty when it has none. */
+  /** Shows the service's error about the selector; empty to hide it. */
   showSelectorError(message: string): void {
     setText(this.#selectorError, message);
     this.#selectorError.hidden = message === "";
     this.#selector.setAttribute("aria-invalid", String(message !== ""));
   }
 
-  /** Offers these namespaces, and the chosen one even if it has no pods now. */
+  /** Updates the options to these namespaces, and the chosen one even if it has no pods. */
   showNamespaces(present: readonly (readonly [name: string, count: number])[]): void {
     const chosen = this.#namespace.value;
-    const known = chosen === "" || present.some(([name]) => name === chosen);
-    const offered = known ? present : [[chosen, 0] as const, ...present];
+    const included = chosen === "" || present.some(([name]) => name === chosen);
+    const offered = included ? present : [[chosen, 0] as const, ...present];
     const options = [...this.#namespace.options].slice(1);
     offered.forEach(([name, count], index) => {
       const option = options[index] ?? this.#namespace.appendChild(make("option"));
@@ -97,13 +97,13 @@ export class Toolbar {
 
   readonly #selectorChanged = (): void => {
     const { labelSelector } = this.choice;
-    if (labelSelector === this.#asked) return;
-    this.#asked = labelSelector;
+    if (labelSelector === this.#applied) return;
+    this.#applied = labelSelector;
     this.#save();
     this.#observer.selectorChanged(labelSelector);
   };
 
-  /** "/" goes to the filter, Escape empties it. */
+  /** Handles keys: "/" focuses the filter, Escape clears it. */
   #keyDown(event: KeyboardEvent): void {
     const { key, target } = event;
     if (key === "Escape" && target === this.#filter && this.#filter.value !== "") {

@@ -2,17 +2,17 @@ import { compare, type PodRow } from "./row.js";
 
 export type SortColumn = "namespace" | "name" | "ready" | "status" | "restarts" | "age" | "node";
 
-/** Which rows are shown, and in which order. */
+/** The selection and order of the shown rows. */
 export interface View {
-  /** Words that must all occur somewhere in the row; case does not matter. */
+  /** Words that must all occur in the row, ignoring case. */
   readonly filter: string;
-  /** Empty: all. */
+  /** The namespace; empty for all. */
   readonly namespace: string;
   readonly sort: SortColumn;
   readonly descending: boolean;
 }
 
-/** The rows of a view, in order. */
+/** Returns the rows of a view, in order. */
 export function arrange(rows: Iterable<PodRow>, view: View): PodRow[] {
   const words = view.filter.toLowerCase().split(/\s+/);
   const shown: PodRow[] = [];
@@ -25,7 +25,7 @@ export function arrange(rows: Iterable<PodRow>, view: View): PodRow[] {
   return shown.sort((a, b) => sign * order(a, b) || byName(a, b));
 }
 
-/** The namespaces that occur, in order, each with its number of rows. */
+/** Returns the namespaces of the rows, in order, each with its number of rows. */
 export function namespaces(rows: Iterable<PodRow>): [name: string, count: number][] {
   const counts = new Map<string, number>();
   for (const { namespace } of rows) {
@@ -38,7 +38,7 @@ type Order = (a: PodRow, b: PodRow) => number;
 
 const byName: Order = (a, b) => compare(a.namespace, b.namespace) || compare(a.name, b.name);
 
-/** Ascending age is youngest first; a pod without a time counts as new. */
+/** The orders by column. Ascending age is youngest first; a pod without a time counts as new. */
 const orders: Record<SortColumn, Order> = {
   namespace: (a, b) => compare(a.namespace, b.namespace),
   name: (a, b) => compare(a.name, b.name),

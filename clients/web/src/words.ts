@@ -1,17 +1,17 @@
 import { Code, KubeconnectError, type StatusCause } from "@kubeconnect/client";
 import type { Connection } from "./feed.js";
 
-/** Why the stream was lost, for people: an unreachable or silent service in plain words. */
+/** Returns the human-readable reason for the loss of a stream. */
 export function reasonFor(error: KubeconnectError): string {
-  if (error.message.startsWith("nothing has come for")) return "the service does not answer";
-  // Browsers have words of their own for it: "Failed to fetch", "Load failed".
-  const unreached =
+  if (error.message.startsWith("no message received for")) return "the service does not respond";
+  // The messages of browsers differ: "Failed to fetch", "Load failed".
+  const unreachable =
     error.reason === "" &&
     (error.code === Code.Unknown || /fetch|network|load failed/i.test(error.message));
-  return unreached ? "the service cannot be reached" : error.message;
+  return unreachable ? "the service cannot be reached" : error.message;
 }
 
-/** Why a token was refused: by the service, or before it was sent. */
+/** Returns why a token was rejected, by the service or before it was sent. */
 export function refusalOf(error: unknown): string {
   return error instanceof Error && !(error instanceof KubeconnectError)
     ? error.message
@@ -19,8 +19,8 @@ export function refusalOf(error: unknown): string {
 }
 
 /**
- * The causes worth listing: each once (API servers repeat them), and a single one
- * only if the message does not say it already.
+ * Returns the causes to list in addition to the message: each cause once, because API servers
+ * repeat them, and a single cause only if the message does not contain it.
  */
 export function causesBeside({ message, causes }: KubeconnectError): StatusCause[] {
   const distinct = new Map(causes.map((cause) => [`${cause.field} ${cause.message}`, cause]));
@@ -28,7 +28,7 @@ export function causesBeside({ message, causes }: KubeconnectError): StatusCause
   return listed.length === 1 ? listed.filter((cause) => !message.includes(cause.message)) : listed;
 }
 
-/** How things stand with the service. */
+/** Returns the title of a connection state. */
 export function titleOf(connection: Connection): string {
   switch (connection.state) {
     case "connecting":
@@ -40,17 +40,17 @@ export function titleOf(connection: Connection): string {
         ? `Reconnecting: ${connection.reason} (last message at ${time.format(connection.lastHeard)})`
         : `Reconnecting: ${connection.reason}`;
     case "unauthenticated":
-      return "Sign-in needed";
+      return "Sign-in required";
     case "forbidden":
-      return "Not permitted";
+      return "Permission denied";
     case "stale":
       return connection.lastContact
-        ? `The cluster has not been heard of since ${time.format(connection.lastContact)}`
+        ? `No contact with the cluster since ${time.format(connection.lastContact)}`
         : "The cluster cannot be reached";
   }
 }
 
-/** What stands in the table where no pod does. */
+/** Returns the notice of an empty table. */
 export function noticeOf(
   { state }: Connection,
   pods: { synced: boolean; arriving: number; all: number },
@@ -58,13 +58,13 @@ export function noticeOf(
   if (!pods.synced) {
     const { arriving } = pods;
     if (state === "unauthenticated") return "Sign in to see pods.";
-    if (state === "forbidden") return "There is nothing here that you may see.";
-    return arriving > 0 ? `${countOf(arriving, arriving)} so far…` : "Waiting for the first pods…";
+    if (state === "forbidden") return "You are not allowed to list pods.";
+    return arriving > 0 ? `Loading: ${countOf(arriving, arriving)} so far…` : "Loading pods…";
   }
-  return pods.all > 0 ? "No pod matches the filter." : "There are no pods here.";
+  return pods.all > 0 ? "No pods match the filter." : "There are no pods.";
 }
 
-/** "1,234 pods", "12 of 1,234 pods". */
+/** Returns the text of a count: "1,234 pods", "12 of 1,234 pods". */
 export function countOf(shown: number, all: number): string {
   const noun = all === 1 ? "pod" : "pods";
   return shown === all
@@ -72,15 +72,15 @@ export function countOf(shown: number, all: number): string {
     : `${number.format(shown)} of ${number.format(all)} ${noun}`;
 }
 
-/** Which namespaces the table is of, where these are not all; empty where they are. */
+/** Returns the text about the namespaces of the table; empty if these are all. */
 export function coverageOf(namespaces: readonly string[]): string {
   switch (namespaces.length) {
     case 0:
       return "";
     case 1:
-      return `in ${namespaces.join()}, the only namespace that you may list`;
+      return `in ${namespaces.join()}, the only namespace that you are allowed to list`;
     default:
-      return `in the ${number.format(namespaces.length)} namespaces that you may list`;
+      return `in the ${number.format(namespaces.length)} namespaces that you are allowed to list`;
   }
 }
 

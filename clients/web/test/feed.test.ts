@@ -19,12 +19,12 @@ function snapshot(...names: string[]): Batch {
   };
 }
 
-/** Who always calls by the same client. */
+/** Returns a caller whose client is never replaced. */
 function always(client: Client): Caller {
-  return { client, renewed: () => assert.fail("nobody else is calling") };
+  return { client, renewed: () => assert.fail("the client is never replaced") };
 }
 
-/** A feed from a service that knows the selectors "" and "app=web" and stays open. */
+/** Creates a feed of a service that supports the selectors "" and "app=web", with open streams. */
 function feedOf(states: Connection[] = []): PodFeed {
   const transport = createRouterTransport(({ service }) => {
     service(ResourceService, {
@@ -45,7 +45,7 @@ function feedOf(states: Connection[] = []): PodFeed {
   });
 }
 
-/** A feed of streams that each send some batches and are then lost, but for the last. */
+/** Creates a feed of streams that send batches and are then lost, except the last stream. */
 function feedOfStreams(
   states: Connection[],
   streams: Batch[][],
@@ -176,7 +176,7 @@ suite("the feed", () => {
     await settled();
     assert.deepEqual(states, [
       { state: "live" },
-      { state: "reconnecting", reason: "the service does not answer", lastHeard: at },
+      { state: "reconnecting", reason: "the service does not respond", lastHeard: at },
     ]);
   });
 

@@ -12,7 +12,7 @@ export const podKind = {
   namespaced: true,
 };
 
-/** A pod as the service sends it; the uid is the name unless one is given. */
+/** Returns a pod in the format of the service. The UID defaults to the name. */
 export function message(
   namespace: string,
   name: string,

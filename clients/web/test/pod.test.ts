@@ -20,7 +20,7 @@ function status(name: string, state: State, more: Partial<ContainerStatus> = {})
   return { name, state, ready: state === running, restartCount: 0, ...more };
 }
 
-/** A pod with one container for each status given. */
+/** Returns a pod with one container for each status. */
 function pod(phase: string, containers: ContainerStatus[] = [], more: Partial<Pod> = {}): Pod {
   return {
     metadata: {},
@@ -160,7 +160,7 @@ const cases: Record<string, [Pod, Partial<PodSummary>]> = {
   ],
 };
 
-/** What the service sends of a value whose fields are asked for. */
+/** Returns the projection of a value to these paths, as the service sends it. */
 function cut(value: unknown, paths: string[][]): unknown {
   if (paths.some((path) => path.length === 0)) return value;
   if (Array.isArray(value)) return value.map((element) => cut(element, below(paths, "*")));
@@ -171,7 +171,7 @@ function cut(value: unknown, paths: string[][]): unknown {
   return Object.fromEntries(entries);
 }
 
-/** What is left of the paths that begin with this step. */
+/** Returns the rest of the paths that begin with this step. */
 function below(paths: string[][], step: string): string[][] {
   return paths.filter(([first]) => first === step).map(([, ...rest]) => rest);
 }

@@ -9,9 +9,9 @@ import { message, podKind } from "./fixture.js";
 
 const { signal } = new AbortController();
 
-/** A service where "ann" and "ann2" are Ann's tokens, "bob" is Bob's, who may see nothing. */
+/** A service with the tokens "ann" and "ann2" of Ann, and "bob" of Bob, who has no permissions. */
 class Service {
-  /** Each watch, as "token from resume token". */
+  /** The watches, as "token from resume token". */
   readonly watches: string[] = [];
   readonly #expired = new AbortController();
 
@@ -39,7 +39,7 @@ class Service {
   async *#watch(token: string, resumeToken: string, signal: AbortSignal) {
     this.watches.push(`${token} from ${resumeToken}`);
     if (this.#userOf(token) === "bob") {
-      throw new ConnectError("bob may see nothing", Code.PermissionDenied);
+      throw new ConnectError("bob is not allowed to list pods", Code.PermissionDenied);
     }
     const added = { type: EventType.ADDED, object: message("shop", token) };
     const around = resumeToken ? [] : [{ type: EventType.RESET }, { type: EventType.SYNCED }];
@@ -52,17 +52,17 @@ class Service {
   }
 }
 
-/** A feed for the session, and a way to wait until things stand in some way. */
+/** Creates a feed for the session, and a function that waits for a connection state. */
 function feedFor(session: Session): {
   feed: PodFeed;
   until: (state: Connection["state"]) => Promise<Connection>;
 } {
-  let standing: Connection = { state: "connecting" };
-  let look = (): void => undefined;
+  let current: Connection = { state: "connecting" };
+  let check = (): void => undefined;
   const observer = {
     connection: (connection: Connection) => {
-      standing = connection;
-      look();
+      current = connection;
+      check();
     },
     changed: () => undefined,
     arriving: () => undefined,
@@ -70,10 +70,10 @@ function feedFor(session: Session): {
   const feed = new PodFeed(session, observer, () => new Promise(() => undefined));
   const until = (state: Connection["state"]): Promise<Connection> =>
     new Promise((resolve) => {
-      look = () => {
-        if (standing.state === state) resolve(standing);
+      check = () => {
+        if (current.state === state) resolve(current);
       };
-      look();
+      check();
     });
   return { feed, until };
 }
@@ -159,7 +159,7 @@ suite("the feed of a session", () => {
     });
     await session.signIn("bob", {});
     void feed.select("");
-    const reason = "bob may see nothing";
+    const reason = "bob is not allowed to list pods";
     assert.deepEqual(await until("forbidden"), { state: "forbidden", reason });
   });
 

@@ -15,16 +15,16 @@ import {
 
 suite("the reason of a lost connection", () => {
   test("is plain where the browser's own words are not", () => {
-    for (const words of ["Failed to fetch", "network error", "Load failed"]) {
+    for (const message of ["Failed to fetch", "network error", "Load failed"]) {
       assert.equal(
-        reasonFor(KubeconnectError.from(new TypeError(words))),
+        reasonFor(KubeconnectError.from(new TypeError(message))),
         "the service cannot be reached",
       );
     }
   });
   test("is plain where the service is silent", () => {
-    const error = KubeconnectError.unavailable("nothing has come for 12 s");
-    assert.equal(reasonFor(error), "the service does not answer");
+    const error = KubeconnectError.unavailable("no message received for 12 s");
+    assert.equal(reasonFor(error), "the service does not respond");
   });
   test("is the service's own where it has one", () => {
     const error = KubeconnectError.unavailable("the API server cannot be reached");
@@ -34,7 +34,7 @@ suite("the reason of a lost connection", () => {
 
 suite("the refusal of a token", () => {
   test("is told in the words of who refuses it", () => {
-    assert.equal(refusalOf(new Error("the token is empty")), "the token is empty");
+    assert.equal(refusalOf(new Error("token is empty")), "token is empty");
     assert.equal(refusalOf(KubeconnectError.unavailable("try again")), "try again");
   });
   test("is plain where the service could not be asked", () => {
@@ -68,41 +68,41 @@ test("the count says how many are hidden", () => {
 
 test("a table of a part says of which", () => {
   assert.equal(coverageOf([]), "");
-  assert.equal(coverageOf(["shop"]), "in shop, the only namespace that you may list");
-  assert.equal(coverageOf(["bank", "shop"]), "in the 2 namespaces that you may list");
+  assert.equal(coverageOf(["shop"]), "in shop, the only namespace that you are allowed to list");
+  assert.equal(coverageOf(["bank", "shop"]), "in the 2 namespaces that you are allowed to list");
 });
 
 test("a lost service is told with the time of its last message, where one came", () => {
-  const lost = { state: "reconnecting", reason: "the service does not answer" } as const;
+  const lost = { state: "reconnecting", reason: "the service does not respond" } as const;
   assert.equal(
     titleOf({ ...lost, lastHeard: new Date(2026, 0, 2, 12, 31, 7) }),
-    "Reconnecting: the service does not answer (last message at 12:31:07)",
+    "Reconnecting: the service does not respond (last message at 12:31:07)",
   );
   assert.equal(
     titleOf({ ...lost, lastHeard: undefined }),
-    "Reconnecting: the service does not answer",
+    "Reconnecting: the service does not respond",
   );
 });
 
 test("an empty table says why", () => {
   const live = { state: "live" } as const;
   const none = { synced: false, arriving: 0, all: 0 };
-  assert.equal(noticeOf({ state: "connecting" }, none), "Waiting for the first pods…");
+  assert.equal(noticeOf({ state: "connecting" }, none), "Loading pods…");
   assert.equal(
     noticeOf({ state: "connecting" }, { ...none, arriving: 1500 }),
-    "1,500 pods so far…",
+    "Loading: 1,500 pods so far…",
   );
-  assert.equal(noticeOf(live, { ...none, synced: true }), "There are no pods here.");
-  assert.equal(noticeOf(live, { ...none, synced: true, all: 3 }), "No pod matches the filter.");
+  assert.equal(noticeOf(live, { ...none, synced: true }), "There are no pods.");
+  assert.equal(noticeOf(live, { ...none, synced: true, all: 3 }), "No pods match the filter.");
   assert.equal(noticeOf({ state: "unauthenticated", reason: "" }, none), "Sign in to see pods.");
-  assert.match(noticeOf({ state: "forbidden", reason: "" }, none), /nothing here that you may see/);
+  assert.match(noticeOf({ state: "forbidden", reason: "" }, none), /not allowed to list pods/);
 });
 
 test("a lost cluster is told with the time, as the clock beside the page shows it", () => {
   const lastContact = new Date(2026, 0, 2, 12, 31, 7);
   assert.equal(
     titleOf({ state: "stale", lastContact }),
-    "The cluster has not been heard of since 12:31:07",
+    "No contact with the cluster since 12:31:07",
   );
   assert.equal(
     titleOf({ state: "stale", lastContact: undefined }),
