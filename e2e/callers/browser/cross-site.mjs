@@ -1,20 +1,20 @@
-// Opens a page of another origin that loads addresses of the service by each element that
-// can, and tells what the page can see of each answer, and its status.
+// Opens a page of another origin that loads addresses of the service with each element that can
+// load one. Reports the status of each response, and what the page can observe of it.
 //
 // node cross-site.mjs PAGE SERVICE RIGHT WRONG
 //
-// RIGHT and WRONG are paths of the service that it would answer with other statuses.
+// RIGHT and WRONG are paths to which the service would respond with different statuses.
 
 import { chromium } from "playwright-core";
 
-import { tell } from "../tell.mjs";
+import { report } from "../report.mjs";
 
 const [address, service, ...paths] = process.argv.slice(2);
 
 const executablePath = process.env.CHROMIUM;
 if (!executablePath) throw new Error("set CHROMIUM to the path of a Chromium");
 
-/** How long an element may take. It is no claim about speed. */
+/** The timeout of an element, which is not a performance bound. */
 const patienceMs = 30_000;
 
 const elements = { object: "data", embed: "src", iframe: "src", img: "src", script: "src", link: "href" };
@@ -27,13 +27,13 @@ try {
   for (const [element, attribute] of Object.entries(elements)) {
     const seen = [];
     for (const path of paths) seen.push(await load(element, attribute, service + path));
-    tell(element, { right: seen[0], wrong: seen[1] });
+    report(element, { right: seen[0], wrong: seen[1] });
   }
 } finally {
   await browser.close();
 }
 
-/** Loads an address by an element of a new page. */
+/** Loads an address with an element of a new page. */
 async function load(element, attribute, url) {
   const page = await browser.newPage();
   page.setDefaultTimeout(patienceMs);
@@ -43,22 +43,22 @@ async function load(element, attribute, url) {
   });
   try {
     await page.goto(address);
-    return { page: await page.evaluate(seenBy, { element, attribute, url }), status };
+    return { page: await page.evaluate(observe, { element, attribute, url }), status };
   } finally {
     await page.close();
   }
 }
 
-/** What a script of the page sees: which event comes, and how many frames there are then. */
-function seenBy({ element, attribute, url }) {
+/** Returns what a script of the page observes: the event, the number of frames, and the size. */
+function observe({ element, attribute, url }) {
   return new Promise((resolve) => {
-    const made = document.createElement(element);
-    const say = (event) => setTimeout(() => resolve(`${event}, ${window.length} frames, ${made.offsetWidth}x${made.offsetHeight}`), 200);
-    made.addEventListener("load", () => say("load"));
-    made.addEventListener("error", () => say("error"));
-    setTimeout(() => say("nothing"), 5_000);
-    if (element === "link") made.rel = "stylesheet";
-    made[attribute] = url;
-    document.body.append(made);
+    const loader = document.createElement(element);
+    const finish = (event) => setTimeout(() => resolve(`${event}, ${window.length} frames, ${loader.offsetWidth}x${loader.offsetHeight}`), 200);
+    loader.addEventListener("load", () => finish("load"));
+    loader.addEventListener("error", () => finish("error"));
+    setTimeout(() => finish("nothing"), 5_000);
+    if (element === "link") loader.rel = "stylesheet";
+    loader[attribute] = url;
+    document.body.append(loader);
   });
 }

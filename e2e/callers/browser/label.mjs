@@ -1,8 +1,8 @@
-// Gives a pod the label team=blue, and takes the label team=red from another.
+// Sets the label team=blue of a pod, and removes the label team=red of another pod.
 //
 // node label.mjs ADDRESS POD OTHER_POD
 
-import { tell } from "../tell.mjs";
+import { report } from "../report.mjs";
 import { openDialog, openDialogOf, save, untilLabelled, untilUnlabelled } from "./dialog.mjs";
 import { untilConnection, withPage } from "./page.mjs";
 
@@ -13,11 +13,11 @@ await withPage(address, async (page) => {
   await openDialog(page, pod);
   await save(page, "team", "blue");
   await untilLabelled(page, pod, "team=blue");
-  tell("labelled");
+  report("labelled");
 
   await openDialogOf(page, otherPod, "team=red");
   await page.check("#label-remove");
   await page.click("#label-save");
   await untilUnlabelled(page, otherPod, "team=red");
-  tell("unlabelled");
+  report("unlabelled");
 });

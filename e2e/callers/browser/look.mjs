@@ -1,8 +1,8 @@
-// Takes pictures of the page, light and dark, wide and as narrow as a phone.
+// Takes screenshots of the page, light and dark, at the widths of a desktop and of a phone.
 //
 // node look.mjs ADDRESS ROWS FOLDER
 
-import { tell } from "../tell.mjs";
+import { report } from "../report.mjs";
 import { overflow, screenshot, untilConnection, untilRows, withPage } from "./page.mjs";
 
 const [address, rows, folder] = process.argv.slice(2);
@@ -20,16 +20,16 @@ await withPage(address, async (page) => {
   }
 });
 
-/** The table, and the dialog before it. */
+/** Takes screenshots of the table and of the dialog, and reports the layout. */
 async function look(page, name) {
   await screenshot(page, folder, name);
   await page.click("#pods-body tr .edit");
   await screenshot(page, folder, `${name}-dialog`);
   await page.click("#label-cancel");
-  tell(name, await layout(page));
+  report(name, await layout(page));
 }
 
-/** Whether all of the page's width is seen, and what colour is behind it. */
+/** Returns the horizontal overflow and the background colour of the page. */
 async function layout(page) {
   return { overflow: await overflow(page), background: await page.evaluate(background) };
 }

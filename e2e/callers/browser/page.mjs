@@ -1,8 +1,8 @@
-// A page of the service in a Chromium of its own.
+// Helpers for a page of the service in a separate Chromium.
 
 import { chromium } from "playwright-core";
 
-/** How long a page may take for anything. It is no claim about speed. */
+/** The timeout of every wait, which is not a performance bound. */
 const patienceMs = 90_000;
 
 const flags = [
@@ -16,9 +16,9 @@ const flags = [
 ];
 
 /**
- * Opens an address, calls use with the page, and ends the browser, which has a new
- * and empty profile. Fails if a script of the page has failed, or has tried what the
- * page's own policy forbids.
+ * Opens an address in a browser with a new profile, calls `use` with the page, and closes the
+ * browser. Throws if a script of the page has failed, or has violated the page's Content Security
+ * Policy.
  */
 export async function withPage(address, use) {
   const executablePath = process.env.CHROMIUM;
@@ -41,12 +41,12 @@ export async function withPage(address, use) {
   }
 }
 
-/** Waits until the page says that it is connected in this way. */
+/** Waits until the page shows this connection state. */
 export async function untilConnection(page, state) {
   await page.waitForSelector(`#connection[data-state="${state}"]`);
 }
 
-/** Waits until so many rows are shown, and returns the names of their pods. */
+/** Waits until n rows are shown, and returns the names of their pods. */
 export async function untilRows(page, count) {
   const names = await page.waitForFunction((count) => {
     const rows = [...document.querySelectorAll("#pods-body tr")];
@@ -55,12 +55,12 @@ export async function untilRows(page, count) {
   return names.jsonValue();
 }
 
-/** Saves what is seen now, with all animations at their end. */
+/** Saves a screenshot, with all animations finished. */
 export async function screenshot(page, folder, name) {
   await page.screenshot({ path: `${folder}/${name}.png`, animations: "disabled" });
 }
 
-/** How many pixels of the page are beyond its edge. */
+/** Returns the horizontal overflow of the page in pixels. */
 export function overflow(page) {
   return page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
 }

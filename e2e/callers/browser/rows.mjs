@@ -1,9 +1,8 @@
-// Waits until the page shows so many rows, then so many, and so on, and never
-// loads it again.
+// Waits until the page shows each COUNT of rows in turn, without reloading it.
 //
 // node rows.mjs ADDRESS COUNT...
 
-import { tell } from "../tell.mjs";
+import { report } from "../report.mjs";
 import { untilConnection, untilRows, withPage } from "./page.mjs";
 
 const [address, ...counts] = process.argv.slice(2);
@@ -14,7 +13,7 @@ await withPage(address, async (page) => {
   page.on("load", () => loads++);
   for (const count of counts) {
     const names = await untilRows(page, Number(count));
-    tell(`${count} rows`, { names, said: await page.textContent("#count") });
+    report(`${count} rows`, { names, said: await page.textContent("#count") });
   }
-  tell("end", { loads });
+  report("end", { loads });
 });

@@ -1,19 +1,19 @@
-// Tries a label selector that cannot be read, and then one that can.
+// Enters an invalid label selector, and then a valid one.
 //
 // node selector.mjs ADDRESS ROWS SELECTOR ROWS FOLDER
 
-import { tell } from "../tell.mjs";
+import { report } from "../report.mjs";
 import { screenshot, untilConnection, untilRows, withPage } from "./page.mjs";
 
 const [address, allRows, selector, someRows, folder] = process.argv.slice(2);
 
 await withPage(address, async (page) => {
   await untilConnection(page, "live");
-  tell("all", { names: await untilRows(page, Number(allRows)) });
+  report("all", { names: await untilRows(page, Number(allRows)) });
 
   await select(page, "app in (");
   await page.waitForSelector("#selector-error:not([hidden])");
-  tell("refused", {
+  report("refused", {
     words: await page.textContent("#selector-error"),
     state: await page.getAttribute("#connection", "data-state"),
     names: await untilRows(page, Number(allRows)),
@@ -22,7 +22,7 @@ await withPage(address, async (page) => {
 
   await select(page, selector);
   await page.waitForSelector("#selector-error", { state: "hidden" });
-  tell("some", { names: await untilRows(page, Number(someRows)) });
+  report("some", { names: await untilRows(page, Number(someRows)) });
 });
 
 async function select(page, labelSelector) {

@@ -1,8 +1,8 @@
-// Signs in as somebody who may see nothing, and waits until they may.
+// Signs in as a user without permissions, and waits until the user has them.
 //
 // node signin-forbidden.mjs ADDRESS TOKEN ROWS FOLDER
 
-import { tell } from "../tell.mjs";
+import { report } from "../report.mjs";
 import { screenshot, untilConnection, untilRows, withPage } from "./page.mjs";
 import { signIn, untilAsked } from "./signindialog.mjs";
 
@@ -13,10 +13,10 @@ await withPage(address, async (page) => {
   const caller = await signIn(page, token);
   await untilConnection(page, "forbidden");
   await screenshot(page, folder, "forbidden");
-  tell("forbidden", { caller, words: await page.textContent("#refusal") });
+  report("forbidden", { caller, words: await page.textContent("#refusal") });
 
   await untilConnection(page, "live");
-  tell("live", {
+  report("live", {
     names: await untilRows(page, Number(rows)),
     refusal: await page.isVisible("#refusal"),
   });

@@ -1,40 +1,40 @@
-// Signs in with a token that is wrong, then with one that is good, and out again.
+// Signs in with an invalid token, then with a valid one, and signs out.
 //
 // node signin.mjs ADDRESS TOKEN ROWS FOLDER
 
-import { tell } from "../tell.mjs";
+import { report } from "../report.mjs";
 import { overflow, screenshot, untilConnection, untilRows, withPage } from "./page.mjs";
 import { enterWrongToken, signIn, untilAsked, untilDismissed } from "./signindialog.mjs";
 
 const [address, token, rows, folder] = process.argv.slice(2);
 
 await withPage(address, async (page) => {
-  tell("asked", { words: await untilAsked(page) });
+  report("asked", { words: await untilAsked(page) });
   await screenshot(page, folder, "sign-in");
 
   await page.keyboard.press("Escape");
   await untilDismissed(page);
-  tell("dismissed", { words: await page.textContent("#notice") });
+  report("dismissed", { words: await page.textContent("#notice") });
   await screenshot(page, folder, "sign-in-dismissed");
   await page.click("#sign-in");
   await untilAsked(page);
 
-  tell("refused", { words: await enterWrongToken(page, token.slice(0, -9)) });
+  report("refused", { words: await enterWrongToken(page, token.slice(0, -9)) });
   await screenshot(page, folder, "sign-in-refused");
 
   const caller = await signIn(page, token);
   await untilConnection(page, "live");
   const names = await untilRows(page, Number(rows));
-  tell("signed in", { caller, names, kept: await placesOf(page, token) });
+  report("signed in", { caller, names, kept: await placesOf(page, token) });
   await screenshot(page, folder, "signed-in");
 
   await page.setViewportSize({ width: 390, height: 844 });
   await screenshot(page, folder, "signed-in-phone");
-  tell("on a phone", { overflow: await overflow(page) });
+  report("on a phone", { overflow: await overflow(page) });
 
   await page.click("#sign-out");
   await untilAsked(page);
-  tell("signed out", {
+  report("signed out", {
     names: await untilRows(page, 0),
     caller: await page.textContent("#caller"),
   });
@@ -42,10 +42,10 @@ await withPage(address, async (page) => {
   await signIn(page, token);
   await untilRows(page, Number(rows));
   await page.reload();
-  tell("asked again", { words: await untilAsked(page) });
+  report("asked again", { words: await untilAsked(page) });
 });
 
-/** Where in the page a secret is, of all the places that scripts and people can look at. */
+/** Returns the places of the page that contain a secret, of all that scripts and users can read. */
 function placesOf(page, secret) {
   return page.evaluate(async (secret) => {
     const fields = [...document.querySelectorAll("input, textarea")];

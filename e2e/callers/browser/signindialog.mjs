@@ -1,25 +1,25 @@
-// The dialog in which a token is asked for.
+// Helpers for the sign-in dialog.
 
-/** Waits until it is open, with its field ready to type into, and returns what it says. */
+/** Waits until the dialog is open and its field is focused, and returns the shown reason. */
 export async function untilAsked(page) {
   await page.waitForSelector("#sign-in-dialog[open] #sign-in-token:focus");
   return page.textContent("#sign-in-reason");
 }
 
-/** Enters a token, and says no more. */
+/** Enters a token. */
 export async function enterToken(page, token) {
   await page.fill("#sign-in-token", token);
   await page.press("#sign-in-token", "Enter");
 }
 
-/** Enters a token that is refused, and returns why. */
+/** Enters a token that is rejected, and returns the shown error. */
 export async function enterWrongToken(page, token) {
   await enterToken(page, token);
   await page.waitForSelector("#sign-in-error:not([hidden])");
   return page.textContent("#sign-in-error");
 }
 
-/** Enters a token that is taken, and returns whose it is. */
+/** Enters a token that is accepted, and returns the shown user. */
 export async function signIn(page, token) {
   await enterToken(page, token);
   await untilDismissed(page);

@@ -1,12 +1,12 @@
-// What a program in Node.js does with a cluster: it reads, watches and changes it.
+// A Node.js program that reads, watches and changes objects of a cluster.
 //
 // node program.mjs PROTOCOL ADDRESS NAMESPACE [CA_FILE]
 //
-// Each step is told as a line of JSON.
+// It prints each step as a line of JSON.
 
 import { readFileSync } from "node:fs";
 import { Code, KubeconnectError, connect } from "@kubeconnect/client/node";
-import { tell } from "../tell.mjs";
+import { report } from "../report.mjs";
 
 const replicas = 5;
 const [protocol, address, namespace, caFile] = process.argv.slice(2);
@@ -23,7 +23,7 @@ try {
   client.close();
 }
 
-/** Lists the pods of one application, two for a page. */
+/** Lists the pods of one application, two per page. */
 async function listPods() {
   const pods = client.list("po", { namespace, labelSelector: "app=web", pageSize: 2 });
   const names = [];
@@ -33,7 +33,7 @@ async function listPods() {
     phases.add(pod.value.status.phase);
   }
   const { objects } = await pods.all();
-  tell("listed", { names, total: objects.length, phases: [...phases].sort() });
+  report("listed", { names, total: objects.length, phases: [...phases].sort() });
 }
 
 /** Gets one object. */
@@ -42,7 +42,7 @@ async function getSettings() {
     namespace,
     name: "settings",
   });
-  tell("got", { uid, version: resourceVersion, data: value.data });
+  report("got", { uid, version: resourceVersion, data: value.data });
 }
 
 /** Scales a Deployment when the snapshot is complete, and waits for its pods. */
@@ -61,12 +61,12 @@ async function watchScaling() {
         held.delete(event.object.name);
         break;
       case "SYNCED":
-        tell("before", { names: [...held.keys()].sort() });
+        report("before", { names: [...held.keys()].sort() });
         await scale();
     }
     if (held.size === replicas) break;
   }
-  tell("after", { names: [...held.keys()].sort() });
+  report("after", { names: [...held.keys()].sort() });
 }
 
 /** Patches a Deployment. */
@@ -76,49 +76,49 @@ async function scale() {
     { namespace, name: "web" },
     { type: "merge", body: { spec: { replicas } }, fieldManager: "a-node-program" },
   );
-  tell("patched", { version: object.resourceVersion, replicas: object.value.spec.replicas });
+  report("patched", { version: object.resourceVersion, replicas: object.value.spec.replicas });
 }
 
-/** Creates an object, updates it, again from what is old by then, and deletes it. */
+/** Creates an object, updates it, updates it from an outdated version, and deletes it. */
 async function keepNotes() {
   const notes = { metadata: { name: "notes" }, data: { text: "first" } };
   const { object: first } = await client.create("configmaps", notes, { namespace });
-  tell("created", written(first));
+  report("created", written(first));
   const changed = { ...first.value, data: { text: "second" } };
   const { object: second } = await client.update("configmaps", changed);
-  tell("updated", written(second));
+  report("updated", written(second));
   const outdated = client.update("configmaps", { ...first.value, data: { text: "third" } });
-  tell("outdated", await refusal(Code.Aborted, outdated));
+  report("outdated", await refusal(Code.Aborted, outdated));
   const { object: left } = await client.delete("configmaps", first, { uid: first.uid });
-  tell("deleted", { gone: left === undefined });
+  report("deleted", { gone: left === undefined });
 }
 
-/** What a write has answered. */
+/** Returns the reported fields of a written object. */
 function written({ uid, resourceVersion, value }) {
   return { uid, version: resourceVersion, data: value.data };
 }
 
-/** Gets what is not there. */
+/** Gets an object that does not exist. */
 async function askForNobody() {
   const nobody = client.get("configmaps", { namespace, name: "nobody" });
-  tell("missing", await refusal(Code.NotFound, nobody));
+  report("missing", await refusal(Code.NotFound, nobody));
 }
 
-/** Patches with what a validation refuses. */
+/** Patches with an invalid value. */
 async function scaleBelowNothing() {
   const patch = { type: "merge", body: { spec: { replicas: -1 } } };
   const refused = client.patch("deploy", { namespace, name: "web" }, patch);
-  tell("refused", await refusal(Code.InvalidArgument, refused));
+  report("refused", await refusal(Code.InvalidArgument, refused));
 }
 
-/** What the error with this code says that a call must fail with. */
+/** Returns the fields of the error of a call. Throws if the call does not fail with this code. */
 async function refusal(code, call) {
   const error = await call.then(
     () => undefined,
     (error) => error,
   );
   if (!(error instanceof KubeconnectError) || error.code !== code) {
-    throw new Error(`want a failure with code ${Code[code]}`, { cause: error });
+    throw new Error(`the call did not fail with code ${Code[code]}`, { cause: error });
   }
   const { reason, message, causes } = error;
   return { reason, message, fields: [...new Set(causes.map(({ field }) => field))].sort() };

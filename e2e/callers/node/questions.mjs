@@ -1,11 +1,11 @@
-// What a program asks a cluster beside lists and watches of selectors.
+// A Node.js program that uses the reads other than lists and watches of selectors.
 //
 // node questions.mjs PROTOCOL ADDRESS NAMESPACE
 //
-// Each answer is told as a line of JSON.
+// It prints each result as a line of JSON.
 
 import { connect } from "@kubeconnect/client/node";
-import { tell } from "../tell.mjs";
+import { report } from "../report.mjs";
 
 const filter = "object.data.size != '2'";
 const fields = ["data.size"];
@@ -25,15 +25,15 @@ try {
   client.close();
 }
 
-/** Lists by an expression, in an order, some fields. */
+/** Lists some fields of objects, by a filter and in an order. */
 async function listSomeFields() {
   const selection = { namespace, filter, orderBy: "data.size desc", pageSize: 1 };
   const { objects, warnings } = await client.list("configmaps", selection, { fields }).all();
   const contents = objects.map(({ value }) => value);
-  tell("listed", { contents, total: objects.length, warnings });
+  report("listed", { contents, total: objects.length, warnings });
 }
 
-/** Watches by an expression some fields: of a change beside them nothing is told. */
+/** Watches some fields of objects, by a filter. A change of other fields produces no event. */
 async function watchSomeFields() {
   const changes = [];
   for await (const event of client.watch("configmaps", { namespace, filter }, { fields })) {
@@ -46,7 +46,7 @@ async function watchSomeFields() {
     }
     if (event.type === "DELETED") break;
   }
-  tell("watched", { changes });
+  report("watched", { changes });
 }
 
 /** Changes one object. */
@@ -54,7 +54,7 @@ async function change(name, body) {
   await client.patch("configmaps", { namespace, name }, { type: "merge", body });
 }
 
-/** Lists and watches what has to do with a Deployment. */
+/** Lists and watches the objects related to a Deployment. */
 async function listRelatives() {
   const deployment = { resource: "deployments", ...web };
   const related = { type: "ownedBy", transitive: true, ...deployment };
@@ -70,7 +70,7 @@ async function listRelatives() {
     if (event.type === "SYNCED") break;
     if (event.object) selected.push(event.object.name);
   }
-  tell("related", {
+  report("related", {
     owned: pods.map(({ name }) => name).sort(),
     owners: owners.map(({ name }) => name),
     selected: selected.sort(),
@@ -78,19 +78,19 @@ async function listRelatives() {
   });
 }
 
-/** Counts, in all and by values. */
+/** Counts pods, in total and by values. */
 async function countPods() {
   const groupBy = ["metadata.labels.app", "metadata.labels.none"];
   const { total, groups, remainingGroups } = await client.count("pods", { namespace }, { groupBy });
-  tell("counted", { total, groups, remaining: remainingGroups });
+  report("counted", { total, groups, remaining: remainingGroups });
 }
 
-/** Reads an object from memory and at the API server, and its subresource. */
+/** Reads an object from the cache and from the API server, and its subresource. */
 async function readAtTheAPIServer() {
   const cached = await client.get("deployments", web);
   const latest = await client.get("deployments", web, { consistency: "latest" });
   const scale = await client.get("deployments", web, { subresource: "scale" });
-  tell("latest", {
+  report("latest", {
     version: latest.resourceVersion,
     replicas: scale.value.spec.replicas,
     kind: scale.value.kind,
@@ -98,31 +98,31 @@ async function readAtTheAPIServer() {
   });
 }
 
-/** Gets an object's metadata and nothing else. */
+/** Gets only the metadata of an object. */
 async function getMetadata() {
   const name = { namespace, name: "large" };
   const { value } = await client.get("configmaps", name, { metadataOnly: true });
-  tell("metadata", {
+  report("metadata", {
     kind: value.kind,
     members: Object.keys(value).sort(),
     name: value.metadata.name,
   });
 }
 
-/** Reads a table, two rows for a page. */
+/** Reads a table, two rows per page. */
 async function printPods() {
   const { columns, rows } = await client.table("pods", { namespace, pageSize: 2 }).all();
-  tell("printed", {
+  report("printed", {
     columns: columns.map(({ name }) => name),
     names: rows.map(({ cells }) => cells[0]),
   });
 }
 
-/** Asks what the cluster serves. */
+/** Reads the resource types and a schema of the cluster. */
 async function discover() {
   const { types } = await client.resourceTypes({ group: "apps" });
   const { schema } = await client.schema("deployments");
-  tell("discovered", {
+  report("discovered", {
     resources: types.map(({ kind }) => kind.resource),
     members: Object.keys(schema.properties).sort(),
   });

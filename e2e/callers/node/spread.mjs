@@ -1,13 +1,14 @@
-// What many clients hold of the ConfigMaps of a namespace, each by a connection of its own.
+// A Node.js program with many clients that watch the ConfigMaps of a namespace, each over its own
+// connection.
 //
 // node spread.mjs ADDRESS NAMESPACE COUNT
 //
-// After each batch, a line of JSON has the values of the ConfigMap "one" that there are among
-// the clients, and how often their watches began, were lost and are stale. The value "end" of
-// all clients ends it.
+// After each batch it prints a line of JSON with the distinct values of the ConfigMap "one" in the
+// clients, the numbers of resets and losses of their watches, and the number of stale watches. It
+// ends when all clients have the value "end".
 
 import { connect, follow } from "@kubeconnect/client/node";
-import { tell } from "../tell.mjs";
+import { report } from "../report.mjs";
 
 const [address, namespace, count] = process.argv.slice(2);
 const values = Array(Number(count)).fill("");
@@ -15,23 +16,24 @@ const stale = Array(Number(count)).fill(false);
 let resets = 0;
 let losses = 0;
 
-await Promise.all(values.map((_, place) => hold(place)));
+await Promise.all(values.map((_, index) => watch(index)));
 
-async function hold(place) {
+/** Watches the ConfigMaps with a new client, and stores its value of "one" at the index. */
+async function watch(index) {
   const client = connect(address);
   const open = (signal, resumeToken) =>
     client.watch("configmaps", { namespace }, { signal, resumeToken }).batches();
   const stop = new AbortController();
   const options = { signal: stop.signal, onRetry: () => losses++ };
   for await (const { events, freshness } of follow(open, options)) {
-    stale[place] = freshness?.stale ?? stale[place];
+    stale[index] = freshness?.stale ?? stale[index];
     for (const { type, object } of events) {
       if (type === "RESET") resets++;
-      if (object?.name === "one") values[place] = object.value.data.key;
+      if (object?.name === "one") values[index] = object.value.data.key;
     }
     const some = { values: [...new Set(values)].sort(), resets, losses };
-    tell("spread", { ...some, stale: stale.filter(Boolean).length });
-    if (values[place] === "end") break;
+    report("spread", { ...some, stale: stale.filter(Boolean).length });
+    if (values[index] === "end") break;
   }
   client.close();
 }

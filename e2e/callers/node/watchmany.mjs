@@ -1,13 +1,13 @@
-// What a program in Node.js holds of several resources by one stream.
+// A Node.js program that watches several resources over one stream.
 //
 // node watchmany.mjs grpc|connect|web ADDRESS NAMESPACE
 //
-// "web" is the client for browsers. What is held after each batch is told as a line of JSON.
-// An object called "end" ends it.
+// "web" is the client for browsers. After each batch the program prints its objects as a line of
+// JSON. It ends when there is an object named "end".
 
 import { HeldObjects, LiveCollection, connect, follow } from "@kubeconnect/client/node";
 import { connect as connectWeb } from "@kubeconnect/client/web";
-import { tell } from "../tell.mjs";
+import { report } from "../report.mjs";
 
 const [protocol, address, namespace] = process.argv.slice(2);
 const client = protocol === "web" ? connectWeb(address) : connect(address, { protocol });
@@ -27,7 +27,7 @@ try {
     resets[batch.watch] += batch.events.filter(({ type }) => type === "RESET").length;
     const { configmaps, secrets } = held;
     if (configmaps.synced && secrets.synced) {
-      tell("holds", { configmaps: labels(configmaps), secrets: labels(secrets), resets });
+      report("holds", { configmaps: labels(configmaps), secrets: labels(secrets), resets });
     }
     if (configmaps.objects.has(`${namespace}/end`)) break;
   }
@@ -35,7 +35,7 @@ try {
   client.close?.();
 }
 
-/** The labels of the objects, by their names. */
+/** Returns the labels of the objects, by name. */
 function labels(collection) {
   const objects = [...collection.objects.values()];
   return Object.fromEntries(objects.map(({ name, value }) => [name, value.metadata.labels]));

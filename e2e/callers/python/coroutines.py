@@ -1,8 +1,8 @@
-"""What a program with asyncio does with a cluster: it reads, watches and changes it.
+"""A program with asyncio that reads, watches and changes objects of a cluster.
 
 python coroutines.py ADDRESS NAMESPACE [CA_FILE]
 
-Each step is told as a line of JSON.
+It prints each step as a line of JSON.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ REPLICAS = 5
 
 
 async def main(address: str, namespace: str, ca_file: str | None = None) -> None:
-    """Go through all steps, the reads at one time."""
+    """Run all steps, the reads concurrently."""
     async with AsyncClient(address, ca_file=ca_file) as client:
         await asyncio.gather(list_pods(client, namespace), get_settings(client, namespace))
         await watch_scaling(client, namespace)
@@ -31,17 +31,17 @@ async def main(address: str, namespace: str, ca_file: str | None = None) -> None
 
 
 async def list_pods(client: AsyncClient, namespace: str) -> None:
-    """List the pods of one application, two for a page."""
+    """List the pods of one application, two per page."""
     pods = await client.list("po", namespace=namespace, label_selector="app=web", page_size=2)
     names = [pod.name async for pod in pods]
     phases = sorted({pod["status"]["phase"] async for pod in pods})
-    tell("listed", names=names, total=pods.total, phases=phases)
+    report("listed", names=names, total=pods.total, phases=phases)
 
 
 async def get_settings(client: AsyncClient, namespace: str) -> None:
     """Get one object."""
     settings = await client.get("configmaps", "settings", namespace=namespace)
-    tell("got", uid=settings.uid, version=settings.resource_version, data=settings["data"])
+    report("got", uid=settings.uid, version=settings.resource_version, data=settings["data"])
 
 
 async def watch_scaling(client: AsyncClient, namespace: str) -> None:
@@ -56,10 +56,10 @@ async def watch_scaling(client: AsyncClient, namespace: str) -> None:
             elif event.object:
                 held[event.object.name] = event.object
             elif event.type is EventType.SYNCED:
-                tell("before", names=sorted(held))
+                report("before", names=sorted(held))
                 await scale(client, namespace)
             if len(held) == REPLICAS:
-                tell("after", names=sorted(held))
+                report("after", names=sorted(held))
                 return
 
 
@@ -74,51 +74,51 @@ async def scale(client: AsyncClient, namespace: str) -> None:
         field_manager="a-python-program",
     )
     spec = result.object["spec"]
-    tell("patched", version=result.object.resource_version, replicas=spec["replicas"])
+    report("patched", version=result.object.resource_version, replicas=spec["replicas"])
 
 
 async def keep_notes(client: AsyncClient, namespace: str) -> None:
-    """Create an object, update it, again from what is old by then, and delete it."""
+    """Create an object, update it, update it from an outdated version, and delete it."""
     notes = {"metadata": {"name": "notes"}, "data": {"text": "first"}}
     first = (await client.create("configmaps", notes, namespace=namespace)).object
-    tell("created", uid=first.uid, version=first.resource_version, data=first["data"])
+    report("created", uid=first.uid, version=first.resource_version, data=first["data"])
     changed = {**first, "data": {"text": "second"}}
     second = (await client.update("configmaps", changed)).object
-    tell("updated", uid=second.uid, version=second.resource_version, data=second["data"])
+    report("updated", uid=second.uid, version=second.resource_version, data=second["data"])
     try:
         await client.update("configmaps", {**first, "data": {"text": "third"}})
     except kubeconnect.Conflict as error:
-        tell("outdated", **described(error))
+        report("outdated", **described(error))
     left = await client.delete("configmaps", "notes", namespace=namespace, uid=first.uid)
-    tell("deleted", gone=left.object is None)
+    report("deleted", gone=left.object is None)
 
 
 async def ask_for_nobody(client: AsyncClient, namespace: str) -> None:
-    """Get what is not there."""
+    """Get an object that does not exist."""
     try:
         await client.get("configmaps", "nobody", namespace=namespace)
     except kubeconnect.NotFound as error:
-        tell("missing", **described(error))
+        report("missing", **described(error))
 
 
 async def scale_below_nothing(client: AsyncClient, namespace: str) -> None:
-    """Patch with what a validation refuses."""
+    """Patch with an invalid value."""
     patch = {"spec": {"replicas": -1}}
     try:
         await client.patch("deploy", "web", patch, namespace=namespace, type=PatchType.MERGE)
     except kubeconnect.Invalid as error:
-        tell("refused", **described(error))
+        report("refused", **described(error))
 
 
 def described(error: kubeconnect.KubeconnectError) -> dict[str, Any]:
-    """Return what an error says."""
+    """Return the reported fields of an error."""
     fields = sorted({cause.field for cause in error.causes})
     return {"reason": error.reason, "message": error.message, "fields": fields}
 
 
-def tell(step: str, **what: Any) -> None:
-    """Print one line."""
-    print(json.dumps({"step": step, **what}), flush=True)
+def report(step: str, **fields: Any) -> None:
+    """Print the result of a step as a line of JSON."""
+    print(json.dumps({"step": step, **fields}), flush=True)
 
 
 if __name__ == "__main__":

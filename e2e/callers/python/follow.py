@@ -1,10 +1,10 @@
-"""What a program holds of the ConfigMaps of a namespace, whatever happens to its streams.
+"""A program that keeps a copy of the ConfigMaps of a namespace across lost streams.
 
 python follow.py threads|asyncio|fixed ADDRESS NAMESPACE [TOKEN_FILE]
 
-What it holds after each event, and each loss of a stream, is a line of JSON. An object
-called "end" ends it. With threads the client reads the token's file itself, with asyncio an
-async function does; "fixed" is with threads and the token that the file holds at first.
+After each event, and each loss of a stream, it prints its copy as a line of JSON. It ends when
+there is an object named "end". With threads the client reads the token file itself, with asyncio
+an async function does; "fixed" uses threads and the token that is in the file at first.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from kubeconnect.aio import AsyncClient, AsyncWatch
 
 
 class Held:
-    """What is held: the data of each object, by its name."""
+    """The copy: the data of each object, by name."""
 
     def __init__(self) -> None:
-        """Hold nothing."""
+        """Begin without objects."""
         self.data: dict[str, Any] = {}
         self.resets = 0
 
     def apply(self, event: Event, events: Watch | AsyncWatch) -> bool:
-        """Hold what an event brings, print it, and return whether this is the end."""
+        """Apply an event, print the copy, and return whether there is an object named "end"."""
         if event.type is EventType.RESET:
             self.resets += 1
             self.data.clear()
@@ -43,14 +43,14 @@ class Held:
 
 
 def by_threads(address: str, namespace: str, token_file: str | None = None) -> None:
-    """Hold what the cluster holds, and read it once more at the end."""
+    """Follow the ConfigMaps with threads, and list them at the end."""
     with Client(address, token_file=token_file) as client:
         follow(client, namespace)
         report("listed", total=client.list("configmaps", namespace=namespace).total)
 
 
 def by_a_fixed_token(address: str, namespace: str, token_file: str) -> None:
-    """Do the same as long as the token is valid."""
+    """Follow the ConfigMaps with a fixed token, until the token expires."""
     with Client(address, token=Path(token_file).read_text()) as client:
         try:
             follow(client, namespace)
@@ -59,7 +59,7 @@ def by_a_fixed_token(address: str, namespace: str, token_file: str) -> None:
 
 
 def follow(client: Client, namespace: str) -> None:
-    """Hold what the cluster holds."""
+    """Follow the ConfigMaps until there is an object named "end"."""
     held = Held()
     with client.watch(
         "configmaps", namespace=namespace, on_retry=printing_losses(lambda: events)
@@ -70,7 +70,7 @@ def follow(client: Client, namespace: str) -> None:
 
 
 async def by_asyncio(address: str, namespace: str, token_file: str | None = None) -> None:
-    """Do the same as with threads."""
+    """Follow the ConfigMaps with asyncio, and list them at the end."""
 
     async def token() -> str:
         return await asyncio.to_thread(Path(token_file or "").read_text)
@@ -90,20 +90,20 @@ async def by_asyncio(address: str, namespace: str, token_file: str | None = None
 def printing_losses(
     events: Callable[[], Watch | AsyncWatch],
 ) -> Callable[[kubeconnect.KubeconnectError, float], None]:
-    """Return what prints the loss of a stream."""
+    """Return a function that prints the loss of a stream."""
     return lambda error, _: report("lost", kind=type(error).__name__, **state(events()))
 
 
 def state(events: Watch | AsyncWatch) -> dict[str, bool | None]:
-    """Return whether the watch is connected, and whether what it holds may be old."""
+    """Return whether the watch is connected, and whether its events may be outdated."""
     freshness = events.freshness
     stale = freshness.stale if freshness else None
     return {"connected": events.connection.connected, "stale": stale}
 
 
-def report(step: str, **what: Any) -> None:
-    """Print one line."""
-    print(json.dumps({"step": step, **what}), flush=True)
+def report(step: str, **fields: Any) -> None:
+    """Print the result of a step as a line of JSON."""
+    print(json.dumps({"step": step, **fields}), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""What a program does with a log: it follows it, by threads or by asyncio.
+"""A program that follows a log, with threads or with asyncio.
 
 python logs.py threads|asyncio ADDRESS NAMESPACE POD
 
-Each line, and the log's end, is told as a line of JSON.
+It prints each line, and the end of the log, as a line of JSON.
 """
 
 from __future__ import annotations
@@ -17,34 +17,34 @@ from kubeconnect.aio import AsyncClient
 
 
 def by_threads(address: str, namespace: str, pod: str) -> None:
-    """Follow the log, then ask for one that is not there."""
+    """Follow the log, and then request a log that does not exist."""
     with kubeconnect.Client(address) as client:
         with client.logs(pod, namespace=namespace, follow=True) as log:
             for line in log:
-                tell("line", text=line)
-        tell("ended", size=len(client.logs(pod, namespace=namespace).read()))
+                report("line", text=line)
+        report("ended", size=len(client.logs(pod, namespace=namespace).read()))
         try:
             client.logs("nobody", namespace=namespace).read()
         except kubeconnect.NotFound as error:
-            tell("missing", reason=error.reason, message=error.message)
+            report("missing", reason=error.reason, message=error.message)
 
 
 async def by_asyncio(address: str, namespace: str, pod: str) -> None:
-    """Do the same."""
+    """Do the same with asyncio."""
     async with AsyncClient(address) as client:
         async with client.logs(pod, namespace=namespace, follow=True) as log:
             async for line in log:
-                tell("line", text=line)
-        tell("ended", size=len(await client.logs(pod, namespace=namespace).read()))
+                report("line", text=line)
+        report("ended", size=len(await client.logs(pod, namespace=namespace).read()))
         try:
             await client.logs("nobody", namespace=namespace).read()
         except kubeconnect.NotFound as error:
-            tell("missing", reason=error.reason, message=error.message)
+            report("missing", reason=error.reason, message=error.message)
 
 
-def tell(step: str, **what: Any) -> None:
-    """Print one line."""
-    print(json.dumps({"step": step, **what}), flush=True)
+def report(step: str, **fields: Any) -> None:
+    """Print the result of a step as a line of JSON."""
+    print(json.dumps({"step": step, **fields}), flush=True)
 
 
 if __name__ == "__main__":

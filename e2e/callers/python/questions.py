@@ -1,8 +1,8 @@
-"""What a program asks a cluster beside lists and watches of selectors.
+"""A program that uses the reads other than lists and watches of selectors.
 
 python questions.py ADDRESS NAMESPACE
 
-Each answer is told as a line of JSON.
+It prints each result as a line of JSON.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SMALL = "object.data.size != '2'"
 
 
 def main(address: str, namespace: str) -> None:
-    """Ask all questions."""
+    """Run all reads."""
     with Client(address) as client:
         list_some_fields(client, namespace)
         watch_some_fields(client, namespace)
@@ -40,7 +40,7 @@ def main(address: str, namespace: str) -> None:
 
 
 def list_some_fields(client: Client, namespace: str) -> None:
-    """List by an expression, in an order, some fields."""
+    """List some fields of objects, by a filter and in an order."""
     sizes = client.list(
         "configmaps",
         namespace=namespace,
@@ -50,11 +50,11 @@ def list_some_fields(client: Client, namespace: str) -> None:
         page_size=1,
     )
     contents = [each.to_dict() for each in sizes]
-    tell("listed", contents=contents, total=sizes.total, warnings=sizes.warnings)
+    report("listed", contents=contents, total=sizes.total, warnings=sizes.warnings)
 
 
 def watch_some_fields(client: Client, namespace: str) -> None:
-    """Watch by an expression some fields: of a change beside them nothing is told."""
+    """Watch some fields of objects, by a filter. A change of other fields produces no event."""
     changes = []
     with client.watch(
         "configmaps", namespace=namespace, filter=SMALL, fields=["data.size"]
@@ -68,7 +68,7 @@ def watch_some_fields(client: Client, namespace: str) -> None:
                 changes.append([event.type.name, event.object.name])
             if event.type is EventType.DELETED:
                 break
-    tell("watched", changes=changes)
+    report("watched", changes=changes)
 
 
 def change(client: Client, namespace: str, name: str, patch: dict[str, Any]) -> None:
@@ -77,7 +77,7 @@ def change(client: Client, namespace: str, name: str, patch: dict[str, Any]) -> 
 
 
 def list_relatives(client: Client, namespace: str) -> None:
-    """List and watch what has to do with a Deployment."""
+    """List and watch the objects related to a Deployment."""
     web = {"resource": "deployments", "name": "web", "namespace": namespace}
     pods = client.list("pods", related=owned_by(**web, transitive=True))
     first = next(iter(pods))
@@ -92,7 +92,7 @@ def list_relatives(client: Client, namespace: str) -> None:
                 break
             if event.object:
                 selected.append(event.object.name)
-    tell(
+    report(
         "related",
         owned=sorted(pod.name for pod in pods),
         owners=[each.name for each in owners],
@@ -102,39 +102,39 @@ def list_relatives(client: Client, namespace: str) -> None:
 
 
 def count_pods(client: Client, namespace: str) -> None:
-    """Count, in all and by values."""
+    """Count pods, in total and by values."""
     count = client.count(
         "pods", namespace=namespace, group_by=["metadata.labels.app", "metadata.labels.none"]
     )
     groups = [{"values": group.values, "count": group.count} for group in count.groups]
-    tell("counted", total=count.total, groups=groups, remaining=count.remaining_groups)
+    report("counted", total=count.total, groups=groups, remaining=count.remaining_groups)
 
 
 def read_at_the_api_server(client: Client, namespace: str) -> None:
-    """Read an object from memory and at the API server, and its subresource."""
+    """Read an object from the cache and from the API server, and its subresource."""
     cached = client.get("deployments", "web", namespace=namespace)
     latest = client.get("deployments", "web", namespace=namespace, consistency=Consistency.LATEST)
     scale = client.get("deployments", "web", namespace=namespace, subresource="scale")
-    answers = [cached, latest, scale]
-    tell(
+    results = [cached, latest, scale]
+    report(
         "latest",
         version=latest.resource_version,
         replicas=scale["spec"]["replicas"],
         kind=scale["kind"],
-        atAPIServer=[answer.source is Source.API_SERVER for answer in answers],
+        atAPIServer=[result.source is Source.API_SERVER for result in results],
     )
 
 
 def get_metadata(client: Client, namespace: str) -> None:
-    """Get an object's metadata and nothing else."""
+    """Get only the metadata of an object."""
     large = client.get("configmaps", "large", namespace=namespace, metadata_only=True)
-    tell("metadata", kind=large["kind"], members=sorted(large), name=large["metadata"]["name"])
+    report("metadata", kind=large["kind"], members=sorted(large), name=large["metadata"]["name"])
 
 
 def print_pods(client: Client, namespace: str) -> None:
-    """Read a table, two rows for a page."""
+    """Read a table, two rows per page."""
     table = client.table("pods", namespace=namespace, page_size=2)
-    tell(
+    report(
         "printed",
         columns=[column.name for column in table.columns],
         names=[row.cells[0] for row in table],
@@ -142,19 +142,19 @@ def print_pods(client: Client, namespace: str) -> None:
 
 
 def discover(client: Client) -> None:
-    """Ask what the cluster serves."""
+    """Read the resource types and a schema of the cluster."""
     types = client.resource_types(group="apps").types
     schema = client.schema("deployments").schema
-    tell(
+    report(
         "discovered",
         resources=[each.kind.resource for each in types],
         members=sorted(schema["properties"]),
     )
 
 
-def tell(step: str, **what: Any) -> None:
-    """Print one line."""
-    print(json.dumps({"step": step, **what}), flush=True)
+def report(step: str, **fields: Any) -> None:
+    """Print the result of a step as a line of JSON."""
+    print(json.dumps({"step": step, **fields}), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""What a program learns when the cluster refuses much at once.
+"""A program that provokes large validation errors.
 
 python refusals.py threads|asyncio ADDRESS NAMESPACE
 
-Each refusal is a line of JSON.
+It prints each error as a line of JSON.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ WRONG_TYPE = {"spec": {"replicas": "three"}}
 
 
 def by_threads(address: str, namespace: str) -> None:
-    """Create what has 300 mistakes, and patch with one that is answered at length."""
+    """Create an object with 300 invalid fields, and send a patch whose error is long."""
     with Client(address) as client:
         try:
             client.create("configmaps", BAD_KEYS, namespace=namespace)
@@ -36,7 +36,7 @@ def by_threads(address: str, namespace: str) -> None:
 
 
 async def by_asyncio(address: str, namespace: str) -> None:
-    """Do the same."""
+    """Do the same with asyncio."""
     async with AsyncClient(address) as client:
         try:
             await client.create("configmaps", BAD_KEYS, namespace=namespace)
@@ -51,15 +51,15 @@ async def by_asyncio(address: str, namespace: str) -> None:
 
 
 def report(step: str, error: kubeconnect.KubeconnectError) -> None:
-    """Print one line."""
-    what: dict[str, Any] = {
+    """Print an error as a line of JSON."""
+    fields: dict[str, Any] = {
         "kind": type(error).__name__,
         "reason": error.reason,
         "message": error.message,
         "causes": len(error.causes),
         "omitted": error.omitted_causes,
     }
-    print(json.dumps({"step": step, **what}), flush=True)
+    print(json.dumps({"step": step, **fields}), flush=True)
 
 
 if __name__ == "__main__":

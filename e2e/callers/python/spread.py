@@ -1,10 +1,11 @@
-"""What many clients hold of the ConfigMaps of a namespace, each by a connection of its own.
+"""A program with many clients that watch the ConfigMaps of a namespace, each over its own
+connection.
 
 python spread.py ADDRESS NAMESPACE COUNT
 
-After each event, a line of JSON has the values of the ConfigMap "one" that there are among
-the clients, and how often their watches began, were lost and are stale. The value "end" of
-all clients ends it.
+After each event it prints a line of JSON with the distinct values of the ConfigMap "one" in the
+clients, the numbers of resets and losses of their watches, and the number of stale watches. It
+ends when all clients have the value "end".
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from kubeconnect.aio import AsyncClient, AsyncWatch
 
 
 class Spread:
-    """What the clients hold."""
+    """The state of the clients."""
 
     def __init__(self, count: int) -> None:
-        """Hold nothing."""
+        """Begin without values."""
         self.values: list[str] = [""] * count
         self.watches: list[AsyncWatch] = []
         self.resets = 0
@@ -32,7 +33,7 @@ class Spread:
         self.losses += 1
 
     def report(self) -> None:
-        """Print one line."""
+        """Print the state as a line of JSON."""
         freshness = [watch.freshness for watch in self.watches]
         line = {
             "step": "spread",
@@ -44,8 +45,8 @@ class Spread:
         print(json.dumps(line), flush=True)
 
 
-async def follow(place: int, address: str, namespace: str, spread: Spread) -> None:
-    """Hold what the cluster holds, until the end."""
+async def follow(index: int, address: str, namespace: str, spread: Spread) -> None:
+    """Watch the ConfigMaps with a new client, until its value of "one" is "end"."""
     async with (
         AsyncClient(address) as client,
         client.watch(
@@ -56,9 +57,9 @@ async def follow(place: int, address: str, namespace: str, spread: Spread) -> No
         async for event in events:
             spread.resets += event.type is EventType.RESET
             if event.object and event.object.name == "one":
-                spread.values[place] = event.object["data"]["key"]
+                spread.values[index] = event.object["data"]["key"]
             spread.report()
-            if spread.values[place] == "end":
+            if spread.values[index] == "end":
                 return
 
 
@@ -66,7 +67,7 @@ async def main(address: str, namespace: str, count: str) -> None:
     """Run the clients."""
     spread = Spread(int(count))
     await asyncio.gather(
-        *(follow(place, address, namespace, spread) for place in range(int(count)))
+        *(follow(index, address, namespace, spread) for index in range(int(count)))
     )
 
 

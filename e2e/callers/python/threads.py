@@ -1,8 +1,8 @@
-"""What a program with threads does with a cluster: it reads, watches and changes it.
+"""A program with threads that reads, watches and changes objects of a cluster.
 
 python threads.py ADDRESS NAMESPACE [CA_FILE]
 
-Each step is told as a line of JSON.
+It prints each step as a line of JSON.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ REPLICAS = 5
 
 
 def main(address: str, namespace: str, ca_file: str | None = None) -> None:
-    """Go through all steps."""
+    """Run all steps."""
     with Client(address, ca_file=ca_file) as client:
         list_pods(client, namespace)
         get_settings(client, namespace)
@@ -29,17 +29,17 @@ def main(address: str, namespace: str, ca_file: str | None = None) -> None:
 
 
 def list_pods(client: Client, namespace: str) -> None:
-    """List the pods of one application, two for a page."""
+    """List the pods of one application, two per page."""
     pods = client.list("po", namespace=namespace, label_selector="app=web", page_size=2)
     names = [pod.name for pod in pods]
     phases = sorted({pod["status"]["phase"] for pod in pods})
-    tell("listed", names=names, total=pods.total, phases=phases)
+    report("listed", names=names, total=pods.total, phases=phases)
 
 
 def get_settings(client: Client, namespace: str) -> None:
     """Get one object."""
     settings = client.get("configmaps", "settings", namespace=namespace)
-    tell("got", uid=settings.uid, version=settings.resource_version, data=settings["data"])
+    report("got", uid=settings.uid, version=settings.resource_version, data=settings["data"])
 
 
 def watch_scaling(client: Client, namespace: str) -> None:
@@ -54,10 +54,10 @@ def watch_scaling(client: Client, namespace: str) -> None:
             elif event.object:
                 held[event.object.name] = event.object
             elif event.type is EventType.SYNCED:
-                tell("before", names=sorted(held))
+                report("before", names=sorted(held))
                 scale(client, namespace)
             if len(held) == REPLICAS:
-                tell("after", names=sorted(held))
+                report("after", names=sorted(held))
                 return
 
 
@@ -72,51 +72,51 @@ def scale(client: Client, namespace: str) -> None:
         field_manager="a-python-program",
     )
     spec = result.object["spec"]
-    tell("patched", version=result.object.resource_version, replicas=spec["replicas"])
+    report("patched", version=result.object.resource_version, replicas=spec["replicas"])
 
 
 def keep_notes(client: Client, namespace: str) -> None:
-    """Create an object, update it, again from what is old by then, and delete it."""
+    """Create an object, update it, update it from an outdated version, and delete it."""
     notes = {"metadata": {"name": "notes"}, "data": {"text": "first"}}
     first = client.create("configmaps", notes, namespace=namespace).object
-    tell("created", uid=first.uid, version=first.resource_version, data=first["data"])
+    report("created", uid=first.uid, version=first.resource_version, data=first["data"])
     changed = {**first, "data": {"text": "second"}}
     second = client.update("configmaps", changed).object
-    tell("updated", uid=second.uid, version=second.resource_version, data=second["data"])
+    report("updated", uid=second.uid, version=second.resource_version, data=second["data"])
     try:
         client.update("configmaps", {**first, "data": {"text": "third"}})
     except kubeconnect.Conflict as error:
-        tell("outdated", **described(error))
+        report("outdated", **described(error))
     left = client.delete("configmaps", "notes", namespace=namespace, uid=first.uid)
-    tell("deleted", gone=left.object is None)
+    report("deleted", gone=left.object is None)
 
 
 def ask_for_nobody(client: Client, namespace: str) -> None:
-    """Get what is not there."""
+    """Get an object that does not exist."""
     try:
         client.get("configmaps", "nobody", namespace=namespace)
     except kubeconnect.NotFound as error:
-        tell("missing", **described(error))
+        report("missing", **described(error))
 
 
 def scale_below_nothing(client: Client, namespace: str) -> None:
-    """Patch with what a validation refuses."""
+    """Patch with an invalid value."""
     patch = {"spec": {"replicas": -1}}
     try:
         client.patch("deploy", "web", patch, namespace=namespace, type=PatchType.MERGE)
     except kubeconnect.Invalid as error:
-        tell("refused", **described(error))
+        report("refused", **described(error))
 
 
 def described(error: kubeconnect.KubeconnectError) -> dict[str, Any]:
-    """Return what an error says."""
+    """Return the reported fields of an error."""
     fields = sorted({cause.field for cause in error.causes})
     return {"reason": error.reason, "message": error.message, "fields": fields}
 
 
-def tell(step: str, **what: Any) -> None:
-    """Print one line."""
-    print(json.dumps({"step": step, **what}), flush=True)
+def report(step: str, **fields: Any) -> None:
+    """Print the result of a step as a line of JSON."""
+    print(json.dumps({"step": step, **fields}), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
-"""What a program holds of several resources by one stream, with threads or asyncio.
+"""A program that watches several resources over one stream, with threads or with asyncio.
 
 python watchmany.py threads|asyncio ADDRESS NAMESPACE
 
-What is held after each change is told as a line of JSON. An object called "end" ends it.
+After each change it prints its objects as a line of JSON. It ends when there is an object named
+"end".
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from kubeconnect.aio import AsyncClient
 
 
 def watches(namespace: str) -> dict[str, WatchSpec]:
-    """Return what to watch."""
+    """Return the watches."""
     return {
         resource: WatchSpec(resource, namespace=namespace, label_selector="app=web", patches=True)
         for resource in ("configmaps", "secrets")
@@ -25,15 +26,15 @@ def watches(namespace: str) -> dict[str, WatchSpec]:
 
 
 class Held:
-    """What is held of each resource: the labels of its objects, by their names."""
+    """The labels of the objects of each resource, by name."""
 
     def __init__(self) -> None:
-        """Hold nothing."""
+        """Begin without objects."""
         self.labels: dict[str, dict[str, dict[str, str]]] = {"configmaps": {}, "secrets": {}}
         self.resets: Counter[str] = Counter()
 
     def apply(self, resource: str, event: Event) -> None:
-        """Hold what an event tells."""
+        """Apply an event."""
         held = self.labels[resource]
         if event.type is EventType.RESET:
             self.resets[resource] += 1
@@ -43,29 +44,29 @@ class Held:
         elif event.object:
             held[event.object.name] = event.object["metadata"]["labels"]
 
-    def tell(self) -> bool:
-        """Print one line, and return whether this is the end."""
+    def report(self) -> bool:
+        """Print the labels, and return whether there is an object named "end"."""
         print(json.dumps({"step": "holds", **self.labels, "resets": self.resets}), flush=True)
         return "end" in self.labels["configmaps"]
 
 
 def by_threads(address: str, namespace: str) -> None:
-    """Hold what the cluster holds."""
+    """Watch the resources with threads."""
     held = Held()
     with Client(address) as client, client.watch_many(watches(namespace)) as events:
         for resource, event in events:
             held.apply(resource, event)
-            if events.synced and held.tell():
+            if events.synced and held.report():
                 break
 
 
 async def by_asyncio(address: str, namespace: str) -> None:
-    """Do the same."""
+    """Watch the resources with asyncio."""
     held = Held()
     async with AsyncClient(address) as client, client.watch_many(watches(namespace)) as events:
         async for resource, event in events:
             held.apply(resource, event)
-            if events.synced and held.tell():
+            if events.synced and held.report():
                 break
 
 
