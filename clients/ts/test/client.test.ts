@@ -23,7 +23,7 @@ import { clientOf, pod, podKind } from "./fixture.js";
 const lastContact = timestampFromDate(new Date("2026-01-02T12:31:07Z"));
 
 suite("get", () => {
-  test("answers the head at once and the value when asked", async () => {
+  test("returns the head, and decodes the value on access", async () => {
     const client = clientOf({
       get(request) {
         assert.equal(request.encoding, Encoding.JSON);
@@ -43,7 +43,7 @@ suite("get", () => {
     assert.equal(object.value, object.value);
   });
 
-  test("sends all that was asked", async () => {
+  test("sends all options", async () => {
     let sent: GetRequest | undefined;
     const client = clientOf({
       get(request) {
@@ -76,7 +76,7 @@ suite("get", () => {
     assert.deepEqual(sent, want);
   });
 
-  test("tells where the object was read, and how current that is", async () => {
+  test("returns where the object was read, and how current it is", async () => {
     const sources = [Source.CACHE, Source.API_SERVER, Source.UNSPECIFIED];
     const client = clientOf({
       get: ({ name }) => ({
@@ -94,7 +94,7 @@ suite("get", () => {
     assert.deepEqual(seen, ["cache", true, "apiServer", true, undefined, true]);
   });
 
-  test("fails with what the cluster said", async () => {
+  test("fails with the cluster's error", async () => {
     const status = {
       reason: "Invalid",
       message: "Pod is invalid",
@@ -121,7 +121,7 @@ suite("get", () => {
     });
   });
 
-  test("reads an object in any form that the service sends it in", async () => {
+  test("decodes an object in any encoding", async () => {
     const json = pod("web").content ?? assert.fail();
     const value = { metadata: { name: "web", labels: { app: "web" } } };
     for (const content of [json, { case: "struct" as const, value }]) {
@@ -133,7 +133,7 @@ suite("get", () => {
     }
   });
 
-  test("reports an object that the service could not read only when its value is asked for", async () => {
+  test("throws for an unreadable object only on access to its value", async () => {
     const client = clientOf({
       get() {
         const value = create(StatusSchema, { message: "no such message" });
@@ -187,7 +187,7 @@ suite("list", () => {
     assert.deepEqual(names, ["a", "b", "c"]);
   });
 
-  test("shows the pages as they are cut", async () => {
+  test("returns the pages of the service", async () => {
     const pages: [number, number][] = [];
     for await (const page of client
       .list("pods", { pageSize: 2 }, { minResourceVersion: "8" })
@@ -234,7 +234,7 @@ suite("list", () => {
       return { client, tokens };
     };
 
-    test("begins again where nothing was returned", async () => {
+    test("restarts all()", async () => {
       const { client, tokens } = expiring(2);
       const { objects } = await client.list("pods").all();
       assert.deepEqual(
@@ -244,13 +244,13 @@ suite("list", () => {
       assert.deepEqual(tokens, ["", "2", "", "2", "", "2"]);
     });
 
-    test("begins again twice at most", async () => {
+    test("restarts at most twice", async () => {
       const { client, tokens } = expiring(9);
       await assert.rejects(client.list("pods").all(), { code: Code.OutOfRange });
       assert.equal(tokens.length, 6);
     });
 
-    test("says how many objects were returned before", async () => {
+    test("reports how many objects were returned before", async () => {
       const { client } = expiring(1);
       const iteration = (async () => {
         for await (const object of client.list("pods")) {
@@ -265,7 +265,7 @@ suite("list", () => {
     });
   });
 
-  test("asks for the same selection on each page", async () => {
+  test("sends the same selection for each page", async () => {
     const requests: ListRequest[] = [];
     const client = clientOf({
       list(request) {
@@ -297,7 +297,7 @@ suite("list", () => {
 });
 
 suite("watch", () => {
-  test("hands over events in order, and by batch as they were sent", async () => {
+  test("delivers events in order, by event and by batch", async () => {
     const client = clientOf({
       // eslint-disable-next-line @typescript-eslint/require-await -- a stream that never waits
       async *watch() {
@@ -326,7 +326,7 @@ suite("watch", () => {
     assert.deepEqual(sizes, [3, 1]);
   });
 
-  test("tells with each event where to continue behind it, and how current it is", async () => {
+  test("has the resume token and the freshness in each event", async () => {
     const client = clientOf({
       // eslint-disable-next-line @typescript-eslint/require-await -- a stream that never waits
       async *watch() {
@@ -356,7 +356,7 @@ suite("watch", () => {
     ]);
   });
 
-  test("tells with each event and batch where the objects come from, as last told", async () => {
+  test("has the last reported source in each event and batch", async () => {
     const reset = { type: EventType.RESET };
     const client = clientOf({
       // eslint-disable-next-line @typescript-eslint/require-await -- a stream that never waits
@@ -375,7 +375,7 @@ suite("watch", () => {
     assert.deepEqual(batches, [undefined, "cache", "cache", "apiServer"]);
   });
 
-  test("sends the selection and where to continue, and knows the kind that its stream tells", async () => {
+  test("sends the selection and the token, and has the kind of its stream", async () => {
     const related = { type: "selectedBy", resource: "services", name: "web" } as const;
     const selection = {
       namespace: "a",
@@ -414,7 +414,7 @@ suite("watch", () => {
     assert.deepEqual(requests[0], want);
   });
 
-  test("passes over an event of a type that it does not know", async () => {
+  test("skips an event of an unknown type", async () => {
     const client = clientOf({
       // eslint-disable-next-line @typescript-eslint/require-await -- a stream that never waits
       async *watch() {

@@ -45,7 +45,7 @@ function names(changes: Changes<KubeObject>): Record<keyof Changes<KubeObject>, 
 }
 
 suite("LiveCollection", () => {
-  test("shows nothing of a first snapshot before it is complete", () => {
+  test("is empty until the first snapshot is complete", () => {
     const collection = LiveCollection.ofObjects();
     collection.apply({ events: [reset, added("a")] });
     assert.equal(collection.synced, false);
@@ -58,7 +58,7 @@ suite("LiveCollection", () => {
     assert.deepEqual(names(changes).added, ["a", "b"]);
   });
 
-  test("keeps the state before a RESET until the next SYNCED, then tells only what differs", () => {
+  test("keeps its objects from RESET until SYNCED, then reports only the differences", () => {
     const collection = collectionOf("same", "newer", "gone");
     collection.apply({ events: [reset, added("same"), added("newer", "2")] });
     assert.equal(collection.objects.size, 3);
@@ -66,14 +66,14 @@ suite("LiveCollection", () => {
     assert.deepEqual(names(changes), { added: ["fresh"], modified: ["newer"], deleted: ["gone"] });
   });
 
-  test("drops half a snapshot when another RESET comes", () => {
+  test("drops an incomplete snapshot at the next RESET", () => {
     const collection = collectionOf("a");
     collection.apply({ events: [reset, added("half")] });
     collection.apply({ events: [reset, added("a"), synced] });
     assert.deepEqual([...collection.objects.keys()], ["default/a"]);
   });
 
-  test("applies what changes while a snapshot is being sent", () => {
+  test("applies changes during a snapshot", () => {
     const collection = collectionOf("a", "b");
     collection.apply({ events: [reset, added("a"), added("b"), added("c")] });
     collection.apply({ events: [modified("a", "11"), deleted("b"), deleted("stranger")] });
@@ -84,7 +84,7 @@ suite("LiveCollection", () => {
     assert.equal(collection.resourceVersion, "11");
   });
 
-  test("has a version that goes back only with a snapshot", () => {
+  test("decreases its version only with a snapshot", () => {
     const collection = collectionOf("a");
     const versions = [
       { ...deleted("a"), resourceVersion: "12" },
@@ -99,14 +99,14 @@ suite("LiveCollection", () => {
     assert.deepEqual(versions, ["12", "12", "100", "100", "20"]);
   });
 
-  test("takes versions that cannot be compared as they come", () => {
+  test("accepts versions that cannot be compared", () => {
     const collection = collectionOf("a");
     collection.apply({ events: [{ type: "BOOKMARK", resourceVersion: "b-2" }] });
     collection.apply({ events: [{ type: "BOOKMARK", resourceVersion: "a-3" }] });
     assert.equal(collection.resourceVersion, "a-3");
   });
 
-  test("takes all steps of a batch together", () => {
+  test("combines all events of a batch", () => {
     const collection = collectionOf("a");
     const changes = collection.apply({
       events: [added("brief"), deleted("brief"), added("a", "2"), added("a", "3")],
@@ -115,13 +115,13 @@ suite("LiveCollection", () => {
     assert.equal(changes.modified[0]?.resourceVersion, "3");
   });
 
-  test("tells a replaced object from a changed one", () => {
+  test("distinguishes a recreated object from a changed one", () => {
     const collection = collectionOf("a");
     const changes = collection.apply({ events: [deleted("a"), added("a", "2", "another")] });
     assert.deepEqual(names(changes), { added: ["a"], modified: [], deleted: ["a"] });
   });
 
-  test("ignores the deletion of what it does not hold, and tells no one", () => {
+  test("ignores the deletion of an unknown object, without a call", () => {
     const collection = collectionOf("a");
     let calls = 0;
     collection.subscribe(() => calls++);
@@ -131,7 +131,7 @@ suite("LiveCollection", () => {
     assert.equal(collection.resourceVersion, "10");
   });
 
-  test("goes on with a resumed stream, which begins without a snapshot", () => {
+  test("continues with a resumed stream, which has no snapshot", () => {
     const collection = collectionOf("held", "same", "gone");
     const changes = collection.apply({
       events: [
@@ -148,7 +148,7 @@ suite("LiveCollection", () => {
     assert.equal(collection.resourceVersion, "9");
   });
 
-  test("says whether a snapshot is coming in", () => {
+  test("reports whether a snapshot is being received", () => {
     const collection = collectionOf("a");
     assert.equal(collection.resetting, false);
     collection.apply({ events: [reset] });
@@ -157,7 +157,7 @@ suite("LiveCollection", () => {
     assert.equal(collection.resetting, false);
   });
 
-  test("tells each subscriber once a batch, until it leaves", () => {
+  test("calls each subscriber once per batch, until it unsubscribes", () => {
     const collection = collectionOf();
     let calls = 0;
     const unsubscribe = collection.subscribe(() => calls++);
@@ -167,7 +167,7 @@ suite("LiveCollection", () => {
     assert.equal(calls, 1);
   });
 
-  test("holds what its function makes of the objects", () => {
+  test("stores the projection of each object", () => {
     const collection = new LiveCollection(({ namespace, name, uid, resourceVersion }) => ({
       namespace,
       name,

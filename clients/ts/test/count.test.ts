@@ -16,7 +16,7 @@ function value(json: JsonValue): Value {
 }
 
 suite("count", () => {
-  test("answers the total, and how many have which values", async () => {
+  test("returns the total, and the groups by values", async () => {
     const client = clientOf({
       countObjects: () => ({
         kind: podKind,
@@ -49,7 +49,7 @@ suite("count", () => {
     });
   });
 
-  test("sends all that was asked", async () => {
+  test("sends all options", async () => {
     let sent: CountObjectsRequest | undefined;
     const client = clientOf({
       countObjects(request) {
@@ -72,7 +72,7 @@ suite("count", () => {
     assert.deepEqual(sent, want);
   });
 
-  test("refuses a word that it does not know, and a path without its list", async () => {
+  test("rejects an unknown option value, and a path without a list", async () => {
     const client = clientOf({ countObjects: () => ({ kind: podKind }) });
     const consistency = "newest" as "latest";
     await assert.rejects(client.count("pods", {}, { consistency }), TypeError);

@@ -3,7 +3,7 @@ import { suite, test } from "node:test";
 import { clientOf, podKind } from "./fixture.js";
 
 suite("discovery", () => {
-  test("answers what the cluster serves", async () => {
+  test("returns the resources of the cluster", async () => {
     const names = {
       versions: ["v1"],
       singular: "pod",
@@ -40,7 +40,7 @@ suite("discovery", () => {
     assert.deepEqual([group, version, message], ["metrics.k8s.io", "v1", "down"]);
   });
 
-  test("answers the schema of a kind", async () => {
+  test("returns the schema of a kind", async () => {
     const schema = { type: "object", properties: { spec: { maximum: 7 } } };
     const client = clientOf(
       {},

@@ -79,7 +79,7 @@ function settled(): Promise<void> {
 }
 
 suite("RetryPolicy", () => {
-  test("waits longer after each failure, up to a limit, and half of it by chance", () => {
+  test("waits longer after each failure, up to a limit, with half of the delay random", () => {
     const least = new RetryPolicy({ firstDelayMs: 100, maxDelayMs: 300, random: () => 0 });
     assert.deepEqual(
       [1, 2, 3, 4].map(() => least.failed(lost)),
@@ -92,7 +92,7 @@ suite("RetryPolicy", () => {
     );
   });
 
-  test("starts over once a stream has got as far as a token, not before", () => {
+  test("resets the delay after a batch with a token, not before", () => {
     const retry = new RetryPolicy({ firstDelayMs: 100, random: () => 1 });
     retry.failed(lost);
     retry.received(reset);
@@ -101,7 +101,7 @@ suite("RetryPolicy", () => {
     assert.equal(retry.failed(lost), 100);
   });
 
-  test("gives up where the request itself is wrong", () => {
+  test("gives up if the request is invalid", () => {
     const wrong = KubeconnectError.from(new ConnectError("bad selector", Code.InvalidArgument));
     assert.equal(new RetryPolicy().failed(wrong), undefined);
     assert.notEqual(new RetryPolicy({ isFinal: () => false }).failed(wrong), undefined);
@@ -109,7 +109,7 @@ suite("RetryPolicy", () => {
 });
 
 suite("follow", () => {
-  test("opens a new stream after a failure and after an end, and tells why", async () => {
+  test("opens a new stream after a failure and after an end, and reports the reason", async () => {
     const stop = new AbortController();
     const seen: WatchBatch[] = [];
     const reasons: string[] = [];
@@ -130,7 +130,7 @@ suite("follow", () => {
     assert.deepEqual(reasons, ["lost", "the service ended the stream"]);
   });
 
-  test("continues at the last token", async () => {
+  test("resumes at the last token", async () => {
     const open = streams(
       { send: [reset, synced], then: lost },
       { send: [], then: lost },
@@ -147,27 +147,27 @@ suite("follow", () => {
     assert.deepEqual(open.tokens, ["t0", "t0"]);
   });
 
-  test("begins anew where a snapshot was cut", async () => {
+  test("begins with a snapshot if the last one was incomplete", async () => {
     const open = streams({ send: [synced, reset], then: lost }, { send: [reset] });
     assert.deepEqual(await followed(3, open), ["SYNCED", "RESET", "RESET"]);
     assert.deepEqual(open.tokens, ["", ""]);
   });
 
-  test("begins anew where a token is refused and the caller goes on", async () => {
+  test("begins with a snapshot if a token is rejected and the error is not final", async () => {
     const wrong = new ConnectError("not a token of this selection", Code.InvalidArgument);
     const open = streams({ send: [], then: wrong }, { send: [reset] });
     assert.deepEqual(await followed(1, open, "t0"), ["RESET"]);
     assert.deepEqual(open.tokens, ["t0", ""]);
   });
 
-  test("throws what trying again cannot cure", async () => {
+  test("throws a final error", async () => {
     const wrong = new ConnectError("bad selector", Code.InvalidArgument);
     const { signal } = new AbortController();
     const following = follow(streams({ send: [], then: wrong }), { signal });
     await assert.rejects(following.next(), { name: "KubeconnectError", message: "bad selector" });
   });
 
-  test("says whether the service is heard, and since when", async (t) => {
+  test("reports the connection state, and since when", async (t) => {
     t.mock.timers.enable({ apis: ["Date"], now: 1_000 });
     const at = (ms: number): Date => new Date(ms);
     const open = streams(
@@ -200,7 +200,7 @@ suite("follow", () => {
     ]);
   });
 
-  test("opens a new stream where one falls silent, and waits longer for its first batch", async (t) => {
+  test("opens a new stream after silence, and waits longer for its first batch", async (t) => {
     t.mock.timers.enable({ apis: ["setTimeout"] });
     const opened: string[] = [];
     const silent: OpenWatch = async function* (signal, resumeToken) {
@@ -226,7 +226,7 @@ suite("follow", () => {
     assert.deepEqual(opened, ["", "t1", "t1"]);
   });
 
-  test("leaves a replica that is stale for too long, and gives each one twice as long", async (t) => {
+  test("leaves a replica that is stale for too long, and doubles the time for each further one", async (t) => {
     t.mock.timers.enable({ apis: ["Date"], now: 1_000 });
     const batch = (stale: boolean): WatchBatch => ({
       ...bookmark,
@@ -269,7 +269,7 @@ suite("follow", () => {
     );
   });
 
-  test("stays with a stale replica where it is told to", async (t) => {
+  test("stays with a stale replica without a limit", async (t) => {
     t.mock.timers.enable({ apis: ["Date"], now: 1_000 });
     const stale = { ...bookmark, freshness: { stale: true, lastContact: undefined } };
     const open = streams({ send: [stale, stale, stale] });
@@ -281,7 +281,7 @@ suite("follow", () => {
     assert.deepEqual(open.tokens, [""]);
   });
 
-  test("opens a stream that was open once more when its credential has expired", async () => {
+  test("opens an open stream once more when its token has expired", async () => {
     const expired = KubeconnectError.from(new ConnectError("expired", Code.Unauthenticated));
     const open = streams({ send: [synced], then: expired }, { send: [], then: expired });
     const { signal } = new AbortController();
@@ -291,7 +291,7 @@ suite("follow", () => {
     assert.deepEqual(open.tokens, ["", "t1"]);
   });
 
-  test("does not warn of a leak where many share a signal", async () => {
+  test("does not warn of a leak if many calls share a signal", async () => {
     const warnings: Error[] = [];
     const note = (warning: Error): void => {
       warnings.push(warning);
@@ -324,7 +324,7 @@ suite("follow", () => {
     assert.deepEqual(warnings, []);
   });
 
-  test("ends while it waits when the caller's signal says so", async () => {
+  test("ends during a delay when the caller's signal aborts", async () => {
     const stop = new AbortController();
     const following = follow(streams({ send: [], then: lost }), {
       signal: stop.signal,
@@ -340,7 +340,7 @@ suite("follow", () => {
 });
 
 suite("watchdog", () => {
-  test("fails a stream that has gone silent", async () => {
+  test("fails a silent stream", async () => {
     const silent: OpenWatch = async function* (signal) {
       yield synced;
       await new Promise((_, reject) => {
@@ -359,7 +359,7 @@ suite("watchdog", () => {
     await assert.rejects(next, { message: "no message received for 12 s" });
   });
 
-  test("passes a stream through that is not silent", async () => {
+  test("passes through a stream that is not silent", async () => {
     const open = streams({ send: [reset, synced] });
     const watch = watchdog(open, {}, never);
     const seen: WatchBatch[] = [];

@@ -28,7 +28,7 @@ async function all<T>(values: AsyncIterable<T>): Promise<T[]> {
 }
 
 suite("log", () => {
-  test("is told line by line", async () => {
+  test("is read by line", async () => {
     const client = writing(bytes("one\ntwo\n"), bytes("\n"), bytes("three\r\n"), bytes("no end"));
     assert.deepEqual(await all(client.logs(web)), ["one", "two", "", "three\r", "no end"]);
   });
@@ -43,14 +43,14 @@ suite("log", () => {
     assert.deepEqual(await all(client.logs(web)), ["\ufeffGrüße 🌍"]);
   });
 
-  test("replaces what is not text, and has it as bytes", async () => {
+  test("replaces invalid UTF-8 in lines, and returns bytes unchanged", async () => {
     const client = writing(new Uint8Array([97, 255, 98, 10, 99]), bytes(""), bytes("d"));
     assert.deepEqual(await all(client.logs(web)), ["a\ufffdb", "cd"]);
     assert.deepEqual(await client.logs(web).bytes(), new Uint8Array([97, 255, 98, 10, 99, 100]));
     assert.equal((await all(client.logs(web).pieces())).length, 2);
   });
 
-  test("asks for what is wanted", async () => {
+  test("sends all options", async () => {
     const requests: GetLogsRequest[] = [];
     const client = createClient(
       podsTransport({
@@ -91,12 +91,12 @@ suite("log", () => {
     ]);
   });
 
-  test("refuses a stream that is none", async () => {
+  test("rejects an unknown stream", async () => {
     const stream = "stdin" as LogStream;
     await assert.rejects(all(writing().logs(web, { stream })), TypeError);
   });
 
-  test("fails with what cuts it off, behind what has come", async () => {
+  test("fails with the error of the stream, after the received lines", async () => {
     const client = createClient(
       podsTransport({
         // eslint-disable-next-line @typescript-eslint/require-await
@@ -114,7 +114,7 @@ suite("log", () => {
     );
   });
 
-  test("ends at the service when it is left", async () => {
+  test("ends at the service when the loop is left", async () => {
     let end!: () => void;
     const ended = new Promise<void>((resolve) => (end = resolve));
     const client = createClient(

@@ -103,7 +103,7 @@ suite("an error", () => {
     }
   }
 
-  test("that is too long for the protocol ends its call all the same", async (t) => {
+  test("that is too long for the protocol still ends its call", async (t) => {
     const client = connect(address, { protocol: "grpc", timeoutMs: 500 });
     t.after(() => {
       client.close();

@@ -57,7 +57,7 @@ suite("connect over HTTP/2", () => {
   }
 });
 
-suite("a replica of no use", () => {
+suite("an unusable replica", () => {
   /** Starts a service with this watch, and records the client port of each call. */
   async function serve(watch: (opened: number) => AsyncGenerator<Response>) {
     const ports: number[] = [];
@@ -130,7 +130,7 @@ suite("a replica of no use", () => {
   }
 });
 
-suite("a call that is refused", () => {
+suite("a rejected call", () => {
   for (const { name, code, retryAfterSeconds, timeoutMs, calls } of [
     {
       name: "with a time",

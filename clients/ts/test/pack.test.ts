@@ -18,7 +18,7 @@ const clients = fileURLToPath(new URL("../..", import.meta.url));
 const modules = join(clients, "node_modules");
 
 // The tests need no network: the dependencies of the package are linked from the checkout.
-suite("the package that npm pack makes", () => {
+suite("the package of npm pack", () => {
   let temporary: string;
   let fresh: string;
 
@@ -33,7 +33,7 @@ suite("the package that npm pack makes", () => {
     rmSync(temporary, { recursive: true, force: true });
   });
 
-  test("exports all of its entries to a program elsewhere", () => {
+  test("exports all of its entries to a program in another folder", () => {
     const program = `
       import { KubeconnectError, LiveCollection, follow } from "@kubeconnect/client";
       import { connect } from "@kubeconnect/client/node";
@@ -68,7 +68,7 @@ suite("the package that npm pack makes", () => {
     run(process.execPath, [join(modules, "typescript/bin/tsc"), ...options, "program.mts"], fresh);
   });
 
-  test("has the license, and nothing that is there for its tests", () => {
+  test("has the license, and none of its tests", () => {
     const installed = join(fresh, "node_modules/@kubeconnect/client");
     assert.match(readFileSync(join(installed, "LICENSE"), "utf8"), /Apache License/);
     assert.throws(() => readFileSync(join(installed, "test/pack.test.ts")), /ENOENT/);

@@ -17,8 +17,8 @@ import { clientOf, pod, podKind } from "./fixture.js";
 const namespaces = ["user-a", "user-b"];
 const warnings = ["only the namespaces that you are allowed to list"];
 
-suite("an answer that covers some namespaces only", () => {
-  test("names them in a list, on each page and in all", async () => {
+suite("a response that covers only some namespaces", () => {
+  test("lists them on each page and in all()", async () => {
     const client = clientOf({
       list: ({ pageToken }) => ({
         kind: podKind,
@@ -36,7 +36,7 @@ suite("an answer that covers some namespaces only", () => {
     assert.deepEqual(all.warnings, [...warnings, "of the second page"]);
   });
 
-  test("names them in every batch of a watch, until they change", async () => {
+  test("lists them in every batch of a watch, until they change", async () => {
     const client = clientOf({
       async *watch() {
         yield { kind: podKind, events: [{ type: EventType.RESET }], namespaces, warnings };
@@ -70,7 +70,7 @@ suite("an answer that covers some namespaces only", () => {
     );
   });
 
-  test("names them in each of several watches", async () => {
+  test("lists them in each of several watches", async () => {
     const client = clientOf({
       async *watchMany() {
         yield { watch: 0, response: { kind: podKind, warnings, namespaces } };
@@ -126,7 +126,7 @@ test("requireAllNamespaces is sent with a list, a count and each kind of watch",
   );
 });
 
-test("the version of a watch goes back only with a RESET", async () => {
+test("the version of a watch decreases only with a RESET", async () => {
   const client = clientOf({
     async *watch() {
       yield {

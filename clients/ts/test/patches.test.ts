@@ -166,7 +166,7 @@ const misfits: [name: string, operations: unknown, why: string][] = [
 ];
 
 suite("patches", () => {
-  test("make whole objects, also behind a token", async () => {
+  test("become complete objects, also after a token", async () => {
     const { client, requests } = streams(
       [
         ...snapshot,
@@ -188,7 +188,7 @@ suite("patches", () => {
     );
   });
 
-  test("are not asked for behind a token of which nothing is held", async () => {
+  test("are not requested after a token without cached objects", async () => {
     const { client, requests } = streams(snapshot, [], []);
     const held = new HeldObjects();
     await last(client, held);
@@ -200,7 +200,7 @@ suite("patches", () => {
     );
   });
 
-  test("are not asked for again where one did not fit", () => {
+  test("are not requested again after one that did not apply", () => {
     const message = (...events: EventInit[]) => events.map((event) => create(EventSchema, event));
     const held = new HeldObjects();
     held.begin("");
@@ -210,7 +210,7 @@ suite("patches", () => {
     assert.equal(held.begin("t1"), false);
   });
 
-  test("to what is not held are an error", async () => {
+  test("of an object that is not cached are an error", async () => {
     const { client } = streams([...snapshot, { type: EventType.RESET }, patchTo("2", [])]);
     await rejects(last(client, new HeldObjects()), "patch of a, which is not cached");
   });
@@ -221,7 +221,7 @@ suite("patches", () => {
   });
 
   for (const [name, operations, why] of misfits) {
-    test(`that do not fit are an error: ${name}`, async () => {
+    test(`that do not apply are an error: ${name}`, async () => {
       const content = [add("/list", [1, 2]), add("/text", "a"), add("/number", 1)];
       const before = patchTo("2", [...content, add("/null", null)]);
       const { client } = streams([...snapshot, before, patchTo("3", operations)]);
@@ -229,7 +229,7 @@ suite("patches", () => {
     });
   }
 
-  test("that are no JSON are an error", async () => {
+  test("that are not JSON are an error", async () => {
     const value = new TextEncoder().encode("[");
     const object = { ...pod("a", "2"), content: { case: "json" as const, value } };
     const patch: EventInit = { type: EventType.MODIFIED, object, patch: PatchType.JSON };
@@ -245,7 +245,7 @@ suite("patches", () => {
     });
   }
 
-  test("do not reach what all objects share", () => {
+  test("do not change the prototype of objects", () => {
     const value = {};
     applyPatch(value, [add("/__proto__", { a: 1 }), add("/__proto__/b", 2)]);
     assert.equal(Object.getPrototypeOf(value), Object.prototype);

@@ -29,7 +29,7 @@ suite("the README's program for", () => {
       assert.deepEqual(errors.get(section), undefined);
     });
   }
-  test("all of them, and nothing beside them", () => {
+  test("all of them, and no errors outside of them", () => {
     assert.ok(programs.size > 0);
     assert.equal(errors.get(""), undefined);
   });

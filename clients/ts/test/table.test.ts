@@ -33,7 +33,7 @@ suite("table", () => {
     assert.deepEqual(names, ["x", "y", "z"]);
   });
 
-  test("shows the pages as they are cut", async () => {
+  test("returns the pages of the service", async () => {
     const pages: [number, number][] = [];
     for await (const page of client.table("pods").pages()) {
       pages.push([page.rows.length, page.remaining]);
@@ -64,7 +64,7 @@ suite("table", () => {
     assert.deepEqual([all.kind.kind, all.resourceVersion, all.warnings], ["Pod", "9", ["old"]]);
   });
 
-  test("asks for the same selection on each page", async () => {
+  test("sends the same selection for each page", async () => {
     requests.length = 0;
     const selection = { namespace: "a", name: "b", labelSelector: "c=d", fieldSelector: "e=f" };
     await client.table("po", { ...selection, pageSize: 2 }).all();

@@ -97,7 +97,7 @@ suite("a page's client", () => {
     assert.deepEqual(await connectWeb(address).whoAmI(), identity);
   });
 
-  test("asks for a token before each call", async () => {
+  test("gets a token before each call", async () => {
     const tokens = ["first", "second"];
     const client = connectWeb(address, { token: () => Promise.resolve(tokens.shift() ?? "") });
     assert.equal((await client.whoAmI()).username, "Bearer first");
@@ -183,7 +183,7 @@ for (const protocol of ["grpc", "connect"] as const) {
       return client;
     };
 
-    test("is replaced by the function's next one, once a call", async (t) => {
+    test("is replaced by the function's next token, once per call", async (t) => {
       const returned = ["old", "first", "old", "older"];
       const client = connected(t, { token: () => returned.shift() ?? assert.fail() });
       assert.equal((await client.whoAmI()).username, "first");
@@ -191,7 +191,7 @@ for (const protocol of ["grpc", "connect"] as const) {
       assert.deepEqual(tokens.seen, ["old", "first", "old", "older"]);
     });
 
-    test("is not sent twice where the function has no other, or there is none", async (t) => {
+    test("is not sent twice if the function has no other token, or there is no function", async (t) => {
       for (const token of ["old", () => "old"]) {
         const call = connected(t, { token }).whoAmI();
         await assert.rejects(call, { code: Code.Unauthenticated });
@@ -217,7 +217,7 @@ for (const protocol of ["grpc", "connect"] as const) {
         sleep: () => Promise.resolve(),
       });
 
-    test("does not end a stream that is followed where there is a fresh one", async (t) => {
+    test("does not end a followed stream if there is a new token", async (t) => {
       const client = connected(t, { token: () => tokens.accepted });
       const types: unknown[] = [];
       for await (const { events, resumeToken } of followed(client, t.signal)) {
@@ -228,7 +228,7 @@ for (const protocol of ["grpc", "connect"] as const) {
       assert.deepEqual(types, ["RESET", "BOOKMARK", "BOOKMARK"]);
     });
 
-    test("ends a stream that is followed where the next one is refused at once", async (t) => {
+    test("ends a followed stream if the next token is rejected immediately", async (t) => {
       const client = connected(t, { token: "first" });
       const batches = followed(client, t.signal);
       await batches.next();
@@ -239,7 +239,7 @@ for (const protocol of ["grpc", "connect"] as const) {
   });
 }
 
-test("a token and a file of one are not given together", () => {
+test("token and tokenFile are mutually exclusive", () => {
   const options = { token: "first", tokenFile: "/nowhere" };
   assert.throws(() => connectNode("http://localhost", options), TypeError);
 });

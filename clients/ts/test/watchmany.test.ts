@@ -48,7 +48,7 @@ function streams(...all: ResponseInit[][]) {
 }
 
 suite("watchMany", () => {
-  test("tells of each watch under its key, and where all continue", async () => {
+  test("delivers events with the key of their watch, and one token", async () => {
     const { client } = streams([
       message(1, "t1", reset, synced),
       message(0, "t2", reset, added),
@@ -68,7 +68,7 @@ suite("watchMany", () => {
     ]);
   });
 
-  test("tells with each batch whether all are in sync", async () => {
+  test("reports in each batch whether all are in sync", async () => {
     const { client } = streams([
       message(1, "t1", bookmark),
       message(0, "t2", reset, added),
@@ -87,7 +87,7 @@ suite("watchMany", () => {
     ]);
   });
 
-  test("gives the objects under each key their type", async () => {
+  test("types the objects of each key", async () => {
     interface Pod extends KubeValue {
       spec: { nodeName: string };
     }
@@ -123,7 +123,7 @@ suite("watchMany", () => {
     assert.deepEqual(requests, [want]);
   });
 
-  test("goes on when followed, and makes whole objects of patches", async () => {
+  test("resumes when followed, and applies patches", async () => {
     const operations = [{ op: "replace", path: "/metadata/resourceVersion", value: "2" }];
     const value = new TextEncoder().encode(JSON.stringify(operations));
     const object = { ...pod("a", "2"), content: { case: "json" as const, value } };
@@ -158,7 +158,7 @@ suite("watchMany", () => {
     );
   });
 
-  test("does not ask for patches behind a token of which nothing is held", async () => {
+  test("does not request patches after a token without cached objects", async () => {
     const { client, requests } = streams([]);
     const pods: WatchSpec = { resource: "pods", patches: new HeldObjects() };
     const many = client.watchMany({ pods }, { resumeToken: "t0" });
@@ -166,7 +166,7 @@ suite("watchMany", () => {
     assert.equal(requests[0]?.watches[0]?.patches, PatchType.UNSPECIFIED);
   });
 
-  test("tells how current each watch is", async () => {
+  test("reports how current each watch is", async () => {
     const stale = { kind: podKind, events: [bookmark], freshness: { stale: true } };
     const { client } = streams([
       { watch: 1, resumeToken: "t1", response: stale },
@@ -184,7 +184,7 @@ suite("watchMany", () => {
     ]);
   });
 
-  test("tells where the objects of each watch come from, when followed too", async () => {
+  test("reports the source of each watch, also when followed", async () => {
     const cached = { kind: podKind, source: Source.CACHE, events: [reset, synced] };
     const { client } = streams([
       { watch: 1, resumeToken: "t1", response: cached },
@@ -205,7 +205,7 @@ suite("watchMany", () => {
     ]);
   });
 
-  test("fails where the service tells of a watch that nobody asked for", async () => {
+  test("fails if the service sends an unknown watch", async () => {
     const { client } = streams([message(2, "t1", reset)]);
     const many = client.watchMany(watches)[Symbol.asyncIterator]();
     await assert.rejects(many.next(), KubeconnectError);

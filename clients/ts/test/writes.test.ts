@@ -61,7 +61,7 @@ function base64(text: string): string {
 const defaults = { fieldValidation: "FIELD_VALIDATION_WARN", encoding: "ENCODING_JSON" };
 
 suite("create", () => {
-  test("sends all that was asked, and answers what was made", async () => {
+  test("sends all options, and returns the created object", async () => {
     const { client, requests } = recording();
     const result = await client.create(
       "pods",
@@ -103,7 +103,7 @@ suite("create", () => {
     });
   }
 
-  test("sends an object that was answered whole", async () => {
+  test("sends a returned object completely", async () => {
     const { client, requests } = recording();
     const { object } = await client.create("pods", {});
     await client.create("pods", object);
@@ -111,7 +111,7 @@ suite("create", () => {
     assert.deepEqual(requests[1], { resource: "pods", data, ...defaults });
   });
 
-  test("refuses a misspelt word before anything is sent", async () => {
+  test("rejects an unknown option value before the call", async () => {
     const { client, requests } = recording();
     const fieldValidation = "Strict" as FieldValidation;
     await assert.rejects(client.create("pods", {}, { fieldValidation }), {
@@ -121,7 +121,7 @@ suite("create", () => {
     assert.deepEqual(requests, []);
   });
 
-  test("fails with what the cluster said", async () => {
+  test("fails with the cluster's error", async () => {
     const client = clientOf({
       create() {
         throw new ConnectError("there is one", Code.AlreadyExists);
@@ -136,7 +136,7 @@ suite("create", () => {
 });
 
 suite("update", () => {
-  test("sends all that was asked, and answers what it is now", async () => {
+  test("sends all options, and returns the changed object", async () => {
     const { client, requests } = recording();
     const result = await client.update(
       "pods",
@@ -170,7 +170,7 @@ suite("update", () => {
 });
 
 suite("patch", () => {
-  test("sends all that was asked, and answers what it is now", async () => {
+  test("sends all options, and returns the changed object", async () => {
     const { client, requests } = recording();
     const result = await client.patch("pods", web, {
       ...preconditions,
@@ -204,7 +204,7 @@ suite("patch", () => {
 });
 
 suite("delete", () => {
-  test("sends all that was asked, and answers what is left", async () => {
+  test("sends all options, and returns the remaining object", async () => {
     const { client, requests } = recording();
     const result = await client.delete("pods", web, {
       ...preconditions,
@@ -227,7 +227,7 @@ suite("delete", () => {
     assert.deepEqual(result.warnings, ["mind"]);
   });
 
-  test("leaves to the kind what was not said", async () => {
+  test("leaves omitted options to the kind's defaults", async () => {
     const { client, requests } = recording();
     await client.delete("pods", web);
     assert.deepEqual(requests, [
@@ -235,7 +235,7 @@ suite("delete", () => {
     ]);
   });
 
-  test("takes an object for its name and preconditions", async () => {
+  test("accepts an object as its name", async () => {
     const { client, requests } = recording();
     const { object } = await client.create("pods", {});
     await client.delete("pods", object, { uid: object.uid });
@@ -247,7 +247,7 @@ suite("delete", () => {
     });
   });
 
-  test("answers no object where nothing is left", async () => {
+  test("returns no object if none remains", async () => {
     const client = clientOf({ delete: () => ({ kind: podKind, resourceVersion: "12" }) });
     const { object, resourceVersion } = await client.delete("pods", web);
     assert.equal(object, undefined);
@@ -256,7 +256,7 @@ suite("delete", () => {
 });
 
 suite("deleteCollection", () => {
-  test("sends all that was asked, and answers how many", async () => {
+  test("sends all options, and returns the number of deleted objects", async () => {
     const { client, requests } = recording();
     const selection = {
       namespace: "default",

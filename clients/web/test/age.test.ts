@@ -6,7 +6,7 @@ const minute = 60;
 const hour = 60 * minute;
 const day = 24 * hour;
 
-suite("the age of what was made", () => {
+suite("the age of an object", () => {
   for (const [seconds, expected] of [
     [-5, "0s"],
     [0, "0s"],

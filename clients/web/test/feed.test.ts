@@ -88,7 +88,7 @@ suite("the feed", () => {
     assert.deepEqual(states, [{ state: "live" }]);
   });
 
-  test("shows another selection when that is complete", async (t) => {
+  test("shows another selection when its snapshot is complete", async (t) => {
     const feed = feedOf();
     t.after(() => {
       feed.close();
@@ -100,7 +100,7 @@ suite("the feed", () => {
     assert.deepEqual([...feed.pods.keys()], ["shop/web"]);
   });
 
-  test("keeps what it shows when a selector is refused", async (t) => {
+  test("keeps its pods when a selector is rejected", async (t) => {
     const feed = feedOf();
     t.after(() => {
       feed.close();
@@ -119,7 +119,7 @@ suite("the feed", () => {
     assert.deepEqual([...feed.pods.keys()], ["shop/web"]);
   });
 
-  test("continues a lost stream, and is live with its first word", async (t) => {
+  test("resumes a lost stream, and is live with its first message", async (t) => {
     const at = new Date("2026-01-02T12:31:07Z");
     t.mock.timers.enable({ apis: ["Date"], now: at });
     const states: Connection[] = [];
@@ -161,7 +161,7 @@ suite("the feed", () => {
     assert.deepEqual(states, [{ state: "live" }, lost, { state: "live" }]);
   });
 
-  test("says so when the service has fallen silent, and when it was last heard", async (t) => {
+  test("reports a silent service, and the time of its last message", async (t) => {
     const at = new Date("2026-01-02T12:31:07Z");
     t.mock.timers.enable({ apis: ["Date", "setTimeout"], now: at });
     const states: Connection[] = [];
@@ -180,7 +180,7 @@ suite("the feed", () => {
     ]);
   });
 
-  test("says that it was never heard where no message has come", async (t) => {
+  test("reports no time of a last message before the first message", async (t) => {
     const states: Connection[] = [];
     const { feed, last } = feedOfStreams(states, [[], [snapshot("web")]]);
     t.after(() => {
@@ -192,7 +192,7 @@ suite("the feed", () => {
     assert.deepEqual(states, [lost, { state: "live" }]);
   });
 
-  test("knows which namespaces the pods are from, where these are not all", async (t) => {
+  test("has the namespaces of the pods, if these are not all", async (t) => {
     const changed = { events: [{ type: EventType.BOOKMARK }], namespaces: ["shop"] };
     const { feed, last } = feedOfStreams(
       [],
@@ -208,7 +208,7 @@ suite("the feed", () => {
     assert.deepEqual(feed.namespaces, ["shop"]);
   });
 
-  test("applies what changes while a snapshot is being sent", async (t) => {
+  test("applies changes during a snapshot", async (t) => {
     const event = (type: EventType, name: string) => ({ type, object: message("shop", name) });
     const { feed, last } = feedOfStreams(
       [],
@@ -229,7 +229,7 @@ suite("the feed", () => {
     assert.deepEqual([...feed.pods.keys()], ["shop/web"]);
   });
 
-  test("says since when the service has lost the cluster, until it is back", async (t) => {
+  test("reports since when the service has lost the cluster, until it is back", async (t) => {
     const states: Connection[] = [];
     const bookmark = { events: [{ type: EventType.BOOKMARK }], resumeToken: "t2" };
     const lastContact = new Date("2026-01-02T12:31:07Z");

@@ -40,7 +40,7 @@ const cases: Record<string, [Pod, Partial<PodSummary>]> = {
     { ready: 2, containers: 2, status: "Running", restarts: 3 },
   ],
   "a pod without a node": [pod("Pending"), { ready: 0, containers: 1, status: "Pending" }],
-  "a pod that may not be scheduled yet": [
+  "a pod with a scheduling gate": [
     pod("Pending", [], {
       status: {
         phase: "Pending",
@@ -53,7 +53,7 @@ const cases: Record<string, [Pod, Partial<PodSummary>]> = {
     pod("Failed", [], { status: { phase: "Failed", reason: "Evicted" } }),
     { status: "Evicted" },
   ],
-  "a container that waits": [
+  "a waiting container": [
     pod("Running", [status("a", waiting("CrashLoopBackOff"), { restartCount: 7 })]),
     { ready: 0, status: "CrashLoopBackOff", restarts: 7 },
   ],
@@ -77,7 +77,7 @@ const cases: Record<string, [Pod, Partial<PodSummary>]> = {
     pod("Failed", [status("a", terminated("", 137, 9))]),
     { status: "Signal:9" },
   ],
-  "a completed container beside a running one, ready": [
+  "a completed and a running container, ready": [
     pod("Running", [status("a", terminated("Completed")), status("b", running)], {
       status: {
         ...ready,
@@ -86,7 +86,7 @@ const cases: Record<string, [Pod, Partial<PodSummary>]> = {
     }),
     { ready: 1, status: "Running" },
   ],
-  "a completed container beside a running one, not ready": [
+  "a completed and a running container, not ready": [
     pod("Running", [status("a", terminated("Completed")), status("b", running)]),
     { ready: 1, status: "NotReady" },
   ],
@@ -123,7 +123,7 @@ const cases: Record<string, [Pod, Partial<PodSummary>]> = {
     }),
     { status: "Init:ExitCode:2" },
   ],
-  "an init container that crashes again and again": [
+  "an init container that crashes repeatedly": [
     pod("Pending", [], {
       spec: { containers: [{}], initContainers: [{ name: "a" }] },
       status: {
@@ -133,7 +133,7 @@ const cases: Record<string, [Pod, Partial<PodSummary>]> = {
     }),
     { status: "Init:CrashLoopBackOff" },
   ],
-  "a sidecar beside a container": [
+  "a sidecar and a container": [
     pod("Running", [status("main", running, { restartCount: 1 })], {
       spec: { initContainers: [{ name: "proxy", restartPolicy: "Always" }, { name: "setup" }] },
       status: {

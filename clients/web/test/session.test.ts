@@ -79,7 +79,7 @@ function feedFor(session: Session): {
 }
 
 suite("a session", () => {
-  test("knows who has signed in", async () => {
+  test("has the user that has signed in", async () => {
     const session = new Session(new Service().connect);
     assert.equal(session.username, "");
     await session.signIn("ann", {});
@@ -89,7 +89,7 @@ suite("a session", () => {
     await assert.rejects(session.client.whoAmI(), { message: "no token" });
   });
 
-  test("stays as it is when a token is refused", async () => {
+  test("does not change when a token is rejected", async () => {
     const session = new Session(new Service().connect);
     await session.signIn("ann", {});
     const { client } = session;
@@ -98,7 +98,7 @@ suite("a session", () => {
     assert.equal(session.client, client);
   });
 
-  test("tells of another client, also of one that was there before the question", async () => {
+  test("resolves when the client is replaced, also if it was replaced before", async () => {
     const session = new Session(new Service().connect);
     const { client } = session;
     const renewed = session.renewed(client, signal);
@@ -107,7 +107,7 @@ suite("a session", () => {
     await session.renewed(client, signal);
   });
 
-  test("is not waited for any longer than somebody wants", async () => {
+  test("stops waiting when the signal aborts", async () => {
     const session = new Session(new Service().connect);
     const stop = new AbortController();
     const renewed = session.renewed(session.client, stop.signal);
@@ -117,7 +117,7 @@ suite("a session", () => {
 });
 
 suite("the feed of a session", () => {
-  test("waits until somebody signs in", async (t) => {
+  test("waits until a user signs in", async (t) => {
     const session = new Session(new Service().connect);
     const { feed, until } = feedFor(session);
     t.after(() => {
@@ -133,7 +133,7 @@ suite("the feed of a session", () => {
     assert.deepEqual([...feed.pods.keys()], ["shop/ann"]);
   });
 
-  test("keeps what it shows when the token expires, and resumes with the next", async (t) => {
+  test("keeps its pods when the token expires, and resumes with the next one", async (t) => {
     const service = new Service();
     const session = new Session(service.connect);
     const { feed, until } = feedFor(session);
@@ -151,7 +151,7 @@ suite("the feed of a session", () => {
     assert.deepEqual(service.watches, ["ann from ", "ann2 from ann-1"]);
   });
 
-  test("says what is not permitted", async (t) => {
+  test("reports missing permissions", async (t) => {
     const session = new Session(new Service().connect);
     const { feed, until } = feedFor(session);
     t.after(() => {
@@ -163,7 +163,7 @@ suite("the feed of a session", () => {
     assert.deepEqual(await until("forbidden"), { state: "forbidden", reason });
   });
 
-  test("forgets what it has shown", async () => {
+  test("clears its pods", async () => {
     const service = new Service();
     const session = new Session(service.connect);
     const { feed, until } = feedFor(session);

@@ -51,7 +51,7 @@ suite("a view", () => {
     assert.deepEqual(shown({ filter: "kubernetes.io/name=web" }), ["web"]);
     assert.deepEqual(shown({ filter: "shop nowhere" }), []);
   });
-  test("sorts by the column that was chosen, and back", () => {
+  test("sorts by the chosen column, in both directions", () => {
     assert.deepEqual(shown({ sort: "restarts", descending: true }), ["db", "dns", "web"]);
     assert.deepEqual(shown({ sort: "age" }), ["dns", "web", "db"]);
     assert.deepEqual(shown({ sort: "age", descending: true }), ["db", "web", "dns"]);
@@ -68,20 +68,20 @@ test("the namespaces are counted, in order", () => {
 });
 
 suite("a row", () => {
-  test("feels as its status does", () => {
+  test("has the tone of its status", () => {
     assert.deepEqual(
       all.map(({ tone }) => tone),
       ["good", "bad", "busy"],
     );
   });
-  test("shows the labels that people give before those of controllers", () => {
+  test("shows the labels of users before those of controllers", () => {
     const labels = { "controller-revision-hash": "x", tier: "a", app: "b" };
     assert.deepEqual(
       row("shop", "web", { metadata: { labels } }).labels.map(([key]) => key),
       ["app", "tier", "controller-revision-hash"],
     );
   });
-  test("is there even if the pod cannot be read", () => {
+  test("exists even if the pod cannot be read", () => {
     const value = create(StatusSchema, { message: "unreadable" });
     const object = create(ObjectSchema, { name: "odd", content: { case: "error", value } });
     assert.equal(podRow(new KubeObject(object, podKind)).status, "Unreadable");

@@ -14,7 +14,7 @@ import {
 } from "../src/words.js";
 
 suite("the reason of a lost connection", () => {
-  test("is plain where the browser's own words are not", () => {
+  test("replaces the messages of browsers", () => {
     for (const message of ["Failed to fetch", "network error", "Load failed"]) {
       assert.equal(
         reasonFor(KubeconnectError.from(new TypeError(message))),
@@ -22,22 +22,22 @@ suite("the reason of a lost connection", () => {
       );
     }
   });
-  test("is plain where the service is silent", () => {
+  test("is plain if the service is silent", () => {
     const error = KubeconnectError.unavailable("no message received for 12 s");
     assert.equal(reasonFor(error), "the service does not respond");
   });
-  test("is the service's own where it has one", () => {
+  test("is the message of the service, if there is one", () => {
     const error = KubeconnectError.unavailable("the API server cannot be reached");
     assert.equal(reasonFor(error), "the API server cannot be reached");
   });
 });
 
-suite("the refusal of a token", () => {
-  test("is told in the words of who refuses it", () => {
+suite("the rejection of a token", () => {
+  test("is the message of the error", () => {
     assert.equal(refusalOf(new Error("token is empty")), "token is empty");
     assert.equal(refusalOf(KubeconnectError.unavailable("try again")), "try again");
   });
-  test("is plain where the service could not be asked", () => {
+  test("is plain if the service cannot be reached", () => {
     const error = KubeconnectError.from(new TypeError("Failed to fetch"));
     assert.equal(refusalOf(error), "the service cannot be reached");
   });
@@ -49,30 +49,30 @@ suite("the causes of an error", () => {
     const error = KubeconnectError.fromStatus(create(StatusSchema, { message, causes }));
     return causesBeside(error).map(({ field }) => field);
   }
-  test("are listed where the message does not say it", () => {
+  test("are listed if the message does not contain them", () => {
     assert.deepEqual(listed("Pod is invalid", "a"), ["a"]);
   });
-  test("are not listed where the message says it all", () => {
+  test("are not listed if the message contains them", () => {
     assert.deepEqual(listed("Pod is invalid: a: must be lower case", "a"), []);
   });
-  test("are listed once each where there are several", () => {
+  test("are listed once each if there are several", () => {
     assert.deepEqual(listed("Pod is invalid: must be lower case", "a", "b", "a"), ["a", "b"]);
   });
 });
 
-test("the count says how many are hidden", () => {
+test("the count includes the number of all pods", () => {
   assert.equal(countOf(1, 1), "1 pod");
   assert.equal(countOf(10_000, 10_000), "10,000 pods");
   assert.equal(countOf(0, 1), "0 of 1 pod");
 });
 
-test("a table of a part says of which", () => {
+test("a table of some namespaces shows which", () => {
   assert.equal(coverageOf([]), "");
   assert.equal(coverageOf(["shop"]), "in shop, the only namespace that you are allowed to list");
   assert.equal(coverageOf(["bank", "shop"]), "in the 2 namespaces that you are allowed to list");
 });
 
-test("a lost service is told with the time of its last message, where one came", () => {
+test("a lost service is shown with the time of its last message, if there was one", () => {
   const lost = { state: "reconnecting", reason: "the service does not respond" } as const;
   assert.equal(
     titleOf({ ...lost, lastHeard: new Date(2026, 0, 2, 12, 31, 7) }),
@@ -84,7 +84,7 @@ test("a lost service is told with the time of its last message, where one came",
   );
 });
 
-test("an empty table says why", () => {
+test("an empty table shows the reason", () => {
   const live = { state: "live" } as const;
   const none = { synced: false, arriving: 0, all: 0 };
   assert.equal(noticeOf({ state: "connecting" }, none), "Loading pods…");
@@ -98,7 +98,7 @@ test("an empty table says why", () => {
   assert.match(noticeOf({ state: "forbidden", reason: "" }, none), /not allowed to list pods/);
 });
 
-test("a lost cluster is told with the time, as the clock beside the page shows it", () => {
+test("a lost cluster is shown with the time, in local time", () => {
   const lastContact = new Date(2026, 0, 2, 12, 31, 7);
   assert.equal(
     titleOf({ state: "stale", lastContact }),
