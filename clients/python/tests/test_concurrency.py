@@ -20,7 +20,7 @@ BOOKMARK = event(pb.EVENT_TYPE_BOOKMARK, None, "10")
 @pytest.fixture
 def _calls_again_in_an_hour(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kubeconnect.watch_session.FIRST_DELAY_SECONDS", 3600.0)
-    monkeypatch.setattr("kubeconnect.watch_session.LONGEST_DELAY_SECONDS", 3600.0)
+    monkeypatch.setattr("kubeconnect.watch_session.MAX_DELAY_SECONDS", 3600.0)
 
 
 async def test_another_task_may_close_a_watch(service: FakeService) -> None:
@@ -88,17 +88,17 @@ async def test_a_token_may_be_awaited(service: FakeService) -> None:
 
 
 async def test_a_watch_that_waits_for_a_token_may_be_closed(service: FakeService) -> None:
-    asked = asyncio.Event()
+    requested = asyncio.Event()
 
     async def token() -> str:
-        asked.set()
+        requested.set()
         await asyncio.Event().wait()
         return "never"
 
     async with AsyncClient(service.address, token=token) as client:
         events = client.watch("pods")
         reader = asyncio.create_task(anext(events, None))
-        await asked.wait()
+        await requested.wait()
         await events.close()
         assert await asyncio.wait_for(reader, 10) is None
     assert service.metadata == []
@@ -108,20 +108,20 @@ async def test_a_cancelled_reader_may_come_back_for_what_a_token_opens(
     service: FakeService,
 ) -> None:
     service.play([SYNCED])
-    asked, given = asyncio.Event(), asyncio.Event()
+    requested, released = asyncio.Event(), asyncio.Event()
 
     async def token() -> str:
-        asked.set()
-        await given.wait()
+        requested.set()
+        await released.wait()
         return "t1"
 
     async with AsyncClient(service.address, token=token) as client, client.watch("pods") as events:
         reader = asyncio.create_task(anext(events))
-        await asked.wait()
+        await requested.wait()
         reader.cancel()
         with pytest.raises(asyncio.CancelledError):
             await reader
-        given.set()
+        released.set()
         assert (await anext(events)).type is EventType.SYNCED
 
 

@@ -57,7 +57,7 @@ def test_a_kind_knows_its_api_version(group: str, api_version: str) -> None:
 
 
 def test_an_object_without_content_is_there() -> None:
-    gone = Object(object_pb2.Object(name="web"), KIND)
-    assert gone
+    deleted = Object(object_pb2.Object(name="web"), KIND)
+    assert deleted
     with pytest.raises(UnreadableObject, match="web was sent without content"):
-        gone.to_dict()
+        deleted.to_dict()

@@ -9,7 +9,7 @@ import grpc
 import pytest
 
 from kubeconnect.errors import KubeconnectError
-from kubeconnect.patches import HeldObjects, apply
+from kubeconnect.patches import ObjectCache, apply_patch
 from kubeconnect.v1 import object_pb2
 from kubeconnect.v1 import resource_service_pb2 as pb
 
@@ -44,12 +44,12 @@ PATCH = patch([remove("/spec/a"), add("/spec/c", "é")])
 
 
 def test_a_patch_becomes_the_whole_object_and_the_next_is_to_that() -> None:
-    held = HeldObjects()
-    held.whole(ADDED)
-    whole = held.whole(PATCH)
-    assert whole.patch == pb.PATCH_TYPE_UNSPECIFIED
-    assert json.loads(whole.object.json) == {"spec": {"b": [1], "c": "é"}, "n": 2**53 + 1}
-    again = held.whole(patch([remove("/n"), add("/spec/b/0", 0)]))
+    cache = ObjectCache()
+    cache.complete(ADDED)
+    patched = cache.complete(PATCH)
+    assert patched.patch == pb.PATCH_TYPE_UNSPECIFIED
+    assert json.loads(patched.object.json) == {"spec": {"b": [1], "c": "é"}, "n": 2**53 + 1}
+    again = cache.complete(patch([remove("/n"), add("/spec/b/0", 0)]))
     assert json.loads(again.object.json) == {"spec": {"b": [0, 1], "c": "é"}}
 
 
@@ -63,19 +63,19 @@ def test_a_patch_becomes_the_whole_object_and_the_next_is_to_that() -> None:
     ],
 )
 def test_a_patch_to_what_is_not_held_is_an_error(before: list[pb.Event]) -> None:
-    held = HeldObjects()
+    cache = ObjectCache()
     for event in before:
-        held.whole(event)
+        cache.complete(event)
     with pytest.raises(KubeconnectError, match="patch of a, which is not cached"):
-        held.whole(PATCH)
+        cache.complete(PATCH)
 
 
 @pytest.mark.parametrize("type", [pb.PATCH_TYPE_MERGE, 99])
 def test_a_patch_of_another_type_is_an_error(type: pb.PatchType) -> None:
-    held = HeldObjects()
-    held.whole(ADDED)
+    cache = ObjectCache()
+    cache.complete(ADDED)
     with pytest.raises(KubeconnectError, match="a type that was not requested") as raised:
-        held.whole(patch([], type))
+        cache.complete(patch([], type))
     assert raised.value.code is grpc.StatusCode.DATA_LOSS
 
 
@@ -128,7 +128,7 @@ def test_a_patch_of_another_type_is_an_error(type: pb.PatchType) -> None:
     ],
 )
 def test_applies_operations_in_order(target: Any, operations: Any, result: Any) -> None:
-    apply(target, operations)
+    apply_patch(target, operations)
     assert target == result
 
 
@@ -183,22 +183,22 @@ NO_LIST = "not a list of operations"
     ],
 )
 def test_a_patch_that_does_not_fit_is_an_error(operations: Any, why: str) -> None:
-    held = HeldObjects()
-    held.whole(
+    cache = ObjectCache()
+    cache.complete(
         object_event(pb.EVENT_TYPE_ADDED, {"list": [1, 2], "text": "a", "number": 1, "null": None})
     )
     with pytest.raises(KubeconnectError, match=f"patch of a does not apply: .*{why}") as raised:
-        held.whole(patch(operations))
+        cache.complete(patch(operations))
     assert raised.value.code is grpc.StatusCode.DATA_LOSS
     with pytest.raises(KubeconnectError, match="not cached"):
-        held.whole(patch([]))
+        cache.complete(patch([]))
 
 
 def test_a_patch_that_is_no_json_is_an_error() -> None:
-    held = HeldObjects()
-    held.whole(ADDED)
+    cache = ObjectCache()
+    cache.complete(ADDED)
     event = patch([])
     event.object.json = b"["
     with pytest.raises(KubeconnectError, match="patch of a does not apply") as raised:
-        held.whole(event)
+        cache.complete(event)
     assert raised.value.code is grpc.StatusCode.DATA_LOSS

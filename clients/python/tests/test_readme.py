@@ -143,9 +143,9 @@ def test_resume_continues_after_a_restart(
     without_content.ClearField("content")
     freshness = pb.Freshness(stale=True)
     freshness.last_contact.FromDatetime(datetime(2026, 1, 2, 12, 31, 7, tzinfo=timezone.utc))
-    gone = batch("t10", event(pb.EVENT_TYPE_DELETED, without_content, "10"))
-    gone.freshness.CopyFrom(freshness)
-    service.play(gone, GONE)
+    deletion = batch("t10", event(pb.EVENT_TYPE_DELETED, without_content, "10"))
+    deletion.freshness.CopyFrom(freshness)
+    service.play(deletion, GONE)
     with pytest.raises(NotFound):
         run(RESUME, service)
     assert [request.resume_token for request in service.requests] == ["", "t9"]

@@ -26,7 +26,7 @@ def session(*received: pb.WatchManyResponse, token: str = "") -> WatchManySessio
         pb.WatchRequest(resource="nodes", min_resource_version="6"),
     ]
     request = pb.WatchManyRequest(watches=watches, resume_token=token)
-    session = WatchManySession(("a", "b"), request, chance=lambda: 0.0)
+    session = WatchManySession(("a", "b"), request, jitter=lambda: 0.0)
     for response in received:
         session.receive(response)
         while session.take():

@@ -26,11 +26,11 @@ LOST = Unavailable(Code.UNAVAILABLE, "lost")
 
 
 def session(
-    *received: pb.WatchResponse, token: str = "", chance: float = 0.0, reconnect: bool = True
+    *received: pb.WatchResponse, token: str = "", jitter: float = 0.0, reconnect: bool = True
 ) -> WatchSession:
     """Return a session that has taken all received events."""
     request = pb.WatchRequest(resource="pods", resume_token=token, min_resource_version="5")
-    session = WatchSession(request, reconnect=reconnect, chance=lambda: chance)
+    session = WatchSession(request, reconnect=reconnect, jitter=lambda: jitter)
     for response in received:
         session.receive(response)
         while session.take():
@@ -80,7 +80,7 @@ def test_waits_longer_after_each_failure_up_to_a_limit() -> None:
 
 
 def test_half_of_each_wait_is_chance() -> None:
-    watch = session(batch("", RESET), chance=0.5)
+    watch = session(batch("", RESET), jitter=0.5)
     assert watch.delay_after(LOST) == pytest.approx(0.15)
 
 
@@ -143,7 +143,7 @@ def test_gives_up_where_nothing_has_ever_come() -> None:
 
 def test_waits_for_a_first_stream_as_long_as_a_call_may_take() -> None:
     busy = KubeconnectError(Code.RESOURCE_EXHAUSTED, "busy", Status(retry_after_seconds=7))
-    watch = WatchSession(pb.WatchRequest(), patience=20)
+    watch = WatchSession(pb.WatchRequest(), retry_budget=20)
     assert [watch.delay_after(busy) for _ in range(3)] == [7, 7, None]
 
 
@@ -153,12 +153,12 @@ def stale(is_stale: bool = True) -> pb.WatchResponse:
 
 def test_gives_each_stale_replica_twice_as_long() -> None:
     at = CONTACT
-    watch = WatchSession(pb.WatchRequest(), chance=lambda: 0.0, clock=lambda: at)
+    watch = WatchSession(pb.WatchRequest(), jitter=lambda: 0.0, clock=lambda: at)
     lasted = []
     for _ in range(8):
         watch.receive(stale())
         began = at
-        while watch.too_stale() is None:
+        while watch.staleness_error() is None:
             at += timedelta(seconds=1)
         lasted.append((at - began).total_seconds())
         watch.delay_after(LOST)
@@ -166,7 +166,7 @@ def test_gives_each_stale_replica_twice_as_long() -> None:
     watch.receive(stale(False))
     watch.receive(stale())
     at += timedelta(seconds=10)
-    assert watch.too_stale() is not None
+    assert watch.staleness_error() is not None
 
 
 def test_stays_where_only_the_stream_was_lost() -> None:
@@ -177,7 +177,7 @@ def test_stays_where_only_the_stream_was_lost() -> None:
     watch.receive(batch("t10", BOOKMARK))
     at += timedelta(seconds=60)
     assert watch.freshness == Freshness(stale=True, last_contact=None)
-    assert watch.too_stale() is None
+    assert watch.staleness_error() is None
 
 
 @pytest.mark.parametrize(("reconnect", "limit"), [(True, math.inf), (False, 10.0)])
@@ -188,7 +188,7 @@ def test_stays_with_a_stale_replica_where_it_is_told_to(reconnect: bool, limit: 
     )
     watch.receive(stale())
     at += timedelta(days=9)
-    assert watch.too_stale() is None
+    assert watch.staleness_error() is None
 
 
 def test_gives_up_where_it_must_not_reconnect() -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from kubeconnect.events import Event, EventType
 from kubeconnect.freshness import Freshness
 from kubeconnect.objects import Object, ResourceKind
-from kubeconnect.patches import HeldObjects
+from kubeconnect.patches import ObjectCache
 from kubeconnect.reads import Source
 from kubeconnect.v1 import resource_service_pb2 as pb
 
@@ -20,14 +20,14 @@ class EventReader:
     def __init__(self, *, patches: bool) -> None:
         """Begin before the first message. With ``patches``, events may contain patches."""
         self._kind = ResourceKind.from_message(pb.WatchResponse().kind)
-        self._held = HeldObjects() if patches else None
+        self._objects = ObjectCache() if patches else None
         self._freshness: Freshness | None = None
-        self._told_stale: bool | None = None  # by this stream
+        self._reported_stale: bool | None = None  # by this stream
         self._source: Source | None = None
         self._warnings: tuple[str, ...] = ()  # sent with the kind
         self._later_warnings: tuple[str, ...] = ()  # sent last since then
         self._namespaces: tuple[str, ...] = ()
-        self._heard = False
+        self._received = False
         self._version = ""  # the newest one since the last RESET
 
     @property
@@ -38,11 +38,11 @@ class EventReader:
         return self._freshness
 
     @property
-    def told_stale(self) -> bool | None:
+    def reported_stale(self) -> bool | None:
         """Whether the service reports on this stream that it is stale; None before the first
         report of this stream.
         """
-        return self._told_stale
+        return self._reported_stale
 
     @property
     def source(self) -> Source | None:
@@ -59,12 +59,12 @@ class EventReader:
         """The namespaces that the stream covers, as last sent; empty for all."""
         return self._namespaces
 
-    def lose_contact(self) -> None:
+    def mark_lost(self) -> None:
         """Mark the freshness as stale, because the stream was lost."""
-        self._told_stale = None
+        self._reported_stale = None
         if self._freshness is not None:
             self._freshness = replace(self._freshness, stale=True)
-        elif self._heard:
+        elif self._received:
             self._freshness = Freshness(stale=True, last_contact=None)
 
     def read(self, response: pb.WatchResponse) -> list[Event]:
@@ -73,14 +73,14 @@ class EventReader:
         Events of types that this version of the client does not know are skipped, so that
         new types can be added to the service.
         """
-        self._heard = True
+        self._received = True
         self._read_coverage(response)
         if response.HasField("kind"):
             self._kind = ResourceKind.from_message(response.kind)
             self._source = Source.from_message(response.source)
         if response.HasField("freshness"):
             self._freshness = Freshness.from_message(response.freshness)
-            self._told_stale = response.freshness.stale
+            self._reported_stale = response.freshness.stale
         return [self._event(event) for event in response.events if event.type in _TYPES]
 
     def _read_coverage(self, response: pb.WatchResponse) -> None:
@@ -96,8 +96,8 @@ class EventReader:
         self._namespaces = namespaces or self._namespaces
 
     def _event(self, event: pb.Event) -> Event:
-        if self._held is not None:
-            event = self._held.whole(event)
+        if self._objects is not None:
+            event = self._objects.complete(event)
         subject = Object(event.object, self._kind) if event.HasField("object") else None
         return Event(_TYPES[event.type], subject, self._version_of(event))
 

@@ -16,7 +16,7 @@ _PATH = re.compile(r"(/([^/~]|~[01])*)+")
 _INDEX = re.compile(r"0|[1-9][0-9]*")
 
 
-class HeldObjects:
+class ObjectCache:
     """The objects that a watch has delivered, to which later patches are applied. Not safe for
     concurrent use.
     """
@@ -25,7 +25,7 @@ class HeldObjects:
         """Begin without objects."""
         self._objects: dict[tuple[str, str], object_pb2.Object] = {}
 
-    def whole(self, event: pb.Event) -> pb.Event:
+    def complete(self, event: pb.Event) -> pb.Event:
         """Return the event with its complete object, and cache the object.
 
         Raises KubeconnectError if the object of a patch is not cached, or the patch does not
@@ -46,24 +46,24 @@ class HeldObjects:
             self._objects[key] = event.object
         return event
 
-    def _patched(self, event: pb.Event, held: object_pb2.Object | None) -> pb.Event:
+    def _patched(self, event: pb.Event, cached: object_pb2.Object | None) -> pb.Event:
         name = event.object.name
         if event.patch != pb.PATCH_TYPE_JSON:
             raise _data_loss(f"patch of {name} has a type that was not requested")
-        if held is None or not held.json or held.uid != event.object.uid:
+        if cached is None or not cached.json or cached.uid != event.object.uid:
             raise _data_loss(f"patch of {name}, which is not cached")
         try:
-            content = json.loads(held.json)
-            apply(content, json.loads(event.object.json))
+            content = json.loads(cached.json)
+            apply_patch(content, json.loads(event.object.json))
         except ValueError as error:
             raise _data_loss(f"patch of {name} does not apply: {error}") from error
-        whole = pb.Event(type=event.type, object=event.object)
-        whole.resource_version = event.resource_version
-        whole.object.json = json.dumps(content, separators=(",", ":")).encode()
-        return whole
+        completed = pb.Event(type=event.type, object=event.object)
+        completed.resource_version = event.resource_version
+        completed.object.json = json.dumps(content, separators=(",", ":")).encode()
+        return completed
 
 
-def apply(target: Any, operations: Any) -> None:
+def apply_patch(target: Any, operations: Any) -> None:
     """Apply a JSON patch (RFC 6902) of "add", "remove" and "replace" to a value, in place.
 
     Raises ValueError at the first operation that does not apply.
@@ -73,22 +73,22 @@ def apply(target: Any, operations: Any) -> None:
     for operation in operations:
         match operation:
             case {"op": "add", "path": str(path), "value": value}:
-                holder, place = _find(target, path, adds=True)
-                if isinstance(holder, list):
-                    holder.insert(place, value)
+                container, key = _find(target, path, adding=True)
+                if isinstance(container, list):
+                    container.insert(key, value)
                 else:
-                    holder[place] = value
+                    container[key] = value
             case {"op": "remove", "path": str(path)}:
-                holder, place = _find(target, path)
-                del holder[place]
+                container, key = _find(target, path)
+                del container[key]
             case {"op": "replace", "path": str(path), "value": value}:
-                holder, place = _find(target, path)
-                holder[place] = value
+                container, key = _find(target, path)
+                container[key] = value
             case _:
                 raise ValueError("an operation is not add, remove or replace")
 
 
-def _find(target: Any, path: str, *, adds: bool = False) -> tuple[Any, Any]:
+def _find(target: Any, path: str, *, adding: bool = False) -> tuple[Any, Any]:
     """Return the object or list that contains the target of a path (RFC 6901), and the key or
     index in it.
     """
@@ -96,14 +96,18 @@ def _find(target: Any, path: str, *, adds: bool = False) -> tuple[Any, Any]:
         raise ValueError(f"{path!r} is not a path")
     *parents, last = [name.replace("~1", "/").replace("~0", "~") for name in path.split("/")[1:]]
     for name in parents:
-        target = target[_place(target, name, path)]
-    return target, _place(target, last, path, adds=adds)
+        target = target[_key(target, name, path)]
+    return target, _key(target, last, path, adding=adding)
 
 
-def _place(holder: Any, name: str, path: str, *, adds: bool = False) -> str | int:
-    if isinstance(holder, dict) and (adds or name in holder):
+def _key(container: Any, name: str, path: str, *, adding: bool = False) -> str | int:
+    if isinstance(container, dict) and (adding or name in container):
         return name
-    if isinstance(holder, list) and _INDEX.fullmatch(name) and int(name) < len(holder) + adds:
+    if (
+        isinstance(container, list)
+        and _INDEX.fullmatch(name)
+        and int(name) < len(container) + adding
+    ):
         return int(name)
     raise ValueError(f"path {path!r} does not exist")
 

@@ -30,8 +30,8 @@ class WatchManySession(
         reconnect: bool = True,
         renews: bool = False,
         max_staleness: float = MAX_STALENESS_SECONDS,
-        patience: float = 0.0,
-        chance: Callable[[], float] = random.random,
+        retry_budget: float = 0.0,
+        jitter: Callable[[], float] = random.random,
         clock: Callable[[], datetime] = now,
     ) -> None:
         """Begin with the caller's request. ``keys`` has one key for each of its watches."""
@@ -40,14 +40,14 @@ class WatchManySession(
             reconnect=reconnect,
             renews=renews,
             max_staleness=max_staleness,
-            patience=patience,
-            chance=chance,
+            retry_budget=retry_budget,
+            jitter=jitter,
             clock=clock,
         )
         self._keys = keys
         self._request = request
         self._each = [EventReader(patches=bool(watch.patches)) for watch in request.watches]
-        self._untold = set(range(len(keys)))
+        self._awaiting_events = set(range(len(keys)))
         self._within_snapshot: set[int] = set()
         self._watch = 0  # the index of the watch whose events are ready
 
@@ -58,20 +58,20 @@ class WatchManySession(
         A watch that is in sync has reached its ``min_resource_version``, which is then left
         out.
         """
-        if not self._heard:
+        if not self._received:
             return self._request
         request = pb.WatchManyRequest()
         request.CopyFrom(self._request)
         request.resume_token = self._resume_token
-        for place, watch in enumerate(request.watches):
-            if place not in self._untold | self._within_snapshot:
+        for index, watch in enumerate(request.watches):
+            if index not in self._awaiting_events | self._within_snapshot:
                 watch.min_resource_version = ""
         return request
 
     @property
     def synced(self) -> bool:
         """Whether each watch has delivered an event, and none is within a snapshot."""
-        return not self._untold | self._within_snapshot
+        return not self._awaiting_events | self._within_snapshot
 
     @property
     def freshness(self) -> dict[K, Freshness]:
@@ -106,21 +106,21 @@ class WatchManySession(
         event = self._take_event()
         if event is None:
             return None
-        self._note(event.type)
+        self._update_progress(event.type)
         return self._keys[self._watch], event
 
     def _readers(self) -> Iterable[EventReader]:
         return self._each
 
-    def _note(self, type: EventType) -> None:
+    def _update_progress(self, type: EventType) -> None:
         """Update the progress of the watches, and reset the failures when all are in sync.
 
         A resume token does not show that, because messages within snapshots have one too.
         """
-        self._untold.discard(self._watch)
+        self._awaiting_events.discard(self._watch)
         if type is EventType.RESET:
             self._within_snapshot.add(self._watch)
         elif type is EventType.SYNCED:
             self._within_snapshot.discard(self._watch)
         if self.synced:
-            self._got_on()
+            self._reset_failures()

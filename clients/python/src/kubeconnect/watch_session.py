@@ -40,21 +40,21 @@ resource at the first request for it, which takes a while if there are many obje
 FIRST_DELAY_SECONDS = 0.2
 """The maximum delay after the first failure. It doubles with each further failure."""
 
-LONGEST_DELAY_SECONDS = 5.0
+MAX_DELAY_SECONDS = 5.0
 """The maximum delay between two calls, unless the service asks for a longer one."""
 
 MAX_STALENESS_SECONDS = 10.0
 """The time for which a stream may be reported as stale before another replica is tried."""
 
-MOST_STALE_DOUBLINGS = 5
+MAX_STALE_DOUBLINGS = 5
 """The number of times that this time doubles while the next streams are stale too, because the
 API server may be unreachable for all replicas."""
 
-_LOST = {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED}
+_RETRYABLE = {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED}
 
 # The codes of calls on a connection that was reset. These errors have no Status, while
 # errors of the service have one.
-_LOST_IF_UNTOLD = {grpc.StatusCode.INTERNAL, grpc.StatusCode.UNKNOWN}
+_RETRYABLE_WITHOUT_STATUS = {grpc.StatusCode.INTERNAL, grpc.StatusCode.UNKNOWN}
 
 
 def now() -> datetime:
@@ -76,32 +76,32 @@ class Session(ABC, Generic[Request, Response, Step]):
         reconnect: bool,
         renews: bool,
         max_staleness: float,
-        patience: float,
-        chance: Callable[[], float],
+        retry_budget: float,
+        jitter: Callable[[], float],
         clock: Callable[[], datetime],
     ) -> None:
         """Begin at the caller's resume token.
 
-        With ``renews``, each stream is opened with a renewed bearer token. ``patience`` is
+        With ``renews``, each stream is opened with a renewed bearer token. ``retry_budget`` is
         the number of seconds for which a rejected first stream may be retried, with the
-        service's retry delays. ``chance`` returns random numbers in [0, 1).
+        service's retry delays. ``jitter`` returns random numbers in [0, 1).
         """
         if not max_staleness > 0:
             raise ValueError(f"max_staleness must be more than 0 seconds, not {max_staleness}")
         self._max_staleness = max_staleness
-        self._patience = patience
+        self._retry_budget = retry_budget
         self._stale_since: datetime | None = None
         self._stale_moves = 0  # since the last message that was not stale
         self._reconnect = reconnect
         self._renews = renews
         self._clock = clock
         self._connection = Connection(False, clock())
-        self._stream_heard = False
-        self._chance = chance
+        self._stream_received = False
+        self._jitter = jitter
         self._events: deque[Event] = deque()
         self._resume_token = resume_token
-        self._token_behind_events = ""
-        self._heard = False
+        self._token_after_events = ""
+        self._received = False
         self._failures = 0
 
     @property
@@ -123,7 +123,7 @@ class Session(ABC, Generic[Request, Response, Step]):
 
     def open(self) -> Request:
         """Begin a stream, and return the request to send on it."""
-        self._stream_heard = False
+        self._stream_received = False
         return self.request
 
     @property
@@ -141,7 +141,7 @@ class Session(ABC, Generic[Request, Response, Step]):
     @property
     def quiet_seconds(self) -> float:
         """The maximum time to wait for the next message of the stream."""
-        return QUIET_SECONDS if self._stream_heard else FIRST_MESSAGE_SECONDS
+        return QUIET_SECONDS if self._stream_received else FIRST_MESSAGE_SECONDS
 
     def delay_after(self, error: KubeconnectError) -> float | None:
         """Return the number of seconds after which to call again; None if the error is final.
@@ -152,26 +152,26 @@ class Session(ABC, Generic[Request, Response, Step]):
         stream has expired, the stream is opened again immediately, with a new token. A stream
         that is rejected before its first message is not.
         """
-        self.lose_contact()
+        self.mark_lost()
         expired = isinstance(error, Unauthenticated)
-        if self._reconnect and self._renews and self._stream_heard and expired:
+        if self._reconnect and self._renews and self._stream_received and expired:
             return 0.0
-        if not (self._reconnect and _may_pass(error)):
+        if not (self._reconnect and _is_retryable(error)):
             return None
-        if not self._heard:
-            return self._delay_of_first(error)
-        longest = min(LONGEST_DELAY_SECONDS, FIRST_DELAY_SECONDS * 2.0 ** min(self._failures, 10))
+        if not self._received:
+            return self._first_stream_delay(error)
+        longest = min(MAX_DELAY_SECONDS, FIRST_DELAY_SECONDS * 2.0 ** min(self._failures, 10))
         self._failures += 1
-        return max(longest * (0.5 + self._chance() / 2), float(error.retry_after_seconds))
+        return max(longest * (0.5 + self._jitter() / 2), float(error.retry_after_seconds))
 
-    def _delay_of_first(self, error: KubeconnectError) -> float | None:
+    def _first_stream_delay(self, error: KubeconnectError) -> float | None:
         delay = float(error.retry_after_seconds)
-        if delay <= 0 or delay > self._patience:
+        if delay <= 0 or delay > self._retry_budget:
             return None
-        self._patience -= delay
+        self._retry_budget -= delay
         return delay
 
-    def too_stale(self) -> KubeconnectError | None:
+    def staleness_error(self) -> KubeconnectError | None:
         """Return the error for which to open the stream again, over another connection; None if
         the stream has not been stale for too long.
 
@@ -179,9 +179,9 @@ class Session(ABC, Generic[Request, Response, Step]):
         """
         if self._stale_since is None or not self._reconnect:
             return None
-        limit = self._max_staleness * 2.0 ** min(self._stale_moves, MOST_STALE_DOUBLINGS)
+        limit = self._max_staleness * 2.0 ** min(self._stale_moves, MAX_STALE_DOUBLINGS)
         if self._stale_moves > 0:
-            limit *= 1 + self._chance() / 2
+            limit *= 1 + self._jitter() / 2
         if math.isinf(limit) or self._clock() - self._stale_since < timedelta(seconds=limit):
             return None
         self._stale_moves += 1
@@ -191,8 +191,8 @@ class Session(ABC, Generic[Request, Response, Step]):
             "the service has been stale for too long: trying another replica",
         )
 
-    def _note_staleness(self) -> None:
-        reports = [reader.told_stale for reader in self._readers()]
+    def _update_staleness(self) -> None:
+        reports = [reader.reported_stale for reader in self._readers()]
         if any(reports):
             self._stale_since = self._stale_since or self._clock()
             return
@@ -200,21 +200,21 @@ class Session(ABC, Generic[Request, Response, Step]):
         if any(stale is False for stale in reports):
             self._stale_moves = 0
 
-    def lose_contact(self) -> None:
+    def mark_lost(self) -> None:
         """Mark the stream as disconnected and the events as stale, because it is lost or closed."""
         self._stale_since = None
         if self._connection.connected:
             self._connection = Connection(False, self._clock())
         for reader in self._readers():
-            reader.lose_contact()
+            reader.mark_lost()
 
     def _receive_events(self, events: Iterable[Event], token: str) -> None:
-        self._heard = self._stream_heard = True
+        self._received = self._stream_received = True
         if not self._connection.connected:
             self._connection = Connection(True, self._clock())
-        self._note_staleness()
+        self._update_staleness()
         self._events.extend(events)
-        self._token_behind_events = token
+        self._token_after_events = token
         if not self._events:
             self._resume_token = token
 
@@ -223,12 +223,12 @@ class Session(ABC, Generic[Request, Response, Step]):
             return None
         event = self._events.popleft()
         if not self._events:
-            self._resume_token = self._token_behind_events
+            self._resume_token = self._token_after_events
         elif event.type is EventType.RESET:
             self._resume_token = ""
         return event
 
-    def _got_on(self) -> None:
+    def _reset_failures(self) -> None:
         """Reset the failures, because the stream works."""
         self._failures = 0
 
@@ -243,18 +243,18 @@ class WatchSession(Session[pb.WatchRequest, pb.WatchResponse, Event]):
         reconnect: bool = True,
         renews: bool = False,
         max_staleness: float = MAX_STALENESS_SECONDS,
-        patience: float = 0.0,
-        chance: Callable[[], float] = random.random,
+        retry_budget: float = 0.0,
+        jitter: Callable[[], float] = random.random,
         clock: Callable[[], datetime] = now,
     ) -> None:
-        """Begin with the caller's request; ``chance`` returns random numbers in [0, 1)."""
+        """Begin with the caller's request; ``jitter`` returns random numbers in [0, 1)."""
         super().__init__(
             request.resume_token,
             reconnect=reconnect,
             renews=renews,
             max_staleness=max_staleness,
-            patience=patience,
-            chance=chance,
+            retry_budget=retry_budget,
+            jitter=jitter,
             clock=clock,
         )
         self._request = request
@@ -266,7 +266,7 @@ class WatchSession(Session[pb.WatchRequest, pb.WatchResponse, Event]):
 
         A token is newer than the caller's ``min_resource_version``, which is then left out.
         """
-        if not self._heard:
+        if not self._received:
             return self._request
         request = pb.WatchRequest()
         request.CopyFrom(self._request)
@@ -298,7 +298,7 @@ class WatchSession(Session[pb.WatchRequest, pb.WatchResponse, Event]):
     def receive(self, response: pb.WatchResponse) -> None:
         """Queue the events of one message for ``take``."""
         if response.resume_token:
-            self._got_on()
+            self._reset_failures()
         self._receive_events(self._reader.read(response), response.resume_token)
 
     def take(self) -> Event | None:
@@ -309,10 +309,10 @@ class WatchSession(Session[pb.WatchRequest, pb.WatchResponse, Event]):
         return (self._reader,)
 
 
-def _may_pass(error: KubeconnectError) -> bool:
+def _is_retryable(error: KubeconnectError) -> bool:
     """Return whether the same call may succeed later."""
-    if error.code in _LOST_IF_UNTOLD:
+    if error.code in _RETRYABLE_WITHOUT_STATUS:
         return error.status is None
     if error.code is grpc.StatusCode.RESOURCE_EXHAUSTED:
         return error.retry_after_seconds > 0
-    return error.code in _LOST
+    return error.code in _RETRYABLE

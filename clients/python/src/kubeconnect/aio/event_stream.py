@@ -111,7 +111,7 @@ class AsyncEventStream(Generic[Request, Response, Step]):
         """End the stream, locally and at the service. Closing it again has no effect."""
         self._closed.set()
         await self._stream.close()
-        self._session.lose_contact()
+        self._session.mark_lost()
 
     async def _receive(self) -> None:
         try:
@@ -126,7 +126,7 @@ class AsyncEventStream(Generic[Request, Response, Step]):
             self._report_loss(error, self._delay)
 
     async def _leave_if_stale(self) -> None:
-        error = self._session.too_stale()
+        error = self._session.staleness_error()
         if error is not None:
             await self._stream.leave()
             raise error

@@ -282,7 +282,7 @@ class Client:
                 reconnect=reconnect,
                 renews=transport.renews_token,
                 max_staleness=max_staleness,
-                patience=self._timeout,
+                retry_budget=self._timeout,
             ),
             lambda request, wait: transport.stream(
                 transport.resources.Watch, request, wait_for_ready=wait
@@ -321,7 +321,7 @@ class Client:
                 reconnect=reconnect,
                 renews=transport.renews_token,
                 max_staleness=max_staleness,
-                patience=self._timeout,
+                retry_budget=self._timeout,
             ),
             lambda request, wait: transport.stream(
                 transport.resources.WatchMany, request, wait_for_ready=wait

@@ -113,7 +113,7 @@ class EventStream(Generic[Request, Response, Step]):
         """End the stream, locally and at the service. Closing it again has no effect."""
         self._closed.set()
         self._stream.close()
-        self._session.lose_contact()
+        self._session.mark_lost()
 
     def _receive(self) -> None:
         try:
@@ -128,7 +128,7 @@ class EventStream(Generic[Request, Response, Step]):
             self._report_loss(error, self._delay)
 
     def _leave_if_stale(self) -> None:
-        error = self._session.too_stale()
+        error = self._session.staleness_error()
         if error is not None:
             self._stream.leave()
             raise error

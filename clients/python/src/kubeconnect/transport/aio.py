@@ -215,10 +215,10 @@ class AsyncTransport:
         """
         if self._closed or connection is not self._connections[-1]:
             return
-        kept = [each for each in self._connections if not each.idle]
-        over = [each for each in self._connections if each.idle]
-        self._connections = [*kept, self._connect()]
-        for each in over:
+        in_use = [each for each in self._connections if not each.idle]
+        unused = [each for each in self._connections if each.idle]
+        self._connections = [*in_use, self._connect()]
+        for each in unused:
             await each.channel.close()
 
     async def _metadata(self) -> Metadata:

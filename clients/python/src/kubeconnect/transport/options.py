@@ -35,7 +35,7 @@ CONNECT_SECONDS = 8.0
 """The time limit for a new connection, TLS handshake included; gRPC's default is 20 seconds. A
 frozen replica accepts connections but does not respond on them."""
 
-LONGEST_RECONNECT_SECONDS = 5.0
+MAX_RECONNECT_SECONDS = 5.0
 """The maximum delay between attempts to reconnect. gRPC's default of two minutes is too long for
 a live view."""
 
@@ -53,7 +53,7 @@ def channel_options(address: Address) -> list[tuple[str, int | str]]:
         ("grpc.http2.ping_timeout_ms", KEEPALIVE_TIMEOUT_SECONDS * 1000),
         ("grpc.initial_reconnect_backoff_ms", int(FIRST_RECONNECT_SECONDS * 1000)),
         ("grpc.min_reconnect_backoff_ms", int(CONNECT_SECONDS * 1000)),
-        ("grpc.max_reconnect_backoff_ms", int(LONGEST_RECONNECT_SECONDS * 1000)),
+        ("grpc.max_reconnect_backoff_ms", int(MAX_RECONNECT_SECONDS * 1000)),
         # A channel that replaces another one must not share its connection.
         ("grpc.use_local_subchannel_pool", 1),
         # A watch sends nothing after its request, and gRPC limits pings without data.

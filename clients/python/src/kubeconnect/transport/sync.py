@@ -23,7 +23,7 @@ from kubeconnect.v1.resource_service_pb2_grpc import ResourceServiceStub
 
 Request = TypeVar("Request")
 Response = TypeVar("Response")
-Answer = TypeVar("Answer", covariant=True)
+Received = TypeVar("Received", covariant=True)
 
 Token: TypeAlias = str | Callable[[], str]
 """A fixed token, or a function that returns the token of each call."""
@@ -82,7 +82,7 @@ class Transport:
         # Guards the attributes below, and ``streams`` and ``calls`` of the connections.
         self._lock = threading.Lock()
         self._connections = [connect()]  # the last one is for new calls
-        self._over = threading.Event()
+        self._closed_event = threading.Event()
 
     @property
     def discovery(self) -> DiscoveryServiceStub:
@@ -117,7 +117,7 @@ class Transport:
                     delay = retry_delay(error, remaining(timeout, begin))
                     if delay is None:
                         raise
-                if self._over.wait(delay):
+                if self._closed_event.wait(delay):
                     raise client_closed()
 
     def unary(
@@ -167,7 +167,7 @@ class Transport:
 
         With ``wait_for_ready`` it waits for a connection instead of failing.
         """
-        if self._over.is_set():
+        if self._closed_event.is_set():
             raise client_closed()
 
         def begin(metadata: Metadata) -> Call[Response]:
@@ -208,12 +208,12 @@ class Transport:
         share the new one.
         """
         with self._lock:
-            if self._over.is_set() or connection is not self._connections[-1]:
+            if self._closed_event.is_set() or connection is not self._connections[-1]:
                 return
-            over = [each for each in self._connections if each.idle]
-            self._connections = [each for each in self._connections if each not in over]
+            unused = [each for each in self._connections if each.idle]
+            self._connections = [each for each in self._connections if each not in unused]
             self._connections.append(self._connect())
-        for each in over:
+        for each in unused:
             each.channel.close()
 
     def _metadata(self) -> Metadata:
@@ -222,17 +222,17 @@ class Transport:
 
     def close(self) -> None:
         """Close all connections and all calls on them."""
-        self._over.set()
+        self._closed_event.set()
         with self._lock:
             connections = list(self._connections)
         for connection in connections:
             connection.channel.close()
 
 
-class Call(Protocol[Answer]):
+class Call(Protocol[Received]):
     """A streaming call of gRPC."""
 
-    def __next__(self) -> Answer:
+    def __next__(self) -> Received:
         """Wait for the next response and return it."""
 
     def cancel(self) -> bool:
@@ -276,7 +276,7 @@ class Stream(Generic[Request, Response]):
         try:
             response = self._read(timeout)
         except Unauthenticated:
-            if not self._begin_again():
+            if not self._retry_with_new_token():
                 raise
             response = self._read(timeout)
         self._renewed = None
@@ -295,22 +295,22 @@ class Stream(Generic[Request, Response]):
     def close(self) -> None:
         """End the call. A waiting reader raises Cancelled."""
         self._closed = True
-        self._guard.over.set()
+        self._guard.stopped.set()
         self._call.cancel()
 
-    def cut_if_silent(self, timeout: float) -> float:
+    def close_if_silent(self, timeout: float) -> float:
         """End the call if its reader has waited for too long. Return the number of seconds
         after which to check again.
         """
-        rest = (self._silent_at or monotonic() + timeout) - monotonic()
-        if rest <= 0:
+        remaining_seconds = (self._silent_at or monotonic() + timeout) - monotonic()
+        if remaining_seconds <= 0:
             self._silent = True
             self.close()
-        return rest
+        return remaining_seconds
 
     def _read(self, timeout: float | None) -> Response | None:
         if timeout is not None:
-            self._watch_over(timeout)
+            self._enforce_timeout(timeout)
             self._silent_at = monotonic() + timeout
         try:
             return next(cast(Iterator[Response], self._call), None)
@@ -322,7 +322,7 @@ class Stream(Generic[Request, Response]):
         finally:
             self._silent_at = None
 
-    def _begin_again(self) -> bool:
+    def _retry_with_new_token(self) -> bool:
         renewed, self._renewed = self._renewed, None
         call = renewed() if renewed else None
         if call is None:
@@ -332,7 +332,7 @@ class Stream(Generic[Request, Response]):
             call.cancel()
         return True
 
-    def _watch_over(self, timeout: float) -> None:
+    def _enforce_timeout(self, timeout: float) -> None:
         """Start a thread that ends the stream when it is silent, because reads of gRPC have no
         timeout.
 
@@ -341,12 +341,12 @@ class Stream(Generic[Request, Response]):
         """
         if self._guard.timeout == timeout:
             return
-        self._guard.over.set()
+        self._guard.stopped.set()
         self._guard = guard = _Guard(timeout)
         if self._closed:  # close() ran meanwhile and has not stopped this guard
-            guard.over.set()
-        stream = weakref.ref(self, lambda _: guard.over.set())
-        threading.Thread(target=_look_after, args=(stream, guard), daemon=True).start()
+            guard.stopped.set()
+        stream = weakref.ref(self, lambda _: guard.stopped.set())
+        threading.Thread(target=_run_guard, args=(stream, guard), daemon=True).start()
 
 
 class _Guard:
@@ -354,19 +354,19 @@ class _Guard:
 
     def __init__(self, timeout: float) -> None:
         self.timeout = timeout
-        self.over = threading.Event()
+        self.stopped = threading.Event()
 
 
-def _look_after(reference: weakref.ref[Stream[Any, Any]], guard: _Guard) -> None:
+def _run_guard(reference: weakref.ref[Stream[Any, Any]], guard: _Guard) -> None:
     """End the stream when it is silent. Returns when the stream ends or is garbage collected.
 
     A read that begins while this thread sleeps cannot time out before the thread wakes.
     """
-    rest = guard.timeout
-    while not guard.over.wait(rest):
+    remaining_seconds = guard.timeout
+    while not guard.stopped.wait(remaining_seconds):
         if (stream := reference()) is None:
             return
-        rest = stream.cut_if_silent(guard.timeout)
+        remaining_seconds = stream.close_if_silent(guard.timeout)
         del stream
 
 
