@@ -13,16 +13,16 @@ import type { ResumableEvent, WatchBatch, WatchEvent } from "./watch.js";
 
 /** Converts the messages of one watch to batches. */
 export class BatchReader<T> {
-  readonly #held: HeldObjects | undefined;
+  readonly #objects: HeldObjects | undefined;
   #kind = unknownKind;
   #source: Source | undefined;
   #namespaces: readonly string[] = [];
   /** The newest version since the last RESET. */
   #resourceVersion = "";
 
-  /** @param held The objects that patches are applied to; undefined if none were requested. */
-  constructor(held: HeldObjects | undefined) {
-    this.#held = held;
+  /** @param objects The objects that patches are applied to; undefined if none were requested. */
+  constructor(objects: HeldObjects | undefined) {
+    this.#objects = objects;
   }
 
   /** Returns the batch of a message. `resumeToken` resumes after it. */
@@ -34,7 +34,7 @@ export class BatchReader<T> {
     if (response.kind || response.namespaces.length > 0) {
       this.#namespaces = response.namespaces;
     }
-    const events = this.#held?.whole(response.events, resumeToken) ?? response.events;
+    const events = this.#objects?.whole(response.events, resumeToken) ?? response.events;
     return {
       events: events.flatMap((event) => this.#eventFrom(event) ?? []),
       resumeToken,
@@ -53,8 +53,8 @@ export class BatchReader<T> {
     const converted = eventFrom<T>(event, this.#kind);
     if (!converted) return undefined;
     const { type, resourceVersion } = converted;
-    const held = type === "RESET" ? "" : this.#resourceVersion;
-    this.#resourceVersion = newest(held, resourceVersion);
+    const last = type === "RESET" ? "" : this.#resourceVersion;
+    this.#resourceVersion = newest(last, resourceVersion);
     return type === "BOOKMARK" || type === "SYNCED"
       ? { type, resourceVersion: this.#resourceVersion }
       : converted;

@@ -13,11 +13,11 @@ export type BearerToken = string | (() => string | Promise<string>);
  * another host in plain text, or is malformed. Errors never contain the token.
  */
 export function bearer(address: string, token: BearerToken): Interceptor {
-  refusePlainText(new URL(address));
-  if (typeof token === "string") refuseMalformed(token);
+  rejectPlainText(new URL(address));
+  if (typeof token === "string") rejectMalformed(token);
   const current = async (): Promise<string> => {
     const value = typeof token === "string" ? token : await token();
-    refuseMalformed(value);
+    rejectMalformed(value);
     return value;
   };
   return (next) => async (request) => {
@@ -39,14 +39,14 @@ function isUnauthenticated(error: unknown): boolean {
   return ConnectError.from(error).code === Code.Unauthenticated;
 }
 
-function refusePlainText({ protocol, hostname }: URL): void {
+function rejectPlainText({ protocol, hostname }: URL): void {
   const loopback = /^(localhost|\[::1\]|127\.\d+\.\d+\.\d+)$/.test(hostname);
   if (protocol !== "https:" && !loopback) {
     throw new Error("tokens are not sent over plain text to another host: use https://");
   }
 }
 
-function refuseMalformed(token: string): void {
+function rejectMalformed(token: string): void {
   if (!/^[!-~]+$/.test(token)) {
     throw new Error("token is empty, or has spaces or other invalid characters");
   }

@@ -9,7 +9,7 @@ import { sleep, type Sleep } from "./sleep.js";
  *
  * @param timeoutMs The timeout of a call; 0 for no limit.
  */
-export function comeBack(timeoutMs: number, wait: Sleep = sleep): Interceptor {
+export function retryReads(timeoutMs: number, wait: Sleep = sleep): Interceptor {
   return (next) => async (request) => {
     const limit = Date.now() + (timeoutMs > 0 ? timeoutMs : Infinity);
     for (;;) {
@@ -20,12 +20,12 @@ export function comeBack(timeoutMs: number, wait: Sleep = sleep): Interceptor {
         const delay = retryAfterSeconds * 1000;
         const isRead =
           request.method.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS;
-        const mayPass = isRead && !request.stream && refusals.has(code);
-        if (!mayPass || delay === 0 || Date.now() + delay >= limit) throw error;
+        const retryable = isRead && !request.stream && retryableCodes.has(code);
+        if (!retryable || delay === 0 || Date.now() + delay >= limit) throw error;
         await wait(delay, request.signal);
       }
     }
   };
 }
 
-const refusals: ReadonlySet<Code> = new Set([Code.ResourceExhausted, Code.Unavailable]);
+const retryableCodes: ReadonlySet<Code> = new Set([Code.ResourceExhausted, Code.Unavailable]);

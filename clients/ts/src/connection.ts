@@ -15,7 +15,7 @@ export type ConnectionState =
 export class ConnectionTracker {
   readonly #onChange: ((connection: ConnectionState) => void) | undefined;
   #state: ConnectionState = { state: "connecting", since: new Date() };
-  #heardAt = this.#state.since;
+  #receivedAt = this.#state.since;
 
   constructor(onChange: ((connection: ConnectionState) => void) | undefined) {
     this.#onChange = onChange;
@@ -26,17 +26,17 @@ export class ConnectionTracker {
   }
 
   /** Records that a message was received. */
-  heard(): void {
-    this.#heardAt = new Date();
+  received(): void {
+    this.#receivedAt = new Date();
     if (this.#state.state !== "connected") {
-      this.#change({ state: "connected", since: this.#heardAt });
+      this.#change({ state: "connected", since: this.#receivedAt });
     }
   }
 
   /** Records that the stream failed. */
-  lost(error: KubeconnectError): void {
+  failed(error: KubeconnectError): void {
     if (this.#state.state !== "lost") {
-      this.#change({ state: "lost", since: this.#heardAt, error });
+      this.#change({ state: "lost", since: this.#receivedAt, error });
     }
   }
 

@@ -18,7 +18,7 @@ export class Connections implements Transport {
   readonly #connect: () => Connection;
   #current: Connection;
   /** The earlier connections that may have open calls. */
-  #left: Connection[] = [];
+  #previous: Connection[] = [];
 
   constructor(connect: () => Connection) {
     this.#connect = connect;
@@ -37,13 +37,13 @@ export class Connections implements Transport {
 
   /** Ends all calls. */
   close(): void {
-    for (const { session } of [...this.#left, this.#current]) session.abort();
+    for (const { session } of [...this.#previous, this.#current]) session.abort();
   }
 
   #leave(connection: Connection): void {
     if (connection !== this.#current) return;
-    const all = [...this.#left, connection];
-    this.#left = all.filter(({ session }) => inUse.has(session.state()));
+    const all = [...this.#previous, connection];
+    this.#previous = all.filter(({ session }) => inUse.has(session.state()));
     for (const { session } of all) {
       if (!inUse.has(session.state())) session.abort();
     }

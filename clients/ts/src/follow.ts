@@ -68,7 +68,7 @@ async function* batchesOf<B extends WatchBatch<unknown>>(
       for await (const batch of open(AbortSignal.any([signal, leaving.signal]), resumeToken)) {
         resumeToken = batch.resumeToken;
         retry.received(batch);
-        connection.heard();
+        connection.received();
         const stale = staleness.received(batch);
         yield batch;
         if (stale) {
@@ -81,7 +81,7 @@ async function* batchesOf<B extends WatchBatch<unknown>>(
       signal.throwIfAborted();
       failure = KubeconnectError.from(error);
     }
-    connection.lost(failure);
+    connection.failed(failure);
     const delay = retry.failed(failure);
     if (delay === undefined) {
       throw failure;

@@ -13,7 +13,7 @@ import {
 } from "@connectrpc/connect-node";
 import { bearer, type BearerToken } from "./bearer.js";
 import { createClient, type Client } from "./client.js";
-import { comeBack } from "./comeback.js";
+import { retryReads } from "./comeback.js";
 import { Connections } from "./connections.js";
 
 export * from "./index.js";
@@ -64,7 +64,7 @@ export function connect(address: string, options: NodeOptions = {}): NodeClient 
     const transportOptions = {
       baseUrl: address,
       sessionManager: session,
-      interceptors: [comeBack(timeoutMs), ...interceptors, ...tokens],
+      interceptors: [retryReads(timeoutMs), ...interceptors, ...tokens],
       ...(timeoutMs > 0 && { defaultTimeoutMs: timeoutMs }),
     };
     const transport =

@@ -37,9 +37,9 @@ export class HeldObjects {
   /** Returns the events of a message with complete objects. `resumeToken` resumes after it. */
   whole(events: readonly Event[], resumeToken: string): Event[] {
     this.#resumeToken = undefined; // until all events have been applied
-    const whole = events.map((event) => this.#take(event));
+    const complete = events.map((event) => this.#take(event));
     this.continues(resumeToken);
-    return whole;
+    return complete;
   }
 
   /** Records that the objects correspond to this token, too. */
@@ -51,31 +51,37 @@ export class HeldObjects {
     if (event.type === EventType.RESET) this.#objects.clear();
     if (event.object === undefined) return event;
     const key = keyOf(event.object);
-    const whole = event.patch === PatchType.UNSPECIFIED;
-    const object = whole
+    const isComplete = event.patch === PatchType.UNSPECIFIED;
+    const object = isComplete
       ? event.object
       : patched(this.#objects.get(key), event.object, event.patch);
     if (event.type === EventType.DELETED) this.#objects.delete(key);
     else this.#objects.set(key, object);
-    return whole ? event : create(EventSchema, { ...event, object, patch: PatchType.UNSPECIFIED });
+    return isComplete
+      ? event
+      : create(EventSchema, { ...event, object, patch: PatchType.UNSPECIFIED });
   }
 }
 
 function patched(
-  held: ObjectMessage | undefined,
+  cached: ObjectMessage | undefined,
   object: ObjectMessage,
   type: PatchType,
 ): ObjectMessage {
   if (type !== PatchType.JSON) {
     throw KubeconnectError.internal(`patch of ${object.name} has a type that was not requested`);
   }
-  if (held?.uid !== object.uid || held.content.case !== "json" || object.content.case !== "json") {
+  if (
+    cached?.uid !== object.uid ||
+    cached.content.case !== "json" ||
+    object.content.case !== "json"
+  ) {
     throw KubeconnectError.internal(`patch of ${object.name}, which is not cached`);
   }
   try {
-    const whole = parse(held.content.value);
-    applyPatch(whole, parse(object.content.value));
-    const value = new TextEncoder().encode(JSON.stringify(whole));
+    const content = parse(cached.content.value);
+    applyPatch(content, parse(object.content.value));
+    const value = new TextEncoder().encode(JSON.stringify(content));
     return { ...object, content: { case: "json", value } };
   } catch (error) {
     const { message } = error as Error;
@@ -93,14 +99,14 @@ export function applyPatch(target: unknown, operations: unknown): void {
   for (const operation of operations as unknown[]) {
     if (!isOperation(operation)) throw new Error("an operation is not add, remove or replace");
     const { op, path, value } = operation;
-    const [holder, place] = find(target, path, op === "add");
-    if (Array.isArray(holder)) {
-      holder.splice(Number(place), op === "add" ? 0 : 1, ...(op === "remove" ? [] : [value]));
+    const [container, key] = find(target, path, op === "add");
+    if (Array.isArray(container)) {
+      container.splice(Number(key), op === "add" ? 0 : 1, ...(op === "remove" ? [] : [value]));
     } else if (op === "remove") {
-      Reflect.deleteProperty(holder, place);
+      Reflect.deleteProperty(container, key);
     } else {
       const member = { value, configurable: true, enumerable: true, writable: true };
-      Object.defineProperty(holder, place, member); // the name may be __proto__
+      Object.defineProperty(container, key, member); // the name may be __proto__
     }
   }
 }
@@ -119,16 +125,16 @@ function isOperation(value: unknown): value is Operation {
 }
 
 /** Returns the object or list that contains the target of a path (RFC 6901), and the key in it. */
-function find(target: unknown, path: string, adds: boolean): [holder: Holder, place: string] {
+function find(target: unknown, path: string, adding: boolean): [container: Container, key: string] {
   if (!/^(\/([^/~]|~[01])*)+$/.test(path)) throw new Error(`"${path}" is not a path`);
   const names = path.slice(1).split("/");
-  const place = unescaped(names.pop() ?? "");
-  let holder = target;
+  const key = unescaped(names.pop() ?? "");
+  let container = target;
   for (const name of names.map(unescaped)) {
-    holder = isPlace(holder, name) ? holder[name] : undefined;
+    container = isKey(container, name) ? container[name] : undefined;
   }
-  if (!isPlace(holder, place, adds)) throw new Error(`path "${path}" does not exist`);
-  return [holder, place];
+  if (!isKey(container, key, adding)) throw new Error(`path "${path}" does not exist`);
+  return [container, key];
 }
 
 function unescaped(name: string): string {
@@ -136,16 +142,17 @@ function unescaped(name: string): string {
 }
 
 /**
- * Returns whether `name` is a member of an object or an index of a list. With `adds`, also
+ * Returns whether `name` is a member of an object or an index of a list. With `adding`, also
  * whether it can be added.
  */
-function isPlace(holder: unknown, name: string, adds = false): holder is Holder {
-  if (!Array.isArray(holder)) return isObject(holder) && (adds || Object.hasOwn(holder, name));
-  return /^(0|[1-9][0-9]*)$/.test(name) && Number(name) < holder.length + Number(adds);
+function isKey(container: unknown, name: string, adding = false): container is Container {
+  if (!Array.isArray(container))
+    return isObject(container) && (adding || Object.hasOwn(container, name));
+  return /^(0|[1-9][0-9]*)$/.test(name) && Number(name) < container.length + Number(adding);
 }
 
 /** An object, or a list by its indices. */
-type Holder = Record<string, unknown>;
+type Container = Record<string, unknown>;
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);

@@ -23,7 +23,7 @@ export class StalenessPolicy {
   /** The time since when a watch is stale; 0 if none is. */
   #since = 0;
   /** The number of streams left since no watch was stale. */
-  #left = 0;
+  #moves = 0;
 
   constructor({ maxStalenessMs = 10_000 }: StalenessLimit = {}, random = Math.random) {
     this.#limitMs = maxStalenessMs;
@@ -44,22 +44,22 @@ export class StalenessPolicy {
     if (freshness === undefined) return undefined;
     if (!freshness.stale) {
       this.#stale.delete(watch);
-      if (this.#stale.size === 0) this.#since = this.#left = 0;
+      if (this.#stale.size === 0) this.#since = this.#moves = 0;
       return undefined;
     }
     this.#stale.add(watch);
     const now = Date.now();
     this.#since ||= now;
     if (now - this.#since < this.#limit()) return undefined;
-    this.#left++;
+    this.#moves++;
     return KubeconnectError.unavailable(
       "the service has been stale for too long: trying another replica",
     );
   }
 
   #limit(): number {
-    const jitter = this.#left > 0 ? 1 + this.#random() / 2 : 1;
-    return this.#limitMs * 2 ** Math.min(this.#left, mostDoublings) * jitter;
+    const jitter = this.#moves > 0 ? 1 + this.#random() / 2 : 1;
+    return this.#limitMs * 2 ** Math.min(this.#moves, mostDoublings) * jitter;
   }
 }
 

@@ -142,16 +142,16 @@ export class Watch<T = KubeValue> implements AsyncIterable<ResumableEvent<T>> {
   /** Iterates over the batches: the events of one message of the service at a time. */
   async *batches(): AsyncGenerator<WatchBatch<T>, void, undefined> {
     const { patches, resumeToken = "" } = this.#options;
-    const held = patches?.begin(resumeToken) === true ? patches : undefined;
-    const reader = new BatchReader<T>(held);
-    for await (const response of this.#open(held)) {
+    const objects = patches?.begin(resumeToken) === true ? patches : undefined;
+    const reader = new BatchReader<T>(objects);
+    for await (const response of this.#open(objects)) {
       yield reader.read(response, response.resumeToken);
     }
   }
 
-  #open(held: HeldObjects | undefined): AsyncIterable<WatchResponse> {
+  #open(objects: HeldObjects | undefined): AsyncIterable<WatchResponse> {
     const { resumeToken = "", signal } = this.#options;
-    const fields = watchFields(this.#resource, this.#selection, this.#options, held);
+    const fields = watchFields(this.#resource, this.#selection, this.#options, objects);
     const request = { ...fields, resumeToken };
     return stream({ signal }, (call) => this.#service.watch(request, call));
   }
@@ -160,13 +160,13 @@ export class Watch<T = KubeValue> implements AsyncIterable<ResumableEvent<T>> {
 /**
  * Returns the fields of a watch request, except those for the beginning of the stream.
  *
- * @param held The objects that patches are applied to; undefined to request no patches.
+ * @param objects The objects that patches are applied to; undefined to request no patches.
  */
 export function watchFields(
   resource: string,
   selection: WatchSelection,
   options: Pick<WatchOptions, "fields" | "metadataOnly" | "minResourceVersion">,
-  held: HeldObjects | undefined,
+  objects: HeldObjects | undefined,
 ) {
   const { name = "" } = selection;
   const { minResourceVersion = "" } = options;
@@ -177,6 +177,6 @@ export function watchFields(
     minResourceVersion,
     encoding: Encoding.JSON,
     ...objectFields(options),
-    patches: held ? PatchType.JSON : PatchType.UNSPECIFIED,
+    patches: objects ? PatchType.JSON : PatchType.UNSPECIFIED,
   };
 }

@@ -91,28 +91,28 @@ export class WatchMany<V> implements AsyncIterable<WatchManyEvent<V>> {
   /** Iterates over the batches: the events of one message of the service at a time. */
   async *batches(): AsyncGenerator<WatchManyBatch<V>, void, undefined> {
     const { resumeToken = "" } = this.#options;
-    const watches = this.#watches.map(([key, spec]) => new OneOfMany(key, spec, resumeToken));
+    const watches = this.#watches.map(([key, spec]) => new WatchState(key, spec, resumeToken));
     for await (const response of this.#open(watches)) {
       const watch = required(watches[response.watch], "a watch with this index");
       const batch = watch.read(response);
-      for (const each of watches) each.held?.continues(response.resumeToken);
+      for (const each of watches) each.objects?.continues(response.resumeToken);
       const synced = watches.every((each) => each.synced);
       yield { ...batch, watch: watch.key, synced } as WatchManyBatch<V>;
     }
   }
 
-  #open(watches: OneOfMany[]): AsyncIterable<WatchManyResponse> {
+  #open(watches: WatchState[]): AsyncIterable<WatchManyResponse> {
     const { resumeToken = "", signal } = this.#options;
     const request = { watches: watches.map((watch) => watch.request), resumeToken };
     return stream({ signal }, (call) => this.#service.watchMany(request, call));
   }
 }
 
-/** One of the watches of a stream. */
-class OneOfMany {
+/** The state of one of the watches of a stream. */
+class WatchState {
   readonly key: string;
   /** The objects that patches are applied to; undefined if none were requested. */
-  readonly held: HeldObjects | undefined;
+  readonly objects: HeldObjects | undefined;
   /** Whether it has sent a message, and is not within a snapshot. */
   synced = false;
   readonly #spec: WatchSpec;
@@ -121,13 +121,13 @@ class OneOfMany {
 
   constructor(key: string, spec: WatchSpec, resumeToken: string) {
     this.key = key;
-    this.held = spec.patches?.begin(resumeToken) === true ? spec.patches : undefined;
+    this.objects = spec.patches?.begin(resumeToken) === true ? spec.patches : undefined;
     this.#spec = spec;
-    this.#reader = new BatchReader(this.held);
+    this.#reader = new BatchReader(this.objects);
   }
 
   get request() {
-    return watchFields(this.#spec.resource, this.#spec, this.#spec, this.held);
+    return watchFields(this.#spec.resource, this.#spec, this.#spec, this.objects);
   }
 
   read({ response, resumeToken }: WatchManyResponse): WatchBatch<unknown> {

@@ -7,7 +7,7 @@ import type { Interceptor } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
 import { bearer, type BearerToken } from "./bearer.js";
 import { createClient, type Client } from "./client.js";
-import { comeBack } from "./comeback.js";
+import { retryReads } from "./comeback.js";
 
 export * from "./index.js";
 
@@ -39,7 +39,7 @@ export function connect(address: string, options: WebOptions = {}): Client {
     useBinaryFormat: true,
     ...(timeoutMs > 0 && { defaultTimeoutMs: timeoutMs }),
     interceptors: [
-      comeBack(timeoutMs),
+      retryReads(timeoutMs),
       ...interceptors,
       ...(token === undefined ? [] : [bearer(address, token)]),
     ],
