@@ -43,7 +43,7 @@ class App {
   });
   readonly #dialog = new LabelDialog(this.#session, (key) => this.#feed.pods.get(key));
   readonly #signIn = new SignIn(this.#session, () => {
-    this.#feed.forget();
+    this.#feed.clear();
     void this.#select(this.#toolbar.choice.labelSelector);
   });
   readonly #table = new PodTable((row, label) => {

@@ -22,11 +22,11 @@ export type Connection =
   | { readonly state: "connecting" | "live" }
   /** The reason is the message of the service. */
   | { readonly state: "unauthenticated" | "forbidden"; readonly reason: string }
-  /** The service is unreachable; lastHeard is the time of its last message, if there was one. */
+  /** The service is unreachable; lastMessage is the time of its last message, if there was one. */
   | {
       readonly state: "reconnecting";
       readonly reason: string;
-      readonly lastHeard: Date | undefined;
+      readonly lastMessage: Date | undefined;
     }
   /** The service is reachable, but the API server is unreachable for it. */
   | { readonly state: "stale"; readonly lastContact: Date | undefined };
@@ -120,7 +120,7 @@ export class PodFeed {
   }
 
   /** Closes all streams and clears the pods. */
-  forget(): void {
+  clear(): void {
     this.close();
     this.#shown = this.#trying = this.#freshness = undefined;
     this.#arriving = 0;
@@ -217,14 +217,14 @@ interface Shown {
 }
 
 /** Returns the connection state after a stream has failed. */
-function lossBy(error: KubeconnectError, lastHeard: Date | undefined): Connection {
+function lossBy(error: KubeconnectError, lastMessage: Date | undefined): Connection {
   switch (error.code) {
     case Code.Unauthenticated:
       return { state: "unauthenticated", reason: error.message };
     case Code.PermissionDenied:
       return { state: "forbidden", reason: error.message };
     default:
-      return { state: "reconnecting", reason: reasonFor(error), lastHeard };
+      return { state: "reconnecting", reason: reasonFor(error), lastMessage };
   }
 }
 

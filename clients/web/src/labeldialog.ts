@@ -1,16 +1,16 @@
 import { KubeconnectError } from "@kubeconnect/client";
 import { byId, make } from "./dom.js";
 import type { Caller } from "./feed.js";
-import { isFulfilled, labelPatch, type LabelWish } from "./labelpatch.js";
+import { isFulfilled, labelPatch, type LabelChange } from "./labelpatch.js";
 import { chip } from "./rowelement.js";
 import type { Label, PodRow } from "./row.js";
-import { causesBeside } from "./words.js";
+import { additionalCauses } from "./words.js";
 
 /** The state of the dialog. */
 type Phase =
   | { readonly name: "editing" }
   | { readonly name: "saving"; readonly stop: AbortController }
-  | { readonly name: "waiting"; readonly wish: LabelWish };
+  | { readonly name: "waiting"; readonly change: LabelChange };
 
 /**
  * The dialog that changes one label of one pod. It closes when the table shows the change, so that
@@ -68,7 +68,7 @@ export class LabelDialog {
   refresh(): void {
     if (!this.#row) return;
     const row = this.#present(this.#row.key);
-    if (this.#phase.name === "waiting" && isFulfilled(row, this.#row.uid, this.#phase.wish)) {
+    if (this.#phase.name === "waiting" && isFulfilled(row, this.#row.uid, this.#phase.change)) {
       this.#dialog.close();
     } else if (row?.uid === this.#row.uid && row !== this.#row) {
       this.#row = row;
@@ -79,7 +79,7 @@ export class LabelDialog {
   async #submit(): Promise<void> {
     if (!this.#row || this.#phase.name !== "editing") return;
     const row = this.#row;
-    const wish = {
+    const change = {
       key: this.#key.value.trim(),
       value: this.#remove.checked ? null : this.#value.value.trim(),
     };
@@ -88,9 +88,9 @@ export class LabelDialog {
     this.#enter({ name: "saving", stop });
     try {
       const { client } = this.#caller;
-      await client.patch("pods", row, labelPatch(row, wish), { signal: stop.signal });
+      await client.patch("pods", row, labelPatch(row, change), { signal: stop.signal });
       if (stop.signal.aborted) return;
-      this.#enter({ name: "waiting", wish });
+      this.#enter({ name: "waiting", change });
       this.refresh();
     } catch (error) {
       if (stop.signal.aborted) return;
@@ -109,7 +109,7 @@ export class LabelDialog {
   }
 
   #showError(error: KubeconnectError): void {
-    const causes = causesBeside(error).map(({ field, message }) =>
+    const causes = additionalCauses(error).map(({ field, message }) =>
       make("li", {}, make("code", { textContent: field }), new Text(` ${message}`)),
     );
     this.#error.replaceChildren(make("p", { textContent: error.message }));

@@ -118,8 +118,8 @@ function initStatus(pod: Pod, { state }: ContainerStatus, index: number): string
 function run(pod: Pod, started: Initialization): Omit<PodSummary, "containers"> {
   const containers = pod.status?.containerStatuses ?? [];
   const ready = containers.filter(isReady).length;
-  const trouble = containers.map(troubleOf).find((reason) => reason !== undefined);
-  const status = trouble ?? started.waitsFor ?? reasonOf(pod);
+  const problem = containers.map(problemOf).find((reason) => reason !== undefined);
+  const status = problem ?? started.waitsFor ?? reasonOf(pod);
   return {
     ready: started.ready + ready,
     status: status === "Completed" && ready > 0 ? partlyCompleted(pod) : status,
@@ -132,7 +132,7 @@ function partlyCompleted(pod: Pod): string {
   return hasCondition(pod, "Ready") ? "Running" : "NotReady";
 }
 
-function troubleOf({ state }: ContainerStatus): string | undefined {
+function problemOf({ state }: ContainerStatus): string | undefined {
   if (state?.waiting?.reason) {
     return state.waiting.reason;
   }
@@ -141,7 +141,7 @@ function troubleOf({ state }: ContainerStatus): string | undefined {
 
 function isReady(container: ContainerStatus): boolean {
   return (
-    container.ready === true && container.state?.running !== undefined && !troubleOf(container)
+    container.ready === true && container.state?.running !== undefined && !problemOf(container)
   );
 }
 

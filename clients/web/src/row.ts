@@ -26,7 +26,7 @@ export function podRow(object: KubeObject<Pod>): PodRow {
     ? summarize(pod)
     : { ready: 0, containers: 0, status: "Unreadable", restarts: 0 };
   const node = pod?.spec?.nodeName ?? "";
-  const labels = Object.entries(pod?.metadata.labels ?? {}).sort(byInterest);
+  const labels = Object.entries(pod?.metadata.labels ?? {}).sort(byRelevance);
   const pairs = labels.map(([key, value]) => `${key}=${value}`);
   return {
     namespace,
@@ -63,11 +63,11 @@ function toneOf({ status, ready, containers }: PodSummary): Tone {
 }
 
 /** Hashes that controllers set on pods are shown last, because users rarely need them. */
-const machineMade =
+const controllerLabels =
   /(^|\/)(pod-template-hash|pod-template-generation|controller-revision-hash|controller-uid|pod-index)$/;
 
-function byInterest([a]: Label, [b]: Label): number {
-  return Number(machineMade.test(a)) - Number(machineMade.test(b)) || compare(a, b);
+function byRelevance([a]: Label, [b]: Label): number {
+  return Number(controllerLabels.test(a)) - Number(controllerLabels.test(b)) || compare(a, b);
 }
 
 /** Compares strings by code units, as the API server orders names. */

@@ -59,7 +59,7 @@ export class RowElement {
   }
 
   /** Returns the label to edit after a click on the target: one of the labels, or any. */
-  wishAt(target: EventTarget | null): { label?: Label } | undefined {
+  editAt(target: EventTarget | null): { label?: Label } | undefined {
     if (!(target instanceof Element)) return undefined;
     if (target.closest(".edit")) return {};
     const chip = target.closest(".chip");

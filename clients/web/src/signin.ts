@@ -25,7 +25,7 @@ export class SignIn {
     this.#onUserChange = onUserChange;
     byId("sign-in-form", HTMLFormElement).addEventListener("submit", (event) => {
       event.preventDefault();
-      void this.#take();
+      void this.#submitToken();
     });
     byId("sign-in-cancel", HTMLButtonElement).addEventListener("click", () => {
       this.#dialog.close();
@@ -35,7 +35,7 @@ export class SignIn {
       this.#token.value = "";
     });
     this.#signIn.addEventListener("click", () => {
-      this.#ask();
+      this.#open();
     });
     this.#signOut.addEventListener("click", () => {
       this.#session.signOut();
@@ -50,15 +50,15 @@ export class SignIn {
     this.#signIn.hidden = !required;
     if (!required) return;
     setText(this.#reason, connection.reason);
-    if (!this.#dialog.open) this.#ask();
+    if (!this.#dialog.open) this.#open();
   }
 
-  #ask(): void {
+  #open(): void {
     this.#showError("");
     this.#dialog.showModal();
   }
 
-  async #take(): Promise<void> {
+  async #submitToken(): Promise<void> {
     const token = this.#token.value.trim();
     this.#token.value = ""; // no part of the page stores the token any longer
     const stop = (this.#stop = new AbortController());

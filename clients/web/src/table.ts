@@ -40,8 +40,8 @@ export class PodTable {
     }).observe(this.#scroller);
     this.#body.addEventListener("click", ({ target }) => {
       const element = this.#elementAt(target);
-      const wish = element?.wishAt(target);
-      if (element && wish) onEdit(element.row, wish.label);
+      const edit = element?.editAt(target);
+      if (element && edit) onEdit(element.row, edit.label);
     });
     this.#measure();
   }

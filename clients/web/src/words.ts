@@ -22,7 +22,7 @@ export function refusalOf(error: unknown): string {
  * Returns the causes to list in addition to the message: each cause once, because API servers
  * repeat them, and a single cause only if the message does not contain it.
  */
-export function causesBeside({ message, causes }: KubeconnectError): StatusCause[] {
+export function additionalCauses({ message, causes }: KubeconnectError): StatusCause[] {
   const distinct = new Map(causes.map((cause) => [`${cause.field} ${cause.message}`, cause]));
   const listed = [...distinct.values()];
   return listed.length === 1 ? listed.filter((cause) => !message.includes(cause.message)) : listed;
@@ -36,8 +36,8 @@ export function titleOf(connection: Connection): string {
     case "live":
       return "Live";
     case "reconnecting":
-      return connection.lastHeard
-        ? `Reconnecting: ${connection.reason} (last message at ${time.format(connection.lastHeard)})`
+      return connection.lastMessage
+        ? `Reconnecting: ${connection.reason} (last message at ${time.format(connection.lastMessage)})`
         : `Reconnecting: ${connection.reason}`;
     case "unauthenticated":
       return "Sign-in required";

@@ -138,7 +138,7 @@ suite("the feed", () => {
     await last;
     assert.deepEqual([...feed.pods.keys()], ["shop/web", "shop/new"]);
     assert.deepEqual(tokens, ["", "t1", "t2"]);
-    const lost = { state: "reconnecting", reason: "gone", lastHeard: at };
+    const lost = { state: "reconnecting", reason: "gone", lastMessage: at };
     assert.deepEqual(states, [{ state: "live" }, lost, { state: "live" }, lost]);
   });
 
@@ -157,7 +157,7 @@ suite("the feed", () => {
     await feed.select("");
     await last;
     assert.deepEqual(tokens, ["", "", ""]);
-    const lost = { state: "reconnecting", reason: "gone", lastHeard: at };
+    const lost = { state: "reconnecting", reason: "gone", lastMessage: at };
     assert.deepEqual(states, [{ state: "live" }, lost, { state: "live" }]);
   });
 
@@ -176,7 +176,7 @@ suite("the feed", () => {
     await settled();
     assert.deepEqual(states, [
       { state: "live" },
-      { state: "reconnecting", reason: "the service does not respond", lastHeard: at },
+      { state: "reconnecting", reason: "the service does not respond", lastMessage: at },
     ]);
   });
 
@@ -188,7 +188,7 @@ suite("the feed", () => {
     });
     await feed.select("");
     await last;
-    const lost = { state: "reconnecting", reason: "gone", lastHeard: undefined };
+    const lost = { state: "reconnecting", reason: "gone", lastMessage: undefined };
     assert.deepEqual(states, [lost, { state: "live" }]);
   });
 

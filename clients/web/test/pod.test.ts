@@ -57,7 +57,7 @@ const cases: Record<string, [Pod, Partial<PodSummary>]> = {
     pod("Running", [status("a", waiting("CrashLoopBackOff"), { restartCount: 7 })]),
     { ready: 0, status: "CrashLoopBackOff", restarts: 7 },
   ],
-  "the first of several containers in trouble": [
+  "the first of several containers with problems": [
     pod("Running", [
       status("a", running),
       status("b", waiting("ImagePullBackOff")),

@@ -169,7 +169,7 @@ suite("the feed of a session", () => {
     const { feed, until } = feedFor(session);
     await session.signIn("ann", {});
     await feed.select("");
-    feed.forget();
+    feed.clear();
     await until("connecting");
     assert.equal(feed.synced, false);
     assert.equal(feed.pods.size, 0);

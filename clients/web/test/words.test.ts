@@ -4,7 +4,7 @@ import { create } from "@bufbuild/protobuf";
 import { KubeconnectError } from "@kubeconnect/client";
 import { StatusSchema } from "@kubeconnect/client/proto";
 import {
-  causesBeside,
+  additionalCauses,
   countOf,
   coverageOf,
   noticeOf,
@@ -47,7 +47,7 @@ suite("the causes of an error", () => {
   function listed(message: string, ...fields: string[]): string[] {
     const causes = fields.map((field) => ({ field, message: "must be lower case" }));
     const error = KubeconnectError.fromStatus(create(StatusSchema, { message, causes }));
-    return causesBeside(error).map(({ field }) => field);
+    return additionalCauses(error).map(({ field }) => field);
   }
   test("are listed if the message does not contain them", () => {
     assert.deepEqual(listed("Pod is invalid", "a"), ["a"]);
@@ -75,11 +75,11 @@ test("a table of some namespaces shows which", () => {
 test("a lost service is shown with the time of its last message, if there was one", () => {
   const lost = { state: "reconnecting", reason: "the service does not respond" } as const;
   assert.equal(
-    titleOf({ ...lost, lastHeard: new Date(2026, 0, 2, 12, 31, 7) }),
+    titleOf({ ...lost, lastMessage: new Date(2026, 0, 2, 12, 31, 7) }),
     "Reconnecting: the service does not respond (last message at 12:31:07)",
   );
   assert.equal(
-    titleOf({ ...lost, lastHeard: undefined }),
+    titleOf({ ...lost, lastMessage: undefined }),
     "Reconnecting: the service does not respond",
   );
 });
