@@ -32,17 +32,17 @@ func TestAnswers(t *testing.T) {
 		contentType  string
 		body         string
 	}{
-		"the page is at the root":             {built, "GET", "/", 200, "text/html; charset=utf-8", "<!doctype html>"},
-		"the page has its script":             {built, "GET", "/app.js", 200, "text/javascript; charset=utf-8", "export {}"},
-		"the page has its style":              {built, "GET", "/style.css", 200, "text/css; charset=utf-8", "body{}"},
-		"the page has its icon":               {built, "GET", "/favicon.svg", 200, "image/svg+xml", "<svg/>"},
-		"HEAD has no body":                    {built, "HEAD", "/", 200, "text/html; charset=utf-8", ""},
-		"nothing is changed here":             {built, "POST", "/", 405, "text/plain; charset=utf-8", "GET and HEAD only"},
-		"an unknown file is not found":        {built, "GET", "/nothing.js", 404, "text/plain; charset=utf-8", "no such file"},
-		"a folder is not listed":              {built, "GET", "/assets/", 404, "text/plain; charset=utf-8", "no such file"},
-		"what is no part of the page is kept": {built, "GET", "/.gitkeep", 404, "text/plain; charset=utf-8", "no such file"},
-		"without a build it says what to do":  {notBuilt, "GET", "/", 503, "text/plain; charset=utf-8", "make build"},
-		"without a build the rest is missing": {notBuilt, "GET", "/app.js", 404, "text/plain; charset=utf-8", "no such file"},
+		"the page is at the root":            {built, "GET", "/", 200, "text/html; charset=utf-8", "<!doctype html>"},
+		"the page has its script":            {built, "GET", "/app.js", 200, "text/javascript; charset=utf-8", "export {}"},
+		"the page has its style":             {built, "GET", "/style.css", 200, "text/css; charset=utf-8", "body{}"},
+		"the page has its icon":              {built, "GET", "/favicon.svg", 200, "image/svg+xml", "<svg/>"},
+		"HEAD has no body":                   {built, "HEAD", "/", 200, "text/html; charset=utf-8", ""},
+		"nothing is changed here":            {built, "POST", "/", 405, "text/plain; charset=utf-8", "GET and HEAD only"},
+		"unknown files are not found":        {built, "GET", "/nothing.js", 404, "text/plain; charset=utf-8", "no such file"},
+		"a folder is not listed":             {built, "GET", "/assets/", 404, "text/plain; charset=utf-8", "no such file"},
+		"other files are not served":         {built, "GET", "/.gitkeep", 404, "text/plain; charset=utf-8", "no such file"},
+		"without a build, it says how":       {notBuilt, "GET", "/", 503, "text/plain; charset=utf-8", "make build"},
+		"without a build, files are missing": {notBuilt, "GET", "/app.js", 404, "text/plain; charset=utf-8", "no such file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			response := serve(test.files, httptest.NewRequest(test.method, test.path, nil))

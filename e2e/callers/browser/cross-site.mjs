@@ -53,7 +53,11 @@ async function load(element, attribute, url) {
 function observe({ element, attribute, url }) {
   return new Promise((resolve) => {
     const loader = document.createElement(element);
-    const finish = (event) => setTimeout(() => resolve(`${event}, ${window.length} frames, ${loader.offsetWidth}x${loader.offsetHeight}`), 200);
+    const finish = (event) =>
+      setTimeout(() => {
+        const size = `${loader.offsetWidth}x${loader.offsetHeight}`;
+        resolve(`${event}, ${window.length} frames, ${size}`);
+      }, 200);
     loader.addEventListener("load", () => finish("load"));
     loader.addEventListener("error", () => finish("error"));
     setTimeout(() => finish("nothing"), 5_000);

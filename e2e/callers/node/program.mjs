@@ -47,26 +47,26 @@ async function getSettings() {
 
 /** Scales a Deployment when the snapshot is complete, and waits for its pods. */
 async function watchScaling() {
-  const held = new Map();
+  const pods = new Map();
   for await (const event of client.watch("pods", { namespace, labelSelector: "app=web" })) {
     switch (event.type) {
       case "RESET":
-        held.clear();
+        pods.clear();
         break;
       case "ADDED":
       case "MODIFIED":
-        held.set(event.object.name, event.object);
+        pods.set(event.object.name, event.object);
         break;
       case "DELETED":
-        held.delete(event.object.name);
+        pods.delete(event.object.name);
         break;
       case "SYNCED":
-        report("before", { names: [...held.keys()].sort() });
+        report("before", { names: [...pods.keys()].sort() });
         await scale();
     }
-    if (held.size === replicas) break;
+    if (pods.size === replicas) break;
   }
-  report("after", { names: [...held.keys()].sort() });
+  report("after", { names: [...pods.keys()].sort() });
 }
 
 /** Patches a Deployment. */
@@ -88,7 +88,7 @@ async function keepNotes() {
   const { object: second } = await client.update("configmaps", changed);
   report("updated", written(second));
   const outdated = client.update("configmaps", { ...first.value, data: { text: "third" } });
-  report("outdated", await refusal(Code.Aborted, outdated));
+  report("outdated", await rejection(Code.Aborted, outdated));
   const { object: left } = await client.delete("configmaps", first, { uid: first.uid });
   report("deleted", { gone: left === undefined });
 }
@@ -101,18 +101,18 @@ function written({ uid, resourceVersion, value }) {
 /** Gets an object that does not exist. */
 async function askForNobody() {
   const nobody = client.get("configmaps", { namespace, name: "nobody" });
-  report("missing", await refusal(Code.NotFound, nobody));
+  report("missing", await rejection(Code.NotFound, nobody));
 }
 
 /** Patches with an invalid value. */
 async function scaleBelowNothing() {
   const patch = { type: "merge", body: { spec: { replicas: -1 } } };
-  const refused = client.patch("deploy", { namespace, name: "web" }, patch);
-  report("refused", await refusal(Code.InvalidArgument, refused));
+  const patched = client.patch("deploy", { namespace, name: "web" }, patch);
+  report("refused", await rejection(Code.InvalidArgument, patched));
 }
 
 /** Returns the fields of the error of a call. Throws if the call does not fail with this code. */
-async function refusal(code, call) {
+async function rejection(code, call) {
   const error = await call.then(
     () => undefined,
     (error) => error,

@@ -18,14 +18,14 @@ const watch = (resource) => ({
   patches: new HeldObjects(),
 });
 const watches = { configmaps: watch("configmaps"), secrets: watch("secrets") };
-const held = { configmaps: LiveCollection.ofObjects(), secrets: LiveCollection.ofObjects() };
+const live = { configmaps: LiveCollection.ofObjects(), secrets: LiveCollection.ofObjects() };
 const resets = { configmaps: 0, secrets: 0 };
 const open = (signal, resumeToken) => client.watchMany(watches, { signal, resumeToken }).batches();
 try {
   for await (const batch of follow(open, { signal: new AbortController().signal })) {
-    held[batch.watch].apply(batch);
+    live[batch.watch].apply(batch);
     resets[batch.watch] += batch.events.filter(({ type }) => type === "RESET").length;
-    const { configmaps, secrets } = held;
+    const { configmaps, secrets } = live;
     if (configmaps.synced && secrets.synced) {
       report("holds", { configmaps: labels(configmaps), secrets: labels(secrets), resets });
     }

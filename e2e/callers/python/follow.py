@@ -21,7 +21,7 @@ from kubeconnect import Client, Event, EventType, KubeconnectError, Watch
 from kubeconnect.aio import AsyncClient, AsyncWatch
 
 
-class Held:
+class Copy:
     """The copy: the data of each object, by name."""
 
     def __init__(self) -> None:
@@ -60,12 +60,12 @@ def by_a_fixed_token(address: str, namespace: str, token_file: str) -> None:
 
 def follow(client: Client, namespace: str) -> None:
     """Follow the ConfigMaps until there is an object named "end"."""
-    held = Held()
+    copy = Copy()
     with client.watch(
         "configmaps", namespace=namespace, on_retry=printing_losses(lambda: events)
     ) as events:
         for event in events:
-            if held.apply(event, events):
+            if copy.apply(event, events):
                 break
 
 
@@ -75,13 +75,13 @@ async def by_asyncio(address: str, namespace: str, token_file: str | None = None
     async def token() -> str:
         return await asyncio.to_thread(Path(token_file or "").read_text)
 
-    held = Held()
+    copy = Copy()
     async with AsyncClient(address, token=token if token_file else None) as client:
         async with client.watch(
             "configmaps", namespace=namespace, on_retry=printing_losses(lambda: events)
         ) as events:
             async for event in events:
-                if held.apply(event, events):
+                if copy.apply(event, events):
                     break
         listed = await client.list("configmaps", namespace=namespace)
         report("listed", total=listed.total)

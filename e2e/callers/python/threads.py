@@ -44,20 +44,20 @@ def get_settings(client: Client, namespace: str) -> None:
 
 def watch_scaling(client: Client, namespace: str) -> None:
     """Scale a Deployment when the snapshot is complete, and wait for its pods."""
-    held: dict[str, kubeconnect.Object] = {}
+    pods: dict[str, kubeconnect.Object] = {}
     with client.watch("pods", namespace=namespace, label_selector="app=web") as events:
         for event in events:
             if event.type is EventType.RESET:
-                held.clear()
+                pods.clear()
             elif event.type is EventType.DELETED and event.object:
-                held.pop(event.object.name, None)
+                pods.pop(event.object.name, None)
             elif event.object:
-                held[event.object.name] = event.object
+                pods[event.object.name] = event.object
             elif event.type is EventType.SYNCED:
-                report("before", names=sorted(held))
+                report("before", names=sorted(pods))
                 scale(client, namespace)
-            if len(held) == REPLICAS:
-                report("after", names=sorted(held))
+            if len(pods) == REPLICAS:
+                report("after", names=sorted(pods))
                 return
 
 

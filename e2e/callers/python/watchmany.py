@@ -25,7 +25,7 @@ def watches(namespace: str) -> dict[str, WatchSpec]:
     }
 
 
-class Held:
+class Copy:
     """The labels of the objects of each resource, by name."""
 
     def __init__(self) -> None:
@@ -35,14 +35,14 @@ class Held:
 
     def apply(self, resource: str, event: Event) -> None:
         """Apply an event."""
-        held = self.labels[resource]
+        objects = self.labels[resource]
         if event.type is EventType.RESET:
             self.resets[resource] += 1
-            held.clear()
+            objects.clear()
         elif event.type is EventType.DELETED and event.object:
-            held.pop(event.object.name, None)
+            objects.pop(event.object.name, None)
         elif event.object:
-            held[event.object.name] = event.object["metadata"]["labels"]
+            objects[event.object.name] = event.object["metadata"]["labels"]
 
     def report(self) -> bool:
         """Print the labels, and return whether there is an object named "end"."""
@@ -52,21 +52,21 @@ class Held:
 
 def by_threads(address: str, namespace: str) -> None:
     """Watch the resources with threads."""
-    held = Held()
+    copy = Copy()
     with Client(address) as client, client.watch_many(watches(namespace)) as events:
         for resource, event in events:
-            held.apply(resource, event)
-            if events.synced and held.report():
+            copy.apply(resource, event)
+            if events.synced and copy.report():
                 break
 
 
 async def by_asyncio(address: str, namespace: str) -> None:
     """Watch the resources with asyncio."""
-    held = Held()
+    copy = Copy()
     async with AsyncClient(address) as client, client.watch_many(watches(namespace)) as events:
         async for resource, event in events:
-            held.apply(resource, event)
-            if events.synced and held.report():
+            copy.apply(resource, event)
+            if events.synced and copy.report():
                 break
 
 
