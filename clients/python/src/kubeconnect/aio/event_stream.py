@@ -39,9 +39,10 @@ class AsyncEventStream(Generic[Request, Response, Step]):
     ``timeout``. If the bearer token of a stream has expired, and the client has a token
     function or a token file, the stream is opened again, once, with a new token.
 
-    A loss is reported by ``connection``, ``freshness`` and ``on_retry``, and as a warning of
-    the logger "kubeconnect". It is detected only while an iteration waits. The properties
-    may be read from any thread.
+    A loss is reported by ``connection``, ``freshness`` and ``on_retry``. The logger
+    "kubeconnect" logs it as a warning, or at the level INFO if the token has expired or the
+    service moves the stream to another replica. A loss is detected only while an iteration
+    waits. The properties may be read from any thread.
     """
 
     def __init__(
