@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// auditPolicy records the patches of ConfigMaps of one name, and how those of another one
-// are read, so that nothing else that a test does has to wait for the log.
+// auditPolicy records only the patches of ConfigMaps of one name and the reads of ConfigMaps of
+// another name, so that no other test has to wait for the audit log.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -29,14 +29,13 @@ rules:
 - level: None
 `
 
-// Audited is the name of the ConfigMaps whose patches every cluster records.
+// Audited is the name of the ConfigMaps whose patches every cluster records in its audit log.
 const Audited = "audited"
 
-// AuditedReads is the name of the ConfigMaps of which every cluster records who gets them.
+// AuditedReads is the name of the ConfigMaps whose reads every cluster records in its audit log.
 const AuditedReads = "audited-reads"
 
-// AuditEvent is what the API server has recorded of a request, as far as tests ask: a
-// part of audit.k8s.io/v1's Event.
+// AuditEvent is the part of an audit.k8s.io/v1 Event that the tests read.
 type AuditEvent struct {
 	User             authenticationv1.UserInfo  `json:"user"`
 	ImpersonatedUser *authenticationv1.UserInfo `json:"impersonatedUser"`
@@ -44,11 +43,11 @@ type AuditEvent struct {
 		Namespace string `json:"namespace"`
 	} `json:"objectRef"`
 	ResponseStatus metav1.Status `json:"responseStatus"`
-	// ResponseObject is the object as it was written, or a Status.
+	// ResponseObject is the written object, or a Status.
 	ResponseObject metav1.PartialObjectMetadata `json:"responseObject"`
 }
 
-// auditFlags are devcluster's, with what they name.
+// auditFlags returns devcluster's flags for the audit log, and writes the files that they name.
 func auditFlags(dir string) ([]string, error) {
 	policy := filepath.Join(dir, "audit-policy.yaml")
 	flags := []string{"--apiserver-arg", "audit-policy-file=" + policy, "--apiserver-arg", "audit-log-path=" + auditLog(dir)}
@@ -57,8 +56,8 @@ func auditFlags(dir string) ([]string, error) {
 
 func auditLog(dir string) string { return filepath.Join(dir, "audit.log") }
 
-// AuditEvents are those of a namespace that have been recorded up to now, in order. The
-// API server records a request when it has answered it, so the last may be late.
+// AuditEvents returns the events of a namespace that are recorded so far, in order. The API server
+// records a request after it has responded, so the last events may be missing.
 func (c *Cluster) AuditEvents(namespace string) (events []AuditEvent, err error) {
 	log, err := os.ReadFile(auditLog(c.dir))
 	if err != nil {
@@ -67,7 +66,7 @@ func (c *Cluster) AuditEvents(namespace string) (events []AuditEvent, err error)
 	for line := range bytes.Lines(log) {
 		var event AuditEvent
 		if !bytes.HasSuffix(line, []byte("\n")) {
-			break // it is being written
+			break // the API server is still writing this line
 		}
 		if err := json.Unmarshal(line, &event); err != nil {
 			return nil, err

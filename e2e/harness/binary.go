@@ -6,11 +6,11 @@ import (
 	"path/filepath"
 )
 
-// Root is the top of the checkout, as seen from the folder of the tests.
+// Root is the root of the checkout, relative to the directory of the tests.
 const Root = ".."
 
-// Binary returns the path of a program that make builds: the one in the environment
-// variable, else bin/name.
+// Binary returns the path of a program that make builds: the value of the environment variable, or
+// bin/name if the variable is empty.
 func Binary(variable, name string) (string, error) {
 	path := os.Getenv(variable)
 	if path == "" {
@@ -21,7 +21,7 @@ func Binary(variable, name string) (string, error) {
 		return "", err
 	}
 	if _, err := os.Stat(path); err != nil {
-		return "", fmt.Errorf("there is no %s: run `make build`, or set %s (%w)", path, variable, err)
+		return "", fmt.Errorf("%s not found: run `make build`, or set %s (%w)", path, variable, err)
 	}
 	return path, nil
 }

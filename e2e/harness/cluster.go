@@ -15,14 +15,14 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// clusterStart is how long a control plane may take until it can be used.
+// clusterStart bounds the time until a control plane is ready.
 var clusterStart = Patience(90 * time.Second)
 
-// Cluster is a control plane of its own, and how an administrator reaches it.
+// Cluster is a control plane of its own, with an administrator's clients.
 type Cluster struct {
 	// Kubeconfig is the path of the administrator's kubeconfig.
 	Kubeconfig string
-	// Config is the same for client-go, without a rate limit.
+	// Config is the administrator's client-go configuration, without a rate limit.
 	Config *rest.Config
 	// Client writes and reads built-in kinds.
 	Client *kubernetes.Clientset
@@ -34,8 +34,8 @@ type Cluster struct {
 	process *Process
 }
 
-// StartCluster starts a control plane with devcluster's flags and returns when
-// all of it can be used. The caller must call Stop.
+// StartCluster starts a control plane with devcluster's flags and blocks until all its components
+// are ready. The caller must call Stop.
 func StartCluster(args ...string) (*Cluster, error) {
 	path, err := Binary("DEVCLUSTER_BIN", "devcluster")
 	if err != nil {
@@ -59,8 +59,8 @@ func StartCluster(args ...string) (*Cluster, error) {
 	return c, nil
 }
 
-// start starts the control plane and returns when all of it can be used. If that fails,
-// nothing is left.
+// start starts the control plane and blocks until all its components are ready. If it fails, it
+// leaves no processes and no files behind.
 func (c *Cluster) start() (err error) {
 	if c.process, err = Start(c.command[0], c.command[1:]...); err != nil {
 		return err
@@ -72,8 +72,8 @@ func (c *Cluster) start() (err error) {
 	return nil
 }
 
-// Offline stops the control plane, calls do with the directory of etcd's data, and starts
-// the control plane again, at the same addresses.
+// Offline stops the control plane, calls do with etcd's data directory, and starts the control
+// plane again at the same addresses.
 func (c *Cluster) Offline(do func(etcd string) error) error {
 	if err := c.process.Stop(); err != nil {
 		return err
@@ -102,7 +102,7 @@ func (c *Cluster) connect() error {
 	return err
 }
 
-// protobuf is the cheap way to speak about built-in kinds.
+// protobuf returns a copy of config that uses protobuf, the cheaper encoding for built-in kinds.
 func protobuf(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.ContentType = "application/vnd.kubernetes.protobuf"
@@ -110,20 +110,19 @@ func protobuf(config *rest.Config) *rest.Config {
 	return config
 }
 
-// Address is where the API server listens, as host and port.
+// Address returns the host and port of the API server.
 func (c *Cluster) Address() string {
 	return strings.TrimPrefix(c.Config.Host, "https://")
 }
 
-// PKI is the path of one of the control plane's own certificates and keys, such as
-// sa.key, which signs the tokens of service accounts, or ca.key, which signs users.
+// PKI returns the path of a certificate or key of the control plane, such as sa.key, which signs
+// the tokens of service accounts, or ca.key, which signs users' certificates.
 func (c *Cluster) PKI(file string) string { return filepath.Join(c.dir, "pki", file) }
 
-// Stop ends the control plane and removes all that it kept. A second call does
-// nothing.
+// Stop ends the control plane and removes its files. A second call does nothing.
 func (c *Cluster) Stop() {
 	if err := c.process.Stop(); err != nil {
-		fmt.Fprintf(os.Stderr, "the control plane ended with: %v\n%s\n", err, c.process.Output())
+		fmt.Fprintf(os.Stderr, "control plane exited: %v\n%s\n", err, c.process.Output())
 	}
 	_ = os.RemoveAll(c.dir)
 }

@@ -9,28 +9,28 @@ import (
 	"syscall"
 )
 
-// Component is a process of a control plane. One that dies is started again.
+// Component is a process of a control plane. devcluster restarts it when it dies.
 type Component struct {
 	name string
 	dir  string
 }
 
-// APIServer is the cluster's kube-apiserver.
+// APIServer returns the cluster's kube-apiserver.
 func (c *Cluster) APIServer() Component { return Component{"kube-apiserver", c.dir} }
 
-// Etcd is what the API server keeps its data in.
+// Etcd returns the etcd that stores the API server's data.
 func (c *Cluster) Etcd() Component { return Component{"etcd", c.dir} }
 
-// Controllers are the cluster's kube-controller-manager.
+// Controllers returns the cluster's kube-controller-manager.
 func (c *Cluster) Controllers() Component { return Component{"kube-controller-manager", c.dir} }
 
-// Scheduler is the cluster's kube-scheduler.
+// Scheduler returns the cluster's kube-scheduler.
 func (c *Cluster) Scheduler() Component { return Component{"kube-scheduler", c.dir} }
 
-// Nodes plays every kubelet of the cluster.
+// Nodes returns the process that simulates the kubelets of all nodes.
 func (c *Cluster) Nodes() Component { return Component{"nodes", c.dir} }
 
-// PID is the number of the process that runs now, or ran last.
+// PID returns the ID of the running process, or of the last one if none runs.
 func (c Component) PID() (int, error) {
 	text, err := os.ReadFile(filepath.Join(c.dir, "run", c.name+".pid"))
 	if err != nil {
@@ -39,13 +39,13 @@ func (c Component) PID() (int, error) {
 	return strconv.Atoi(strings.TrimSpace(string(text)))
 }
 
-// Kill ends the process at once. Another one takes its place.
+// Kill ends the process with SIGKILL. devcluster starts a new one.
 func (c Component) Kill() error { return c.signal(syscall.SIGKILL) }
 
-// Freeze lets the process stand still, with its connections open, until Thaw.
+// Freeze suspends the process, with its connections open, until Thaw.
 func (c Component) Freeze() error { return c.signal(syscall.SIGSTOP) }
 
-// Thaw lets the process go on.
+// Thaw resumes the suspended process.
 func (c Component) Thaw() error { return c.signal(syscall.SIGCONT) }
 
 func (c Component) signal(signal syscall.Signal) error {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// StartMortalService is StartService for a service that the test will crash. It
-// listens on an address, HOST:PORT; port 0 takes a free one.
+// StartMortalService is StartService for a service that the test will crash. The service listens on
+// listen, a HOST:PORT; port 0 selects a free port.
 func StartMortalService(t testing.TB, kubeconfig, listen string, flags ...string) *Service {
 	t.Helper()
 	process := RunService(t, append([]string{"--kubeconfig", kubeconfig, "--listen", listen, "--auth", "none"}, flags...)...)
@@ -19,7 +19,7 @@ func StartMortalService(t testing.TB, kubeconfig, listen string, flags ...string
 	return &Service{Process: process, Address: servingLine.FindStringSubmatch(line)[1]}
 }
 
-// Crash ends the process at once, without a word to anybody.
+// Crash ends the process with SIGKILL, without a graceful shutdown, and blocks until it has ended.
 func (p *Process) Crash() {
 	_ = p.command.Process.Kill()
 	<-p.ended

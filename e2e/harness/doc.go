@@ -1,7 +1,7 @@
-// Package harness starts what the end-to-end tests need, and ends it again: a
-// control plane, the service, and a proxy between the two that can fail.
+// Package harness starts and stops what the end-to-end tests need: a control plane, the service,
+// and a proxy between the two that can inject faults.
 //
-// It knows the service as any operator does, by its flags, its log and its
-// address, and never by its code. Every process that it starts ends with the
-// test binary, however that ends.
+// The package uses the service as an operator does, through its flags, log and address, and never
+// imports its code. Every process that it starts ends with the test binary, even if the test binary
+// is killed.
 package harness

@@ -7,10 +7,10 @@ import (
 	"syscall"
 )
 
-// guard sees to it that a process does not outlive this one: a shell waits at a
-// pipe that this process alone holds open, and tells the other to end when the
-// pipe breaks. That works on every Unix, for a panic, a timeout and a kill alike.
-// release lets the guard go, once the process is gone.
+// guard makes a process end when this process ends. A shell reads from a pipe that only this
+// process has open, and terminates the guarded process when the pipe breaks. This works on every
+// Unix, after a panic, a timeout or a kill. The caller calls release when the guarded process has
+// ended.
 func guard(pid int) (release func(), err error) {
 	shell := exec.Command("/bin/sh", "-c", "read -r _; kill -TERM "+strconv.Itoa(pid))
 	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

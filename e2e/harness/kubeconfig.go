@@ -7,9 +7,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// KubeconfigTo writes a copy of a kubeconfig that leads to another address, such
-// as that of a proxy, and returns its path. The certificates stay valid for
-// loopback addresses.
+// KubeconfigTo writes a copy of a kubeconfig with another address, such as that of a proxy, and
+// returns its path. The certificates stay valid for loopback addresses.
 func KubeconfigTo(t testing.TB, kubeconfig, address string) string {
 	t.Helper()
 	config, err := clientcmd.LoadFromFile(kubeconfig)

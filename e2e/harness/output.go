@@ -8,18 +8,18 @@ import (
 	"sync"
 )
 
-// output keeps what a process prints, line by line.
+// output records the lines that a process prints.
 type output struct {
 	mu     sync.Mutex // guards the fields below
 	lines  []string
-	rest   []byte        // a line that is not complete yet
-	closed bool          // whether the process is gone
-	more   chan struct{} // closed when the fields above change, and made anew
+	rest   []byte        // the incomplete last line
+	closed bool          // whether the process has ended
+	more   chan struct{} // closed and replaced when the fields above change
 }
 
 func newOutput() *output { return &output{more: make(chan struct{})} }
 
-// Write is for the process.
+// Write implements io.Writer for the process.
 func (o *output) Write(printed []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -54,7 +54,7 @@ func (o *output) String() string {
 	return strings.Join(o.lines, "\n") + string(o.rest)
 }
 
-// find returns the first line that matches, be it printed already or not yet.
+// find blocks until a line matches and returns the first one. Lines that are already printed count.
 func (o *output) find(ctx context.Context, match func(line string) bool) (string, error) {
 	for seen := 0; ; {
 		lines, closed, more := o.after(seen)
@@ -65,7 +65,7 @@ func (o *output) find(ctx context.Context, match func(line string) bool) (string
 		}
 		seen += len(lines)
 		if closed {
-			return "", errors.New("it ended without the line that was waited for")
+			return "", errors.New("process ended before it printed the expected line")
 		}
 		select {
 		case <-more:

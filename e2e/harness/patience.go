@@ -11,19 +11,19 @@ import (
 )
 
 const (
-	// fullCores is the number of processors from which on waits are not extended.
+	// fullCores is the number of processors from which waits are not extended.
 	fullCores = 4
-	// testsPerCore is how many tests run at a time for each processor: most of a test's time
-	// is waiting for the control plane. More than maxTests wait for each other.
+	// testsPerCore is the number of tests that run concurrently for each processor: a test spends
+	// most of its time waiting for the control plane. At most maxTests run concurrently.
 	testsPerCore = 3
 	maxTests     = 8
 )
 
-// Patience returns how long a test waits for something that takes so long at most on an
-// idle machine with enough processors, before the test gives up. It is no claim about speed.
+// Patience returns how long a test waits before it fails, for an event that takes at most wait on
+// an idle machine with enough processors. It is not a claim about speed.
 //
-// The environment variable E2E_PATIENCE is the factor between the two. By default it is
-// derived from the number of processors, and doubled under the race detector.
+// The result is wait times the environment variable E2E_PATIENCE. By default the factor is derived
+// from the number of processors, and doubled under the race detector.
 func Patience(wait time.Duration) time.Duration {
 	return time.Duration(float64(wait) * patience)
 }
@@ -38,12 +38,12 @@ func mustPatience(text string, cores int, race bool) float64 {
 	return factor
 }
 
-// patienceFactor returns the factor that a text gives, or the default if it is empty.
+// patienceFactor returns the factor in text, or the default if text is empty.
 func patienceFactor(text string, cores int, race bool) (float64, error) {
 	if text != "" {
 		factor, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(factor > 0 && factor <= 1000) {
-			return 0, fmt.Errorf("E2E_PATIENCE is %q: give a factor such as 2, at most 1000", text)
+			return 0, fmt.Errorf("invalid E2E_PATIENCE %q: must be a factor greater than 0 and at most 1000, such as 2", text)
 		}
 		return factor, nil
 	}
@@ -54,7 +54,7 @@ func patienceFactor(text string, cores int, race bool) (float64, error) {
 	return factor, nil
 }
 
-// LimitTests limits how many tests of this binary run at a time by the number of
+// LimitTests limits the number of tests of this binary that run concurrently, by the number of
 // processors, unless the flag -parallel is given. TestMain calls it first.
 func LimitTests() {
 	testing.Init()

@@ -19,13 +19,13 @@ func TestPatience_GrowsWithFewerProcessors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, err := patienceFactor(test.text, test.cores, test.race)
 			if err != nil || got != test.want {
-				t.Errorf("is %v (%v), want %v", got, err, test.want)
+				t.Errorf("factor %v (%v), want %v", got, err, test.want)
 			}
 		})
 	}
 	for _, text := range []string{"0", "-1", "long", "NaN", "Inf", "1001"} {
 		if factor, err := patienceFactor(text, 4, false); err == nil {
-			t.Errorf("%q is read as %v", text, factor)
+			t.Errorf("%q is parsed as %v, want an error", text, factor)
 		}
 	}
 }
@@ -33,7 +33,7 @@ func TestPatience_GrowsWithFewerProcessors(t *testing.T) {
 func TestLimitTests_FollowsTheProcessors(t *testing.T) {
 	for cores, want := range map[int]int{1: 3, 2: 6, 3: 8, 64: 8} {
 		if got := testsAtOnce(cores); got != want {
-			t.Errorf("%d processors run %d tests at a time, want %d", cores, got, want)
+			t.Errorf("%d processors run %d tests concurrently, want %d", cores, got, want)
 		}
 	}
 }

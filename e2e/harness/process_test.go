@@ -16,8 +16,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// playsParent makes this test binary play a program that starts another one and
-// is then killed.
+// playsParent makes this test binary act as a program that starts another one and is then killed.
 const playsParent = "KUBECONNECT_HARNESS_PLAYS_PARENT"
 
 func TestMain(m *testing.M) {
@@ -41,11 +40,11 @@ func TestAProcessThatEndsTooEarlyIsAnErrorWithItsOutput(t *testing.T) {
 	process := start(t, "echo 'it does not work' >&2; exit 3")
 	_, err := process.UntilPrints(deadline(t), func(line string) bool { return line == "ready" })
 	if err == nil || !strings.Contains(err.Error(), "it does not work") {
-		t.Errorf("the error is: %v", err)
+		t.Errorf("error %v, want the output of the process in it", err)
 	}
 	var exit *exec.ExitError
 	if err := process.Wait(deadline(t)); !errors.As(err, &exit) || exit.ExitCode() != 3 {
-		t.Errorf("it ended with %v", err)
+		t.Errorf("the process ended with %v, want exit code 3", err)
 	}
 }
 
@@ -55,7 +54,7 @@ func TestAProcessThatIsAskedToEndMayEndInOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := process.Stop(); err != nil {
-		t.Errorf("it ended with %v", err)
+		t.Errorf("the process ended with %v, want success", err)
 	}
 }
 
@@ -106,12 +105,12 @@ func untilGone(t *testing.T, pid int) {
 		select {
 		case <-ticks.C:
 		case <-ctx.Done():
-			t.Fatalf("process %d still runs", pid)
+			t.Fatalf("process %d is still running", pid)
 		}
 	}
 }
 
-// isGone is also true of a process that has ended and that nobody has asked how.
+// isGone reports whether a process has ended. A zombie counts as ended.
 func isGone(pid int) bool {
 	if err := syscall.Kill(pid, 0); err != nil {
 		return true

@@ -13,24 +13,23 @@ import (
 	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
 )
 
-// grpcLimit is how long a message may be for gRPC clients unless they say
-// something else. Every caller here keeps to it.
+// grpcLimit is the default limit of gRPC clients for a message, in bytes. All clients of these
+// tests use it.
 const grpcLimit = 4 << 20
 
-// Protocol is a way to speak to the service.
+// Protocol is a protocol that the service supports.
 type Protocol struct {
 	Name    string
 	options []connect.ClientOption
 }
 
-// The protocols that the service speaks on its one port.
+// The protocols that the service supports on its single port.
 var (
 	Connect = Protocol{Name: "Connect", options: []connect.ClientOption{connect.WithReadMaxBytes(grpcLimit)}}
-	// ConnectJSON is Connect with messages that people can read. They are longer,
-	// so the limit is not for them.
+	// ConnectJSON is Connect with messages in JSON. They are longer, so grpcLimit does not apply.
 	ConnectJSON = Protocol{Name: "Connect with JSON", options: []connect.ClientOption{connect.WithProtoJSON()}}
-	// ConnectGET sends a token with every call, because a call by GET is refused without one. A
-	// service without authentication takes any.
+	// ConnectGET sends a token with every call, because the service rejects a GET without one. A
+	// service without authentication accepts any token.
 	ConnectGET = Protocol{Name: "Connect with GET", options: []connect.ClientOption{connect.WithReadMaxBytes(grpcLimit), connect.WithHTTPGet(), connect.WithInterceptors(connect.UnaryInterceptorFunc(withToken))}}
 	GRPC       = Protocol{Name: "gRPC", options: []connect.ClientOption{connect.WithReadMaxBytes(grpcLimit), connect.WithGRPC()}}
 	GRPCWeb    = Protocol{Name: "gRPC-Web", options: []connect.ClientOption{connect.WithReadMaxBytes(grpcLimit), connect.WithGRPCWeb()}}
@@ -43,10 +42,10 @@ func withToken(next connect.UnaryFunc) connect.UnaryFunc {
 	}
 }
 
-// Protocols are all of them.
+// Protocols lists all protocols.
 var Protocols = []Protocol{Connect, ConnectJSON, ConnectGET, GRPC, GRPCWeb}
 
-// Clients are the generated clients of all services, over one HTTP client.
+// Clients holds the generated clients of all services, over one HTTP client.
 type Clients struct {
 	Resources kubeconnectv1connect.ResourceServiceClient
 	Discovery kubeconnectv1connect.DiscoveryServiceClient
@@ -54,7 +53,7 @@ type Clients struct {
 	Pods      kubeconnectv1connect.PodServiceClient
 }
 
-// Dial returns clients that speak a protocol over an HTTP client.
+// Dial returns clients that use a protocol over an HTTP client.
 func Dial(httpClient *http.Client, address string, protocol Protocol) Clients {
 	return Clients{
 		Resources: kubeconnectv1connect.NewResourceServiceClient(httpClient, address, protocol.options...),
@@ -64,36 +63,36 @@ func Dial(httpClient *http.Client, address string, protocol Protocol) Clients {
 	}
 }
 
-// HTTP1 is an HTTP client without HTTP/2. Its connections end with the test.
+// HTTP1 returns an HTTP client without HTTP/2. Its connections are closed when the test ends.
 func HTTP1(t testing.TB) *http.Client {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	return client(t, &http.Transport{Protocols: protocols})
 }
 
-// OneCallConnections is HTTP1 with a connection of its own for each call.
+// OneCallConnections returns an HTTP1 client that opens a new connection for each call.
 func OneCallConnections(t testing.TB) *http.Client {
 	made := HTTP1(t)
 	made.Transport.(*http.Transport).DisableKeepAlives = true
 	return made
 }
 
-// HTTP2 is an HTTP client that speaks nothing but HTTP/2, also in plain text.
+// HTTP2 returns an HTTP client that supports only HTTP/2, with prior knowledge in plain text.
 func HTTP2(t testing.TB) *http.Client {
 	protocols := new(http.Protocols)
 	protocols.SetUnencryptedHTTP2(true)
 	return client(t, &http.Transport{Protocols: protocols})
 }
 
-// HTTP2From is HTTP2 from a local address.
+// HTTP2From returns an HTTP2 client that connects from a local address.
 func HTTP2From(t testing.TB, address net.IP) *http.Client {
 	made := HTTP2(t)
 	made.Transport.(*http.Transport).DialContext = (&net.Dialer{LocalAddr: &net.TCPAddr{IP: address}}).DialContext
 	return made
 }
 
-// HTTP2OverTLS is an HTTP client that speaks nothing but HTTP/2, over TLS, and
-// trusts only the given authority.
+// HTTP2OverTLS returns an HTTP client that supports only HTTP/2 over TLS and trusts only the given
+// authority.
 func HTTP2OverTLS(t testing.TB, authority *x509.Certificate) *http.Client {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP2(true)

@@ -6,35 +6,34 @@ import (
 	"testing"
 )
 
-// Fault is what a proxy does with its connections.
+// Fault is the behaviour of a proxy towards its connections.
 type Fault int
 
 const (
-	// None passes everything on.
+	// None forwards all bytes.
 	None Fault = iota
-	// Refused closes the port, as if the server had ended.
+	// Refused closes the port, as when the server has ended.
 	Refused
-	// Dropped accepts connections and closes them at once, as a load balancer
-	// does that has lost its server.
+	// Dropped accepts connections and closes them at once, as a load balancer does without a
+	// backend.
 	Dropped
-	// Frozen keeps connections open, takes new ones, and passes nothing on: the link
-	// is half-open. What it was given meanwhile goes on its way afterwards.
+	// Frozen keeps connections open, accepts new ones and forwards nothing: the link is half-open.
+	// Bytes that arrive meanwhile are forwarded afterwards.
 	Frozen
-	// Slow passes a few bytes on at a time.
+	// Slow forwards a few bytes at a time.
 	Slow
-	// Torn passes a random number of bytes on and then cuts, so that most cuts are
-	// in the middle of a frame.
+	// Torn forwards a random number of bytes and then closes the connection, so that most
+	// connections break inside a frame.
 	Torn
 )
 
-// cuts tells whether a fault begins by cutting the connections that are open.
+// cuts reports whether a fault begins by closing the open connections.
 func (f Fault) cuts() bool { return f == Refused || f == Dropped }
 
-// admits tells whether new connections may live during a fault.
+// admits reports whether new connections are allowed during a fault.
 func (f Fault) admits() bool { return !f.cuts() }
 
-// Proxy passes TCP connections on, unless it is told to fail. It keeps its
-// address all the time.
+// Proxy forwards TCP connections, unless a fault is set. Its address never changes.
 type Proxy struct {
 	// Set once.
 	t       testing.TB
@@ -44,22 +43,21 @@ type Proxy struct {
 	mu       sync.Mutex // guards the fields below
 	address  string
 	fault    Fault
-	changed  chan struct{} // closed when fault changes, and made anew
-	coming   *coming       // the fault that begins by itself; nil if none does
+	changed  chan struct{} // closed and replaced when fault changes
+	coming   *coming       // the scheduled fault; nil if none is
 	listener net.Listener  // nil while Refused
 	open     map[net.Conn]struct{}
-	served   int // connections
+	served   int // number of connections
 }
 
-// StartProxy starts a proxy that passes on to a target, with a fault from the
-// beginning. It ends with the test.
+// StartProxy starts a proxy to a target with an initial fault. The proxy ends with the test.
 func StartProxy(t testing.TB, target string, fault Fault) *Proxy {
 	t.Helper()
 	return startProxy(t, fault, target)
 }
 
-// StartBalancer starts a proxy that passes each connection on to the next of some targets, as a
-// plain TCP load balancer does. It ends with the test.
+// StartBalancer starts a proxy that forwards connections to the targets in turn, as a plain TCP
+// load balancer does. The proxy ends with the test.
 func StartBalancer(t testing.TB, targets ...string) *Proxy {
 	t.Helper()
 	return startProxy(t, None, targets...)
@@ -77,15 +75,15 @@ func startProxy(t testing.TB, fault Fault, targets ...string) *Proxy {
 	return p
 }
 
-// Address is where the proxy listens, as host and port.
+// Address returns the host and port of the proxy.
 func (p *Proxy) Address() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.address
 }
 
-// Set makes the proxy fail in a way, or not any more. Refused and Dropped also cut
-// the connections that are open.
+// Set sets the fault; None ends it. Refused and Dropped also close the open connections. Set
+// cancels a scheduled fault.
 func (p *Proxy) Set(fault Fault) {
 	p.t.Helper()
 	p.mu.Lock()
@@ -110,7 +108,7 @@ func (p *Proxy) setLocked(fault Fault) {
 	}
 }
 
-// Cut closes the connections that are open, and lets new ones through.
+// Cut closes the open connections. New ones are accepted.
 func (p *Proxy) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -182,7 +180,7 @@ func (p *Proxy) nextTarget() string {
 	return p.targets[p.served%len(p.targets)]
 }
 
-// admit tells whether a connection may live; if so a fault will cut it.
+// admit registers a connection for later faults and reports whether the current fault allows it.
 func (p *Proxy) admit(connection net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

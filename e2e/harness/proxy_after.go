@@ -1,15 +1,15 @@
 package harness
 
-// coming is a fault that begins when so many bytes more have been passed on.
+// coming is a fault that begins after a number of forwarded bytes.
 type coming struct {
 	fault Fault
 	left  int
 	begun chan struct{}
 }
 
-// SetAfter is Set when so many bytes more have been passed on, in whatever direction: so
-// a fault begins amid a message. What it answers is closed then. A Set before that
-// calls it off.
+// SetAfter schedules a fault that begins after bytes more bytes have been forwarded, in either
+// direction, so that it can begin inside a message. The returned channel is closed when the fault
+// begins. A Set before that cancels it.
 func (p *Proxy) SetAfter(bytes int, fault Fault) (begun <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -17,8 +17,8 @@ func (p *Proxy) SetAfter(bytes int, fault Fault) (begun <-chan struct{}) {
 	return p.coming.begun
 }
 
-// allow is how many of some bytes may be passed on before a fault begins. If none may,
-// it begins now.
+// allow returns how many of the given number of bytes may be forwarded before the scheduled fault
+// begins. If that is 0, the fault begins now.
 func (p *Proxy) allow(bytes int) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -23,14 +23,14 @@ func TestAFrozenProxyHoldsEverythingBackAndLosesNothing(t *testing.T) {
 	}
 	select {
 	case answer := <-answers:
-		t.Errorf("an answer came through: %q", answer)
-	default: // a frozen proxy that is not would be found now and then, and never the other way about
+		t.Errorf("the frozen proxy forwarded %q", answer)
+	default: // a proxy that forwards is detected in some runs; a frozen one never fails
 	}
 
 	proxy.Set(None)
 	for range 2 {
 		if got := <-answers; got != "two" {
-			t.Errorf("back came %q", got)
+			t.Errorf("echo is %q, want \"two\"", got)
 		}
 	}
 }
@@ -39,7 +39,7 @@ func TestASlowProxyPassesEverythingOn(t *testing.T) {
 	proxy := StartProxy(t, echo(t), Slow)
 	long := strings.Repeat("long ", slowBytes)
 	if got := ask(t, dial(t, proxy), long); got != long {
-		t.Errorf("back came %d bytes", len(got))
+		t.Errorf("echo has %d bytes, want %d", len(got), len(long))
 	}
 }
 
@@ -47,10 +47,10 @@ func TestATornProxyCutsAfterSomeBytes(t *testing.T) {
 	proxy := StartProxy(t, echo(t), Torn)
 	connection := dial(t, proxy)
 	long := strings.Repeat("x", 4*tornBytes)
-	_, _ = io.WriteString(connection, long) // it may be cut already
+	_, _ = io.WriteString(connection, long) // the connection may be closed already
 	came, _ := io.ReadAll(connection)
 	if len(came) >= tornBytes || !strings.HasPrefix(long, string(came)) {
-		t.Errorf("%d bytes came through", len(came))
+		t.Errorf("received %d bytes, want a prefix shorter than %d", len(came), tornBytes)
 	}
 	proxy.Set(None)
 	ask(t, dial(t, proxy), "two")
@@ -65,7 +65,7 @@ func TestAProxyThatIsFrozenCanBeEnded(t *testing.T) {
 }
 
 func TestAFaultCanBeginAfterSoManyBytes(t *testing.T) {
-	for name, fault := range map[string]Fault{"a cut": Dropped, "a link that is half-open": Frozen} {
+	for name, fault := range map[string]Fault{"dropped": Dropped, "half-open": Frozen} {
 		t.Run(name, func(t *testing.T) {
 			proxy := StartProxy(t, echo(t), None)
 			connection := dial(t, proxy)
@@ -74,12 +74,12 @@ func TestAFaultCanBeginAfterSoManyBytes(t *testing.T) {
 			say(t, connection, "two")
 			came := make([]byte, 1)
 			if _, err := io.ReadFull(connection, came); err != nil || string(came) != "t" {
-				t.Errorf("back came %q, %v", came, err)
+				t.Errorf("received %q, %v, want \"t\"", came, err)
 			}
 			<-begun
 			proxy.Set(None)
 			if rest, _ := bufio.NewReader(connection).ReadString('\n'); (rest == "wo\n") != (fault == Frozen) {
-				t.Errorf("then came %q", rest)
+				t.Errorf("received %q after the fault", rest)
 			}
 		})
 	}
@@ -100,7 +100,7 @@ func say(t *testing.T, connection net.Conn, line string) {
 	}
 }
 
-// hear is the next line; empty if there is none.
+// hear returns the next line, or an empty string if the connection ends first.
 func hear(connection net.Conn) string {
 	line, _ := bufio.NewReader(connection).ReadString('\n')
 	return strings.TrimSuffix(line, "\n")

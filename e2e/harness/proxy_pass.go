@@ -7,20 +7,20 @@ import (
 )
 
 const (
-	// passedAtOnce is how many bytes the proxy takes at a time.
+	// passedAtOnce is the size of the proxy's read buffer, in bytes.
 	passedAtOnce = 32 << 10
-	// slowBytes are passed on, by a Slow proxy, every slowPause.
+	// slowBytes is the number of bytes that a Slow proxy forwards every slowPause.
 	slowBytes = 1 << 10
 	slowPause = 20 * time.Millisecond
-	// tornBytes is about what a Torn proxy passes on before it cuts.
+	// tornBytes bounds the number of bytes that a Torn proxy forwards in one direction.
 	tornBytes = 16 << 10
 )
 
-// pass copies one direction, and ends both when that ends.
+// pass forwards one direction, and closes both connections when that ends.
 func (p *Proxy) pass(to, from net.Conn) {
 	defer to.Close()
 	defer from.Close()
-	left := rand.IntN(tornBytes) // before a Torn proxy cuts
+	left := rand.IntN(tornBytes) // bytes before a Torn proxy closes the connection
 	for buffer := make([]byte, passedAtOnce); ; {
 		read, err := from.Read(buffer)
 		if !p.forward(to, buffer[:read], &left) || err != nil {
@@ -29,8 +29,8 @@ func (p *Proxy) pass(to, from net.Conn) {
 	}
 }
 
-// forward writes in the way of the fault that there is now. It returns false when the
-// connection is over.
+// forward writes bytes as the current fault requires. It returns false when the connection has to
+// be closed.
 func (p *Proxy) forward(to net.Conn, bytes []byte, left *int) bool {
 	for len(bytes) > 0 {
 		fault, changed := p.now()

@@ -15,7 +15,7 @@ func TestAProxyPassesEverythingOnBothWays(t *testing.T) {
 	connection := dial(t, proxy)
 	for _, line := range []string{"one", "two"} {
 		if got := ask(t, connection, line); got != line {
-			t.Errorf("%q came back as %q", line, got)
+			t.Errorf("echo of %q is %q", line, got)
 		}
 	}
 }
@@ -28,15 +28,15 @@ func TestARefusingProxyCutsAndRefusesAndKeepsItsAddress(t *testing.T) {
 	proxy.Set(Refused)
 	wantCut(t, before)
 	if _, err := net.Dial("tcp", address); !errors.Is(err, syscall.ECONNREFUSED) {
-		t.Errorf("a new connection is answered with: %v", err)
+		t.Errorf("new connection: %v, want ECONNREFUSED", err)
 	}
 
 	proxy.Set(None)
 	if proxy.Address() != address {
-		t.Errorf("the address is %s, it was %s", proxy.Address(), address)
+		t.Errorf("the address changed to %s, was %s", proxy.Address(), address)
 	}
 	if got := ask(t, dial(t, proxy), "two"); got != "two" {
-		t.Errorf("back came %q", got)
+		t.Errorf("echo is %q, want \"two\"", got)
 	}
 }
 
@@ -60,7 +60,7 @@ func TestACutLetsNewConnectionsThrough(t *testing.T) {
 	ask(t, dial(t, proxy), "two")
 }
 
-// echo is a server that sends back what it gets.
+// echo starts a server that returns all bytes that it receives, and returns its address.
 func echo(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -105,10 +105,10 @@ func ask(t *testing.T, connection net.Conn, line string) string {
 	return answer[:len(answer)-1]
 }
 
-// wantCut fails unless the other side has ended the connection.
+// wantCut fails the test unless the peer has closed the connection.
 func wantCut(t *testing.T, connection net.Conn) {
 	t.Helper()
 	if read, err := connection.Read(make([]byte, 1)); err == nil {
-		t.Errorf("the connection lives: %d bytes", read)
+		t.Errorf("the connection is open: read %d bytes", read)
 	}
 }

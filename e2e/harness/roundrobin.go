@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// RoundRobin passes each TCP connection on to the next of several targets, as a Service of
-// Kubernetes does that knows nothing of their health.
+// RoundRobin forwards TCP connections to several targets in turn, as a Kubernetes Service does that
+// does not know their health.
 type RoundRobin struct {
 	// Set once.
 	listener net.Listener
@@ -16,12 +16,12 @@ type RoundRobin struct {
 	tasks    sync.WaitGroup
 
 	mu     sync.Mutex // guards the fields below
-	passed []int      // connections, by target
+	passed []int      // number of connections by target
 	open   map[net.Conn]struct{}
 	closed bool
 }
 
-// StartRoundRobin passes on to targets, each as host and port. It ends with the test.
+// StartRoundRobin starts forwarding to targets, each as host and port. It ends with the test.
 func StartRoundRobin(t testing.TB, targets ...string) *RoundRobin {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -34,10 +34,10 @@ func StartRoundRobin(t testing.TB, targets ...string) *RoundRobin {
 	return r
 }
 
-// Address is where it listens, as host and port.
+// Address returns the host and port on which it listens.
 func (r *RoundRobin) Address() string { return r.listener.Addr().String() }
 
-// Passed returns how many connections each target has had.
+// Passed returns the number of connections that were forwarded to each target.
 func (r *RoundRobin) Passed() []int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -74,7 +74,8 @@ func (r *RoundRobin) pass(caller net.Conn, target string) {
 	both.Wait()
 }
 
-// copyUntilEnd ends both connections when one ends: those of HTTP/2 are not half-closed.
+// copyUntilEnd copies one direction and closes both connections when it ends, because HTTP/2 does
+// not use half-closed connections.
 func copyUntilEnd(to, from net.Conn) {
 	_, _ = io.Copy(to, from)
 	_ = to.Close()

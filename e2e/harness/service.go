@@ -8,30 +8,30 @@ import (
 	"time"
 )
 
-// shownLog is how many of the last lines of its log a failed test shows.
+// shownLog is the number of last lines of its log that a failed test prints.
 const shownLog = 80
 
-// serviceStart is how long the service may take until it accepts connections.
+// serviceStart bounds the time until the service accepts connections.
 var serviceStart = Patience(time.Minute)
 
-// Service is a kubeconnect that runs.
+// Service is a running kubeconnect.
 type Service struct {
 	*Process
-	// Address is where it serves, as a URL without a slash at the end.
+	// Address is the URL of the service, without a trailing slash.
 	Address string
 }
 
 var servingLine = regexp.MustCompile(`msg=serving\b.*\baddress="?(https?://[^\s"]+)`)
 
-// StartService starts the service on a port of its own, without authentication
-// unless the flags say something else, and stops it when the test ends. It must
-// end in order then; if the test has failed its log is shown.
+// StartService starts the service on a free port, without authentication unless the flags set it,
+// and stops it when the test ends. The test fails if the service does not exit cleanly. The log of
+// a failed test's service is printed.
 func StartService(t testing.TB, kubeconfig string, flags ...string) *Service {
 	t.Helper()
 	process := RunService(t, append([]string{"--kubeconfig", kubeconfig, "--listen", "127.0.0.1:0", "--auth", "none"}, flags...)...)
 	t.Cleanup(func() {
 		if err := process.Stop(); err != nil {
-			t.Errorf("the service ended with: %v", err)
+			t.Errorf("the service exited: %v", err)
 		}
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), serviceStart)
@@ -43,8 +43,8 @@ func StartService(t testing.TB, kubeconfig string, flags ...string) *Service {
 	return &Service{Process: process, Address: servingLine.FindStringSubmatch(line)[1]}
 }
 
-// RunService runs the service with exactly these flags. When the test ends it is
-// stopped, and if the test has failed its log is shown.
+// RunService runs the service with exactly these flags. When the test ends the service is stopped,
+// and if the test has failed its log is printed.
 func RunService(t testing.TB, flags ...string) *Process {
 	t.Helper()
 	path, err := Binary("KUBECONNECT_BIN", "kubeconnect")
@@ -58,7 +58,7 @@ func RunService(t testing.TB, flags ...string) *Process {
 	t.Cleanup(func() {
 		_ = process.Stop()
 		if t.Failed() {
-			t.Logf("the service's log ends:\n%s", lastLines(process.Output(), shownLog))
+			t.Logf("end of the service's log:\n%s", lastLines(process.Output(), shownLog))
 		}
 	})
 	return process
