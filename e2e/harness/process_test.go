@@ -31,7 +31,7 @@ func TestALineIsFoundBeforeAndAfterItIsPrinted(t *testing.T) {
 	for _, want := range []string{"second", "first"} {
 		line, err := process.UntilPrints(deadline(t), func(line string) bool { return line == want })
 		if err != nil || line != want {
-			t.Errorf("found %q, %v", line, err)
+			t.Errorf("got %q, %v, want %q", line, err, want)
 		}
 	}
 }

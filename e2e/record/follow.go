@@ -17,22 +17,22 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/validate"
 )
 
-// callAgain is how long a follower waits after a call that did not get through.
+// callAgain is the follower's delay before it calls again after a failed call.
 const callAgain = 100 * time.Millisecond
 
-// keptPoints is how many of the places that a follower has passed it can go back to.
+// keptPoints bounds the number of earlier positions that a follower can go back to.
 const keptPoints = 32
 
-// point is a place in a recording, and what the follower held there.
+// point is a position in a recording, with the client's state at that position.
 type point struct {
 	place validate.Place
 	token string
 	model validate.Model
 }
 
-// Follower is a caller that stays: whenever its call ends, be it that the test hangs
-// up, that the link breaks or that the service goes, it calls again with the token of
-// the last response. It calls any of its clients, as behind a load balancer.
+// Follower is a client that reconnects: whenever its call ends, because the test hangs up, the link
+// breaks or the service ends, it calls again with the token of the last response. It calls a random
+// one of its clients, as behind a load balancer.
 //
 // Its methods that wait fail the test and must be called by the test's own goroutine.
 type Follower struct {
@@ -41,20 +41,20 @@ type Follower struct {
 	clients []Client
 	request *kubeconnectv1.WatchRequest
 	stop    context.CancelFunc
-	ended   chan struct{} // closed by run, when nothing more will come
+	ended   chan struct{} // closed by run, after the last message
 
 	mu        sync.Mutex // guards the fields below
 	recording validate.Recording
 	model     validate.Model
-	hangUp    context.CancelFunc // ends the call under way
-	points    []point            // some of those from which a call can go on
-	goBack    bool               // whether the next call goes on from one of them
-	reading   chan struct{}      // closed, but while the follower stalls
-	more      chan struct{}      // closed when recording changes, and made anew
+	hangUp    context.CancelFunc // ends the current call
+	points    []point            // a sample of the positions from which a call can resume
+	goBack    bool               // whether the next call resumes from one of points
+	reading   chan struct{}      // closed, except while the follower stalls
+	more      chan struct{}      // closed and replaced when recording changes
 }
 
-// Follow starts a follower, which ends with the test. What it has recorded is judged
-// by whoever calls Stop. The recording's name is the follower's.
+// Follow starts a follower, which ends with the test. The recording has the follower's name. The
+// caller of Stop validates it.
 func Follow(t testing.TB, name string, request *kubeconnectv1.WatchRequest, clients ...Client) *Follower {
 	t.Helper()
 	selection, err := validate.SelectionOf(request)
@@ -73,7 +73,7 @@ func Follow(t testing.TB, name string, request *kubeconnectv1.WatchRequest, clie
 	return f
 }
 
-// HangUp ends the call under way. The follower makes another one.
+// HangUp ends the current call. The follower calls again.
 func (f *Follower) HangUp() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -82,9 +82,8 @@ func (f *Follower) HangUp() {
 	}
 }
 
-// GoBack ends the call under way. The next one goes on from an older message, at random
-// from all that came, with what the follower held then: as a program does that was started
-// again from an old state.
+// GoBack ends the current call. The next one resumes from an earlier message, chosen at random,
+// with the client's state at that message, as a program does that restarts from an old saved state.
 func (f *Follower) GoBack() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -94,8 +93,8 @@ func (f *Follower) GoBack() {
 	}
 }
 
-// Stall lets the follower read nothing until ReadOn. Until then what it is told stays
-// in the buffers on the way, and when these are full, with the service.
+// Stall stops the follower from reading until ReadOn. Until then messages stay in the buffers of
+// the connection, and when these are full, in the service.
 func (f *Follower) Stall() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -110,14 +109,14 @@ func (f *Follower) ReadOn() {
 	close(f.reading)
 }
 
-// CatchUp says where the follower may be told latest states.
+// CatchUp sets where the follower may receive latest states.
 func (f *Follower) CatchUp(where validate.CatchUp) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.recording.CatchUp = where
 }
 
-// Responses is how many messages there have been.
+// Responses returns the number of messages received.
 func (f *Follower) Responses() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -128,16 +127,16 @@ func (f *Follower) Responses() int {
 	return count
 }
 
-// Stop ends the follower and returns what it has recorded.
+// Stop ends the follower and returns its recording.
 func (f *Follower) Stop() *validate.Recording {
 	f.stop()
 	<-f.ended
 	return &f.recording
 }
 
-// Until waits until a condition holds for what the follower holds. The condition must
-// neither block nor keep the model.
-func (f *Follower) Until(ctx context.Context, what string, holds func(*validate.Model) bool) {
+// Until blocks until a condition holds for the client's state. The condition must neither block nor
+// retain the model. description completes the sentence "still waiting until …" of a failure.
+func (f *Follower) Until(ctx context.Context, description string, holds func(*validate.Model) bool) {
 	f.t.Helper()
 	for {
 		f.mu.Lock()
@@ -149,41 +148,41 @@ func (f *Follower) Until(ctx context.Context, what string, holds func(*validate.
 		select {
 		case <-more:
 		case <-f.ended:
-			f.t.Fatalf("%s has ended before %s\n%s\n%s", f.recording.Name, what, last(), f.save())
+			f.t.Fatalf("%s ended before %s\n%s\n%s", f.recording.Name, description, last(), f.save())
 		case <-ctx.Done():
-			f.t.Fatalf("%s: still waiting until %s: %v\n%s\n%s", f.recording.Name, what, context.Cause(ctx), last(), f.save())
+			f.t.Fatalf("%s: still waiting until %s: %v\n%s\n%s", f.recording.Name, description, context.Cause(ctx), last(), f.save())
 		}
 	}
 }
 
-// save keeps all that was recorded up to now, and says where.
+// save writes the recording so far to a file and returns a message with its path.
 func (f *Follower) save() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	path, err := Save(Artifacts, &f.recording)
 	if err != nil {
-		return fmt.Sprintf("the stream was not kept: %v", err)
+		return fmt.Sprintf("cannot save the stream: %v", err)
 	}
-	return "all of the stream is in " + path
+	return "the complete stream is in " + path
 }
 
-// Selection is what it follows.
+// Selection returns the selection of the watch.
 func (f *Follower) Selection() validate.Selection { return f.recording.Selection }
 
-// Reaches waits until everything up to a version of the cluster has been told.
+// Reaches blocks until everything up to a version of the cluster has been delivered.
 func (f *Follower) Reaches(ctx context.Context, version string) {
 	f.t.Helper()
 	f.Until(ctx, "version "+version+" is reached", func(model *validate.Model) bool { return reaches(model, version) })
 }
 
-// Synced waits until the first snapshot is complete.
+// Synced blocks until the first snapshot is complete.
 func (f *Follower) Synced(ctx context.Context) {
 	f.t.Helper()
 	f.Until(ctx, "the snapshot is complete", func(model *validate.Model) bool { return model.Synced })
 }
 
-// Holds waits until the follower holds exactly what its selection held in the end, where
-// it may see it; nil is everywhere.
+// Holds blocks until the client's state is exactly what its selection contains after the last
+// write, in the namespaces for which maySee is true; nil allows all namespaces.
 func (f *Follower) Holds(ctx context.Context, writes *validate.Writes, maySee func(namespace string) bool) {
 	f.t.Helper()
 	var differences []string
@@ -192,17 +191,17 @@ func (f *Follower) Holds(ctx context.Context, writes *validate.Writes, maySee fu
 			f.t.Logf("%s: %q", f.recording.Name, differences[:min(len(differences), shownEvents)])
 		}
 	}()
-	f.Until(ctx, "it holds what the cluster holds", func(model *validate.Model) bool {
+	f.Until(ctx, "its objects are those of the cluster", func(model *validate.Model) bool {
 		differences = writes.Differences(f.recording.Selection, model.Objects, maySee)
 		return model.Synced && len(differences) == 0
 	})
 }
 
-// lastLocked shows the last events, for people.
+// lastLocked returns a function that formats the last events for a failure message.
 func (f *Follower) lastLocked() func() string {
 	calls := slices.Clone(f.recording.Calls)
 	return func() string {
-		text := fmt.Sprintf("%d calls, the last one:", len(calls))
+		text := fmt.Sprintf("%d calls, the last:", len(calls))
 		if len(calls) == 0 {
 			return text
 		}
@@ -217,7 +216,7 @@ func (f *Follower) lastLocked() func() string {
 	}
 }
 
-// run is the only one that calls.
+// run makes all calls, one after another.
 func (f *Follower) run(ctx context.Context) {
 	defer close(f.ended)
 	token := ""
@@ -226,7 +225,7 @@ func (f *Follower) run(ctx context.Context) {
 		token, err = f.call(ctx, token)
 		switch {
 		case !validate.AsksForNothing(err):
-			return // the judge will say what is wrong with that
+			return // a violation, which the judge reports
 		case connect.CodeOf(err) == connect.CodeCanceled:
 			continue
 		}
@@ -237,7 +236,7 @@ func (f *Follower) run(ctx context.Context) {
 	}
 }
 
-// call makes one call and returns the token to go on with.
+// call makes one call and returns the token for the next one.
 func (f *Follower) call(ctx context.Context, token string) (string, error) {
 	ctx, hangUp := context.WithCancel(ctx)
 	defer hangUp()
@@ -251,7 +250,7 @@ func (f *Follower) call(ctx context.Context, token string) (string, error) {
 	}
 	defer responses.Close()
 	for f.mayRead(ctx) && responses.Receive() {
-		token = responses.Msg().GetResumeToken() // if empty, an older one is of no use
+		token = responses.Msg().GetResumeToken() // if it is empty, an older token cannot be used either
 		f.take(validate.ResponseOf(responses.Msg()))
 	}
 	err = responses.Err()
@@ -262,7 +261,7 @@ func (f *Follower) call(ctx context.Context, token string) (string, error) {
 	return token, err
 }
 
-// begin notes that a call begins, and returns the token that it is to present.
+// begin records that a call begins, and returns its resume token.
 func (f *Follower) begin(token string, hangUp context.CancelFunc) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -277,7 +276,7 @@ func (f *Follower) begin(token string, hangUp context.CancelFunc) string {
 	return call.Token
 }
 
-// mayRead waits while the follower stalls.
+// mayRead blocks while the follower stalls. It returns false if ctx is done first.
 func (f *Follower) mayRead(ctx context.Context) bool {
 	f.mu.Lock()
 	reading := f.reading
@@ -303,8 +302,8 @@ func (f *Follower) take(response validate.Response) {
 	f.wakeLocked()
 }
 
-// keepLocked keeps the place behind the last response, instead of another one if there are
-// enough.
+// keepLocked keeps the position after the last response, in place of a random earlier one if there
+// are keptPoints already.
 func (f *Follower) keepLocked(token string) {
 	if token == "" {
 		return

@@ -8,8 +8,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/validate"
 )
 
-// Line writes an event as "ADDED namespace/name@version", with the version of
-// the object, or as "SYNCED@version".
+// Line formats an event as "ADDED namespace/name@version", with the version of the object, or as
+// "SYNCED@version".
 func Line(event *kubeconnectv1.Event) string {
 	what := strings.TrimPrefix(event.GetType().String(), "EVENT_TYPE_")
 	if object := event.GetObject(); object != nil {
@@ -18,7 +18,7 @@ func Line(event *kubeconnectv1.Event) string {
 	return what + "@" + event.GetResourceVersion()
 }
 
-// Lines writes each event as a Line.
+// Lines formats each event with Line.
 func Lines(events []*kubeconnectv1.Event) []string {
 	var lines []string
 	for _, event := range events {
@@ -27,7 +27,7 @@ func Lines(events []*kubeconnectv1.Event) []string {
 	return lines
 }
 
-// Changes are the events that tell of an object: ADDED, MODIFIED and DELETED.
+// Changes returns the events that carry an object: ADDED, MODIFIED and DELETED.
 func Changes(events []*kubeconnectv1.Event) []*kubeconnectv1.Event {
 	var changes []*kubeconnectv1.Event
 	for _, event := range events {
@@ -38,7 +38,7 @@ func Changes(events []*kubeconnectv1.Event) []*kubeconnectv1.Event {
 	return changes
 }
 
-// AfterSnapshot are the changes that come after the first SYNCED.
+// AfterSnapshot returns the changes after the first SYNCED.
 func AfterSnapshot(events []*kubeconnectv1.Event) []*kubeconnectv1.Event {
 	for i, event := range events {
 		if event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_SYNCED {

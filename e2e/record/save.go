@@ -11,18 +11,18 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/validate"
 )
 
-// Artifacts is the folder, beside the tests, for streams that are not as they should be.
+// Artifacts is the directory, next to the tests, for recordings of faulty streams.
 const Artifacts = "artifacts"
 
-// Before returns the last events up to the one that a violation blames, each as a line.
+// Before returns the last events up to the one of a violation, each as a line.
 func Before(recording *validate.Recording, violation validate.Violation) []string {
 	var lines []string
 	write(recording, func(line string) { lines = append(lines, line) }, violation.Index)
 	return lines[max(0, len(lines)-shownEvents):]
 }
 
-// Save writes a recording to a file of its own in a folder, for people, and returns the
-// file's path.
+// Save writes a recording in readable form to a new file in a directory, and returns the path of
+// the file.
 func Save(folder string, recording *validate.Recording) (path string, err error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return "", err
@@ -42,14 +42,14 @@ func Save(folder string, recording *validate.Recording) (path string, err error)
 	return file.Name(), buffered.Flush()
 }
 
-// write passes on a line for each call, response and event, up to an event; all of them if
-// that is negative.
+// write calls line for each call, response and event, up to the event with index upTo; for all of
+// them if upTo is negative.
 func write(recording *validate.Recording, line func(string), upTo int) {
 	index := 0
 	for i, call := range recording.Calls {
 		from := ""
 		if call.From != nil {
-			from = fmt.Sprintf(", back behind response %d of call %d", call.From.Response, call.From.Call)
+			from = fmt.Sprintf(", back after response %d of call %d", call.From.Response, call.From.Call)
 		}
 		line(fmt.Sprintf("call %d at %s with token %q%s", i, clock(call.Began), call.Token, from))
 		for k, response := range call.Responses {

@@ -22,9 +22,9 @@ func TestSave_ShowsTheWholeStreamAndBeforeItsEndUpToAViolation(t *testing.T) {
 		}}}},
 	}}
 	before := strings.Join(record.Before(recording, validate.Violation{Index: 2}), "\n")
-	wantIn(t, before, "SYNCED@5", "ADDED a@6 in version 7", "back behind response 0 of call 0")
+	wantIn(t, before, "SYNCED@5", "ADDED a@6 in version 7", "back after response 0 of call 0")
 	if strings.Contains(before, "BOOKMARK") {
-		t.Errorf("it goes on behind the violation:\n%s", before)
+		t.Errorf("lines after the violation:\n%s", before)
 	}
 	path, err := record.Save(t.TempDir(), recording)
 	if err != nil {
@@ -41,7 +41,7 @@ func wantIn(t *testing.T, text string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {
 		if !strings.Contains(text, part) {
-			t.Errorf("there is no %q in\n%s", part, text)
+			t.Errorf("missing %q in\n%s", part, text)
 		}
 	}
 }

@@ -20,72 +20,72 @@ type Client interface {
 	Watch(context.Context, *kubeconnectv1.WatchRequest) (*connect.ServerStreamForClient[kubeconnectv1.WatchResponse], error)
 }
 
-// Stream is a watch that runs, or has ended. Its methods that wait fail the test
-// and must be called by the test's own goroutine.
+// Stream is a watch, open or ended. Its methods that wait fail the test and must be called by the
+// test's own goroutine.
 type Stream struct {
 	// Set once.
 	t      testing.TB
 	cancel context.CancelFunc
-	ended  chan struct{}      // closed by run, when nothing more will come
-	about  validate.Recording // of it, but for the calls
+	ended  chan struct{}      // closed by run, after the last message
+	about  validate.Recording // the recording without its calls
 
 	mu       sync.Mutex // guards the fields below
 	said     View
-	calls    []validate.Call          // as said; the last is this stream's, the others went before
-	more     chan struct{}            // closed when said changes, and made anew
-	closed   bool                     // whether it was open when this side closed it
-	endSeen  bool                     // whether the test has asked how the stream ended
-	evidence func() validate.Evidence // what is known beside it; nil if nothing is
+	calls    []validate.Call          // the last is this stream's, the others are of the streams that it resumes
+	more     chan struct{}            // closed and replaced when said changes
+	closed   bool                     // whether Close was called while the stream was open
+	endSeen  bool                     // whether the test has called End
+	evidence func() validate.Evidence // returns the evidence for the validation; nil if there is none
 }
 
-// View is what a stream has said up to now.
+// View is what a stream has delivered so far.
 type View struct {
-	// Kind is the last kind that a response named.
+	// Kind is the last kind in a response.
 	Kind *kubeconnectv1.ResourceKind
-	// Events are all events, in order. They must not be changed.
+	// Events holds all events, in order. They must not be changed.
 	Events []*kubeconnectv1.Event
-	// Responses counts the messages that carried them.
+	// Responses is the number of messages.
 	Responses int
-	// Patches counts the events that came as patches. Events has them whole.
+	// Patches is the number of events that arrived as patches. Events has their complete objects.
 	Patches int
-	// Points are those at which the stream can be resumed.
+	// Points holds the positions at which the stream can be resumed.
 	Points []Point
-	// Freshness is the last that a response told.
+	// Freshness is that of the last response that had one.
 	Freshness *kubeconnectv1.Freshness
-	// Model is what a caller holds after them.
+	// Model is the client's state after Events.
 	Model validate.Model
-	// Ended tells whether the stream has ended, and Err how: nil is the end of a
-	// call that went well.
+	// Ended reports whether the stream has ended. Err is its error; nil after a call that ended
+	// with success.
 	Ended bool
 	Err   error
 }
 
-// Point is a place in a stream behind which another one can go on.
+// Point is a position in a stream from which another stream can resume.
 type Point struct {
-	// Events are those up to this place.
+	// Events holds the events up to this position.
 	Events []*kubeconnectv1.Event
-	// Token leads back to it.
+	// Token is the resume token of this position.
 	Token string
 
-	calls []validate.Call // that had said so much
+	calls []validate.Call // the calls up to this position
 }
 
-// Watch opens a watch and records it until the test ends. The test fails if the
-// stream breaks a rule, or ends by itself and nobody has called End.
+// Watch opens a watch and records it until the test ends. The test fails if the stream violates a
+// guarantee, or if it ends before the test closes it and the test has not called End.
 func Watch(t testing.TB, client Client, request *kubeconnectv1.WatchRequest) *Stream {
 	t.Helper()
 	return open(t, client, request, Point{}, validate.Nowhere)
 }
 
-// Resume is Watch from a point of an earlier stream of the same selection. What
-// that had said counts as said by this one: together they must break no rule.
+// Resume is Watch from a point of an earlier stream of the same selection. The two streams are
+// validated as one recording.
 func Resume(t testing.TB, client Client, request *kubeconnectv1.WatchRequest, from Point) *Stream {
 	t.Helper()
 	return open(t, client, request, from, validate.Nowhere)
 }
 
-// ResumeElsewhere is Resume at a service that does not remember every step since
-// the point: it may tell the latest state of what has changed.
+// ResumeElsewhere is Resume at a service that does not have every step since the point: it may send
+// the latest state of each changed object.
 func ResumeElsewhere(t testing.TB, client Client, request *kubeconnectv1.WatchRequest, from Point) *Stream {
 	t.Helper()
 	return open(t, client, request, from, validate.AfterResume)
@@ -108,14 +108,14 @@ func open(t testing.TB, client Client, request *kubeconnectv1.WatchRequest, from
 	return stream
 }
 
-// JudgeBy lets the stream be judged by what is known in the end, beside the stream itself.
+// JudgeBy sets the evidence, beyond the stream itself, for the validation when the test ends.
 func (s *Stream) JudgeBy(evidence func() validate.Evidence) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.evidence = evidence
 }
 
-// Close ends the watch from this side and returns when that is done.
+// Close ends the watch from the client's side and blocks until it has ended.
 func (s *Stream) Close() {
 	s.mu.Lock()
 	s.closed = s.closed || !s.said.Ended
@@ -124,14 +124,14 @@ func (s *Stream) Close() {
 	<-s.ended
 }
 
-// Now returns what the stream has said up to now.
+// Now returns what the stream has delivered so far.
 func (s *Stream) Now() View {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.said
 }
 
-// Recording returns all that the stream has said up to now, and what went before it.
+// Recording returns the recording so far, with the calls of the streams that it resumes.
 func (s *Stream) Recording() validate.Recording {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,7 +140,7 @@ func (s *Stream) Recording() validate.Recording {
 	return recording
 }
 
-// run is the only one that reads from the stream.
+// run is the only reader of the stream.
 func (s *Stream) run(ctx context.Context, client Client, request *kubeconnectv1.WatchRequest) {
 	defer close(s.ended)
 	defer s.cancel()
@@ -168,7 +168,7 @@ func (s *Stream) take(response *kubeconnectv1.WatchResponse) {
 	s.wakeLocked()
 }
 
-// pastLocked are the calls as they are now.
+// pastLocked returns a copy of the calls that later messages do not change.
 func (s *Stream) pastLocked() []validate.Call {
 	past := slices.Clone(s.calls)
 	last := &past[len(past)-1]
@@ -210,16 +210,16 @@ func (v *View) apply(event *kubeconnectv1.Event) {
 	v.Model.Apply(event)
 }
 
-// finish closes the stream and judges it.
+// finish closes the stream and validates it.
 func (s *Stream) finish() {
 	s.Close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.closed && connect.CodeOf(s.said.Err) != connect.CodeCanceled:
-		s.t.Errorf("a watch that was cancelled ended with: %v", s.said.Err)
+		s.t.Errorf("a cancelled watch ended with: %v", s.said.Err)
 	case !s.closed && !s.endSeen:
-		s.t.Errorf("a watch ended by itself: %v", s.said.Err)
+		s.t.Errorf("a watch ended before it was closed: %v", s.said.Err)
 	}
 	recording := s.about
 	recording.Calls = s.calls

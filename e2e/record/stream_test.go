@@ -46,7 +46,7 @@ func TestTheTestLearnsHowAStreamEnded(t *testing.T) {
 	script := newScript(t)
 	stream := record.Watch(t, script.client(), &kubeconnectv1.WatchRequest{})
 	script.says(reset(), synced("3"))
-	script.ends(connect.NewError(connect.CodeNotFound, errors.New("it is gone")))
+	script.ends(connect.NewError(connect.CodeNotFound, errors.New("deleted")))
 	if err := stream.End(t.Context()); connect.CodeOf(err) != connect.CodeNotFound {
 		t.Errorf("ended with %v", err)
 	}
@@ -57,19 +57,19 @@ func TestATestFails(t *testing.T) {
 		play func(context.Context, *script, *record.Stream)
 		want string
 	}{
-		"when a stream breaks a rule": {
+		"when a stream violates a guarantee": {
 			play: func(ctx context.Context, script *script, stream *record.Stream) {
 				script.says(reset(), synced("3"), added("a", "2"))
 				stream.Until(ctx, "it is added", func(said *record.View) bool { return len(said.Model.Objects) == 1 })
 			},
 			want: "events come in order of their versions",
 		},
-		"when a stream ends by itself": {
+		"when a stream ends before it is closed": {
 			play: func(ctx context.Context, script *script, stream *record.Stream) {
 				script.ends(errors.New("broken"))
 				stream.Until(ctx, "it has ended", func(said *record.View) bool { return said.Ended })
 			},
-			want: "a watch ended by itself",
+			want: "a watch ended before it was closed",
 		},
 		"when a stream ends too early": {
 			play: func(ctx context.Context, script *script, stream *record.Stream) {
@@ -94,13 +94,13 @@ func TestATestFails(t *testing.T) {
 				test.play(t.Context(), script, record.Watch(failed, script.client(), &kubeconnectv1.WatchRequest{}))
 			})
 			if !strings.Contains(failed.said, test.want) {
-				t.Errorf("the failure says %q, want %q", failed.said, test.want)
+				t.Errorf("the failure is %q, want %q in it", failed.said, test.want)
 			}
 		})
 	}
 }
 
-// script is a service that says what the test tells it to.
+// script is a service that sends what the test passes to it.
 type script struct {
 	kubeconnectv1connect.UnimplementedResourceServiceHandler
 
@@ -143,7 +143,7 @@ func (s *script) Watch(ctx context.Context, _ *kubeconnectv1.WatchRequest, strea
 	}
 }
 
-// response has all that belongs to its events.
+// response returns a message with the events and all other fields that it needs.
 func (s *script) response(events []*kubeconnectv1.Event) *kubeconnectv1.WatchResponse {
 	return &kubeconnectv1.WatchResponse{
 		Kind: &kubeconnectv1.ResourceKind{Kind: "ConfigMap"}, Events: events, ResumeToken: "token",
@@ -151,7 +151,7 @@ func (s *script) response(events []*kubeconnectv1.Event) *kubeconnectv1.WatchRes
 	}
 }
 
-// failing is a test that notes its failures instead of failing.
+// failing is a test that records its failures instead of failing.
 type failing struct {
 	testing.TB
 
@@ -159,7 +159,7 @@ type failing struct {
 	cleanups []func()
 }
 
-// run plays a test to its end, cleanups included.
+// run runs a test to its end, including its cleanups.
 func (f *failing) run(test func()) {
 	var played sync.WaitGroup
 	played.Go(test)

@@ -10,13 +10,13 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/validate"
 )
 
-// shownEvents is how many of the last events go with a failure.
+// shownEvents is the number of last events that a failure message shows.
 const shownEvents = 20
 
-// Until returns what the stream has said once the condition holds for it. It
-// fails the test when the stream or ctx ends first. The condition is asked again
-// with each message; it must neither block nor keep the view.
-func (s *Stream) Until(ctx context.Context, what string, condition func(*View) bool) View {
+// Until returns what the stream has delivered once the condition holds for it. It fails the test if
+// the stream or ctx ends first. The condition is checked after each message; it must neither block
+// nor retain the view. description completes the sentence "still waiting until …" of a failure.
+func (s *Stream) Until(ctx context.Context, description string, condition func(*View) bool) View {
 	s.t.Helper()
 	for {
 		said, holds, more := s.ask(condition)
@@ -24,12 +24,12 @@ func (s *Stream) Until(ctx context.Context, what string, condition func(*View) b
 			return said
 		}
 		if said.Ended {
-			s.t.Fatalf("the watch ended before %s: %v\n%s", what, said.Err, said.tail())
+			s.t.Fatalf("the watch ended before %s: %v\n%s", description, said.Err, said.tail())
 		}
 		select {
 		case <-more:
 		case <-ctx.Done():
-			s.t.Fatalf("still waiting until %s: %v\n%s", what, context.Cause(ctx), said.tail())
+			s.t.Fatalf("still waiting until %s: %v\n%s", description, context.Cause(ctx), said.tail())
 		}
 	}
 }
@@ -40,14 +40,14 @@ func (s *Stream) ask(condition func(*View) bool) (said View, holds bool, more <-
 	return s.said, condition(&s.said), s.more
 }
 
-// Synced waits until the first snapshot is complete.
+// Synced blocks until the first snapshot is complete.
 func (s *Stream) Synced(ctx context.Context) View {
 	s.t.Helper()
 	return s.Until(ctx, "the snapshot is complete", func(said *View) bool { return said.Model.Synced })
 }
 
-// Reaches waits until everything up to a version of the cluster has been
-// delivered: by an event at that version or a later one, be it a BOOKMARK.
+// Reaches blocks until everything up to a version of the cluster has been delivered: by an event at
+// that version or a later one, which may be a BOOKMARK.
 func (s *Stream) Reaches(ctx context.Context, version string) View {
 	s.t.Helper()
 	return s.Until(ctx, "version "+version+" is reached", func(said *View) bool {
@@ -60,7 +60,7 @@ func reaches(model *validate.Model, version string) bool {
 	return model.Synced && err == nil && order >= 0
 }
 
-// End waits until the stream ends by itself, and returns how.
+// End blocks until the stream ends by itself, and returns its error.
 func (s *Stream) End(ctx context.Context) error {
 	s.t.Helper()
 	select {
@@ -74,8 +74,8 @@ func (s *Stream) End(ctx context.Context) error {
 	return s.said.Err
 }
 
-// tail shows the last events, for people.
+// tail formats the last events for a failure message.
 func (v *View) tail() string {
 	first := max(0, len(v.Events)-shownEvents)
-	return fmt.Sprintf("%d events, the last of them:\n  %s", len(v.Events), strings.Join(Lines(v.Events[first:]), "\n  "))
+	return fmt.Sprintf("%d events, the last:\n  %s", len(v.Events), strings.Join(Lines(v.Events[first:]), "\n  "))
 }
