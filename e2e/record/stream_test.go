@@ -62,7 +62,7 @@ func TestATestFails(t *testing.T) {
 				script.says(reset(), synced("3"), added("a", "2"))
 				stream.Until(ctx, "it is added", func(said *record.View) bool { return len(said.Model.Objects) == 1 })
 			},
-			want: "events come in order of their versions",
+			want: "events are sent in order of their versions",
 		},
 		"when a stream ends before it is closed": {
 			play: func(ctx context.Context, script *script, stream *record.Stream) {

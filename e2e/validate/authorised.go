@@ -11,14 +11,14 @@ import (
 
 var comesByRight = check{
 	guarantee: Authorised,
-	name:      "an object comes to those alone who have the right to it",
+	name:      "an object is sent only to a client with permission to read it",
 	broken: func(j *judge) string {
 		if j.evidence.Rights == nil || !isAboutObject(j.event) {
 			return ""
 		}
 		key := KeyOf(j.event.GetObject())
 		if _, held := j.model.Objects[key]; held && j.event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_DELETED {
-			return "" // what is held must go when the right to it has gone
+			return "" // a client that lost the permission must receive the DELETED
 		}
 		return j.lacksRight(key, j.response.At)
 	},
@@ -26,7 +26,7 @@ var comesByRight = check{
 
 var changeFollowsRights = check{
 	guarantee: Authorised,
-	name:      "nothing comes or goes for rights that have not changed",
+	name:      "no event for a change of permissions without such a change",
 	broken: func(j *judge) string {
 		if !j.isOfRights() {
 			return ""
@@ -38,13 +38,13 @@ var changeFollowsRights = check{
 		if !j.hasHadRight(key, since) {
 			return ""
 		}
-		return fmt.Sprintf("the right to %s has been there since %s", key, clock(since))
+		return fmt.Sprintf("the permission to read %s has existed since %s", key, clock(since))
 	},
 }
 
-// isOfRights tells whether an event is about a change of rights rather than of an
-// object. What is gained is ADDED as it is, at the stream's version; what is lost is
-// DELETED there, without content.
+// isOfRights reports whether an event is caused by a change of permissions and not by a change of
+// an object. A gained object is ADDED in its current state, at the stream's version; a lost one is
+// DELETED at that version, without content.
 func (j *judge) isOfRights() bool {
 	if j.evidence.Rights == nil || !j.model.Synced {
 		return false
@@ -58,26 +58,26 @@ func (j *judge) isOfRights() bool {
 	return false
 }
 
-// hasHadRight tells whether there was a right to an object all the time since a moment,
-// and everybody must have noticed.
+// hasHadRight reports whether the client has had permission to read an object since a moment, and
+// every component must have noticed it.
 func (j *judge) hasHadRight(key Key, since time.Time) bool {
 	return j.evidence.Rights == nil || j.evidence.Rights.throughout(key, since, j.response.At, j.evidence.Recheck)
 }
 
 var lossEndsInDeleted = check{
 	guarantee: Authorised,
-	name:      "a right that is lost ends in DELETED",
+	name:      "a lost permission leads to DELETED",
 	broken:    func(j *judge) string { return j.heldWithoutRight(j.response.At) },
 }
 
 var lossEndsInDeletedAtTheEnd = check{
 	guarantee: Authorised,
-	name:      "a right that is lost ends in DELETED before the stream ends",
+	name:      "a lost permission leads to DELETED before the stream ends",
 	broken:    func(j *judge) string { return j.heldWithoutRight(j.call.Ended) },
 }
 
-// heldWithoutRight says so if the caller still holds, after a moment, what it has lost
-// the right to.
+// heldWithoutRight describes the objects that the client still has at a moment although it has lost
+// the permission to read them; it returns an empty string if there are none.
 func (j *judge) heldWithoutRight(at time.Time) string {
 	if j.evidence.Rights == nil || at.IsZero() {
 		return ""
@@ -92,11 +92,11 @@ func (j *judge) heldWithoutRight(at time.Time) string {
 	return strings.Join(lacking[:min(len(lacking), shownDifferences)], "; ")
 }
 
-// lacksRight says so if there was no right to an object at a moment, nor just before
-// it: a revocation may go unnoticed until rights are checked again.
+// lacksRight returns a problem if the client had no permission to read an object at a moment, nor
+// within Recheck before it: a revocation may go unnoticed until permissions are re-checked.
 func (j *judge) lacksRight(key Key, at time.Time) string {
 	if j.evidence.Rights.within(key, at.Add(-j.evidence.Recheck), at) {
 		return ""
 	}
-	return fmt.Sprintf("at %s there is no right to %s, nor was there %v before", clock(at), key, j.evidence.Recheck)
+	return fmt.Sprintf("no permission at %s to read %s, nor in the %v before", clock(at), key, j.evidence.Recheck)
 }

@@ -11,18 +11,18 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
-// In told, a and b come at once, b goes after two seconds and comes back after thirteen,
-// and the stream ends after a minute.
+// In the recording of told, a and b arrive at once, b is deleted after two seconds and is recreated
+// after thirteen, and the stream ends after a minute.
 func TestRightsThatAreKeptBreakNoGuarantee(t *testing.T) {
 	for name, rights := range map[string]Rights{
-		"nothing is known of them":        nil,
-		"to all":                          {{From: began}},
-		"to the namespace":                {{Namespace: "ns", From: began}},
-		"to each of the objects":          {{Name: "a", From: began}, {Name: "b", From: began}},
-		"lost, and noticed in time":       {{Name: "a", From: began}, {Name: "b", From: began, Until: second(1)}, {Name: "b", From: second(13)}},
-		"lost, and regained meanwhile":    {{Name: "a", From: began}, {Name: "b", From: began, Until: second(14)}, {Name: "b", From: second(15)}},
-		"lost when the stream is over":    {{Name: "a", From: began}, {Name: "b", From: began, Until: second(58)}},
-		"lost at the end of the interval": {{Name: "a", From: began}, {Name: "b", From: began, Until: second(51)}},
+		"unknown":                            nil,
+		"to all":                             {{From: began}},
+		"to the namespace":                   {{Namespace: "ns", From: began}},
+		"to each of the objects":             {{Name: "a", From: began}, {Name: "b", From: began}},
+		"lost, and DELETED in time":          {{Name: "a", From: began}, {Name: "b", From: began, Until: second(1)}, {Name: "b", From: second(13)}},
+		"lost, and granted again in between": {{Name: "a", From: began}, {Name: "b", From: began, Until: second(14)}, {Name: "b", From: second(15)}},
+		"lost at the end of the stream":      {{Name: "a", From: began}, {Name: "b", From: began, Until: second(58)}},
+		"lost at the end of the interval":    {{Name: "a", From: began}, {Name: "b", From: began, Until: second(51)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, violation := range told().Violations(Evidence{Rights: rights, Recheck: 10 * time.Second}) {
@@ -40,17 +40,17 @@ func TestAFaultWithARightIsFoundAtItsPlace(t *testing.T) {
 		rule   check
 		index  int
 	}{
-		"without any right":                     {Rights{}, nil, comesByRight, 1},
-		"in a namespace without a right":        {Rights{{Namespace: "other", From: began}}, nil, comesByRight, 1},
-		"under a name without a right":          {Rights{a}, nil, comesByRight, 2},
-		"before a right is granted":             {Rights{a, {Name: "b", From: second(1)}}, nil, comesByRight, 2},
-		"after a right was lost":                {Rights{a, {Name: "b", From: began, Until: second(2)}}, nil, comesByRight, 9},
-		"a right that is lost, and nobody told": {Rights{a, {Name: "b", From: began, Until: second(20)}}, nil, lossEndsInDeleted, 11},
-		"the same, until the stream ends":       {Rights{a, {Name: "b", From: began, Until: second(45)}}, nil, lossEndsInDeletedAtTheEnd, 13},
-		"a deletion of what was never held": {Rights{a, {Name: "b", From: began}}, func(r *Recording) {
+		"without any permission":            {Rights{}, nil, comesByRight, 1},
+		"in a namespace without permission": {Rights{{Namespace: "other", From: began}}, nil, comesByRight, 1},
+		"of a name without permission":      {Rights{a}, nil, comesByRight, 2},
+		"before the permission is granted":  {Rights{a, {Name: "b", From: second(1)}}, nil, comesByRight, 2},
+		"after the permission was lost":     {Rights{a, {Name: "b", From: began, Until: second(2)}}, nil, comesByRight, 9},
+		"a lost permission without DELETED": {Rights{a, {Name: "b", From: began, Until: second(20)}}, nil, lossEndsInDeleted, 11},
+		"the same, until the stream ends":   {Rights{a, {Name: "b", From: began, Until: second(45)}}, nil, lossEndsInDeletedAtTheEnd, 13},
+		"the deletion of an object that was never sent": {Rights{a, {Name: "b", From: began}}, func(r *Recording) {
 			r.Calls[0].Responses[3].Events = append(r.Calls[0].Responses[3].Events, full(gone("secret", "8", "10")))
 		}, comesByRight, 8},
-		"the name of what was deleted": {Rights{a, {Name: "b", From: began}}, func(r *Recording) {
+		"the name of a deleted object": {Rights{a, {Name: "b", From: began}}, func(r *Recording) {
 			r.CatchUp = Anywhere
 			r.Calls[0].Responses[3].Events = []*kubeconnectv1.Event{gone("secret", "10", "10")}
 		}, comesByRight, 7},
@@ -63,18 +63,18 @@ func TestAFaultWithARightIsFoundAtItsPlace(t *testing.T) {
 			for _, violation := range recording.Violations(Evidence{Rights: test.rights, Recheck: 10 * time.Second}) {
 				if violation.Guarantee == Authorised {
 					if violation.Rule != test.rule.name || violation.Index != test.index {
-						t.Errorf("the first violation is not of %q at event %d: %v", test.rule.name, test.index, violation)
+						t.Errorf("first violation, want %q at event %d: %v", test.rule.name, test.index, violation)
 					}
 					return
 				}
 			}
-			t.Error("it is not found")
+			t.Error("no violation found")
 		})
 	}
 }
 
-// rescoped is a recording of someone who loses the right to b at the fifth second and
-// regains it at the twentieth, while nothing is written.
+// rescoped returns a recording of a client that loses the permission to read b at the fifth second
+// and regains it at the twentieth, while nothing is written.
 func rescoped() *Recording {
 	return &Recording{Calls: []Call{{
 		Began: began,
@@ -87,12 +87,12 @@ func rescoped() *Recording {
 	}}}
 }
 
-// lostAndRegained are the rights that lead to rescoped.
+// lostAndRegained returns the permissions that lead to rescoped.
 func lostAndRegained() Rights {
 	return Rights{{Name: "a", From: second(-60)}, {Name: "b", From: second(-60), Until: second(5)}, {Name: "b", From: second(20)}}
 }
 
-// underRights is the evidence that there can be about rescoped.
+// underRights returns the complete evidence about rescoped.
 func underRights(rights Rights) Evidence {
 	writes := NewWrites("ns")
 	writes.Add(written("a", "2"))
@@ -102,18 +102,18 @@ func underRights(rights Rights) Evidence {
 
 func TestAChangeOfRightsIsTold(t *testing.T) {
 	for name, fault := range map[string]func(*Recording){
-		"as it is": func(*Recording) {},
-		"in the state that is the stream's last": func(r *Recording) {
+		"unchanged": func(*Recording) {},
+		"in the state at the stream's version": func(r *Recording) {
 			r.Calls[0].Responses[2] = after(21, "token at 12", full(object(added, "b", "12")))
 			r.Calls[0].Responses[3] = fresh(after(31, "token at 12", bookmark("12")))
 		},
-		"in the state that a bookmark has closed": gainedBehindBookmark,
-		"amid latest states":                      func(r *Recording) { r.CatchUp = Anywhere },
-		"with a change behind it": func(r *Recording) {
+		"in a state that a bookmark has closed": gainedBehindBookmark,
+		"among latest states":                   func(r *Recording) { r.CatchUp = Anywhere },
+		"with a change after it": func(r *Recording) {
 			r.Calls[0].Responses[3] = after(31, "token at 12", full(object(modified, "b", "12")))
 		},
-		"twice, and nothing is new":    func(r *Recording) { againAt8(r) },
-		"by a snapshot in another one": snapshotForRights,
+		"twice, without a change":         func(r *Recording) { againAt8(r) },
+		"by a snapshot inside the stream": snapshotForRights,
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, violation := range change(rescoped(), fault).Violations(underRights(lostAndRegained())) {
@@ -123,8 +123,8 @@ func TestAChangeOfRightsIsTold(t *testing.T) {
 	}
 }
 
-// What is gained may be newer than the version up to which everything is known to have come, and
-// the deletion may come again.
+// A gained object may be newer than the version that is known to be closed, and the deletion may be
+// sent again.
 func TestAChangeOfRightsAtTheVersionOfADeletionIsTold(t *testing.T) {
 	evidence := underRights(lostAndRegained())
 	evidence.Writes = NewWrites("ns")
@@ -133,7 +133,7 @@ func TestAChangeOfRightsAtTheVersionOfADeletionIsTold(t *testing.T) {
 	recording := rescoped()
 	first := &recording.Calls[0]
 	first.Responses = append(first.Responses[:2], after(21, "token at 12", full(gone("a", "2", "13")), at("13", full(object(added, "b", "12")))))
-	first.Ended, first.Err = second(22), connect.NewError(connect.CodeCanceled, errors.New("that is enough"))
+	first.Ended, first.Err = second(22), connect.NewError(connect.CodeCanceled, errors.New("cancelled by the test"))
 	recording.Calls = append(recording.Calls, Call{Token: "token at 12", Began: second(22), Responses: []Response{
 		after(23, "token at 12", full(gone("a", "2", "13"))), // again
 		fresh(after(32, "token at 13", bookmark("13"))),
@@ -143,13 +143,14 @@ func TestAChangeOfRightsAtTheVersionOfADeletionIsTold(t *testing.T) {
 	}
 }
 
-// gainedBehindBookmark gains b at its newest version, which the stream has come to before.
+// gainedBehindBookmark makes the client gain b at its newest version, which a bookmark has closed
+// before.
 func gainedBehindBookmark(r *Recording) {
 	r.Calls[0].Responses[2] = fresh(after(20, "token at 12", bookmark("12")))
 	r.Calls[0].Responses[3] = after(21, "token at 12", full(object(added, "b", "12")))
 }
 
-// againAt8 loses b a second time, at the same version.
+// againAt8 makes the client lose b a second time, at the same version.
 func againAt8(r *Recording) {
 	r.Calls[0].Responses = append(r.Calls[0].Responses[:3], after(22, "token at 8", gone("b", "8", "8")), after(23, "token at 8", at("8", full(object(added, "b", "4")))))
 }
@@ -166,20 +167,20 @@ func TestAFaultWithAChangeOfRightsIsFound(t *testing.T) {
 		rule   string
 		index  int
 	}{
-		"nothing is known of rights":                  {nil, nil, contentIsThere.name, 4},
-		"DELETED, and no right was lost":              {kept, nil, changeFollowsRights.name, 4},
-		"ADDED, and no right was gained":              {Rights{{Name: "a", From: second(-60)}, {Name: "b", From: second(-60)}}, func(r *Recording) { remove(&r.Calls[0], 0, 2); remove(&r.Calls[0], 1, 0) }, changeFollowsRights.name, 3},
-		"what is gained does not come":                {lostAndRegained(), func(r *Recording) { remove(&r.Calls[0], 2, 0) }, holdsWhatTheClusterHeld.name, 5},
-		"what is gained comes under an older version": {lostAndRegained(), func(r *Recording) { r.Calls[0].Responses[2].Events[0].ResourceVersion = "7" }, eventsGoForward.name, 5},
-		"what is lost goes under an older version":    {lostAndRegained(), func(r *Recording) { r.Calls[0].Responses[1].Events[0] = gone("b", "4", "4") }, eventsGoForward.name, 4},
-		"what is gained is not what there is": {lostAndRegained(), func(r *Recording) {
+		"permissions are unknown":                      {nil, nil, contentIsThere.name, 4},
+		"DELETED without a lost permission":            {kept, nil, changeFollowsRights.name, 4},
+		"ADDED without a gained permission":            {Rights{{Name: "a", From: second(-60)}, {Name: "b", From: second(-60)}}, func(r *Recording) { remove(&r.Calls[0], 0, 2); remove(&r.Calls[0], 1, 0) }, changeFollowsRights.name, 3},
+		"a gained object is not sent":                  {lostAndRegained(), func(r *Recording) { remove(&r.Calls[0], 2, 0) }, holdsWhatTheClusterHeld.name, 5},
+		"a gained object is sent at an older version":  {lostAndRegained(), func(r *Recording) { r.Calls[0].Responses[2].Events[0].ResourceVersion = "7" }, eventsGoForward.name, 5},
+		"a lost object is deleted at an older version": {lostAndRegained(), func(r *Recording) { r.Calls[0].Responses[1].Events[0] = gone("b", "4", "4") }, eventsGoForward.name, 4},
+		"a gained object is sent in a wrong state": {lostAndRegained(), func(r *Recording) {
 			r.Calls[0].Responses[2].Events[0] = at("8", full(object(added, "b", "3")))
 		}, isAsWritten.name, 5},
-		"what is gained has no content": {lostAndRegained(), func(r *Recording) {
+		"a gained object has no content": {lostAndRegained(), func(r *Recording) {
 			r.Calls[0].Responses[2].Events[0] = at("8", object(added, "b", "4"))
 		}, contentIsThere.name, 5},
-		"what comes at the bookmark's version was not gained": {kept, gainedBehindBookmark, bookmarkCloses.name, 6},
-		"what is lost is changed": {lostAndRegained(), func(r *Recording) {
+		"an object at the bookmark's version was not gained": {kept, gainedBehindBookmark, bookmarkCloses.name, 6},
+		"a lost object is modified": {lostAndRegained(), func(r *Recording) {
 			r.Calls[0].Responses[1].Events[0] = full(object(modified, "b", "8"))
 		}, isAsWritten.name, 4},
 	} {

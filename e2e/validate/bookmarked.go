@@ -10,7 +10,7 @@ var neverSilent = check{
 	name:      "a stream is never silent for long",
 	broken: func(j *judge) string {
 		if j.previous == nil {
-			return "" // the call waits for its snapshot
+			return "" // the call is waiting for its snapshot
 		}
 		return j.silence(j.previous.At, j.response.At)
 	},
@@ -27,12 +27,12 @@ var neverSilentAtTheEnd = check{
 	},
 }
 
-// silence says so if a time without a message was too long. A caller that stalls
-// cannot tell.
+// silence returns a problem if the time without a message was too long. A client that stalls cannot
+// be judged.
 func (j *judge) silence(from, to time.Time) string {
 	silence, limit := to.Sub(from), j.evidence.Silence
 	if limit == 0 || silence <= limit || j.recording.Stalled {
 		return ""
 	}
-	return fmt.Sprintf("nothing came for %v before %s, and it may be %v", silence, to.Format(time.TimeOnly), limit)
+	return fmt.Sprintf("no message for %v before %s, at most %v allowed", silence, to.Format(time.TimeOnly), limit)
 }

@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// Sample is how much memory the service had at a time.
+// Sample is the memory of the service at a time.
 type Sample struct {
 	At    time.Time
 	Bytes int
 }
 
-// Memory returns a violation if the service came to have more memory than it had at
-// the first sample and so many bytes. Callers of the name lagged meanwhile.
+// Memory returns a violation if the memory of the service exceeds that of the first sample by more
+// than growth bytes. callers names the lagging clients.
 func Memory(callers string, samples []Sample, growth int) []Violation {
 	for i, sample := range samples {
 		if grown := sample.Bytes - samples[0].Bytes; grown > growth {
 			return []Violation{{
 				Guarantee: Bounded,
-				Rule:      "memory does not grow with the lag of callers",
+				Rule:      "memory does not grow with the lag of clients",
 				Stream:    callers,
 				Index:     i,
-				Problem: fmt.Sprintf("it has grown by %d MiB up to %s, and it may by %d MiB",
+				Problem: fmt.Sprintf("memory has grown by %d MiB until %s, at most %d MiB allowed",
 					grown>>20, clock(sample.At), growth>>20),
 			}}
 		}

@@ -8,12 +8,12 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
-// shownDifferences is how many of the objects that are wrong a violation names.
+// shownDifferences is the number of wrong objects that a violation names.
 const shownDifferences = 3
 
 var holdsWhatTheClusterHeld = check{
 	guarantee: Complete,
-	name:      "a caller holds what the cluster held at the stream's version",
+	name:      "a client has the objects that the cluster had at the stream's version",
 	broken: func(j *judge) string {
 		if j.evidence.Writes == nil || !j.model.Synced || !j.saysAll() {
 			return ""
@@ -27,8 +27,8 @@ var holdsWhatTheClusterHeld = check{
 	},
 }
 
-// saysAll tells whether a response says of itself that everything up to its version
-// has been told: by its last event, or, where every step is told, by a token.
+// saysAll reports whether a response states that everything up to its version has been delivered:
+// by its last event, or, where every step is sent, by its token.
 func (j *judge) saysAll() bool {
 	last := j.response.last()
 	if last == nil {
@@ -38,30 +38,30 @@ func (j *judge) saysAll() bool {
 	case kubeconnectv1.EventType_EVENT_TYPE_SYNCED, kubeconnectv1.EventType_EVENT_TYPE_BOOKMARK:
 		return true
 	}
-	// After an outage the position behind a response is newer than its last event.
+	// After an outage the position after a response is newer than its last event.
 	return j.evidence.EveryStep && j.response.Token != "" && !j.isAmidCatchUp()
 }
 
-// isOpen reports whether more may come at the model's version: it is that of a DELETED,
-// and several objects may have been deleted at one version.
+// isOpen reports whether more events may follow at the model's version: several objects may be
+// deleted at the version of a DELETED.
 func (j *judge) isOpen() bool {
 	last := j.response.last()
 	return last != nil && isOfOne(last.GetType()) && !j.model.isClosed(j.model.Version)
 }
 
-// isOfOne reports whether an event may be at the version of one of several deletions.
+// isOfOne reports whether an event may have the version of one of several deletions.
 func isOfOne(eventType kubeconnectv1.EventType) bool {
 	return eventType == kubeconnectv1.EventType_EVENT_TYPE_DELETED || eventType == kubeconnectv1.EventType_EVENT_TYPE_SYNCED
 }
 
-// differences are what the caller holds and should not, and the other way about.
+// differences describes the objects that the client lacks, and those that it should not have.
 func (j *judge) differences() []string {
 	var differences []string
 	for _, key := range j.evidence.Writes.keys() {
 		held := j.model.Objects[key]
 		version := j.model.Version
 		if held != nil && j.isOpen() {
-			version = newerOf(j.model.Closed, held.GetResourceVersion()) // it may be among those that are deleted next
+			version = newerOf(j.model.Closed, held.GetResourceVersion()) // its DELETED may follow
 		}
 		state, going := j.evidence.Writes.at(key, version)
 		if difference := j.difference(held, state, going || !j.hasHadRight(key, j.response.At)); difference != "" {
@@ -76,18 +76,18 @@ func (j *judge) difference(held *kubeconnectv1.Object, state *Write, mayLack boo
 	selected := state != nil && j.recording.Selection.holds(*state)
 	switch {
 	case selected && held == nil && !mayLack:
-		return "is not held, the cluster had it at version " + state.Version
+		return "is missing, the cluster had it at version " + state.Version
 	case held != nil && !selected:
-		return "is held at version " + held.GetResourceVersion() + ", the cluster did not have it so"
+		return "is present at version " + held.GetResourceVersion() + ", the cluster did not have it in the selection"
 	case held != nil && !j.isAs(held, state):
-		return fmt.Sprintf("is held at version %s, the cluster had it at %s", held.GetResourceVersion(), state.Version)
+		return fmt.Sprintf("is present at version %s, the cluster had it at %s", held.GetResourceVersion(), state.Version)
 	}
 	return ""
 }
 
-// isAs reports whether an object that is held stands for a state of the cluster. Where the
-// caller asked for a part of the objects it may be an older version with the same part; and
-// where every step is sent, no version between the two may have had another part.
+// isAs reports whether an object of the client stands for a state of the cluster. If the client
+// requested a part of the objects, the object may be an older version with the same part; and where
+// every step is sent, no version between the two may have another part.
 func (j *judge) isAs(held *kubeconnectv1.Object, state *Write) bool {
 	if held.GetResourceVersion() == state.Version {
 		return held.GetUid() == state.UID
@@ -106,21 +106,21 @@ func (j *judge) isAs(held *kubeconnectv1.Object, state *Write) bool {
 
 var isAsWritten = check{
 	guarantee: Complete,
-	name:      "what is told has been so",
+	name:      "every object that is sent is a state that was written",
 	broken: func(j *judge) string {
 		object := j.event.GetObject()
 		if j.evidence.Writes == nil || !isAboutObject(j.event) || !j.evidence.Writes.Knows(KeyOf(object)) {
 			return ""
 		}
 		if object.GetContent() == nil {
-			return "" // the head of what is gone; its version is the deletion's
+			return "" // the head of a deleted object; its version is that of the deletion
 		}
 		state := j.evidence.Writes.find(KeyOf(object), object.GetUid(), object.GetResourceVersion())
 		switch {
 		case state == nil:
-			return fmt.Sprintf("nobody has written UID %s at version %s", object.GetUid(), object.GetResourceVersion())
+			return fmt.Sprintf("UID %s was never written at version %s", object.GetUid(), object.GetResourceVersion())
 		case !j.recording.Selection.holds(*state):
-			return "the selection does not hold it as it was then"
+			return "the selection did not match that state"
 		}
 		return ""
 	},
@@ -128,7 +128,7 @@ var isAsWritten = check{
 
 var noStepIsLeftOut = check{
 	guarantee: Complete,
-	name:      "every step is told while the upstream is there",
+	name:      "every step is sent while the upstream is reachable",
 	broken: func(j *judge) string {
 		if j.evidence.Writes == nil || !j.evidence.EveryStep || j.catchUp || j.isDeletedAgain() || !j.model.Synced || !isAboutObject(j.event) || j.isOfRights() {
 			return ""
@@ -143,10 +143,10 @@ var noStepIsLeftOut = check{
 		}
 		held := j.model.Objects[key]
 		if held == nil && !j.hasHadRight(key, j.call.Began) {
-			return "" // gained by right, in the very state that is the stream's last
+			return "" // gained by a permission, in the state at the stream's version
 		}
 		if held == nil || !j.isAs(held, before) {
-			return fmt.Sprintf("version %s came between, and has not been told", before.Version)
+			return fmt.Sprintf("version %s in between was not sent", before.Version)
 		}
 		return ""
 	},
@@ -154,7 +154,7 @@ var noStepIsLeftOut = check{
 
 var contentIsThere = check{
 	guarantee: Complete,
-	name:      "an object comes with its content",
+	name:      "an object is sent with its content",
 	broken: func(j *judge) string {
 		if !isAboutObject(j.event) || j.event.GetObject().GetContent() != nil {
 			return ""
@@ -162,7 +162,7 @@ var contentIsThere = check{
 		if j.event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_DELETED && (j.catchUp || j.isOfRights()) {
 			return ""
 		}
-		return "it has none"
+		return "it has no content"
 	},
 }
 
@@ -171,7 +171,7 @@ var resetIsFirst = check{
 	name:      "RESET is the first event of its response",
 	broken: func(j *judge) string {
 		if j.event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_RESET && j.response.Events[0] != j.event {
-			return "another event comes before it"
+			return "another event precedes it"
 		}
 		return ""
 	},
@@ -182,7 +182,7 @@ var kindIsThere = check{
 	name:      "a response that begins with RESET names the kind",
 	broken: func(j *judge) string {
 		if j.response.has(kubeconnectv1.EventType_EVENT_TYPE_RESET) && j.response.Kind.GetKind() == "" {
-			return "it does not"
+			return "it does not name a kind"
 		}
 		return ""
 	},
@@ -190,12 +190,12 @@ var kindIsThere = check{
 
 var recreatedIsDeletedFirst = check{
 	guarantee: Complete,
-	name:      "what was made again under a name was deleted before",
+	name:      "a recreated object is preceded by its deletion",
 	broken: func(j *judge) string {
 		held, ok := j.model.Objects[KeyOf(j.event.GetObject())]
 		if !ok || j.event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_DELETED || held.GetUid() == j.event.GetObject().GetUid() {
 			return ""
 		}
-		return fmt.Sprintf("the caller still holds UID %s under its name", held.GetUid())
+		return fmt.Sprintf("the client still has UID %s under that name", held.GetUid())
 	},
 }

@@ -8,14 +8,14 @@ import (
 
 var objectIsThere = rule{
 	guarantee: Complete,
-	name:      "ADDED, MODIFIED and DELETED carry an object, the others none",
+	name:      "ADDED, MODIFIED and DELETED have an object, the others none",
 	broken: func(_ *Model, event *kubeconnectv1.Event) string {
 		object := event.GetObject()
 		switch {
 		case !isAboutObject(event) && object != nil:
-			return "it carries an object"
+			return "it has an object"
 		case isAboutObject(event) && (object.GetName() == "" || object.GetUid() == "" && object.GetContent() != nil):
-			return "it carries no object with name and UID"
+			return "it has no object with name and UID"
 		}
 		return ""
 	},
@@ -23,7 +23,7 @@ var objectIsThere = rule{
 
 var versionIsThere = check{
 	guarantee: Complete,
-	name:      "an event has the version that it stands for",
+	name:      "an event has the version of its change",
 	broken: func(j *judge) string {
 		own, ofObject := j.event.GetResourceVersion(), j.event.GetObject().GetResourceVersion()
 		switch j.event.GetType() {
@@ -31,7 +31,7 @@ var versionIsThere = check{
 			return "its type is unspecified"
 		case kubeconnectv1.EventType_EVENT_TYPE_ADDED, kubeconnectv1.EventType_EVENT_TYPE_MODIFIED:
 			if j.isOfRights() {
-				return "" // the stream's version, and older ones of its objects
+				return "" // the event has the stream's version, its object may be older
 			}
 			if held := j.model.Objects[KeyOf(j.event.GetObject())]; held != nil && isRewritten(held, j.event) {
 				return ""
@@ -39,7 +39,7 @@ var versionIsThere = check{
 			return differs(own, ofObject)
 		case kubeconnectv1.EventType_EVENT_TYPE_DELETED:
 			if j.event.GetObject().GetContent() == nil {
-				return differs(own, ofObject) // the head of what is gone
+				return differs(own, ofObject) // the head of a deleted object
 			}
 			return goesBack(ofObject, own)
 		case kubeconnectv1.EventType_EVENT_TYPE_SYNCED, kubeconnectv1.EventType_EVENT_TYPE_BOOKMARK:
@@ -58,11 +58,11 @@ func differs(own, ofObject string) string {
 
 var deletedIsNewer = rule{
 	guarantee: Ordered,
-	name:      "a deletion is newer than what it deletes",
+	name:      "a deletion is newer than the object that it deletes",
 	broken: func(_ *Model, event *kubeconnectv1.Event) string {
 		if event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_DELETED && event.GetObject().GetContent() != nil &&
 			event.GetResourceVersion() == event.GetObject().GetResourceVersion() {
-			return "the object is at that same version"
+			return "the object has the same version"
 		}
 		return ""
 	},

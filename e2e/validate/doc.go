@@ -1,19 +1,18 @@
-// Package validate checks what the callers of a watch were told against what the
-// service promises of every stream: a Guarantee each.
+// Package validate checks what the clients of a watch received against the guarantees of the
+// service for every stream, each of which is a Guarantee.
 //
-// A Recording is all that one caller was told, in one call or in several that go on
-// with a resume token. Evidence is what else is known of that time: the Writes that
-// were made, as the API server answered them, the Outages of its link, and the Rights
-// of the caller. Violations reads a recording as the caller did and names what breaks a
-// guarantee, with the recording, the call and the event. End-to-end tests, faults and
-// the soak share it.
+// A Recording is all that one client received, in one call or in several that resume with a token.
+// Evidence is what else is known about that time: the Writes that were made, as the API server
+// acknowledged them, the Outages of the service's link to the API server, and the Rights of the
+// caller. Violations replays a recording and returns each violation of a guarantee, with the
+// recording, the call and the event. End-to-end tests, fault tests and the soak test share this
+// package.
 //
-// A Model is what the caller holds. A rule looks at the model and at the event that
-// comes next; a check also looks at the response, the call and the evidence. They stand
-// in the files named after what they guard: snapshot.go, held.go, order.go, content.go,
-// unique.go, complete.go, resumable.go, bookmarked.go, fresh.go, bounded.go,
-// authorised.go, view.go. What a filter selects and what fields show is computed in
-// filter.go and view.go, from what was written and without the service's code.
+// A Model is the state of a client. A rule checks the next event against the model; a check also
+// uses the response, the call and the evidence. The checks are in the files named after what they
+// check: snapshot.go, held.go, order.go, content.go, unique.go, complete.go, resumable.go,
+// bookmarked.go, fresh.go, bounded.go, authorised.go, view.go. filter.go and view.go compute what a
+// filter selects and what fields show, from what was written and without the service's code.
 //
-// The model is etcd's tests/robustness/validate.
+// The design follows etcd's tests/robustness/validate.
 package validate

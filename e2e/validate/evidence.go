@@ -2,47 +2,48 @@ package validate
 
 import "time"
 
-// Evidence is what is known about the time of a recording, beside the recording
-// itself. What is left out is not judged by.
+// Evidence is what is known about the time of a recording, in addition to the recording itself.
+// Checks whose evidence is missing are skipped.
 type Evidence struct {
-	// Writes are all writes to the resource.
+	// Writes holds all writes to the resource.
 	Writes *Writes
-	// EveryStep says that the upstream was there all the time and that nobody
-	// lagged: then every write must have been told, and not only the last ones.
+	// EveryStep reports that the upstream was reachable all the time and that no watcher lagged:
+	// then every write must have been sent, and not only the latest states.
 	EveryStep bool
-	// Silence is how long a stream may say nothing: what the API promises, and as
-	// much more as the machine may need.
+	// Silence bounds the time without a message: the bound of the API, plus a margin for the
+	// machine.
 	Silence time.Duration
-	// Delivery is how long a write that was answered may be on its way from the API server
-	// while a stream says that it is not stale; zero if that is not judged.
+	// Delivery bounds the time from the acknowledgement of a write to its delivery while a stream
+	// is not stale; zero skips the check.
 	Delivery time.Duration
-	// Began is when the service began to follow the upstream; zero if long before. It has to
-	// catch up then, as after an outage.
+	// Began is when the service started to follow the upstream; zero if long before the recording.
+	// The service has to catch up after it, as after an outage.
 	Began time.Time
-	// Outages are when the upstream was lost, in order.
+	// Outages are the times without upstream, in order.
 	Outages []Outage
-	// Rights are the caller's. Empty, but not nil, is a caller without any.
+	// Rights are the caller's permissions. Nil skips the checks; empty but not nil is a caller
+	// without any.
 	Rights Rights
-	// Recheck is how long a change of rights may go unnoticed: what the API promises, and
-	// as much more as the machine may need.
+	// Recheck bounds how long a change of permissions may go unnoticed: the bound of the API, plus
+	// a margin for the machine.
 	Recheck time.Duration
 }
 
-// Outage is a time without upstream.
+// Outage is a time during which the upstream is unreachable.
 type Outage struct {
 	From, To time.Time
-	// Unnoticed is how long its beginning and its end may go unnoticed.
+	// Unnoticed bounds how long the beginning and the end of the outage may go unnoticed.
 	Unnoticed time.Duration
 }
 
-// contains tells whether a moment lies in an outage, and so far in that it must have
-// been noticed.
+// contains reports whether a moment is in an outage, and whether the outage must have been noticed
+// by then.
 func (o Outage) contains(at time.Time) (lost, noticed bool) {
 	lost = at.After(o.From) && at.Before(o.To)
 	return lost, lost && at.Sub(o.From) > o.Unnoticed
 }
 
-// outageAt is the outage in which a moment lies; nil if in none.
+// outageAt returns the outage that contains a moment; nil if none does.
 func (e *Evidence) outageAt(at time.Time) (outage *Outage, noticed bool) {
 	for i := range e.Outages {
 		if lost, noticed := e.Outages[i].contains(at); lost {
@@ -52,8 +53,8 @@ func (e *Evidence) outageAt(at time.Time) (outage *Outage, noticed bool) {
 	return nil, false
 }
 
-// quietSince reports whether the upstream was there at a moment, and had been followed for so
-// long that everybody must have noticed.
+// quietSince reports whether the upstream was reachable at a moment, and had been followed for long
+// enough that every component must have noticed.
 func (e *Evidence) quietSince(at time.Time) bool {
 	for _, outage := range e.Outages {
 		if at.Sub(e.Began) <= outage.Unnoticed {

@@ -10,9 +10,9 @@ import (
 // Filters returns the filter expressions that this package can evaluate, in order.
 func Filters() []string { return slices.Sorted(maps.Keys(filters)) }
 
-// filters are the expressions with what they say about a content, written in Go and not
-// in CEL: an error of the service's evaluation cannot hide here. An object for which an
-// expression has no value, such as one without labels, does not match.
+// filters maps expressions to their evaluation of a content, written in Go and not in CEL, so that
+// it does not repeat a fault of the service's evaluation. An object for which an expression has no
+// value, such as one without labels, does not match.
 var filters = map[string]func(content map[string]any) bool{
 	`object.metadata.labels.color == "red"`: func(content map[string]any) bool {
 		return textIn(content, "metadata", "labels", "color") == "red"
@@ -34,21 +34,21 @@ var filters = map[string]func(content map[string]any) bool{
 	},
 }
 
-// textIn returns the text that a path leads to; empty if there is none.
+// textIn returns the string at a path; empty if there is none.
 func textIn(content map[string]any, path ...string) string {
 	value, _ := memberOf(content, path...)
 	text, _ := value.(string)
 	return text
 }
 
-// filterOf returns the filter of an expression; nil for the empty one.
+// filterOf returns the filter of an expression; nil if the expression is empty.
 func filterOf(expression string) (func(map[string]any) bool, error) {
 	if expression == "" {
 		return nil, nil
 	}
 	filter, ok := filters[expression]
 	if !ok {
-		return nil, fmt.Errorf("filter %q is not among those that can be evaluated here: %q", expression, Filters())
+		return nil, fmt.Errorf("unknown filter %q: validate can evaluate only %q", expression, Filters())
 	}
 	return filter, nil
 }

@@ -7,17 +7,16 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
-// inFlight is how long bytes may be on their way that an upstream sent before it
-// was lost.
+// inFlight bounds how long bytes may be in transit that the upstream sent before an outage.
 const inFlight = 5 * time.Second
 
 var freshnessIsThere = check{
 	guarantee: Fresh,
-	name:      "SYNCED and BOOKMARK come with freshness",
+	name:      "SYNCED and BOOKMARK are sent with freshness",
 	broken: func(j *judge) string {
 		says := j.response.has(kubeconnectv1.EventType_EVENT_TYPE_SYNCED) || j.response.has(kubeconnectv1.EventType_EVENT_TYPE_BOOKMARK)
 		if says && !j.response.Freshness.GetLastContact().IsValid() {
-			return "there is none, or no last contact in it"
+			return "the freshness or its last contact is missing"
 		}
 		return ""
 	},
@@ -25,10 +24,10 @@ var freshnessIsThere = check{
 
 var contactIsPast = check{
 	guarantee: Fresh,
-	name:      "the last contact lies in the past",
+	name:      "the last contact is in the past",
 	broken: func(j *judge) string {
 		if contact, told := j.response.contact(); told && contact.After(j.response.At) {
-			return fmt.Sprintf("it says %s at %s", clock(contact), clock(j.response.At))
+			return fmt.Sprintf("the last contact is %s in a response at %s", clock(contact), clock(j.response.At))
 		}
 		return ""
 	},
@@ -36,7 +35,7 @@ var contactIsPast = check{
 
 var contactGoesForward = check{
 	guarantee: Fresh,
-	name:      "the last contact never goes back",
+	name:      "the last contact never decreases",
 	broken: func(j *judge) string {
 		contact, told := j.response.contact()
 		if told && contact.Before(j.contacted) {
@@ -48,7 +47,7 @@ var contactGoesForward = check{
 
 var lossIsTold = check{
 	guarantee: Fresh,
-	name:      "an upstream that is lost is told, with the last contact",
+	name:      "an outage of the upstream is reported, with the last contact",
 	broken: func(j *judge) string {
 		contact, told := j.response.contact()
 		outage, noticed := j.evidence.outageAt(j.response.At)
@@ -56,9 +55,9 @@ var lossIsTold = check{
 		case !told || outage == nil:
 			return ""
 		case contact.Sub(outage.From) > inFlight:
-			return fmt.Sprintf("the upstream was lost at %s, and the last contact is said to be at %s", clock(outage.From), clock(contact))
+			return fmt.Sprintf("the outage began at %s, and the reported last contact is %s", clock(outage.From), clock(contact))
 		case noticed && !j.response.Freshness.GetStale():
-			return fmt.Sprintf("the upstream was lost at %s, and at %s it is not stale yet", clock(outage.From), clock(j.response.At))
+			return fmt.Sprintf("the outage began at %s, and at %s the stream is not stale", clock(outage.From), clock(j.response.At))
 		}
 		return ""
 	},
@@ -66,19 +65,20 @@ var lossIsTold = check{
 
 var returnIsTold = check{
 	guarantee: Fresh,
-	name:      "an upstream that is there is not said to be lost",
+	name:      "a stream is not stale while the upstream is reachable",
 	broken: func(j *judge) string {
 		if !j.response.Freshness.GetStale() || len(j.evidence.Outages) == 0 || !j.evidence.quietSince(j.response.At) {
 			return ""
 		}
-		return fmt.Sprintf("at %s it was there, and had been for long", clock(j.response.At))
+		return fmt.Sprintf("at %s the upstream had been reachable for long enough", clock(j.response.At))
 	},
 }
 
-// freshIsCurrent holds for what says of itself that everything up to its version has come.
+// freshIsCurrent applies to responses which state that everything up to their version has been
+// delivered.
 var freshIsCurrent = check{
 	guarantee: Fresh,
-	name:      "what is not stale is as new as its last contact",
+	name:      "a stream that is not stale is as new as its last contact",
 	broken: func(j *judge) string {
 		until, judged := j.freshUntil()
 		if !judged || !j.saysAll() {
@@ -88,15 +88,15 @@ var freshIsCurrent = check{
 		if write == nil || !isNewer(write.Version, j.model.Version) {
 			return ""
 		}
-		return fmt.Sprintf("%s was written at version %s by %s, before the last contact, and the stream is at %s",
+		return fmt.Sprintf("%s was written at version %s at %s, before the last contact, and the stream is at %s",
 			write.Key, write.Version, clock(write.Acked), j.model.Version)
 	},
 }
 
-// freshHoldsNothingGone is freshIsCurrent for deletions, whose versions are not known.
+// freshHoldsNothingGone is freshIsCurrent for deletions, whose exact versions are unknown.
 var freshHoldsNothingGone = check{
 	guarantee: Fresh,
-	name:      "what is not stale holds nothing that was gone before its last contact",
+	name:      "a stream that is not stale has no object that was deleted before its last contact",
 	broken: func(j *judge) string {
 		until, judged := j.freshUntil()
 		if !judged || !j.saysAll() {
@@ -104,22 +104,22 @@ var freshHoldsNothingGone = check{
 		}
 		for key, held := range j.model.Objects {
 			if gone := j.evidence.Writes.goneBy(key, held.GetUid(), until); gone != nil {
-				return fmt.Sprintf("%s was gone at %s", key, clock(gone.Acked))
+				return fmt.Sprintf("%s was deleted at %s", key, clock(gone.Acked))
 			}
 		}
 		return ""
 	},
 }
 
-// freshUntil returns the time up to which a response that is not stale must have all
-// writes, and whether it can be judged.
+// freshUntil returns the time up to which a response that is not stale must include all writes, and
+// whether it can be judged.
 func (j *judge) freshUntil() (time.Time, bool) {
 	contact, told := j.response.contact()
 	judged := told && !j.response.Freshness.GetStale() && j.model.Synced && j.evidence.Writes != nil && j.evidence.Delivery > 0
 	return contact.Add(-j.evidence.Delivery), judged
 }
 
-// contact is the last contact that a response tells of, if it does.
+// contact returns the last contact in a response, and whether there is one.
 func (r *Response) contact() (at time.Time, told bool) {
 	contact := r.Freshness.GetLastContact()
 	return contact.AsTime(), contact.IsValid()

@@ -1,24 +1,25 @@
 package validate
 
-// Guarantee is one of the promises that the service makes about every stream.
+// Guarantee is a guarantee of the service for every stream.
 type Guarantee string
 
-// The guarantees, in the order in which the service's documentation gives them.
+// The guarantees, in the order of docs/design.md.
 const (
-	// Ordered: versions never go back.
+	// Ordered: versions never decrease.
 	Ordered Guarantee = "Ordered"
-	// Unique: no change is told twice between two RESETs.
+	// Unique: no change is delivered twice between two RESETs.
 	Unique Guarantee = "Unique"
-	// Complete: a caller holds exactly what the cluster held at the stream's version.
+	// Complete: a client has exactly the objects that the cluster had at the stream's version.
 	Complete Guarantee = "Complete"
-	// Resumable: a token leads on without loss, and without an error to handle.
+	// Resumable: a stream resumes from a token without loss and without an error to handle.
 	Resumable Guarantee = "Resumable"
 	// Bookmarked: a stream is never silent for long.
 	Bookmarked Guarantee = "Bookmarked"
-	// Fresh or honest: a stream says when its upstream is lost, and when it is back.
+	// Fresh or honest: a stream reports when its upstream is unreachable, and when it is reachable again.
 	Fresh Guarantee = "Fresh or honest"
-	// Bounded: memory does not grow with the lag of a caller.
+	// Bounded: memory does not grow with the lag of a client.
 	Bounded Guarantee = "Bounded"
-	// Authorised: no object without the right to it, and a lost right ends in DELETED.
-	Authorised Guarantee = "Authorised"
+	// Authorised: no object is sent without permission to read it, and a lost permission leads to
+	// DELETED.
+	Authorised Guarantee = "Authorized"
 )

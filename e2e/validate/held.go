@@ -8,39 +8,39 @@ import (
 
 var addedIsNew = rule{
 	guarantee: Unique,
-	name:      "ADDED is what the caller does not hold",
+	name:      "ADDED is for an object that the client does not have",
 	exact:     true,
 	broken: func(model *Model, event *kubeconnectv1.Event) string {
 		held, ok := model.Objects[KeyOf(event.GetObject())]
 		if !ok || event.GetType() != kubeconnectv1.EventType_EVENT_TYPE_ADDED {
 			return ""
 		}
-		return fmt.Sprintf("the caller holds it at version %s", held.GetResourceVersion())
+		return fmt.Sprintf("the client has it at version %s", held.GetResourceVersion())
 	},
 }
 
 var changedIsHeld = rule{
 	guarantee: Complete,
-	name:      "MODIFIED and DELETED are what the caller holds",
+	name:      "MODIFIED and DELETED are for an object that the client has",
 	exact:     true,
 	broken: func(model *Model, event *kubeconnectv1.Event) string {
 		if _, ok := model.Objects[KeyOf(event.GetObject())]; ok || !isChange(event) {
 			return ""
 		}
-		return "the caller does not hold it"
+		return "the client does not have it"
 	},
 }
 
 var changedIsTheSame = rule{
 	guarantee: Complete,
-	name:      "MODIFIED and DELETED are of one and the same object",
+	name:      "MODIFIED and DELETED have the UID that the client has",
 	exact:     true,
 	broken: func(model *Model, event *kubeconnectv1.Event) string {
 		held, ok := model.Objects[KeyOf(event.GetObject())]
 		if !ok || !isChange(event) || held.GetUid() == event.GetObject().GetUid() {
 			return ""
 		}
-		return fmt.Sprintf("the caller holds UID %s under its name, not %s", held.GetUid(), event.GetObject().GetUid())
+		return fmt.Sprintf("the client has UID %s under that name, not %s", held.GetUid(), event.GetObject().GetUid())
 	},
 }
 

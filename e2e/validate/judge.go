@@ -9,39 +9,39 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
-// fullResponse is the size of a message from which on the next event may not have
-// fitted in. The API says about 1 MiB.
+// fullResponse is the message size, in bytes, from which the next event may not fit. The API
+// specifies about 1 MiB.
 const fullResponse = 1 << 20 * 9 / 10
 
-// judge reads a recording as its caller did, and notes what breaks a guarantee.
+// judge replays a recording as its client received it, and records the violations of guarantees.
 type judge struct {
 	recording  *Recording
 	evidence   Evidence
 	violations []Violation
 
-	// What the caller has come to.
+	// The client's state.
 	model Model
-	told  map[step]bool   // since the last RESET
-	saved map[Place]state // behind the responses that the caller goes back to
-	// resumed is what the caller held when this call began, and toldBefore what it had been
-	// sent then.
+	told  map[step]bool   // the changes sent since the last RESET
+	saved map[Place]state // after the responses that the client goes back to
+	// resumed is the client's state when this call began, and toldBefore the changes that had been
+	// sent by then.
 	resumed    Model
 	toldBefore map[step]bool
-	calls      int // of the call being read
-	index      int // of the event read last; -1 before the first
-	// contacted is the last contact that this call has told of.
+	calls      int // index of the current call
+	index      int // index of the last event; -1 before the first
+	// contacted is the last contact that this call has reported.
 	contacted time.Time
 
-	// What it reads now.
+	// The current position in the recording.
 	call     *Call
-	previous *Response // the one before, in this call
+	previous *Response // the previous one in this call
 	response *Response
-	next     *Response // the one behind, in this call
+	next     *Response // the next one in this call
 	event    *kubeconnectv1.Event
-	catchUp  bool // whether latest states may come here
+	catchUp  bool // whether latest states are allowed here
 }
 
-// state is what a caller has come to at a place.
+// state is a client's state at a position, with the changes sent by then.
 type state struct {
 	model Model
 	told  map[step]bool
@@ -53,14 +53,14 @@ type step struct {
 	uid, version string
 }
 
-// check is one thing that holds for what the judge reads now.
+// check is a condition on the judge's current event, response or call.
 type check struct {
 	guarantee Guarantee
 	name      string
 	broken    func(*judge) string
 }
 
-// Violations returns all violations in a recording, the first one first.
+// Violations returns all violations in a recording, in order.
 func (r *Recording) Violations(evidence Evidence) []Violation {
 	j := &judge{recording: r, evidence: evidence, index: -1, saved: make(map[Place]state)}
 	for i := range r.Calls {
@@ -78,7 +78,7 @@ func (r *Recording) Violations(evidence Evidence) []Violation {
 func (j *judge) readCall(call *Call) {
 	switch {
 	case call.Token == "":
-		j.model, j.told = Model{}, nil // it holds on to nothing
+		j.model, j.told = Model{}, nil // the client starts without state
 	case call.From != nil:
 		back := j.saved[*call.From]
 		j.model, j.told = back.model.Clone(), maps.Clone(back.told)
@@ -108,8 +108,8 @@ func (j *judge) readCall(call *Call) {
 	j.apply(callChecks)
 }
 
-// readWaiting reads a response that says that the stream waits for a first snapshot. What the caller
-// holds stays as it was.
+// readWaiting reads a response which reports that the stream waits for a first snapshot. The
+// client's state does not change.
 func (j *judge) readWaiting(response *Response) {
 	j.response = response
 	j.index += len(response.Events)
@@ -148,7 +148,7 @@ func (j *judge) remember(event *kubeconnectv1.Event) {
 		j.told = make(map[step]bool)
 	}
 	if isAboutObject(event) {
-		delete(j.toldBefore, stepOf(event)) // a deletion comes again once at most
+		delete(j.toldBefore, stepOf(event)) // a deletion is sent again at most once
 		j.told[stepOf(event)] = true
 	}
 }
@@ -157,8 +157,8 @@ func stepOf(event *kubeconnectv1.Event) step {
 	return step{KeyOf(event.GetObject()), event.GetObject().GetUid(), event.GetResourceVersion()}
 }
 
-// mayCatchUp tells whether a response may hold latest states: the first one after a
-// resume may, and what did not fit into that one.
+// mayCatchUp reports whether a response may contain latest states: the first one after a resume
+// may, and the responses that continue it because it was full.
 func (j *judge) mayCatchUp(response *Response) bool {
 	switch {
 	case j.recording.CatchUp == Anywhere:
@@ -171,14 +171,14 @@ func (j *judge) mayCatchUp(response *Response) bool {
 	return j.catchUp && (j.previous.Token == "" || goesOn(j.previous, response))
 }
 
-// goesOn tells whether a response may be the rest of the one before it, which had no
-// more room.
+// goesOn reports whether a response may continue the previous one, because the previous one was
+// full.
 func goesOn(before, response *Response) bool {
 	return len(response.Events) > 0 && sizeOf(before.Events...)+sizeOf(response.Events[0]) > fullResponse
 }
 
-// isAmidCatchUp tells whether more latest states may follow in the next response.
-// Until these have come, what the caller holds is of no version in particular.
+// isAmidCatchUp reports whether the next response may contain more latest states. Until these have
+// arrived, the client's state is not that of any one version.
 func (j *judge) isAmidCatchUp() bool {
 	return j.catchUp && (j.response.Token == "" || j.recording.CatchUp == Anywhere || j.next == nil || goesOn(j.response, j.next))
 }
@@ -206,8 +206,8 @@ func (j *judge) note(guarantee Guarantee, rule, problem string) {
 	})
 }
 
-// eventChecks are made before the model applies an event, responseChecks after the
-// last event of a response, and callChecks at the end of a call.
+// eventChecks run before the model applies an event, responseChecks after the last event of a
+// response, and callChecks at the end of a call.
 var (
 	eventChecks    = []check{toldOnceOnly, changeIsVisible, bookmarkCloses, recreatedIsDeletedFirst, contentIsThere, resetIsFirst, isAsWritten, contentIsAsWritten, noStepIsLeftOut, versionIsThere, comesByRight, changeFollowsRights}
 	responseChecks = []check{

@@ -6,12 +6,12 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
-// Key is an object's place within its resource.
+// Key identifies an object within its resource.
 type Key struct {
 	Namespace, Name string
 }
 
-// KeyOf returns the place of an object.
+// KeyOf returns the key of an object.
 func KeyOf(object *kubeconnectv1.Object) Key {
 	return Key{Namespace: object.GetNamespace(), Name: object.GetName()}
 }
@@ -23,33 +23,33 @@ func (k Key) String() string {
 	return k.Namespace + "/" + k.Name
 }
 
-// Model is what a caller of a watch holds after the events it was told. The zero
-// value holds nothing. It is not safe for concurrent use.
+// Model is the state of a client of a watch after the events that it received. The zero value has
+// no objects. It is not safe for concurrent use.
 type Model struct {
-	// Objects are those that the caller holds.
+	// Objects holds the client's objects.
 	Objects map[Key]*kubeconnectv1.Object
-	// Resets counts the snapshots that have begun.
+	// Resets is the number of snapshots that have begun.
 	Resets int
-	// Synced tells whether the snapshot is complete.
+	// Synced reports whether the snapshot is complete.
 	Synced bool
 	// Version is that of the last SYNCED, or of the last event after it.
 	Version string
 	// Newest is the newest version of an event since the last RESET.
 	Newest string
-	// Closed is the newest version up to which everything has come, as far as that follows
-	// from the events since SYNCED: the last BOOKMARK says so, and so does each change,
-	// which comes in order. A DELETED says so only of older versions, because several
-	// objects may be deleted at one version; and so does SYNCED, which may be at the version
-	// of a deletion. Empty: not known.
+	// Closed is the newest version up to which everything has been delivered, as far as the events
+	// since SYNCED show: each BOOKMARK closes its version, and so does each change, because changes
+	// are delivered in order. A DELETED closes only older versions, because several objects may be
+	// deleted at one version; and so does SYNCED, which may have the version of a deletion. Empty
+	// if not known.
 	Closed string
 	// SyncedAt is the version of the last SYNCED.
 	SyncedAt string
-	// Bookmarked is the version of the last BOOKMARK or SYNCED, at or below which nothing
-	// more comes.
+	// Bookmarked is the version of the last BOOKMARK or SYNCED. No further event has this version
+	// or an older one.
 	Bookmarked string
 }
 
-// Apply takes the next event in, right or wrong.
+// Apply applies the next event, whether or not it violates a rule.
 func (m *Model) Apply(event *kubeconnectv1.Event) {
 	if isWaiting(event) {
 		return
@@ -71,7 +71,7 @@ func (m *Model) Apply(event *kubeconnectv1.Event) {
 	m.Newest = newerOf(m.Newest, event.GetResourceVersion())
 }
 
-// close notes up to which version everything has come.
+// close updates the versions up to which everything has been delivered.
 func (m *Model) close(event *kubeconnectv1.Event) {
 	version := event.GetResourceVersion()
 	switch event.GetType() {
@@ -92,12 +92,12 @@ func (m *Model) close(event *kubeconnectv1.Event) {
 	}
 }
 
-// isClosed reports whether everything up to a version has come, as far as is known.
+// isClosed reports whether everything up to a version is known to have been delivered.
 func (m *Model) isClosed(version string) bool {
 	return m.Closed != "" && !isNewer(version, m.Closed)
 }
 
-// reset forgets everything but how often that has happened.
+// reset clears everything except the number of resets.
 func (m *Model) reset() { *m = Model{Resets: m.Resets + 1} }
 
 // Clone returns a copy that later events do not change.

@@ -16,8 +16,8 @@ func TestAModelHoldsWhatTheEventsLeave(t *testing.T) {
 		synced  bool
 		version string
 	}{
-		"nothing before the first event": {},
-		"a snapshot that is not complete": {
+		"before the first event": {},
+		"an incomplete snapshot": {
 			events: []*kubeconnectv1.Event{reset(), object(added, "a", "2")},
 			held:   []string{"ns/a@2"},
 		},
@@ -33,7 +33,7 @@ func TestAModelHoldsWhatTheEventsLeave(t *testing.T) {
 			events: []*kubeconnectv1.Event{reset(), object(added, "a", "2"), synced("5"), gone("a", "2", "6"), bookmark("8")},
 			synced: true, version: "8",
 		},
-		"nothing of what was before RESET": {
+		"nothing from before RESET": {
 			events: []*kubeconnectv1.Event{reset(), object(added, "a", "2"), synced("5"), reset(), object(added, "b", "1")},
 			held:   []string{"ns/b@1"},
 		},
@@ -44,7 +44,7 @@ func TestAModelHoldsWhatTheEventsLeave(t *testing.T) {
 				model.Apply(event)
 			}
 			if got := held(model); !slices.Equal(got, test.held) {
-				t.Errorf("holds %v, want %v", got, test.held)
+				t.Errorf("objects %v, want %v", got, test.held)
 			}
 			if model.Synced != test.synced || model.Version != test.version {
 				t.Errorf("synced %v at %q, want %v at %q", model.Synced, model.Version, test.synced, test.version)

@@ -11,21 +11,21 @@ import (
 
 var toldOnce = rule{
 	guarantee: Unique,
-	name:      "one change is told once",
+	name:      "a change is delivered once",
 	broken: func(model *Model, event *kubeconnectv1.Event) string {
 		held, ok := model.Objects[KeyOf(event.GetObject())]
 		if !ok || event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_DELETED {
 			return ""
 		}
 		if held.GetResourceVersion() == event.GetObject().GetResourceVersion() && !isRewritten(held, event) {
-			return "the caller holds this very version"
+			return "the client has this version"
 		}
 		return ""
 	},
 }
 
-// isRewritten reports whether an event is another content of what the caller holds, at the
-// same version: the event then has a version of its own.
+// isRewritten reports whether an event has another content of the client's object at the same
+// object version. Such an event has a newer version of its own.
 func isRewritten(held *kubeconnectv1.Object, event *kubeconnectv1.Event) bool {
 	own := event.GetResourceVersion()
 	return event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_MODIFIED &&
@@ -36,11 +36,11 @@ func isRewritten(held *kubeconnectv1.Object, event *kubeconnectv1.Event) bool {
 
 var versionsGoForward = rule{
 	guarantee: Ordered,
-	name:      "an object's version never goes back",
+	name:      "an object's version never decreases",
 	broken: func(model *Model, event *kubeconnectv1.Event) string {
 		held, ok := model.Objects[KeyOf(event.GetObject())]
 		if !ok || event.GetObject().GetContent() == nil && event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_DELETED {
-			return "" // a head alone says which name is gone, by what the replica knew
+			return "" // a head alone has the version that the replica knew last
 		}
 		return goesBack(held.GetResourceVersion(), event.GetObject().GetResourceVersion())
 	},
@@ -48,7 +48,7 @@ var versionsGoForward = rule{
 
 var eventsGoForward = rule{
 	guarantee: Ordered,
-	name:      "events come in order of their versions",
+	name:      "events are sent in order of their versions",
 	broken: func(model *Model, event *kubeconnectv1.Event) string {
 		switch {
 		case !model.Synced || event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_RESET:
@@ -77,32 +77,32 @@ var syncedIsNewest = rule{
 
 var bookmarkCloses = check{
 	guarantee: Bookmarked,
-	name:      "nothing comes at or below a bookmark's version",
+	name:      "no event follows a bookmark at its version or an older one",
 	broken: func(j *judge) string {
 		if !j.model.Synced || !isAboutObject(j.event) || isNewer(j.event.GetResourceVersion(), j.model.Bookmarked) {
 			return ""
 		}
 		if version := j.event.GetResourceVersion(); version == j.model.SyncedAt && version == j.model.Bookmarked && j.event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_DELETED {
-			return "" // others were deleted at the version of the snapshot
+			return "" // another object was deleted at the version of the snapshot
 		}
 		if j.isDeletedAgain() {
 			return ""
 		}
 		if j.isOfRights() || j.event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_ADDED && !j.hasHadRight(KeyOf(j.event.GetObject()), j.call.Began) {
-			return "" // it comes at the stream's version, which may be its own
+			return "" // it has the stream's version, which may be its own
 		}
-		return fmt.Sprintf("everything up to version %s was said to have come", j.model.Bookmarked)
+		return fmt.Sprintf("a bookmark has closed version %s", j.model.Bookmarked)
 	},
 }
 
-// goesBack says so if the version after is older than the one before.
+// goesBack returns a problem if the version after is older than the version before.
 func goesBack(before, after string) string {
 	order, err := resourceversion.CompareResourceVersion(before, after)
 	if err != nil {
 		return err.Error()
 	}
 	if order > 0 {
-		return fmt.Sprintf("version %s comes after %s", after, before)
+		return fmt.Sprintf("version %s follows %s", after, before)
 	}
 	return ""
 }

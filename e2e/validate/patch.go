@@ -11,12 +11,12 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
-// whole is how an object comes that is no patch.
+// whole is the patch type of an event with a complete object.
 const whole = kubeconnectv1.PatchType_PATCH_TYPE_UNSPECIFIED
 
-// Whole is an event as it would have come without a patch: with the object that the patch
-// makes of the one held. An event whose patch cannot be applied stays as it is, and breaks
-// a rule.
+// Whole returns an event as it would have been without a patch: with the object that results from
+// applying the patch to the client's object. An event whose patch cannot be applied is returned
+// unchanged; it violates a rule.
 func (m *Model) Whole(event *kubeconnectv1.Event) *kubeconnectv1.Event {
 	held, ok := m.Objects[KeyOf(event.GetObject())]
 	if event.GetPatch() == whole || !ok || held.GetUid() != event.GetObject().GetUid() {
@@ -32,7 +32,7 @@ func (m *Model) Whole(event *kubeconnectv1.Event) *kubeconnectv1.Event {
 
 var patchIsToWhatIsHeld = rule{
 	guarantee: Complete,
-	name:      "a patch is to what the caller holds",
+	name:      "a patch applies to the client's object",
 	broken: func(_ *Model, event *kubeconnectv1.Event) string {
 		if event.GetPatch() != whole {
 			return "it cannot be applied"
@@ -41,8 +41,8 @@ var patchIsToWhatIsHeld = rule{
 	},
 }
 
-// applyTo makes of an object, whose content is a patch, the whole one; false if it is
-// a patch to something else than what is held.
+// applyTo replaces the content of object, which is a patch, with the result of applying it to held.
+// It returns false if the patch does not apply to held.
 func applyTo(held, object *kubeconnectv1.Object, of kubeconnectv1.PatchType) bool {
 	switch patch := object.GetContent().(type) {
 	case *kubeconnectv1.Object_Struct:
@@ -64,7 +64,7 @@ func applyTo(held, object *kubeconnectv1.Object, of kubeconnectv1.PatchType) boo
 	return false
 }
 
-// operateOn is what the operations of a JSON patch make of a text.
+// operateOn applies a JSON patch to a JSON text.
 func operateOn(text, patch []byte) ([]byte, error) {
 	operations, err := jsonpatch.DecodePatch(patch)
 	if err != nil {
@@ -73,7 +73,7 @@ func operateOn(text, patch []byte) ([]byte, error) {
 	return operations.Apply(text)
 }
 
-// mergeJSON is what a merge patch makes of a text.
+// mergeJSON applies a merge patch to a JSON text.
 func mergeJSON(text, patch []byte) ([]byte, error) {
 	was, err := decoded(text)
 	if err != nil {
@@ -93,7 +93,7 @@ func decoded(text []byte) (value any, err error) {
 	return value, err
 }
 
-// mergePatch is MergePatch of RFC 7386, section 2.
+// mergePatch implements MergePatch of RFC 7386, section 2.
 func mergePatch(target, patch any) any {
 	members, ok := patch.(map[string]any)
 	if !ok {

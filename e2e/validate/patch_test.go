@@ -34,7 +34,7 @@ func TestAPatchMakesTheWholeOfWhatIsHeld(t *testing.T) {
 	} {
 		made := model.Whole(asPatch(withJSON(object(modified, "a", "2"), patch), of))
 		if got := string(made.GetObject().GetJson()); made.GetPatch() != whole || got != `{"a":{"c":9007199254740993},"d":[null]}` {
-			t.Errorf("of type %s, is %s, a patch: %s", of, got, made.GetPatch())
+			t.Errorf("patch of type %s: object %s, patch type %s", of, got, made.GetPatch())
 		}
 	}
 	structured := object(modified, "a", "2")
@@ -42,21 +42,21 @@ func TestAPatchMakesTheWholeOfWhatIsHeld(t *testing.T) {
 	another := withJSON(object(modified, "a", "2"), `{}`)
 	another.Object.Uid = "another"
 	for name, event := range map[string]*kubeconnectv1.Event{
-		"to what is not held":    withJSON(object(modified, "b", "2"), `{}`),
-		"to another object":      another,
-		"to another form":        structured,
-		"of what is new":         withJSON(object(added, "a", "2"), `{}`),
-		"that is no JSON at all": withJSON(object(modified, "a", "2"), `{`),
-		"without content":        object(modified, "a", "2"),
+		"to a missing object": withJSON(object(modified, "b", "2"), `{}`),
+		"to another object":   another,
+		"to another encoding": structured,
+		"in an ADDED":         withJSON(object(added, "a", "2"), `{}`),
+		"that is not JSON":    withJSON(object(modified, "a", "2"), `{`),
+		"without content":     object(modified, "a", "2"),
 	} {
 		if model.Whole(asPatch(event, merge)).GetPatch() != merge {
 			t.Errorf("a patch %s is applied", name)
 		}
 	}
 	for name, patch := range map[string]string{
-		"of a member that is not there": `[{"op":"remove","path":"/b"}]`,
-		"in place of one":               `[{"op":"replace","path":"/b/c","value":1}]`,
-		"of another type":               `{"a":null}`,
+		"that remove a missing member":  `[{"op":"remove","path":"/b"}]`,
+		"that replace a missing member": `[{"op":"replace","path":"/b/c","value":1}]`,
+		"of another patch type":         `{"a":null}`,
 	} {
 		if model.Whole(asPatch(withJSON(object(modified, "a", "2"), patch), operations)).GetPatch() != operations {
 			t.Errorf("operations %s are applied", name)

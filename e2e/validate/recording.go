@@ -6,72 +6,72 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
-// Recording is all that one caller was told about a selection: in one call, or in
-// several, each of which goes on where the caller was then.
+// Recording is all that one client received of a selection: in one call, or in several that each
+// resume from the client's state at that time.
 type Recording struct {
-	// Name tells the recording from others in what is said about it.
+	// Name identifies the recording in violations.
 	Name string
-	// Selection is what was watched.
+	// Selection is the selection of the watch.
 	Selection Selection
-	// CatchUp says where the caller may be told latest states instead of steps.
+	// CatchUp is where the client may receive latest states instead of steps.
 	CatchUp CatchUp
-	// Stalled says that the caller did not read all the time: it cannot tell a silence.
+	// Stalled reports that the client did not read all the time, so that its silences cannot be
+	// judged.
 	Stalled bool
-	// Calls are the calls, one after another.
+	// Calls holds the calls, one after another.
 	Calls []Call
 }
 
-// CatchUp says where in a recording latest states may stand instead of every step.
-// Only there, a MODIFIED or a DELETED may be about what the caller does not hold,
-// and a DELETED may come without content.
+// CatchUp is where a recording may contain latest states instead of every step. Only there, a
+// MODIFIED or a DELETED may be for an object that the client does not have, and a DELETED may have
+// no content.
 type CatchUp int
 
 const (
-	// AfterResume is at the beginning of a call with a token.
+	// AfterResume allows latest states at the beginning of a call with a token.
 	AfterResume CatchUp = iota
-	// Nowhere is for a caller whose tokens are all within what the service remembers
-	// step by step.
+	// Nowhere is for a client whose tokens are all within the service's window.
 	Nowhere
-	// WhenBack is for a caller that goes back to older tokens, which may lie behind what the
-	// service remembers step by step.
+	// WhenBack is for a client that goes back to earlier tokens, which may be older than the
+	// service's window.
 	WhenBack
-	// Anywhere is for a caller that stalls, and for one whose replica may be behind the
-	// one that it comes from.
+	// Anywhere is for a client that stalls, and for a client whose replica may be older than its
+	// previous one.
 	Anywhere
 )
 
 // Call is one watch.
 type Call struct {
-	// Token is the resume token that the caller presented; empty if it began anew.
+	// Token is the resume token of the request; empty if the call had none.
 	Token string
-	// From is the response whose token that is; nil if it is the last one before this call.
+	// From is the position of the response whose token it is; nil for the last one before this
+	// call.
 	From *Place
-	// Began and Ended are when it was made, and when it was over; Ended is zero if
-	// it was not.
+	// Began and Ended are the times of the call's begin and end; Ended is zero if it has not ended.
 	Began, Ended time.Time
-	// Err is how it ended.
+	// Err is the error of the call.
 	Err error
-	// Responses are the messages, in order.
+	// Responses holds the messages, in order.
 	Responses []Response
 }
 
-// Place is that of a response in a recording: both count from 0.
+// Place is the position of a response in a recording. Both numbers count from 0.
 type Place struct{ Call, Response int }
 
 // Response is one message of a stream.
 type Response struct {
-	// At is when it came.
+	// At is the time at which it was received.
 	At time.Time
-	// Kind, Events, Token and Freshness are what it said.
+	// Kind, Events, Token and Freshness are fields of the message.
 	Kind      *kubeconnectv1.ResourceKind
 	Events    []*kubeconnectv1.Event
 	Token     string
 	Freshness *kubeconnectv1.Freshness
-	// Patches is how many of the events came as patches. Events has them whole.
+	// Patches is the number of events that arrived as patches. Events has their complete objects.
 	Patches int
 }
 
-// ResponseOf is a message that has come just now.
+// ResponseOf returns the Response of a message received now.
 func ResponseOf(message *kubeconnectv1.WatchResponse) Response {
 	patches := 0
 	for _, event := range message.GetEvents() {
@@ -89,7 +89,7 @@ func ResponseOf(message *kubeconnectv1.WatchResponse) Response {
 	}
 }
 
-// has tells whether a message has an event of a type.
+// has reports whether a message has an event of a type.
 func (r *Response) has(eventType kubeconnectv1.EventType) bool {
 	for _, event := range r.Events {
 		if event.GetType() == eventType {
@@ -99,7 +99,7 @@ func (r *Response) has(eventType kubeconnectv1.EventType) bool {
 	return false
 }
 
-// last is the last event of a message; nil if it has none.
+// last returns the last event of a message; nil if it has none.
 func (r *Response) last() *kubeconnectv1.Event {
 	if len(r.Events) == 0 {
 		return nil

@@ -13,13 +13,13 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
-// began is when the recordings of these tests begin.
+// began is the begin of the recordings of these tests.
 var began = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// web selects what has the label that written has.
+// web selects the objects with the label that written sets.
 var web = Selection{Labels: labels.SelectorFromSet(labels.Set{"app": "web"})}
 
-// history is what was written to the objects a, b and c, of which a was made again.
+// history returns the writes to the objects a, b and c, of which a was recreated.
 func history() *Writes {
 	writes := NewWrites("ns")
 	writes.Add(written("a", "2"), written("a", "6"), deletedBy("a", "9"), as("second", written("a", "12")))
@@ -28,12 +28,12 @@ func history() *Writes {
 	return writes
 }
 
-// told is a recording of that history under the selection web, without a fault.
+// told returns a recording of that history with the selection web, without a fault.
 func told() *Recording {
 	return &Recording{Selection: web, Calls: []Call{{
 		Began: began,
 		Ended: began.Add(time.Minute),
-		Err:   connect.NewError(connect.CodeCanceled, errors.New("that is enough")),
+		Err:   connect.NewError(connect.CodeCanceled, errors.New("cancelled by the test")),
 		Responses: []Response{
 			begins(after(0, "token at 5", reset(), full(object(added, "a", "2")), full(object(added, "b", "4")), synced("5"))),
 			after(1, "token at 6", full(object(modified, "a", "6"))),
@@ -48,8 +48,8 @@ func told() *Recording {
 	}}}
 }
 
-// resumed is told with a call that goes on from its first response, where latest
-// states are told instead of steps.
+// resumed is told with a second call that resumes from the first response and receives latest
+// states instead of steps.
 func resumed() *Recording {
 	recording := told()
 	first := &recording.Calls[0]
@@ -62,7 +62,7 @@ func resumed() *Recording {
 	return recording
 }
 
-// deletedAgain is told up to the deletions, the second of which comes again after a resume.
+// deletedAgain is told up to the deletions; the second deletion is sent again after a resume.
 func deletedAgain() *Recording {
 	recording := told()
 	first := &recording.Calls[0]
@@ -87,7 +87,7 @@ func wentBack() *Recording {
 	return recording
 }
 
-// ackedAt is history, and the write of version 12 was answered after so many seconds.
+// ackedAt is history, with the write of version 12 acknowledged at a second.
 func ackedAt(second int) *Writes {
 	writes := history()
 	for i := range writes.byKey[Key{"ns", "a"}] {
@@ -98,14 +98,14 @@ func ackedAt(second int) *Writes {
 	return writes
 }
 
-// goneAt is history, in which a was gone after so many seconds.
+// goneAt is history, with the deletion of a known at a second.
 func goneAt(second int) *Writes {
 	writes := history()
 	writes.byKey[Key{"ns", "a"}][2].Acked = began.Add(time.Duration(second) * time.Second)
 	return writes
 }
 
-// all is the evidence that there can be about told.
+// all returns the complete evidence about told.
 func all() Evidence {
 	return Evidence{Writes: history(), EveryStep: true, Silence: 10 * time.Second}
 }
@@ -115,40 +115,40 @@ func TestRightRecordingsBreakNoGuarantee(t *testing.T) {
 		recording *Recording
 		evidence  Evidence
 	}{
-		"nothing at all":                           {&Recording{}, all()},
+		"no calls":                                 {&Recording{}, all()},
 		"every step":                               {told(), all()},
-		"every step, and nothing is known of it":   {told(), Evidence{}},
+		"every step, without evidence":             {told(), Evidence{}},
 		"latest states after a resume":             {resumed(), all()},
-		"latest states that did not fit together":  {split(resumed()), all()},
-		"steps left out, for there was an outage":  {change(told(), leaveOutOneStep), Evidence{Writes: history()}},
+		"latest states in several responses":       {split(resumed()), all()},
+		"steps omitted because of an outage":       {change(told(), leaveOutOneStep), Evidence{Writes: history()}},
 		"a step in two parts, after an outage":     {change(told(), func(r *Recording) { r.Calls[0].Responses[1].Token = "" }), Evidence{Writes: history()}},
 		"a snapshot instead, in the resumed call":  {change(resumed(), snapshotInstead), all()},
 		"a call without a token after another one": {change(resumed(), beginAnew), all()},
-		"nothing said for long, to one who stalls": {change(told(), func(r *Recording) {
+		"a long silence of a stalled client": {change(told(), func(r *Recording) {
 			r.Stalled = true
 			r.Calls[0].Responses = r.Calls[0].Responses[:3]
 		}), all()},
-		"the service has gone": {change(told(), func(r *Recording) {
+		"the service is unavailable": {change(told(), func(r *Recording) {
 			r.Calls[0].Err = connect.NewWireError(connect.CodeUnavailable, errors.New("call again"))
 		}), all()},
-		"the connection has broken": {change(told(), func(r *Recording) {
+		"the connection broke": {change(told(), func(r *Recording) {
 			r.Calls[0].Err = connect.NewError(connect.CodeInternal, errors.New("unexpected EOF"))
 		}), all()},
-		"a response without a token, and without room for the rest": {change(told(), endWithoutRoom), all()},
-		"a deletion that was told late, as its version is not known": {change(told(), func(r *Recording) {
+		"a full response without a token": {change(told(), endWithoutRoom), all()},
+		"a late deletion, whose version is unknown": {change(told(), func(r *Recording) {
 			r.Calls[0].Responses[2].Events[1].ResourceVersion = "8"
 		}), all()},
-		"a deletion that comes again after a resume":        {deletedAgain(), all()},
-		"a caller that goes back to an older message":       {wentBack(), all()},
-		"writes that came before the last contact":          {told(), Evidence{Writes: ackedAt(13), Delivery: 2 * time.Second}},
-		"writes that were on their way at the last contact": {told(), Evidence{Writes: ackedAt(10), Delivery: 2 * time.Second}},
-		"stale, and behind": {change(told(), func(r *Recording) {
+		"a deletion that is sent again after a resume":  {deletedAgain(), all()},
+		"a client that goes back to an earlier message": {wentBack(), all()},
+		"writes acknowledged before the last contact":   {told(), Evidence{Writes: ackedAt(13), Delivery: 2 * time.Second}},
+		"writes in transit at the last contact":         {told(), Evidence{Writes: ackedAt(10), Delivery: 2 * time.Second}},
+		"stale, and older than the last contact": {change(told(), func(r *Recording) {
 			r.Calls[0].Responses[3].Freshness.Stale = true
 		}), Evidence{Writes: ackedAt(9), Delivery: 2 * time.Second}},
-		"an outage that is told, and its end": {change(told(), func(r *Recording) {
+		"an outage that is reported, and its end": {change(told(), func(r *Recording) {
 			lose(r, 5, 30)
 		}), Evidence{Outages: outage(16, 32)}},
-		"a service that has just begun, and has yet to catch up": {change(told(), func(r *Recording) {
+		"a service that has just started and has to catch up": {change(told(), func(r *Recording) {
 			lose(r, 5, 60)
 		}), Evidence{Outages: outage(16, 32), Began: second(58)}},
 	} {
@@ -160,7 +160,7 @@ func TestRightRecordingsBreakNoGuarantee(t *testing.T) {
 	}
 }
 
-// Each of these is a right recording with one fault in it.
+// Each of these is a correct recording with one fault.
 func TestAFaultIsFoundWithItsGuaranteeAndItsPlace(t *testing.T) {
 	for name, test := range map[string]struct {
 		recording *Recording
@@ -169,7 +169,7 @@ func TestAFaultIsFoundWithItsGuaranteeAndItsPlace(t *testing.T) {
 		guarantee Guarantee
 		index     int
 	}{
-		"an object that goes back": {
+		"an older state of an object": {
 			told(), func(r *Recording) { r.Calls[0].Responses[1].Events[0] = full(object(modified, "a", "1")) }, Evidence{}, Ordered, 4,
 		},
 		"events out of order": {
@@ -178,19 +178,19 @@ func TestAFaultIsFoundWithItsGuaranteeAndItsPlace(t *testing.T) {
 		"an event that is older than the token": {
 			resumed(), func(r *Recording) { r.Calls[1].Responses[0].Events[0] = gone("c", "4", "4") }, Evidence{}, Ordered, 4,
 		},
-		"a change that is told again after a resume": {
+		"a change that is sent again after a resume": {
 			resumed(), func(r *Recording) {
 				r.Calls[0].Responses = append(r.Calls[0].Responses, after(1, "token at 6", full(object(modified, "a", "6"))))
 				r.Calls[1].Responses[0].Events = []*kubeconnectv1.Event{full(object(modified, "a", "6"))}
 			}, Evidence{}, Unique, 5,
 		},
-		"a deletion that comes a third time": {
+		"a deletion that is sent a third time": {
 			deletedAgain(), func(r *Recording) {
 				r.CatchUp = AfterResume
 				r.Calls[1].Responses[0].Events = append(r.Calls[1].Responses[0].Events, full(gone("a", "6", "9")))
 			}, Evidence{}, Unique, 8,
 		},
-		"a deletion that comes again though the token closes its version": {
+		"a deletion that is sent again although the token closes its version": {
 			deletedAgain(), func(r *Recording) {
 				r.CatchUp = AfterResume
 				last := &r.Calls[0].Responses[len(r.Calls[0].Responses)-1]
@@ -198,13 +198,13 @@ func TestAFaultIsFoundWithItsGuaranteeAndItsPlace(t *testing.T) {
 				*last = fresh(*last)
 			}, Evidence{}, Unique, 8,
 		},
-		"a deletion that comes again in the same call": {
+		"a deletion that is sent again in the same call": {
 			deletedAgain(), func(r *Recording) {
 				last := &r.Calls[0].Responses[len(r.Calls[0].Responses)-1]
 				last.Events = append(last.Events, full(gone("a", "6", "9")))
 			}, Evidence{}, Complete, 7,
 		},
-		"something below the bookmark that a token closes": {
+		"an object older than the bookmark that a token closes": {
 			deletedAgain(), func(r *Recording) {
 				last := &r.Calls[0].Responses[len(r.Calls[0].Responses)-1]
 				last.Events = append(last.Events, bookmark("11"))
@@ -212,84 +212,84 @@ func TestAFaultIsFoundWithItsGuaranteeAndItsPlace(t *testing.T) {
 				r.Calls[1].Responses[0].Events = []*kubeconnectv1.Event{full(withUID(object(added, "d", "10"), "another"))}
 			}, Evidence{}, Ordered, 8,
 		},
-		"an older message that the caller did not go back to": {
+		"an earlier message that the client did not go back to": {
 			wentBack(), func(r *Recording) { r.Calls[1].From = nil }, Evidence{}, Complete, 8,
 		},
-		"a state that the caller did not hold when it went back": {
+		"another state than the client had when it went back": {
 			wentBack(), func(r *Recording) { r.Calls[1].From = &Place{0, 0} }, all(), Complete, 9,
 		},
-		"a write before the last contact that has not come": {
+		"a write before the last contact that was not sent": {
 			told(), func(r *Recording) {
 				r.Calls[0].Responses[3].Freshness.LastContact = timestamppb.New(began.Add(12 * time.Second))
 			}, Evidence{Writes: ackedAt(9), Delivery: 2 * time.Second}, Fresh, 7,
 		},
-		"a deletion before the last contact that has not come": {
+		"a deletion before the last contact that was not sent": {
 			told(), func(r *Recording) {
 				r.Calls[0].Responses[3] = fresh(after(12, "token at 8", bookmark("8")))
 				remove(&r.Calls[0], 2, 1)
 			}, Evidence{Writes: goneAt(8), Delivery: 2 * time.Second}, Fresh, 6,
 		},
-		"an object that is told twice in a snapshot": {
+		"an object that is sent twice in a snapshot": {
 			told(), func(r *Recording) { r.Calls[0].Responses[0].Events[2] = full(object(added, "a", "2")) }, Evidence{}, Unique, 2,
 		},
-		"an object that the snapshot lacks": {
+		"an object that is missing from the snapshot": {
 			told(), func(r *Recording) { remove(&r.Calls[0], 0, 1) }, all(), Complete, 2,
 		},
-		"an object that should not be there": {
+		"an object that does not match": {
 			told(), func(r *Recording) {
 				r.Calls[0].Responses[0].Events[1] = full(object(added, "c", "5"))
 			}, all(), Complete, 1,
 		},
-		"an object that nobody has written": {
+		"an object that was never written": {
 			told(), func(r *Recording) { r.Calls[0].Responses[1].Events[0] = full(object(modified, "a", "8")) }, all(), Complete, 4,
 		},
-		"a change that is lost": {
+		"a missing change": {
 			told(), func(r *Recording) { remove(&r.Calls[0], 4, 1) }, Evidence{Writes: history()}, Complete, 9,
 		},
-		"a deletion that is lost": {
+		"a missing deletion": {
 			told(), func(r *Recording) { remove(&r.Calls[0], 2, 1) }, Evidence{Writes: history()}, Complete, 6,
 		},
-		"a leaving of the selection that is lost": {
+		"a missing DELETED on leaving the selection": {
 			told(), func(r *Recording) { remove(&r.Calls[0], 2, 0) }, Evidence{Writes: history()}, Complete, 6,
 		},
-		"a deletion that has not been": {
+		"a deletion that did not happen": {
 			told(), func(r *Recording) {
 				r.Calls[0].Responses[1].Events = append(r.Calls[0].Responses[1].Events, full(gone("b", "4", "6")))
 			}, all(), Complete, 5,
 		},
-		"content that nobody has written": {
+		"content that was never written": {
 			told(), func(*Recording) {}, Evidence{Writes: historyWithContent()}, Complete, 1,
 		},
 		"a patch that cannot be applied": {
 			told(), func(r *Recording) { r.Calls[0].Responses[1].Events[0].Patch = merge }, Evidence{}, Complete, 4,
 		},
-		"a step that is left out": {
+		"a missing step": {
 			told(), leaveOutOneStep, all(), Complete, 5,
 		},
-		"a leaving of the selection that is lost in a resume": {
+		"a missing DELETED on leaving the selection, in a resume": {
 			resumed(), func(r *Recording) { remove(&r.Calls[1], 0, 4) }, Evidence{Writes: history()}, Complete, 8,
 		},
-		"MODIFIED of what is not held, in the ordinary stream": {
+		"MODIFIED of a missing object, after the latest states": {
 			resumed(), func(r *Recording) {
 				r.Calls[1].Responses = append(r.Calls[1].Responses, after(23, "token at 14", full(object(modified, "d", "14"))))
 			}, Evidence{}, Complete, 10,
 		},
-		"DELETED without content, at the version that was held last": {
+		"DELETED without content, at the client's last version": {
 			resumed(), func(r *Recording) { r.Calls[1].Responses[0].Events[1] = gone("a", "6", "9") }, Evidence{}, Complete, 5,
 		},
-		"latest states where every step is remembered": {
+		"latest states where every step is in the window": {
 			resumed(), func(r *Recording) { r.CatchUp = Nowhere }, Evidence{}, Complete, 4,
 		},
-		"DELETED without content, in the ordinary stream": {
+		"DELETED without content, without latest states": {
 			told(), func(r *Recording) { r.Calls[0].Responses[2].Events[0] = gone("b", "4", "7") }, Evidence{}, Complete, 5,
 		},
 		"ADDED without content": {
 			told(), func(r *Recording) { r.Calls[0].Responses[4].Events[1] = object(added, "b", "13") }, Evidence{}, Complete, 9,
 		},
-		"what was made again without a deletion": {
+		"a recreated object without a deletion": {
 			resumed(), func(r *Recording) { remove(&r.Calls[1], 0, 1) }, Evidence{}, Complete, 6,
 		},
-		"RESET behind another event": {
+		"RESET after another event": {
 			told(), func(r *Recording) {
 				r.Calls[0].Responses[3] = begins(after(12, "token at 10", bookmark("10"), reset(), synced("11")))
 			}, Evidence{}, Complete, 8,
@@ -306,7 +306,7 @@ func TestAFaultIsFoundWithItsGuaranteeAndItsPlace(t *testing.T) {
 		"a token within a snapshot": {
 			told(), func(r *Recording) { remove(&r.Calls[0], 0, 3) }, Evidence{}, Resumable, 2,
 		},
-		"a token that is refused": {
+		"a rejected token": {
 			resumed(), func(r *Recording) {
 				r.Calls[1] = Call{Token: "token at 5", Ended: began, Err: connect.NewWireError(connect.CodeOutOfRange, errors.New("expired"))}
 			}, Evidence{}, Resumable, 3,
@@ -317,7 +317,7 @@ func TestAFaultIsFoundWithItsGuaranteeAndItsPlace(t *testing.T) {
 		"a long silence": {
 			told(), func(r *Recording) { r.Calls[0].Responses[6].At = began.Add(34 * time.Second) }, all(), Bookmarked, 11,
 		},
-		"a long silence, to one who may be told latest states anywhere": {
+		"a long silence of a client that may receive latest states anywhere": {
 			told(), func(r *Recording) {
 				r.CatchUp = Anywhere
 				r.Calls[0].Responses[6].At = began.Add(34 * time.Second)
@@ -329,7 +329,7 @@ func TestAFaultIsFoundWithItsGuaranteeAndItsPlace(t *testing.T) {
 		"BOOKMARK without freshness": {
 			told(), func(r *Recording) { r.Calls[0].Responses[3].Freshness = nil }, Evidence{}, Fresh, 7,
 		},
-		"a wait for a first snapshot that is said to be fresh": {
+		"a wait for a first snapshot that is reported as fresh": {
 			resumed(), func(r *Recording) { waitFirst(&r.Calls[1], Response{Token: "token at 5"}) }, Evidence{}, Fresh, 4,
 		},
 		"a wait for a first snapshot with another token": {
@@ -348,20 +348,20 @@ func TestAFaultIsFoundWithItsGuaranteeAndItsPlace(t *testing.T) {
 				r.Calls[0].Responses[3].Freshness.LastContact = timestamppb.New(began.Add(13 * time.Second))
 			}, Evidence{}, Fresh, 7,
 		},
-		"a last contact that goes back": {
+		"an older last contact": {
 			told(), func(r *Recording) { r.Calls[0].Responses[5].Freshness.LastContact = timestamppb.New(began) }, Evidence{}, Fresh, 10,
 		},
-		"a loss that is not told": {
+		"an outage that is not reported": {
 			told(), func(*Recording) {}, Evidence{Outages: outage(16, 32)}, Fresh, 10,
 		},
-		"a loss that is told with a contact which cannot have been": {
+		"an outage that is reported with an impossible contact": {
 			told(), func(r *Recording) {
 				lose(r, 5, 30)
 				r.Calls[0].Responses[5].Freshness.LastContact = timestamppb.New(began.Add(22 * time.Second))
 			},
 			Evidence{Outages: outage(16, 32)}, Fresh, 10,
 		},
-		"a return that is not told": {
+		"an end of an outage that is not reported": {
 			told(), func(r *Recording) { lose(r, 5, 60) }, Evidence{Outages: outage(16, 32)}, Fresh, 12,
 		},
 	} {
@@ -369,11 +369,11 @@ func TestAFaultIsFoundWithItsGuaranteeAndItsPlace(t *testing.T) {
 			test.recording.Name = "the recording"
 			violations := change(test.recording, test.fault).Violations(test.evidence)
 			if len(violations) == 0 {
-				t.Fatal("it is not found")
+				t.Fatal("no violation found")
 			}
 			first := violations[0]
 			if first.Guarantee != test.guarantee || first.Index != test.index || first.Stream != "the recording" {
-				t.Errorf("the first violation is not of %s at event %d: %v", test.guarantee, test.index, first)
+				t.Errorf("first violation, want %s at event %d: %v", test.guarantee, test.index, first)
 			}
 		})
 	}
@@ -381,26 +381,26 @@ func TestAFaultIsFoundWithItsGuaranteeAndItsPlace(t *testing.T) {
 
 func TestMemoryThatGrowsIsFound(t *testing.T) {
 	samples := []Sample{{began, 50 << 20}, {began.Add(time.Second), 90 << 20}, {began.Add(2 * time.Second), 151 << 20}}
-	for _, violation := range Memory("stalled callers", samples[:2], 100<<20) {
+	for _, violation := range Memory("stalled clients", samples[:2], 100<<20) {
 		t.Error(violation)
 	}
-	for _, violation := range Memory("stalled callers", nil, 100<<20) {
+	for _, violation := range Memory("stalled clients", nil, 100<<20) {
 		t.Error(violation)
 	}
-	violations := Memory("stalled callers", samples, 100<<20)
+	violations := Memory("stalled clients", samples, 100<<20)
 	if len(violations) != 1 || violations[0].Guarantee != Bounded || violations[0].Index != 2 {
-		t.Errorf("the violations are %v", violations)
+		t.Errorf("violations %v", violations)
 	}
 }
 
 func TestWhatIsHeldInTheEndIsWhatTheSelectionHolds(t *testing.T) {
 	writes := history()
 	if held := writes.Held(web); len(held) != 2 || held[Key{"ns", "a"}] != "12" || held[Key{"ns", "b"}] != "13" {
-		t.Errorf("held is %v", held)
+		t.Errorf("objects held in the end: %v", held)
 	}
 	writes.Add(deletedBy("b", "15"))
 	if held := writes.Held(Selection{}); len(held) != 2 || held[Key{"ns", "c"}] != "8" {
-		t.Errorf("held is %v", held)
+		t.Errorf("objects held in the end: %v", held)
 	}
 	if count := writes.Count(); count != 10 {
 		t.Errorf("%d writes", count)
@@ -415,13 +415,13 @@ func TestObjectsAreHeldAsTheyWereInTheEnd(t *testing.T) {
 		maySee func(string) bool
 		want   bool
 	}{
-		"all of them":                    {events: []*kubeconnectv1.Event{a, b}, want: true},
-		"one is missing":                 {events: []*kubeconnectv1.Event{a}},
-		"one is older":                   {events: []*kubeconnectv1.Event{a, object(added, "b", "4")}},
-		"one is too many":                {events: []*kubeconnectv1.Event{a, b, object(added, "c", "8")}},
-		"none where none may be seen":    {maySee: elsewhere, want: true},
-		"some where none may be seen":    {events: []*kubeconnectv1.Event{a, b}, maySee: elsewhere},
-		"some of which nothing is known": {events: []*kubeconnectv1.Event{a, b, in("other", object(added, "x", "1"))}, want: true},
+		"all objects":              {events: []*kubeconnectv1.Event{a, b}, want: true},
+		"one is missing":           {events: []*kubeconnectv1.Event{a}},
+		"one is older":             {events: []*kubeconnectv1.Event{a, object(added, "b", "4")}},
+		"one is in addition":       {events: []*kubeconnectv1.Event{a, b, object(added, "c", "8")}},
+		"none without permission":  {maySee: elsewhere, want: true},
+		"some without permission":  {events: []*kubeconnectv1.Event{a, b}, maySee: elsewhere},
+		"some that are not judged": {events: []*kubeconnectv1.Event{a, b, in("other", object(added, "x", "1"))}, want: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var model Model
@@ -429,7 +429,7 @@ func TestObjectsAreHeldAsTheyWereInTheEnd(t *testing.T) {
 				model.Apply(event)
 			}
 			if got := history().Differences(web, model.Objects, test.maySee); (len(got) == 0) != test.want {
-				t.Errorf("the differences are %q", got)
+				t.Errorf("differences %q", got)
 			}
 		})
 	}
@@ -442,7 +442,7 @@ func TestForgottenObjectsAreNotJudged(t *testing.T) {
 	evidence := all()
 	evidence.Silence = 0
 	if len(recording.Violations(evidence)) == 0 {
-		t.Fatal("a version that nobody has written is not found")
+		t.Fatal("no violation found for a version that was never written")
 	}
 	evidence.Writes.Forget(Key{"ns", "a"})
 	for _, violation := range recording.Violations(evidence) {
@@ -465,22 +465,22 @@ func TestASelectionIsReadAsTheAPIServerReadsIt(t *testing.T) {
 	red := written("a", "1")
 	red.Fields = map[string]string{"spec.color": "red"}
 	if !selection.holds(red) {
-		t.Error("it does not hold what it selects")
+		t.Error("the selection does not match its object")
 	}
 	for name, write := range map[string]Write{
 		"another namespace": {Key: Key{"other", "a"}, Labels: red.Labels, Fields: red.Fields},
 		"another name":      {Key: Key{"ns", "b"}, Labels: red.Labels, Fields: red.Fields},
 		"another field":     {Key: Key{"ns", "a"}, Labels: red.Labels},
 		"another label":     {Key: Key{"ns", "a"}, Labels: labels.Set{"app": "web", "canary": ""}, Fields: red.Fields},
-		"what is deleted":   {Key: Key{"ns", "a"}, Labels: red.Labels, Fields: red.Fields, Deleted: true},
+		"deleted":           {Key: Key{"ns", "a"}, Labels: red.Labels, Fields: red.Fields, Deleted: true},
 	} {
 		if selection.holds(write) {
-			t.Errorf("it holds %s", name)
+			t.Errorf("the selection matches %s", name)
 		}
 	}
 	for _, wrong := range []*kubeconnectv1.WatchRequest{{LabelSelector: "=="}, {FieldSelector: "a"}} {
 		if _, err := SelectionOf(wrong); err == nil {
-			t.Errorf("%v is read", wrong)
+			t.Errorf("%v is accepted", wrong)
 		}
 	}
 }
@@ -489,7 +489,7 @@ func written(name, version string) Write {
 	return Write{Key: Key{"ns", name}, UID: "first", Labels: labels.Set{"app": "web"}, Version: version}
 }
 
-// historyWithContent is history, and a has had a content.
+// historyWithContent is history, with a content of a.
 func historyWithContent() *Writes {
 	writes := NewWrites("ns")
 	write := written("a", "2")
@@ -512,13 +512,13 @@ func deletedBy(name, version string) Write {
 	return Write{Key: Key{"ns", name}, UID: "first", Deleted: true, Version: version}
 }
 
-// full gives an object its content.
+// full sets the object's content.
 func full(event *kubeconnectv1.Event) *kubeconnectv1.Event {
 	event.Object.Content = &kubeconnectv1.Object_Json{Json: []byte("{}")}
 	return event
 }
 
-// after is a response so many seconds after the beginning.
+// after returns a response received a number of seconds after began.
 func after(seconds int, token string, events ...*kubeconnectv1.Event) Response {
 	return Response{At: began.Add(time.Duration(seconds) * time.Second), Token: token, Events: events}
 }
@@ -531,14 +531,14 @@ func begins(response Response) Response {
 	return response
 }
 
-// fresh says that there was contact a second ago.
+// fresh sets the last contact to a second before the response.
 func fresh(response Response) Response {
 	response.Freshness = &kubeconnectv1.Freshness{LastContact: timestamppb.New(response.At.Add(-time.Second))}
 	return response
 }
 
-// lose lets the responses of the first call from an index on, and up to a second, say
-// that the upstream is lost since the sixteenth second.
+// lose makes the responses of the first call, from index from and up to second until, report that
+// the upstream has been unreachable since the sixteenth second.
 func lose(r *Recording, from, until int) {
 	for i := range r.Calls[0].Responses[from:] {
 		response := &r.Calls[0].Responses[from+i]
@@ -559,7 +559,7 @@ func change(r *Recording, by func(*Recording)) *Recording {
 	return r
 }
 
-// remove takes an event out of a response.
+// remove removes an event from a response.
 func remove(from *Call, response, event int) {
 	from.Responses[response].Events = slices.Delete(from.Responses[response].Events, event, event+1)
 }
@@ -579,15 +579,16 @@ func beginAnew(r *Recording) {
 	r.Calls[1].Token = ""
 }
 
-// endWithoutRoom lets the next response begin with what did not fit into one.
+// endWithoutRoom makes a response end without a token because the next response's first event does
+// not fit.
 func endWithoutRoom(r *Recording) {
 	responses := r.Calls[0].Responses
 	responses[1].Token = ""
 	responses[2].Events[0].Object.Content = &kubeconnectv1.Object_Json{Json: make([]byte, fullResponse)}
 }
 
-// split sends each event of the resumed call in a response of its own, as too large
-// for one.
+// split sends each event of the resumed call in a response of its own, as if it were too large for
+// one response.
 func split(r *Recording) *Recording {
 	call := &r.Calls[1]
 	var responses []Response
@@ -604,7 +605,8 @@ func split(r *Recording) *Recording {
 	return r
 }
 
-// waitFirst has a call begin with a response that says that it waits for a first snapshot.
+// waitFirst inserts a response at the beginning of a call which reports that the call waits for a
+// first snapshot.
 func waitFirst(call *Call, said Response) {
 	said.At, said.Events = began, []*kubeconnectv1.Event{{Type: kubeconnectv1.EventType_EVENT_TYPE_BOOKMARK}}
 	call.Responses = append([]Response{said}, call.Responses...)

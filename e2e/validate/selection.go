@@ -7,20 +7,20 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
-// Selection is what a watch is about. The zero value selects everything.
+// Selection is the selection of a watch. The zero value selects everything.
 type Selection struct {
-	// Namespace and Name: empty selects any.
+	// Namespace and Name select the objects; empty selects any.
 	Namespace, Name string
-	// Labels and Fields: nil selects any.
+	// Labels and Fields are the selectors; nil selects any.
 	Labels labels.Selector
 	Fields fields.Selector
-	// Filter is nil if it selects any. It reads the content that was written.
+	// Filter is evaluated on the content that was written; nil selects any.
 	Filter func(content map[string]any) bool
-	// View is what of the objects is asked for.
+	// View is the requested part of the objects.
 	View View
 }
 
-// SelectionOf is what a request selects, by the API server's own reading.
+// SelectionOf returns the selection of a request. It parses selectors as the API server does.
 func SelectionOf(request *kubeconnectv1.WatchRequest) (Selection, error) {
 	byLabels, err := labels.Parse(request.GetLabelSelector())
 	if err != nil {
@@ -43,7 +43,7 @@ func SelectionOf(request *kubeconnectv1.WatchRequest) (Selection, error) {
 	}, nil
 }
 
-// holds tells whether an object is selected in the state that was written.
+// holds reports whether the selection matches a written state.
 func (s Selection) holds(w Write) bool {
 	switch {
 	case w.Deleted,
@@ -56,7 +56,8 @@ func (s Selection) holds(w Write) bool {
 		(s.Filter == nil || s.Filter(w.Content))
 }
 
-// fields are those that a field selector may name: for every kind its metadata.
+// fields returns the fields that a field selector may name, including the metadata fields of every
+// kind.
 func (w Write) fields() fields.Set {
 	set := fields.Set{"metadata.name": w.Key.Name, "metadata.namespace": w.Key.Namespace}
 	for name, value := range w.Fields {

@@ -11,14 +11,14 @@ var beginsWithReset = rule{
 		if model.Resets > 0 || event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_RESET {
 			return ""
 		}
-		return "no RESET has come before it"
+		return "no RESET precedes it"
 	},
 }
 
-// What has been sent of a snapshot may change before the rest of it comes.
+// Objects that have been sent may change before the rest of the snapshot is sent.
 var snapshotChangesWhatWasSent = rule{
 	guarantee: Complete,
-	name:      "a snapshot is ADDED, and changes of what was ADDED, up to SYNCED",
+	name:      "a snapshot consists of ADDED, and changes of the objects ADDED, up to SYNCED",
 	broken: func(model *Model, event *kubeconnectv1.Event) string {
 		if model.Resets == 0 || model.Synced {
 			return ""
@@ -26,7 +26,7 @@ var snapshotChangesWhatWasSent = rule{
 		_, sent := model.Objects[KeyOf(event.GetObject())]
 		switch {
 		case event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_BOOKMARK:
-			return "it stands inside a snapshot"
+			return "it is inside a snapshot"
 		case isChange(event) && !sent:
 			return "its object has not been sent in this snapshot"
 		}
@@ -36,10 +36,10 @@ var snapshotChangesWhatWasSent = rule{
 
 var snapshotEnds = rule{
 	guarantee: Complete,
-	name:      "a snapshot is complete once",
+	name:      "a snapshot is completed once",
 	broken: func(model *Model, event *kubeconnectv1.Event) string {
 		if model.Synced && event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_SYNCED {
-			return "no RESET has come since the last SYNCED"
+			return "there was no RESET since the last SYNCED"
 		}
 		return ""
 	},

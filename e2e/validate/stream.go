@@ -6,21 +6,21 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
-// Violation is one event that breaks a rule.
+// Violation is one event that violates a rule.
 type Violation struct {
-	// Guarantee is the promise that it breaks.
+	// Guarantee is the violated guarantee.
 	Guarantee Guarantee
-	// Stream is the name of the recording, where it has one.
+	// Stream is the name of the recording; empty if it has none.
 	Stream string
-	// Call is the call's place in the recording, from 0.
+	// Call is the index of the call in the recording, from 0.
 	Call int
-	// Rule is the rule's name, such as "one change is told once".
+	// Rule is the name of the rule, such as "a change is delivered once".
 	Rule string
-	// Index is the event's place in the stream, from 0.
+	// Index is the index of the event in the recording, from 0.
 	Index int
-	// Event is the event; nil if none is to blame.
+	// Event is the event; nil if the violation is not of one event.
 	Event *kubeconnectv1.Event
-	// Problem says what is wrong with it.
+	// Problem describes the violation.
 	Problem string
 }
 
@@ -29,7 +29,7 @@ func (v Violation) String() string {
 	if v.Event != nil {
 		what = fmt.Sprintf(" (%s %s at version %q)", v.Event.GetType(), KeyOf(v.Event.GetObject()), v.Event.GetResourceVersion())
 	}
-	return fmt.Sprintf("%sevent %d%s breaks %s, %q: %s", v.stream(), v.Index, what, v.Guarantee, v.Rule, v.Problem)
+	return fmt.Sprintf("%sevent %d%s violates %s, %q: %s", v.stream(), v.Index, what, v.Guarantee, v.Rule, v.Problem)
 }
 
 func (v Violation) stream() string {
@@ -39,18 +39,18 @@ func (v Violation) stream() string {
 	return fmt.Sprintf("%s: call %d, ", v.Stream, v.Call)
 }
 
-// rule is one thing that holds for every event of every stream.
+// rule is a condition on every event of every stream.
 type rule struct {
 	guarantee Guarantee
 	name      string
-	// exact rules hold only where every step is told, and not in latest states.
+	// exact rules apply only where every step is sent, and not to latest states.
 	exact bool
-	// broken says what is wrong with the event that comes after those that the
-	// model has applied, or nothing. It does not change the model.
+	// broken returns the problem with an event that follows the events applied to the model, or an
+	// empty string. It does not change the model.
 	broken func(*Model, *kubeconnectv1.Event) string
 }
 
-// rules are all of them.
+// rules lists all rules.
 var rules = []rule{
 	beginsWithReset,
 	snapshotChangesWhatWasSent,

@@ -16,19 +16,19 @@ const (
 
 func TestRightStreamsBreakNoRule(t *testing.T) {
 	for name, events := range map[string][]*kubeconnectv1.Event{
-		"nothing was said":      nil,
+		"no events":             nil,
 		"an empty snapshot":     {reset(), synced("5"), bookmark("7")},
 		"an unordered snapshot": {reset(), object(added, "b", "4"), object(added, "a", "2"), synced("5")},
-		"a whole life": {
+		"an object from creation to deletion": {
 			reset(), synced("5"),
 			object(added, "a", "6"), object(modified, "a", "8"), gone("a", "8", "9"), object(added, "a", "12"), bookmark("12"),
 		},
-		"a second life under the same name": {
+		"an object recreated under the same name": {
 			reset(), object(added, "a", "4"), synced("5"),
 			gone("a", "4", "7"), withUID(object(added, "a", "7"), "second"),
 		},
-		"a snapshot cut short by another": {reset(), object(added, "a", "4"), reset(), object(added, "a", "4"), synced("5")},
-		"an older snapshot after RESET":   {reset(), object(added, "a", "9"), synced("9"), reset(), object(added, "a", "3"), synced("4")},
+		"a snapshot interrupted by another": {reset(), object(added, "a", "4"), reset(), object(added, "a", "4"), synced("5")},
+		"an older snapshot after RESET":     {reset(), object(added, "a", "9"), synced("9"), reset(), object(added, "a", "3"), synced("4")},
 		"a snapshot that changes while it is sent": {
 			reset(), object(added, "a", "1"), object(added, "b", "2"), object(modified, "a", "6"), gone("b", "2", "7"),
 			withUID(object(added, "b", "8"), "second"), object(added, "c", "3"), synced("8"), object(modified, "a", "9"),
@@ -39,7 +39,7 @@ func TestRightStreamsBreakNoRule(t *testing.T) {
 		"BOOKMARK between deletions at one version": {
 			reset(), object(added, "a", "1"), object(added, "b", "1"), synced("3"), gone("a", "1", "5"), bookmark("4"), gone("b", "1", "5"), bookmark("5"),
 		},
-		"versions that outgrow sixty-four bits": {reset(), synced("9"), object(added, "a", "99999999999999999999999")},
+		"versions of more than sixty-four bits": {reset(), synced("9"), object(added, "a", "99999999999999999999999")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, violation := range oneByOne(events...).Violations(Evidence{}) {
@@ -59,19 +59,19 @@ func TestFaultyStreamsNameTheRuleThatTheyBreak(t *testing.T) {
 			events: []*kubeconnectv1.Event{object(added, "a", "1")},
 			rule:   beginsWithReset.name, index: 0,
 		},
-		"MODIFIED inside a snapshot, of what has not been sent": {
+		"MODIFIED inside a snapshot, of an object not sent": {
 			events: []*kubeconnectv1.Event{reset(), object(added, "a", "1"), object(modified, "b", "2"), synced("3")},
 			rule:   snapshotChangesWhatWasSent.name, index: 2,
 		},
-		"DELETED inside a snapshot, of what has not been sent": {
+		"DELETED inside a snapshot, of an object not sent": {
 			events: []*kubeconnectv1.Event{reset(), object(added, "a", "1"), gone("b", "1", "2"), synced("3")},
 			rule:   snapshotChangesWhatWasSent.name, index: 2,
 		},
-		"DELETED inside a snapshot, of what was deleted there": {
+		"DELETED inside a snapshot, of an object deleted there": {
 			events: []*kubeconnectv1.Event{reset(), object(added, "a", "1"), gone("a", "1", "2"), gone("a", "1", "3"), synced("3")},
 			rule:   snapshotChangesWhatWasSent.name, index: 3,
 		},
-		"an object that goes back inside a snapshot": {
+		"an older object inside a snapshot": {
 			events: []*kubeconnectv1.Event{reset(), object(added, "a", "2"), object(modified, "a", "1"), synced("3")},
 			rule:   versionsGoForward.name, index: 2,
 		},
@@ -91,7 +91,7 @@ func TestFaultyStreamsNameTheRuleThatTheyBreak(t *testing.T) {
 			events: []*kubeconnectv1.Event{reset(), object(added, "a", "1"), synced("3"), object(modified, "a", "3")},
 			rule:   bookmarkCloses.name, index: 3,
 		},
-		"a deletion at the version of a BOOKMARK at that of SYNCED": {
+		"a deletion at the version of SYNCED and a BOOKMARK": {
 			events: []*kubeconnectv1.Event{reset(), object(added, "a", "1"), object(added, "b", "1"), synced("3"), gone("a", "1", "3"), bookmark("4"), gone("b", "1", "3")},
 			rule:   bookmarkCloses.name, index: 6,
 		},
@@ -99,7 +99,7 @@ func TestFaultyStreamsNameTheRuleThatTheyBreak(t *testing.T) {
 			events: []*kubeconnectv1.Event{reset(), object(added, "a", "1"), object(added, "b", "1"), synced("3"), gone("a", "1", "5"), bookmark("5"), gone("b", "1", "5")},
 			rule:   bookmarkCloses.name, index: 6,
 		},
-		"a change below BOOKMARK": {
+		"a change older than BOOKMARK": {
 			events: []*kubeconnectv1.Event{reset(), synced("3"), bookmark("6"), object(added, "a", "5")},
 			rule:   bookmarkCloses.name, index: 3,
 		},
@@ -115,7 +115,7 @@ func TestFaultyStreamsNameTheRuleThatTheyBreak(t *testing.T) {
 			events: []*kubeconnectv1.Event{reset(), synced("3"), synced("4")},
 			rule:   snapshotEnds.name, index: 2,
 		},
-		"ADDED of what is held": {
+		"ADDED of a present object": {
 			events: []*kubeconnectv1.Event{reset(), object(added, "a", "1"), synced("3"), object(added, "a", "4")},
 			rule:   addedIsNew.name, index: 3,
 		},
@@ -123,11 +123,11 @@ func TestFaultyStreamsNameTheRuleThatTheyBreak(t *testing.T) {
 			events: []*kubeconnectv1.Event{reset(), object(added, "a", "1"), object(added, "a", "1"), synced("3")},
 			rule:   addedIsNew.name, index: 2,
 		},
-		"MODIFIED of what is not held": {
+		"MODIFIED of a missing object": {
 			events: []*kubeconnectv1.Event{reset(), synced("3"), object(modified, "a", "4")},
 			rule:   changedIsHeld.name, index: 2,
 		},
-		"DELETED of what is not held": {
+		"DELETED of a missing object": {
 			events: []*kubeconnectv1.Event{reset(), synced("3"), gone("a", "2", "4")},
 			rule:   changedIsHeld.name, index: 2,
 		},
@@ -139,19 +139,19 @@ func TestFaultyStreamsNameTheRuleThatTheyBreak(t *testing.T) {
 			events: []*kubeconnectv1.Event{reset(), object(added, "a", "1"), synced("3"), withUID(gone("a", "1", "4"), "second")},
 			rule:   changedIsTheSame.name, index: 3,
 		},
-		"one change twice": {
+		"a change sent twice": {
 			events: []*kubeconnectv1.Event{reset(), object(added, "a", "1"), synced("3"), object(modified, "a", "4"), object(modified, "a", "4")},
 			rule:   toldOnce.name, index: 4,
 		},
-		"a version that goes back": {
+		"an older version": {
 			events: []*kubeconnectv1.Event{reset(), object(added, "a", "2"), synced("3"), object(modified, "a", "1")},
 			rule:   versionsGoForward.name, index: 3,
 		},
-		"a version that goes back from ten to nine": {
+		"version nine after version ten": {
 			events: []*kubeconnectv1.Event{reset(), object(added, "a", "10"), synced("10"), object(modified, "a", "9")},
 			rule:   versionsGoForward.name, index: 3,
 		},
-		"an older event behind a newer one": {
+		"an older event after a newer one": {
 			events: []*kubeconnectv1.Event{reset(), synced("3"), object(added, "a", "7"), object(added, "b", "6")},
 			rule:   eventsGoForward.name, index: 3,
 		},
@@ -159,7 +159,7 @@ func TestFaultyStreamsNameTheRuleThatTheyBreak(t *testing.T) {
 			events: []*kubeconnectv1.Event{reset(), synced("3"), object(added, "a", "2")},
 			rule:   eventsGoForward.name, index: 2,
 		},
-		"BOOKMARK that goes back": {
+		"BOOKMARK older than the one before": {
 			events: []*kubeconnectv1.Event{reset(), synced("3"), bookmark("5"), bookmark("4")},
 			rule:   eventsGoForward.name, index: 3,
 		},
@@ -179,7 +179,7 @@ func TestFaultyStreamsNameTheRuleThatTheyBreak(t *testing.T) {
 			events: []*kubeconnectv1.Event{reset(), {Type: kubeconnectv1.EventType_EVENT_TYPE_SYNCED}},
 			rule:   versionIsThere.name, index: 1,
 		},
-		"ADDED with a version that is not the object's": {
+		"ADDED with another version than the object's": {
 			events: []*kubeconnectv1.Event{reset(), synced("3"), at("5", object(added, "a", "4"))},
 			rule:   versionIsThere.name, index: 2,
 		},
@@ -209,16 +209,16 @@ func TestWhatGoesOnWithoutEveryStepMayTellTheLatestStatesOnly(t *testing.T) {
 		t.Error(violation)
 	}
 	for name, wrong := range map[string]*kubeconnectv1.Event{
-		"but nothing twice":                                 withUID(object(modified, "b", "8"), "second"),
-		"but no older state":                                withUID(object(modified, "b", "7"), "second"),
-		"but nothing out of order":                          object(added, "c", "4"),
-		"but no event without type":                         {ResourceVersion: "9"},
-		"but no deletion at the version of what it deletes": full(gone("b", "9", "9")),
+		"but no change twice":                          withUID(object(modified, "b", "8"), "second"),
+		"but no older state":                           withUID(object(modified, "b", "7"), "second"),
+		"but no event out of order":                    object(added, "c", "4"),
+		"but no event without type":                    {ResourceVersion: "9"},
+		"but no deletion at the version of its object": full(gone("b", "9", "9")),
 	} {
 		t.Run(name, func(t *testing.T) {
 			recording := oneByOne(first...).resumedWith(append(slices.Clip(latest), wrong)...)
 			if len(recording.Violations(Evidence{})) == 0 {
-				t.Error("it breaks no rule")
+				t.Error("no violation found")
 			}
 		})
 	}
@@ -230,15 +230,15 @@ func TestAViolationSaysWhichEventAndWhy(t *testing.T) {
 		t.Fatalf("want one violation, got %v", violations)
 	}
 	text := violations[0].String()
-	for _, word := range []string{"event 2", "DELETED", "ns/a", `"4"`, changedIsHeld.name, "does not hold it"} {
+	for _, word := range []string{"event 2", "DELETED", "ns/a", `"4"`, changedIsHeld.name, "does not have it"} {
 		if !strings.Contains(text, word) {
-			t.Errorf("%q does not say %q", text, word)
+			t.Errorf("%q does not contain %q", text, word)
 		}
 	}
 }
 
-// oneByOne is a recording in which each event is a response of its own, with all that
-// belongs to it.
+// oneByOne returns a recording in which each event is a response of its own, with the other fields
+// that the response needs.
 func oneByOne(events ...*kubeconnectv1.Event) *Recording {
 	var call Call
 	var model Model
@@ -259,7 +259,7 @@ func oneByOne(events ...*kubeconnectv1.Event) *Recording {
 	return &Recording{Calls: []Call{call}}
 }
 
-// resumedWith goes on with another call, and latest states.
+// resumedWith appends a call that resumes with latest states.
 func (r *Recording) resumedWith(events ...*kubeconnectv1.Event) *Recording {
 	response := withContent(Response{At: began, Token: "another token", Events: events})
 	r.Calls = append(r.Calls, Call{Token: "token", Responses: []Response{response}})
@@ -296,7 +296,7 @@ func object(eventType kubeconnectv1.EventType, name, version string) *kubeconnec
 	}
 }
 
-// gone is the deletion of an object that was last seen at a version.
+// gone returns the deletion of an object that was last seen at a version.
 func gone(name, lastSeen, version string) *kubeconnectv1.Event {
 	return at(version, object(deleted, name, lastSeen))
 }

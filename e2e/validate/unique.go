@@ -8,18 +8,19 @@ import (
 
 var toldOnceOnly = check{
 	guarantee: Unique,
-	name:      "a change is told once between two RESETs",
+	name:      "a change is delivered once between two RESETs",
 	broken: func(j *judge) string {
 		if isAboutObject(j.event) && !j.isOfRights() && !j.isDeletedAgain() && j.told[stepOf(j.event)] {
-			return fmt.Sprintf("the change of UID %s at version %s has been told before", j.event.GetObject().GetUid(), j.event.GetResourceVersion())
+			return fmt.Sprintf("the change of UID %s at version %s was delivered before", j.event.GetObject().GetUid(), j.event.GetResourceVersion())
 		}
 		return ""
 	},
 }
 
-// isDeletedAgain reports whether the event is a DELETED that the caller may have had before
-// the token of this call, by itself or by not finding the object in its snapshot. It comes
-// again if its version is newer than what the token closes: the service cannot know.
+// isDeletedAgain reports whether the event is a DELETED whose deletion the client may know from
+// before this call's token, by an event or because its snapshot did not contain the object. The
+// service sends it again if its version is newer than the version that the token closes, because
+// the service cannot know.
 func (j *judge) isDeletedAgain() bool {
 	version := j.event.GetResourceVersion()
 	return j.event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_DELETED && j.call.Token != "" && j.model.Resets == j.resumed.Resets &&

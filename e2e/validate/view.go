@@ -10,19 +10,19 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
-// View is what of an object's content a watch asks for. The zero value is all of it.
+// View is the part of an object's content that a watch requests. The zero value is the complete
+// content.
 //
-// It is computed here from the content that was written, by this package's own code and
-// not by the service's.
+// This package computes it from the content that was written, without the service's code.
 type View struct {
-	// paths are the members that the request's fields lead to; nil is every member.
+	// paths are the members that the request's fields select; nil selects every member.
 	paths [][]string
-	// metadataOnly turns the content into a PartialObjectMetadata first.
+	// metadataOnly converts the content to a PartialObjectMetadata first.
 	metadataOnly bool
 }
 
-// viewOf returns what a request asks for. It reads paths of members alone, such as
-// data.number and metadata.labels['a.b/c'].
+// viewOf returns the view of a request. It parses only paths of members, such as data.number and
+// metadata.labels['a.b/c'].
 func viewOf(request *kubeconnectv1.WatchRequest) (View, error) {
 	view := View{metadataOnly: request.GetMetadataOnly()}
 	for _, field := range request.GetFields() {
@@ -35,7 +35,7 @@ func viewOf(request *kubeconnectv1.WatchRequest) (View, error) {
 	return view, nil
 }
 
-// membersOf returns the names of the members that a path leads through.
+// membersOf returns the names of the members in a path.
 func membersOf(field string) ([]string, error) {
 	var path []string
 	rest := field
@@ -43,7 +43,7 @@ func membersOf(field string) ([]string, error) {
 		if quoted, ok := strings.CutPrefix(rest, "['"); ok {
 			name, after, ok := strings.Cut(quoted, "']")
 			if !ok {
-				return nil, fmt.Errorf("path %q: a quote is not closed", field)
+				return nil, fmt.Errorf("path %q: unterminated quote", field)
 			}
 			path, rest = append(path, name), strings.TrimPrefix(after, ".")
 			continue
@@ -53,7 +53,7 @@ func membersOf(field string) ([]string, error) {
 			end = len(rest)
 		}
 		if end == 0 {
-			return nil, fmt.Errorf("path %q: only members can be followed", field)
+			return nil, fmt.Errorf("path %q: only members are supported", field)
 		}
 		path, rest = append(path, rest[:end]), strings.TrimPrefix(rest[end:], ".")
 	}
@@ -66,8 +66,8 @@ func membersOf(field string) ([]string, error) {
 // hides reports whether an object can change without a change in the view.
 func (v View) hides() bool { return v.paths != nil }
 
-// of returns the part of a content that the view shows. Both are as encoding/json reads
-// them, and share what they have in common.
+// of returns the part of a content that the view shows. Both are decoded by encoding/json, and they
+// share their common values.
 func (v View) of(content map[string]any) map[string]any {
 	if v.metadataOnly {
 		content = map[string]any{
@@ -84,8 +84,8 @@ func (v View) of(content map[string]any) map[string]any {
 	return part
 }
 
-// copyMember copies the value that a path leads to, with the objects that it lies in. It
-// copies nothing if there is no such value.
+// copyMember copies the value at a path, with the objects that contain it. It copies nothing if
+// there is no such value.
 func copyMember(to, from map[string]any, path []string) {
 	value, ok := memberOf(from, path...)
 	if !ok {
@@ -102,7 +102,7 @@ func copyMember(to, from map[string]any, path []string) {
 	to[path[len(path)-1]] = value
 }
 
-// memberOf returns the value that a path leads to.
+// memberOf returns the value at a path, and whether it exists.
 func memberOf(from any, path ...string) (any, bool) {
 	for _, name := range path {
 		members, ok := from.(map[string]any)
@@ -116,14 +116,14 @@ func memberOf(from any, path ...string) (any, bool) {
 	return from, true
 }
 
-// same reports whether two states of one object look the same in the view.
+// same reports whether two states of one object are equal in the view.
 func (v View) same(a, b *Write) bool {
 	return v.hides() && a.UID == b.UID && !a.Deleted && !b.Deleted && reflect.DeepEqual(v.of(a.Content), v.of(b.Content))
 }
 
 var changeIsVisible = check{
 	guarantee: Unique,
-	name:      "a change of nothing that the caller asked for is not sent",
+	name:      "a change outside the requested part is not sent",
 	broken: func(j *judge) string {
 		held := j.model.Objects[KeyOf(j.event.GetObject())]
 		if !j.recording.Selection.View.hides() || j.catchUp || held == nil || j.event.GetPatch() != whole ||
@@ -133,11 +133,11 @@ var changeIsVisible = check{
 		if !sameContent(held, j.event.GetObject()) {
 			return ""
 		}
-		return fmt.Sprintf("the caller holds the same content from version %s", held.GetResourceVersion())
+		return fmt.Sprintf("the client has the same content from version %s", held.GetResourceVersion())
 	},
 }
 
-// sameContent reports whether two objects have the same content, in any form.
+// sameContent reports whether two objects have the same content, in any encoding.
 func sameContent(a, b *kubeconnectv1.Object) bool {
 	was, readable := contentOf(a)
 	is, alsoReadable := contentOf(b)

@@ -11,8 +11,8 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
-// painted is what was written to one object: its number changes at each version, its
-// color at 2, 6 and 12, and at 8 it has no label.
+// painted returns the writes to one object: its number changes at each version, its color at 2, 6
+// and 12, and at 8 it has no label.
 func painted() *Writes {
 	writes := NewWrites("ns")
 	for _, state := range []struct{ version, number, color, label string }{
@@ -36,7 +36,7 @@ func paint(version, number, color, label string) Write {
 	return write
 }
 
-// inView is an event with the part of a state of the painted object that a view shows.
+// inView returns an event with the part of a state of the painted object that a view shows.
 func inView(view View, eventType kubeconnectv1.EventType, version, of string) *kubeconnectv1.Event {
 	event := object(eventType, "a", of)
 	event.ResourceVersion = version
@@ -60,15 +60,15 @@ func TestView_ShowsThePathsAlone(t *testing.T) {
 		request *kubeconnectv1.WatchRequest
 		want    string
 	}{
-		"everything": {&kubeconnectv1.WatchRequest{}, `{"data":{"color":"red","number":"1"},"metadata":{"annotations":{"example.com/a.b":"c"},"labels":{"app":"web"},"name":"a","resourceVersion":"2"}}`},
+		"no fields": {&kubeconnectv1.WatchRequest{}, `{"data":{"color":"red","number":"1"},"metadata":{"annotations":{"example.com/a.b":"c"},"labels":{"app":"web"},"name":"a","resourceVersion":"2"}}`},
 		"two paths of one object": {
 			&kubeconnectv1.WatchRequest{Fields: []string{"data.color", "data.number"}}, `{"data":{"color":"red","number":"1"}}`,
 		},
 		"a quoted name": {
 			&kubeconnectv1.WatchRequest{Fields: []string{"metadata.annotations['example.com/a.b']"}}, `{"metadata":{"annotations":{"example.com/a.b":"c"}}}`,
 		},
-		"what is not there": {&kubeconnectv1.WatchRequest{Fields: []string{"spec.color", "data.color.x"}}, `{}`},
-		"metadata alone": {
+		"missing members": {&kubeconnectv1.WatchRequest{Fields: []string{"spec.color", "data.color.x"}}, `{}`},
+		"metadata only": {
 			&kubeconnectv1.WatchRequest{MetadataOnly: true, Fields: []string{"kind", "metadata.name", "data"}},
 			`{"kind":"PartialObjectMetadata","metadata":{"name":"a"}}`,
 		},
@@ -79,13 +79,13 @@ func TestView_ShowsThePathsAlone(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := selection(t, test.request).View.of(content); !reflect.DeepEqual(normal(got), want) {
-				t.Errorf("shows %v, want %v", got, want)
+				t.Errorf("view shows %v, want %v", got, want)
 			}
 		})
 	}
 	for _, wrong := range []string{"", ".a", "a[0]", "a[*]", "a['b", "..a"} {
 		if _, err := SelectionOf(&kubeconnectv1.WatchRequest{Fields: []string{wrong}}); err == nil {
-			t.Errorf("path %q is read", wrong)
+			t.Errorf("path %q is accepted", wrong)
 		}
 	}
 }
@@ -119,18 +119,17 @@ func TestFilters_SayWhatTheyExpress(t *testing.T) {
 					t.Fatal(err)
 				}
 				if filter.holds(write) != want {
-					t.Errorf("%s holds %s: %v", expression, text, !want)
+					t.Errorf("%s matches %s: %v", expression, text, !want)
 				}
 			}
 		}
 	}
 	if _, err := SelectionOf(&kubeconnectv1.WatchRequest{Filter: "true"}); err == nil {
-		t.Error("a filter that cannot be evaluated is accepted")
+		t.Error("an unknown filter is accepted")
 	}
 }
 
-// Each stream is of the painted object: all of the events, as they should be, or with one
-// fault.
+// Each stream is of the painted object: all its events, unchanged or with one fault.
 func TestAViewIsJudged(t *testing.T) {
 	color := &kubeconnectv1.WatchRequest{Fields: []string{"data.color"}, LabelSelector: "app=web"}
 	everyStep := Evidence{Writes: painted(), EveryStep: true}
@@ -148,61 +147,61 @@ func TestAViewIsJudged(t *testing.T) {
 	for name, test := range map[string]struct {
 		change   func([]*kubeconnectv1.Event) []*kubeconnectv1.Event
 		evidence Evidence
-		rule     string // empty: none is broken
+		rule     string // empty for no violation
 		index    int
 	}{
-		"all that is visible": {evidence: everyStep},
-		"a snapshot in the middle": {
+		"all visible changes": {evidence: everyStep},
+		"a snapshot between changes": {
 			change: func([]*kubeconnectv1.Event) []*kubeconnectv1.Event {
 				return []*kubeconnectv1.Event{reset(), event(added, "4", "4"), synced("5"), event(modified, "6", "6")}
 			},
 			evidence: everyStep,
 		},
-		"latest states alone, of which one is as before": {
+		"only latest states, one of them unchanged": {
 			change: func([]*kubeconnectv1.Event) []*kubeconnectv1.Event {
 				return []*kubeconnectv1.Event{reset(), event(added, "6", "6"), synced("6"), bookmark("10")}
 			},
 			evidence: latest,
 		},
-		"a change that is not visible": {
+		"an invisible change": {
 			change: func(events []*kubeconnectv1.Event) []*kubeconnectv1.Event {
 				return append(events[:3:3], event(modified, "4", "4"))
 			},
 			evidence: everyStep, rule: changeIsVisible.name, index: 3,
 		},
-		"a visible change that is left out": {
+		"a visible change is missing": {
 			change: func(events []*kubeconnectv1.Event) []*kubeconnectv1.Event {
 				return append(events[:4:4], bookmark("7"))
 			},
 			evidence: latest, rule: holdsWhatTheClusterHeld.name, index: 4,
 		},
-		"leaving the selection left out, as the view is the same afterwards": {
+		"leaving the selection is missing, with the same view afterwards": {
 			change: func(events []*kubeconnectv1.Event) []*kubeconnectv1.Event {
 				return append(events[:5:5], bookmark("9"))
 			},
 			evidence: latest, rule: holdsWhatTheClusterHeld.name, index: 5,
 		},
-		"a visible step that is left out before the next": {
+		"a visible step before the next is missing": {
 			change: func(events []*kubeconnectv1.Event) []*kubeconnectv1.Event {
 				return append(events[:4:4], event(deleted, "8", "6"))
 			},
 			evidence: everyStep, rule: noStepIsLeftOut.name, index: 4,
 		},
-		"more than was asked for": {
+		"more than was requested": {
 			change: func(events []*kubeconnectv1.Event) []*kubeconnectv1.Event {
 				events[1] = inView(View{}, added, "2", "2")
 				return events
 			},
 			evidence: everyStep, rule: contentIsAsWritten.name, index: 1,
 		},
-		"less than was asked for": {
+		"less than was requested": {
 			change: func(events []*kubeconnectv1.Event) []*kubeconnectv1.Event {
 				events[4] = withJSON(events[4], "{}")
 				return events
 			},
 			evidence: everyStep, rule: contentIsAsWritten.name, index: 4,
 		},
-		"another version under the same view": {
+		"another version with the same view": {
 			change: func(events []*kubeconnectv1.Event) []*kubeconnectv1.Event {
 				events[4] = at("7", events[4])
 				events[4].Object.ResourceVersion = "7"
@@ -223,7 +222,7 @@ func TestAViewIsJudged(t *testing.T) {
 	}
 }
 
-// asSent is oneByOne for events that have the content which they are to have.
+// asSent is oneByOne for events that already have their content.
 func asSent(events ...*kubeconnectv1.Event) *Recording {
 	contents := make([]*kubeconnectv1.Object, len(events))
 	for i, event := range events {
@@ -244,7 +243,7 @@ func wantFirst(t *testing.T, violations []Violation, rule string, index int) {
 	case rule == "" && len(violations) > 0:
 		t.Error(violations[0])
 	case rule != "" && (len(violations) == 0 || violations[0].Rule != rule || violations[0].Index != index):
-		t.Errorf("want %q at event %d first, got %s", rule, index, fmt.Sprint(violations))
+		t.Errorf("first violation, want %q at event %d: %s", rule, index, fmt.Sprint(violations))
 	}
 }
 
@@ -264,13 +263,13 @@ func TestAFilterIsJudged(t *testing.T) {
 		"an object that does not match": {
 			events: []*kubeconnectv1.Event{reset(), event(added, "4", "4"), synced("5")}, rule: isAsWritten.name, index: 1,
 		},
-		"an object that matches and is not sent": {
+		"a matching object is not sent": {
 			events: []*kubeconnectv1.Event{reset(), synced("7")}, rule: holdsWhatTheClusterHeld.name, index: 1,
 		},
-		"leaving that is not sent": {
+		"leaving is not sent": {
 			events: []*kubeconnectv1.Event{reset(), event(added, "10", "10"), synced("10"), bookmark("13")}, rule: holdsWhatTheClusterHeld.name, index: 3,
 		},
-		"a step that is left out": {
+		"a step is missing": {
 			events: []*kubeconnectv1.Event{reset(), event(added, "6", "6"), synced("6"), event(modified, "10", "10")}, rule: noStepIsLeftOut.name, index: 3,
 		},
 	} {

@@ -5,7 +5,7 @@ import (
 )
 
 // saysItWaits reports whether a response is a BOOKMARK without a version: the stream waits for the
-// service's first snapshot, at the beginning of a call or when the resource was made anew.
+// service's first snapshot, at the beginning of a call or when the resource was recreated.
 func (r *Response) saysItWaits() bool {
 	return len(r.Events) == 1 && isWaiting(r.Events[0])
 }
@@ -19,7 +19,7 @@ var waitingIsStale = check{
 	name:      "a stream that waits for a first snapshot is stale",
 	broken: func(j *judge) string {
 		if !j.response.Freshness.GetStale() {
-			return "it says that it is not"
+			return "it is not marked stale"
 		}
 		return ""
 	},
@@ -27,10 +27,10 @@ var waitingIsStale = check{
 
 var waitingKeepsTheToken = check{
 	guarantee: Resumable,
-	name:      "a call that waits for a first snapshot keeps the caller's token",
+	name:      "a call that waits for a first snapshot returns the client's token",
 	broken: func(j *judge) string {
 		if j.previous == nil && j.response.Token != j.call.Token {
-			return "it has another one"
+			return "it has another token"
 		}
 		return ""
 	},

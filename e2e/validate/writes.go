@@ -12,36 +12,36 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
-// Write is one state of an object, as the API server answered it to whoever wrote it.
+// Write is one state of an object, as the API server returned it to the writer.
 type Write struct {
 	Key    Key
 	UID    string
 	Labels map[string]string
-	// Fields are those that a field selector may name, beside the metadata's.
+	// Fields holds the fields that a field selector may name, in addition to those of the metadata.
 	Fields map[string]string
-	// Content is the object in JSON, as it is told to callers; nil if that is not noted.
+	// Content is the object in JSON, as it is sent to clients; nil if it was not recorded.
 	Content map[string]any
-	// Deleted says that the object was gone at Version. When exactly it went is not
-	// known, for the API server does not tell: after the write before this one.
+	// Deleted reports that the object did not exist at Version. The exact version of the deletion
+	// is unknown, because the API server does not return it: it is newer than the write before this
+	// one.
 	Deleted bool
 	Version string
-	// Acked is when the API server had answered the write, or a read that showed it; zero
-	// if that is not noted.
+	// Acked is when the API server had acknowledged the write, or returned it to a read; zero if it
+	// was not recorded.
 	Acked time.Time
 }
 
-// Writes are all the states that objects of one resource have had. It is safe for
-// concurrent use.
+// Writes holds all states of the objects of one resource. It is safe for concurrent use.
 type Writes struct {
 	mu    sync.Mutex      // guards the fields below
 	byKey map[Key][]Write // in the order of their versions
-	known map[string]bool // the namespaces of which all is known; set once
+	known map[string]bool // the namespaces whose writes are all recorded; set once
 
-	forgotten map[Key]bool // the objects of which nothing is known; guarded by mu
+	forgotten map[Key]bool // the objects that are not judged; guarded by mu
 }
 
-// NewWrites is for objects of some namespaces, of which every write will be added.
-// Of other namespaces nothing is known, and nothing is judged.
+// NewWrites returns the writes for objects of some namespaces, of which every write must be added.
+// Objects of other namespaces are not judged.
 func NewWrites(namespaces ...string) *Writes {
 	w := &Writes{byKey: make(map[Key][]Write), known: make(map[string]bool), forgotten: make(map[Key]bool)}
 	for _, namespace := range namespaces {
@@ -50,8 +50,7 @@ func NewWrites(namespaces ...string) *Writes {
 	return w
 }
 
-// Add adds writes. Those of one object must be added in the order of their versions,
-// and all of them.
+// Add adds writes. All writes to an object must be added, in the order of their versions.
 func (w *Writes) Add(writes ...Write) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -63,14 +62,14 @@ func (w *Writes) Add(writes ...Write) {
 	}
 }
 
-// Forget says that not all writes to an object will be added. It is not judged.
+// Forget excludes an object from all checks, because not all its writes will be added.
 func (w *Writes) Forget(key Key) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.forgotten[key] = true
 }
 
-// Count is how many writes there are.
+// Count returns the number of writes.
 func (w *Writes) Count() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -81,7 +80,7 @@ func (w *Writes) Count() int {
 	return count
 }
 
-// Held is what the cluster held of a selection, in the end.
+// Held returns the versions of the objects that the selection contains after the last write.
 func (w *Writes) Held(selection Selection) map[Key]string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -94,15 +93,15 @@ func (w *Writes) Held(selection Selection) map[Key]string {
 	return held
 }
 
-// Differences returns how objects differ from what the cluster held of a selection in the
-// end, where the caller may see it; nil is everywhere. Objects of which nothing is known do
+// Differences returns how objects differ from the selection's content after the last write, in the
+// namespaces for which maySee is true; nil allows all namespaces. Objects that are not judged do
 // not count.
 func (w *Writes) Differences(selection Selection, objects map[Key]*kubeconnectv1.Object, maySee func(namespace string) bool) []string {
 	var differences []string
 	held := w.Held(selection)
 	for key, version := range held {
 		if _, ok := objects[key]; !ok && (maySee == nil || maySee(key.Namespace)) {
-			differences = append(differences, fmt.Sprintf("%s is missing, in version %s", key, version))
+			differences = append(differences, fmt.Sprintf("%s is missing at version %s", key, version))
 		}
 	}
 	for key, object := range objects {
@@ -112,16 +111,16 @@ func (w *Writes) Differences(selection Selection, objects map[Key]*kubeconnectv1
 		version, ok := held[key]
 		switch {
 		case !ok || maySee != nil && !maySee(key.Namespace):
-			differences = append(differences, fmt.Sprintf("%s is there, in version %s", key, object.GetResourceVersion()))
+			differences = append(differences, fmt.Sprintf("%s is present at version %s", key, object.GetResourceVersion()))
 		case !w.looks(selection.View, key, object, version):
-			differences = append(differences, fmt.Sprintf("%s is there in version %s, not %s", key, object.GetResourceVersion(), version))
+			differences = append(differences, fmt.Sprintf("%s is present at version %s, want %s", key, object.GetResourceVersion(), version))
 		}
 	}
 	slices.Sort(differences)
 	return differences
 }
 
-// looks reports whether an object looks in a view as it did at a version.
+// looks reports whether an object looks the same in a view as it did at a version.
 func (w *Writes) looks(view View, key Key, object *kubeconnectv1.Object, version string) bool {
 	if object.GetResourceVersion() == version {
 		return true
@@ -130,8 +129,8 @@ func (w *Writes) looks(view View, key Key, object *kubeconnectv1.Object, version
 	return was != nil && is != nil && view.same(was, is)
 }
 
-// Newest is the version of the newest write, deletions aside: a stream of this
-// resource alone may not come to the version at which one was seen to be gone.
+// Newest returns the version of the newest write, except deletions: a stream of this resource may
+// never reach the version at which a deletion was seen.
 func (w *Writes) Newest() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -146,7 +145,7 @@ func (w *Writes) Newest() string {
 	return newest
 }
 
-// Knows tells whether all writes to an object have been added.
+// Knows reports whether all writes to an object have been added.
 func (w *Writes) Knows(key Key) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -165,8 +164,8 @@ func (w *Writes) keys() []Key {
 	return keys
 }
 
-// at is the state of an object at a version: nil if it was not there. going tells
-// that it was deleted at about that time, so that it may also have been gone.
+// at returns the state of an object at a version; nil if it did not exist. going reports that it
+// was deleted at about that version, so that it may also have been absent.
 func (w *Writes) at(key Key, version string) (state *Write, going bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -178,7 +177,7 @@ func (w *Writes) at(key Key, version string) (state *Write, going bool) {
 	return &writes[later-1], later < len(writes) && writes[later].Deleted
 }
 
-// before is the last write to an object before a version; nil if there is none.
+// before returns the last write to an object before a version; nil if there is none.
 func (w *Writes) before(key Key, version string) *Write {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -204,8 +203,8 @@ func (w *Writes) since(key Key, uid, after, upTo string) []Write {
 	return between
 }
 
-// newestAcked returns the write with the newest version among those that had been answered
-// by a time, deletions aside; nil if there is none.
+// newestAcked returns the write with the newest version among those that had been acknowledged by a
+// time, except deletions; nil if there is none.
 func (w *Writes) newestAcked(by time.Time) (newest *Write) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -235,7 +234,7 @@ func (w *Writes) goneBy(key Key, uid string, by time.Time) *Write {
 
 func (w Write) ackedBy(by time.Time) bool { return !w.Acked.IsZero() && w.Acked.Before(by) }
 
-// find is the write of a state; nil if there is none.
+// find returns the write of a state; nil if there is none.
 func (w *Writes) find(key Key, uid, version string) *Write {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -248,7 +247,7 @@ func (w *Writes) find(key Key, uid, version string) *Write {
 	return nil
 }
 
-// isNewer tells whether a version is newer than another. One that is none is not.
+// isNewer reports whether a version is newer than another. An invalid version is not newer.
 func isNewer(version, than string) bool {
 	order, err := resourceversion.CompareResourceVersion(version, than)
 	return err == nil && order > 0

@@ -9,7 +9,7 @@ import (
 
 var contentIsAsWritten = check{
 	guarantee: Complete,
-	name:      "the content is what was written",
+	name:      "the content is as it was written",
 	broken: func(j *judge) string {
 		object := j.event.GetObject()
 		if j.evidence.Writes == nil || object == nil {
@@ -20,11 +20,12 @@ var contentIsAsWritten = check{
 		if state == nil || state.Content == nil || !readable || reflect.DeepEqual(content, any(j.recording.Selection.View.of(state.Content))) {
 			return ""
 		}
-		return "it is another one"
+		return "the content differs"
 	},
 }
 
-// contentOf is an object's content as encoding/json has it; false if it is in another form.
+// contentOf returns an object's content as decoded by encoding/json; false if it is in another
+// encoding.
 func contentOf(object *kubeconnectv1.Object) (content any, readable bool) {
 	switch {
 	case object.GetStruct() != nil:
@@ -36,7 +37,7 @@ func contentOf(object *kubeconnectv1.Object) (content any, readable bool) {
 	return nil, false
 }
 
-// normal is a value as encoding/json reads what it writes.
+// normal returns a value after an encoding and decoding by encoding/json.
 func normal(value any) (read any) {
 	text, _ := json.Marshal(value)
 	_ = json.Unmarshal(text, &read)
