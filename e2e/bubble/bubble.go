@@ -1,4 +1,4 @@
-// Package bubble runs tests in a synctest bubble, where time is the test's own.
+// Package bubble runs tests in a synctest bubble, with fake time.
 package bubble
 
 import (
@@ -8,11 +8,11 @@ import (
 	"testing/synctest"
 )
 
-// Test is [synctest.Test] on one processor. A bubble's timers share one context of the
-// race detector, and a goroutine that reads an expired timer's channel uses it beside
-// the runtime that fires others: on several processors the detector then ends the whole
-// program with a failed CHECK (golang/go#78156). It finds races by what happened before
-// what, so one processor hides none from it.
+// Test is [synctest.Test] on one processor. A bubble's timers share one context of the race
+// detector, and a goroutine that reads the channel of an expired timer uses that context
+// concurrently with the runtime that fires other timers: on several processors the detector then
+// aborts the program with a failed CHECK (golang/go#78156). The detector finds races by
+// happens-before order, so running on one processor hides none.
 func Test(t *testing.T, f func(*testing.T)) {
 	t.Helper()
 	one.enter()
@@ -20,13 +20,13 @@ func Test(t *testing.T, f func(*testing.T)) {
 	synctest.Test(t, f)
 }
 
-// one is the processor for as long as there are bubbles.
+// one limits the program to one processor while there are bubbles.
 var one processor
 
 type processor struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	bubbles int
-	before  int // how many processors there were before the first
+	before  int // number of processors before the first bubble
 }
 
 func (p *processor) enter() {

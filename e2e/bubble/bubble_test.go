@@ -9,7 +9,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 )
 
-// TestExpiredTimersMayBeReadBesideOthersThatFire does what ends the race detector on
+// TestExpiredTimersMayBeReadBesideOthersThatFire reproduces what makes the race detector abort on
 // several processors.
 func TestExpiredTimersMayBeReadBesideOthersThatFire(t *testing.T) {
 	bubble.Test(t, func(*testing.T) {
@@ -31,10 +31,10 @@ func TestTheProcessorsAreGivenBack(t *testing.T) {
 	before := runtime.GOMAXPROCS(0)
 	bubble.Test(t, func(t *testing.T) {
 		if now := runtime.GOMAXPROCS(0); now != 1 {
-			t.Errorf("in a bubble there are %d processors, want 1", now)
+			t.Errorf("%d processors in a bubble, want 1", now)
 		}
 	})
 	if now := runtime.GOMAXPROCS(0); now != before {
-		t.Errorf("after a bubble there are %d processors, want %d as before", now, before)
+		t.Errorf("%d processors after a bubble, want %d as before", now, before)
 	}
 }

@@ -9,14 +9,14 @@ import (
 
 const (
 	serviceRange = "10.96.0.0/16"
-	// serviceIP is the first of the range, which the API server gives to itself.
+	// serviceIP is the first address of the range, which the API server assigns to itself.
 	serviceIP = "10.96.0.1"
 	issuer    = "https://kubernetes.default.svc.cluster.local"
 )
 
-// apiServerFlags say how the API server runs. Nothing can reach the services'
-// and pods' addresses, so it keeps no endpoints of its own: with a reconciler
-// for them it would insist on an address that is not loopback.
+// apiServerFlags returns the flags of the API server. The addresses of services and pods are
+// unreachable, so the API server maintains no endpoints of its own: a reconciler for them requires
+// an address that is not loopback.
 func apiServerFlags(dir layout, p ports) flags {
 	return flags{
 		"bind-address":             loopback,
@@ -51,8 +51,8 @@ func apiServerFlags(dir layout, p ports) flags {
 	}
 }
 
-// apiServerReady asks for /readyz and the default namespace, which the server
-// makes shortly after it serves.
+// apiServerReady checks /readyz and the default namespace, which the server creates shortly after
+// it starts to serve.
 func apiServerReady(client kubernetes.Interface) check {
 	return func(ctx context.Context) error {
 		if err := client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error(); err != nil {

@@ -15,13 +15,12 @@ import (
 	"time"
 )
 
-// validity outlives any directory that is kept for tests.
+// validity is longer than any directory is kept for tests.
 const validity = 10 * 365 * 24 * time.Hour
 
-// Each authority vouches for one thing, so that no certificate opens more than
-// it should: the first for users and servers of the cluster, the second for
-// the API server as a proxy in front of aggregated ones, the third for etcd.
-// Tests sign users of their own with ca.key.
+// Each authority signs for one purpose, so that no certificate grants more access than it should:
+// the first signs users and servers of the cluster, the second the API server as a proxy in front
+// of aggregated ones, the third etcd. Tests sign their own users with ca.key.
 const (
 	clusterCA    = "ca"
 	frontProxyCA = "front-proxy-ca"
@@ -36,16 +35,16 @@ const (
 	etcdClient       = "etcd-client"
 )
 
-// A certificate is what to issue, and the authority that signs it.
+// A certificate describes a certificate to issue, and the authority that signs it.
 type certificate struct {
 	authority string
-	name      string   // of its files, name.crt and name.key
-	user      string   // the common name: whom the API server takes a client for
+	name      string   // base name of its files, name.crt and name.key
+	user      string   // the common name: the client's user name at the API server
 	groups    []string // the organizations: the groups of that user
-	hosts     []string // what a server answers to; none for a client
+	hosts     []string // the host names of a server; none for a client
 }
 
-// serverHosts are the names of the API server, the last one its service address.
+// serverHosts are the host names of the API server, the last of them its service address.
 var serverHosts = []string{
 	loopback, "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc",
 	"kubernetes.default.svc.cluster.local", serviceIP,
@@ -62,8 +61,8 @@ var certificates = []certificate{
 	{etcdCA, etcdClient, "kube-apiserver", nil, nil},
 }
 
-// makeCertificates makes every authority, certificate and key that is missing.
-// What is there stays, or clients of an earlier run would be locked out.
+// makeCertificates creates every missing authority, certificate and key. Existing ones stay,
+// because clients of an earlier run use them.
 func makeCertificates(dir layout) error {
 	authorities := map[string]*authority{}
 	for _, name := range []string{clusterCA, frontProxyCA, etcdCA} {
@@ -151,8 +150,8 @@ func splitHosts(hosts []string) (names []string, ips []net.IP) {
 	return names, ips
 }
 
-// newTemplate is valid from an hour ago, for clocks that differ a little. It has
-// no serial number: crypto/x509 draws one.
+// newTemplate returns a template that is valid from an hour ago, to allow for clock differences. It
+// has no serial number: crypto/x509 generates one.
 func newTemplate(subject pkix.Name) *x509.Certificate {
 	now := time.Now()
 	return &x509.Certificate{
@@ -162,9 +161,8 @@ func newTemplate(subject pkix.Name) *x509.Certificate {
 	}
 }
 
-// sign makes a key and the certificate for it, signed by the authority, or by
-// itself where that is nil. The certificate is written last: where it lies, the
-// key does too.
+// sign creates a key and its certificate, signed by the authority, or self-signed if the authority
+// is nil. The certificate is written last: if it exists, so does the key.
 func sign(dir layout, name string, template *x509.Certificate, by *authority) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -183,8 +181,8 @@ func sign(dir layout, name string, template *x509.Certificate, by *authority) er
 	return writePEM(dir.pki(name+".crt"), "CERTIFICATE", signed)
 }
 
-// makeServiceAccountKeys makes the pair that signs and checks service account
-// tokens. The public key is written last.
+// makeServiceAccountKeys creates the key pair that signs and verifies service account tokens. The
+// public key is written last.
 func makeServiceAccountKeys(dir layout) error {
 	there, err := exists(dir.pki("sa.pub"))
 	if err != nil || there {
@@ -231,7 +229,7 @@ func readPEM(path string) ([]byte, error) {
 	}
 	block, _ := pem.Decode(content)
 	if block == nil {
-		return nil, fmt.Errorf("%s is damaged: remove the pki folder to make all certificates anew", path)
+		return nil, fmt.Errorf("invalid PEM file %s: remove the pki directory to create all certificates again", path)
 	}
 	return block.Bytes, nil
 }

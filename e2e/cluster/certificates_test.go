@@ -18,7 +18,7 @@ func TestCertificatesVerifyAgainstTheirAuthority(t *testing.T) {
 				t.Error(err)
 			}
 			if leaf.Subject.CommonName != made.user {
-				t.Errorf("is for %q, want %q", leaf.Subject.CommonName, made.user)
+				t.Errorf("common name %q, want %q", leaf.Subject.CommonName, made.user)
 			}
 			for _, host := range made.hosts {
 				if err := leaf.VerifyHostname(host); err != nil {
@@ -33,14 +33,14 @@ func TestAuthoritiesDoNotVouchForEachOther(t *testing.T) {
 	dir := makeAll(t)
 	options := x509.VerifyOptions{Roots: pool(t, dir, etcdCA), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}
 	if _, err := load(t, dir, adminUser).Verify(options); err == nil {
-		t.Error("the cluster's administrator may enter etcd")
+		t.Error("etcd accepts the cluster's administrator")
 	}
 }
 
 func TestAdministratorIsInSystemMasters(t *testing.T) {
 	groups := load(t, makeAll(t), adminUser).Subject.Organization
 	if len(groups) != 1 || groups[0] != "system:masters" {
-		t.Errorf("groups are %q", groups)
+		t.Errorf("groups %q", groups)
 	}
 }
 
@@ -66,7 +66,7 @@ func TestMissingCertificateIsMade(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := clientWith(dir, clusterCA, adminUser); err != nil {
-		t.Errorf("certificate and key do not fit: %v", err)
+		t.Errorf("certificate and key do not match: %v", err)
 	}
 }
 

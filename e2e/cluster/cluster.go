@@ -11,27 +11,26 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// options are what the command line says.
+// options are the values of the command line.
 type options struct {
 	dir           layout
 	nodes         int
 	apiServerArgs []string
 }
 
-// cluster is a control plane that runs. Its methods are not safe to call
-// concurrently.
+// cluster is a running control plane. Its methods are not safe for concurrent use.
 type cluster struct {
 	// Set once.
 	options
 	lock   *os.File
 	ports  ports
-	client kubernetes.Interface // as the administrator
+	client kubernetes.Interface // of the administrator
 
 	processes []*process // in the order they were started
 }
 
-// runCluster runs a control plane until ctx is done. It prints a line for each
-// step and "ready" when all can be used. When it returns no component is left.
+// runCluster runs a control plane until ctx is done. It prints a line for each step and "ready"
+// when all components are ready. All components have ended when it returns.
 func runCluster(ctx context.Context, o options) error {
 	c, err := prepare(ctx, o)
 	if err != nil {
@@ -46,8 +45,8 @@ func runCluster(ctx context.Context, o options) error {
 	return nil
 }
 
-// prepare makes everything on disk that the components need, and removes the
-// kubeconfig of an earlier run: one that is there means that all is ready.
+// prepare creates all files that the components need, and removes the kubeconfig of an earlier run,
+// because its existence means that all components are ready.
 func prepare(ctx context.Context, o options) (*cluster, error) {
 	if err := o.dir.make(); err != nil {
 		return nil, err
@@ -70,7 +69,7 @@ func prepare(ctx context.Context, o options) (*cluster, error) {
 	return &cluster{options: o, lock: lock, ports: chosen, client: client}, err
 }
 
-// administrator is a client that may do everything.
+// administrator returns a client with all permissions.
 func administrator(dir layout, p ports) (kubernetes.Interface, error) {
 	kubeconfig, err := kubeconfigFor(dir, p.APIServer, adminUser)
 	if err != nil {
@@ -84,8 +83,8 @@ func administrator(dir layout, p ports) (kubernetes.Interface, error) {
 	return kubernetes.NewForConfig(rest.AddUserAgent(config, "devcluster"))
 }
 
-// start starts the components, each when those that it needs are ready, and
-// leaves the administrator's kubeconfig as the sign that all are.
+// start starts the components, each when those that it needs are ready, and then writes the
+// administrator's kubeconfig, whose existence means that all are ready.
 func (c *cluster) start(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{c.startEtcd, c.startAPIServer, c.startControllers} {
 		if err := step(ctx); err != nil {
@@ -95,7 +94,7 @@ func (c *cluster) start(ctx context.Context) error {
 	if err := writeKubeconfig(c.dir, c.ports.APIServer, adminUser, c.dir.kubeconfig()); err != nil {
 		return err
 	}
-	fmt.Println("kubeconfig is", c.dir.kubeconfig())
+	fmt.Println("kubeconfig:", c.dir.kubeconfig())
 	return nil
 }
 
@@ -123,7 +122,7 @@ func (c *cluster) startAPIServer(ctx context.Context) error {
 	return server.untilReady(ctx, apiServerReady(c.client))
 }
 
-// startControllers starts all that are clients of the API server side by side.
+// startControllers starts the clients of the API server concurrently.
 func (c *cluster) startControllers(ctx context.Context) error {
 	client, err := clientWith(c.dir, clusterCA, adminUser)
 	if err != nil {
@@ -151,7 +150,7 @@ func (c *cluster) startControllers(ctx context.Context) error {
 	return nodes.untilReady(ctx, nodesReady(c.client, c.nodes))
 }
 
-// launchClient starts a component that finds the API server by a kubeconfig.
+// launchClient starts a component that connects to the API server with a kubeconfig.
 func (c *cluster) launchClient(name string, f flags) (*process, error) {
 	if err := writeKubeconfig(c.dir, c.ports.APIServer, name, c.dir.user(name)); err != nil {
 		return nil, err
@@ -168,7 +167,7 @@ func (c *cluster) launch(name string, args []string) (*process, error) {
 	return p, nil
 }
 
-// end stops the components, last first: none loses what it works with.
+// end stops the components in reverse order, so that none loses a component that it depends on.
 func (c *cluster) end() {
 	for _, p := range slices.Backward(c.processes) {
 		p.end()

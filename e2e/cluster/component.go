@@ -24,11 +24,11 @@ const (
 	nodesName             = "nodes"
 )
 
-// orphanGrace is how long a component may take to end once its parent is gone.
+// orphanGrace bounds the time in which a component must end after its parent has ended.
 const orphanGrace = time.Second
 
-// components are the programs in this binary. It runs one of them, and nothing
-// else, when its first argument is that one's name.
+// components maps names to the programs in this binary. The binary runs one of them, and nothing
+// else, if its first argument is the program's name.
 var components = map[string]func() *cobra.Command{
 	etcdName:              newEtcdCommand,
 	apiServerName:         apiserver.NewAPIServerCommand,
@@ -45,9 +45,8 @@ func runComponent(newCommand func() *cobra.Command, args []string) int {
 	return cli.Run(command)
 }
 
-// endWithParent ends this process when its standard input closes. The parent
-// holds the other end and never writes: the operating system closes it however
-// the parent dies, on every platform.
+// endWithParent ends this process when its standard input is closed. The parent has the other end
+// open and never writes: the operating system closes it however the parent ends, on every platform.
 func endWithParent() {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	_ = syscall.Kill(os.Getpid(), syscall.SIGTERM)

@@ -2,15 +2,14 @@ package main
 
 import "strconv"
 
-// What a controller may ask of the API server, so that no test waits for a
-// client's own rate limit.
+// The client rate limits of controllers, so high that no test waits for them.
 const (
 	requestsPerSecond = "1000"
 	requestBurst      = "2000"
 )
 
-// controllerFlags are those that the controller manager and the scheduler
-// share. There is one of each, so they start without an election.
+// controllerFlags returns the flags that the controller manager and the scheduler share. There is
+// one instance of each, so they start without leader election.
 func controllerFlags(dir layout, name string, port int) flags {
 	return flags{
 		"bind-address":         loopback,

@@ -7,10 +7,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// controllerManagerFlags run every controller but those that configure a
-// network or a cloud, each as a service account of its own. The node lifecycle
-// controller must be among them: without it new nodes keep the taint of not
-// being ready.
+// controllerManagerFlags returns flags for every controller except those that configure a network
+// or a cloud, each with a service account of its own. The node lifecycle controller is required:
+// without it new nodes keep the not-ready taint.
 func controllerManagerFlags(dir layout, p ports) flags {
 	f := controllerFlags(dir, controllerManagerName, p.ControllerManager)
 	maps.Copy(f, flags{
@@ -24,8 +23,8 @@ func controllerManagerFlags(dir layout, p ports) flags {
 	return f
 }
 
-// controllerManagerReady asks for its health, and for the service account
-// without which no pod can be made in the default namespace.
+// controllerManagerReady checks its health, and the service account without which no pod can be
+// created in the default namespace.
 func controllerManagerReady(healthy check, client kubernetes.Interface) check {
 	return func(ctx context.Context) error {
 		if err := healthy(ctx); err != nil {

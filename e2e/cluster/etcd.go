@@ -30,7 +30,7 @@ func newEtcdCommand() *cobra.Command {
 		},
 	}
 	command.Flags().StringVar(&dir, "dir", "", "the cluster's directory")
-	command.Flags().IntVar(&port, "port", 0, "the port for clients")
+	command.Flags().IntVar(&port, "port", 0, "the client port")
 	command.SetContext(context.Background())
 	return command
 }
@@ -48,15 +48,15 @@ func runEtcd(ctx context.Context, config *embed.Config) error {
 	case err := <-etcd.Err():
 		return err
 	case <-etcd.Server.StopNotify():
-		return errors.New("etcd stopped by itself")
+		return errors.New("etcd stopped unexpectedly")
 	}
 }
 
-// etcdConfig is for a single member that only the API server may talk to. It
-// has no peers, so it listens for none.
+// etcdConfig returns the configuration of a single member that only the API server is allowed to
+// access. It has no peers, so it does not listen for any.
 //
-// It leaves out fsync: data outlives any process here, though not a power cut,
-// and tests do not wait for a disk.
+// fsync is disabled: data survives the end of any process here, but not a power failure, and tests
+// do not wait for a disk.
 func etcdConfig(dir layout, port int) *embed.Config {
 	client := url.URL{Scheme: "https", Host: address(port)}
 	config := embed.NewConfig()
@@ -71,15 +71,15 @@ func etcdConfig(dir layout, port int) *embed.Config {
 	config.EnableGRPCGateway = false
 	config.UnsafeNoFsync = true
 	config.LogLevel = "warn"
-	config.WarningUnaryRequestDuration = embed.DefaultWarningUnaryRequestDuration // else every request is slow
+	config.WarningUnaryRequestDuration = embed.DefaultWarningUnaryRequestDuration // otherwise every request is logged as slow
 	return config
 }
 
-// etcdReady asks etcd for its health, which includes that it has a leader.
+// etcdReady returns a check of etcd's health, which includes that it has a leader.
 func etcdReady(dir layout, p ports) (check, error) {
 	client, err := clientWith(dir, etcdCA, etcdClient)
 	if err != nil {
-		return nil, fmt.Errorf("client for etcd: %w", err)
+		return nil, fmt.Errorf("etcd client: %w", err)
 	}
 	return answersOK(client, httpsURL(p.Etcd)+"/health"), nil
 }

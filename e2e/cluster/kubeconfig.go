@@ -8,11 +8,11 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// contextName names the cluster, and the context, in every kubeconfig.
+// contextName is the name of the cluster and of the context in every kubeconfig.
 const contextName = "devcluster"
 
-// writeKubeconfig writes how a user reaches the API server. It carries its
-// certificates with it, so it can be moved.
+// writeKubeconfig writes the kubeconfig of a user. It embeds its certificates, so the file can be
+// moved.
 func writeKubeconfig(dir layout, port int, user, path string) error {
 	config, err := kubeconfigFor(dir, port, user)
 	if err != nil {

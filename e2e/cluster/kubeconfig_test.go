@@ -16,7 +16,7 @@ func TestKubeconfigCarriesAllThatAClientNeeds(t *testing.T) {
 		t.Fatal(err)
 	}
 	if config.Host != "https://127.0.0.1:20000" {
-		t.Errorf("server is %s", config.Host)
+		t.Errorf("server %s", config.Host)
 	}
 	if len(config.CAData) == 0 || len(config.CertData) == 0 || len(config.KeyData) == 0 {
 		t.Error("a certificate or key is missing")

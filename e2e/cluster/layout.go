@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 )
 
-// layout is the cluster's directory, and knows where everything in it lies.
+// layout is the path of the cluster's directory. Its methods return the paths inside it.
 type layout string
 
 func (l layout) kubeconfig() string      { return filepath.Join(string(l), "kubeconfig") }
@@ -17,7 +17,7 @@ func (l layout) log(name string) string  { return filepath.Join(string(l), "logs
 func (l layout) pid(name string) string  { return filepath.Join(string(l), "run", name+".pid") }
 func (l layout) user(name string) string { return filepath.Join(string(l), "run", name+".kubeconfig") }
 
-// make creates the folders. They hold private keys, so they are the owner's alone.
+// make creates the directories. They hold private keys, so only the owner has access.
 func (l layout) make() error {
 	for _, folder := range []string{"etcd", "logs", "pki", "run"} {
 		if err := os.MkdirAll(filepath.Join(string(l), folder), 0o700); err != nil {
@@ -27,8 +27,8 @@ func (l layout) make() error {
 	return nil
 }
 
-// writeFile replaces a file at once: a reader sees the old content or the new,
-// and a crash leaves no half of it.
+// writeFile replaces a file atomically: a reader sees the old content or the new one, and a crash
+// leaves no partial file.
 func writeFile(path string, content []byte) error {
 	partial := path + ".partial"
 	if err := os.WriteFile(partial, content, 0o600); err != nil {

@@ -9,19 +9,19 @@ import (
 	"time"
 )
 
-// lockTimeout is how long to wait for the components of an earlier run to end.
+// lockTimeout bounds the wait for the components of an earlier run to end.
 const lockTimeout = 10 * time.Second
 
-// lockDirectory makes this the only run in the directory. Every component
-// inherits the open file, and with it the lock, so after a crash the next run
-// waits until the last component of the one before is gone.
+// lockDirectory makes this the only run in the directory. Every component inherits the open file,
+// and with it the lock, so that after a crash the next run waits until the last component of the
+// previous one has ended.
 func lockDirectory(ctx context.Context, dir layout) (*os.File, error) {
 	file, err := os.OpenFile(dir.lock(), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	if err := waitForLock(ctx, file); err != nil {
-		return nil, errors.Join(fmt.Errorf("another devcluster uses %s: end it (pids are in its run folder), or choose another --dir: %w", dir, err), file.Close())
+		return nil, errors.Join(fmt.Errorf("another devcluster uses %s: stop it (its process IDs are in the run directory), or choose another --dir: %w", dir, err), file.Close())
 	}
 	return file, nil
 }

@@ -14,12 +14,12 @@ func TestDirectoryIsLockedUntilItsRunEnds(t *testing.T) {
 	impatient, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := lockDirectory(impatient, dir); err == nil {
-		t.Error("a second run got the directory of a first")
+		t.Error("a second run locked the directory of a running one")
 	}
 	first.Close()
 	second, err := lockDirectory(t.Context(), dir)
 	if err != nil {
-		t.Fatalf("the directory of an ended run is not free: %v", err)
+		t.Fatalf("the directory of an ended run is locked: %v", err)
 	}
 	second.Close()
 }

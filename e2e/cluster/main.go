@@ -1,19 +1,17 @@
-// Command devcluster runs a real Kubernetes control plane out of one binary:
-// etcd, kube-apiserver with RBAC, kube-controller-manager, kube-scheduler, and
-// an agent that plays the nodes, each as a child process of its own.
+// Command devcluster runs a real Kubernetes control plane from one binary: etcd, kube-apiserver
+// with RBAC, kube-controller-manager, kube-scheduler, and an agent that simulates the nodes, each
+// as a child process.
 //
-// It listens on loopback only, and reaches out to nothing. All it keeps lies
-// under --dir:
+// It listens only on loopback addresses and connects to no other host. All its files are in --dir:
 //
-//	kubeconfig   the administrator's; it is there when all is ready
-//	ports.json   the ports, the same at the next start if they are free
-//	pki/         certificates and keys; sign users of your own with ca.key
+//	kubeconfig   of the administrator; it exists when all components are ready
+//	ports.json   the ports, reused by the next run if they are free
+//	pki/         certificates and keys; sign your own users with ca.key
 //	etcd/        the data
 //	logs/        NAME.log for each component
 //	run/         NAME.pid for each component
 //
-// A component that dies is started again. None outlives this process, however
-// it ends.
+// A component that dies is restarted. No component outlives this process, however it ends.
 package main
 
 import (
@@ -40,7 +38,7 @@ func main() {
 	}
 }
 
-// run runs the cluster until a signal. A second signal ends it at once.
+// run runs the cluster until a signal. A second signal ends the process at once.
 func run(args []string) error {
 	o, err := parseOptions(args)
 	if err != nil {
@@ -60,14 +58,14 @@ func run(args []string) error {
 
 func parseOptions(args []string) (options, error) {
 	set := pflag.NewFlagSet("devcluster", pflag.ExitOnError)
-	dir := set.String("dir", "", "folder for data, certificates, logs and the kubeconfig; made if missing")
-	nodes := set.Int("nodes", 0, "make this many nodes; pods bound to any node become Running")
-	apiServerArgs := set.StringArray("apiserver-arg", nil, "a flag for kube-apiserver, key=value; replaces ours of that name; repeatable")
+	dir := set.String("dir", "", "directory of data, certificates, logs and the kubeconfig; created if missing")
+	nodes := set.Int("nodes", 0, "number of nodes to create; pods bound to any node become Running")
+	apiServerArgs := set.StringArray("apiserver-arg", nil, "a flag for kube-apiserver, key=value; replaces the default of that name; repeatable")
 	if err := set.Parse(args); err != nil {
 		return options{}, err
 	}
 	if *dir == "" || set.NArg() > 0 {
-		return options{}, errors.New("it needs a folder and flags only: devcluster --dir DIR [--nodes N] [--apiserver-arg KEY=VALUE]")
+		return options{}, errors.New("--dir is required, and arguments are not allowed: devcluster --dir DIR [--nodes N] [--apiserver-arg KEY=VALUE]")
 	}
 	if _, err := (flags{}).with(*apiServerArgs); err != nil {
 		return options{}, err

@@ -10,10 +10,10 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Components for tests of process: this test binary started again.
+// Components for tests of process: this test binary, started again.
 const (
-	obedient = "obedient" // runs until it is asked to end
-	failing  = "failing"  // complains and ends
+	obedient = "obedient" // runs until it receives a signal
+	failing  = "failing"  // prints a line and fails
 )
 
 func TestMain(m *testing.M) {
@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 			runObedient()
 			return
 		case failing:
-			fmt.Println("the last words")
+			fmt.Println("the last line")
 			os.Exit(3)
 		}
 	}
@@ -37,7 +37,7 @@ func runObedient() {
 	<-asked
 }
 
-// newDir is a cluster's directory for one test.
+// newDir returns the directory of a cluster for one test.
 func newDir(t *testing.T) layout {
 	t.Helper()
 	dir := layout(t.TempDir())

@@ -32,8 +32,8 @@ func newNodesCommand() *cobra.Command {
 			return nodes.Run(ctx, config, count)
 		},
 	}
-	command.Flags().StringVar(&kubeconfig, "kubeconfig", "", "how to reach the API server")
-	command.Flags().IntVar(&count, "count", 0, "how many nodes to make")
+	command.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig for the API server")
+	command.Flags().IntVar(&count, "count", 0, "number of nodes to create")
 	command.SetContext(context.Background())
 	return command
 }

@@ -11,12 +11,12 @@ import (
 	"strconv"
 )
 
-// loopback is the only address that anything here listens on.
+// loopback is the only address on which the components listen.
 const loopback = "127.0.0.1"
 
-// Ports are chosen below the ranges from which operating systems take the near
-// end of outgoing connections. Otherwise, while a server is down, a client's
-// connection could sit on its port, or even connect to itself there.
+// Ports are below the ranges that operating systems use for the local ports of outgoing
+// connections. Otherwise, while a server is down, a client's connection could occupy its port, or
+// even connect to itself there.
 const (
 	lowestPort  = 20000
 	highestPort = 31999
@@ -24,7 +24,7 @@ const (
 
 const portAttempts = 200
 
-// ports are the cluster's, one for each component that listens.
+// ports holds the cluster's ports, one for each component that listens.
 type ports struct {
 	Etcd              int `json:"etcd"`
 	APIServer         int `json:"kube-apiserver"`
@@ -32,9 +32,8 @@ type ports struct {
 	Scheduler         int `json:"kube-scheduler"`
 }
 
-// choosePorts takes the ports of the last run from the file, replaces those
-// that are no longer free, and writes down the outcome. So a client's
-// kubeconfig stays right over a restart.
+// choosePorts reads the ports of the last run from the file, replaces those that are no longer
+// free, and writes the result, so that a client's kubeconfig stays valid after a restart.
 func choosePorts(file string) (ports, error) {
 	chosen, err := readPorts(file)
 	if err != nil {
@@ -60,13 +59,13 @@ func readPorts(file string) (ports, error) {
 	}
 	var saved ports
 	if err := json.Unmarshal(content, &saved); err != nil {
-		return ports{}, fmt.Errorf("%s is damaged, remove it to choose new ports: %w", file, err)
+		return ports{}, fmt.Errorf("invalid file %s: remove it to choose new ports: %w", file, err)
 	}
 	return saved, nil
 }
 
-// settle replaces each port that is unset or taken. It holds every port until
-// the last is chosen, so no two are the same.
+// settle replaces each port that is unset or taken. It keeps every port open until the last is
+// chosen, so that no two are the same.
 func (p *ports) settle() error {
 	for _, port := range []*int{&p.Etcd, &p.APIServer, &p.ControllerManager, &p.Scheduler} {
 		listener, err := listenNear(*port)
@@ -79,7 +78,7 @@ func (p *ports) settle() error {
 	return nil
 }
 
-// listenNear listens on the wanted port, or else on any free one in our range.
+// listenNear listens on the wanted port, or on any free port of the range if that is taken.
 func listenNear(wanted int) (net.Listener, error) {
 	if wanted != 0 {
 		if listener, err := net.Listen("tcp", address(wanted)); err == nil {

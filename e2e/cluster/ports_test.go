@@ -11,7 +11,7 @@ func TestPortsAreDifferentAndInRange(t *testing.T) {
 	seen := map[int]bool{}
 	for _, port := range []int{p.Etcd, p.APIServer, p.ControllerManager, p.Scheduler} {
 		if port < lowestPort || port > highestPort || seen[port] {
-			t.Errorf("port %d is out of range or taken twice", port)
+			t.Errorf("port %d is out of range or assigned twice", port)
 		}
 		seen[port] = true
 	}
@@ -29,7 +29,7 @@ func TestPortThatIsTakenIsReplacedAlone(t *testing.T) {
 	first := choose(t, dir)
 	taken, err := net.Listen("tcp", address(first.APIServer))
 	if err != nil {
-		t.Skip("someone else took the port:", err)
+		t.Skip("another process took the port:", err)
 	}
 	defer taken.Close()
 	second := choose(t, dir)
@@ -37,7 +37,7 @@ func TestPortThatIsTakenIsReplacedAlone(t *testing.T) {
 		t.Error("the taken port was kept")
 	}
 	if second.Etcd != first.Etcd {
-		t.Error("a free port was given up")
+		t.Error("a free port was replaced")
 	}
 }
 
@@ -47,7 +47,7 @@ func TestDamagedPortsAreAnError(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := choosePorts(dir.ports()); err == nil {
-		t.Error("damaged ports were taken")
+		t.Error("an invalid ports file was accepted")
 	}
 }
 

@@ -15,36 +15,36 @@ import (
 )
 
 const (
-	// startTimeout is for a component to become ready, on a busy machine.
+	// startTimeout bounds the time until a component is ready, on a busy machine.
 	startTimeout = 2 * time.Minute
-	// stopGrace is for a component to end by itself before it is killed.
+	// stopGrace bounds the time in which a component must end before it is killed.
 	stopGrace = 10 * time.Second
-	// A component that died is started again after firstBackoff, then twice as
-	// long each time up to lastBackoff, until it has lived for a while.
+	// The delay before a dead component is restarted is firstBackoff. It doubles with each restart,
+	// up to lastBackoff, until the component has run for livedLong.
 	firstBackoff = 200 * time.Millisecond
 	lastBackoff  = 5 * time.Second
 	livedLong    = 10 * time.Second
-	// tailLines is how much of a log goes with the news that a start failed.
+	// tailLines is the number of last log lines in the error of a failed start.
 	tailLines = 15
 )
 
-// process keeps one component alive in a child process: once the component has
-// been ready it is started again, with the same arguments, whenever it dies.
+// process keeps one component running in a child process: once the component has been ready it is
+// restarted with the same arguments whenever it dies.
 type process struct {
 	// Set once.
 	name  string
 	args  []string
 	dir   layout
 	lock  *os.File
-	since time.Time          // when it was first started
-	stop  context.CancelFunc // asks the child to end, and keep with it
-	ended chan struct{}      // closed by keep, when the child is gone for good
+	since time.Time          // the time of the first start
+	stop  context.CancelFunc // ends the child, and keep
+	ended chan struct{}      // closed by keep when the child has ended and is not restarted
 
 	settled atomic.Bool // whether the component has been ready
-	err     error       // how the child ended; owned by keep until ended is closed
+	err     error       // the child's exit error; owned by keep until ended is closed
 }
 
-// startProcess starts a component, and its log anew. The caller must call end.
+// startProcess starts a component with an empty log. The caller must call end.
 func startProcess(dir layout, lock *os.File, name string, args []string) (*process, error) {
 	if err := os.RemoveAll(dir.log(name)); err != nil {
 		return nil, err
@@ -60,14 +60,14 @@ func startProcess(dir layout, lock *os.File, name string, args []string) (*proce
 	return p, nil
 }
 
-// end stops the child and returns when it is gone.
+// end stops the child and blocks until it has ended.
 func (p *process) end() {
 	p.stop()
 	<-p.ended
 }
 
-// untilReady returns when the component is ready, and prints how long that took.
-// If it dies first or takes too long, the error shows the end of its log.
+// untilReady blocks until the component is ready, and prints how long that took. If the component
+// dies first or takes too long, the error contains the end of its log.
 func (p *process) untilReady(ctx context.Context, ready check) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -95,10 +95,10 @@ func (p *process) ask(ctx context.Context, ready check) error {
 }
 
 func (p *process) failure(err error) error {
-	return fmt.Errorf("%s did not become ready: %w\nthe end of %s:\n%s", p.name, err, p.dir.log(p.name), p.tail())
+	return fmt.Errorf("%s did not become ready: %w\nend of %s:\n%s", p.name, err, p.dir.log(p.name), p.tail())
 }
 
-// keep waits for the child and starts another in its place, until ctx is done.
+// keep waits for the child and restarts it until ctx is done.
 func (p *process) keep(ctx context.Context, child *exec.Cmd) {
 	defer close(p.ended)
 	backoff := firstBackoff
@@ -111,15 +111,15 @@ func (p *process) keep(ctx context.Context, child *exec.Cmd) {
 		if time.Since(started) > livedLong {
 			backoff = firstBackoff
 		}
-		log.Printf("%s ended (%v): starting it again in %v", p.name, child.ProcessState, backoff)
+		log.Printf("%s exited (%v): restarting it in %v", p.name, child.ProcessState, backoff)
 		if child = p.respawn(ctx, &backoff); child == nil {
 			return
 		}
 	}
 }
 
-// respawn starts the child anew after the backoff, and doubles that. It returns
-// nil when ctx is done first.
+// respawn restarts the child after the backoff, and doubles the backoff. It returns nil when ctx is
+// done first.
 func (p *process) respawn(ctx context.Context, backoff *time.Duration) *exec.Cmd {
 	for {
 		select {
@@ -132,15 +132,14 @@ func (p *process) respawn(ctx context.Context, backoff *time.Duration) *exec.Cmd
 		if err == nil {
 			return child
 		}
-		log.Printf("cannot start %s again: %v", p.name, err)
+		log.Printf("cannot restart %s: %v", p.name, err)
 	}
 }
 
-// spawn starts the child and writes down its pid. The child
-//   - ends when ctx is done: it is asked to, and killed after stopGrace;
-//   - ends when this process does, since it then loses its standard input;
-//   - is in a process group of its own, so that Ctrl-C in a terminal reaches
-//     only this process, which ends the children in order;
+// spawn starts the child and writes its process ID to a file. The child
+//   - ends when ctx is done: it receives SIGTERM, and SIGKILL after stopGrace;
+//   - ends when this process does, because its standard input is then closed;
+//   - has a process group of its own, so that Ctrl-C in a terminal reaches only this process, which ends the children in order;
 //   - shares the lock on the directory.
 func (p *process) spawn(ctx context.Context) (*exec.Cmd, error) {
 	executable, err := os.Executable()
@@ -170,7 +169,8 @@ func (p *process) spawn(ctx context.Context) (*exec.Cmd, error) {
 	return child, nil
 }
 
-// askToEnd also wakes a child that was stopped by a signal, or it could not hear.
+// askToEnd also resumes a child that was stopped by a signal, because it could not handle SIGTERM
+// otherwise.
 func askToEnd(child *os.Process) error {
 	if err := child.Signal(syscall.SIGTERM); err != nil {
 		return err
@@ -178,7 +178,7 @@ func askToEnd(child *os.Process) error {
 	return child.Signal(syscall.SIGCONT)
 }
 
-// tail is the end of the component's log.
+// tail returns the end of the component's log.
 func (p *process) tail() string {
 	content, err := os.ReadFile(p.dir.log(p.name))
 	if err != nil {

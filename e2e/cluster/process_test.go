@@ -28,7 +28,7 @@ func TestProcessComesBackAfterItWasKilled(t *testing.T) {
 func TestProcessThatDiesBeforeItIsReadyShowsItsLog(t *testing.T) {
 	p, _ := start(t, failing)
 	err := p.untilReady(t.Context(), func(context.Context) error { return errors.New("not yet") })
-	if err == nil || !strings.Contains(err.Error(), "the last words") {
+	if err == nil || !strings.Contains(err.Error(), "the last line") {
 		t.Errorf("got %v, want an error with the end of the log", err)
 	}
 	if !strings.Contains(fmt.Sprint(err), "exit status 3") {
@@ -48,10 +48,10 @@ func TestProcessThatIsStoppedBySignalStillEnds(t *testing.T) {
 	asked := time.Now()
 	p.end()
 	if took := time.Since(asked); took >= stopGrace {
-		t.Errorf("took %v: it was killed, not asked", took)
+		t.Errorf("took %v: the process was killed instead of terminated", took)
 	}
 	if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
-		t.Errorf("process %d is still there: %v", pid, err)
+		t.Errorf("process %d is still running: %v", pid, err)
 	}
 }
 
@@ -71,7 +71,7 @@ func start(t *testing.T, name string) (*process, layout) {
 	return p, dir
 }
 
-// running checks that the component's pid is known, and not that of a former life.
+// running checks that the component's process ID is known, and is not that of the former process.
 func running(dir layout, former int) check {
 	return func(context.Context) error {
 		pid, err := readPid(dir)

@@ -16,16 +16,16 @@ import (
 
 const (
 	pollInterval = 25 * time.Millisecond
-	// checkTimeout bounds one question, so that a lost answer is asked for again.
+	// checkTimeout bounds one check, so that a check without a response is repeated.
 	checkTimeout = 5 * time.Second
 )
 
 var getOptions = metav1.GetOptions{}
 
-// A check returns nil once a component can be used, or says what is missing.
+// A check returns nil once a component is ready, or an error that describes what is missing.
 type check func(ctx context.Context) error
 
-// answersOK checks that a GET of the address is answered with 200.
+// answersOK checks that a GET of the address returns status 200.
 func answersOK(client *http.Client, address string) check {
 	return func(ctx context.Context) error {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
@@ -38,14 +38,13 @@ func answersOK(client *http.Client, address string) check {
 		}
 		defer response.Body.Close()
 		if response.StatusCode != http.StatusOK {
-			return fmt.Errorf("%s answered %s", address, response.Status)
+			return fmt.Errorf("%s returned %s", address, response.Status)
 		}
 		return nil
 	}
 }
 
-// clientWith is an HTTP client that trusts the authority and shows the user's
-// certificate.
+// clientWith returns an HTTP client that trusts the authority and presents the user's certificate.
 func clientWith(dir layout, authority, user string) (*http.Client, error) {
 	trusted, err := os.ReadFile(dir.pki(authority + ".crt"))
 	if err != nil {
@@ -61,7 +60,7 @@ func clientWith(dir layout, authority, user string) (*http.Client, error) {
 	return &http.Client{Transport: &http.Transport{TLSClientConfig: config}}, nil
 }
 
-// nodesReady checks that so many nodes are ready and take pods.
+// nodesReady checks that the wanted number of nodes is ready and accepts pods.
 func nodesReady(client kubernetes.Interface, wanted int) check {
 	return func(ctx context.Context) error {
 		nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
@@ -81,8 +80,8 @@ func nodesReady(client kubernetes.Interface, wanted int) check {
 	}
 }
 
-// takesPods tells whether a node is ready and free of the taint that every new
-// node has until the node lifecycle controller sees that.
+// takesPods reports whether a node is ready and does not have the taint that every new node has
+// until the node lifecycle controller observes its readiness.
 func takesPods(node *corev1.Node) bool {
 	for _, taint := range node.Spec.Taints {
 		if taint.Key == corev1.TaintNodeNotReady || taint.Key == corev1.TaintNodeUnreachable {

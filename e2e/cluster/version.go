@@ -7,12 +7,12 @@ import (
 	"k8s.io/component-base/version"
 )
 
-// kubernetesModule is where the components come from.
+// kubernetesModule is the module of the components.
 const kubernetesModule = "k8s.io/kubernetes"
 
-// checkVersion makes sure that the version which the API server will report is
-// that of the code in this binary. Only the linker can set it, so a build
-// without the flag, or with that of another version, is refused.
+// checkVersion checks that the version which the API server will report is that of the code in this
+// binary. Only the linker can set it, so a build without the flag, or with that of another version,
+// is rejected.
 func checkVersion() error {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -20,7 +20,7 @@ func checkVersion() error {
 	}
 	reported, compiled := version.Get().GitVersion, moduleVersion(info, kubernetesModule)
 	if reported != compiled {
-		return fmt.Errorf("this binary would report Kubernetes %s but is made from %s: build it with -ldflags '-X k8s.io/component-base/version.gitVersion=%[2]s'", reported, compiled)
+		return fmt.Errorf("this binary would report Kubernetes %s but contains the code of %s: build it with -ldflags '-X k8s.io/component-base/version.gitVersion=%[2]s'", reported, compiled)
 	}
 	return nil
 }

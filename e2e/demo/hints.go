@@ -6,7 +6,7 @@ import (
 	"text/template"
 )
 
-// hints is what to try. Every line works as it stands, from the checkout.
+// hints lists commands to try. Every command works from the root of the checkout.
 var hints = template.Must(template.New("hints").Parse(`
 kubeconnect is at {{.Address}}
 

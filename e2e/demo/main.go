@@ -1,8 +1,8 @@
-// Command demo runs everything that `make run` promises: a control plane with
-// something in it, the service before it, and a few lines to try. With KUBECONFIG
-// set it serves that cluster instead, and changes nothing in it.
+// Command demo runs everything for `make run`: a control plane with sample objects, the service,
+// and some commands to try. With KUBECONFIG set the service uses that cluster instead, and the
+// command changes nothing in it.
 //
-// It ends all that it has started when it is interrupted.
+// It ends all processes that it has started when it is interrupted.
 package main
 
 import (
@@ -17,9 +17,9 @@ import (
 )
 
 func main() {
-	listen := flag.String("listen", "127.0.0.1:8080", "the `address` to serve on")
-	dir := flag.String("dir", ".run", "the `folder` to keep the demo cluster in")
-	nodes := flag.Int("nodes", 12, "how many nodes the demo cluster has")
+	listen := flag.String("listen", "127.0.0.1:8080", "the `address` to listen on")
+	dir := flag.String("dir", ".run", "the `directory` of the demo cluster")
+	nodes := flag.Int("nodes", 12, "number of nodes of the demo cluster")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -50,7 +50,7 @@ func run(ctx context.Context, listen, dir string, nodes int) error {
 	}
 	if os.Getenv("KUBECONFIG") == "" {
 		if err := seed(ctx, address); err != nil {
-			return fmt.Errorf("filling the cluster: %w", err)
+			return fmt.Errorf("creating the sample objects: %w", err)
 		}
 	}
 	printHints(address, kubeconfig)
@@ -59,6 +59,6 @@ func run(ctx context.Context, listen, dir string, nodes int) error {
 		fmt.Println("\nending")
 		return nil
 	case name := <-processes.ended():
-		return errors.New(name + " has ended; its log is in " + dir)
+		return errors.New(name + " exited; see its log in " + dir)
 	}
 }

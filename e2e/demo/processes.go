@@ -16,10 +16,10 @@ import (
 	"time"
 )
 
-// stopTimeout is how long a process has to end after it was asked to.
+// stopTimeout bounds the time between the signal to end and the end of a process.
 const stopTimeout = 20 * time.Second
 
-// group is the processes that were started here. They end in reverse order.
+// group holds the processes started by this command. They are stopped in reverse order.
 type group struct {
 	mu        sync.Mutex // guards processes
 	processes []*process
@@ -51,7 +51,8 @@ func (g *group) ended() <-chan string {
 }
 
 func (g *group) start(command *exec.Cmd) (*process, error) {
-	// A group of its own, so that Ctrl-C reaches it only through us, in order.
+	// A process group of its own, so that Ctrl-C does not reach the process directly: this command
+	// ends the processes in order.
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := command.Start(); err != nil {
 		return nil, fmt.Errorf("%s: %w; run `make build` first", command.Path, err)
@@ -81,8 +82,7 @@ func (p *process) stop() {
 	}
 }
 
-// startCluster starts the control plane and waits until it is ready, showing how
-// far it is.
+// startCluster starts the control plane, prints its progress, and blocks until it is ready.
 func (g *group) startCluster(ctx context.Context, dir string, nodes int) error {
 	command := exec.Command("bin/devcluster", "--dir", dir, "--nodes", strconv.Itoa(nodes))
 	command.Stderr = os.Stderr
@@ -108,7 +108,7 @@ func (g *group) startCluster(ctx context.Context, dir string, nodes int) error {
 
 var addressPattern = regexp.MustCompile(`msg=serving address=(\S+)`)
 
-// startService starts the service and answers its address once it serves.
+// startService starts the service, blocks until it serves, and returns its address.
 func (g *group) startService(ctx context.Context, kubeconfig, listen, logFile string) (string, error) {
 	log, err := os.Create(logFile)
 	if err != nil {
@@ -146,8 +146,8 @@ func writeLog(log *os.File, lines <-chan string) {
 	}
 }
 
-// follow starts a command and answers the lines that it prints to one of its
-// outputs. The channel is closed when the command has ended.
+// follow starts a command and returns the lines that it prints to one of its outputs. The channel
+// is closed when the command has ended.
 func (g *group) follow(command *exec.Cmd, pipe func() (io.ReadCloser, error)) (<-chan string, error) {
 	output, err := pipe()
 	if err != nil {
@@ -164,7 +164,7 @@ func (g *group) follow(command *exec.Cmd, pipe func() (io.ReadCloser, error)) (<
 		for scanner := bufio.NewScanner(output); scanner.Scan(); {
 			select {
 			case lines <- scanner.Text():
-			default: // nobody reads: never hold the process up
+			default: // no reader: never block the process
 			}
 		}
 		_ = command.Wait()

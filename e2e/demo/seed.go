@@ -20,8 +20,8 @@ import (
 //go:embed manifests
 var manifests embed.FS
 
-// seed fills the cluster, through the service itself: each object is a Patch of
-// type APPLY, so that a second run changes nothing.
+// seed creates the sample objects through the service: each object is a Patch of type APPLY, so
+// that a second run changes nothing.
 func seed(ctx context.Context, address string) error {
 	files, err := manifests.ReadDir("manifests")
 	if err != nil {
@@ -45,7 +45,7 @@ func seed(ctx context.Context, address string) error {
 	return nil
 }
 
-// apply applies one object, and tries again while its CRD is not served yet.
+// apply applies one object, and retries while its CRD is not served yet.
 func apply(ctx context.Context, client kubeconnectv1connect.ResourceServiceClient, document []byte) error {
 	request, err := applyRequest(document)
 	if err != nil {

@@ -1,9 +1,9 @@
-// Package kubelet plays a kubelet's part in what the API server asks one for when somebody
-// reads a log, for a cluster that has no machines.
+// Package kubelet simulates the kubelet's part in reading logs through the API server, for a
+// cluster that has no machines.
 //
-// It has a node of its own, which no scheduler gives pods to: a pod comes there by its
-// spec.nodeName. What a test lets a container write is sent as a kubelet sends it, to each
-// request as its options say; or a test answers the requests itself.
+// It has a node of its own, to which the scheduler assigns no pods: a pod names it in
+// spec.nodeName. What a test writes as a container's log is sent as a kubelet sends it, to each
+// request according to its options; or the test handles the requests itself.
 package kubelet
 
 import (
@@ -22,9 +22,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Kubelet is one node's. Its methods are safe for concurrent use.
+// Kubelet is the kubelet of one node. Its methods are safe for concurrent use.
 type Kubelet struct {
-	// Node is the name of its node.
+	// Node is the name of the node.
 	Node string
 
 	mu         sync.Mutex // guards the fields below
@@ -33,7 +33,7 @@ type Kubelet struct {
 	open       map[string]int
 }
 
-// Start makes a node, and what the API server finds there. Both end with the test.
+// Start creates a node and the server that the API server connects to. Both end with the test.
 func Start(t testing.TB, client kubernetes.Interface) *Kubelet {
 	t.Helper()
 	k := &Kubelet{containers: map[string]http.Handler{}, asked: map[string][]url.Values{}, open: map[string]int{}}
@@ -55,7 +55,7 @@ func Start(t testing.TB, client kubernetes.Interface) *Kubelet {
 	return k
 }
 
-// nodeAt is a node whose kubelet is a server.
+// nodeAt returns a node whose kubelet is server.
 func nodeAt(t testing.TB, server *httptest.Server) *corev1.Node {
 	t.Helper()
 	address, err := url.Parse(server.URL)
@@ -76,21 +76,21 @@ func nodeAt(t testing.TB, server *httptest.Server) *corev1.Node {
 	}
 }
 
-// Answer has requests for a container's log answered by a handler, such as a [Log].
+// Answer sets the handler of requests for a container's log, such as a [Log].
 func (k *Kubelet) Answer(namespace, pod, container string, by http.Handler) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.containers[keyOf(namespace, pod, container)] = by
 }
 
-// Asked are the options of each request for a container's log until now, in their order.
+// Asked returns the options of each request for a container's log so far, in order.
 func (k *Kubelet) Asked(namespace, pod, container string) []url.Values {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return slices.Clone(k.asked[keyOf(namespace, pod, container)])
 }
 
-// Open is how many requests for a container's log are being answered.
+// Open returns the number of requests for a container's log that are in progress.
 func (k *Kubelet) Open(namespace, pod, container string) int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -111,7 +111,7 @@ func (k *Kubelet) serveLog(w http.ResponseWriter, r *http.Request) {
 		defer k.mu.Unlock()
 		k.open[key]--
 	}()
-	if by == nil { // in a kubelet's own words
+	if by == nil { // the message of a real kubelet
 		http.Error(w, "container "+strconv.Quote(r.PathValue("container"))+" in pod "+strconv.Quote(r.PathValue("pod"))+
 			" is waiting to start: ContainerCreating", http.StatusBadRequest)
 		return

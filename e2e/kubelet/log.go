@@ -10,17 +10,17 @@ import (
 	"time"
 )
 
-// Log is what one container writes. The zero value has written nothing yet. Its methods
-// are safe for concurrent use.
+// Log is the output of one container. The zero value is empty. Its methods are safe for concurrent
+// use.
 type Log struct {
-	// Previous is the log of the container's run before; nil if there was none. It is set
-	// before the log is read.
+	// Previous is the log of the container's previous run; nil if there was none. It is set before
+	// the log is read.
 	Previous *Log
 
 	mu      sync.Mutex // guards the fields below
 	written []entry
 	ended   bool
-	changed chan struct{} // closed at the next change; nil if nobody waits
+	changed chan struct{} // closed at the next change; nil if no reader waits
 }
 
 // entry is what a container has written at one time: a line, or a part of one.
@@ -30,14 +30,14 @@ type entry struct {
 	text   []byte
 }
 
-// Write writes to the standard output, in the pieces in which it is sent.
+// Write writes to the standard output. Each text is sent separately.
 func (l *Log) Write(texts ...string) {
 	for _, text := range texts {
 		l.WriteAt(time.Now(), "Stdout", text)
 	}
 }
 
-// WriteAt writes to Stdout or Stderr as if it were a certain time.
+// WriteAt writes to Stdout or Stderr with the given time.
 func (l *Log) WriteAt(at time.Time, stream, text string) {
 	l.change(func() { l.written = append(l.written, entry{at, stream, []byte(text)}) })
 }
@@ -55,7 +55,7 @@ func (l *Log) change(by func()) {
 	}
 }
 
-// from is what has been written from a place on.
+// from returns the entries from an index on.
 func (l *Log) from(place int) (entries []entry, ended bool, changed <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -65,7 +65,7 @@ func (l *Log) from(place int) (entries []entry, ended bool, changed <-chan struc
 	return l.written[place:], l.ended, l.changed
 }
 
-// ServeHTTP implements http.Handler as a kubelet answers GET /containerLogs.
+// ServeHTTP implements http.Handler as a kubelet does for GET /containerLogs.
 func (l *Log) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	options := r.URL.Query()
 	if options.Get("previous") == "true" {
@@ -78,8 +78,8 @@ func (l *Log) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	l.send(&sender{w: w, options: options, left: limitOf(options)}, r)
 }
 
-// send sends what there is, and with follow what comes, until the reader has enough or
-// goes.
+// send sends the existing entries, and with the option follow also later ones, until the limit is
+// reached or the reader disconnects.
 func (l *Log) send(to *sender, r *http.Request) {
 	for place := 0; ; {
 		entries, ended, changed := l.from(place)
@@ -103,10 +103,10 @@ func (l *Log) send(to *sender, r *http.Request) {
 type sender struct {
 	w       http.ResponseWriter
 	options url.Values
-	left    int64 // bytes until its limit
+	left    int64 // bytes until the limit
 }
 
-// limitOf is how many bytes a reader wants at most.
+// limitOf returns the maximum number of bytes that a reader requested.
 func limitOf(options url.Values) int64 {
 	if limit, err := strconv.ParseInt(options.Get("limitBytes"), 10, 64); err == nil {
 		return limit
@@ -114,7 +114,7 @@ func limitOf(options url.Values) int64 {
 	return 1 << 62
 }
 
-// selected are those of the entries that had been written before, that a reader wants.
+// selected returns the existing entries that match the reader's options.
 func (s *sender) selected(entries []entry) []entry {
 	since := s.since()
 	var wanted []entry
@@ -129,7 +129,7 @@ func (s *sender) selected(entries []entry) []entry {
 	return wanted
 }
 
-// since is the time that a reader's log begins at.
+// since returns the time from which the reader requested entries.
 func (s *sender) since() time.Time {
 	if seconds, err := strconv.Atoi(s.options.Get("sinceSeconds")); err == nil {
 		return time.Now().Add(-time.Duration(seconds) * time.Second)
@@ -157,7 +157,7 @@ func (s *sender) textOf(entry entry) []byte {
 	return fmt.Appendf(nil, "%s %s", entry.at.UTC().Format(time.RFC3339Nano), entry.text)
 }
 
-// sendText sends a text as far as the limit lets it, and each in a piece of its own.
+// sendText sends a text up to the limit, and flushes it.
 func (s *sender) sendText(text []byte) error {
 	if int64(len(text)) > s.left {
 		text = text[:s.left]

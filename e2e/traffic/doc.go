@@ -1,11 +1,10 @@
-// Package traffic writes to a cluster at random, and notes each state that an object
-// has come to have, so that a recorded stream can be held against it.
+// Package traffic writes to a cluster at random, and records every state of its objects, so that a
+// recorded stream can be validated against them.
 //
-// The notes are right whatever happens to the control plane meanwhile. Each object
-// has one writer, and each write says which state it is a change of. When an answer
-// is lost, the writer asks what there is now, and makes a write that would fail if the
-// lost one came through after all, until one succeeds.
+// The record is correct whatever happens to the control plane meanwhile. Each object has one
+// writer, and each write has the resource version of the state that it changes as a precondition.
+// When a response is lost, the writer reads the current state, and repeats a write that would fail
+// if the lost one were applied later, until one succeeds.
 //
-// Objects that expire are the exception: nothing is known of those whose creation was not
-// answered.
+// Objects that expire are the exception: those whose creation was not acknowledged are not judged.
 package traffic

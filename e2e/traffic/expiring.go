@@ -16,18 +16,18 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/validate"
 )
 
-// Events are core Events, which the API server lets expire. Those that were created at
-// about one time share a lease, and are deleted at one version.
+// Events is the resource of core Events, which the API server lets expire. Events created at about
+// the same time share a lease, and are deleted at one version.
 var Events = Resource{Of: schema.GroupVersionResource{Version: "v1", Resource: "events"}, Kind: "Event", Expires: true}
 
 const (
-	// burst is how many objects are created at once, at most.
+	// burst is the maximum number of objects created at once.
 	burst = 8
-	// burstPause is how long after a burst the next one comes.
+	// burstPause is the pause between two bursts.
 	burstPause = 500 * time.Millisecond
 )
 
-// expiring creates objects in bursts, and looks which of them are gone. It is owned by one
+// expiring creates objects in bursts, and observes which of them are deleted. It is owned by one
 // goroutine.
 type expiring struct {
 	resource   Resource
@@ -39,26 +39,25 @@ type expiring struct {
 	now        map[validate.Key]*unstructured.Unstructured
 }
 
-// burst creates a few objects and looks what there is. It returns an error only if ctx
-// ends first.
+// burst creates a few objects and records deletions. It returns an error only if ctx ends first.
 func (e *expiring) burst(ctx context.Context) error {
 	for range 1 + e.rnd.IntN(burst) {
 		e.create(ctx, e.next())
 	}
 	for _, namespace := range e.namespaces {
-		_ = e.look(ctx, namespace) // another one comes after the next burst
+		_ = e.look(ctx, namespace) // repeated after the next burst
 	}
 	return context.Cause(ctx)
 }
 
-// next returns the place of an object that was never there.
+// next returns the key of a new object.
 func (e *expiring) next() validate.Key {
 	e.created++
 	return validate.Key{Namespace: e.namespaces[e.rnd.IntN(len(e.namespaces))], Name: fmt.Sprintf("expiring-%d", e.created)}
 }
 
-// create creates an object. Nothing is known of it when the answer is lost: it may be
-// created later, and be gone before anyone looks.
+// create creates an object. The object is not judged if the response is lost: it may be created
+// later, and be deleted before any read.
 func (e *expiring) create(ctx context.Context, key validate.Key) {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
@@ -71,7 +70,7 @@ func (e *expiring) create(ctx context.Context, key validate.Key) {
 	e.notes.Add(e.resource.write(made))
 }
 
-// look notes which of the objects are gone from a namespace.
+// look records which objects of a namespace have been deleted.
 func (e *expiring) look(ctx context.Context, namespace string) error {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
@@ -94,7 +93,7 @@ func (e *expiring) look(ctx context.Context, namespace string) error {
 	return nil
 }
 
-// finish deletes what there is, and creates a last object behind all that.
+// finish deletes all objects, and creates a last object after the deletions.
 func (e *expiring) finish(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{e.empty, e.last} {
 		if err := e.untilDone(ctx, step); err != nil {
@@ -104,8 +103,7 @@ func (e *expiring) finish(ctx context.Context) error {
 	return nil
 }
 
-// untilDone repeats a step until it returns no error. It returns an error only if ctx ends
-// first.
+// untilDone repeats a step until it succeeds. It returns an error only if ctx ends first.
 func (e *expiring) untilDone(ctx context.Context, step func(context.Context) error) error {
 	for {
 		err := step(ctx)
@@ -120,14 +118,14 @@ func (e *expiring) untilDone(ctx context.Context, step func(context.Context) err
 	}
 }
 
-// lastObject returns the place of the last object. It expires after the traffic, perhaps
-// during the next one in the same namespaces, so nothing is known of it.
+// lastObject returns the key of the last object. It expires after the traffic, perhaps during the
+// next traffic in the same namespaces, so it is not judged.
 func lastObject(namespaces []string) validate.Key {
 	return validate.Key{Namespace: namespaces[0], Name: "curtain"}
 }
 
-// last creates the last object. One that is there already may be older than the last
-// deletion, so it is deleted.
+// last creates the last object. If it exists already it may be older than the last deletion, so it
+// is deleted first.
 func (e *expiring) last(ctx context.Context) error {
 	key := lastObject(e.namespaces)
 	api := e.client.Resource(e.resource.Of).Namespace(key.Namespace)
@@ -142,7 +140,7 @@ func (e *expiring) last(ctx context.Context) error {
 	return nil
 }
 
-// empty deletes all objects, and returns an error unless none is there.
+// empty deletes all objects, and returns an error unless none is left.
 func (e *expiring) empty(ctx context.Context) error {
 	for _, namespace := range e.namespaces {
 		api := e.client.Resource(e.resource.Of).Namespace(namespace)
@@ -154,7 +152,7 @@ func (e *expiring) empty(ctx context.Context) error {
 		}
 	}
 	if len(e.now) > 0 {
-		return fmt.Errorf("%d objects are still there", len(e.now))
+		return fmt.Errorf("%d objects are not deleted yet", len(e.now))
 	}
 	return nil
 }

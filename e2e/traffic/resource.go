@@ -11,31 +11,30 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/validate"
 )
 
-// Resource is what writers write.
+// Resource is a resource that writers write.
 type Resource struct {
-	// Of is where its objects are, Kind what they are.
+	// Of is the resource and Kind the kind of its objects.
 	Of   schema.GroupVersionResource
 	Kind string
-	// Field is a selectable field below spec, if there is one: a word in it is one
-	// of Words.
+	// Field is a selectable field below spec, whose value is one of Words; empty if there is none.
 	Field string
-	// Expires says that the objects vanish by themselves after a while.
+	// Expires reports that the API server deletes the objects after a while.
 	Expires bool
 }
 
-// ConfigMaps are a built-in resource.
+// ConfigMaps is a built-in resource.
 var ConfigMaps = Resource{Of: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Kind: "ConfigMap"}
 
-// Words are what stands in labels and fields. A label may also be missing.
+// Words are the values of labels and fields. A label may also be missing.
 var Words = []string{"red", "green", "blue"}
 
 // Label is the label that changes.
 const Label = "color"
 
-// Name is the resource as requests name it.
+// Name returns the resource in the syntax of requests.
 func (r Resource) Name() string { return r.Of.GroupResource().String() }
 
-// make is a new object of this resource.
+// make returns a new object of this resource.
 func (r Resource) make(key validate.Key, rnd *rand.Rand) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{Object: map[string]any{}}
 	object.SetAPIVersion(r.Of.GroupVersion().String())
@@ -47,8 +46,7 @@ func (r Resource) make(key validate.Key, rnd *rand.Rand) *unstructured.Unstructu
 	return object
 }
 
-// touch changes what selectors look at as little as it can: the field, where there
-// is one.
+// touch makes a small change that selectors can see: it changes the field, if there is one.
 func (r Resource) touch(object *unstructured.Unstructured, rnd *rand.Rand) {
 	content, values := "data", map[string]any{"number": fmt.Sprint(rnd.Uint64()), "color": word(rnd)}
 	if r.Field != "" {
@@ -61,7 +59,7 @@ func (r Resource) touch(object *unstructured.Unstructured, rnd *rand.Rand) {
 	object.Object[content] = values
 }
 
-// relabel gives an object another label, or none.
+// relabel changes the label of an object, or removes it.
 func (r Resource) relabel(object *unstructured.Unstructured, rnd *rand.Rand) {
 	if rnd.IntN(len(Words)+1) == 0 {
 		object.SetLabels(nil)
@@ -72,7 +70,7 @@ func (r Resource) relabel(object *unstructured.Unstructured, rnd *rand.Rand) {
 
 func word(rnd *rand.Rand) string { return Words[rnd.IntN(len(Words))] }
 
-// write is the state of an object as it is noted, when the API server has just shown it.
+// write returns the recorded state of an object that the API server has just returned.
 func (r Resource) write(object *unstructured.Unstructured) validate.Write {
 	write := validate.Write{
 		Key:     validate.Key{Namespace: object.GetNamespace(), Name: object.GetName()},

@@ -15,35 +15,34 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/validate"
 )
 
-// Options say how much there is to be.
+// Options configure the traffic.
 type Options struct {
-	// Namespaces are where the objects are.
+	// Namespaces are the namespaces of the objects.
 	Namespaces []string
-	// Still are namespaces in which nobody writes: what there is in them is noted too.
+	// Still are namespaces without writes, whose objects are recorded too.
 	Still []string
-	// Objects is how many names there are in each namespace. Not all of them are
-	// there all the time.
+	// Objects is the number of names in each namespace. Not all objects exist all the time.
 	Objects int
-	// Writers is how many write at a time, and Pause how long each rests after a
+	// Writers is the number of concurrent writers, and Pause the time that each pauses after a
 	// write.
 	Writers int
 	Pause   time.Duration
-	// Seed makes the traffic what it is, but for what the control plane does.
+	// Seed determines the traffic, except for the reactions of the control plane.
 	Seed uint64
 }
 
-// Traffic is writers at work.
+// Traffic is a group of running writers.
 type Traffic struct {
-	// Writes are the states that objects have had up to now, and after Stop all.
+	// Writes holds the recorded states of objects; after Stop it is complete.
 	Writes *validate.Writes
 
 	stop    chan struct{}
 	stopped sync.Once
 	running sync.WaitGroup
-	curtain func(context.Context) error // makes the last write
+	curtain func(context.Context) error // performs the last write
 }
 
-// Start notes what there is, and starts the writers. Stop must be called.
+// Start records the existing objects and starts the writers. The caller must call Stop.
 func Start(ctx context.Context, client dynamic.Interface, resource Resource, options Options) (*Traffic, error) {
 	namespaces := slices.Concat(options.Namespaces, options.Still)
 	there, err := look(ctx, client, resource, namespaces)
@@ -55,7 +54,7 @@ func Start(ctx context.Context, client dynamic.Interface, resource Resource, opt
 		t.Writes.Add(resource.write(object))
 	}
 	if resource.Expires {
-		last := lastObject(options.Namespaces) // of the traffic before
+		last := lastObject(options.Namespaces) // of an earlier traffic
 		delete(there, last)
 		t.Writes.Forget(last)
 		e := &expiring{
@@ -84,7 +83,7 @@ func Start(ctx context.Context, client dynamic.Interface, resource Resource, opt
 	return t, nil
 }
 
-// look is what there is in some namespaces.
+// look returns the existing objects of some namespaces.
 func look(ctx context.Context, client dynamic.Interface, resource Resource, namespaces []string) (map[validate.Key]*unstructured.Unstructured, error) {
 	there := make(map[validate.Key]*unstructured.Unstructured)
 	for _, namespace := range namespaces {
@@ -100,7 +99,7 @@ func look(ctx context.Context, client dynamic.Interface, resource Resource, name
 	return there, nil
 }
 
-// keysOf are the objects of one writer, for each has only one.
+// keysOf returns the objects of one writer. Each object has exactly one writer.
 func (o Options) keysOf(writer int) []validate.Key {
 	var keys []validate.Key
 	for _, namespace := range o.Namespaces {
@@ -124,15 +123,15 @@ func (t *Traffic) run(ctx context.Context, write func(context.Context) error, pa
 	}
 }
 
-// Finish stops the writers and makes one more write, behind all the others, so that
-// streams come to a version behind the last deletion. After that Writes is whole.
+// Finish stops the writers and makes one more write after all others, so that streams reach a
+// version newer than the last deletion. After that Writes is complete.
 func (t *Traffic) Finish(ctx context.Context) error {
 	t.Stop()
 	return t.curtain(ctx)
 }
 
-// Stop ends the writers when the last write of each has been answered. A second call
-// does nothing.
+// Stop ends the writers when the last write of each has been acknowledged. A second call does
+// nothing.
 func (t *Traffic) Stop() {
 	t.stopped.Do(func() { close(t.stop) })
 	t.running.Wait()

@@ -14,10 +14,9 @@ import (
 )
 
 const (
-	// answerWithin is how long a writer waits for an answer before it takes it for
-	// lost.
+	// answerWithin bounds how long a writer waits for a response before it treats it as lost.
 	answerWithin = 10 * time.Second
-	// askAgain is how long it waits after an answer was lost.
+	// askAgain is the delay after a lost response.
 	askAgain = 50 * time.Millisecond
 )
 
@@ -28,7 +27,7 @@ type writer struct {
 	notes    *validate.Writes
 	rnd      *rand.Rand
 	keys     []validate.Key
-	now      map[validate.Key]*unstructured.Unstructured // nil for those that are not there
+	now      map[validate.Key]*unstructured.Unstructured // nil for objects that do not exist
 }
 
 // write makes one change to one object. It returns an error only if ctx ends first.
@@ -55,7 +54,7 @@ func (w *writer) write(ctx context.Context) error {
 	return w.update(ctx, key, changed)
 }
 
-// last writes the only object of a writer, whatever has come of it.
+// last writes the only object of a writer, until a write succeeds.
 func (w *writer) last(ctx context.Context) error {
 	key := w.keys[0]
 	if w.now[key] == nil {
@@ -92,7 +91,7 @@ func (w *writer) update(ctx context.Context, key validate.Key, changed *unstruct
 	return nil
 }
 
-// tryUpdate fails if the object is not what it was before the change.
+// tryUpdate fails if the object has changed since it was read.
 func (w *writer) tryUpdate(ctx context.Context, key validate.Key, changed *unstructured.Unstructured) error {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
@@ -103,7 +102,7 @@ func (w *writer) tryUpdate(ctx context.Context, key validate.Key, changed *unstr
 	return err
 }
 
-// delete deletes an object if it is what it was.
+// delete deletes an object if it has not changed since it was read.
 func (w *writer) delete(ctx context.Context, key validate.Key) error {
 	within, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
@@ -120,7 +119,7 @@ func (w *writer) delete(ctx context.Context, key validate.Key) error {
 	return nil
 }
 
-// look asks what there is now, and notes it.
+// look reads the current state and records it.
 func (w *writer) look(ctx context.Context, key validate.Key) error {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
@@ -136,9 +135,9 @@ func (w *writer) look(ctx context.Context, key validate.Key) error {
 	return nil
 }
 
-// settle is for an answer that was lost: it looks what there is, and writes on top of
-// it. When that write succeeds, the lost one cannot come through any more: a
-// creation finds the name taken, a change or deletion finds another version.
+// settle resolves a lost response: it reads the current state and writes on top of it. When that
+// write succeeds, the lost one cannot be applied any more: a creation finds an existing name, a
+// change or deletion finds another version.
 func (w *writer) settle(ctx context.Context, key validate.Key) error {
 	for {
 		if err := w.look(ctx, key); err == nil && w.writeOnTop(ctx, key) == nil {
@@ -162,7 +161,7 @@ func (w *writer) writeOnTop(ctx context.Context, key validate.Key) error {
 	return w.tryUpdate(ctx, key, changed)
 }
 
-// note takes down a state, unless it is the one that is known.
+// note records a state, unless it is already known.
 func (w *writer) note(key validate.Key, state *unstructured.Unstructured) {
 	if now := w.now[key]; now != nil && now.GetResourceVersion() == state.GetResourceVersion() {
 		return
@@ -171,7 +170,7 @@ func (w *writer) note(key validate.Key, state *unstructured.Unstructured) {
 	w.notes.Add(w.resource.write(state))
 }
 
-// noteGone takes down that an object is not there at a version.
+// noteGone records that an object does not exist at a version.
 func (w *writer) noteGone(key validate.Key, version string) {
 	now := w.now[key]
 	if now == nil {

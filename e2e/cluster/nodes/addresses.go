@@ -6,22 +6,22 @@ import (
 	"sync/atomic"
 )
 
-// podRange is where pods get their addresses, in order and never twice until
-// all 8 million have been given.
+// podRange is the range of the pods' addresses, which are assigned in order and not reused until
+// all 8 million have been assigned.
 var podRange = netip.MustParsePrefix("10.128.0.0/9")
 
-// addresses gives every pod an address of its own. The zero value is ready, and
-// safe for concurrent use.
+// addresses assigns every pod an address of its own. The zero value is ready to use, and safe for
+// concurrent use.
 type addresses struct {
-	last atomic.Uint32 // offset in podRange of the address given last
+	last atomic.Uint32 // offset in podRange of the last assigned address
 }
 
-// next returns an address that no pod has.
+// next returns an unused address.
 func (a *addresses) next() string {
 	return addressAt(a.last.Add(1)).String()
 }
 
-// skip makes next begin after an address that an earlier run gave.
+// skip makes next continue after an address that an earlier run assigned.
 func (a *addresses) skip(given string) {
 	address, err := netip.ParseAddr(given)
 	if err != nil || !podRange.Contains(address) {

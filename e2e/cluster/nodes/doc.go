@@ -1,12 +1,9 @@
-// Package nodes plays the part of every kubelet in a cluster that has no
-// machines.
+// Package nodes simulates every kubelet of a cluster that has no machines.
 //
-// It promises, for every Node object, whoever made it:
-//   - the node becomes ready, and stays so while Run runs;
-//   - a pod that is bound to it becomes Running, with an address of its own and
-//     all containers ready; a Job's pod goes on to Succeeded;
-//   - a pod that is deleted goes away at once, its grace period is not waited for.
+// For every Node object, whoever created it, the package guarantees:
+//   - the node becomes ready, and stays ready while Run runs;
+//   - a pod that is bound to the node becomes Running, with an address of its own and all containers ready; a Job's pod then becomes Succeeded;
+//   - a pod that is deleted is removed at once, without its grace period.
 //
-// Nothing runs in the pods: there are no logs, no exec, and their addresses lead
-// nowhere.
+// Nothing runs in the pods: there are no logs, no exec, and their addresses are unreachable.
 package nodes

@@ -19,15 +19,15 @@ import (
 )
 
 const (
-	// leasePeriod is well within the 50 seconds after which the node lifecycle
-	// controller takes a silent node for lost.
+	// leasePeriod is well within the 50 seconds after which the node lifecycle controller treats a
+	// silent node as lost.
 	leasePeriod   = 20 * time.Second
 	leaseDuration = 40 * time.Second
-	// hostIP is where the API server would look for a kubelet. Nothing answers.
+	// hostIP is the address of the kubelets for the API server. Nothing listens there.
 	hostIP = "127.0.0.1"
 )
 
-// capacity is so large that the scheduler never runs out of it.
+// capacity is so large that the scheduler never exhausts it.
 var capacity = corev1.ResourceList{
 	corev1.ResourceCPU:    resource.MustParse("1000"),
 	corev1.ResourceMemory: resource.MustParse("4Ti"),
@@ -69,7 +69,7 @@ func isReady(node *corev1.Node) bool {
 	return false
 }
 
-// makeReady fills in the status, and keeps the capacity that a node was made with.
+// makeReady sets the status of a node, and keeps the capacity with which the node was created.
 func makeReady(node *corev1.Node, now metav1.Time) {
 	if len(node.Status.Capacity) == 0 {
 		node.Status.Capacity = capacity.DeepCopy()
@@ -98,7 +98,7 @@ func nodeConditions(now metav1.Time) []corev1.NodeCondition {
 	}
 }
 
-// keepLeases renews every node's lease again and again until ctx is done.
+// keepLeases renews every node's lease periodically until ctx is done.
 func (a *agent) keepLeases(ctx context.Context) {
 	ticker := time.NewTicker(leasePeriod)
 	defer ticker.Stop()
@@ -116,7 +116,7 @@ func (a *agent) renewLeases(ctx context.Context) {
 	for _, object := range a.nodes.GetStore().List() {
 		node := object.(*corev1.Node)
 		if err := a.renewLease(ctx, node); err != nil && ctx.Err() == nil {
-			klog.ErrorS(err, "The lease is renewed at the next turn", "node", node.Name)
+			klog.ErrorS(err, "Cannot renew the lease; retrying in the next period", "node", node.Name)
 		}
 	}
 }
@@ -135,7 +135,7 @@ func (a *agent) renewLease(ctx context.Context, node *corev1.Node) error {
 	return err
 }
 
-// newLease goes away with its node.
+// newLease returns a lease that is deleted with its node.
 func newLease(node *corev1.Node, now metav1.MicroTime) *coordinationv1.Lease {
 	owner := metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}
 	return &coordinationv1.Lease{

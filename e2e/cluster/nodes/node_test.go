@@ -15,7 +15,7 @@ func TestNodeIsReadyOnceItIsMadeSo(t *testing.T) {
 	}
 	makeReady(node, now)
 	if !isReady(node) {
-		t.Errorf("conditions are %+v", node.Status.Conditions)
+		t.Errorf("conditions %+v", node.Status.Conditions)
 	}
 }
 
@@ -23,7 +23,7 @@ func TestNodeKeepsTheCapacityThatItWasMadeWith(t *testing.T) {
 	node := &corev1.Node{Status: corev1.NodeStatus{Capacity: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("3")}}}
 	makeReady(node, now)
 	if got := node.Status.Allocatable.Pods().Value(); got != 3 {
-		t.Errorf("takes %d pods, want 3", got)
+		t.Errorf("capacity of %d pods, want 3", got)
 	}
 }
 
@@ -31,6 +31,6 @@ func TestLeaseGoesAwayWithItsNode(t *testing.T) {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-0", UID: "1"}}
 	owner := newLease(node, metav1.NowMicro()).OwnerReferences[0]
 	if owner.UID != node.UID || owner.Name != node.Name {
-		t.Errorf("is owned by %+v", owner)
+		t.Errorf("owners %+v", owner)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// playPod takes a pod one step on in its life.
+// playPod advances a pod by one step of its lifecycle.
 func (a *agent) playPod(ctx context.Context, key string) error {
 	object, exists, err := a.pods.GetStore().GetByKey(key)
 	if err != nil || !exists {
@@ -33,8 +33,8 @@ func isOfJob(pod *corev1.Pod) bool {
 	return owner != nil && owner.Kind == "Job"
 }
 
-// remove confirms a deletion, as a kubelet does when the containers have ended.
-// A pod without grace has been confirmed, and waits for its finalizers.
+// remove confirms a deletion, as a kubelet does when the containers have ended. A pod with a grace
+// period of 0 has been confirmed already, and waits for its finalizers.
 func (a *agent) remove(ctx context.Context, pod *corev1.Pod) error {
 	if ptr.Deref(pod.DeletionGracePeriodSeconds, 1) == 0 {
 		return nil
@@ -44,7 +44,7 @@ func (a *agent) remove(ctx context.Context, pod *corev1.Pod) error {
 	return a.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, options)
 }
 
-// update writes the status of a changed copy: objects in the cache never change.
+// update writes the status of a changed copy: objects in the informer's cache are never changed.
 func (a *agent) update(ctx context.Context, pod *corev1.Pod, change func(*corev1.Pod)) error {
 	changed := pod.DeepCopy()
 	change(changed)
@@ -78,7 +78,7 @@ func completed(now metav1.Time) corev1.ContainerState {
 	}}
 }
 
-// initStatuses are completed, but for sidecars, which share the pod's state.
+// initStatuses returns completed statuses, except for sidecars, which have the state of the pod.
 func initStatuses(containers []corev1.Container, sidecars corev1.ContainerState, now metav1.Time) []corev1.ContainerStatus {
 	statuses := containerStatuses(containers, completed(now), true)
 	for i, container := range containers {
@@ -102,8 +102,8 @@ func containerStatuses(containers []corev1.Container, state corev1.ContainerStat
 	return statuses
 }
 
-// setConditions sets all that a kubelet sets: readiness as it is told, and the
-// steps before that to true. Other writers' conditions stay.
+// setConditions sets all conditions that a kubelet sets: readiness as given, and those of earlier
+// steps to true. Conditions of other writers stay.
 func setConditions(status *corev1.PodStatus, ready corev1.ConditionStatus, reason string, now metav1.Time) {
 	for _, condition := range []corev1.PodCondition{
 		{Type: corev1.PodReadyToStartContainers, Status: ready},

@@ -18,10 +18,10 @@ func TestRunningPodHasAnAddressAndReadyContainers(t *testing.T) {
 		t.Errorf("phase %s, address %s", pod.Status.Phase, pod.Status.PodIP)
 	}
 	if main := pod.Status.ContainerStatuses[0]; !main.Ready || main.State.Running == nil {
-		t.Errorf("container is %+v", main)
+		t.Errorf("container %+v", main)
 	}
 	if got := conditionOf(pod, corev1.PodReady); got != corev1.ConditionTrue {
-		t.Errorf("Ready is %s", got)
+		t.Errorf("condition Ready %s", got)
 	}
 }
 
@@ -29,10 +29,10 @@ func TestInitContainersCompleteAndSidecarsRun(t *testing.T) {
 	pod := newPod()
 	makeRunning(pod, "10.128.0.1", now)
 	if state := pod.Status.InitContainerStatuses[0].State; state.Terminated == nil {
-		t.Errorf("init container is %+v", state)
+		t.Errorf("init container %+v", state)
 	}
 	if state := pod.Status.InitContainerStatuses[1].State; state.Running == nil {
-		t.Errorf("sidecar is %+v", state)
+		t.Errorf("sidecar %+v", state)
 	}
 }
 
@@ -41,11 +41,11 @@ func TestSucceededPodIsNotReadyAndNothingInItRuns(t *testing.T) {
 	makeRunning(pod, "10.128.0.1", now)
 	makeSucceeded(pod, now)
 	if got := conditionOf(pod, corev1.PodReady); got != corev1.ConditionFalse {
-		t.Errorf("Ready is %s", got)
+		t.Errorf("condition Ready %s", got)
 	}
 	for _, status := range append(pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses...) {
 		if status.State.Terminated == nil {
-			t.Errorf("%s is %+v", status.Name, status.State)
+			t.Errorf("%s: %+v", status.Name, status.State)
 		}
 	}
 }
@@ -54,11 +54,11 @@ func TestConditionsOfOtherWritersStay(t *testing.T) {
 	pod := newPod()
 	makeRunning(pod, "10.128.0.1", now)
 	if got := conditionOf(pod, corev1.PodScheduled); got != corev1.ConditionTrue {
-		t.Errorf("PodScheduled is %q", got)
+		t.Errorf("condition PodScheduled %q", got)
 	}
 }
 
-// newPod has a container, an init container and a sidecar, and is scheduled.
+// newPod returns a scheduled pod with a container, an init container and a sidecar.
 func newPod() *corev1.Pod {
 	return &corev1.Pod{
 		Spec: corev1.PodSpec{

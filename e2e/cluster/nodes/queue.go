@@ -13,14 +13,14 @@ import (
 
 const (
 	workers = 8
-	// A key whose turn failed comes again after firstRetry, and then twice as
-	// late each time up to lastRetry.
+	// The delay after a key's first failure is firstRetry. It doubles with each further failure, up
+	// to lastRetry.
 	firstRetry = 10 * time.Millisecond
 	lastRetry  = 5 * time.Second
 )
 
-// queue hands the keys of changed objects to play: one at a time for each key,
-// and again later when play fails.
+// queue passes the keys of changed objects to play: one call at a time for each key, and again
+// later if play fails.
 type queue struct {
 	keys workqueue.TypedRateLimitingInterface[string]
 	play func(ctx context.Context, key string) error
@@ -46,7 +46,7 @@ func (q *queue) add(object any) {
 	}
 }
 
-// run works until ctx is done.
+// run processes the queue until ctx is done.
 func (q *queue) run(ctx context.Context) {
 	stop := context.AfterFunc(ctx, q.keys.ShutDown)
 	defer stop()
@@ -60,7 +60,7 @@ func (q *queue) run(ctx context.Context) {
 	group.Wait()
 }
 
-// next plays one key. It returns false when the queue is shut down.
+// next processes one key. It returns false when the queue is shut down.
 func (q *queue) next(ctx context.Context) bool {
 	key, shutdown := q.keys.Get()
 	if shutdown {
@@ -73,7 +73,7 @@ func (q *queue) next(ctx context.Context) bool {
 		return true
 	}
 	if !apierrors.IsConflict(err) {
-		klog.ErrorS(err, "Trying again", "key", key)
+		klog.ErrorS(err, "Cannot update the status; retrying", "key", key)
 	}
 	q.keys.AddRateLimited(key)
 	return true

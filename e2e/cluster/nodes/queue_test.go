@@ -17,18 +17,18 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestQueueTriesAKeyAgainUntilItSucceeds(t *testing.T) {
 	turns := playOnce(t, errors.New("no"), errors.New("no"), nil)
 	if turns != 3 {
-		t.Errorf("%d turns, want 3", turns)
+		t.Errorf("%d calls, want 3", turns)
 	}
 }
 
 func TestQueueGivesUpAKeyThatIsGone(t *testing.T) {
 	turns := playOnce(t, apierrors.NewNotFound(schema.GroupResource{}, "gone"), nil)
 	if turns != 1 {
-		t.Errorf("%d turns, want 1", turns)
+		t.Errorf("%d calls, want 1", turns)
 	}
 }
 
-// playOnce adds one key, answers its turns with these errors, and counts them.
+// playOnce adds one key, returns these errors from the calls of play, and counts the calls.
 func playOnce(t *testing.T, answers ...error) (turns int) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(func(context.Context, string) error {

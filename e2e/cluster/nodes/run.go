@@ -13,15 +13,14 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// What the agent may ask of the API server, so that a thousand pods come to life
-// in seconds.
+// The agent's client rate limits, so high that a thousand pods become Running within seconds.
 const (
 	requestsPerSecond = 1000
 	requestBurst      = 2000
 )
 
-// Run makes the nodes node-0 to node-(count-1) where they are missing, and plays
-// every node and pod until ctx is done.
+// Run creates the nodes node-0 to node-(count-1) where they are missing, and simulates every node
+// and pod until ctx is done.
 func Run(ctx context.Context, config *rest.Config, count int) error {
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = requestsPerSecond, requestBurst
@@ -36,12 +35,12 @@ func Run(ctx context.Context, config *rest.Config, count int) error {
 	return a.run(ctx, count)
 }
 
-// agent plays all nodes and pods. Its goroutines end with run's context.
+// agent simulates all nodes and pods. Its goroutines end with run's context.
 type agent struct {
 	// Set once.
 	client   kubernetes.Interface
 	nodes    cache.SharedIndexInformer
-	pods     cache.SharedIndexInformer // those that are bound to a node
+	pods     cache.SharedIndexInformer // the pods that are bound to a node
 	nodeKeys *queue
 	podKeys  *queue
 
@@ -73,7 +72,7 @@ func (a *agent) run(ctx context.Context, count int) error {
 	}
 	for index := range count {
 		if err := a.makeNode(ctx, index); err != nil {
-			return fmt.Errorf("make node %d: %w", index, err)
+			return fmt.Errorf("create node %d: %w", index, err)
 		}
 	}
 	a.group.Go(func() { a.nodeKeys.run(ctx) })
@@ -82,8 +81,7 @@ func (a *agent) run(ctx context.Context, count int) error {
 	return nil
 }
 
-// fillCaches returns when every node and pod is known. Their keys wait in the
-// queues from then on.
+// fillCaches blocks until every node and pod is cached. Their keys are in the queues from then on.
 func (a *agent) fillCaches(ctx context.Context) error {
 	if err := a.nodeKeys.follow(a.nodes); err != nil {
 		return err
