@@ -9,13 +9,13 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// answer is what one of the two sides was answered.
+// answer is the response to one of the two clients.
 type answer struct {
 	Content any
 	Failure *failure
 }
 
-// failure is what Kubernetes' Status says of an error.
+// failure is the Kubernetes Status of an error.
 type failure struct {
 	Reason, Message string
 	Code            int32
@@ -27,11 +27,11 @@ type failure struct {
 
 type cause struct{ Type, Message, Field string }
 
-// quotedObject is an object that the API server quotes in an error. The service shortens it
-// where the error would be too long to be sent.
+// quotedObject matches an object that the API server quotes in an error. The service truncates it
+// where the error would be too long to send.
 var quotedObject = regexp.MustCompile(`(Invalid value: "(?:[^"\\]|\\.){80})(?:[^"\\]|\\.)*"`)
 
-// shortened is the failure without the ends of the objects that it quotes.
+// shortened returns the failure with the quoted objects truncated.
 func (f *failure) shortened() *failure {
 	f.Message = quotedObject.ReplaceAllString(f.Message, `$1…"`)
 	for i := range f.Causes {
@@ -40,8 +40,9 @@ func (f *failure) shortened() *failure {
 	return f
 }
 
-// mustDiffer is what two objects of one recipe cannot have alike, wherever it stands in
-// the JSON of an answer. Beside it: their names and addresses, see [variables].
+// mustDiffer maps the names of values that differ between two objects of one recipe to their
+// patterns, wherever they are in the JSON of a response. Names and addresses differ too, see
+// [variables].
 var mustDiffer = map[string]*regexp.Regexp{
 	"(a time)":        regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`),
 	"(a UID)":         regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`),
@@ -50,7 +51,7 @@ var mustDiffer = map[string]*regexp.Regexp{
 	"(a token)":       regexp.MustCompile(`eyJ[\w-]+\.[\w-]+\.[\w-]+`),
 }
 
-// neutral is the answer without what must differ.
+// neutral returns the answer with the values that must differ replaced.
 func (a answer) neutral(of variables) answer {
 	text, err := json.Marshal(a)
 	if err != nil {
@@ -64,18 +65,18 @@ func (a answer) neutral(of variables) answer {
 	if err := utiljson.Unmarshal([]byte(said), &without); err != nil {
 		panic(err)
 	}
-	inAnyOrder(managers(without.Content)) // it is one of times
+	inAnyOrder(managers(without.Content)) // their order depends on times
 	return without
 }
 
-// managers are an object's managedFields.
+// managers returns an object's managedFields.
 func managers(content any) any {
 	object, _ := content.(map[string]any)
 	metadata, _ := object["metadata"].(map[string]any)
 	return metadata["managedFields"]
 }
 
-// withoutManagers drops metadata.managedFields, which reads leave out.
+// withoutManagers removes metadata.managedFields, which the service's reads omit.
 func withoutManagers(content any) any {
 	switch content := content.(type) {
 	case map[string]any:
@@ -90,7 +91,7 @@ func withoutManagers(content any) any {
 	return content
 }
 
-// inAnyOrder sorts all lists of an answer, where the API server is in no order itself.
+// inAnyOrder sorts all lists of an answer whose order the API server does not define.
 func inAnyOrder(content any) any {
 	switch content := content.(type) {
 	case map[string]any:

@@ -7,10 +7,11 @@ import (
 	"strconv"
 )
 
-// rowLabel is the label by which the objects of a row are selected, and nothing else.
+// rowLabel is the label that selects exactly the objects of a row.
 const rowLabel = "row"
 
-// object is a twin as the recipe of the resource makes it, with labels beside its row's.
+// object returns a twin as the recipe of the resource defines it, with more labels in addition to
+// its row's.
 func (w *walk) object(of twin, more map[string]any) map[string]any {
 	object := of.in(w.parent.Object)
 	if object == nil {
@@ -26,18 +27,18 @@ func (w *walk) object(of twin, more map[string]any) map[string]any {
 	return object
 }
 
-// step is a single update or patch: what a recipe calls $(step) and $(number).
+// step is a single update or patch: the values of $(step) and $(number) in a recipe.
 type step struct {
 	name   string
 	number int
 }
 
-// changed is the change of the recipe in a step.
+// change returns the change of the recipe in a step.
 func (w *walk) change(of twin, in step) map[string]any {
 	return of.with("step", in.name).with("number", strconv.Itoa(in.number)).in(w.recipe.Change)
 }
 
-// merged is an object with a merge patch (RFC 7386).
+// merged returns an object with a merge patch applied (RFC 7386).
 func merged(object, patch map[string]any) map[string]any {
 	result := maps.Clone(object)
 	if result == nil {
@@ -55,7 +56,7 @@ func merged(object, patch map[string]any) map[string]any {
 	return result
 }
 
-// operations are a merge patch to an object as a JSON patch (RFC 6902).
+// operations converts a merge patch of an object to a JSON patch (RFC 6902).
 func operations(object, patch map[string]any) []map[string]any {
 	after, list := merged(object, patch), []map[string]any{}
 	for _, name := range slices.Sorted(maps.Keys(patch)) {
@@ -74,7 +75,7 @@ func operation(op, path string, value any) map[string]any {
 	return map[string]any{"op": op, "path": path, "value": value}
 }
 
-// applied is a change as an apply configuration.
+// applied returns a change as an apply configuration.
 func (w *walk) applied(of twin, change map[string]any) map[string]any {
 	return merged(change, map[string]any{
 		"apiVersion": w.row.kind.GroupVersion().String(), "kind": w.row.kind.Kind,

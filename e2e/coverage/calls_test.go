@@ -8,21 +8,21 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
-// call is what the service and client-go are asked to do alike.
+// call is a call that is made both through the service and with client-go.
 type call struct {
 	verb            string
 	of              row
 	namespace, name string
-	body            map[string]any // the object
+	body            map[string]any // the object to send
 	patch           []byte
 	patchType       types.PatchType
 	manager         string
 	force           bool
 	labels, fields  string
-	uid             string // what a deletion wants
+	uid             string // the UID precondition of a deletion
 
-	// Of the service alone.
-	since       string // the version that a read must have seen
+	// Only for the service.
+	since       string // min_resource_version of a read
 	encoding    kubeconnectv1.Encoding
 	consistency kubeconnectv1.Consistency
 }
@@ -33,10 +33,10 @@ const (
 	latest   = kubeconnectv1.Consistency_CONSISTENCY_LATEST
 )
 
-// making makes a call about a twin.
+// making returns a call about a twin.
 type making func(twin) call
 
-// with is the call with a change.
+// with returns making with a change to its calls.
 func (m making) with(change func(*call)) making {
 	return func(of twin) call {
 		asked := m(of)
@@ -45,28 +45,28 @@ func (m making) with(change func(*call)) making {
 	}
 }
 
-// nobody is the name of no object, nor of a namespace.
+// nobody is a name that no object and no namespace has.
 const nobody = "nobody-is-called-so"
 
-// unknown makes it about an object that is not there.
+// unknown makes the call about an object that does not exist.
 func unknown(asked *call) {
 	asked.name = nobody
 	asked.merge(metadata("name", nobody))
 }
 
-// elsewhere makes it about a namespace that is not there.
+// elsewhere makes the call about a namespace that does not exist.
 func elsewhere(asked *call) { asked.namespace = nobody }
 
-// old gives its object a version that is not the cluster's any more.
+// old gives the object an outdated version.
 func old(asked *call) { asked.merge(metadata("resourceVersion", "1")) }
 
-// malformed gives its object a member that no object can have so. Errors show all of the
-// object, so it has no managers, for they are in an order of times.
+// malformed gives the object a member of a wrong type. Errors contain the complete object, so
+// managedFields are removed, because their order depends on times.
 func malformed(asked *call) {
 	asked.merge(map[string]any{"metadata": map[string]any{"labels": "none", "managedFields": nil}})
 }
 
-// invalid makes its object invalid, as the recipe says.
+// invalid makes the object invalid, as the recipe defines.
 func (w *walk) invalid(asked *call) { asked.merge(variables{}.in(w.recipe.Invalid)) }
 
 func (c *call) merge(patch map[string]any) {
@@ -79,11 +79,11 @@ func metadata(name, value string) map[string]any {
 	return map[string]any{"metadata": map[string]any{name: value}}
 }
 
-// encodings are those that a read is made in.
+// encodings are the encodings in which each read is made.
 var encodings = map[string]kubeconnectv1.Encoding{"JSON": inJSON, "protobuf": protobuf}
 
-// caller makes calls. What it is answered has the form of Kubernetes' JSON: an object, the
-// items of a list, or how many objects were deleted.
+// caller makes calls. The response has the form of Kubernetes' JSON: an object, the items of a
+// list, or the number of deleted objects.
 type caller interface {
 	do(context.Context, call) (any, error)
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// clientGo calls the API server by client-go: by its dynamic client, and by a REST client
-// where that would throw the answer away.
+// clientGo calls the API server with client-go: with its dynamic client, and with a REST client
+// where the dynamic client would discard the response.
 type clientGo struct{ cluster *harness.Cluster }
 
 func (c clientGo) do(ctx context.Context, asked call) (any, error) {
@@ -37,7 +37,7 @@ func (c clientGo) do(ctx context.Context, asked call) (any, error) {
 	case "deletecollection":
 		return c.deleteCollection(ctx, asked)
 	}
-	return nil, errors.New("no such verb: " + asked.verb)
+	return nil, errors.New("unknown verb: " + asked.verb)
 }
 
 func (c clientGo) objects(asked call) dynamic.ResourceInterface {
@@ -55,12 +55,12 @@ func subresources(of row) []string {
 	return []string{of.subresource}
 }
 
-// object is the body as the dynamic client takes it.
+// object returns the body for the dynamic client.
 func (c call) object() *unstructured.Unstructured {
 	object := &unstructured.Unstructured{Object: c.body}
 	object = object.DeepCopy()
 	if c.of.subresource != "" && object.GetName() == "" {
-		object.SetName(c.name) // that is where the client takes it from
+		object.SetName(c.name) // the client reads the name from the object
 	}
 	return object
 }
@@ -91,8 +91,7 @@ func items(list *unstructured.UnstructuredList, err error) (any, error) {
 	return found, nil
 }
 
-// delete answers what is left of the object; nil where the API server only says that it is
-// gone.
+// delete returns the remaining object; nil if the API server only confirms the deletion.
 func (c clientGo) delete(ctx context.Context, asked call) (any, error) {
 	options := metav1.DeleteOptions{}
 	if uid := types.UID(asked.uid); uid != "" {
@@ -139,7 +138,7 @@ func (c clientGo) send(ctx context.Context, asked call, options metav1.DeleteOpt
 	return left, json.Unmarshal(answer, &left)
 }
 
-// path is where the API server keeps what a call is about.
+// path returns the API server's path for a call.
 func path(asked call) string {
 	parts := []string{"/apis", asked.of.of.Group, asked.of.of.Version}
 	if asked.of.of.Group == "" {
@@ -152,7 +151,7 @@ func path(asked call) string {
 	return strings.TrimRight(strings.Join(parts, "/"), "/")
 }
 
-// failureOf is what an error of client-go says.
+// failureOf returns the failure in an error of client-go.
 func failureOf(err error) *failure {
 	var failed apierrors.APIStatus
 	if !errors.As(err, &failed) {

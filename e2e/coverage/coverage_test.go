@@ -35,7 +35,7 @@ func TestEveryResourceAndVerbIsAsByClientGo(t *testing.T) {
 	compareWithPage(t, served.GitVersion, shared.compared.Load(), lines)
 }
 
-// startCluster starts a control plane that serves all groups that it knows.
+// startCluster starts a control plane that serves all groups it supports.
 func startCluster(t *testing.T) *harness.Cluster {
 	t.Helper()
 	cluster, err := harness.StartCluster("--nodes", "1", "--apiserver-arg", "runtime-config=api/all=true")
@@ -46,7 +46,8 @@ func startCluster(t *testing.T) *harness.Cluster {
 	return cluster
 }
 
-// newLab has a namespace with what the control plane puts into each.
+// newLab returns a lab whose namespace has the objects that the control plane creates in each
+// namespace.
 func newLab(ctx context.Context, t *testing.T, in *harness.Cluster) *lab {
 	t.Helper()
 	const namespace = "coverage"
@@ -63,7 +64,7 @@ func newLab(ctx context.Context, t *testing.T, in *harness.Cluster) *lab {
 	return &lab{service: kubeconnect{clients.Resources}, pods: clients.Pods, api: clientGo{in}, namespace: namespace}
 }
 
-// keepStill stops what else changes objects, so that two equal ones stay equal.
+// keepStill suspends the other writers of objects, so that two equal objects stay equal.
 func keepStill(t *testing.T, in *harness.Cluster) {
 	t.Helper()
 	for _, component := range []harness.Component{in.Controllers(), in.Scheduler(), in.Nodes()} {
@@ -74,7 +75,7 @@ func keepStill(t *testing.T, in *harness.Cluster) {
 	}
 }
 
-// parentKind is the kind of the objects that a row is about.
+// parentKind returns the kind of the objects of a row.
 func parentKind(rows []row, of row) schema.GroupVersionKind {
 	for _, other := range rows {
 		if other.of == of.of && other.subresource == "" {

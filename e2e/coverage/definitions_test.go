@@ -18,7 +18,7 @@ import (
 
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
-// define makes the custom resources of the test, and returns when discovery lists them.
+// define creates the custom resources of the test, and blocks until discovery lists them.
 func define(ctx context.Context, t *testing.T, in *harness.Cluster) {
 	t.Helper()
 	text, err := os.ReadFile("testdata/definitions.yaml")
@@ -46,6 +46,6 @@ func until(ctx context.Context, t *testing.T, what string, holds func() bool) {
 	const interval = 50 * time.Millisecond
 	err := wait.PollUntilContextCancel(ctx, interval, true, func(context.Context) (bool, error) { return holds(), nil })
 	if err != nil {
-		t.Fatalf("still waiting until %s: %v", what, context.Cause(ctx))
+		t.Fatalf("timed out waiting until %s: %v", what, context.Cause(ctx))
 	}
 }

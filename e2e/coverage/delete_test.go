@@ -1,6 +1,6 @@
 package coverage_test
 
-// delete deletes twins, and tries what is refused.
+// delete deletes twins, and tries deletions that must fail.
 func (w *walk) delete(twins [2]twin) {
 	w.verb = "delete"
 	deletes := making(func(of twin) call { return w.about("delete", of) })
@@ -9,7 +9,7 @@ func (w *walk) delete(twins [2]twin) {
 		w.same("in another namespace", fails, twins, deletes.with(elsewhere))
 	}
 	w.same("one", succeeds, twins, deletes)
-	w.same("one that is not there", fails, twins, deletes.with(unknown))
+	w.same("a missing object", fails, twins, deletes.with(unknown))
 }
 
 // deleteCollection deletes by a label that only these twins have.
@@ -27,8 +27,8 @@ func (w *walk) deleteCollection() {
 	w.same("none", succeeds, twins, func(of twin) call {
 		return w.selecting("deletecollection", "pile=none", "")
 	})
-	w.same("a label selector of no sense", fails, twins, func(twin) call { return w.selecting("deletecollection", "a in", "") })
-	w.same("a field selector of no sense", fails, twins, func(twin) call {
+	w.same("an invalid label selector", fails, twins, func(twin) call { return w.selecting("deletecollection", "a in", "") })
+	w.same("an invalid field selector", fails, twins, func(twin) call {
 		return w.selecting("deletecollection", "pile=none", "nonsense=1")
 	})
 }

@@ -1,6 +1,6 @@
-// Package coverage holds the test that makes docs/coverage.md: every resource that the
-// control plane's discovery lists, with every verb, through the service and by client-go.
+// Package coverage holds the test that generates docs/coverage.md: it calls every verb of every
+// resource in the control plane's discovery, through the service and with client-go.
 //
-// It has a control plane of its own, with all alpha and beta groups on. What its
-// controllers would change of an object is kept still while objects are compared.
+// It has a control plane of its own, with all alpha and beta groups enabled. Controllers that would
+// change objects are suspended while objects are compared.
 package coverage

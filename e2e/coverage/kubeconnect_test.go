@@ -26,7 +26,7 @@ type kubeconnect struct {
 	client kubeconnectv1connect.ResourceServiceClient
 }
 
-// resource is a row's in kubectl's syntax, in full.
+// resource returns the resource of a row in kubectl's full syntax.
 func (r row) resource() string {
 	return strings.Join([]string{r.of.Resource, r.of.Version, r.of.Group}, ".")
 }
@@ -51,7 +51,7 @@ func (k kubeconnect) do(ctx context.Context, asked call) (any, error) {
 	case "deletecollection":
 		return k.deleteCollection(ctx, asked)
 	}
-	return nil, errors.New("no such verb: " + asked.verb)
+	return nil, errors.New("unknown verb: " + asked.verb)
 }
 
 func (k kubeconnect) get(ctx context.Context, asked call) (any, error) {
@@ -165,7 +165,7 @@ func (k kubeconnect) deleteCollection(ctx context.Context, asked call) (any, err
 	return int(answer.GetDeleted()), nil
 }
 
-// decode reads the content of an object, in whatever encoding it has come.
+// decode returns the content of an object, in any encoding.
 func decode(object *kubeconnectv1.Object, kind *kubeconnectv1.ResourceKind) (map[string]any, error) {
 	switch carried := object.GetContent().(type) {
 	case *kubeconnectv1.Object_Struct:
@@ -179,14 +179,14 @@ func decode(object *kubeconnectv1.Object, kind *kubeconnectv1.ResourceKind) (map
 	case *kubeconnectv1.Object_Protobuf:
 		return message(carried.Protobuf, schema.GroupVersionKind{Group: kind.GetGroup(), Version: kind.GetVersion(), Kind: kind.GetKind()})
 	}
-	return nil, fmt.Errorf("the content is %T", object.GetContent())
+	return nil, fmt.Errorf("unexpected content %T", object.GetContent())
 }
 
 func members(text []byte) (read map[string]any, err error) {
 	return read, utiljson.Unmarshal(text, &read)
 }
 
-// message reads a kind's protobuf message.
+// message decodes the protobuf message of a kind.
 func message(from []byte, kind schema.GroupVersionKind) (map[string]any, error) {
 	object, err := scheme.Scheme.New(kind)
 	if err != nil {
@@ -199,7 +199,7 @@ func message(from []byte, kind schema.GroupVersionKind) (map[string]any, error) 
 	return typed(object)
 }
 
-// typed is a Go type's JSON.
+// typed returns the JSON of a Go type.
 func typed(object runtime.Object) (map[string]any, error) {
 	text, err := json.Marshal(object)
 	if err != nil {
@@ -208,8 +208,8 @@ func typed(object runtime.Object) (map[string]any, error) {
 	return members(text)
 }
 
-// throughType is what client-go was answered as the kind's Go type writes it, where there
-// is one: what comes as protobuf has gone through that too.
+// throughType returns a response of client-go as the kind's Go type encodes it, if there is one: a
+// protobuf response has been converted by the same type.
 func throughType(t *testing.T, content any) any {
 	t.Helper()
 	switch content := content.(type) {
@@ -235,11 +235,11 @@ func throughType(t *testing.T, content any) any {
 	return content
 }
 
-// ownWords are those that the service puts before client-go's: what of the request an
-// error is about.
+// ownWords matches the prefix that the service adds to a message of client-go: the part of the
+// request that the error is about.
 var ownWords = regexp.MustCompile(`^(label_selector "[^"]*"|\S+ have no strategic merge patches, use [^:]*): `)
 
-// failureThrough is what an error of the service says.
+// failureThrough returns the failure in an error of the service.
 func failureThrough(err error) *failure {
 	var failed *connect.Error
 	if !errors.As(err, &failed) {
@@ -263,14 +263,14 @@ func failureThrough(err error) *failure {
 	return &failure{Message: failed.Error()}
 }
 
-// clarified are the messages to which the service adds what they are about: of a patch whose
-// result does not fit the kind, and of a JSON patch that cannot be applied.
+// clarified matches the messages to which the service adds their subject: of a patch whose result
+// does not match the kind, and of a JSON patch that cannot be applied.
 var clarified = map[*regexp.Regexp]string{
 	regexp.MustCompile(`^\S+ "[^"]+"( is invalid: patch: )`):                            ` ""$1`,
 	regexp.MustCompile(`^\S+ "[^"]+" is invalid: the JSON patch cannot be applied: .*`): "the server rejected our request due to an error in our request",
 }
 
-// withoutClarity is the failure without what the service adds to it.
+// withoutClarity returns the failure without the service's additions.
 func (f *failure) withoutClarity() *failure {
 	for words, before := range clarified {
 		if words.MatchString(f.Message) {

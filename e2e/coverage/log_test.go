@@ -12,7 +12,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/kubelet"
 )
 
-// log reads a pod's log, which is no object but has a call of its own.
+// log reads a pod's log, which is not an object and has a call of its own.
 func (w *walk) log() {
 	w.verb = "get"
 	node := kubelet.Start(w.t, w.api.cluster.Client)
@@ -25,12 +25,12 @@ func (w *walk) log() {
 	if _, err := w.api.do(w.ctx, asked); err != nil {
 		w.t.Fatal(err)
 	}
-	w.sameLog("all of it", succeeds, of.text("$(name)"), &corev1.PodLogOptions{})
-	w.sameLog("of no pod", fails, nobody, &corev1.PodLogOptions{})
-	w.sameLog("of no container", fails, of.text("$(name)"), &corev1.PodLogOptions{Container: nobody})
+	w.sameLog("the complete log", succeeds, of.text("$(name)"), &corev1.PodLogOptions{})
+	w.sameLog("of a missing pod", fails, nobody, &corev1.PodLogOptions{})
+	w.sameLog("of a missing container", fails, of.text("$(name)"), &corev1.PodLogOptions{Container: nobody})
 }
 
-// sameLog compares what both read.
+// sameLog compares the logs that both clients read.
 func (w *walk) sameLog(what string, want expectation, pod string, options *corev1.PodLogOptions) {
 	w.t.Helper()
 	log, err := w.logThrough(w.ctx, &kubeconnectv1.GetLogsRequest{Namespace: w.namespace, Name: pod, Container: options.Container})

@@ -14,16 +14,15 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// root is the top of the checkout.
+// root is the root of the checkout.
 const root = "../.."
 
-// patience is how long a test waits for anything before it gives up. It is no claim
-// about speed.
+// patience bounds how long a test waits before it fails. It is not a claim about speed.
 var patience = harness.Patience(2 * time.Minute)
 
 func TestMain(m *testing.M) {
 	if os.Getenv("E2E") != "1" {
-		fmt.Println("e2e/coverage: nothing was run, for this needs a control plane: `make e2e`, or E2E=1 after `make build`")
+		fmt.Println("e2e/coverage: skipped, because it needs a control plane: run `make e2e`, or set E2E=1 after `make build`")
 		return
 	}
 	harness.LimitTests()
@@ -35,10 +34,10 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// deadline is a context that ends with the test or with its patience.
+// deadline returns a context that ends with the test or after patience.
 func deadline(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeoutCause(t.Context(), patience, errors.New("the test's patience is over"))
+	ctx, cancel := context.WithTimeoutCause(t.Context(), patience, errors.New("test timed out"))
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -2,7 +2,7 @@ package coverage_test
 
 import "k8s.io/apimachinery/pkg/types"
 
-// patch changes twins by patches of each type, and tries what is refused.
+// patch changes twins with patches of each type, and tries patches that must fail.
 func (w *walk) patch(twins [2]twin) {
 	w.verb = "patch"
 	w.patchByJSON(twins)
@@ -13,7 +13,7 @@ func (w *walk) patch(twins [2]twin) {
 	w.apply(twins)
 }
 
-// patching is a call with a patch.
+// patching returns a call with a patch.
 func (w *walk) patching(as types.PatchType, patch func(twin) any) making {
 	return func(of twin) call {
 		asked := w.about("patch", of)
@@ -44,14 +44,15 @@ func (w *walk) merge(twins [2]twin) {
 	w.same("merge patch", succeeds, twins, merges(func(*call) {}))
 	w.same("malformed merge patch", fails, twins, merges(malformed))
 	w.same("invalid merge patch", either, twins, merges(w.invalid))
-	w.same("merge patch of an old one", fails, twins, merges(old))
-	w.same("merge patch of what is not there", either, twins, merges(unknown))
+	w.same("merge patch of an old version", fails, twins, merges(old))
+	w.same("merge patch of a missing object", either, twins, merges(unknown))
 	if w.row.namespaced {
 		w.same("merge patch in another namespace", either, twins, merges(elsewhere))
 	}
 }
 
-// strategic is what becomes of strategic merge patches: custom resources have none.
+// strategic returns the expected result of strategic merge patches: custom resources do not support
+// them.
 func (w *walk) strategic() expectation {
 	if w.custom() {
 		return fails
@@ -61,7 +62,7 @@ func (w *walk) strategic() expectation {
 
 func (w *walk) custom() bool { return w.row.of.Group == "coverage.example.com" }
 
-// apply applies configurations, by force and in conflict with what was applied.
+// apply applies configurations, with force and in conflict with another manager.
 func (w *walk) apply(twins [2]twin) {
 	applies := func(in step, manager string, force bool) making {
 		return w.patching(types.ApplyYAMLPatchType, func(of twin) any {
@@ -71,12 +72,12 @@ func (w *walk) apply(twins [2]twin) {
 	w.same("apply", w.applies(), twins, applies(step{"apply", 8}, "applier", true))
 	conflict := fails
 	if w.recipe.Once {
-		conflict = either // the change is the same
+		conflict = either // the second change is the same
 	}
 	w.same("apply in conflict", conflict, twins, applies(step{"conflict", 9}, "another", false))
 }
 
-// applies is what becomes of configurations that are applied: the API server takes none
+// applies returns the expected result of apply configurations: the API server does not support them
 // for the scale of a custom resource.
 func (w *walk) applies() expectation {
 	if w.custom() && w.row.subresource == "scale" {

@@ -1,6 +1,6 @@
 package coverage_test
 
-// get reads a twin, and what is not there.
+// get reads a twin, and an object that does not exist.
 func (w *walk) get(twins [2]twin) {
 	w.verb = "get"
 	for name, encoding := range encodings {
@@ -18,7 +18,7 @@ func (w *walk) get(twins [2]twin) {
 	}
 }
 
-// version is the resource version of a twin, for the service's cache to catch up with.
+// version returns the resource version of a twin, for which a cached read waits.
 func (w *walk) version(of twin) string {
 	if w.row.subresource != "" || !w.row.has("watch") {
 		return ""
@@ -31,8 +31,8 @@ func (w *walk) list(twins [2]twin) {
 	w.verb = "list"
 	for name, encoding := range encodings {
 		asked := w.selecting("list", w.selector(), "")
-		asked.encoding, asked.since = encoding, w.version(twins[1]) // the first has been read
-		w.sameRead("those of the row as "+name, succeeds, asked)
+		asked.encoding, asked.since = encoding, w.version(twins[1]) // the version of the first has been reached by get
+		w.sameRead("the objects of the row as "+name, succeeds, asked)
 	}
 	asked := w.selecting("list", w.selector(), "")
 	asked.consistency = latest
@@ -40,11 +40,12 @@ func (w *walk) list(twins [2]twin) {
 	everywhere := w.selecting("list", w.selector(), "")
 	everywhere.namespace = ""
 	w.sameRead("in all namespaces", succeeds, everywhere)
-	w.sameRead("a label selector of no sense", fails, w.selecting("list", "a in", ""))
-	w.sameRead("a field selector of no sense", w.fieldsFail(), w.selecting("list", "", "nonsense=1"))
+	w.sameRead("an invalid label selector", fails, w.selecting("list", "a in", ""))
+	w.sameRead("an invalid field selector", w.fieldsFail(), w.selecting("list", "", "nonsense=1"))
 }
 
-// fieldsFail is what becomes of field selectors: what is kept nowhere is not selected by them.
+// fieldsFail returns the expected result of field selectors: resources that are not stored do not
+// support them.
 func (w *walk) fieldsFail() expectation {
 	if !w.row.has("watch") {
 		return either
@@ -52,7 +53,7 @@ func (w *walk) fieldsFail() expectation {
 	return fails
 }
 
-// selector selects the objects of the row.
+// selector returns the label selector for the objects of the row.
 func (w *walk) selector() string { return rowLabel + "=" + w.row.label }
 
 func (w *walk) selecting(verb, labels, fields string) call {

@@ -12,7 +12,7 @@ import (
 
 const recipesFile = "testdata/recipes.yaml"
 
-// recipe says how to make a valid object; the file says what each part is.
+// recipe describes how to create a valid object. testdata/recipes.yaml documents its fields.
 type recipe struct {
 	Name         string            `json:"name"`
 	Object       map[string]any    `json:"object"`
@@ -29,7 +29,7 @@ type recipe struct {
 	Subresources map[string]recipe `json:"subresources"`
 }
 
-// The parts of a recipe that most can do with.
+// The defaults of a recipe.
 var (
 	anyChange  = map[string]any{"metadata": map[string]any{"annotations": map[string]any{"step": "$(step)"}}}
 	anyInvalid = map[string]any{"metadata": map[string]any{"labels": map[string]any{"-not valid-": ""}}}
@@ -49,7 +49,7 @@ func readRecipes(t *testing.T) (read recipes) {
 	return read
 }
 
-// of is the recipe of a resource's objects.
+// of returns the recipe of a resource's objects.
 func (r recipes) of(t *testing.T, of row) recipe {
 	t.Helper()
 	name := strings.TrimSuffix(of.of.Resource+"."+of.of.Group, ".")
@@ -58,17 +58,17 @@ func (r recipes) of(t *testing.T, of row) recipe {
 		found, ok = r[name]
 	}
 	if !ok {
-		t.Fatalf("how is one of %s made? Add a recipe %q to e2e/coverage/%s", of.of, name, recipesFile)
+		t.Fatalf("no recipe for %s: add a recipe %q to e2e/coverage/%s", of.of, name, recipesFile)
 	}
 	return found.completed("$(name)")
 }
 
-// sub is the recipe of what is read and written at a subresource of an object.
+// sub returns the recipe of the objects that are read and written at a subresource.
 func (r recipe) sub(t *testing.T, of row) recipe {
 	t.Helper()
 	found, ok := r.Subresources[of.subresource]
 	if !ok {
-		t.Fatalf("what may be done at %s of %s? Add it under \"subresources\" of its recipe in e2e/coverage/%s", of.name(), of.of.GroupVersion(), recipesFile)
+		t.Fatalf("no recipe for subresource %s of %s: add it under \"subresources\" of its recipe in e2e/coverage/%s", of.name(), of.of.GroupVersion(), recipesFile)
 	}
 	return found.completed(r.Name)
 }
@@ -86,17 +86,17 @@ func (r recipe) completed(name string) recipe {
 	return r
 }
 
-// variables are what a recipe says as $(name).
+// variables maps names to the values for $(name) in a recipe.
 type variables map[string]string
 
-// in puts the values into a part of a recipe.
+// in replaces the variables in a part of a recipe by their values.
 func (v variables) in(part any) map[string]any {
 	text, err := json.Marshal(part)
 	if err != nil {
 		panic(err)
 	}
 	said := string(text)
-	if number, ok := v["number"]; ok { // a number is no text
+	if number, ok := v["number"]; ok { // a number has no quotes
 		said = strings.ReplaceAll(said, `"$(number)"`, number)
 	}
 	made := map[string]any{}
@@ -106,7 +106,7 @@ func (v variables) in(part any) map[string]any {
 	return made
 }
 
-// text puts the values into a text.
+// text replaces the variables in a text by their values.
 func (v variables) text(text string) string {
 	for name, value := range v {
 		text = strings.ReplaceAll(text, "$("+name+")", value)
@@ -114,7 +114,7 @@ func (v variables) text(text string) string {
 	return text
 }
 
-// outOf puts the variables into a text in the place of their values.
+// outOf replaces the values in a text by their variables.
 func (v variables) outOf(text string) string {
 	for name, value := range v {
 		text = strings.ReplaceAll(text, value, "$("+name+")")

@@ -7,21 +7,21 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// refused shows that the service says so where there is no object.
+// refused checks that the service rejects subresources that are not objects.
 func (w *walk) refused() {
 	of := w.newTwin()
 	w.makeTwin(of, nil)
 	for _, verb := range w.row.verbs {
 		w.cells[verb].refused = true
 		if verb == "delete" {
-			continue // no request can say it
+			continue // no request supports it
 		}
 		asked := w.about(verb, of)
 		asked.body = map[string]any{"metadata": map[string]any{"name": asked.name}}
 		asked.patch, asked.patchType = []byte("{}"), types.MergePatchType
 		_, err := w.service.do(w.ctx, asked)
 		if connect.CodeOf(err) != connect.CodeInvalidArgument || !strings.Contains(err.Error(), "is no object: use kubectl") {
-			w.t.Errorf("%s of %s is answered %v", verb, w.row.name(), err)
+			w.t.Errorf("%s of %s: %v", verb, w.row.name(), err)
 		}
 	}
 }

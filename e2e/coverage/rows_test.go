@@ -20,18 +20,18 @@ type row struct {
 	kind        schema.GroupVersionKind
 	namespaced  bool
 	verbs       []string
-	label       string // a label's value that only its objects have
+	label       string // a label value that only its objects have
 }
 
-// name is how the table calls it: "pods", "pods/status".
+// name returns the name in the table: "pods", "pods/status".
 func (r row) name() string {
 	return strings.TrimSuffix(r.of.Resource+"/"+r.subresource, "/")
 }
 
 func (r row) has(verb string) bool { return slices.Contains(r.verbs, verb) }
 
-// rowsOf are all that discovery lists, but for what is no object's address: by group,
-// with the newest version of each first, and by name.
+// rowsOf returns all resources in discovery, except those that are not addresses of objects:
+// ordered by group, with the newest version of each first, and by name.
 func rowsOf(t *testing.T, client discovery.DiscoveryInterface) (rows []row) {
 	t.Helper()
 	_, lists, err := client.ServerGroupsAndResources()
@@ -64,7 +64,7 @@ func rowsOf(t *testing.T, client discovery.DiscoveryInterface) (rows []row) {
 func newRow(in schema.GroupVersion, listed v1.APIResource) row {
 	resource, subresource, _ := strings.Cut(listed.Name, "/")
 	kind := in.WithKind(listed.Kind)
-	if listed.Version != "" { // a subresource of another group's kind
+	if listed.Version != "" { // a subresource with a kind of another group
 		kind = schema.GroupVersionKind{Group: listed.Group, Version: listed.Version, Kind: listed.Kind}
 	}
 	return row{of: in.WithResource(resource), subresource: subresource, kind: kind, namespaced: listed.Namespaced, verbs: listed.Verbs}

@@ -7,8 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// twin is one of two equal objects: through the service the one is written, by client-go
-// the other.
+// twin is one of two equal objects: one is written through the service, the other with client-go.
 type twin struct{ variables }
 
 func (t twin) with(name, value string) twin {
@@ -19,7 +18,7 @@ func (t twin) with(name, value string) twin {
 	return twin{also}
 }
 
-// newTwin is the name of an object that is not there yet.
+// newTwin returns a twin with an unused name.
 func (w *walk) newTwin() twin {
 	number := int(w.made.Add(1))
 	named := variables{
@@ -32,7 +31,7 @@ func (w *walk) newTwin() twin {
 
 func (w *walk) newTwins() [2]twin { return [2]twin{w.newTwin(), w.newTwin()} }
 
-// prepare makes what a twin needs.
+// prepare creates the objects that a twin needs.
 func (w *walk) prepare(of twin) {
 	w.t.Helper()
 	for _, needed := range w.parent.Needs {
@@ -45,31 +44,31 @@ func (w *walk) prepare(of twin) {
 	}
 }
 
-// makeTwin makes a twin by client-go.
+// makeTwin creates a twin with client-go.
 func (w *walk) makeTwin(of twin, labels map[string]any) {
 	w.t.Helper()
 	w.prepare(of)
 	asked := w.about("create", of)
 	asked.of.subresource, asked.body = "", w.object(of, labels)
 	if _, err := w.api.do(w.ctx, asked); err != nil {
-		w.t.Fatalf("client-go is answered %v: is the recipe in %s right?", err, recipesFile)
+		w.t.Fatalf("client-go: %v; check the recipe in %s", err, recipesFile)
 	}
 }
 
-// settle waits for what the API server itself changes of new objects.
+// settle waits for the changes that the API server itself makes to new objects.
 func (w *walk) settle(twins [2]twin) {
 	w.t.Helper()
 	if len(w.parent.Settles) == 0 {
 		return
 	}
 	for _, of := range twins {
-		until(w.ctx, w.t, "the API server has looked at "+of.text(w.parent.Name), func() bool {
+		until(w.ctx, w.t, "the API server has set the conditions of "+of.text(w.parent.Name), func() bool {
 			return hasConditions(w.now(of).Object, w.parent.Settles)
 		})
 	}
 }
 
-// hasConditions reports whether an object has conditions of these types and statuses.
+// hasConditions reports whether an object has conditions with these types and statuses.
 func hasConditions(object map[string]any, wanted map[string]string) bool {
 	conditions, _, _ := unstructured.NestedSlice(object, "status", "conditions")
 	set := 0
@@ -82,7 +81,7 @@ func hasConditions(object map[string]any, wanted map[string]string) bool {
 	return set == len(wanted)
 }
 
-// now is a twin as it is, or its subresource where that can be read.
+// now returns a twin in its current state, or its subresource if that can be read.
 func (w *walk) now(of twin) *unstructured.Unstructured {
 	w.t.Helper()
 	asked := w.about("get", of)

@@ -1,6 +1,6 @@
 package coverage_test
 
-// update replaces twins, and tries what is refused.
+// update replaces twins, and tries updates that must fail.
 func (w *walk) update(twins [2]twin) {
 	w.verb = "update"
 	updates := making(func(of twin) call {
@@ -8,11 +8,11 @@ func (w *walk) update(twins [2]twin) {
 		asked.body = merged(w.now(of).Object, w.change(of, step{"update", 2}))
 		return asked
 	})
-	w.same("a changed one", succeeds, twins, updates)
-	w.same("a malformed one", fails, twins, updates.with(malformed))
-	w.same("an invalid one", either, twins, updates.with(w.invalid))
-	w.same("an old one", fails, twins, updates.with(old))
-	w.same("one that is not there", either, twins, updates.with(unknown))
+	w.same("a changed object", succeeds, twins, updates)
+	w.same("a malformed object", fails, twins, updates.with(malformed))
+	w.same("an invalid object", either, twins, updates.with(w.invalid))
+	w.same("an old version", fails, twins, updates.with(old))
+	w.same("a missing object", either, twins, updates.with(unknown))
 	if w.row.namespaced {
 		w.same("in another namespace", fails, twins, updates.with(elsewhere))
 	}

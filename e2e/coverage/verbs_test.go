@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// walkRow goes through the verbs of a row.
+// walkRow tests the verbs of a row.
 func walkRow(t *testing.T, shared *lab, of row, kind schema.GroupVersionKind, made recipe, cells map[string]*cell) {
 	w := &walk{lab: shared, t: t, ctx: deadline(t), row: of, parentKind: kind, parent: made, recipe: made, cells: cells}
 	if of.subresource != "" {
@@ -18,12 +18,12 @@ func walkRow(t *testing.T, shared *lab, of row, kind schema.GroupVersionKind, ma
 	w.all()
 	for verb, cell := range cells {
 		if cell.mark() == "untried" {
-			t.Errorf("%s: compared were %d objects and %d errors: there must be some of each", verb, cell.objects, cell.errors)
+			t.Errorf("%s: compared %d objects and %d errors, want some of each", verb, cell.objects, cell.errors)
 		}
 	}
 }
 
-// all goes through the verbs that the row has.
+// all tests the verbs that the row has.
 func (w *walk) all() {
 	switch {
 	case w.recipe.Refused:
@@ -56,7 +56,7 @@ func (w *walk) all() {
 	}
 }
 
-// twins are made by what is compared, or before.
+// twins returns twins that exist: created by the compared creations, or before them.
 func (w *walk) twins() [2]twin {
 	if w.row.has("create") && w.row.subresource == "" {
 		return w.create()

@@ -14,47 +14,47 @@ import (
 	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
 )
 
-// lab is what all rows share.
+// lab is shared by all rows.
 type lab struct {
 	service   kubeconnect
 	pods      kubeconnectv1connect.PodServiceClient
 	api       clientGo
 	namespace string
-	made      atomic.Int32 // names that were given out
-	compared  atomic.Int32 // answers that were compared
+	made      atomic.Int32 // number of names assigned
+	compared  atomic.Int32 // number of answers compared
 }
 
-// walk goes through the verbs of one row. It is owned by the row's test.
+// walk tests the verbs of one row. It is owned by the row's test.
 type walk struct {
 	*lab
 	t          *testing.T
 	ctx        context.Context
 	row        row
 	parentKind schema.GroupVersionKind
-	parent     recipe // of the objects
-	recipe     recipe // of what is read and written at them: of the subresource, if there is one
+	parent     recipe // of the resource's objects
+	recipe     recipe // of the objects read and written: those of the subresource, if there is one
 	cells      map[string]*cell
-	verb       string // whose cell it is in
+	verb       string // the current verb
 }
 
-// about is a call about a twin.
+// about returns a call about a twin.
 func (w *walk) about(verb string, of twin) call {
 	return call{verb: verb, of: w.row, namespace: w.namespace, name: of.text(w.parent.Name), manager: "tester"}
 }
 
-// expectation says what client-go must be answered, lest nothing be shown.
+// expectation is the result that client-go must have, so that a comparison shows something.
 type expectation int
 
 const (
 	succeeds expectation = iota
 	fails
-	either // where resources differ in it
+	either // where resources differ
 )
 
-// attempts is how often a write is made that something else comes before.
+// attempts bounds how often a write is repeated because another write preceded it.
 const attempts = 20
 
-// ask makes a call, and once more where the API server itself has changed the object.
+// ask makes a call, and repeats it if the API server itself has changed the object.
 func ask(ctx context.Context, by caller, of twin, want expectation, asked making) (content any, err error) {
 	for range attempts {
 		if content, err = by.do(ctx, asked(of)); want != succeeds || !isConflict(err) {
@@ -68,8 +68,8 @@ func isConflict(err error) bool {
 	return apierrors.IsConflict(err) || err != nil && connect.CodeOf(err) == connect.CodeAborted
 }
 
-// same makes a call for each twin, for one through the service and for the other one by
-// client-go, and compares the answers but for what must differ.
+// same makes a call for each twin, for one through the service and for the other with client-go,
+// and compares the answers except for the values that must differ.
 func (w *walk) same(what string, want expectation, twins [2]twin, asked making) {
 	w.t.Helper()
 	ofService, err := ask(w.ctx, w.service, twins[0], want, asked)
@@ -81,7 +81,8 @@ func (w *walk) same(what string, want expectation, twins [2]twin, asked making) 
 	w.judge(what, want, wanted.neutral(twins[1].variables), got.neutral(twins[0].variables), err)
 }
 
-// sameRead makes one call through the service and by client-go, and compares all of it.
+// sameRead makes one call through the service and with client-go, and compares the complete
+// answers.
 func (w *walk) sameRead(what string, want expectation, asked call) {
 	w.t.Helper()
 	content, err := w.service.do(w.ctx, asked)
@@ -105,7 +106,7 @@ func (w *walk) byClientGo(of twin, want expectation, asked making) (answer, erro
 	return answer{content, nil}, nil
 }
 
-// judge compares what both were answered, and notes it in the cell.
+// judge compares the two answers, and records the result in the cell.
 func (w *walk) judge(what string, want expectation, wanted, got answer, err error) {
 	w.t.Helper()
 	if w.recipe.Unordered {
@@ -114,9 +115,9 @@ func (w *walk) judge(what string, want expectation, wanted, got answer, err erro
 	wanted.Content = w.newer(wanted.Content)
 	switch {
 	case want == succeeds && err != nil:
-		w.t.Fatalf("%s, %s: client-go is answered %v: is the recipe in %s right?", w.verb, what, err, recipesFile)
+		w.t.Fatalf("%s, %s: client-go: %v; check the recipe in %s", w.verb, what, err, recipesFile)
 	case want == fails && err == nil:
-		w.t.Errorf("%s, %s: client-go is answered no error", w.verb, what)
+		w.t.Errorf("%s, %s: client-go returned no error", w.verb, what)
 	}
 	cell := w.cells[w.verb]
 	w.compared.Add(1)
@@ -131,7 +132,7 @@ func (w *walk) judge(what string, want expectation, wanted, got answer, err erro
 	}
 }
 
-// newer is what client-go was answered with what the service's newer Go type adds.
+// newer returns the answer of client-go with the fields that the service's newer Go type adds.
 func (w *walk) newer(content any) any {
 	switch content := content.(type) {
 	case map[string]any:

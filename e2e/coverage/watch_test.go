@@ -16,19 +16,19 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/record"
 )
 
-// watches are those of a row's objects, by both, from before there were any.
+// watches holds the watches of a row's objects with both clients, from before the first object.
 type watches struct {
 	through *record.Stream
 	direct  watch.Interface
 }
 
-// event is a change as both tell it.
+// event is a change, in a form common to both clients.
 type event struct {
 	Type   string
 	Object any
 }
 
-// watch begins to watch the objects of the row.
+// watch starts to watch the objects of the row.
 func (w *walk) watch() watches {
 	w.verb = "watch"
 	objects := w.api.objects(w.selecting("watch", "", ""))
@@ -43,8 +43,8 @@ func (w *walk) watch() watches {
 	w.t.Cleanup(direct.Stop)
 	through := record.Watch(w.t, w.service.client, w.watching(w.selector(), ""))
 	through.Synced(w.ctx)
-	w.refusedWatch("a label selector of no sense", "a in", "")
-	w.refusedWatch("a field selector of no sense", "", "nonsense=1")
+	w.refusedWatch("an invalid label selector", "a in", "")
+	w.refusedWatch("an invalid field selector", "", "nonsense=1")
 	return watches{through, direct}
 }
 
@@ -58,12 +58,12 @@ func (w *walk) watching(labels, fields string) *kubeconnectv1.WatchRequest {
 	return request
 }
 
-// refusedWatch compares the errors that end a watch at once.
+// refusedWatch compares the errors of watches that are rejected.
 func (w *walk) refusedWatch(what, labels, fields string) {
 	w.t.Helper()
 	_, err := w.api.objects(w.selecting("watch", "", "")).Watch(w.ctx, metav1.ListOptions{LabelSelector: labels, FieldSelector: fields})
 	if err == nil {
-		w.t.Fatalf("%s: client-go is answered no error", what)
+		w.t.Fatalf("%s: client-go returned no error", what)
 	}
 	w.judge(what, fails, answer{nil, failureOf(err)}, answer{nil, failureThrough(w.watchError(labels, fields))}, err)
 }
@@ -79,12 +79,12 @@ func (w *walk) watchError(labels, fields string) error {
 	for stream.Receive() {
 	}
 	if stream.Err() == nil {
-		return connect.NewError(connect.CodeUnknown, fmt.Errorf("it has ended without an error"))
+		return connect.NewError(connect.CodeUnknown, fmt.Errorf("the watch ended without an error"))
 	}
 	return stream.Err()
 }
 
-// compareEvents makes a last object, and compares all that both have told up to it.
+// compareEvents creates a last object, and compares all events up to it.
 func (w *walk) compareEvents(seen watches) {
 	w.t.Helper()
 	w.verb = "watch"
@@ -107,14 +107,14 @@ func (w *walk) toldDirectly(by watch.Interface, last string) (events []event) {
 		case told, ok := <-by.ResultChan():
 			object, _ := told.Object.(*unstructured.Unstructured)
 			if !ok || object == nil {
-				w.t.Fatalf("client-go's watch has ended: %v", told)
+				w.t.Fatalf("client-go's watch ended: %v", told)
 			}
 			events = append(events, event{string(told.Type), w.newer(withoutManagers(object.Object))})
 			if object.GetName() == last {
 				return events
 			}
 		case <-w.ctx.Done():
-			w.t.Fatal("client-go's watch does not tell the last object")
+			w.t.Fatal("client-go's watch does not return the last object")
 		}
 	}
 }
@@ -127,7 +127,7 @@ var eventTypes = map[kubeconnectv1.EventType]watch.EventType{
 
 func (w *walk) toldThrough(by *record.Stream, last string) (events []event) {
 	w.t.Helper()
-	said := by.Until(w.ctx, "the last object is told", func(said *record.View) bool {
+	said := by.Until(w.ctx, "the last object is delivered", func(said *record.View) bool {
 		return len(said.Events) > 0 && tells(said.Events, last)
 	})
 	by.Close()
@@ -140,7 +140,7 @@ func (w *walk) toldThrough(by *record.Stream, last string) (events []event) {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		// Of what is deleted, client-go is told the last state under the version of the deletion.
+		// client-go's DELETED has the last state with the version of the deletion.
 		object["metadata"].(map[string]any)["resourceVersion"] = told.GetResourceVersion()
 		events = append(events, event{string(kind), object})
 		if told.GetObject().GetName() == last {
