@@ -16,13 +16,13 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// account is a service account, with a token and nothing else.
+// account is a service account, with its token only.
 type account struct {
 	namespace, name string
 	config          *rest.Config
 }
 
-// accountOf is an account with a token for as long as what it is bound to is there.
+// accountOf returns an account with a token that is valid while the object it is bound to exists.
 func accountOf(ctx context.Context, t *testing.T, namespace, name string, boundTo *authenticationv1.BoundObjectReference) account {
 	t.Helper()
 	in := cluster(t)
@@ -35,10 +35,10 @@ func accountOf(ctx context.Context, t *testing.T, namespace, name string, boundT
 	return account{namespace, name, config}
 }
 
-// user is the name that the cluster knows the account by.
+// user returns the cluster's user name of the account.
 func (a account) user() string { return "system:serviceaccount:" + a.namespace + ":" + a.name }
 
-// kubeconfig is the path of one with the account's token.
+// kubeconfig writes a kubeconfig with the account's token, and returns its path.
 func (a account) kubeconfig(t *testing.T) string {
 	t.Helper()
 	written := api.NewConfig()
@@ -51,7 +51,7 @@ func (a account) kubeconfig(t *testing.T) string {
 	return path
 }
 
-// untilHas returns when the API server knows of all the rights.
+// untilHas blocks until the API server grants the account all the permissions.
 func (a account) untilHas(ctx context.Context, rights []right) error {
 	client, err := kubernetes.NewForConfig(a.config)
 	if err != nil {
@@ -62,7 +62,7 @@ func (a account) untilHas(ctx context.Context, rights []right) error {
 		err := eventually(ctx, func() error {
 			answer, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 			if err == nil && !answer.Status.Allowed {
-				err = errors.New("it is not allowed")
+				err = errors.New("not allowed")
 			}
 			return err
 		})

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// newCaller is the account of a pod, with rights in the pod's namespace alone. Its token
-// says of it all that a service account's can.
+// newCaller returns the account of a pod, with permissions only in the pod's namespace. Its token
+// has all the claims that a service account's token can have.
 func newCaller(ctx context.Context, t *testing.T) account {
 	t.Helper()
 	namespace := newNamespace(ctx, t, cluster(t), nil)
@@ -28,7 +28,7 @@ func newCaller(ctx context.Context, t *testing.T) account {
 	succeeds(t, eventually(ctx, func() error {
 		pod, err := core.Pods(namespace).Get(ctx, meta.Name, metav1.GetOptions{})
 		if err == nil && pod.Spec.NodeName == "" {
-			err = errors.New("the pod has no node")
+			err = errors.New("the pod is not scheduled")
 		}
 		return err
 	}))
@@ -37,7 +37,7 @@ func newCaller(ctx context.Context, t *testing.T) account {
 	return caller
 }
 
-// grant is how RBAC gives a right: by a role and a binding of these kinds.
+// grant is a way in which RBAC grants a permission: with a role and a binding of these kinds.
 type grant struct{ role, binding string }
 
 var (
@@ -46,8 +46,8 @@ var (
 	everywhere    = grant{"ClusterRole", "ClusterRoleBinding"}
 )
 
-// to gives an account the rights to read and patch the ConfigMaps of a namespace, and
-// returns when it has them.
+// to grants an account permission to read and patch the ConfigMaps of a namespace, and blocks until
+// the permission is effective.
 func (g grant) to(ctx context.Context, t *testing.T, who account, namespace string) {
 	t.Helper()
 	verbs := []any{"list", "watch", "patch"}
@@ -68,7 +68,8 @@ func (g grant) to(ctx context.Context, t *testing.T, who account, namespace stri
 	succeeds(t, who.untilHas(ctx, rights))
 }
 
-// rbacObject is one of a kind that is about a namespace, by its name if not in it.
+// rbacObject returns an RBAC object for a namespace: in the namespace, or named after it if the
+// kind is cluster-scoped.
 func rbacObject(kind, namespace string, content values) manifest {
 	object := &unstructured.Unstructured{Object: content}
 	object.SetAPIVersion("rbac.authorization.k8s.io/v1")

@@ -28,7 +28,7 @@ type (
 	manifest = *unstructured.Unstructured
 )
 
-// required are the values without which nothing can be installed.
+// required returns the values without which the chart cannot be installed.
 func required() values {
 	return values{
 		"image": values{"repository": "images.example/kubeconnect"},
@@ -36,7 +36,7 @@ func required() values {
 	}
 }
 
-// with are the required values and others, which win.
+// with returns the required values merged with others, which take precedence.
 func with(others values) values {
 	return chartutil.MergeTables(maps.Clone(others), required())
 }
@@ -96,7 +96,7 @@ func parse(t *testing.T, text string) (all []manifest) {
 	}
 }
 
-// into makes a typed object of a manifest.
+// into converts a manifest to a typed object.
 func into[T any](t *testing.T, from manifest) *T {
 	t.Helper()
 	object := new(T)
@@ -104,7 +104,7 @@ func into[T any](t *testing.T, from manifest) *T {
 	return object
 }
 
-// ofKind are the manifests of a kind, typed.
+// ofKind returns the manifests of a kind, typed.
 func ofKind[T any](t *testing.T, all []manifest, kind string) (found []*T) {
 	t.Helper()
 	for _, one := range all {

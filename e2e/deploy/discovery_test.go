@@ -2,8 +2,7 @@ package deploy_test
 
 import "k8s.io/client-go/discovery"
 
-// fresh is a discovery client that remembers nothing, where client-go asks for one
-// that does.
+// fresh is a discovery client without a cache, where client-go requires one with a cache.
 type fresh struct{ discovery.DiscoveryInterface }
 
 // Fresh implements discovery.CachedDiscoveryInterface.

@@ -1,5 +1,5 @@
-// Package deploy holds the Helm chart against a real API server: that every manifest
-// is valid in every variant, that the pods are admitted and their flags understood,
-// that the service can do its work with the rights of its service account, and that
-// without any one of them it cannot. It is a Go module of its own, for it brings Helm.
+// Package deploy tests the Helm chart with a real API server: every manifest is valid in every
+// variant, the pods are admitted and their flags accepted, the service works with the permissions
+// of its service account, and it does not work without any one of them. It is a Go module of its
+// own because it depends on Helm.
 package deploy

@@ -17,12 +17,12 @@ func TestFlowSchema_IsThereIfAskedFor(t *testing.T) {
 	t.Parallel()
 	all := release{"r", "n", required()}.manifests(t)
 	if len(ofKind[flowcontrolv1.FlowSchema](t, all, "FlowSchema")) > 0 || len(ofKind[flowcontrolv1.PriorityLevelConfiguration](t, all, "PriorityLevelConfiguration")) > 0 {
-		t.Error("there is one by default")
+		t.Error("the chart renders a FlowSchema by default")
 	}
 }
 
-// TestFlowSchema_IsForTheAccountOfTheServiceAlone wants every request of the service to have the
-// priority level, and no request of others.
+// TestFlowSchema_IsForTheAccountOfTheServiceAlone checks that every request of the service has the
+// priority level, and that no other request has it.
 func TestFlowSchema_IsForTheAccountOfTheServiceAlone(t *testing.T) {
 	t.Parallel()
 	for name, account := range map[string]values{"own": {}, "given": {"create": false, "name": "other"}} {
@@ -31,23 +31,23 @@ func TestFlowSchema_IsForTheAccountOfTheServiceAlone(t *testing.T) {
 			all := release{"r", "n", with(values{"serviceAccount": account, "flowSchema": values{"enabled": true}})}.manifests(t)
 			schema, level := ofKind[flowcontrolv1.FlowSchema](t, all, "FlowSchema")[0], ofKind[flowcontrolv1.PriorityLevelConfiguration](t, all, "PriorityLevelConfiguration")[0]
 			if schema.Spec.PriorityLevelConfiguration.Name != level.Name {
-				t.Errorf("the schema leads to %s, the level is %s", schema.Spec.PriorityLevelConfiguration.Name, level.Name)
+				t.Errorf("the schema refers to level %s, the level is %s", schema.Spec.PriorityLevelConfiguration.Name, level.Name)
 			}
 			bound := ofKind[rbacv1.ClusterRoleBinding](t, all, "ClusterRoleBinding")[0].Subjects[0]
 			rule := schema.Spec.Rules[0]
 			if len(schema.Spec.Rules) != 1 || len(rule.Subjects) != 1 || rule.Subjects[0].ServiceAccount == nil ||
 				rule.Subjects[0].ServiceAccount.Name != bound.Name || rule.Subjects[0].ServiceAccount.Namespace != bound.Namespace {
-				t.Errorf("the rules are %+v, the account is %+v", schema.Spec.Rules, bound)
+				t.Errorf("rules %+v, account %+v", schema.Spec.Rules, bound)
 			}
 			if precedence := schema.Spec.MatchingPrecedence; precedence >= 9000 {
-				t.Errorf("that of all service accounts comes before it: %d", precedence)
+				t.Errorf("the FlowSchema of all service accounts precedes it: %d", precedence)
 			}
 		})
 	}
 }
 
-// TestFlowSchema_DecidesTheLevelOfTheService asks the API server for something as the service, and
-// as another account. The answer says by which level the request was admitted.
+// TestFlowSchema_DecidesTheLevelOfTheService sends a request as the service, and as another
+// account. The response contains the priority level that admitted the request.
 func TestFlowSchema_DecidesTheLevelOfTheService(t *testing.T) {
 	t.Parallel()
 	ctx, in := deadline(t), cluster(t)
@@ -62,7 +62,7 @@ func TestFlowSchema_DecidesTheLevelOfTheService(t *testing.T) {
 	service := accountOf(ctx, t, namespace, "r-kubeconnect", nil)
 	succeeds(t, eventually(ctx, func() error {
 		if got := levelOf(t, service); got != string(level.UID) {
-			return fmt.Errorf("the service has the level %s, want %s", got, level.UID)
+			return fmt.Errorf("the service has level %s, want %s", got, level.UID)
 		}
 		return nil
 	}))
@@ -70,11 +70,11 @@ func TestFlowSchema_DecidesTheLevelOfTheService(t *testing.T) {
 	_, err = in.Client.CoreV1().ServiceAccounts(namespace).Create(ctx, other, metav1.CreateOptions{})
 	succeeds(t, err)
 	if got := levelOf(t, accountOf(ctx, t, namespace, "other", nil)); got == "" || got == string(level.UID) {
-		t.Errorf("another account has the level %q", got)
+		t.Errorf("another account has level %q", got)
 	}
 }
 
-// levelOf returns the UID of the priority level that a request of an account has.
+// levelOf returns the UID of the priority level of an account's requests.
 func levelOf(t *testing.T, who account) string {
 	t.Helper()
 	client, err := rest.HTTPClientFor(who.config)

@@ -25,7 +25,7 @@ var (
 	defineGadgets      sync.Once
 )
 
-// withGadgets returns when gadgets are defined and served.
+// withGadgets defines gadgets and blocks until they are served.
 func withGadgets(ctx context.Context, t *testing.T) {
 	t.Helper()
 	in := cluster(t)
@@ -60,8 +60,8 @@ func makeGadget(ctx context.Context, t *testing.T, namespace string) metav1.Obje
 	return made
 }
 
-// noticesAnotherSchema has the administrator list a gadget whose schema gains a default. The
-// API server may refuse the service nothing meanwhile.
+// noticesAnotherSchema lists a gadget as the administrator while its schema gains a default. The
+// API server must not reject any request of the service meanwhile.
 func noticesAnotherSchema(ctx context.Context, t *testing.T, in installation) error {
 	withGadgets(ctx, t)
 	namespace := newNamespace(ctx, t, cluster(t), nil)
@@ -71,7 +71,7 @@ func noticesAnotherSchema(ctx context.Context, t *testing.T, in installation) er
 	if _, err := client.List(ctx, request); err != nil {
 		return err
 	}
-	field := "of-" + namespace // of this test alone
+	field := "of-" + namespace // unique to this test
 	patch := fmt.Appendf(nil, `[{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/%s","value":{"type":"string","default":"yes"}}]`, field)
 	_, err := cluster(t).Dynamic.Resource(definitionResource).Patch(ctx, gadgetName, types.JSONPatchType, patch, metav1.PatchOptions{})
 	succeeds(t, err)
@@ -82,6 +82,6 @@ func noticesAnotherSchema(ctx context.Context, t *testing.T, in installation) er
 				return nil
 			}
 		}
-		return errors.Join(err, errors.New("the old content is served"))
+		return errors.Join(err, errors.New("the service returns the old content"))
 	}))
 }

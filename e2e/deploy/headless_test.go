@@ -19,8 +19,8 @@ func serviceNamed(t *testing.T, all []manifest, name string) *corev1.Service {
 	return nil
 }
 
-// TestHeadlessService_LeadsToThePortsOfThePods is for clients that balance by themselves: DNS
-// gives them the addresses of the pods, and nothing translates the port.
+// TestHeadlessService_LeadsToThePortsOfThePods is for clients that balance by themselves: they get
+// the addresses of the pods from DNS, and the port is not translated.
 func TestHeadlessService_LeadsToThePortsOfThePods(t *testing.T) {
 	t.Parallel()
 	for name, of := range map[string]values{"over TLS": {"service": values{"port": 9443}}, "in plain text": {"tls": values{"mode": "off"}}} {
@@ -29,13 +29,13 @@ func TestHeadlessService_LeadsToThePortsOfThePods(t *testing.T) {
 			all := release{"r", "n", with(of)}.manifests(t)
 			headless, template := serviceNamed(t, all, "r-kubeconnect-headless"), ofKind[appsv1.Deployment](t, all, "Deployment")[0].Spec.Template
 			if headless == nil || headless.Spec.ClusterIP != corev1.ClusterIPNone || headless.Spec.PublishNotReadyAddresses {
-				t.Fatalf("the Service is %+v", headless)
+				t.Fatalf("headless Service %+v", headless)
 			}
 			if !labels.SelectorFromSet(headless.Spec.Selector).Matches(labels.Set(template.Labels)) {
-				t.Errorf("it selects %v, the pods have %v", headless.Spec.Selector, template.Labels)
+				t.Errorf("selector %v, labels of the pods %v", headless.Spec.Selector, template.Labels)
 			}
 			if port := headless.Spec.Ports[0]; port.Port != containerPort(template.Spec.Containers[0], port.TargetPort) || len(headless.Spec.Ports) != 1 {
-				t.Errorf("it leads to %+v, the container has %+v", headless.Spec.Ports, template.Spec.Containers[0].Ports)
+				t.Errorf("ports %+v, ports of the container %+v", headless.Spec.Ports, template.Spec.Containers[0].Ports)
 			}
 		})
 	}
@@ -45,11 +45,11 @@ func TestHeadlessService_CanBeLeftOut(t *testing.T) {
 	t.Parallel()
 	all := release{"r", "n", with(values{"service": values{"headless": false}})}.manifests(t)
 	if serviceNamed(t, all, "r-kubeconnect-headless") != nil || serviceNamed(t, all, "r-kubeconnect") == nil {
-		t.Error("the Services are not as they should be")
+		t.Error("the headless Service is rendered, or the other Service is missing")
 	}
 }
 
-// TestHeadlessService_IsInTheCertificate wants its name to be one that clients can verify.
+// TestHeadlessService_IsInTheCertificate checks that clients can verify its name.
 func TestHeadlessService_IsInTheCertificate(t *testing.T) {
 	t.Parallel()
 	of := release{"r", "n", with(variants["with cert-manager"])}
@@ -60,7 +60,7 @@ func TestHeadlessService_IsInTheCertificate(t *testing.T) {
 		names := one.Object["spec"].(map[string]any)["dnsNames"].([]any)
 		for _, want := range []any{"r-kubeconnect.n.svc", "r-kubeconnect-headless.n.svc", "r-kubeconnect-headless.n.svc.cluster.local", "state.example.com"} {
 			if !slices.Contains(names, want) {
-				t.Errorf("%s is not among %v", want, names)
+				t.Errorf("%s is missing in %v", want, names)
 			}
 		}
 	}
@@ -70,6 +70,6 @@ func TestService_KeepsTheAddressesOfClients(t *testing.T) {
 	t.Parallel()
 	all := release{"r", "n", with(values{"service": values{"type": "LoadBalancer", "externalTrafficPolicy": "Local"}})}.manifests(t)
 	if policy := serviceNamed(t, all, "r-kubeconnect").Spec.ExternalTrafficPolicy; policy != corev1.ServiceExternalTrafficPolicyLocal {
-		t.Errorf("the policy is %q", policy)
+		t.Errorf("externalTrafficPolicy %q", policy)
 	}
 }

@@ -10,30 +10,29 @@ import (
 	"testing"
 )
 
-// TestTheImageIsMadeOfWhatIsThere reads the Dockerfile: there is nothing here that
-// could build it.
+// TestTheImageIsMadeOfWhatIsThere parses the Dockerfile, because no builder is available here.
 func TestTheImageIsMadeOfWhatIsThere(t *testing.T) {
 	t.Parallel()
 	for _, copied := range regexp.MustCompile(`(?m)^COPY ([^-].*) \S+$`).FindAllStringSubmatch(read(t, "Dockerfile"), -1) {
 		for source := range strings.FieldsSeq(copied[1]) {
 			if _, err := os.Stat(filepath.Join(root, source)); err != nil || ignored(t, source) {
-				t.Errorf("%s is copied, and not there: %v", source, err)
+				t.Errorf("the Dockerfile copies %s, which does not exist: %v", source, err)
 			}
 		}
 	}
 	for _, source := range []string{"cmd/server/main.go", "clients/package-lock.json", "clients/.npmrc", "clients/web/dist/.gitkeep", "gen/kubeconnect/v1/object.pb.go"} {
 		if ignored(t, source) {
-			t.Errorf("%s is left out", source)
+			t.Errorf("%s is excluded by .dockerignore", source)
 		}
 	}
 	for _, source := range []string{".git/config", "bin/kubeconnect", "clients/node_modules/x", "clients/web/dist/app.js", "clients/python/x.py", "e2e/doc.go", "server/main_test.go"} {
 		if !ignored(t, source) {
-			t.Errorf("%s is sent to the builder", source)
+			t.Errorf("%s is not excluded by .dockerignore", source)
 		}
 	}
 }
 
-// TestTheImageHasEveryPackageOfTheService asks Go for the packages that the service is made of.
+// TestTheImageHasEveryPackageOfTheService checks the packages that Go lists for the service.
 func TestTheImageHasEveryPackageOfTheService(t *testing.T) {
 	t.Parallel()
 	const module = "github.com/kubeconnect/kubeconnect/"
@@ -43,7 +42,7 @@ func TestTheImageHasEveryPackageOfTheService(t *testing.T) {
 	succeeds(t, err)
 	for line := range strings.Lines(string(listed)) {
 		if dir, ours := strings.CutPrefix(strings.TrimSpace(line), module); ours && ignored(t, dir+"/x.go") {
-			t.Errorf("%s is left out", dir)
+			t.Errorf("the Dockerfile does not copy %s", dir)
 		}
 	}
 }
@@ -51,7 +50,7 @@ func TestTheImageHasEveryPackageOfTheService(t *testing.T) {
 func TestTheImageRunsAsNobodyInParticular(t *testing.T) {
 	t.Parallel()
 	if text := read(t, "Dockerfile"); !regexp.MustCompile(`(?m)^FROM scratch$(.|\n)*^USER [1-9][0-9]+:[1-9][0-9]+$`).MatchString(text) {
-		t.Error("the last stage is not as it should be")
+		t.Error("the last stage is not FROM scratch with a numeric USER other than root")
 	}
 }
 
@@ -62,8 +61,8 @@ func read(t *testing.T, name string) string {
 	return string(text)
 }
 
-// ignored reports whether .dockerignore leaves a file out: the last line that matches
-// it, or a folder above it, decides.
+// ignored reports whether .dockerignore excludes a file: the last line that matches the file or one
+// of its directories decides.
 func ignored(t *testing.T, name string) (out bool) {
 	t.Helper()
 	for line := range strings.Lines(read(t, ".dockerignore")) {
@@ -81,7 +80,7 @@ func ignored(t *testing.T, name string) (out bool) {
 	return out
 }
 
-// matches knows of patterns what is used here: * within a name, and **.
+// matches supports the patterns that are used here: * within a name, and **.
 func matches(pattern, name string) bool {
 	expression := strings.NewReplacer(`**/`, `(.*/)?`, `*`, `[^/]*`, `.`, `\.`).Replace(pattern)
 	return regexp.MustCompile("^" + expression + "$").MatchString(name)

@@ -31,19 +31,19 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// installation is a release of which one service runs: by the flags of its pods, with
-// the rights of its service account and no others.
+// installation is a release of which one service runs: with the flags of its pods, and exactly the
+// permissions of its service account.
 type installation struct {
 	*harness.Service
 	container   corev1.Container
-	certificate *x509.Certificate // the service's own
+	certificate *x509.Certificate // the service's certificate
 }
 
-// rightKinds are the kinds of manifests that make an account and its rights.
+// rightKinds are the kinds of the manifests that define an account and its permissions.
 var rightKinds = []string{"ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"}
 
-// install installs what a service needs of the manifests of a release, and starts it
-// when its rights hold.
+// install creates the manifests of a release that the service needs, and starts the service when
+// its permissions are effective.
 func install(ctx context.Context, t *testing.T, namespace string, all []manifest) installation {
 	t.Helper()
 	install := newInstaller(t, cluster(t))
@@ -59,7 +59,7 @@ func install(ctx context.Context, t *testing.T, namespace string, all []manifest
 	return installation{harness.StartService(t, who.kubeconfig(t), flagsOf(container, mounted)...), container, certificate}
 }
 
-// flagsOf are those of a container, but for where it finds things in its pod.
+// flagsOf returns the flags of a container, except for those with paths in its pod.
 func flagsOf(container corev1.Container, mounted string) []string {
 	flags := strings.Join(container.Args, "\n")
 	flags = strings.NewReplacer("/etc/kubeconnect/tls", mounted, "$(MEMORY_LIMIT_MI)", "1024").Replace(flags)
@@ -87,15 +87,15 @@ func writeCertificate(t *testing.T, dir string) *x509.Certificate {
 	return parsed
 }
 
-// byToken are clients that call with the token of an account.
+// byToken returns clients that authenticate with the token of an account.
 func (i installation) byToken(t *testing.T, who account) harness.Clients {
 	httpClient := harness.HTTP2OverTLS(t, i.certificate)
 	httpClient.Transport = transport.NewBearerAuthRoundTripper(who.config.BearerToken, httpClient.Transport)
 	return harness.Dial(httpClient, i.Address, harness.GRPC)
 }
 
-// byCertificate are clients that call with the administrator's client certificate. It
-// waits until the service has read whose certificates count, or may not.
+// byCertificate returns clients that authenticate with the administrator's client certificate. It
+// blocks until the service has read the client authorities, or lacks the permission.
 func (i installation) byCertificate(ctx context.Context, t *testing.T) harness.Clients {
 	t.Helper()
 	pair, err := tls.X509KeyPair(cluster(t).Config.CertData, cluster(t).Config.KeyData)
@@ -113,7 +113,8 @@ func (i installation) byCertificate(ctx context.Context, t *testing.T) harness.C
 	return clients
 }
 
-// refused is what the log says of requests that the API server has forbidden.
+// refused returns an error for requests of the service that the API server has forbidden, according
+// to its log.
 func (i installation) refused() error {
 	for line := range strings.Lines(i.Output()) {
 		if strings.Contains(line, "is forbidden") {

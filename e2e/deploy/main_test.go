@@ -13,14 +13,13 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// root is the top of the checkout.
+// root is the root of the checkout.
 const root = "../.."
 
-// patience is how long a test waits for anything before it gives up. It is no claim
-// about speed.
+// patience bounds how long a test waits before it fails. It is not a claim about speed.
 var patience = harness.Patience(2 * time.Minute)
 
-// TestMain tells the harness where make builds what it starts.
+// TestMain sets the paths of the binaries for the harness.
 func TestMain(m *testing.M) {
 	harness.LimitTests()
 	for variable, name := range map[string]string{"DEVCLUSTER_BIN": "devcluster", "KUBECONNECT_BIN": "kubeconnect"} {
@@ -33,11 +32,11 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// stopCluster ends the cluster, once one runs.
+// stopCluster stops the cluster if it is running.
 var stopCluster = func() {}
 
-// theCluster has nodes on which pods seem to run. Its API server cannot send a list
-// in a watch, as older ones cannot: there, the right to list is needed.
+// theCluster has nodes on which pods appear to run. Its API server does not support streaming
+// lists, like older ones, so that the permission to list is needed.
 var theCluster = sync.OnceValues(func() (*harness.Cluster, error) {
 	started, err := harness.StartCluster("--nodes", "2", "--apiserver-arg", "feature-gates=WatchList=false")
 	if err == nil {
@@ -49,7 +48,7 @@ var theCluster = sync.OnceValues(func() (*harness.Cluster, error) {
 func cluster(t *testing.T) *harness.Cluster {
 	t.Helper()
 	if os.Getenv("E2E") != "1" {
-		t.Skip("it needs a control plane: `make e2e`, or E2E=1 after `make build`")
+		t.Skip("needs a control plane: run `make e2e`, or set E2E=1 after `make build`")
 	}
 	started, err := theCluster()
 	succeeds(t, err)
@@ -65,12 +64,12 @@ func succeeds(t *testing.T, err error) {
 
 func deadline(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeoutCause(t.Context(), patience, errors.New("the test's patience is over"))
+	ctx, cancel := context.WithTimeoutCause(t.Context(), patience, errors.New("test timed out"))
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// eventually asks until the answer is nil, or ctx ends.
+// eventually calls ask until it returns nil or ctx ends.
 func eventually(ctx context.Context, ask func() error) error {
 	ticks := time.NewTicker(100 * time.Millisecond)
 	defer ticks.Stop()
@@ -82,7 +81,7 @@ func eventually(ctx context.Context, ask func() error) error {
 		select {
 		case <-ticks.C:
 		case <-ctx.Done():
-			return fmt.Errorf("not yet: %w (%w)", err, context.Cause(ctx))
+			return fmt.Errorf("timed out: %w (%w)", err, context.Cause(ctx))
 		}
 	}
 }

@@ -18,8 +18,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// installer creates manifests with strict validation, and keeps the API server's
-// warnings.
+// installer creates manifests with strict validation, and records the API server's warnings.
 type installer struct {
 	mapper  *restmapperOf
 	dynamic *dynamic.DynamicClient
@@ -86,11 +85,11 @@ func (w *warnings) wantNone(t *testing.T) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, text := range w.text {
-		t.Errorf("the API server warns: %s", text)
+		t.Errorf("warning of the API server: %s", text)
 	}
 }
 
-// strict holds the pods of a namespace to the strictest standard.
+// strict enforces the restricted Pod Security Standard in a namespace.
 var strict = map[string]string{
 	"pod-security.kubernetes.io/enforce": "restricted",
 	"pod-security.kubernetes.io/warn":    "restricted",
@@ -104,14 +103,14 @@ func newNamespace(ctx context.Context, t *testing.T, in *harness.Cluster, labels
 	return made.Name
 }
 
-// crds are what cert-manager, the Prometheus operator and a Gateway bring.
+// crds are the API groups of cert-manager, the Prometheus operator and a Gateway.
 var crds = map[string]schema.GroupVersion{
 	"testdata/certificate-crd.yaml":    {Group: "cert-manager.io", Version: "v1"},
 	"testdata/gateway-crds.yaml":       {Group: "gateway.networking.k8s.io", Version: "v1"},
 	"testdata/servicemonitor-crd.yaml": {Group: "monitoring.coreos.com", Version: "v1"},
 }
 
-// installCRDs installs them, once.
+// installCRDs installs the CRDs, once.
 func installCRDs(ctx context.Context, t *testing.T, in *harness.Cluster) {
 	t.Helper()
 	install := newInstaller(t, in)
@@ -127,7 +126,7 @@ func installCRDs(ctx context.Context, t *testing.T, in *harness.Cluster) {
 		succeeds(t, eventually(ctx, func() error {
 			resources, err := in.Client.Discovery().ServerResourcesForGroupVersion(served.String())
 			if err == nil && len(resources.APIResources) < len(definitions) {
-				err = fmt.Errorf("of %s only %d resources are served", served, len(resources.APIResources))
+				err = fmt.Errorf("%s: only %d resources are served", served, len(resources.APIResources))
 			}
 			return err
 		}))

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// monitored are values by which everything about metrics is rendered.
+// monitored returns values that enable everything about metrics.
 func monitored(others values) values {
 	metrics := values{"enabled": true, "port": 9191, "serviceMonitor": values{"enabled": true}}
 	for name, value := range others {
@@ -32,12 +32,12 @@ func TestByDefaultThereAreNoMetrics(t *testing.T) {
 	succeeds(t, err)
 	for name, text := range files {
 		if strings.Contains(text, "metrics") || strings.Contains(text, "ServiceMonitor") {
-			t.Errorf("%s is about metrics:\n%s", name, text)
+			t.Errorf("%s contains metrics:\n%s", name, text)
 		}
 	}
 }
 
-// serviceMonitor is the part of one that leads to metrics.
+// serviceMonitor is the part of a ServiceMonitor that selects the metrics endpoint.
 type serviceMonitor struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -51,7 +51,7 @@ type serviceMonitor struct {
 	} `json:"spec"`
 }
 
-// TestAMonitorLeadsToTheMetricsOfEachPod goes the way that Prometheus goes.
+// TestAMonitorLeadsToTheMetricsOfEachPod resolves the endpoint as Prometheus does.
 func TestAMonitorLeadsToTheMetricsOfEachPod(t *testing.T) {
 	t.Parallel()
 	all := release{"r", "kubeconnect", monitored(nil)}.manifests(t)
@@ -65,18 +65,18 @@ func TestAMonitorLeadsToTheMetricsOfEachPod(t *testing.T) {
 		}
 	}
 	if len(found) != 1 || found[0].Spec.ClusterIP != corev1.ClusterIPNone {
-		t.Fatalf("the monitor selects %v", found)
+		t.Fatalf("the monitor selects the Services %v, want one", found)
 	}
 	port, endpoint := found[0].Spec.Ports[0], monitor.Spec.Endpoints[0]
 	if port.Name != endpoint.Port || endpoint.Path != "/metrics" || len(found[0].Spec.Ports) != 1 {
-		t.Errorf("the monitor reads %+v, the Service has %+v", endpoint, found[0].Spec.Ports)
+		t.Errorf("endpoint of the monitor %+v, ports of the Service %+v", endpoint, found[0].Spec.Ports)
 	}
 	pod := deployment.Spec.Template
 	if !labels.SelectorFromSet(found[0].Spec.Selector).Matches(labels.Set(pod.Labels)) {
-		t.Errorf("the Service selects %v, the pods have %v", found[0].Spec.Selector, pod.Labels)
+		t.Errorf("selector of the Service %v, labels of the pods %v", found[0].Spec.Selector, pod.Labels)
 	}
 	if number := containerPort(pod.Spec.Containers[0], port.TargetPort); number != 9191 {
-		t.Errorf("the Service leads to port %d", number)
+		t.Errorf("target port of the Service %d", number)
 	}
 }
 
@@ -89,14 +89,14 @@ func containerPort(container corev1.Container, named intstr.IntOrString) int32 {
 	return 0
 }
 
-// TestCallersDoNotReachMetricsByTheirService is about load balancers: what leads callers
-// in must not lead them to what is without authentication.
+// TestCallersDoNotReachMetricsByTheirService is about load balancers: the Service for callers must
+// not expose the metrics, which have no authentication.
 func TestCallersDoNotReachMetricsByTheirService(t *testing.T) {
 	t.Parallel()
 	all := release{"r", "kubeconnect", monitored(nil)}.manifests(t)
 	for _, service := range ofKind[corev1.Service](t, all, "Service") {
 		if ports := service.Spec.Ports; service.Name == "r-kubeconnect" && (len(ports) != 1 || ports[0].TargetPort.StrVal != "serve") {
-			t.Errorf("it leads to %+v", ports)
+			t.Errorf("ports of the Service %+v", ports)
 		}
 	}
 }
@@ -112,17 +112,16 @@ func TestAPolicyLetsWhomItNamesReadMetrics(t *testing.T) {
 			all := release{"r", "kubeconnect", monitored(values{"from": from})}.manifests(t)
 			rules := ofKind[networkingv1.NetworkPolicy](t, all, "NetworkPolicy")[0].Spec.Ingress
 			if len(rules) < 2 || rules[1].Ports[0].Port.StrVal != "metrics" || len(rules[1].From) != len(from) {
-				t.Fatalf("the rules are %+v", rules)
+				t.Fatalf("rules %+v", rules)
 			}
 			if len(from) > 0 && rules[1].From[0].NamespaceSelector.MatchLabels["a"] != "b" {
-				t.Errorf("lets in %+v", rules[1].From)
+				t.Errorf("allowed peers %+v", rules[1].From)
 			}
 		})
 	}
 }
 
-// TestAMonitorWithAFieldThatThereIsNotIsRefused shows that the CRD of these tests is as
-// strict as it says.
+// TestAMonitorWithAFieldThatThereIsNotIsRefused checks that the CRD of these tests is strict.
 func TestAMonitorWithAFieldThatThereIsNotIsRefused(t *testing.T) {
 	t.Parallel()
 	ctx, in := deadline(t), cluster(t)
@@ -135,12 +134,12 @@ func TestAMonitorWithAFieldThatThereIsNotIsRefused(t *testing.T) {
 		succeeds(t, newInstaller(t, in).create(ctx, object, metav1.DryRunAll))
 		succeeds(t, unstructured.SetNestedField(object.Object, "x", "spec", "selector", "matchLabel"))
 		if err := newInstaller(t, in).create(ctx, object, metav1.DryRunAll); err == nil || !strings.Contains(err.Error(), `unknown field "spec.selector.matchLabel"`) {
-			t.Errorf("answers %v", err)
+			t.Errorf("error %v, want an unknown field", err)
 		}
 	}
 }
 
-// TestTheServiceServesMetricsAsItsPodsSay runs what a pod would run, but for the ports.
+// TestTheServiceServesMetricsAsItsPodsSay runs the command of a pod, with other ports.
 func TestTheServiceServesMetricsAsItsPodsSay(t *testing.T) {
 	t.Parallel()
 	ctx, in := deadline(t), cluster(t)
@@ -148,7 +147,7 @@ func TestTheServiceServesMetricsAsItsPodsSay(t *testing.T) {
 	all := release{"r", namespace, monitored(nil)}.manifests(t)
 	service := install(ctx, t, namespace, all)
 	if !slices.Contains(service.container.Args, "--metrics-listen=:9191") {
-		t.Fatalf("the flags are %q", service.container.Args)
+		t.Fatalf("flags %q", service.container.Args)
 	}
 	said := regexp.MustCompile(`msg=metrics address=(\S+)`)
 	line, err := service.UntilPrints(ctx, said.MatchString)
@@ -158,6 +157,6 @@ func TestTheServiceServesMetricsAsItsPodsSay(t *testing.T) {
 	defer func() { _ = answer.Body.Close() }()
 	text, err := io.ReadAll(answer.Body)
 	if err != nil || !strings.Contains(string(text), "\nkubeconnect_sent_events_total 0\n") {
-		t.Errorf("answers %s, %v", text, err)
+		t.Errorf("response %s, %v", text, err)
 	}
 }

@@ -13,18 +13,18 @@ import (
 )
 
 type (
-	// need is what a right is for.
+	// need is the purpose of a permission.
 	need struct {
 		try     try
-		without string // what is said where the right is missing; by default, the API server's refusal
+		without string // the message without the permission; by default, the API server's error
 	}
-	// try does with an installation what needs a right.
+	// try does what needs a permission, with an installation.
 	try func(context.Context, *testing.T, installation) error
 )
 
-// needs say for each right of the service account what it is for. It is the caller who
-// is told what is said without it; where that is a right to watch, the log, for then
-// the service lists again and again.
+// needs maps each permission of the service account to its purpose. Without the permission, the
+// message is returned to the caller; for a permission to watch it is logged, because the service
+// then lists repeatedly.
 var needs = map[string]need{
 	"list configmaps":   {serves("configmaps"), "the service may not list configmaps"},
 	"watch configmaps":  {try: serves("configmaps")},
@@ -35,7 +35,7 @@ var needs = map[string]need{
 
 	"list customresourcedefinitions":  {try: noticesAnotherSchema},
 	"watch customresourcedefinitions": {try: noticesAnotherSchema},
-	"list apiservices":                {try: noticesAnotherSchema}, // gadgets are cached if they are known not to be aggregated
+	"list apiservices":                {try: noticesAnotherSchema}, // gadgets are cached only if they are known not to be aggregated
 	"watch apiservices":               {try: noticesAnotherSchema},
 
 	"create tokenreviews":                               {knowsWhoCalls, "could not be asked who is calling"},
@@ -67,16 +67,17 @@ func knowsWhoCalls(ctx context.Context, t *testing.T, in installation) error {
 	caller := newCaller(ctx, t)
 	who, err := in.byToken(t, caller).Access.WhoAmI(ctx, &kubeconnectv1.WhoAmIRequest{})
 	if err == nil && who.GetUsername() != caller.user() {
-		err = fmt.Errorf("%s is taken for %s", caller.user(), who)
+		err = fmt.Errorf("%s is authenticated as %s", caller.user(), who)
 	}
 	return err
 }
 
-// followsTime is enough for the service to find out that it may not follow something.
+// followsTime is long enough for the service to detect that it has no permission to watch a
+// resource.
 const followsTime = 15 * time.Second
 
-// followsServiceAccounts calls by a token until the service says that it may not follow what the token
-// depends on. It does not say that it may.
+// followsServiceAccounts calls with a token until the service reports that it has no permission to
+// watch the objects that the token depends on. The service does not report that it has permission.
 func followsServiceAccounts(ctx context.Context, t *testing.T, in installation) error {
 	caller := newCaller(ctx, t)
 	client := in.byToken(t, caller).Access
@@ -104,7 +105,7 @@ func readsANamespace(ctx context.Context, t *testing.T, in installation) error {
 	return err
 }
 
-// readsAllThatItMay reads over all namespaces, with rights in the caller's own.
+// readsAllThatItMay reads all namespaces, with permissions only in the caller's own.
 func readsAllThatItMay(ctx context.Context, t *testing.T, in installation) error {
 	caller := newCaller(ctx, t)
 	client := in.byToken(t, caller).Resources
@@ -112,17 +113,17 @@ func readsAllThatItMay(ctx context.Context, t *testing.T, in installation) error
 	list, err := untilNotForbidden(ctx, func() (*kubeconnectv1.ListResponse, error) { return client.List(ctx, request) })
 	for _, object := range list.GetObjects() {
 		if got := object.GetNamespace(); got != caller.namespace {
-			t.Errorf("a caller with rights in %s is shown %s", caller.namespace, got)
+			t.Errorf("a caller with permissions in %s receives %s", caller.namespace, got)
 		}
 	}
 	if err == nil && len(list.GetObjects()) == 0 {
-		err = errors.New("what the caller may see is not served")
+		err = errors.New("the objects that the caller can read are missing")
 	}
 	return err
 }
 
-// isToldOfTheEndOf has a caller watch what it may see, in its own namespace and by a
-// grant in another, and deletes the role or binding of the grant.
+// isToldOfTheEndOf watches all that a caller can read, in its own namespace and with a grant in
+// another, and deletes the role or binding of the grant.
 func isToldOfTheEndOf(kind string, by grant) try {
 	return func(ctx context.Context, t *testing.T, in installation) error {
 		caller, lost := newCaller(ctx, t), newNamespace(ctx, t, cluster(t), nil)

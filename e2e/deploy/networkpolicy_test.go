@@ -22,7 +22,7 @@ func policyOf(t *testing.T, others values) networkingv1.NetworkPolicySpec {
 	t.Helper()
 	all := ofKind[networkingv1.NetworkPolicy](t, release{"r", "n", with(others)}.manifests(t), "NetworkPolicy")
 	if len(all) != 1 {
-		t.Fatalf("there are %d policies", len(all))
+		t.Fatalf("%d policies, want 1", len(all))
 	}
 	return all[0].Spec
 }
@@ -63,36 +63,36 @@ func TestByDefaultAPolicyAllowsCallersTheAPIServerAndNames(t *testing.T) {
 	t.Parallel()
 	policy := policyOf(t, nil)
 	if len(policy.Ingress) != 1 || len(policy.Egress) != 2 || len(policy.PolicyTypes) != 2 {
-		t.Fatalf("the policy is %+v", policy)
+		t.Fatalf("policy %+v", policy)
 	}
 	callers, apiServer, names := policy.Ingress[0], policy.Egress[0], policy.Egress[1]
-	wantEqual(t, "callers reach", portsOf(callers.Ports), []string{"TCP/serve"})
-	wantEqual(t, "callers come from", peersOf(callers.From), nil)
-	wantEqual(t, "the API server is at", portsOf(apiServer.Ports), []string{"TCP/443", "TCP/6443", "TCP/8443", "TCP/16443"})
-	wantEqual(t, "the API server may be", peersOf(apiServer.To), nil)
-	wantEqual(t, "names are at", portsOf(names.Ports), []string{"UDP/53", "TCP/53"})
-	wantEqual(t, "names may be looked up at", peersOf(names.To), []string{"kube-system", "169.254.20.10/32", "169.254.169.254/32"})
+	wantEqual(t, "ports for callers", portsOf(callers.Ports), []string{"TCP/serve"})
+	wantEqual(t, "allowed callers", peersOf(callers.From), nil)
+	wantEqual(t, "ports of the API server", portsOf(apiServer.Ports), []string{"TCP/443", "TCP/6443", "TCP/8443", "TCP/16443"})
+	wantEqual(t, "addresses of the API server", peersOf(apiServer.To), nil)
+	wantEqual(t, "ports of DNS", portsOf(names.Ports), []string{"UDP/53", "TCP/53"})
+	wantEqual(t, "addresses of DNS", peersOf(names.To), []string{"kube-system", "169.254.20.10/32", "169.254.169.254/32"})
 }
 
 func TestAPolicyAllowsTheNamedAddressesAlone(t *testing.T) {
 	t.Parallel()
 	policy := policyOf(t, variants["with a strict policy"])
-	wantEqual(t, "the API server is at", portsOf(policy.Egress[0].Ports), []string{"TCP/443"})
-	wantEqual(t, "the API server may be", peersOf(policy.Egress[0].To), []string{"10.96.0.1/32", "fd00::1/128"})
-	wantEqual(t, "names are at", portsOf(policy.Egress[1].Ports), []string{"UDP/5353", "TCP/5353"})
-	wantEqual(t, "names may be looked up at", peersOf(policy.Egress[1].To), []string{"openshift-dns"})
+	wantEqual(t, "ports of the API server", portsOf(policy.Egress[0].Ports), []string{"TCP/443"})
+	wantEqual(t, "addresses of the API server", peersOf(policy.Egress[0].To), []string{"10.96.0.1/32", "fd00::1/128"})
+	wantEqual(t, "ports of DNS", portsOf(policy.Egress[1].Ports), []string{"UDP/5353", "TCP/5353"})
+	wantEqual(t, "addresses of DNS", peersOf(policy.Egress[1].To), []string{"openshift-dns"})
 }
 
 func TestAPolicyCanBeLeftOut(t *testing.T) {
 	t.Parallel()
 	all := release{"r", "n", with(variants["without a policy"])}.manifests(t)
 	if found := ofKind[networkingv1.NetworkPolicy](t, all, "NetworkPolicy"); len(found) > 0 {
-		t.Errorf("there is %+v", found[0])
+		t.Errorf("the chart renders %+v", found[0])
 	}
 }
 
-// TestAPolicySelectsThePodsOfItsReleaseAlone installs two releases in one namespace. The API
-// server says which pods a policy selects, and the pods say where its named ports are.
+// TestAPolicySelectsThePodsOfItsReleaseAlone installs two releases in one namespace. The API server
+// evaluates the selector of a policy, and the pods define its named ports.
 func TestAPolicySelectsThePodsOfItsReleaseAlone(t *testing.T) {
 	t.Parallel()
 	ctx, in := deadline(t), cluster(t)
@@ -108,24 +108,24 @@ func TestAPolicySelectsThePodsOfItsReleaseAlone(t *testing.T) {
 		succeeds(t, err)
 		pod := onlyPod(ctx, t, namespace, policy.Spec.PodSelector)
 		if owner := deploymentOf(ctx, t, pod); owner != name {
-			t.Errorf("the policy %s selects a pod of %s", name, owner)
+			t.Errorf("policy %s selects a pod of %s", name, owner)
 		}
 		for i, want := range []int32{8443, 9191} {
 			if got := containerPort(pod.Spec.Containers[0], *policy.Spec.Ingress[i].Ports[0].Port); got != want {
-				t.Errorf("rule %d of %s is about port %d, want %d", i, name, got, want)
+				t.Errorf("rule %d of %s has port %d, want %d", i, name, got, want)
 			}
 		}
 	}
 }
 
-// onlyPod returns the pod that a selector selects, as soon as there is one.
+// onlyPod blocks until a selector selects a pod, and returns it.
 func onlyPod(ctx context.Context, t *testing.T, namespace string, selector metav1.LabelSelector) corev1.Pod {
 	t.Helper()
 	var pods *corev1.PodList
 	succeeds(t, eventually(ctx, func() (err error) {
 		pods, err = cluster(t).Client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(&selector)})
 		if err == nil && len(pods.Items) != 1 {
-			err = fmt.Errorf("there are %d pods", len(pods.Items))
+			err = fmt.Errorf("%d pods, want 1", len(pods.Items))
 		}
 		return err
 	}))
@@ -139,15 +139,15 @@ func deploymentOf(ctx context.Context, t *testing.T, pod corev1.Pod) string {
 	return metav1.GetControllerOf(replicaSet).Name
 }
 
-// TestTheNotesSayHowToFindTheAPIServer evaluates the expression of the notes as kubectl does.
-// The slice is one as an API server writes it that runs as three processes.
+// TestTheNotesSayHowToFindTheAPIServer evaluates the expression in the notes as kubectl does, on a
+// slice as written by an API server with three instances.
 func TestTheNotesSayHowToFindTheAPIServer(t *testing.T) {
 	t.Parallel()
 	files, err := release{"r", "n", required()}.files()
 	succeeds(t, err)
 	expressions := regexp.MustCompile(`-o jsonpath='([^']+)'`).FindStringSubmatch(files[filepath.Join("kubeconnect", "templates", notes)])
 	if expressions == nil {
-		t.Fatal("the notes do not say it")
+		t.Fatal("the notes contain no jsonpath expression")
 	}
 	expression := jsonpath.New("notes")
 	succeeds(t, expression.Parse(expressions[1]))
@@ -161,6 +161,6 @@ func TestTheNotesSayHowToFindTheAPIServer(t *testing.T) {
 	var said strings.Builder
 	succeeds(t, expression.Execute(&said, asJSON))
 	if want := "10.0.0.4 10.0.0.5 10.0.0.6 port 6443\n"; said.String() != want {
-		t.Errorf("prints %q, want %q", said.String(), want)
+		t.Errorf("output %q, want %q", said.String(), want)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// documented are the manifests of docs/operations.md.
+// documented returns the manifests in docs/operations.md.
 func documented(t *testing.T) (all []manifest) {
 	t.Helper()
 	for _, block := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(read(t, "docs/operations.md"), -1) {
@@ -38,41 +38,41 @@ func TestOperationsDoc_HasValidManifests(t *testing.T) {
 	install.wantNone(t)
 	for _, kind := range []string{"HorizontalPodAutoscaler", "Ingress", "HTTPRoute", "GRPCRoute", "BackendTLSPolicy"} {
 		if !kinds[kind] {
-			t.Errorf("there is no %s", kind)
+			t.Errorf("docs/operations.md has no %s", kind)
 		}
 	}
 }
 
-// TestOperationsDoc_NamesWhatTheChartInstalls holds the manifests of the page to the release
-// that it is about: kubeconnect, in the namespace kubeconnect.
+// TestOperationsDoc_NamesWhatTheChartInstalls compares the manifests of the page with its release:
+// kubeconnect, in the namespace kubeconnect.
 func TestOperationsDoc_NamesWhatTheChartInstalls(t *testing.T) {
 	t.Parallel()
 	installed := release{"kubeconnect", "kubeconnect", required()}.manifests(t)
 	deployment, service := ofKind[appsv1.Deployment](t, installed, "Deployment")[0], serviceNamed(t, installed, "kubeconnect")
 	for _, object := range documented(t) {
 		if object.GetNamespace() != deployment.Namespace {
-			t.Errorf("the %s is in %s", object.GetKind(), object.GetNamespace())
+			t.Errorf("%s is in namespace %s", object.GetKind(), object.GetNamespace())
 		}
 		switch object.GetKind() {
 		case "HorizontalPodAutoscaler":
 			if target := into[autoscalingv2.HorizontalPodAutoscaler](t, object).Spec.ScaleTargetRef; target.Kind != "Deployment" || target.Name != deployment.Name {
-				t.Errorf("the autoscaler is of %+v", target)
+				t.Errorf("target of the autoscaler %+v", target)
 			}
 		case "Ingress":
 			backend := into[networkingv1.Ingress](t, object).Spec.Rules[0].HTTP.Paths[0].Backend.Service
 			if backend.Name != service.Name || !hasPort(service, backend.Port.Name, backend.Port.Number) {
-				t.Errorf("the Ingress leads to %+v", backend)
+				t.Errorf("backend of the Ingress %+v", backend)
 			}
 		case "HTTPRoute", "GRPCRoute":
 			backend := into[route](t, object).Spec.Rules[0].BackendRefs[0]
 			if backend.Name != service.Name || !hasPort(service, "", backend.Port) {
-				t.Errorf("the %s leads to %+v", object.GetKind(), backend)
+				t.Errorf("backend of the %s %+v", object.GetKind(), backend)
 			}
 		}
 	}
 }
 
-// route is the part of an HTTPRoute or a GRPCRoute that leads to a Service.
+// route is the part of an HTTPRoute or a GRPCRoute that refers to a Service.
 type route struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -94,18 +94,18 @@ func hasPort(service *corev1.Service, name string, number int32) bool {
 	return name == port.Name || number == port.Port
 }
 
-// TestOperationsDoc_NamesValuesThatExist looks for values of the chart that the page names.
+// TestOperationsDoc_NamesValuesThatExist checks the chart values that the page names.
 func TestOperationsDoc_NamesValuesThatExist(t *testing.T) {
 	t.Parallel()
 	chart, err := loadChart()
 	succeeds(t, err)
 	named := regexp.MustCompile("`((?:service|balance|flowSchema|termination|connections|metrics|containerResources)\\.[A-Za-z.]+)").FindAllStringSubmatch(read(t, "docs/operations.md"), -1)
 	if len(named) == 0 {
-		t.Fatal("no value is named")
+		t.Fatal("docs/operations.md names no value")
 	}
 	for _, found := range named {
 		if _, ok, _ := unstructured.NestedFieldNoCopy(chart.Values, strings.Split(found[1], ".")...); !ok {
-			t.Errorf("there is no value %s", found[1])
+			t.Errorf("value %s does not exist", found[1])
 		}
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// TestPeers_AskEachOtherWhereMetricsAre goes the way from one pod to another: by the name that the
-// flag has, the Service of that name, and the rules of the NetworkPolicy on both sides.
+// TestPeers_AskEachOtherWhereMetricsAre checks the path from one pod to another: the name in the
+// flag, the Service of that name, and the rules of the NetworkPolicy on both sides.
 func TestPeers_AskEachOtherWhereMetricsAre(t *testing.T) {
 	t.Parallel()
 	from := values{"namespaceSelector": values{"matchLabels": values{"a": "b"}}}
@@ -23,27 +23,27 @@ func TestPeers_AskEachOtherWhereMetricsAre(t *testing.T) {
 			all := release{"r", "n", monitored(values{"from": of})}.manifests(t)
 			pod := ofKind[appsv1.Deployment](t, all, "Deployment")[0].Spec.Template
 			if args := pod.Spec.Containers[0].Args; !slices.Contains(args, "--peers=r-kubeconnect-metrics.n.svc:9191") {
-				t.Fatalf("the flags are %q", args)
+				t.Fatalf("flags %q", args)
 			}
 			if service := serviceNamed(t, all, "r-kubeconnect-metrics"); service == nil || service.Spec.ClusterIP != corev1.ClusterIPNone {
-				t.Errorf("the Service is %+v", service)
+				t.Errorf("Service %+v", service)
 			}
 			policy := ofKind[networkingv1.NetworkPolicy](t, all, "NetworkPolicy")[0]
 			if !slices.ContainsFunc(policy.Spec.Egress, func(rule networkingv1.NetworkPolicyEgressRule) bool {
 				return leadsTo(t, rule.To, pod.Labels) && rule.Ports[0].Port.IntValue() == 9191
 			}) {
-				t.Errorf("the pods may not connect to each other: %+v", policy.Spec.Egress)
+				t.Errorf("egress does not allow connections between the pods: %+v", policy.Spec.Egress)
 			}
 			if !slices.ContainsFunc(policy.Spec.Ingress, func(rule networkingv1.NetworkPolicyIngressRule) bool {
 				return (len(rule.From) == 0 || leadsTo(t, rule.From, pod.Labels)) && rule.Ports[0].Port.StrVal == "metrics"
 			}) {
-				t.Errorf("the pods let each other not in: %+v", policy.Spec.Ingress)
+				t.Errorf("ingress does not allow connections between the pods: %+v", policy.Spec.Ingress)
 			}
 		})
 	}
 }
 
-// leadsTo reports whether peers are pods of the same namespace with some labels.
+// leadsTo reports whether peers select pods of the same namespace with the given labels.
 func leadsTo(t *testing.T, peers []networkingv1.NetworkPolicyPeer, to map[string]string) bool {
 	t.Helper()
 	return slices.ContainsFunc(peers, func(peer networkingv1.NetworkPolicyPeer) bool {
@@ -56,13 +56,14 @@ func leadsTo(t *testing.T, peers []networkingv1.NetworkPolicyPeer, to map[string
 	})
 }
 
-// TestPeers_AreNotAskedWithoutMetrics: there is no address that they could be asked at.
+// TestPeers_AreNotAskedWithoutMetrics checks that the flag is absent without metrics, because peers
+// are queried at the metrics address.
 func TestPeers_AreNotAskedWithoutMetrics(t *testing.T) {
 	t.Parallel()
 	for name, of := range map[string]values{"by default": nil, "without peers": variants["without peers"]} {
 		for _, arg := range containerOfChart(t, of).Args {
 			if strings.HasPrefix(arg, "--peers") {
-				t.Errorf("%s, the flags have %s", name, arg)
+				t.Errorf("%s: unexpected flag %s", name, arg)
 			}
 		}
 	}

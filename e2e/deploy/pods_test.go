@@ -13,7 +13,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// TestThePodsAreAdmittedWhereTheStrictestStandardHolds installs all of it.
+// TestThePodsAreAdmittedWhereTheStrictestStandardHolds installs all manifests.
 func TestThePodsAreAdmittedWhereTheStrictestStandardHolds(t *testing.T) {
 	t.Parallel()
 	ctx, in := deadline(t), cluster(t)
@@ -26,21 +26,21 @@ func TestThePodsAreAdmittedWhereTheStrictestStandardHolds(t *testing.T) {
 	succeeds(t, eventually(ctx, func() error {
 		deployment, err := in.Client.AppsV1().Deployments(namespace).Get(ctx, "r-kubeconnect", metav1.GetOptions{})
 		if err == nil && deployment.Status.AvailableReplicas != 2 {
-			err = fmt.Errorf("the deployment is %+v", deployment.Status)
+			err = fmt.Errorf("status of the Deployment: %+v", deployment.Status)
 		}
 		return err
 	}))
 }
 
-// TestTheServiceUnderstandsItsFlagsAndAnswersItsProbes runs what a pod would run, as
-// the service account.
+// TestTheServiceUnderstandsItsFlagsAndAnswersItsProbes runs the command of a pod as the service
+// account.
 func TestTheServiceUnderstandsItsFlagsAndAnswersItsProbes(t *testing.T) {
 	t.Parallel()
 	in := cluster(t)
 	for name, variant := range map[string]values{
 		"over TLS":      {},
 		"in plain text": {"tls": values{"mode": "off"}},
-		"with all that can be set": {
+		"with all values": {
 			"corsOrigins": []any{"https://a.example", "http://b.example:1"}, "cacheIdleTimeout": "1h30m", "keepManagedFields": true, "tokenGeneration": "restored: 2026-11-22", "uncached": []any{"secrets", "ingresses.networking.k8s.io"}, "cacheAggregated": []any{"metrics.example.com"},
 			"auth":   values{"audiences": []any{"https://one.example", "two"}, "recheckInterval": "1m30s"},
 			"limits": values{"streams": 3_000_000, "requestRate": 0, "requestBurst": 7, "calls": 9}, "connections": values{"max": 100, "maxPerAddress": 50},
@@ -59,7 +59,7 @@ func TestTheServiceUnderstandsItsFlagsAndAnswersItsProbes(t *testing.T) {
 	}
 }
 
-// askProbe asks as the kubelet does, which believes any certificate.
+// askProbe sends a probe as the kubelet does, which accepts any certificate.
 func askProbe(probe *corev1.Probe, service *harness.Service) error {
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}
 	_, address, _ := strings.Cut(service.Address, "://")
@@ -70,7 +70,7 @@ func askProbe(probe *corev1.Probe, service *harness.Service) error {
 	}
 	_ = answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s", url, answer.Status)
+		return fmt.Errorf("%s returned %s", url, answer.Status)
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// deploymentOfChart renders the Deployment with some values beside the required ones.
+// deploymentOfChart renders the Deployment with some values in addition to the required ones.
 func deploymentOfChart(t *testing.T, of values) *appsv1.Deployment {
 	t.Helper()
 	return ofKind[appsv1.Deployment](t, release{"r", "n", with(of)}.manifests(t), "Deployment")[0]
@@ -34,10 +34,10 @@ func TestPodTemplate_IsTheSameInTheNextVersionOfTheChart(t *testing.T) {
 	before := ofKind[appsv1.Deployment](t, of.manifests(t), "Deployment")[0]
 	after := into[appsv1.Deployment](t, parse(t, upgraded["kubeconnect/templates/deployment.yaml"])[0])
 	if !reflect.DeepEqual(before.Spec, after.Spec) {
-		t.Errorf("the pods are replaced: labels %v, then %v", before.Spec.Template.Labels, after.Spec.Template.Labels)
+		t.Errorf("the pod labels change from %v to %v", before.Spec.Template.Labels, after.Spec.Template.Labels)
 	}
 	if reflect.DeepEqual(before.Labels, after.Labels) {
-		t.Error("the Deployment itself does not say of which version it is")
+		t.Error("the Deployment has no version label")
 	}
 }
 
@@ -60,18 +60,18 @@ func TestPodTemplate_NamesTheImage(t *testing.T) {
 				of["image"] = test.image
 			}
 			if got := containerOfChart(t, of).Image; got != test.want {
-				t.Errorf("the image is %s, want %s", got, test.want)
+				t.Errorf("image %s, want %s", got, test.want)
 			}
 		})
 	}
 }
 
-// TestPodTemplate_GivesThePodTimeToDrain adds up what a pod does after it was told to end.
+// TestPodTemplate_GivesThePodTimeToDrain adds up the durations of a pod's termination.
 func TestPodTemplate_GivesThePodTimeToDrain(t *testing.T) {
 	t.Parallel()
 	found := regexp.MustCompile(`shutdownTimeout = (\d+) \* time.Second`).FindStringSubmatch(read(t, "cmd/server/serve.go"))
 	if found == nil {
-		t.Fatal("the service does not say how long it lets calls finish")
+		t.Fatal("shutdownTimeout not found in cmd/server/serve.go")
 	}
 	calls, err := strconv.ParseInt(found[1], 10, 64)
 	succeeds(t, err)
@@ -81,28 +81,28 @@ func TestPodTemplate_GivesThePodTimeToDrain(t *testing.T) {
 			pod := deploymentOfChart(t, of).Spec.Template.Spec
 			waits, grace := pod.Containers[0].Lifecycle.PreStop.Sleep.Seconds, *pod.TerminationGracePeriodSeconds
 			if least := waits + calls + 5; grace < least {
-				t.Errorf("the pod is killed after %d s, and needs %d", grace, least)
+				t.Errorf("terminationGracePeriodSeconds %d, want at least %d", grace, least)
 			}
 		})
 	}
 }
 
-// TestPodTemplate_ToleratesSlowProbes is about a pod with few processors, or one that starts:
-// its answer may take longer than the second that is Kubernetes' default.
+// TestPodTemplate_ToleratesSlowProbes is about a pod with few processors, or one that is starting:
+// its response may take longer than Kubernetes' default of one second.
 func TestPodTemplate_ToleratesSlowProbes(t *testing.T) {
 	t.Parallel()
 	container := containerOfChart(t, nil)
 	for name, probe := range map[string]*corev1.Probe{"startup": container.StartupProbe, "liveness": container.LivenessProbe, "readiness": container.ReadinessProbe} {
 		if probe.TimeoutSeconds < 5 {
-			t.Errorf("the %s probe waits for %d s", name, probe.TimeoutSeconds)
+			t.Errorf("timeout of the %s probe %d s", name, probe.TimeoutSeconds)
 		}
 	}
 	if kill := container.LivenessProbe.PeriodSeconds * container.LivenessProbe.FailureThreshold; kill < 60 {
-		t.Errorf("the pod is killed after %d s without an answer", kill)
+		t.Errorf("the pod is killed after %d s without a response", kill)
 	}
 	set := containerOfChart(t, values{"probes": values{"readiness": values{"timeoutSeconds": 11}, "liveness": values{"periodSeconds": 12, "failureThreshold": 13}}})
 	if set.ReadinessProbe.TimeoutSeconds != 11 || set.LivenessProbe.PeriodSeconds != 12 || set.LivenessProbe.FailureThreshold != 13 {
-		t.Errorf("the probes are %+v and %+v", set.ReadinessProbe, set.LivenessProbe)
+		t.Errorf("probes %+v and %+v", set.ReadinessProbe, set.LivenessProbe)
 	}
 }
 
@@ -115,19 +115,19 @@ func TestPodTemplate_HasExtraVariablesAndVolumes(t *testing.T) {
 			pod := deploymentOfChart(t, withExtras(of)).Spec.Template.Spec
 			container := pod.Containers[0]
 			if env := container.Env; len(env) != len(plain.Containers[0].Env)+1 || env[len(env)-1].Name != "GODEBUG" {
-				t.Errorf("the variables are %+v", env)
+				t.Errorf("variables %+v", env)
 			}
 			if mounts := container.VolumeMounts; len(mounts) != len(plain.Containers[0].VolumeMounts)+1 || mounts[len(mounts)-1].MountPath != "/authorities" {
-				t.Errorf("the mounts are %+v", mounts)
+				t.Errorf("mounts %+v", mounts)
 			}
 			if volumes := pod.Volumes; len(volumes) != len(plain.Volumes)+1 || volumes[len(volumes)-1].ConfigMap.Name != "authorities" {
-				t.Errorf("the volumes are %+v", volumes)
+				t.Errorf("volumes %+v", volumes)
 			}
 		})
 	}
 }
 
-// withExtras are values with everything that a pod may have beside what the chart gives it.
+// withExtras returns values with all extra variables, mounts and volumes of a pod.
 func withExtras(of values) values {
 	all := values{
 		"extraEnv":          []any{values{"name": "GODEBUG", "value": "x=1"}},
@@ -140,14 +140,14 @@ func withExtras(of values) values {
 	return all
 }
 
-// TestReplicas_AreLeftToAnAutoscaler wants no number where replicas is null: each upgrade would set
-// it again.
+// TestReplicas_AreLeftToAnAutoscaler checks that null omits the number of replicas, because each
+// upgrade would reset it otherwise.
 func TestReplicas_AreLeftToAnAutoscaler(t *testing.T) {
 	t.Parallel()
 	if replicas := deploymentOfChart(t, values{"replicas": nil}).Spec.Replicas; replicas != nil {
-		t.Errorf("there are %d replicas", *replicas)
+		t.Errorf("%d replicas, want none in the manifest", *replicas)
 	}
 	if replicas := deploymentOfChart(t, values{"replicas": 0}).Spec.Replicas; replicas == nil || *replicas != 0 {
-		t.Errorf("there are %v replicas, want 0", replicas)
+		t.Errorf("%v replicas, want 0", replicas)
 	}
 }

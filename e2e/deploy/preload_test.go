@@ -18,17 +18,17 @@ func TestPreload_IsWhatIsServed(t *testing.T) {
 			}},
 			[]string{"pods", "nodes", "deployments.apps"},
 		},
-		"nothing of what * stands for": {
+		"not the resources of *": {
 			values{"resources": []any{
 				values{"group": "*", "resources": []any{"*"}}, values{"group": "apps", "resources": []any{"*"}}, values{"group": "coordination.k8s.io", "resources": []any{"leases"}},
 			}},
 			[]string{"leases.coordination.k8s.io"},
 		},
-		"nothing that is kept out of memory": {
+		"not the uncached resources": {
 			values{"uncached": []any{"secrets"}, "resources": []any{values{"group": "", "resources": []any{"pods", "secrets"}}}},
 			[]string{"pods"},
 		},
-		"nothing, if that is asked for": {values{"preload": false}, nil},
+		"nothing if disabled": {values{"preload": false}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -39,7 +39,7 @@ func TestPreload_IsWhatIsServed(t *testing.T) {
 				}
 			}
 			if !slices.Equal(preloaded, test.want) {
-				t.Errorf("these are preloaded: %v", preloaded)
+				t.Errorf("preloaded resources: %v", preloaded)
 			}
 		})
 	}
@@ -48,6 +48,6 @@ func TestPreload_IsWhatIsServed(t *testing.T) {
 func TestRollout_LeavesClientsTimeToComeBack(t *testing.T) {
 	t.Parallel()
 	if of := deploymentOfChart(t, nil); of.Spec.MinReadySeconds < 5 {
-		t.Errorf("the next pod goes %d seconds after the last one is ready", of.Spec.MinReadySeconds)
+		t.Errorf("minReadySeconds %d", of.Spec.MinReadySeconds)
 	}
 }

@@ -11,13 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// right is the least that a rule can grant, in one namespace or of one name if these
+// right is the smallest permission that a rule can grant, limited to a namespace or a name if these
 // are not empty.
 type right struct{ group, resource, verb, namespace, name string }
 
 func (r right) String() string { return strings.TrimSpace(r.verb + " " + r.resource + " " + r.name) }
 
-// refusal is in what the API server says to an account that does not have the right.
+// refusal returns a part of the API server's error for an account without the permission.
 func (r right) refusal() string { return fmt.Sprintf("cannot %s resource %q", r.verb, r.resource) }
 
 func (r right) attributes() *authorizationv1.ResourceAttributes {
@@ -29,13 +29,13 @@ func (r right) rule() rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{r.group}, Resources: []string{r.resource}, Verbs: []string{r.verb}}
 }
 
-// readsTheClientCA is what the role is for that the chart binds in kube-system; it is
-// there in every cluster.
+// readsTheClientCA is the permission of the role in kube-system that the chart binds; every cluster
+// has the role.
 var readsTheClientCA = right{resource: "configmaps", verb: "get", namespace: "kube-system", name: "extension-apiserver-authentication"}
 
 func bindsTheClientCA(one manifest) bool { return one.GetKind() == "RoleBinding" }
 
-// rightsOf are the rights of the service account.
+// rightsOf returns the permissions of the service account.
 func rightsOf(t *testing.T, all []manifest) (rights []right) {
 	t.Helper()
 	for _, role := range ofKind[rbacv1.ClusterRole](t, all, "ClusterRole") {
@@ -47,7 +47,7 @@ func rightsOf(t *testing.T, all []manifest) (rights []right) {
 	return rights
 }
 
-// rightsIn are the rights that a role grants.
+// rightsIn returns the permissions that a role grants.
 func rightsIn(role *rbacv1.ClusterRole) (rights []right) {
 	for _, rule := range role.Rules {
 		for _, group := range rule.APIGroups {
@@ -61,7 +61,7 @@ func rightsIn(role *rbacv1.ClusterRole) (rights []right) {
 	return rights
 }
 
-// without takes a right away, and answers the manifests that are left.
+// without removes a permission and returns the remaining manifests.
 func without(t *testing.T, all []manifest, taken right) []manifest {
 	t.Helper()
 	for _, one := range all {

@@ -9,8 +9,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// mighty are values with every rule that the chart has. Rights are looked at again so
-// seldom that a stream learns of a change by nothing but the watch of RBAC.
+// mighty are values that enable every rule of the chart. The re-check interval is so long that a
+// stream observes a change only through the watch of RBAC.
 var mighty = values{
 	"resources": []any{
 		values{"group": "", "resources": []any{"configmaps"}},
@@ -42,7 +42,7 @@ func TestEveryRightOfTheChartIsNeeded(t *testing.T) {
 			t.Parallel()
 			need, known := needs[taken.String()]
 			if !known {
-				t.Fatal("nobody says what it is for")
+				t.Fatal("no purpose is given in needs")
 			}
 			ctx := deadline(t)
 			namespace := newNamespace(ctx, t, in, nil)
@@ -53,8 +53,8 @@ func TestEveryRightOfTheChartIsNeeded(t *testing.T) {
 	}
 }
 
-// TestTheModeOfWritesSaysWhoCanWrite wants what a caller is told who cannot; nothing is
-// said to one who can.
+// TestTheModeOfWritesSaysWhoCanWrite checks the error of a caller that cannot write; it is empty
+// for a caller that can.
 func TestTheModeOfWritesSaysWhoCanWrite(t *testing.T) {
 	t.Parallel()
 	in := cluster(t)
@@ -74,16 +74,16 @@ func TestTheModeOfWritesSaysWhoCanWrite(t *testing.T) {
 	}
 }
 
-// wantSaid fails unless an error says something, or is none if that is empty.
+// wantSaid fails the test unless an error contains a text, or is nil if the text is empty.
 func wantSaid(t *testing.T, err error, says string) {
 	t.Helper()
 	if (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
-		t.Errorf("answers %v, want %q", err, says)
+		t.Errorf("error %v, want %q", err, says)
 	}
 }
 
-// TestOnlyImpersonationNeedsRightsToWrite looks for what the service account may do
-// beyond reading.
+// TestOnlyImpersonationNeedsRightsToWrite checks the permissions of the service account beyond
+// reading.
 func TestOnlyImpersonationNeedsRightsToWrite(t *testing.T) {
 	t.Parallel()
 	for mode, want := range map[string]bool{"impersonate": true, "token": false, "off": false} {
@@ -91,28 +91,28 @@ func TestOnlyImpersonationNeedsRightsToWrite(t *testing.T) {
 			t.Parallel()
 			rights := rightsOf(t, release{"r", "n", with(values{"writes": values{"mode": mode}})}.manifests(t))
 			if got := slices.ContainsFunc(rights, func(r right) bool { return r.verb == "impersonate" }); got != want {
-				t.Errorf("may impersonate: %v", got)
+				t.Errorf("permission to impersonate: %v", got)
 			}
 			for _, right := range rights {
 				reads := slices.Contains([]string{"get", "list", "watch", "impersonate"}, right.verb)
 				asks := right.verb == "create" && strings.HasSuffix(right.resource, "reviews")
 				if !reads && !asks || right.resource == "secrets" || right.resource == "*" {
-					t.Errorf("may %s", right)
+					t.Errorf("permission to %s", right)
 				}
 			}
 		})
 	}
 }
 
-// TestOnlyCallersNeedToGet looks at the role that callers can be bound to: the service
-// itself lists and watches.
+// TestOnlyCallersNeedToGet checks the role that callers can be bound to: the service itself only
+// lists and watches.
 func TestOnlyCallersNeedToGet(t *testing.T) {
 	t.Parallel()
 	all := release{"r", "n", with(values{"callerRoles": values{"reader": true}})}.manifests(t)
 	for _, role := range ofKind[rbacv1.ClusterRole](t, all, "ClusterRole") {
 		gets := slices.ContainsFunc(rightsIn(role), func(r right) bool { return r.verb == "get" })
 		if gets != strings.HasSuffix(role.Name, "-reader") {
-			t.Errorf("%s may get: %v", role.Name, gets)
+			t.Errorf("%s has permission to get: %v", role.Name, gets)
 		}
 	}
 }

@@ -12,16 +12,16 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
-// makers make an object of a resource.
+// makers maps resources to functions that create an object.
 var makers = map[string]func(context.Context, *testing.T, string) metav1.Object{
 	"configmaps":  makeConfigMap,
 	"deployments": makeDeployment,
 	"gadgets":     makeGadget,
 }
 
-// serves has the administrator list what is there, and then what has been made since.
-// The API server may refuse the service nothing meanwhile: without the right to watch,
-// it would list again and again.
+// serves lists the existing objects as the administrator, and then those created since. The API
+// server must not reject any request of the service meanwhile: without permission to watch, the
+// service would list repeatedly.
 func serves(resource string) try {
 	return func(ctx context.Context, t *testing.T, in installation) error {
 		withGadgets(ctx, t)
@@ -34,7 +34,7 @@ func serves(resource string) try {
 		request.MinResourceVersion = makers[resource](ctx, t, namespace).GetResourceVersion()
 		list, err := client.List(ctx, request)
 		if err == nil && len(list.GetObjects()) == 0 {
-			err = errors.New("what is there is not served")
+			err = errors.New("an existing object is not served")
 		}
 		return errors.Join(err, in.refused())
 	}

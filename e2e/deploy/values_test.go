@@ -23,7 +23,7 @@ func TestANamespaceMayHaveANameThatYAMLTakesForSomethingElse(t *testing.T) {
 	for _, namespace := range []string{"n", "on", "1"} {
 		for _, one := range (release{"r", namespace, monitored(nil)}).manifests(t) {
 			if in, ok := one.Object["metadata"].(map[string]any)["namespace"]; ok && in != namespace && in != "kube-system" {
-				t.Errorf("%s %s is in %v", one.GetKind(), one.GetName(), in)
+				t.Errorf("%s %s is in namespace %v", one.GetKind(), one.GetName(), in)
 			}
 		}
 	}
@@ -35,45 +35,45 @@ func TestValuesWithoutSenseAreRefusedByTheirNames(t *testing.T) {
 		values values
 		says   string
 	}{
-		"no image":                            {values{"image": values{"repository": ""}}, "image.repository"},
-		"no Secret for TLS":                   {values{"tls": values{"secretName": ""}}, "tls.secretName"},
-		"no issuer for cert-manager":          {values{"tls": values{"mode": "certManager"}}, "tls.certManager.issuerRef.name"},
-		"a way to write that there is not":    {values{"writes": values{"mode": "root"}}, "writes.mode"},
-		"a key in capitals":                   {values{"writes": values{"extras": []any{"Scopes"}}}, "writes.extras.0"},
-		"nothing to serve":                    {values{"resources": []any{}}, "resources"},
-		"resources without a group":           {values{"resources": []any{values{"resources": []any{"pods"}}}}, "missing property 'group'"},
-		"pages of every origin":               {values{"corsOrigins": []any{"*"}}, "corsOrigins.0"},
-		"an audience without a name":          {values{"auth": values{"audiences": []any{""}}}, "auth.audiences.0"},
-		"a recheck at no interval":            {values{"auth": values{"recheckInterval": "often"}}, "auth.recheckInterval"},
-		"tokens that are never reviewed":      {values{"auth": values{"tokenReviewInterval": "never"}}, "auth.tokenReviewInterval"},
-		"permissions of no interval":          {values{"auth": values{"permissionReviewInterval": ""}}, "auth.permissionReviewInterval"},
-		"extra that always counts":            {values{"auth": values{"authorizerExtra": []any{"scopes.example.com"}}}, "auth.authorizerExtra.0"},
-		"fewer streams of a pod than none":    {values{"limits": values{"credentialStreams": -1}}, "limits.credentialStreams"},
-		"fewer calls at a time than none":     {values{"limits": values{"calls": -1}}, "limits.calls"},
-		"no connections":                      {values{"connections": values{"max": 0}}, "connections.max"},
-		"fewer streams than none":             {values{"limits": values{"streams": -1}}, "limits.streams"},
-		"a service account without a name":    {values{"serviceAccount": values{"create": false}}, "serviceAccount.name"},
-		"a monitor of no metrics":             {values{"metrics": values{"serviceMonitor": values{"enabled": true}}}, "metrics.enabled"},
-		"metrics at the callers' port":        {values{"metrics": values{"port": 8443}}, "metrics.port"},
-		"metrics at a port of root's":         {values{"metrics": values{"port": 90}}, "metrics.port"},
-		"metrics at no interval":              {values{"metrics": values{"serviceMonitor": values{"interval": ""}}}, "metrics.serviceMonitor.interval"},
-		"an API server without a range":       {values{"networkPolicy": values{"apiServer": values{"cidrs": []any{"10.96.0.1"}}}}, "networkPolicy.apiServer.cidrs.0"},
-		"an API server at no port":            {values{"networkPolicy": values{"apiServer": values{"ports": []any{}}}}, "networkPolicy.apiServer.ports"},
-		"a value that is not known":           {values{"replicaCount": 3}, "replicaCount"},
-		"a value below one that is not known": {values{"tls": values{"secret": "x"}}, "secret"},
-		"a digest that is none":               {values{"image": values{"digest": "latest"}}, "image.digest"},
-		"a compression that is not known":     {values{"compress": "zstd"}, "compress"},
-		"no time to be taken out":             {values{"termination": values{"preStopSeconds": 0}}, "termination.preStopSeconds"},
-		"a probe that does not wait":          {values{"probes": values{"liveness": values{"timeoutSeconds": 0}}}, "probes.liveness.timeoutSeconds"},
-		"a volume without a name":             {values{"extraVolumes": []any{values{"emptyDir": values{}}}}, "extraVolumes.0"},
-		"a flow schema behind all others":     {values{"flowSchema": values{"matchingPrecedence": 9500}}, "flowSchema.matchingPrecedence"},
-		"a level that is not known":           {values{"logLevel": "loud"}, "logLevel"},
+		"no image":                                      {values{"image": values{"repository": ""}}, "image.repository"},
+		"no Secret for TLS":                             {values{"tls": values{"secretName": ""}}, "tls.secretName"},
+		"no issuer for cert-manager":                    {values{"tls": values{"mode": "certManager"}}, "tls.certManager.issuerRef.name"},
+		"an unknown mode of writes":                     {values{"writes": values{"mode": "root"}}, "writes.mode"},
+		"an extra key in capitals":                      {values{"writes": values{"extras": []any{"Scopes"}}}, "writes.extras.0"},
+		"nothing to serve":                              {values{"resources": []any{}}, "resources"},
+		"resources without a group":                     {values{"resources": []any{values{"resources": []any{"pods"}}}}, "missing property 'group'"},
+		"every origin":                                  {values{"corsOrigins": []any{"*"}}, "corsOrigins.0"},
+		"an audience without a name":                    {values{"auth": values{"audiences": []any{""}}}, "auth.audiences.0"},
+		"an invalid re-check interval":                  {values{"auth": values{"recheckInterval": "often"}}, "auth.recheckInterval"},
+		"an invalid token review interval":              {values{"auth": values{"tokenReviewInterval": "never"}}, "auth.tokenReviewInterval"},
+		"an empty permission review interval":           {values{"auth": values{"permissionReviewInterval": ""}}, "auth.permissionReviewInterval"},
+		"extra that is always significant":              {values{"auth": values{"authorizerExtra": []any{"scopes.example.com"}}}, "auth.authorizerExtra.0"},
+		"a negative number of streams of a credential":  {values{"limits": values{"credentialStreams": -1}}, "limits.credentialStreams"},
+		"a negative number of calls":                    {values{"limits": values{"calls": -1}}, "limits.calls"},
+		"no connections":                                {values{"connections": values{"max": 0}}, "connections.max"},
+		"a negative number of streams":                  {values{"limits": values{"streams": -1}}, "limits.streams"},
+		"a service account without a name":              {values{"serviceAccount": values{"create": false}}, "serviceAccount.name"},
+		"a monitor without metrics":                     {values{"metrics": values{"serviceMonitor": values{"enabled": true}}}, "metrics.enabled"},
+		"metrics at the callers' port":                  {values{"metrics": values{"port": 8443}}, "metrics.port"},
+		"metrics at a privileged port":                  {values{"metrics": values{"port": 90}}, "metrics.port"},
+		"an empty interval of a monitor":                {values{"metrics": values{"serviceMonitor": values{"interval": ""}}}, "metrics.serviceMonitor.interval"},
+		"an API server address without a prefix length": {values{"networkPolicy": values{"apiServer": values{"cidrs": []any{"10.96.0.1"}}}}, "networkPolicy.apiServer.cidrs.0"},
+		"an API server without ports":                   {values{"networkPolicy": values{"apiServer": values{"ports": []any{}}}}, "networkPolicy.apiServer.ports"},
+		"an unknown value":                              {values{"replicaCount": 3}, "replicaCount"},
+		"an unknown nested value":                       {values{"tls": values{"secret": "x"}}, "secret"},
+		"an invalid digest":                             {values{"image": values{"digest": "latest"}}, "image.digest"},
+		"an unknown compression":                        {values{"compress": "zstd"}, "compress"},
+		"no time between unready and the end":           {values{"termination": values{"preStopSeconds": 0}}, "termination.preStopSeconds"},
+		"a probe without a timeout":                     {values{"probes": values{"liveness": values{"timeoutSeconds": 0}}}, "probes.liveness.timeoutSeconds"},
+		"a volume without a name":                       {values{"extraVolumes": []any{values{"emptyDir": values{}}}}, "extraVolumes.0"},
+		"a flow schema after all others":                {values{"flowSchema": values{"matchingPrecedence": 9500}}, "flowSchema.matchingPrecedence"},
+		"an unknown log level":                          {values{"logLevel": "loud"}, "logLevel"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, err := release{"r", "n", with(test.values)}.files()
 			if err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), "/", "."), test.says) {
-				t.Errorf("says %v, want %q in it", err, test.says)
+				t.Errorf("error %v, want %q in it", err, test.says)
 			}
 		})
 	}
@@ -105,7 +105,7 @@ func TestTheNotesSayHowToCallAndWhatIsDangerous(t *testing.T) {
 			succeeds(t, err)
 			said := files[filepath.Join("kubeconnect", "templates", notes)]
 			if !strings.Contains(said, test.says) || strings.Contains(said, test.saysNone) {
-				t.Errorf("says %s\nwant %q in it, and not %q", said, test.says, test.saysNone)
+				t.Errorf("notes:\n%s\nwant %q in them, and not %q", said, test.says, test.saysNone)
 			}
 		})
 	}

@@ -1,6 +1,6 @@
 package deploy_test
 
-// variants are values that differ in what is rendered.
+// variants are values that change the rendered manifests.
 var variants = map[string]values{
 	"by default":                          {},
 	"by another name":                     {"fullnameOverride": "state"},

@@ -13,10 +13,10 @@ import (
 // watching is a watch of the ConfigMaps of all namespaces.
 type watching struct {
 	stream *connect.ServerStreamForClient[kubeconnectv1.WatchResponse]
-	events []*kubeconnectv1.Event // the last that came
+	events []*kubeconnectv1.Event // the last events received
 }
 
-// watch returns when something has come.
+// watch opens a watch and blocks until the first message.
 func watch(ctx context.Context, client kubeconnectv1connect.ResourceServiceClient) (*watching, error) {
 	stream, err := client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: "configmaps"})
 	if err != nil {
@@ -28,13 +28,13 @@ func watch(ctx context.Context, client kubeconnectv1connect.ResourceServiceClien
 
 func (w *watching) receive() error {
 	if !w.stream.Receive() {
-		return errors.Join(errors.New("the stream has ended"), w.stream.Err())
+		return errors.Join(errors.New("the stream ended"), w.stream.Err())
 	}
 	w.events = w.stream.Msg().GetEvents()
 	return nil
 }
 
-// until returns when an event of a type has come about an object of a namespace.
+// until blocks until an event of a type for an object of a namespace is received.
 func (w *watching) until(kind kubeconnectv1.EventType, namespace string) error {
 	for {
 		for _, event := range w.events {
@@ -48,8 +48,8 @@ func (w *watching) until(kind kubeconnectv1.EventType, namespace string) error {
 	}
 }
 
-// untilNotForbidden asks until the answer is another than that the caller may not: the
-// service sees rights that were given a moment ago later than the API server.
+// untilNotForbidden calls ask until it does not return a permission error: the service sees new
+// permissions later than the API server.
 func untilNotForbidden[A any](ctx context.Context, ask func() (A, error)) (answer A, err error) {
 	waited := eventually(ctx, func() error {
 		if answer, err = ask(); connect.CodeOf(err) == connect.CodePermissionDenied {
