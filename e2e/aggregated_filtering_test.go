@@ -23,13 +23,13 @@ const projectGroup = "project.example.com"
 
 var projects = schema.GroupVersionResource{Group: projectGroup, Version: "v1", Resource: "projects"}
 
-// projectsAPI plays a server behind an aggregated API that shows each user other objects: a project
-// named after a namespace to the service accounts of that namespace, and all to others, such
-// as the service. It can be listed and watched.
+// projectsAPI is the server of an aggregated API that returns other objects to each user: a project
+// named after a namespace to the service accounts of that namespace, and all projects to other
+// users, such as the service. It supports list and watch.
 type projectsAPI struct{ names []string }
 
-// startProjectsAPI has the API server send what is asked of projects to a server of the
-// test's, until the test ends.
+// startProjectsAPI makes the API server forward requests for projects to a server of the test,
+// until the test ends.
 func startProjectsAPI(ctx context.Context, t *testing.T, in *harness.Cluster, namespace string, names ...string) {
 	t.Helper()
 	serveAggregated(ctx, t, in, namespace, projects.GroupVersion(), &projectsAPI{names})
@@ -39,7 +39,7 @@ func startProjectsAPI(ctx context.Context, t *testing.T, in *harness.Cluster, na
 	})
 }
 
-// shownTo returns the projects that a user is shown.
+// shownTo returns the projects that a user can see.
 func (api *projectsAPI) shownTo(user string) (shown []any) {
 	for _, name := range api.names {
 		if !strings.HasPrefix(user, "system:serviceaccount:") || strings.Contains(user, ":"+name+":") {
@@ -99,8 +99,8 @@ func (api *projectsAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	mux.ServeHTTP(w, r)
 }
 
-// TestAggregatedAPI_EachUserIsShownItsOwnObjects reads an aggregated API whose server shows each
-// user other objects, by each call, as one tenant of two.
+// TestAggregatedAPI_EachUserIsShownItsOwnObjects reads an aggregated API whose server returns other
+// objects to each user, with each call, as one tenant of two.
 func TestAggregatedAPI_EachUserIsShownItsOwnObjects(t *testing.T) {
 	t.Parallel()
 	ctx := deadlineAfter(t, faultPatience)
@@ -119,14 +119,14 @@ func TestAggregatedAPI_EachUserIsShownItsOwnObjects(t *testing.T) {
 	}
 	wantAPIServer(t, list)
 	if names := namesOf(list.GetObjects()); !slices.Equal(names, []string{alpha}) {
-		t.Errorf("List shows %v, want %s alone", names, alpha)
+		t.Errorf("List returns %v, want only %s", names, alpha)
 	}
 	count, err := client.CountObjects(ctx, &kubeconnectv1.CountObjectsRequest{Resource: resource})
 	if err != nil || count.GetTotal() != 1 {
-		t.Errorf("CountObjects shows %d (%v)", count.GetTotal(), err)
+		t.Errorf("CountObjects returns %d (%v)", count.GetTotal(), err)
 	}
 	if got, err := client.Get(ctx, &kubeconnectv1.GetRequest{Resource: resource, Name: alpha}); err != nil || got.GetObject().GetName() != alpha {
-		t.Errorf("Get shows %v (%v)", got, err)
+		t.Errorf("Get returns %v (%v)", got, err)
 	}
 	_, err = client.Get(ctx, &kubeconnectv1.GetRequest{Resource: resource, Name: beta})
 	wantError(t, err, connect.CodeNotFound, "not found")
@@ -146,18 +146,18 @@ func TestAggregatedAPI_EachUserIsShownItsOwnObjects(t *testing.T) {
 		}
 	}
 	if !synced || !slices.Equal(shown, []string{alpha}) {
-		t.Errorf("Watch shows %v, want %s alone (%v)", shown, alpha, stream.Err())
+		t.Errorf("Watch returns %v, want only %s (%v)", shown, alpha, stream.Err())
 	}
 
-	// Named by the operator, it is served from memory.
+	// If the operator enables caching for the group, it is served from the cache.
 	trusting := harness.StartService(t, in.Kubeconfig, "--auth", "cluster", "--cache-aggregated", projectGroup)
 	list, err = caller.calling(trusting, harness.GRPC).Resources.List(ctx, &kubeconnectv1.ListRequest{Resource: resource})
 	if err != nil || list.GetSource() != kubeconnectv1.Source_SOURCE_CACHE {
-		t.Errorf("a group that is trusted comes from %v (%v)", list.GetSource(), err)
+		t.Errorf("source of a group in --cache-aggregated: %v (%v)", list.GetSource(), err)
 	}
 }
 
-// mayReadProjects lets an account read all projects, as far as RBAC says.
+// mayReadProjects grants an account permission in RBAC to read all projects.
 func mayReadProjects(ctx context.Context, t *testing.T, in *harness.Cluster, who account) {
 	t.Helper()
 	roles := in.Client.RbacV1()

@@ -24,8 +24,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// metricsAPI plays the server behind metrics.k8s.io: lists and gets without a resource
-// version, and no watch. What it tells of pods is made up; who asks is noted.
+// metricsAPI is the server behind metrics.k8s.io: it supports lists and gets without a resource
+// version, and no watch. The metrics of pods are invented; the users of requests are recorded.
 type metricsAPI struct {
 	mu    sync.Mutex
 	users map[string]bool
@@ -33,8 +33,8 @@ type metricsAPI struct {
 
 var podMetrics = schema.GroupVersionResource{Group: "metrics.k8s.io", Version: "v1beta1", Resource: "pods"}
 
-// startMetricsAPI has the API server send what is asked of metrics.k8s.io to a server of the
-// test's, until the test ends.
+// startMetricsAPI makes the API server forward requests for metrics.k8s.io to a server of the test,
+// until the test ends.
 func startMetricsAPI(ctx context.Context, t *testing.T, in *harness.Cluster, namespace string) *metricsAPI {
 	t.Helper()
 	api := &metricsAPI{users: make(map[string]bool)}
@@ -46,8 +46,8 @@ func startMetricsAPI(ctx context.Context, t *testing.T, in *harness.Cluster, nam
 	return api
 }
 
-// serveAggregated has the API server send what is asked of a version of a group to a server of the
-// test's, until the test ends.
+// serveAggregated makes the API server forward requests for a version of a group to a server of the
+// test, until the test ends.
 func serveAggregated(ctx context.Context, t *testing.T, in *harness.Cluster, namespace string, of schema.GroupVersion, api http.Handler) {
 	t.Helper()
 	service, _, _ := strings.Cut(of.Group, ".")
@@ -127,15 +127,15 @@ func metricsOf(namespace, pod, cpu string) map[string]any {
 	}
 }
 
-// asked reports whether somebody has asked by a name.
+// asked reports whether a user has sent a request.
 func (api *metricsAPI) asked(user string) bool {
 	api.mu.Lock()
 	defer api.mu.Unlock()
 	return api.users[user]
 }
 
-// TestMetricsAreReadThroughTheAPIServer asks an aggregated API, whose objects have no
-// version and cannot be watched, as a caller who has the right to it and as one who has not.
+// TestMetricsAreReadThroughTheAPIServer reads an aggregated API, whose objects have no version and
+// cannot be watched, as a caller with permission and as a caller without.
 func TestMetricsAreReadThroughTheAPIServer(t *testing.T) {
 	t.Parallel()
 	ctx := deadlineAfter(t, faultPatience)
@@ -160,13 +160,13 @@ func TestMetricsAreReadThroughTheAPIServer(t *testing.T) {
 		t.Errorf("listed %v", names)
 	}
 	if got, want := string(list.GetObjects()[1].GetJson()), `{"containers":[{"usage":{"cpu":"950m"}}],"metadata":{"name":"busy"}}`; got != want {
-		t.Errorf("of the busy one %s is told, want %s", got, want)
+		t.Errorf("metrics of the busy pod: %s, want %s", got, want)
 	}
 	hot, err := client.CountObjects(ctx, &kubeconnectv1.CountObjectsRequest{
 		Resource: resource, Namespace: namespace, Filter: "object.containers.exists(c, quantity(c.usage.cpu).isGreaterThan(quantity('500m')))",
 	})
 	if err != nil || hot.GetTotal() != 1 {
-		t.Errorf("%d are busy (%v)", hot.GetTotal(), err)
+		t.Errorf("%d busy pods (%v), want 1", hot.GetTotal(), err)
 	}
 	got, err := client.Get(ctx, &kubeconnectv1.GetRequest{Resource: resource, Namespace: namespace, Name: "busy"})
 	if err != nil || got.GetObject().GetName() != "busy" {
@@ -182,12 +182,12 @@ func TestMetricsAreReadThroughTheAPIServer(t *testing.T) {
 	}
 	wantError(t, err, connect.CodeUnimplemented, "cannot be watched", "List or Get")
 	if !api.asked(reader.user()) {
-		t.Errorf("the server behind the API was not asked by %s", reader.user())
+		t.Errorf("the aggregated server has no request of %s", reader.user())
 	}
 
 	_, err = stranger.calling(service, harness.GRPC).Resources.List(ctx, &kubeconnectv1.ListRequest{Resource: resource, Namespace: namespace})
 	wantError(t, err, connect.CodePermissionDenied, "cannot list", `"pods"`, `"metrics.k8s.io"`)
 	if api.asked(stranger.user()) {
-		t.Error("a stranger's call has reached the server behind the API")
+		t.Error("a call without permission has reached the aggregated server")
 	}
 }

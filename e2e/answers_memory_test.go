@@ -17,18 +17,18 @@ import (
 )
 
 const (
-	// largeSecrets of largeSecretBytes each are listed: 12 MB.
+	// A list returns largeSecrets Secrets of largeSecretBytes each: 12 MB.
 	largeSecrets, largeSecretBytes = 400, 30_000
-	// parallelLists is how many one caller begins at once.
+	// parallelLists is the number of concurrent lists of one caller.
 	parallelLists = 50
-	// answersLimit is what the service is told to stay below, and answersMemory is what it may need at
-	// most, as the operating system counts it, with the race detector too.
+	// answersLimit is the memory limit of the service, and answersMemory bounds its memory as the
+	// operating system counts it, under the race detector too.
 	answersLimit  = "200Mi"
 	answersMemory = 300 << 20
 )
 
-// TestManyListsOfOneCallerFitInMemory has one caller list 12 MB as often as it can while
-// another caller reads a little of them.
+// TestManyListsOfOneCallerFitInMemory makes one caller list 12 MB as often as possible while
+// another caller reads a little of it.
 func TestManyListsOfOneCallerFitInMemory(t *testing.T) {
 	t.Parallel()
 	for _, protocol := range []harness.Protocol{harness.GRPC, harness.ConnectJSON} {
@@ -46,7 +46,7 @@ func TestManyListsOfOneCallerFitInMemory(t *testing.T) {
 			attacker, other := many.calling(service, protocol).Resources, one.calling(service, protocol).Resources
 			little := &kubeconnectv1.ListRequest{Resource: "secrets", Namespace: namespace, PageSize: 1}
 			for _, client := range []resourceClient{attacker, other} {
-				eventually(ctx, t, "the caller may list", func() error {
+				eventually(ctx, t, "the caller has permission to list", func() error {
 					_, err := client.List(ctx, little)
 					return err
 				})
@@ -66,22 +66,22 @@ func TestManyListsOfOneCallerFitInMemory(t *testing.T) {
 			listed, refused := listInParallel(ctx, t, attacker, namespace)
 			stop()
 			if err := reading.Wait(); err != nil {
-				t.Errorf("the other caller's call %d: %v", read.Load()+1, err)
+				t.Errorf("call %d of the other caller: %v", read.Load()+1, err)
 			}
 			peak := peakMemory(t, service.PID())
-			t.Logf("%d lists were answered and %d refused; the other caller was answered %d times; the service needed %d MiB at most", listed, refused, read.Load(), peak>>20)
+			t.Logf("%d lists succeeded and %d were rejected; the other caller made %d calls; the service used at most %d MiB", listed, refused, read.Load(), peak>>20)
 			if peak > answersMemory {
-				t.Errorf("the service needed %d MiB, want at most %d", peak>>20, answersMemory>>20)
+				t.Errorf("the service used %d MiB, want at most %d", peak>>20, answersMemory>>20)
 			}
 			if listed == 0 {
-				t.Error("no list was answered")
+				t.Error("no list succeeded")
 			}
 		})
 	}
 }
 
-// listInParallel lists all Secrets of a namespace many times at once, and returns how often that was
-// answered, and how often it was refused for a while.
+// listInParallel lists all Secrets of a namespace many times concurrently, and returns how many
+// lists succeeded, and how many were rejected temporarily.
 func listInParallel(ctx context.Context, t *testing.T, client resourceClient, namespace string) (listed, refused int32) {
 	t.Helper()
 	var answered, later atomic.Int32
@@ -106,7 +106,7 @@ func listInParallel(ctx context.Context, t *testing.T, client resourceClient, na
 		})
 	}
 	if err := listing.Wait(); err != nil {
-		t.Errorf("a list is answered %v", err)
+		t.Errorf("list: %v", err)
 	}
 	return answered.Load(), later.Load()
 }

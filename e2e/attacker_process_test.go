@@ -14,24 +14,24 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// attackVariable has the attackOrder of a process that attacks, as JSON.
+// attackVariable is the environment variable with the attackOrder of an attacking process, as JSON.
 const attackVariable = "KUBECONNECT_E2E_ATTACK"
 
-// attackOrder is what a process that attacks does, and as whom.
+// attackOrder describes what an attacking process does, and with which credential.
 type attackOrder struct{ Attack, Address, Namespace, Token string }
 
-// attackerProcess makes the calls of an attack in a process of its own, which gives way to all
-// others: as if the attacker had a machine of its own. What its clients cost is not what the
-// service lets a good caller wait for.
+// attackerProcess makes the calls of an attack in a process with low priority, as if the attacker
+// had a machine of its own: the cost of its clients must not count as time that the service makes a
+// good caller wait.
 type attackerProcess struct {
 	t     *testing.T
 	stdin io.WriteCloser
 	lines *bufio.Reader
 	wait  func() error
-	codes map[string]int // set when it has ended
+	codes map[string]int // set when the process has ended
 }
 
-// startAttack returns when the process is ready to attack.
+// startAttack starts an attacking process and blocks until it is ready.
 func startAttack(ctx context.Context, t *testing.T, order attackOrder) *attackerProcess {
 	t.Helper()
 	text, err := json.Marshal(order)
@@ -67,11 +67,11 @@ func (p *attackerProcess) attack(ctx context.Context) {
 	p.readLine(&p.codes)
 	rest, _ := io.ReadAll(p.lines)
 	if err := p.wait(); err != nil {
-		p.t.Errorf("the attacker: %v\n%s", err, rest)
+		p.t.Errorf("attacker: %v\n%s", err, rest)
 	}
 }
 
-// readLine reads the next line that the process prints, and decodes it if it is asked to.
+// readLine reads the next line of the process, and decodes it into into unless that is nil.
 func (p *attackerProcess) readLine(into any) {
 	p.t.Helper()
 	line, err := p.lines.ReadBytes('\n')
@@ -79,17 +79,17 @@ func (p *attackerProcess) readLine(into any) {
 		err = json.Unmarshal(line, into)
 	}
 	if err != nil {
-		p.t.Errorf("the attacker prints %q: %v", line, err)
+		p.t.Errorf("the attacker printed %q: %v", line, err)
 	}
 }
 
-// TestAttackerProcess is no test, but the process that startAttack starts. It attacks from the first
-// line that it reads to the end of its input, at least until a call has returned, and prints how its
-// calls have returned.
+// TestAttackerProcess is not a test, but the process that startAttack starts. It attacks from the
+// first line to the end of its input, and at least until a call has returned, and prints the results
+// of its calls.
 func TestAttackerProcess(t *testing.T) {
 	text := os.Getenv(attackVariable)
 	if text == "" {
-		t.Skip("this is the attacker of TestNoisyNeighbor")
+		t.Skip("the attacking process of TestNoisyNeighbor")
 	}
 	var order attackOrder
 	if err := json.Unmarshal([]byte(text), &order); err != nil {
@@ -108,7 +108,7 @@ func TestAttackerProcess(t *testing.T) {
 		defer cancel()
 		_, _ = io.Copy(io.Discard, input)
 		select {
-		case <-a.answered: // by now, or soon: the process gives way to all others
+		case <-a.answered: // soon: the process has a low priority
 		case <-time.After(patience):
 		}
 	}()
@@ -118,7 +118,7 @@ func TestAttackerProcess(t *testing.T) {
 	}
 }
 
-// newAttackerAt returns an attacker that can call.
+// newAttackerAt returns an attacker that is ready to call.
 func newAttackerAt(t *testing.T, order attackOrder) *attacker {
 	t.Helper()
 	httpClient := harness.HTTP2From(t, floodAddress)

@@ -39,8 +39,8 @@ func TestUnderAuthClusterEveryMethodRefusesEveryoneOverEveryProtocol(t *testing.
 	wantUnchanged(t, write, before)
 }
 
-// everyMethod calls each method of the API once, in a way that a caller with
-// rights may. It fails if the API has a method that it does not know.
+// everyMethod returns a call of each method of the API, which a caller with permissions is allowed
+// to make. It fails the test if the API has another method.
 func everyMethod(t *testing.T, clients harness.Clients, namespace string) map[string]func(context.Context) error {
 	t.Helper()
 	calls, resources := callsOn(clients.Resources, namespace), clients.Resources
@@ -73,7 +73,7 @@ func everyMethod(t *testing.T, clients harness.Clients, namespace string) map[st
 	}
 	for name := range methodsOfTheAPI() {
 		if calls[name] == nil {
-			t.Errorf("method %s is not tried", name)
+			t.Errorf("method %s is not tested", name)
 		}
 	}
 	return calls
@@ -109,7 +109,7 @@ func (s sending) RoundTrip(request *http.Request) (*http.Response, error) {
 	return s.over.RoundTrip(request)
 }
 
-// method is a call of which only the error matters.
+// method returns a call that returns only the error.
 func method[Request, Response any](call func(context.Context, *Request) (*Response, error), request *Request) func(context.Context) error {
 	return func(ctx context.Context) error {
 		_, err := call(ctx, request)

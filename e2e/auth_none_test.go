@@ -9,7 +9,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// trespass is what a web page of another site can make a browser send.
+// trespass is a request that a web page of another site can make a browser send.
 type trespass struct {
 	host    string
 	headers http.Header
@@ -26,19 +26,19 @@ var trespasses = map[string]trespass{
 	"a fetch without an origin for another site": {headers: http.Header{"Sec-Fetch-Site": {"cross-site"}, "Sec-Fetch-Mode": {"no-cors"}}},
 }
 
-// entrances are a request of each kind that the service takes.
+// entrances are requests of each kind that the service accepts.
 var entrances = map[string]struct{ method, path, contentType, body string }{
-	"the page":        {method: http.MethodGet, path: "/"},
-	"List by POST":    {method: http.MethodPost, path: listPath, contentType: "application/json", body: `{"resource":"namespaces"}`},
-	"List by GET":     {method: http.MethodGet, path: listPath + "?encoding=json&connect=v1&message=%7B%22resource%22%3A%22namespaces%22%7D"},
-	"List by gRPC":    {method: http.MethodPost, path: listPath, contentType: "application/grpc+proto", body: "\x00\x00\x00\x00\x04\x0a\x02no"},
-	"a watch":         {method: http.MethodPost, path: "/kubeconnect.v1.ResourceService/Watch", contentType: "application/connect+json"},
-	"reflection":      {method: http.MethodPost, path: "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", contentType: "application/grpc"},
-	"a CORS question": {method: http.MethodOptions, path: listPath},
+	"the page":         {method: http.MethodGet, path: "/"},
+	"List by POST":     {method: http.MethodPost, path: listPath, contentType: "application/json", body: `{"resource":"namespaces"}`},
+	"List by GET":      {method: http.MethodGet, path: listPath + "?encoding=json&connect=v1&message=%7B%22resource%22%3A%22namespaces%22%7D"},
+	"List by gRPC":     {method: http.MethodPost, path: listPath, contentType: "application/grpc+proto", body: "\x00\x00\x00\x00\x04\x0a\x02no"},
+	"a watch":          {method: http.MethodPost, path: "/kubeconnect.v1.ResourceService/Watch", contentType: "application/connect+json"},
+	"reflection":       {method: http.MethodPost, path: "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", contentType: "application/grpc"},
+	"a CORS preflight": {method: http.MethodOptions, path: listPath},
 }
 
-// embedded is how a browser sends what a page of another site embeds by <object>, <iframe> or <embed>:
-// as if its user had followed a link.
+// embedded has the headers that a browser sends for a resource which a page of another site embeds
+// with <object>, <iframe> or <embed>: they look as if its user had followed a link.
 var embedded = trespass{headers: http.Header{"Sec-Fetch-Site": {"cross-site"}, "Sec-Fetch-Mode": {"navigate"}, "Sec-Fetch-Dest": {"object"}}}
 
 func TestWithoutAuthenticationAPageOfAnotherSiteEmbedsNoRead(t *testing.T) {
@@ -52,7 +52,7 @@ func TestWithoutAuthenticationAPageOfAnotherSiteEmbedsNoRead(t *testing.T) {
 			t.Run(name+" at "+where, func(t *testing.T) {
 				answer := send(ctx, t, harness.HTTP1(t), service.Address+entrance.path, entrance.method, entrance.contentType, entrance.body, embedded)
 				if refused := answer.StatusCode == http.StatusForbidden; refused == (where == "the page") {
-					t.Errorf("the answer is %s", answer.Status)
+					t.Errorf("response %s", answer.Status)
 				}
 			})
 		}
@@ -70,10 +70,10 @@ func TestWithoutAuthenticationNoWebPageOfAnotherSiteGetsIn(t *testing.T) {
 			t.Run(how+" at "+where, func(t *testing.T) {
 				answer := send(ctx, t, httpClient, service.Address+entrance.path, entrance.method, entrance.contentType, entrance.body, trespass)
 				if answer.StatusCode != http.StatusForbidden {
-					t.Errorf("the answer is %s, want 403", answer.Status)
+					t.Errorf("response %s, want 403", answer.Status)
 				}
 				if allowed := answer.Header.Get("Access-Control-Allow-Origin"); allowed != "" {
-					t.Errorf("the answer lets %q read it", allowed)
+					t.Errorf("the response allows origin %q", allowed)
 				}
 			})
 		}
@@ -97,7 +97,7 @@ func TestWithoutAuthenticationProgramsAndTheServicesOwnPageGetIn(t *testing.T) {
 				entrance := entrances[where]
 				answer := send(ctx, t, httpClient, service.Address+entrance.path, entrance.method, entrance.contentType, entrance.body, visit)
 				if answer.StatusCode != http.StatusOK {
-					t.Errorf("the answer is %s, want 200", answer.Status)
+					t.Errorf("response %s, want 200", answer.Status)
 				}
 			})
 		}
@@ -113,12 +113,12 @@ func TestWithoutAuthenticationAReadByGETNeedsAToken(t *testing.T) {
 			as.headers.Set("Authorization", token)
 		}
 		if answer := send(deadline(t), t, harness.HTTP1(t), service.Address+entrance.path, entrance.method, "", "", as); answer.StatusCode != want {
-			t.Errorf("with %q the answer is %s, want %d", token, answer.Status, want)
+			t.Errorf("Authorization %q: response %s, want %d", token, answer.Status, want)
 		}
 	}
 }
 
-// send makes a request as the trespasser would, and returns the answer without
+// send sends a request with the host and headers of a trespass, and returns the response without
 // its body.
 func send(ctx context.Context, t *testing.T, httpClient *http.Client, url, method, contentType, body string, as trespass) *http.Response {
 	t.Helper()

@@ -28,12 +28,12 @@ func TestBadPagesAreRefused(t *testing.T) {
 
 	for name, change := range map[string]func(*kubeconnectv1.ListRequest){
 		"a negative size":              func(r *kubeconnectv1.ListRequest) { r.PageSize = -1 },
-		"a token that is no token":     func(r *kubeconnectv1.ListRequest) { r.PageToken = "garbage" },
-		"a token that was cut":         func(r *kubeconnectv1.ListRequest) { r.PageToken = first.GetNextPageToken()[1:] },
+		"an invalid token":             func(r *kubeconnectv1.ListRequest) { r.PageToken = "garbage" },
+		"a truncated token":            func(r *kubeconnectv1.ListRequest) { r.PageToken = first.GetNextPageToken()[1:] },
 		"a token of another namespace": func(r *kubeconnectv1.ListRequest) { r.PageToken, r.Namespace = first.GetNextPageToken(), "default" },
 		"a token of another resource":  func(r *kubeconnectv1.ListRequest) { r.PageToken, r.Resource = first.GetNextPageToken(), "secrets" },
 		"a token of another selection": func(r *kubeconnectv1.ListRequest) { r.PageToken, r.LabelSelector = first.GetNextPageToken(), "a=b" },
-		"a token of another selection by field": func(r *kubeconnectv1.ListRequest) {
+		"a token of another field selector": func(r *kubeconnectv1.ListRequest) {
 			r.PageToken, r.FieldSelector = first.GetNextPageToken(), "metadata.name=one"
 		},
 	} {
@@ -44,7 +44,7 @@ func TestBadPagesAreRefused(t *testing.T) {
 			wantError(t, err, connect.CodeInvalidArgument, "page_")
 		})
 	}
-	t.Run("but the size may change from page to page", func(t *testing.T) {
+	t.Run("but the size can change from page to page", func(t *testing.T) {
 		request := query()
 		request.PageToken, request.PageSize = first.GetNextPageToken(), 10
 		rest, err := client.List(ctx, request)
@@ -52,7 +52,7 @@ func TestBadPagesAreRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(rest.GetObjects()) != 2 || rest.GetNextPageToken() != "" || rest.GetRemaining() != 0 {
-			t.Errorf("the rest has %d objects, %d remain", len(rest.GetObjects()), rest.GetRemaining())
+			t.Errorf("the rest has %d objects, %d remaining", len(rest.GetObjects()), rest.GetRemaining())
 		}
 	})
 }

@@ -43,7 +43,7 @@ func TestBadPatchesAreRefusedAndChangeNothing(t *testing.T) {
 			change: func(r *kubeconnectv1.PatchRequest) { r.Namespace = "" },
 			code:   connect.CodeInvalidArgument, words: []string{"namespace"},
 		},
-		"a namespace for a resource that has none": {
+		"a namespace for a cluster-scoped resource": {
 			change: func(r *kubeconnectv1.PatchRequest) { r.Resource = "namespaces" },
 			code:   connect.CodeInvalidArgument, words: []string{"namespace"},
 		},
@@ -51,19 +51,19 @@ func TestBadPatchesAreRefusedAndChangeNothing(t *testing.T) {
 			change: func(r *kubeconnectv1.PatchRequest) { r.Resource = "configmapz" },
 			code:   connect.CodeNotFound, words: []string{"configmapz", "configmaps"},
 		},
-		"a subresource that there is not": {
+		"an unknown subresource": {
 			change: func(r *kubeconnectv1.PatchRequest) { r.Subresource = "scale" },
 			code:   connect.CodeNotFound,
 		},
-		"a name that leads elsewhere": {
+		"a name with a path": {
 			change: func(r *kubeconnectv1.PatchRequest) { r.Name = "../secrets/one" },
 			code:   connect.CodeInvalidArgument, words: []string{"name"},
 		},
-		"a namespace that leads elsewhere": {
+		"a namespace with a path": {
 			change: func(r *kubeconnectv1.PatchRequest) { r.Namespace = "../../nodes" },
 			code:   connect.CodeInvalidArgument, words: []string{"namespace"},
 		},
-		"a subresource that leads elsewhere": {
+		"a subresource with a path": {
 			change: func(r *kubeconnectv1.PatchRequest) { r.Subresource = "../two" },
 			code:   connect.CodeInvalidArgument, words: []string{"subresource"},
 		},
@@ -71,7 +71,7 @@ func TestBadPatchesAreRefusedAndChangeNothing(t *testing.T) {
 			change: func(r *kubeconnectv1.PatchRequest) { r.Type = 0 },
 			code:   connect.CodeInvalidArgument, words: []string{"type"},
 		},
-		"a type that there is not": {
+		"an unknown type": {
 			change: func(r *kubeconnectv1.PatchRequest) { r.Type = 99 },
 			code:   connect.CodeInvalidArgument, words: []string{"type"},
 		},
@@ -79,7 +79,7 @@ func TestBadPatchesAreRefusedAndChangeNothing(t *testing.T) {
 			change: func(r *kubeconnectv1.PatchRequest) { r.Body = nil },
 			code:   connect.CodeInvalidArgument, words: []string{"body"},
 		},
-		"a merge patch that is no JSON": {
+		"a merge patch that is not JSON": {
 			change: ofType(mergePatch, "{"), code: connect.CodeInvalidArgument,
 		},
 		"a merge patch that is a list": {
@@ -88,13 +88,13 @@ func TestBadPatchesAreRefusedAndChangeNothing(t *testing.T) {
 		"a JSON patch that is an object": {
 			change: ofType(jsonPatch, "{}"), code: connect.CodeInvalidArgument,
 		},
-		"a JSON patch with an operation that there is not": {
+		"a JSON patch with an unknown operation": {
 			change: ofType(jsonPatch, `[{"op":"frobnicate","path":"/data/key"}]`), code: connect.CodeInvalidArgument,
 		},
-		"a JSON patch of a path that is not there": {
+		"a JSON patch of a missing path": {
 			change: ofType(jsonPatch, `[{"op":"remove","path":"/data/absent"}]`), code: connect.CodeInvalidArgument,
 		},
-		"an apply patch that is no YAML": {
+		"an apply patch that is not YAML": {
 			change: func(r *kubeconnectv1.PatchRequest) { ofType(applyPatch, "\t")(r); r.FieldManager = "e2e" },
 			code:   connect.CodeInvalidArgument,
 		},
@@ -110,11 +110,11 @@ func TestBadPatchesAreRefusedAndChangeNothing(t *testing.T) {
 			change: func(r *kubeconnectv1.PatchRequest) { r.Force = true },
 			code:   connect.CodeInvalidArgument, words: []string{"force"},
 		},
-		"a field validation that there is not": {
+		"an unknown field validation": {
 			change: func(r *kubeconnectv1.PatchRequest) { r.FieldValidation = 99 },
 			code:   connect.CodeInvalidArgument, words: []string{"field_validation"},
 		},
-		"an encoding that there is not": {
+		"an unknown encoding": {
 			change: func(r *kubeconnectv1.PatchRequest) { r.Encoding = 99 },
 			code:   connect.CodeInvalidArgument, words: []string{"encoding"},
 		},
@@ -129,7 +129,7 @@ func TestBadPatchesAreRefusedAndChangeNothing(t *testing.T) {
 			change: ofType(mergePatch, `{"data":{"key":"`+strings.Repeat("x", 3_500_000)+`"}}`),
 			code:   connect.CodeResourceExhausted,
 		},
-		"data over what a ConfigMap may have": {
+		"data over the limit of a ConfigMap": {
 			change: ofType(mergePatch, `{"data":{"key":"`+strings.Repeat("x", 1_100_000)+`"}}`),
 			code:   connect.CodeInvalidArgument, words: []string{"Too long"},
 		},

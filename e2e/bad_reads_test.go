@@ -12,10 +12,10 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/record"
 )
 
-// overLimit is more than any request may have.
+// overLimit is the size of a request over every limit.
 const overLimit = 8 << 20
 
-// badSelection is a selection that List and Watch refuse alike.
+// badSelection is a selection that both List and Watch must reject.
 type badSelection struct {
 	resource, namespace          string
 	labelSelector, fieldSelector string
@@ -37,32 +37,32 @@ var badSelections = map[string]badSelection{
 	"a group that does not have the resource": {
 		resource: "pods.apps", code: connect.CodeNotFound, words: []string{"pods.apps", "pods"},
 	},
-	"a resource that is no name at all": {
+	"a resource that is not a name": {
 		resource: "../../pods", code: connect.CodeNotFound, words: []string{"../../pods"},
 	},
-	"a namespace for a resource that has none": {
+	"a namespace for a cluster-scoped resource": {
 		resource: "nodes", namespace: "default", code: connect.CodeInvalidArgument, words: []string{"nodes", "namespace"},
 	},
-	"a namespace that cannot be one": {
+	"an invalid namespace": {
 		resource: "pods", namespace: "No/Name", code: connect.CodeInvalidArgument, words: []string{"namespace", "No/Name"},
 	},
-	"a label selector without an end": {
+	"an unterminated label selector": {
 		resource: "pods", labelSelector: "app in (a,b", code: connect.CodeInvalidArgument, words: []string{"label_selector"},
 	},
-	"a label that cannot be one": {
+	"an invalid label": {
 		resource: "pods", labelSelector: "a b=c", code: connect.CodeInvalidArgument, words: []string{"label_selector"},
 	},
 	"a field selector without an operator": {
 		resource: "pods", fieldSelector: "nonsense", code: connect.CodeInvalidArgument, words: []string{"field_selector", "nonsense"},
 	},
-	"a field that the resource cannot be selected by": {
+	"a field that the resource does not support in selectors": {
 		resource: "pods", fieldSelector: "spec.hostname=x", code: connect.CodeInvalidArgument,
 		words: []string{"field label not supported: spec.hostname"},
 	},
-	"a field that no ConfigMap can be selected by": {
+	"a field that ConfigMaps do not support in selectors": {
 		resource: "configmaps", fieldSelector: "data.key=x", code: connect.CodeInvalidArgument, words: []string{"data.key"},
 	},
-	"an encoding that there is not": {
+	"an unknown encoding": {
 		resource: "pods", encoding: 99, code: connect.CodeInvalidArgument, words: []string{"encoding"},
 	},
 	"a request over the limit": {
@@ -113,7 +113,7 @@ func TestBadGetsAreRefused(t *testing.T) {
 			request: &kubeconnectv1.GetRequest{Resource: "pods", Name: "one"},
 			code:    connect.CodeInvalidArgument, words: []string{"namespace"},
 		},
-		"a namespace for a resource that has none": {
+		"a namespace for a cluster-scoped resource": {
 			request: &kubeconnectv1.GetRequest{Resource: "nodes", Namespace: "default", Name: "one"},
 			code:    connect.CodeInvalidArgument, words: []string{"namespace"},
 		},
@@ -121,11 +121,11 @@ func TestBadGetsAreRefused(t *testing.T) {
 			request: &kubeconnectv1.GetRequest{Resource: "deploymnts", Namespace: "default", Name: "one"},
 			code:    connect.CodeNotFound, words: []string{"deploymnts", "deployments"},
 		},
-		"an object that is not there": {
+		"a missing object": {
 			request: &kubeconnectv1.GetRequest{Resource: "configmaps", Namespace: "default", Name: "absent"},
 			code:    connect.CodeNotFound, words: []string{`configmaps "absent" not found`},
 		},
-		"a namespace that is not there": {
+		"a missing namespace": {
 			request: &kubeconnectv1.GetRequest{Resource: "configmaps", Namespace: "absent", Name: "one"},
 			code:    connect.CodeNotFound, words: []string{`configmaps "one" not found`},
 		},
@@ -144,7 +144,7 @@ func TestAnObjectThatIsNotThereIsDescribedByAStatus(t *testing.T) {
 		wantError(t, err, connect.CodeNotFound)
 		status := wantStatus(t, err, "NotFound")
 		if status.GetName() != "absent" || status.GetGroup() != "apps" || status.GetKind() != "deployments" {
-			t.Errorf("the status is about %s %s of group %q", status.GetKind(), status.GetName(), status.GetGroup())
+			t.Errorf("details of the status: %s %s of group %q", status.GetKind(), status.GetName(), status.GetGroup())
 		}
 		wantWords(t, status.GetMessage(), "absent")
 	})
@@ -164,7 +164,7 @@ func TestAWatchOnNothingIsAnEmptySnapshot(t *testing.T) {
 	wantSnapshot(t, stream)
 }
 
-// watchError opens a watch that is refused, and returns how.
+// watchError opens a watch that must be rejected, and returns its error.
 func watchError(ctx context.Context, client resourceClient, request *kubeconnectv1.WatchRequest) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// busyPod is a pod as programs make them: two containers with environment,
-// volumes, probes and resources, and the labels and annotations of a few tools.
-// With what the API server adds it has about 6 KB.
+// busyPod returns a pod as programs create them: two containers with environment, volumes, probes
+// and resources, and the labels and annotations of a few tools. With the fields that the API server
+// adds it has about 6 KB.
 func busyPod(i int) *corev1.Pod {
 	pod := unscheduledPod(fmt.Sprintf("payments-api-7d9c5b8f6d-%05d", i))
 	pod.Labels = labels{

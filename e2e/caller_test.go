@@ -21,7 +21,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// account is a service account without rights, until it is given some.
+// account is a service account, initially without permissions.
 type account struct {
 	ctx       context.Context
 	t         *testing.T
@@ -38,16 +38,16 @@ func newAccount(ctx context.Context, t *testing.T, namespace, name string) accou
 	return account{ctx, t, namespace, name}
 }
 
-// user is the name that the cluster knows the account by.
+// user returns the cluster's user name of the account.
 func (a account) user() string { return "system:serviceaccount:" + a.namespace + ":" + a.name }
 
-// token is a new one of the account's.
+// token creates a token of the account.
 func (a account) token() string {
 	a.t.Helper()
 	return a.tokenFor(authenticationv1.TokenRequestSpec{})
 }
 
-// tokenFor is a new one of the account's for a purpose.
+// tokenFor creates a token of the account with a given specification.
 func (a account) tokenFor(purpose authenticationv1.TokenRequestSpec) string {
 	a.t.Helper()
 	request, err := cluster(a.t).Client.CoreV1().ServiceAccounts(a.namespace).CreateToken(a.ctx, a.name, &authenticationv1.TokenRequest{Spec: purpose}, metav1.CreateOptions{})
@@ -57,8 +57,8 @@ func (a account) tokenFor(purpose authenticationv1.TokenRequestSpec) string {
 	return request.Status.Token
 }
 
-// expiringToken is a new one of the account's that ends when it is told, or has ended:
-// the cluster itself makes none that ends within ten minutes.
+// expiringToken signs a token of the account that expires at a given time, which may be in the
+// past: the API server itself creates no token that expires within ten minutes.
 func (a account) expiringToken(expires time.Time) string {
 	a.t.Helper()
 	parts := strings.Split(a.token(), ".")
@@ -79,7 +79,7 @@ func (a account) expiringToken(expires time.Time) string {
 	return signed + "." + base64.RawURLEncoding.EncodeToString(signatureOf(a.t, signed))
 }
 
-// signatureOf is the cluster's signature of a token, as ES256 wants it (RFC 7518).
+// signatureOf returns the cluster's signature of a token, in the format of ES256 (RFC 7518).
 func signatureOf(t *testing.T, signed string) []byte {
 	t.Helper()
 	key, err := keyutil.PrivateKeyFromFile(cluster(t).PKI("sa.key"))
@@ -97,7 +97,7 @@ func signatureOf(t *testing.T, signed string) []byte {
 	return signature
 }
 
-// calling are clients that call as the account.
+// calling returns clients that authenticate as the account.
 func (a account) calling(service *harness.Service, protocol harness.Protocol) harness.Clients {
 	a.t.Helper()
 	return callingWith(a.t, service, protocol, a.token())
@@ -113,7 +113,7 @@ func callingWithHeaders(t *testing.T, service *harness.Service, protocol harness
 	return harness.Dial(httpClient, service.Address, protocol)
 }
 
-// may grants the account something in a namespace, by a role and a binding of one name.
+// may grants the account permissions in a namespace, with a role and a binding of one name.
 func (a account) may(namespace, role string, rules ...rbacv1.PolicyRule) {
 	a.t.Helper()
 	grant(a.ctx, a.t, namespace, role, a.subject(), rules...)
@@ -132,7 +132,7 @@ func grant(ctx context.Context, t *testing.T, namespace, role string, to rbacv1.
 	bind(ctx, t, namespace, role, to)
 }
 
-// bind gives a subject a role that there is.
+// bind binds a subject to an existing role.
 func bind(ctx context.Context, t *testing.T, namespace, role string, to rbacv1.Subject) {
 	t.Helper()
 	binding := &rbacv1.RoleBinding{
@@ -145,7 +145,7 @@ func bind(ctx context.Context, t *testing.T, namespace, role string, to rbacv1.S
 	}
 }
 
-// mayNoMore revokes what may has granted; the role stays.
+// mayNoMore revokes a grant of may; the role stays.
 func (a account) mayNoMore(namespace, role string) {
 	a.t.Helper()
 	revoke(a.ctx, a.t, namespace, role)
@@ -158,12 +158,12 @@ func revoke(ctx context.Context, t *testing.T, namespace, role string) {
 	}
 }
 
-// to is a rule about resources of the core group.
+// to returns a rule for resources of the core group.
 func to(resource string, verbs ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{resource}, Verbs: verbs}
 }
 
-// startForCallers starts a service that callers are authenticated by.
+// startForCallers starts a service that authenticates callers with the cluster.
 func startForCallers(t *testing.T, flags ...string) *harness.Service {
 	t.Helper()
 	return harness.StartService(t, cluster(t).Kubeconfig, append([]string{"--auth", "cluster"}, flags...)...)

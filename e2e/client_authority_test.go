@@ -24,7 +24,7 @@ type authority struct {
 	key         crypto.Signer
 }
 
-// clusterAuthority is the one whose users the cluster knows.
+// clusterAuthority returns the authority whose users the cluster accepts.
 func clusterAuthority(t *testing.T) authority {
 	t.Helper()
 	parsed, err := certutil.CertsFromFile(cluster(t).PKI("ca.crt"))
@@ -38,7 +38,7 @@ func clusterAuthority(t *testing.T) authority {
 	return authority{parsed[0], key.(crypto.Signer)}
 }
 
-// foreignAuthority is one that calls itself as the cluster's does, and is not it.
+// foreignAuthority returns another authority with the same name as the cluster's.
 func foreignAuthority(t *testing.T) authority {
 	t.Helper()
 	key, _ := newKey(t)
@@ -63,13 +63,13 @@ func newKey(t *testing.T) (key crypto.Signer, encoded []byte) {
 	return parsed.(crypto.Signer), encoded
 }
 
-// clientCertificate is what a user calls with.
+// clientCertificate is the client certificate of a user.
 type clientCertificate struct {
 	cert, key []byte // as PEM
 }
 
-// certify makes a certificate of a user and its groups, which ends when it is told or has
-// ended.
+// certify creates a certificate of a user and its groups, which expires at a given time, which may
+// be in the past.
 func (a authority) certify(t *testing.T, user pkix.Name, expires time.Time) clientCertificate {
 	t.Helper()
 	return a.sign(t, &x509.Certificate{
@@ -95,7 +95,7 @@ func (a authority) sign(t *testing.T, template *x509.Certificate) clientCertific
 	return clientCertificate{encoded, encodedKey}
 }
 
-// calling are clients that call with the certificate, whatever the service asks for.
+// calling returns clients that present the certificate, whatever the service requests.
 func (c clientCertificate) calling(t *testing.T, service *tlsService, protocol harness.Protocol) harness.Clients {
 	t.Helper()
 	pair, err := tls.X509KeyPair(c.cert, c.key)
@@ -109,7 +109,7 @@ func (c clientCertificate) calling(t *testing.T, service *tlsService, protocol h
 	return harness.Dial(httpClient, service.Address, protocol)
 }
 
-// directly is a client of the API server's that calls with the certificate.
+// directly returns a client of the API server that presents the certificate.
 func (c clientCertificate) directly(t *testing.T) *kubernetes.Clientset {
 	t.Helper()
 	config := rest.AnonymousClientConfig(cluster(t).Config)
@@ -121,7 +121,7 @@ func (c clientCertificate) directly(t *testing.T) *kubernetes.Clientset {
 	return client
 }
 
-// tlsService is a service that callers are authenticated by over TLS.
+// tlsService is a service that authenticates callers with the cluster, over TLS.
 type tlsService struct {
 	*harness.Service
 	certificate certificate

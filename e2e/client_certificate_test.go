@@ -18,25 +18,25 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/record"
 )
 
-// userOf is a user of a namespace, whom the cluster knows by the certificate alone.
+// userOf returns a user of a namespace, whom the cluster knows only by the certificate.
 func userOf(namespace string) pkix.Name {
 	return pkix.Name{CommonName: "jane-" + namespace, Organization: []string{"readers-" + namespace, "others"}}
 }
 
-// letRead gives the user's group the right to read a namespace's ConfigMaps.
+// letRead grants the user's group permission to read a namespace's ConfigMaps.
 func letRead(ctx context.Context, t *testing.T, user pkix.Name, namespace string) {
 	t.Helper()
 	group := rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: user.Organization[0]}
 	grant(ctx, t, namespace, "reader", group, to("configmaps", "get", "list", "watch"))
 }
 
-// byCertificate are the protocols that need no token.
+// byCertificate are the protocols that do not require a token.
 var byCertificate = []harness.Protocol{harness.Connect, harness.ConnectJSON, harness.GRPC, harness.GRPCWeb}
 
 func inAnHour() time.Time { return time.Now().Add(time.Hour) }
 
-// overEachProtocolByCertificate runs a test once for each protocol, all at a time, with a
-// user that may read a namespace of its own.
+// overEachProtocolByCertificate runs a test for each protocol in parallel, with a user that has
+// permission to read a namespace of its own.
 func overEachProtocolByCertificate(t *testing.T, service *tlsService, test func(context.Context, *testing.T, harness.Protocol, string)) {
 	t.Helper()
 	for _, protocol := range byCertificate {
@@ -51,7 +51,7 @@ func overEachProtocolByCertificate(t *testing.T, service *tlsService, test func(
 	}
 }
 
-// TestAClientCertificateGivesTheRightsOfItsUserAndGroups calls as somebody who is no
+// TestAClientCertificateGivesTheRightsOfItsUserAndGroups calls as a user that is not an
 // administrator.
 func TestAClientCertificateGivesTheRightsOfItsUserAndGroups(t *testing.T) {
 	t.Parallel()
@@ -60,7 +60,7 @@ func TestAClientCertificateGivesTheRightsOfItsUserAndGroups(t *testing.T) {
 		user := userOf(namespace)
 		janes := clusterAuthority(t).certify(t, user, inAnHour())
 		clients := janes.calling(t, service, protocol)
-		eventually(ctx, t, "the user sees its namespace and no other", func() error {
+		eventually(ctx, t, "the user can read only its namespace", func() error {
 			return listsNamespaces(ctx, clients.Resources, namespace)
 		})
 		who, err := clients.Access.WhoAmI(ctx, &kubeconnectv1.WhoAmIRequest{})
@@ -107,7 +107,7 @@ func TestAStreamEndsWithItsClientCertificateAndGoesOnWithANewOne(t *testing.T) {
 	})
 }
 
-// TestAClientCertificateThatIsNotGoodIsRefused shows certificates of a user with rights,
+// TestAClientCertificateThatIsNotGoodIsRefused presents certificates of a user with permissions,
 // each wrong in one way.
 func TestAClientCertificateThatIsNotGoodIsRefused(t *testing.T) {
 	t.Parallel()
@@ -115,16 +115,16 @@ func TestAClientCertificateThatIsNotGoodIsRefused(t *testing.T) {
 	overEachProtocolByCertificate(t, service, func(ctx context.Context, t *testing.T, protocol harness.Protocol, namespace string) {
 		user := userOf(namespace)
 		good := clusterAuthority(t).certify(t, user, inAnHour()).calling(t, service, protocol).Resources
-		eventually(ctx, t, "the user may list", func() error { return callsOn(good, namespace)["List"](ctx) })
+		eventually(ctx, t, "the user has permission to list", func() error { return callsOn(good, namespace)["List"](ctx) })
 		for name, test := range map[string]struct {
 			certificate clientCertificate
 			words       string
 		}{
 			"of another authority with the same names": {foreignAuthority(t).certify(t, user, inAnHour()), "unknown authority"},
-			"that has expired":                         {clusterAuthority(t).certify(t, user, time.Now().Add(-time.Second)), "is after"},
+			"that is expired":                          {clusterAuthority(t).certify(t, user, time.Now().Add(-time.Second)), "is after"},
 			"that is not valid yet":                    {clusterAuthority(t).certify(t, user, time.Now().Add(25*time.Hour)), "is before"},
 			"of a server":                              {serverCertificate(t, user), "incompatible key usage"},
-			"of nobody":                                {clusterAuthority(t).certify(t, pkix.Name{Organization: user.Organization}, inAnHour()), "names no user"},
+			"without a user":                           {clusterAuthority(t).certify(t, pkix.Name{Organization: user.Organization}, inAnHour()), "names no user"},
 		} {
 			client := test.certificate.calling(t, service, protocol).Resources
 			for method, call := range callsOn(client, namespace) {
@@ -136,7 +136,7 @@ func TestAClientCertificateThatIsNotGoodIsRefused(t *testing.T) {
 	})
 }
 
-// serverCertificate names a user, but is not for one.
+// serverCertificate returns a certificate that names a user, but is not a client certificate.
 func serverCertificate(t *testing.T, user pkix.Name) clientCertificate {
 	t.Helper()
 	return clusterAuthority(t).sign(t, &x509.Certificate{
@@ -148,8 +148,8 @@ func serverCertificate(t *testing.T, user pkix.Name) clientCertificate {
 	})
 }
 
-// TestWhoHasAClientCertificateWritesByImpersonationOnly holds what is recorded against
-// what the API server says of the certificate.
+// TestWhoHasAClientCertificateWritesByImpersonationOnly compares the audit log with the API
+// server's SelfSubjectReview of the certificate.
 func TestWhoHasAClientCertificateWritesByImpersonationOnly(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
@@ -176,7 +176,7 @@ func TestWhoHasAClientCertificateWritesByImpersonationOnly(t *testing.T) {
 	}
 }
 
-// user is whom the API server takes the certificate's holder for.
+// user returns the user that the API server derives from the certificate.
 func (c clientCertificate) user(ctx context.Context, t *testing.T) authenticationv1.UserInfo {
 	t.Helper()
 	review, err := c.directly(t).AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
@@ -186,7 +186,7 @@ func (c clientCertificate) user(ctx context.Context, t *testing.T) authenticatio
 	return review.Status.UserInfo
 }
 
-// userIn is what the service says of a caller.
+// userIn returns the user in the service's response about a caller.
 func userIn(who *kubeconnectv1.WhoAmIResponse) authenticationv1.UserInfo {
 	user := authenticationv1.UserInfo{Username: who.GetUsername(), UID: who.GetUid(), Groups: who.GetGroups()}
 	for key, values := range who.GetExtra() {

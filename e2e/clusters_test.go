@@ -7,13 +7,12 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// The control planes that tests share. Each starts when the first test asks for
-// it and ends with the test binary.
+// The control planes that tests share. Each starts when the first test needs it and ends with the
+// test binary.
 var (
-	// cluster is for tests that keep to a namespace of their own.
+	// cluster is for tests that use only a namespace of their own.
 	cluster = shared("--nodes", "5")
-	// crowdedCluster holds objects by the ten thousand, which all the other
-	// tests would have to wait for.
+	// crowdedCluster holds tens of thousands of objects, which would slow down all other tests.
 	crowdedCluster = shared()
 )
 

@@ -13,8 +13,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// configMaps writes ConfigMaps of one namespace straight to the API server. A
-// write that fails, fails the test.
+// configMaps writes ConfigMaps of one namespace directly to the API server. A write that fails,
+// fails the test.
 type configMaps struct {
 	ctx context.Context
 	t   *testing.T
@@ -35,13 +35,13 @@ func (c configMaps) create(name string, with labels) *corev1.ConfigMap {
 	}, metav1.CreateOptions{}))
 }
 
-// touch changes something that no selector looks at.
+// touch changes data that no selector selects.
 func (c configMaps) touch(name, value string) *corev1.ConfigMap {
 	c.t.Helper()
 	return c.patch(name, map[string]any{"data": map[string]any{"key": value}})
 }
 
-// relabel replaces labels; nil removes one.
+// relabel sets labels; nil removes a label.
 func (c configMaps) relabel(name string, with map[string]any) *corev1.ConfigMap {
 	c.t.Helper()
 	return c.patch(name, map[string]any{"metadata": map[string]any{"labels": with}})
@@ -76,11 +76,11 @@ func (c configMaps) must(object *corev1.ConfigMap, err error) *corev1.ConfigMap 
 	return object
 }
 
-// wantUnchanged fails unless an object is as it was.
+// wantUnchanged fails the test unless an object is unchanged.
 func wantUnchanged(t *testing.T, in configMaps, before *corev1.ConfigMap) {
 	t.Helper()
 	in.t = t
 	if now := in.get(before.Name); now.ResourceVersion != before.ResourceVersion {
-		t.Errorf("%s has changed: it was at version %s, now %s", before.Name, before.ResourceVersion, now.ResourceVersion)
+		t.Errorf("%s has changed from version %s to %s", before.Name, before.ResourceVersion, now.ResourceVersion)
 	}
 }

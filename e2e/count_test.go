@@ -12,8 +12,8 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
-// groupsOf are the groups of pods by what each has, one in each line, as an answer says
-// them: the largest first.
+// groupsOf returns the groups of pods by the values of has, one group a line, in the order of a
+// response: the largest first.
 func groupsOf(pods []corev1.Pod, has func(corev1.Pod) []string) []string {
 	counts := map[string]int{}
 	for _, pod := range pods {
@@ -64,7 +64,7 @@ func TestObjectsAreCounted(t *testing.T) {
 			change(of)
 			return of
 		}
-		eventually(ctx, t, "the service has all pods", func() error {
+		eventually(ctx, t, "the service has cached all pods", func() error {
 			count, err := client.CountObjects(ctx, request(func(*kubeconnectv1.CountObjectsRequest) {}))
 			if err == nil && (count.GetTotal() != 21 || len(count.GetGroups()) != 0 || count.GetKind().GetKind() != "Pod" || count.GetResourceVersion() == "" || count.GetSource() != kubeconnectv1.Source_SOURCE_CACHE) {
 				err = fmt.Errorf("%v", count)
@@ -92,18 +92,18 @@ func TestObjectsAreCounted(t *testing.T) {
 			r.LabelSelector, r.GroupBy, r.MaxGroups = "tier in (t0,t1)", []string{"metadata.name"}, 5
 		}))
 		if err != nil || some.GetTotal() != 14 || len(some.GetGroups()) != 5 || some.GetRemainingGroups() != 9 || linesOf(some.GetGroups())[2] != "1 web-3" {
-			t.Errorf("of some: %v, %v", some, err)
+			t.Errorf("count of a part: %v, %v", some, err)
 		}
 		everywhere, err := client.CountObjects(ctx, request(func(r *kubeconnectv1.CountObjectsRequest) {
 			r.Namespace, r.FieldSelector = "", "metadata.namespace="+namespace
 		}))
 		if err != nil || everywhere.GetTotal() != 21 {
-			t.Errorf("everywhere: %v, %v", everywhere, err)
+			t.Errorf("count over all namespaces: %v, %v", everywhere, err)
 		}
 	})
 }
 
-// tolerated are the taints that a pod tolerates, beside its namespace.
+// tolerated returns the taints that a pod tolerates, with its namespace.
 func tolerated(pod corev1.Pod) []string {
 	var keys []string
 	for _, toleration := range pod.Spec.Tolerations {
@@ -124,14 +124,14 @@ func TestACountOfWhatIsRelatedIsOfThatAlone(t *testing.T) {
 		related *kubeconnectv1.Relation
 		want    int64
 	}{
-		"owned":            {&kubeconnectv1.Relation{Type: relatedOwnedBy, Resource: "rs", Namespace: f.namespace, Name: set.GetName()}, 3},
-		"owned by any way": {&kubeconnectv1.Relation{Type: relatedOwnedBy, Resource: "deploy", Namespace: f.namespace, Name: "web", Transitive: true}, 3},
-		"selected":         {&kubeconnectv1.Relation{Type: relatedSelectedBy, Resource: "svc", Namespace: f.namespace, Name: "web"}, 4},
+		"owned":              {&kubeconnectv1.Relation{Type: relatedOwnedBy, Resource: "rs", Namespace: f.namespace, Name: set.GetName()}, 3},
+		"owned transitively": {&kubeconnectv1.Relation{Type: relatedOwnedBy, Resource: "deploy", Namespace: f.namespace, Name: "web", Transitive: true}, 3},
+		"selected":           {&kubeconnectv1.Relation{Type: relatedSelectedBy, Resource: "svc", Namespace: f.namespace, Name: "web"}, 4},
 	} {
 		eventually(ctx, t, name, func() error {
 			count, err := client.CountObjects(ctx, &kubeconnectv1.CountObjectsRequest{Resource: "pods", Related: test.related, GroupBy: []string{"metadata.labels.app"}})
 			if err == nil && (count.GetTotal() != test.want || len(count.GetGroups()) != 1) {
-				err = fmt.Errorf("%v, not %d", count, test.want)
+				err = fmt.Errorf("got %v, want %d", count, test.want)
 			}
 			return err
 		})
@@ -145,15 +145,15 @@ func TestACountThatCannotBeIsRefusedInWords(t *testing.T) {
 		request *kubeconnectv1.CountObjectsRequest
 		words   string
 	}{
-		"no resource":         {&kubeconnectv1.CountObjectsRequest{}, "resource is required"},
-		"an object":           {&kubeconnectv1.CountObjectsRequest{GroupBy: []string{"metadata"}}, `"metadata" leads to an object`},
-		"a path that is none": {&kubeconnectv1.CountObjectsRequest{GroupBy: []string{"a..b"}}, "group_by"},
-		"too many paths":      {&kubeconnectv1.CountObjectsRequest{GroupBy: strings.Split("a b c d e f g h i", " ")}, "9 paths"},
-		"too many groups":     {&kubeconnectv1.CountObjectsRequest{MaxGroups: 10_001}, "max_groups 10001"},
-		"fewer than none":     {&kubeconnectv1.CountObjectsRequest{MaxGroups: -1}, "max_groups -1"},
-		"a bad selector":      {&kubeconnectv1.CountObjectsRequest{LabelSelector: "("}, "label_selector"},
-		"a bad consistency":   {&kubeconnectv1.CountObjectsRequest{Consistency: 9}, "consistency 9"},
-		"a bad version":       {&kubeconnectv1.CountObjectsRequest{MinResourceVersion: "x"}, "min_resource_version"},
+		"no resource":                 {&kubeconnectv1.CountObjectsRequest{}, "resource is required"},
+		"an object":                   {&kubeconnectv1.CountObjectsRequest{GroupBy: []string{"metadata"}}, `"metadata" leads to an object`},
+		"an invalid path":             {&kubeconnectv1.CountObjectsRequest{GroupBy: []string{"a..b"}}, "group_by"},
+		"too many paths":              {&kubeconnectv1.CountObjectsRequest{GroupBy: strings.Split("a b c d e f g h i", " ")}, "9 paths"},
+		"too many groups":             {&kubeconnectv1.CountObjectsRequest{MaxGroups: 10_001}, "max_groups 10001"},
+		"a negative number of groups": {&kubeconnectv1.CountObjectsRequest{MaxGroups: -1}, "max_groups -1"},
+		"a bad selector":              {&kubeconnectv1.CountObjectsRequest{LabelSelector: "("}, "label_selector"},
+		"a bad consistency":           {&kubeconnectv1.CountObjectsRequest{Consistency: 9}, "consistency 9"},
+		"a bad version":               {&kubeconnectv1.CountObjectsRequest{MinResourceVersion: "x"}, "min_resource_version"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if name != "no resource" {

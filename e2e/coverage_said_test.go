@@ -14,14 +14,13 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// coverage is what an answer says of the namespaces that it covers.
+// coverage is the part of a response that lists the namespaces it covers.
 type coverage interface {
 	GetNamespaces() []string
 	GetWarnings() []string
 }
 
-// coverageCalls are the reads that can cover some namespaces only, as far as their first
-// answer.
+// coverageCalls returns the reads that can cover only some namespaces, up to their first response.
 func coverageCalls(client resourceClient, requireAll bool) map[string]func(context.Context) (coverage, error) {
 	list := func(change func(*kubeconnectv1.ListRequest)) func(context.Context) (coverage, error) {
 		return func(ctx context.Context) (coverage, error) {
@@ -32,12 +31,12 @@ func coverageCalls(client resourceClient, requireAll bool) map[string]func(conte
 	}
 	watched := &kubeconnectv1.WatchRequest{Resource: "configmaps", RequireAllNamespaces: requireAll}
 	return map[string]func(context.Context) (coverage, error){
-		"list":           list(func(*kubeconnectv1.ListRequest) {}),
-		"latest":         list(func(r *kubeconnectv1.ListRequest) { r.Consistency = kubeconnectv1.Consistency_CONSISTENCY_LATEST }),
-		"first page":     list(func(r *kubeconnectv1.ListRequest) { r.PageSize = 1 }),
-		"metadata":       list(func(r *kubeconnectv1.ListRequest) { r.MetadataOnly = true }),
-		"in some order":  list(func(r *kubeconnectv1.ListRequest) { r.OrderBy = "metadata.name" }),
-		"under a filter": list(func(r *kubeconnectv1.ListRequest) { r.Filter = "has(object.metadata)" }),
+		"list":       list(func(*kubeconnectv1.ListRequest) {}),
+		"latest":     list(func(r *kubeconnectv1.ListRequest) { r.Consistency = kubeconnectv1.Consistency_CONSISTENCY_LATEST }),
+		"first page": list(func(r *kubeconnectv1.ListRequest) { r.PageSize = 1 }),
+		"metadata":   list(func(r *kubeconnectv1.ListRequest) { r.MetadataOnly = true }),
+		"ordered":    list(func(r *kubeconnectv1.ListRequest) { r.OrderBy = "metadata.name" }),
+		"filtered":   list(func(r *kubeconnectv1.ListRequest) { r.Filter = "has(object.metadata)" }),
 		"count": func(ctx context.Context) (coverage, error) {
 			return client.CountObjects(ctx, &kubeconnectv1.CountObjectsRequest{Resource: "configmaps", RequireAllNamespaces: requireAll})
 		},
@@ -66,8 +65,8 @@ func coverageCalls(client resourceClient, requireAll bool) map[string]func(conte
 	}
 }
 
-// TestScenario23_APartialAnswerSaysSo has one caller with permissions in two namespaces, and
-// the cluster's administrator.
+// TestScenario23_APartialAnswerSaysSo tests a caller with permissions in two namespaces, and the
+// cluster's administrator.
 func TestScenario23_APartialAnswerSaysSo(t *testing.T) {
 	t.Parallel()
 	ctx, service := deadline(t), startForCallers(t, "--write-as", "impersonate")
@@ -92,7 +91,7 @@ func TestScenario23_APartialAnswerSaysSo(t *testing.T) {
 				}
 				warnings := strings.Join(answer.GetWarnings(), "\n")
 				if !slices.Equal(answer.GetNamespaces(), covered) || !strings.HasPrefix(warnings, want) || strings.Contains(warnings, hidden) {
-					t.Errorf("%s: covers %q and warns %q; want %q and %q", name, answer.GetNamespaces(), warnings, covered, want)
+					t.Errorf("%s: namespaces %q, warnings %q; want %q and %q", name, answer.GetNamespaces(), warnings, covered, want)
 				}
 			}
 			for name, call := range coverageCalls(client, true) {
@@ -107,14 +106,14 @@ func TestScenario23_APartialAnswerSaysSo(t *testing.T) {
 	for _, requireAll := range []bool{false, true} {
 		for name, call := range coverageCalls(whole, requireAll) {
 			if answer, err := call(ctx); err != nil || len(answer.GetNamespaces()) > 0 || len(answer.GetWarnings()) > 0 {
-				t.Errorf("%s of everything: %v, %v", name, answer, err)
+				t.Errorf("%s of all namespaces: %v, %v", name, answer, err)
 			}
 		}
 	}
 }
 
-// TestScenario23_AStreamSaysWhichNamespacesItCoversWhenThatChanges gives and revokes a
-// permission while a stream runs.
+// TestScenario23_AStreamSaysWhichNamespacesItCoversWhenThatChanges grants and revokes a permission
+// while a stream is open.
 func TestScenario23_AStreamSaysWhichNamespacesItCoversWhenThatChanges(t *testing.T) {
 	t.Parallel()
 	ctx, service := deadline(t), startForCallers(t)
@@ -135,7 +134,7 @@ func TestScenario23_AStreamSaysWhichNamespacesItCoversWhenThatChanges(t *testing
 				continue
 			}
 			if got := stream.Msg().GetNamespaces(); !slices.Equal(got, slices.Sorted(slices.Values(namespaces))) {
-				t.Fatalf("covers %q, not %q", got, namespaces)
+				t.Fatalf("namespaces %q, want %q", got, namespaces)
 			}
 			return
 		}

@@ -16,8 +16,7 @@ import (
 
 var crdResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
-// customResource is a kind "Gadget" of a group of its own, which a test defines
-// and changes.
+// customResource is a kind "Gadget" of a group of its own, which a test defines and changes.
 type customResource struct {
 	ctx   context.Context
 	t     *testing.T
@@ -25,15 +24,15 @@ type customResource struct {
 	group string
 }
 
-// newCustomResource is one in a group that is named after the test's namespace.
+// newCustomResource returns one in a group that is named after the test's namespace.
 func newCustomResource(ctx context.Context, t *testing.T, in *harness.Cluster, namespace string) customResource {
 	return customResource{ctx: ctx, t: t, in: in, group: namespace + ".example.com"}
 }
 
-// name is the resource in kubectl's syntax.
+// name returns the resource in kubectl's syntax.
 func (c customResource) name() string { return "gadgets." + c.group }
 
-// define makes the CRD with these versions served, the last of them stored.
+// define creates the CRD with these versions served, the last of them stored.
 func (c customResource) define(versions ...string) {
 	c.t.Helper()
 	_, err := c.in.Dynamic.Resource(crdResource).Create(c.ctx, c.definition(versions, nil), metav1.CreateOptions{})
@@ -43,11 +42,10 @@ func (c customResource) define(versions ...string) {
 	c.untilServed(versions[len(versions)-1])
 }
 
-// serve changes which versions are served; the last of them is stored. Those
-// that are retired stay defined.
+// serve changes the served versions; the last of them is stored. The retired versions stay defined.
 func (c customResource) serve(versions, retired []string) {
 	c.t.Helper()
-	eventually(c.ctx, c.t, "the definition has changed", func() error {
+	eventually(c.ctx, c.t, "the definition is changed", func() error {
 		now, err := c.in.Dynamic.Resource(crdResource).Get(c.ctx, c.name(), metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -60,17 +58,17 @@ func (c customResource) serve(versions, retired []string) {
 	c.untilServed(versions[len(versions)-1])
 }
 
-// remove deletes the CRD and returns when it and its objects are gone.
+// remove deletes the CRD and blocks until it and its objects are deleted.
 func (c customResource) remove() {
 	c.t.Helper()
 	definitions := c.in.Dynamic.Resource(crdResource)
 	if err := definitions.Delete(c.ctx, c.name(), metav1.DeleteOptions{}); err != nil {
 		c.t.Fatal(err)
 	}
-	eventually(c.ctx, c.t, "the definition is gone", func() error {
+	eventually(c.ctx, c.t, "the definition is deleted", func() error {
 		_, err := definitions.Get(c.ctx, c.name(), metav1.GetOptions{})
 		if err == nil {
-			return fmt.Errorf("%s is still there", c.name())
+			return fmt.Errorf("%s still exists", c.name())
 		}
 		return ignoreNotFound(err)
 	})
@@ -84,13 +82,13 @@ func (c customResource) untilServed(version string) {
 	})
 }
 
-// objects reads and writes the gadgets of a namespace.
+// objects returns a client for the gadgets of a namespace.
 func (c customResource) objects(version, namespace string) dynamic.ResourceInterface {
 	resource := schema.GroupVersionResource{Group: c.group, Version: version, Resource: "gadgets"}
 	return c.in.Dynamic.Resource(resource).Namespace(namespace)
 }
 
-// create makes a gadget with a spec.
+// create creates a gadget with a spec.
 func (c customResource) create(version, namespace, name string, spec map[string]any) *unstructured.Unstructured {
 	c.t.Helper()
 	gadget := &unstructured.Unstructured{Object: map[string]any{
@@ -136,8 +134,8 @@ func (c customResource) definition(served, retired []string) *unstructured.Unstr
 	}}
 }
 
-// version is one version of the definition: it takes any spec and status, lets
-// callers select by spec.color, and has the subresource status.
+// version returns one version of the definition: it accepts any spec and status, supports
+// spec.color in field selectors, and has the subresource status.
 func version(name string, served, stored bool) map[string]any {
 	anything := map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
 	spec := map[string]any{

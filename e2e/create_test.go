@@ -20,16 +20,16 @@ import (
 
 const encodingJSON = kubeconnectv1.Encoding_ENCODING_JSON
 
-// writable is a resource as a caller writes it.
+// writable is a resource in the form in which callers write it.
 type writable struct {
 	name    string // in kubectl's syntax
 	builtIn bool
 	of      schema.GroupVersionKind
-	content string // the member that a change is made to
+	content string // the member that tests change
 	objects dynamic.ResourceInterface
 }
 
-// bothSorts are a built-in resource and a custom one, of a namespace.
+// bothSorts returns a built-in resource and a custom one, of a namespace.
 func bothSorts(ctx context.Context, t *testing.T, namespace string) map[string]writable {
 	t.Helper()
 	gadgets := newCustomResource(ctx, t, cluster(t), namespace)
@@ -41,12 +41,12 @@ func bothSorts(ctx context.Context, t *testing.T, namespace string) map[string]w
 	}
 }
 
-// object is one to be written.
+// object returns an object to write.
 func (w writable) object(name, color string) map[string]any {
 	return map[string]any{"metadata": map[string]any{"name": name}, w.content: map[string]any{"color": color}}
 }
 
-// create makes an object by a client.
+// create creates an object through the service.
 func (w writable) create(ctx context.Context, t *testing.T, client resourceClient, namespace string, object map[string]any) *kubeconnectv1.Object {
 	t.Helper()
 	request := w.bodies(t, object)["JSON"]
@@ -58,7 +58,7 @@ func (w writable) create(ctx context.Context, t *testing.T, client resourceClien
 	return made.GetObject()
 }
 
-// get is what client-go reads.
+// get reads an object with client-go.
 func (w writable) get(ctx context.Context, t *testing.T, name string) *unstructured.Unstructured {
 	t.Helper()
 	object, err := w.objects.Get(ctx, name, metav1.GetOptions{})
@@ -68,7 +68,7 @@ func (w writable) get(ctx context.Context, t *testing.T, name string) *unstructu
 	return object
 }
 
-// bodies are an object in every form that it can be written in.
+// bodies returns an object in every form of a request.
 func (w writable) bodies(t *testing.T, object map[string]any) map[string]*kubeconnectv1.CreateRequest {
 	t.Helper()
 	text, err := json.Marshal(object)
@@ -98,7 +98,7 @@ func (w writable) bodies(t *testing.T, object map[string]any) map[string]*kubeco
 	return bodies
 }
 
-// wantSame fails unless an answer is the object that client-go reads.
+// wantSame fails the test unless the response is the object that client-go reads.
 func wantSame(t *testing.T, answered *kubeconnectv1.Object, read *unstructured.Unstructured) {
 	t.Helper()
 	got := map[string]any{}
@@ -114,7 +114,7 @@ func wantSame(t *testing.T, answered *kubeconnectv1.Object, read *unstructured.U
 		t.Fatal(err)
 	}
 	if !reflect.DeepEqual(got, want) {
-		t.Errorf("the answer is %v, client-go reads %v", got, want)
+		t.Errorf("the service returns %v, client-go %v", got, want)
 	}
 }
 
@@ -149,7 +149,7 @@ func createAndCompare(ctx context.Context, t *testing.T, client resourceClient, 
 	wantSame(t, made.GetObject(), now)
 	wantField(t, now.Object, "red", resource.content, "color")
 	if fields := now.GetManagedFields(); len(fields) != 1 || fields[0].Manager != "kubeconnect" {
-		t.Errorf("the fields are managed by %v", fields)
+		t.Errorf("field managers %v", fields)
 	}
 	_, err = client.Create(ctx, request)
 	wantError(t, err, connect.CodeAlreadyExists, `"one" already exists`)
@@ -175,7 +175,7 @@ func TestUpdateReplacesAnObjectFromEveryForm(t *testing.T) {
 	})
 }
 
-// updateWith is an update with the body of a creation.
+// updateWith returns an update with the body of a creation.
 func updateWith(body *kubeconnectv1.CreateRequest) *kubeconnectv1.UpdateRequest {
 	request := &kubeconnectv1.UpdateRequest{}
 	switch body := body.GetBody().(type) {
@@ -189,8 +189,8 @@ func updateWith(body *kubeconnectv1.CreateRequest) *kubeconnectv1.UpdateRequest 
 	return request
 }
 
-// updateAndCompare replaces an object under preconditions that do not hold, and then under
-// such as do.
+// updateAndCompare replaces an object under preconditions that are not met, and then under
+// preconditions that are met.
 func updateAndCompare(ctx context.Context, t *testing.T, client resourceClient, resource writable, namespace string, request *kubeconnectv1.UpdateRequest) {
 	t.Helper()
 	before := resource.get(ctx, t, "one")
@@ -205,7 +205,7 @@ func updateAndCompare(ctx context.Context, t *testing.T, client resourceClient, 
 		wantError(t, err, connect.CodeAborted, words)
 	}
 	if now := resource.get(ctx, t, "one"); now.GetResourceVersion() != before.GetResourceVersion() {
-		t.Error("it is changed all the same")
+		t.Error("the object was changed although the precondition is not met")
 	}
 	request.Preconditions = &kubeconnectv1.Preconditions{Uid: string(before.GetUID()), ResourceVersion: before.GetResourceVersion()}
 	updated, err := client.Update(ctx, request)
@@ -216,7 +216,7 @@ func updateAndCompare(ctx context.Context, t *testing.T, client resourceClient, 
 	wantSame(t, updated.GetObject(), now)
 	wantField(t, now.Object, "blue", resource.content, "color")
 	if updated.GetCreated() {
-		t.Error("it was there before")
+		t.Error("the object existed before")
 	}
 	if _, err := resource.objects.Patch(ctx, "one", "application/merge-patch+json", fmt.Appendf(nil, `{%q:{"color":"red"}}`, resource.content), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)

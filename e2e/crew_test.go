@@ -25,34 +25,34 @@ import (
 )
 
 const (
-	// hangUpEvery is how often one of the followers of a crew begins another call.
+	// hangUpEvery is the interval at which one of the followers of a crew starts another call.
 	hangUpEvery = 100 * time.Millisecond
-	// restOfWriters is how long each writer rests after a write.
+	// restOfWriters is the pause of each writer after a write.
 	restOfWriters = 20 * time.Millisecond
-	// followersOfResource is how many followers of one resource a crew has: so many of the
-	// selections are chosen at random.
+	// followersOfResource is the number of followers of one resource in a crew, whose selections
+	// are chosen at random.
 	followersOfResource = 9
-	// goBackOnce is how many hang-ups there are for one from which the follower goes back to
-	// an older token.
+	// goBackOnce is the number of hang-ups for each one after which the follower goes back to an
+	// earlier token.
 	goBackOnce = 4
-	// shownViolations is how many violations of one stream are shown.
+	// shownViolations is the number of violations of one stream that are printed.
 	shownViolations = 3
 )
 
-// silence is how long a stream may say nothing. The API says ten seconds; the rest is for
-// machines that are busy with something else.
+// silence bounds the time without a message of a stream. The API specifies ten seconds; the rest is
+// a margin for busy machines.
 var silence = harness.Patience(time.Minute)
 
-// delivery is how long a write may be on its way while a stream says that it is not stale.
+// delivery bounds the time to deliver a write while a stream is not stale.
 var delivery = harness.Patience(2 * time.Second)
 
-// stage is where a crew is at work: namespaces, and a built-in and a custom resource
-// in which nobody else changes anything.
+// stage is where a crew works: namespaces, and a built-in and a custom resource in which no other
+// test changes anything.
 type stage struct {
 	in         *harness.Cluster
 	namespaces []string
 	resources  []traffic.Resource
-	goBack     bool // whether followers go back to older tokens, and to what they held then
+	goBack     bool // whether followers go back to earlier tokens, with their state at that time
 }
 
 func newStage(ctx context.Context, t *testing.T, in *harness.Cluster) stage {
@@ -62,8 +62,7 @@ func newStage(ctx context.Context, t *testing.T, in *harness.Cluster) stage {
 	return s
 }
 
-// crew is random traffic, and followers of all sorts, one of whom hangs up now and
-// then.
+// crew is random traffic with followers of all kinds, which hang up from time to time.
 type crew struct {
 	stage
 	t         *testing.T
@@ -74,12 +73,12 @@ type crew struct {
 	hangingUp sync.WaitGroup
 }
 
-// cast is the traffic to one resource, and those who follow it.
+// cast is the traffic to one resource, with its followers.
 type cast struct {
 	resource  traffic.Resource
 	traffic   *traffic.Traffic
 	followers []*record.Follower
-	maySee    func(namespace string) bool // nil: the followers may see all
+	maySee    func(namespace string) bool // nil if the followers can read all namespaces
 }
 
 // newCrew starts a crew. Its followers call any of the clients.
@@ -94,7 +93,7 @@ func newCrew(ctx context.Context, t *testing.T, on stage, seed uint64, clients .
 	return c
 }
 
-// newSeed is that of SEED, or a new one.
+// newSeed returns the seed in SEED, or a new one.
 func newSeed(t *testing.T) uint64 {
 	t.Helper()
 	seed := rand.Uint64()
@@ -109,7 +108,7 @@ func newSeed(t *testing.T) uint64 {
 	return seed
 }
 
-// gadgets are a custom resource of this test's own.
+// gadgets defines a custom resource for this test.
 func gadgets(ctx context.Context, t *testing.T, in *harness.Cluster, namespace string) traffic.Resource {
 	t.Helper()
 	custom := newCustomResource(ctx, t, in, namespace)
@@ -144,7 +143,7 @@ func newCast(ctx context.Context, t *testing.T, on stage, resource traffic.Resou
 	return c
 }
 
-// forms are those in which followers may want their objects.
+// forms are the forms in which followers request their objects.
 var forms = []struct {
 	encoding kubeconnectv1.Encoding
 	patches  kubeconnectv1.PatchType
@@ -156,7 +155,7 @@ var forms = []struct {
 	{kubeconnectv1.Encoding_ENCODING_STRUCT, kubeconnectv1.PatchType_PATCH_TYPE_MERGE},
 }
 
-// selections are watches of every sort. The filters are those that package validate can
+// selections returns watches of every kind. Their filters are those that package validate can
 // evaluate.
 func selections(resource traffic.Resource, namespace string) map[string]*kubeconnectv1.WatchRequest {
 	color, word := "metadata.name=traffic-3", "data.color"
@@ -175,19 +174,19 @@ func selections(resource traffic.Resource, namespace string) map[string]*kubecon
 		"a name":             {Namespace: namespace, Name: "traffic-0"},
 		"a label of a field": {LabelSelector: traffic.Label, FieldSelector: color},
 
-		"a filter of the content":       {Filter: filter},
-		"a filter of labels":            {Filter: `object.metadata.labels.color in ["red", "green"] && object.metadata.name != "traffic-1"`, Namespace: namespace},
-		"a filter of what is not there": {Filter: `!has(object.metadata.labels)`},
-		"some fields":                   {Fields: []string{word}},
-		"some fields of a label":        {Fields: []string{"metadata.name", "metadata.labels['color']"}, LabelSelector: traffic.Label},
-		"some fields of a filter":       {Fields: []string{"metadata.uid", word}, Filter: `object.metadata.labels.color == "red"`},
-		"the metadata":                  {MetadataOnly: true, Namespace: namespace},
-		"some fields of the metadata":   {MetadataOnly: true, Fields: []string{"metadata.labels"}},
-		"the metadata of a filter":      {MetadataOnly: true, Filter: filter},
+		"a filter of the content":     {Filter: filter},
+		"a filter of labels":          {Filter: `object.metadata.labels.color in ["red", "green"] && object.metadata.name != "traffic-1"`, Namespace: namespace},
+		"a filter of missing labels":  {Filter: `!has(object.metadata.labels)`},
+		"some fields":                 {Fields: []string{word}},
+		"some fields of a label":      {Fields: []string{"metadata.name", "metadata.labels['color']"}, LabelSelector: traffic.Label},
+		"some fields of a filter":     {Fields: []string{"metadata.uid", word}, Filter: `object.metadata.labels.color == "red"`},
+		"the metadata":                {MetadataOnly: true, Namespace: namespace},
+		"some fields of the metadata": {MetadataOnly: true, Fields: []string{"metadata.labels"}},
+		"the metadata of a filter":    {MetadataOnly: true, Filter: filter},
 	}
 }
 
-// hangUp lets one follower after another begin a new call.
+// hangUp ends the calls of one follower after another, so that they call again.
 func (c *crew) hangUp() {
 	ticks := time.NewTicker(hangUpEvery)
 	defer ticks.Stop()
@@ -207,7 +206,7 @@ func (c *crew) hangUp() {
 	}
 }
 
-// end ends the hanging up; a second call does nothing.
+// end ends the hang-ups; a second call does nothing.
 func (c *crew) end() {
 	select {
 	case <-c.stop:
@@ -217,22 +216,22 @@ func (c *crew) end() {
 	c.hangingUp.Wait()
 }
 
-// written waits until so many more writes have been made to each resource.
+// written blocks until the given number of further writes has been made to each resource.
 func (c *crew) written(ctx context.Context, writes int) {
 	c.t.Helper()
 	for _, cast := range c.casts {
 		target := cast.traffic.Writes.Count() + writes
-		eventually(ctx, c.t, "there is more traffic", func() error {
+		eventually(ctx, c.t, "more writes are made", func() error {
 			if count := cast.traffic.Writes.Count(); count < target {
-				return fmt.Errorf("%d writes, not %d", count, target)
+				return fmt.Errorf("%d writes, want %d", count, target)
 			}
 			return nil
 		})
 	}
 }
 
-// atWork waits until so many more writes have been made to each resource, and every
-// follower has been told.
+// atWork blocks until the given number of further writes has been made to each resource and
+// delivered to every follower.
 func (c *crew) atWork(ctx context.Context, writes int) {
 	c.t.Helper()
 	c.written(ctx, writes)
@@ -244,7 +243,7 @@ func (c *crew) atWork(ctx context.Context, writes int) {
 	}
 }
 
-// catchUp says where the followers may be told latest states.
+// catchUp sets where the followers may receive latest states.
 func (c *crew) catchUp(where validate.CatchUp) {
 	for _, cast := range c.casts {
 		for _, follower := range cast.followers {
@@ -253,8 +252,8 @@ func (c *crew) catchUp(where validate.CatchUp) {
 	}
 }
 
-// finish ends the traffic, waits until everybody holds what the cluster holds, and
-// judges all that was told. It returns how much that was.
+// finish ends the traffic, blocks until every follower has the objects of the cluster, and
+// validates the recordings. It returns their tally.
 func (c *crew) finish(ctx context.Context, evidence validate.Evidence) tally {
 	c.t.Helper()
 	for _, cast := range c.casts {
@@ -276,12 +275,12 @@ func (c *crew) finish(ctx context.Context, evidence validate.Evidence) tally {
 		}
 	}
 	if told.calls < 2 || told.events == 0 {
-		c.t.Errorf("nothing was shown: %s", told)
+		c.t.Errorf("the recordings show too little: %s", told)
 	}
 	return told
 }
 
-// converge waits until a follower holds what the cluster holds.
+// converge blocks until a follower has the objects of the cluster.
 func (c *cast) converge(ctx context.Context, t *testing.T, follower *record.Follower) *validate.Recording {
 	t.Helper()
 	writes := c.traffic.Writes
@@ -292,7 +291,7 @@ func (c *cast) converge(ctx context.Context, t *testing.T, follower *record.Foll
 	return follower.Stop()
 }
 
-// wantWritten fails unless what was written is what client-go lists.
+// wantWritten fails the test unless client-go lists the objects that were written.
 func wantWritten(ctx context.Context, t *testing.T, in *harness.Cluster, c *cast) {
 	t.Helper()
 	list, err := in.Dynamic.Resource(c.resource.Of).List(ctx, metav1.ListOptions{})
@@ -306,7 +305,7 @@ func wantWritten(ctx context.Context, t *testing.T, in *harness.Cluster, c *cast
 		}
 	}
 	if written := c.traffic.Writes.Held(validate.Selection{}); !maps.Equal(listed, written) {
-		t.Errorf("client-go lists %v, written was %v", listed, written)
+		t.Errorf("client-go lists %v, written: %v", listed, written)
 	}
 }
 
@@ -328,15 +327,15 @@ func wantNoViolation(t *testing.T, recording *validate.Recording, evidence valid
 		t.Error(err)
 		return
 	}
-	t.Logf("all of the stream is in %s", path)
+	t.Logf("the complete stream is in %s", path)
 }
 
-// tally is how much was told.
+// tally counts the calls, messages and events of recordings.
 type tally struct {
 	writes, calls, responses, events, patches int
 	resets                                    int
-	back                                      int // calls from an older token
-	together                                  int // deletions at the version of the one before
+	back                                      int // calls with an earlier token
+	together                                  int // deletions at the version of the previous one
 }
 
 func (a *tally) add(b tally) {
@@ -377,6 +376,6 @@ func (a *tally) count(recording *validate.Recording) {
 }
 
 func (a tally) String() string {
-	return fmt.Sprintf("%d writes, %d calls, %d of them from older tokens, %d responses, %d events, %d as patches, %d resets, %d deletions together with another",
+	return fmt.Sprintf("%d writes, %d calls, %d of them with earlier tokens, %d responses, %d events, %d as patches, %d resets, %d deletions at the version of another",
 		a.writes, a.calls, a.back, a.responses, a.events, a.patches, a.resets, a.together)
 }

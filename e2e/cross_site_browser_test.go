@@ -16,9 +16,9 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// TestBrowserTellsAPageOfAnotherSiteNothing has a page of another site, and one of another
-// port, guess at a Secret: an answer's status would tell them whether the guess is right. The
-// service lets everybody in who comes from this machine.
+// TestBrowserTellsAPageOfAnotherSiteNothing makes a page of another site, and one of another port,
+// guess at a Secret: the status of a response would reveal whether the guess is right. The service
+// accepts every caller from this machine.
 func TestBrowserTellsAPageOfAnotherSiteNothing(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
@@ -44,11 +44,11 @@ func TestBrowserTellsAPageOfAnotherSiteNothing(t *testing.T) {
 				var seen struct{ Right, Wrong sight }
 				browser.tells(ctx, element, &seen)
 				if seen.Right.Page != seen.Wrong.Page {
-					t.Errorf("by <%s> the page sees %q of a right guess, and %q of a wrong one", element, seen.Right.Page, seen.Wrong.Page)
+					t.Errorf("<%s>: the page sees %q after a right guess, and %q after a wrong one", element, seen.Right.Page, seen.Wrong.Page)
 				}
 				for _, one := range []sight{seen.Right, seen.Wrong} {
 					if one.Status != http.StatusForbidden && one.Status != hidden {
-						t.Errorf("by <%s> the answer is %d, want 403", element, one.Status)
+						t.Errorf("<%s>: status %d, want 403", element, one.Status)
 					}
 				}
 			}
@@ -57,17 +57,17 @@ func TestBrowserTellsAPageOfAnotherSiteNothing(t *testing.T) {
 	}
 }
 
-// hidden is the status of an answer that the browser has kept from the page by itself.
+// hidden is the status of a response that the browser itself has hidden from the page.
 const hidden = 0
 
-// sight is what a page sees of an answer, and the answer's status, which it does not see.
+// sight is what a page sees of a response, and the response's status, which the page does not see.
 type sight struct {
 	Page   string
 	Status int
 }
 
-// guess is a List that is refused if the Secret begins with some letters: it cannot be
-// ordered by what is an object. Otherwise there is nothing to order.
+// guess returns the URL of a List that is rejected if the name of the Secret begins with some
+// letters: it cannot be ordered by an object. Otherwise the list is empty.
 func guess(t *testing.T, namespace, letters string) string {
 	t.Helper()
 	message, err := json.Marshal(map[string]string{
@@ -79,9 +79,9 @@ func guess(t *testing.T, namespace, letters string) string {
 	return listPath + "?" + url.Values{"connect": {"v1"}, "encoding": {"json"}, "message": {string(message)}}.Encode()
 }
 
-// wantGuessesToDiffer fails unless a program of this machine can tell a right guess from a
-// wrong one: otherwise a page that cannot has not shown anything. Programs send no
-// Sec-Fetch-Site. Where no GET is answered at all, there is nothing to tell.
+// wantGuessesToDiffer fails the test unless a program of this machine can distinguish a right guess
+// from a wrong one: otherwise a page that cannot shows nothing. Programs send no Sec-Fetch-Site. If
+// the service rejects every GET, there is nothing to distinguish.
 func wantGuessesToDiffer(t *testing.T, service *harness.Service, right, wrong string) {
 	t.Helper()
 	var statuses []string
@@ -90,6 +90,6 @@ func wantGuessesToDiffer(t *testing.T, service *harness.Service, right, wrong st
 		statuses = append(statuses, answer.Status)
 	}
 	if statuses[0] == statuses[1] && !strings.HasPrefix(statuses[0], "403") && !strings.HasPrefix(statuses[0], "405") {
-		t.Errorf("a program is answered %q", statuses)
+		t.Errorf("statuses for a program: %q", statuses)
 	}
 }

@@ -21,24 +21,26 @@ import (
 )
 
 const (
-	// agentPods is how many pods the agents run in, and agentsOfPod how many tokens each pod has.
+	// agentPods is the number of pods of the agents, and agentsOfPod the number of tokens of each
+	// pod.
 	agentPods   = 60
 	agentsOfPod = 10
-	// idleTime is longer than the cluster's answers are used in any case.
+	// idleTime is longer than the cluster's responses are cached in any case.
 	idleTime = 15 * time.Second
 )
 
-// agents are callers with tokens of one service account, which are bound to pods and have a stream each.
+// agents are clients with tokens of one service account, which are bound to pods and have a stream
+// each.
 type agents struct {
 	account
 	service *harness.Service
 	tokens  [agentPods][agentsOfPod]string
-	ended   [agentPods][agentsOfPod]chan error // has the error that the stream has ended with
+	ended   [agentPods][agentsOfPod]chan error // receives the error of the stream
 }
 
 func podOfAgents(i int) string { return fmt.Sprint("agents-", i) }
 
-// makeTokens makes the pods, which no node runs, and their tokens.
+// makeTokens creates the pods, which no node runs, and their tokens.
 func (a *agents) makeTokens() {
 	a.t.Helper()
 	err := createMany(a.ctx, agentPods, func(ctx context.Context, i int) error {
@@ -63,7 +65,7 @@ func (a *agents) makeTokens() {
 	}
 }
 
-// open opens all streams at once, from one address, and returns when each has its snapshot.
+// open opens all streams concurrently, from one address, and blocks until each has its snapshot.
 func (a *agents) open() error {
 	over := harness.HTTP2(a.t).Transport
 	watching, cancel := context.WithCancel(context.WithoutCancel(a.ctx))
@@ -81,7 +83,7 @@ func (a *agents) open() error {
 	return opening.Wait()
 }
 
-// watch returns when the stream has its snapshot.
+// watch opens a stream and blocks until it has its snapshot.
 func (a *agents) watch(ctx context.Context, client resourceClient) (chan error, error) {
 	stream, err := client.Watch(ctx, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: a.namespace})
 	if err != nil {
@@ -104,13 +106,13 @@ func (a *agents) watch(ctx context.Context, client resourceClient) (chan error, 
 	return nil, errors.Join(stream.Err(), stream.Close())
 }
 
-// isOpen fails unless no stream of a pod has ended.
+// isOpen fails the test if a stream of a pod has ended.
 func (a *agents) isOpen(pod int) {
 	a.t.Helper()
 	for _, ended := range a.ended[pod] {
 		select {
 		case err := <-ended:
-			a.t.Fatalf("a stream of pod %d has ended: %v", pod, err)
+			a.t.Fatalf("a stream of pod %d ended: %v", pod, err)
 		default:
 		}
 	}
@@ -123,20 +125,20 @@ func (a *agents) wantEnd(pod int, code connect.Code) {
 		case err := <-ended:
 			wantError(a.t, err, code)
 		case <-a.ctx.Done():
-			a.t.Fatalf("a stream of pod %d has not ended", pod)
+			a.t.Fatalf("a stream of pod %d did not end", pod)
 		}
 	}
 }
 
-// reviews returns how many token reviews and access reviews the service has asked for.
+// reviews returns the number of token reviews and access reviews that the service has sent.
 func (a *agents) reviews() (tokens, permissions float64) {
 	a.t.Helper()
 	series := scrapeOf(a.ctx, a.t, a.service).series
 	return series["kubeconnect_auth_reviews_total{review=TokenReview}"], series["kubeconnect_auth_reviews_total{review=SubjectAccessReview}"]
 }
 
-// TestAnIdleCrowdOfAgentsCostsNoReviews has 600 agents of one service account call a service for the
-// first time, all at once. Then nothing happens for a while, and then they lose a pod and their
+// TestAnIdleCrowdOfAgentsCostsNoReviews makes 600 agents of one service account call a service for
+// the first time, concurrently. Then they are idle for a while, and then they lose a pod and their
 // permission.
 func TestAnIdleCrowdOfAgentsCostsNoReviews(t *testing.T) {
 	t.Parallel()
@@ -147,7 +149,7 @@ func TestAnIdleCrowdOfAgentsCostsNoReviews(t *testing.T) {
 	a.makeTokens()
 	a.service = startForCallers(t, append([]string{"--recheck-interval", "1s", "--permission-review-interval", "5m"}, withMetrics...)...)
 	if err := a.open(); err != nil {
-		t.Fatalf("an agent is not served at first: %v", err)
+		t.Fatalf("an agent's first call failed: %v", err)
 	}
 	eventually(ctx, t, "idle streams cost no reviews", func() error {
 		tokens, permissions := a.reviews()

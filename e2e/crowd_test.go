@@ -13,22 +13,22 @@ import (
 )
 
 const (
-	// crowdOf is how many ConfigMaps there are.
+	// crowdOf is the number of ConfigMaps.
 	crowdOf = 20_000
-	// writers is how many requests are under way at a time.
+	// writers is the number of concurrent requests.
 	writers = 32
-	// crowdPatience is for making ten thousands of objects on a busy machine.
+	// crowdPatience bounds the creation of tens of thousands of objects on a busy machine.
 	crowdPatience = 5 * time.Minute
 )
 
-// rareLabel is on two ConfigMaps of the crowd only.
+// rareLabel is the label of exactly two ConfigMaps of the crowd.
 var rareLabel = labels{"rare": "yes"}
 
-// crowd is a namespace with many ConfigMaps, which nobody changes any more.
+// crowd is a namespace with many ConfigMaps, which no test changes.
 type crowd struct {
 	namespace string
 	count     int
-	rare      []string // the names of those with the rareLabel, in order
+	rare      []string // the names of the ConfigMaps with rareLabel, in order
 }
 
 var theCrowd struct {
@@ -36,12 +36,12 @@ var theCrowd struct {
 	crowd crowd
 }
 
-// crowdOfConfigMaps makes the crowd if no test before has done so.
+// crowdOfConfigMaps creates the crowd unless an earlier test has created it.
 func crowdOfConfigMaps(t *testing.T) crowd {
 	t.Helper()
 	theCrowd.made.Do(func() { theCrowd.crowd = makeCrowd(t) })
 	if theCrowd.crowd.count == 0 {
-		t.Fatal("another test has failed to make the crowd")
+		t.Fatal("another test failed to create the crowd")
 	}
 	return theCrowd.crowd
 }
@@ -63,13 +63,13 @@ func makeCrowd(t *testing.T) crowd {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("made %d ConfigMaps in %v", crowdOf, time.Since(began))
+	t.Logf("created %d ConfigMaps in %v", crowdOf, time.Since(began))
 	return made
 }
 
 func crowdName(i int) string { return fmt.Sprintf("member-%05d", i) }
 
-// createMany calls create for 0 to count-1, several at a time.
+// createMany calls create for 0 to count-1, several concurrently.
 func createMany(ctx context.Context, count int, create func(ctx context.Context, i int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(writers)

@@ -14,21 +14,21 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// deletionRounds is how often each deletion is read back: a read that is too early does not
-// fail each time.
+// deletionRounds is the number of times that each deletion is read back, because a premature read
+// does not fail each time.
 const deletionRounds = 50
 
-// deletable is a sort of object, and how it is deleted.
+// deletable describes an object, and how it is deleted.
 type deletable struct {
 	resource string         // in kubectl's syntax
-	metadata map[string]any // beside the name
+	metadata map[string]any // in addition to the name
 	spec     map[string]any
-	all      bool   // by DeleteCollection
-	seconds  *int64 // of grace
+	all      bool   // whether DeleteCollection deletes it
+	seconds  *int64 // grace period
 }
 
-// TestDelete_AnswersAVersionAtWhichTheDeletionIsVisible deletes at one replica, and reads at
-// once at both with the version that was answered.
+// TestDelete_AnswersAVersionAtWhichTheDeletionIsVisible deletes at one replica, and immediately
+// reads at both with the returned version.
 func TestDelete_AnswersAVersionAtWhichTheDeletionIsVisible(t *testing.T) {
 	t.Parallel()
 	replicas := []resourceClient{newClient(t, cluster(t)), newClient(t, cluster(t))}
@@ -36,7 +36,7 @@ func TestDelete_AnswersAVersionAtWhichTheDeletionIsVisible(t *testing.T) {
 	gadgets.define("v1")
 	finalizers := map[string]any{"finalizers": []any{"example.com/wait"}}
 	pod := map[string]any{"nodeName": "nowhere", "containers": []any{map[string]any{"name": "main", "image": "example.com/main:1"}}}
-	// The API server answers with a Status, with what it has deleted, or with what waits.
+	// The API server returns a Status, the deleted object, or the object that is being deleted.
 	for name, of := range map[string]deletable{
 		"a ConfigMap":                  {resource: "configmaps"},
 		"a ConfigMap with a finalizer": {resource: "configmaps", metadata: finalizers},
@@ -69,12 +69,12 @@ func (d deletable) deleteAndRead(ctx context.Context, t *testing.T, replicas []r
 	}
 	version := d.delete(ctx, t, replicas[0], namespace, name)
 	if version == "" {
-		t.Fatal("the deletion answers no version")
+		t.Fatal("the deletion returns no version")
 	}
 	for i, replica := range replicas {
 		found, err := d.read(ctx, replica, namespace, name, version)
 		if err != nil || len(found) > 0 && !isBeingDeleted(t, found[0]) {
-			t.Errorf("with the deletion's version %q, replica %d reads %v, %v", version, i, found, err)
+			t.Errorf("with the deletion's version %q, replica %d returns %v, %v", version, i, found, err)
 		}
 	}
 	d.finish(ctx, t, replicas[0], namespace, name)
@@ -97,7 +97,7 @@ func (d deletable) create(ctx context.Context, t *testing.T, client resourceClie
 	return made.GetObject()
 }
 
-// read is what Get and List find at a version or later.
+// read returns what Get and List return at a version or later.
 func (d deletable) read(ctx context.Context, client resourceClient, namespace, name, version string) ([]*kubeconnectv1.Object, error) {
 	got, err := client.Get(ctx, &kubeconnectv1.GetRequest{
 		Resource: d.resource, Namespace: namespace, Name: name, MinResourceVersion: version, Encoding: encodingJSON,
@@ -112,7 +112,7 @@ func (d deletable) read(ctx context.Context, client resourceClient, namespace, n
 		return nil, err
 	}
 	if found := len(list.GetObjects()) > 0; found && got.GetObject() == nil {
-		return nil, fmt.Errorf("the list has %v, which is not found", list.GetObjects())
+		return nil, fmt.Errorf("List returns %v, but Get does not find it", list.GetObjects())
 	}
 	return list.GetObjects(), nil
 }
@@ -124,7 +124,7 @@ func (d deletable) delete(ctx context.Context, t *testing.T, client resourceClie
 			Resource: d.resource, Namespace: namespace, FieldSelector: "metadata.name=" + name,
 		})
 		if err != nil || gone.GetDeleted() != 1 {
-			t.Fatalf("deletes %d, %v", gone.GetDeleted(), err)
+			t.Fatalf("deleted %d, %v", gone.GetDeleted(), err)
 		}
 		return gone.GetResourceVersion()
 	}
@@ -135,8 +135,8 @@ func (d deletable) delete(ctx context.Context, t *testing.T, client resourceClie
 	return gone.GetResourceVersion()
 }
 
-// finish deletes what waits for something, unless the control plane has done so: a pod on no
-// node.
+// finish completes a deletion that waits for a finalizer, or for a node in case of a pod without
+// one, unless the control plane has completed it.
 func (d deletable) finish(ctx context.Context, t *testing.T, client resourceClient, namespace, name string) {
 	t.Helper()
 	var err error
@@ -165,7 +165,8 @@ func isBeingDeleted(t *testing.T, object *kubeconnectv1.Object) bool {
 	return read.Metadata.DeletionTimestamp != ""
 }
 
-// TestDelete_AnswersAVersionToACallerThatMayNotList has the service ask with its own rights.
+// TestDelete_AnswersAVersionToACallerThatMayNotList requires the service to read with its own
+// permissions.
 func TestDelete_AnswersAVersionToACallerThatMayNotList(t *testing.T) {
 	t.Parallel()
 	ctx, service := deadline(t), startForCallers(t)
@@ -178,10 +179,10 @@ func TestDelete_AnswersAVersionToACallerThatMayNotList(t *testing.T) {
 		_, err := client.Get(ctx, &kubeconnectv1.GetRequest{Resource: "configmaps", Namespace: namespace, Name: "one", MinResourceVersion: version})
 		return err
 	}
-	eventually(ctx, t, "the permission is there", func() error { return get(made.ResourceVersion) })
+	eventually(ctx, t, "the permission is effective", func() error { return get(made.ResourceVersion) })
 	gone, err := client.Delete(ctx, &kubeconnectv1.DeleteRequest{Resource: "configmaps", Namespace: namespace, Name: "one"})
 	if err != nil || gone.GetResourceVersion() == "" {
-		t.Fatalf("the deletion answers %v, %v", gone, err)
+		t.Fatalf("the deletion returns %v, %v", gone, err)
 	}
 	wantError(t, get(gone.GetResourceVersion()), connect.CodeNotFound)
 }
@@ -193,10 +194,10 @@ func TestDelete_AsADryRunAnswersNoVersion(t *testing.T) {
 	configMapsIn(ctx, t, cluster(t), namespace).create("one", nil)
 	one, err := client.Delete(ctx, &kubeconnectv1.DeleteRequest{Resource: "configmaps", Namespace: namespace, Name: "one", DryRun: true})
 	if err != nil || one.GetResourceVersion() != "" {
-		t.Errorf("answers %q, %v", one.GetResourceVersion(), err)
+		t.Errorf("version %q, %v", one.GetResourceVersion(), err)
 	}
 	all, err := client.DeleteCollection(ctx, &kubeconnectv1.DeleteCollectionRequest{Resource: "configmaps", Namespace: namespace, DryRun: true})
 	if err != nil || all.GetResourceVersion() != "" {
-		t.Errorf("of all answers %q, %v", all.GetResourceVersion(), err)
+		t.Errorf("DeleteCollection: version %q, %v", all.GetResourceVersion(), err)
 	}
 }

@@ -23,17 +23,18 @@ import (
 )
 
 const (
-	// vault is the namespace that the webhook closes to all tenants.
+	// vault is the namespace that the webhook denies to all tenants.
 	vault = "vault"
 	// vaultIsClosed is the webhook's reason.
 	vaultIsClosed = "vault is closed"
-	// narrow is the tenant who may not read over all namespaces either, and wide the one who may.
+	// narrow is the tenant that is not allowed to read over all namespaces either, and wide the one
+	// that is.
 	narrow, wide = "narrow-tenant", "wide-tenant"
 )
 
-// TestRights_AnAuthorizerThatDeniesBeforeRBACIsHeard has a webhook deny what RBAC would allow.
-// No question that the API server allows may open what it denies: neither one that the caller
-// asks by CheckAccess, nor one that another read has asked.
+// TestRights_AnAuthorizerThatDeniesBeforeRBACIsHeard uses a webhook that denies what RBAC would
+// allow. No permission that the API server grants may allow what the webhook denies: neither one
+// that the caller queries with CheckAccess, nor one that another read has queried.
 func TestRights_AnAuthorizerThatDeniesBeforeRBACIsHeard(t *testing.T) {
 	t.Parallel()
 	in := startClusterWithDenyingWebhook(t)
@@ -48,26 +49,27 @@ func TestRights_AnAuthorizerThatDeniesBeforeRBACIsHeard(t *testing.T) {
 			of := tenant{ctx, t, callingWith(t, service, harness.GRPC, token), directly(t, in, token)}
 			of.wantVaultClosed("at first")
 			of.asksWhatIsAllowed()
-			of.wantVaultClosed("after questions that are allowed")
+			of.wantVaultClosed("after allowed queries")
 			of.listsEverything(name == wide)
 			of.wantVaultClosed("after reads over all namespaces")
 		})
 	}
 }
 
-// tenant is a caller whom the webhook denies something.
+// tenant is a caller to whom the webhook denies some requests.
 type tenant struct {
 	ctx     context.Context
 	t       *testing.T
 	service harness.Clients
-	api     kubernetes.Interface // the API server, as the same caller
+	api     kubernetes.Interface // a client of the API server as the same caller
 }
 
-// wantVaultClosed makes every read of the vault. The API server refuses it, and so must we.
+// wantVaultClosed reads the vault with every call. The API server denies it, and so must the
+// service.
 func (c tenant) wantVaultClosed(when string) {
 	c.t.Helper()
 	if _, err := c.api.CoreV1().ConfigMaps(vault).Get(c.ctx, "payroll", metav1.GetOptions{}); err == nil || !strings.Contains(err.Error(), vaultIsClosed) {
-		c.t.Fatalf("%s: the API server answers %v", when, err)
+		c.t.Fatalf("%s: the API server returns %v", when, err)
 	}
 	resources := c.service.Resources
 	for read, answer := range map[string]func() (any, error){
@@ -92,12 +94,12 @@ func (c tenant) wantVaultClosed(when string) {
 	} {
 		got, err := answer()
 		if connect.CodeOf(err) != connect.CodePermissionDenied || !strings.Contains(err.Error(), vaultIsClosed) {
-			c.t.Errorf("%s: %s answers %v, %v", when, read, got, err)
+			c.t.Errorf("%s: %s returns %v, %v", when, read, got, err)
 		}
 	}
 }
 
-// firstOf is the first response of a watch.
+// firstOf returns the first response of a watch.
 func firstOf(ctx context.Context, resources resourceClient, request *kubeconnectv1.WatchRequest) (*kubeconnectv1.WatchResponse, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -111,8 +113,8 @@ func firstOf(ctx context.Context, resources resourceClient, request *kubeconnect
 	return stream.Msg(), nil
 }
 
-// asksWhatIsAllowed asks CheckAccess what no read asks, and RBAC allows: the webhook has nothing to
-// say about it.
+// asksWhatIsAllowed queries with CheckAccess permissions that no read needs, and that RBAC grants:
+// the webhook has no opinion about them.
 func (c tenant) asksWhatIsAllowed() {
 	c.t.Helper()
 	question := func(verb, namespace, name string) *kubeconnectv1.AccessQuestion {
@@ -126,26 +128,26 @@ func (c tenant) asksWhatIsAllowed() {
 		c.t.Fatal(err)
 	}
 	if all := answers.GetAnswers(); !all[0].GetAllowed() || !all[1].GetAllowed() || all[6].GetAllowed() || all[7].GetAllowed() {
-		c.t.Errorf("the cluster's answers are %v", all)
+		c.t.Errorf("CheckAccess returns %v", all)
 	}
 }
 
-// listsEverything lists over all namespaces: who may do that at the API server is shown the vault
-// there, and here, and nobody else.
+// listsEverything lists over all namespaces: a caller that the API server allows to do so receives
+// the vault there, and here; another caller does not.
 func (c tenant) listsEverything(may bool) {
 	c.t.Helper()
 	shown, apiErr := c.api.CoreV1().ConfigMaps("").List(c.ctx, metav1.ListOptions{})
 	if (apiErr == nil && hasPayroll(shown)) != may {
-		c.t.Fatalf("the API server answers %v", apiErr)
+		c.t.Fatalf("the API server returns %v", apiErr)
 	}
 	list, err := c.service.Resources.List(c.ctx, &kubeconnectv1.ListRequest{Resource: "configmaps"})
 	got := slices.ContainsFunc(list.GetObjects(), func(o *kubeconnectv1.Object) bool { return o.GetNamespace() == vault })
 	if got != may || may && err != nil {
-		c.t.Errorf("a list over all namespaces has the vault: %v, %v", got, err)
+		c.t.Errorf("a list over all namespaces contains the vault: %v, %v", got, err)
 	}
 	_, err = firstOf(c.ctx, c.service.Resources, &kubeconnectv1.WatchRequest{Resource: "configmaps"})
 	if (err == nil) != may {
-		c.t.Errorf("a watch over all namespaces is answered %v", err)
+		c.t.Errorf("a watch over all namespaces returns %v", err)
 	}
 }
 
@@ -153,7 +155,7 @@ func hasPayroll(list *corev1.ConfigMapList) bool {
 	return slices.ContainsFunc(list.Items, func(c corev1.ConfigMap) bool { return c.Name == "payroll" })
 }
 
-// directly is a client of the API server, with a caller's token.
+// directly returns a client of the API server with a caller's token.
 func directly(t *testing.T, in *harness.Cluster, token string) kubernetes.Interface {
 	t.Helper()
 	config := rest.AnonymousClientConfig(in.Config)
@@ -174,7 +176,7 @@ func openVault(ctx context.Context, t *testing.T, in *harness.Cluster) {
 	configMapsIn(ctx, t, in, vault).create("payroll", nil)
 }
 
-// letViewEverywhere lets a service account read everything, as far as RBAC is asked.
+// letViewEverywhere grants a service account permission in RBAC to read everything.
 func letViewEverywhere(ctx context.Context, t *testing.T, in *harness.Cluster, namespace, name string) {
 	t.Helper()
 	binding := &rbacv1.ClusterRoleBinding{
@@ -186,20 +188,20 @@ func letViewEverywhere(ctx context.Context, t *testing.T, in *harness.Cluster, n
 		t.Fatal(err)
 	}
 	reviews := in.Client.AuthorizationV1().SubjectAccessReviews()
-	eventually(ctx, t, "the caller may view", func() error {
+	eventually(ctx, t, "the caller has the permission", func() error {
 		review, err := reviews.Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 			User:               "system:serviceaccount:" + namespace + ":" + name,
 			ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "get", Resource: "configmaps", Namespace: "default", Name: "x"},
 		}}, metav1.CreateOptions{})
 		if err == nil && !review.Status.Allowed {
-			err = errors.New("not yet")
+			err = errors.New("not allowed yet")
 		}
 		return err
 	})
 }
 
-// startClusterWithDenyingWebhook starts a control plane that asks a webhook before RBAC. The
-// webhook denies tenants what is in the vault, and one of them reads over all namespaces.
+// startClusterWithDenyingWebhook starts a control plane that queries a webhook before RBAC. The
+// webhook denies tenants access to the vault, and denies one of them to read over all namespaces.
 func startClusterWithDenyingWebhook(t *testing.T) *harness.Cluster {
 	t.Helper()
 	path := startWebhook(t, http.HandlerFunc(denyTenants))

@@ -11,8 +11,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
-// encodings are those that a caller can ask for, by the name of the content that
-// it gets.
+// encodings maps the name of a content to the encoding that a client requests for it.
 var encodings = map[string]kubeconnectv1.Encoding{
 	"struct":   kubeconnectv1.Encoding_ENCODING_STRUCT,
 	"json":     kubeconnectv1.Encoding_ENCODING_JSON,
@@ -65,7 +64,7 @@ func TestACustomResourceComesAsJSONWhereProtobufWasAskedFor(t *testing.T) {
 			}
 			wantHead(t, answer.GetObject(), want)
 			if answer.GetKind().GetProtobufType() != "" {
-				t.Errorf("the kind has the protobuf type %q", answer.GetKind().GetProtobufType())
+				t.Errorf("protobuf type of the kind %q", answer.GetKind().GetProtobufType())
 			}
 			got := want.NewEmptyInstance()
 			decode(t, answer.GetObject(), expected, got)
@@ -76,18 +75,19 @@ func TestACustomResourceComesAsJSONWhereProtobufWasAskedFor(t *testing.T) {
 	}
 }
 
-// wantHead looks at the fields that stand beside the content.
+// wantHead checks the fields of an object outside its content.
 func wantHead(t *testing.T, object *kubeconnectv1.Object, want metav1.Object) {
 	t.Helper()
 	if object.GetNamespace() != want.GetNamespace() || object.GetName() != want.GetName() ||
 		object.GetUid() != string(want.GetUID()) || object.GetResourceVersion() != want.GetResourceVersion() {
-		t.Errorf("the object is %s/%s, UID %s, version %s; want %s/%s, %s, %s",
+		t.Errorf("object %s/%s, UID %s, version %s; want %s/%s, %s, %s",
 			object.GetNamespace(), object.GetName(), object.GetUid(), object.GetResourceVersion(),
 			want.GetNamespace(), want.GetName(), want.GetUID(), want.GetResourceVersion())
 	}
 }
 
-// decode reads the content that an object must have into a Kubernetes type.
+// decode decodes the content of an object, which must have a given encoding, into a Kubernetes
+// type.
 func decode(t *testing.T, object *kubeconnectv1.Object, content string, into any) {
 	t.Helper()
 	var err error
@@ -105,7 +105,7 @@ func decode(t *testing.T, object *kubeconnectv1.Object, content string, into any
 		wantContent(t, content, "protobuf")
 		err = into.(interface{ Unmarshal([]byte) error }).Unmarshal(carried.Protobuf)
 	default:
-		t.Fatalf("the content is %T", carried)
+		t.Fatalf("content of type %T", carried)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -115,6 +115,6 @@ func decode(t *testing.T, object *kubeconnectv1.Object, content string, into any
 func wantContent(t *testing.T, want, got string) {
 	t.Helper()
 	if got != want {
-		t.Fatalf("the content is %s, want %s", got, want)
+		t.Fatalf("content %s, want %s", got, want)
 	}
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/validate"
 )
 
-// wantedFields are paths as callers write them, and their steps; "*" is each element.
+// wantedFields maps paths in the syntax of requests to their steps; "*" is each element.
 var wantedFields = map[string][]string{
 	"metadata.name": {"metadata", "name"},
 	"{.metadata.labels['app.kubernetes.io/name']}": {"metadata", "labels", "app.kubernetes.io/name"},
@@ -45,7 +45,8 @@ func fieldPaths() (paths []string) {
 	return paths
 }
 
-// onlyWanted is what the wanted fields leave of a value, read slowly; false if nothing.
+// onlyWanted returns the wanted fields of a value, computed in a simple way; false if there are
+// none.
 func onlyWanted(value any, paths [][]string) (any, bool) {
 	for _, path := range paths {
 		if len(path) == 0 {
@@ -73,7 +74,7 @@ func onlyWanted(value any, paths [][]string) (any, bool) {
 	return nil, false
 }
 
-// behind are the rests of the paths that lead through a step.
+// behind returns the remaining steps of the paths that begin with a step.
 func behind(paths [][]string, step string) (rests [][]string) {
 	for _, path := range paths {
 		if path[0] == step || path[0] == "*" {
@@ -83,7 +84,7 @@ func behind(paths [][]string, step string) (rests [][]string) {
 	return rests
 }
 
-// wantedOf is what the wanted fields leave of an object as the API server has it.
+// wantedOf returns the wanted fields of an object of the API server.
 func wantedOf(t *testing.T, object *unstructured.Unstructured) map[string]any {
 	t.Helper()
 	var whole any
@@ -107,8 +108,8 @@ func textOf(t *testing.T, value any) []byte {
 	return text
 }
 
-// wantOnlyFields fails unless an object has its head, and in its content the wanted
-// fields of the whole, and nothing else.
+// wantOnlyFields fails the test unless an object has its head, and exactly the wanted fields of the
+// complete object as its content.
 func wantOnlyFields(t *testing.T, object *kubeconnectv1.Object, content string, whole *unstructured.Unstructured) {
 	t.Helper()
 	wantHead(t, object, whole)
@@ -131,7 +132,7 @@ func wantOnlyFields(t *testing.T, object *kubeconnectv1.Object, content string, 
 	}
 }
 
-// readFields reads one object's wanted fields in each way, and in an encoding.
+// readFields reads one object's wanted fields with each call, in an encoding.
 func readFields(ctx context.Context, t *testing.T, client resourceClient, resource string, whole metav1.Object, encoding kubeconnectv1.Encoding) map[string]*kubeconnectv1.Object {
 	t.Helper()
 	got, err := client.Get(ctx, &kubeconnectv1.GetRequest{
@@ -175,7 +176,7 @@ func TestFieldsAreAllThatIsAnsweredOfAnObjectOfABuiltInKind(t *testing.T) {
 	})
 }
 
-// createFullPod makes a pod that has what is asked for, and more.
+// createFullPod creates a pod that has the wanted fields, and others.
 func createFullPod(ctx context.Context, t *testing.T, namespace string) *corev1.Pod {
 	t.Helper()
 	const manifest = `{
@@ -244,12 +245,12 @@ func TestAWatchOfFieldsIsSilentAboutAllOthers(t *testing.T) {
 		want := []string{modified(inside), deleted(unseen), added(back), modified(last)}
 		said := stream.Reaches(ctx, last.ResourceVersion)
 		wantChanges(t, said, want...)
-		request.Fields = []string{"{.metadata.labels['in']}"} // the same one
+		request.Fields = []string{"{.metadata.labels['in']}"} // the same field in another syntax
 		resumed := record.Resume(t, client, request, point).Reaches(ctx, last.ResourceVersion)
 		wantChanges(t, resumed, want...)
 		for _, event := range record.AfterSnapshot(said.Events) {
 			if in := event.GetObject().GetStruct().GetFields()["metadata"].GetStructValue().GetFields(); event.GetObject() != nil && len(in) != 1 {
-				t.Errorf("%s has in its metadata %v", record.Line(event), in)
+				t.Errorf("metadata of %s: %v", record.Line(event), in)
 			}
 		}
 	})
@@ -262,12 +263,12 @@ func TestFieldsThatCannotBeAreRefused(t *testing.T) {
 		fields []string
 		says   string
 	}{
-		"a single element":     {[]string{"metadata.name", "spec.containers[0].image"}, `"spec.containers[0].image": single elements are not supported`},
-		"a condition":          {[]string{"spec.containers[?(@.name=='a')]"}, "conditions are not supported"},
-		"any depth":            {[]string{"..name"}, "write the whole path"},
-		"an empty path":        {[]string{""}, "it names no field"},
-		"more than are taken":  {strings.Split(strings.Repeat("a ", 257), " ")[:257], "256 is the most"},
-		"longer than is taken": {[]string{strings.Repeat("a", 17<<10)}, "too long"},
+		"a single element": {[]string{"metadata.name", "spec.containers[0].image"}, `"spec.containers[0].image": single elements are not supported`},
+		"a condition":      {[]string{"spec.containers[?(@.name=='a')]"}, "conditions are not supported"},
+		"a recursive path": {[]string{"..name"}, "write the whole path"},
+		"an empty path":    {[]string{""}, "it names no field"},
+		"too many paths":   {strings.Split(strings.Repeat("a ", 257), " ")[:257], "256 is the most"},
+		"too long a path":  {[]string{strings.Repeat("a", 17<<10)}, "too long"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := client.Get(ctx, &kubeconnectv1.GetRequest{Resource: "namespaces", Name: "default", Fields: test.fields})

@@ -51,7 +51,7 @@ func listBy(ctx context.Context, t *testing.T, client resourceClient, namespace,
 	return list
 }
 
-// TestAFilteredListOfTheLatestIsReadAtTheAPIServer also goes by pages of one object.
+// TestAFilteredListOfTheLatestIsReadAtTheAPIServer also reads pages of one object.
 func TestAFilteredListOfTheLatestIsReadAtTheAPIServer(t *testing.T) {
 	t.Parallel()
 	ctx, client := deadline(t), newClient(t, cluster(t))
@@ -75,9 +75,9 @@ func TestAFilteredListOfTheLatestIsReadAtTheAPIServer(t *testing.T) {
 			break
 		}
 	}
-	// The namespace's own ConfigMap, kube-root-ca.crt, has no labels.
+	// The default ConfigMap of a namespace, kube-root-ca.crt, has no labels.
 	if want := []string{"b", "d"}; !slices.Equal(got, want) {
-		t.Errorf("the pages have %q, want %q", got, want)
+		t.Errorf("the pages contain %q, want %q", got, want)
 	}
 }
 
@@ -143,26 +143,26 @@ func TestAResumeTokenIsGoodForItsFilterAlone(t *testing.T) {
 	wantError(t, watchError(ctx, client, request), connect.CodeInvalidArgument, "another watch")
 }
 
-// hostileFilters are meant to cost as much as can be.
+// hostileFilters are meant to be as expensive as possible.
 var hostileFilters = map[string]string{
-	"deep":              strings.Repeat("(", 5000) + "true" + strings.Repeat(")", 5000),
-	"huge":              "'" + strings.Repeat("x", 16<<10) + "' == object.kind",
-	"a large pattern":   "object.kind.matches('" + strings.Repeat("(a{1000}|b{1000})", 900) + "')",
-	"copies of copies":  "object.?a" + strings.Repeat(".optMap(x, x)", 30) + ".orValue(1) == 1",
-	"no condition":      "object.kind + 'x' == 1 ? 'a' : 'b'",
-	"malformed":         strings.Repeat("a ", 8000),
-	"a name of nothing": "objekt.kind == 'Pod'",
+	"deep":             strings.Repeat("(", 5000) + "true" + strings.Repeat(")", 5000),
+	"huge":             "'" + strings.Repeat("x", 16<<10) + "' == object.kind",
+	"a large pattern":  "object.kind.matches('" + strings.Repeat("(a{1000}|b{1000})", 900) + "')",
+	"copies of copies": "object.?a" + strings.Repeat(".optMap(x, x)", 30) + ".orValue(1) == 1",
+	"no condition":     "object.kind + 'x' == 1 ? 'a' : 'b'",
+	"malformed":        strings.Repeat("a ", 8000),
+	"an unknown name":  "objekt.kind == 'Pod'",
 }
 
-// costlyFilters cost too much on each object, and so are true for none.
+// costlyFilters are too expensive to evaluate for any object, and so match none.
 var costlyFilters = map[string]string{
 	"strings that double": "[object.kind]" + strings.Repeat(".map(x, x + x)", 60) + ".all(x, x == x)",
 	"lists that double":   "[[object.kind]]" + strings.Repeat(".map(x, x + x)", 40) + ".all(x, x == x)",
 	"lists of lists":      "[[object.kind]]" + strings.Repeat(".map(x, [x, x])", 40) + ".all(x, '%s'.format([x]) == '')",
 	"types that double":   "[object.kind]" + strings.Repeat(".map(x, {x: x})", 40) + ".all(x, x == x)",
 	"loops in loops":      "lists.range(99).all(a, lists.range(99).all(b, lists.range(99).all(c, a + b + c >= 0)))",
-	"a great exponent":    "quantity('1e999999999').isGreaterThan(quantity('1'))",
-	"a pattern of parts":  "[('a{1000}|' + object.kind)]" + strings.Repeat(".map(x, x + x)", 9) + ".all(p, 'aaa'.matches(p))",
+	"a large exponent":    "quantity('1e999999999').isGreaterThan(quantity('1'))",
+	"a computed pattern":  "[('a{1000}|' + object.kind)]" + strings.Repeat(".map(x, x + x)", 9) + ".all(p, 'aaa'.matches(p))",
 }
 
 func TestHostileFiltersEndInBounds(t *testing.T) {
@@ -174,11 +174,11 @@ func TestHostileFiltersEndInBounds(t *testing.T) {
 		for name, filter := range hostileFilters {
 			_, err := client.List(ctx, &kubeconnectv1.ListRequest{Resource: "configmaps", Namespace: namespace, Filter: filter})
 			if connect.CodeOf(err) != connect.CodeInvalidArgument || !strings.Contains(err.Error(), "filter: ") {
-				t.Errorf("%s: the list answers %v", name, err)
+				t.Errorf("%s: List returns %v", name, err)
 			}
 			err = watchError(ctx, client, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: namespace, Filter: filter})
 			if connect.CodeOf(err) != connect.CodeInvalidArgument {
-				t.Errorf("%s: the watch answers %v", name, err)
+				t.Errorf("%s: Watch returns %v", name, err)
 			}
 		}
 		for name, filter := range costlyFilters {
@@ -190,8 +190,8 @@ func TestHostileFiltersEndInBounds(t *testing.T) {
 	})
 }
 
-// TestAFilterSeesNothingThatItsCallerMayNotRead asks, over all namespaces, what would tell
-// of an object in one that the caller may not see: by matching it, or by a warning.
+// TestAFilterSeesNothingThatItsCallerMayNotRead lists over all namespaces with filters that could
+// reveal an object in a namespace without permission: because it matches, or by a warning.
 func TestAFilterSeesNothingThatItsCallerMayNotRead(t *testing.T) {
 	t.Parallel()
 	ctx, service := deadline(t), startForCallers(t)
@@ -206,10 +206,10 @@ func TestAFilterSeesNothingThatItsCallerMayNotRead(t *testing.T) {
 	for _, filter := range []string{"true", "object.metadata.name == 'secret'", "object.nonsense == 1"} {
 		list := listBy(ctx, t, client, "", "configmaps", filter)
 		if namespaces := namespacesOf(list.GetObjects()); slices.Contains(namespaces, other) {
-			t.Errorf("%s: lists %q", filter, namespaces)
+			t.Errorf("%s: namespaces %q", filter, namespaces)
 		}
 		if told := strings.Join(list.GetWarnings(), " "); strings.Contains(told, other) || strings.Contains(told, "secret") {
-			t.Errorf("%s: warns %q", filter, told)
+			t.Errorf("%s: warnings %q", filter, told)
 		}
 	}
 	stream := record.Watch(t, client, &kubeconnectv1.WatchRequest{Resource: "configmaps", Filter: "has(object.data)"})
@@ -224,7 +224,7 @@ func namesOf(objects []*kubeconnectv1.Object) (names []string) {
 }
 
 // TestAWatchWarnsOfWhatItsFilterHasNoValueFor has one such object in the snapshot, and one that
-// changes to one.
+// becomes such an object by a change.
 func TestAWatchWarnsOfWhatItsFilterHasNoValueFor(t *testing.T) {
 	t.Parallel()
 	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
@@ -245,7 +245,7 @@ func TestAWatchWarnsOfWhatItsFilterHasNoValueFor(t *testing.T) {
 			for stream.Receive() {
 				if got := stream.Msg().GetWarnings(); len(got) > 0 {
 					if !slices.Equal(got, []string{want}) {
-						t.Fatalf("warns %q, not %q", got, want)
+						t.Fatalf("warning %q, want %q", got, want)
 					}
 					return
 				}

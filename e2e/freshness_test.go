@@ -19,18 +19,18 @@ func TestAnswersSayWhenTheAPIServerWasLostAndWhenItIsBack(t *testing.T) {
 	stream := record.Watch(t, client, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: namespace})
 	stream.Synced(ctx)
 	untilWatchIs := func(stale bool) *kubeconnectv1.Freshness {
-		return stream.Until(ctx, fmt.Sprintf("the watch says stale: %v", stale), func(said *record.View) bool {
+		return stream.Until(ctx, fmt.Sprintf("the watch reports stale: %v", stale), func(said *record.View) bool {
 			return said.Freshness != nil && said.Freshness.GetStale() == stale
 		}).Freshness
 	}
 	untilListIs := func(stale bool) {
-		eventually(ctx, t, fmt.Sprintf("the list says stale: %v", stale), func() error {
+		eventually(ctx, t, fmt.Sprintf("the list reports stale: %v", stale), func() error {
 			list, err := client.List(ctx, &kubeconnectv1.ListRequest{Resource: "configmaps", Namespace: namespace})
 			if err != nil {
 				return err
 			}
 			if list.GetFreshness().GetStale() != stale {
-				return fmt.Errorf("the list says %v", list.GetFreshness())
+				return fmt.Errorf("freshness of the list: %v", list.GetFreshness())
 			}
 			return nil
 		})
@@ -42,14 +42,14 @@ func TestAnswersSayWhenTheAPIServerWasLostAndWhenItIsBack(t *testing.T) {
 	lost := time.Now()
 	untilListIs(true)
 	if contact := untilWatchIs(true).GetLastContact().AsTime(); contact.IsZero() || contact.After(lost) {
-		t.Errorf("the API server was lost at %v, the last contact was at %v", lost, contact)
+		t.Errorf("the API server became unreachable at %v, the last contact was at %v", lost, contact)
 	}
 
 	link.Set(harness.None)
 	back := time.Now()
 	untilListIs(false)
 	untilWatchIs(false)
-	stream.Until(ctx, "there was contact since", func(said *record.View) bool {
+	stream.Until(ctx, "a contact since then is reported", func(said *record.View) bool {
 		return !said.Freshness.GetStale() && said.Freshness.GetLastContact().AsTime().After(back)
 	})
 }

@@ -18,20 +18,20 @@ import (
 )
 
 const (
-	// goodObjects are how many ConfigMaps a good caller has, and goodPage how many of them it
-	// reads at a time.
+	// goodObjects is the number of ConfigMaps of a good caller, and goodPage the number of them
+	// that it reads at a time.
 	goodObjects = 20
 	goodPage    = 5
-	// goodRest is how long a good caller rests after its calls.
+	// goodRest is the pause of a good caller after its calls.
 	goodRest = 20 * time.Millisecond
-	// goodPageRest is how long it leaves a list between two pages.
+	// goodPageRest is its pause between two pages of a list.
 	goodPageRest = time.Second
 )
 
-// goodPatience is how long a good caller waits for any answer.
+// goodPatience bounds how long a good caller waits for a response.
 var goodPatience = harness.Patience(10 * time.Second)
 
-// goodCaller calls the service again and again, with permissions in its own namespace alone.
+// goodCaller calls the service repeatedly, with permissions only in its own namespace.
 type goodCaller struct {
 	t         *testing.T
 	clients   harness.Clients
@@ -39,11 +39,11 @@ type goodCaller struct {
 
 	// Owned by the goroutine that calls.
 	rounds    int
-	pageToken string // where its list goes on
+	pageToken string // the next page of its list
 	pageSince time.Time
 }
 
-// newGoodCaller returns a caller that may read a namespace of its own.
+// newGoodCaller returns a caller with permission to read a namespace of its own.
 func newGoodCaller(ctx context.Context, t *testing.T, service *harness.Service) *goodCaller {
 	t.Helper()
 	namespace := newNamespace(ctx, t, cluster(t))
@@ -74,8 +74,8 @@ type goodCall struct {
 	call func(context.Context) error
 }
 
-// calls are those of a round. Each round asks for a permission that it has not asked for
-// before, and goes on in a list that the round before has begun.
+// calls returns the calls of a round. Each round checks a permission that no earlier round has
+// checked, and continues a list that the previous round has started.
 func (g *goodCaller) calls() []goodCall {
 	return []goodCall{
 		{"WhoAmI", func(ctx context.Context) error {
@@ -97,8 +97,7 @@ func (g *goodCaller) calls() []goodCall {
 	}
 }
 
-// list goes on in the list that it has begun, if that was a while ago, and reads a first page
-// otherwise.
+// list continues its list if the previous page is old enough, and reads a first page otherwise.
 func (g *goodCaller) list(ctx context.Context) error {
 	request := &kubeconnectv1.ListRequest{Resource: "configmaps", Namespace: g.namespace, LabelSelector: "good=yes", PageSize: goodPage}
 	goesOn := g.pageToken == "" || time.Since(g.pageSince) > goodPageRest
@@ -136,7 +135,7 @@ func (g *goodCaller) watch(ctx context.Context) error {
 	return stream.Err()
 }
 
-// round makes each call once and returns how long each took.
+// round makes each call once and returns the duration of each.
 func (g *goodCaller) round(ctx context.Context) (took []goodAnswer, err error) {
 	g.rounds++
 	for _, one := range g.calls() {
@@ -152,13 +151,13 @@ func (g *goodCaller) round(ctx context.Context) (took []goodAnswer, err error) {
 	return took, nil
 }
 
-// goodService is what a good caller has seen in some time.
+// goodService is the service that a good caller has received for some time.
 type goodService struct {
 	took   []goodAnswer
 	errors []error
 }
 
-// goodAnswer is how long a call took.
+// goodAnswer is the duration of a call.
 type goodAnswer struct {
 	call string
 	took time.Duration
@@ -176,7 +175,7 @@ func (g *goodCaller) callFor(ctx context.Context, lasts time.Duration) (seen goo
 	return seen
 }
 
-// during calls while others attack, and returns what the good caller has seen.
+// during calls during an attack, and returns the service that the good caller has received.
 func (g *goodCaller) during(ctx context.Context, lasts time.Duration, attack func(context.Context)) (seen goodService) {
 	attacking, cancel := context.WithCancel(ctx)
 	var group sync.WaitGroup
@@ -187,8 +186,8 @@ func (g *goodCaller) during(ctx context.Context, lasts time.Duration, attack fun
 	return seen
 }
 
-// percentile returns the time within which so many of a hundred calls were answered: of all calls,
-// or of those with a name.
+// percentile returns the duration within which the given percentage of calls was answered: of all
+// calls, or of those with a name.
 func (s goodService) percentile(percent int, call string) time.Duration {
 	var sorted []time.Duration
 	for _, answer := range s.took {
@@ -211,19 +210,19 @@ func (s goodService) String() string {
 	return text
 }
 
-// wantServed fails for each error that the good caller was answered, and if it was hardly
-// answered at all.
+// wantServed reports each error that the good caller received, and fails the test if it received
+// hardly any response.
 func (s goodService) wantServed(t *testing.T) {
 	t.Helper()
 	for _, err := range s.errors[:min(len(s.errors), 3)] {
-		t.Errorf("the good caller: %v", err)
+		t.Errorf("good caller: %v", err)
 	}
 	if len(s.took) == 0 {
-		t.Error("the good caller was not answered")
+		t.Error("the good caller received hardly any response")
 	}
 }
 
-// manySecrets makes Secrets with labels in a namespace.
+// manySecrets creates Secrets with labels in a namespace.
 func manySecrets(ctx context.Context, t *testing.T, namespace string, count, size int) {
 	t.Helper()
 	api := cluster(t).Client.CoreV1().Secrets(namespace)

@@ -11,10 +11,10 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/validate"
 )
 
-// versions are the resource versions of objects.
+// versions maps objects to their resource versions.
 type versions map[validate.Key]string
 
-// configMapVersions asks the API server what a namespace holds.
+// configMapVersions lists a namespace's ConfigMaps at the API server.
 func configMapVersions(ctx context.Context, t *testing.T, namespace, labelSelector string) versions {
 	t.Helper()
 	list, err := cluster(t).Client.CoreV1().ConfigMaps(namespace).List(ctx, metav1.ListOptions{LabelSelector: labelSelector})
@@ -28,7 +28,7 @@ func configMapVersions(ctx context.Context, t *testing.T, namespace, labelSelect
 	return held
 }
 
-// heldVersions are those of the objects that a caller holds.
+// heldVersions returns the versions of the client's objects.
 func heldVersions(model validate.Model) versions {
 	held := versions{}
 	for key, object := range model.Objects {
@@ -37,9 +37,9 @@ func heldVersions(model validate.Model) versions {
 	return held
 }
 
-// untilHeld waits until the caller of a watch holds exactly these objects.
+// untilHeld blocks until the client of a watch has exactly these objects.
 func untilHeld(ctx context.Context, stream *record.Stream, want versions) record.View {
-	return stream.Until(ctx, "the caller holds what the cluster holds", func(said *record.View) bool {
+	return stream.Until(ctx, "the client has the objects of the cluster", func(said *record.View) bool {
 		return said.Model.Synced && maps.Equal(heldVersions(said.Model), want)
 	})
 }

@@ -18,15 +18,15 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// clientAttack is what a client without a credential sends, many times at a time.
+// clientAttack is a request that a client without a credential sends many times concurrently.
 type clientAttack struct {
 	path, contentType, encoding string
-	header                      string // a long one
+	header                      string // a long header
 	body                        func() io.Reader
 	times                       int
 }
 
-// pending is a body that begins with bytes, and does not end.
+// pending returns a body that begins with bytes, and does not end.
 func pending(ctx context.Context, begin []byte) io.Reader {
 	return io.MultiReader(bytes.NewReader(begin), untilEnd{ctx})
 }
@@ -35,10 +35,10 @@ type untilEnd struct{ ctx context.Context }
 
 func (u untilEnd) Read([]byte) (int, error) {
 	<-u.ctx.Done()
-	return 0, errors.New("given up")
+	return 0, errors.New("cancelled")
 }
 
-// send returns when the service has answered, or ctx has ended.
+// send sends the request and blocks until the service has responded or ctx is done.
 func (a clientAttack) send(ctx context.Context, t *testing.T, httpClient *http.Client, address string) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address+a.path, a.body())
 	if err != nil {
@@ -56,7 +56,7 @@ func (a clientAttack) send(ctx context.Context, t *testing.T, httpClient *http.C
 	_, _ = io.Copy(io.Discard, answer.Body)
 }
 
-// compressedQuestions is a request of CheckAccess with many questions, in a few bytes.
+// compressedQuestions returns a CheckAccess request with many questions, compressed to a few bytes.
 func compressedQuestions(t *testing.T, questions int) []byte {
 	t.Helper()
 	request := &kubeconnectv1.CheckAccessRequest{Questions: make([]*kubeconnectv1.AccessQuestion, questions)}
@@ -74,7 +74,8 @@ func compressedQuestions(t *testing.T, questions int) []byte {
 	return compressed.Bytes()
 }
 
-// TestHostileClientsWithoutACredentialPinLittleMemory has each attack go on while a probe is answered.
+// TestHostileClientsWithoutACredentialPinLittleMemory runs each attack until a probe has been
+// answered during it.
 func TestHostileClientsWithoutACredentialPinLittleMemory(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
@@ -87,7 +88,7 @@ func TestHostileClientsWithoutACredentialPinLittleMemory(t *testing.T) {
 			path: "/kubeconnect.v1.ResourceService/Create", contentType: "application/json", times: 200,
 			body: func() io.Reader { return pending(attacking, bytes.Repeat([]byte(" "), nearlyTooLarge)) },
 		},
-		"bodies that decompress to much": {
+		"bodies that decompress to many bytes": {
 			path: "/kubeconnect.v1.AccessService/CheckAccess", contentType: "application/proto", encoding: "gzip", times: 20,
 			body: func() io.Reader { return bytes.NewReader(questions) },
 		},
@@ -109,13 +110,13 @@ func TestHostileClientsWithoutACredentialPinLittleMemory(t *testing.T) {
 			}
 			for range 200 {
 				if answer := send(ctx, t, harness.HTTP1(t), service.Address+"/livez", http.MethodGet, "", "", trespass{}); answer.StatusCode != http.StatusOK {
-					t.Errorf("a probe is answered %s", answer.Status)
+					t.Errorf("probe: %s", answer.Status)
 				}
 			}
 			if peak := peakMemory(t, service.PID()); peak > hostileMemory {
-				t.Errorf("the service needed %d MiB, want at most %d", peak>>20, hostileMemory>>20)
+				t.Errorf("the service used %d MiB, want at most %d", peak>>20, hostileMemory>>20)
 			} else {
-				t.Logf("the service needed %d MiB at most", peak>>20)
+				t.Logf("the service used at most %d MiB", peak>>20)
 			}
 			stop()
 			sending.Wait()

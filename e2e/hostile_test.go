@@ -16,38 +16,38 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// hostileMemory is what the service may need at most, as the operating system counts it,
-// while it is sent what is written to harm it.
+// hostileMemory bounds the service's memory, as the operating system counts it, while it receives
+// hostile requests.
 const hostileMemory = 256 << 20
 
-// nearlyTooLarge is a little less than a request may have.
+// nearlyTooLarge is slightly below the limit of a request.
 const nearlyTooLarge = 3 << 20
 
-// hostileBodies are objects that are small for what they ask of whoever reads them, and what
-// an answer must say of each.
+// hostileBodies are objects that are small but expensive to read, and a part of the required error
+// for each.
 var hostileBodies = map[string]struct{ text, says string }{
-	"objects in objects":        {hostile(`{"a":`, 500_000, "1", "}"), "depth"},
-	"lists in lists":            {hostile("[", nearlyTooLarge/4, "", "]"), "depth"},
-	"lists that do not end":     {strings.Repeat("[", nearlyTooLarge), ""},
-	"YAML lists in lists":       {"metadata: {name: one}\ndata: " + strings.Repeat("[", nearlyTooLarge), ""},
-	"YAML sequences in a line":  {"metadata: {name: one}\ndata:\n" + strings.Repeat("- ", nearlyTooLarge/4), ""},
-	"YAML that laughs":          {laughs(12), ""},
-	"a number of many digits":   {`{"metadata":{"name":"one"},"data":{"a":` + strings.Repeat("9", 200_000) + "}}", ""},
-	"a number of great weight":  {`{"metadata":{"name":"one"},"data":{"a":1e999999999}}`, ""},
-	"one member many times":     {`{"metadata":{"name":"one"},"data":{` + strings.Repeat(`"a":"b",`, 20_000) + `"a":"c"}}`, ""},
-	"a text without an end":     {`{"metadata":{"name":"` + strings.Repeat(`\u0041`, nearlyTooLarge/6), ""},
-	"many documents":            {strings.Repeat("---\n", 100_000), ""},
-	"a document of directives":  {strings.Repeat("%YAML 1.2\n", nearlyTooLarge/10), ""},
-	"a document of anchors":     {anchors(10_000), ""},
-	"a key that is an object":   {"? {a: b}\n: c\n", ""},
-	"a document that is a jump": {"\xff\xfe{\x00}\x00", ""},
+	"objects in objects":             {hostile(`{"a":`, 500_000, "1", "}"), "depth"},
+	"lists in lists":                 {hostile("[", nearlyTooLarge/4, "", "]"), "depth"},
+	"lists that do not end":          {strings.Repeat("[", nearlyTooLarge), ""},
+	"YAML lists in lists":            {"metadata: {name: one}\ndata: " + strings.Repeat("[", nearlyTooLarge), ""},
+	"YAML sequences in a line":       {"metadata: {name: one}\ndata:\n" + strings.Repeat("- ", nearlyTooLarge/4), ""},
+	"YAML aliases of aliases":        {laughs(12), ""},
+	"a number of many digits":        {`{"metadata":{"name":"one"},"data":{"a":` + strings.Repeat("9", 200_000) + "}}", ""},
+	"a number with a large exponent": {`{"metadata":{"name":"one"},"data":{"a":1e999999999}}`, ""},
+	"one member many times":          {`{"metadata":{"name":"one"},"data":{` + strings.Repeat(`"a":"b",`, 20_000) + `"a":"c"}}`, ""},
+	"an unterminated string":         {`{"metadata":{"name":"` + strings.Repeat(`\u0041`, nearlyTooLarge/6), ""},
+	"many documents":                 {strings.Repeat("---\n", 100_000), ""},
+	"a document of directives":       {strings.Repeat("%YAML 1.2\n", nearlyTooLarge/10), ""},
+	"a document of anchors":          {anchors(10_000), ""},
+	"a key that is an object":        {"? {a: b}\n: c\n", ""},
+	"a document in UTF-16":           {"\xff\xfe{\x00}\x00", ""},
 }
 
 func hostile(open string, times int, inside, shut string) string {
 	return `{"metadata":{"name":"one"},"data":` + strings.Repeat(open, times) + inside + strings.Repeat(shut, times) + "}"
 }
 
-// laughs is YAML that has ten to a power of elements when its aliases are followed.
+// laughs returns YAML with ten to a power of elements when its aliases are expanded.
 func laughs(power int) string {
 	var text strings.Builder
 	text.WriteString("metadata: {name: one}\na0: &a0 [x,x,x,x,x,x,x,x,x,x]\n")
@@ -65,7 +65,7 @@ func anchors(count int) string {
 	return text.String()
 }
 
-// TestHostileBodiesAreRefusedWithinBounds sends each body to whatever takes one.
+// TestHostileBodiesAreRefusedWithinBounds sends each body with each call that accepts a body.
 func TestHostileBodiesAreRefusedWithinBounds(t *testing.T) {
 	t.Parallel()
 	ctx := deadlineAfter(t, crowdPatience)
@@ -78,7 +78,7 @@ func TestHostileBodiesAreRefusedWithinBounds(t *testing.T) {
 			for verb, send := range bodyTakers(client, resource.name, namespace) {
 				err := send(ctx, []byte(body.text))
 				if !refuses(err) {
-					t.Errorf("%s, %s, %s: answers %v", name, sort, verb, shortened(err))
+					t.Errorf("%s, %s, %s: %v", name, sort, verb, shortened(err))
 					continue
 				}
 				wantWords(t, err.Error(), body.says)
@@ -86,13 +86,13 @@ func TestHostileBodiesAreRefusedWithinBounds(t *testing.T) {
 		}
 	}
 	if peak := peakMemory(t, service.PID()); peak > hostileMemory {
-		t.Errorf("the service needed %d MiB, want at most %d", peak>>20, hostileMemory>>20)
+		t.Errorf("the service used %d MiB, want at most %d", peak>>20, hostileMemory>>20)
 	} else {
-		t.Logf("the service needed %d MiB at most", peak>>20)
+		t.Logf("the service used at most %d MiB", peak>>20)
 	}
 }
 
-// bodyTakers are the ways in which a body can be sent.
+// bodyTakers returns the calls that send a body.
 func bodyTakers(client resourceClient, resource, namespace string) map[string]func(context.Context, []byte) error {
 	return map[string]func(context.Context, []byte) error{
 		"create": func(ctx context.Context, body []byte) error {
@@ -130,8 +130,8 @@ func bodyTakers(client resourceClient, resource, namespace string) map[string]fu
 	}
 }
 
-// refuses reports whether an answer says that the request was wrong, and neither that it was
-// carried out nor that the service was at its end.
+// refuses reports whether an error blames the request, and the request neither succeeded nor
+// exhausted the service.
 func refuses(err error) bool {
 	switch connect.CodeOf(err) {
 	case connect.CodeInvalidArgument, connect.CodeNotFound, connect.CodeAborted, connect.CodeResourceExhausted:
@@ -140,14 +140,14 @@ func refuses(err error) bool {
 	return false
 }
 
-// shortened is what an error says, without most of what it quotes.
+// shortened returns an error's message without most of its quoted text.
 func shortened(err error) string {
 	text := fmt.Sprint(err)
 	return text[:min(len(text), 300)]
 }
 
-// peakMemory is the most that a process has needed so far, in bytes; what it needs now where
-// the operating system does not tell.
+// peakMemory returns the peak memory of a process in bytes; its current memory where the operating
+// system does not report the peak.
 func peakMemory(t *testing.T, pid int) int {
 	t.Helper()
 	peak, ok := memoryStatus(t, pid, "VmHWM:")
@@ -157,7 +157,7 @@ func peakMemory(t *testing.T, pid int) int {
 	return peak
 }
 
-// memoryStatus returns a number of bytes that Linux shows of a process; false on other systems.
+// memoryStatus returns a number of bytes from Linux's status of a process; false on other systems.
 func memoryStatus(t *testing.T, pid int, name string) (size int, ok bool) {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

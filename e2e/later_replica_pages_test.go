@@ -7,8 +7,9 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
-// TestPagesAReplicaThatStartsLaterContinues begins lists at one replica and continues them at another
-// one, which has not seen their version: it asks the API server for exactly that.
+// TestPagesAReplicaThatStartsLaterContinues starts lists at one replica and continues them at
+// another one, whose cache has never been at their version: it reads exactly that version at the
+// API server.
 func TestPagesAReplicaThatStartsLaterContinues(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
@@ -47,7 +48,7 @@ func TestPagesAReplicaThatStartsLaterContinues(t *testing.T) {
 			return name == "filtered" && object[:5] != "paged"
 		})
 		if slices.Sort(listed); !slices.Equal(listed, held) {
-			t.Errorf("%s: the pages have\n%v\nand the API server\n%v", name, listed, held)
+			t.Errorf("%s: pages\n%v\nAPI server\n%v", name, listed, held)
 		}
 	}
 }

@@ -19,8 +19,8 @@ import (
 
 const latest = kubeconnectv1.Consistency_CONSISTENCY_LATEST
 
-// TestALatestReadSeesEveryWriteThatWasMadeBeforeIt writes past the service and reads at
-// once. From memory some of these reads would be too early.
+// TestALatestReadSeesEveryWriteThatWasMadeBeforeIt writes directly to the API server and reads
+// immediately. Some of these reads would be outdated if they came from the cache.
 func TestALatestReadSeesEveryWriteThatWasMadeBeforeIt(t *testing.T) {
 	t.Parallel()
 	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
@@ -36,7 +36,7 @@ func TestALatestReadSeesEveryWriteThatWasMadeBeforeIt(t *testing.T) {
 			}
 			wantAPIServer(t, got)
 			if version := got.GetObject().GetResourceVersion(); version != written.ResourceVersion {
-				t.Fatalf("read at version %s after it was written at %s", version, written.ResourceVersion)
+				t.Fatalf("Get returns version %s after a write at %s", version, written.ResourceVersion)
 			}
 			list, err := client.List(ctx, &kubeconnectv1.ListRequest{Resource: "configmaps", Namespace: namespace, FieldSelector: "metadata.name=one", Consistency: latest})
 			if err != nil {
@@ -44,20 +44,20 @@ func TestALatestReadSeesEveryWriteThatWasMadeBeforeIt(t *testing.T) {
 			}
 			wantAPIServer(t, list)
 			if len(list.GetObjects()) != 1 || list.GetObjects()[0].GetResourceVersion() != written.ResourceVersion {
-				t.Fatalf("listed %v after it was written at %s", list.GetObjects(), written.ResourceVersion)
+				t.Fatalf("List returns %v after a write at %s", list.GetObjects(), written.ResourceVersion)
 			}
 		}
 	})
 }
 
-// wantAPIServer fails unless an answer says that it is the API server's.
+// wantAPIServer fails the test unless the source of a response is the API server.
 func wantAPIServer(t *testing.T, answer interface {
 	GetSource() kubeconnectv1.Source
 	GetFreshness() *kubeconnectv1.Freshness
 }) {
 	t.Helper()
 	if answer.GetSource() != kubeconnectv1.Source_SOURCE_API_SERVER || answer.GetFreshness().GetStale() || answer.GetFreshness().GetLastContact() == nil {
-		t.Errorf("it is from %v, as of %v", answer.GetSource(), answer.GetFreshness())
+		t.Errorf("source %v, freshness %v, want the API server", answer.GetSource(), answer.GetFreshness())
 	}
 }
 
@@ -66,18 +66,18 @@ func TestACachedReadSaysThatItIsFromMemory(t *testing.T) {
 	ctx, client := deadline(t), newClient(t, cluster(t))
 	got, err := client.Get(ctx, &kubeconnectv1.GetRequest{Resource: "namespaces", Name: "default"})
 	if err != nil || got.GetSource() != kubeconnectv1.Source_SOURCE_CACHE {
-		t.Errorf("Get is from %v (%v)", got.GetSource(), err)
+		t.Errorf("source of Get %v (%v)", got.GetSource(), err)
 	}
 	list, err := client.List(ctx, &kubeconnectv1.ListRequest{Resource: "namespaces"})
 	if err != nil || list.GetSource() != kubeconnectv1.Source_SOURCE_CACHE {
-		t.Errorf("List is from %v (%v)", list.GetSource(), err)
+		t.Errorf("source of List %v (%v)", list.GetSource(), err)
 	}
 	if source := firstResponse(ctx, t, client, &kubeconnectv1.WatchRequest{Resource: "namespaces"}).GetSource(); source != kubeconnectv1.Source_SOURCE_CACHE {
-		t.Errorf("Watch is from %v", source)
+		t.Errorf("source of Watch %v", source)
 	}
 }
 
-// firstResponse is what a watch tells first.
+// firstResponse returns the first response of a watch.
 func firstResponse(ctx context.Context, t *testing.T, client resourceClient, request *kubeconnectv1.WatchRequest) *kubeconnectv1.WatchResponse {
 	t.Helper()
 	ctx, cancel := context.WithCancel(ctx)
@@ -93,8 +93,8 @@ func firstResponse(ctx context.Context, t *testing.T, client resourceClient, req
 	return stream.Msg()
 }
 
-// TestALatestReadIsTheCachedOne holds the two against each other, in every encoding, for a
-// built-in kind and a custom one.
+// TestALatestReadIsTheCachedOne compares live and cached reads in every encoding, for a built-in
+// kind and a custom one.
 func TestALatestReadIsTheCachedOne(t *testing.T) {
 	t.Parallel()
 	ctx, client := deadline(t), newClient(t, cluster(t))
@@ -109,7 +109,7 @@ func TestALatestReadIsTheCachedOne(t *testing.T) {
 			t.Run(resource+" as "+name, func(t *testing.T) {
 				cached := &kubeconnectv1.GetRequest{Resource: resource, Namespace: namespace, Name: "one", Encoding: kubeconnectv1.Encoding(encoding)}
 				var want *kubeconnectv1.GetResponse
-				eventually(ctx, t, "it is in memory", func() (err error) {
+				eventually(ctx, t, "the object is cached", func() (err error) {
 					want, err = client.Get(ctx, cached)
 					return err
 				})
@@ -121,7 +121,7 @@ func TestALatestReadIsTheCachedOne(t *testing.T) {
 				wantEqual(t, want.GetObject(), got.GetObject())
 				list, err := client.List(ctx, &kubeconnectv1.ListRequest{Resource: resource, Namespace: namespace, FieldSelector: "metadata.name=one", Encoding: kubeconnectv1.Encoding(encoding), Consistency: latest})
 				if err != nil || len(list.GetObjects()) != 1 {
-					t.Fatalf("listed %d (%v)", len(list.GetObjects()), err)
+					t.Fatalf("List returns %d objects (%v)", len(list.GetObjects()), err)
 				}
 				wantEqual(t, want.GetKind(), list.GetKind())
 				wantEqual(t, want.GetObject(), list.GetObjects()[0])
@@ -130,8 +130,8 @@ func TestALatestReadIsTheCachedOne(t *testing.T) {
 	}
 }
 
-// TestALatestListOfManyPagesIsOneSnapshot reads more than the API server sends at a time,
-// while the objects change.
+// TestALatestListOfManyPagesIsOneSnapshot reads more than one page of the API server, while the
+// objects change.
 func TestALatestListOfManyPagesIsOneSnapshot(t *testing.T) {
 	t.Parallel()
 	ctx, client := deadline(t), newClient(t, cluster(t))
@@ -144,17 +144,18 @@ func TestALatestListOfManyPagesIsOneSnapshot(t *testing.T) {
 	request := &kubeconnectv1.ListRequest{Resource: "configmaps", Namespace: namespace, LabelSelector: "many=true", PageSize: 400, Consistency: latest}
 	page, err := client.List(ctx, request)
 	if err != nil || page.GetRemaining() != n-400 {
-		t.Fatalf("%d remain (%v)", page.GetRemaining(), err)
+		t.Fatalf("%d remaining (%v)", page.GetRemaining(), err)
 	}
 	in.delete("many-1000")
 	request.PageToken = page.GetNextPageToken()
 	rest := listAll(ctx, t, client, request)
 	if len(rest) != n-400 || rest[len(rest)-1].GetName() != "many-1000" {
-		t.Errorf("%d more, the last of them %s", len(rest), rest[len(rest)-1].GetName())
+		t.Errorf("%d further objects, the last of them %s", len(rest), rest[len(rest)-1].GetName())
 	}
 }
 
-// TestALatestListIsOfTheNamespacesThatTheCallerMaySee is one snapshot of all of them.
+// TestALatestListIsOfTheNamespacesThatTheCallerMaySee checks that a list is one snapshot of all
+// these namespaces.
 func TestALatestListIsOfTheNamespacesThatTheCallerMaySee(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
@@ -166,7 +167,7 @@ func TestALatestListIsOfTheNamespacesThatTheCallerMaySee(t *testing.T) {
 	caller.may(a, "reads", to("configmaps", "list"))
 	caller.may(c, "reads", to("configmaps", "list"))
 	client := caller.calling(startForCallers(t), harness.Connect).Resources
-	eventually(ctx, t, "the rights are known", func() error {
+	eventually(ctx, t, "the permissions are effective", func() error {
 		list, err := client.List(ctx, &kubeconnectv1.ListRequest{Resource: "configmaps", LabelSelector: "seen=" + a, Consistency: latest})
 		if err != nil {
 			return err
@@ -177,14 +178,13 @@ func TestALatestListIsOfTheNamespacesThatTheCallerMaySee(t *testing.T) {
 			got = append(got, object.GetNamespace())
 		}
 		if want := slices.Sorted(slices.Values([]string{a, c})); !slices.Equal(got, want) {
-			return fmt.Errorf("it is of %v, not of %v", got, want)
+			return fmt.Errorf("namespaces %v, want %v", got, want)
 		}
 		return nil
 	})
 }
 
-// TestALatestReadFailsInTheAPIServersWords reads what is not there, and what the caller may
-// not read.
+// TestALatestReadFailsInTheAPIServersWords reads a missing object, and one without permission.
 func TestALatestReadFailsInTheAPIServersWords(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
@@ -202,7 +202,7 @@ func TestALatestReadFailsInTheAPIServersWords(t *testing.T) {
 		fmt.Sprintf("configmaps %q is forbidden: User %q cannot get resource %q in API group %q in the namespace %q", "none", caller.user(), "configmaps", "", namespace))
 }
 
-// TestALatestReadIsMadeAsTheCaller looks into the API server's own records.
+// TestALatestReadIsMadeAsTheCaller checks the audit log of the API server.
 func TestALatestReadIsMadeAsTheCaller(t *testing.T) {
 	t.Parallel()
 	for how, whose := range map[string]func(*testing.T, harness.AuditEvent) authenticationv1.UserInfo{
@@ -219,24 +219,24 @@ func TestALatestReadIsMadeAsTheCaller(t *testing.T) {
 			client := caller.calling(startForCallers(t, "--write-as", how), harness.Connect).Resources
 			request := &kubeconnectv1.GetRequest{Resource: "configmaps", Namespace: namespace, Name: harness.AuditedReads, Consistency: latest}
 			reads := 0
-			eventually(ctx, t, "the rights are known", func() error {
+			eventually(ctx, t, "the permissions are effective", func() error {
 				reads++
 				_, err := client.Get(ctx, request)
 				return err
 			})
 			for _, event := range untilRecorded(ctx, t, namespace, reads) {
 				if got := whose(t, event).Username; got != caller.user() {
-					t.Errorf("it was read as %q", got)
+					t.Errorf("the user in the audit log is %q", got)
 				}
 			}
 		})
 	}
 }
 
-// wantEqual fails unless two messages are the same.
+// wantEqual fails the test unless two messages are equal.
 func wantEqual(t *testing.T, want, got proto.Message) {
 	t.Helper()
 	if !proto.Equal(want, got) {
-		t.Errorf("it is %v\nnot %v", got, want)
+		t.Errorf("got  %v\nwant %v", got, want)
 	}
 }

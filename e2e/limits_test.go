@@ -14,10 +14,10 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// stormOf is how many streams one caller opens at once: as many as it may by default.
+// stormOf is the number of streams that one caller opens at once: the default limit.
 const stormOf = 2000
 
-// defaultLimits are those of a service that tells callers apart.
+// defaultLimits are the default limits of a service that authenticates callers.
 var defaultLimits = []string{"--caller-max-streams", "2000", "--caller-request-rate", "500", "--caller-request-burst", "2000"}
 
 func TestAStormOfStreamsIsServedAndTheNextOneByTurns(t *testing.T) {
@@ -26,7 +26,7 @@ func TestAStormOfStreamsIsServedAndTheNextOneByTurns(t *testing.T) {
 	service := harness.StartService(t, cluster(t).Kubeconfig, defaultLimits...)
 	client := harness.Dial(harness.HTTP2(t), service.Address, harness.GRPC).Resources
 	if err := openAndCancel(ctx, client, stormOf); err != nil {
-		t.Fatalf("as many streams as a caller may have are refused: %v", err)
+		t.Fatalf("streams within the limit are rejected: %v", err)
 	}
 	watching, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -37,7 +37,7 @@ func TestAStormOfStreamsIsServedAndTheNextOneByTurns(t *testing.T) {
 		})
 	}
 	if err := group.Wait(); err != nil {
-		t.Errorf("not all came back: %v", err)
+		t.Errorf("not all streams were reopened: %v", err)
 	}
 }
 
@@ -57,20 +57,20 @@ func TestACallerOverItsStreamsIsRefusedUntilOneEnds(t *testing.T) {
 			err := untilSynced(ctx, watching, client)
 			wantError(t, err, connect.CodeResourceExhausted, "3 streams")
 			if wantStatus(t, err, "TooManyRequests").GetRetryAfterSeconds() < 1 {
-				t.Error("it does not say when to call again")
+				t.Error("the error has no retry delay")
 			}
 			if _, err := client.Get(ctx, &kubeconnectv1.GetRequest{Resource: "namespaces", Name: "default"}); err != nil {
-				t.Errorf("a call that is no stream is refused: %v", err)
+				t.Errorf("a unary call is rejected: %v", err)
 			}
 			cancel()
 			if err := asTold(ctx, func() error { return untilSynced(ctx, ctx, client) }); err != nil {
-				t.Errorf("after the others have ended: %v", err)
+				t.Errorf("after the other streams ended: %v", err)
 			}
 		})
 	}
 }
 
-// asTold makes a call again, as often as it is over a limit, when it is told to.
+// asTold repeats a call that is over a limit, after the retry delay of the error.
 func asTold(ctx context.Context, call func() error) error {
 	for {
 		err := call()
@@ -86,7 +86,7 @@ func asTold(ctx context.Context, call func() error) error {
 	}
 }
 
-// retryAfter is what an error says of the time to call again; 0 if nothing.
+// retryAfter returns the retry delay of an error; 0 if it has none.
 func retryAfter(err error) time.Duration {
 	var failure *connect.Error
 	if !errors.As(err, &failure) || failure.Code() != connect.CodeResourceExhausted {

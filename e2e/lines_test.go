@@ -10,9 +10,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/record"
 )
 
-// added, modified and deleted are the lines by which package record shows the
-// events that are expected of an object of the cluster. A DELETED shows the
-// object as the selection held it last.
+// added, modified and deleted return the lines in which package record formats the expected events
+// of an object of the cluster. A DELETED has the object in its last state within the selection.
 func added(object metav1.Object) string    { return line("ADDED", object) }
 func modified(object metav1.Object) string { return line("MODIFIED", object) }
 func deleted(object metav1.Object) string  { return line("DELETED", object) }
@@ -25,22 +24,22 @@ func line(event string, object metav1.Object) string {
 	return event + " " + name + "@" + object.GetResourceVersion()
 }
 
-// wantChanges fails unless exactly these changes came after the snapshot.
+// wantChanges fails the test unless the changes after the snapshot are exactly these.
 func wantChanges(t *testing.T, said record.View, want ...string) {
 	t.Helper()
 	got := record.Lines(record.AfterSnapshot(said.Events))
 	if !slices.Equal(got, want) {
-		t.Errorf("after the snapshot came\n  %s\nwant\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
+		t.Errorf("changes after the snapshot:\n  %s\nwant\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
 	}
 }
 
-// wantChangesInAnyOrder is wantChanges where the order is not known beforehand.
-// It returns the changes in the order in which they came.
+// wantChangesInAnyOrder is wantChanges for changes whose order is not defined. It returns the
+// changes in the order in which they were delivered.
 func wantChangesInAnyOrder(t *testing.T, said record.View, want ...string) []string {
 	t.Helper()
 	got := record.Lines(record.AfterSnapshot(said.Events))
 	if !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))) {
-		t.Errorf("after the snapshot came\n  %s\nwant, in any order,\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
+		t.Errorf("changes after the snapshot:\n  %s\nwant, in any order,\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
 	}
 	return got
 }

@@ -21,13 +21,13 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// mayReadLogs gives an account what a reader of logs needs.
+// mayReadLogs grants an account the permissions of a reader of logs.
 func (a account) mayReadLogs(namespace string) {
 	a.t.Helper()
 	a.may(namespace, "logs", to("pods/log", "get"))
 }
 
-// refusedDirectly is what client-go is answered who reads a log with a token.
+// refusedDirectly returns the error of client-go when it reads a log with a token.
 func refusedDirectly(ctx context.Context, t *testing.T, token, namespace, pod string, options *corev1.PodLogOptions) metav1.Status {
 	t.Helper()
 	config := rest.AnonymousClientConfig(cluster(t).Config)
@@ -42,13 +42,13 @@ func refusedDirectly(ctx context.Context, t *testing.T, token, namespace, pod st
 	}
 	var refused apierrors.APIStatus
 	if !errors.As(err, &refused) {
-		t.Fatalf("client-go is answered: %v", err)
+		t.Fatalf("client-go: %v", err)
 	}
 	return refused.Status()
 }
 
-// TestALogThatCannotBeReadIsRefusedInTheAPIServersWords asks for what the API server or the
-// node refuses, and holds the answer against that to client-go.
+// TestALogThatCannotBeReadIsRefusedInTheAPIServersWords sends requests that the API server or the
+// node rejects, and compares the errors with those of client-go.
 func TestALogThatCannotBeReadIsRefusedInTheAPIServersWords(t *testing.T) {
 	t.Parallel()
 	for _, writeAs := range []string{"token", "impersonate"} {
@@ -73,11 +73,11 @@ func refuseLogs(l *logging, service *harness.Service, protocol harness.Protocol)
 		wantError(t, err, code)
 		wantSameStatus(t, err, refusedDirectly(l.ctx, t, token, l.namespace, request.GetName(), options))
 	}
-	l.t.Run("no right", func(t *testing.T) {
+	l.t.Run("no permission", func(t *testing.T) {
 		wantRefused(t, connect.CodePermissionDenied, l.whole(), &corev1.PodLogOptions{})
 	})
 	caller.mayReadLogs(l.namespace)
-	eventually(l.ctx, l.t, "the caller may read logs", func() error { _, err := readLog(l.ctx, client, l.whole()); return err })
+	eventually(l.ctx, l.t, "the caller has permission to read logs", func() error { _, err := readLog(l.ctx, client, l.whole()); return err })
 	for name, test := range map[string]struct {
 		pod     string
 		code    connect.Code
@@ -90,11 +90,11 @@ func refuseLogs(l *logging, service *harness.Service, protocol harness.Protocol)
 			func(r *logRequest) { r.Container = "none" }, &corev1.PodLogOptions{Container: "none"},
 		},
 		"several containers": {"several", connect.CodeInvalidArgument, func(*logRequest) {}, &corev1.PodLogOptions{}},
-		"a container that has not begun": {
+		"a container that has not started": {
 			"several", connect.CodeInvalidArgument,
 			func(r *logRequest) { r.Container = "sidecar" }, &corev1.PodLogOptions{Container: "sidecar"},
 		},
-		"no run before": {
+		"no previous run": {
 			"one", connect.CodeInvalidArgument,
 			func(r *logRequest) { r.Previous = true }, &corev1.PodLogOptions{Previous: true},
 		},
@@ -113,11 +113,11 @@ func refuseLogs(l *logging, service *harness.Service, protocol harness.Protocol)
 			"one", connect.CodeInvalidArgument,
 			func(r *logRequest) { r.LimitBytes = ptr.To(int64(0)) }, &corev1.PodLogOptions{LimitBytes: ptr.To(int64(0))},
 		},
-		"fewer lines than none": {
+		"a negative number of lines": {
 			"one", connect.CodeInvalidArgument,
 			func(r *logRequest) { r.TailLines = ptr.To(int64(-1)) }, &corev1.PodLogOptions{TailLines: ptr.To(int64(-1))},
 		},
-		"an output alone, which this cluster does not offer": {
+		"a single output, which this cluster does not support": {
 			"one", connect.CodeInvalidArgument,
 			func(r *logRequest) { r.Stream = kubeconnectv1.LogStream_LOG_STREAM_STDERR },
 			&corev1.PodLogOptions{Stream: ptr.To(corev1.LogStreamStderr)},
@@ -131,8 +131,8 @@ func refuseLogs(l *logging, service *harness.Service, protocol harness.Protocol)
 	}
 }
 
-// TestALogEndsWithTheRightToIt takes the right away while the log is followed. What is
-// written then is not told.
+// TestALogEndsWithTheRightToIt revokes the permission while the log is followed. Later lines are
+// not delivered.
 func TestALogEndsWithTheRightToIt(t *testing.T) {
 	t.Parallel()
 	service := startForCallers(t)
@@ -142,7 +142,7 @@ func TestALogEndsWithTheRightToIt(t *testing.T) {
 			l := newLogging(t)
 			caller := newAccount(l.ctx, t, l.namespace, "reader")
 			caller.mayReadLogs(l.namespace)
-			caller.may(l.namespace, "pods", to("pods", "get", "list", "watch")) // which is not enough
+			caller.may(l.namespace, "pods", to("pods", "get", "list", "watch")) // which does not include logs
 			log := l.followedBy(callingWith(t, service, protocol, caller.token()).Pods)
 			caller.mayNoMore(l.namespace, "logs")
 			err := log.end()
@@ -153,19 +153,19 @@ func TestALogEndsWithTheRightToIt(t *testing.T) {
 	}
 }
 
-// followedBy follows the log as soon as the caller's rights are known, and is past its
-// first line.
+// followedBy follows the log as soon as the caller's permissions are effective, and reads its first
+// line.
 func (l *logging) followedBy(client podClient) *logStream {
 	l.t.Helper()
 	l.log.Write("first\n")
-	eventually(l.ctx, l.t, "the caller may read the log", func() error { _, err := readLog(l.ctx, client, l.whole()); return err })
+	eventually(l.ctx, l.t, "the caller has permission to read the log", func() error { _, err := readLog(l.ctx, client, l.whole()); return err })
 	log := openLog(l.ctx, l.t, client, l.following())
 	log.want("first\n")
 	return log
 }
 
-// TestALogEndsWithItsCallersCredential lets a token expire while a log is followed, silent
-// or not.
+// TestALogEndsWithItsCallersCredential lets a token expire while a log is followed, with and
+// without new lines.
 func TestALogEndsWithItsCallersCredential(t *testing.T) {
 	t.Parallel()
 	service := startForCallers(t)
@@ -182,7 +182,7 @@ func TestALogEndsWithItsCallersCredential(t *testing.T) {
 	}
 }
 
-// TestALogGoesOnWhileRightsChange has the permits confirmed again and again.
+// TestALogGoesOnWhileRightsChange makes the service renew the log's access lease repeatedly.
 func TestALogGoesOnWhileRightsChange(t *testing.T) {
 	t.Parallel()
 	service, l := startForCallers(t, "--recheck-interval", "1s"), newLogging(t)

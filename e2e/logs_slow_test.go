@@ -14,21 +14,22 @@ import (
 )
 
 const (
-	// longLogBytes is more than all that is between the node and a caller keeps: what
-	// the connections and their windows have room for.
+	// longLogBytes is more than the connections between the node and a caller, with their
+	// flow-control windows, can buffer.
 	longLogBytes = 64 << 20
-	// slowLogs is how many logs are not read at one time, and slowLogMemory what the service
-	// may need for all of them.
+	// slowLogs is the number of unread logs at one time, and slowLogMemory bounds the service's
+	// memory for all of them.
 	slowLogs      = 20
 	slowLogMemory = 40 << 20
-	// standsStill is for how many looks nothing is written when nothing more will be.
+	// standsStill is the number of consecutive checks without progress after which a log counts as
+	// blocked.
 	standsStill = 20
 )
 
 // longLog writes a log of lines of any length, as fast as it is read.
 type longLog struct {
 	written atomic.Int64
-	sum     hash.Hash // of all that has been written; owned by the handler until it has ended
+	sum     hash.Hash // of all bytes written; owned by the handler until ended is closed
 	ended   chan struct{}
 }
 
@@ -51,8 +52,8 @@ func (l *longLog) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// TestALogWaitsForASlowReader does not read a log on until its source has come to a
-// stand: nothing may be kept for the reader but what is on the way, and nothing lost.
+// TestALogWaitsForASlowReader stops reading a log until its source is blocked: the service must not
+// buffer more than the connections do, and must not lose anything.
 func TestALogWaitsForASlowReader(t *testing.T) {
 	t.Parallel()
 	for _, protocol := range harness.Protocols {
@@ -69,35 +70,35 @@ func TestALogWaitsForASlowReader(t *testing.T) {
 			log.next()
 			l.untilStandsStill(source)
 			kept := residentMemory(t, service.PID()) - before
-			t.Logf("the source stands at %d MiB; the service has %d MiB more in memory", source.written.Load()>>20, kept>>20)
+			t.Logf("the source is blocked after %d MiB; the service uses %d MiB more", source.written.Load()>>20, kept>>20)
 			if kept > slowLogMemory {
-				t.Errorf("%d MiB for a log that is not read, want at most %d", kept>>20, slowLogMemory>>20)
+				t.Errorf("%d MiB for an unread log, want at most %d", kept>>20, slowLogMemory>>20)
 			}
 			wantWhole(t, log, source)
 		})
 	}
 }
 
-// untilStandsStill waits until nothing more is written to a log that is not read.
+// untilStandsStill blocks until nothing more is written to a log that is not read.
 func (l *logging) untilStandsStill(source *longLog) {
 	l.t.Helper()
 	last, looks := int64(0), 0
-	eventually(l.ctx, l.t, "the log's source stands still", func() error {
+	eventually(l.ctx, l.t, "the log's source is blocked", func() error {
 		now := source.written.Load()
 		if looks++; now == 0 || now != last {
 			last, looks = now, 0
 		}
 		if looks < standsStill {
-			return fmt.Errorf("it has written %d bytes", now)
+			return fmt.Errorf("the source has written %d bytes", now)
 		}
 		return nil
 	})
 	if last >= longLogBytes {
-		l.t.Errorf("all of the log was written, though nobody reads it")
+		l.t.Errorf("the complete log was written although it is not read")
 	}
 }
 
-// wantWhole reads a log to its end, and fails unless it is what the source has written.
+// wantWhole reads a log to its end, and fails the test unless it is what the source has written.
 func wantWhole(t *testing.T, log *logStream, source *longLog) {
 	t.Helper()
 	got, size := sha256.New(), int64(0)
@@ -110,12 +111,12 @@ func wantWhole(t *testing.T, log *logStream, source *longLog) {
 	}
 	<-source.ended
 	if size != source.written.Load() || string(got.Sum(nil)) != string(source.sum.Sum(nil)) {
-		t.Errorf("%d bytes, not the %d that were written, or others", size, source.written.Load())
+		t.Errorf("read %d bytes, the source wrote %d bytes, or their contents differ", size, source.written.Load())
 	}
 }
 
-// TestLogsThatAreNotReadFitInMemory has many of them wait at once, by either way of reading
-// a log as its caller.
+// TestLogsThatAreNotReadFitInMemory leaves many logs unread at once, with both ways in which the
+// service reads a log as its caller.
 func TestLogsThatAreNotReadFitInMemory(t *testing.T) {
 	t.Parallel()
 	for _, writeAs := range []string{"token", "impersonate"} {
@@ -125,7 +126,7 @@ func TestLogsThatAreNotReadFitInMemory(t *testing.T) {
 			caller := newAccount(l.ctx, t, l.namespace, "reader")
 			caller.mayReadLogs(l.namespace)
 			client := callingWith(t, service, harness.GRPC, caller.token()).Pods
-			eventually(l.ctx, t, "the caller may read logs", func() error { _, err := readLog(l.ctx, client, l.whole()); return err })
+			eventually(l.ctx, t, "the caller has permission to read logs", func() error { _, err := readLog(l.ctx, client, l.whole()); return err })
 			before, all := residentMemory(t, service.PID()), []*longLog{}
 			for range slowLogs {
 				source := newLongLog()
@@ -137,9 +138,9 @@ func TestLogsThatAreNotReadFitInMemory(t *testing.T) {
 				l.untilStandsStill(source)
 			}
 			kept := residentMemory(t, service.PID()) - before
-			t.Logf("%d logs that are not read need %d MiB", slowLogs, kept>>20)
+			t.Logf("%d unread logs use %d MiB", slowLogs, kept>>20)
 			if kept > slowLogMemory {
-				t.Errorf("%d MiB for %d logs that are not read, want at most %d", kept>>20, slowLogs, slowLogMemory>>20)
+				t.Errorf("%d MiB for %d unread logs, want at most %d", kept>>20, slowLogs, slowLogMemory>>20)
 			}
 		})
 	}

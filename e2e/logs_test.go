@@ -22,7 +22,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/kubelet"
 )
 
-// maxPieceBytes is how much of a log a message has at most.
+// maxPieceBytes bounds the part of a log in one message.
 const maxPieceBytes = 64 << 10
 
 type (
@@ -48,7 +48,7 @@ func newLogging(t *testing.T) *logging {
 	return l
 }
 
-// startPod makes a pod with some containers on a node.
+// startPod creates a pod with some containers on a node.
 func startPod(ctx context.Context, t *testing.T, on *kubelet.Kubelet, namespace, name string, containers ...string) {
 	t.Helper()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PodSpec{NodeName: on.Node}}
@@ -66,10 +66,10 @@ func (l *logging) following() *logRequest {
 	return &logRequest{Namespace: l.namespace, Name: l.pod, Follow: true}
 }
 
-// untilClosed waits until nobody reads the log any more at the node.
+// untilClosed blocks until the node has no open request for the log.
 func (l *logging) untilClosed() {
 	l.t.Helper()
-	eventually(l.ctx, l.t, "the log is closed at its node", func() error {
+	eventually(l.ctx, l.t, "the log's requests to the node have ended", func() error {
 		if open := l.kubelet.Open(l.namespace, l.pod, "main"); open > 0 {
 			return fmt.Errorf("%d requests are open", open)
 		}
@@ -94,7 +94,7 @@ func openLog(ctx context.Context, t *testing.T, client podClient, request *logRe
 	return &logStream{t: t, stream: stream}
 }
 
-// next reads a piece, which is empty when the log is silent.
+// next reads a message, which is empty when there are no new lines.
 func (l *logStream) next() bool {
 	l.t.Helper()
 	if !l.stream.Receive() {
@@ -102,23 +102,23 @@ func (l *logStream) next() bool {
 	}
 	piece := l.stream.Msg().GetData()
 	if len(piece) > maxPieceBytes {
-		l.t.Errorf("a piece has %d bytes", len(piece))
+		l.t.Errorf("a message has %d bytes", len(piece))
 	}
 	l.read.Write(piece)
 	return true
 }
 
-// want reads on until it has so much more, and fails if that is not this text.
+// want reads as many bytes as text has, and fails the test if they differ from text.
 func (l *logStream) want(text string) {
 	l.t.Helper()
 	for l.read.Len() < len(text) && l.next() {
 	}
 	if got := string(l.read.Next(len(text))); got != text {
-		l.t.Fatalf("the log goes on with %q, not %q: %v", got, text, l.stream.Err())
+		l.t.Fatalf("the log continues with %q, want %q: %v", got, text, l.stream.Err())
 	}
 }
 
-// end reads up to the end, and answers how the stream has ended.
+// end reads up to the end, and returns the error of the stream.
 func (l *logStream) end() error {
 	l.t.Helper()
 	for l.next() {
@@ -160,14 +160,14 @@ func TestALogIsReadToItsEnd(t *testing.T) {
 			l.log.Write(text)
 			l.kubelet.Answer(l.namespace, l.pod, "main", l.log)
 			if got, err := readLog(l.ctx, client, l.whole()); got != text || err != nil {
-				l.t.Errorf("the log is %q, not %q: %v", got, text, err)
+				l.t.Errorf("log %q, want %q: %v", got, text, err)
 			}
 		}
 	})
 }
 
-// TestALogIsFollowedLineByLine writes each line only when the one before has come: nothing
-// may wait for what follows it, not even for a line's end.
+// TestALogIsFollowedLineByLine writes each line only when the previous one has been delivered: the
+// service must not wait for what follows, not even for the end of a line.
 func TestALogIsFollowedLineByLine(t *testing.T) {
 	t.Parallel()
 	logsOverEachProtocol(t, func(l *logging, client podClient) {
@@ -185,12 +185,12 @@ func TestALogIsFollowedLineByLine(t *testing.T) {
 		l.log.End()
 		log.want("wrong\nbye")
 		if err := log.end(); err != nil || log.read.Len() > 0 {
-			l.t.Errorf("ends with %v, after %q", err, log.read.String())
+			l.t.Errorf("the log ends with %v after %q", err, log.read.String())
 		}
 	})
 }
 
-// TestALogIsWhateverWasWritten writes in pieces that end within characters and lines.
+// TestALogIsWhateverWasWritten writes in pieces that end inside characters and lines.
 func TestALogIsWhateverWasWritten(t *testing.T) {
 	t.Parallel()
 	random := make([]byte, 300_000)
@@ -198,10 +198,10 @@ func TestALogIsWhateverWasWritten(t *testing.T) {
 		random[i] = byte(rand.Uint32())
 	}
 	for name, text := range map[string]string{
-		"in many alphabets":    strings.Repeat("Grüße, 世界 🌍\r\n", 40),
-		"not text":             "\xff\xfe\x00\n\xc3\n" + string(random),
-		"a line of a MiB":      "short\n" + strings.Repeat("0123456789abcde ", 1<<16) + "\nshort\n",
-		"a MiB without an end": strings.Repeat("0123456789abcde ", 1<<16),
+		"in many alphabets":        strings.Repeat("Grüße, 世界 🌍\r\n", 40),
+		"not text":                 "\xff\xfe\x00\n\xc3\n" + string(random),
+		"a line of a MiB":          "short\n" + strings.Repeat("0123456789abcde ", 1<<16) + "\nshort\n",
+		"a MiB without a line end": strings.Repeat("0123456789abcde ", 1<<16),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -213,14 +213,14 @@ func TestALogIsWhateverWasWritten(t *testing.T) {
 				}
 				l.log.End()
 				if err := log.end(); err != nil || log.read.String() != text {
-					l.t.Errorf("%d bytes, not the %d that were written, or others: %v", log.read.Len(), len(text), err)
+					l.t.Errorf("read %d bytes, %d were written, or their contents differ: %v", log.read.Len(), len(text), err)
 				}
 			})
 		})
 	}
 }
 
-// TestALogIsAskedForAsItsOptionsSay holds what is sent, and what the node is asked.
+// TestALogIsAskedForAsItsOptionsSay checks the log, and the request to the node.
 func TestALogIsAskedForAsItsOptionsSay(t *testing.T) {
 	t.Parallel()
 	now := time.Now().Truncate(time.Second)
@@ -236,7 +236,7 @@ func TestALogIsAskedForAsItsOptionsSay(t *testing.T) {
 			want   string
 			asked  string
 		}{
-			"nothing":       {func(*logRequest) {}, "long ago\nan hour ago\nnow\n", ""},
+			"no options":    {func(*logRequest) {}, "long ago\nan hour ago\nnow\n", ""},
 			"the container": {func(r *logRequest) { r.Container = "main" }, "long ago\nan hour ago\nnow\n", ""},
 			"follow":        {func(r *logRequest) { r.Follow = true }, "long ago\nan hour ago\nnow\n", "follow=true"},
 			"previous":      {func(r *logRequest) { r.Previous = true }, "run before\n", "previous=true"},
@@ -258,19 +258,19 @@ func TestALogIsAskedForAsItsOptionsSay(t *testing.T) {
 				test.change(request)
 				got, err := readLog(l.ctx, client, request)
 				if got != test.want || err != nil {
-					t.Errorf("the log is %q, not %q: %v", got, test.want, err)
+					t.Errorf("log %q, want %q: %v", got, test.want, err)
 				}
 				all := l.kubelet.Asked(l.namespace, l.pod, "main")
 				if asked := all[len(all)-1].Encode(); asked != test.asked {
-					t.Errorf("the node is asked %q, not %q", asked, test.asked)
+					t.Errorf("options to the node %q, want %q", asked, test.asked)
 				}
 			})
 		}
 	})
 }
 
-// TestALogIsClosedAtItsNodeWhenItsCallerLeaves leaves one that is silent, and one that is
-// written all the time and not read.
+// TestALogIsClosedAtItsNodeWhenItsCallerLeaves cancels a log without lines, and one that is written
+// all the time and not read.
 func TestALogIsClosedAtItsNodeWhenItsCallerLeaves(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{"silent": "", "not read": strings.Repeat("line\n", 1<<20)} {

@@ -22,11 +22,11 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// errorLimit is what an error may take in the trailers of gRPC, as HTTP/2 counts them.
+// errorLimit bounds the size of an error in gRPC trailers, as HTTP/2 counts it.
 const errorLimit = 8 << 10
 
-// TestALongErrorKeepsItsReasonAndFitsIntoTrailers has the API server refuse calls in long
-// texts: one with 300 causes, and one that quotes an object of 60 KB three times.
+// TestALongErrorKeepsItsReasonAndFitsIntoTrailers makes the API server return long errors: one with
+// 300 causes, and one that quotes an object of 60 KB three times.
 func TestALongErrorKeepsItsReasonAndFitsIntoTrailers(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
@@ -52,14 +52,14 @@ func TestALongErrorKeepsItsReasonAndFitsIntoTrailers(t *testing.T) {
 				})
 				status := wantBounded(t, err, counted)
 				if kept := len(status.GetCauses()); kept < 10 || kept+int(status.GetOmittedCauses()) != 300 {
-					t.Errorf("%d causes are there, and %d were left out", kept, status.GetOmittedCauses())
+					t.Errorf("%d causes, and %d omitted", kept, status.GetOmittedCauses())
 				}
 				for _, cause := range status.GetCauses() {
 					wantWords(t, cause.GetField(), "data[a bad key ")
 					wantWords(t, cause.GetMessage(), "a valid config key must consist of")
 				}
 				if !strings.HasSuffix(status.GetMessage(), "…") {
-					t.Errorf("the message was not shortened: %q", status.GetMessage())
+					t.Errorf("the message is not truncated: %q", status.GetMessage())
 				}
 			})
 			t.Run("a large object", func(t *testing.T) {
@@ -70,29 +70,29 @@ func TestALongErrorKeepsItsReasonAndFitsIntoTrailers(t *testing.T) {
 				wantError(t, err, connect.CodeInvalidArgument, `"web" is invalid`, "spec.replicas", "int32")
 				wantWords(t, status.GetMessage(), `"web" is invalid`, "spec.replicas", "int32")
 				if status.GetOmittedCauses() != 0 {
-					t.Errorf("%d causes were left out", status.GetOmittedCauses())
+					t.Errorf("%d causes omitted, want none", status.GetOmittedCauses())
 				}
 			})
 		})
 	}
 }
 
-// wantBounded fails unless an error is Invalid, and within the limit.
+// wantBounded fails the test unless an error is Invalid, and within the limit.
 func wantBounded(t *testing.T, err error, trailers *countTrailers) *kubeconnectv1.Status {
 	t.Helper()
 	wantError(t, err, connect.CodeInvalidArgument)
 	status := wantStatus(t, err, "Invalid")
 	var failure *connect.Error
 	if errors.As(err, &failure) && (!utf8.ValidString(failure.Message()) || len(failure.Message())+proto.Size(status) > errorLimit) {
-		t.Errorf("the message has %d bytes, the status %d", len(failure.Message()), proto.Size(status))
+		t.Errorf("message of %d bytes, status of %d", len(failure.Message()), proto.Size(status))
 	}
 	if size := trailers.last.Load(); size > errorLimit {
-		t.Errorf("the trailers have %d bytes", size)
+		t.Errorf("trailers of %d bytes", size)
 	}
 	return status
 }
 
-// countTrailers notes the size of the trailers of the last response, 0 where there are none.
+// countTrailers records the size of the trailers of the last response, 0 if it had none.
 type countTrailers struct {
 	over http.RoundTripper
 	last atomic.Int64
@@ -107,7 +107,7 @@ func (c *countTrailers) RoundTrip(request *http.Request) (*http.Response, error)
 	return response, err
 }
 
-// countedBody counts the trailers at the end of a body: before that there are none.
+// countedBody counts the trailers at the end of a body, because they are not available earlier.
 type countedBody struct {
 	io.ReadCloser
 	response *http.Response
@@ -129,7 +129,7 @@ func (b *countedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// createIdleDeployment makes a Deployment without replicas, with a note.
+// createIdleDeployment creates a Deployment without replicas, with an annotation.
 func createIdleDeployment(ctx context.Context, t *testing.T, namespace, name, note string) *appsv1.Deployment {
 	t.Helper()
 	app := labels{"app": name}

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// soakFor is how long TestSoak goes on, as SOAK says, such as 10m. Without it, faults
-// are few and short: long ones are for `make soak` alone.
+// soakFor returns the duration of TestSoak in SOAK, such as 10m. Without it, faults are few and
+// short: long ones are only for `make soak`.
 func soakFor(t *testing.T) (lasts time.Duration, soaking bool) {
 	t.Helper()
 	if os.Getenv("SOAK") == "" {
@@ -20,10 +20,10 @@ func soakFor(t *testing.T) (lasts time.Duration, soaking bool) {
 	return lasts, true
 }
 
-// longRounds is how often a fault comes back under `make soak`.
+// longRounds is the number of times that a fault is repeated under `make soak`.
 const longRounds = 4
 
-// rounds is how often a fault strikes.
+// rounds returns the number of times that a fault is repeated.
 func rounds(t *testing.T) int {
 	t.Helper()
 	if _, soaking := soakFor(t); soaking {
@@ -32,5 +32,5 @@ func rounds(t *testing.T) int {
 	return 1
 }
 
-// longFreeze is how long a component stands still now and then under `make soak`.
+// longFreeze is how long a component is suspended in some rounds under `make soak`.
 const longFreeze = time.Minute
