@@ -23,22 +23,22 @@ import (
 )
 
 const (
-	// floodOf is how many calls of the flood are under way at a time: more than may wait.
+	// floodOf is the number of concurrent calls of the flood: more than can wait.
 	floodOf = 1536
-	// floodRest is how long a part of it rests that is told to call later: it is
-	// told seconds, and does not listen.
+	// floodRest is the pause of a rejected caller of the flood: the error asks for seconds, and the
+	// flood ignores that.
 	floodRest = 200 * time.Millisecond
-	// longerThanRemembered is a time after which the service has to ask again about
-	// every token that it has accepted.
+	// longerThanRemembered is a time after which the service must review every accepted token
+	// again.
 	longerThanRemembered = 12 * time.Second
 )
 
-// floodAddress is where the flood comes from: this machine, but not where the others call
-// from.
+// floodAddress is the address of the flood: on this machine, but different from that of the other
+// callers.
 var floodAddress = net.IPv4(127, 0, 0, 2)
 
-// TestAFloodOfMadeUpTokensHoldsUpNobodyElse needs a cluster that takes long to refuse
-// them: one that is fast is not flooded by this machine.
+// TestAFloodOfMadeUpTokensHoldsUpNobodyElse uses a cluster that is slow to reject invalid tokens:
+// this machine could not flood a fast one.
 func TestAFloodOfMadeUpTokensHoldsUpNobodyElse(t *testing.T) {
 	t.Parallel()
 	skipWithout(t, floodAddress)
@@ -50,16 +50,16 @@ func TestAFloodOfMadeUpTokensHoldsUpNobodyElse(t *testing.T) {
 	service := harness.StartService(t, in.Kubeconfig, append([]string{"--auth", "cluster", "--recheck-interval", "1s"}, withMetrics...)...)
 
 	known := callingWith(t, service, harness.GRPC, tokenOfNew(ctx, t, in, namespace, "known")).Resources
-	eventually(ctx, t, "the caller may list", func() error { return callsOn(known, namespace)["List"](ctx) })
+	eventually(ctx, t, "the caller has permission to list", func() error { return callsOn(known, namespace)["List"](ctx) })
 	stream := record.Watch(t, known, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: namespace})
 	stream.Synced(ctx)
 
 	flood := startFlood(t, service)
-	eventually(ctx, t, "the flood is refused in both ways", flood.isRefused)
+	eventually(ctx, t, "the flood is rejected for both reasons", flood.isRefused)
 	for i, protocol := range harness.Protocols {
 		newcomer := callingWith(t, service, protocol, tokenOfNew(ctx, t, in, namespace, fmt.Sprint("new-", i)))
 		if _, err := newcomer.Access.WhoAmI(ctx, &kubeconnectv1.WhoAmIRequest{}); err != nil {
-			t.Errorf("a new caller is refused by %s: %v", protocol.Name, err)
+			t.Errorf("a new caller is rejected over %s: %v", protocol.Name, err)
 		}
 	}
 	select {
@@ -70,7 +70,7 @@ func TestAFloodOfMadeUpTokensHoldsUpNobodyElse(t *testing.T) {
 	scrapeOf(ctx, t, service).wantAtLeast(t, map[string]float64{"kubeconnect_auth_turned_away_total{review=TokenReview}": 1})
 }
 
-// skipWithout skips the test on machines that cannot call from an address.
+// skipWithout skips the test on machines without an address.
 func skipWithout(t *testing.T, address net.IP) {
 	t.Helper()
 	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: address})
@@ -80,14 +80,14 @@ func skipWithout(t *testing.T, address net.IP) {
 	_ = listener.Close()
 }
 
-// flood is calls with made-up tokens, each with another one, as many at a time as floodOf.
+// flood is a number of concurrent calls, floodOf, each with another invalid token.
 type flood struct {
 	t      *testing.T
 	client resourceClient
 	tokens atomic.Int64
 
 	refused, turnedAway atomic.Int64
-	tell                sync.Once // says that one was answered as none may be
+	tell                sync.Once // reports one unexpected response
 }
 
 // startFlood starts a flood, which ends with the test.
@@ -129,19 +129,19 @@ func (f *flood) run(ctx context.Context) {
 			f.turnedAway.Add(1)
 			time.Sleep(floodRest)
 		default:
-			f.tell.Do(func() { f.t.Errorf("a made-up token is answered: %v", err) })
+			f.tell.Do(func() { f.t.Errorf("call with an invalid token: %v", err) })
 		}
 	}
 }
 
 func (f *flood) isRefused() error {
 	if refused, turnedAway := f.refused.Load(), f.turnedAway.Load(); refused == 0 || turnedAway == 0 {
-		return fmt.Errorf("%d tokens were refused and %d turned away", refused, turnedAway)
+		return fmt.Errorf("%d tokens were rejected as invalid and %d because of the limit", refused, turnedAway)
 	}
 	return nil
 }
 
-// letAllView lets every service account of a namespace read what is in it.
+// letAllView grants every service account of a namespace permission to read the namespace.
 func letAllView(ctx context.Context, t *testing.T, in *harness.Cluster, namespace string) {
 	t.Helper()
 	binding := &rbacv1.RoleBinding{
@@ -154,7 +154,7 @@ func letAllView(ctx context.Context, t *testing.T, in *harness.Cluster, namespac
 	}
 }
 
-// tokenOfNew is a token of a service account that is made for it.
+// tokenOfNew creates a service account and returns a token of it.
 func tokenOfNew(ctx context.Context, t *testing.T, in *harness.Cluster, namespace, name string) string {
 	t.Helper()
 	accounts := in.Client.CoreV1().ServiceAccounts(namespace)

@@ -12,19 +12,18 @@ import (
 
 func TestMain(m *testing.M) {
 	if os.Getenv("E2E") != "1" {
-		fmt.Println("e2e: nothing was run, for these tests need a control plane: `make e2e`, or E2E=1 after `make build`")
+		fmt.Println("e2e: skipped, because these tests need a control plane: run `make e2e`, or set E2E=1 after `make build`")
 		return
 	}
 	harness.LimitTests()
 	os.Exit(run(m))
 }
 
-// run also looks for goroutines that a test has left behind, once what they
-// might wait for is gone.
+// run also checks for leaked goroutines, after the processes that they may wait for have ended.
 func run(m *testing.M) int {
 	code := m.Run()
 	if os.Getenv(attackVariable) != "" {
-		return code // the attacker has left its calls
+		return code // the attacker has abandoned its calls
 	}
 	stopClusters()
 	if err := goleak.Find(); code == 0 && err != nil {

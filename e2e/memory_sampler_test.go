@@ -7,10 +7,10 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// sampleInterval is how often memory is looked at.
+// sampleInterval is the interval between two samples.
 const sampleInterval = 100 * time.Millisecond
 
-// memorySampler looks at what a service needs, as the operating system counts it.
+// memorySampler samples the memory of a service, as the operating system counts it.
 type memorySampler struct {
 	stop, stopped chan struct{}
 	most          int // read after stopped is closed
@@ -34,7 +34,7 @@ func sampleMemory(t *testing.T, service *harness.Service) *memorySampler {
 	return s
 }
 
-// end returns the most that was needed since the start.
+// end returns the maximum since the start.
 func (s *memorySampler) end() int {
 	close(s.stop)
 	<-s.stopped

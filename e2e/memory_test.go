@@ -20,8 +20,8 @@ import (
 
 const (
 	podCount = 10_000
-	// podMemory is what the service may need for these pods, as the operating
-	// system counts it, above what it needs for none.
+	// podMemory bounds the service's memory for these pods, as the operating system counts it, in
+	// addition to its memory without pods.
 	podMemory = 150 << 20
 )
 
@@ -48,7 +48,7 @@ func TestTenThousandPodsAreListedAndFitInMemory(t *testing.T) {
 	warm := time.Since(began)
 
 	again := residentMemory(t, service.PID()) - empty
-	t.Logf("%d pods: the first list %v, the second %v; %s a pod in the answer", podCount, cold, warm, averageSize(objects))
+	t.Logf("%d pods: the first list %v, the second %v; %s a pod in the response", podCount, cold, warm, averageSize(objects))
 	t.Logf("memory: %d MiB without pods; %d MiB more after the first list, %d MiB after the second", empty>>20, first>>20, again>>20)
 	if again > podMemory {
 		t.Errorf("%d MiB for %d pods, want at most %d", again>>20, podCount, podMemory>>20)
@@ -63,7 +63,7 @@ func averageSize(objects []*kubeconnectv1.Object) string {
 	return fmt.Sprintf("%d bytes", total/max(1, len(objects)))
 }
 
-// residentMemory asks the operating system, in bytes.
+// residentMemory returns the memory of a process as the operating system counts it, in bytes.
 func residentMemory(t *testing.T, pid int) int {
 	t.Helper()
 	text, err := exec.Command("ps", "-o", "rss=", "-p", strconv.Itoa(pid)).Output()
@@ -77,7 +77,7 @@ func residentMemory(t *testing.T, pid int) int {
 	return kibibytes << 10
 }
 
-// createPods makes the pods in a namespace that no scheduler looks at.
+// createPods creates the pods in a new namespace, without nodes.
 func createPods(ctx context.Context, t *testing.T) string {
 	t.Helper()
 	began, namespace := time.Now(), newNamespace(ctx, t, crowdedCluster(t))
@@ -97,6 +97,6 @@ func createPods(ctx context.Context, t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("made %d pods of %d bytes (%d as JSON) in %v", podCount, one.Size(), len(text), time.Since(began))
+	t.Logf("created %d pods of %d bytes (%d as JSON) in %v", podCount, one.Size(), len(text), time.Since(began))
 	return namespace
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// TestAMemoryLimitThatCannotBeKeptIsLoggedAndCounted gives the service less than it needs when
-// it does nothing.
+// TestAMemoryLimitThatCannotBeKeptIsLoggedAndCounted sets a limit below the memory of an idle
+// service.
 func TestAMemoryLimitThatCannotBeKeptIsLoggedAndCounted(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
@@ -18,7 +18,7 @@ func TestAMemoryLimitThatCannotBeKeptIsLoggedAndCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(line, "limitMiB=4 ") {
-		t.Errorf("the log says %s", line)
+		t.Errorf("log line %s", line)
 	}
 	shown := scrapeOf(ctx, t, service)
 	for series, least := range map[string]float64{
@@ -27,7 +27,7 @@ func TestAMemoryLimitThatCannotBeKeptIsLoggedAndCounted(t *testing.T) {
 		`kubeconnect_memory_limit_exceeded_seconds_total{reason=memory}`: 1,
 	} {
 		if got := shown.series[series]; got < least {
-			t.Errorf("%s is %v, want %v at least", series, got, least)
+			t.Errorf("%s is %v, want at least %v", series, got, least)
 		}
 	}
 }

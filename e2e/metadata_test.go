@@ -14,7 +14,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/record"
 )
 
-// wantMetadata fails unless an object is the metadata of another one, and nothing else.
+// wantMetadata fails the test unless an object is exactly the metadata of another one.
 func wantMetadata(t *testing.T, object *kubeconnectv1.Object, content string, want metav1.ObjectMeta) {
 	t.Helper()
 	got := new(metav1.PartialObjectMetadata)
@@ -25,7 +25,7 @@ func wantMetadata(t *testing.T, object *kubeconnectv1.Object, content string, wa
 	}
 	if content == "protobuf" {
 		if len(object.GetProtobuf()) != got.Size() {
-			t.Errorf("there are %d bytes, of which metadata takes %d", len(object.GetProtobuf()), got.Size())
+			t.Errorf("%d bytes, of which %d are metadata", len(object.GetProtobuf()), got.Size())
 		}
 		return
 	}
@@ -38,7 +38,7 @@ func wantMetadata(t *testing.T, object *kubeconnectv1.Object, content string, wa
 		t.Fatal(err)
 	}
 	if len(members) != 3 || members["kind"] != "PartialObjectMetadata" || members["apiVersion"] != "meta.k8s.io/v1" {
-		t.Errorf("it is %s", text)
+		t.Errorf("got %s", text)
 	}
 }
 
@@ -50,8 +50,8 @@ func wantMetadataKind(t *testing.T, kind *kubeconnectv1.ResourceKind, resource s
 	}, kind)
 }
 
-// TestOnlyMetadataIsReadInEachEncoding reads from memory, from the API server, and what is
-// not cached.
+// TestOnlyMetadataIsReadInEachEncoding reads from the cache, from the API server, and uncached
+// resources.
 func TestOnlyMetadataIsReadInEachEncoding(t *testing.T) {
 	t.Parallel()
 	service := harness.StartService(t, cluster(t).Kubeconfig, "--uncached", "secrets")
@@ -80,7 +80,7 @@ func TestOnlyMetadataIsReadInEachEncoding(t *testing.T) {
 							Resource: resource, Namespace: namespace, FieldSelector: "metadata.name=one", Encoding: encoding, MetadataOnly: true, Consistency: consistency,
 						})
 						if err != nil || len(list.GetObjects()) != 1 {
-							t.Fatalf("listed %d (%v)", len(list.GetObjects()), err)
+							t.Fatalf("List returns %d objects (%v)", len(list.GetObjects()), err)
 						}
 						wantMetadataKind(t, list.GetKind(), resource)
 						wantMetadata(t, list.GetObjects()[0], content, want)
@@ -123,7 +123,7 @@ func TestTheMetadataOfACustomResourceIsJSON(t *testing.T) {
 	}
 }
 
-// TestFieldsAndOnlyMetadataAreFieldsOfTheMetadata in memory and at the API server.
+// TestFieldsAndOnlyMetadataAreFieldsOfTheMetadata reads from the cache and at the API server.
 func TestFieldsAndOnlyMetadataAreFieldsOfTheMetadata(t *testing.T) {
 	t.Parallel()
 	ctx, client := deadline(t), newClient(t, cluster(t))

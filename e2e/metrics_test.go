@@ -9,7 +9,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// watchesOf asks the API server how many watches of a resource it serves now.
+// watchesOf returns the API server's current number of watches of a resource.
 func watchesOf(ctx context.Context, t *testing.T, in *harness.Cluster, resource string) int {
 	t.Helper()
 	text, err := in.Client.Discovery().RESTClient().Get().AbsPath("/metrics").Do(ctx).Raw()
@@ -17,7 +17,7 @@ func watchesOf(ctx context.Context, t *testing.T, in *harness.Cluster, resource 
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(text), "\napiserver_longrunning_requests{") {
-		t.Fatal("the API server does not count its watches under the name that is known here")
+		t.Fatal("the API server has no metric with the expected name for its watches")
 	}
 	watches := 0
 	for line := range strings.Lines(string(text)) {
@@ -33,7 +33,7 @@ func isWatchOf(line, resource string) bool {
 		strings.Contains(line, `verb="WATCH"`) && strings.Contains(line, `resource="`+resource+`"`)
 }
 
-// gauge is the number at the end of a line.
+// gauge returns the number at the end of a line.
 func gauge(t *testing.T, line string) int {
 	t.Helper()
 	_, number, _ := strings.Cut(line, "} ")

@@ -11,9 +11,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// newNamespace makes a namespace for this test alone, and waits for what the
-// control plane puts into every namespace, so that none of it comes as a
-// surprise later.
+// newNamespace creates a namespace for this test, and waits for the objects that the control plane
+// creates in every namespace, so that they do not appear later.
 func newNamespace(ctx context.Context, t *testing.T, in *harness.Cluster) string {
 	t.Helper()
 	template := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-"}}

@@ -21,42 +21,40 @@ import (
 )
 
 const (
-	// noisyMemory is what the service is told to stay below, and may need at most while it is
-	// attacked, as the operating system counts it. The attacker's objects have
-	// noisyObjects*noisySize bytes.
+	// noisyMemory is the memory limit of the service, and bounds its memory during an attack, as
+	// the operating system counts it. The attacker's objects have noisyObjects*noisySize bytes.
 	noisyMemory  = 512 << 20
 	noisyObjects = 2_000
 	noisySize    = 3 << 10
-	// noisyLasts is how long each attack lasts, and noisySoakLasts how long under `make soak`.
+	// noisyLasts is the duration of each attack, and noisySoakLasts that under `make soak`.
 	noisyLasts     = 3 * time.Second
 	noisySoakLasts = 20 * time.Second
-	// noisyDelay is how many times as long as before 99 of 100 of the good caller's calls may
-	// take while it lasts. It is looked at under `make soak` alone.
+	// noisyDelay bounds the factor by which the 99th percentile of the good caller's calls grows
+	// during an attack. It is checked only under `make soak`.
 	noisyDelay = 5
-	// noisyRest is how long the attacker rests when it is refused: it does not listen to how
-	// long it should.
+	// noisyRest is the attacker's pause after a rejection: it ignores the retry delay of the error.
 	noisyRest = 10 * time.Millisecond
-	// unreadWatches are on each of unreadConnections, on which nothing is read.
+	// unreadWatches is the number of unread watches on each of unreadConnections.
 	unreadConnections, unreadWatches = 2, 150
 )
 
-// attack is a call that an attacker makes, as many at a time as workers.
+// attack is a call that an attacker makes with a number of concurrent workers.
 type attack struct {
 	workers int
 	call    func(a *attacker, ctx context.Context, worker int) error
 }
 
 var attacks = map[string]attack{
-	"lists with an expensive filter":      {100, (*attacker).filterOf},
-	"a label selector that repeats":       {4, (*attacker).repeatedSelector},
-	"schemas":                             {100, (*attacker).schemas},
-	"many questions about permissions":    {60, (*attacker).questions},
-	"lists of the latest":                 {50, (*attacker).latest},
-	"whole lists, of which some are left": {50, (*attacker).wholeLists},
-	"lists that are not finished":         {20, (*attacker).unfinishedLists},
+	"lists with an expensive filter":   {100, (*attacker).filterOf},
+	"a repetitive label selector":      {4, (*attacker).repeatedSelector},
+	"schemas":                          {100, (*attacker).schemas},
+	"many questions about permissions": {60, (*attacker).questions},
+	"live lists":                       {50, (*attacker).latest},
+	"complete lists, some cancelled":   {50, (*attacker).wholeLists},
+	"unfinished lists":                 {20, (*attacker).unfinishedLists},
 }
 
-// attacker is a caller with permissions in its own namespace alone.
+// attacker is a caller with permissions only in its own namespace.
 type attacker struct {
 	clients   harness.Clients
 	namespace string
@@ -67,8 +65,8 @@ type attacker struct {
 	codes map[string]int
 }
 
-// TestNoisyNeighbor has one caller do its worst, in one way after another, and another one
-// call as before.
+// TestNoisyNeighbor makes one caller attack the service, in one way after another, while another
+// one calls as before.
 func TestNoisyNeighbor(t *testing.T) {
 	t.Parallel()
 	skipWithout(t, floodAddress)
@@ -90,12 +88,12 @@ func TestNoisyNeighbor(t *testing.T) {
 			wantCodes(t, process.codes)
 		})
 	}
-	t.Run("watches that are not read", func(t *testing.T) {
+	t.Run("unread watches", func(t *testing.T) {
 		good.wantLittleDelay(ctx, t, service, lasts, before, func(ctx context.Context) { order.unreadWatches(ctx, t, service) })
 	})
 }
 
-// attackOn returns who attacks: a caller with many objects in a namespace of its own.
+// attackOn returns an attacker: a caller with many objects in a namespace of its own.
 func attackOn(ctx context.Context, t *testing.T, service *harness.Service) attackOrder {
 	t.Helper()
 	namespace := newNamespace(ctx, t, cluster(t))
@@ -112,8 +110,8 @@ func attackOn(ctx context.Context, t *testing.T, service *harness.Service) attac
 	return order
 }
 
-// wantLittleDelay holds what the good caller sees, and what the service needs, against what they
-// may while an attack lasts.
+// wantLittleDelay compares the service that the good caller receives, and the memory of the
+// service, with their bounds during an attack.
 func (g *goodCaller) wantLittleDelay(ctx context.Context, t *testing.T, service *harness.Service, lasts time.Duration, before goodService, attack func(context.Context)) {
 	t.Helper()
 	memory := sampleMemory(t, service)
@@ -121,34 +119,34 @@ func (g *goodCaller) wantLittleDelay(ctx context.Context, t *testing.T, service 
 	most := memory.end()
 	seen.wantServed(t)
 	ratio := float64(seen.percentile(99, "")) / float64(max(before.percentile(99, ""), 1))
-	t.Logf("the good caller: %s (p99 %.1f times as long as before); %d MiB", seen, ratio, most>>20)
+	t.Logf("good caller: %s (p99 %.1f times as long as before); %d MiB", seen, ratio, most>>20)
 	if _, soaking := soakFor(t); soaking && ratio > noisyDelay {
-		t.Errorf("99 of 100 calls take %.1f times as long as before, want %d at most", ratio, noisyDelay)
+		t.Errorf("p99 is %.1f times as long as before, want at most %d", ratio, noisyDelay)
 	}
 	if most > noisyMemory {
-		t.Errorf("the service needs %d MiB, want at most %d", most>>20, noisyMemory>>20)
+		t.Errorf("the service uses %d MiB, want at most %d", most>>20, noisyMemory>>20)
 	}
 	g.untilServedAsBefore(ctx, t)
 }
 
-// wantCodes fails for answers that an attacker may not be given.
+// wantCodes fails the test for results that an attacker must not get.
 func wantCodes(t *testing.T, codes map[string]int) {
 	t.Helper()
-	t.Logf("the attacker: %v", codes)
+	t.Logf("attacker: %v", codes)
 	for code := range codes {
 		if !slices.Contains(noisyCodes, code) {
-			t.Errorf("the attacker is answered %s, want one of %v", code, noisyCodes)
+			t.Errorf("the attacker got %s, want one of %v", code, noisyCodes)
 		}
 	}
 	if len(codes) == 0 {
-		t.Error("the attacker was not answered")
+		t.Error("the attacker got no response")
 	}
 }
 
-// noisyCodes are what the attacker may be answered.
+// noisyCodes are the results that the attacker is allowed to get.
 var noisyCodes = []string{"ok", "left", connect.CodeResourceExhausted.String(), connect.CodeInvalidArgument.String()}
 
-// untilServedAsBefore waits until the service has nothing left to do for the attacker.
+// untilServedAsBefore blocks until the service has finished the work of the attack.
 func (g *goodCaller) untilServedAsBefore(ctx context.Context, t *testing.T) {
 	t.Helper()
 	eventually(ctx, t, "the good caller is served after the attack", func() error { _, err := g.round(ctx); return err })
@@ -167,7 +165,7 @@ func (a *attacker) run(ctx context.Context, attack attack) {
 	calling.Wait()
 }
 
-// count notes an answer. Calls that the attacker has left are no answers.
+// count records a result. Calls that the attacker has cancelled do not count.
 func (a *attacker) count(ctx context.Context, err error) {
 	code := "ok"
 	switch {
@@ -187,7 +185,7 @@ func (a *attacker) count(ctx context.Context, err error) {
 	a.codes[code]++
 }
 
-// expensiveFilter is evaluated a thousand times for each object.
+// expensiveFilter has a thousand evaluations for each object.
 const expensiveFilter = `[0,1,2,3,4,5,6,7,8,9].all(a, [0,1,2,3,4,5,6,7,8,9].all(b, [0,1,2,3,4,5,6,7,8,9].all(c, a + b + c >= 0 && object.metadata.name != "")))`
 
 func (a *attacker) list() *kubeconnectv1.ListRequest {
@@ -201,7 +199,7 @@ func (a *attacker) filterOf(ctx context.Context, worker int) error {
 	return err
 }
 
-// repeatedSelector selects by the same requirement thousands of times, in a list or a watch.
+// repeatedSelector repeats one requirement thousands of times, in a list or a watch.
 func (a *attacker) repeatedSelector(ctx context.Context, worker int) error {
 	selector := strings.TrimSuffix(strings.Repeat("app in (x,y),", 4_999), ",")
 	if worker%2 == 0 {
@@ -218,7 +216,7 @@ func (a *attacker) schemas(ctx context.Context, _ int) error {
 	return err
 }
 
-// questions asks what nobody has asked before.
+// questions queries permissions that no caller has queried before.
 func (a *attacker) questions(ctx context.Context, _ int) error {
 	request := &kubeconnectv1.CheckAccessRequest{}
 	for range 100 {
@@ -237,7 +235,7 @@ func (a *attacker) latest(ctx context.Context, _ int) error {
 	return err
 }
 
-// wholeLists leaves every second list soon.
+// wholeLists cancels every second list soon.
 func (a *attacker) wholeLists(ctx context.Context, worker int) error {
 	if worker%2 == 0 {
 		leaving, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
@@ -255,7 +253,7 @@ func (a *attacker) unfinishedLists(ctx context.Context, _ int) error {
 	return err
 }
 
-// unreadWatches opens watches, and reads nothing of what they send.
+// unreadWatches opens watches, and reads nothing from them.
 func (o attackOrder) unreadWatches(ctx context.Context, t *testing.T, service *harness.Service) {
 	message, err := proto.Marshal(&kubeconnectv1.WatchRequest{Resource: "secrets", Namespace: o.Namespace})
 	if err != nil {
@@ -267,14 +265,14 @@ func (o attackOrder) unreadWatches(ctx context.Context, t *testing.T, service *h
 		defer conn.close()
 		for range unreadWatches {
 			if conn.post(service, watchPath, enveloped(message), "content-type", "application/grpc+proto", "te", "trailers", "authorization", "Bearer "+o.Token) != nil {
-				break // the service has ended the connection, which it may
+				break // the service has closed the connection, which is allowed
 			}
 		}
 	}
 	<-ctx.Done()
 }
 
-// enveloped is a message of a stream, as gRPC and Connect send it.
+// enveloped returns a message of a stream in the framing of gRPC and Connect.
 func enveloped(message []byte) []byte {
 	return append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(message))), message...)
 }

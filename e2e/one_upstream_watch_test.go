@@ -18,14 +18,14 @@ const (
 	connections = 5
 )
 
-// The resource is events, for no component of the control plane watches them.
+// The resource is events, because no component of the control plane watches them.
 func TestAThousandCallersOfOneResourceAreOneWatchAtTheAPIServer(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace := newNamespace(ctx, t, cluster(t))
 	service := harness.StartService(t, cluster(t).Kubeconfig)
 	if before := watchesOf(ctx, t, cluster(t), "events"); before != 0 {
-		t.Fatalf("somebody else has %d watches of events", before)
+		t.Fatalf("%d watches of events exist already", before)
 	}
 
 	streams := watchEvents(t, service, namespace)
@@ -37,7 +37,7 @@ func TestAThousandCallersOfOneResourceAreOneWatchAtTheAPIServer(t *testing.T) {
 		wantChanges(t, stream.Reaches(ctx, event.ResourceVersion), added(event))
 	}
 	if watches := watchesOf(ctx, t, cluster(t), "events"); watches != 1 {
-		t.Errorf("%d callers are %d watches at the API server, want one", callerCount, watches)
+		t.Errorf("%d clients cause %d watches at the API server, want one", callerCount, watches)
 	}
 }
 

@@ -16,8 +16,8 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
-// newPodsToOrder makes pods of some namespace that no node takes, with requests in several
-// units, some with a priority of their own and some with labels.
+// newPodsToOrder creates pods without nodes in a namespace, with requests in several units, some
+// with a priority and some with labels.
 func newPodsToOrder(ctx context.Context, t *testing.T) string {
 	t.Helper()
 	namespace := newNamespace(ctx, t, cluster(t))
@@ -40,7 +40,7 @@ func newPodsToOrder(ctx context.Context, t *testing.T) string {
 	return namespace
 }
 
-// podsIn are a namespace's pods as the API server lists them.
+// podsIn returns a namespace's pods as the API server lists them.
 func podsIn(ctx context.Context, t *testing.T, namespace string) []corev1.Pod {
 	t.Helper()
 	list, err := cluster(t).Client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
@@ -50,7 +50,7 @@ func podsIn(ctx context.Context, t *testing.T, namespace string) []corev1.Pod {
 	return list.Items
 }
 
-// byCPU compares what pods want; those that want nothing come first.
+// byCPU compares the CPU requests of pods; pods without one are first.
 func byCPU(a, b corev1.Pod) int {
 	left, right := a.Labels["cpu"], b.Labels["cpu"]
 	if left == "" || right == "" {
@@ -83,7 +83,7 @@ func TestAListComesInTheOrderThatIsAskedFor(t *testing.T) {
 	}
 	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
 		ctx := deadline(t)
-		eventually(ctx, t, "the service has all pods", func() error {
+		eventually(ctx, t, "the service has cached all pods", func() error {
 			list, err := client.List(ctx, &kubeconnectv1.ListRequest{Resource: "pods", Namespace: namespace})
 			if err == nil && len(list.GetObjects()) != 21 {
 				err = fmt.Errorf("%d pods", len(list.GetObjects()))

@@ -22,8 +22,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// The service runs as an account that may read ConfigMaps and not ServiceAccounts, until its binding
-// is deleted.
+// The service runs as an account that has permission to read ConfigMaps but not ServiceAccounts,
+// until its binding is deleted.
 func TestTheServiceSaysWhichPermissionsItLacks(t *testing.T) {
 	t.Parallel()
 	ctx := deadlineAfter(t, faultPatience)
@@ -41,7 +41,7 @@ func TestTheServiceSaysWhichPermissionsItLacks(t *testing.T) {
 	untilProbe(ctx, t, service, "/readyz", http.StatusOK)
 	client := caller.calling(service, harness.Connect).Resources
 	if _, err := client.List(ctx, &kubeconnectv1.ListRequest{Resource: "configmaps", Namespace: namespace}); err != nil {
-		t.Errorf("what the service may list: %v", err)
+		t.Errorf("a resource that the service has permission to list: %v", err)
 	}
 	_, err := client.List(ctx, &kubeconnectv1.ListRequest{Resource: "serviceaccounts", Namespace: namespace})
 	wantError(t, err, connect.CodeUnavailable, "the service may not list serviceaccounts")
@@ -50,7 +50,7 @@ func TestTheServiceSaysWhichPermissionsItLacks(t *testing.T) {
 
 	unbind()
 	untilProbe(ctx, t, service, "/upstreamz", http.StatusServiceUnavailable)
-	eventually(ctx, t, "/upstreamz says which permissions are missing", func() error {
+	eventually(ctx, t, "/upstreamz names the missing permissions", func() error {
 		said := bodyOf(ctx, t, service, "/upstreamz")
 		if !strings.Contains(said, "create tokenreviews.authentication.k8s.io, create subjectaccessreviews.authorization.k8s.io") {
 			return errors.New(said)
@@ -63,8 +63,8 @@ func TestTheServiceSaysWhichPermissionsItLacks(t *testing.T) {
 	untilProbe(ctx, t, service, "/upstreamz", http.StatusOK)
 }
 
-// ownRole makes a role. The function that it returns binds an account to it, and returns one that
-// unbinds it.
+// ownRole creates a role. The returned function binds an account to it, and returns a function that
+// removes the binding.
 func ownRole(ctx context.Context, t *testing.T, who account, rules ...rbacv1.PolicyRule) (bind func() (unbind func())) {
 	t.Helper()
 	api := cluster(t).Client.RbacV1()
@@ -95,7 +95,7 @@ func ownRole(ctx context.Context, t *testing.T, who account, rules ...rbacv1.Pol
 	}
 }
 
-// kubeconfigOf is a kubeconfig with an account's token.
+// kubeconfigOf writes a kubeconfig with an account's token.
 func kubeconfigOf(t *testing.T, who account) string {
 	t.Helper()
 	config, err := clientcmd.LoadFromFile(cluster(t).Kubeconfig)
@@ -127,8 +127,8 @@ func bodyOf(ctx context.Context, t *testing.T, service *harness.Service, path st
 	return string(body)
 }
 
-// A custom resource whose conversion webhook is away cannot be listed. It does not make the whole
-// replica stale, nor keep it from being ready.
+// A custom resource whose conversion webhook is down cannot be listed. It must not make the whole
+// replica stale, nor prevent it from becoming ready.
 func TestAConversionWebhookThatIsAwayConcernsItsResourceAlone(t *testing.T) {
 	t.Parallel()
 	ctx := deadlineAfter(t, faultPatience)
@@ -151,8 +151,8 @@ func TestAConversionWebhookThatIsAwayConcernsItsResourceAlone(t *testing.T) {
 	}
 }
 
-// convertNowhere serves a custom resource in another version too, to which nobody converts its
-// objects.
+// convertNowhere serves a custom resource in another version too, with a conversion webhook that
+// does not exist.
 func convertNowhere(ctx context.Context, t *testing.T, of customResource) {
 	t.Helper()
 	eventually(ctx, t, "the definition has a conversion webhook", func() error {
@@ -177,7 +177,7 @@ func convertNowhere(ctx context.Context, t *testing.T, of customResource) {
 	eventually(ctx, t, "the objects cannot be converted", func() error {
 		_, err := of.objects("v2", "").List(ctx, metav1.ListOptions{})
 		if err == nil || !strings.Contains(err.Error(), "conversion webhook") {
-			return fmt.Errorf("the API server answers %v", err)
+			return fmt.Errorf("the API server returns %v", err)
 		}
 		return nil
 	})

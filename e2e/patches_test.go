@@ -19,7 +19,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/validate"
 )
 
-// patchForm is a type of patches, and an encoding.
+// patchForm is a patch type with an encoding.
 type patchForm struct {
 	patches  kubeconnectv1.PatchType
 	encoding kubeconnectv1.Encoding
@@ -27,23 +27,23 @@ type patchForm struct {
 
 func (f patchForm) String() string { return f.patches.String() + " " + f.encoding.String() }
 
-// operations are patches that reach into lists.
+// operations are patches that can change elements of lists.
 var operations = patchForm{kubeconnectv1.PatchType_PATCH_TYPE_JSON, kubeconnectv1.Encoding_ENCODING_JSON}
 
-// patchForms are all that there are.
+// patchForms are all supported forms.
 var patchForms = []patchForm{
 	{kubeconnectv1.PatchType_PATCH_TYPE_MERGE, kubeconnectv1.Encoding_ENCODING_STRUCT},
 	{kubeconnectv1.PatchType_PATCH_TYPE_MERGE, kubeconnectv1.Encoding_ENCODING_JSON},
 	operations,
 }
 
-// watchInPatches watches a resource of a namespace in patches.
+// watchInPatches returns a watch of a resource in a namespace, with patches.
 func watchInPatches(resource, namespace string, form patchForm) *kubeconnectv1.WatchRequest {
 	return &kubeconnectv1.WatchRequest{Resource: resource, Namespace: namespace, Encoding: form.encoding, Patches: form.patches}
 }
 
-// wantHeldAsListed fails unless a caller holds exactly what a list says, byte for byte or
-// value for value.
+// wantHeldAsListed fails the test unless a client's state is exactly that of a list, byte for byte
+// or value for value.
 func wantHeldAsListed(ctx context.Context, t *testing.T, client resourceClient, request *kubeconnectv1.WatchRequest, model validate.Model) {
 	t.Helper()
 	list, err := client.List(ctx, &kubeconnectv1.ListRequest{
@@ -53,16 +53,16 @@ func wantHeldAsListed(ctx context.Context, t *testing.T, client resourceClient, 
 		t.Fatal(err)
 	}
 	if len(list.GetObjects()) != len(model.Objects) || len(model.Objects) == 0 {
-		t.Errorf("%d objects are held, %d listed", len(model.Objects), len(list.GetObjects()))
+		t.Errorf("the client has %d objects, the list %d", len(model.Objects), len(list.GetObjects()))
 	}
 	for _, object := range list.GetObjects() {
 		if held := model.Objects[validate.KeyOf(object)]; !proto.Equal(inOneForm(t, held), inOneForm(t, object)) {
-			t.Errorf("held is %v, listed %v", held, object)
+			t.Errorf("the client has %v, the list %v", held, object)
 		}
 	}
 }
 
-// inOneForm is an object with the members of its JSON in one order.
+// inOneForm returns an object with the members of its JSON in a fixed order.
 func inOneForm(t *testing.T, object *kubeconnectv1.Object) *kubeconnectv1.Object {
 	t.Helper()
 	if object.GetJson() == nil {
@@ -124,7 +124,7 @@ func TestChangesComeAsPatchesOverEachProtocolAndInEachEncoding(t *testing.T) {
 			for _, stream := range of {
 				said := stream.Reaches(ctx, reached[resource])
 				if resource == "pods" && said.Patches != 4 {
-					t.Errorf("%d changes of the pod came as patches", said.Patches)
+					t.Errorf("%d changes of the pod were sent as patches", said.Patches)
 				}
 				wantHeldAsListed(ctx, t, client, requests[stream], said.Model)
 			}
@@ -132,7 +132,7 @@ func TestChangesComeAsPatchesOverEachProtocolAndInEachEncoding(t *testing.T) {
 	})
 }
 
-// A change of a pod's status is what most of a cluster's events are.
+// Changes of the status of pods are most of the events of a cluster.
 func TestAChangeOfAPodsStatusTakesAFewBytesAsAPatch(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
@@ -149,14 +149,14 @@ func TestAChangeOfAPodsStatusTakesAFewBytesAsAPatch(t *testing.T) {
 			event := nextChange(ctx, t, client, request, func() { markReady(ctx, t, namespace) })
 			sizes = append(sizes, proto.Size(event))
 		}
-		t.Logf("%s: a change of a pod's status is %d bytes whole, %d as a patch", form, sizes[0], sizes[1])
+		t.Logf("%s: a change of a pod's status has %d bytes as an object, %d as a patch", form, sizes[0], sizes[1])
 		if sizes[1]*10 > sizes[0] {
-			t.Errorf("%s: a patch has %d bytes, the whole %d", form, sizes[1], sizes[0])
+			t.Errorf("%s: a patch has %d bytes, the object %d", form, sizes[1], sizes[0])
 		}
 	}
 }
 
-// nextChange opens a watch, makes a change, and answers how it is told.
+// nextChange opens a watch, makes a change, and returns its event.
 func nextChange(ctx context.Context, t *testing.T, client resourceClient, request *kubeconnectv1.WatchRequest, change func()) *kubeconnectv1.Event {
 	t.Helper()
 	ctx, cancel := context.WithCancel(ctx)
@@ -181,8 +181,8 @@ func nextChange(ctx context.Context, t *testing.T, client resourceClient, reques
 	return nil
 }
 
-// A pod's readiness is in two of its lists: an operation says it where a merge patch has to
-// say the lists.
+// A pod's readiness is in two of its lists: an operation changes one element where a merge patch
+// contains the complete lists.
 func TestAChangeInListsTakesAFewBytesInOperations(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
@@ -195,7 +195,7 @@ func TestAChangeInListsTakesAFewBytesInOperations(t *testing.T) {
 	ready := func(is corev1.ConditionStatus) *corev1.Pod {
 		pod.Status.Conditions = nil
 		for _, of := range []corev1.PodConditionType{corev1.PodScheduled, corev1.PodInitialized, corev1.ContainersReady, corev1.PodReady} {
-			pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: of, Status: corev1.ConditionTrue, Reason: "Probed", Message: "what the kubelet has to say of it"})
+			pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: of, Status: corev1.ConditionTrue, Reason: "Probed", Message: "the message of the kubelet"})
 		}
 		pod.Status.Conditions[3].Status = is
 		if pod, err = pods.UpdateStatus(ctx, pod, metav1.UpdateOptions{}); err != nil {
@@ -211,7 +211,7 @@ func TestAChangeInListsTakesAFewBytesInOperations(t *testing.T) {
 	})
 	want := fmt.Sprintf(`[{"op":"replace","path":"/metadata/resourceVersion","value":%q},{"op":"replace","path":"/status/conditions/3/status","value":"True"}]`, changed)
 	if got := string(event.GetObject().GetJson()); got != want || event.GetPatch() != operations.patches {
-		t.Errorf("says %s, a patch of type %s, want %s", got, event.GetPatch(), want)
+		t.Errorf("got %s, a patch of type %s, want %s", got, event.GetPatch(), want)
 	}
 }
 
@@ -231,7 +231,7 @@ func markReady(ctx context.Context, t *testing.T, namespace string) {
 	}
 }
 
-// The caller goes on with what it holds: the first change after the cut is a patch to that.
+// The client resumes with its state: the first change after the cut is a patch to that state.
 func TestPatchesGoOnBehindATokenAndNotBehindALatestState(t *testing.T) {
 	t.Parallel()
 	for _, form := range patchForms {
@@ -254,25 +254,25 @@ func TestPatchesGoOnBehindATokenAndNotBehindALatestState(t *testing.T) {
 
 			resumed := record.Resume(t, client, request, point).Reaches(ctx, last)
 			if resumed.Patches != 2 || resumed.Model.Resets != 1 {
-				t.Errorf("%d patches, begun %d times", resumed.Patches, resumed.Model.Resets)
+				t.Errorf("%d patches, %d resets", resumed.Patches, resumed.Model.Resets)
 			}
 			wantHeldAsListed(ctx, t, client, request, resumed.Model)
 
-			another := newClient(t, cluster(t)) // it knows no steps from before it began
+			another := newClient(t, cluster(t)) // its window has no changes from before its start
 			elsewhere := record.ResumeElsewhere(t, another, request, point)
 			if said := elsewhere.Reaches(ctx, last); said.Patches != 0 {
-				t.Errorf("at another replica, %d patches", said.Patches)
+				t.Errorf("at another replica: %d patches, want none", said.Patches)
 			}
 			said = elsewhere.Reaches(ctx, write.touch("one", "4").ResourceVersion)
 			if said.Patches != 1 {
-				t.Errorf("behind a latest state, %d patches", said.Patches)
+				t.Errorf("after a latest state: %d patches, want none", said.Patches)
 			}
 			wantHeldAsListed(ctx, t, another, request, said.Model)
 		})
 	}
 }
 
-// large makes an object that is worth a patch.
+// large creates an object that is large enough for patches to be smaller.
 func (c configMaps) large(name string) *corev1.ConfigMap {
 	c.t.Helper()
 	c.create(name, nil)
@@ -296,7 +296,7 @@ func TestAfterWhatWasForgottenPatchesAreToTheNewSnapshot(t *testing.T) {
 	another := newClient(t, in)
 	anew := record.ResumeElsewhere(t, another, request, point)
 	if said := anew.Reaches(ctx, write.get("one").ResourceVersion); said.Model.Resets != 2 || said.Patches != 0 {
-		t.Errorf("begun %d times, %d patches", said.Model.Resets, said.Patches)
+		t.Errorf("%d resets, %d patches", said.Model.Resets, said.Patches)
 	}
 	said := anew.Reaches(ctx, write.touch("one", "2").ResourceVersion)
 	if said.Patches != 1 {
@@ -322,8 +322,8 @@ func TestPatchesThatThereAreNotAreRefused(t *testing.T) {
 	}
 }
 
-// Two services behind links that break, and callers who wander between them: what each
-// holds is judged, content and all, against what was written.
+// Two services over links that break, and clients that move between them: the state of each client
+// is validated, content included, against what was written.
 func TestPatchesAreRightWhateverFails(t *testing.T) {
 	t.Parallel()
 	ctx := deadlineAfter(t, faultPatience)
@@ -346,6 +346,6 @@ func TestPatchesAreRightWhateverFails(t *testing.T) {
 	told := crew.finish(ctx, validate.Evidence{})
 	t.Log(told)
 	if told.patches == 0 {
-		t.Error("nothing came as a patch")
+		t.Error("no event was a patch")
 	}
 }

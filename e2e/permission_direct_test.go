@@ -20,8 +20,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// directReader asks the API server itself, with a caller's own token, or as an
-// administrator without one.
+// directReader reads from the API server itself, with a caller's token, or as an administrator
+// without one.
 type directReader struct {
 	host   string
 	client *http.Client
@@ -48,7 +48,7 @@ func newDirectReader(t *testing.T, in *harness.Cluster, token string) *directRea
 	return &directReader{in.Config.Host, client, typed}
 }
 
-// directAnswer is what the API server answers: the objects, or that there are none to see.
+// directAnswer is a response of the API server: the objects, or the status of an error.
 type directAnswer struct {
 	status  int
 	objects []metav1.PartialObjectMetadata
@@ -80,7 +80,7 @@ func (r *directReader) watch(ctx context.Context, path string) (directAnswer, er
 	return directAnswer{status: status}, err
 }
 
-// read decodes an answer if its status is OK.
+// read decodes a response if its status is OK.
 func (r *directReader) read(ctx context.Context, path, accept string, into any) (int, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.host+path, nil)
 	if err != nil {
@@ -105,8 +105,8 @@ func (r *directReader) read(ctx context.Context, path, accept string, into any) 
 	return 0, fmt.Errorf("GET %s: %s: %s", path, answer.Status, body)
 }
 
-// permissionOracle remembers what the API server has answered in one world, in which nothing
-// changes. It is safe for concurrent use.
+// permissionOracle caches the responses of the API server in one world, in which nothing changes.
+// It is safe for concurrent use.
 type permissionOracle struct {
 	stage *permissionStage
 
@@ -118,7 +118,7 @@ func newPermissionOracle(s *permissionStage) *permissionOracle {
 	return &permissionOracle{stage: s, answers: map[string]directAnswer{}}
 }
 
-// selectedBy are the selectors of a request.
+// selectedBy holds the selectors of a request.
 type selectedBy struct{ label, field string }
 
 func (s selectedBy) query(watch bool) string {
@@ -165,7 +165,7 @@ func (o *permissionOracle) watch(ctx context.Context, caller *permissionCaller, 
 	return o.remember(caller.name+" WATCH "+path, func() (directAnswer, error) { return caller.direct.watch(ctx, path) })
 }
 
-// may asks whether the caller may do something.
+// may reports whether the caller has a permission.
 func (o *permissionOracle) may(ctx context.Context, caller *permissionCaller, asked authorizationv1.ResourceAttributes) bool {
 	return o.remember(fmt.Sprintf("%s MAY %+v", caller.name, asked), func() (directAnswer, error) {
 		review, err := caller.direct.typed.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
@@ -178,7 +178,7 @@ func (o *permissionOracle) may(ctx context.Context, caller *permissionCaller, as
 	}).allowed()
 }
 
-// remember asks once. An error is none of the permissions', so it fails the test.
+// remember sends each request once. An error other than one about permissions fails the test.
 func (o *permissionOracle) remember(key string, ask func() (directAnswer, error)) directAnswer {
 	o.mu.Lock()
 	answer, known := o.answers[key]
@@ -189,7 +189,7 @@ func (o *permissionOracle) remember(key string, ask func() (directAnswer, error)
 	answer, err := ask()
 	if err != nil {
 		if o.stage.ctx.Err() == nil {
-			o.stage.t.Errorf("the API server: %s: %v", key, err)
+			o.stage.t.Errorf("API server: %s: %v", key, err)
 		}
 		return answer
 	}

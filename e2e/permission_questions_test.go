@@ -17,14 +17,14 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
-// What an answer is compared by: one of these, or what it shows.
+// The forms in which results are compared, in addition to the objects that are shown.
 const (
 	answerDenied = "denied"
 	answerAbsent = "absent"
-	answerFailed = "failed" // and why
+	answerFailed = "failed" // followed by the error
 )
 
-// permissionQuestion is a request, and what the API server shows to the same caller.
+// permissionQuestion is a request, and the result of the API server for the same caller.
 type permissionQuestion struct {
 	method, text string
 	ask          func(context.Context) string
@@ -37,12 +37,11 @@ type permissionAsker struct {
 	oracle  *permissionOracle
 	caller  *permissionCaller
 	rnd     *rand.Rand
-	last    permissionKind // what was asked for last
+	last    permissionKind // the last requested kind
 	history []string
 }
 
-// kind chooses what to ask for, often what was asked for before: what is remembered of an
-// answer may decide the next one.
+// kind chooses a kind, often the previous one: a cached decision may affect the next request.
 func (a *permissionAsker) kind() permissionKind {
 	if a.last.Resource == "" || a.rnd.IntN(2) == 0 {
 		a.last = pick(a.rnd, a.stage.kinds)
@@ -50,13 +49,13 @@ func (a *permissionAsker) kind() permissionKind {
 	return a.last
 }
 
-// note keeps the last questions, to be shown with a mismatch.
+// note records the last questions, for the report of a mismatch.
 func (a *permissionAsker) note(question, got string) {
 	a.history = append(a.history, question+" -> "+got[:min(len(got), 120)])
 	a.history = a.history[max(0, len(a.history)-shownHistory):]
 }
 
-// question chooses one.
+// question chooses a question.
 func (a *permissionAsker) question() permissionQuestion {
 	switch chance := a.rnd.IntN(100); {
 	case chance < 25:
@@ -76,12 +75,12 @@ func (a *permissionAsker) question() permissionQuestion {
 	}
 }
 
-// selection is what several methods select by.
+// permissionSelection is the selection that several methods share.
 type permissionSelection struct {
 	kind      permissionKind
 	namespace string
 	by        selectedBy
-	filter    string // a name, or empty
+	filter    string // the name to filter by, or empty
 	related   *kubeconnectv1.Relation
 	owner     permissionKind
 	strict    bool // require_all_namespaces
@@ -119,8 +118,8 @@ func (s permissionSelection) expression() string {
 	return fmt.Sprintf("object.metadata.name == %q", s.filter)
 }
 
-// selection chooses one. What is asked of all namespaces is mostly asked by the label that
-// the stage's own objects have, for there may be many others.
+// selection chooses a selection. Requests over all namespaces mostly select the label of the
+// stage's own objects, because there may be many others.
 func (a *permissionAsker) selection() permissionSelection {
 	s := permissionSelection{kind: a.kind()}
 	if s.kind.namespaced && a.rnd.IntN(2) == 0 {
@@ -149,7 +148,7 @@ func (a *permissionAsker) fieldSelector(kind permissionKind) string {
 	return pick(a.rnd, selectors)
 }
 
-// relate has a selection ask for what has to do with another object.
+// relate restricts a selection to objects related to another object.
 func (a *permissionAsker) relate(s *permissionSelection) {
 	s.owner = pick(a.rnd, a.stage.kinds)
 	s.related = &kubeconnectv1.Relation{
@@ -161,7 +160,7 @@ func (a *permissionAsker) relate(s *permissionSelection) {
 	}
 }
 
-// nameOf is the resource in kubectl's syntax.
+// nameOf returns the resource in kubectl's syntax.
 func nameOf(kind permissionKind) string {
 	return strings.TrimSuffix(kind.Resource+"."+kind.Group, ".")
 }
@@ -203,8 +202,8 @@ func (a *permissionAsker) checkAccess() permissionQuestion {
 	}
 }
 
-// wantAnswers is what the API server answers to questions. A request for one Namespace is one
-// in that namespace, so a question about its name may be asked in either way.
+// wantAnswers returns the possible decisions of the API server. A request for one Namespace is a
+// request in that namespace, so a question about its name may be asked in either way.
 func (a *permissionAsker) wantAnswers(ctx context.Context, asked []authorizationv1.ResourceAttributes, before []bool) []string {
 	if len(before) == len(asked) {
 		return []string{fmt.Sprint("answers: ", before)}
@@ -306,7 +305,7 @@ func (a *permissionAsker) count() permissionQuestion {
 	}
 }
 
-// counted is the objects that a count tells of. The total must be that of the groups.
+// counted returns the counted objects. The total must be that of the groups.
 func (a *permissionAsker) counted(ctx context.Context, request *kubeconnectv1.CountObjectsRequest) string {
 	count, err := a.caller.clients.Resources.CountObjects(ctx, request)
 	if err != nil {
@@ -348,7 +347,7 @@ func (a *permissionAsker) watch() permissionQuestion {
 	}
 }
 
-// watched is the first snapshot.
+// watched returns the objects of the first snapshot.
 func (a *permissionAsker) watched(ctx context.Context, request *kubeconnectv1.WatchRequest) string {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -404,8 +403,8 @@ func (a *permissionAsker) table() permissionQuestion {
 	}
 }
 
-// stolenPage goes on in a list that another caller has begun: what comes is something that the caller may
-// list, too.
+// stolenPage continues a list that another caller has started: the result must contain only objects
+// that the caller has permission to list.
 func (a *permissionAsker) stolenPage() permissionQuestion {
 	s, other := a.selection(), pick(a.rnd, a.stage.callers)
 	s = permissionSelection{kind: s.kind, namespace: s.namespace, by: selectedBy{label: s.by.label}}
@@ -416,7 +415,7 @@ func (a *permissionAsker) stolenPage() permissionQuestion {
 			request.PageToken = ""
 			page, err := other.clients.Resources.List(ctx, request)
 			if err != nil || page.GetNextPageToken() == "" || other == a.caller {
-				return answerDenied // there is nothing to steal
+				return answerDenied // there is no token
 			}
 			request.PageToken = page.GetNextPageToken()
 			page, err = a.caller.clients.Resources.List(ctx, request)
@@ -431,8 +430,8 @@ func (a *permissionAsker) stolenPage() permissionQuestion {
 	}
 }
 
-// eachShown is pages of one object, for each that some answers show, and one of an object that is not
-// looked at.
+// eachShown returns the results of pages of one object: for each object in some results, and for an
+// object outside the stage.
 func eachShown(answers []string) []string {
 	pages := []string{shows(nil, nil)}
 	for _, answer := range answers {
@@ -446,8 +445,8 @@ func eachShown(answers []string) []string {
 	return pages
 }
 
-// wantSelected is what the API server shows of a selection. Where it refuses to show all
-// namespaces at once, those that it shows one by one count.
+// wantSelected returns the API server's results for a selection. If it denies a list over all
+// namespaces, the results are those of the single namespaces.
 func (a *permissionAsker) wantSelected(ctx context.Context, s permissionSelection, watch bool) []string {
 	var other *metav1.PartialObjectMetadata
 	var refused []string
@@ -463,7 +462,7 @@ func (a *permissionAsker) wantSelected(ctx context.Context, s permissionSelectio
 	case refused == nil:
 		return shown
 	case slices.Contains(shown, answerDenied):
-		return append(refused, answerDenied) // whichever is found first
+		return append(refused, answerDenied) // either check may be the first to fail
 	}
 	return refused
 }
@@ -478,9 +477,9 @@ func (a *permissionAsker) wantShown(ctx context.Context, s permissionSelection, 
 	return a.wantRestricted(ctx, s, watch, other)
 }
 
-// wantRestricted is what the API server shows of the namespaces one by one. Where another
-// authorizer denies what RBAC allows, some of these may be left out: which namespaces there
-// may be something in is known from RBAC, and a binding of the cluster names none.
+// wantRestricted returns the API server's results for the single namespaces. If another authorizer
+// denies what RBAC allows, some of them may be missing: the candidate namespaces are derived from
+// RBAC, and a cluster role binding names none.
 func (a *permissionAsker) wantRestricted(ctx context.Context, s permissionSelection, watch bool, other *metav1.PartialObjectMetadata) (want []string) {
 	readable := map[string]directAnswer{}
 	for _, namespace := range a.stage.namespaces {
@@ -499,7 +498,7 @@ func (a *permissionAsker) wantRestricted(ctx context.Context, s permissionSelect
 	return want
 }
 
-// showsOf is an answer that covers some namespaces.
+// showsOf returns a result that covers some namespaces.
 func (s permissionSelection) showsOf(namespaces []string, readable map[string]directAnswer, other *metav1.PartialObjectMetadata) string {
 	if len(namespaces) == 0 {
 		return answerDenied
@@ -511,9 +510,9 @@ func (s permissionSelection) showsOf(namespaces []string, readable map[string]di
 	return shows(keys, namespaces)
 }
 
-// readable reads a namespace, or all at once, and reports whether the API server shows it. A
-// watch of one name takes the permission to watch it, as at the API server, and any other
-// watch that to list, too.
+// readable reads a namespace, or all of them, and reports whether the API server allows it. A watch
+// of one name requires the permission to watch it, as at the API server, and any other watch also
+// requires the permission to list.
 func (a *permissionAsker) readable(ctx context.Context, s permissionSelection, namespace string, watch bool) (directAnswer, bool) {
 	if watch && !a.oracle.watch(ctx, a.caller, s.kind, namespace, s.by).allowed() {
 		return directAnswer{}, false
@@ -525,7 +524,8 @@ func (a *permissionAsker) readable(ctx context.Context, s permissionSelection, n
 	return answer, answer.allowed()
 }
 
-// keys are those of the objects that match what the API server cannot select by.
+// keys returns the keys of the objects that match the conditions that the API server cannot select
+// by.
 func (s permissionSelection) keys(answer directAnswer, other *metav1.PartialObjectMetadata) []string {
 	var kept []metav1.PartialObjectMetadata
 	for _, object := range answer.objects {
@@ -551,7 +551,7 @@ func isOwnedBy(object *metav1.PartialObjectMetadata, uid types.UID) bool {
 	return slices.ContainsFunc(object.OwnerReferences, func(owner metav1.OwnerReference) bool { return owner.UID == uid })
 }
 
-// isOwn reports whether nobody but the stage makes or changes such an object.
+// isOwn reports whether only the stage creates and changes an object.
 func (s *permissionStage) isOwn(object *metav1.PartialObjectMetadata) bool {
 	return s.isOwnKey(object.Namespace, object.Name)
 }
@@ -583,7 +583,7 @@ func metadataKeys(objects []metav1.PartialObjectMetadata) (keys []string) {
 	return keys
 }
 
-// shows is an answer with objects, of some namespaces only if any are named.
+// shows returns a result with objects, restricted to some namespaces if any are given.
 func shows(keys, namespaces []string) string {
 	slices.Sort(keys)
 	text := "shows: " + strings.Join(keys, ", ")

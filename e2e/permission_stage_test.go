@@ -19,34 +19,34 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// permissionStage is a control plane with namespaces and objects that do not change, and
-// callers whose permissions do.
+// permissionStage is a control plane with namespaces and objects that do not change, and callers
+// whose permissions change.
 type permissionStage struct {
 	// Set once, before the first world.
 	ctx        context.Context
 	t          *testing.T
 	in         *harness.Cluster
-	webhook    *denyingWebhook // nil: RBAC alone decides
+	webhook    *denyingWebhook // nil if RBAC is the only authorizer
 	service    *harness.Service
 	namespaces []string
 	label      string // the value of ownLabel
 	kinds      []permissionKind
 	callers    []*permissionCaller
-	admin      *permissionCaller // reads all, and never calls the service
+	admin      *permissionCaller // reads everything, and never calls the service
 
 	// Owned by the test's goroutine.
 	present *permissionWorld
 }
 
-// permissionKind is a resource that the callers ask for.
+// permissionKind is a resource that the callers request.
 type permissionKind struct {
 	schema.GroupVersionResource
 	kind       string
 	namespaced bool
-	names      []string // those of the objects, and one that there is not
+	names      []string // the names of the objects, and a name without an object
 }
 
-// permissionCaller is a caller, and how it reaches the service and the API server.
+// permissionCaller is a caller, with its clients of the service and of the API server.
 type permissionCaller struct {
 	name     string // the user's name
 	subjects []rbacv1.Subject
@@ -55,7 +55,7 @@ type permissionCaller struct {
 	token    string
 }
 
-// ownLabel is on each object that the stage has made.
+// ownLabel is the label of each object that the stage creates.
 const ownLabel = "permissions"
 
 // objectNames are the names of the objects of each kind.
@@ -87,7 +87,7 @@ func newPermissionStage(ctx context.Context, t *testing.T, in *harness.Cluster, 
 	return s
 }
 
-// clusterNames makes names that no other test has.
+// clusterNames returns names that no other test uses.
 func (s *permissionStage) clusterNames(names []string) (made []string) {
 	for _, name := range names {
 		made = append(made, s.label+"-"+name)
@@ -95,7 +95,7 @@ func (s *permissionStage) clusterNames(names []string) (made []string) {
 	return made
 }
 
-// makeObjects makes objects of each kind, some of which own others.
+// makeObjects creates objects of each kind, some of which own others.
 func (s *permissionStage) makeObjects() {
 	classes := s.kinds[5]
 	class := s.make(classes, "", classes.names[1], nil, map[string]any{"value": int64(1)})
@@ -112,7 +112,7 @@ func (s *permissionStage) makeObjects() {
 	}
 }
 
-// make makes an object that is owned by another one, if any, and has a colour.
+// make creates an object with a colour, and with an owner unless that is nil.
 func (s *permissionStage) make(kind permissionKind, namespace, name string, owner *unstructured.Unstructured, fields map[string]any) *unstructured.Unstructured {
 	s.t.Helper()
 	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": kind.GroupVersion().String(), "kind": kind.kind}}
@@ -150,7 +150,7 @@ func (s *permissionStage) removeNamespaces() {
 	}
 }
 
-// addAccounts adds callers that are service accounts, of one namespace after another.
+// addAccounts adds callers that are service accounts, in alternating namespaces.
 func (s *permissionStage) addAccounts(count int) {
 	s.t.Helper()
 	for i := range count {
@@ -200,7 +200,7 @@ func (s *permissionStage) userNames() (names []string) {
 	return names
 }
 
-// start starts the service, with the callers' clients, each of another protocol.
+// start starts the service, and creates the callers' clients, each over another protocol.
 func (s *permissionStage) start() {
 	s.t.Helper()
 	s.service = harness.StartService(s.t, s.in.Kubeconfig, "--auth", "cluster")
@@ -212,8 +212,8 @@ func (s *permissionStage) start() {
 	s.t.Cleanup(s.leave)
 }
 
-// enter replaces the present permissions and returns when the API server and the service
-// decide by the new ones.
+// enter replaces the present permissions and blocks until the new ones are effective at the API
+// server and at the service.
 func (s *permissionStage) enter(world *permissionWorld) {
 	s.t.Helper()
 	if s.webhook != nil {
@@ -225,8 +225,8 @@ func (s *permissionStage) enter(world *permissionWorld) {
 	s.untilNoticed(world)
 }
 
-// untilDecided waits until the API server decides by a world: it takes roles and bindings
-// over in order, so it has all of them when it has the last of each sort.
+// untilDecided blocks until a world is effective at the API server: it observes roles and bindings
+// in order, so it has observed all of them when it has observed the last of each kind.
 func (s *permissionStage) untilDecided(world *permissionWorld) {
 	s.t.Helper()
 	user := s.label + "-marker"
@@ -238,11 +238,11 @@ func (s *permissionStage) untilDecided(world *permissionWorld) {
 	newPermissionRoles(s, marker+"-of-namespace", rules(marker+"-of-namespace"), subjects).create(s.namespaces[0])
 	newPermissionRoles(s, marker+"-of-cluster", rules(marker+"-of-cluster"), subjects).create("")
 	for _, name := range []string{marker + "-of-namespace", marker + "-of-cluster"} {
-		eventually(s.ctx, s.t, "the API server knows the permissions", func() error { return s.allows(user, name) })
+		eventually(s.ctx, s.t, "the permissions are effective at the API server", func() error { return s.allows(user, name) })
 	}
 }
 
-// allows is nil when the API server allows a user to get a ConfigMap.
+// allows returns nil if the API server allows a user to get a ConfigMap.
 func (s *permissionStage) allows(user, name string) error {
 	review, err := s.in.Client.AuthorizationV1().SubjectAccessReviews().Create(s.ctx, &authorizationv1.SubjectAccessReview{
 		Spec: authorizationv1.SubjectAccessReviewSpec{
@@ -251,13 +251,13 @@ func (s *permissionStage) allows(user, name string) error {
 		},
 	}, metav1.CreateOptions{})
 	if err == nil && !review.Status.Allowed {
-		err = fmt.Errorf("%s may not get %s", user, name)
+		err = fmt.Errorf("%s is not allowed to get %s", user, name)
 	}
 	return err
 }
 
-// untilNoticed waits until the service has noticed a change that is made now, for each
-// caller, and has forgotten what it remembered before.
+// untilNoticed blocks until the service has noticed a new change for each caller, and so has
+// invalidated the decisions that it cached before.
 func (s *permissionStage) untilNoticed(world *permissionWorld) {
 	s.t.Helper()
 	bell := fmt.Sprint("bell-", world.number)
@@ -271,24 +271,24 @@ func (s *permissionStage) untilNoticed(world *permissionWorld) {
 	}
 	newPermissionRoles(s, bell, []rbacv1.PolicyRule{to("configmaps", bellVerb)}, subjects).named(bell).create(s.namespaces[0])
 	for _, caller := range s.callers {
-		eventually(s.ctx, s.t, "the service knows the permissions of "+caller.name, func() error { return s.knowsBell(caller, bell) })
+		eventually(s.ctx, s.t, "the service has noticed the permissions of "+caller.name, func() error { return s.knowsBell(caller, bell) })
 	}
 	if unnoticed == len(s.callers) {
-		s.t.Logf("world %d: every caller may do so much that a change cannot be noticed", world.number)
+		s.t.Logf("world %d: every caller has so many permissions that a change cannot be noticed", world.number)
 		time.Sleep(permissionDelay)
 	}
 }
 
-// bellVerb is a verb that callers have by a rule for all verbs alone.
+// bellVerb is a verb that callers have only by a rule for all verbs.
 const bellVerb = "delete"
 
-// knowsBell is nil when the service says that the caller may do what it may since the bell.
+// knowsBell returns nil if the service grants the caller the permission of the bell.
 func (s *permissionStage) knowsBell(caller *permissionCaller, name string) error {
 	answers, err := caller.clients.Access.CheckAccess(s.ctx, &kubeconnectv1.CheckAccessRequest{Questions: []*kubeconnectv1.AccessQuestion{
 		{Verb: bellVerb, Resource: "configmaps", Namespace: s.namespaces[0], Name: name},
 	}})
 	if err == nil && !answers.GetAnswers()[0].GetAllowed() {
-		err = fmt.Errorf("%s may not %s %s", caller.name, bellVerb, name)
+		err = fmt.Errorf("%s is not allowed to %s %s", caller.name, bellVerb, name)
 	}
 	return err
 }

@@ -15,16 +15,16 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 )
 
-// denyingWebhook is an authorizer that is asked before RBAC. It denies by rule and has no
-// opinion otherwise.
+// denyingWebhook is an authorizer that is queried before RBAC. It denies requests by rules and has
+// no opinion about others.
 type denyingWebhook struct {
 	mu       sync.Mutex // guards the fields below
-	subjects []string   // the users that it denies anything
+	subjects []string   // the users to whom the rules apply
 	denials  []denial
 }
 
-// denial is a rule. What is empty in it matches everything, except that anyNamespace says so
-// for the namespace: an empty one is that of a request for all namespaces.
+// denial is a rule. Empty fields match everything, except the namespace: an empty one matches
+// requests for all namespaces, and anyNamespace matches every namespace.
 type denial struct {
 	user         string
 	verb         string
@@ -34,8 +34,8 @@ type denial struct {
 	name         string
 }
 
-// apiServerArgs starts the webhook, and returns the flags with which devcluster asks it and remembers
-// nothing.
+// apiServerArgs starts the webhook, and returns the flags with which the API server of devcluster
+// queries it without caching.
 func (w *denyingWebhook) apiServerArgs(t *testing.T) []string {
 	t.Helper()
 	path := startWebhook(t, w)
@@ -94,7 +94,7 @@ func (d denial) matches(user string, asked *authorizationv1.ResourceAttributes) 
 		(d.anyNamespace || d.namespace == asked.Namespace) && same(d.name, asked.Name)
 }
 
-// randomDenial chooses a rule: of a namespace, of all namespaces, or of a name.
+// randomDenial chooses a rule: for a namespace, for all namespaces, or for a name.
 func (s *permissionStage) randomDenial(rnd *rand.Rand) denial {
 	kind := pick(rnd, s.kinds)
 	d := denial{resource: kind.Resource}
@@ -107,14 +107,14 @@ func (s *permissionStage) randomDenial(rnd *rand.Rand) denial {
 	switch rnd.IntN(4) {
 	case 0:
 		d.anyNamespace, d.name = true, pick(rnd, kind.names)
-	case 1: // all namespaces, and what has none
+	case 1: // all namespaces, and cluster-scoped objects
 	default:
 		d.namespace = pick(rnd, s.namespaces)
 	}
 	return d
 }
 
-// tokenUsers are users that the API server knows by tokens from a file.
+// tokenUsers are users that the API server authenticates by tokens in a file.
 type tokenUsers []tokenUser
 
 type tokenUser struct {
@@ -132,7 +132,7 @@ func newTokenUsers(count int) (users tokenUsers) {
 	return users
 }
 
-// apiServerArgs are the flags with which devcluster knows the users.
+// apiServerArgs returns the flags with which the API server of devcluster authenticates the users.
 func (users tokenUsers) apiServerArgs(t *testing.T) []string {
 	t.Helper()
 	var lines strings.Builder

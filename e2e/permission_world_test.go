@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// permissionWorld is what the callers may do for a while.
+// permissionWorld holds the callers' permissions for a while.
 type permissionWorld struct {
 	number  int
 	grants  []permissionGrant
@@ -21,21 +21,22 @@ type permissionWorld struct {
 
 // permissionGrant is a role and a binding of it.
 type permissionGrant struct {
-	namespace string // of the binding; empty: a ClusterRoleBinding
+	namespace string // namespace of the binding; empty for a ClusterRoleBinding
 	ofCluster bool   // whether the role is a ClusterRole
 	roles     permissionRoles
 }
 
-// aggregated is how often the rules of a ClusterRole are another one's: one in so many.
+// aggregated is the inverse of the share of ClusterRoles whose rules are aggregated from another
+// one.
 const aggregated = 4
 
-// permissionRoles is rules that subjects get under one name.
+// permissionRoles holds rules that subjects get under one name.
 type permissionRoles struct {
 	stage    *permissionStage
 	name     string
 	rules    []rbacv1.PolicyRule
 	subjects []rbacv1.Subject
-	// aggregated says that a ClusterRole takes the rules over from another one.
+	// aggregated reports whether the ClusterRole aggregates the rules of another one.
 	aggregated bool
 }
 
@@ -43,7 +44,7 @@ func newPermissionRoles(s *permissionStage, name string, rules []rbacv1.PolicyRu
 	return permissionRoles{stage: s, name: s.label + "-" + name, rules: rules, subjects: subjects}
 }
 
-// named restricts the rules to objects of a name.
+// named restricts the rules to objects with a name.
 func (r permissionRoles) named(name string) permissionRoles {
 	for i := range r.rules {
 		r.rules[i].ResourceNames = []string{name}
@@ -75,7 +76,7 @@ func newPermissionWorld(s *permissionStage, rnd *rand.Rand, number int) *permiss
 
 func pick[T any](rnd *rand.Rand, from []T) T { return from[rnd.IntN(len(from))] }
 
-// some are one to count of the elements.
+// some returns between one and count of the elements.
 func some[T any](rnd *rand.Rand, count int, from []T) (chosen []T) {
 	for _, i := range rnd.Perm(len(from))[:1+rnd.IntN(min(count, len(from)))] {
 		chosen = append(chosen, from[i])
@@ -90,7 +91,7 @@ func (s *permissionStage) randomSubjects(rnd *rand.Rand) (subjects []rbacv1.Subj
 	return subjects
 }
 
-// readVerbs are what callers need to read.
+// readVerbs are the verbs for reading.
 var readVerbs = []string{"get", "list", "watch"}
 
 func (s *permissionStage) randomRules(rnd *rand.Rand) (rules []rbacv1.PolicyRule) {
@@ -116,13 +117,13 @@ func (s *permissionStage) randomRules(rnd *rand.Rand) (rules []rbacv1.PolicyRule
 		rules = append(rules, rule)
 	}
 	if len(rules) == 2 && equality.Semantic.DeepEqual(rules[0], rules[1]) {
-		return rules[:1] // as a ClusterRole would have them that takes them over
+		return rules[:1] // as an aggregated ClusterRole has them
 	}
 	return rules
 }
 
-// replace makes the permissions of this world out of those of the one before. Roles of the
-// same name are changed, so that each sort of change occurs.
+// replace turns the permissions of the previous world into those of this one. Roles of the same
+// name are changed, so that each kind of change occurs.
 func (w *permissionWorld) replace(s *permissionStage, before *permissionWorld) {
 	s.t.Helper()
 	s.removeBindings()
@@ -156,7 +157,7 @@ func (g permissionGrant) create() {
 	g.roles.create(g.namespace)
 }
 
-// create makes a role and a binding of the namespace, or of the cluster.
+// create creates a role and a binding in the namespace, or in the cluster.
 func (r permissionRoles) create(namespace string) {
 	r.stage.t.Helper()
 	if namespace == "" {
@@ -182,7 +183,7 @@ func (r permissionRoles) putRole(namespace string) {
 	r.must(err)
 }
 
-// partSuffix is that of the name of a ClusterRole whose rules another one takes over.
+// partSuffix is the name suffix of a ClusterRole whose rules another one aggregates.
 const partSuffix = "-part"
 
 func (r permissionRoles) putClusterRole() {
@@ -198,10 +199,10 @@ func (r permissionRoles) putClusterRole() {
 	r.put(part)
 	role.Rules, role.AggregationRule = nil, &rbacv1.AggregationRule{ClusterRoleSelectors: []metav1.LabelSelector{{MatchLabels: labels{"part-of": r.name}}}}
 	r.put(role)
-	eventually(r.stage.ctx, r.stage.t, "the rules are taken over", func() error {
+	eventually(r.stage.ctx, r.stage.t, "the rules are aggregated", func() error {
 		now, err := r.stage.in.Client.RbacV1().ClusterRoles().Get(r.stage.ctx, r.name, metav1.GetOptions{})
 		if err == nil && !equality.Semantic.DeepEqual(now.Rules, r.rules) {
-			err = fmt.Errorf("the rules of %s are %v, want %v", r.name, now.Rules, r.rules)
+			err = fmt.Errorf("rules of %s: %v, want %v", r.name, now.Rules, r.rules)
 		}
 		return err
 	})
@@ -259,7 +260,7 @@ func (s *permissionStage) removeBindings() {
 	}
 }
 
-// removeRoles deletes the roles of the stage that are not kept.
+// removeRoles deletes the roles of the stage, except those in kept.
 func (s *permissionStage) removeRoles(kept map[string]bool) {
 	s.t.Helper()
 	api := s.in.Client.RbacV1()
@@ -289,7 +290,7 @@ func (s *permissionStage) removeRoles(kept map[string]bool) {
 	}
 }
 
-// describe is what may matter of a world to a caller.
+// describe returns the permissions in a world that may matter to a caller.
 func (w *permissionWorld) describe(caller *permissionCaller) string {
 	var text strings.Builder
 	for _, grant := range w.grants {

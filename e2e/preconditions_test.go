@@ -12,8 +12,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// TestAPatchHoldsToItsPreconditions patches objects in every way under preconditions, some
-// of which do not hold.
+// TestAPatchHoldsToItsPreconditions patches objects in every form under preconditions, some of
+// which are not met.
 func TestAPatchHoldsToItsPreconditions(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
@@ -31,7 +31,7 @@ func TestAPatchHoldsToItsPreconditions(t *testing.T) {
 	}
 }
 
-// patchesOf change a color to blue, in every form of a patch.
+// patchesOf returns patches that change a color to blue, in every form.
 func patchesOf(resource writable) map[string]*kubeconnectv1.PatchRequest {
 	merge := fmt.Sprintf(`{%q:{"color":"blue"}}`, resource.content)
 	patches := map[string]*kubeconnectv1.PatchRequest{
@@ -66,7 +66,7 @@ func patchUnderPreconditions(ctx context.Context, t *testing.T, client resourceC
 		}
 	}
 	if now := resource.get(ctx, t, "one"); now.GetResourceVersion() != before.GetResourceVersion() {
-		t.Error("it is changed all the same")
+		t.Error("the object was changed although the precondition is not met")
 	}
 	request.Preconditions = &kubeconnectv1.Preconditions{Uid: string(before.GetUID()), ResourceVersion: before.GetResourceVersion()}
 	if _, err := client.Patch(ctx, request); err != nil {

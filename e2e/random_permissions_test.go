@@ -14,26 +14,25 @@ import (
 )
 
 const (
-	// permissionCases is how many cases there are before each control plane, and under
+	// permissionCases is the number of cases with each control plane, and the one below that under
 	// `make soak`.
 	permissionCases     = 2_000
 	permissionSoakCases = 100_000
-	// casesOfWorld is how many cases there are between two changes of the permissions.
+	// casesOfWorld is the number of cases between two changes of the permissions.
 	casesOfWorld     = 500
 	casesOfSoakWorld = 2_000
-	// shownMismatches is how many mismatches end a run.
+	// shownMismatches is the number of mismatches that ends a run.
 	shownMismatches = 5
-	// shownHistory is how many of the caller's last questions are shown with a mismatch.
+	// shownHistory is the number of the caller's last questions that are printed with a mismatch.
 	shownHistory = 12
 )
 
-// permissionDelay is how long a new permission may go unnoticed: what the cluster has
-// answered is remembered for ten seconds. The rest is for machines that are busy.
+// permissionDelay bounds how long a new permission may go unnoticed: decisions of the cluster are
+// cached for ten seconds. The rest is a margin for busy machines.
 var permissionDelay = harness.Patience(15 * time.Second)
 
-// TestRandomPermissions compares what random callers read through the service with what
-// the API server shows to the same callers, under random RBAC. With SEED it makes the same
-// choices again.
+// TestRandomPermissions compares the reads of random callers through the service with those of the
+// same callers at the API server, under random RBAC. SEED repeats the choices of a run.
 func TestRandomPermissions(t *testing.T) {
 	t.Parallel()
 	ctx := permissionDeadline(t)
@@ -42,9 +41,9 @@ func TestRandomPermissions(t *testing.T) {
 	stage.compare(newSeed(t))
 }
 
-// TestRandomPermissions_WithAuthorizerThatDenies does so where an authorizer before RBAC
-// denies some of what RBAC allows: there a permission for everything does not imply one for
-// each object.
+// TestRandomPermissions_WithAuthorizerThatDenies does the same with an authorizer before RBAC that
+// denies some of what RBAC allows, so that a permission for everything does not imply a permission
+// for each object.
 func TestRandomPermissions_WithAuthorizerThatDenies(t *testing.T) {
 	t.Parallel()
 	ctx := permissionDeadline(t)
@@ -70,7 +69,7 @@ func permissionDeadline(t *testing.T) context.Context {
 	return deadlineAfter(t, 2*patience)
 }
 
-// compare runs worlds of cases one after another.
+// compare runs the cases of worlds, one after another.
 func (s *permissionStage) compare(seed uint64) {
 	s.t.Helper()
 	cases, ofWorld := permissionCases, casesOfWorld
@@ -87,7 +86,7 @@ func (s *permissionStage) compare(seed uint64) {
 	run.report()
 }
 
-// permissionRun counts cases and keeps mismatches.
+// permissionRun counts cases and records mismatches.
 type permissionRun struct {
 	stage *permissionStage
 
@@ -97,7 +96,7 @@ type permissionRun struct {
 	mismatches []string
 }
 
-// world runs cases in one world, each caller's one after another.
+// world runs cases in one world: one after another for each caller.
 func (r *permissionRun) world(seed uint64, world *permissionWorld, cases int) {
 	oracle := newPermissionOracle(r.stage)
 	var asking sync.WaitGroup
@@ -123,7 +122,7 @@ func (r *permissionRun) one(asker *permissionAsker, world *permissionWorld) {
 	want := question.want(ctx)
 	got := question.ask(ctx)
 	asker.note(question.text, got)
-	// A permission may be noticed late. What must not be shown may not be shown even so.
+	// A new permission may be noticed late. Even so, nothing may be shown without permission.
 	for until := time.Now().Add(permissionDelay); isLate(got, want) && time.Now().Before(until) && ctx.Err() == nil; {
 		time.Sleep(pollInterval)
 		got = question.ask(ctx)
@@ -134,7 +133,7 @@ func (r *permissionRun) one(asker *permissionAsker, world *permissionWorld) {
 	r.add(question, got, want, asker, world)
 }
 
-// isLate reports whether an answer differs from what is wanted, and shows nothing.
+// isLate reports whether a result differs from the wanted ones, and shows nothing.
 func isLate(got string, want []string) bool {
 	return !slices.Contains(want, got) && (got == answerDenied || strings.HasPrefix(got, answerFailed))
 }
@@ -148,8 +147,8 @@ func (r *permissionRun) add(question permissionQuestion, got string, want []stri
 	if slices.Contains(want, got) {
 		return
 	}
-	r.mismatches = append(r.mismatches, fmt.Sprintf("world %d: %s asks %s\n  the service answers %s\n  the API server      %s\n%s\nafter\n  %s",
-		world.number, asker.caller.name, question.text, got, strings.Join(want[:min(len(want), 3)], "\n               or     "),
+	r.mismatches = append(r.mismatches, fmt.Sprintf("world %d: %s calls %s\n  service    %s\n  API server %s\n%s\nafter\n  %s",
+		world.number, asker.caller.name, question.text, got, strings.Join(want[:min(len(want), 3)], "\n      or     "),
 		world.describe(asker.caller), strings.Join(asker.history, "\n  ")))
 }
 
@@ -165,8 +164,8 @@ func (r *permissionRun) mismatched() int {
 	return len(r.mismatches)
 }
 
-// report fails the test for each mismatch, and if too little was shown or denied to mean
-// anything.
+// report fails the test for each mismatch, and if too few results are shown or denied to be
+// meaningful.
 func (r *permissionRun) report() {
 	t := r.stage.t
 	t.Helper()
@@ -186,9 +185,9 @@ func (r *permissionRun) report() {
 	slices.Sort(lines)
 	t.Logf("%d cases: %s", r.cases, strings.Join(lines, ", "))
 	if err := r.stage.ctx.Err(); err != nil {
-		t.Errorf("the run has not ended in time: %v", context.Cause(r.stage.ctx))
+		t.Errorf("the run did not end in time: %v", context.Cause(r.stage.ctx))
 	}
 	if len(r.mismatches) == 0 && min(shown, denied) < r.cases/10 {
-		t.Errorf("of %d cases %d show something and %d are denied: neither may be rare", r.cases, shown, denied)
+		t.Errorf("of %d cases %d show objects and %d are denied: want more of both", r.cases, shown, denied)
 	}
 }

@@ -13,12 +13,11 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/validate"
 )
 
-// changesOfRights is how many there are in a round.
+// changesOfRights is the number of changes in a round.
 const changesOfRights = 20
 
-// TestRandomRights gives and takes the rights to namespaces at random, while all of them
-// change and callers hang up and come back. One namespace the caller may always read,
-// and one never.
+// TestRandomRights grants and revokes permissions in namespaces at random, while all objects change
+// and clients reconnect. The caller always has permission to read one namespace, and never another.
 func TestRandomRights(t *testing.T) {
 	t.Parallel()
 	ctx := deadlineAfter(t, time.Duration(rounds(t))*faultPatience)
@@ -33,11 +32,11 @@ func TestRandomRights(t *testing.T) {
 	for _, protocol := range harness.Protocols {
 		clients = append(clients, caller.calling(service, protocol).Resources)
 	}
-	eventually(ctx, t, "the caller has its first right", func() error {
+	eventually(ctx, t, "the caller has its first permission", func() error {
 		_, err := clients[0].(resourceClient).List(ctx, &kubeconnectv1.ListRequest{Resource: "configmaps"})
 		return err
 	})
-	caller.rights[0].From = time.Time{} // everybody has noticed
+	caller.rights[0].From = time.Time{} // the permission has been noticed everywhere
 	crew := newCrew(ctx, t, on, seed, clients...)
 	crew.catchUp(validate.Nowhere)
 	changing := on.namespaces[1 : len(on.namespaces)-1]

@@ -8,7 +8,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/validate"
 )
 
-// Nothing fails here, so every step must be told.
+// Nothing fails in this test, so every step must be delivered.
 func TestRandomTrafficIsToldStepByStep(t *testing.T) {
 	t.Parallel()
 	ctx := deadlineAfter(t, time.Duration(rounds(t))*faultPatience)

@@ -14,14 +14,14 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// rawConnection is an HTTP/2 connection in plain text on which no window is ever opened: the
-// server may send headers, and no data. It acknowledges settings and pings, so that only what
-// waits to be sent tells it from a good client.
+// rawConnection is an HTTP/2 connection in plain text that never opens a flow-control window: the
+// server can send headers, but no data. It acknowledges settings and pings, so that it differs from
+// a good client only in the data that waits to be sent.
 type rawConnection struct {
 	conn   net.Conn
 	framer *http2.Framer
 	ended  chan struct{} // closed when the server has closed the connection
-	resets atomic.Int64  // how many streams the server has reset
+	resets atomic.Int64  // number of streams that the server has reset
 
 	mu      sync.Mutex // guards the fields below, and writing
 	encoder *hpack.Encoder
@@ -56,7 +56,7 @@ func (c *rawConnection) close() {
 	<-c.ended
 }
 
-// read answers what a client has to answer.
+// read responds to the frames that require a response.
 func (c *rawConnection) read() {
 	defer close(c.ended)
 	for {
@@ -83,13 +83,13 @@ func (c *rawConnection) read() {
 func (c *rawConnection) write(frame func() error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_ = frame() // what cannot be written is noticed when reading
+	_ = frame() // an error of writing is detected by reading
 }
 
-// rawFrame is the largest frame that a server takes without having said otherwise.
+// rawFrame is the default limit of the size of a frame.
 const rawFrame = 16 << 10
 
-// post sends a whole request. An error means that the server has closed the connection.
+// post sends a complete request. It returns an error if the server has closed the connection.
 func (c *rawConnection) post(service *harness.Service, path string, body []byte, headers ...string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,20 +8,19 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/validate"
 )
 
-// unnoticedRights is how long a change of rights may go unnoticed. The API says ten
-// seconds, where roles cannot be watched; the rest is for machines that are busy with
-// something else.
+// unnoticedRights bounds how long a change of permissions may go unnoticed. The API specifies ten
+// seconds where roles cannot be watched; the rest is a margin for busy machines.
 var unnoticedRights = harness.Patience(30 * time.Second)
 
-// reader is an account that is given the right to read a resource in one namespace and
-// another, and loses it again. It is owned by the test's goroutine.
+// reader is an account that is granted permission to read a resource in several namespaces, and
+// loses it again. It is owned by the test's goroutine.
 type reader struct {
 	account
 	resource string
-	rights   validate.Rights // all that it has had
+	rights   validate.Rights // all permissions that it has had
 }
 
-// grant gives it the right to a namespace.
+// grant grants permission to read a namespace.
 func (r *reader) grant(namespace string) {
 	r.t.Helper()
 	hadRole := slices.ContainsFunc(r.rights, func(right validate.Right) bool { return right.Namespace == namespace })
@@ -33,7 +32,7 @@ func (r *reader) grant(namespace string) {
 	}
 }
 
-// revoke takes it away.
+// revoke revokes permission to read a namespace.
 func (r *reader) revoke(namespace string) {
 	r.t.Helper()
 	r.mayNoMore(namespace, r.name)
@@ -44,14 +43,14 @@ func (r *reader) revoke(namespace string) {
 	}
 }
 
-// has tells whether it has the right to a namespace.
+// has reports whether the account has permission to read a namespace.
 func (r *reader) has(namespace string) bool {
 	return slices.ContainsFunc(r.rights, func(right validate.Right) bool {
 		return right.Namespace == namespace && right.Until.IsZero()
 	})
 }
 
-// evidence is what streams of the account's are judged by.
+// evidence returns the evidence for streams of the account.
 func (r *reader) evidence() validate.Evidence {
 	return validate.Evidence{Rights: r.rights, Recheck: unnoticedRights}
 }

@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-// threadStacks is what the stacks of the threads may reserve that a service starts under load.
-// The system counts what is reserved, and not only what is used.
+// threadStacks is the memory that the stacks of the threads of a service under load may reserve.
+// The operating system counts reserved memory, and not only used memory.
 const threadStacks = 64 << 20
 
-// holdToMemory has the operating system refuse a process that runs more than about the given
-// bytes of memory. Go ends a process that is refused memory. Where there is no prlimit, as
-// outside of Linux, nothing is refused, and the log of the test says so.
+// holdToMemory limits the memory of a running process to about the given number of bytes. Go ends a
+// process that cannot allocate memory. Without prlimit, as outside of Linux, there is no limit, and
+// the test's log reports that.
 func holdToMemory(t *testing.T, pid, most int) {
 	t.Helper()
 	reserved, _ := memoryStatus(t, pid, "VmData:")

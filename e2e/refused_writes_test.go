@@ -30,24 +30,24 @@ func TestBadCreationsAreRefusedAndMakeNothing(t *testing.T) {
 		request *kubeconnectv1.CreateRequest
 		words   string
 	}{
-		"no resource":           {with(data(good), func(r *kubeconnectv1.CreateRequest) { r.Resource = "" }), "resource is required"},
-		"no namespace":          {with(data(good), func(r *kubeconnectv1.CreateRequest) { r.Namespace = "" }), "namespace is required"},
-		"two namespaces":        {data(`{"metadata":{"name":"one","namespace":"default"}}`), "namespace"},
-		"another name":          {with(data(good), func(r *kubeconnectv1.CreateRequest) { r.Name = "two" }), "metadata.name"},
-		"no body":               {with(data(good), func(r *kubeconnectv1.CreateRequest) { r.Body = nil }), "body is required"},
-		"an empty body":         {data(""), "name"},
-		"no name":               {data(`{"data":{}}`), "name"},
-		"text":                  {data("hello"), "YAML"},
-		"a list":                {data(`[{"metadata":{"name":"one"}}]`), "object"},
-		"cut JSON":              {data(good[:20]), "JSON"},
-		"two documents":         {data("metadata: {name: one}\n---\nmetadata: {name: two}\n"), "more than one YAML document"},
-		"another kind":          {data(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"one"}}`), "Secret"},
-		"a value of no sense":   {data(`{"metadata":{"name":"one"},"data":{"color":{"deep":1}}}`), "data"},
-		"a name of no sense":    {data(`{"metadata":{"name":"One_"}}`), "lowercase RFC 1123"},
-		"an unknown field":      {with(data(`{"metadata":{"name":"one"},"datas":{}}`), strictly), `unknown field "datas"`},
-		"a field that is twice": {with(data(`{"metadata":{"name":"one"},"data":{"a":"1","a":"2"}}`), strictly), "duplicate field"},
-		"deep JSON":             {data(`{"metadata":{"name":"one"},"data":` + strings.Repeat(`{"a":`, 20_000) + "1" + strings.Repeat("}", 20_000) + "}"), "depth"},
-		"protobuf of nothing": {with(data(good), func(r *kubeconnectv1.CreateRequest) {
+		"no resource":       {with(data(good), func(r *kubeconnectv1.CreateRequest) { r.Resource = "" }), "resource is required"},
+		"no namespace":      {with(data(good), func(r *kubeconnectv1.CreateRequest) { r.Namespace = "" }), "namespace is required"},
+		"two namespaces":    {data(`{"metadata":{"name":"one","namespace":"default"}}`), "namespace"},
+		"another name":      {with(data(good), func(r *kubeconnectv1.CreateRequest) { r.Name = "two" }), "metadata.name"},
+		"no body":           {with(data(good), func(r *kubeconnectv1.CreateRequest) { r.Body = nil }), "body is required"},
+		"an empty body":     {data(""), "name"},
+		"no name":           {data(`{"data":{}}`), "name"},
+		"text":              {data("hello"), "YAML"},
+		"a list":            {data(`[{"metadata":{"name":"one"}}]`), "object"},
+		"truncated JSON":    {data(good[:20]), "JSON"},
+		"two documents":     {data("metadata: {name: one}\n---\nmetadata: {name: two}\n"), "more than one YAML document"},
+		"another kind":      {data(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"one"}}`), "Secret"},
+		"an invalid value":  {data(`{"metadata":{"name":"one"},"data":{"color":{"deep":1}}}`), "data"},
+		"an invalid name":   {data(`{"metadata":{"name":"One_"}}`), "lowercase RFC 1123"},
+		"an unknown field":  {with(data(`{"metadata":{"name":"one"},"datas":{}}`), strictly), `unknown field "datas"`},
+		"a duplicate field": {with(data(`{"metadata":{"name":"one"},"data":{"a":"1","a":"2"}}`), strictly), "duplicate field"},
+		"deep JSON":         {data(`{"metadata":{"name":"one"},"data":` + strings.Repeat(`{"a":`, 20_000) + "1" + strings.Repeat("}", 20_000) + "}"), "depth"},
+		"invalid protobuf": {with(data(good), func(r *kubeconnectv1.CreateRequest) {
 			r.Body = &kubeconnectv1.CreateRequest_Protobuf{Protobuf: []byte("\xff\xff\xff")}
 		}), "protobuf"},
 		"protobuf of a custom resource": {with(data(good), func(r *kubeconnectv1.CreateRequest) {
@@ -74,7 +74,7 @@ func strictly(r *kubeconnectv1.CreateRequest) {
 	r.FieldValidation = kubeconnectv1.FieldValidation_FIELD_VALIDATION_STRICT
 }
 
-// TestAFieldThatStandsTwiceIsSaid holds for resources of both sorts, in JSON and YAML.
+// TestAFieldThatStandsTwiceIsSaid tests both kinds of resources, in JSON and YAML.
 func TestAFieldThatStandsTwiceIsSaid(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
@@ -91,14 +91,14 @@ func TestAFieldThatStandsTwiceIsSaid(t *testing.T) {
 				}
 				made, err := client.Create(ctx, request)
 				if err != nil || len(made.GetWarnings()) != 1 || !strings.Contains(made.GetWarnings()[0], "color") {
-					t.Errorf("the warnings are %q, %v", made.GetWarnings(), err)
+					t.Errorf("warnings %q, %v", made.GetWarnings(), err)
 				}
 				strictly(request)
 				_, err = client.Create(ctx, request)
 				wantError(t, err, connect.CodeInvalidArgument, "strict decoding error", "color")
 				request.FieldValidation = kubeconnectv1.FieldValidation_FIELD_VALIDATION_IGNORE
 				if made, err := client.Create(ctx, request); err != nil || len(made.GetWarnings()) != 0 {
-					t.Errorf("ignored, the warnings are %q, %v", made.GetWarnings(), err)
+					t.Errorf("with field_validation IGNORE: warnings %q, %v", made.GetWarnings(), err)
 				}
 			})
 		}
@@ -115,11 +115,11 @@ func TestWhatIsDroppedOfAnObjectIsWarnedOf(t *testing.T) {
 	}
 	made, err := client.Create(ctx, request)
 	if err != nil || len(made.GetWarnings()) != 1 || !strings.Contains(made.GetWarnings()[0], `unknown field "datas"`) {
-		t.Errorf("the warnings are %q, %v", made.GetWarnings(), err)
+		t.Errorf("warnings %q, %v", made.GetWarnings(), err)
 	}
 }
 
-// TestNumbersArriveAsTheyWereWritten is about integers that a float does not hold.
+// TestNumbersArriveAsTheyWereWritten tests integers that a float cannot represent.
 func TestNumbersArriveAsTheyWereWritten(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
@@ -134,13 +134,13 @@ func TestNumbersArriveAsTheyWereWritten(t *testing.T) {
 			Body: &kubeconnectv1.CreateRequest_Data{Data: []byte(body)},
 		})
 		if err != nil || !strings.Contains(string(made.GetObject().GetJson()), "9007199254740993") {
-			t.Errorf("%s: the answer is %s, %v", name, made.GetObject().GetJson(), err)
+			t.Errorf("%s: %s, %v", name, made.GetObject().GetJson(), err)
 		}
 		wantField(t, custom.get(ctx, t, name).Object, int64(9007199254740993), "spec", "large")
 	}
 }
 
-// TestSubresourcesAreMadeAndReplaced goes through those that are no patch's.
+// TestSubresourcesAreMadeAndReplaced tests the subresources that patches do not cover.
 func TestSubresourcesAreMadeAndReplaced(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
@@ -162,15 +162,15 @@ func TestSubresourcesAreMadeAndReplaced(t *testing.T) {
 	}
 	token := create("serviceaccounts", "robot", "token", `{"spec":{"expirationSeconds":600}}`)
 	if kind := token.GetKind(); kind.GetKind() != "TokenRequest" || kind.GetGroup() != "authentication.k8s.io" {
-		t.Errorf("the answer is a %v", kind)
+		t.Errorf("kind of the response %v", kind)
 	}
 	if value := token.GetObject().GetStruct().AsMap()["status"].(map[string]any)["token"]; !strings.HasPrefix(fmt.Sprint(value), "ey") {
-		t.Errorf("the token is %v", value)
+		t.Errorf("token %v", value)
 	}
 
 	bound := create("pods", "one", "binding", `{"metadata":{"name":"one"},"target":{"kind":"Node","name":"nowhere"}}`)
 	if bound.GetKind().GetKind() != "Status" {
-		t.Errorf("the answer is a %v", bound.GetKind())
+		t.Errorf("kind of the response %v", bound.GetKind())
 	}
 	pod, err := cluster(t).Client.CoreV1().Pods(namespace).Get(ctx, "one", metav1.GetOptions{})
 	if err != nil || pod.Spec.NodeName != "nowhere" {
@@ -187,6 +187,6 @@ func TestSubresourcesAreMadeAndReplaced(t *testing.T) {
 	}
 	wantField(t, scaled.GetObject().GetStruct().AsMap(), 3.0, "spec", "replicas")
 	if replicas := getDeployment(ctx, t, namespace, "web").Spec.Replicas; *replicas != 3 {
-		t.Errorf("there are %d replicas", *replicas)
+		t.Errorf("%d replicas", *replicas)
 	}
 }

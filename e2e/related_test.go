@@ -36,9 +36,9 @@ var (
 	deploymentsResource = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 )
 
-// family is two deployments of which the control plane has made replica sets and pods, a
-// service and a disruption budget of the first one, a service without a selector, and a pod
-// that nobody owns and that is selected with the first one's.
+// family is two deployments with the replica sets and pods that the control plane creates, a
+// service and a disruption budget of the first one, a service without a selector, and a pod without
+// an owner that matches the selector of the first deployment.
 type family struct {
 	ctx       context.Context
 	t         *testing.T
@@ -101,10 +101,10 @@ func (f family) deploy(name string, replicas int32) {
 	f.must(err)
 }
 
-// untilThere waits for what the controllers make.
+// untilThere blocks until the controllers have created their objects.
 func (f family) untilThere() {
 	f.t.Helper()
-	eventually(f.ctx, f.t, "the pods and the first events are there", func() error {
+	eventually(f.ctx, f.t, "the pods and the first events exist", func() error {
 		all, sets := f.all(podsResource), f.all(replicaSetsResource)
 		events := slices.DeleteFunc(f.all(eventsResource), func(event unstructured.Unstructured) bool {
 			return f.text(event, "involvedObject", "kind") != "Deployment"
@@ -116,7 +116,7 @@ func (f family) untilThere() {
 	})
 }
 
-// all is what the API server lists in the namespace.
+// all lists the objects of the namespace at the API server.
 func (f family) all(resource schema.GroupVersionResource) []unstructured.Unstructured {
 	f.t.Helper()
 	list, err := cluster(f.t).Dynamic.Resource(resource).Namespace(f.namespace).List(f.ctx, metav1.ListOptions{})
@@ -129,7 +129,7 @@ func (f family) text(object unstructured.Unstructured, path ...string) string {
 	return text
 }
 
-// one is an object of the namespace for which something is so.
+// one returns an object of the namespace that matches a condition.
 func (f family) one(resource schema.GroupVersionResource, is func(unstructured.Unstructured) bool) unstructured.Unstructured {
 	f.t.Helper()
 	for _, object := range f.all(resource) {
@@ -157,7 +157,7 @@ func ownedByUID(uids ...types.UID) func(unstructured.Unstructured) bool {
 	}
 }
 
-// relationCase is a list, and which of the objects that the API server has it must answer.
+// relationCase is a list, with the objects of the API server that it must return.
 type relationCase struct {
 	resource string
 	in       schema.GroupVersionResource
@@ -184,25 +184,25 @@ func (f family) cases() map[string]relationCase {
 	overItself.Transitive = true
 	return map[string]relationCase{
 		"pods of a replica set":                {"pods", podsResource, to(relatedOwnedBy, "rs", set.GetName()), "", ownedByUID(set.GetUID())},
-		"pods of a replica set, by label too":  {"pods", podsResource, to(relatedOwnedBy, "rs", set.GetName()), "app=db", none},
-		"pods of a deployment itself":          {"pods", podsResource, to(relatedOwnedBy, "deployments.apps", "web"), "", none},
-		"pods of a deployment, by way of sets": {"pods", podsResource, over, "", ownedByUID(set.GetUID())},
-		"pods of a pod, by any way":            {"pods", podsResource, overItself, "", none},
+		"pods of a replica set, and by label":  {"pods", podsResource, to(relatedOwnedBy, "rs", set.GetName()), "app=db", none},
+		"pods of a deployment, directly":       {"pods", podsResource, to(relatedOwnedBy, "deployments.apps", "web"), "", none},
+		"pods of a deployment, transitively":   {"pods", podsResource, over, "", ownedByUID(set.GetUID())},
+		"pods of a pod, transitively":          {"pods", podsResource, overItself, "", none},
 		"replica sets of a deployment":         {"rs", replicaSetsResource, to(relatedOwnedBy, "deployments.v1.apps", "web"), "", ownedByUID(web.GetUID())},
-		"replica sets by any way":              {"rs", replicaSetsResource, over, "", ownedByUID(web.GetUID())},
+		"replica sets, transitively":           {"rs", replicaSetsResource, over, "", ownedByUID(web.GetUID())},
 		"pods that a service selects":          {"pods", podsResource, to(relatedSelectedBy, "svc", "web"), "", withApp("web")},
 		"pods that a deployment selects":       {"pods", podsResource, to(relatedSelectedBy, "deploy", "web"), "", withApp("web")},
 		"pods that a disruption budget covers": {"pods", podsResource, to(relatedSelectedBy, "pdb", "web"), "", withApp("web")},
 		"pods that a replica set selects": {"pods", podsResource, to(relatedSelectedBy, "rs", set.GetName()), "", func(object unstructured.Unstructured) bool {
 			return object.GetLabels()["pod-template-hash"] == set.GetLabels()["pod-template-hash"]
 		}},
-		"pods that are selected twice":  {"pods", podsResource, to(relatedSelectedBy, "svc", "web"), "pod-template-hash", ownedByUID(set.GetUID())},
-		"events about a deployment":     {"events", eventsResource, to(relatedAbout, "deploy", "web"), "", about(web.GetUID())},
-		"events about a pod":            {"events.events.k8s.io", eventsResource, to(relatedAbout, "pods", pod.GetName()), "", about(pod.GetUID())},
-		"replica sets that own a pod":   {"rs", replicaSetsResource, to(relatedOwnerOf, "pods", pod.GetName()), "", named(set.GetName())},
-		"deployments that own a set":    {"deploy", deploymentsResource, to(relatedOwnerOf, "rs", set.GetName()), "", named("web")},
-		"deployments that own a pod":    {"deploy", deploymentsResource, to(relatedOwnerOf, "pods", pod.GetName()), "", none},
-		"deployments of whom owns none": {"deploy", deploymentsResource, to(relatedOwnerOf, "pods", "alone"), "", none},
+		"pods that are selected twice":       {"pods", podsResource, to(relatedSelectedBy, "svc", "web"), "pod-template-hash", ownedByUID(set.GetUID())},
+		"events about a deployment":          {"events", eventsResource, to(relatedAbout, "deploy", "web"), "", about(web.GetUID())},
+		"events about a pod":                 {"events.events.k8s.io", eventsResource, to(relatedAbout, "pods", pod.GetName()), "", about(pod.GetUID())},
+		"replica sets that own a pod":        {"rs", replicaSetsResource, to(relatedOwnerOf, "pods", pod.GetName()), "", named(set.GetName())},
+		"deployments that own a set":         {"deploy", deploymentsResource, to(relatedOwnerOf, "rs", set.GetName()), "", named("web")},
+		"deployments that own a pod":         {"deploy", deploymentsResource, to(relatedOwnerOf, "pods", pod.GetName()), "", none},
+		"deployments of a pod without owner": {"deploy", deploymentsResource, to(relatedOwnerOf, "pods", "alone"), "", none},
 	}
 }
 
@@ -221,11 +221,12 @@ func TestAListIsOfWhatHasToDoWithAnotherObject(t *testing.T) {
 	})
 }
 
-// wantList waits until a list holds what it must: the controllers go on.
+// wantList blocks until a list returns the expected objects, because the controllers continue to
+// work.
 func (f family) wantList(client resourceClient, test relationCase, namespace string) {
 	f.t.Helper()
 	request := &kubeconnectv1.ListRequest{Resource: test.resource, Namespace: namespace, LabelSelector: test.selector, Related: test.related}
-	eventually(f.ctx, f.t, "the list is what the API server has", func() error {
+	eventually(f.ctx, f.t, "the list has the objects of the API server", func() error {
 		list, err := client.List(f.ctx, request)
 		if err != nil {
 			return err
@@ -240,7 +241,7 @@ func (f family) wantList(client resourceClient, test relationCase, namespace str
 			}
 		}
 		if slices.Sort(want); !slices.Equal(got, want) {
-			return fmt.Errorf("%v, not %v", got, want)
+			return fmt.Errorf("got %v, want %v", got, want)
 		}
 		return nil
 	})
@@ -261,16 +262,16 @@ func TestARelationThatMakesNoSenseIsRefusedInWords(t *testing.T) {
 		code     connect.Code
 		words    string
 	}{
-		"without a type":         {"pods", relation(func(r *kubeconnectv1.Relation) { r.Type = 0 }), connect.CodeInvalidArgument, "related.type"},
-		"of a type of tomorrow":  {"pods", relation(func(r *kubeconnectv1.Relation) { r.Type = 99 }), connect.CodeInvalidArgument, "related.type 99"},
-		"without a resource":     {"pods", relation(func(r *kubeconnectv1.Relation) { r.Resource = "" }), connect.CodeInvalidArgument, "related.resource"},
-		"with no such resource":  {"pods", relation(func(r *kubeconnectv1.Relation) { r.Resource = "deploymint" }), connect.CodeNotFound, "deployments"},
-		"without a name":         {"pods", relation(func(r *kubeconnectv1.Relation) { r.Name = "" }), connect.CodeInvalidArgument, "related: name is required"},
-		"without a namespace":    {"pods", relation(func(r *kubeconnectv1.Relation) { r.Namespace = "" }), connect.CodeInvalidArgument, "related: namespace is required"},
-		"to what is not there":   {"pods", relation(func(r *kubeconnectv1.Relation) { r.Name = "nobody" }), connect.CodeNotFound, `deployments.apps "nobody" not found`},
-		"to another of its name": {"pods", relation(func(r *kubeconnectv1.Relation) { r.Uid = "another" }), connect.CodeNotFound, `deployments.apps "web" not found`},
-		"about what is no event": {"pods", relation(func(r *kubeconnectv1.Relation) { r.Type = relatedAbout }), connect.CodeInvalidArgument, "ABOUT selects events"},
-		"selected by what selects nothing": {"pods", relation(func(r *kubeconnectv1.Relation) {
+		"without a type":                       {"pods", relation(func(r *kubeconnectv1.Relation) { r.Type = 0 }), connect.CodeInvalidArgument, "related.type"},
+		"of an unknown type":                   {"pods", relation(func(r *kubeconnectv1.Relation) { r.Type = 99 }), connect.CodeInvalidArgument, "related.type 99"},
+		"without a resource":                   {"pods", relation(func(r *kubeconnectv1.Relation) { r.Resource = "" }), connect.CodeInvalidArgument, "related.resource"},
+		"with an unknown resource":             {"pods", relation(func(r *kubeconnectv1.Relation) { r.Resource = "deploymint" }), connect.CodeNotFound, "deployments"},
+		"without a name":                       {"pods", relation(func(r *kubeconnectv1.Relation) { r.Name = "" }), connect.CodeInvalidArgument, "related: name is required"},
+		"without a namespace":                  {"pods", relation(func(r *kubeconnectv1.Relation) { r.Namespace = "" }), connect.CodeInvalidArgument, "related: namespace is required"},
+		"to a missing object":                  {"pods", relation(func(r *kubeconnectv1.Relation) { r.Name = "nobody" }), connect.CodeNotFound, `deployments.apps "nobody" not found`},
+		"to another UID":                       {"pods", relation(func(r *kubeconnectv1.Relation) { r.Uid = "another" }), connect.CodeNotFound, `deployments.apps "web" not found`},
+		"about, for other objects than events": {"pods", relation(func(r *kubeconnectv1.Relation) { r.Type = relatedAbout }), connect.CodeInvalidArgument, "ABOUT selects events"},
+		"selected by an object without a selector": {"pods", relation(func(r *kubeconnectv1.Relation) {
 			r.Type, r.Resource, r.Name = relatedSelectedBy, "svc", "without-selector"
 		}), connect.CodeInvalidArgument, "selects nothing"},
 		"selected by a kind without a selector": {"pods", relation(func(r *kubeconnectv1.Relation) {
@@ -291,7 +292,7 @@ func TestARelationThatMakesNoSenseIsRefusedInWords(t *testing.T) {
 	wantError(t, watchError(ctx, client, &kubeconnectv1.WatchRequest{Resource: "pods", Related: over}), connect.CodeInvalidArgument, "SELECTED_BY")
 }
 
-// owning are references to some ConfigMaps as owners.
+// owning returns owner references to some ConfigMaps.
 func owning(owners ...*corev1.ConfigMap) []any {
 	references := []any{}
 	for _, owner := range owners {
@@ -341,8 +342,8 @@ func TestAWatchIsOfWhatAnotherObjectOwns(t *testing.T) {
 	})
 }
 
-// TestOwnersAreFollowedHoweverTheyAreTied has a chain of owners, two that own each other, one
-// that is not there any more, and a chain that is too long.
+// TestOwnersAreFollowedHoweverTheyAreTied has a chain of owners, two objects that own each other, a
+// missing owner, and a chain that is too long.
 func TestOwnersAreFollowedHoweverTheyAreTied(t *testing.T) {
 	t.Parallel()
 	ctx, client := deadline(t), newClient(t, cluster(t))
@@ -361,7 +362,7 @@ func TestOwnersAreFollowedHoweverTheyAreTied(t *testing.T) {
 	x, y := made("x", three), made("y")
 	own("y", x)
 	own("x", three, y)
-	own("root", y) // all of them are in a circle
+	own("root", y) // now they form a cycle
 	longest := made("longest-0", other)
 	for i := range 33 {
 		longest = made(fmt.Sprint("longest-", i+1), longest)
@@ -388,7 +389,7 @@ func TestOwnersAreFollowedHoweverTheyAreTied(t *testing.T) {
 	write.relabel("longest-33", map[string]any{"last": "yes"})
 	untilRead(ctx, t, client, "configmaps", write.get("longest-33"))
 	if got, err := list("last", "longest-20"); err != nil || got != "longest-33" {
-		t.Errorf("of the last, longest-20 owns %s, %v", got, err)
+		t.Errorf("of the last ones, longest-20 owns %s, %v", got, err)
 	}
 	_, err := list("last", "root")
 	wantError(t, err, connect.CodeInvalidArgument, "related.transitive", "32 owners")
@@ -417,9 +418,9 @@ func TestAWatchIsOfWhatAnotherObjectSelects(t *testing.T) {
 	})
 }
 
-// TestAWatchOfWhatIsOwnedBeginsAnewWhenTheOwnerIsAnother comes back after the owner was
-// deleted and another one made under its name: nothing leads from what the one owned to what
-// the other owns.
+// TestAWatchOfWhatIsOwnedBeginsAnewWhenTheOwnerIsAnother resumes after the owner was deleted and
+// another one created under its name: there is no sequence of changes from the objects of the one
+// to those of the other.
 func TestAWatchOfWhatIsOwnedBeginsAnewWhenTheOwnerIsAnother(t *testing.T) {
 	t.Parallel()
 	ctx, client := deadline(t), newClient(t, cluster(t))
@@ -435,29 +436,29 @@ func TestAWatchOfWhatIsOwnedBeginsAnewWhenTheOwnerIsAnother(t *testing.T) {
 		return firstResponse(ctx, t, client, request)
 	}
 	request.ResumeToken = first().GetResumeToken()
-	request.Related.Resource = "cm" // the same in other words
+	request.Related.Resource = "cm" // the same resource in another syntax
 	if begins := first().GetEvents()[0].GetType(); begins == kubeconnectv1.EventType_EVENT_TYPE_RESET {
-		t.Errorf("with the same owner it begins with %s", begins)
+		t.Errorf("with the same owner the stream begins with %s", begins)
 	}
 	write.touch("owned", "touched")
 	keep := metav1.DeletePropagationOrphan
 	if err := write.api.Delete(ctx, "owner", metav1.DeleteOptions{PropagationPolicy: &keep}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(ctx, t, "the owner is gone", func() error { return isGone(ctx, t, owner) })
-	eventually(ctx, t, "the service knows it", func() error {
+	eventually(ctx, t, "the owner is deleted", func() error { return isGone(ctx, t, owner) })
+	eventually(ctx, t, "the service has noticed the deletion", func() error {
 		return hasCode(watchError(ctx, client, request), connect.CodeNotFound)
 	})
 	untilRead(ctx, t, client, "configmaps", write.create("owner", nil))
 	if begins := first().GetEvents()[0].GetType(); begins != kubeconnectv1.EventType_EVENT_TYPE_RESET {
-		t.Errorf("with another owner it begins with %s", begins)
+		t.Errorf("with another owner the stream begins with %s", begins)
 	}
 	whole := &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: owner.Namespace, ResumeToken: request.ResumeToken}
 	wantError(t, watchError(ctx, client, whole), connect.CodeInvalidArgument, "another watch")
 }
 
-// TestARelationNeedsTheRightToTheOtherObject holds who may see some and not others against
-// the words of Get.
+// TestARelationNeedsTheRightToTheOtherObject compares the errors for objects without permission
+// with those of Get.
 func TestARelationNeedsTheRightToTheOtherObject(t *testing.T) {
 	t.Parallel()
 	service := startForCallers(t)
@@ -488,13 +489,13 @@ func relationsOfACaller(f family, service *harness.Service, protocol harness.Pro
 	related := func(resource, name string) *kubeconnectv1.Relation {
 		return &kubeconnectv1.Relation{Type: relatedOwnedBy, Resource: resource, Namespace: f.namespace, Name: name}
 	}
-	eventually(f.ctx, f.t, "the caller has its rights", func() error { return list(related("deploy", "web")) })
+	eventually(f.ctx, f.t, "the caller has its permissions", func() error { return list(related("deploy", "web")) })
 	for _, name := range []string{"web", "nobody"} {
 		err := list(related("services", name))
 		wantError(f.t, err, connect.CodePermissionDenied, fmt.Sprintf("services %q is forbidden", name), "cannot get")
 		_, refused := client.Get(f.ctx, &kubeconnectv1.GetRequest{Resource: "services", Namespace: f.namespace, Name: name})
 		if err.Error() != refused.Error() {
-			f.t.Errorf("%q, and Get says %q", err, refused)
+			f.t.Errorf("error %q, and Get returns %q", err, refused)
 		}
 	}
 	if err := list(related("cm", "kube-root-ca.crt")); err != nil {
@@ -506,7 +507,7 @@ func relationsOfACaller(f family, service *harness.Service, protocol harness.Pro
 	sets := to("replicasets", "list")
 	sets.APIGroups = []string{"apps"}
 	caller.may(f.namespace, caller.name+"-sets", sets)
-	eventually(f.ctx, f.t, "the caller may list the sets", func() error { return list(over) })
+	eventually(f.ctx, f.t, "the caller has permission to list replica sets", func() error { return list(over) })
 	_, err := client.List(f.ctx, &kubeconnectv1.ListRequest{Resource: "services", Namespace: f.namespace, Related: over})
 	wantError(f.t, err, connect.CodePermissionDenied, "services is forbidden")
 }

@@ -23,16 +23,17 @@ import (
 )
 
 const (
-	// walkedObjects are paged by walkedPage, and by more when the test may take longer.
+	// walkedObjects are listed in pages of walkedPage; under `make soak` there are
+	// walkedObjectsSoaking.
 	walkedObjects, walkedObjectsSoaking = 3_000, 20_000
 	walkedPage                          = 50
-	// walkedChanges is how many changes a second there are meanwhile, about.
+	// walkedChanges is the approximate number of concurrent changes a second.
 	walkedChanges = 200
 )
 
-// TestPagesAnyReplicaContinues lists through a load balancer before three replicas, with a new
-// connection for each page, while objects are created, changed and deleted. Together the pages are
-// what the API server held at their version.
+// TestPagesAnyReplicaContinues lists through a load balancer in front of three replicas, with a new
+// connection for each page, while objects are created, changed and deleted. Together the pages must
+// contain the objects of the API server at their version.
 func TestPagesAnyReplicaContinues(t *testing.T) {
 	t.Parallel()
 	ctx := deadlineAfter(t, 10*time.Minute)
@@ -45,7 +46,7 @@ func TestPagesAnyReplicaContinues(t *testing.T) {
 	for name, walk := range map[string]struct {
 		request *kubeconnectv1.ListRequest
 		selects func(corev1.ConfigMap) bool
-		compare func(a, b corev1.ConfigMap) int // nil: by name
+		compare func(a, b corev1.ConfigMap) int // nil for the order by name
 	}{
 		"in the default order": {request: &kubeconnectv1.ListRequest{}},
 		"sorted": {
@@ -71,7 +72,7 @@ func TestPagesAnyReplicaContinues(t *testing.T) {
 			}},
 			selects: func(object corev1.ConfigMap) bool { return len(object.OwnerReferences) > 0 },
 		},
-		"the latest": {
+		"live": {
 			request: &kubeconnectv1.ListRequest{Consistency: kubeconnectv1.Consistency_CONSISTENCY_LATEST},
 		},
 	} {
@@ -87,7 +88,7 @@ func TestPagesAnyReplicaContinues(t *testing.T) {
 			}
 			held := world.at(ctx, t, version, walk.selects, walk.compare)
 			if len(held) <= walkedPage || !slices.Equal(listed, held) {
-				t.Errorf("at version %s the pages have %d objects and the API server %d; the first that differs is %s",
+				t.Errorf("at version %s the pages have %d objects and the API server %d; first difference: %s",
 					version, len(listed), len(held), firstDifference(listed, held))
 			}
 		})
@@ -97,18 +98,18 @@ func TestPagesAnyReplicaContinues(t *testing.T) {
 func firstDifference(a, b []string) string {
 	for i := range min(len(a), len(b)) {
 		if a[i] != b[i] {
-			return fmt.Sprintf("at place %d: %s, not %s", i, a[i], b[i])
+			return fmt.Sprintf("index %d: %s, want %s", i, a[i], b[i])
 		}
 	}
-	return "behind the end of one"
+	return "after the end of the shorter one"
 }
 
-// walkedWorld is config maps of one namespace that change all the time.
+// walkedWorld is the ConfigMaps of one namespace, which change all the time.
 type walkedWorld struct {
 	in        *harness.Cluster
 	namespace string
 	count     int
-	owner     *corev1.ConfigMap // of some of them
+	owner     *corev1.ConfigMap // the owner of some of them
 }
 
 func newWalkedWorld(ctx context.Context, t *testing.T, namespace string) walkedWorld {
@@ -149,7 +150,7 @@ func (w walkedWorld) create(ctx context.Context, i int) error {
 	return err
 }
 
-// churn changes objects until it is stopped.
+// churn changes objects until stop is called.
 func (w walkedWorld) churn(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var writers sync.WaitGroup
@@ -164,8 +165,8 @@ func (w walkedWorld) churn(ctx context.Context) (stop func()) {
 	return func() { cancel(); writers.Wait() }
 }
 
-// change changes an object in one of several ways. It fails where another writer has deleted the
-// object, or created it.
+// change changes an object in one of several ways. It fails if another writer has deleted or
+// created the object.
 func (w walkedWorld) change(ctx context.Context, i int) {
 	name := fmt.Sprintf("walked-%05d", i)
 	switch rand.IntN(4) {
@@ -184,7 +185,7 @@ func (w walkedWorld) patch(ctx context.Context, name, change string, value int) 
 	_, _ = w.api().Patch(ctx, name, types.MergePatchType, fmt.Appendf(nil, change, value), metav1.PatchOptions{})
 }
 
-// at returns what the API server held at a version.
+// at returns the objects of the API server at a version.
 func (w walkedWorld) at(ctx context.Context, t *testing.T, version string, selects func(corev1.ConfigMap) bool, compare func(a, b corev1.ConfigMap) int) (held []string) {
 	t.Helper()
 	list, err := w.api().List(ctx, metav1.ListOptions{ResourceVersion: version, ResourceVersionMatch: metav1.ResourceVersionMatchExact})
@@ -202,7 +203,7 @@ func (w walkedWorld) at(ctx context.Context, t *testing.T, version string, selec
 	return held
 }
 
-// rankOf returns the rank of an object; what has none comes first.
+// rankOf returns the rank of an object; objects without one are first.
 func rankOf(object corev1.ConfigMap) int {
 	rank, err := strconv.Atoi(object.Data["rank"])
 	if err != nil {

@@ -12,19 +12,19 @@ import (
 )
 
 const (
-	// spreadOf is how many clients a program has, each with a connection of its own.
+	// spreadOf is the number of clients in a program, each with a connection of its own.
 	spreadOf = 9
-	// shortAge is the age of streams that end while a test runs.
+	// shortAge is the maximum age of streams that must end during a test.
 	shortAge = 2 * time.Second
-	// staleTwice is how long it can take until a stream has left two replicas that are stale: each
-	// after a while, and the service notices it late.
+	// staleTwice bounds the time until a stream has left two stale replicas: it leaves each one
+	// after a while, and the service notices an outage late.
 	staleTwice = 3 * time.Minute
 )
 
 // replicas are three services of one cluster behind one address.
 type replicas struct {
 	services []*harness.Service
-	links    []*harness.Proxy // to the API server
+	links    []*harness.Proxy // links to the API server
 	balancer *harness.RoundRobin
 }
 
@@ -35,7 +35,7 @@ func startReplicas(t *testing.T, flags ...string) replicas {
 	for range 3 {
 		link := harness.StartProxy(t, cluster(t).Address(), harness.None)
 		service := harness.StartMortalService(t, harness.KubeconfigTo(t, cluster(t).Kubeconfig, link.Address()), "127.0.0.1:0", flags...)
-		t.Cleanup(func() { _ = service.Thaw() }) // so that it can end
+		t.Cleanup(func() { _ = service.Thaw() }) // otherwise it could not end
 		r.services, r.links = append(r.services, service), append(r.links, link)
 		targets = append(targets, hostPort(service))
 	}
@@ -50,8 +50,8 @@ type spread struct {
 	Resets, Losses, Stale int
 }
 
-// spreads waits until the clients all hold a value and a condition is true, and fails unless each
-// watch has begun once.
+// spreads blocks until all clients have a value and a condition is true, and fails the test unless
+// each watch has begun once.
 func (p program) spreads(ctx context.Context, value string, condition func(spread) bool) {
 	p.t.Helper()
 	_, err := p.process.UntilPrints(ctx, func(line string) bool {
@@ -60,12 +60,12 @@ func (p program) spreads(ctx context.Context, value string, condition func(sprea
 			return false
 		}
 		if printed.Resets > spreadOf {
-			p.t.Errorf("%d watches have begun %d times", spreadOf, printed.Resets)
+			p.t.Errorf("%d watches received %d RESETs", spreadOf, printed.Resets)
 		}
 		return slices.Equal(printed.Values, []string{value}) && condition(printed)
 	})
 	if err != nil {
-		p.t.Fatalf("%v: not all hold %q", err, value)
+		p.t.Fatalf("%v: not all clients have %q", err, value)
 	}
 }
 
@@ -76,8 +76,8 @@ func spreadPrograms(t *testing.T) map[string][]string {
 	}
 }
 
-// TestClientsLeaveAReplicaThatIsFrozenKilledOrHasLostTheAPIServer freezes one replica of three,
-// later cuts another one from the API server, and at last kills the third one, while clients hold a
+// TestClientsLeaveAReplicaThatIsFrozenKilledOrHasLostTheAPIServer freezes one replica of three, later
+// disconnects another one from the API server, and finally kills the third one, while clients watch a
 // ConfigMap that changes.
 func TestClientsLeaveAReplicaThatIsFrozenKilledOrHasLostTheAPIServer(t *testing.T) {
 	t.Parallel()
@@ -92,7 +92,7 @@ func TestClientsLeaveAReplicaThatIsFrozenKilledOrHasLostTheAPIServer(t *testing.
 			caller := startProgram(t, command, "http://"+replicas.balancer.Address(), namespace, strconv.Itoa(spreadOf))
 			caller.spreads(ctx, "value", func(spread) bool { return true })
 			if passed := replicas.balancer.Passed(); slices.Min(passed) == 0 {
-				t.Fatalf("the clients have begun at %v", passed)
+				t.Fatalf("initial connections by replica %v", passed)
 			}
 
 			if err := replicas.services[0].Freeze(); err != nil {
@@ -118,8 +118,8 @@ func TestClientsLeaveAReplicaThatIsFrozenKilledOrHasLostTheAPIServer(t *testing.
 	}
 }
 
-// TestStreamsThatEndAtTheirAgeGoOnElsewhere has streams end again and again while the object that
-// they follow changes.
+// TestStreamsThatEndAtTheirAgeGoOnElsewhere ends streams repeatedly while the object that they
+// watch changes.
 func TestStreamsThatEndAtTheirAgeGoOnElsewhere(t *testing.T) {
 	t.Parallel()
 	for name, command := range spreadPrograms(t) {
@@ -138,7 +138,7 @@ func TestStreamsThatEndAtTheirAgeGoOnElsewhere(t *testing.T) {
 				caller.spreads(ctx, value, func(printed spread) bool { return printed.Losses >= round*spreadOf })
 			}
 			if passed := replicas.balancer.Passed(); slices.Min(passed) < spreadOf {
-				t.Errorf("the replicas have had %v connections", passed)
+				t.Errorf("connections by replica %v", passed)
 			}
 			write.touch("one", "end")
 			caller.ends(ctx)

@@ -21,8 +21,7 @@ import (
 
 type discoveryClient = kubeconnectv1connect.DiscoveryServiceClient
 
-// discoverOverEachProtocol runs a test once for each protocol, all at a time, with clients of
-// one service.
+// discoverOverEachProtocol runs a test for each protocol in parallel, with clients of one service.
 func discoverOverEachProtocol(t *testing.T, test func(*testing.T, discoveryClient)) {
 	t.Helper()
 	service := harness.StartService(t, cluster(t).Kubeconfig)
@@ -34,7 +33,7 @@ func discoverOverEachProtocol(t *testing.T, test func(*testing.T, discoveryClien
 	}
 }
 
-// typeOf is the type of a resource; nil if it is not listed.
+// typeOf returns the type of a resource; nil if it is not listed.
 func typeOf(list *kubeconnectv1.ListResourceTypesResponse, resource string) *kubeconnectv1.ResourceType {
 	for _, of := range list.GetResourceTypes() {
 		if of.GetKind().GetResource() == resource {
@@ -64,25 +63,26 @@ func TestResourceTypesAreThoseThatClientGoFinds(t *testing.T) {
 		got = slices.DeleteFunc(got, ofATest)
 		want := typesByClientGo(t)
 		if diff := cmp.Diff(want, got); diff != "" || len(want) < 50 {
-			t.Errorf("of %d types (-client-go +kubeconnect):\n%s", len(want), diff)
+			t.Errorf("%d types (-client-go +kubeconnect):\n%s", len(want), diff)
 		}
 	})
 }
 
-// ofATest reports whether a type is one that a test may make or delete at this time.
+// ofATest reports whether a type may be created or deleted by a concurrent test.
 func ofATest(line string) bool {
 	group, _, _ := strings.Cut(line, "/")
 	return strings.HasSuffix(group, ".example.com")
 }
 
-// lineOf is all that is told of a type, but its cache.
+// lineOf formats all fields of a type except its cache.
 func lineOf(of *kubeconnectv1.ResourceType) string {
 	kind := of.GetKind()
 	return fmt.Sprint(kind.GetGroup(), "/", kind.GetVersion(), "/", kind.GetResource(), " ", kind.GetKind(), " ", kind.GetNamespaced(), " ",
 		of.GetSingular(), of.GetShortNames(), of.GetCategories(), of.GetVerbs(), of.GetSubresources(), of.GetVersions())
 }
 
-// typesByClientGo returns the types that client-go finds and no test made, in order of group and name.
+// typesByClientGo returns the types that client-go finds, except those of tests, in order of group
+// and name.
 func typesByClientGo(t *testing.T) (lines []string) {
 	t.Helper()
 	preferred, err := cluster(t).Client.Discovery().ServerPreferredResources()
@@ -96,7 +96,7 @@ func typesByClientGo(t *testing.T) (lines []string) {
 	var found []*kubeconnectv1.ResourceType
 	for _, list := range preferred {
 		if ofATest(list.GroupVersion) {
-			continue // it may be in one answer of the two
+			continue // it may be in only one of the two responses
 		}
 		for _, resource := range list.APIResources {
 			found = append(found, typeByClientGo(t, list.GroupVersion, resource, groups, all))
@@ -163,7 +163,7 @@ func TestResourceTypesFollowACRD(t *testing.T) {
 					got = append(got, lineOf(of))
 				}
 				if strings.Join(got, "\n") != line {
-					return fmt.Errorf("listed are %q, not %q", got, line)
+					return fmt.Errorf("listed %q, want %q", got, line)
 				}
 				return nil
 			})
@@ -171,9 +171,9 @@ func TestResourceTypesFollowACRD(t *testing.T) {
 		line := func(version, short, versions string) string {
 			return fmt.Sprintf("%s/%s/gadgets Gadget true gadget[%s] [] [delete deletecollection get list patch create update watch] [status] [%s]", gadgets.group, version, short, versions)
 		}
-		want("there is none", "")
+		want("it does not exist", "")
 		gadgets.define("v1")
-		want("it is made", line("v1", "gd", "v1"))
+		want("it is created", line("v1", "gd", "v1"))
 		gadgets.renameShort("gdt")
 		want("it has another short name", line("v1", "gdt", "v1"))
 		gadgets.serve([]string{"v1", "v2"}, nil)
@@ -197,7 +197,7 @@ func TestAResourceTypeTellsTheStateOfItsCache(t *testing.T) {
 			gadgets.create("v1", namespace, "one", nil)
 			eventually(ctx, t, "the type is listed", func() error {
 				if of := typeOf(listTypes(ctx, t, clients.Discovery, gadgets.group), "gadgets"); of == nil || of.GetCache() != nil {
-					return fmt.Errorf("the type is %v", of)
+					return fmt.Errorf("type %v", of)
 				}
 				return nil
 			})
@@ -209,14 +209,14 @@ func TestAResourceTypeTellsTheStateOfItsCache(t *testing.T) {
 	}
 }
 
-// wantCached waits until the cache of the gadgets is told to have so many objects.
+// wantCached blocks until the reported number of cached gadgets is count.
 func wantCached(ctx context.Context, t *testing.T, client discoveryClient, group string, count int64) {
 	t.Helper()
-	eventually(ctx, t, fmt.Sprint(count, " are told"), func() error {
+	eventually(ctx, t, fmt.Sprint(count, " objects are reported"), func() error {
 		is := typeOf(listTypes(ctx, t, client, group), "gadgets").GetCache()
 		if !is.GetStarted() || !is.GetSynced() || is.GetObjects() != count || is.GetBytes() < 100*count ||
 			is.GetResourceVersion() == "" || is.GetFreshness().GetStale() || is.GetFreshness().GetLastContact() == nil {
-			return fmt.Errorf("told is %v", is)
+			return fmt.Errorf("cache %v", is)
 		}
 		return nil
 	})
@@ -231,7 +231,7 @@ func TestHowManyObjectsThereAreIsToldToThoseWhoMayListThem(t *testing.T) {
 	administer(ctx, t, all)
 	some.may(namespace, "some", to("secrets", "get", "list", "watch"))
 	for _, reader := range []account{all, some} {
-		eventually(ctx, t, reader.name+" may read", func() error {
+		eventually(ctx, t, reader.name+" has permission to read", func() error {
 			_, err := reader.calling(service, harness.Connect).Resources.List(ctx, &kubeconnectv1.ListRequest{Resource: "secrets"})
 			return err
 		})
@@ -239,25 +239,25 @@ func TestHowManyObjectsThereAreIsToldToThoseWhoMayListThem(t *testing.T) {
 	for _, protocol := range harness.Protocols {
 		t.Run(protocol.Name, func(t *testing.T) {
 			if is := typeOf(listTypes(ctx, t, all.calling(service, protocol).Discovery, ""), "secrets").GetCache(); !is.GetSynced() {
-				t.Errorf("who may list all Secrets is told %v", is)
+				t.Errorf("a caller with permission to list all Secrets receives %v", is)
 			}
 			for _, caller := range []account{some, none} {
 				list := listTypes(ctx, t, caller.calling(service, protocol).Discovery, "")
 				for _, of := range list.GetResourceTypes() {
 					if of.GetCache() != nil {
-						t.Errorf("%s is told %v", caller.name, of)
+						t.Errorf("%s receives %v", caller.name, of)
 					}
 				}
 				if typeOf(list, "secrets") == nil {
-					t.Errorf("%s is not told that there are Secrets", caller.name)
+					t.Errorf("%s does not receive the type of Secrets", caller.name)
 				}
 			}
 		})
 	}
 }
 
-// TestAnAPIServiceThatIsAwayHidesNoOther has a control plane of its own, for an
-// APIService concerns everyone who discovers.
+// TestAnAPIServiceThatIsAwayHidesNoOther has a control plane of its own, because an APIService
+// affects all discovery clients.
 func TestAnAPIServiceThatIsAwayHidesNoOther(t *testing.T) {
 	t.Parallel()
 	in, err := harness.StartCluster()
@@ -274,34 +274,34 @@ func TestAnAPIServiceThatIsAwayHidesNoOther(t *testing.T) {
 	if _, err := apiServices.Create(ctx, awayAPIService(), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(ctx, t, "the group is told to be away", func() error {
+	eventually(ctx, t, "the group is reported as unavailable", func() error {
 		list := listTypes(ctx, t, client, "")
 		failed := list.GetFailedGroups()
 		if len(failed) != 1 || failed[0].GetGroup() != "away.example.com" || failed[0].GetVersion() != "v1" || failed[0].GetMessage() == "" {
-			return fmt.Errorf("told are %v", failed)
+			return fmt.Errorf("reported groups %v", failed)
 		}
 		if now := len(list.GetResourceTypes()); now != before {
-			t.Fatalf("there are %d types, before there were %d", now, before)
+			t.Fatalf("%d types, %d before", now, before)
 		}
 		return nil
 	})
 	if failed := listTypes(ctx, t, client, "apps").GetFailedGroups(); len(failed) > 0 {
-		t.Errorf("of another group is told that %v", failed)
+		t.Errorf("the list of another group reports %v", failed)
 	}
 	wantGroupAway(ctx, t, clients.Resources)
 	if err := apiServices.Delete(ctx, "v1.away.example.com", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(ctx, t, "no group is away", func() error {
+	eventually(ctx, t, "no group is reported as unavailable", func() error {
 		if failed := listTypes(ctx, t, client, "").GetFailedGroups(); len(failed) > 0 {
-			return fmt.Errorf("told are %v", failed)
+			return fmt.Errorf("reported groups %v", failed)
 		}
 		return nil
 	})
 }
 
-// wantGroupAway fails unless a resource of the group that is away is UNAVAILABLE. That it is
-// not served would be final for clients.
+// wantGroupAway fails the test unless reads of a resource of the unavailable group return
+// UNAVAILABLE. NOT_FOUND would be final for clients.
 func wantGroupAway(ctx context.Context, t *testing.T, client resourceClient) {
 	t.Helper()
 	for _, resource := range []string{"things.away.example.com", "things.v1.away.example.com", "Thing.v1.away.example.com"} {

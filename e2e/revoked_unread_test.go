@@ -22,15 +22,15 @@ import (
 )
 
 const (
-	// unreadSecrets of unreadSize are a snapshot of 8 MB.
+	// unreadSecrets Secrets of unreadSize bytes are a snapshot of 8 MB.
 	unreadSecrets = 2_000
 	unreadSize    = 4 << 10
-	// unreadWindow is how much a client takes in before it is read.
+	// unreadWindow is the flow-control window of a client, in bytes.
 	unreadWindow = 64 << 10
 )
 
-// TestRevocationReachesASnapshotThatIsBeingSent lets a caller read the beginning of a snapshot, and
-// what has been sent of the rest once the service has ended the stream.
+// TestRevocationReachesASnapshotThatIsBeingSent makes a client read the beginning of a snapshot,
+// and the remaining sent bytes once the service has ended the stream.
 func TestRevocationReachesASnapshotThatIsBeingSent(t *testing.T) {
 	t.Parallel()
 	ctx, service := deadlineAfter(t, crowdPatience), startForCallers(t, withMetrics...)
@@ -51,9 +51,9 @@ func TestRevocationReachesASnapshotThatIsBeingSent(t *testing.T) {
 	}
 
 	caller.mayNoMore(namespace, "reader")
-	eventually(ctx, t, "a list is refused", func() error {
+	eventually(ctx, t, "a list is denied", func() error {
 		if err := list(); connect.CodeOf(err) != connect.CodePermissionDenied {
-			return fmt.Errorf("it is answered with %v", err)
+			return fmt.Errorf("the list returns %v", err)
 		}
 		return nil
 	})
@@ -62,15 +62,15 @@ func TestRevocationReachesASnapshotThatIsBeingSent(t *testing.T) {
 	})
 	rest, err := io.ReadAll(stream)
 	if len(rest) > 2*unreadWindow {
-		t.Errorf("%d bytes are sent after the permission has ended", len(rest))
+		t.Errorf("%d bytes were sent after the permission was revoked", len(rest))
 	}
 	if err == nil && !bytes.Contains(rest, []byte(`"permission_denied"`)) {
-		t.Errorf("the stream ends as if all was well: %q", rest[max(0, len(rest)-200):])
+		t.Errorf("the stream ends without the error: %q", rest[max(0, len(rest)-200):])
 	}
 	wantError(t, watchError(ctx, clients.Resources, request), connect.CodePermissionDenied)
 }
 
-// createSecrets creates so many Secrets of unreadSize.
+// createSecrets creates count Secrets of unreadSize bytes.
 func createSecrets(ctx context.Context, t *testing.T, namespace string, count int) {
 	t.Helper()
 	filling := map[string]string{"filling": strings.Repeat("x", unreadSize)}
@@ -91,7 +91,7 @@ func createSecrets(ctx context.Context, t *testing.T, namespace string, count in
 	})
 }
 
-// unreadClient is an HTTP/2 client that takes little in before it is read.
+// unreadClient returns an HTTP/2 client with a small flow-control window.
 func unreadClient(t *testing.T) *http.Client {
 	t.Helper()
 	client := harness.HTTP2(t)
@@ -101,7 +101,7 @@ func unreadClient(t *testing.T) *http.Client {
 	return client
 }
 
-// openUnread opens a stream by the Connect protocol, and returns its bytes. It ends with the
+// openUnread opens a stream over the Connect protocol, and returns its bytes. It ends with the
 // context.
 func openUnread(ctx context.Context, t *testing.T, client *http.Client, service *harness.Service, method string, request proto.Message, token string) io.ReadCloser {
 	t.Helper()
@@ -111,7 +111,7 @@ func openUnread(ctx context.Context, t *testing.T, client *http.Client, service 
 	}
 	t.Cleanup(func() { _ = response.Body.Close() })
 	if response.StatusCode != http.StatusOK {
-		t.Fatalf("it is answered with %s", response.Status)
+		t.Fatalf("status %s", response.Status)
 	}
 	return response.Body
 }

@@ -18,9 +18,9 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/validate"
 )
 
-// TestNoByteReachesWhoMayNotSeeIt reads all that a restricted caller is ever sent, over
-// each protocol. Another one, who may see it, makes the same calls, to show that what must
-// not be there would be found.
+// TestNoByteReachesWhoMayNotSeeIt reads all bytes that are sent to a restricted caller, over each
+// protocol. Another caller, which has permission, makes the same calls, to show that the searched
+// words would be found.
 func TestNoByteReachesWhoMayNotSeeIt(t *testing.T) {
 	t.Parallel()
 	service := startForCallers(t, "--log-level", "debug")
@@ -38,18 +38,19 @@ func TestNoByteReachesWhoMayNotSeeIt(t *testing.T) {
 	}
 }
 
-// closed is a namespace that the caller may not see, with an object whose every word is
-// nowhere else; and one that it may.
+// closed is a namespace that the caller has no permission to read, with an object whose words occur
+// nowhere else; and an open one that it can read.
 type closed struct {
 	ctx             context.Context
 	t               *testing.T
 	open, namespace string
 	name            string
-	words           []string // of the content
-	tokens          []string // of all callers
+	words           []string // words of the content
+	tokens          []string // tokens of all callers
 }
 
-// calling are clients that call as an account, and the wire that they are answered by.
+// calling returns clients that authenticate as an account, and the wire that records the bytes they
+// receive.
 func (c *closed) calling(service *harness.Service, protocol harness.Protocol, caller account) (harness.Clients, *wire) {
 	c.t.Helper()
 	token := caller.token()
@@ -66,10 +67,10 @@ func newClosed(ctx context.Context, t *testing.T) *closed {
 	return c
 }
 
-// wordOfItsOwn is a word that stands nowhere else.
+// wordOfItsOwn returns a word that occurs nowhere else.
 func wordOfItsOwn(of string) string { return fmt.Sprintf("closed-%s-%x", of, rand.Uint64()) }
 
-// write makes an object of words that stand nowhere else.
+// write creates an object with words that occur nowhere else.
 func (c *closed) write(name string) {
 	c.t.Helper()
 	label, value, data := wordOfItsOwn("label"), wordOfItsOwn("value"), wordOfItsOwn("data")
@@ -79,7 +80,7 @@ func (c *closed) write(name string) {
 	c.words = append(c.words, label, value, data, string(made.UID))
 }
 
-// newReader is an account with the right to read and patch in the open namespace.
+// newReader returns an account with permission to read and patch in the open namespace.
 func (c *closed) newReader(name string) account {
 	c.t.Helper()
 	caller := newAccount(c.ctx, c.t, c.open, name)
@@ -87,15 +88,15 @@ func (c *closed) newReader(name string) account {
 	return caller
 }
 
-// wantNothingTold has the caller read everything that it can without naming what it may
-// not see: nothing may name that to it.
+// wantNothingTold makes every read of the caller that does not name the closed namespace: no
+// response may contain its words.
 func (c *closed) wantNothingTold(ctx context.Context, t *testing.T, service *harness.Service, protocol harness.Protocol, caller account) {
 	t.Helper()
 	other := c.newReader("other")
 	other.may(c.namespace, "other", to("configmaps", "get", "list", "watch"))
 	clients, sent := c.calling(service, protocol, caller)
 	both, sentBoth := c.calling(service, protocol, other)
-	eventually(ctx, t, "both have their rights", func() error {
+	eventually(ctx, t, "both have their permissions", func() error {
 		if err := listsNamespaces(ctx, clients.Resources, c.open); err != nil {
 			return err
 		}
@@ -121,14 +122,14 @@ func (c *closed) wantNothingTold(ctx context.Context, t *testing.T, service *har
 	}
 	mustNot := append(slices.Clone(c.words), c.namespace, c.name, deleted, later)
 	if told := sent.mentions(mustNot); len(told) > 0 {
-		t.Errorf("the caller is told %q", told)
+		t.Errorf("the caller receives %q", told)
 	}
 	if told := sentBoth.mentions(mustNot); len(told) != len(mustNot) {
-		t.Errorf("of %q, no more than %q is found in what is sent to one who may see all", mustNot, told)
+		t.Errorf("of %q, only %q is found in the bytes sent to a caller with permission", mustNot, told)
 	}
 }
 
-// readEverything makes every call that reads, and does not fail for the caller.
+// readEverything makes every read, and ignores the caller's errors.
 func (c *closed) readEverything(ctx context.Context, t *testing.T, clients harness.Clients, version string) {
 	t.Helper()
 	for _, selects := range []*kubeconnectv1.ListRequest{{}, {PageSize: 1}, {LabelSelector: "!nowhere"}, {FieldSelector: "metadata.name!=mine"}, {MinResourceVersion: version}} {
@@ -157,29 +158,29 @@ func (c *closed) readEverything(ctx context.Context, t *testing.T, clients harne
 	}
 }
 
-// wantNothingInAnswers has the caller ask for what it may not see, by its name: the answers
-// must be those to names that there are not, and say nothing of the content.
+// wantNothingInAnswers requests objects without permission by their names: the errors must be those
+// for missing names, and must not contain the content.
 func (c *closed) wantNothingInAnswers(ctx context.Context, t *testing.T, service *harness.Service, protocol harness.Protocol, caller account) {
 	t.Helper()
 	clients, sent := c.calling(service, protocol, caller)
 	there := c.askFor(ctx, clients, c.namespace, c.name)
 	for what, names := range map[string][2]string{
-		"an object that there is not":   {c.namespace, wordOfItsOwn("other")},
-		"a namespace that there is not": {wordOfItsOwn("space"), c.name},
+		"a missing object":    {c.namespace, wordOfItsOwn("other")},
+		"a missing namespace": {wordOfItsOwn("space"), c.name},
 	} {
 		for call, got := range c.askFor(ctx, clients, names[0], names[1]) {
 			named := strings.NewReplacer(names[0], c.namespace, names[1], c.name).Replace(got)
 			if named != there[call] {
-				t.Errorf("%s of %s is answered %q, of one that there is: %q", call, what, named, there[call])
+				t.Errorf("%s of %s returns %q, of an existing one %q", call, what, named, there[call])
 			}
 		}
 	}
 	if told := sent.mentions(c.words); len(told) > 0 {
-		t.Errorf("answers to who may not ask say %q", told)
+		t.Errorf("errors for a caller without permission contain %q", told)
 	}
 }
 
-// askFor calls for an object, and says how each call is refused.
+// askFor makes each call for an object, and returns the errors.
 func (c *closed) askFor(ctx context.Context, clients harness.Clients, namespace, name string) map[string]string {
 	c.t.Helper()
 	refused := map[string]string{}
@@ -196,33 +197,33 @@ func (c *closed) askFor(ctx context.Context, clients harness.Clients, namespace,
 		}, `{"data":{"key":"changed"}}`))(ctx),
 	} {
 		if connect.CodeOf(err) != connect.CodePermissionDenied {
-			c.t.Errorf("%s is answered %v", call, err)
+			c.t.Errorf("%s: %v", call, err)
 		}
 		refused[call] = fmt.Sprint(err)
 	}
 	return refused
 }
 
-// wantLossTold takes the right to a namespace away while the caller watches: of what is
-// written there from then on, nothing may come.
+// wantLossTold revokes the permission to read a namespace while the caller watches: nothing that is
+// written there afterwards may be sent.
 func (c *closed) wantLossTold(ctx context.Context, t *testing.T, service *harness.Service, protocol harness.Protocol, caller account) {
 	t.Helper()
 	grant(ctx, t, c.namespace, "for-a-while", caller.subject(), to("configmaps", "get", "list", "watch"))
 	clients, sent := c.calling(service, protocol, caller)
-	eventually(ctx, t, "it has the right", func() error { return listsNamespaces(ctx, clients.Resources, c.open, c.namespace) })
+	eventually(ctx, t, "the caller has the permission", func() error { return listsNamespaces(ctx, clients.Resources, c.open, c.namespace) })
 	var lost time.Time
 	stream := record.Watch(t, clients.Resources, &kubeconnectv1.WatchRequest{Resource: "configmaps"})
 	stream.JudgeBy(func() validate.Evidence {
 		return validate.Evidence{Rights: validate.Rights{{Namespace: c.open}, {Namespace: c.namespace, Until: lost}}, Recheck: unnoticedRights}
 	})
-	stream.Until(ctx, "both namespaces come", holdsOf(c.namespace))
+	stream.Until(ctx, "both namespaces are delivered", holdsOf(c.namespace))
 	page, err := clients.Resources.List(ctx, &kubeconnectv1.ListRequest{Resource: "configmaps", PageSize: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	revoke(ctx, t, c.namespace, "for-a-while")
 	lost = time.Now()
-	stream.Until(ctx, "the namespace goes", func(view *record.View) bool { return !holdsOf(c.namespace)(view) })
+	stream.Until(ctx, "the namespace is deleted from the stream", func(view *record.View) bool { return !holdsOf(c.namespace)(view) })
 
 	shown := len(c.words)
 	afterwards := wordOfItsOwn("afterwards")
@@ -230,23 +231,23 @@ func (c *closed) wantLossTold(ctx context.Context, t *testing.T, service *harnes
 	stream.Reaches(ctx, configMapsIn(ctx, t, cluster(t), c.open).touch("mine", "again").ResourceVersion)
 	_, err = clients.Resources.List(ctx, &kubeconnectv1.ListRequest{Resource: "configmaps", PageSize: 1, PageToken: page.GetNextPageToken()})
 	if err == nil {
-		t.Error("a page token outlives the rights that it was given for")
+		t.Error("a page token is valid after its permissions were revoked")
 	}
 	if err := listsNamespaces(ctx, clients.Resources, c.open); err != nil {
 		t.Error(err)
 	}
 	if told := sent.mentions(append(slices.Clone(c.words[shown:]), afterwards)); len(told) > 0 {
-		t.Errorf("after the right was lost the caller is told %q", told)
+		t.Errorf("after the revocation the caller receives %q", told)
 	}
 }
 
-// wantNothingLogged looks for tokens, and for what objects hold, in the service's log.
+// wantNothingLogged searches the service's log for tokens and contents of objects.
 func (c *closed) wantNothingLogged(t *testing.T, service *harness.Service) {
 	t.Helper()
 	log := service.Output()
 	for _, secret := range append(c.tokens, c.words...) {
 		if strings.Contains(log, secret) {
-			t.Errorf("the log has %q", secret)
+			t.Errorf("the log contains %q", secret)
 		}
 	}
 }

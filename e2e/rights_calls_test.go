@@ -13,7 +13,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/validate"
 )
 
-// The calls of the matrix: what each of them shows its caller, in the words of the table.
+// The calls of the matrix, with the results in the notation of its table.
 
 func (m *matrix) whoAmI(clients harness.Clients) answer {
 	return func(ctx context.Context) (string, error) {
@@ -33,7 +33,7 @@ func (m *matrix) checkAccess(clients harness.Clients, question *kubeconnectv1.Ac
 	}
 }
 
-// listTypes shows whether it is told how many ConfigMaps there are.
+// listTypes shows whether the response has the number of ConfigMaps.
 func (m *matrix) listTypes(clients harness.Clients) answer {
 	return func(ctx context.Context) (string, error) {
 		list, err := clients.Discovery.ListResourceTypes(ctx, &kubeconnectv1.ListResourceTypesRequest{Group: "core"})
@@ -93,7 +93,7 @@ func (m *matrix) listLatest(clients harness.Clients, namespace, fieldSelector st
 	}
 }
 
-// getTable shows the rows, as of objects.
+// getTable shows the rows in the notation of objects.
 func (m *matrix) getTable(clients harness.Clients, namespace, name string) answer {
 	request := &kubeconnectv1.GetTableRequest{Resource: "configmaps", Namespace: namespace, Name: name}
 	if name == "" {
@@ -118,8 +118,7 @@ func (m *matrix) patch(clients harness.Clients, namespace, name string) answer {
 	}
 }
 
-// create and what follows check and admit a change, and do not make it: others are to find
-// what there is.
+// create and the functions below it make dry runs, so that other calls find the same objects.
 func (m *matrix) create(clients harness.Clients, namespace, name string) answer {
 	return func(ctx context.Context) (string, error) {
 		made, err := clients.Resources.Create(ctx, &kubeconnectv1.CreateRequest{
@@ -156,7 +155,7 @@ func (m *matrix) deleteCollection(clients harness.Clients, namespace string) ans
 	}
 }
 
-// list lists what is the matrix's.
+// list shows the objects of the matrix.
 func (m *matrix) list(clients harness.Clients, resource, namespace, fieldSelector string) answer {
 	return func(ctx context.Context) (string, error) {
 		list, err := clients.Resources.List(ctx, &kubeconnectv1.ListRequest{
@@ -166,7 +165,7 @@ func (m *matrix) list(clients harness.Clients, resource, namespace, fieldSelecto
 	}
 }
 
-// watch shows the snapshot.
+// watch shows the objects of the snapshot.
 func (m *matrix) watch(clients harness.Clients, resource, namespace, name, fieldSelector string) answer {
 	return func(ctx context.Context) (string, error) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -191,7 +190,7 @@ func (m *matrix) watch(clients harness.Clients, resource, namespace, name, field
 	}
 }
 
-// watchMany shows the snapshots.
+// watchMany shows the objects of the snapshots.
 func (m *matrix) watchMany(clients harness.Clients, watches ...*kubeconnectv1.WatchRequest) answer {
 	return func(ctx context.Context) (string, error) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -228,7 +227,7 @@ func inNamespace(resource, namespace string) *kubeconnectv1.WatchRequest {
 	return &kubeconnectv1.WatchRequest{Resource: resource, Namespace: namespace}
 }
 
-// count shows how many of the matrix's objects there are, in all and by namespace.
+// count shows the number of the matrix's objects, in total and by namespace.
 func (m *matrix) count(clients harness.Clients, namespace string) answer {
 	return func(ctx context.Context) (string, error) {
 		count, err := clients.Resources.CountObjects(ctx, &kubeconnectv1.CountObjectsRequest{
@@ -242,7 +241,7 @@ func (m *matrix) count(clients harness.Clients, namespace string) answer {
 	}
 }
 
-// listOwned lists what an object of A owns, which is nothing.
+// listOwned shows the objects that an object of A owns, which are none.
 func (m *matrix) listOwned(clients harness.Clients, resource, name string) answer {
 	return func(ctx context.Context) (string, error) {
 		list, err := clients.Resources.List(ctx, &kubeconnectv1.ListRequest{Resource: "configmaps", Namespace: m.a, Related: &kubeconnectv1.Relation{

@@ -19,18 +19,18 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/kubelet"
 )
 
-// What a call of the matrix is answered, beside what it shows.
+// Results of a call of the matrix, other than the objects that it shows.
 const (
 	denied  = "permission_denied"
 	unknown = "unauthenticated"
 	absent  = "not_found"
 )
 
-// rightsMatrix is what each call is answered, by who calls: someone without any right,
-// someone with rights in the namespace A, someone with rights to the names one and none
-// there, and an administrator. There are A/one, A/two and B/one, pods of these names, whose
-// logs say them, and a Secret, a Deployment and a PodTemplate in A; PodTemplates are not to
-// be cached. Those whom the cluster does not know are refused whatever they call.
+// rightsMatrix maps each call to its results by caller: a caller without permissions, a caller with
+// permissions in the namespace A, a caller with permissions for the names one and none in A, and an
+// administrator. The objects are A/one, A/two and B/one, pods of these names whose logs contain
+// them, and a Secret, a Deployment and a PodTemplate in A; PodTemplates are not cached.
+// Unauthenticated callers are rejected with every call.
 var rightsMatrix = map[string][4]string{
 	"WhoAmI":                       {"nobody", "of-namespace", "of-name", "admin"},
 	"CheckAccess: get A/one":       {"no", "yes", "yes", "yes"},
@@ -105,8 +105,8 @@ var rightsMatrix = map[string][4]string{
 	"GetLogs of B/none":            {denied, denied, denied, absent},
 }
 
-// TestEveryMethodAnswersEveryCallerByItsRights holds each call over each protocol against
-// the matrix.
+// TestEveryMethodAnswersEveryCallerByItsRights compares the result of each call over each protocol
+// with the matrix.
 func TestEveryMethodAnswersEveryCallerByItsRights(t *testing.T) {
 	t.Parallel()
 	wantEveryMethod(t)
@@ -133,7 +133,7 @@ func TestEveryMethodAnswersEveryCallerByItsRights(t *testing.T) {
 	}
 }
 
-// wantEveryMethod fails if the API has a method that the matrix does not have.
+// wantEveryMethod fails the test if the matrix lacks a method of the API.
 func wantEveryMethod(t *testing.T) {
 	t.Helper()
 	tried := map[string]bool{}
@@ -148,7 +148,7 @@ func wantEveryMethod(t *testing.T) {
 	}
 }
 
-// matrix is what there is for the calls of a matrix.
+// matrix holds the objects and accounts for the calls of the matrix.
 type matrix struct {
 	t       *testing.T
 	a, b    string // the namespaces
@@ -186,7 +186,7 @@ func newMatrix(ctx context.Context, t *testing.T) *matrix {
 	return m
 }
 
-// startLogging makes pods, by their namespaces, and has each write what the matrix calls it.
+// startLogging creates pods, by namespace, each of which logs its name in the matrix.
 func (m *matrix) startLogging(ctx context.Context, pods map[string][]string) {
 	m.t.Helper()
 	node := kubelet.Start(m.t, cluster(m.t).Client)
@@ -220,21 +220,21 @@ func administer(ctx context.Context, t *testing.T, account account) {
 	})
 }
 
-// unknown are the headers of those whom the cluster does not know.
+// unknown returns the headers of unauthenticated callers.
 func (m *matrix) unknown() map[string]http.Header {
 	admin := m.callers[3]
 	return map[string]http.Header{
-		"without a token":       {},
-		"with a bad token":      {"Authorization": {"Bearer token"}},
-		"with an expired token": {"Authorization": {"Bearer " + admin.expiringToken(time.Now().Add(-time.Second))}},
-		"with another's name":   {"Impersonate-User": {admin.user()}, "Impersonate-Group": {"system:masters"}},
+		"without a token":              {},
+		"with a bad token":             {"Authorization": {"Bearer token"}},
+		"with an expired token":        {"Authorization": {"Bearer " + admin.expiringToken(time.Now().Add(-time.Second))}},
+		"with an impersonation header": {"Impersonate-User": {admin.user()}, "Impersonate-Group": {"system:masters"}},
 	}
 }
 
-// answer is what a call shows, or how it failed.
+// answer makes a call, and returns what it shows, or its error.
 type answer func(context.Context) (string, error)
 
-// calls are all of the matrix, by some clients.
+// calls returns all calls of the matrix with some clients.
 func (m *matrix) calls(clients harness.Clients) map[string]answer {
 	calls := map[string]answer{
 		"WhoAmI":                       m.whoAmI(clients),
@@ -313,7 +313,7 @@ func (m *matrix) calls(clients harness.Clients) map[string]answer {
 	return calls
 }
 
-// wantAnswer fails unless a call is answered as the matrix says.
+// wantAnswer fails the test unless the result of a call is the one in the matrix.
 func (m *matrix) wantAnswer(ctx context.Context, t *testing.T, name string, call answer, want string) {
 	t.Helper()
 	got, err := call(ctx)
@@ -321,16 +321,16 @@ func (m *matrix) wantAnswer(ctx context.Context, t *testing.T, name string, call
 		got = connect.CodeOf(err).String()
 	}
 	if got != want {
-		t.Errorf("%s: the answer is %q, not %q (%v)", name, got, want, err)
+		t.Errorf("%s: got %q, want %q (%v)", name, got, want, err)
 	}
 }
 
-// untilKnown waits until the API server and the service know the callers' rights.
+// untilKnown blocks until the callers' permissions are effective at the API server and the service.
 func (m *matrix) untilKnown(ctx context.Context, t *testing.T, service *harness.Service) {
 	t.Helper()
 	for i, namespace := range map[int]string{1: m.a, 2: m.a, 3: m.b} {
 		get := m.get(m.callers[i].calling(service, harness.Connect), "configmaps", namespace, "one")
-		eventually(ctx, t, "the rights are known", func() error {
+		eventually(ctx, t, "the permissions are effective", func() error {
 			_, err := get(ctx)
 			return err
 		})
@@ -339,12 +339,12 @@ func (m *matrix) untilKnown(ctx context.Context, t *testing.T, service *harness.
 
 func (m *matrix) label() string { return "matrix=" + m.a }
 
-// short is what the matrix calls a namespace.
+// short returns the matrix's name of a namespace.
 func (m *matrix) short(namespace string) string {
 	return map[string]string{m.a: "A", m.b: "B"}[namespace]
 }
 
-// names are those of some objects, as the matrix has them.
+// names returns the matrix's names of some objects.
 func (m *matrix) names(objects ...*kubeconnectv1.Object) string {
 	var names []string
 	for _, object := range objects {

@@ -23,26 +23,28 @@ import (
 )
 
 const (
-	// rolledStreams is how many streams are open while replicas are replaced, over so many connections.
+	// rolledStreams is the number of open streams while replicas are replaced, on rolledConnections
+	// connections.
 	rolledStreams     = 300
 	rolledConnections = 30
 	rolledReplicas    = 3
-	// rolledRate is how many bytes a second a replica gets from the API server: it takes some seconds
-	// to read twenty thousand objects.
+	// rolledRate is the number of bytes a second that a replica receives from the API server:
+	// reading twenty thousand objects takes several seconds.
 	rolledRate = 1 << 20
-	// rolledChange is the time between two changes.
+	// rolledChange is the interval between two changes.
 	rolledChange = 50 * time.Millisecond
-	// counterName is the name of the ConfigMap that is changed, and counterKey the key of the number of
+	// counterName is the name of the changing ConfigMap, and counterKey the key of the number of
 	// the change.
 	counterName = "counter"
 	counterKey  = "count"
 )
 
-// mayBeBehind is how far a stream may be behind while replicas are replaced.
+// mayBeBehind bounds the delay of a change in a stream while replicas are replaced.
 var mayBeBehind = harness.Patience(2 * time.Second)
 
 // Replicas are replaced as Kubernetes does it: the next one when the last one is ready. The streams
-// select one object among twenty thousand, so that a replica which has yet to read these is late.
+// select one object among twenty thousand, so that a replica which has not cached these yet is
+// late.
 func TestARollingRestartPassesUnnoticed(t *testing.T) {
 	crowd := crowdOfConfigMaps(t)
 	ctx, stop := context.WithCancel(deadlineAfter(t, crowdPatience))
@@ -60,7 +62,7 @@ func TestARollingRestartPassesUnnoticed(t *testing.T) {
 		balancer.add(startWarm(ctx, t, in))
 		balancer.remove(old)
 		if err := old.Stop(); err != nil {
-			t.Errorf("a replica ended with: %v", err)
+			t.Errorf("a replica exited: %v", err)
 		}
 		counter.count(ctx, t, 40, streams)
 	}
@@ -69,7 +71,7 @@ func TestARollingRestartPassesUnnoticed(t *testing.T) {
 	wantUnnoticed(t, streams)
 }
 
-// startWarm starts a replica behind a thin link, and returns when it says that it is ready.
+// startWarm starts a replica with a slow link to the API server, and blocks until it is ready.
 func startWarm(ctx context.Context, t *testing.T, in *harness.Cluster) *harness.Service {
 	t.Helper()
 	link := startBalancer(t, rolledRate, in.Address())
@@ -78,8 +80,8 @@ func startWarm(ctx context.Context, t *testing.T, in *harness.Cluster) *harness.
 	return service
 }
 
-// wantUnnoticed fails unless all streams have resumed, and none of them was late, began anew, or had
-// an error but that its replica went.
+// wantUnnoticed fails the test unless all streams have resumed, and none of them was late, received
+// a RESET, or failed with another error than the end of its replica.
 func wantUnnoticed(t *testing.T, streams []*countingStream) {
 	t.Helper()
 	late, resets, resumed, worst := 0, 0, 0, time.Duration(0)
@@ -93,17 +95,17 @@ func wantUnnoticed(t *testing.T, streams []*countingStream) {
 		worst = max(worst, stream.behind)
 		errs = append(errs, stream.errors...)
 	}
-	t.Logf("%d streams have resumed %d times; the worst was %v behind", len(streams), resumed, worst)
+	t.Logf("%d streams resumed %d times; maximum delay %v", len(streams), resumed, worst)
 	if late > 0 || resets > 0 || len(errs) > 0 {
 		slices.Sort(errs)
-		t.Errorf("%d streams were more than %v behind, %d RESETs, %d errors: %q", late, mayBeBehind, resets, len(errs), slices.Compact(errs))
+		t.Errorf("%d streams were late by more than %v, %d RESETs, %d errors: %q", late, mayBeBehind, resets, len(errs), slices.Compact(errs))
 	}
 	if resumed < len(streams) {
-		t.Errorf("%d streams have resumed %d times: not all were cut off", len(streams), resumed)
+		t.Errorf("%d streams resumed %d times: not all were interrupted", len(streams), resumed)
 	}
 }
 
-// counter changes an object again and again, and knows when it made each change.
+// counter changes an object repeatedly, and records the time of each change.
 type counter struct {
 	change func(ctx context.Context, number int) error
 
@@ -123,7 +125,7 @@ func startCounter(ctx context.Context, t *testing.T, in *harness.Cluster, namesp
 	}}
 }
 
-// followed returns streams that follow the counter until the context ends.
+// followed returns streams that watch the counter until the context ends.
 func (c *counter) followed(ctx context.Context, t *testing.T, namespace string, by *balancer) ([]*countingStream, *sync.WaitGroup) {
 	t.Helper()
 	var clients []resourceClient
@@ -138,7 +140,7 @@ func (c *counter) followed(ctx context.Context, t *testing.T, namespace string, 
 	return streams, following
 }
 
-// count makes so many changes more, and waits until all streams have seen the last one.
+// count makes more changes, and blocks until all streams have seen the last one.
 func (c *counter) count(ctx context.Context, t *testing.T, more int, streams []*countingStream) {
 	t.Helper()
 	for range more {
@@ -149,13 +151,13 @@ func (c *counter) count(ctx context.Context, t *testing.T, more int, streams []*
 	}
 	eventually(ctx, t, "all streams have seen the last change", func() error {
 		if missing := slices.IndexFunc(streams, func(s *countingStream) bool { return s.hasSeen() < len(c.made) }); missing >= 0 {
-			return fmt.Errorf("stream %d has not", missing)
+			return fmt.Errorf("stream %d has not seen it", missing)
 		}
 		return nil
 	})
 }
 
-// begin returns the number of the next change, from 1.
+// begin records the next change and returns its number, from 1.
 func (c *counter) begin() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -163,14 +165,14 @@ func (c *counter) begin() int {
 	return len(c.made)
 }
 
-// begunAt returns when a change was begun.
+// begunAt returns the time at which a change was started.
 func (c *counter) begunAt(number int) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.made[number-1]
 }
 
-// countingStream follows the counter over all its calls, as a client does that resumes.
+// countingStream watches the counter in all its calls, as a client does that resumes.
 type countingStream struct {
 	client  resourceClient
 	counter *counter
@@ -179,11 +181,11 @@ type countingStream struct {
 	token   string
 	resets  int
 	resumed int
-	behind  time.Duration // at most
-	errors  []string      // of calls, but that the replica goes
+	behind  time.Duration // maximum delay
+	errors  []string      // errors of calls, except the end of a replica
 
 	mu   sync.Mutex // guards seen
-	seen int        // the last change
+	seen int        // number of the last change
 }
 
 func (s *countingStream) hasSeen() int {
@@ -240,9 +242,9 @@ func (s *countingStream) read(event *kubeconnectv1.Event) {
 	s.seen = number
 }
 
-// balancer forwards connections to replicas in turn, as a Service of Kubernetes does.
+// balancer forwards connections to replicas in turn, as a Kubernetes Service does.
 type balancer struct {
-	rate     int // bytes per second from a replica; 0: no limit
+	rate     int // bytes per second from a replica; 0 for no limit
 	listener net.Listener
 	tasks    sync.WaitGroup
 
@@ -274,7 +276,7 @@ func (b *balancer) add(service *harness.Service) {
 	b.replicas = append(b.replicas, hostPort(service))
 }
 
-// remove lets a replica have no new connections. Those that are open stay.
+// remove excludes a replica from new connections. Open ones stay.
 func (b *balancer) remove(service *harness.Service) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -304,7 +306,7 @@ func (b *balancer) accept() {
 	}
 }
 
-// pass passes on what comes from one connection to another, so many bytes a second at most, and
+// pass forwards bytes from one connection to another at a maximum rate in bytes a second, and
 // closes both at the end.
 func pass(from, to net.Conn, rate int) {
 	defer from.Close()
@@ -320,7 +322,7 @@ func pass(from, to net.Conn, rate int) {
 	}
 }
 
-// copySome passes on what one read gives.
+// copySome forwards the bytes of one read.
 func copySome(to, from net.Conn, buffer []byte) error {
 	n, err := from.Read(buffer)
 	if err != nil {

@@ -54,7 +54,7 @@ func TestScenario03_AResumeAtEachPointOfAStreamTellsTheSameRest(t *testing.T) {
 	last := writeStepByStep(ctx, t, whole, write)
 	said := whole.Reaches(ctx, last)
 	if len(said.Points) < 6 {
-		t.Fatalf("the stream can be resumed at %d points only", len(said.Points))
+		t.Fatalf("the stream can be resumed at only %d points", len(said.Points))
 	}
 	for _, point := range said.Points {
 		resumed := record.Resume(t, client, request, point).Reaches(ctx, last)
@@ -63,7 +63,7 @@ func TestScenario03_AResumeAtEachPointOfAStreamTellsTheSameRest(t *testing.T) {
 			t.Errorf("resumed after %d events: %q, want %q", len(point.Events), got, want)
 		}
 		if resumed.Model.Resets != 1 {
-			t.Errorf("resumed after %d events, the stream began anew", len(point.Events))
+			t.Errorf("resumed after %d events, the stream was reset", len(point.Events))
 		}
 	}
 }
@@ -99,16 +99,16 @@ func TestATokenThatIsNotOneOfThisSelectionIsRefused(t *testing.T) {
 	}
 	token := lastPoint(t, record.Watch(t, client, query()).Synced(ctx)).Token
 	for name, change := range map[string]func(*kubeconnectv1.WatchRequest){
-		"that is no token at all":        func(r *kubeconnectv1.WatchRequest) { r.ResumeToken = "garbage" },
-		"that was cut at its end":        func(r *kubeconnectv1.WatchRequest) { r.ResumeToken = token[:len(token)-1] },
-		"that was cut at its beginning":  func(r *kubeconnectv1.WatchRequest) { r.ResumeToken = token[1:] },
-		"with something behind it":       func(r *kubeconnectv1.WatchRequest) { r.ResumeToken = token + "A" },
-		"of another resource":            func(r *kubeconnectv1.WatchRequest) { r.Resource = "secrets" },
-		"of another namespace":           func(r *kubeconnectv1.WatchRequest) { r.Namespace = "default" },
-		"of a wider selection":           func(r *kubeconnectv1.WatchRequest) { r.Namespace = "" },
-		"of another selection by labels": func(r *kubeconnectv1.WatchRequest) { r.LabelSelector = "a=b" },
-		"of another selection by fields": func(r *kubeconnectv1.WatchRequest) { r.FieldSelector = "metadata.name=a" },
-		"of another name":                func(r *kubeconnectv1.WatchRequest) { r.Name = "a" },
+		"that is not a token":                func(r *kubeconnectv1.WatchRequest) { r.ResumeToken = "garbage" },
+		"that is truncated at its end":       func(r *kubeconnectv1.WatchRequest) { r.ResumeToken = token[:len(token)-1] },
+		"that is truncated at its beginning": func(r *kubeconnectv1.WatchRequest) { r.ResumeToken = token[1:] },
+		"with an additional character":       func(r *kubeconnectv1.WatchRequest) { r.ResumeToken = token + "A" },
+		"of another resource":                func(r *kubeconnectv1.WatchRequest) { r.Resource = "secrets" },
+		"of another namespace":               func(r *kubeconnectv1.WatchRequest) { r.Namespace = "default" },
+		"of a wider selection":               func(r *kubeconnectv1.WatchRequest) { r.Namespace = "" },
+		"of another label selector":          func(r *kubeconnectv1.WatchRequest) { r.LabelSelector = "a=b" },
+		"of another field selector":          func(r *kubeconnectv1.WatchRequest) { r.FieldSelector = "metadata.name=a" },
+		"of another name":                    func(r *kubeconnectv1.WatchRequest) { r.Name = "a" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			request := query()
@@ -119,8 +119,8 @@ func TestATokenThatIsNotOneOfThisSelectionIsRefused(t *testing.T) {
 	}
 }
 
-// writeStepByStep makes changes of every sort, each of which the stream has told
-// before the next is made. It returns the last version.
+// writeStepByStep makes changes of every kind, each after the stream has delivered the previous
+// one. It returns the last version.
 func writeStepByStep(ctx context.Context, t *testing.T, stream *record.Stream, write configMaps) string {
 	t.Helper()
 	version := ""
@@ -139,7 +139,7 @@ func writeStepByStep(ctx context.Context, t *testing.T, stream *record.Stream, w
 	return version
 }
 
-// lastPoint is where a stream can be resumed now.
+// lastPoint returns the last point at which a stream can be resumed.
 func lastPoint(t *testing.T, said record.View) record.Point {
 	t.Helper()
 	if len(said.Points) == 0 {
@@ -148,8 +148,8 @@ func lastPoint(t *testing.T, said record.View) record.Point {
 	return said.Points[len(said.Points)-1]
 }
 
-// withoutRepeatedDeletion removes a deletion that directly follows itself: one that was the
-// last event of the stream is sent again when the stream is resumed.
+// withoutRepeatedDeletion removes a deletion that directly follows itself: the last deletion of a
+// stream is sent again when the stream is resumed.
 func withoutRepeatedDeletion(lines []string) []string {
 	return slices.CompactFunc(lines, func(a, b string) bool { return a == b && strings.HasPrefix(a, "DELETED ") })
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/record"
 )
 
-// A replica that was away for too long finds out in one step what happened meanwhile,
-// and needs several responses to tell it: it does not know when the deletions were. A caller may
-// be cut off after each response, and go on at a replica that knows it better.
+// A replica that was disconnected for too long learns of all missed changes in one step, and needs
+// several responses to send them, because it does not know the versions of the deletions. A client
+// may be disconnected after each response, and resume at a replica that knows them.
 func TestScenario03_AResumeAmidWhatWasFoundAfterAnOutageEndsUpRightAtAnotherReplica(t *testing.T) {
 	t.Parallel()
 	const bigOnes = 4
@@ -40,12 +40,12 @@ func TestScenario03_AResumeAmidWhatWasFoundAfterAnOutageEndsUpRightAtAnotherRepl
 	want := past.held(write)
 	said := untilHeld(ctx, stream, want)
 	if said.Responses < 3 {
-		t.Fatalf("all came in %d responses", said.Responses)
+		t.Fatalf("everything was sent in %d responses", said.Responses)
 	}
 	for _, cut := range append([]record.Point{point}, said.Points...) {
 		again := record.ResumeElsewhere(t, another, request, cut).Reaches(ctx, last.ResourceVersion)
 		if got := heldVersions(again.Model); !maps.Equal(got, want) {
-			t.Errorf("cut off after %d events, the caller holds %v, want %v", len(cut.Events), got, want)
+			t.Errorf("disconnected after %d events, the client has %v, want %v", len(cut.Events), got, want)
 		}
 	}
 }

@@ -57,19 +57,19 @@ func TestScenario04_AFieldThatLeavesTheSelectorAndComesBackIsDeletedSilentAdded(
 	wantEventVersion(t, said, 0, left.ResourceVersion)
 }
 
-// wantEventVersion looks at the version of a change, not at that of its object.
+// wantEventVersion checks the version of a change, not that of its object.
 func wantEventVersion(t *testing.T, said record.View, index int, want string) {
 	t.Helper()
 	changes := record.AfterSnapshot(said.Events)
 	if len(changes) <= index {
-		return // wantChanges has said so
+		return // wantChanges has reported it
 	}
 	if got := changes[index].GetResourceVersion(); got != want {
-		t.Errorf("change %d is at version %s, want %s", index, got, want)
+		t.Errorf("change %d has version %s, want %s", index, got, want)
 	}
 }
 
-// createUnscheduledPod makes a pod that no scheduler touches.
+// createUnscheduledPod creates a pod that no scheduler touches.
 func createUnscheduledPod(ctx context.Context, t *testing.T, namespace, name string) *corev1.Pod {
 	t.Helper()
 	pod, err := cluster(t).Client.CoreV1().Pods(namespace).Create(ctx, unscheduledPod(name), metav1.CreateOptions{})

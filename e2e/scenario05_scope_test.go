@@ -54,7 +54,7 @@ func watchesOfEveryScope(t *testing.T, client resourceClient) {
 	wantSnapshot(t, knownName, added(before))
 }
 
-// wantSnapshot fails unless the first snapshot held exactly these objects.
+// wantSnapshot fails the test unless the first snapshot contains exactly these objects.
 func wantSnapshot(t *testing.T, stream *record.Stream, want ...string) {
 	t.Helper()
 	var got []string
@@ -67,12 +67,12 @@ func wantSnapshot(t *testing.T, stream *record.Stream, want ...string) {
 		}
 	}
 	if !slices.Equal(got, want) {
-		t.Errorf("the snapshot was %q, want %q", got, want)
+		t.Errorf("snapshot %q, want %q", got, want)
 	}
 }
 
-// wantChangesIn is wantChanges for a stream that also hears of the namespaces of
-// other tests.
+// wantChangesIn is wantChanges for a stream that also receives changes in the namespaces of other
+// tests.
 func wantChangesIn(t *testing.T, namespaces []string, said record.View, want ...string) {
 	t.Helper()
 	said.Events = slices.DeleteFunc(slices.Clone(said.Events), func(event *kubeconnectv1.Event) bool {
@@ -97,7 +97,7 @@ func TestScenario05_AWatchOnOneClusterScopedObjectHearsOfNoOther(t *testing.T) {
 	wantChanges(t, said, modified(labelled))
 	for _, line := range record.Lines(record.Changes(said.Events)) {
 		if strings.Contains(line, other) {
-			t.Errorf("the watch heard of another object: %s", line)
+			t.Errorf("the watch received another object: %s", line)
 		}
 	}
 }

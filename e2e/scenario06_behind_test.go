@@ -18,15 +18,15 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/record"
 )
 
-// forgetfulCluster is a control plane whose API server forgets its history within
-// seconds: etcd is compacted every second, and nothing else keeps it.
+// forgetfulCluster is a control plane whose API server loses its history within seconds: etcd is
+// compacted every second, and there is no watch cache.
 var forgetfulCluster = shared("--apiserver-arg", "etcd-compaction-interval=1s", "--apiserver-arg", "watch-cache=false")
 
 const (
-	// bigSize is nearly as much as a ConfigMap may have.
+	// bigSize is close to the size limit of a ConfigMap.
 	bigSize = 1_000_000
-	// beyondWindow is how many changes of so large objects are more than the service
-	// remembers step by step: 16 MiB of objects before and after a change.
+	// beyondWindow is a number of changes of such large objects that exceeds the service's window:
+	// 16 MiB of objects before and after a change.
 	beyondWindow = 20
 )
 
@@ -45,13 +45,13 @@ func TestScenario06_ATokenFromBehindTheWindowGetsTheLatestStatesAndDeletions(t *
 	said := record.ResumeElsewhere(t, client, request, point).Reaches(ctx, touched.ResourceVersion)
 	wantChanges(t, said, want...)
 	if said.Model.Resets != 1 {
-		t.Errorf("the stream began %d times, want once", said.Model.Resets)
+		t.Errorf("%d resets, want one", said.Model.Resets)
 	}
 	wantLatestStates(t, said.Events[len(point.Events):])
 	wantDeletedUIDs(t, said.Events[len(point.Events):], past)
 }
 
-// At a service that has just started, the API server's history tells what was deleted.
+// At a service that has just started, the API server's history has the deletions.
 func TestScenario06_ATokenFromBeforeTheServiceStartedGetsTheLatestStatesAndDeletions(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
@@ -64,10 +64,10 @@ func TestScenario06_ATokenFromBeforeTheServiceStartedGetsTheLatestStatesAndDelet
 
 	said := record.ResumeElsewhere(t, newClient(t, cluster(t)), request, point).Reaches(ctx, touched.ResourceVersion)
 	if said.Model.Resets != 1 {
-		t.Errorf("the stream began %d times, want once", said.Model.Resets)
+		t.Errorf("%d resets, want one", said.Model.Resets)
 	}
 	if want := past.held(write); !maps.Equal(heldVersions(said.Model), want) {
-		t.Errorf("the caller holds %v, want %v", heldVersions(said.Model), want)
+		t.Errorf("the client has %v, want %v", heldVersions(said.Model), want)
 	}
 	wantLatestStates(t, said.Events[len(point.Events):])
 }
@@ -86,15 +86,15 @@ func TestScenario06_ATokenFromBeforeAllThatIsRememberedGetsRESETAndASnapshot(t *
 	resumed := record.ResumeElsewhere(t, newClient(t, forgetfulCluster(t)), request, point)
 	said := resumed.Reaches(ctx, touched.ResourceVersion)
 	if said.Model.Resets != 2 {
-		t.Errorf("the stream began %d times, want anew", said.Model.Resets)
+		t.Errorf("%d resets, want a second one", said.Model.Resets)
 	}
 	if want := past.held(write); !maps.Equal(heldVersions(said.Model), want) {
-		t.Errorf("the caller holds %v, want %v", heldVersions(said.Model), want)
+		t.Errorf("the client has %v, want %v", heldVersions(said.Model), want)
 	}
 }
 
-// What is to be told here does not fit into one response. A caller may be cut off
-// after each of them.
+// The catch-up of this test does not fit into one response. A client may be disconnected after each
+// of them.
 func TestScenario06_ACatchUpThatIsCutOffCanBeGoneOnWith(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
@@ -113,25 +113,25 @@ func TestScenario06_ACatchUpThatIsCutOffCanBeGoneOnWith(t *testing.T) {
 
 	said := record.ResumeElsewhere(t, client, request, point).Reaches(ctx, touched.ResourceVersion)
 	if said.Responses < 3 {
-		t.Fatalf("all came in %d responses", said.Responses)
+		t.Fatalf("everything was sent in %d responses", said.Responses)
 	}
 	for _, cut := range append([]record.Point{point}, said.Points...) {
 		again := record.ResumeElsewhere(t, client, request, cut).Reaches(ctx, touched.ResourceVersion)
 		if got := heldVersions(again.Model); !maps.Equal(got, want) {
-			t.Errorf("cut off after %d events, the caller holds %v, want %v", len(cut.Events), got, want)
+			t.Errorf("disconnected after %d events, the client has %v, want %v", len(cut.Events), got, want)
 		}
 	}
 }
 
 var web = labels{"app": "web"}
 
-// past is some objects that a caller held once.
+// past holds some objects that a client had once.
 type past struct {
 	gone, leaves, again *corev1.ConfigMap
-	version             string // at which they were held
+	version             string // the version of that time
 }
 
-// watchedPast makes objects, and a point of a watch at which all of them are held.
+// watchedPast creates objects, and returns a point of a watch at which the client has all of them.
 func watchedPast(ctx context.Context, t *testing.T, client resourceClient, write configMaps) (*kubeconnectv1.WatchRequest, record.Point, past) {
 	t.Helper()
 	p := past{gone: write.create("gone", web), leaves: write.create("leaves", web), again: write.create("again", web)}
@@ -159,9 +159,9 @@ func (p past) goOn(write configMaps) {
 	write.delete("comes-and-goes")
 }
 
-// latestStates are the lines by which what goOn changed is told in latest states, and
-// the last change of "touched": a deletion, and a leaving, at its own version. That of
-// a deletion only the API server's watch tells.
+// latestStates returns the lines of the changes made by goOn as latest states, and of the last
+// change of "touched": a deletion, and a leaving, at its own version. Only the API server's watch
+// has the version of a deletion.
 func (p past) latestStates(write configMaps) []string {
 	gone := func(object *corev1.ConfigMap) string {
 		object = object.DeepCopy()
@@ -174,8 +174,8 @@ func (p past) latestStates(write configMaps) []string {
 	}
 }
 
-// deletedAt is the version at which an object was deleted, as a watch of the API server
-// tells it that begins at an older version.
+// deletedAt returns the version at which an object was deleted, from a watch of the API server that
+// begins at an older version.
 func (c configMaps) deletedAt(object *corev1.ConfigMap, since string) string {
 	c.t.Helper()
 	events, err := c.api.Watch(c.ctx, metav1.ListOptions{ResourceVersion: since, FieldSelector: "metadata.name=" + object.Name})
@@ -188,11 +188,11 @@ func (c configMaps) deletedAt(object *corev1.ConfigMap, since string) string {
 			return told.ResourceVersion
 		}
 	}
-	c.t.Fatalf("the API server does not tell when %s was deleted", object.Name)
+	c.t.Fatalf("the API server's watch does not return the deletion of %s", object.Name)
 	return ""
 }
 
-// held is what the cluster holds of the selection now.
+// held returns the current objects of the selection in the cluster.
 func (p past) held(write configMaps) versions {
 	list, err := write.api.List(write.ctx, metav1.ListOptions{LabelSelector: "app=web"})
 	if err != nil {
@@ -205,7 +205,7 @@ func (p past) held(write configMaps) versions {
 	return held
 }
 
-// createBig makes a ConfigMap that is nearly as large as one may be.
+// createBig creates a ConfigMap close to the size limit.
 func (c configMaps) createBig(name string, with labels) *corev1.ConfigMap {
 	c.t.Helper()
 	return c.must(c.api.Create(c.ctx, &corev1.ConfigMap{
@@ -214,7 +214,7 @@ func (c configMaps) createBig(name string, with labels) *corev1.ConfigMap {
 	}, metav1.CreateOptions{}))
 }
 
-// pushOut changes so much that the service does not remember every step any more.
+// pushOut makes so many changes that the service's window loses the earlier ones.
 func pushOut(ctx context.Context, t *testing.T, client resourceClient, write configMaps) {
 	t.Helper()
 	last := write.createBig("pushes-out", nil)
@@ -224,8 +224,8 @@ func pushOut(ctx context.Context, t *testing.T, client resourceClient, write con
 	untilRead(ctx, t, client, "configmaps", last)
 }
 
-// wantLatestStates fails unless deletions, and only these, come without content, and
-// each object at the version of its event.
+// wantLatestStates fails the test unless exactly the deletions have no content, and each object has
+// the version of its event.
 func wantLatestStates(t *testing.T, events []*kubeconnectv1.Event) {
 	t.Helper()
 	for _, event := range record.Changes(events) {
@@ -234,12 +234,12 @@ func wantLatestStates(t *testing.T, events []*kubeconnectv1.Event) {
 			t.Errorf("%s has content: %v", record.Line(event), !isDeleted)
 		}
 		if own, ofObject := event.GetResourceVersion(), event.GetObject().GetResourceVersion(); own != ofObject {
-			t.Errorf("%s is an event at version %s", record.Line(event), own)
+			t.Errorf("%s has event version %s", record.Line(event), own)
 		}
 	}
 }
 
-// wantDeletedUIDs fails unless the deletions of what was held name the objects that were.
+// wantDeletedUIDs fails the test unless the deletions have the UIDs of the client's objects.
 func wantDeletedUIDs(t *testing.T, events []*kubeconnectv1.Event, p past) {
 	t.Helper()
 	for _, event := range record.Changes(events) {
@@ -252,12 +252,11 @@ func wantDeletedUIDs(t *testing.T, events []*kubeconnectv1.Event, p past) {
 	}
 }
 
-// untilForgotten waits until the API server does not know any more what happened
-// since a version.
+// untilForgotten blocks until the API server has lost the history since a version.
 func untilForgotten(ctx context.Context, t *testing.T, in *harness.Cluster, version string) {
 	t.Helper()
 	seconds := int64(1)
-	eventually(ctx, t, "history is forgotten", func() error {
+	eventually(ctx, t, "the history is compacted", func() error {
 		events, err := in.Client.CoreV1().ConfigMaps("").Watch(ctx, metav1.ListOptions{ResourceVersion: version, TimeoutSeconds: &seconds})
 		if err != nil {
 			return ignoreExpired(err)
@@ -268,7 +267,7 @@ func untilForgotten(ctx context.Context, t *testing.T, in *harness.Cluster, vers
 				return ignoreExpired(apierrors.FromObject(status))
 			}
 		}
-		return fmt.Errorf("it is still known what happened since %s", version)
+		return fmt.Errorf("the API server still has the history since %s", version)
 	})
 }
 

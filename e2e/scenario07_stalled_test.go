@@ -18,20 +18,20 @@ import (
 )
 
 const (
-	// stalledCallers do not read during stalledChanges, of objects of stalledSize:
-	// ten times as much as the buffers on the way to one of them take.
+	// stalledCallers do not read during stalledChanges changes of objects of stalledSize bytes: ten
+	// times as much as the buffers of the connection to one of them hold.
 	stalledCallers = 20
 	stalledChanges = 10_000
 	stalledSize    = 4 << 10
-	// changedAtOnce is how many of the changes are made before the other callers must
-	// have been told of all of them.
+	// changedAtOnce is the number of changes after which the other clients must have received all
+	// of them before more are made.
 	changedAtOnce = 500
-	// stalledGrowth is what the memory of the service may grow by meanwhile. What is
-	// not read by stalledCallers is several times as much.
+	// stalledGrowth bounds the growth of the service's memory meanwhile. The unread data of
+	// stalledCallers is several times as much.
 	stalledGrowth = 150 << 20
 )
 
-// The resource is secrets, for no other test changes them.
+// The resource is secrets, because no other test changes them.
 func TestScenario07_AReaderThatStallsDelaysNobodyElseAndEndsUpRight(t *testing.T) {
 	t.Parallel()
 	ctx := deadlineAfter(t, faultPatience)
@@ -54,11 +54,11 @@ func TestScenario07_AReaderThatStallsDelaysNobodyElseAndEndsUpRight(t *testing.T
 		memory = append(memory, validate.Sample{At: time.Now(), Bytes: residentMemory(t, service.PID())})
 	}
 	for i, follower := range stalled {
-		if read := follower.Responses() - had[i]; read > 1 { // the one that it was waiting for
-			t.Fatalf("%s has read %d responses", "a caller that stalls", read)
+		if read := follower.Responses() - had[i]; read > 1 { // the pending read may complete
+			t.Fatalf("a stalled client has read %d responses", read)
 		}
 	}
-	for _, violation := range validate.Memory("callers that stall", memory[windowFilled:], stalledGrowth) {
+	for _, violation := range validate.Memory("stalled clients", memory[windowFilled:], stalledGrowth) {
 		t.Error(violation)
 	}
 	t.Logf("memory: %d MiB at first, %d MiB in the end", memory[0].Bytes>>20, memory[len(memory)-1].Bytes>>20)
@@ -74,11 +74,11 @@ func TestScenario07_AReaderThatStallsDelaysNobodyElseAndEndsUpRight(t *testing.T
 	}
 }
 
-// windowFilled is after how many rounds the service remembers as many changes as it
-// will: 16 MiB of objects before and after a change.
+// windowFilled is the number of rounds after which the service's window is full: 16 MiB of objects
+// before and after a change.
 const windowFilled = 16 << 20 / (2 * stalledSize) / changedAtOnce
 
-// changingSecrets are objects that are changed again and again, by as many writers.
+// changingSecrets are objects that are changed repeatedly, with one writer each.
 type changingSecrets struct {
 	ctx   context.Context
 	t     *testing.T
@@ -100,7 +100,7 @@ func newChangingSecrets(ctx context.Context, t *testing.T, in *harness.Cluster) 
 	return s
 }
 
-// change makes so many changes, about the same number to each object.
+// change makes count changes, about the same number to each object.
 func (s *changingSecrets) change(count int) {
 	s.t.Helper()
 	for i := 0; i < count; i += writers {
@@ -112,7 +112,7 @@ func (s *changingSecrets) change(count int) {
 	}
 }
 
-// write writes each object once, all at a time.
+// write writes each object once, concurrently.
 func (s *changingSecrets) write(one func(ctx context.Context, i int) (*corev1.Secret, error)) {
 	s.t.Helper()
 	err := createMany(s.ctx, writers, func(ctx context.Context, i int) (err error) {
@@ -136,7 +136,7 @@ func followSecrets(ctx context.Context, t *testing.T, service *harness.Service, 
 	var followers []*record.Follower
 	for i := range count {
 		client := harness.Dial(harness.HTTP2(t), service.Address, protocols[i%len(protocols)]).Resources
-		followers = append(followers, record.Follow(t, fmt.Sprintf("caller %d of %d", i, count), &kubeconnectv1.WatchRequest{
+		followers = append(followers, record.Follow(t, fmt.Sprintf("client %d of %d", i, count), &kubeconnectv1.WatchRequest{
 			Resource: "secrets", Namespace: written.now[0].Namespace, Encoding: kubeconnectv1.Encoding_ENCODING_PROTOBUF,
 		}, client))
 	}
@@ -146,8 +146,7 @@ func followSecrets(ctx context.Context, t *testing.T, service *harness.Service, 
 	return followers
 }
 
-// judge waits until a follower holds what the cluster holds, and judges what it was
-// told on the way.
+// judge blocks until a follower has the objects of the cluster, and validates its recording.
 func (s *changingSecrets) judge(follower *record.Follower, evidence validate.Evidence) {
 	s.t.Helper()
 	follower.Holds(s.ctx, s.notes, nil)

@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// streamsAtOnce is how many watches there are at a time, on one connection: as
-	// many as the service takes there, or nearly so.
+	// streamsAtOnce is the number of concurrent watches on one connection: the service's limit, or
+	// close to it.
 	streamsAtOnce = 200
-	// cancelRounds is how often they are all cancelled and opened again. Were a
-	// cancelled watch to keep its place until its next bookmark, there would be no
-	// time for so many.
+	// cancelRounds is the number of times that all of them are cancelled and opened again. If a
+	// cancelled watch kept its stream until its next bookmark, the time would not suffice for so
+	// many rounds.
 	cancelRounds = 25
-	// cancelWarmUp is after how many rounds memory must not grow any more, but by
+	// cancelWarmUp is the number of rounds after which memory must not grow by more than
 	// cancelGrowth, which is less than all the cancelled streams would need.
 	cancelWarmUp = 5
 	cancelGrowth = 64 << 20
@@ -40,22 +40,21 @@ func TestScenario08_ACancelledCallFreesItsStreamAtOnce(t *testing.T) {
 		}
 		memory = append(memory, validate.Sample{At: time.Now(), Bytes: residentMemory(t, service.PID())})
 	}
-	for _, violation := range validate.Memory("callers that have gone", memory[cancelWarmUp:], cancelGrowth) {
+	for _, violation := range validate.Memory("cancelled clients", memory[cancelWarmUp:], cancelGrowth) {
 		t.Error(violation)
 	}
 	t.Logf("memory: %d MiB at first, %d MiB in the end", memory[0].Bytes>>20, memory[len(memory)-1].Bytes>>20)
 }
 
-// oneConnection is an HTTP client that waits for a free stream on its connection
-// instead of opening another one.
+// oneConnection returns an HTTP client that waits for a free stream on its connection instead of
+// opening another connection.
 func oneConnection(t *testing.T) *http.Client {
 	client := harness.HTTP2(t)
 	client.Transport.(*http.Transport).HTTP2 = &http.HTTP2Config{StrictMaxConcurrentRequests: true}
 	return client
 }
 
-// openAndCancel opens so many watches, waits until each has its snapshot, and cancels
-// them all.
+// openAndCancel opens count watches, waits until each has its snapshot, and cancels all of them.
 func openAndCancel(ctx context.Context, client resourceClient, count int) error {
 	watching, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -66,9 +65,9 @@ func openAndCancel(ctx context.Context, client resourceClient, count int) error 
 	return group.Wait()
 }
 
-// untilSynced opens a watch that goes on until watching ends. It is of one object: a
-// snapshot that is sent thousands of times must not grow with what else there is in the
-// cluster.
+// untilSynced opens a watch that lasts until watching is done, and blocks until it has its
+// snapshot. It selects one object, because a snapshot that is sent thousands of times must not grow
+// with the number of other objects.
 func untilSynced(ctx, watching context.Context, client resourceClient) error {
 	stream, err := client.Watch(watching, &kubeconnectv1.WatchRequest{Resource: "namespaces", Name: "default"})
 	if err != nil {

@@ -47,12 +47,12 @@ func recreateDuring(t *testing.T, fault harness.Fault) {
 		t.Errorf("the old object was deleted after the new one was added: %q", changes)
 	}
 	if said.Model.Resets != 1 {
-		t.Errorf("the stream began %d times, want once: what was missed can be told", said.Model.Resets)
+		t.Errorf("%d resets, want one: the missed changes can be sent", said.Model.Resets)
 	}
 	wantUIDs(t, said, string(first.UID), string(second.UID))
 }
 
-// wantUIDs looks at which objects the changes to "one" were about.
+// wantUIDs checks the UIDs of the changes of the object "one".
 func wantUIDs(t *testing.T, said record.View, want ...string) {
 	t.Helper()
 	var got []string
@@ -62,6 +62,6 @@ func wantUIDs(t *testing.T, said record.View, want ...string) {
 		}
 	}
 	if !slices.Equal(got, want) {
-		t.Errorf("the changes were about the UIDs %q, want %q", got, want)
+		t.Errorf("UIDs of the changes %q, want %q", got, want)
 	}
 }

@@ -15,14 +15,14 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// pagedCount is how many objects are listed, in pages of pagedSize.
+// pagedCount is the number of listed objects, in pages of pagedSize.
 const (
 	pagedCount = 60
 	pagedSize  = 7
 )
 
-// TestScenario11_PagesTakenDuringWritesMakeOneConsistentList holds what the pages have
-// together against what the API server held at the version that they name.
+// TestScenario11_PagesTakenDuringWritesMakeOneConsistentList compares the objects of all pages with
+// those of the API server at the pages' version.
 func TestScenario11_PagesTakenDuringWritesMakeOneConsistentList(t *testing.T) {
 	t.Parallel()
 	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
@@ -51,20 +51,20 @@ func TestScenario11_PagesTakenDuringWritesMakeOneConsistentList(t *testing.T) {
 				break
 			}
 			request.PageToken = answer.GetNextPageToken()
-			// What has been listed already changes, and so does what is still to come.
+			// Objects of earlier pages change, and objects of later ones.
 			write.touch(pagedName(page), "changed")
 			write.delete(pagedName(pagedCount - 1 - page))
 			untilRead(ctx, t, client, "configmaps", write.create(fmt.Sprintf("new-%02d", page), nil))
 		}
 		if held := heldAt(ctx, t, cluster(t), namespace, version); !slices.Equal(listed, held) {
-			t.Errorf("at version %s the pages have\n%v\nand the API server\n%v", version, listed, held)
+			t.Errorf("at version %s: pages\n%v\nAPI server\n%v", version, listed, held)
 		}
 	})
 }
 
 func pagedName(i int) string { return fmt.Sprintf("paged-%02d", i) }
 
-// heldAt is what the API server held of a namespace's config maps at a version.
+// heldAt returns the ConfigMaps of a namespace at the API server at a version.
 func heldAt(ctx context.Context, t *testing.T, in *harness.Cluster, namespace, version string) (held []string) {
 	t.Helper()
 	list, err := in.Client.CoreV1().ConfigMaps(namespace).List(ctx, metav1.ListOptions{
@@ -79,8 +79,8 @@ func heldAt(ctx context.Context, t *testing.T, in *harness.Cluster, namespace, v
 	return held
 }
 
-// TestScenario11_AnExpiredPageTokenSaysSoAndOffersAWayOn continues a list at a replica that has started
-// when the API server had forgotten the list's version.
+// TestScenario11_AnExpiredPageTokenSaysSoAndOffersAWayOn continues a list at a replica that has
+// started after the API server had compacted the list's version.
 func TestScenario11_AnExpiredPageTokenSaysSoAndOffersAWayOn(t *testing.T) {
 	t.Parallel()
 	ctx, in := deadline(t), forgetfulCluster(t)
@@ -101,10 +101,10 @@ func TestScenario11_AnExpiredPageTokenSaysSoAndOffersAWayOn(t *testing.T) {
 	wantError(t, err, connect.CodeOutOfRange, "list again from the first page")
 	wantStatus(t, err, "Expired")
 	if objects := listAll(ctx, t, client, request); len(objects) != 2 {
-		t.Errorf("at the replica that remembers there are %d more objects, want 2", len(objects))
+		t.Errorf("the replica that has the version returns %d more objects, want 2", len(objects))
 	}
 	request.PageToken = ""
 	if objects := listAll(ctx, t, later, request); len(objects) != 2 {
-		t.Errorf("from the first page there are %d objects, want 2", len(objects))
+		t.Errorf("a new list has %d objects, want 2", len(objects))
 	}
 }

@@ -33,17 +33,18 @@ func TestScenario12_ARareObjectComesWithTheFirstPageOfOne(t *testing.T) {
 	}
 	wantPage(t, second, crowd.rare[1], 0)
 	if second.GetNextPageToken() != "" {
-		t.Error("the last page has a token for another")
+		t.Error("the last page has a token")
 	}
 }
 
-// wantPage fails unless a page has one object of this name and so many remain.
+// wantPage fails the test unless a page has one object with this name and the given number
+// remaining.
 func wantPage(t *testing.T, page *kubeconnectv1.ListResponse, name string, remaining int) {
 	t.Helper()
 	if len(page.GetObjects()) != 1 || page.GetObjects()[0].GetName() != name {
-		t.Errorf("a page of %d objects, want one, %s", len(page.GetObjects()), name)
+		t.Errorf("a page of %d objects, want only %s", len(page.GetObjects()), name)
 	}
 	if page.GetRemaining() != int64(remaining) {
-		t.Errorf("%d remain, want %d", page.GetRemaining(), remaining)
+		t.Errorf("remaining %d, want %d", page.GetRemaining(), remaining)
 	}
 }

@@ -59,8 +59,8 @@ func TestScenario13_ASnapshotWithTheVersionOfAWriteHasTheWrite(t *testing.T) {
 	wantSnapshot(t, stream, added(two))
 }
 
-// TestScenario13_AReadOfAQuietResourceTakesTheVersionOfAWriteToAnother is about a cache
-// that hears nothing of the write: nothing happens to priority classes.
+// TestScenario13_AReadOfAQuietResourceTakesTheVersionOfAWriteToAnother tests a cache that receives
+// no event of the write, because priority classes do not change.
 func TestScenario13_AReadOfAQuietResourceTakesTheVersionOfAWriteToAnother(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
@@ -77,7 +77,7 @@ func TestScenario13_AReadOfAQuietResourceTakesTheVersionOfAWriteToAnother(t *tes
 	}
 	order, err := resourceversion.CompareResourceVersion(list.GetResourceVersion(), made.ResourceVersion)
 	if err != nil || order < 0 {
-		t.Errorf("the list is at %s, the write at %s (%v)", list.GetResourceVersion(), made.ResourceVersion, err)
+		t.Errorf("version of the list %s, of the write %s (%v)", list.GetResourceVersion(), made.ResourceVersion, err)
 	}
 }
 
@@ -88,7 +88,7 @@ func TestScenario13_AVersionFromTheFutureIsWaitedForAndThenAClearError(t *testin
 	_, err := client.List(ctx, &kubeconnectv1.ListRequest{Resource: "namespaces", MinResourceVersion: future})
 	wantError(t, err, connect.CodeDeadlineExceeded, future)
 	if wait := wantStatus(t, err, "Timeout").GetRetryAfterSeconds(); wait <= 0 {
-		t.Errorf("the caller is to wait %d seconds", wait)
+		t.Errorf("retry delay of %d seconds", wait)
 	}
 }
 

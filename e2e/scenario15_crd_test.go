@@ -41,7 +41,7 @@ func TestScenario15_ACustomResourceIsMadeUsedChangedAndDeletedUnderAnOpenWatch(t
 	wantError(t, pinned.End(ctx), connect.CodeNotFound, "v1")
 
 	gadgets.remove()
-	stream.Until(ctx, "nothing is held any more", func(said *record.View) bool { return len(said.Model.Objects) == 0 })
+	stream.Until(ctx, "the client has no objects", func(said *record.View) bool { return len(said.Model.Objects) == 0 })
 	eventually(ctx, t, "the resource is unknown", func() error {
 		_, err := listGadgets(ctx, client, gadgets)
 		return hasCode(err, connect.CodeNotFound)
@@ -53,14 +53,14 @@ func TestScenario15_ACustomResourceIsMadeUsedChangedAndDeletedUnderAnOpenWatch(t
 	untilListed(ctx, t, client, gadgets)
 }
 
-// continuesOrEndsWithNotFound accepts both: a watch whose resource was deleted
-// may end, or wait for the resource to come back.
+// continuesOrEndsWithNotFound accepts both results: a watch whose resource was deleted may end, or
+// wait until the resource is recreated.
 func continuesOrEndsWithNotFound(ctx context.Context, t *testing.T, stream *record.Stream, want versions) {
 	t.Helper()
-	said := stream.Until(ctx, "the watch has ended or gone on", func(said *record.View) bool {
+	said := stream.Until(ctx, "the watch has ended or continued", func(said *record.View) bool {
 		return said.Ended || said.Model.Synced && maps.Equal(heldVersions(said.Model), want)
 	})
-	t.Logf("the watch has ended: %v", said.Ended)
+	t.Logf("the watch ended: %v", said.Ended)
 	if said.Ended {
 		wantError(t, stream.End(ctx), connect.CodeNotFound)
 	}
@@ -72,15 +72,15 @@ func listGadgets(ctx context.Context, client resourceClient, gadgets customResou
 
 func untilListed(ctx context.Context, t *testing.T, client resourceClient, gadgets customResource) {
 	t.Helper()
-	eventually(ctx, t, "the resource is known", func() error {
+	eventually(ctx, t, "the service serves the resource", func() error {
 		_, err := listGadgets(ctx, client, gadgets)
 		return err
 	})
 }
 
-// untilHeldAs waits until the caller holds these objects in an API version.
+// untilHeldAs blocks until the client has these objects in an API version.
 func untilHeldAs(ctx context.Context, stream *record.Stream, version string, want versions) {
-	stream.Until(ctx, "all is held as "+version, func(said *record.View) bool {
+	stream.Until(ctx, "the client has all objects in version "+version, func(said *record.View) bool {
 		if said.Kind.GetVersion() != version || !said.Model.Synced || !maps.Equal(heldVersions(said.Model), want) {
 			return false
 		}

@@ -40,7 +40,7 @@ func TestScenario16_AServerWithoutWatchListIsReadByThePlainList(t *testing.T) {
 		added(one), modified(touched), deleted(touched), added(last))
 }
 
-// refusesWatchList makes sure that this server is what the test is about.
+// refusesWatchList verifies that the API server does not support streaming lists.
 func refusesWatchList(ctx context.Context, t *testing.T, in *harness.Cluster) {
 	t.Helper()
 	err := in.Client.CoreV1().RESTClient().Get().Resource("configmaps").
@@ -48,6 +48,6 @@ func refusesWatchList(ctx context.Context, t *testing.T, in *harness.Cluster) {
 		Param("resourceVersionMatch", "NotOlderThan").Param("allowWatchBookmarks", "true").
 		Do(ctx).Error()
 	if !apierrors.IsInvalid(err) {
-		t.Fatalf("the API server takes a watch that sends the list: %v", err)
+		t.Fatalf("the API server accepts a streaming list: %v", err)
 	}
 }
