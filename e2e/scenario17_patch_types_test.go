@@ -54,7 +54,7 @@ func eachPatchType(t *testing.T, client resourceClient) {
 	t.Run("a strategic merge patch", func(t *testing.T) {
 		strategicMergeKeepsOtherContainers(ctx, t, client, namespace)
 	})
-	t.Run("an apply patch as YAML makes the object, then changes it", func(t *testing.T) {
+	t.Run("an apply patch as YAML creates the object, then changes it", func(t *testing.T) {
 		applyMakesAndChanges(ctx, t, client, namespace)
 	})
 }
@@ -66,7 +66,7 @@ func strategicMergeKeepsOtherContainers(ctx context.Context, t *testing.T, clien
 		Type: kubeconnectv1.PatchType_PATCH_TYPE_STRATEGIC_MERGE,
 	}, `{"spec":{"template":{"spec":{"containers":[{"name":"second","image":"example.com/second:2"}]}}}}`))
 	if got := answer.GetKind(); got.GetKind() != "Deployment" || got.GetGroup() != "apps" {
-		t.Errorf("the answer is about %v", got)
+		t.Errorf("object of the response %v", got)
 	}
 	now := getDeployment(ctx, t, namespace, "web")
 	images := map[string]string{}
@@ -74,7 +74,7 @@ func strategicMergeKeepsOtherContainers(ctx context.Context, t *testing.T, clien
 		images[container.Name] = container.Image
 	}
 	if len(images) != 2 || images["main"] != "example.com/main:1" || images["second"] != "example.com/second:2" {
-		t.Errorf("the containers are %v", images)
+		t.Errorf("containers %v", images)
 	}
 }
 
@@ -87,12 +87,12 @@ func applyMakesAndChanges(ctx context.Context, t *testing.T, client resourceClie
 	}
 	first, second := apply("first"), apply("second")
 	if !first.GetCreated() || second.GetCreated() {
-		t.Errorf("made by the first patch: %v, by the second: %v", first.GetCreated(), second.GetCreated())
+		t.Errorf("created by the first patch: %v, by the second: %v", first.GetCreated(), second.GetCreated())
 	}
 	write := configMapsIn(ctx, t, cluster(t), namespace)
 	wantData(t, second, write, labels{"key": "second"})
 	if manager := write.get("applied").ManagedFields[0].Manager; manager != "e2e" {
-		t.Errorf("the field manager is %q", manager)
+		t.Errorf("field manager %q", manager)
 	}
 }
 
@@ -110,11 +110,11 @@ func TestScenario17_APatchReachesReadersWithTheVersionOfItsAnswer(t *testing.T) 
 	}, `{"data":{"key":"new"}}`))
 	now := write.get("one")
 	if got := answer.GetObject().GetResourceVersion(); got != now.ResourceVersion {
-		t.Errorf("the answer is at version %s, the cluster at %s", got, now.ResourceVersion)
+		t.Errorf("version of the response %s, of the cluster %s", got, now.ResourceVersion)
 	}
 	wantChanges(t, stream.Reaches(ctx, now.ResourceVersion), modified(now))
 	if manager := now.ManagedFields[len(now.ManagedFields)-1].Manager; manager != "kubeconnect" {
-		t.Errorf("the field manager is %q, want the default", manager)
+		t.Errorf("field manager %q, want the default", manager)
 	}
 }
 
@@ -142,13 +142,13 @@ func withData(request *kubeconnectv1.PatchRequest, body string) *kubeconnectv1.P
 	return request
 }
 
-// wantData fails unless both the answer and the cluster have this data.
+// wantData fails the test unless both the response and the cluster have this data.
 func wantData(t *testing.T, answer *kubeconnectv1.PatchResponse, in configMaps, want labels) {
 	t.Helper()
 	in.t = t
 	now := in.get(answer.GetObject().GetName())
 	if !maps.Equal(now.Data, want) {
-		t.Errorf("the cluster holds %v, want %v", now.Data, want)
+		t.Errorf("the cluster has %v, want %v", now.Data, want)
 	}
 	fields := answer.GetObject().GetStruct().GetFields()["data"].GetStructValue().AsMap()
 	got := labels{}
@@ -156,7 +156,7 @@ func wantData(t *testing.T, answer *kubeconnectv1.PatchResponse, in configMaps, 
 		got[key], _ = value.(string)
 	}
 	if !maps.Equal(got, want) {
-		t.Errorf("the answer holds %v, want %v", got, want)
+		t.Errorf("the response has %v, want %v", got, want)
 	}
 }
 

@@ -33,12 +33,12 @@ func TestScenario17_AnApplyConflictNamesEachFieldAndItsManagerAndForceTakesThem(
 	for _, cause := range status.GetCauses() {
 		fields = append(fields, cause.GetField())
 		if cause.GetReason() != "FieldManagerConflict" {
-			t.Errorf("a cause has the reason %q", cause.GetReason())
+			t.Errorf("reason of a cause: %q", cause.GetReason())
 		}
 		wantWords(t, cause.GetMessage(), "first-manager")
 	}
 	if !slices.Equal(slices.Sorted(slices.Values(fields)), []string{".data.one", ".data.two"}) {
-		t.Errorf("the causes name the fields %q", fields)
+		t.Errorf("fields of the causes: %q", fields)
 	}
 	wantUnchanged(t, write, before)
 
@@ -61,7 +61,7 @@ func TestScenario17_ADryRunAnswersWithTheResultAndChangesNothing(t *testing.T) {
 
 	data := answer.GetObject().GetStruct().GetFields()["data"].GetStructValue().GetFields()
 	if got := data["key"].GetStringValue(); got != "tried" {
-		t.Errorf("the answer holds %q", got)
+		t.Errorf("the response has %q", got)
 	}
 	wantUnchanged(t, write, before)
 }
@@ -85,12 +85,12 @@ func TestScenario17_ARefusedPatchSaysWhyAndChangesNothing(t *testing.T) {
 			body:      `[{"op":"test","path":"/data/key","value":"other"},{"op":"remove","path":"/data/key"}]`,
 			code:      connect.CodeInvalidArgument, reason: "Invalid", words: []string{`ConfigMap "one" is invalid`, `a "test" failed`},
 		},
-		"a resource version that is not the cluster's": {
+		"an outdated resource version": {
 			patchType: kubeconnectv1.PatchType_PATCH_TYPE_MERGE,
 			body:      `{"metadata":{"resourceVersion":"1"},"data":{"key":"late"}}`,
 			code:      connect.CodeAborted, reason: "Conflict", words: []string{"one"},
 		},
-		"a value that validation refuses": {
+		"an invalid value": {
 			patchType: kubeconnectv1.PatchType_PATCH_TYPE_MERGE,
 			body:      `{"data":{"no/such key":"x"}}`,
 			code:      connect.CodeInvalidArgument, reason: "Invalid", words: []string{"no/such key"},
@@ -103,7 +103,7 @@ func TestScenario17_ARefusedPatchSaysWhyAndChangesNothing(t *testing.T) {
 			body: `{"dada":{"key":"x"}}`,
 			code: connect.CodeInvalidArgument, reason: "Invalid", words: []string{"dada"},
 		},
-		"an object that is not there": {
+		"a missing object": {
 			patchType: kubeconnectv1.PatchType_PATCH_TYPE_MERGE,
 			change:    func(request *kubeconnectv1.PatchRequest) { request.Name = "absent" },
 			body:      `{"data":{"key":"x"}}`,
@@ -135,7 +135,7 @@ func TestScenario17_AnUnknownFieldIsNamedByAWarning(t *testing.T) {
 		Type: kubeconnectv1.PatchType_PATCH_TYPE_MERGE,
 	}, `{"dada":{"key":"x"}}`))
 	if len(answer.GetWarnings()) != 1 {
-		t.Fatalf("the warnings are %q", answer.GetWarnings())
+		t.Fatalf("warnings %q", answer.GetWarnings())
 	}
 	wantWords(t, answer.GetWarnings()[0], "dada")
 }
@@ -158,7 +158,7 @@ func TestScenario17_AStrategicMergeOfACustomResourceIsRefused(t *testing.T) {
 	wantError(t, err, connect.CodeInvalidArgument, "PATCH_TYPE_MERGE")
 	wantStatus(t, err, "UnsupportedMediaType")
 	if now := gadgets.get("v1", namespace, "one"); now.GetResourceVersion() != before.GetResourceVersion() {
-		t.Error("the refused patch has changed the object")
+		t.Error("the rejected patch has changed the object")
 	}
 	patch(ctx, t, client, request(kubeconnectv1.PatchType_PATCH_TYPE_MERGE))
 	if now := gadgets.get("v1", namespace, "one"); now.GetResourceVersion() == before.GetResourceVersion() {

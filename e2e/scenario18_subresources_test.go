@@ -26,7 +26,7 @@ func TestScenario18_APatchThroughStatusChangesNothingButStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	if now.Status.Message != "patched" {
-		t.Errorf("the status says %q", now.Status.Message)
+		t.Errorf("message of the status %q", now.Status.Message)
 	}
 	if now.Spec.ActiveDeadlineSeconds != before.Spec.ActiveDeadlineSeconds {
 		t.Error("the spec was changed through status")
@@ -69,7 +69,7 @@ func TestScenario18_APatchThroughScaleChangesTheReplicasAndAnswersAScale(t *test
 	}, `{"spec":{"replicas":2,"paused":true}}`))
 
 	if kind := answer.GetKind(); kind.GetKind() != "Scale" || kind.GetGroup() != "autoscaling" || kind.GetVersion() != "v1" {
-		t.Errorf("the answer is a %v", kind)
+		t.Errorf("kind of the response %v", kind)
 	}
 	wantField(t, answer.GetObject().GetStruct().AsMap(), 2.0, "spec", "replicas")
 	now := getDeployment(ctx, t, namespace, "web")
@@ -78,7 +78,7 @@ func TestScenario18_APatchThroughScaleChangesTheReplicasAndAnswersAScale(t *test
 	}
 }
 
-// wantField fails unless the field under a path has a value.
+// wantField fails the test unless the field at a path has a value.
 func wantField(t *testing.T, object map[string]any, want any, path ...string) {
 	t.Helper()
 	got, found, err := unstructured.NestedFieldNoCopy(object, path...)

@@ -14,8 +14,8 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
-// TestScenario19_AnEvictionAgainstABudgetIsRefusedWithARetryTime evicts a pod whose budget
-// allows none, and again when there is no budget.
+// TestScenario19_AnEvictionAgainstABudgetIsRefusedWithARetryTime evicts a pod whose budget allows
+// no disruption, and again after the budget was deleted.
 func TestScenario19_AnEvictionAgainstABudgetIsRefusedWithARetryTime(t *testing.T) {
 	t.Parallel()
 	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
@@ -32,7 +32,7 @@ func TestScenario19_AnEvictionAgainstABudgetIsRefusedWithARetryTime(t *testing.T
 		eventually(ctx, t, "the budget allows no disruption", func() error {
 			now, err := budgets.Get(ctx, "all", metav1.GetOptions{})
 			if err == nil && (now.Status.ObservedGeneration != now.Generation || now.Status.CurrentHealthy != 1) {
-				err = fmt.Errorf("its status is %+v", now.Status)
+				err = fmt.Errorf("status %+v", now.Status)
 			}
 			return err
 		})
@@ -44,7 +44,7 @@ func TestScenario19_AnEvictionAgainstABudgetIsRefusedWithARetryTime(t *testing.T
 		wantError(t, err, connect.CodeResourceExhausted, "disruption budget")
 		status := wantStatus(t, err, "TooManyRequests")
 		if len(status.GetCauses()) != 1 || status.GetCauses()[0].GetReason() != "DisruptionBudget" {
-			t.Errorf("the causes are %v", status.GetCauses())
+			t.Errorf("causes %v", status.GetCauses())
 		}
 		if err := budgets.Delete(ctx, "all", metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
@@ -56,7 +56,7 @@ func TestScenario19_AnEvictionAgainstABudgetIsRefusedWithARetryTime(t *testing.T
 	})
 }
 
-// runPod makes a pod that says of itself that it runs.
+// runPod creates a pod whose status is Running.
 func runPod(ctx context.Context, t *testing.T, namespace, name string) {
 	t.Helper()
 	pods, pod := cluster(t).Client.CoreV1().Pods(namespace), unscheduledPod(name)

@@ -19,8 +19,8 @@ const (
 	foreground = kubeconnectv1.PropagationPolicy_PROPAGATION_POLICY_FOREGROUND
 )
 
-// TestScenario20_ADeletionHoldsToItsPreconditions deletes objects under preconditions that
-// do not hold, then without doing it, then indeed.
+// TestScenario20_ADeletionHoldsToItsPreconditions deletes objects under preconditions that are not
+// met, then as a dry run, then actually.
 func TestScenario20_ADeletionHoldsToItsPreconditions(t *testing.T) {
 	t.Parallel()
 	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
@@ -58,13 +58,13 @@ func deleteUnderPreconditions(ctx context.Context, t *testing.T, client resource
 		t.Fatal(err)
 	}
 	if gone.GetObject() != nil || gone.GetKind().GetKind() == "Status" {
-		t.Errorf("of what is gone, the answer is %v", gone)
+		t.Errorf("response for the deleted object: %v", gone)
 	}
 	_, err = remove(nil, false)
 	wantError(t, err, connect.CodeNotFound, `"one" not found`)
 }
 
-// TestScenario20_WhatBecomesOfWhatADeletedObjectOwns deletes owners by each policy.
+// TestScenario20_WhatBecomesOfWhatADeletedObjectOwns deletes owners with each propagation policy.
 func TestScenario20_WhatBecomesOfWhatADeletedObjectOwns(t *testing.T) {
 	t.Parallel()
 	client := newClient(t, cluster(t))
@@ -82,15 +82,15 @@ func TestScenario20_WhatBecomesOfWhatADeletedObjectOwns(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// What has something to do before it goes is answered as it is meanwhile.
+			// The response contains an object that is not deleted at once.
 			if waits := policy != background; waits != (answer.GetObject().GetName() == "owner") {
-				t.Errorf("the answer is %v", answer)
+				t.Errorf("response %v", answer)
 			}
-			eventually(ctx, t, "the owner is gone", func() error { return isGone(ctx, t, owner) })
+			eventually(ctx, t, "the owner is deleted", func() error { return isGone(ctx, t, owner) })
 			if wantGone {
-				eventually(ctx, t, "the owned one is gone", func() error { return isGone(ctx, t, owned) })
+				eventually(ctx, t, "the dependent is deleted", func() error { return isGone(ctx, t, owned) })
 			} else if owners := write.get("owned").OwnerReferences; len(owners) != 0 {
-				t.Errorf("what stays is owned by %v", owners)
+				t.Errorf("owners of the orphan: %v", owners)
 			}
 		})
 	}
@@ -115,10 +115,10 @@ func isGone(ctx context.Context, t *testing.T, object *corev1.ConfigMap) error {
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
-	return fmt.Errorf("%s is there: %w", object.Name, err)
+	return fmt.Errorf("%s exists: %w", object.Name, err)
 }
 
-// TestADeletedPodIsAnsweredWhileItEnds gives a pod time, and then none.
+// TestADeletedPodIsAnsweredWhileItEnds deletes a pod with a grace period, and then without one.
 func TestADeletedPodIsAnsweredWhileItEnds(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
@@ -134,7 +134,7 @@ func TestADeletedPodIsAnsweredWhileItEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	if gone.GetObject().GetName() != "one" || gone.GetKind().GetKind() != "Pod" {
-		t.Errorf("the answer is %v", gone)
+		t.Errorf("response %v", gone)
 	}
 }
 
@@ -162,7 +162,7 @@ func deleteWhatMatches(ctx context.Context, t *testing.T, client resourceClient,
 			Resource: resource.name, Namespace: namespace, LabelSelector: labels, FieldSelector: fields, DryRun: dryRun,
 		})
 		if err != nil || answer.GetDeleted() != want {
-			t.Errorf("of %q and %q are deleted %d, %v; want %d", labels, fields, answer.GetDeleted(), err, want)
+			t.Errorf("labels %q, fields %q: deleted %d, %v; want %d", labels, fields, answer.GetDeleted(), err, want)
 		}
 	}
 	clear("color=red", "", true, 2)

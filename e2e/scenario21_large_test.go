@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// largeSize is as large as etcd takes, with a little room for metadata.
+	// largeSize is close to the limit of etcd, with room for metadata.
 	largeSize = 1_400_000
-	// largeCount is so many that they cannot come in one message.
+	// largeCount is the number of objects, which is too large for one message.
 	largeCount = 4
 )
 
@@ -75,12 +75,12 @@ func TestScenario21_ALargeObjectCanBePatchedAndTheChangeIsWatched(t *testing.T) 
 	got := new(corev1.PodTemplate)
 	decode(t, changes[0].GetObject(), "protobuf", got)
 	if got.Template.Spec.Containers[0].Args[0] != argument {
-		t.Error("the change does not carry the new value")
+		t.Error("the event does not have the new value")
 	}
 }
 
-// createLarge makes a pod template, the one built-in kind that may be large and
-// that no controller looks at.
+// createLarge creates a pod template, the only built-in kind that can be large and has no
+// controller.
 func createLarge(ctx context.Context, t *testing.T, namespace, name string) *corev1.PodTemplate {
 	t.Helper()
 	spec := unscheduledPod("").Spec
@@ -95,8 +95,8 @@ func createLarge(ctx context.Context, t *testing.T, namespace, name string) *cor
 	return made
 }
 
-// largeArgument has characters of two bytes, so that any cut at a fixed length
-// would show.
+// largeArgument returns a text of two-byte characters, so that truncation at a fixed length would
+// be detected.
 func largeArgument(name string) string {
 	return name + strings.Repeat("é", (largeSize-len(name))/len("é"))
 }
@@ -110,7 +110,7 @@ func wantLarge(t *testing.T, content string, objects []*kubeconnectv1.Object) {
 		got := new(corev1.PodTemplate)
 		decode(t, object, content, got)
 		if got.Template.Spec.Containers[0].Args[0] != largeArgument(object.GetName()) {
-			t.Errorf("%s has changed on its way", object.GetName())
+			t.Errorf("the content of %s differs", object.GetName())
 		}
 	}
 }

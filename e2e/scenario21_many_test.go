@@ -34,7 +34,7 @@ func TestScenario21_TwentyThousandObjectsComeInOneSnapshot(t *testing.T) {
 		t.Errorf("the list has %d objects, want %d", len(objects), crowd.count)
 	}
 	if !slices.IsSortedFunc(objects, byName) {
-		t.Error("the list is not in order of names")
+		t.Error("the list is not ordered by name")
 	}
 	if distinct := slices.CompactFunc(objects, sameName); len(distinct) != crowd.count {
 		t.Errorf("the list has %d different objects", len(distinct))

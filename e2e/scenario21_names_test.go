@@ -10,9 +10,9 @@ import (
 )
 
 var (
-	// longestName has the 253 characters that a name may have.
+	// longestName has the maximum length of a name, 253 characters.
 	longestName = strings.Repeat("abc.", 63) + "z"
-	// longestKey and longestValue are as long as a label's may be.
+	// longestKey and longestValue have the maximum lengths of a label.
 	longestKey   = longestName + "/" + strings.Repeat("K", 63)
 	longestValue = strings.Repeat("V", 63)
 )

@@ -14,7 +14,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/record"
 )
 
-// texts are what encoders get wrong.
+// texts are strings that encoders often corrupt.
 var texts = map[string]string{
 	"empty":         "",
 	"umlauts":       "Grüße aus Köln",
@@ -64,7 +64,7 @@ func createTexts(ctx context.Context, t *testing.T, namespace, name string) {
 	}
 }
 
-// patchTexts writes the same through the service.
+// patchTexts writes the same texts through the service.
 func patchTexts(ctx context.Context, t *testing.T, client resourceClient, namespace, name string, body func(*kubeconnectv1.PatchRequest, map[string]any)) {
 	t.Helper()
 	configMapsIn(ctx, t, cluster(t), namespace).create(name, labels{"texts": ""})
@@ -109,12 +109,12 @@ func wantTexts(t *testing.T, object *kubeconnectv1.Object, content string) {
 	got := new(corev1.ConfigMap)
 	decode(t, object, content, got)
 	if !maps.Equal(got.Data, texts) {
-		t.Errorf("the data of %s is %q", object.GetName(), got.Data)
+		t.Errorf("data of %s: %q", object.GetName(), got.Data)
 	}
 	if !maps.Equal(got.Annotations, texts) {
-		t.Errorf("the annotations of %s are %q", object.GetName(), got.Annotations)
+		t.Errorf("annotations of %s: %q", object.GetName(), got.Annotations)
 	}
 	if string(got.BinaryData["bytes"]) != "\x00\xff\xfe\xc0" {
-		t.Errorf("the bytes of %s are %x", object.GetName(), got.BinaryData["bytes"])
+		t.Errorf("bytes of %s: %x", object.GetName(), got.BinaryData["bytes"])
 	}
 }

@@ -12,9 +12,10 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/record"
 )
 
-// What no and bad tokens are answered is in auth_cluster_test.go.
+// auth_cluster_test.go tests missing and invalid tokens.
 
-// TestScenario22_AStreamEndsWithTheServiceAccount deletes a caller while it watches.
+// TestScenario22_AStreamEndsWithTheServiceAccount deletes a caller's service account while it
+// watches.
 func TestScenario22_AStreamEndsWithTheServiceAccount(t *testing.T) {
 	t.Parallel()
 	service := startForCallers(t, "--recheck-interval", "1s")
@@ -27,7 +28,7 @@ func TestScenario22_AStreamEndsWithTheServiceAccount(t *testing.T) {
 			caller.may(namespace, "reader", to("configmaps", "list", "watch"))
 			clients := caller.calling(service, protocol)
 			request := &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: namespace}
-			eventually(ctx, t, "the caller may watch", func() error {
+			eventually(ctx, t, "the caller has permission to watch", func() error {
 				_, err := clients.Resources.List(ctx, &kubeconnectv1.ListRequest{Resource: "configmaps", Namespace: namespace})
 				return err
 			})
@@ -39,7 +40,7 @@ func TestScenario22_AStreamEndsWithTheServiceAccount(t *testing.T) {
 			}
 			wantError(t, stream.End(ctx), connect.CodeUnauthenticated)
 			if len(stream.Now().Points) == 0 {
-				t.Error("it leaves no token to resume with")
+				t.Error("the stream has no resume token")
 			}
 			wantError(t, watchError(ctx, clients.Resources, request), connect.CodeUnauthenticated)
 		})

@@ -13,12 +13,12 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/record"
 )
 
-// credentialLife is how long a credential lives that is to end in a test: long enough to
-// open a stream with it on a machine that has much else to do.
+// credentialLife is the lifetime of a credential that must expire during a test: long enough to
+// open a stream with it on a busy machine.
 const credentialLife = 30 * time.Second
 
-// TestScenario22_AStreamEndsWithItsTokenAndGoesOnWithANewOne lets a caller's token
-// expire while it watches.
+// TestScenario22_AStreamEndsWithItsTokenAndGoesOnWithANewOne lets a caller's token expire while it
+// watches.
 func TestScenario22_AStreamEndsWithItsTokenAndGoesOnWithANewOne(t *testing.T) {
 	t.Parallel()
 	service := startForCallers(t)
@@ -36,14 +36,13 @@ func TestScenario22_AStreamEndsWithItsTokenAndGoesOnWithANewOne(t *testing.T) {
 	}
 }
 
-// outliveTheCredential watches until the caller's credential ends, and goes on with a new
-// one.
+// outliveTheCredential watches until the caller's credential expires, and resumes with a new one.
 func outliveTheCredential(ctx context.Context, t *testing.T, namespace string, callingUntil func(time.Time) resourceClient) {
 	t.Helper()
 	write := configMapsIn(ctx, t, cluster(t), namespace)
 	write.create("one", nil)
 	renewed := callingUntil(time.Now().Add(time.Hour))
-	eventually(ctx, t, "the caller may list", func() error { return callsOn(renewed, namespace)["List"](ctx) })
+	eventually(ctx, t, "the caller has permission to list", func() error { return callsOn(renewed, namespace)["List"](ctx) })
 
 	client := callingUntil(time.Now().Add(credentialLife))
 	if err := callsOn(client, namespace)["List"](ctx); err != nil {
@@ -60,7 +59,7 @@ func outliveTheCredential(ctx context.Context, t *testing.T, namespace string, c
 	said := stream.Now()
 	point := lastPoint(t, said)
 	if missing := len(said.Events) - len(point.Events); missing != 0 {
-		t.Errorf("the last token to resume with is %d events behind", missing)
+		t.Errorf("the last resume token is %d events older than the stream", missing)
 	}
 	write.delete("one")
 	comes := write.create("comes", nil)
@@ -68,7 +67,7 @@ func outliveTheCredential(ctx context.Context, t *testing.T, namespace string, c
 	resumed := record.Resume(t, renewed, request, point).Reaches(ctx, touched.ResourceVersion)
 	wantChanges(t, resumed, modified(seen), deleted(seen), added(comes), modified(touched))
 	if resumed.Model.Resets != said.Model.Resets {
-		t.Error("resumed with a new credential, the stream began anew")
+		t.Error("the stream was reset after a resume with a new credential")
 	}
 }
 
@@ -78,7 +77,7 @@ func TestScenario22_ATokenThatHasExpiredIsRefused(t *testing.T) {
 	namespace := newNamespace(ctx, t, cluster(t))
 	caller := newAccount(ctx, t, namespace, "reader")
 	for when, expired := range map[string]time.Duration{
-		"a moment ago, when the cluster would still take it": time.Second,
+		"a moment ago, when the cluster would still accept it": time.Second,
 		"an hour ago": time.Hour,
 	} {
 		token := caller.expiringToken(time.Now().Add(-expired))
@@ -90,8 +89,8 @@ func TestScenario22_ATokenThatHasExpiredIsRefused(t *testing.T) {
 	}
 }
 
-// wantExpired fails unless every sort of call is refused because of its credential's
-// end.
+// wantExpired fails the test unless every kind of call is rejected because its credential has
+// expired.
 func wantExpired(ctx context.Context, t *testing.T, client resourceClient, namespace, words string) {
 	t.Helper()
 	for name, call := range callsOn(client, namespace) {

@@ -16,8 +16,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/record"
 )
 
-// TestScenario23_ACallerSeesTheNamespacesThatItMaySee gives rights in two of many
-// namespaces, then in a third, then takes away all, one after another.
+// TestScenario23_ACallerSeesTheNamespacesThatItMaySee grants permissions in two of many namespaces,
+// then in a third, then revokes all of them, one after another.
 func TestScenario23_ACallerSeesTheNamespacesThatItMaySee(t *testing.T) {
 	t.Parallel()
 	ctx, service := deadline(t), startForCallers(t)
@@ -48,10 +48,10 @@ func followRights(t *testing.T, service *harness.Service, protocol harness.Proto
 	stream.JudgeBy(caller.evidence)
 	wantHeld(t, stream.Synced(ctx), one, two)
 	caller.grant(three)
-	wantHeld(t, stream.Until(ctx, "the third namespace comes", holdsOf(three)), one, two, three)
+	wantHeld(t, stream.Until(ctx, "the third namespace is delivered", holdsOf(three)), one, two, three)
 	caller.revoke(two)
 	configMapsIn(ctx, t, cluster(t), two).create("secret", nil)
-	view := stream.Until(ctx, "the second namespace goes", func(view *record.View) bool { return !holdsOf(two)(view) })
+	view := stream.Until(ctx, "the second namespace is deleted from the stream", func(view *record.View) bool { return !holdsOf(two)(view) })
 	wantHeld(t, view, one, three)
 	wantGoneWithoutContent(t, view, two)
 	touched := configMapsIn(ctx, t, cluster(t), three).touch("mine", "touched")
@@ -61,12 +61,12 @@ func followRights(t *testing.T, service *harness.Service, protocol harness.Proto
 	wantError(t, stream.End(ctx), connect.CodePermissionDenied, "configmaps is forbidden")
 }
 
-// holdsOf is whether a caller holds anything of a namespace.
+// holdsOf returns a function that reports whether a client has objects of a namespace.
 func holdsOf(namespace string) func(*record.View) bool {
 	return func(view *record.View) bool { return slices.Contains(heldIn(view), namespace) }
 }
 
-// makeNamespaces makes some, for nobody.
+// makeNamespaces creates namespaces without permissions for any caller.
 func makeNamespaces(ctx context.Context, t *testing.T, count int) {
 	t.Helper()
 	template := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-others-"}}
@@ -77,7 +77,7 @@ func makeNamespaces(ctx context.Context, t *testing.T, count int) {
 	}
 }
 
-// namespacesOf are those of some objects, in order.
+// namespacesOf returns the namespaces of some objects, in order.
 func namespacesOf(objects []*kubeconnectv1.Object) []string {
 	var namespaces []string
 	for _, object := range objects {
@@ -89,7 +89,7 @@ func namespacesOf(objects []*kubeconnectv1.Object) []string {
 
 func sameNamespaces(got, want []string) error {
 	if want = slices.Sorted(slices.Values(want)); !slices.Equal(got, want) {
-		return fmt.Errorf("there is something of %q, not %q", got, want)
+		return fmt.Errorf("objects in the namespaces %q, want %q", got, want)
 	}
 	return nil
 }
@@ -102,7 +102,7 @@ func listsNamespaces(ctx context.Context, client resourceClient, want ...string)
 	return sameNamespaces(namespacesOf(list.GetObjects()), want)
 }
 
-// heldIn are the namespaces of what a caller holds.
+// heldIn returns the namespaces of a client's objects.
 func heldIn(view *record.View) []string {
 	var objects []*kubeconnectv1.Object
 	for _, object := range view.Model.Objects {
@@ -118,8 +118,8 @@ func wantHeld(t *testing.T, view record.View, namespaces ...string) {
 	}
 }
 
-// wantGoneWithoutContent fails unless the last that came of a namespace is DELETED,
-// without content.
+// wantGoneWithoutContent fails the test unless the last event of a namespace is a DELETED without
+// content.
 func wantGoneWithoutContent(t *testing.T, view record.View, namespace string) {
 	t.Helper()
 	last := map[string]*kubeconnectv1.Event{}
@@ -130,7 +130,7 @@ func wantGoneWithoutContent(t *testing.T, view record.View, namespace string) {
 	}
 	for name, event := range last {
 		if event.GetType() != kubeconnectv1.EventType_EVENT_TYPE_DELETED || event.GetObject().GetContent() != nil {
-			t.Errorf("the last of %s is %v", name, event)
+			t.Errorf("last event of %s: %v", name, event)
 		}
 	}
 }

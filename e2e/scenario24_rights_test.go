@@ -13,8 +13,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/record"
 )
 
-// TestScenario24_EachReadNeedsItsOwnRight gives a caller list but not watch, get of one
-// name, and nothing of Secrets.
+// TestScenario24_EachReadNeedsItsOwnRight grants a caller list but not watch, get of one name, and
+// no permission to read Secrets.
 func TestScenario24_EachReadNeedsItsOwnRight(t *testing.T) {
 	t.Parallel()
 	ctx, service := deadline(t), startForCallers(t)
@@ -29,7 +29,7 @@ func TestScenario24_EachReadNeedsItsOwnRight(t *testing.T) {
 	for _, protocol := range harness.Protocols {
 		t.Run(protocol.Name, func(t *testing.T) {
 			clients := caller.calling(service, protocol)
-			eventually(ctx, t, "the caller has its rights", func() error {
+			eventually(ctx, t, "the caller has its permissions", func() error {
 				_, err := clients.Resources.List(ctx, &kubeconnectv1.ListRequest{Resource: "services", Namespace: namespace})
 				return err
 			})
@@ -68,12 +68,12 @@ func eachReadNeedsItsOwnRight(ctx context.Context, t *testing.T, client resource
 	}
 }
 
-// whatTheCallerMay holds what CheckAccess answers against the rights.
+// whatTheCallerMay compares the decisions of CheckAccess with the permissions.
 func whatTheCallerMay(ctx context.Context, t *testing.T, clients harness.Clients, caller account) {
 	t.Helper()
 	who, err := clients.Access.WhoAmI(ctx, &kubeconnectv1.WhoAmIRequest{})
 	if err != nil || who.GetUsername() != caller.user() || who.GetUid() == "" || len(who.GetGroups()) == 0 {
-		t.Errorf("the caller is %v, %v", who, err)
+		t.Errorf("caller %v, %v", who, err)
 	}
 	answers, err := clients.Access.CheckAccess(ctx, &kubeconnectv1.CheckAccessRequest{Questions: []*kubeconnectv1.AccessQuestion{
 		{Verb: "list", Resource: "svc", Namespace: caller.namespace},
@@ -86,7 +86,7 @@ func whatTheCallerMay(ctx context.Context, t *testing.T, clients harness.Clients
 	}
 	for i, want := range []bool{true, false, true, false} {
 		if answers.GetAnswers()[i].GetAllowed() != want {
-			t.Errorf("answer %d is %v", i, answers.GetAnswers()[i])
+			t.Errorf("decision %d: %v", i, answers.GetAnswers()[i])
 		}
 	}
 	_, err = clients.Access.CheckAccess(ctx, &kubeconnectv1.CheckAccessRequest{Questions: make([]*kubeconnectv1.AccessQuestion, 101)})

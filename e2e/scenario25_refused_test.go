@@ -27,23 +27,23 @@ import (
 )
 
 const (
-	// policyMessage is what the cluster's administrator has written for callers.
+	// policyMessage is the message of a policy of the cluster's administrator.
 	policyMessage = `a label must not say "invalid": ask the team «Grüße», 100% of them know why`
-	// forbiddenMessage goes with a reason that the administrator has chosen.
+	// forbiddenMessage is a message with a reason chosen by the administrator.
 	forbiddenMessage = `no label may say "forbidden", nor \"\n"`
-	// mightyPod is one that no strict namespace takes.
+	// mightyPod is a pod that the restricted Pod Security Standard does not admit.
 	mightyPod = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"mighty"},"spec":{"containers":` +
 		`[{"name":"main","image":"example.com/main:1","securityContext":{"privileged":true}}]}}`
 )
 
-// refusal is a patch that the API server refuses, and how.
+// refusal is a patch that the API server rejects, and the expected error.
 type refusal struct {
 	request *kubeconnectv1.PatchRequest
 	code    connect.Code
 	words   []string
 }
 
-// refusals are by all who have a say in a change after its caller is known.
+// refusals returns patches that each stage of the API server after authentication rejects.
 func refusals(namespace string) map[string]refusal {
 	ask := func(resource, name string, patchType kubeconnectv1.PatchType, body string) *kubeconnectv1.PatchRequest {
 		return withData(&kubeconnectv1.PatchRequest{
@@ -52,7 +52,7 @@ func refusals(namespace string) map[string]refusal {
 	}
 	apply := kubeconnectv1.PatchType_PATCH_TYPE_APPLY
 	return map[string]refusal{
-		"the rights of the caller": {
+		"the permissions of the caller": {
 			request: ask("secrets", "one", mergePatch, `{"data":null}`),
 			code:    connect.CodePermissionDenied,
 			words:   []string{"system:serviceaccount:" + namespace + ":writer", `cannot patch resource "secrets"`},
@@ -62,7 +62,7 @@ func refusals(namespace string) map[string]refusal {
 			code:    connect.CodeInvalidArgument,
 			words:   []string{"ValidatingAdmissionPolicy '" + namespace + "'", "denied request: " + policyMessage},
 		},
-		"an admission policy that says why": {
+		"an admission policy with a reason": {
 			request: ask("configmaps", "one", mergePatch, `{"metadata":{"labels":{"e2e":"forbidden"}}}`),
 			code:    connect.CodePermissionDenied,
 			words:   []string{"ValidatingAdmissionPolicy '" + namespace + "'", "denied request: " + forbiddenMessage},
@@ -80,8 +80,8 @@ func refusals(namespace string) map[string]refusal {
 	}
 }
 
-// TestScenario25_WhatTheClusterRefusesComesBackInItsOwnWords compares what the service
-// answers with what the API server answers the same caller for the same patch.
+// TestScenario25_WhatTheClusterRefusesComesBackInItsOwnWords compares the service's error with the
+// API server's error for the same caller and patch.
 func TestScenario25_WhatTheClusterRefusesComesBackInItsOwnWords(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
@@ -104,15 +104,15 @@ func TestScenario25_WhatTheClusterRefusesComesBackInItsOwnWords(t *testing.T) {
 		}
 	}
 	if after := configMapVersions(ctx, t, namespace, ""); !maps.Equal(after, before) {
-		t.Errorf("what was refused has changed %v to %v", before, after)
+		t.Errorf("a rejected patch has changed %v to %v", before, after)
 	}
 	_, err := cluster(t).Client.CoreV1().Pods(namespace).Get(ctx, "mighty", metav1.GetOptions{})
 	if !apierrors.IsNotFound(err) {
-		t.Errorf("the pod that was refused: %v", err)
+		t.Errorf("the rejected pod: %v", err)
 	}
 }
 
-// strictNamespace is one that refuses most of what it is asked for, and has one ConfigMap.
+// strictNamespace creates a namespace that rejects most requests, and has one ConfigMap.
 func strictNamespace(ctx context.Context, t *testing.T) string {
 	t.Helper()
 	client := cluster(t).Client
@@ -133,7 +133,7 @@ func strictNamespace(ctx context.Context, t *testing.T) string {
 	return namespace
 }
 
-// refuseLabels makes a policy for a namespace, of its name.
+// refuseLabels creates a policy for a namespace, with the same name.
 func refuseLabels(ctx context.Context, t *testing.T, namespace string) {
 	t.Helper()
 	api, named := cluster(t).Client.AdmissionregistrationV1(), metav1.ObjectMeta{Name: namespace}
@@ -169,8 +169,8 @@ func refuseLabels(ctx context.Context, t *testing.T, namespace string) {
 	}
 }
 
-// directly waits until the API server itself refuses a caller's dry run in the words that
-// are to come, and returns what it answers.
+// directly blocks until the API server itself rejects a caller's dry run with the expected message,
+// and returns its error.
 func (r refusal) directly(ctx context.Context, t *testing.T, token string) metav1.Status {
 	t.Helper()
 	config := rest.AnonymousClientConfig(cluster(t).Config)
@@ -186,22 +186,22 @@ func (r refusal) directly(ctx context.Context, t *testing.T, token string) metav
 	objects := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: r.request.GetResource()}).Namespace(r.request.GetNamespace())
 	options := metav1.PatchOptions{FieldManager: r.request.GetFieldManager(), DryRun: []string{metav1.DryRunAll}}
 	var refused apierrors.APIStatus
-	eventually(ctx, t, "the API server refuses it", func() error {
+	eventually(ctx, t, "the API server rejects the patch", func() error {
 		_, err := objects.Patch(ctx, r.request.GetName(), patchType, r.request.GetData(), options)
 		if !errors.As(err, &refused) || !strings.Contains(err.Error(), r.words[len(r.words)-1]) {
-			return fmt.Errorf("it answers: %v", err)
+			return fmt.Errorf("the API server returns: %v", err)
 		}
 		return nil
 	})
 	return refused.Status()
 }
 
-// wantSameStatus fails unless an error tells all that the API server has said.
+// wantSameStatus fails the test unless an error has the complete status of the API server.
 func wantSameStatus(t *testing.T, err error, want metav1.Status) {
 	t.Helper()
 	var failure *connect.Error
 	if errors.As(err, &failure) && failure.Message() != want.Message {
-		t.Errorf("the message is\n  %q\nwant\n  %q", failure.Message(), want.Message)
+		t.Errorf("message\n  %q\nwant\n  %q", failure.Message(), want.Message)
 	}
 	same := &kubeconnectv1.Status{Reason: string(want.Reason), Message: want.Message, Code: want.Code}
 	if details := want.Details; details != nil {
@@ -212,6 +212,6 @@ func wantSameStatus(t *testing.T, err error, want metav1.Status) {
 		}
 	}
 	if got := wantStatus(t, err, string(want.Reason)); !proto.Equal(got, same) {
-		t.Errorf("the status is\n  %s\nwant\n  %s", protojson.Format(got), protojson.Format(same))
+		t.Errorf("status\n  %s\nwant\n  %s", protojson.Format(got), protojson.Format(same))
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// pretending are the headers of a caller who would like to be somebody else.
+// pretending returns the headers of a caller that tries to impersonate another user.
 func pretending(token string) http.Header {
 	return http.Header{
 		"Authorization":            {"Bearer " + token},
@@ -28,8 +28,8 @@ func pretending(token string) http.Header {
 	}
 }
 
-// TestScenario25_AWriteIsRecordedUnderItsCallersName holds the API server's own audit
-// log against who has called.
+// TestScenario25_AWriteIsRecordedUnderItsCallersName compares the API server's audit log with the
+// callers.
 func TestScenario25_AWriteIsRecordedUnderItsCallersName(t *testing.T) {
 	t.Parallel()
 	for writeAs, recorded := range map[string]func(*testing.T, harness.AuditEvent) authenticationv1.UserInfo{
@@ -49,25 +49,25 @@ func TestScenario25_AWriteIsRecordedUnderItsCallersName(t *testing.T) {
 	}
 }
 
-// asTheCaller is who has called, if the caller has sent the request.
+// asTheCaller returns the caller in an event of a request sent as the caller.
 func asTheCaller(t *testing.T, event harness.AuditEvent) authenticationv1.UserInfo {
 	if event.ImpersonatedUser != nil {
-		t.Errorf("somebody acts as %v", event.ImpersonatedUser)
+		t.Errorf("unexpected impersonation of %v", event.ImpersonatedUser)
 	}
 	return event.User
 }
 
-// onTheCallersBehalf is who has called, if the service has sent the request.
+// onTheCallersBehalf returns the caller in an event of a request sent by the service.
 func onTheCallersBehalf(t *testing.T, event harness.AuditEvent) authenticationv1.UserInfo {
 	own, err := cluster(t).Client.AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if event.User.Username != own.Status.UserInfo.Username {
-		t.Errorf("the request is sent by %q, not by the service's account %q", event.User.Username, own.Status.UserInfo.Username)
+		t.Errorf("the request was sent by %q, want the service's account %q", event.User.Username, own.Status.UserInfo.Username)
 	}
 	if event.ImpersonatedUser == nil {
-		t.Fatal("the service acts as nobody but itself")
+		t.Fatal("the service impersonates no user")
 	}
 	return *event.ImpersonatedUser
 }
@@ -94,12 +94,11 @@ func writeAndBeRecorded(t *testing.T, service *harness.Service, protocol harness
 	}
 	wantUser(t, recorded(t, events[2]), whoseToken(ctx, t, strangers))
 	if code := events[2].ResponseStatus.Code; code != http.StatusForbidden {
-		t.Errorf("what was refused is recorded with the code %d", code)
+		t.Errorf("the rejected write is recorded with code %d", code)
 	}
 }
 
-// tokenOfAPod is a token of the account's as a pod has it: the cluster tells by it which
-// pod that is.
+// tokenOfAPod returns a token of the account as a pod has it: its claims name the pod.
 func (a account) tokenOfAPod() string {
 	a.t.Helper()
 	pod := unscheduledPod(a.name)
@@ -113,31 +112,33 @@ func (a account) tokenOfAPod() string {
 	}})
 }
 
-// auditedPatch is one that the API server records.
+// auditedPatch returns a patch that the API server records.
 func auditedPatch(namespace, value string) *kubeconnectv1.PatchRequest {
 	return withData(&kubeconnectv1.PatchRequest{
 		Resource: "configmaps", Namespace: namespace, Name: harness.Audited, Type: mergePatch,
 	}, `{"data":{"key":"`+value+`"}}`)
 }
 
-// untilMayPatch waits without a try, which the audit log would tell.
+// untilMayPatch blocks until the caller has the permission, without a patch, which would be
+// recorded.
 func untilMayPatch(ctx context.Context, t *testing.T, clients harness.Clients, namespace string) {
 	t.Helper()
-	eventually(ctx, t, "the caller may patch", func() error {
+	eventually(ctx, t, "the caller has permission to patch", func() error {
 		answer, err := clients.Access.CheckAccess(ctx, &kubeconnectv1.CheckAccessRequest{Questions: []*kubeconnectv1.AccessQuestion{
 			{Verb: "patch", Resource: "configmaps", Namespace: namespace, Name: harness.Audited},
 		}})
 		if err == nil && !answer.GetAnswers()[0].GetAllowed() {
-			err = fmt.Errorf("not yet: %v", answer.GetAnswers()[0])
+			err = fmt.Errorf("not allowed yet: %v", answer.GetAnswers()[0])
 		}
 		return err
 	})
 }
 
-// untilRecorded waits for so many records of a namespace, and fails if there are more.
+// untilRecorded blocks until a number of requests of a namespace are recorded, and fails the test
+// if there are more.
 func untilRecorded(ctx context.Context, t *testing.T, namespace string, count int) (events []harness.AuditEvent) {
 	t.Helper()
-	eventually(ctx, t, "the API server has recorded it", func() (err error) {
+	eventually(ctx, t, "the API server has recorded the requests", func() (err error) {
 		events, err = cluster(t).AuditEvents(namespace)
 		if err == nil && len(events) < count {
 			err = fmt.Errorf("%d of %d events", len(events), count)
@@ -145,23 +146,23 @@ func untilRecorded(ctx context.Context, t *testing.T, namespace string, count in
 		return err
 	})
 	if len(events) != count {
-		t.Fatalf("%d requests are recorded, not %d", len(events), count)
+		t.Fatalf("%d requests are recorded, want %d", len(events), count)
 	}
 	return events
 }
 
-// wantRecorded fails unless a record is of the write that was answered so.
+// wantRecorded fails the test unless an event records the write with the given response.
 func wantRecorded(t *testing.T, event harness.AuditEvent, answer *kubeconnectv1.PatchResponse) {
 	t.Helper()
 	if code := event.ResponseStatus.Code; code != http.StatusOK {
-		t.Errorf("what was written is recorded with the code %d", code)
+		t.Errorf("the write is recorded with code %d", code)
 	}
 	if got, want := event.ResponseObject.ResourceVersion, answer.GetObject().GetResourceVersion(); got != want {
-		t.Errorf("what was written at version %s is recorded at %q", want, got)
+		t.Errorf("the write at version %s is recorded at %q", want, got)
 	}
 }
 
-// whoseToken is what the cluster itself says.
+// whoseToken returns the user of a token according to the cluster.
 func whoseToken(ctx context.Context, t *testing.T, token string) authenticationv1.UserInfo {
 	t.Helper()
 	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
@@ -171,19 +172,19 @@ func whoseToken(ctx context.Context, t *testing.T, token string) authenticationv
 	}
 	for _, key := range []string{"pod-name", "pod-uid", "credential-id"} {
 		if len(review.Status.User.Extra["authentication.kubernetes.io/"+key]) != 1 {
-			t.Fatalf("the token does not tell its %s: %v", key, review.Status)
+			t.Fatalf("the token has no %s: %v", key, review.Status)
 		}
 	}
 	return review.Status.User
 }
 
-// wantUser fails unless two are one: in name, UID, groups and extra.
+// wantUser fails the test unless two users have the same name, UID, groups and extra.
 func wantUser(t *testing.T, got, want authenticationv1.UserInfo) {
 	t.Helper()
 	for _, user := range []*authenticationv1.UserInfo{&got, &want} {
 		user.Groups = slices.Sorted(slices.Values(user.Groups))
 	}
 	if !reflect.DeepEqual(got, want) {
-		t.Errorf("the user is\n  %v\nwant\n  %v", got, want)
+		t.Errorf("user\n  %v\nwant\n  %v", got, want)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/record"
 )
 
-// TestScenario26_TwoCallersOfOneViewEachSeeTheirOwn watches the same with two callers of
-// different rights, while both namespaces change.
+// TestScenario26_TwoCallersOfOneViewEachSeeTheirOwn opens the same watch as two callers with
+// different permissions, while both namespaces change.
 func TestScenario26_TwoCallersOfOneViewEachSeeTheirOwn(t *testing.T) {
 	t.Parallel()
 	ctx, service := deadline(t), startForCallers(t)
@@ -23,8 +23,8 @@ func TestScenario26_TwoCallersOfOneViewEachSeeTheirOwn(t *testing.T) {
 	for _, protocol := range harness.Protocols {
 		t.Run(protocol.Name, func(t *testing.T) {
 			janes, joes := jane.calling(service, protocol).Resources, joe.calling(service, protocol).Resources
-			eventually(ctx, t, "jane sees two namespaces", func() error { return listsNamespaces(ctx, janes, one, two) })
-			eventually(ctx, t, "joe sees one", func() error { return listsNamespaces(ctx, joes, two) })
+			eventually(ctx, t, "jane can list two namespaces", func() error { return listsNamespaces(ctx, janes, one, two) })
+			eventually(ctx, t, "joe can list one namespace", func() error { return listsNamespaces(ctx, joes, two) })
 			request := &kubeconnectv1.WatchRequest{Resource: "configmaps"}
 			ofJane, ofJoe := record.Watch(t, janes, request), record.Watch(t, joes, request)
 			wantHeld(t, ofJane.Synced(ctx), one, two)
@@ -35,7 +35,7 @@ func TestScenario26_TwoCallersOfOneViewEachSeeTheirOwn(t *testing.T) {
 			view := ofJoe.Reaches(ctx, last.ResourceVersion)
 			for _, event := range view.Events {
 				if namespace := event.GetObject().GetNamespace(); namespace == one {
-					t.Errorf("joe is told %v", event)
+					t.Errorf("joe receives %v", event)
 				}
 			}
 			configMapsIn(ctx, t, cluster(t), one).delete("mine")

@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// faultLasts is how long a fault lasts that has a length.
+	// faultLasts is the duration of a fault that has one.
 	faultLasts = 5 * time.Second
-	// busy is how many writes there must be to each resource before and after a fault.
+	// busy is the number of writes to each resource before and after a fault.
 	busy = 40
-	// faultPatience is for several faults, one after another.
+	// faultPatience bounds the duration of several faults, one after another.
 	faultPatience = 3 * time.Minute
 )
 
-// unnoticed is how long the beginning or the end of an outage may go unnoticed
-// at most. The service says a quarter of a minute; the rest is for busy machines.
+// unnoticed bounds how long the beginning or the end of an outage may go unnoticed. The service
+// specifies 15 seconds; the rest is a margin for busy machines.
 var unnoticed = harness.Patience(time.Minute)
 
 // shakyCluster is for tests that make the control plane itself fail.
@@ -38,25 +38,25 @@ func TestScenario27_AControlPlaneThatFailsIsSurvivedByEveryStream(t *testing.T) 
 		"etcd is killed": func(ctx context.Context, t *testing.T) []validate.Outage {
 			return kill(ctx, t, shakyCluster(t), shakyCluster(t).Etcd())
 		},
-		"the API server stands still": apiServerStandsStill(faultLasts),
-		"etcd stands still":           etcdStandsStill(faultLasts),
+		"the API server is frozen": apiServerStandsStill(faultLasts),
+		"etcd is frozen":           etcdStandsStill(faultLasts),
 	} {
 		t.Run(name, func(t *testing.T) { survive(t, strike, rounds(t)) })
 	}
 	if _, soaking := soakFor(t); !soaking {
 		return
 	}
-	// After a minute every connection has been given up, and every lease is over.
+	// After a minute every connection has timed out, and every lease has expired.
 	for name, strike := range map[string]strike{
-		"the API server stands still for a minute": apiServerStandsStill(longFreeze),
-		"etcd stands still for a minute":           etcdStandsStill(longFreeze),
+		"the API server is frozen for a minute": apiServerStandsStill(longFreeze),
+		"etcd is frozen for a minute":           etcdStandsStill(longFreeze),
 	} {
 		t.Run(name, func(t *testing.T) { survive(t, strike, 1) })
 	}
 }
 
-// strike lets something fail for a while. It returns when the API server was away, as
-// far as that is known.
+// strike makes something fail for a while. It returns the outages of the API server, as far as they
+// are known.
 type strike func(context.Context, *testing.T) []validate.Outage
 
 func apiServerStandsStill(lasts time.Duration) strike {
@@ -68,11 +68,11 @@ func apiServerStandsStill(lasts time.Duration) strike {
 func etcdStandsStill(lasts time.Duration) strike {
 	return func(ctx context.Context, t *testing.T) []validate.Outage {
 		freeze(ctx, t, shakyCluster(t).Etcd(), lasts)
-		return nil // the API server was there
+		return nil // the API server was reachable
 	}
 }
 
-// survive strikes the control plane so often, while callers wander between two replicas.
+// survive strikes the control plane repeatedly, while clients move between two replicas.
 func survive(t *testing.T, strike strike, times int) {
 	t.Helper()
 	ctx := deadlineAfter(t, time.Duration(times)*faultPatience)
@@ -86,13 +86,13 @@ func survive(t *testing.T, strike strike, times int) {
 		outages = append(outages, strike(ctx, t)...)
 		crew.atWork(ctx, busy)
 	}
-	crew.catchUp(validate.Anywhere) // a replica may be behind the one that a caller comes from
+	crew.catchUp(validate.Anywhere) // a replica may be older than a client's previous one
 	t.Log(crew.finish(ctx, validate.Evidence{Outages: outages}))
 }
 
-var errStillThere = errors.New("it is still there")
+var errStillThere = errors.New("the process is still running")
 
-// callersOf are clients of each service, over Connect and over gRPC.
+// callersOf returns clients of each service, over Connect and over gRPC.
 func callersOf(t *testing.T, services ...*harness.Service) []record.Client {
 	var clients []record.Client
 	for _, service := range services {
@@ -103,8 +103,8 @@ func callersOf(t *testing.T, services ...*harness.Service) []record.Client {
 	return clients
 }
 
-// kill ends a component of a cluster and waits until another one has taken its place and the
-// cluster can be written to.
+// kill ends a component of a cluster and blocks until it has been restarted and the cluster accepts
+// writes.
 func kill(ctx context.Context, t *testing.T, in *harness.Cluster, component harness.Component) []validate.Outage {
 	t.Helper()
 	before, err := component.PID()
@@ -114,7 +114,7 @@ func kill(ctx context.Context, t *testing.T, in *harness.Cluster, component harn
 	if err := component.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(ctx, t, "another process has taken its place", func() error {
+	eventually(ctx, t, "the process is restarted", func() error {
 		now, err := component.PID()
 		if err == nil && now == before {
 			return errStillThere
@@ -122,16 +122,16 @@ func kill(ctx context.Context, t *testing.T, in *harness.Cluster, component harn
 		return err
 	})
 	untilServed(ctx, t, in)
-	return nil // when exactly it was there again is not known
+	return nil // the exact end of the outage is unknown
 }
 
-// freezable is a process that can stand still.
+// freezable is a process that can be suspended.
 type freezable interface {
 	Freeze() error
 	Thaw() error
 }
 
-// freeze lets a process stand still for a while.
+// freeze suspends a process for a while.
 func freeze(ctx context.Context, t *testing.T, component freezable, lasts time.Duration) validate.Outage {
 	t.Helper()
 	if err := component.Freeze(); err != nil {
@@ -147,7 +147,7 @@ func freeze(ctx context.Context, t *testing.T, component freezable, lasts time.D
 	return validate.Outage{From: from, To: time.Now(), Unnoticed: unnoticed}
 }
 
-// last lets a fault last.
+// last blocks for the duration of a fault.
 func last(ctx context.Context, lasts time.Duration) {
 	select {
 	case <-time.After(lasts):
@@ -157,7 +157,7 @@ func last(ctx context.Context, lasts time.Duration) {
 
 func untilServed(ctx context.Context, t *testing.T, in *harness.Cluster) {
 	t.Helper()
-	eventually(ctx, t, "the cluster can be written to", func() error {
+	eventually(ctx, t, "the cluster accepts writes", func() error {
 		ctx, cancel := context.WithTimeout(ctx, faultLasts)
 		defer cancel()
 		namespaces := in.Client.CoreV1().Namespaces()

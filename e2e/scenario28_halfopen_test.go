@@ -11,8 +11,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/validate"
 )
 
-// A connection on which nothing comes any more looks open. The stream must say that
-// the API server is lost, and when it was there last, and that it is back.
+// A connection without traffic looks open. The stream must report that the API server is
+// unreachable, the time of the last contact, and when it is reachable again.
 func TestScenario28_AHalfOpenLinkIsToldAndSoIsItsEnd(t *testing.T) {
 	t.Parallel()
 	ctx := deadlineAfter(t, faultPatience)
@@ -26,15 +26,15 @@ func TestScenario28_AHalfOpenLinkIsToldAndSoIsItsEnd(t *testing.T) {
 			return said.Freshness != nil && said.Freshness.GetStale() == stale
 		})
 	}
-	untilSays(false, "there is contact")
+	untilSays(false, "the watch reports contact")
 
 	link.Set(harness.Frozen)
 	from := time.Now()
 	missed := write.create("missed", nil)
-	untilSays(true, "the watch says that the API server is lost")
+	untilSays(true, "the watch reports that the API server is unreachable")
 	to := time.Now()
 	link.Set(harness.None)
-	untilSays(false, "the watch says that it is back")
+	untilSays(false, "the watch reports that the API server is reachable again")
 	said := stream.Reaches(ctx, missed.ResourceVersion)
 
 	wantChanges(t, said, added(missed))

@@ -13,7 +13,7 @@ import (
 func TestScenario28_ALinkThatFailsIsSurvivedByEveryStream(t *testing.T) {
 	t.Parallel()
 	for name, strike := range map[string]func(context.Context, *testing.T, *harness.Proxy) []validate.Outage{
-		"it is reset again and again": func(ctx context.Context, _ *testing.T, link *harness.Proxy) []validate.Outage {
+		"it is reset repeatedly": func(ctx context.Context, _ *testing.T, link *harness.Proxy) []validate.Outage {
 			for until := time.Now().Add(faultLasts); time.Now().Before(until); {
 				link.Cut()
 				last(ctx, faultLasts/10)
@@ -28,11 +28,11 @@ func TestScenario28_ALinkThatFailsIsSurvivedByEveryStream(t *testing.T) {
 		},
 		"it is slow": func(ctx context.Context, _ *testing.T, link *harness.Proxy) []validate.Outage {
 			fail(ctx, link, harness.Slow)
-			return nil // it is there
+			return nil // the API server is reachable
 		},
-		"its frames are cut": func(ctx context.Context, _ *testing.T, link *harness.Proxy) []validate.Outage {
+		"its frames are truncated": func(ctx context.Context, _ *testing.T, link *harness.Proxy) []validate.Outage {
 			fail(ctx, link, harness.Torn)
-			return nil // it is there now and then
+			return nil // the API server is reachable from time to time
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -52,7 +52,7 @@ func TestScenario28_ALinkThatFailsIsSurvivedByEveryStream(t *testing.T) {
 	}
 }
 
-// fail lets a link fail for a while.
+// fail sets a fault of a link for a while.
 func fail(ctx context.Context, link *harness.Proxy, fault harness.Fault) []validate.Outage {
 	link.Set(fault)
 	from := time.Now()
@@ -62,8 +62,8 @@ func fail(ctx context.Context, link *harness.Proxy, fault harness.Fault) []valid
 	return []validate.Outage{{From: from, To: to, Unnoticed: unnoticed}}
 }
 
-// Callers go from a service with a bad link to one with a good link and back. A token
-// of the good one may be from the future of the bad one.
+// Clients move from a service with a bad link to one with a good link and back. A token of the good
+// one may be newer than the state of the bad one.
 func TestScenario28_CallersWanderBetweenAReplicaWithABadLinkAndOneWithAGoodLink(t *testing.T) {
 	t.Parallel()
 	ctx := deadlineAfter(t, time.Duration(rounds(t))*faultPatience)
@@ -77,6 +77,6 @@ func TestScenario28_CallersWanderBetweenAReplicaWithABadLinkAndOneWithAGoodLink(
 		link.Cut()
 		crew.atWork(ctx, busy)
 	}
-	crew.catchUp(validate.Anywhere) // when the bad one does, who came with tokens of the good one
+	crew.catchUp(validate.Anywhere) // clients with tokens of the good one catch up when the bad one does
 	t.Log(crew.finish(ctx, validate.Evidence{}))
 }

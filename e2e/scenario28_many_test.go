@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	// strikesAmid is how often a link fails amid a snapshot.
+	// strikesAmid is the number of faults of a link during a snapshot.
 	strikesAmid = 3
-	// crowdBytes is less than a snapshot of the crowd has, wherever it passes.
+	// crowdBytes is less than the size of a snapshot of the crowd on any link.
 	crowdBytes = crowdOf * 150
-	// meanwhile is how many writes are made while a link fails.
+	// meanwhile is the number of writes during a fault.
 	meanwhile = 20
 )
 
-// Links fail at random points while the service lists the crowd, and while callers are
-// told of it. Others write all the time.
+// Links fail at random points while the service lists the crowd, and while clients receive it.
+// Other objects are written all the time.
 func TestScenario28_ASnapshotOfTwentyThousandObjectsSurvivesALinkThatFailsAmid(t *testing.T) {
 	crowd := crowdOfConfigMaps(t)
 	for name, fault := range map[string]harness.Fault{"it is cut": harness.Dropped, "it is half-open": harness.Frozen} {
@@ -34,13 +34,13 @@ func TestScenario28_ASnapshotOfTwentyThousandObjectsSurvivesALinkThatFailsAmid(t
 				ctx := deadlineAfter(t, crowdPatience)
 				o := newOnlookers(ctx, t, crowd, fault, newSeed(t))
 				var service *harness.Service
-				for range strikesAmid { // each service lists
+				for range strikesAmid { // during the service's list
 					link := harness.StartProxy(t, crowdedCluster(t).Address(), harness.None)
 					service = harness.StartService(t, harness.KubeconfigTo(t, crowdedCluster(t).Kubeconfig, link.Address()))
 					o.strikeAmid(ctx, link, service.Address)
 				}
 				link := harness.StartProxy(t, strings.TrimPrefix(service.Address, "http://"), harness.None)
-				for range strikesAmid { // each caller is told
+				for range strikesAmid { // during the client's snapshot
 					o.strikeAmid(ctx, link, "http://"+link.Address())
 				}
 				o.atWork(ctx, busy)
@@ -50,7 +50,7 @@ func TestScenario28_ASnapshotOfTwentyThousandObjectsSurvivesALinkThatFailsAmid(t
 	}
 }
 
-// onlookers are a crew that follows a crowd, and a few objects that change.
+// onlookers are a crew with followers of a crowd, and of a few objects that change.
 type onlookers struct {
 	*crew
 	fault harness.Fault
@@ -72,9 +72,9 @@ func newOnlookers(ctx context.Context, t *testing.T, crowd crowd, fault harness.
 	}}
 }
 
-// strikeAmid lets a link fail at some point of the snapshots for two more callers, of
-// everything and of what changes, until they have missed something. Then it is cut, or
-// goes on.
+// strikeAmid makes a link fail at some point of the snapshots for two more clients, one of all
+// objects and one of the changing ones, until they have missed something. Then the link is cut or
+// recovers.
 func (o *onlookers) strikeAmid(ctx context.Context, link *harness.Proxy, address string) {
 	o.t.Helper()
 	begun := link.SetAfter(o.rnd.IntN(crowdBytes), o.fault)
@@ -83,7 +83,7 @@ func (o *onlookers) strikeAmid(ctx context.Context, link *harness.Proxy, address
 	select {
 	case <-begun:
 	case <-ctx.Done():
-		o.t.Fatalf("the link has not passed enough on: %v", context.Cause(ctx))
+		o.t.Fatalf("the link has not forwarded enough bytes: %v", context.Cause(ctx))
 	}
 	o.written(ctx, meanwhile)
 	if o.rnd.IntN(2) == 0 {
@@ -93,12 +93,12 @@ func (o *onlookers) strikeAmid(ctx context.Context, link *harness.Proxy, address
 	o.atWork(ctx, meanwhile)
 }
 
-// follow adds a caller with a connection of its own.
+// follow adds a follower with a connection of its own.
 func (o *onlookers) follow(address string, request *kubeconnectv1.WatchRequest) {
 	o.t.Helper()
 	followers := &o.casts[0].followers
 	request.Resource, request.Encoding = traffic.ConfigMaps.Name(), kubeconnectv1.Encoding_ENCODING_PROTOBUF
 	protocols := []harness.Protocol{harness.Connect, harness.GRPC}
 	client := harness.Dial(harness.HTTP2(o.t), address, protocols[len(*followers)%len(protocols)]).Resources
-	*followers = append(*followers, record.Follow(o.t, fmt.Sprintf("caller %d", len(*followers)), request, client))
+	*followers = append(*followers, record.Follow(o.t, fmt.Sprintf("client %d", len(*followers)), request, client))
 }

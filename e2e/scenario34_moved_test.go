@@ -17,11 +17,11 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/record"
 )
 
-// untilDiscovered waits until the API server's own discovery says of the resource in a
-// version what a test has made of it, and of no other version that it is served.
+// untilDiscovered blocks until the API server's own discovery serves the resource exactly in this
+// version, with this scope.
 func (c customResource) untilDiscovered(version string, namespaced bool) {
 	c.t.Helper()
-	eventually(c.ctx, c.t, "discovery says so", func() error {
+	eventually(c.ctx, c.t, "discovery serves the new definition", func() error {
 		_, lists, err := c.in.Client.Discovery().ServerGroupsAndResources()
 		if err != nil {
 			return err
@@ -44,7 +44,7 @@ func (c customResource) untilDiscovered(version string, namespaced bool) {
 	})
 }
 
-// gadgetCalls are calls of each kind that reads or changes the gadget "one".
+// gadgetCalls returns calls of each kind that reads or changes the gadget "one".
 func gadgetCalls(clients harness.Clients, gadgets customResource, version, namespace string) map[string]func(context.Context) error {
 	client, name := clients.Resources, gadgets.name()
 	body := fmt.Appendf(nil, `{"apiVersion":"%s/%s","kind":"Gadget","metadata":{"name":"new","namespace":%q},"spec":{"color":"red"}}`, gadgets.group, version, namespace)
@@ -78,7 +78,7 @@ func gadgetCalls(clients harness.Clients, gadgets customResource, version, names
 	}
 }
 
-// knowing is a service that has resolved the gadgets, and caches none of them.
+// knowing starts a service that has resolved the gadgets, and caches none of them.
 func knowing(ctx context.Context, t *testing.T, gadgets customResource, namespace string) harness.Clients {
 	t.Helper()
 	service := harness.StartService(t, cluster(t).Kubeconfig)
@@ -90,8 +90,8 @@ func knowing(ctx context.Context, t *testing.T, gadgets customResource, namespac
 	return clients
 }
 
-// callEach makes each call as the first one of a service that knows how the gadgets were
-// served before a test changes them.
+// callEach makes each call as the first one of a service that resolved the gadgets before a test
+// changed their definition.
 func callEach(ctx context.Context, t *testing.T, gadgets customResource, before, version, namespace string, change func()) {
 	t.Helper()
 	var services []harness.Clients
@@ -103,7 +103,7 @@ func callEach(ctx context.Context, t *testing.T, gadgets customResource, before,
 	for i, name := range names {
 		t.Run(name, func(t *testing.T) {
 			if err := gadgetCalls(services[i], gadgets, version, namespace)[name](deadline(t)); err != nil {
-				t.Errorf("the first call answers %v", err)
+				t.Errorf("the first call returns %v", err)
 			}
 		})
 	}
@@ -140,10 +140,10 @@ func TestScenario34_ADefinitionThatIsMadeAgainWithAnotherScopeIsRightAtTheNextCa
 		gadgets.create("v1", "", "one", map[string]any{"color": "red"})
 		gadgets.create("v1", "", "doomed", nil)
 	})
-	t.Run("the kind says so", func(t *testing.T) {
+	t.Run("the kind", func(t *testing.T) {
 		list, err := knowing(ctx, t, gadgets, "").Resources.List(ctx, &kubeconnectv1.ListRequest{Resource: gadgets.name()})
 		if err != nil || list.GetKind().GetNamespaced() {
-			t.Errorf("lists %v, %v", list.GetKind(), err)
+			t.Errorf("List returns kind %v, %v", list.GetKind(), err)
 		}
 	})
 }
@@ -170,7 +170,7 @@ func TestScenario34_AWatchedDefinitionThatIsMadeAgainAtOnceLeavesNothingOfTheOld
 			return err
 		}
 		if list.GetKind().GetNamespaced() || len(list.GetObjects()) != 1 || list.GetObjects()[0].GetUid() != string(again.GetUID()) {
-			return fmt.Errorf("lists %v of %v", list.GetObjects(), list.GetKind())
+			return fmt.Errorf("List returns %v of kind %v", list.GetObjects(), list.GetKind())
 		}
 		_, err = client.Get(ctx, &kubeconnectv1.GetRequest{Resource: gadgets.name(), Name: "again"})
 		return err
@@ -191,7 +191,7 @@ func TestScenario34_ASchemaThatGainsADefaultReachesAnOpenWatchAndAList(t *testin
 	untilHeld(ctx, stream, versionsOf(one, two))
 
 	gadgets.patch(types.JSONPatchType, []byte(`[{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/color/default","value":"green"}]`))
-	said := stream.Until(ctx, "the default has come", func(said *record.View) bool {
+	said := stream.Until(ctx, "the default is delivered", func(said *record.View) bool {
 		for key, object := range said.Model.Objects {
 			if key.Name == "one" && colorOf(object) == "green" {
 				return object.GetResourceVersion() == one.GetResourceVersion()
@@ -200,7 +200,7 @@ func TestScenario34_ASchemaThatGainsADefaultReachesAnOpenWatchAndAList(t *testin
 		return false
 	})
 	if now := gadgets.get("v1", namespace, "one"); now.GetResourceVersion() != one.GetResourceVersion() {
-		t.Fatalf("the object has another version, %s", now.GetResourceVersion())
+		t.Fatalf("the object has the new version %s", now.GetResourceVersion())
 	}
 	if said.Model.Resets == 1 {
 		for _, event := range record.AfterSnapshot(said.Events) {
@@ -242,7 +242,7 @@ func TestScenario34_AResourceThatMovesWhileAWatchIsPinnedEndsItWithNotFound(t *t
 	wantError(t, pinned.End(ctx), connect.CodeNotFound, "v1")
 }
 
-// untilPublished waits until the API server publishes the schema of a version.
+// untilPublished blocks until the API server publishes the schema of a version.
 func untilPublished(ctx context.Context, t *testing.T, gadgets customResource, version string) {
 	t.Helper()
 	eventually(ctx, t, "the schema is published", func() error {
@@ -255,7 +255,7 @@ func untilPublished(ctx context.Context, t *testing.T, gadgets customResource, v
 	})
 }
 
-// defineClusterScoped makes the CRD with version v1, without namespaces.
+// defineClusterScoped creates the CRD with version v1, cluster-scoped.
 func (c customResource) defineClusterScoped() {
 	c.t.Helper()
 	definition := c.definition([]string{"v1"}, nil)

@@ -16,9 +16,9 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/validate"
 )
 
-// After a restore without higher versions, a replica that runs detects that the API server
-// lists at a lower version. A replica that starts after the versions have grown past a
-// token's cannot detect it, and needs another token generation.
+// After a restore without higher versions, a running replica detects that the API server lists at a
+// lower version. A replica that starts after the versions have grown past a token's cannot detect
+// it, and needs another token generation.
 func TestScenario37_ATokenOfAnUndoneHistoryBeginsWithASnapshot(t *testing.T) {
 	t.Parallel()
 	ctx := deadlineAfter(t, faultPatience)
@@ -51,7 +51,7 @@ func TestScenario37_ATokenOfAnUndoneHistoryBeginsWithASnapshot(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	running.Until(ctx, "the replica that runs has noticed", func(said *record.View) bool {
+	running.Until(ctx, "the running replica has noticed", func(said *record.View) bool {
 		return slices.Equal(heldNames(&said.Model), []string{"kept"})
 	})
 	made := write.create("made", with)
@@ -59,14 +59,14 @@ func TestScenario37_ATokenOfAnUndoneHistoryBeginsWithASnapshot(t *testing.T) {
 		made = write.touch("made", made.ResourceVersion)
 	}
 	want := []string{"kept", "made"}
-	running.Until(ctx, "the replica that runs goes on", func(said *record.View) bool { return slices.Equal(heldNames(&said.Model), want) })
+	running.Until(ctx, "the running replica continues", func(said *record.View) bool { return slices.Equal(heldNames(&said.Model), want) })
 	resumed := record.Resume(t, replica("2"), request, point).Reaches(ctx, made.ResourceVersion)
 	if got := heldNames(&resumed.Model); !slices.Equal(got, want) || resumed.Model.Resets != 2 {
-		t.Errorf("the new generation holds %v after %d resets, want %v after the second one", got, resumed.Model.Resets, want)
+		t.Errorf("the client of the new generation has %v after %d resets, want %v after the second one", got, resumed.Model.Resets, want)
 	}
 }
 
-// heldNames returns the names of the objects that a caller holds, in order.
+// heldNames returns the names of a client's objects, in order.
 func heldNames(model *validate.Model) []string {
 	var names []string
 	for key := range model.Objects {

@@ -23,7 +23,7 @@ func TestASchemaIsThatOfTheAPIServersOwnDocument(t *testing.T) {
 	discoverOverEachProtocol(t, func(t *testing.T, client discoveryClient) {
 		for resource, of := range map[string]struct {
 			path, kind string
-			parts      int // at least so many that it refers to
+			parts      int // minimum number of referenced schemas
 		}{
 			"pods":                      {"api/v1", "Pod", 50},
 			"deploy":                    {"apis/apps/v1", "Deployment", 50},
@@ -41,24 +41,24 @@ func TestASchemaIsThatOfTheAPIServersOwnDocument(t *testing.T) {
 				}
 				wantParts(t, got, parts, document)
 				if len(parts) < of.parts {
-					t.Errorf("there are %d parts only", len(parts))
+					t.Errorf("only %d parts", len(parts))
 				}
 			})
 		}
 	})
 }
 
-// untilSchema waits until the API server publishes a kind: that comes some time after it
-// serves it.
+// untilSchema blocks until the API server publishes the schema of a kind, which happens some time
+// after it starts to serve the kind.
 func untilSchema(ctx context.Context, t *testing.T, client discoveryClient, resource, kind string) (schema map[string]any) {
 	t.Helper()
-	eventually(ctx, t, "there is a schema", func() error {
+	eventually(ctx, t, "the schema exists", func() error {
 		answer, err := client.GetSchema(ctx, &kubeconnectv1.GetSchemaRequest{Resource: resource})
 		if err != nil {
 			return err
 		}
 		if answer.GetKind().GetKind() != kind {
-			t.Fatalf("it is of the kind %v", answer.GetKind())
+			t.Fatalf("schema of kind %v", answer.GetKind())
 		}
 		schema = answer.GetSchema().AsMap()
 		return nil
@@ -72,7 +72,7 @@ func partsOf(schema map[string]any) map[string]any {
 	return parts
 }
 
-// documentOf is what the API server publishes, by the names of schemas.
+// documentOf returns the schemas that the API server publishes, by name.
 func documentOf(ctx context.Context, t *testing.T, path string) map[string]any {
 	t.Helper()
 	text, err := cluster(t).Client.Discovery().RESTClient().Get().AbsPath("/openapi/v3/"+path).SetHeader("Accept", "application/json").Do(ctx).Raw()
@@ -86,7 +86,7 @@ func documentOf(ctx context.Context, t *testing.T, path string) map[string]any {
 	return partsOf(document)
 }
 
-// schemaOfKind is the schema of a kind by its name, which ends in that.
+// schemaOfKind returns the schema whose name ends in a kind.
 func schemaOfKind(document map[string]any, kind string) map[string]any {
 	for name, schema := range document {
 		if strings.HasSuffix(name, "."+kind) {
@@ -96,7 +96,8 @@ func schemaOfKind(document map[string]any, kind string) map[string]any {
 	return nil
 }
 
-// wantParts fails unless the parts are those that a schema refers to, straight or by others.
+// wantParts fails the test unless the parts are exactly the schemas that a schema references,
+// directly or indirectly.
 func wantParts(t *testing.T, schema, parts, document map[string]any) {
 	t.Helper()
 	text, err := json.Marshal([]any{schema, parts})
@@ -118,7 +119,7 @@ func wantParts(t *testing.T, schema, parts, document map[string]any) {
 		}
 	}
 	if len(referred) != len(parts) {
-		t.Errorf("there are %d parts, referred to are %d", len(parts), len(referred))
+		t.Errorf("%d parts, %d referenced schemas", len(parts), len(referred))
 	}
 }
 
@@ -131,13 +132,13 @@ func TestASchemaFollowsItsCRD(t *testing.T) {
 	gadgets.define("v1")
 	wantDescription := func(want string) {
 		t.Helper()
-		eventually(ctx, t, "the schema is described as "+want, func() error {
+		eventually(ctx, t, "the description of the schema is "+want, func() error {
 			answer, err := client.GetSchema(ctx, &kubeconnectv1.GetSchemaRequest{Resource: gadgets.name()})
 			if err != nil {
 				return err
 			}
 			if is := answer.GetSchema().GetFields()["description"].GetStringValue(); is != want {
-				return fmt.Errorf("it is described as %q", is)
+				return fmt.Errorf("description %q", is)
 			}
 			return nil
 		})
@@ -146,7 +147,7 @@ func TestASchemaFollowsItsCRD(t *testing.T) {
 	gadgets.describe("something small")
 	wantDescription("something small")
 	gadgets.remove()
-	eventually(ctx, t, "there is no schema", func() error {
+	eventually(ctx, t, "the schema does not exist", func() error {
 		_, err := client.GetSchema(ctx, &kubeconnectv1.GetSchemaRequest{Resource: gadgets.name()})
 		return hasCode(err, connect.CodeNotFound)
 	})
@@ -175,7 +176,7 @@ func TestASchemaThatCannotBeReadIsRefusedByItsCode(t *testing.T) {
 			return err
 		},
 	} {
-		eventually(ctx, t, name+" says that the API server is away", func() error { return hasCode(call(), connect.CodeUnavailable) })
+		eventually(ctx, t, name+" reports that the API server is unreachable", func() error { return hasCode(call(), connect.CodeUnavailable) })
 	}
 	link.Set(harness.None)
 	eventually(ctx, t, "the types are listed again", func() error {

@@ -27,12 +27,12 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/record"
 )
 
-// withMetrics has a service show metrics.
+// withMetrics enables the metrics of a service.
 var withMetrics = []string{"--metrics-listen", "127.0.0.1:0"}
 
 var metricsLine = regexp.MustCompile(`msg=metrics address=(\S+)`)
 
-// scrape is what a service shows, as a text and as a number for each series.
+// scrape is the metrics of a service, as text and by series.
 type scrape struct {
 	text   string
 	series map[string]float64
@@ -55,13 +55,12 @@ func scrapeOf(ctx context.Context, t *testing.T, service *harness.Service) scrap
 	defer func() { _ = answer.Body.Close() }()
 	text, err := io.ReadAll(answer.Body)
 	if err != nil || answer.StatusCode != http.StatusOK {
-		t.Fatalf("answers %s with %q, %v", answer.Status, text, err)
+		t.Fatalf("status %s with %q, %v", answer.Status, text, err)
 	}
 	return scrape{string(text), seriesIn(t, text)}
 }
 
-// seriesIn are the numbers of a text, by name and labels: of a histogram, how many it
-// has counted.
+// seriesIn returns the values in a text, by name and labels; of a histogram, the count.
 func seriesIn(t *testing.T, text []byte) map[string]float64 {
 	t.Helper()
 	parser := expfmt.NewTextParser(model.LegacyValidation)
@@ -88,10 +87,10 @@ func labelsOf(metric *dto.Metric) string {
 	return "{" + strings.Join(pairs, ",") + "}"
 }
 
-// wantSeries fails unless these come to have exactly these numbers.
+// wantSeries blocks until these series have exactly these values.
 func wantSeries(ctx context.Context, t *testing.T, service *harness.Service, want map[string]float64) {
 	t.Helper()
-	eventually(ctx, t, "the metrics tell what was done", func() (differ error) {
+	eventually(ctx, t, "the metrics count the calls", func() (differ error) {
 		shown := scrapeOf(ctx, t, service).series
 		for name, number := range want {
 			if got, ok := shown[name]; !ok || got != number {
@@ -169,8 +168,8 @@ func of(procedure string) string { return "{procedure=" + procedure + "}" }
 
 func endOf(procedure, code string) string { return "{code=" + code + ",procedure=" + procedure + "}" }
 
-// callEverything reads one object, one that is not there, and all of them, and leaves a
-// watch open until the context ends. It answers the events that the watch was sent.
+// callEverything reads one object, a missing one, and all of them, and leaves a watch open until
+// the context ends. It returns the events of the watch.
 func callEverything(watching context.Context, t *testing.T, resource, namespace string, client resourceClient) []*kubeconnectv1.Event {
 	t.Helper()
 	ctx := deadline(t)
@@ -187,7 +186,7 @@ func callEverything(watching context.Context, t *testing.T, resource, namespace 
 	return stream.Synced(ctx).Events
 }
 
-// callWhatIsNoMethod calls paths that somebody has made up.
+// callWhatIsNoMethod calls invented paths.
 func callWhatIsNoMethod(ctx context.Context, t *testing.T, service *harness.Service) {
 	t.Helper()
 	for _, path := range []string{"/kubeconnect.v1.ResourceService/Made.Up", "/Made.Up/Get", "/Made.Up"} {
@@ -202,7 +201,7 @@ func callWhatIsNoMethod(ctx context.Context, t *testing.T, service *harness.Serv
 		}
 		_ = answer.Body.Close()
 		if answer.StatusCode/100 != 4 {
-			t.Errorf("%s answers %s", path, answer.Status)
+			t.Errorf("%s returned %s", path, answer.Status)
 		}
 	}
 }
@@ -211,12 +210,12 @@ func (s scrape) wantAtLeast(t *testing.T, want map[string]float64) {
 	t.Helper()
 	for name, number := range want {
 		if got, ok := s.series[name]; !ok || got < number {
-			t.Errorf("%s is %v, want %v at least", name, got, number)
+			t.Errorf("%s is %v, want at least %v", name, got, number)
 		}
 	}
 }
 
-// knownLabels are what the service's own series may have, and what these may be.
+// knownLabels maps the labels of the service's own series to patterns of their values.
 var knownLabels = map[string]*regexp.Regexp{
 	"code":      regexp.MustCompile(`^(ok|not_found|unauthenticated)$`),
 	"procedure": regexp.MustCompile(`^/kubeconnect\.v1\.ResourceService/(Get|List|Watch)$`),
@@ -235,7 +234,7 @@ func (s scrape) wantNoLabelsButKnownOnes(t *testing.T) {
 		for pair := range strings.SplitSeq(labels, ",") {
 			label, value, _ := strings.Cut(pair, "=")
 			if known := knownLabels[label]; known == nil || !known.MatchString(value) {
-				t.Errorf("%s has the label %s", name, pair)
+				t.Errorf("%s has label %s", name, pair)
 			}
 		}
 	}
@@ -253,7 +252,7 @@ func (s scrape) wantNowhere(t *testing.T, words ...string) {
 func (s scrape) wantCleanLint(t *testing.T) {
 	t.Helper()
 	if problems, err := promlint.New(strings.NewReader(s.text)).Lint(); err != nil || len(problems) > 0 {
-		t.Errorf("promlint complains %v, %v", problems, err)
+		t.Errorf("promlint: %v, %v", problems, err)
 	}
 }
 

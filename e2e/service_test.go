@@ -10,16 +10,16 @@ import (
 
 type resourceClient = kubeconnectv1connect.ResourceServiceClient
 
-// newClient starts a service before a control plane and returns a client of it,
-// over Connect and HTTP/2.
+// newClient starts a service for a control plane and returns a client of it, over Connect and
+// HTTP/2.
 func newClient(t *testing.T, before *harness.Cluster) resourceClient {
 	t.Helper()
 	service := harness.StartService(t, before.Kubeconfig)
 	return harness.Dial(harness.HTTP2(t), service.Address, harness.Connect).Resources
 }
 
-// newClientBehindProxy is newClient with a proxy between the service and the API
-// server, which has a fault from the beginning.
+// newClientBehindProxy is newClient with a proxy between the service and the API server, which has
+// an initial fault.
 func newClientBehindProxy(t *testing.T, before *harness.Cluster, fault harness.Fault) (resourceClient, *harness.Proxy) {
 	t.Helper()
 	link := harness.StartProxy(t, before.Address(), fault)
@@ -27,8 +27,7 @@ func newClientBehindProxy(t *testing.T, before *harness.Cluster, fault harness.F
 	return harness.Dial(harness.HTTP2(t), service.Address, harness.Connect).Resources, link
 }
 
-// overEachProtocol runs a test once for each protocol, all at a time, with
-// clients of one service.
+// overEachProtocol runs a test for each protocol in parallel, with clients of one service.
 func overEachProtocol(t *testing.T, before *harness.Cluster, test func(*testing.T, resourceClient)) {
 	t.Helper()
 	service := harness.StartService(t, before.Kubeconfig)

@@ -14,11 +14,11 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// webhookTakes is how long the webhook thinks about a token.
+// webhookTakes is the response time of the webhook.
 const webhookTakes = 2 * time.Second
 
-// startClusterWithSlowWebhook starts a control plane that has a webhook look at each token
-// that is no service account's. It takes its time, and accepts none.
+// startClusterWithSlowWebhook starts a control plane that sends each token other than those of
+// service accounts to a webhook. The webhook is slow, and accepts none.
 func startClusterWithSlowWebhook(t *testing.T) *harness.Cluster {
 	t.Helper()
 	path := startWebhook(t, http.HandlerFunc(refuseSlowly))
@@ -30,8 +30,8 @@ func startClusterWithSlowWebhook(t *testing.T) *harness.Cluster {
 	return started
 }
 
-// startWebhook starts a server that plays a webhook of the API server until the test ends, and
-// returns the path of the file that leads the API server there.
+// startWebhook starts a server for a webhook of the API server, which ends with the test, and
+// returns the path of the API server's configuration file for it.
 func startWebhook(t *testing.T, webhook http.Handler) (config string) {
 	t.Helper()
 	server := httptest.NewServer(webhook)

@@ -17,34 +17,34 @@ import (
 )
 
 const (
-	// soakReplicas is how many replicas there are. The first one is never ended.
+	// soakReplicas is the number of replicas. The first one is never ended.
 	soakReplicas = 3
-	// soakFaults is how many faults there are at most in one round.
+	// soakFaults is the maximum number of faults in one round.
 	soakFaults = 3
-	// soakGrowth is what the memory of a replica may grow by in the last two thirds of its
-	// life, once it has lived for soakSamples rounds.
+	// soakGrowth bounds the growth of a replica's memory in the last two thirds of its life, once
+	// it has lived for soakSamples rounds.
 	soakGrowth  = 128 << 20
 	soakSamples = 6
-	// soakRound is how long one round may take.
+	// soakRound bounds the duration of one round.
 	soakRound = 10 * time.Minute
 )
 
-// soakCluster forgets its history early, and lets Events expire while streams are open.
+// soakCluster compacts its history early, and lets Events expire while streams are open.
 var soakCluster = shared("--apiserver-arg", "etcd-compaction-interval=20s", "--apiserver-arg", "event-ttl=40s")
 
-// TestSoak runs random traffic and random faults for as long as SOAK says, such as
-// 10m, in rounds. At the end of each, every stream must be right from its beginning on.
-// With SEED it makes the same choices again.
+// TestSoak runs random traffic and random faults in rounds, for the duration in SOAK, such as 10m.
+// At the end of each round, every stream must be correct from its beginning. SEED repeats the
+// choices of a run.
 func TestSoak(t *testing.T) {
 	lasts, soaking := soakFor(t)
 	if !soaking {
-		t.Skip("SOAK says for how long, such as SOAK=10m")
+		t.Skip("set SOAK to a duration, such as SOAK=10m")
 	}
 	s := newSoak(t)
 	t.Cleanup(s.reportEvery(time.Minute))
 	for until := time.Now().Add(lasts); time.Now().Before(until); s.count(func() { s.rounds++ }) {
 		if !t.Run(fmt.Sprintf("round %d", s.rounds), s.round) {
-			t.Fatalf("round %d went wrong; %s", s.rounds, s)
+			t.Fatalf("round %d failed; %s", s.rounds, s)
 		}
 	}
 	t.Log(s)
@@ -53,14 +53,14 @@ func TestSoak(t *testing.T) {
 			if len(samples) < soakSamples {
 				continue
 			}
-			for _, violation := range validate.Memory("callers of "+replica.name, samples[len(samples)/3:], soakGrowth) {
+			for _, violation := range validate.Memory("clients of "+replica.name, samples[len(samples)/3:], soakGrowth) {
 				t.Error(violation)
 			}
 		}
 	}
 }
 
-// soak is replicas before one control plane, each behind a link of its own.
+// soak is a number of replicas of one control plane, each with a link of its own.
 type soak struct {
 	// Set once.
 	t        *testing.T
@@ -73,18 +73,18 @@ type soak struct {
 
 	mu     sync.Mutex // guards the fields below
 	rounds int
-	faults map[string]int // by name
+	faults map[string]int // number of faults by name
 	told   tally
 }
 
-// replica is a service that can end, and come back at the same address.
+// replica is a service that can end, and restart at the same address.
 type replica struct {
 	t          *testing.T
 	name       string
 	link       *harness.Proxy
 	kubeconfig string
 	service    *harness.Service
-	lives      [][]validate.Sample // of its memory, since it was started each time
+	lives      [][]validate.Sample // samples of its memory, by start
 }
 
 func newSoak(t *testing.T) *soak {
@@ -108,21 +108,21 @@ func (r *replica) start(address string) {
 	r.lives = append(r.lives, nil)
 }
 
-// restart starts the service again where it was before, after it has ended.
+// restart starts the service at its previous address, after it has ended.
 func (r *replica) restart() { r.start(hostPort(r.service)) }
 
-// sample notes how much memory the service has.
+// sample records the memory of the service.
 func (r *replica) sample(t *testing.T) {
 	t.Helper()
 	life := &r.lives[len(r.lives)-1]
 	*life = append(*life, validate.Sample{At: time.Now(), Bytes: residentMemory(t, r.service.PID())})
 }
 
-// round is traffic and followers, and a few faults, one after another. In some rounds
-// callers wander between the replicas, in others they stay at one.
+// round runs traffic and followers, and a few faults, one after another. In some rounds clients
+// move between the replicas, in others they stay at one.
 func (s *soak) round(t *testing.T) {
 	ctx := deadlineAfter(t, soakRound)
-	chosen, where := s.replicas, validate.Anywhere // who comes to a replica that was away
+	chosen, where := s.replicas, validate.Anywhere // a client may move to a replica that was disconnected
 	names := []string{"wandering"}
 	if stays := s.rnd.IntN(2 * len(s.replicas)); stays < len(s.replicas) {
 		chosen, where, names = s.replicas[stays:stays+1], validate.AfterResume, []string{"staying at " + s.replicas[stays].name}
@@ -137,7 +137,7 @@ func (s *soak) round(t *testing.T) {
 		fault := s.anyFault()
 		names = append(names, fault.name)
 		if fault.restarts {
-			where = validate.Anywhere // a replica that was just started may be behind
+			where = validate.Anywhere // a replica that was just started may be older
 		}
 		fault.strike(ctx, t)
 		s.count(func() { s.faults[fault.kind]++ })
@@ -150,8 +150,8 @@ func (s *soak) round(t *testing.T) {
 	s.settle(ctx, t, crew)
 }
 
-// settle waits until all replicas have all that was written, for the next round knows
-// nothing from before.
+// settle blocks until all replicas have all writes, because the next round does not know the
+// earlier ones.
 func (s *soak) settle(ctx context.Context, t *testing.T, crew *crew) {
 	for _, replica := range s.replicas {
 		client := harness.Dial(harness.HTTP2(t), replica.service.Address, harness.Connect).Resources
@@ -159,7 +159,7 @@ func (s *soak) settle(ctx context.Context, t *testing.T, crew *crew) {
 			request := &kubeconnectv1.ListRequest{
 				Resource: cast.resource.Name(), Namespace: s.stage.namespaces[0], MinResourceVersion: cast.traffic.Writes.Newest(),
 			}
-			eventually(ctx, t, "the replica has all that was written", func() error {
+			eventually(ctx, t, "the replica has all writes", func() error {
 				_, err := client.List(ctx, request)
 				return err
 			})
@@ -171,11 +171,11 @@ func (s *soak) settle(ctx context.Context, t *testing.T, crew *crew) {
 // fault is something that fails for a while.
 type fault struct {
 	name, kind string
-	restarts   bool // whether a replica begins anew
+	restarts   bool // whether a replica is restarted
 	strike     func(context.Context, *testing.T)
 }
 
-// anyFault is one of all that can fail.
+// anyFault chooses one of all faults.
 func (s *soak) anyFault() fault {
 	switch s.rnd.IntN(3) {
 	case 0:
@@ -220,7 +220,7 @@ func (s *soak) faultOfAReplica() fault {
 		return fault{name: "rolling restart", kind: "rolling restart", restarts: true, strike: func(_ context.Context, t *testing.T) {
 			for _, replica := range mortal {
 				if err := replica.service.Stop(); err != nil {
-					t.Errorf("%s ended with: %v", replica.name, err)
+					t.Errorf("%s exited: %v", replica.name, err)
 				}
 				s.count(replica.restart)
 			}
@@ -246,7 +246,7 @@ func (s *soak) faultOfALink() fault {
 	}}
 }
 
-// count changes what the summary shows.
+// count updates the summary.
 func (s *soak) count(change func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

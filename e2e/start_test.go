@@ -21,35 +21,35 @@ func TestTheServiceRefusesToStartAndSaysWhy(t *testing.T) {
 			flags: []string{"--kubeconfig", kubeconfig, "--listen", "0.0.0.0:0", "--auth", "none"},
 			words: []string{"0.0.0.0:0", "loopback", "--auth cluster"},
 		},
-		"without authentication on no address in particular": {
+		"without authentication on an unspecified address": {
 			flags: []string{"--kubeconfig", kubeconfig, "--listen", ":0", "--auth", "none"},
 			words: []string{":0", "loopback"},
 		},
-		"without authentication on a name that is not this machine's alone": {
+		"without authentication on a name that is not local": {
 			flags: []string{"--kubeconfig", kubeconfig, "--listen", "localhost.example.com:0", "--auth", "none"},
 			words: []string{"localhost.example.com:0", "loopback"},
 		},
-		"with an authentication that there is not": {
+		"with an unknown authentication": {
 			flags: []string{"--kubeconfig", kubeconfig, "--listen", "127.0.0.1:0", "--auth", "some"},
 			words: []string{"--auth", "some", "cluster", "none"},
 		},
-		"with an address that is none": {
+		"with an invalid address": {
 			flags: []string{"--kubeconfig", kubeconfig, "--listen", "nowhere", "--auth", "none"},
 			words: []string{"nowhere"},
 		},
-		"with a kubeconfig that is not there": {
+		"with a missing kubeconfig": {
 			flags: []string{"--kubeconfig", absent, "--listen", "127.0.0.1:0", "--auth", "none"},
 			words: []string{absent},
 		},
-		"with a context that the kubeconfig does not have": {
+		"with an unknown context": {
 			flags: []string{"--kubeconfig", kubeconfig, "--context", "elsewhere", "--listen", "127.0.0.1:0", "--auth", "none"},
 			words: []string{"elsewhere"},
 		},
-		"with a certificate but no key": {
+		"with a certificate without a key": {
 			flags: []string{"--kubeconfig", kubeconfig, "--listen", "127.0.0.1:0", "--auth", "none", "--tls-cert-file", absent},
 			words: []string{"--tls-private-key-file"},
 		},
-		"with a certificate that is not there": {
+		"with a missing certificate": {
 			flags: []string{"--kubeconfig", kubeconfig, "--listen", "127.0.0.1:0", "--auth", "none",
 				"--tls-cert-file", absent, "--tls-private-key-file", absent},
 			words: []string{absent},
@@ -58,19 +58,19 @@ func TestTheServiceRefusesToStartAndSaysWhy(t *testing.T) {
 			flags: []string{"--kubeconfig", kubeconfig, "--listen", "0.0.0.0:0", "--auth", "cluster"},
 			words: []string{"0.0.0.0:0", "plain text", "--tls-cert-file", "--allow-plaintext"},
 		},
-		"with pages of every origin": {
+		"with every origin": {
 			flags: []string{"--kubeconfig", kubeconfig, "--listen", "127.0.0.1:0", "--auth", "cluster", "--cors-origin", "*"},
 			words: []string{"--cors-origin", "in full"},
 		},
-		"with pages of another origin and without authentication": {
+		"with another origin and without authentication": {
 			flags: []string{"--kubeconfig", kubeconfig, "--listen", "127.0.0.1:0", "--auth", "none", "--cors-origin", "https://a.example"},
 			words: []string{"--cors-origin", "--auth cluster"},
 		},
-		"with fewer streams than none": {
+		"with a negative number of streams": {
 			flags: []string{"--kubeconfig", kubeconfig, "--listen", "127.0.0.1:0", "--auth", "none", "--caller-max-streams", "-1"},
 			words: []string{"--caller-max-streams"},
 		},
-		"with a flag that there is not": {
+		"with an unknown flag": {
 			flags: []string{"--frobnicate"}, words: []string{"--frobnicate"},
 		},
 	} {
@@ -79,7 +79,7 @@ func TestTheServiceRefusesToStartAndSaysWhy(t *testing.T) {
 			process := harness.RunService(t, test.flags...)
 			var exit *exec.ExitError
 			if err := process.Wait(deadline(t)); !errors.As(err, &exit) || exit.ExitCode() <= 0 {
-				t.Errorf("the service ended with %v, want an exit code", err)
+				t.Errorf("the service exited: %v, want an exit code", err)
 			}
 			wantWords(t, process.Output(), test.words...)
 		})

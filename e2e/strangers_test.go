@@ -17,10 +17,9 @@ import (
 )
 
 const (
-	// strangersMemory is what the service may need, beyond what it needs before, against most
-	// of them.
+	// strangersMemory bounds the growth of the service's memory during most of the attacks.
 	strangersMemory = 150 << 20
-	// strangersLast is how long they do.
+	// strangersLast is the duration of an attack.
 	strangersLast = 4 * time.Second
 
 	unendedBodies  = 200 // on one connection
@@ -33,12 +32,13 @@ const (
 	closedPadding  = 300 << 10
 	paddingOfField = 8 << 10
 
-	// manyStreams have headers of a length that callers with long tokens have.
+	// manyStreams is the number of streams, whose headers are as long as those of callers with long
+	// tokens.
 	manyStreams = 8_000
 	manyPadding = 24 << 10
-	// manyMemory is for these: 2,048 refused calls of one address may be left, and 8,000 leave
-	// headers to be collected. With what the service needs anyway it is half of what the chart
-	// allows.
+	// manyMemory bounds the growth for these: 2,048 rejected calls of one address may be unread,
+	// and 8,000 leave headers for the garbage collector. With the memory that the service needs
+	// anyway it is half of the chart's limit.
 	manyMemory = 448 << 20
 )
 
@@ -47,22 +47,22 @@ const (
 	healthWatchPath = "/grpc.health.v1.Health/Watch"
 )
 
-// strangers are what somebody without a credential does, until the context ends, and what the
-// service may need beyond what it needs before.
+// strangers are attacks without a credential until the context ends, with bounds of the growth of
+// the service's memory.
 var strangers = map[string]struct {
 	memory int
 	attack func(context.Context, *testing.T, *harness.Service)
 }{
-	"bodies that do not end":                  {strangersMemory, sendUnendedBodies},
-	"small bodies that decode to much":        {strangersMemory, sendBombs},
-	"health watches with large headers":       {strangersMemory, watchHealthInVain},
-	"many health watches":                     {manyMemory, watchHealthManyTimes},
-	"calls whose answers cannot be sent":      {strangersMemory, callWithoutWindow},
-	"many calls whose answers cannot be sent": {manyMemory, callManyTimesWithoutWindow},
+	"bodies that do not end":                    {strangersMemory, sendUnendedBodies},
+	"small bodies with many messages":           {strangersMemory, sendBombs},
+	"health watches with large headers":         {strangersMemory, watchHealthInVain},
+	"many health watches":                       {manyMemory, watchHealthManyTimes},
+	"calls whose responses cannot be sent":      {strangersMemory, callWithoutWindow},
+	"many calls whose responses cannot be sent": {manyMemory, callManyTimesWithoutWindow},
 }
 
-// TestStrangersHurtNobody has callers without a credential do their worst, from another
-// address, beside a good caller.
+// TestStrangersHurtNobody runs attacks without a credential, from another address, next to a good
+// caller.
 func TestStrangersHurtNobody(t *testing.T) {
 	t.Parallel()
 	skipWithout(t, floodAddress)
@@ -77,16 +77,16 @@ func TestStrangersHurtNobody(t *testing.T) {
 			seen := good.during(ctx, strangersLast, func(ctx context.Context) { strangers[name].attack(ctx, t, service) })
 			most := memory.end()
 			seen.wantServed(t)
-			t.Logf("the good caller: %s; %d MiB before, %d MiB at most", seen, before>>20, most>>20)
+			t.Logf("good caller: %s; %d MiB before, at most %d MiB", seen, before>>20, most>>20)
 			if bound := strangers[name].memory; most-before > bound {
-				t.Errorf("the service needs %d MiB more than before, want at most %d", (most-before)>>20, bound>>20)
+				t.Errorf("the service uses %d MiB more than before, want at most %d", (most-before)>>20, bound>>20)
 			}
 			good.untilServedAsBefore(ctx, t)
 		})
 	}
 }
 
-// sendUnendedBodies sends nearly as much as a request may have, and never its end.
+// sendUnendedBodies sends almost the maximum size of a request, and never its end.
 func sendUnendedBodies(ctx context.Context, t *testing.T, service *harness.Service) {
 	client := harness.HTTP2From(t, floodAddress)
 	client.Transport.(*http.Transport).HTTP2 = &http.HTTP2Config{StrictMaxConcurrentRequests: true}
@@ -99,7 +99,7 @@ func sendUnendedBodies(ctx context.Context, t *testing.T, service *harness.Servi
 	})
 }
 
-// untilDone is a body that has no more to send, and does not end.
+// untilDone is a body that sends nothing more, and does not end.
 type untilDone struct{ ctx context.Context }
 
 func (u untilDone) Read([]byte) (int, error) {
@@ -107,7 +107,7 @@ func (u untilDone) Read([]byte) (int, error) {
 	return 0, context.Cause(u.ctx)
 }
 
-// sendBombs sends a few kilobytes that are millions of questions.
+// sendBombs sends a few kilobytes that decompress to millions of questions.
 func sendBombs(ctx context.Context, t *testing.T, service *harness.Service) {
 	client, bomb := harness.HTTP2From(t, floodAddress), compressed(bytes.Repeat([]byte{0x0a, 0x00}, bombQuestions))
 	together(bombsAtOnce, func(int) {
@@ -120,12 +120,12 @@ func sendBombs(ctx context.Context, t *testing.T, service *harness.Service) {
 func compressed(text []byte) []byte {
 	var into bytes.Buffer
 	writer := gzip.NewWriter(&into)
-	_, _ = writer.Write(text) // a buffer takes all
+	_, _ = writer.Write(text) // a write to a buffer never fails
 	_ = writer.Close()
 	return into.Bytes()
 }
 
-// postAsStranger makes a call without a credential. However it is refused, it must be.
+// postAsStranger makes a call without a credential, which must be rejected with any error.
 func postAsStranger(ctx context.Context, t *testing.T, client *http.Client, service *harness.Service, body io.Reader, encoding string) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, service.Address+checkAccessPath, body)
 	if err != nil {
@@ -143,11 +143,11 @@ func postAsStranger(ctx context.Context, t *testing.T, client *http.Client, serv
 	}
 	_ = answer.Body.Close()
 	if answer.StatusCode == http.StatusOK {
-		t.Error("a call without a credential is answered")
+		t.Error("a call without a credential succeeded")
 	}
 }
 
-// together calls so many functions at a time and waits for all of them.
+// together calls count functions concurrently and waits for all of them.
 func together(count int, call func(i int)) {
 	var calling sync.WaitGroup
 	for i := range count {
@@ -156,7 +156,7 @@ func together(count int, call func(i int)) {
 	calling.Wait()
 }
 
-// watchHealthInVain watches the service's health, with headers that are as long as they may be.
+// watchHealthInVain watches the service's health, with headers of the maximum length.
 func watchHealthInVain(ctx context.Context, t *testing.T, service *harness.Service) {
 	openRaw(ctx, t, service, healthWatches, healthWatchPath, healthPadding)
 }
@@ -165,8 +165,8 @@ func watchHealthManyTimes(ctx context.Context, t *testing.T, service *harness.Se
 	openRaw(ctx, t, service, manyStreams, healthWatchPath, manyPadding)
 }
 
-// callWithoutWindow makes calls that are refused in a body, which the window does not let
-// through.
+// callWithoutWindow makes calls that are rejected with a body, which the flow-control window does
+// not let through.
 func callWithoutWindow(ctx context.Context, t *testing.T, service *harness.Service) {
 	openRaw(ctx, t, service, closedWindows, watchPath, closedPadding, "content-type", "application/connect+proto")
 }
@@ -175,7 +175,7 @@ func callManyTimesWithoutWindow(ctx context.Context, t *testing.T, service *harn
 	openRaw(ctx, t, service, manyStreams, watchPath, manyPadding, "content-type", "application/connect+proto")
 }
 
-// openRaw opens streams on connections on which no window is opened, and keeps them.
+// openRaw opens streams on connections without a flow-control window, and leaves them open.
 func openRaw(ctx context.Context, t *testing.T, service *harness.Service, count int, path string, padding int, headers ...string) {
 	if len(headers) == 0 {
 		headers = []string{"content-type", "application/grpc+proto", "te", "trailers"}
@@ -188,7 +188,7 @@ func openRaw(ctx context.Context, t *testing.T, service *harness.Service, count 
 		defer conn.close()
 		for range min(streamsOfOne, count-i*streamsOfOne) {
 			if ctx.Err() != nil || conn.post(service, path, enveloped(nil), headers...) != nil {
-				break // the service has ended the connection, which it may
+				break // the service has closed the connection, which is allowed
 			}
 		}
 		<-ctx.Done()

@@ -32,7 +32,7 @@ func TestASubresourceIsReadInEachEncodingAsTheKindThatItIs(t *testing.T) {
 				wantAPIServer(t, answer)
 				kind := answer.GetKind()
 				if kind.GetGroup() != "autoscaling" || kind.GetVersion() != "v1" || kind.GetKind() != "Scale" || kind.GetProtobufType() != "k8s.io.api.autoscaling.v1.Scale" {
-					t.Errorf("it is a %v", kind)
+					t.Errorf("kind %v", kind)
 				}
 				got := new(autoscalingv1.Scale)
 				decode(t, answer.GetObject(), content, got)

@@ -15,7 +15,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// printed is a table as client-go gets it from the API server.
+// printed returns a table that client-go reads at the API server.
 func printed(ctx context.Context, t *testing.T, path string, options metav1.ListOptions) *metav1.Table {
 	t.Helper()
 	body, err := cluster(t).Client.CoreV1().RESTClient().Get().AbsPath(path).
@@ -31,7 +31,7 @@ func printed(ctx context.Context, t *testing.T, path string, options metav1.List
 	return table
 }
 
-// wantTable fails unless a table is what the API server prints.
+// wantTable fails the test unless a table is that of the API server.
 func wantTable(t *testing.T, got *kubeconnectv1.GetTableResponse, want *metav1.Table) {
 	t.Helper()
 	var columns []metav1.TableColumnDefinition
@@ -41,10 +41,10 @@ func wantTable(t *testing.T, got *kubeconnectv1.GetTableResponse, want *metav1.T
 		})
 	}
 	if !reflect.DeepEqual(columns, want.ColumnDefinitions) {
-		t.Errorf("the columns are %v\nnot %v", columns, want.ColumnDefinitions)
+		t.Errorf("columns %v\nwant %v", columns, want.ColumnDefinitions)
 	}
 	if len(got.GetRows()) != len(want.Rows) || len(want.Rows) == 0 {
-		t.Fatalf("%d rows of %d", len(got.GetRows()), len(want.Rows))
+		t.Fatalf("%d rows, want %d", len(got.GetRows()), len(want.Rows))
 	}
 	for i, row := range got.GetRows() {
 		var of metav1.PartialObjectMetadata
@@ -52,14 +52,14 @@ func wantTable(t *testing.T, got *kubeconnectv1.GetTableResponse, want *metav1.T
 			t.Fatal(err)
 		}
 		if row.GetNamespace() != of.Namespace || row.GetName() != of.Name || row.GetUid() != string(of.UID) || row.GetResourceVersion() != of.ResourceVersion {
-			t.Errorf("row %d is of %v, not of %v", i, row, of)
+			t.Errorf("object of row %d: %v, want %v", i, row, of)
 		}
 		var cells []any
 		for _, cell := range row.GetCells() {
 			cells = append(cells, cell.AsInterface())
 		}
 		if !reflect.DeepEqual(cells, want.Rows[i].Cells) {
-			t.Errorf("row %d is %v, not %v", i, cells, want.Rows[i].Cells)
+			t.Errorf("row %d: %v, want %v", i, cells, want.Rows[i].Cells)
 		}
 	}
 }
@@ -102,7 +102,7 @@ func TestATableIsWhatTheAPIServerPrints(t *testing.T) {
 	})
 }
 
-// withoutAges takes the ages, which pass, from another table.
+// withoutAges copies the ages, which change with time, from another table.
 func withoutAges(table *metav1.Table, other *kubeconnectv1.GetTableResponse) *metav1.Table {
 	for i, column := range table.ColumnDefinitions {
 		for j := range table.Rows {
@@ -137,7 +137,7 @@ func TestThePagesOfATableAreTheTable(t *testing.T) {
 		}
 	}
 	if fmt.Sprint(names) != "[one-0 one-1 one-2 one-3 one-4 one-5 one-6]" {
-		t.Errorf("the rows are %v", names)
+		t.Errorf("rows %v", names)
 	}
 }
 
@@ -151,7 +151,7 @@ func TestATableOfACustomResourceHasItsColumnsAndTheWarnings(t *testing.T) {
 	untilListed(ctx, t, client, gadgets)
 	table, err := client.GetTable(ctx, &kubeconnectv1.GetTableRequest{Resource: gadgets.name(), Namespace: namespace})
 	if err != nil || len(table.GetRows()) != 1 || table.GetRows()[0].GetCells()[0].GetStringValue() != "one" || table.GetKind().GetKind() != "Gadget" {
-		t.Errorf("the table is %v (%v)", table, err)
+		t.Errorf("table %v (%v)", table, err)
 	}
 	table, err = client.GetTable(ctx, &kubeconnectv1.GetTableRequest{Resource: "componentstatuses"})
 	if err != nil {
@@ -168,16 +168,16 @@ func TestBadTablesAreRefused(t *testing.T) {
 		code    connect.Code
 		words   []string
 	}{
-		"no resource":                     {&kubeconnectv1.GetTableRequest{}, connect.CodeInvalidArgument, []string{"resource"}},
-		"a page below 0":                  {&kubeconnectv1.GetTableRequest{Resource: "pods", PageSize: -1}, connect.CodeInvalidArgument, []string{"page_size"}},
-		"a token that is none":            {&kubeconnectv1.GetTableRequest{Resource: "pods", PageToken: "x"}, connect.CodeInvalidArgument, []string{"page_token"}},
-		"a selector without an end":       {&kubeconnectv1.GetTableRequest{Resource: "pods", LabelSelector: "a in ("}, connect.CodeInvalidArgument, []string{"unable to parse requirement"}},
-		"a name and a selector":           {&kubeconnectv1.GetTableRequest{Resource: "namespaces", Name: "default", LabelSelector: "a"}, connect.CodeInvalidArgument, []string{"label_selector"}},
-		"a name in no namespace":          {&kubeconnectv1.GetTableRequest{Resource: "pods", Name: "one"}, connect.CodeInvalidArgument, []string{"namespace"}},
-		"a namespace where there is none": {&kubeconnectv1.GetTableRequest{Resource: "nodes", Namespace: "default"}, connect.CodeInvalidArgument, []string{"no namespaces"}},
-		"a namespace that cannot be":      {&kubeconnectv1.GetTableRequest{Resource: "pods", Namespace: "a/b"}, connect.CodeInvalidArgument, []string{"a/b"}},
-		"one that is not there":           {&kubeconnectv1.GetTableRequest{Resource: "pods", Namespace: "default", Name: "none"}, connect.CodeNotFound, []string{`pods "none" not found`}},
-		"what cannot be listed":           {&kubeconnectv1.GetTableRequest{Resource: "tokenreviews"}, connect.CodeUnimplemented, []string{"list is not supported"}},
+		"no resource":                               {&kubeconnectv1.GetTableRequest{}, connect.CodeInvalidArgument, []string{"resource"}},
+		"a negative page size":                      {&kubeconnectv1.GetTableRequest{Resource: "pods", PageSize: -1}, connect.CodeInvalidArgument, []string{"page_size"}},
+		"an invalid token":                          {&kubeconnectv1.GetTableRequest{Resource: "pods", PageToken: "x"}, connect.CodeInvalidArgument, []string{"page_token"}},
+		"an unterminated selector":                  {&kubeconnectv1.GetTableRequest{Resource: "pods", LabelSelector: "a in ("}, connect.CodeInvalidArgument, []string{"unable to parse requirement"}},
+		"a name and a selector":                     {&kubeconnectv1.GetTableRequest{Resource: "namespaces", Name: "default", LabelSelector: "a"}, connect.CodeInvalidArgument, []string{"label_selector"}},
+		"a name without a namespace":                {&kubeconnectv1.GetTableRequest{Resource: "pods", Name: "one"}, connect.CodeInvalidArgument, []string{"namespace"}},
+		"a namespace for a cluster-scoped resource": {&kubeconnectv1.GetTableRequest{Resource: "nodes", Namespace: "default"}, connect.CodeInvalidArgument, []string{"no namespaces"}},
+		"an invalid namespace":                      {&kubeconnectv1.GetTableRequest{Resource: "pods", Namespace: "a/b"}, connect.CodeInvalidArgument, []string{"a/b"}},
+		"a missing object":                          {&kubeconnectv1.GetTableRequest{Resource: "pods", Namespace: "default", Name: "none"}, connect.CodeNotFound, []string{`pods "none" not found`}},
+		"a resource without list":                   {&kubeconnectv1.GetTableRequest{Resource: "tokenreviews"}, connect.CodeUnimplemented, []string{"list is not supported"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := client.GetTable(ctx, test.request)
@@ -186,7 +186,8 @@ func TestBadTablesAreRefused(t *testing.T) {
 	}
 }
 
-// TestATableOfAllNamespacesNeedsTheRightToAll is unlike a list.
+// TestATableOfAllNamespacesNeedsTheRightToAll differs from a list, which covers the namespaces with
+// permission.
 func TestATableOfAllNamespacesNeedsTheRightToAll(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
@@ -195,7 +196,7 @@ func TestATableOfAllNamespacesNeedsTheRightToAll(t *testing.T) {
 	caller.may(namespace, "reads", to("secrets", "list"))
 	createSecret(ctx, t, namespace, "one", nil)
 	client := caller.calling(startForCallers(t), harness.Connect).Resources
-	eventually(ctx, t, "the rights are known", func() error {
+	eventually(ctx, t, "the permissions are effective", func() error {
 		_, err := client.GetTable(ctx, &kubeconnectv1.GetTableRequest{Resource: "secrets", Namespace: namespace})
 		return err
 	})

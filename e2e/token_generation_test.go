@@ -8,7 +8,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// TestATokenOfAnotherGenerationBeginsWithASnapshot has replicas of two generations.
+// TestATokenOfAnotherGenerationBeginsWithASnapshot resumes at replicas of two generations.
 func TestATokenOfAnotherGenerationBeginsWithASnapshot(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
@@ -35,9 +35,9 @@ func TestATokenOfAnotherGenerationBeginsWithASnapshot(t *testing.T) {
 	}
 	_, token := first(old, "")
 	if begins, _ := first(same, token); begins != kubeconnectv1.EventType_EVENT_TYPE_BOOKMARK {
-		t.Errorf("in the same generation it goes on with %v", begins)
+		t.Errorf("in the same generation the stream resumes with %v", begins)
 	}
 	if begins, _ := first(other, token); begins != kubeconnectv1.EventType_EVENT_TYPE_RESET {
-		t.Errorf("in another generation it goes on with %v", begins)
+		t.Errorf("in another generation the stream resumes with %v", begins)
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// certificate is one that signs itself, for this machine, as files and as what a
+// certificate is a self-signed certificate for this machine, in files and as the authority that a
 // client must trust.
 type certificate struct {
 	certFile, keyFile string
@@ -72,14 +72,14 @@ func writePEM(t *testing.T, kind string, content []byte) string {
 	return path
 }
 
-// trusting is what a client needs to believe this certificate and no other.
+// trusting returns a client configuration that trusts only this certificate.
 func (c certificate) trusting() *tls.Config {
 	roots := x509.NewCertPool()
 	roots.AddCert(c.parsed)
 	return &tls.Config{RootCAs: roots}
 }
 
-// startTLSService starts a service that serves TLS with this certificate.
+// startTLSService starts a service that serves TLS with a certificate.
 func startTLSService(t *testing.T, before *harness.Cluster, with certificate) *harness.Service {
 	t.Helper()
 	return harness.StartService(t, before.Kubeconfig,

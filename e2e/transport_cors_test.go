@@ -12,18 +12,18 @@ import (
 
 const (
 	watchPath = "/kubeconnect.v1.ResourceService/Watch"
-	// listedOrigin is that of a page which the operator lets call.
+	// listedOrigin is the origin of a page that the operator allows.
 	listedOrigin = "https://app.example.com"
 )
 
-// preflights are what a browser asks before the calls of each protocol: the
-// method, and the headers, in the order and the letters that the standard says.
+// preflights are the CORS preflights of a browser before the calls of each protocol: the method,
+// and the headers, in the order and case that the standard requires.
 var preflights = map[string][2]string{
-	"a unary call by Connect":     {http.MethodPost, "authorization,connect-protocol-version,connect-timeout-ms,content-type"},
-	"a read by Connect with GET":  {http.MethodGet, "authorization"},
-	"a call by gRPC-Web":          {http.MethodPost, "authorization,content-type,grpc-timeout,x-grpc-web,x-user-agent"},
-	"a stream by Connect":         {http.MethodPost, "authorization,connect-protocol-version,content-type"},
-	"a call that brings no token": {http.MethodPost, "connect-protocol-version,content-type"},
+	"a unary call by Connect":    {http.MethodPost, "authorization,connect-protocol-version,connect-timeout-ms,content-type"},
+	"a read by Connect with GET": {http.MethodGet, "authorization"},
+	"a call by gRPC-Web":         {http.MethodPost, "authorization,content-type,grpc-timeout,x-grpc-web,x-user-agent"},
+	"a stream by Connect":        {http.MethodPost, "authorization,connect-protocol-version,content-type"},
+	"a call without a token":     {http.MethodPost, "connect-protocol-version,content-type"},
 }
 
 func TestTransportLetsPagesOfListedOriginsCallAndNoOthers(t *testing.T) {
@@ -55,19 +55,19 @@ func TestTransportLetsAPageOfAListedOriginReadWhyItWasRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			answer := send(deadline(t), t, harness.HTTP1(t), service.Address+listPath, http.MethodPost, contentType, "{}", page)
 			if got := answer.Header.Get("Access-Control-Allow-Origin"); got != listedOrigin {
-				t.Errorf("the answer may be read by %q", got)
+				t.Errorf("the response allows origin %q", got)
 			}
 			exposed := strings.Split(strings.ToLower(answer.Header.Get("Access-Control-Expose-Headers")), ", ")
 			for _, header := range []string{"grpc-status", "grpc-message", "grpc-status-details-bin"} {
 				if !slices.Contains(exposed, header) {
-					t.Errorf("%s is not exposed, only %q are", header, exposed)
+					t.Errorf("%s is not exposed, only %q", header, exposed)
 				}
 			}
 		})
 	}
 }
 
-// preflightOf asks as a browser does, and returns the headers of the answer.
+// preflightOf sends a preflight as a browser does, and returns the headers of the response.
 func preflightOf(ctx context.Context, t *testing.T, url, origin string, call [2]string) http.Header {
 	t.Helper()
 	asking := http.Header{

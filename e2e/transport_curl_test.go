@@ -36,7 +36,7 @@ func TestTransportLetsCurlListByPOSTAndByGET(t *testing.T) {
 			t.Parallel()
 			code, answer := curl.run(deadline(t), t)
 			if code != http.StatusOK {
-				t.Fatalf("the answer is %d: %s", code, answer)
+				t.Fatalf("status %d: %s", code, answer)
 			}
 			var list struct {
 				Objects []struct {
@@ -46,7 +46,7 @@ func TestTransportLetsCurlListByPOSTAndByGET(t *testing.T) {
 			}
 			answer.read(t, &list)
 			if len(list.Objects) != 1 || list.Objects[0].Name != "one" || list.Objects[0].Struct.Data["key"] != "value" {
-				t.Errorf("the answer is %s", answer)
+				t.Errorf("response %s", answer)
 			}
 		})
 	}
@@ -60,7 +60,7 @@ func TestTransportLetsCurlPatchWithAValue(t *testing.T) {
 
 	code, answer := postJSON(service, "Patch", scalePatch(namespace, 6)).run(ctx, t)
 	if code != http.StatusOK {
-		t.Fatalf("the answer is %d: %s", code, answer)
+		t.Fatalf("status %d: %s", code, answer)
 	}
 	var patched struct {
 		Object struct{ Struct map[string]any }
@@ -84,15 +84,15 @@ func TestTransportTellsCurlWhatIsWrong(t *testing.T) {
 		reason string
 		words  []string
 	}{
-		"about an object that is not there": {
+		"a missing object": {
 			curl:   postJSON(service, "Get", fmt.Sprintf(`{"resource":"deploy","namespace":%q,"name":"nobody"}`, namespace)),
 			status: http.StatusNotFound, code: "not_found", reason: "NotFound", words: []string{"nobody"},
 		},
-		"about a value that the API server refuses": {
+		"a value that the API server rejects": {
 			curl:   postJSON(service, "Patch", scalePatch(namespace, -1)),
 			status: http.StatusBadRequest, code: "invalid_argument", reason: "Invalid", words: []string{"spec.replicas", "-1"},
 		},
-		"about a selector that cannot be read": {
+		"an invalid selector": {
 			curl:   getJSON(service, "List", `{"resource":"deploy","labelSelector":"app in ("}`),
 			status: http.StatusBadRequest, code: "invalid_argument", reason: "BadRequest", words: []string{"app in ("},
 		},
@@ -101,7 +101,7 @@ func TestTransportTellsCurlWhatIsWrong(t *testing.T) {
 			t.Parallel()
 			status, answer := test.curl.run(deadline(t), t)
 			if status != test.status {
-				t.Errorf("the HTTP status is %d, want %d", status, test.status)
+				t.Errorf("HTTP status %d, want %d", status, test.status)
 			}
 			answer.wantFailure(t, test.code, test.reason, test.words...)
 		})
@@ -114,7 +114,7 @@ func TestTransportLetsNobodyChangeThingsByGET(t *testing.T) {
 	namespace := newNamespace(ctx, t, cluster(t))
 	before := createDeployment(ctx, t, namespace, "web", 1)
 	if code, answer := getJSON(service, "Patch", scalePatch(namespace, 6)).run(ctx, t); code != http.StatusMethodNotAllowed {
-		t.Errorf("the answer is %d: %s", code, answer)
+		t.Errorf("status %d: %s", code, answer)
 	}
 	if now := getDeployment(ctx, t, namespace, "web"); *now.Spec.Replicas != *before.Spec.Replicas {
 		t.Errorf("the cluster has %d replicas now", *now.Spec.Replicas)
@@ -126,7 +126,7 @@ func scalePatch(namespace string, replicas int) string {
 		namespace, replicas)
 }
 
-// curl is what is given to curl.
+// curl holds the arguments of curl.
 type curl []string
 
 func postJSON(service *harness.Service, method, message string) curl {
@@ -142,7 +142,7 @@ func methodURL(service *harness.Service, method string) string {
 	return service.Address + "/kubeconnect.v1.ResourceService/" + method
 }
 
-// run returns the HTTP status and what came with it.
+// run returns the HTTP status and the body of the response.
 func (c curl) run(ctx context.Context, t *testing.T) (status int, answer jsonAnswer) {
 	t.Helper()
 	args := append([]string{"--silent", "--show-error", "--noproxy", "*", "--write-out", "\n%{http_code}"}, c...)
@@ -155,7 +155,7 @@ func (c curl) run(ctx context.Context, t *testing.T) (status int, answer jsonAns
 	return status, jsonAnswer(printed[:end])
 }
 
-// jsonAnswer is the text of an answer.
+// jsonAnswer is the body of a response.
 type jsonAnswer string
 
 func (a jsonAnswer) read(t *testing.T, into any) {
@@ -165,8 +165,8 @@ func (a jsonAnswer) read(t *testing.T, into any) {
 	}
 }
 
-// wantFailure fails unless the answer is an error with this code, and its
-// readable detail a status with this reason and these words.
+// wantFailure fails the test unless the body is an error with this code, and its debug detail a
+// status with this reason and these words.
 func (a jsonAnswer) wantFailure(t *testing.T, code, reason string, words ...string) {
 	t.Helper()
 	var failure struct {
@@ -178,15 +178,15 @@ func (a jsonAnswer) wantFailure(t *testing.T, code, reason string, words ...stri
 	}
 	a.read(t, &failure)
 	if failure.Code != code {
-		t.Errorf("the code is %q, want %q", failure.Code, code)
+		t.Errorf("code %q, want %q", failure.Code, code)
 	}
 	wantWords(t, failure.Message, words...)
 	if len(failure.Details) != 1 || failure.Details[0].Type != "kubeconnect.v1.Status" {
-		t.Fatalf("the details are not one Status: %s", a)
+		t.Fatalf("the details are not exactly one Status: %s", a)
 	}
 	debug := failure.Details[0].Debug
 	if got, _, _ := unstructured.NestedString(debug, "reason"); got != reason {
-		t.Errorf("the reason is %q, want %q", got, reason)
+		t.Errorf("reason %q, want %q", got, reason)
 	}
 	message, _, _ := unstructured.NestedString(debug, "message")
 	wantWords(t, message, words...)

@@ -24,7 +24,7 @@ func TestTransportLetsGRPCurlListAllServices(t *testing.T) {
 	ctx, service := deadline(t), harness.StartService(t, cluster(t).Kubeconfig)
 	got := strings.Fields(grpcurl(ctx, t, "-plaintext", hostPort(service), "list"))
 	if slices.Sort(got); !slices.Equal(got, describedServices) {
-		t.Errorf("the services are %q, want %q", got, describedServices)
+		t.Errorf("services %q, want %q", got, describedServices)
 	}
 }
 
@@ -56,21 +56,21 @@ func TestTransportShowsGRPCurlAChange(t *testing.T) {
 	changed := write.touch("one", "touched")
 	eventually(ctx, t, "the change is printed", func() error {
 		if !strings.Contains(watch.Output(), changed.ResourceVersion) {
-			return fmt.Errorf("it has printed:\n%s", watch.Output())
+			return fmt.Errorf("output:\n%s", watch.Output())
 		}
 		return nil
 	})
-	eventually(ctx, t, "the whole message is printed", func() error {
+	eventually(ctx, t, "the complete message is printed", func() error {
 		got := record.Lines(record.AfterSnapshot(printedEvents(t, watch.Output())))
 		if want := []string{modified(changed)}; !slices.Equal(got, want) {
-			return fmt.Errorf("it shows %q, want %q", got, want)
+			return fmt.Errorf("events %q, want %q", got, want)
 		}
 		return nil
 	})
 }
 
-// wantReadablePod makes a pod in kube-system and lists those of that namespace
-// until it is among them, with its content in plain JSON.
+// wantReadablePod creates a pod in kube-system and lists the namespace until the pod is in the
+// list, with its content in plain JSON.
 func wantReadablePod(t *testing.T, service *harness.Service, flags ...string) {
 	t.Helper()
 	ctx := deadline(t)
@@ -111,17 +111,17 @@ func hasReadablePod(printed, name string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%s is not, or not readable, in\n%s", name, printed)
+	return fmt.Errorf("%s is missing or not readable in\n%s", name, printed)
 }
 
-// printedEvents are the events in what grpcurl has printed up to now.
+// printedEvents returns the events that grpcurl has printed so far.
 func printedEvents(t *testing.T, printed string) []*kubeconnectv1.Event {
 	t.Helper()
 	var events []*kubeconnectv1.Event
 	for decoder := json.NewDecoder(strings.NewReader(printed)); ; {
 		var text json.RawMessage
 		if decoder.Decode(&text) != nil {
-			return events // the rest is still to come
+			return events // the rest is not printed yet
 		}
 		response := new(kubeconnectv1.WatchResponse)
 		if err := protojson.Unmarshal(text, response); err != nil {
@@ -131,13 +131,13 @@ func printedEvents(t *testing.T, printed string) []*kubeconnectv1.Event {
 	}
 }
 
-// grpcurl runs grpcurl and returns what it prints.
+// grpcurl runs grpcurl and returns its output.
 func grpcurl(ctx context.Context, t *testing.T, args ...string) string {
 	t.Helper()
 	return output(t, exec.CommandContext(ctx, grpcurlPath(t), args...))
 }
 
-// output runs a command to its end and returns what it prints.
+// output runs a command to its end and returns its output.
 func output(t *testing.T, command *exec.Cmd) string {
 	t.Helper()
 	printed, err := command.Output()
@@ -162,8 +162,8 @@ func startProcess(t *testing.T, path string, args ...string) *harness.Process {
 	return process
 }
 
-// grpcurlPath returns the path of the program in GRPCURL, or of the one that make builds
-// from the tools' module. Nothing is compiled within a test.
+// grpcurlPath returns the path of the program in GRPCURL, or of the one that make builds from the
+// tools' module. No test compiles anything.
 func grpcurlPath(t *testing.T) string {
 	t.Helper()
 	path, err := harness.Binary("GRPCURL", "grpcurl")

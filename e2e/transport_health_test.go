@@ -21,7 +21,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// services are those of the API.
+// services are the services of the API.
 var services = []string{
 	kubeconnectv1connect.AccessServiceName,
 	kubeconnectv1connect.DiscoveryServiceName,
@@ -44,7 +44,7 @@ func TestTransportAnswersAHealthCheckForEachServiceAndForAll(t *testing.T) {
 				eventually(ctx, t, "service "+service+" is healthy", func() error { return isServing(ctx, client, service) })
 			}
 			if err := isServing(ctx, client, "kubeconnect.v1.Nobody"); status.Code(err) != codes.NotFound {
-				t.Errorf("a service that does not exist answers: %v", err)
+				t.Errorf("health of a service that does not exist: %v", err)
 			}
 		})
 	}
@@ -77,8 +77,7 @@ func TestTransportTellsAHealthWatchThatAServiceDoesNotExist(t *testing.T) {
 	wantHealth(t, watchHealth(ctx, t, service, "kubeconnect.v1.Nobody"), healthv1.HealthCheckResponse_SERVICE_UNKNOWN)
 }
 
-// dialGRPC connects with gRPC's own client, in plain text unless there is an
-// encryption.
+// dialGRPC connects with gRPC's own client, in plain text if encryption is nil.
 func dialGRPC(t *testing.T, service *harness.Service, encryption *tls.Config) *grpc.ClientConn {
 	t.Helper()
 	secrecy := insecure.NewCredentials()
@@ -93,7 +92,7 @@ func dialGRPC(t *testing.T, service *harness.Service, encryption *tls.Config) *g
 	return connection
 }
 
-// hostPort is where a service listens, as tools of gRPC want it.
+// hostPort returns the address of a service in the form for gRPC tools.
 func hostPort(service *harness.Service) string {
 	_, address, _ := strings.Cut(service.Address, "://")
 	return address
@@ -105,7 +104,7 @@ func isServing(ctx context.Context, client healthv1.HealthClient, service string
 		return err
 	}
 	if answer.GetStatus() != healthv1.HealthCheckResponse_SERVING {
-		return fmt.Errorf("it is %s", answer.GetStatus())
+		return fmt.Errorf("status %s", answer.GetStatus())
 	}
 	return nil
 }
@@ -120,7 +119,7 @@ func watchHealth(ctx context.Context, t *testing.T, service *harness.Service, na
 	return watch
 }
 
-// wantHealth fails unless this is what a watch says next.
+// wantHealth fails the test unless this is the next status of a watch.
 func wantHealth(t *testing.T, watch healthv1.Health_WatchClient, want healthv1.HealthCheckResponse_ServingStatus) {
 	t.Helper()
 	answer, err := watch.Recv()
@@ -128,21 +127,19 @@ func wantHealth(t *testing.T, watch healthv1.Health_WatchClient, want healthv1.H
 		t.Fatalf("the watch ended before %s: %v", want, err)
 	}
 	if answer.GetStatus() != want {
-		t.Fatalf("the watch says %s, want %s", answer.GetStatus(), want)
+		t.Fatalf("the watch reports %s, want %s", answer.GetStatus(), want)
 	}
 }
 
-// wantProbes fails unless the service lives, and answers a probe for readiness
-// with this code.
-// TestTransportTellsWhenTheAPIServerWasLostAndWhenItIsBack is about a replica that
-// serves on meanwhile: what it knows, and how old that is.
+// TestTransportTellsWhenTheAPIServerWasLostAndWhenItIsBack is about a replica that continues to
+// serve its cache without the API server, and reports how old it is.
 func TestTransportTellsWhenTheAPIServerWasLostAndWhenItIsBack(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	link := harness.StartProxy(t, cluster(t).Address(), harness.None)
 	service := harness.StartService(t, harness.KubeconfigTo(t, cluster(t).Kubeconfig, link.Address()))
 	watch := watchHealth(ctx, t, service, "kubeconnect.upstream")
-	wantHealth(t, watch, healthv1.HealthCheckResponse_SERVING) // there is no cache yet
+	wantHealth(t, watch, healthv1.HealthCheckResponse_SERVING) // nothing is cached yet
 	configMaps := &kubeconnectv1.ListRequest{Resource: "configmaps", Namespace: "default"}
 	if _, err := harness.Dial(harness.HTTP2(t), service.Address, harness.Connect).Resources.List(ctx, configMaps); err != nil {
 		t.Fatal(err)
@@ -156,6 +153,7 @@ func TestTransportTellsWhenTheAPIServerWasLostAndWhenItIsBack(t *testing.T) {
 	wantAnswers(ctx, t, service, map[string]int{"/upstreamz": http.StatusOK})
 }
 
+// wantProbes fails the test unless the service is live, and a readiness probe returns this status.
 func wantProbes(ctx context.Context, t *testing.T, service *harness.Service, ready int) {
 	t.Helper()
 	wantAnswers(ctx, t, service, map[string]int{"/livez": http.StatusOK, "/readyz": ready})
@@ -174,7 +172,7 @@ func wantAnswers(ctx context.Context, t *testing.T, service *harness.Service, st
 		}
 		_ = response.Body.Close()
 		if response.StatusCode != want {
-			t.Errorf("%s answers %d, want %d", path, response.StatusCode, want)
+			t.Errorf("%s returned %d, want %d", path, response.StatusCode, want)
 		}
 	}
 }

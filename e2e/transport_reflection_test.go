@@ -16,7 +16,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// describedServices are those that reflection must know.
+// describedServices are the services that reflection must describe.
 var describedServices = slices.Sorted(slices.Values(append(slices.Clone(services), grpc_health_v1.Health_ServiceDesc.ServiceName)))
 
 func TestTransportDescribesItselfByBothVersionsOfReflection(t *testing.T) {
@@ -32,8 +32,8 @@ func TestTransportDescribesItselfByBothVersionsOfReflection(t *testing.T) {
 	}
 }
 
-// reflection is a stream of questions to one version of the reflection service.
-// Both have the same messages.
+// reflection is a stream of requests to one version of the reflection service. Both versions have
+// the same messages.
 type reflection struct {
 	t      *testing.T
 	stream grpc.ClientStream
@@ -71,11 +71,11 @@ func (r reflection) wantServices(want []string) {
 		got = append(got, service.GetName())
 	}
 	if slices.Sort(got); !slices.Equal(got, want) {
-		r.t.Errorf("the services are %q, want %q", got, want)
+		r.t.Errorf("services %q, want %q", got, want)
 	}
 }
 
-// wantFile fails unless a service is described by a file of this name.
+// wantFile fails the test unless a service is described by a file with this name.
 func (r reflection) wantFile(service, want string) {
 	r.t.Helper()
 	answer := r.ask(&reflectionv1.ServerReflectionRequest{
@@ -90,6 +90,6 @@ func (r reflection) wantFile(service, want string) {
 		got = append(got, file.GetName())
 	}
 	if !slices.Contains(got, want) {
-		r.t.Errorf("%s is described by %q, want %s among them", service, got, want)
+		r.t.Errorf("files of %s: %q, want %s among them", service, got, want)
 	}
 }

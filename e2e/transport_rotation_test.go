@@ -23,7 +23,7 @@ func TestTransportShowsARenewedCertificateToNewConnectionsAndCutsNoStream(t *tes
 	stream.Synced(ctx)
 
 	first.replace(t, second)
-	eventually(ctx, t, "the renewed certificate is shown", func() error {
+	eventually(ctx, t, "the service presents the renewed certificate", func() error {
 		connection, err := (&tls.Dialer{Config: second.trusting()}).DialContext(ctx, "tcp", hostPort(service))
 		if err != nil {
 			return err
@@ -34,7 +34,7 @@ func TestTransportShowsARenewedCertificateToNewConnectionsAndCutsNoStream(t *tes
 	stream.Close()
 }
 
-// replace writes another certificate over the files of this one.
+// replace overwrites the files of this certificate with another one.
 func (c certificate) replace(t *testing.T, by certificate) {
 	t.Helper()
 	for from, to := range map[string]string{by.certFile: c.certFile, by.keyFile: c.keyFile} {

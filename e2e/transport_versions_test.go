@@ -13,8 +13,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/record"
 )
 
-// allTypes are the content types by which answers can be told apart: those of
-// one message, then those of a stream.
+// allTypes maps protocols to the content types that identify their responses: those of unary calls,
+// then those of streams.
 var allTypes = map[string][2]string{
 	harness.Connect.Name:     {"POST application/proto", "POST application/connect+proto"},
 	harness.ConnectJSON.Name: {"POST application/json", "POST application/connect+json"},
@@ -23,7 +23,7 @@ var allTypes = map[string][2]string{
 	harness.GRPCWeb.Name:     {"POST application/grpc-web+proto", "POST application/grpc-web+proto"},
 }
 
-// withoutHTTP2 are the protocols that HTTP/1.1 can carry: gRPC needs HTTP/2.
+// withoutHTTP2 are the protocols that work over HTTP/1.1: gRPC requires HTTP/2.
 var withoutHTTP2 = []harness.Protocol{harness.Connect, harness.ConnectJSON, harness.ConnectGET, harness.GRPCWeb}
 
 func TestTransportCarriesAllProtocolsOverPlainHTTP2OnOnePort(t *testing.T) {
@@ -58,8 +58,8 @@ func TestTransportCarriesConnectAndGRPCWebOverTLSAndHTTP1(t *testing.T) {
 	overTransport(t, service, client, withoutHTTP2, "HTTP/1.1 over TLS")
 }
 
-// overTransport reads and watches an object by each protocol, and looks at what
-// the answers came in.
+// overTransport reads and watches an object over each protocol, and checks the transport of the
+// responses.
 func overTransport(t *testing.T, service *harness.Service, newClient func(testing.TB) *http.Client, protocols []harness.Protocol, want string) {
 	for _, protocol := range protocols {
 		t.Run(protocol.Name, func(t *testing.T) {
@@ -90,9 +90,8 @@ func readAndWatch(t *testing.T, client resourceClient) {
 	stream.Close()
 }
 
-// notingTransport notes what answers come in: the version of HTTP, whether it is
-// encrypted, the method and the content type. It passes over errors, which Connect
-// always writes in JSON.
+// notingTransport records the transport of responses: the version of HTTP, whether it is encrypted,
+// the method and the content type. It skips errors, which Connect always encodes in JSON.
 type notingTransport struct {
 	next http.RoundTripper
 
@@ -100,7 +99,7 @@ type notingTransport struct {
 	answers map[string]bool
 }
 
-// RoundTrip passes a request on.
+// RoundTrip implements http.RoundTripper.
 func (n *notingTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := n.next.RoundTrip(request)
 	if err != nil || response.StatusCode != http.StatusOK {
@@ -116,7 +115,7 @@ func (n *notingTransport) RoundTrip(request *http.Request) (*http.Response, erro
 	return response, nil
 }
 
-// want fails unless the answers came in these ways, and in no other.
+// want fails the test unless the responses used exactly these transports.
 func (n *notingTransport) want(t *testing.T, want ...string) {
 	t.Helper()
 	n.mu.Lock()
@@ -124,6 +123,6 @@ func (n *notingTransport) want(t *testing.T, want ...string) {
 	got := slices.Sorted(maps.Keys(n.answers))
 	slices.Sort(want)
 	if want = slices.Compact(want); !slices.Equal(got, want) {
-		t.Errorf("answers came in %q, want %q", got, want)
+		t.Errorf("transports of the responses %q, want %q", got, want)
 	}
 }

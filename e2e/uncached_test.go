@@ -18,7 +18,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/record"
 )
 
-// secretsIn writes Secrets of a namespace straight to the API server.
+// secretsIn returns a client that writes Secrets of a namespace directly to the API server.
 func secretsIn(t *testing.T, namespace string) typedcorev1.SecretInterface {
 	return cluster(t).Client.CoreV1().Secrets(namespace)
 }
@@ -35,8 +35,8 @@ func createSecret(ctx context.Context, t *testing.T, namespace, name string, wit
 	return made
 }
 
-// TestWhatIsRefusedToTheCacheIsReadAtTheAPIServer reads Secrets over each protocol, and
-// wants none of them in memory afterwards.
+// TestWhatIsRefusedToTheCacheIsReadAtTheAPIServer reads Secrets over each protocol, and checks that
+// none of them is cached afterwards.
 func TestWhatIsRefusedToTheCacheIsReadAtTheAPIServer(t *testing.T) {
 	t.Parallel()
 	service := harness.StartService(t, cluster(t).Kubeconfig, "--uncached", "Secret,configmaps")
@@ -55,18 +55,18 @@ func TestWhatIsRefusedToTheCacheIsReadAtTheAPIServer(t *testing.T) {
 			wantHead(t, got.GetObject(), made)
 			list, err := clients.Resources.List(ctx, &kubeconnectv1.ListRequest{Resource: "secrets", Namespace: namespace, MinResourceVersion: made.ResourceVersion})
 			if err != nil || len(list.GetObjects()) != 1 {
-				t.Fatalf("listed %d (%v)", len(list.GetObjects()), err)
+				t.Fatalf("List returns %d objects (%v)", len(list.GetObjects()), err)
 			}
 			wantAPIServer(t, list)
 			if source := firstResponse(ctx, t, clients.Resources, &kubeconnectv1.WatchRequest{Resource: "secrets", Namespace: namespace}).GetSource(); source != kubeconnectv1.Source_SOURCE_API_SERVER {
-				t.Errorf("Watch is from %v", source)
+				t.Errorf("source of Watch %v", source)
 			}
 			wantNoCache(ctx, t, clients, "secrets")
 		})
 	}
 }
 
-// wantNoCache fails if there is a cache of a resource.
+// wantNoCache fails the test if a resource is cached.
 func wantNoCache(ctx context.Context, t *testing.T, clients harness.Clients, resource string) {
 	t.Helper()
 	types, err := clients.Discovery.ListResourceTypes(ctx, &kubeconnectv1.ListResourceTypesRequest{})
@@ -74,12 +74,12 @@ func wantNoCache(ctx context.Context, t *testing.T, clients harness.Clients, res
 		t.Fatal(err)
 	}
 	if cache := typeOf(types, resource).GetCache(); cache != nil {
-		t.Errorf("there is a cache of %s: %v", resource, cache)
+		t.Errorf("%s is cached: %v", resource, cache)
 	}
 }
 
-// TestAPrivateWatchTellsWhatASharedOneWould holds a stream of Secrets against the rules of
-// every stream: a snapshot, changes, what enters and leaves the selection, and a resume.
+// TestAPrivateWatchTellsWhatASharedOneWould validates a stream of Secrets with the rules of every
+// stream: a snapshot, changes, objects that enter and leave the selection, and a resume.
 func TestAPrivateWatchTellsWhatASharedOneWould(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
@@ -114,7 +114,7 @@ func TestAPrivateWatchTellsWhatASharedOneWould(t *testing.T) {
 	wantHolds(t, again.Reaches(ctx, last.ResourceVersion), "other", "fourth")
 }
 
-// wantHolds fails unless the caller of a stream holds these objects, by their names.
+// wantHolds fails the test unless the client of a stream has these objects, by name.
 func wantHolds(t *testing.T, said record.View, names ...string) {
 	t.Helper()
 	held := map[string]bool{}
@@ -122,17 +122,17 @@ func wantHolds(t *testing.T, said record.View, names ...string) {
 		held[object.GetName()] = true
 	}
 	if len(held) != len(names) {
-		t.Errorf("%v are held, not %v", held, names)
+		t.Errorf("the client has %v, want %v", held, names)
 	}
 	for _, name := range names {
 		if !held[name] {
-			t.Errorf("%q is not held", name)
+			t.Errorf("the client does not have %q", name)
 		}
 	}
 }
 
-// TestAPrivateWatchNeedsTheRightToAllThatItNames has a caller of one namespace watch that
-// one, then all of them, then one that it loses.
+// TestAPrivateWatchNeedsTheRightToAllThatItNames makes a caller with permission in one namespace
+// watch that namespace, then all of them, then a namespace whose permission is revoked.
 func TestAPrivateWatchNeedsTheRightToAllThatItNames(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
@@ -142,7 +142,7 @@ func TestAPrivateWatchNeedsTheRightToAllThatItNames(t *testing.T) {
 	caller.may(namespace, "watches", to("secrets", "list", "watch"))
 	client := caller.calling(startForCallers(t, "--uncached", "secrets", "--recheck-interval", "1s"), harness.Connect).Resources
 	own := &kubeconnectv1.WatchRequest{Resource: "secrets", Namespace: namespace}
-	eventually(ctx, t, "the rights are known", func() error {
+	eventually(ctx, t, "the permissions are effective", func() error {
 		_, err := client.List(ctx, &kubeconnectv1.ListRequest{Resource: "secrets", Namespace: namespace})
 		return err
 	})
@@ -156,7 +156,8 @@ func TestAPrivateWatchNeedsTheRightToAllThatItNames(t *testing.T) {
 	wantError(t, stream.End(ctx), connect.CodePermissionDenied)
 }
 
-// TestAPrivateWatchOfOneNameNeedsTheRightToThatName as a shared one does.
+// TestAPrivateWatchOfOneNameNeedsTheRightToThatName checks the permission that a shared watch needs
+// too.
 func TestAPrivateWatchOfOneNameNeedsTheRightToThatName(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
@@ -167,7 +168,7 @@ func TestAPrivateWatchOfOneNameNeedsTheRightToThatName(t *testing.T) {
 	caller.may(namespace, "watches", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{"mine"}, Verbs: []string{"watch"}})
 	client := caller.calling(startForCallers(t, "--uncached", "secrets"), harness.Connect).Resources
 	request := &kubeconnectv1.WatchRequest{Resource: "secrets", Namespace: namespace, Name: "mine"}
-	eventually(ctx, t, "the rights are known", func() error {
+	eventually(ctx, t, "the permissions are effective", func() error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		stream, err := client.Watch(ctx, request)
@@ -185,8 +186,8 @@ func TestAPrivateWatchOfOneNameNeedsTheRightToThatName(t *testing.T) {
 	wantError(t, watchError(ctx, client, request), connect.CodePermissionDenied)
 }
 
-// TestWhatCannotBeWatchedIsReadAtTheAPIServer reads the states of components, which the API
-// server makes up when it is asked, and things that can only be made.
+// TestWhatCannotBeWatchedIsReadAtTheAPIServer reads component statuses, which the API server
+// computes for each request, and resources that can only be created.
 func TestWhatCannotBeWatchedIsReadAtTheAPIServer(t *testing.T) {
 	t.Parallel()
 	ctx, client := deadline(t), newClient(t, cluster(t))
@@ -196,7 +197,7 @@ func TestWhatCannotBeWatchedIsReadAtTheAPIServer(t *testing.T) {
 	}
 	list, err := client.List(ctx, &kubeconnectv1.ListRequest{Resource: "componentstatuses", Encoding: encodings["protobuf"]})
 	if err != nil || len(list.GetObjects()) != len(want.Items) || len(want.Items) == 0 {
-		t.Fatalf("listed %d of %d (%v)", len(list.GetObjects()), len(want.Items), err)
+		t.Fatalf("List returns %d of %d objects (%v)", len(list.GetObjects()), len(want.Items), err)
 	}
 	wantAPIServer(t, list)
 	wantWords(t, fmt.Sprint(list.GetWarnings()), "v1 ComponentStatus is deprecated")
@@ -230,11 +231,11 @@ func TestLeasesAreKeptInMemoryOnlyIfTheyArePreloaded(t *testing.T) {
 		client := harness.Dial(harness.HTTP2(t), service.Address, harness.Connect).Resources
 		list, err := client.List(ctx, &kubeconnectv1.ListRequest{Resource: "leases", Namespace: "kube-node-lease"})
 		if err != nil || list.GetSource() != test.want || len(list.GetObjects()) == 0 {
-			t.Errorf("%v: %d leases come from %v (%v)", test.flags, len(list.GetObjects()), list.GetSource(), err)
+			t.Errorf("%v: %d leases, source %v (%v)", test.flags, len(list.GetObjects()), list.GetSource(), err)
 		}
 		request := &kubeconnectv1.WatchRequest{Resource: "leases", Namespace: "kube-node-lease"}
 		if source := firstResponse(ctx, t, client, request).GetSource(); source != test.want {
-			t.Errorf("%v: a watch is of %v", test.flags, source)
+			t.Errorf("%v: source of a watch %v", test.flags, source)
 		}
 	}
 }

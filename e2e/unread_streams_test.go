@@ -13,22 +13,22 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// unreadStreams are streams of which nothing is read, over some connections, and what the memory of
-// the service may grow by meanwhile.
+// unreadStreams is a number of streams that are not read, over some connections, and a bound of the
+// growth of the service's memory.
 type unreadStreams struct {
 	streams, connections int
-	secrets              int // of unreadSize, in the snapshot
+	secrets              int // number of Secrets of unreadSize bytes in the snapshot
 	growth               int
 }
 
-// An unread stream takes 82 KiB, and what one caller's streams send 8 MiB. With 300 streams that is
-// 32 MiB, and memory may grow to twice that before garbage is collected.
+// An unread stream needs 82 KiB, and the data that one caller's streams are sending 8 MiB. With 300
+// streams that is 32 MiB, and memory may grow to twice that before garbage is collected.
 var (
 	someUnread = unreadStreams{streams: 300, connections: 6, secrets: 3_000, growth: 64 << 20}
 	manyUnread = unreadStreams{streams: 1_000, connections: 10, secrets: 12_500, growth: 100 << 20}
 )
 
-// unreadLasts is how long memory is looked at: longer than a stream may stand still.
+// unreadLasts is the duration of the observation of memory: longer than a stream may be blocked.
 const unreadLasts = 35 * time.Second
 
 // TestStreamsThatAreNotReadNeedLittleMemory opens streams of a large snapshot and reads nothing,
@@ -44,7 +44,7 @@ func TestStreamsThatAreNotReadNeedLittleMemory(t *testing.T) {
 	namespace := newNamespace(ctx, t, cluster(t))
 	createSecrets(ctx, t, namespace, of.secrets)
 	for name, request := range map[string]*kubeconnectv1.WatchRequest{
-		"whole objects":       {},
+		"complete objects":    {},
 		"some fields":         {Fields: []string{"metadata", "data"}},
 		"objects in protobuf": {Encoding: kubeconnectv1.Encoding_ENCODING_PROTOBUF},
 	} {
@@ -56,7 +56,7 @@ func TestStreamsThatAreNotReadNeedLittleMemory(t *testing.T) {
 func (of unreadStreams) hold(ctx context.Context, t *testing.T, request *kubeconnectv1.WatchRequest) {
 	service := harness.StartService(t, cluster(t).Kubeconfig)
 	client := harness.Dial(harness.HTTP2(t), service.Address, harness.GRPC).Resources
-	for range 2 { // what one reader needs is not counted
+	for range 2 { // the memory for one reader does not count
 		if err := readToSynced(ctx, client, request); err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +77,7 @@ func (of unreadStreams) hold(ctx context.Context, t *testing.T, request *kubecon
 		most = max(most, residentMemory(t, service.PID())-before)
 	}
 	if err := readToSynced(ctx, client, request); err != nil {
-		t.Errorf("a stream that is read: %v", err)
+		t.Errorf("the stream that is read: %v", err)
 	}
 	t.Logf("%d streams: %d MiB before, up to %d MiB more", of.streams, before>>20, most>>20)
 	if most > of.growth {
@@ -85,7 +85,7 @@ func (of unreadStreams) hold(ctx context.Context, t *testing.T, request *kubecon
 	}
 }
 
-// openAndLeave opens a stream and reads nothing of it until the request's context ends.
+// openAndLeave opens a stream and does not read it until the request's context ends.
 func openAndLeave(client *http.Client, request *http.Request) error {
 	response, err := client.Do(request)
 	if err != nil {
@@ -95,7 +95,7 @@ func openAndLeave(client *http.Client, request *http.Request) error {
 	return response.Body.Close()
 }
 
-// readToSynced reads a whole snapshot.
+// readToSynced reads a complete snapshot.
 func readToSynced(ctx context.Context, client resourceClient, request *kubeconnectv1.WatchRequest) error {
 	ctx, leave := context.WithCancel(ctx)
 	defer leave()

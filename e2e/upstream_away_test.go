@@ -30,21 +30,21 @@ func TestTheServiceStartsWithoutItsAPIServerAndServesOnceThatIsThere(t *testing.
 	wantProbe(ctx, t, service, "/livez", http.StatusOK)
 	wantProbe(ctx, t, service, "/readyz", http.StatusServiceUnavailable)
 	for name, call := range callsOn(client, namespace) {
-		t.Run(name+" says that the API server is away", func(t *testing.T) {
+		t.Run(name+" reports that the API server is unreachable", func(t *testing.T) {
 			wantAway(t, call(ctx), link, "the connection is refused")
 		})
 	}
 	if _, err := service.UntilPrints(ctx, func(line string) bool {
 		return strings.Contains(line, "cannot be reached") && strings.Contains(line, link.Address())
 	}); err != nil {
-		t.Errorf("the log does not say which API server is away: %v", err)
+		t.Errorf("the log does not name the unreachable API server: %v", err)
 	}
 
 	link.Set(harness.None)
 	untilProbe(ctx, t, service, "/readyz", http.StatusOK)
 	untilRead(ctx, t, client, "configmaps", before)
 	for name, call := range callsOn(client, namespace) {
-		t.Run(name+" works when it is there", func(t *testing.T) {
+		t.Run(name+" succeeds when it is reachable", func(t *testing.T) {
 			if err := call(ctx); err != nil {
 				t.Error(err)
 			}
@@ -52,19 +52,19 @@ func TestTheServiceStartsWithoutItsAPIServerAndServesOnceThatIsThere(t *testing.
 	}
 }
 
-// wantAway fails unless an error says that the API server is away, and not at which address:
-// that is inside the cluster.
+// wantAway fails the test unless an error reports that the API server is unreachable, without its
+// address, which is internal to the cluster.
 func wantAway(t *testing.T, err error, link *harness.Proxy, words string) {
 	t.Helper()
 	wantError(t, err, connect.CodeUnavailable, "cannot reach the cluster's API server", words, "try again")
 	wantStatus(t, err, "ServiceUnavailable")
 	if err != nil && (strings.Contains(err.Error(), link.Address()) || strings.Contains(err.Error(), "127.0.0.1")) {
-		t.Errorf("%q says an address", err)
+		t.Errorf("%q contains an address", err)
 	}
 }
 
-// TestAnAPIServerThatIsNotSpokenToRightIsUnavailable has the service speak plain text to the
-// API server, TLS to a server without it, and to a port where nobody listens.
+// TestAnAPIServerThatIsNotSpokenToRightIsUnavailable makes the service use plain text with the API
+// server, TLS with a server without it, and a port on which no server listens.
 func TestAnAPIServerThatIsNotSpokenToRightIsUnavailable(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
@@ -93,7 +93,7 @@ func TestAnAPIServerThatIsNotSpokenToRightIsUnavailable(t *testing.T) {
 	}
 }
 
-// callsOn are calls that each need the API server when nothing is in memory yet.
+// callsOn returns calls that need the API server while nothing is cached.
 func callsOn(client resourceClient, namespace string) map[string]func(context.Context) error {
 	return map[string]func(context.Context) error{
 		"Get":  method(client.Get, &kubeconnectv1.GetRequest{Resource: "configmaps", Namespace: namespace, Name: "one"}),
@@ -149,7 +149,7 @@ func loseUpstream(t *testing.T, fault harness.Fault) {
 	patched := patch(ctx, t, client, change)
 	said := stream.Reaches(ctx, patched.GetObject().GetResourceVersion())
 	if said.Model.Resets != 1 {
-		t.Errorf("the stream began %d times, want once", said.Model.Resets)
+		t.Errorf("%d resets, want one", said.Model.Resets)
 	}
 }
 
@@ -174,11 +174,11 @@ func TestAWatchWhoseUpstreamIsCutAgainAndAgainEndsUpRight(t *testing.T) {
 
 	said := untilHeld(ctx, stream, configMapVersions(ctx, t, namespace, ""))
 	if said.Model.Resets != 1 {
-		t.Errorf("the stream began %d times, want once", said.Model.Resets)
+		t.Errorf("%d resets, want one", said.Model.Resets)
 	}
 }
 
-// wantStillThere lists what memory holds.
+// wantStillThere lists the cached objects.
 func wantStillThere(ctx context.Context, t *testing.T, client resourceClient, namespace, version string) {
 	t.Helper()
 	list, err := client.List(ctx, &kubeconnectv1.ListRequest{
@@ -188,7 +188,7 @@ func wantStillThere(ctx context.Context, t *testing.T, client resourceClient, na
 		t.Fatal(err)
 	}
 	if len(list.GetObjects()) != 1 || list.GetObjects()[0].GetResourceVersion() != version {
-		t.Errorf("the list is %v", list.GetObjects())
+		t.Errorf("list %v", list.GetObjects())
 	}
 }
 
@@ -201,7 +201,7 @@ func wantProbe(ctx context.Context, t *testing.T, service *harness.Service, path
 
 func untilProbe(ctx context.Context, t *testing.T, service *harness.Service, path string, want int) {
 	t.Helper()
-	eventually(ctx, t, path+" is answered as expected", func() error { return probe(ctx, t, service, path, want) })
+	eventually(ctx, t, path+" returns the expected status", func() error { return probe(ctx, t, service, path, want) })
 }
 
 func probe(ctx context.Context, t *testing.T, service *harness.Service, path string, want int) error {
@@ -216,7 +216,7 @@ func probe(ctx context.Context, t *testing.T, service *harness.Service, path str
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != want {
-		return fmt.Errorf("%s answers %s, want %d", path, answer.Status, want)
+		return fmt.Errorf("%s returned %s, want %d", path, answer.Status, want)
 	}
 	return nil
 }

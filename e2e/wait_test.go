@@ -10,32 +10,32 @@ import (
 )
 
 const (
-	// patience is how long a test waits for anything on an idle machine before it gives
-	// up. It is no claim about speed.
+	// patience bounds how long a test waits on an idle machine before it fails. It is not a claim
+	// about speed.
 	patience = 90 * time.Second
-	// pollInterval is how often a test polls where it is not notified.
+	// pollInterval is the interval at which a test polls where it is not notified.
 	pollInterval = 50 * time.Millisecond
 )
 
-// deadline returns a context that ends with the test or with its patience.
+// deadline returns a context that ends with the test or after patience.
 func deadline(t *testing.T) context.Context {
 	t.Helper()
 	return deadlineAfter(t, patience)
 }
 
-// deadlineAfter returns a context that ends with the test or when the test has waited
-// longer than so long on an idle machine. Every deadline of these tests is made here.
+// deadlineAfter returns a context that ends with the test or after the time that corresponds to
+// wait on this machine. Every deadline of these tests is created here.
 func deadlineAfter(t *testing.T, wait time.Duration) context.Context {
 	t.Helper()
 	wait = harness.Patience(wait)
-	ctx, cancel := context.WithTimeoutCause(t.Context(), wait, fmt.Errorf("the test has waited for %v; E2E_PATIENCE makes it wait longer", wait))
+	ctx, cancel := context.WithTimeoutCause(t.Context(), wait, fmt.Errorf("the test timed out after %v; set E2E_PATIENCE for a longer timeout", wait))
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// eventually asks until the answer is nil, and fails with the last one when ctx
-// ends first.
-func eventually(ctx context.Context, t *testing.T, what string, ask func() error) {
+// eventually calls ask until it returns nil, and fails the test with its last error if ctx ends
+// first. description completes the sentence "timed out waiting until …" of the failure.
+func eventually(ctx context.Context, t *testing.T, description string, ask func() error) {
 	t.Helper()
 	ticks := time.NewTicker(pollInterval)
 	defer ticks.Stop()
@@ -47,7 +47,7 @@ func eventually(ctx context.Context, t *testing.T, what string, ask func() error
 		select {
 		case <-ticks.C:
 		case <-ctx.Done():
-			t.Fatalf("not yet: %s: %v (%v)", what, err, context.Cause(ctx))
+			t.Fatalf("timed out waiting until %s: %v (%v)", description, err, context.Cause(ctx))
 		}
 	}
 }

@@ -17,8 +17,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/validate"
 )
 
-// many is a caller that follows several watches in one stream. It is owned by the
-// test's goroutine.
+// many is a client with several watches in one stream. It is owned by the test's goroutine.
 type many struct {
 	t          *testing.T
 	client     resourceClient
@@ -30,8 +29,8 @@ type many struct {
 	evidence   func() validate.Evidence
 }
 
-// followMany opens a stream of several watches. At the end of the test each is judged as
-// if it had been alone.
+// followMany opens a stream of several watches. At the end of the test each watch is validated like
+// a stream of its own.
 func followMany(ctx context.Context, t *testing.T, client resourceClient, watches ...*kubeconnectv1.WatchRequest) *many {
 	t.Helper()
 	m := &many{t: t, client: client, request: &kubeconnectv1.WatchManyRequest{Watches: watches}, models: make([]validate.Model, len(watches))}
@@ -47,7 +46,7 @@ func followMany(ctx context.Context, t *testing.T, client resourceClient, watche
 	return m
 }
 
-// call opens the stream, where the last one has come to.
+// call opens the stream with the last resume token.
 func (m *many) call(ctx context.Context) {
 	m.t.Helper()
 	ctx, m.cancel = context.WithCancel(ctx)
@@ -64,7 +63,7 @@ func (m *many) call(ctx context.Context) {
 	}
 }
 
-// cut ends the stream in the middle, and opens another one with the last token.
+// cut ends the stream at any point, and opens another one with the last token.
 func (m *many) cut(ctx context.Context) {
 	m.t.Helper()
 	m.close()
@@ -85,7 +84,7 @@ func (m *many) lastCall(watch int) *validate.Call {
 	return &calls[len(calls)-1]
 }
 
-// receive takes the next message; false if the stream has ended.
+// receive receives the next message; false if the stream has ended.
 func (m *many) receive() bool {
 	if !m.stream.Receive() {
 		return false
@@ -96,21 +95,21 @@ func (m *many) receive() bool {
 	}
 	watch, response := message.GetWatch(), validate.ResponseOf(message.GetResponse())
 	if response.Token != "" {
-		m.t.Errorf("watch %d has a token of its own", watch)
+		m.t.Errorf("watch %d has its own token", watch)
 	}
 	for i, event := range response.Events {
 		response.Events[i] = m.models[watch].Whole(event)
 		m.models[watch].Apply(response.Events[i])
 	}
 	if m.models[watch].Synced {
-		response.Token = m.request.ResumeToken // where it cannot be resumed, it begins anew
+		response.Token = m.request.ResumeToken // a watch that cannot resume receives a RESET
 	}
 	call := m.lastCall(int(watch))
 	call.Responses = append(call.Responses, response)
 	return true
 }
 
-// until takes messages until a condition holds for what the watches hold.
+// until receives messages until a condition holds for the clients' states.
 func (m *many) until(what string, holds func([]validate.Model) bool) {
 	m.t.Helper()
 	for !holds(m.models) {
@@ -120,10 +119,10 @@ func (m *many) until(what string, holds func([]validate.Model) bool) {
 	}
 }
 
-// holds waits until the watches hold exactly these objects.
+// holds blocks until the watches have exactly these objects.
 func (m *many) holds(want ...versions) {
 	m.t.Helper()
-	m.until("the watches hold what the cluster holds", func(models []validate.Model) bool {
+	m.until("the watches have the objects of the cluster", func(models []validate.Model) bool {
 		for i := range models {
 			if !models[i].Synced || !maps.Equal(heldVersions(models[i]), want[i]) {
 				return false
@@ -133,7 +132,7 @@ func (m *many) holds(want ...versions) {
 	})
 }
 
-// end waits until the stream ends by itself, and returns how.
+// end blocks until the stream ends by itself, and returns its error.
 func (m *many) end() error {
 	for m.receive() {
 	}
@@ -186,7 +185,7 @@ func TestSeveralWatchesInOneStreamGoOnAfterACutWithoutLossOrRepetition(t *testin
 		}
 		for i, model := range m.models {
 			if model.Resets != 1 {
-				t.Errorf("watch %d has begun %d times", i, model.Resets)
+				t.Errorf("watch %d: %d resets", i, model.Resets)
 			}
 		}
 	})
@@ -224,16 +223,16 @@ func TestALostRightIsToldByTheWatchThatItConcerns(t *testing.T) {
 	m.until("both are in sync", func(models []validate.Model) bool { return models[0].Synced && models[1].Synced })
 	key := validate.KeyOf(&kubeconnectv1.Object{Namespace: two, Name: lost.Name})
 	if m.models[0].Objects[key] == nil {
-		t.Errorf("%s is not told", key)
+		t.Errorf("%s is not delivered", key)
 	}
 	caller.revoke(two)
-	m.until("the namespace goes", func(models []validate.Model) bool { return models[0].Objects[key] == nil })
+	m.until("the namespace is deleted from the stream", func(models []validate.Model) bool { return models[0].Objects[key] == nil })
 	if held := heldVersions(m.models[1]); held[validate.KeyOf(&kubeconnectv1.Object{Namespace: one, Name: mine.Name})] == "" || len(m.recordings[1].Calls) != 1 {
-		t.Errorf("the other watch holds %v", held)
+		t.Errorf("the other watch has %v", held)
 	}
 	touched := configMapsIn(ctx, t, cluster(t), one).touch("mine", "touched")
 	reached := func(model validate.Model) bool {
 		return heldVersions(model)[validate.KeyOf(&kubeconnectv1.Object{Namespace: one, Name: "mine"})] == touched.ResourceVersion
 	}
-	m.until("both go on", func(models []validate.Model) bool { return reached(models[0]) && reached(models[1]) })
+	m.until("both continue", func(models []validate.Model) bool { return reached(models[0]) && reached(models[1]) })
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// wire keeps every byte that a caller is sent. It is safe for concurrent use.
+// wire records every byte that a client receives. It is safe for concurrent use.
 type wire struct {
 	over http.RoundTripper
 
@@ -23,7 +23,8 @@ type wire struct {
 	sent bytes.Buffer
 }
 
-// callingOver are clients that call with a token, and the wire that they are answered by.
+// callingOver returns clients that authenticate with a token, and the wire that records the bytes
+// they receive.
 func callingOver(t *testing.T, service *harness.Service, protocol harness.Protocol, token string) (harness.Clients, *wire) {
 	t.Helper()
 	httpClient := harness.HTTP2(t)
@@ -32,7 +33,7 @@ func callingOver(t *testing.T, service *harness.Service, protocol harness.Protoc
 	return harness.Dial(httpClient, service.Address, protocol), kept
 }
 
-// RoundTrip implements http.RoundTripper. It asks for answers that are not compressed.
+// RoundTrip implements http.RoundTripper. It requests uncompressed responses.
 func (w *wire) RoundTrip(request *http.Request) (*http.Response, error) {
 	request = request.Clone(request.Context())
 	for _, name := range []string{"Accept-Encoding", "Connect-Accept-Encoding", "Grpc-Accept-Encoding"} {
@@ -53,7 +54,7 @@ func (w *wire) keep(sent []byte) {
 	w.sent.Write(sent)
 }
 
-// keptBody keeps what is read of a body, and the trailers behind it.
+// keptBody records the bytes read from a body, and its trailers.
 type keptBody struct {
 	io.ReadCloser
 	wire     *wire
@@ -69,7 +70,7 @@ func (b *keptBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// mentions are those words that stand in what was sent, as they are or encoded.
+// mentions returns the words that occur in the received bytes, plain or encoded.
 func (w *wire) mentions(words []string) []string {
 	w.mu.Lock()
 	readings := readingsOf(w.sent.Bytes(), encodedIn)
@@ -79,13 +80,13 @@ func (w *wire) mentions(words []string) []string {
 	})
 }
 
-// encodedIn is how deep one encoding may stand in another one: a status in a trailer, an
-// object's JSON in that of a message.
+// encodedIn is the maximum depth of nested encodings: a status in a trailer, an object's JSON in
+// that of a message.
 const encodedIn = 3
 
 var base64Text = regexp.MustCompile(`[A-Za-z0-9+/_-]{8,}`)
 
-// readingsOf are some bytes, and what they hold in base64 or with escapes of a URL.
+// readingsOf returns the bytes, and the decoded contents of their base64 and URL escapes.
 func readingsOf(sent []byte, depth int) [][]byte {
 	readings := [][]byte{sent}
 	if depth == 0 {

@@ -17,23 +17,23 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/record"
 )
 
-// worstObject is an object about as large as the API server accepts, and the content that it
-// comes as where a Struct was asked for.
+// worstObject is an object close to the API server's size limit, and the content with which it is
+// sent if a Struct was requested.
 type worstObject struct {
 	resource, name string
 	asStruct       string
-	want           map[string]any // a member of the object
+	want           map[string]any // the expected member of the object
 	member         string
 	version        string
 }
 
-// escaped is a ConfigMap with characters that Kubernetes JSON escapes in six bytes each: as
-// JSON it is too large for a message, and comes as an error.
+// escaped is a ConfigMap with characters that Kubernetes JSON escapes in six bytes each: as JSON it
+// is too large for a message, and is sent as an error.
 const escaped = "escaped"
 
-// TestObjectsOfTheWorstShapesComeInEachEncoding has objects whose Struct would be several
-// times as large as their JSON, or nested too deep to be read. They come whole, and a watch
-// gets past them.
+// TestObjectsOfTheWorstShapesComeInEachEncoding has objects whose Struct would be several times as
+// large as their JSON, or nested too deeply to be decoded. They are sent completely, and a watch
+// continues after them.
 func TestObjectsOfTheWorstShapesComeInEachEncoding(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
@@ -71,7 +71,7 @@ func TestObjectsOfTheWorstShapesComeInEachEncoding(t *testing.T) {
 	}
 	service := harness.StartService(t, cluster(t).Kubeconfig)
 	for _, protocol := range harness.Protocols {
-		t.Run(protocol.Name, func(t *testing.T) { // one after the other: the answers are large
+		t.Run(protocol.Name, func(t *testing.T) { // sequentially, because the responses are large
 			client := harness.Dial(harness.HTTP2(t), service.Address, protocol).Resources
 			for content, encoding := range encodings {
 				t.Run(content, func(t *testing.T) {
@@ -82,7 +82,7 @@ func TestObjectsOfTheWorstShapesComeInEachEncoding(t *testing.T) {
 	}
 }
 
-// worstConfigMap makes a ConfigMap, whose data has a mebibyte at most.
+// worstConfigMap creates a ConfigMap, whose data is limited to a mebibyte.
 func worstConfigMap(ctx context.Context, t *testing.T, namespace, name string, fill func(add func(key, value string))) worstObject {
 	t.Helper()
 	data, want := map[string]string{}, map[string]any{}
@@ -117,7 +117,7 @@ func readWorst(t *testing.T, client resourceClient, namespace string, objects []
 		stream := record.Watch(t, client, &kubeconnectv1.WatchRequest{Resource: resource, Namespace: namespace, Encoding: encoding})
 		watched := stream.Synced(ctx).Model.Objects
 		if len(watched) != len(listed) {
-			t.Errorf("%d %s are watched, and %d listed", len(watched), resource, len(listed))
+			t.Errorf("the watch has %d %s, the list %d", len(watched), resource, len(listed))
 		}
 		for _, object := range watched {
 			if want, ok := byName[resource+" "+object.GetName()]; ok {
@@ -132,13 +132,13 @@ func readWorst(t *testing.T, client resourceClient, namespace string, objects []
 	}
 }
 
-// check fails unless an object came as it must, and whole.
+// check fails the test unless an object was sent completely, with the expected content.
 func (w worstObject) check(t *testing.T, object *kubeconnectv1.Object, content string) {
 	t.Helper()
 	switch {
 	case content == "json" && w.name == escaped:
 		if status := object.GetError(); status.GetReason() != "RequestEntityTooLarge" || !strings.Contains(status.GetMessage(), "bytes") {
-			t.Errorf("%s comes as %T, want an error: %v", w.name, object.GetContent(), status)
+			t.Errorf("content of %s: %T, want an error: %v", w.name, object.GetContent(), status)
 		}
 		return
 	case content == "struct":
@@ -158,6 +158,6 @@ func (w worstObject) check(t *testing.T, object *kubeconnectv1.Object, content s
 		decode(t, object, content, &got)
 	}
 	if !reflect.DeepEqual(got[w.member], map[string]any(w.want)) {
-		t.Errorf("%s %s has changed on its way", w.resource, w.name)
+		t.Errorf("the content of %s %s differs", w.resource, w.name)
 	}
 }

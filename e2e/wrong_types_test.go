@@ -8,8 +8,8 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
-// TestAWrongTypeIsTheCallersErrorInEachTypeOfPatch has values of wrong types in patches of a
-// built-in kind and of a custom resource. The errors name the object and the field.
+// TestAWrongTypeIsTheCallersErrorInEachTypeOfPatch sends values of wrong types in patches of a
+// built-in kind and of a custom resource. The errors must name the object and the field.
 func TestAWrongTypeIsTheCallersErrorInEachTypeOfPatch(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
@@ -51,7 +51,7 @@ func TestAWrongTypeIsTheCallersErrorInEachTypeOfPatch(t *testing.T) {
 			_, err := client.Patch(ctx, request)
 			wantError(t, err, connect.CodeInvalidArgument, test.words...)
 			if status := wantStatus(t, err, test.reason); test.reason == "Invalid" && status.GetName() != "one" {
-				t.Errorf("the status is about %q", status.GetName())
+				t.Errorf("name in the status: %q", status.GetName())
 			}
 		})
 	}
