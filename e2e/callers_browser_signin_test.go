@@ -31,16 +31,16 @@ func TestBrowserShowsWhatThePersonWithTheTokenMaySee(t *testing.T) {
 		t.Errorf("the page shows the caller %q, want %q", page.Caller, caller.user())
 	}
 	if len(page.Kept) > 0 {
-		t.Errorf("the token is in the page's %q", page.Kept)
+		t.Errorf("the page has the token in %q", page.Kept)
 	}
 	var phone struct{ Overflow int }
 	browser.tells(ctx, "on a phone", &phone)
 	if phone.Overflow > 0 {
-		t.Errorf("on a phone %d pixels are beyond the edge", phone.Overflow)
+		t.Errorf("horizontal overflow of %d pixels on a phone", phone.Overflow)
 	}
 	browser.tells(ctx, "signed out", &page)
 	if len(page.Names) > 0 || page.Caller != "" {
-		t.Errorf("signed out, the page shows %q to %q", page.Names, page.Caller)
+		t.Errorf("after the sign-out the page shows %q and the caller %q", page.Names, page.Caller)
 	}
 	browser.tells(ctx, "asked again", &page)
 	wantWords(t, page.Words, "unauthenticated")
@@ -49,7 +49,7 @@ func TestBrowserShowsWhatThePersonWithTheTokenMaySee(t *testing.T) {
 
 func TestBrowserGoesOnWithANewTokenWhenOneHasExpired(t *testing.T) {
 	t.Parallel()
-	const life = 3 * credentialLife / 2 // a browser begins slowly
+	const life = 3 * credentialLife / 2 // a browser is slow to start
 	ctx, service := deadlineAfter(t, patience+life), startForCallers(t)
 	namespace := newNamespace(ctx, t, cluster(t))
 	runDeployment(ctx, t, namespace, "web", 2, labels{})
@@ -98,7 +98,7 @@ func TestBrowserSaysWhatIsNotPermittedUntilItIs(t *testing.T) {
 	browser.tells(ctx, "live", &page)
 	wantNames(t, "the page shows", page.Names, []string{"one"})
 	if page.Refusal {
-		t.Error("the page still says that it is not permitted")
+		t.Error("the page still shows the permission error")
 	}
 	browser.ends(ctx)
 }

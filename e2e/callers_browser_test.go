@@ -39,7 +39,7 @@ func TestBrowserShowsPodsComeAndGoByThemselves(t *testing.T) {
 	var end struct{ Loads int }
 	browser.tells(ctx, "end", &end)
 	if end.Loads != 0 {
-		t.Errorf("the page was loaded %d times more", end.Loads)
+		t.Errorf("the page was reloaded %d times", end.Loads)
 	}
 	browser.ends(ctx)
 }
@@ -96,11 +96,11 @@ func TestBrowserSaysWhatIsWrongWithASelectorAndKeepsTheTable(t *testing.T) {
 	browser.tells(ctx, "all", &shown)
 	wantNames(t, "the page shows", shown.Names, all)
 	browser.tells(ctx, "refused", &shown)
-	wantNames(t, "with a bad selector the page shows", shown.Names, all)
+	wantNames(t, "with an invalid selector the page shows", shown.Names, all)
 	_, err := apilabels.Parse("app in (")
 	wantWords(t, shown.Words, err.Error())
 	if shown.State != "live" {
-		t.Errorf("the page is %s, want live", shown.State)
+		t.Errorf("state of the page %s, want live", shown.State)
 	}
 	browser.tells(ctx, "some", &shown)
 	wantNames(t, "with a selector the page shows", shown.Names, podNames(ctx, t, namespace, "app=web"))
@@ -128,7 +128,7 @@ func TestBrowserFindsTheServiceAgain(t *testing.T) {
 	scaleDeployment(ctx, t, namespace, "web", 4)
 	harness.StartMortalService(t, cluster(t).Kubeconfig, hostPort(service))
 	browser.tells(ctx, "live again", &shown)
-	wantNames(t, "with the service back the page shows", shown.Names, podNames(ctx, t, namespace, ""))
+	wantNames(t, "after the reconnection the page shows", shown.Names, podNames(ctx, t, namespace, ""))
 	browser.ends(ctx)
 }
 
@@ -158,7 +158,7 @@ func TestBrowserSaysThatAFrozenServiceDoesNotAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	browser.tells(ctx, "live again", &shown)
-	wantNames(t, "with the service back the page shows", shown.Names, podNames(ctx, t, namespace, ""))
+	wantNames(t, "after the reconnection the page shows", shown.Names, podNames(ctx, t, namespace, ""))
 	browser.ends(ctx)
 }
 
@@ -181,23 +181,23 @@ func TestBrowserFitsThePageToItsWidthAndColours(t *testing.T) {
 			}
 			browser.tells(ctx, width+"-"+colours, &seen)
 			if seen.Overflow > 0 {
-				t.Errorf("%s: %d pixels are beyond the edge", width, seen.Overflow)
+				t.Errorf("%s: horizontal overflow of %d pixels", width, seen.Overflow)
 			}
 			backgrounds[width+"-"+colours] = seen.Background
 		}
 		if backgrounds[width+"-light"] == backgrounds[width+"-dark"] {
-			t.Errorf("%s: light and dark are both %s", width, backgrounds[width+"-dark"])
+			t.Errorf("%s: both the light and the dark background are %s", width, backgrounds[width+"-dark"])
 		}
 	}
 	browser.ends(ctx)
 }
 
-// pageOf is the address of the page that shows the pods of a namespace.
+// pageOf returns the address of the page that shows the pods of a namespace.
 func pageOf(service *harness.Service, namespace string) string {
 	return service.Address + "/?namespace=" + namespace
 }
 
-// artifacts is the folder for what people may want to look at.
+// artifacts creates the directory for screenshots and returns its path.
 func artifacts(t *testing.T) string {
 	t.Helper()
 	folder, err := filepath.Abs("artifacts")
@@ -219,7 +219,7 @@ func createPodOfTeam(ctx context.Context, t *testing.T, namespace, name, team st
 	}
 }
 
-// wantTeam fails unless the pod in the cluster has this label, or none if empty.
+// wantTeam fails the test unless the pod in the cluster has this label, or none if want is empty.
 func wantTeam(ctx context.Context, t *testing.T, namespace, name, want string) {
 	t.Helper()
 	pod, err := cluster(t).Client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
@@ -227,18 +227,18 @@ func wantTeam(ctx context.Context, t *testing.T, namespace, name, want string) {
 		t.Fatal(err)
 	}
 	if got := pod.Labels["team"]; got != want {
-		t.Errorf("the label in the cluster is %q, want %q", got, want)
+		t.Errorf("label in the cluster %q, want %q", got, want)
 	}
 }
 
-// refusalOfTeam is what the API server itself says about a label.
+// refusalOfTeam returns the API server's own error for a label.
 func refusalOfTeam(ctx context.Context, t *testing.T, namespace, name, team string) string {
 	t.Helper()
 	patch := []byte(`{"metadata":{"labels":{"team":"` + team + `"}}}`)
 	_, err := cluster(t).Client.CoreV1().Pods(namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
 	var refused *apierrors.StatusError
 	if !errors.As(err, &refused) {
-		t.Fatalf("the API server does not refuse: %v", err)
+		t.Fatalf("the API server does not reject the label: %v", err)
 	}
 	return refused.ErrStatus.Message
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// TestCallersFollowALog has each line written only when the one before has been told.
+// TestCallersFollowALog writes each line only when the previous one has been reported.
 func TestCallersFollowALog(t *testing.T) {
 	t.Parallel()
 	service := harness.StartService(t, cluster(t).Kubeconfig)
@@ -41,7 +41,7 @@ func TestCallersFollowALog(t *testing.T) {
 	}
 }
 
-// wantLine waits until the program tells of this line of a log.
+// wantLine blocks until the program reports this line of a log.
 func (p program) wantLine(ctx context.Context, want string) {
 	p.t.Helper()
 	_, err := p.process.UntilPrints(ctx, func(printed string) bool {
@@ -49,6 +49,6 @@ func (p program) wantLine(ctx context.Context, want string) {
 		return json.Unmarshal([]byte(printed), &told) == nil && told.Step == "line" && told.Text == want
 	})
 	if err != nil {
-		p.t.Fatalf("the line %.40q: %v", want, err)
+		p.t.Fatalf("line %.40q: %v", want, err)
 	}
 }

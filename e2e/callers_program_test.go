@@ -10,8 +10,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// program is a caller in another language. It tells of each step that it has done
-// in a line of JSON, {"step":"listed","names":["a","b"]}.
+// program is a client in another language. It reports each completed step in a line of JSON,
+// {"step":"listed","names":["a","b"]}.
 type program struct {
 	t       *testing.T
 	process *harness.Process
@@ -23,8 +23,8 @@ func startProgram(t *testing.T, command []string, args ...string) program {
 	return program{t: t, process: startProcess(t, command[0], append(command[1:], args...)...)}
 }
 
-// tells waits until the program tells of a step, reads what it says about it, and
-// fails the test with all its output if it never does.
+// tells blocks until the program reports a step, decodes the step into into, and fails the test
+// with the program's output if it never does.
 func (p program) tells(ctx context.Context, step string, into any) {
 	p.t.Helper()
 	line, err := p.process.UntilPrints(ctx, func(line string) bool { return stepOf(line) == step })
@@ -36,15 +36,15 @@ func (p program) tells(ctx context.Context, step string, into any) {
 	}
 }
 
-// ends waits until the program has ended, and fails unless all went well.
+// ends blocks until the program has ended, and fails the test unless its exit code is 0.
 func (p program) ends(ctx context.Context) {
 	p.t.Helper()
 	if err := p.process.Wait(ctx); err != nil {
-		p.t.Fatalf("%v; it has printed:\n%s", err, p.process.Output())
+		p.t.Fatalf("%v; output:\n%s", err, p.process.Output())
 	}
 }
 
-// stepOf is the step that a line tells of; empty if it is no such line.
+// stepOf returns the step that a line reports; empty if the line is not a step.
 func stepOf(line string) string {
 	var told struct{ Step string }
 	if json.Unmarshal([]byte(line), &told) != nil {
@@ -53,8 +53,8 @@ func stepOf(line string) string {
 	return told.Step
 }
 
-// pythonProgram is a command that runs a program with the interpreter in PYTHON,
-// else with that of the checkout, into which the client is installed.
+// pythonProgram returns a command that runs a program with the interpreter in PYTHON, or with that
+// of the checkout, in which the client is installed.
 func pythonProgram(t *testing.T, path ...string) []string {
 	t.Helper()
 	python := os.Getenv("PYTHON")
@@ -64,7 +64,7 @@ func pythonProgram(t *testing.T, path ...string) []string {
 	return []string{python, callerPath(path...)}
 }
 
-// nodeProgram is a command that runs a program with Node.js.
+// nodeProgram returns a command that runs a program with Node.js.
 func nodeProgram(path ...string) []string {
 	return []string{"node", callerPath(path...)}
 }

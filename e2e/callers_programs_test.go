@@ -40,17 +40,16 @@ func TestCallersDoNotTrustAnUnknownCertificate(t *testing.T) {
 			other := newCertificate(t)
 			caller := startProgram(t, command, service.Address, "default", other.certFile)
 			if err := caller.process.Wait(deadline(t)); err == nil {
-				t.Errorf("all went well:\n%s", caller.process.Output())
+				t.Errorf("the program succeeded:\n%s", caller.process.Output())
 			}
 			if !strings.Contains(strings.ToLower(caller.process.Output()), "certificate") {
-				t.Errorf("it has printed:\n%s", caller.process.Output())
+				t.Errorf("output:\n%s", caller.process.Output())
 			}
 		})
 	}
 }
 
-// callerPrograms are programs that go through the same steps, by the name of what they
-// call the service with.
+// callerPrograms returns programs with the same steps, by the name of their client.
 func callerPrograms(t *testing.T) map[string][]string {
 	t.Helper()
 	return map[string][]string{
@@ -61,8 +60,8 @@ func callerPrograms(t *testing.T) map[string][]string {
 	}
 }
 
-// readWatchAndChange lets a caller scale a Deployment from three pods to five, and write
-// an object of its own; and compares what it tells with the cluster.
+// readWatchAndChange makes a program scale a Deployment from three pods to five, and write an
+// object of its own, and compares its reports with the cluster.
 func readWatchAndChange(t *testing.T, command []string, service *harness.Service, caFile ...string) {
 	t.Helper()
 	ctx := deadline(t)
@@ -90,12 +89,12 @@ func (p program) wantListed(ctx context.Context, want []string) {
 		Total         int
 	}
 	p.tells(ctx, "listed", &listed)
-	wantNames(p.t, "it has listed", listed.Names, want)
+	wantNames(p.t, "the program has listed", listed.Names, want)
 	if listed.Total != len(want) {
-		p.t.Errorf("it says that there are %d", listed.Total)
+		p.t.Errorf("total %d", listed.Total)
 	}
 	if phases := []string{string(corev1.PodRunning)}; !slices.Equal(listed.Phases, phases) {
-		p.t.Errorf("the phases are %q, want %q", listed.Phases, phases)
+		p.t.Errorf("phases %q, want %q", listed.Phases, phases)
 	}
 }
 
@@ -107,35 +106,35 @@ func (p program) wantGot(ctx context.Context, want *corev1.ConfigMap) {
 	}
 	p.tells(ctx, "got", &got)
 	if got.UID != string(want.UID) || got.Version != want.ResourceVersion || !maps.Equal(got.Data, want.Data) {
-		p.t.Errorf("it has got %+v, want %s at %s with %v", got, want.UID, want.ResourceVersion, want.Data)
+		p.t.Errorf("got %+v, want %s at %s with %v", got, want.UID, want.ResourceVersion, want.Data)
 	}
 }
 
-// wantScaled fails unless the caller has seen these pods in the snapshot, and
-// after its change those that the cluster has now.
+// wantScaled fails the test unless the program has received these pods in the snapshot, and after
+// its change those that the cluster has now.
 func (p program) wantScaled(ctx context.Context, namespace string, before []string) {
 	p.t.Helper()
 	var held struct{ Names []string }
 	p.tells(ctx, "before", &held)
-	wantNames(p.t, "before the change it holds", held.Names, before)
+	wantNames(p.t, "before the change the program has", held.Names, before)
 	var patched struct {
 		Version  string
 		Replicas int32
 	}
 	p.tells(ctx, "patched", &patched)
 	p.tells(ctx, "after", &held)
-	wantNames(p.t, "after the change it holds", held.Names, podNames(ctx, p.t, namespace, "app=web"))
+	wantNames(p.t, "after the change the program has", held.Names, podNames(ctx, p.t, namespace, "app=web"))
 	now := getDeployment(ctx, p.t, namespace, "web")
 	if patched.Replicas != 5 || *now.Spec.Replicas != 5 || len(held.Names) != 5 {
-		p.t.Errorf("%d replicas were answered, the cluster has %d, there are %d pods; want 5",
+		p.t.Errorf("%d replicas in the response, %d in the cluster, %d pods; want 5",
 			patched.Replicas, *now.Spec.Replicas, len(held.Names))
 	}
 	if patched.Version == "" {
-		p.t.Error("the answer to the change has no version")
+		p.t.Error("the response to the change has no version")
 	}
 }
 
-// changesOf are the changes to a ConfigMap from now on, as the API server tells them.
+// changesOf returns the changes to a ConfigMap from now on, from a watch of the API server.
 func changesOf(ctx context.Context, t *testing.T, namespace, name string) <-chan watch.Event {
 	t.Helper()
 	changes, err := cluster(t).Client.CoreV1().ConfigMaps(namespace).Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
@@ -146,8 +145,8 @@ func changesOf(ctx context.Context, t *testing.T, namespace, name string) <-chan
 	return changes.ResultChan()
 }
 
-// wantKept fails unless the caller has created an object, updated it once, and deleted it,
-// and was answered what the cluster made of that.
+// wantKept fails the test unless the program has created an object, updated it once, and deleted
+// it, and received the resulting objects of the cluster.
 func (p program) wantKept(ctx context.Context, changes <-chan watch.Event) {
 	p.t.Helper()
 	p.wantWritten(ctx, "created", changes, watch.Added, "first")
@@ -157,7 +156,7 @@ func (p program) wantKept(ctx context.Context, changes <-chan watch.Event) {
 	p.tells(ctx, "deleted", &deleted)
 	p.wantChange(ctx, changes, watch.Deleted)
 	if !deleted.Gone {
-		p.t.Error("it was answered an object that is gone")
+		p.t.Error("the program received a deleted object")
 	}
 }
 
@@ -170,23 +169,23 @@ func (p program) wantWritten(ctx context.Context, step string, changes <-chan wa
 	p.tells(ctx, step, &told)
 	now := p.wantChange(ctx, changes, change)
 	if told.UID != string(now.UID) || told.Version != now.ResourceVersion || !maps.Equal(told.Data, now.Data) || told.Data["text"] != text {
-		p.t.Errorf("%s: it was answered %+v, the cluster has %s at %s with %v; want the text %q",
+		p.t.Errorf("%s: the response is %+v, the cluster has %s at %s with %v; want the text %q",
 			step, told, now.UID, now.ResourceVersion, now.Data, text)
 	}
 }
 
-// wantChange is the object of the next change, and fails the test if that is another one.
+// wantChange returns the object of the next change, and fails the test if that is another one.
 func (p program) wantChange(ctx context.Context, changes <-chan watch.Event, want watch.EventType) *corev1.ConfigMap {
 	p.t.Helper()
 	select {
 	case change := <-changes:
 		object, ok := change.Object.(*corev1.ConfigMap)
 		if !ok || change.Type != want {
-			p.t.Fatalf("the cluster tells %s of %v, want %s", change.Type, change.Object, want)
+			p.t.Fatalf("the cluster's watch returns %s of %v, want %s", change.Type, change.Object, want)
 		}
 		return object
 	case <-ctx.Done():
-		p.t.Fatalf("%v: the cluster has not told %s", ctx.Err(), want)
+		p.t.Fatalf("%v: the cluster's watch does not return %s", ctx.Err(), want)
 	}
 	return nil
 }
@@ -199,7 +198,7 @@ func (p program) wantFailure(ctx context.Context, step, reason, words string, fi
 	}
 	p.tells(ctx, step, &failure)
 	if failure.Reason != reason || !slices.Equal(failure.Fields, fields) {
-		p.t.Errorf("the reason is %q, the fields are %q; want %q, %q", failure.Reason, failure.Fields, reason, fields)
+		p.t.Errorf("reason %q, fields %q; want %q, %q", failure.Reason, failure.Fields, reason, fields)
 	}
 	wantWords(p.t, failure.Message, words)
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// followed is a line that a caller prints which follows ConfigMaps: what it holds, or that it has
-// lost a stream.
+// followed is a line of a program that follows ConfigMaps: its objects, or that it has lost a
+// stream.
 type followed struct {
 	Step      string
 	Kind      string
@@ -23,8 +23,8 @@ type followed struct {
 	Stale     *bool
 }
 
-// holdsTheValue waits until the caller holds a ConfigMap with a value and a condition is
-// true of what it prints, and fails unless its watch has begun once.
+// holdsTheValue blocks until the program has a ConfigMap with a value and a condition is true of
+// its line, and fails the test unless its watch has begun once.
 func (p program) holdsTheValue(ctx context.Context, name, value string, condition func(followed) bool) {
 	p.t.Helper()
 	_, err := p.process.UntilPrints(ctx, func(line string) bool {
@@ -33,24 +33,24 @@ func (p program) holdsTheValue(ctx context.Context, name, value string, conditio
 			return false
 		}
 		if printed.Resets != 1 {
-			p.t.Errorf("the watch has begun %d times", printed.Resets)
+			p.t.Errorf("%d resets, want one", printed.Resets)
 		}
 		return printed.Data[name]["key"] == value && condition(printed)
 	})
 	if err != nil {
-		p.t.Fatalf("%v: it does not hold %q in %q", err, value, name)
+		p.t.Fatalf("%v: the program does not have %q in %q", err, value, name)
 	}
 }
 
 func always(followed) bool { return true }
 
-// isFresh reports whether the caller is connected and says that what it holds is current.
+// isFresh reports whether the program is connected and its objects are current.
 func isFresh(printed followed) bool {
 	return printed.Connected && printed.Stale != nil && !*printed.Stale
 }
 
 // TestPythonCallersGoOnWithANewTokenWhenOneHasExpired lets a caller's token expire while it
-// watches. A new one is in the file by then.
+// watches. The token file has a new one by then.
 func TestPythonCallersGoOnWithANewTokenWhenOneHasExpired(t *testing.T) {
 	t.Parallel()
 	service := startForCallers(t)
@@ -69,7 +69,7 @@ func TestPythonCallersGoOnWithANewTokenWhenOneHasExpired(t *testing.T) {
 			var lost followed
 			caller.tells(ctx, "lost", &lost)
 			if lost.Kind != "Unauthenticated" || lost.Connected || lost.Stale == nil || !*lost.Stale {
-				t.Errorf("at the end of its token the caller prints %+v", lost)
+				t.Errorf("at the end of its token the program prints %+v", lost)
 			}
 			write.touch("one", "touched")
 			caller.holdsTheValue(ctx, "one", "touched", always)
@@ -81,8 +81,8 @@ func TestPythonCallersGoOnWithANewTokenWhenOneHasExpired(t *testing.T) {
 	}
 }
 
-// TestAPythonCallerWithAFixedTokenEndsWithThat shows that nothing else ends the stream in
-// the test above.
+// TestAPythonCallerWithAFixedTokenEndsWithThat shows that nothing else ends the stream in the test
+// above.
 func TestAPythonCallerWithAFixedTokenEndsWithThat(t *testing.T) {
 	t.Parallel()
 	ctx, service := deadlineAfter(t, patience+credentialLife), startForCallers(t)
@@ -94,13 +94,13 @@ func TestAPythonCallerWithAFixedTokenEndsWithThat(t *testing.T) {
 	var failed followed
 	caller.tells(ctx, "failed", &failed)
 	if failed.Kind != "Unauthenticated" {
-		t.Errorf("the caller has failed with %q", failed.Kind)
+		t.Errorf("the program failed with %q", failed.Kind)
 	}
 	caller.ends(ctx)
 }
 
-// TestPythonCallersSayThatTheyAreCutOff freezes the link to the service, on which
-// everything looks open.
+// TestPythonCallersSayThatTheyAreCutOff freezes the link to the service, so that the connection
+// looks open.
 func TestPythonCallersSayThatTheyAreCutOff(t *testing.T) {
 	t.Parallel()
 	service := harness.StartService(t, cluster(t).Kubeconfig)
@@ -119,7 +119,7 @@ func TestPythonCallersSayThatTheyAreCutOff(t *testing.T) {
 			var lost followed
 			caller.tells(ctx, "lost", &lost)
 			if lost.Connected || lost.Stale == nil || !*lost.Stale {
-				t.Errorf("cut off, the caller prints %+v", lost)
+				t.Errorf("while disconnected the program prints %+v", lost)
 			}
 			write.touch("one", "missed")
 			link.Set(harness.None)
@@ -143,24 +143,24 @@ func TestAPythonCallerWhoseLogIsCutOffFails(t *testing.T) {
 			caller.wantLine(l.ctx, "one")
 			link.Set(harness.Frozen)
 			if err := caller.process.Wait(l.ctx); err == nil {
-				t.Error("all went well")
+				t.Error("the program succeeded")
 			}
 			if output := caller.process.Output(); !strings.Contains(output, "kubeconnect.errors.Unavailable") {
-				t.Errorf("it has printed:\n%s", output)
+				t.Errorf("output:\n%s", output)
 			}
 		})
 	}
 }
 
-// newReader makes a namespace, and an account that may list and watch its ConfigMaps, and
-// waits until the cluster grants that.
+// newReader creates a namespace, and an account with permission to list and watch its ConfigMaps,
+// and blocks until the permission is effective.
 func newReader(ctx context.Context, t *testing.T, service *harness.Service) (namespace string, reader account) {
 	t.Helper()
 	namespace = newNamespace(ctx, t, cluster(t))
 	reader = newAccount(ctx, t, namespace, "reader")
 	reader.may(namespace, "reader", to("configmaps", "list", "watch"))
 	client := callingWith(t, service, harness.Protocols[0], reader.token()).Resources
-	eventually(ctx, t, "the caller may list", func() error { return callsOn(client, namespace)["List"](ctx) })
+	eventually(ctx, t, "the caller has permission to list", func() error { return callsOn(client, namespace)["List"](ctx) })
 	return namespace, reader
 }
 
@@ -171,7 +171,7 @@ func newTokenFile(t *testing.T, token string) string {
 	return file
 }
 
-// replaceFile puts another file in the place of one, as Kubernetes does with tokens.
+// replaceFile replaces a file atomically, as Kubernetes does with tokens.
 func replaceFile(t *testing.T, file, content string) {
 	t.Helper()
 	if err := os.WriteFile(file+".new", []byte(content), 0o600); err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// TestPythonCallersKnowWhyMuchIsRefused has the API server answer with 300 causes, and with
-// a message that quotes a whole object. Neither fits into the trailers that gRPC takes.
+// TestPythonCallersKnowWhyMuchIsRefused makes the API server return an error with 300 causes, and
+// an error with a message that quotes a complete object. Neither fits into gRPC trailers.
 func TestPythonCallersKnowWhyMuchIsRefused(t *testing.T) {
 	t.Parallel()
 	service := harness.StartService(t, cluster(t).Kubeconfig)
@@ -45,24 +45,24 @@ func TestPythonCallersKnowWhyMuchIsRefused(t *testing.T) {
 			for step, direct := range map[string]error{"keys": keys, "type": wrong} {
 				caller.tells(ctx, step, &learnt)
 				if want := string(apierrors.ReasonForError(direct)); learnt.Reason != want || learnt.Kind != want {
-					t.Errorf("%s: the caller learns %s, %q; want %q", step, learnt.Kind, learnt.Reason, want)
+					t.Errorf("%s: the program received %s, %q; want %q", step, learnt.Kind, learnt.Reason, want)
 				}
 				var status apierrors.APIStatus
 				if !errors.As(direct, &status) {
-					t.Fatalf("%s: the API server has answered %v", step, direct)
+					t.Fatalf("%s: the API server returned %v", step, direct)
 				}
 				if details := status.Status().Details; details != nil && learnt.Causes+learnt.Omitted != len(details.Causes) {
-					t.Errorf("%s: there are %d causes and %d more, want %d", step, learnt.Causes, learnt.Omitted, len(details.Causes))
+					t.Errorf("%s: %d causes and %d omitted, want %d", step, learnt.Causes, learnt.Omitted, len(details.Causes))
 				}
-				// The causes are in no order. Where the API server leaves the object out, the
-				// service puts it in.
+				// The order of the causes is undefined. If the API server omits the object, the
+				// service adds it.
 				beginning, _, _ := strings.Cut(direct.Error(), " is invalid: ")
 				if beginning == ` ""` {
 					beginning = `Deployment.apps "web"`
 				}
 				beginning += " is invalid: "
 				if !strings.HasPrefix(learnt.Message, beginning) {
-					t.Errorf("%s: the message is %.300q, want %q…", step, learnt.Message, beginning)
+					t.Errorf("%s: message %.300q, want %q…", step, learnt.Message, beginning)
 				}
 			}
 			caller.ends(ctx)

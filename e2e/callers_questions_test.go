@@ -13,8 +13,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// TestCallersAskWhatSelectorsCannotSay asks by the clients' own words, and compares what
-// they make of the answers with the cluster.
+// TestCallersAskWhatSelectorsCannotSay makes queries with the clients' own methods, and compares
+// the programs' reports of the responses with the cluster.
 func TestCallersAskWhatSelectorsCannotSay(t *testing.T) {
 	t.Parallel()
 	for name, command := range map[string][]string{
@@ -62,7 +62,7 @@ func createConfigMap(ctx context.Context, t *testing.T, namespace, name string, 
 	}
 }
 
-// untilEventsAbout waits for what the control plane tells of Deployments.
+// untilEventsAbout blocks until the control plane has created events of Deployments.
 func untilEventsAbout(ctx context.Context, t *testing.T, namespace string, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -70,15 +70,15 @@ func untilEventsAbout(ctx context.Context, t *testing.T, namespace string, names
 			options := metav1.ListOptions{FieldSelector: "involvedObject.kind=Deployment,involvedObject.name=" + name}
 			events, err := cluster(t).Client.CoreV1().Events(namespace).List(ctx, options)
 			if err == nil && len(events.Items) == 0 {
-				err = fmt.Errorf("there is none")
+				err = fmt.Errorf("there are none")
 			}
 			return err
 		})
 	}
 }
 
-// wantSomeFields fails unless the caller has seen those whose size is not 2, the largest
-// first, and nothing of them but their size; and is told that others have no size.
+// wantSomeFields fails the test unless the program has received the objects whose size is not 2,
+// the largest first, with only their sizes, and a warning that others have no size.
 func (p program) wantSomeFields(ctx context.Context) {
 	p.t.Helper()
 	var listed struct {
@@ -89,22 +89,22 @@ func (p program) wantSomeFields(ctx context.Context) {
 	p.tells(ctx, "listed", &listed)
 	got := fmt.Sprint(listed.Contents)
 	if want := "[map[data:map[size:10]] map[data:map[size:500m]]]"; got != want || listed.Total != 2 {
-		p.t.Errorf("it has listed %s, of %d; want %s", got, listed.Total, want)
+		p.t.Errorf("listed %s, of %d; want %s", got, listed.Total, want)
 	}
 	if len(listed.Warnings) == 0 {
-		p.t.Error("it is not told that some have no size")
+		p.t.Error("the program received no warning about objects without a size")
 	}
 }
 
-// wantFewChanges fails unless the caller was told the snapshot, a change of a size and that
-// another one has led out of the selection; and not that a label has changed.
+// wantFewChanges fails the test unless the program has received the snapshot, a change of a size
+// and an object that leaves the selection by another change, but not the change of a label.
 func (p program) wantFewChanges(ctx context.Context) {
 	p.t.Helper()
 	var watched struct{ Changes [][]string }
 	p.tells(ctx, "watched", &watched)
 	got := fmt.Sprint(watched.Changes)
 	if want := "[[ADDED large] [ADDED small] [MODIFIED small] [DELETED small]]"; got != want {
-		p.t.Errorf("it was told %s, want %s", got, want)
+		p.t.Errorf("received %s, want %s", got, want)
 	}
 }
 
@@ -119,7 +119,7 @@ func (p program) wantRelatives(ctx context.Context, namespace string) {
 	wantNames(p.t, "the events are about", related.Subjects, []string{"web"})
 }
 
-// replicaSetNames are the names of the replica sets that the cluster holds.
+// replicaSetNames returns the names of the replica sets in the cluster.
 func replicaSetNames(ctx context.Context, t *testing.T, namespace, labelSelector string) []string {
 	t.Helper()
 	sets, err := cluster(t).Client.AppsV1().ReplicaSets(namespace).List(ctx, metav1.ListOptions{LabelSelector: labelSelector})
@@ -145,7 +145,7 @@ func (p program) wantCounted(ctx context.Context) {
 	p.tells(ctx, "counted", &counted)
 	got := fmt.Sprint(counted)
 	if want := "{4 0 [{[web <nil>] 3} {[other <nil>] 1}]}"; got != want {
-		p.t.Errorf("it has counted %s, want %s", got, want)
+		p.t.Errorf("counted %s, want %s", got, want)
 	}
 }
 
@@ -159,10 +159,10 @@ func (p program) wantLatest(ctx context.Context, namespace string) {
 	p.tells(ctx, "latest", &latest)
 	now := getDeployment(ctx, p.t, namespace, "web")
 	if latest.Version != now.ResourceVersion || latest.Replicas != 3 || latest.Kind != "Scale" {
-		p.t.Errorf("it has got %+v, the cluster has %s", latest, now.ResourceVersion)
+		p.t.Errorf("got %+v, the cluster has %s", latest, now.ResourceVersion)
 	}
 	if want := []bool{false, true, true}; !slices.Equal(latest.AtAPIServer, want) {
-		p.t.Errorf("what was read at the API server: %v, want %v", latest.AtAPIServer, want)
+		p.t.Errorf("read at the API server: %v, want %v", latest.AtAPIServer, want)
 	}
 }
 
@@ -174,9 +174,9 @@ func (p program) wantMetadata(ctx context.Context) {
 	}
 	p.tells(ctx, "metadata", &got)
 	if got.Kind != "PartialObjectMetadata" || got.Name != "large" {
-		p.t.Errorf("it has got a %s of %s", got.Kind, got.Name)
+		p.t.Errorf("got a %s of %s", got.Kind, got.Name)
 	}
-	wantNames(p.t, "it has", got.Members, []string{"apiVersion", "kind", "metadata"})
+	wantNames(p.t, "the object has", got.Members, []string{"apiVersion", "kind", "metadata"})
 }
 
 func (p program) wantPrinted(ctx context.Context, namespace string) {
@@ -191,8 +191,8 @@ func (p program) wantPrinted(ctx context.Context, namespace string) {
 	for _, row := range table.Rows {
 		names = append(names, fmt.Sprint(row.Cells[0]))
 	}
-	wantNames(p.t, "it has the columns", got.Columns, columns)
-	wantNames(p.t, "it has printed", got.Names, names)
+	wantNames(p.t, "the table has the columns", got.Columns, columns)
+	wantNames(p.t, "the program has printed", got.Names, names)
 }
 
 func (p program) wantDiscovered(ctx context.Context) {
@@ -210,6 +210,6 @@ func (p program) wantDiscovered(ctx context.Context) {
 		}
 	}
 	slices.Sort(resources)
-	wantNames(p.t, "there are", got.Resources, resources)
+	wantNames(p.t, "the program has listed", got.Resources, resources)
 	wantNames(p.t, "a Deployment has", got.Members, []string{"apiVersion", "kind", "metadata", "spec", "status"})
 }

@@ -14,17 +14,17 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// TestCallersHoldSeveralResourcesByOneStream has the stream cut between two changes, which
-// are sent as patches: what the callers hold are whole objects all the same.
+// TestCallersHoldSeveralResourcesByOneStream breaks the stream between two changes that are sent as
+// patches: the programs must still have complete objects.
 func TestCallersHoldSeveralResourcesByOneStream(t *testing.T) {
 	t.Parallel()
 	service := harness.StartService(t, cluster(t).Kubeconfig)
 	for name, command := range map[string][]string{
-		"Python with threads": append(pythonProgram(t, "python", "watchmany.py"), "threads"),
-		"Python with asyncio": append(pythonProgram(t, "python", "watchmany.py"), "asyncio"),
-		"Node with gRPC":      append(nodeProgram("node", "watchmany.mjs"), "grpc"),
-		"Node with Connect":   append(nodeProgram("node", "watchmany.mjs"), "connect"),
-		"the browsers' own":   append(nodeProgram("node", "watchmany.mjs"), "web"),
+		"Python with threads":     append(pythonProgram(t, "python", "watchmany.py"), "threads"),
+		"Python with asyncio":     append(pythonProgram(t, "python", "watchmany.py"), "asyncio"),
+		"Node with gRPC":          append(nodeProgram("node", "watchmany.mjs"), "grpc"),
+		"Node with Connect":       append(nodeProgram("node", "watchmany.mjs"), "connect"),
+		"Node, browser transport": append(nodeProgram("node", "watchmany.mjs"), "web"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -56,8 +56,8 @@ func TestCallersHoldSeveralResourcesByOneStream(t *testing.T) {
 	}
 }
 
-// holds waits until the program holds these labels of a ConfigMap and of a Secret, of
-// which nil are any, and fails unless each watch has begun once.
+// holds blocks until the program has these labels of a ConfigMap and of a Secret, where nil matches
+// any, and fails the test unless each watch has begun once.
 func (p program) holds(ctx context.Context, settings, secret labels) {
 	p.t.Helper()
 	_, err := p.process.UntilPrints(ctx, func(line string) bool {
@@ -70,12 +70,12 @@ func (p program) holds(ctx context.Context, settings, secret labels) {
 			return false
 		}
 		if want := map[string]int{"configmaps": 1, "secrets": 1}; !reflect.DeepEqual(told.Resets, want) {
-			p.t.Errorf("the watches have begun %v times", told.Resets)
+			p.t.Errorf("resets of the watches: %v", told.Resets)
 		}
 		return reflect.DeepEqual(told.ConfigMaps["color"], settings) &&
 			(secret == nil || reflect.DeepEqual(told.Secrets["key"], secret))
 	})
 	if err != nil {
-		p.t.Fatalf("%v: it does not hold %v and %v", err, settings, secret)
+		p.t.Fatalf("%v: the program does not have %v and %v", err, settings, secret)
 	}
 }

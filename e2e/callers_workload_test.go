@@ -12,8 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// runDeployment makes a Deployment whose pods run on the nodes, and returns when
-// all of them do.
+// runDeployment creates a Deployment whose pods run on the nodes, and blocks until all of them run.
 func runDeployment(ctx context.Context, t *testing.T, namespace, name string, replicas int32, with labels) {
 	t.Helper()
 	with["app"] = name
@@ -50,7 +49,7 @@ func scaleDeployment(ctx context.Context, t *testing.T, namespace, name string, 
 	}
 }
 
-// podNames are the names of the pods that the cluster holds, in order.
+// podNames returns the names of the pods in the cluster, in order.
 func podNames(ctx context.Context, t *testing.T, namespace, labelSelector string) []string {
 	t.Helper()
 	pods, err := cluster(t).Client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: labelSelector})
@@ -65,7 +64,7 @@ func podNames(ctx context.Context, t *testing.T, namespace, labelSelector string
 	return names
 }
 
-// wantNames fails unless a caller has seen exactly these objects.
+// wantNames fails the test unless a program has received exactly these objects.
 func wantNames(t *testing.T, what string, got, want []string) {
 	t.Helper()
 	if !slices.Equal(got, want) {
