@@ -30,11 +30,11 @@ type projectsAPI struct{ names []string }
 
 // startProjectsAPI makes the API server forward requests for projects to a server of the test,
 // until the test ends.
-func startProjectsAPI(ctx context.Context, t *testing.T, in *harness.Cluster, namespace string, names ...string) {
+func startProjectsAPI(ctx context.Context, t *testing.T, controlPlane *harness.Cluster, namespace string, names ...string) {
 	t.Helper()
-	serveAggregated(ctx, t, in, namespace, projects.GroupVersion(), &projectsAPI{names})
+	serveAggregated(ctx, t, controlPlane, namespace, projects.GroupVersion(), &projectsAPI{names})
 	eventually(ctx, t, "projects are served", func() error {
-		_, err := in.Dynamic.Resource(projects).List(ctx, metav1.ListOptions{})
+		_, err := controlPlane.Dynamic.Resource(projects).List(ctx, metav1.ListOptions{})
 		return err
 	})
 }
@@ -104,12 +104,12 @@ func (api *projectsAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func TestAggregatedAPI_EachUserIsShownItsOwnObjects(t *testing.T) {
 	t.Parallel()
 	ctx := deadlineAfter(t, faultPatience)
-	in := cluster(t)
-	alpha, beta := newNamespace(ctx, t, in), newNamespace(ctx, t, in)
-	startProjectsAPI(ctx, t, in, alpha, alpha, beta)
+	controlPlane := cluster(t)
+	alpha, beta := newNamespace(ctx, t, controlPlane), newNamespace(ctx, t, controlPlane)
+	startProjectsAPI(ctx, t, controlPlane, alpha, alpha, beta)
 	caller := newAccount(ctx, t, alpha, "tenant")
-	mayReadProjects(ctx, t, in, caller)
-	service := harness.StartService(t, in.Kubeconfig, "--auth", "cluster")
+	mayReadProjects(ctx, t, controlPlane, caller)
+	service := harness.StartService(t, controlPlane.Kubeconfig, "--auth", "cluster")
 	const resource = "projects." + projectGroup
 	client := caller.calling(service, harness.GRPC).Resources
 
@@ -150,7 +150,7 @@ func TestAggregatedAPI_EachUserIsShownItsOwnObjects(t *testing.T) {
 	}
 
 	// If the operator enables caching for the group, it is served from the cache.
-	trusting := harness.StartService(t, in.Kubeconfig, "--auth", "cluster", "--cache-aggregated", projectGroup)
+	trusting := harness.StartService(t, controlPlane.Kubeconfig, "--auth", "cluster", "--cache-aggregated", projectGroup)
 	list, err = caller.calling(trusting, harness.GRPC).Resources.List(ctx, &kubeconnectv1.ListRequest{Resource: resource})
 	if err != nil || list.GetSource() != kubeconnectv1.Source_SOURCE_CACHE {
 		t.Errorf("source of a group in --cache-aggregated: %v (%v)", list.GetSource(), err)
@@ -158,9 +158,9 @@ func TestAggregatedAPI_EachUserIsShownItsOwnObjects(t *testing.T) {
 }
 
 // mayReadProjects grants an account permission in RBAC to read all projects.
-func mayReadProjects(ctx context.Context, t *testing.T, in *harness.Cluster, who account) {
+func mayReadProjects(ctx context.Context, t *testing.T, controlPlane *harness.Cluster, account account) {
 	t.Helper()
-	roles := in.Client.RbacV1()
+	roles := controlPlane.Client.RbacV1()
 	role, err := roles.ClusterRoles().Create(ctx, &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "projects-"},
 		Rules:      []rbacv1.PolicyRule{{Verbs: []string{"get", "list", "watch"}, APIGroups: []string{projectGroup}, Resources: []string{"projects"}}},
@@ -171,7 +171,7 @@ func mayReadProjects(ctx context.Context, t *testing.T, in *harness.Cluster, who
 	binding, err := roles.ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "projects-"},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: who.user()}},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: account.user()}},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -35,12 +35,12 @@ var podMetrics = schema.GroupVersionResource{Group: "metrics.k8s.io", Version: "
 
 // startMetricsAPI makes the API server forward requests for metrics.k8s.io to a server of the test,
 // until the test ends.
-func startMetricsAPI(ctx context.Context, t *testing.T, in *harness.Cluster, namespace string) *metricsAPI {
+func startMetricsAPI(ctx context.Context, t *testing.T, controlPlane *harness.Cluster, namespace string) *metricsAPI {
 	t.Helper()
 	api := &metricsAPI{users: make(map[string]bool)}
-	serveAggregated(ctx, t, in, namespace, podMetrics.GroupVersion(), api)
+	serveAggregated(ctx, t, controlPlane, namespace, podMetrics.GroupVersion(), api)
 	eventually(ctx, t, "metrics.k8s.io is served", func() error {
-		_, err := in.Dynamic.Resource(podMetrics).Namespace(namespace).List(ctx, metav1.ListOptions{})
+		_, err := controlPlane.Dynamic.Resource(podMetrics).Namespace(namespace).List(ctx, metav1.ListOptions{})
 		return err
 	})
 	return api
@@ -48,14 +48,14 @@ func startMetricsAPI(ctx context.Context, t *testing.T, in *harness.Cluster, nam
 
 // serveAggregated makes the API server forward requests for a version of a group to a server of the
 // test, until the test ends.
-func serveAggregated(ctx context.Context, t *testing.T, in *harness.Cluster, namespace string, of schema.GroupVersion, api http.Handler) {
+func serveAggregated(ctx context.Context, t *testing.T, controlPlane *harness.Cluster, namespace string, groupVersion schema.GroupVersion, api http.Handler) {
 	t.Helper()
-	service, _, _ := strings.Cut(of.Group, ".")
+	service, _, _ := strings.Cut(groupVersion.Group, ".")
 	server := httptest.NewTLSServer(api)
 	t.Cleanup(server.Close)
 	_, port, _ := net.SplitHostPort(server.Listener.Addr().String())
 	number, _ := strconv.Atoi(port)
-	if _, err := in.Client.CoreV1().Services(namespace).Create(ctx, &corev1.Service{
+	if _, err := controlPlane.Client.CoreV1().Services(namespace).Create(ctx, &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: service},
 		Spec: corev1.ServiceSpec{
 			Type: corev1.ServiceTypeExternalName, ExternalName: "localhost",
@@ -64,12 +64,12 @@ func serveAggregated(ctx context.Context, t *testing.T, in *harness.Cluster, nam
 	}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	services := in.Dynamic.Resource(schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"})
-	name := of.Version + "." + of.Group
+	services := controlPlane.Dynamic.Resource(schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"})
+	name := groupVersion.Version + "." + groupVersion.Group
 	if _, err := services.Create(ctx, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": name},
 		"spec": map[string]any{
-			"group": of.Group, "version": of.Version, "groupPriorityMinimum": int64(100), "versionPriority": int64(100),
+			"group": groupVersion.Group, "version": groupVersion.Version, "groupPriorityMinimum": int64(100), "versionPriority": int64(100),
 			"insecureSkipTLSVerify": true, "service": map[string]any{"namespace": namespace, "name": service, "port": int64(number)},
 		},
 	}}, metav1.CreateOptions{}); err != nil {
@@ -127,8 +127,8 @@ func metricsOf(namespace, pod, cpu string) map[string]any {
 	}
 }
 
-// asked reports whether a user has sent a request.
-func (api *metricsAPI) asked(user string) bool {
+// hasRequestFrom reports whether a user has sent a request.
+func (api *metricsAPI) hasRequestFrom(user string) bool {
 	api.mu.Lock()
 	defer api.mu.Unlock()
 	return api.users[user]
@@ -142,7 +142,7 @@ func TestMetricsAreReadThroughTheAPIServer(t *testing.T) {
 	namespace := newNamespace(ctx, t, cluster(t))
 	api := startMetricsAPI(ctx, t, cluster(t), namespace)
 	reader := newAccount(ctx, t, namespace, "reader")
-	reader.may(namespace, "metrics", rbacv1.PolicyRule{Verbs: []string{"get", "list", "watch"}, APIGroups: []string{"metrics.k8s.io"}, Resources: []string{"pods"}})
+	reader.grantIn(namespace, "metrics", rbacv1.PolicyRule{Verbs: []string{"get", "list", "watch"}, APIGroups: []string{"metrics.k8s.io"}, Resources: []string{"pods"}})
 	stranger := newAccount(ctx, t, namespace, "stranger")
 	service := harness.StartService(t, cluster(t).Kubeconfig, "--auth", "cluster")
 	const resource = "pods.metrics.k8s.io"
@@ -181,13 +181,13 @@ func TestMetricsAreReadThroughTheAPIServer(t *testing.T) {
 		err = stream.Err()
 	}
 	wantError(t, err, connect.CodeUnimplemented, "cannot be watched", "List or Get")
-	if !api.asked(reader.user()) {
+	if !api.hasRequestFrom(reader.user()) {
 		t.Errorf("the aggregated server has no request of %s", reader.user())
 	}
 
 	_, err = stranger.calling(service, harness.GRPC).Resources.List(ctx, &kubeconnectv1.ListRequest{Resource: resource, Namespace: namespace})
 	wantError(t, err, connect.CodePermissionDenied, "cannot list", `"pods"`, `"metrics.k8s.io"`)
-	if api.asked(stranger.user()) {
+	if api.hasRequestFrom(stranger.user()) {
 		t.Error("a call without permission has reached the aggregated server")
 	}
 }

@@ -41,8 +41,8 @@ func TestManyListsOfOneCallerFitInMemory(t *testing.T) {
 			service := startForCallers(t, "--memory-limit", answersLimit)
 			holdToMemory(t, service.PID(), answersMemory)
 			many, one := newAccount(ctx, t, namespace, "many"), newAccount(ctx, t, namespace, "one")
-			many.may(namespace, "many", to("secrets", "list"))
-			one.may(namespace, "one", to("secrets", "list"))
+			many.grantIn(namespace, "many", rule("secrets", "list"))
+			one.grantIn(namespace, "one", rule("secrets", "list"))
 			attacker, other := many.calling(service, protocol).Resources, one.calling(service, protocol).Resources
 			little := &kubeconnectv1.ListRequest{Resource: "secrets", Namespace: namespace, PageSize: 1}
 			for _, client := range []resourceClient{attacker, other} {

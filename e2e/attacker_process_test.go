@@ -84,8 +84,8 @@ func (p *attackerProcess) readLine(into any) {
 }
 
 // TestAttackerProcess is not a test, but the process that startAttack starts. It attacks from the
-// first line to the end of its input, and at least until a call has returned, and prints the results
-// of its calls.
+// first line to the end of its input, and at least until a call has returned, and prints the
+// results of its calls.
 func TestAttackerProcess(t *testing.T) {
 	text := os.Getenv(attackVariable)
 	if text == "" {
@@ -122,7 +122,7 @@ func TestAttackerProcess(t *testing.T) {
 func newAttackerAt(t *testing.T, order attackOrder) *attacker {
 	t.Helper()
 	httpClient := harness.HTTP2From(t, floodAddress)
-	httpClient.Transport = sending{headers: http.Header{"Authorization": {"Bearer " + order.Token}}, over: httpClient.Transport}
+	httpClient.Transport = sending{headers: http.Header{"Authorization": {"Bearer " + order.Token}}, base: httpClient.Transport}
 	return &attacker{
 		clients:   harness.Dial(httpClient, order.Address, harness.Connect),
 		namespace: order.Namespace,

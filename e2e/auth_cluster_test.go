@@ -21,16 +21,16 @@ func TestUnderAuthClusterEveryMethodRefusesEveryoneOverEveryProtocol(t *testing.
 	write := configMapsIn(ctx, t, cluster(t), namespace)
 	before := write.create("one", nil)
 	service := harness.StartService(t, cluster(t).Kubeconfig, "--auth", "cluster")
-	for who, headers := range map[string]http.Header{
+	for callerName, headers := range map[string]http.Header{
 		"without a token":      {},
 		"with a token":         {"Authorization": {"Bearer token"}},
 		"impersonating others": {"Impersonate-User": {"admin"}, "Impersonate-Group": {"system:masters"}},
 	} {
 		httpClient := harness.HTTP2(t)
-		httpClient.Transport = sending{headers: headers, over: httpClient.Transport}
+		httpClient.Transport = sending{headers: headers, base: httpClient.Transport}
 		for _, protocol := range harness.Protocols {
 			for name, call := range everyMethod(t, harness.Dial(httpClient, service.Address, protocol), namespace) {
-				t.Run(who+" by "+protocol.Name+" "+name, func(t *testing.T) {
+				t.Run(callerName+" by "+protocol.Name+" "+name, func(t *testing.T) {
 					wantError(t, call(ctx), connect.CodeUnauthenticated)
 				})
 			}
@@ -100,13 +100,13 @@ func methodsOfTheAPI() map[string]protoreflect.MethodDescriptor {
 // sending adds headers to each request.
 type sending struct {
 	headers http.Header
-	over    http.RoundTripper
+	base    http.RoundTripper
 }
 
 func (s sending) RoundTrip(request *http.Request) (*http.Response, error) {
 	request = request.Clone(request.Context())
 	maps.Copy(request.Header, s.headers)
-	return s.over.RoundTrip(request)
+	return s.base.RoundTrip(request)
 }
 
 // method returns a call that returns only the error.

@@ -31,8 +31,8 @@ type account struct {
 
 func newAccount(ctx context.Context, t *testing.T, namespace, name string) account {
 	t.Helper()
-	made := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	if _, err := cluster(t).Client.CoreV1().ServiceAccounts(namespace).Create(ctx, made, metav1.CreateOptions{}); err != nil {
+	created := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if _, err := cluster(t).Client.CoreV1().ServiceAccounts(namespace).Create(ctx, created, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	return account{ctx, t, namespace, name}
@@ -109,12 +109,12 @@ func callingWith(t *testing.T, service *harness.Service, protocol harness.Protoc
 
 func callingWithHeaders(t *testing.T, service *harness.Service, protocol harness.Protocol, headers http.Header) harness.Clients {
 	httpClient := harness.HTTP2(t)
-	httpClient.Transport = sending{headers: headers, over: httpClient.Transport}
+	httpClient.Transport = sending{headers: headers, base: httpClient.Transport}
 	return harness.Dial(httpClient, service.Address, protocol)
 }
 
-// may grants the account permissions in a namespace, with a role and a binding of one name.
-func (a account) may(namespace, role string, rules ...rbacv1.PolicyRule) {
+// grantIn grants the account permissions in a namespace, with a role and a binding of one name.
+func (a account) grantIn(namespace, role string, rules ...rbacv1.PolicyRule) {
 	a.t.Helper()
 	grant(a.ctx, a.t, namespace, role, a.subject(), rules...)
 }
@@ -123,30 +123,30 @@ func (a account) subject() rbacv1.Subject {
 	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: a.namespace, Name: a.name}
 }
 
-func grant(ctx context.Context, t *testing.T, namespace, role string, to rbacv1.Subject, rules ...rbacv1.PolicyRule) {
+func grant(ctx context.Context, t *testing.T, namespace, role string, subject rbacv1.Subject, rules ...rbacv1.PolicyRule) {
 	t.Helper()
-	made := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: role}, Rules: rules}
-	if _, err := cluster(t).Client.RbacV1().Roles(namespace).Create(ctx, made, metav1.CreateOptions{}); err != nil {
+	created := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: role}, Rules: rules}
+	if _, err := cluster(t).Client.RbacV1().Roles(namespace).Create(ctx, created, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	bind(ctx, t, namespace, role, to)
+	bind(ctx, t, namespace, role, subject)
 }
 
 // bind binds a subject to an existing role.
-func bind(ctx context.Context, t *testing.T, namespace, role string, to rbacv1.Subject) {
+func bind(ctx context.Context, t *testing.T, namespace, role string, subject rbacv1.Subject) {
 	t.Helper()
 	binding := &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: role},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role},
-		Subjects:   []rbacv1.Subject{to},
+		Subjects:   []rbacv1.Subject{subject},
 	}
 	if _, err := cluster(t).Client.RbacV1().RoleBindings(namespace).Create(ctx, binding, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// mayNoMore revokes a grant of may; the role stays.
-func (a account) mayNoMore(namespace, role string) {
+// revokeIn revokes a grant of grantIn; the role stays.
+func (a account) revokeIn(namespace, role string) {
 	a.t.Helper()
 	revoke(a.ctx, a.t, namespace, role)
 }
@@ -158,8 +158,8 @@ func revoke(ctx context.Context, t *testing.T, namespace, role string) {
 	}
 }
 
-// to returns a rule for resources of the core group.
-func to(resource string, verbs ...string) rbacv1.PolicyRule {
+// rule returns a rule for resources of the core group.
+func rule(resource string, verbs ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{resource}, Verbs: verbs}
 }
 

@@ -12,20 +12,20 @@ func TestBrowserShowsWhatThePersonWithTheTokenMaySee(t *testing.T) {
 	runDeployment(ctx, t, namespace, "web", 3, labels{})
 	createUnscheduledPod(ctx, t, other, "of-others")
 	caller := newAccount(ctx, t, namespace, "reader")
-	caller.may(namespace, "reader", to("pods", "list", "watch"))
+	caller.grantIn(namespace, "reader", rule("pods", "list", "watch"))
 	browser := startProgram(t, nodeProgram("browser", "signin.mjs"), service.Address+"/", caller.token(), "3", artifacts(t))
 
 	var page struct {
 		Words, Caller string
 		Names, Kept   []string
 	}
-	browser.tells(ctx, "asked", &page)
+	browser.step(ctx, "asked", &page)
 	wantWords(t, page.Words, "unauthenticated")
-	browser.tells(ctx, "dismissed", &page)
+	browser.step(ctx, "dismissed", &page)
 	wantWords(t, page.Words, "Sign in")
-	browser.tells(ctx, "refused", &page)
+	browser.step(ctx, "refused", &page)
 	wantWords(t, page.Words, "the cluster does not accept the bearer token")
-	browser.tells(ctx, "signed in", &page)
+	browser.step(ctx, "signed in", &page)
 	wantNames(t, "the page shows", page.Names, podNames(ctx, t, namespace, ""))
 	if page.Caller != caller.user() {
 		t.Errorf("the page shows the caller %q, want %q", page.Caller, caller.user())
@@ -34,15 +34,15 @@ func TestBrowserShowsWhatThePersonWithTheTokenMaySee(t *testing.T) {
 		t.Errorf("the page has the token in %q", page.Kept)
 	}
 	var phone struct{ Overflow int }
-	browser.tells(ctx, "on a phone", &phone)
+	browser.step(ctx, "on a phone", &phone)
 	if phone.Overflow > 0 {
 		t.Errorf("horizontal overflow of %d pixels on a phone", phone.Overflow)
 	}
-	browser.tells(ctx, "signed out", &page)
+	browser.step(ctx, "signed out", &page)
 	if len(page.Names) > 0 || page.Caller != "" {
 		t.Errorf("after the sign-out the page shows %q and the caller %q", page.Names, page.Caller)
 	}
-	browser.tells(ctx, "asked again", &page)
+	browser.step(ctx, "asked again", &page)
 	wantWords(t, page.Words, "unauthenticated")
 	browser.ends(ctx)
 }
@@ -54,7 +54,7 @@ func TestBrowserGoesOnWithANewTokenWhenOneHasExpired(t *testing.T) {
 	namespace := newNamespace(ctx, t, cluster(t))
 	runDeployment(ctx, t, namespace, "web", 2, labels{})
 	caller := newAccount(ctx, t, namespace, "reader")
-	caller.may(namespace, "reader", to("pods", "list", "watch"))
+	caller.grantIn(namespace, "reader", rule("pods", "list", "watch"))
 	token := caller.token()
 	expiring := caller.expiringToken(time.Now().Add(life))
 	browser := startProgram(t, nodeProgram("browser", "signin-expired.mjs"),
@@ -65,13 +65,13 @@ func TestBrowserGoesOnWithANewTokenWhenOneHasExpired(t *testing.T) {
 		Words string
 		Names []string
 	}
-	browser.tells(ctx, "live", &page)
+	browser.step(ctx, "live", &page)
 	wantNames(t, "the page shows", page.Names, before)
-	browser.tells(ctx, "expired", &page)
+	browser.step(ctx, "expired", &page)
 	wantWords(t, page.Words, "the credential has expired")
 	wantNames(t, "with an expired token the page shows", page.Names, before)
 	scaleDeployment(ctx, t, namespace, "web", 4)
-	browser.tells(ctx, "live again", &page)
+	browser.step(ctx, "live again", &page)
 	wantNames(t, "with a new token the page shows", page.Names, podNames(ctx, t, namespace, ""))
 	browser.ends(ctx)
 }
@@ -89,13 +89,13 @@ func TestBrowserSaysWhatIsNotPermittedUntilItIs(t *testing.T) {
 		Names         []string
 		Refusal       bool
 	}
-	browser.tells(ctx, "forbidden", &page)
+	browser.step(ctx, "forbidden", &page)
 	wantWords(t, page.Words, "pods is forbidden", caller.user(), "cannot list")
 	if page.Caller != caller.user() {
 		t.Errorf("the page shows the caller %q, want %q", page.Caller, caller.user())
 	}
-	caller.may(namespace, "reader", to("pods", "list", "watch"))
-	browser.tells(ctx, "live", &page)
+	caller.grantIn(namespace, "reader", rule("pods", "list", "watch"))
+	browser.step(ctx, "live", &page)
 	wantNames(t, "the page shows", page.Names, []string{"one"})
 	if page.Refusal {
 		t.Error("the page still shows the permission error")

@@ -27,17 +27,17 @@ func TestBrowserShowsPodsComeAndGoByThemselves(t *testing.T) {
 		Names []string
 		Said  string
 	}
-	browser.tells(ctx, "3 rows", &shown)
+	browser.step(ctx, "3 rows", &shown)
 	wantNames(t, "the page shows", shown.Names, podNames(ctx, t, namespace, ""))
 	wantWords(t, shown.Said, "3", "pods")
 	scaleDeployment(ctx, t, namespace, "web", 5)
-	browser.tells(ctx, "5 rows", &shown)
+	browser.step(ctx, "5 rows", &shown)
 	wantNames(t, "the page shows", shown.Names, podNames(ctx, t, namespace, ""))
 	scaleDeployment(ctx, t, namespace, "web", 2)
-	browser.tells(ctx, "2 rows", &shown)
+	browser.step(ctx, "2 rows", &shown)
 	wantNames(t, "the page shows", shown.Names, podNames(ctx, t, namespace, ""))
 	var end struct{ Loads int }
-	browser.tells(ctx, "end", &end)
+	browser.step(ctx, "end", &end)
 	if end.Loads != 0 {
 		t.Errorf("the page was reloaded %d times", end.Loads)
 	}
@@ -52,9 +52,9 @@ func TestBrowserChangesLabelsAndSeesThemThroughTheWatch(t *testing.T) {
 	createPodOfTeam(ctx, t, namespace, "other", "red")
 	browser := startProgram(t, nodeProgram("browser", "label.mjs"), pageOf(service, namespace), "one", "other")
 
-	browser.tells(ctx, "labelled", new(struct{}))
+	browser.step(ctx, "labelled", new(struct{}))
 	wantTeam(ctx, t, namespace, "one", "blue")
-	browser.tells(ctx, "unlabelled", new(struct{}))
+	browser.step(ctx, "unlabelled", new(struct{}))
 	wantTeam(ctx, t, namespace, "other", "")
 	browser.ends(ctx)
 }
@@ -67,14 +67,14 @@ func TestBrowserShowsTheWordsByWhichTheAPIServerRefusesALabel(t *testing.T) {
 	browser := startProgram(t, nodeProgram("browser", "label-refused.mjs"), pageOf(service, namespace), "one", artifacts(t))
 
 	var offered struct{ Key, Value string }
-	browser.tells(ctx, "offered", &offered)
+	browser.step(ctx, "offered", &offered)
 	if offered.Key != "team" || offered.Value != "red" {
 		t.Errorf("the dialog offers %+v", offered)
 	}
 	var refused struct{ Words string }
-	browser.tells(ctx, "refused", &refused)
+	browser.step(ctx, "refused", &refused)
 	wantWords(t, refused.Words, refusalOfTeam(ctx, t, namespace, "one", "not valid!"))
-	browser.tells(ctx, "mended", new(struct{}))
+	browser.step(ctx, "mended", new(struct{}))
 	wantTeam(ctx, t, namespace, "one", "green")
 	browser.ends(ctx)
 }
@@ -93,16 +93,16 @@ func TestBrowserSaysWhatIsWrongWithASelectorAndKeepsTheTable(t *testing.T) {
 		Names        []string
 		Words, State string
 	}
-	browser.tells(ctx, "all", &shown)
+	browser.step(ctx, "all", &shown)
 	wantNames(t, "the page shows", shown.Names, all)
-	browser.tells(ctx, "refused", &shown)
+	browser.step(ctx, "refused", &shown)
 	wantNames(t, "with an invalid selector the page shows", shown.Names, all)
 	_, err := apilabels.Parse("app in (")
 	wantWords(t, shown.Words, err.Error())
 	if shown.State != "live" {
 		t.Errorf("state of the page %s, want live", shown.State)
 	}
-	browser.tells(ctx, "some", &shown)
+	browser.step(ctx, "some", &shown)
 	wantNames(t, "with a selector the page shows", shown.Names, podNames(ctx, t, namespace, "app=web"))
 	browser.ends(ctx)
 }
@@ -119,15 +119,15 @@ func TestBrowserFindsTheServiceAgain(t *testing.T) {
 		Names []string
 		Words string
 	}
-	browser.tells(ctx, "live", &shown)
+	browser.step(ctx, "live", &shown)
 	wantNames(t, "the page shows", shown.Names, before)
 	service.Crash()
-	browser.tells(ctx, "reconnecting", &shown)
+	browser.step(ctx, "reconnecting", &shown)
 	wantNames(t, "without the service the page shows", shown.Names, before)
 	wantWords(t, shown.Words, "Reconnecting", "the service cannot be reached")
 	scaleDeployment(ctx, t, namespace, "web", 4)
 	harness.StartMortalService(t, cluster(t).Kubeconfig, hostPort(service))
-	browser.tells(ctx, "live again", &shown)
+	browser.step(ctx, "live again", &shown)
 	wantNames(t, "after the reconnection the page shows", shown.Names, podNames(ctx, t, namespace, ""))
 	browser.ends(ctx)
 }
@@ -145,19 +145,19 @@ func TestBrowserSaysThatAFrozenServiceDoesNotAnswer(t *testing.T) {
 		Names []string
 		Words string
 	}
-	browser.tells(ctx, "live", &shown)
+	browser.step(ctx, "live", &shown)
 	wantNames(t, "the page shows", shown.Names, before)
 	if err := service.Freeze(); err != nil {
 		t.Fatal(err)
 	}
-	browser.tells(ctx, "silent", &shown)
+	browser.step(ctx, "silent", &shown)
 	wantNames(t, "while the service is frozen the page shows", shown.Names, before)
 	wantWords(t, shown.Words, "Reconnecting", "the service does not respond", "last message at")
 	scaleDeployment(ctx, t, namespace, "web", 4)
 	if err := service.Thaw(); err != nil {
 		t.Fatal(err)
 	}
-	browser.tells(ctx, "live again", &shown)
+	browser.step(ctx, "live again", &shown)
 	wantNames(t, "after the reconnection the page shows", shown.Names, podNames(ctx, t, namespace, ""))
 	browser.ends(ctx)
 }
@@ -179,7 +179,7 @@ func TestBrowserFitsThePageToItsWidthAndColours(t *testing.T) {
 				Overflow   int
 				Background string
 			}
-			browser.tells(ctx, width+"-"+colours, &seen)
+			browser.step(ctx, width+"-"+colours, &seen)
 			if seen.Overflow > 0 {
 				t.Errorf("%s: horizontal overflow of %d pixels", width, seen.Overflow)
 			}

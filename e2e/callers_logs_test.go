@@ -31,7 +31,7 @@ func TestCallersFollowALog(t *testing.T) {
 			}
 			l.log.End()
 			var ended struct{ Size int }
-			caller.tells(l.ctx, "ended", &ended)
+			caller.step(l.ctx, "ended", &ended)
 			if ended.Size != written {
 				t.Errorf("the log has %d bytes, want %d", ended.Size, written)
 			}
@@ -45,8 +45,8 @@ func TestCallersFollowALog(t *testing.T) {
 func (p program) wantLine(ctx context.Context, want string) {
 	p.t.Helper()
 	_, err := p.process.UntilPrints(ctx, func(printed string) bool {
-		var told struct{ Step, Text string }
-		return json.Unmarshal([]byte(printed), &told) == nil && told.Step == "line" && told.Text == want
+		var report struct{ Step, Text string }
+		return json.Unmarshal([]byte(printed), &report) == nil && report.Step == "line" && report.Text == want
 	})
 	if err != nil {
 		p.t.Fatalf("line %.40q: %v", want, err)

@@ -23,9 +23,9 @@ func startProgram(t *testing.T, command []string, args ...string) program {
 	return program{t: t, process: startProcess(t, command[0], append(command[1:], args...)...)}
 }
 
-// tells blocks until the program reports a step, decodes the step into into, and fails the test
+// step blocks until the program reports a step, decodes it into the given value, and fails the test
 // with the program's output if it never does.
-func (p program) tells(ctx context.Context, step string, into any) {
+func (p program) step(ctx context.Context, step string, into any) {
 	p.t.Helper()
 	line, err := p.process.UntilPrints(ctx, func(line string) bool { return stepOf(line) == step })
 	if err != nil {
@@ -46,11 +46,11 @@ func (p program) ends(ctx context.Context) {
 
 // stepOf returns the step that a line reports; empty if the line is not a step.
 func stepOf(line string) string {
-	var told struct{ Step string }
-	if json.Unmarshal([]byte(line), &told) != nil {
+	var report struct{ Step string }
+	if json.Unmarshal([]byte(line), &report) != nil {
 		return ""
 	}
-	return told.Step
+	return report.Step
 }
 
 // pythonProgram returns a command that runs a program with the interpreter in PYTHON, or with that

@@ -88,7 +88,7 @@ func (p program) wantListed(ctx context.Context, want []string) {
 		Names, Phases []string
 		Total         int
 	}
-	p.tells(ctx, "listed", &listed)
+	p.step(ctx, "listed", &listed)
 	wantNames(p.t, "the program has listed", listed.Names, want)
 	if listed.Total != len(want) {
 		p.t.Errorf("total %d", listed.Total)
@@ -104,7 +104,7 @@ func (p program) wantGot(ctx context.Context, want *corev1.ConfigMap) {
 		UID, Version string
 		Data         map[string]string
 	}
-	p.tells(ctx, "got", &got)
+	p.step(ctx, "got", &got)
 	if got.UID != string(want.UID) || got.Version != want.ResourceVersion || !maps.Equal(got.Data, want.Data) {
 		p.t.Errorf("got %+v, want %s at %s with %v", got, want.UID, want.ResourceVersion, want.Data)
 	}
@@ -115,14 +115,14 @@ func (p program) wantGot(ctx context.Context, want *corev1.ConfigMap) {
 func (p program) wantScaled(ctx context.Context, namespace string, before []string) {
 	p.t.Helper()
 	var held struct{ Names []string }
-	p.tells(ctx, "before", &held)
+	p.step(ctx, "before", &held)
 	wantNames(p.t, "before the change the program has", held.Names, before)
 	var patched struct {
 		Version  string
 		Replicas int32
 	}
-	p.tells(ctx, "patched", &patched)
-	p.tells(ctx, "after", &held)
+	p.step(ctx, "patched", &patched)
+	p.step(ctx, "after", &held)
 	wantNames(p.t, "after the change the program has", held.Names, podNames(ctx, p.t, namespace, "app=web"))
 	now := getDeployment(ctx, p.t, namespace, "web")
 	if patched.Replicas != 5 || *now.Spec.Replicas != 5 || len(held.Names) != 5 {
@@ -153,7 +153,7 @@ func (p program) wantKept(ctx context.Context, changes <-chan watch.Event) {
 	p.wantWritten(ctx, "updated", changes, watch.Modified, "second")
 	p.wantFailure(ctx, "outdated", "Conflict", "the object has been modified")
 	var deleted struct{ Gone bool }
-	p.tells(ctx, "deleted", &deleted)
+	p.step(ctx, "deleted", &deleted)
 	p.wantChange(ctx, changes, watch.Deleted)
 	if !deleted.Gone {
 		p.t.Error("the program received a deleted object")
@@ -162,15 +162,15 @@ func (p program) wantKept(ctx context.Context, changes <-chan watch.Event) {
 
 func (p program) wantWritten(ctx context.Context, step string, changes <-chan watch.Event, change watch.EventType, text string) {
 	p.t.Helper()
-	var told struct {
+	var report struct {
 		UID, Version string
 		Data         map[string]string
 	}
-	p.tells(ctx, step, &told)
+	p.step(ctx, step, &report)
 	now := p.wantChange(ctx, changes, change)
-	if told.UID != string(now.UID) || told.Version != now.ResourceVersion || !maps.Equal(told.Data, now.Data) || told.Data["text"] != text {
+	if report.UID != string(now.UID) || report.Version != now.ResourceVersion || !maps.Equal(report.Data, now.Data) || report.Data["text"] != text {
 		p.t.Errorf("%s: the response is %+v, the cluster has %s at %s with %v; want the text %q",
-			step, told, now.UID, now.ResourceVersion, now.Data, text)
+			step, report, now.UID, now.ResourceVersion, now.Data, text)
 	}
 }
 
@@ -196,7 +196,7 @@ func (p program) wantFailure(ctx context.Context, step, reason, words string, fi
 		Reason, Message string
 		Fields          []string
 	}
-	p.tells(ctx, step, &failure)
+	p.step(ctx, step, &failure)
 	if failure.Reason != reason || !slices.Equal(failure.Fields, fields) {
 		p.t.Errorf("reason %q, fields %q; want %q, %q", failure.Reason, failure.Fields, reason, fields)
 	}

@@ -67,7 +67,7 @@ func TestPythonCallersGoOnWithANewTokenWhenOneHasExpired(t *testing.T) {
 			replaceFile(t, file, account.token())
 
 			var lost followed
-			caller.tells(ctx, "lost", &lost)
+			caller.step(ctx, "lost", &lost)
 			if lost.Kind != "Unauthenticated" || lost.Connected || lost.Stale == nil || !*lost.Stale {
 				t.Errorf("at the end of its token the program prints %+v", lost)
 			}
@@ -75,7 +75,7 @@ func TestPythonCallersGoOnWithANewTokenWhenOneHasExpired(t *testing.T) {
 			caller.holdsTheValue(ctx, "one", "touched", always)
 			write.create("end", nil)
 			var listed struct{ Total int }
-			caller.tells(ctx, "listed", &listed)
+			caller.step(ctx, "listed", &listed)
 			caller.ends(ctx)
 		})
 	}
@@ -92,7 +92,7 @@ func TestAPythonCallerWithAFixedTokenEndsWithThat(t *testing.T) {
 	caller := startProgram(t, pythonProgram(t, "python", "follow.py"), "fixed", service.Address, namespace, file)
 	caller.holdsTheValue(ctx, "one", "value", always)
 	var failed followed
-	caller.tells(ctx, "failed", &failed)
+	caller.step(ctx, "failed", &failed)
 	if failed.Kind != "Unauthenticated" {
 		t.Errorf("the program failed with %q", failed.Kind)
 	}
@@ -117,7 +117,7 @@ func TestPythonCallersSayThatTheyAreCutOff(t *testing.T) {
 
 			link.Set(harness.Frozen)
 			var lost followed
-			caller.tells(ctx, "lost", &lost)
+			caller.step(ctx, "lost", &lost)
 			if lost.Connected || lost.Stale == nil || !*lost.Stale {
 				t.Errorf("while disconnected the program prints %+v", lost)
 			}
@@ -158,7 +158,7 @@ func newReader(ctx context.Context, t *testing.T, service *harness.Service) (nam
 	t.Helper()
 	namespace = newNamespace(ctx, t, cluster(t))
 	reader = newAccount(ctx, t, namespace, "reader")
-	reader.may(namespace, "reader", to("configmaps", "list", "watch"))
+	reader.grantIn(namespace, "reader", rule("configmaps", "list", "watch"))
 	client := callingWith(t, service, harness.Protocols[0], reader.token()).Resources
 	eventually(ctx, t, "the caller has permission to list", func() error { return callsOn(client, namespace)["List"](ctx) })
 	return namespace, reader

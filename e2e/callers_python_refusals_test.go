@@ -38,21 +38,21 @@ func TestPythonCallersKnowWhyMuchIsRefused(t *testing.T) {
 			_, wrong := deployments.Patch(ctx, "web", types.MergePatchType, []byte(`{"spec":{"replicas":"three"}}`), metav1.PatchOptions{})
 
 			caller := startProgram(t, pythonProgram(t, "python", "refusals.py"), way, service.Address, namespace)
-			var learnt struct {
+			var failure struct {
 				Kind, Reason, Message string
 				Causes, Omitted       int
 			}
 			for step, direct := range map[string]error{"keys": keys, "type": wrong} {
-				caller.tells(ctx, step, &learnt)
-				if want := string(apierrors.ReasonForError(direct)); learnt.Reason != want || learnt.Kind != want {
-					t.Errorf("%s: the program received %s, %q; want %q", step, learnt.Kind, learnt.Reason, want)
+				caller.step(ctx, step, &failure)
+				if want := string(apierrors.ReasonForError(direct)); failure.Reason != want || failure.Kind != want {
+					t.Errorf("%s: the program received %s, %q; want %q", step, failure.Kind, failure.Reason, want)
 				}
 				var status apierrors.APIStatus
 				if !errors.As(direct, &status) {
 					t.Fatalf("%s: the API server returned %v", step, direct)
 				}
-				if details := status.Status().Details; details != nil && learnt.Causes+learnt.Omitted != len(details.Causes) {
-					t.Errorf("%s: %d causes and %d omitted, want %d", step, learnt.Causes, learnt.Omitted, len(details.Causes))
+				if details := status.Status().Details; details != nil && failure.Causes+failure.Omitted != len(details.Causes) {
+					t.Errorf("%s: %d causes and %d omitted, want %d", step, failure.Causes, failure.Omitted, len(details.Causes))
 				}
 				// The order of the causes is undefined. If the API server omits the object, the
 				// service adds it.
@@ -61,8 +61,8 @@ func TestPythonCallersKnowWhyMuchIsRefused(t *testing.T) {
 					beginning = `Deployment.apps "web"`
 				}
 				beginning += " is invalid: "
-				if !strings.HasPrefix(learnt.Message, beginning) {
-					t.Errorf("%s: message %.300q, want %q…", step, learnt.Message, beginning)
+				if !strings.HasPrefix(failure.Message, beginning) {
+					t.Errorf("%s: message %.300q, want %q…", step, failure.Message, beginning)
 				}
 			}
 			caller.ends(ctx)

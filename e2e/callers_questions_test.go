@@ -86,7 +86,7 @@ func (p program) wantSomeFields(ctx context.Context) {
 		Total    int
 		Warnings []string
 	}
-	p.tells(ctx, "listed", &listed)
+	p.step(ctx, "listed", &listed)
 	got := fmt.Sprint(listed.Contents)
 	if want := "[map[data:map[size:10]] map[data:map[size:500m]]]"; got != want || listed.Total != 2 {
 		p.t.Errorf("listed %s, of %d; want %s", got, listed.Total, want)
@@ -101,7 +101,7 @@ func (p program) wantSomeFields(ctx context.Context) {
 func (p program) wantFewChanges(ctx context.Context) {
 	p.t.Helper()
 	var watched struct{ Changes [][]string }
-	p.tells(ctx, "watched", &watched)
+	p.step(ctx, "watched", &watched)
 	got := fmt.Sprint(watched.Changes)
 	if want := "[[ADDED large] [ADDED small] [MODIFIED small] [DELETED small]]"; got != want {
 		p.t.Errorf("received %s, want %s", got, want)
@@ -111,7 +111,7 @@ func (p program) wantFewChanges(ctx context.Context) {
 func (p program) wantRelatives(ctx context.Context, namespace string) {
 	p.t.Helper()
 	var related struct{ Owned, Owners, Selected, Subjects []string }
-	p.tells(ctx, "related", &related)
+	p.step(ctx, "related", &related)
 	pods := podNames(ctx, p.t, namespace, "app=web")
 	wantNames(p.t, "the Deployment owns", related.Owned, pods)
 	wantNames(p.t, "the Deployment selects", related.Selected, pods)
@@ -142,7 +142,7 @@ func (p program) wantCounted(ctx context.Context) {
 			Count  int
 		}
 	}
-	p.tells(ctx, "counted", &counted)
+	p.step(ctx, "counted", &counted)
 	got := fmt.Sprint(counted)
 	if want := "{4 0 [{[web <nil>] 3} {[other <nil>] 1}]}"; got != want {
 		p.t.Errorf("counted %s, want %s", got, want)
@@ -156,7 +156,7 @@ func (p program) wantLatest(ctx context.Context, namespace string) {
 		Replicas      int
 		AtAPIServer   []bool
 	}
-	p.tells(ctx, "latest", &latest)
+	p.step(ctx, "latest", &latest)
 	now := getDeployment(ctx, p.t, namespace, "web")
 	if latest.Version != now.ResourceVersion || latest.Replicas != 3 || latest.Kind != "Scale" {
 		p.t.Errorf("got %+v, the cluster has %s", latest, now.ResourceVersion)
@@ -172,7 +172,7 @@ func (p program) wantMetadata(ctx context.Context) {
 		Kind, Name string
 		Members    []string
 	}
-	p.tells(ctx, "metadata", &got)
+	p.step(ctx, "metadata", &got)
 	if got.Kind != "PartialObjectMetadata" || got.Name != "large" {
 		p.t.Errorf("got a %s of %s", got.Kind, got.Name)
 	}
@@ -182,7 +182,7 @@ func (p program) wantMetadata(ctx context.Context) {
 func (p program) wantPrinted(ctx context.Context, namespace string) {
 	p.t.Helper()
 	var got struct{ Columns, Names []string }
-	p.tells(ctx, "printed", &got)
+	p.step(ctx, "printed", &got)
 	table := printed(ctx, p.t, "/api/v1/namespaces/"+namespace+"/pods", metav1.ListOptions{})
 	var columns, names []string
 	for _, column := range table.ColumnDefinitions {
@@ -198,7 +198,7 @@ func (p program) wantPrinted(ctx context.Context, namespace string) {
 func (p program) wantDiscovered(ctx context.Context) {
 	p.t.Helper()
 	var got struct{ Resources, Members []string }
-	p.tells(ctx, "discovered", &got)
+	p.step(ctx, "discovered", &got)
 	served, err := cluster(p.t).Client.Discovery().ServerResourcesForGroupVersion("apps/v1")
 	if err != nil {
 		p.t.Fatal(err)

@@ -61,19 +61,19 @@ func TestCallersHoldSeveralResourcesByOneStream(t *testing.T) {
 func (p program) holds(ctx context.Context, settings, secret labels) {
 	p.t.Helper()
 	_, err := p.process.UntilPrints(ctx, func(line string) bool {
-		var told struct {
+		var report struct {
 			Step                string
 			ConfigMaps, Secrets map[string]labels
 			Resets              map[string]int
 		}
-		if json.Unmarshal([]byte(line), &told) != nil || told.Step != "holds" {
+		if json.Unmarshal([]byte(line), &report) != nil || report.Step != "holds" {
 			return false
 		}
-		if want := map[string]int{"configmaps": 1, "secrets": 1}; !reflect.DeepEqual(told.Resets, want) {
-			p.t.Errorf("resets of the watches: %v", told.Resets)
+		if want := map[string]int{"configmaps": 1, "secrets": 1}; !reflect.DeepEqual(report.Resets, want) {
+			p.t.Errorf("resets of the watches: %v", report.Resets)
 		}
-		return reflect.DeepEqual(told.ConfigMaps["color"], settings) &&
-			(secret == nil || reflect.DeepEqual(told.Secrets["key"], secret))
+		return reflect.DeepEqual(report.ConfigMaps["color"], settings) &&
+			(secret == nil || reflect.DeepEqual(report.Secrets["key"], secret))
 	})
 	if err != nil {
 		p.t.Fatalf("%v: the program does not have %v and %v", err, settings, secret)

@@ -65,9 +65,9 @@ func podNames(ctx context.Context, t *testing.T, namespace, labelSelector string
 }
 
 // wantNames fails the test unless a program has received exactly these objects.
-func wantNames(t *testing.T, what string, got, want []string) {
+func wantNames(t *testing.T, description string, got, want []string) {
 	t.Helper()
 	if !slices.Equal(got, want) {
-		t.Errorf("%s %q, the cluster has %q", what, got, want)
+		t.Errorf("%s %q, the cluster has %q", description, got, want)
 	}
 }

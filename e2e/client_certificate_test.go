@@ -27,7 +27,7 @@ func userOf(namespace string) pkix.Name {
 func letRead(ctx context.Context, t *testing.T, user pkix.Name, namespace string) {
 	t.Helper()
 	group := rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: user.Organization[0]}
-	grant(ctx, t, namespace, "reader", group, to("configmaps", "get", "list", "watch"))
+	grant(ctx, t, namespace, "reader", group, rule("configmaps", "get", "list", "watch"))
 }
 
 // byCertificate are the protocols that do not require a token.
@@ -63,11 +63,11 @@ func TestAClientCertificateGivesTheRightsOfItsUserAndGroups(t *testing.T) {
 		eventually(ctx, t, "the user can read only its namespace", func() error {
 			return listsNamespaces(ctx, clients.Resources, namespace)
 		})
-		who, err := clients.Access.WhoAmI(ctx, &kubeconnectv1.WhoAmIRequest{})
+		identity, err := clients.Access.WhoAmI(ctx, &kubeconnectv1.WhoAmIRequest{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		wantUser(t, userIn(who), janes.user(ctx, t))
+		wantUser(t, userIn(identity), janes.user(ctx, t))
 		readsNothingElse(ctx, t, clients.Resources, user.CommonName, namespace)
 		watchesUntilRevoked(ctx, t, clients.Resources, namespace)
 	})
@@ -159,7 +159,7 @@ func TestWhoHasAClientCertificateWritesByImpersonationOnly(t *testing.T) {
 			namespace := newNamespace(ctx, t, cluster(t))
 			configMapsIn(ctx, t, cluster(t), namespace).create(harness.Audited, nil)
 			user := userOf(namespace)
-			grant(ctx, t, namespace, "writer", rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user.CommonName}, to("configmaps", "patch"))
+			grant(ctx, t, namespace, "writer", rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user.CommonName}, rule("configmaps", "patch"))
 			janes := clusterAuthority(t).certify(t, user, inAnHour())
 			clients := janes.calling(t, impersonating, protocol)
 			untilMayPatch(ctx, t, clients, namespace)
@@ -187,9 +187,9 @@ func (c clientCertificate) user(ctx context.Context, t *testing.T) authenticatio
 }
 
 // userIn returns the user in the service's response about a caller.
-func userIn(who *kubeconnectv1.WhoAmIResponse) authenticationv1.UserInfo {
-	user := authenticationv1.UserInfo{Username: who.GetUsername(), UID: who.GetUid(), Groups: who.GetGroups()}
-	for key, values := range who.GetExtra() {
+func userIn(identity *kubeconnectv1.WhoAmIResponse) authenticationv1.UserInfo {
+	user := authenticationv1.UserInfo{Username: identity.GetUsername(), UID: identity.GetUid(), Groups: identity.GetGroups()}
+	for key, values := range identity.GetExtra() {
 		if user.Extra == nil {
 			user.Extra = map[string]authenticationv1.ExtraValue{}
 		}

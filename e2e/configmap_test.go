@@ -21,8 +21,8 @@ type configMaps struct {
 	api typedcorev1.ConfigMapInterface
 }
 
-func configMapsIn(ctx context.Context, t *testing.T, in *harness.Cluster, namespace string) configMaps {
-	return configMaps{ctx: ctx, t: t, api: in.Client.CoreV1().ConfigMaps(namespace)}
+func configMapsIn(ctx context.Context, t *testing.T, controlPlane *harness.Cluster, namespace string) configMaps {
+	return configMaps{ctx: ctx, t: t, api: controlPlane.Client.CoreV1().ConfigMaps(namespace)}
 }
 
 type labels = map[string]string
@@ -77,10 +77,10 @@ func (c configMaps) must(object *corev1.ConfigMap, err error) *corev1.ConfigMap 
 }
 
 // wantUnchanged fails the test unless an object is unchanged.
-func wantUnchanged(t *testing.T, in configMaps, before *corev1.ConfigMap) {
+func wantUnchanged(t *testing.T, write configMaps, before *corev1.ConfigMap) {
 	t.Helper()
-	in.t = t
-	if now := in.get(before.Name); now.ResourceVersion != before.ResourceVersion {
+	write.t = t
+	if now := write.get(before.Name); now.ResourceVersion != before.ResourceVersion {
 		t.Errorf("%s has changed from version %s to %s", before.Name, before.ResourceVersion, now.ResourceVersion)
 	}
 }

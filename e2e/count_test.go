@@ -60,9 +60,9 @@ func TestObjectsAreCounted(t *testing.T) {
 	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
 		ctx := deadline(t)
 		request := func(change func(*kubeconnectv1.CountObjectsRequest)) *kubeconnectv1.CountObjectsRequest {
-			of := &kubeconnectv1.CountObjectsRequest{Resource: "pods", Namespace: namespace}
-			change(of)
-			return of
+			request := &kubeconnectv1.CountObjectsRequest{Resource: "pods", Namespace: namespace}
+			change(request)
+			return request
 		}
 		eventually(ctx, t, "the service has cached all pods", func() error {
 			count, err := client.CountObjects(ctx, request(func(*kubeconnectv1.CountObjectsRequest) {}))
@@ -72,19 +72,19 @@ func TestObjectsAreCounted(t *testing.T) {
 			return err
 		})
 		for _, consistency := range []kubeconnectv1.Consistency{0, kubeconnectv1.Consistency_CONSISTENCY_LATEST} {
-			for by, has := range cases {
+			for groupBy, has := range cases {
 				count, err := client.CountObjects(ctx, request(func(r *kubeconnectv1.CountObjectsRequest) {
-					r.GroupBy, r.Consistency = strings.Split(by, ","), consistency
+					r.GroupBy, r.Consistency = strings.Split(groupBy, ","), consistency
 				}))
 				if err != nil {
 					t.Fatal(err)
 				}
 				got, want := linesOf(count.GetGroups()), groupsOf(podsIn(ctx, t, namespace), has)
 				if !slices.IsSortedFunc(count.GetGroups(), func(a, b *kubeconnectv1.ObjectGroup) int { return int(b.GetCount() - a.GetCount()) }) {
-					t.Errorf("%s: %v are not in order", by, got)
+					t.Errorf("%s: %v are not in order", groupBy, got)
 				}
 				if slices.Sort(got); !slices.Equal(got, want) || count.GetTotal() != 21 || count.GetRemainingGroups() != 0 {
-					t.Errorf("%s: got %d in %v, want %v", by, count.GetTotal(), got, want)
+					t.Errorf("%s: got %d in %v, want %v", groupBy, count.GetTotal(), got, want)
 				}
 			}
 		}
@@ -118,7 +118,7 @@ func tolerated(pod corev1.Pod) []string {
 func TestACountOfWhatIsRelatedIsOfThatAlone(t *testing.T) {
 	t.Parallel()
 	ctx, client := deadline(t), newClient(t, cluster(t))
-	f := newFamily(ctx, t)
+	f := newRelatedFixture(ctx, t)
 	set := f.one(replicaSetsResource, withApp("web"))
 	for name, test := range map[string]struct {
 		related *kubeconnectv1.Relation

@@ -70,9 +70,9 @@ func coverageCalls(client resourceClient, requireAll bool) map[string]func(conte
 func TestScenario23_APartialAnswerSaysSo(t *testing.T) {
 	t.Parallel()
 	ctx, service := deadline(t), startForCallers(t, "--write-as", "impersonate")
-	whole := newClient(t, cluster(t))
+	admin := newClient(t, cluster(t))
 	one, two, hidden := newNamespace(ctx, t, cluster(t)), newNamespace(ctx, t, cluster(t)), newNamespace(ctx, t, cluster(t))
-	caller := reader{account: newAccount(ctx, t, one, "reader"), resource: "configmaps"}
+	caller := rbacAccount{account: newAccount(ctx, t, one, "reader"), resource: "configmaps"}
 	for _, namespace := range []string{one, two, hidden} {
 		configMapsIn(ctx, t, cluster(t), namespace).create("mine", nil)
 	}
@@ -104,7 +104,7 @@ func TestScenario23_APartialAnswerSaysSo(t *testing.T) {
 		})
 	}
 	for _, requireAll := range []bool{false, true} {
-		for name, call := range coverageCalls(whole, requireAll) {
+		for name, call := range coverageCalls(admin, requireAll) {
 			if answer, err := call(ctx); err != nil || len(answer.GetNamespaces()) > 0 || len(answer.GetWarnings()) > 0 {
 				t.Errorf("%s of all namespaces: %v, %v", name, answer, err)
 			}
@@ -118,7 +118,7 @@ func TestScenario23_AStreamSaysWhichNamespacesItCoversWhenThatChanges(t *testing
 	t.Parallel()
 	ctx, service := deadline(t), startForCallers(t)
 	one, two := newNamespace(ctx, t, cluster(t)), newNamespace(ctx, t, cluster(t))
-	caller := reader{account: newAccount(ctx, t, one, "reader"), resource: "configmaps"}
+	caller := rbacAccount{account: newAccount(ctx, t, one, "reader"), resource: "configmaps"}
 	caller.grant(one)
 	client := caller.calling(service, harness.Protocols[0]).Resources
 	eventually(ctx, t, "one namespace is listed", func() error { return listsNamespaces(ctx, client, one) })

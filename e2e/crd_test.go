@@ -18,15 +18,15 @@ var crdResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Ver
 
 // customResource is a kind "Gadget" of a group of its own, which a test defines and changes.
 type customResource struct {
-	ctx   context.Context
-	t     *testing.T
-	in    *harness.Cluster
-	group string
+	ctx          context.Context
+	t            *testing.T
+	controlPlane *harness.Cluster
+	group        string
 }
 
 // newCustomResource returns one in a group that is named after the test's namespace.
-func newCustomResource(ctx context.Context, t *testing.T, in *harness.Cluster, namespace string) customResource {
-	return customResource{ctx: ctx, t: t, in: in, group: namespace + ".example.com"}
+func newCustomResource(ctx context.Context, t *testing.T, controlPlane *harness.Cluster, namespace string) customResource {
+	return customResource{ctx: ctx, t: t, controlPlane: controlPlane, group: namespace + ".example.com"}
 }
 
 // name returns the resource in kubectl's syntax.
@@ -35,7 +35,7 @@ func (c customResource) name() string { return "gadgets." + c.group }
 // define creates the CRD with these versions served, the last of them stored.
 func (c customResource) define(versions ...string) {
 	c.t.Helper()
-	_, err := c.in.Dynamic.Resource(crdResource).Create(c.ctx, c.definition(versions, nil), metav1.CreateOptions{})
+	_, err := c.controlPlane.Dynamic.Resource(crdResource).Create(c.ctx, c.definition(versions, nil), metav1.CreateOptions{})
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -46,13 +46,13 @@ func (c customResource) define(versions ...string) {
 func (c customResource) serve(versions, retired []string) {
 	c.t.Helper()
 	eventually(c.ctx, c.t, "the definition is changed", func() error {
-		now, err := c.in.Dynamic.Resource(crdResource).Get(c.ctx, c.name(), metav1.GetOptions{})
+		now, err := c.controlPlane.Dynamic.Resource(crdResource).Get(c.ctx, c.name(), metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
 		changed := c.definition(versions, retired)
 		changed.SetResourceVersion(now.GetResourceVersion())
-		_, err = c.in.Dynamic.Resource(crdResource).Update(c.ctx, changed, metav1.UpdateOptions{})
+		_, err = c.controlPlane.Dynamic.Resource(crdResource).Update(c.ctx, changed, metav1.UpdateOptions{})
 		return err
 	})
 	c.untilServed(versions[len(versions)-1])
@@ -61,7 +61,7 @@ func (c customResource) serve(versions, retired []string) {
 // remove deletes the CRD and blocks until it and its objects are deleted.
 func (c customResource) remove() {
 	c.t.Helper()
-	definitions := c.in.Dynamic.Resource(crdResource)
+	definitions := c.controlPlane.Dynamic.Resource(crdResource)
 	if err := definitions.Delete(c.ctx, c.name(), metav1.DeleteOptions{}); err != nil {
 		c.t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func (c customResource) untilServed(version string) {
 // objects returns a client for the gadgets of a namespace.
 func (c customResource) objects(version, namespace string) dynamic.ResourceInterface {
 	resource := schema.GroupVersionResource{Group: c.group, Version: version, Resource: "gadgets"}
-	return c.in.Dynamic.Resource(resource).Namespace(namespace)
+	return c.controlPlane.Dynamic.Resource(resource).Namespace(namespace)
 }
 
 // create creates a gadget with a spec.
@@ -97,11 +97,11 @@ func (c customResource) create(version, namespace, name string, spec map[string]
 		"metadata":   map[string]any{"name": name},
 		"spec":       spec,
 	}}
-	made, err := c.objects(version, namespace).Create(c.ctx, gadget, metav1.CreateOptions{})
+	created, err := c.objects(version, namespace).Create(c.ctx, gadget, metav1.CreateOptions{})
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	return made
+	return created
 }
 
 func (c customResource) get(version, namespace, name string) *unstructured.Unstructured {
@@ -161,14 +161,14 @@ func (c customResource) describe(as string) {
 }
 
 // renameShort changes the short name.
-func (c customResource) renameShort(to string) {
+func (c customResource) renameShort(shortName string) {
 	c.t.Helper()
-	c.patch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"names":{"shortNames":[%q]}}}`, to))
+	c.patch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"names":{"shortNames":[%q]}}}`, shortName))
 }
 
 func (c customResource) patch(as types.PatchType, patch []byte) {
 	c.t.Helper()
-	if _, err := c.in.Dynamic.Resource(crdResource).Patch(c.ctx, c.name(), as, patch, metav1.PatchOptions{}); err != nil {
+	if _, err := c.controlPlane.Dynamic.Resource(crdResource).Patch(c.ctx, c.name(), as, patch, metav1.PatchOptions{}); err != nil {
 		c.t.Fatal(err)
 	}
 }

@@ -24,7 +24,7 @@ const encodingJSON = kubeconnectv1.Encoding_ENCODING_JSON
 type writable struct {
 	name    string // in kubectl's syntax
 	builtIn bool
-	of      schema.GroupVersionKind
+	kind    schema.GroupVersionKind
 	content string // the member that tests change
 	objects dynamic.ResourceInterface
 }
@@ -51,11 +51,11 @@ func (w writable) create(ctx context.Context, t *testing.T, client resourceClien
 	t.Helper()
 	request := w.bodies(t, object)["JSON"]
 	request.Resource, request.Namespace = w.name, namespace
-	made, err := client.Create(ctx, request)
+	response, err := client.Create(ctx, request)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return made.GetObject()
+	return response.GetObject()
 }
 
 // get reads an object with client-go.
@@ -141,12 +141,12 @@ func createAndCompare(ctx context.Context, t *testing.T, client resourceClient, 
 		t.Fatal(err)
 	}
 	request.DryRun = false
-	made, err := client.Create(ctx, request)
+	response, err := client.Create(ctx, request)
 	if err != nil {
 		t.Fatal(err)
 	}
 	now := resource.get(ctx, t, "one")
-	wantSame(t, made.GetObject(), now)
+	wantSame(t, response.GetObject(), now)
 	wantField(t, now.Object, "red", resource.content, "color")
 	if fields := now.GetManagedFields(); len(fields) != 1 || fields[0].Manager != "kubeconnect" {
 		t.Errorf("field managers %v", fields)

@@ -25,11 +25,12 @@ import (
 )
 
 const (
-	// hangUpEvery is the interval at which one of the followers of a crew starts another call.
-	hangUpEvery = 100 * time.Millisecond
+	// disconnectInterval is the interval at which one of the followers of a group starts another
+	// call.
+	disconnectInterval = 100 * time.Millisecond
 	// restOfWriters is the pause of each writer after a write.
 	restOfWriters = 20 * time.Millisecond
-	// followersOfResource is the number of followers of one resource in a crew, whose selections
+	// followersOfResource is the number of followers of one resource in a group, whose selections
 	// are chosen at random.
 	followersOfResource = 9
 	// goBackOnce is the number of hang-ups for each one after which the follower goes back to an
@@ -46,49 +47,49 @@ var silence = harness.Patience(time.Minute)
 // delivery bounds the time to deliver a write while a stream is not stale.
 var delivery = harness.Patience(2 * time.Second)
 
-// stage is where a crew works: namespaces, and a built-in and a custom resource in which no other
-// test changes anything.
-type stage struct {
-	in         *harness.Cluster
-	namespaces []string
-	resources  []traffic.Resource
-	goBack     bool // whether followers go back to earlier tokens, with their state at that time
+// testbed is where a traffic group works: namespaces, and a built-in and a custom resource in which
+// no other test changes anything.
+type testbed struct {
+	controlPlane *harness.Cluster
+	namespaces   []string
+	resources    []traffic.Resource
+	goBack       bool // whether followers go back to earlier tokens, with their state at that time
 }
 
-func newStage(ctx context.Context, t *testing.T, in *harness.Cluster) stage {
+func newTestbed(ctx context.Context, t *testing.T, controlPlane *harness.Cluster) testbed {
 	t.Helper()
-	s := stage{in: in, goBack: true, namespaces: []string{newNamespace(ctx, t, in), newNamespace(ctx, t, in)}}
-	s.resources = []traffic.Resource{traffic.ConfigMaps, gadgets(ctx, t, in, s.namespaces[0])}
+	s := testbed{controlPlane: controlPlane, goBack: true, namespaces: []string{newNamespace(ctx, t, controlPlane), newNamespace(ctx, t, controlPlane)}}
+	s.resources = []traffic.Resource{traffic.ConfigMaps, gadgets(ctx, t, controlPlane, s.namespaces[0])}
 	return s
 }
 
-// crew is random traffic with followers of all kinds, which hang up from time to time.
-type crew struct {
-	stage
-	t         *testing.T
-	began     time.Time
-	rnd       *rand.Rand
-	casts     []*cast
-	stop      chan struct{}
-	hangingUp sync.WaitGroup
+// trafficGroup is random traffic with followers of all kinds, which disconnect from time to time.
+type trafficGroup struct {
+	testbed
+	t             *testing.T
+	began         time.Time
+	rnd           *rand.Rand
+	resources     []*resourceTraffic
+	stop          chan struct{}
+	disconnecting sync.WaitGroup
 }
 
-// cast is the traffic to one resource, with its followers.
-type cast struct {
+// resourceTraffic is the traffic to one resource, with its followers.
+type resourceTraffic struct {
 	resource  traffic.Resource
 	traffic   *traffic.Traffic
 	followers []*record.Follower
-	maySee    func(namespace string) bool // nil if the followers can read all namespaces
+	allowed   func(namespace string) bool // nil if the followers can read all namespaces
 }
 
-// newCrew starts a crew. Its followers call any of the clients.
-func newCrew(ctx context.Context, t *testing.T, on stage, seed uint64, clients ...record.Client) *crew {
+// newTrafficGroup starts a traffic group. Its followers call any of the clients.
+func newTrafficGroup(ctx context.Context, t *testing.T, on testbed, seed uint64, clients ...record.Client) *trafficGroup {
 	t.Helper()
-	c := &crew{stage: on, t: t, began: time.Now(), rnd: rand.New(rand.NewPCG(seed, 0)), stop: make(chan struct{})}
+	c := &trafficGroup{testbed: on, t: t, began: time.Now(), rnd: rand.New(rand.NewPCG(seed, 0)), stop: make(chan struct{})}
 	for _, resource := range on.resources {
-		c.casts = append(c.casts, newCast(ctx, t, on, resource, seed, clients))
+		c.resources = append(c.resources, newResourceTraffic(ctx, t, on, resource, seed, clients))
 	}
-	c.hangingUp.Go(c.hangUp)
+	c.disconnecting.Go(c.disconnect)
 	t.Cleanup(c.end)
 	return c
 }
@@ -109,9 +110,9 @@ func newSeed(t *testing.T) uint64 {
 }
 
 // gadgets defines a custom resource for this test.
-func gadgets(ctx context.Context, t *testing.T, in *harness.Cluster, namespace string) traffic.Resource {
+func gadgets(ctx context.Context, t *testing.T, controlPlane *harness.Cluster, namespace string) traffic.Resource {
 	t.Helper()
-	custom := newCustomResource(ctx, t, in, namespace)
+	custom := newCustomResource(ctx, t, controlPlane, namespace)
 	custom.define("v1")
 	return traffic.Resource{
 		Of:   schema.GroupVersionResource{Group: custom.group, Version: "v1", Resource: "gadgets"},
@@ -119,17 +120,17 @@ func gadgets(ctx context.Context, t *testing.T, in *harness.Cluster, namespace s
 	}
 }
 
-func newCast(ctx context.Context, t *testing.T, on stage, resource traffic.Resource, seed uint64, clients []record.Client) *cast {
+func newResourceTraffic(ctx context.Context, t *testing.T, on testbed, resource traffic.Resource, seed uint64, clients []record.Client) *resourceTraffic {
 	t.Helper()
 	var started *traffic.Traffic
 	eventually(ctx, t, "the resource is served", func() (err error) {
-		started, err = traffic.Start(ctx, on.in.Dynamic, resource, traffic.Options{
+		started, err = traffic.Start(ctx, on.controlPlane.Dynamic, resource, traffic.Options{
 			Namespaces: on.namespaces, Objects: 16, Writers: 4, Pause: restOfWriters, Seed: seed,
 		})
 		return err
 	})
 	t.Cleanup(started.Stop)
-	c := &cast{resource: resource, traffic: started}
+	c := &resourceTraffic{resource: resource, traffic: started}
 	rnd, all := rand.New(rand.NewPCG(seed, 1)), selections(resource, on.namespaces[0])
 	names := slices.Sorted(maps.Keys(all))
 	rnd.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
@@ -186,15 +187,15 @@ func selections(resource traffic.Resource, namespace string) map[string]*kubecon
 	}
 }
 
-// hangUp ends the calls of one follower after another, so that they call again.
-func (c *crew) hangUp() {
-	ticks := time.NewTicker(hangUpEvery)
+// disconnect ends the calls of one follower after another, so that they call again.
+func (c *trafficGroup) disconnect() {
+	ticks := time.NewTicker(disconnectInterval)
 	defer ticks.Stop()
 	for {
 		select {
 		case <-ticks.C:
-			of := c.casts[c.rnd.IntN(len(c.casts))]
-			follower := of.followers[c.rnd.IntN(len(of.followers))]
+			traffic := c.resources[c.rnd.IntN(len(c.resources))]
+			follower := traffic.followers[c.rnd.IntN(len(traffic.followers))]
 			if c.goBack && c.rnd.IntN(goBackOnce) == 0 {
 				follower.GoBack()
 			} else {
@@ -207,22 +208,22 @@ func (c *crew) hangUp() {
 }
 
 // end ends the hang-ups; a second call does nothing.
-func (c *crew) end() {
+func (c *trafficGroup) end() {
 	select {
 	case <-c.stop:
 	default:
 		close(c.stop)
 	}
-	c.hangingUp.Wait()
+	c.disconnecting.Wait()
 }
 
 // written blocks until the given number of further writes has been made to each resource.
-func (c *crew) written(ctx context.Context, writes int) {
+func (c *trafficGroup) written(ctx context.Context, writes int) {
 	c.t.Helper()
-	for _, cast := range c.casts {
-		target := cast.traffic.Writes.Count() + writes
+	for _, load := range c.resources {
+		target := load.traffic.Writes.Count() + writes
 		eventually(ctx, c.t, "more writes are made", func() error {
-			if count := cast.traffic.Writes.Count(); count < target {
+			if count := load.traffic.Writes.Count(); count < target {
 				return fmt.Errorf("%d writes, want %d", count, target)
 			}
 			return nil
@@ -232,21 +233,21 @@ func (c *crew) written(ctx context.Context, writes int) {
 
 // atWork blocks until the given number of further writes has been made to each resource and
 // delivered to every follower.
-func (c *crew) atWork(ctx context.Context, writes int) {
+func (c *trafficGroup) atWork(ctx context.Context, writes int) {
 	c.t.Helper()
 	c.written(ctx, writes)
-	for _, cast := range c.casts {
-		newest := cast.traffic.Writes.Newest()
-		for _, follower := range cast.followers {
+	for _, load := range c.resources {
+		newest := load.traffic.Writes.Newest()
+		for _, follower := range load.followers {
 			follower.Reaches(ctx, newest)
 		}
 	}
 }
 
 // catchUp sets where the followers may receive latest states.
-func (c *crew) catchUp(where validate.CatchUp) {
-	for _, cast := range c.casts {
-		for _, follower := range cast.followers {
+func (c *trafficGroup) catchUp(where validate.CatchUp) {
+	for _, load := range c.resources {
+		for _, follower := range load.followers {
 			follower.CatchUp(where)
 		}
 	}
@@ -254,47 +255,47 @@ func (c *crew) catchUp(where validate.CatchUp) {
 
 // finish ends the traffic, blocks until every follower has the objects of the cluster, and
 // validates the recordings. It returns their tally.
-func (c *crew) finish(ctx context.Context, evidence validate.Evidence) tally {
+func (c *trafficGroup) finish(ctx context.Context, evidence validate.Evidence) tally {
 	c.t.Helper()
-	for _, cast := range c.casts {
-		if err := cast.traffic.Finish(ctx); err != nil {
+	for _, load := range c.resources {
+		if err := load.traffic.Finish(ctx); err != nil {
 			c.t.Fatal(err)
 		}
 	}
 	c.end()
-	var told tally
+	var total tally
 	evidence.Silence, evidence.Delivery, evidence.Began = silence, delivery, c.began
-	for _, cast := range c.casts {
-		wantWritten(ctx, c.t, c.in, cast)
-		evidence.Writes = cast.traffic.Writes
-		told.writes += evidence.Writes.Count()
-		for _, follower := range cast.followers {
-			recording := cast.converge(ctx, c.t, follower)
+	for _, load := range c.resources {
+		wantWritten(ctx, c.t, c.controlPlane, load)
+		evidence.Writes = load.traffic.Writes
+		total.writes += evidence.Writes.Count()
+		for _, follower := range load.followers {
+			recording := load.converge(ctx, c.t, follower)
 			wantNoViolation(c.t, recording, evidence)
-			told.count(recording)
+			total.count(recording)
 		}
 	}
-	if told.calls < 2 || told.events == 0 {
-		c.t.Errorf("the recordings show too little: %s", told)
+	if total.calls < 2 || total.events == 0 {
+		c.t.Errorf("the recordings show too little: %s", total)
 	}
-	return told
+	return total
 }
 
 // converge blocks until a follower has the objects of the cluster.
-func (c *cast) converge(ctx context.Context, t *testing.T, follower *record.Follower) *validate.Recording {
+func (c *resourceTraffic) converge(ctx context.Context, t *testing.T, follower *record.Follower) *validate.Recording {
 	t.Helper()
 	writes := c.traffic.Writes
 	ctx, cancel := context.WithTimeout(ctx, harness.Patience(patience))
 	defer cancel()
 	follower.Reaches(ctx, writes.Newest())
-	follower.Holds(ctx, writes, c.maySee)
+	follower.Holds(ctx, writes, c.allowed)
 	return follower.Stop()
 }
 
 // wantWritten fails the test unless client-go lists the objects that were written.
-func wantWritten(ctx context.Context, t *testing.T, in *harness.Cluster, c *cast) {
+func wantWritten(ctx context.Context, t *testing.T, controlPlane *harness.Cluster, c *resourceTraffic) {
 	t.Helper()
-	list, err := in.Dynamic.Resource(c.resource.Of).List(ctx, metav1.ListOptions{})
+	list, err := controlPlane.Dynamic.Resource(c.resource.Of).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

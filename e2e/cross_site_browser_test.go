@@ -42,7 +42,7 @@ func TestBrowserTellsAPageOfAnotherSiteNothing(t *testing.T) {
 			browser := startProgram(t, nodeProgram("browser", "cross-site.mjs"), address, service.Address, right, wrong)
 			for _, element := range []string{"object", "embed", "iframe", "img", "script", "link"} {
 				var seen struct{ Right, Wrong sight }
-				browser.tells(ctx, element, &seen)
+				browser.step(ctx, element, &seen)
 				if seen.Right.Page != seen.Wrong.Page {
 					t.Errorf("<%s>: the page sees %q after a right guess, and %q after a wrong one", element, seen.Right.Page, seen.Wrong.Page)
 				}

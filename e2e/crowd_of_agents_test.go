@@ -67,13 +67,13 @@ func (a *agents) makeTokens() {
 
 // open opens all streams concurrently, from one address, and blocks until each has its snapshot.
 func (a *agents) open() error {
-	over := harness.HTTP2(a.t).Transport
+	base := harness.HTTP2(a.t).Transport
 	watching, cancel := context.WithCancel(context.WithoutCancel(a.ctx))
 	a.t.Cleanup(cancel)
 	var opening errgroup.Group
 	for i, tokens := range a.tokens {
 		for j, token := range tokens {
-			client := &http.Client{Transport: sending{http.Header{"Authorization": {"Bearer " + token}}, over}}
+			client := &http.Client{Transport: sending{http.Header{"Authorization": {"Bearer " + token}}, base}}
 			opening.Go(func() (err error) {
 				a.ended[i][j], err = a.watch(watching, harness.Dial(client, a.service.Address, harness.GRPC).Resources)
 				return err
@@ -145,7 +145,7 @@ func TestAnIdleCrowdOfAgentsCostsNoReviews(t *testing.T) {
 	ctx := deadlineAfter(t, crowdPatience)
 	namespace := newNamespace(ctx, t, cluster(t))
 	a := &agents{account: newAccount(ctx, t, namespace, "agents")}
-	a.may(namespace, "agents", to("configmaps", "list", "watch"))
+	a.grantIn(namespace, "agents", rule("configmaps", "list", "watch"))
 	a.makeTokens()
 	a.service = startForCallers(t, append([]string{"--recheck-interval", "1s", "--permission-review-interval", "5m"}, withMetrics...)...)
 	if err := a.open(); err != nil {
@@ -174,7 +174,7 @@ func TestAnIdleCrowdOfAgentsCostsNoReviews(t *testing.T) {
 	for pod := 1; pod < agentPods; pod++ {
 		a.isOpen(pod)
 	}
-	a.mayNoMore(namespace, "agents")
+	a.revokeIn(namespace, "agents")
 	for pod := 1; pod < agentPods; pod++ {
 		a.wantEnd(pod, connect.CodePermissionDenied)
 	}

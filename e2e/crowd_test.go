@@ -32,14 +32,14 @@ type crowd struct {
 }
 
 var theCrowd struct {
-	made  sync.Once
+	once  sync.Once
 	crowd crowd
 }
 
 // crowdOfConfigMaps creates the crowd unless an earlier test has created it.
 func crowdOfConfigMaps(t *testing.T) crowd {
 	t.Helper()
-	theCrowd.made.Do(func() { theCrowd.crowd = makeCrowd(t) })
+	theCrowd.once.Do(func() { theCrowd.crowd = makeCrowd(t) })
 	if theCrowd.crowd.count == 0 {
 		t.Fatal("another test failed to create the crowd")
 	}
@@ -51,10 +51,10 @@ func makeCrowd(t *testing.T) crowd {
 	began, ctx := time.Now(), deadlineAfter(t, crowdPatience)
 	namespace := newNamespace(ctx, t, crowdedCluster(t))
 	api := crowdedCluster(t).Client.CoreV1().ConfigMaps(namespace)
-	made := crowd{namespace: namespace, count: crowdOf + 1, rare: []string{crowdName(777), crowdName(15_555)}}
+	created := crowd{namespace: namespace, count: crowdOf + 1, rare: []string{crowdName(777), crowdName(15_555)}}
 	err := createMany(ctx, crowdOf, func(ctx context.Context, i int) error {
 		member := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: crowdName(i)}}
-		if member.Name == made.rare[0] || member.Name == made.rare[1] {
+		if member.Name == created.rare[0] || member.Name == created.rare[1] {
 			member.Labels = rareLabel
 		}
 		_, err := api.Create(ctx, member, metav1.CreateOptions{})
@@ -64,7 +64,7 @@ func makeCrowd(t *testing.T) crowd {
 		t.Fatal(err)
 	}
 	t.Logf("created %d ConfigMaps in %v", crowdOf, time.Since(began))
-	return made
+	return created
 }
 
 func crowdName(i int) string { return fmt.Sprintf("member-%05d", i) }

@@ -37,7 +37,7 @@ func TestDelete_AnswersAVersionAtWhichTheDeletionIsVisible(t *testing.T) {
 	finalizers := map[string]any{"finalizers": []any{"example.com/wait"}}
 	pod := map[string]any{"nodeName": "nowhere", "containers": []any{map[string]any{"name": "main", "image": "example.com/main:1"}}}
 	// The API server returns a Status, the deleted object, or the object that is being deleted.
-	for name, of := range map[string]deletable{
+	for name, object := range map[string]deletable{
 		"a ConfigMap":                  {resource: "configmaps"},
 		"a ConfigMap with a finalizer": {resource: "configmaps", metadata: finalizers},
 		"a gadget":                     {resource: gadgets.name()},
@@ -53,7 +53,7 @@ func TestDelete_AnswersAVersionAtWhichTheDeletionIsVisible(t *testing.T) {
 			ctx := deadlineAfter(t, 3*patience)
 			namespace := newNamespace(ctx, t, cluster(t))
 			for round := range deletionRounds {
-				of.deleteAndRead(ctx, t, replicas, namespace, fmt.Sprint("one-", round))
+				object.deleteAndRead(ctx, t, replicas, namespace, fmt.Sprint("one-", round))
 			}
 		})
 	}
@@ -61,9 +61,9 @@ func TestDelete_AnswersAVersionAtWhichTheDeletionIsVisible(t *testing.T) {
 
 func (d deletable) deleteAndRead(ctx context.Context, t *testing.T, replicas []resourceClient, namespace, name string) {
 	t.Helper()
-	made := d.create(ctx, t, replicas[0], namespace, name)
+	created := d.create(ctx, t, replicas[0], namespace, name)
 	for _, replica := range replicas {
-		if _, err := d.read(ctx, replica, namespace, name, made.GetResourceVersion()); err != nil {
+		if _, err := d.read(ctx, replica, namespace, name, created.GetResourceVersion()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -88,13 +88,13 @@ func (d deletable) create(ctx context.Context, t *testing.T, client resourceClie
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, err := client.Create(ctx, &kubeconnectv1.CreateRequest{
+	response, err := client.Create(ctx, &kubeconnectv1.CreateRequest{
 		Resource: d.resource, Namespace: namespace, Body: &kubeconnectv1.CreateRequest_Data{Data: text}, Encoding: encodingJSON,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return made.GetObject()
+	return response.GetObject()
 }
 
 // read returns what Get and List return at a version or later.
@@ -120,19 +120,19 @@ func (d deletable) read(ctx context.Context, client resourceClient, namespace, n
 func (d deletable) delete(ctx context.Context, t *testing.T, client resourceClient, namespace, name string) (version string) {
 	t.Helper()
 	if d.all {
-		gone, err := client.DeleteCollection(ctx, &kubeconnectv1.DeleteCollectionRequest{
+		response, err := client.DeleteCollection(ctx, &kubeconnectv1.DeleteCollectionRequest{
 			Resource: d.resource, Namespace: namespace, FieldSelector: "metadata.name=" + name,
 		})
-		if err != nil || gone.GetDeleted() != 1 {
-			t.Fatalf("deleted %d, %v", gone.GetDeleted(), err)
+		if err != nil || response.GetDeleted() != 1 {
+			t.Fatalf("deleted %d, %v", response.GetDeleted(), err)
 		}
-		return gone.GetResourceVersion()
+		return response.GetResourceVersion()
 	}
-	gone, err := client.Delete(ctx, &kubeconnectv1.DeleteRequest{Resource: d.resource, Namespace: namespace, Name: name, GracePeriodSeconds: d.seconds})
+	response, err := client.Delete(ctx, &kubeconnectv1.DeleteRequest{Resource: d.resource, Namespace: namespace, Name: name, GracePeriodSeconds: d.seconds})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return gone.GetResourceVersion()
+	return response.GetResourceVersion()
 }
 
 // finish completes a deletion that waits for a finalizer, or for a node in case of a pod without
@@ -172,19 +172,19 @@ func TestDelete_AnswersAVersionToACallerThatMayNotList(t *testing.T) {
 	ctx, service := deadline(t), startForCallers(t)
 	namespace := newNamespace(ctx, t, cluster(t))
 	deleter := newAccount(ctx, t, namespace, "deleter")
-	deleter.may(namespace, "deleter", to("configmaps", "get", "delete"))
+	deleter.grantIn(namespace, "deleter", rule("configmaps", "get", "delete"))
 	client := deleter.calling(service, harness.Protocols[0]).Resources
-	made := configMapsIn(ctx, t, cluster(t), namespace).create("one", nil)
+	created := configMapsIn(ctx, t, cluster(t), namespace).create("one", nil)
 	get := func(version string) error {
 		_, err := client.Get(ctx, &kubeconnectv1.GetRequest{Resource: "configmaps", Namespace: namespace, Name: "one", MinResourceVersion: version})
 		return err
 	}
-	eventually(ctx, t, "the permission is effective", func() error { return get(made.ResourceVersion) })
-	gone, err := client.Delete(ctx, &kubeconnectv1.DeleteRequest{Resource: "configmaps", Namespace: namespace, Name: "one"})
-	if err != nil || gone.GetResourceVersion() == "" {
-		t.Fatalf("the deletion returns %v, %v", gone, err)
+	eventually(ctx, t, "the permission is effective", func() error { return get(created.ResourceVersion) })
+	response, err := client.Delete(ctx, &kubeconnectv1.DeleteRequest{Resource: "configmaps", Namespace: namespace, Name: "one"})
+	if err != nil || response.GetResourceVersion() == "" {
+		t.Fatalf("the deletion returns %v, %v", response, err)
 	}
-	wantError(t, get(gone.GetResourceVersion()), connect.CodeNotFound)
+	wantError(t, get(response.GetResourceVersion()), connect.CodeNotFound)
 }
 
 func TestDelete_AsADryRunAnswersNoVersion(t *testing.T) {

@@ -37,21 +37,21 @@ const (
 // that the caller queries with CheckAccess, nor one that another read has queried.
 func TestRights_AnAuthorizerThatDeniesBeforeRBACIsHeard(t *testing.T) {
 	t.Parallel()
-	in := startClusterWithDenyingWebhook(t)
+	controlPlane := startClusterWithDenyingWebhook(t)
 	ctx := deadline(t)
-	openVault(ctx, t, in)
-	home := newNamespace(ctx, t, in)
-	service := harness.StartService(t, in.Kubeconfig, "--auth", "cluster")
+	openVault(ctx, t, controlPlane)
+	home := newNamespace(ctx, t, controlPlane)
+	service := harness.StartService(t, controlPlane.Kubeconfig, "--auth", "cluster")
 	for _, name := range []string{narrow, wide} {
 		t.Run(name, func(t *testing.T) {
-			token := tokenOfNew(ctx, t, in, home, name)
-			letViewEverywhere(ctx, t, in, home, name)
-			of := tenant{ctx, t, callingWith(t, service, harness.GRPC, token), directly(t, in, token)}
-			of.wantVaultClosed("at first")
-			of.asksWhatIsAllowed()
-			of.wantVaultClosed("after allowed queries")
-			of.listsEverything(name == wide)
-			of.wantVaultClosed("after reads over all namespaces")
+			token := tokenOfNew(ctx, t, controlPlane, home, name)
+			letViewEverywhere(ctx, t, controlPlane, home, name)
+			caller := tenant{ctx, t, callingWith(t, service, harness.GRPC, token), directly(t, controlPlane, token)}
+			caller.wantVaultClosed("at first")
+			caller.asksWhatIsAllowed()
+			caller.wantVaultClosed("after allowed queries")
+			caller.listsEverything(name == wide)
+			caller.wantVaultClosed("after reads over all namespaces")
 		})
 	}
 }
@@ -134,19 +134,19 @@ func (c tenant) asksWhatIsAllowed() {
 
 // listsEverything lists over all namespaces: a caller that the API server allows to do so receives
 // the vault there, and here; another caller does not.
-func (c tenant) listsEverything(may bool) {
+func (c tenant) listsEverything(allowed bool) {
 	c.t.Helper()
 	shown, apiErr := c.api.CoreV1().ConfigMaps("").List(c.ctx, metav1.ListOptions{})
-	if (apiErr == nil && hasPayroll(shown)) != may {
+	if (apiErr == nil && hasPayroll(shown)) != allowed {
 		c.t.Fatalf("the API server returns %v", apiErr)
 	}
 	list, err := c.service.Resources.List(c.ctx, &kubeconnectv1.ListRequest{Resource: "configmaps"})
 	got := slices.ContainsFunc(list.GetObjects(), func(o *kubeconnectv1.Object) bool { return o.GetNamespace() == vault })
-	if got != may || may && err != nil {
+	if got != allowed || allowed && err != nil {
 		c.t.Errorf("a list over all namespaces contains the vault: %v, %v", got, err)
 	}
 	_, err = firstOf(c.ctx, c.service.Resources, &kubeconnectv1.WatchRequest{Resource: "configmaps"})
-	if (err == nil) != may {
+	if (err == nil) != allowed {
 		c.t.Errorf("a watch over all namespaces returns %v", err)
 	}
 }
@@ -156,9 +156,9 @@ func hasPayroll(list *corev1.ConfigMapList) bool {
 }
 
 // directly returns a client of the API server with a caller's token.
-func directly(t *testing.T, in *harness.Cluster, token string) kubernetes.Interface {
+func directly(t *testing.T, controlPlane *harness.Cluster, token string) kubernetes.Interface {
 	t.Helper()
-	config := rest.AnonymousClientConfig(in.Config)
+	config := rest.AnonymousClientConfig(controlPlane.Config)
 	config.BearerToken = token
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -167,27 +167,27 @@ func directly(t *testing.T, in *harness.Cluster, token string) kubernetes.Interf
 	return client
 }
 
-func openVault(ctx context.Context, t *testing.T, in *harness.Cluster) {
+func openVault(ctx context.Context, t *testing.T, controlPlane *harness.Cluster) {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: vault}}
-	if _, err := in.Client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
+	if _, err := controlPlane.Client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	configMapsIn(ctx, t, in, vault).create("payroll", nil)
+	configMapsIn(ctx, t, controlPlane, vault).create("payroll", nil)
 }
 
 // letViewEverywhere grants a service account permission in RBAC to read everything.
-func letViewEverywhere(ctx context.Context, t *testing.T, in *harness.Cluster, namespace, name string) {
+func letViewEverywhere(ctx context.Context, t *testing.T, controlPlane *harness.Cluster, namespace, name string) {
 	t.Helper()
 	binding := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "view"},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name}},
 	}
-	if _, err := in.Client.RbacV1().ClusterRoleBindings().Create(ctx, binding, metav1.CreateOptions{}); err != nil {
+	if _, err := controlPlane.Client.RbacV1().ClusterRoleBindings().Create(ctx, binding, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	reviews := in.Client.AuthorizationV1().SubjectAccessReviews()
+	reviews := controlPlane.Client.AuthorizationV1().SubjectAccessReviews()
 	eventually(ctx, t, "the caller has the permission", func() error {
 		review, err := reviews.Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 			User:               "system:serviceaccount:" + namespace + ":" + name,
@@ -229,11 +229,11 @@ func denyTenants(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(review)
 }
 
-func isDeniedToTenants(asked authorizationv1.SubjectAccessReviewSpec) bool {
-	what := asked.ResourceAttributes
-	if what == nil || !strings.HasSuffix(asked.User, "-tenant") {
+func isDeniedToTenants(spec authorizationv1.SubjectAccessReviewSpec) bool {
+	attributes := spec.ResourceAttributes
+	if attributes == nil || !strings.HasSuffix(spec.User, "-tenant") {
 		return false
 	}
-	everything := what.Namespace == "" && what.Resource == "configmaps" && (what.Verb == "list" || what.Verb == "watch")
-	return what.Namespace == vault || everything && strings.HasSuffix(asked.User, narrow)
+	everything := attributes.Namespace == "" && attributes.Resource == "configmaps" && (attributes.Verb == "list" || attributes.Verb == "watch")
+	return attributes.Namespace == vault || everything && strings.HasSuffix(spec.User, narrow)
 }

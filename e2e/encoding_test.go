@@ -54,10 +54,10 @@ func TestACustomResourceComesAsJSONWhereProtobufWasAskedFor(t *testing.T) {
 	want := gadgets.create("v1", namespace, "one", map[string]any{"color": "red", "size": 1.5, "count": int64(7)})
 	want.SetManagedFields(nil)
 	untilRead(ctx, t, client, gadgets.name(), want)
-	for asked, expected := range map[string]string{"struct": "struct", "json": "json", "protobuf": "json"} {
-		t.Run(asked, func(t *testing.T) {
+	for requested, expected := range map[string]string{"struct": "struct", "json": "json", "protobuf": "json"} {
+		t.Run(requested, func(t *testing.T) {
 			answer, err := client.Get(ctx, &kubeconnectv1.GetRequest{
-				Resource: gadgets.name(), Namespace: namespace, Name: "one", Encoding: encodings[asked],
+				Resource: gadgets.name(), Namespace: namespace, Name: "one", Encoding: encodings[requested],
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -87,15 +87,15 @@ func behind(paths [][]string, step string) (rests [][]string) {
 // wantedOf returns the wanted fields of an object of the API server.
 func wantedOf(t *testing.T, object *unstructured.Unstructured) map[string]any {
 	t.Helper()
-	var whole any
-	if err := json.Unmarshal(textOf(t, object), &whole); err != nil {
+	var complete any
+	if err := json.Unmarshal(textOf(t, object), &complete); err != nil {
 		t.Fatal(err)
 	}
 	var paths [][]string
 	for _, path := range wantedFields {
 		paths = append(paths, path)
 	}
-	left, _ := onlyWanted(whole, paths)
+	left, _ := onlyWanted(complete, paths)
 	return left.(map[string]any)
 }
 
@@ -110,10 +110,10 @@ func textOf(t *testing.T, value any) []byte {
 
 // wantOnlyFields fails the test unless an object has its head, and exactly the wanted fields of the
 // complete object as its content.
-func wantOnlyFields(t *testing.T, object *kubeconnectv1.Object, content string, whole *unstructured.Unstructured) {
+func wantOnlyFields(t *testing.T, object *kubeconnectv1.Object, content string, complete *unstructured.Unstructured) {
 	t.Helper()
-	wantHead(t, object, whole)
-	want := wantedOf(t, whole)
+	wantHead(t, object, complete)
+	want := wantedOf(t, complete)
 	if content == "protobuf" {
 		got, typed := new(corev1.Pod), new(corev1.Pod)
 		decode(t, object, content, got)
@@ -133,24 +133,24 @@ func wantOnlyFields(t *testing.T, object *kubeconnectv1.Object, content string, 
 }
 
 // readFields reads one object's wanted fields with each call, in an encoding.
-func readFields(ctx context.Context, t *testing.T, client resourceClient, resource string, whole metav1.Object, encoding kubeconnectv1.Encoding) map[string]*kubeconnectv1.Object {
+func readFields(ctx context.Context, t *testing.T, client resourceClient, resource string, complete metav1.Object, encoding kubeconnectv1.Encoding) map[string]*kubeconnectv1.Object {
 	t.Helper()
 	got, err := client.Get(ctx, &kubeconnectv1.GetRequest{
-		Resource: resource, Namespace: whole.GetNamespace(), Name: whole.GetName(), Encoding: encoding, Fields: fieldPaths(),
+		Resource: resource, Namespace: complete.GetNamespace(), Name: complete.GetName(), Encoding: encoding, Fields: fieldPaths(),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	listed, err := client.List(ctx, &kubeconnectv1.ListRequest{
-		Resource: resource, Namespace: whole.GetNamespace(), Encoding: encoding, Fields: fieldPaths(),
+		Resource: resource, Namespace: complete.GetNamespace(), Encoding: encoding, Fields: fieldPaths(),
 	})
 	if err != nil || len(listed.GetObjects()) != 1 {
 		t.Fatalf("the list has %d objects, error %v", len(listed.GetObjects()), err)
 	}
 	stream := record.Watch(t, client, &kubeconnectv1.WatchRequest{
-		Resource: resource, Namespace: whole.GetNamespace(), Encoding: encoding, Fields: fieldPaths(),
+		Resource: resource, Namespace: complete.GetNamespace(), Encoding: encoding, Fields: fieldPaths(),
 	})
-	key := validate.Key{Namespace: whole.GetNamespace(), Name: whole.GetName()}
+	key := validate.Key{Namespace: complete.GetNamespace(), Name: complete.GetName()}
 	return map[string]*kubeconnectv1.Object{
 		"Get": got.GetObject(), "List": listed.GetObjects()[0], "Watch": stream.Synced(ctx).Model.Objects[key],
 	}
@@ -161,16 +161,16 @@ func TestFieldsAreAllThatIsAnsweredOfAnObjectOfABuiltInKind(t *testing.T) {
 	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
 		ctx := deadline(t)
 		namespace := newNamespace(ctx, t, cluster(t))
-		made := createFullPod(ctx, t, namespace)
-		untilRead(ctx, t, client, "pods", made)
-		whole, err := cluster(t).Dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "pods"}).
-			Namespace(namespace).Get(ctx, made.Name, metav1.GetOptions{})
+		created := createFullPod(ctx, t, namespace)
+		untilRead(ctx, t, client, "pods", created)
+		complete, err := cluster(t).Dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "pods"}).
+			Namespace(namespace).Get(ctx, created.Name, metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for content, encoding := range encodings {
-			for way, object := range readFields(ctx, t, client, "pods", made, encoding) {
-				t.Run(way+" as "+content, func(t *testing.T) { wantOnlyFields(t, object, content, whole) })
+			for way, object := range readFields(ctx, t, client, "pods", created, encoding) {
+				t.Run(way+" as "+content, func(t *testing.T) { wantOnlyFields(t, object, content, complete) })
 			}
 		}
 	})
@@ -204,14 +204,14 @@ func TestFieldsAreAllThatIsAnsweredOfACustomResource(t *testing.T) {
 		namespace := newNamespace(ctx, t, cluster(t))
 		gadgets := newCustomResource(ctx, t, cluster(t), namespace)
 		gadgets.define("v1")
-		whole := gadgets.create("v1", namespace, "one", map[string]any{
+		complete := gadgets.create("v1", namespace, "one", map[string]any{
 			"color": "red", "weight": 1.5, "sizes": []any{int64(1), int64(2)},
 			"parts": []any{map[string]any{"size": int64(3), "name": "a"}, map[string]any{"name": "b"}},
 		})
-		untilRead(ctx, t, client, gadgets.name(), whole)
-		for asked, expected := range map[string]string{"struct": "struct", "json": "json", "protobuf": "json"} {
-			for way, object := range readFields(ctx, t, client, gadgets.name(), whole, encodings[asked]) {
-				t.Run(way+" as "+asked, func(t *testing.T) { wantOnlyFields(t, object, expected, whole) })
+		untilRead(ctx, t, client, gadgets.name(), complete)
+		for requested, expected := range map[string]string{"struct": "struct", "json": "json", "protobuf": "json"} {
+			for way, object := range readFields(ctx, t, client, gadgets.name(), complete, encodings[requested]) {
+				t.Run(way+" as "+requested, func(t *testing.T) { wantOnlyFields(t, object, expected, complete) })
 			}
 		}
 	})
@@ -243,14 +243,14 @@ func TestAWatchOfFieldsIsSilentAboutAllOthers(t *testing.T) {
 		last := write.relabel("one", map[string]any{"in": "3"})
 
 		want := []string{modified(inside), deleted(unseen), added(back), modified(last)}
-		said := stream.Reaches(ctx, last.ResourceVersion)
-		wantChanges(t, said, want...)
+		view := stream.Reaches(ctx, last.ResourceVersion)
+		wantChanges(t, view, want...)
 		request.Fields = []string{"{.metadata.labels['in']}"} // the same field in another syntax
 		resumed := record.Resume(t, client, request, point).Reaches(ctx, last.ResourceVersion)
 		wantChanges(t, resumed, want...)
-		for _, event := range record.AfterSnapshot(said.Events) {
-			if in := event.GetObject().GetStruct().GetFields()["metadata"].GetStructValue().GetFields(); event.GetObject() != nil && len(in) != 1 {
-				t.Errorf("metadata of %s: %v", record.Line(event), in)
+		for _, event := range record.AfterSnapshot(view.Events) {
+			if fieldValues := event.GetObject().GetStruct().GetFields()["metadata"].GetStructValue().GetFields(); event.GetObject() != nil && len(fieldValues) != 1 {
+				t.Errorf("metadata of %s: %v", record.Line(event), fieldValues)
 			}
 		}
 	})

@@ -103,10 +103,10 @@ func TestAnObjectThatLeavesAFilterIsDeletedAndOneThatEntersIsAdded(t *testing.T)
 		write.touch("one", "hidden")
 		last := write.create("last", labels{"app": "web"})
 
-		said := stream.Reaches(ctx, last.ResourceVersion)
+		view := stream.Reaches(ctx, last.ResourceVersion)
 		want := []string{deleted(held), added(back), modified(changed), deleted(changed), added(last)}
-		wantChanges(t, said, want...)
-		wantEventVersion(t, said, 0, left.ResourceVersion)
+		wantChanges(t, view, want...)
+		wantEventVersion(t, view, 0, left.ResourceVersion)
 
 		resumed := record.Resume(t, client, request, point)
 		wantChanges(t, resumed.Reaches(ctx, last.ResourceVersion), want...)
@@ -196,7 +196,7 @@ func TestAFilterSeesNothingThatItsCallerMayNotRead(t *testing.T) {
 	t.Parallel()
 	ctx, service := deadline(t), startForCallers(t)
 	mine, other := newNamespace(ctx, t, cluster(t)), newNamespace(ctx, t, cluster(t))
-	caller := reader{account: newAccount(ctx, t, mine, "reader"), resource: "configmaps"}
+	caller := rbacAccount{account: newAccount(ctx, t, mine, "reader"), resource: "configmaps"}
 	configMapsIn(ctx, t, cluster(t), mine).create("seen", nil)
 	configMapsIn(ctx, t, cluster(t), other).create("secret", nil)
 	caller.grant(mine)
@@ -208,8 +208,8 @@ func TestAFilterSeesNothingThatItsCallerMayNotRead(t *testing.T) {
 		if namespaces := namespacesOf(list.GetObjects()); slices.Contains(namespaces, other) {
 			t.Errorf("%s: namespaces %q", filter, namespaces)
 		}
-		if told := strings.Join(list.GetWarnings(), " "); strings.Contains(told, other) || strings.Contains(told, "secret") {
-			t.Errorf("%s: warnings %q", filter, told)
+		if warnings := strings.Join(list.GetWarnings(), " "); strings.Contains(warnings, other) || strings.Contains(warnings, "secret") {
+			t.Errorf("%s: warnings %q", filter, warnings)
 		}
 	}
 	stream := record.Watch(t, client, &kubeconnectv1.WatchRequest{Resource: "configmaps", Filter: "has(object.data)"})

@@ -19,8 +19,8 @@ func TestAnswersSayWhenTheAPIServerWasLostAndWhenItIsBack(t *testing.T) {
 	stream := record.Watch(t, client, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: namespace})
 	stream.Synced(ctx)
 	untilWatchIs := func(stale bool) *kubeconnectv1.Freshness {
-		return stream.Until(ctx, fmt.Sprintf("the watch reports stale: %v", stale), func(said *record.View) bool {
-			return said.Freshness != nil && said.Freshness.GetStale() == stale
+		return stream.Until(ctx, fmt.Sprintf("the watch reports stale: %v", stale), func(view *record.View) bool {
+			return view.Freshness != nil && view.Freshness.GetStale() == stale
 		}).Freshness
 	}
 	untilListIs := func(stale bool) {
@@ -49,7 +49,7 @@ func TestAnswersSayWhenTheAPIServerWasLostAndWhenItIsBack(t *testing.T) {
 	back := time.Now()
 	untilListIs(false)
 	untilWatchIs(false)
-	stream.Until(ctx, "a contact since then is reported", func(said *record.View) bool {
-		return !said.Freshness.GetStale() && said.Freshness.GetLastContact().AsTime().After(back)
+	stream.Until(ctx, "a contact since then is reported", func(view *record.View) bool {
+		return !view.Freshness.GetStale() && view.Freshness.GetLastContact().AsTime().After(back)
 	})
 }

@@ -52,7 +52,7 @@ func newGoodCaller(ctx context.Context, t *testing.T, service *harness.Service) 
 		configMapsIn(ctx, t, cluster(t), namespace).create(fmt.Sprintf("good-%02d", i), labels{"good": "yes"})
 	}
 	account := newAccount(ctx, t, namespace, "good")
-	account.may(namespace, "good", to("configmaps", "get", "list", "watch"))
+	account.grantIn(namespace, "good", rule("configmaps", "get", "list", "watch"))
 	g := &goodCaller{t: t, clients: account.calling(service, harness.GRPC), namespace: namespace}
 	eventually(ctx, t, "the good caller has its permissions", func() error { _, err := g.round(ctx); return err })
 	return g
@@ -100,8 +100,8 @@ func (g *goodCaller) calls() []goodCall {
 // list continues its list if the previous page is old enough, and reads a first page otherwise.
 func (g *goodCaller) list(ctx context.Context) error {
 	request := &kubeconnectv1.ListRequest{Resource: "configmaps", Namespace: g.namespace, LabelSelector: "good=yes", PageSize: goodPage}
-	goesOn := g.pageToken == "" || time.Since(g.pageSince) > goodPageRest
-	if goesOn {
+	continuesResponse := g.pageToken == "" || time.Since(g.pageSince) > goodPageRest
+	if continuesResponse {
 		request.PageToken, g.pageToken = g.pageToken, ""
 	}
 	page, err := g.clients.Resources.List(ctx, request)
@@ -111,7 +111,7 @@ func (g *goodCaller) list(ctx context.Context) error {
 	if len(page.GetObjects()) != goodPage {
 		return fmt.Errorf("a page has %d objects, want %d", len(page.GetObjects()), goodPage)
 	}
-	if goesOn {
+	if continuesResponse {
 		g.pageToken, g.pageSince = page.GetNextPageToken(), time.Now()
 	}
 	return nil

@@ -39,8 +39,8 @@ func heldVersions(model validate.Model) versions {
 
 // untilHeld blocks until the client of a watch has exactly these objects.
 func untilHeld(ctx context.Context, stream *record.Stream, want versions) record.View {
-	return stream.Until(ctx, "the client has the objects of the cluster", func(said *record.View) bool {
-		return said.Model.Synced && maps.Equal(heldVersions(said.Model), want)
+	return stream.Until(ctx, "the client has the objects of the cluster", func(view *record.View) bool {
+		return view.Model.Synced && maps.Equal(heldVersions(view.Model), want)
 	})
 }
 

@@ -26,10 +26,10 @@ func TestALatestReadSeesEveryWriteThatWasMadeBeforeIt(t *testing.T) {
 	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
 		ctx := deadline(t)
 		namespace := newNamespace(ctx, t, cluster(t))
-		in := configMapsIn(ctx, t, cluster(t), namespace)
-		in.create("one", nil)
+		write := configMapsIn(ctx, t, cluster(t), namespace)
+		write.create("one", nil)
 		for i := range 30 {
-			written := in.touch("one", strconv.Itoa(i))
+			written := write.touch("one", strconv.Itoa(i))
 			got, err := client.Get(ctx, &kubeconnectv1.GetRequest{Resource: "configmaps", Namespace: namespace, Name: "one", Consistency: latest})
 			if err != nil {
 				t.Fatal(err)
@@ -136,17 +136,17 @@ func TestALatestListOfManyPagesIsOneSnapshot(t *testing.T) {
 	t.Parallel()
 	ctx, client := deadline(t), newClient(t, cluster(t))
 	namespace := newNamespace(ctx, t, cluster(t))
-	in := configMapsIn(ctx, t, cluster(t), namespace)
+	write := configMapsIn(ctx, t, cluster(t), namespace)
 	const n = 1001
 	for i := range n {
-		in.create(fmt.Sprintf("many-%04d", i), labels{"many": "true"})
+		write.create(fmt.Sprintf("many-%04d", i), labels{"many": "true"})
 	}
 	request := &kubeconnectv1.ListRequest{Resource: "configmaps", Namespace: namespace, LabelSelector: "many=true", PageSize: 400, Consistency: latest}
 	page, err := client.List(ctx, request)
 	if err != nil || page.GetRemaining() != n-400 {
 		t.Fatalf("%d remaining (%v)", page.GetRemaining(), err)
 	}
-	in.delete("many-1000")
+	write.delete("many-1000")
 	request.PageToken = page.GetNextPageToken()
 	rest := listAll(ctx, t, client, request)
 	if len(rest) != n-400 || rest[len(rest)-1].GetName() != "many-1000" {
@@ -164,8 +164,8 @@ func TestALatestListIsOfTheNamespacesThatTheCallerMaySee(t *testing.T) {
 	for _, namespace := range []string{a, b, c} {
 		configMapsIn(ctx, t, cluster(t), namespace).create("one", labels{"seen": a})
 	}
-	caller.may(a, "reads", to("configmaps", "list"))
-	caller.may(c, "reads", to("configmaps", "list"))
+	caller.grantIn(a, "reads", rule("configmaps", "list"))
+	caller.grantIn(c, "reads", rule("configmaps", "list"))
 	client := caller.calling(startForCallers(t), harness.Connect).Resources
 	eventually(ctx, t, "the permissions are effective", func() error {
 		list, err := client.List(ctx, &kubeconnectv1.ListRequest{Resource: "configmaps", LabelSelector: "seen=" + a, Consistency: latest})
@@ -215,7 +215,7 @@ func TestALatestReadIsMadeAsTheCaller(t *testing.T) {
 			namespace := newNamespace(ctx, t, cluster(t))
 			configMapsIn(ctx, t, cluster(t), namespace).create(harness.AuditedReads, nil)
 			caller := newAccount(ctx, t, namespace, "reader")
-			caller.may(namespace, "reads", to("configmaps", "get"))
+			caller.grantIn(namespace, "reads", rule("configmaps", "get"))
 			client := caller.calling(startForCallers(t, "--write-as", how), harness.Connect).Resources
 			request := &kubeconnectv1.GetRequest{Resource: "configmaps", Namespace: namespace, Name: harness.AuditedReads, Consistency: latest}
 			reads := 0

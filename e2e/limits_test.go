@@ -33,7 +33,7 @@ func TestAStormOfStreamsIsServedAndTheNextOneByTurns(t *testing.T) {
 	group, ctx := errgroup.WithContext(ctx)
 	for range stormOf {
 		group.Go(func() error {
-			return asTold(ctx, func() error { return untilSynced(ctx, watching, client) })
+			return withRetries(ctx, func() error { return untilSynced(ctx, watching, client) })
 		})
 	}
 	if err := group.Wait(); err != nil {
@@ -50,7 +50,7 @@ func TestACallerOverItsStreamsIsRefusedUntilOneEnds(t *testing.T) {
 			watching, cancel := context.WithCancel(ctx)
 			defer cancel()
 			for range 3 {
-				if err := asTold(ctx, func() error { return untilSynced(ctx, watching, client) }); err != nil {
+				if err := withRetries(ctx, func() error { return untilSynced(ctx, watching, client) }); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -63,15 +63,15 @@ func TestACallerOverItsStreamsIsRefusedUntilOneEnds(t *testing.T) {
 				t.Errorf("a unary call is rejected: %v", err)
 			}
 			cancel()
-			if err := asTold(ctx, func() error { return untilSynced(ctx, ctx, client) }); err != nil {
+			if err := withRetries(ctx, func() error { return untilSynced(ctx, ctx, client) }); err != nil {
 				t.Errorf("after the other streams ended: %v", err)
 			}
 		})
 	}
 }
 
-// asTold repeats a call that is over a limit, after the retry delay of the error.
-func asTold(ctx context.Context, call func() error) error {
+// withRetries repeats a call that is over a limit, after the retry delay of the error.
+func withRetries(ctx context.Context, call func() error) error {
 	for {
 		err := call()
 		wait := retryAfter(err)

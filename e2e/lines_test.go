@@ -25,9 +25,9 @@ func line(event string, object metav1.Object) string {
 }
 
 // wantChanges fails the test unless the changes after the snapshot are exactly these.
-func wantChanges(t *testing.T, said record.View, want ...string) {
+func wantChanges(t *testing.T, view record.View, want ...string) {
 	t.Helper()
-	got := record.Lines(record.AfterSnapshot(said.Events))
+	got := record.Lines(record.AfterSnapshot(view.Events))
 	if !slices.Equal(got, want) {
 		t.Errorf("changes after the snapshot:\n  %s\nwant\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
 	}
@@ -35,9 +35,9 @@ func wantChanges(t *testing.T, said record.View, want ...string) {
 
 // wantChangesInAnyOrder is wantChanges for changes whose order is not defined. It returns the
 // changes in the order in which they were delivered.
-func wantChangesInAnyOrder(t *testing.T, said record.View, want ...string) []string {
+func wantChangesInAnyOrder(t *testing.T, view record.View, want ...string) []string {
 	t.Helper()
-	got := record.Lines(record.AfterSnapshot(said.Events))
+	got := record.Lines(record.AfterSnapshot(view.Events))
 	if !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))) {
 		t.Errorf("changes after the snapshot:\n  %s\nwant, in any order,\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
 	}

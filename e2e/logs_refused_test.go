@@ -24,7 +24,7 @@ import (
 // mayReadLogs grants an account the permissions of a reader of logs.
 func (a account) mayReadLogs(namespace string) {
 	a.t.Helper()
-	a.may(namespace, "logs", to("pods/log", "get"))
+	a.grantIn(namespace, "logs", rule("pods/log", "get"))
 }
 
 // refusedDirectly returns the error of client-go when it reads a log with a token.
@@ -74,10 +74,10 @@ func refuseLogs(l *logging, service *harness.Service, protocol harness.Protocol)
 		wantSameStatus(t, err, refusedDirectly(l.ctx, t, token, l.namespace, request.GetName(), options))
 	}
 	l.t.Run("no permission", func(t *testing.T) {
-		wantRefused(t, connect.CodePermissionDenied, l.whole(), &corev1.PodLogOptions{})
+		wantRefused(t, connect.CodePermissionDenied, l.request(), &corev1.PodLogOptions{})
 	})
 	caller.mayReadLogs(l.namespace)
-	eventually(l.ctx, l.t, "the caller has permission to read logs", func() error { _, err := readLog(l.ctx, client, l.whole()); return err })
+	eventually(l.ctx, l.t, "the caller has permission to read logs", func() error { _, err := readLog(l.ctx, client, l.request()); return err })
 	for name, test := range map[string]struct {
 		pod     string
 		code    connect.Code
@@ -142,9 +142,9 @@ func TestALogEndsWithTheRightToIt(t *testing.T) {
 			l := newLogging(t)
 			caller := newAccount(l.ctx, t, l.namespace, "reader")
 			caller.mayReadLogs(l.namespace)
-			caller.may(l.namespace, "pods", to("pods", "get", "list", "watch")) // which does not include logs
+			caller.grantIn(l.namespace, "pods", rule("pods", "get", "list", "watch")) // which does not include logs
 			log := l.followedBy(callingWith(t, service, protocol, caller.token()).Pods)
-			caller.mayNoMore(l.namespace, "logs")
+			caller.revokeIn(l.namespace, "logs")
 			err := log.end()
 			wantError(t, err, connect.CodePermissionDenied, caller.user(), `cannot get resource "pods/log"`, l.namespace)
 			wantStatus(t, err, "Forbidden")
@@ -158,7 +158,7 @@ func TestALogEndsWithTheRightToIt(t *testing.T) {
 func (l *logging) followedBy(client podClient) *logStream {
 	l.t.Helper()
 	l.log.Write("first\n")
-	eventually(l.ctx, l.t, "the caller has permission to read the log", func() error { _, err := readLog(l.ctx, client, l.whole()); return err })
+	eventually(l.ctx, l.t, "the caller has permission to read the log", func() error { _, err := readLog(l.ctx, client, l.request()); return err })
 	log := openLog(l.ctx, l.t, client, l.following())
 	log.want("first\n")
 	return log
@@ -190,7 +190,7 @@ func TestALogGoesOnWhileRightsChange(t *testing.T) {
 	caller.mayReadLogs(l.namespace)
 	log := l.followedBy(callingWith(t, service, harness.GRPC, caller.token()).Pods)
 	for i := range 10 {
-		other.may(l.namespace, fmt.Sprintf("other-%d", i), to("pods", "get"))
+		other.grantIn(l.namespace, fmt.Sprintf("other-%d", i), rule("pods", "get"))
 		line := fmt.Sprintf("line %d\n", i)
 		l.log.Write(line)
 		log.want(line)

@@ -61,12 +61,12 @@ func TestALogWaitsForASlowReader(t *testing.T) {
 			t.Parallel()
 			l, source, service := newLogging(t), newLongLog(), harness.StartService(t, cluster(t).Kubeconfig)
 			client := harness.Dial(harness.HTTP2(t), service.Address, protocol).Pods
-			if _, err := readLog(l.ctx, client, l.whole()); err != nil { // connects
+			if _, err := readLog(l.ctx, client, l.request()); err != nil { // connects
 				t.Fatal(err)
 			}
 			l.kubelet.Answer(l.namespace, l.pod, "main", source)
 			before := residentMemory(t, service.PID())
-			log := openLog(l.ctx, t, client, l.whole())
+			log := openLog(l.ctx, t, client, l.request())
 			log.next()
 			l.untilStandsStill(source)
 			kept := residentMemory(t, service.PID()) - before
@@ -126,12 +126,12 @@ func TestLogsThatAreNotReadFitInMemory(t *testing.T) {
 			caller := newAccount(l.ctx, t, l.namespace, "reader")
 			caller.mayReadLogs(l.namespace)
 			client := callingWith(t, service, harness.GRPC, caller.token()).Pods
-			eventually(l.ctx, t, "the caller has permission to read logs", func() error { _, err := readLog(l.ctx, client, l.whole()); return err })
+			eventually(l.ctx, t, "the caller has permission to read logs", func() error { _, err := readLog(l.ctx, client, l.request()); return err })
 			before, all := residentMemory(t, service.PID()), []*longLog{}
 			for range slowLogs {
 				source := newLongLog()
 				l.kubelet.Answer(l.namespace, l.pod, "main", source)
-				openLog(l.ctx, t, client, l.whole()).next()
+				openLog(l.ctx, t, client, l.request()).next()
 				all = append(all, source)
 			}
 			for _, source := range all {

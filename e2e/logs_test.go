@@ -60,7 +60,7 @@ func startPod(ctx context.Context, t *testing.T, on *kubelet.Kubelet, namespace,
 	}
 }
 
-func (l *logging) whole() *logRequest { return &logRequest{Namespace: l.namespace, Name: l.pod} }
+func (l *logging) request() *logRequest { return &logRequest{Namespace: l.namespace, Name: l.pod} }
 
 func (l *logging) following() *logRequest {
 	return &logRequest{Namespace: l.namespace, Name: l.pod, Follow: true}
@@ -159,7 +159,7 @@ func TestALogIsReadToItsEnd(t *testing.T) {
 			l.log = &kubelet.Log{}
 			l.log.Write(text)
 			l.kubelet.Answer(l.namespace, l.pod, "main", l.log)
-			if got, err := readLog(l.ctx, client, l.whole()); got != text || err != nil {
+			if got, err := readLog(l.ctx, client, l.request()); got != text || err != nil {
 				l.t.Errorf("log %q, want %q: %v", got, text, err)
 			}
 		}
@@ -232,9 +232,9 @@ func TestALogIsAskedForAsItsOptionsSay(t *testing.T) {
 		l.log.WriteAt(now, "Stdout", "now\n")
 		l.log.End()
 		for name, test := range map[string]struct {
-			change func(*logRequest)
-			want   string
-			asked  string
+			change  func(*logRequest)
+			want    string
+			options string
 		}{
 			"no options":    {func(*logRequest) {}, "long ago\nan hour ago\nnow\n", ""},
 			"the container": {func(r *logRequest) { r.Container = "main" }, "long ago\nan hour ago\nnow\n", ""},
@@ -254,15 +254,15 @@ func TestALogIsAskedForAsItsOptionsSay(t *testing.T) {
 			},
 		} {
 			l.t.Run(name, func(t *testing.T) {
-				request := l.whole()
+				request := l.request()
 				test.change(request)
 				got, err := readLog(l.ctx, client, request)
 				if got != test.want || err != nil {
 					t.Errorf("log %q, want %q: %v", got, test.want, err)
 				}
 				all := l.kubelet.Asked(l.namespace, l.pod, "main")
-				if asked := all[len(all)-1].Encode(); asked != test.asked {
-					t.Errorf("options to the node %q, want %q", asked, test.asked)
+				if options := all[len(all)-1].Encode(); options != test.options {
+					t.Errorf("options to the node %q, want %q", options, test.options)
 				}
 			})
 		}

@@ -37,7 +37,7 @@ func TestALongErrorKeepsItsReasonAndFitsIntoTrailers(t *testing.T) {
 		t.Run(protocol.Name, func(t *testing.T) {
 			t.Parallel()
 			ctx, httpClient := deadline(t), harness.HTTP2(t)
-			counted := &countTrailers{over: httpClient.Transport}
+			counted := &countTrailers{base: httpClient.Transport}
 			httpClient.Transport = counted
 			client := harness.Dial(httpClient, service.Address, protocol).Resources
 
@@ -94,13 +94,13 @@ func wantBounded(t *testing.T, err error, trailers *countTrailers) *kubeconnectv
 
 // countTrailers records the size of the trailers of the last response, 0 if it had none.
 type countTrailers struct {
-	over http.RoundTripper
+	base http.RoundTripper
 	last atomic.Int64
 }
 
 // RoundTrip implements http.RoundTripper.
 func (c *countTrailers) RoundTrip(request *http.Request) (*http.Response, error) {
-	response, err := c.over.RoundTrip(request)
+	response, err := c.base.RoundTrip(request)
 	if err == nil {
 		response.Body = &countedBody{ReadCloser: response.Body, response: response, size: &c.last}
 	}
@@ -133,7 +133,7 @@ func (b *countedBody) Read(p []byte) (int, error) {
 func createIdleDeployment(ctx context.Context, t *testing.T, namespace, name, note string) *appsv1.Deployment {
 	t.Helper()
 	app := labels{"app": name}
-	made, err := cluster(t).Client.AppsV1().Deployments(namespace).Create(ctx, &appsv1.Deployment{
+	created, err := cluster(t).Client.AppsV1().Deployments(namespace).Create(ctx, &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{"note": note}},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: new(int32),
@@ -144,5 +144,5 @@ func createIdleDeployment(ctx context.Context, t *testing.T, namespace, name, no
 	if err != nil {
 		t.Fatal(err)
 	}
-	return made
+	return created
 }

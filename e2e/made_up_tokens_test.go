@@ -42,14 +42,14 @@ var floodAddress = net.IPv4(127, 0, 0, 2)
 func TestAFloodOfMadeUpTokensHoldsUpNobodyElse(t *testing.T) {
 	t.Parallel()
 	skipWithout(t, floodAddress)
-	in := startClusterWithSlowWebhook(t)
+	controlPlane := startClusterWithSlowWebhook(t)
 	ctx := deadline(t)
-	namespace := newNamespace(ctx, t, in)
-	letAllView(ctx, t, in, namespace)
-	write := configMapsIn(ctx, t, in, namespace)
-	service := harness.StartService(t, in.Kubeconfig, append([]string{"--auth", "cluster", "--recheck-interval", "1s"}, withMetrics...)...)
+	namespace := newNamespace(ctx, t, controlPlane)
+	letAllView(ctx, t, controlPlane, namespace)
+	write := configMapsIn(ctx, t, controlPlane, namespace)
+	service := harness.StartService(t, controlPlane.Kubeconfig, append([]string{"--auth", "cluster", "--recheck-interval", "1s"}, withMetrics...)...)
 
-	known := callingWith(t, service, harness.GRPC, tokenOfNew(ctx, t, in, namespace, "known")).Resources
+	known := callingWith(t, service, harness.GRPC, tokenOfNew(ctx, t, controlPlane, namespace, "known")).Resources
 	eventually(ctx, t, "the caller has permission to list", func() error { return callsOn(known, namespace)["List"](ctx) })
 	stream := record.Watch(t, known, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: namespace})
 	stream.Synced(ctx)
@@ -57,8 +57,8 @@ func TestAFloodOfMadeUpTokensHoldsUpNobodyElse(t *testing.T) {
 	flood := startFlood(t, service)
 	eventually(ctx, t, "the flood is rejected for both reasons", flood.isRefused)
 	for i, protocol := range harness.Protocols {
-		newcomer := callingWith(t, service, protocol, tokenOfNew(ctx, t, in, namespace, fmt.Sprint("new-", i)))
-		if _, err := newcomer.Access.WhoAmI(ctx, &kubeconnectv1.WhoAmIRequest{}); err != nil {
+		newCaller := callingWith(t, service, protocol, tokenOfNew(ctx, t, controlPlane, namespace, fmt.Sprint("new-", i)))
+		if _, err := newCaller.Access.WhoAmI(ctx, &kubeconnectv1.WhoAmIRequest{}); err != nil {
 			t.Errorf("a new caller is rejected over %s: %v", protocol.Name, err)
 		}
 	}
@@ -87,7 +87,7 @@ type flood struct {
 	tokens atomic.Int64
 
 	refused, turnedAway atomic.Int64
-	tell                sync.Once // reports one unexpected response
+	reportOnce          sync.Once // reports one unexpected response
 }
 
 // startFlood starts a flood, which ends with the test.
@@ -110,10 +110,10 @@ type roundTripperFunc func(*http.Request) (*http.Response, error)
 func (f roundTripperFunc) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
 
 // tokensFor sends a new token with each request.
-func (f *flood) tokensFor(over http.RoundTripper) http.RoundTripper {
+func (f *flood) tokensFor(base http.RoundTripper) http.RoundTripper {
 	return roundTripperFunc(func(request *http.Request) (*http.Response, error) {
 		token := fmt.Sprint("Bearer made-up-", f.tokens.Add(1))
-		return sending{http.Header{"Authorization": {token}}, over}.RoundTrip(request)
+		return sending{http.Header{"Authorization": {token}}, base}.RoundTrip(request)
 	})
 }
 
@@ -129,7 +129,7 @@ func (f *flood) run(ctx context.Context) {
 			f.turnedAway.Add(1)
 			time.Sleep(floodRest)
 		default:
-			f.tell.Do(func() { f.t.Errorf("call with an invalid token: %v", err) })
+			f.reportOnce.Do(func() { f.t.Errorf("call with an invalid token: %v", err) })
 		}
 	}
 }
@@ -142,22 +142,22 @@ func (f *flood) isRefused() error {
 }
 
 // letAllView grants every service account of a namespace permission to read the namespace.
-func letAllView(ctx context.Context, t *testing.T, in *harness.Cluster, namespace string) {
+func letAllView(ctx context.Context, t *testing.T, controlPlane *harness.Cluster, namespace string) {
 	t.Helper()
 	binding := &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "all-view"},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "view"},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "system:serviceaccounts:" + namespace}},
 	}
-	if _, err := in.Client.RbacV1().RoleBindings(namespace).Create(ctx, binding, metav1.CreateOptions{}); err != nil {
+	if _, err := controlPlane.Client.RbacV1().RoleBindings(namespace).Create(ctx, binding, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // tokenOfNew creates a service account and returns a token of it.
-func tokenOfNew(ctx context.Context, t *testing.T, in *harness.Cluster, namespace, name string) string {
+func tokenOfNew(ctx context.Context, t *testing.T, controlPlane *harness.Cluster, namespace, name string) string {
 	t.Helper()
-	accounts := in.Client.CoreV1().ServiceAccounts(namespace)
+	accounts := controlPlane.Client.CoreV1().ServiceAccounts(namespace)
 	if _, err := accounts.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}

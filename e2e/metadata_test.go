@@ -85,11 +85,11 @@ func TestOnlyMetadataIsReadInEachEncoding(t *testing.T) {
 						wantMetadataKind(t, list.GetKind(), resource)
 						wantMetadata(t, list.GetObjects()[0], content, want)
 					}
-					said := record.Watch(t, client, &kubeconnectv1.WatchRequest{
+					view := record.Watch(t, client, &kubeconnectv1.WatchRequest{
 						Resource: resource, Namespace: namespace, Name: "one", Encoding: encoding, MetadataOnly: true,
 					}).Synced(ctx)
-					wantMetadataKind(t, said.Kind, resource)
-					for _, object := range said.Model.Objects {
+					wantMetadataKind(t, view.Kind, resource)
+					for _, object := range view.Model.Objects {
 						wantMetadata(t, object, content, want)
 					}
 				}
@@ -128,10 +128,10 @@ func TestFieldsAndOnlyMetadataAreFieldsOfTheMetadata(t *testing.T) {
 	t.Parallel()
 	ctx, client := deadline(t), newClient(t, cluster(t))
 	namespace := newNamespace(ctx, t, cluster(t))
-	made := createUnscheduledPod(ctx, t, namespace, "one")
+	created := createUnscheduledPod(ctx, t, namespace, "one")
 	request := &kubeconnectv1.GetRequest{
 		Resource: "pods", Namespace: namespace, Name: "one", Encoding: encodings["json"], MetadataOnly: true,
-		Fields: []string{"metadata.name"}, MinResourceVersion: made.ResourceVersion,
+		Fields: []string{"metadata.name"}, MinResourceVersion: created.ResourceVersion,
 	}
 	for _, request.Consistency = range []kubeconnectv1.Consistency{0, latest} {
 		got, err := client.Get(ctx, request)

@@ -10,9 +10,9 @@ import (
 )
 
 // watchesOf returns the API server's current number of watches of a resource.
-func watchesOf(ctx context.Context, t *testing.T, in *harness.Cluster, resource string) int {
+func watchesOf(ctx context.Context, t *testing.T, controlPlane *harness.Cluster, resource string) int {
 	t.Helper()
-	text, err := in.Client.Discovery().RESTClient().Get().AbsPath("/metrics").Do(ctx).Raw()
+	text, err := controlPlane.Client.Discovery().RESTClient().Get().AbsPath("/metrics").Do(ctx).Raw()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,21 +13,21 @@ import (
 
 // newNamespace creates a namespace for this test, and waits for the objects that the control plane
 // creates in every namespace, so that they do not appear later.
-func newNamespace(ctx context.Context, t *testing.T, in *harness.Cluster) string {
+func newNamespace(ctx context.Context, t *testing.T, controlPlane *harness.Cluster) string {
 	t.Helper()
 	template := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-"}}
-	made, err := in.Client.CoreV1().Namespaces().Create(ctx, template, metav1.CreateOptions{})
+	created, err := controlPlane.Client.CoreV1().Namespaces().Create(ctx, template, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	eventually(ctx, t, "the namespace has its certificates and its service account", func() error {
-		if _, err := in.Client.CoreV1().ConfigMaps(made.Name).Get(ctx, "kube-root-ca.crt", metav1.GetOptions{}); err != nil {
+		if _, err := controlPlane.Client.CoreV1().ConfigMaps(created.Name).Get(ctx, "kube-root-ca.crt", metav1.GetOptions{}); err != nil {
 			return err
 		}
-		_, err := in.Client.CoreV1().ServiceAccounts(made.Name).Get(ctx, "default", metav1.GetOptions{})
+		_, err := controlPlane.Client.CoreV1().ServiceAccounts(created.Name).Get(ctx, "default", metav1.GetOptions{})
 		return err
 	})
-	return made.Name
+	return created.Name
 }
 
 func labelNamespace(ctx context.Context, t *testing.T, name, value string) *corev1.Namespace {

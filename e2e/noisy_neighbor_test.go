@@ -100,7 +100,7 @@ func attackOn(ctx context.Context, t *testing.T, service *harness.Service) attac
 	removeAtEnd(ctx, t, namespace)
 	manySecrets(ctx, t, namespace, noisyObjects, noisySize)
 	account := newAccount(ctx, t, namespace, "attacker")
-	account.may(namespace, "attacker", to("secrets", "get", "list", "watch"))
+	account.grantIn(namespace, "attacker", rule("secrets", "get", "list", "watch"))
 	order := attackOrder{Address: service.Address, Namespace: namespace, Token: account.token()}
 	a := newAttackerAt(t, order)
 	eventually(ctx, t, "the attacker has its permissions", func() error {

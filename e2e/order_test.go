@@ -78,8 +78,8 @@ func TestAListComesInTheOrderThatIsAskedFor(t *testing.T) {
 	then := func(first, second func(a, b corev1.Pod) int) func(a, b corev1.Pod) int {
 		return func(a, b corev1.Pod) int { return cmp.Or(first(a, b), second(a, b)) }
 	}
-	reversed := func(by func(a, b corev1.Pod) int) func(a, b corev1.Pod) int {
-		return func(a, b corev1.Pod) int { return by(b, a) }
+	reversed := func(compare func(a, b corev1.Pod) int) func(a, b corev1.Pod) int {
+		return func(a, b corev1.Pod) int { return compare(b, a) }
 	}
 	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
 		ctx := deadline(t)
@@ -90,7 +90,7 @@ func TestAListComesInTheOrderThatIsAskedFor(t *testing.T) {
 			}
 			return err
 		})
-		for text, by := range map[string]func(a, b corev1.Pod) int{
+		for text, compare := range map[string]func(a, b corev1.Pod) int{
 			"metadata.name":                                   byNumber,
 			"{.metadata.name} desc":                           reversed(byNumber),
 			"metadata.labels['cpu'], metadata.name":           then(byCPU, byNumber),
@@ -102,17 +102,17 @@ func TestAListComesInTheOrderThatIsAskedFor(t *testing.T) {
 		} {
 			for _, size := range []int32{0, 4} {
 				t.Run(fmt.Sprint(text, " by ", size), func(t *testing.T) {
-					wantOrder(ctx, t, client, &kubeconnectv1.ListRequest{Resource: "pods", Namespace: namespace, OrderBy: text, PageSize: size}, by)
+					wantOrder(ctx, t, client, &kubeconnectv1.ListRequest{Resource: "pods", Namespace: namespace, OrderBy: text, PageSize: size}, compare)
 				})
 			}
 		}
 	})
 }
 
-func wantOrder(ctx context.Context, t *testing.T, client resourceClient, request *kubeconnectv1.ListRequest, by func(a, b corev1.Pod) int) {
+func wantOrder(ctx context.Context, t *testing.T, client resourceClient, request *kubeconnectv1.ListRequest, compare func(a, b corev1.Pod) int) {
 	t.Helper()
 	pods := podsIn(ctx, t, request.GetNamespace())
-	slices.SortStableFunc(pods, by)
+	slices.SortStableFunc(pods, compare)
 	var got, want []string
 	for _, object := range listAll(ctx, t, client, request) {
 		got = append(got, object.GetName())

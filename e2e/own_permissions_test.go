@@ -33,7 +33,7 @@ func TestTheServiceSaysWhichPermissionsItLacks(t *testing.T) {
 	bind := ownRole(ctx, t, own,
 		rbacv1.PolicyRule{APIGroups: []string{"authentication.k8s.io"}, Resources: []string{"tokenreviews"}, Verbs: []string{"create"}},
 		rbacv1.PolicyRule{APIGroups: []string{"authorization.k8s.io"}, Resources: []string{"subjectaccessreviews"}, Verbs: []string{"create"}},
-		to("configmaps", "list", "watch"))
+		rule("configmaps", "list", "watch"))
 	service := harness.StartService(t, kubeconfigOf(t, own), "--auth", "cluster", "--preload", "configmaps,serviceaccounts")
 	wantProbe(ctx, t, service, "/readyz", http.StatusServiceUnavailable)
 
@@ -51,9 +51,9 @@ func TestTheServiceSaysWhichPermissionsItLacks(t *testing.T) {
 	unbind()
 	untilProbe(ctx, t, service, "/upstreamz", http.StatusServiceUnavailable)
 	eventually(ctx, t, "/upstreamz names the missing permissions", func() error {
-		said := bodyOf(ctx, t, service, "/upstreamz")
-		if !strings.Contains(said, "create tokenreviews.authentication.k8s.io, create subjectaccessreviews.authorization.k8s.io") {
-			return errors.New(said)
+		page := bodyOf(ctx, t, service, "/upstreamz")
+		if !strings.Contains(page, "create tokenreviews.authentication.k8s.io, create subjectaccessreviews.authorization.k8s.io") {
+			return errors.New(page)
 		}
 		return nil
 	})
@@ -65,7 +65,7 @@ func TestTheServiceSaysWhichPermissionsItLacks(t *testing.T) {
 
 // ownRole creates a role. The returned function binds an account to it, and returns a function that
 // removes the binding.
-func ownRole(ctx context.Context, t *testing.T, who account, rules ...rbacv1.PolicyRule) (bind func() (unbind func())) {
+func ownRole(ctx context.Context, t *testing.T, account account, rules ...rbacv1.PolicyRule) (bind func() (unbind func())) {
 	t.Helper()
 	api := cluster(t).Client.RbacV1()
 	role, err := api.ClusterRoles().Create(ctx, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-"}, Rules: rules}, metav1.CreateOptions{})
@@ -87,7 +87,7 @@ func ownRole(ctx context.Context, t *testing.T, who account, rules ...rbacv1.Pol
 		if _, err := api.ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Name: role.Name},
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
-			Subjects:   []rbacv1.Subject{who.subject()},
+			Subjects:   []rbacv1.Subject{account.subject()},
 		}, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -96,14 +96,14 @@ func ownRole(ctx context.Context, t *testing.T, who account, rules ...rbacv1.Pol
 }
 
 // kubeconfigOf writes a kubeconfig with an account's token.
-func kubeconfigOf(t *testing.T, who account) string {
+func kubeconfigOf(t *testing.T, account account) string {
 	t.Helper()
 	config, err := clientcmd.LoadFromFile(cluster(t).Kubeconfig)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name := range config.AuthInfos {
-		config.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: who.token()}
+		config.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: account.token()}
 	}
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	if err := clientcmd.WriteToFile(*config, path); err != nil {
@@ -132,13 +132,13 @@ func bodyOf(ctx context.Context, t *testing.T, service *harness.Service, path st
 func TestAConversionWebhookThatIsAwayConcernsItsResourceAlone(t *testing.T) {
 	t.Parallel()
 	ctx := deadlineAfter(t, faultPatience)
-	in := cluster(t)
-	namespace := newNamespace(ctx, t, in)
-	gadgets := newCustomResource(ctx, t, in, namespace)
+	controlPlane := cluster(t)
+	namespace := newNamespace(ctx, t, controlPlane)
+	gadgets := newCustomResource(ctx, t, controlPlane, namespace)
 	gadgets.define("v1")
 	gadgets.create("v1", namespace, "one", nil)
 	convertNowhere(ctx, t, gadgets)
-	service := harness.StartService(t, in.Kubeconfig, "--preload", "configmaps,"+gadgets.name())
+	service := harness.StartService(t, controlPlane.Kubeconfig, "--preload", "configmaps,"+gadgets.name())
 	client := harness.Dial(harness.HTTP2(t), service.Address, harness.Connect).Resources
 
 	_, err := client.List(ctx, &kubeconnectv1.ListRequest{Resource: gadgets.name(), Namespace: namespace})
@@ -153,14 +153,14 @@ func TestAConversionWebhookThatIsAwayConcernsItsResourceAlone(t *testing.T) {
 
 // convertNowhere serves a custom resource in another version too, with a conversion webhook that
 // does not exist.
-func convertNowhere(ctx context.Context, t *testing.T, of customResource) {
+func convertNowhere(ctx context.Context, t *testing.T, gadgets customResource) {
 	t.Helper()
 	eventually(ctx, t, "the definition has a conversion webhook", func() error {
-		now, err := of.in.Dynamic.Resource(crdResource).Get(ctx, of.name(), metav1.GetOptions{})
+		now, err := gadgets.controlPlane.Dynamic.Resource(crdResource).Get(ctx, gadgets.name(), metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
-		changed := of.definition([]string{"v1", "v2"}, nil)
+		changed := gadgets.definition([]string{"v1", "v2"}, nil)
 		changed.SetResourceVersion(now.GetResourceVersion())
 		if err := unstructured.SetNestedMap(changed.Object, map[string]any{
 			"strategy": "Webhook",
@@ -171,11 +171,11 @@ func convertNowhere(ctx context.Context, t *testing.T, of customResource) {
 		}, "spec", "conversion"); err != nil {
 			return err
 		}
-		_, err = of.in.Dynamic.Resource(crdResource).Update(ctx, changed, metav1.UpdateOptions{})
+		_, err = gadgets.controlPlane.Dynamic.Resource(crdResource).Update(ctx, changed, metav1.UpdateOptions{})
 		return err
 	})
 	eventually(ctx, t, "the objects cannot be converted", func() error {
-		_, err := of.objects("v2", "").List(ctx, metav1.ListOptions{})
+		_, err := gadgets.objects("v2", "").List(ctx, metav1.ListOptions{})
 		if err == nil || !strings.Contains(err.Error(), "conversion webhook") {
 			return fmt.Errorf("the API server returns %v", err)
 		}

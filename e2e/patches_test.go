@@ -120,13 +120,13 @@ func TestChangesComeAsPatchesOverEachProtocolAndInEachEncoding(t *testing.T) {
 			}
 			reached["pods"], reached[gadgets.name()] = pod.ResourceVersion, gadget.GetResourceVersion()
 		}
-		for resource, of := range streams {
-			for _, stream := range of {
-				said := stream.Reaches(ctx, reached[resource])
-				if resource == "pods" && said.Patches != 4 {
-					t.Errorf("%d changes of the pod were sent as patches", said.Patches)
+		for resource, streams := range streams {
+			for _, stream := range streams {
+				view := stream.Reaches(ctx, reached[resource])
+				if resource == "pods" && view.Patches != 4 {
+					t.Errorf("%d changes of the pod were sent as patches", view.Patches)
 				}
-				wantHeldAsListed(ctx, t, client, requests[stream], said.Model)
+				wantHeldAsListed(ctx, t, client, requests[stream], view.Model)
 			}
 		}
 	})
@@ -142,10 +142,10 @@ func TestAChangeOfAPodsStatusTakesAFewBytesAsAPatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, form := range patchForms {
-		whole := watchInPatches("pods", namespace, form)
-		whole.Patches = kubeconnectv1.PatchType_PATCH_TYPE_UNSPECIFIED
+		objects := watchInPatches("pods", namespace, form)
+		objects.Patches = kubeconnectv1.PatchType_PATCH_TYPE_UNSPECIFIED
 		var sizes []int
-		for _, request := range []*kubeconnectv1.WatchRequest{whole, watchInPatches("pods", namespace, form)} {
+		for _, request := range []*kubeconnectv1.WatchRequest{objects, watchInPatches("pods", namespace, form)} {
 			event := nextChange(ctx, t, client, request, func() { markReady(ctx, t, namespace) })
 			sizes = append(sizes, proto.Size(event))
 		}
@@ -192,12 +192,12 @@ func TestAChangeInListsTakesAFewBytesInOperations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ready := func(is corev1.ConditionStatus) *corev1.Pod {
+	ready := func(status corev1.ConditionStatus) *corev1.Pod {
 		pod.Status.Conditions = nil
-		for _, of := range []corev1.PodConditionType{corev1.PodScheduled, corev1.PodInitialized, corev1.ContainersReady, corev1.PodReady} {
-			pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: of, Status: corev1.ConditionTrue, Reason: "Probed", Message: "the message of the kubelet"})
+		for _, conditionType := range []corev1.PodConditionType{corev1.PodScheduled, corev1.PodInitialized, corev1.ContainersReady, corev1.PodReady} {
+			pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: conditionType, Status: corev1.ConditionTrue, Reason: "Probed", Message: "the message of the kubelet"})
 		}
-		pod.Status.Conditions[3].Status = is
+		pod.Status.Conditions[3].Status = status
 		if pod, err = pods.UpdateStatus(ctx, pod, metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -245,8 +245,8 @@ func TestPatchesGoOnBehindATokenAndNotBehindALatestState(t *testing.T) {
 			request := watchInPatches("configmaps", namespace, form)
 			stream := record.Watch(t, client, request)
 			stream.Synced(ctx)
-			said := stream.Reaches(ctx, write.touch("one", "1").ResourceVersion)
-			point := lastPoint(t, said)
+			view := stream.Reaches(ctx, write.touch("one", "1").ResourceVersion)
+			point := lastPoint(t, view)
 			stream.Close()
 			write.touch("one", "2")
 			last := write.touch("one", "3").ResourceVersion
@@ -260,14 +260,14 @@ func TestPatchesGoOnBehindATokenAndNotBehindALatestState(t *testing.T) {
 
 			another := newClient(t, cluster(t)) // its window has no changes from before its start
 			elsewhere := record.ResumeElsewhere(t, another, request, point)
-			if said := elsewhere.Reaches(ctx, last); said.Patches != 0 {
-				t.Errorf("at another replica: %d patches, want none", said.Patches)
+			if view := elsewhere.Reaches(ctx, last); view.Patches != 0 {
+				t.Errorf("at another replica: %d patches, want none", view.Patches)
 			}
-			said = elsewhere.Reaches(ctx, write.touch("one", "4").ResourceVersion)
-			if said.Patches != 1 {
-				t.Errorf("after a latest state: %d patches, want none", said.Patches)
+			view = elsewhere.Reaches(ctx, write.touch("one", "4").ResourceVersion)
+			if view.Patches != 1 {
+				t.Errorf("after a latest state: %d patches, want none", view.Patches)
 			}
-			wantHeldAsListed(ctx, t, another, request, said.Model)
+			wantHeldAsListed(ctx, t, another, request, view.Model)
 		})
 	}
 }
@@ -282,27 +282,27 @@ func (c configMaps) large(name string) *corev1.ConfigMap {
 func TestAfterWhatWasForgottenPatchesAreToTheNewSnapshot(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
-	in := forgetfulCluster(t)
-	namespace := newNamespace(ctx, t, in)
-	write := configMapsIn(ctx, t, in, namespace)
-	client := newClient(t, in)
+	controlPlane := forgetfulCluster(t)
+	namespace := newNamespace(ctx, t, controlPlane)
+	write := configMapsIn(ctx, t, controlPlane, namespace)
+	client := newClient(t, controlPlane)
 	untilRead(ctx, t, client, "configmaps", write.large("one"))
 	request := watchInPatches("configmaps", namespace, operations)
 	stream := record.Watch(t, client, request)
 	point := lastPoint(t, stream.Synced(ctx))
 	stream.Close()
-	untilForgotten(ctx, t, in, write.touch("one", "1").ResourceVersion)
+	untilForgotten(ctx, t, controlPlane, write.touch("one", "1").ResourceVersion)
 
-	another := newClient(t, in)
-	anew := record.ResumeElsewhere(t, another, request, point)
-	if said := anew.Reaches(ctx, write.get("one").ResourceVersion); said.Model.Resets != 2 || said.Patches != 0 {
-		t.Errorf("%d resets, %d patches", said.Model.Resets, said.Patches)
+	another := newClient(t, controlPlane)
+	resumed := record.ResumeElsewhere(t, another, request, point)
+	if view := resumed.Reaches(ctx, write.get("one").ResourceVersion); view.Model.Resets != 2 || view.Patches != 0 {
+		t.Errorf("%d resets, %d patches", view.Model.Resets, view.Patches)
 	}
-	said := anew.Reaches(ctx, write.touch("one", "2").ResourceVersion)
-	if said.Patches != 1 {
-		t.Errorf("%d patches to the new snapshot", said.Patches)
+	view := resumed.Reaches(ctx, write.touch("one", "2").ResourceVersion)
+	if view.Patches != 1 {
+		t.Errorf("%d patches to the new snapshot", view.Patches)
 	}
-	wantHeldAsListed(ctx, t, another, request, said.Model)
+	wantHeldAsListed(ctx, t, another, request, view.Model)
 }
 
 func TestPatchesThatThereAreNotAreRefused(t *testing.T) {
@@ -334,18 +334,18 @@ func TestPatchesAreRightWhateverFails(t *testing.T) {
 		links = append(links, link)
 		services = append(services, harness.StartService(t, harness.KubeconfigTo(t, cluster(t).Kubeconfig, link.Address())))
 	}
-	crew := newCrew(ctx, t, newStage(ctx, t, cluster(t)), newSeed(t), callersOf(t, services...)...)
-	crew.atWork(ctx, busy)
+	group := newTrafficGroup(ctx, t, newTestbed(ctx, t, cluster(t)), newSeed(t), callersOf(t, services...)...)
+	group.atWork(ctx, busy)
 	for _, link := range links {
 		link.Cut()
-		crew.atWork(ctx, busy)
+		group.atWork(ctx, busy)
 		fail(ctx, link, harness.Frozen)
-		crew.atWork(ctx, busy)
+		group.atWork(ctx, busy)
 	}
-	crew.catchUp(validate.Anywhere)
-	told := crew.finish(ctx, validate.Evidence{})
-	t.Log(told)
-	if told.patches == 0 {
+	group.catchUp(validate.Anywhere)
+	total := group.finish(ctx, validate.Evidence{})
+	t.Log(total)
+	if total.patches == 0 {
 		t.Error("no event was a patch")
 	}
 }

@@ -28,11 +28,11 @@ type directReader struct {
 	typed  *kubernetes.Clientset
 }
 
-func newDirectReader(t *testing.T, in *harness.Cluster, token string) *directReader {
+func newDirectReader(t *testing.T, controlPlane *harness.Cluster, token string) *directReader {
 	t.Helper()
-	config := rest.CopyConfig(in.Config)
+	config := rest.CopyConfig(controlPlane.Config)
 	if token != "" {
-		config = rest.AnonymousClientConfig(in.Config)
+		config = rest.AnonymousClientConfig(controlPlane.Config)
 		config.BearerToken = token
 	}
 	config.QPS = -1
@@ -45,7 +45,7 @@ func newDirectReader(t *testing.T, in *harness.Cluster, token string) *directRea
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &directReader{in.Config.Host, client, typed}
+	return &directReader{controlPlane.Config.Host, client, typed}
 }
 
 // directAnswer is a response of the API server: the objects, or the status of an error.
@@ -155,21 +155,21 @@ func (o *permissionOracle) get(ctx context.Context, caller *permissionCaller, ki
 	return o.remember(caller.name+" GET "+path, func() (directAnswer, error) { return caller.direct.get(ctx, path) })
 }
 
-func (o *permissionOracle) list(ctx context.Context, caller *permissionCaller, kind permissionKind, namespace string, by selectedBy) directAnswer {
-	path := pathOf(kind, namespace, "") + by.query(false)
+func (o *permissionOracle) list(ctx context.Context, caller *permissionCaller, kind permissionKind, namespace string, selectors selectedBy) directAnswer {
+	path := pathOf(kind, namespace, "") + selectors.query(false)
 	return o.remember(caller.name+" LIST "+path, func() (directAnswer, error) { return caller.direct.list(ctx, path) })
 }
 
-func (o *permissionOracle) watch(ctx context.Context, caller *permissionCaller, kind permissionKind, namespace string, by selectedBy) directAnswer {
-	path := pathOf(kind, namespace, "") + by.query(true)
+func (o *permissionOracle) watch(ctx context.Context, caller *permissionCaller, kind permissionKind, namespace string, selectors selectedBy) directAnswer {
+	path := pathOf(kind, namespace, "") + selectors.query(true)
 	return o.remember(caller.name+" WATCH "+path, func() (directAnswer, error) { return caller.direct.watch(ctx, path) })
 }
 
-// may reports whether the caller has a permission.
-func (o *permissionOracle) may(ctx context.Context, caller *permissionCaller, asked authorizationv1.ResourceAttributes) bool {
-	return o.remember(fmt.Sprintf("%s MAY %+v", caller.name, asked), func() (directAnswer, error) {
+// allows reports whether the caller has a permission.
+func (o *permissionOracle) allows(ctx context.Context, caller *permissionCaller, attributes authorizationv1.ResourceAttributes) bool {
+	return o.remember(fmt.Sprintf("%s MAY %+v", caller.name, attributes), func() (directAnswer, error) {
 		review, err := caller.direct.typed.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
-			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &asked},
+			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &attributes},
 		}, metav1.CreateOptions{})
 		if err != nil || !review.Status.Allowed {
 			return directAnswer{status: http.StatusForbidden}, err

@@ -79,7 +79,7 @@ func (a *permissionAsker) question() permissionQuestion {
 type permissionSelection struct {
 	kind      permissionKind
 	namespace string
-	by        selectedBy
+	selectors selectedBy
 	filter    string // the name to filter by, or empty
 	related   *kubeconnectv1.Relation
 	owner     permissionKind
@@ -88,7 +88,7 @@ type permissionSelection struct {
 }
 
 func (s permissionSelection) String() string {
-	text := fmt.Sprintf("%s in %q, labels %q, fields %q", s.kind.Resource, s.namespace, s.by.label, s.by.field)
+	text := fmt.Sprintf("%s in %q, labels %q, fields %q", s.kind.Resource, s.namespace, s.selectors.label, s.selectors.field)
 	if s.filter != "" {
 		text += ", filter for " + s.filter
 	}
@@ -125,12 +125,12 @@ func (a *permissionAsker) selection() permissionSelection {
 	if s.kind.namespaced && a.rnd.IntN(2) == 0 {
 		s.namespace = pick(a.rnd, a.stage.namespaces)
 	}
-	s.by.label = pick(a.rnd, []string{"", "color=red", "color in (red,green)", "!color", "color!=blue"})
+	s.selectors.label = pick(a.rnd, []string{"", "color=red", "color in (red,green)", "!color", "color!=blue"})
 	if s.namespace == "" && s.kind.Resource != "namespaces" && a.rnd.IntN(5) > 0 {
-		s.by.label = ownLabel + "=" + a.stage.label + strings.TrimPrefix(","+s.by.label, ",,")
-		s.by.label = strings.TrimSuffix(s.by.label, ",")
+		s.selectors.label = ownLabel + "=" + a.stage.label + strings.TrimPrefix(","+s.selectors.label, ",,")
+		s.selectors.label = strings.TrimSuffix(s.selectors.label, ",")
 	}
-	s.by.field = a.fieldSelector(s.kind)
+	s.selectors.field = a.fieldSelector(s.kind)
 	if a.rnd.IntN(6) == 0 {
 		s.filter = pick(a.rnd, s.kind.names)
 	}
@@ -167,7 +167,7 @@ func nameOf(kind permissionKind) string {
 
 func (a *permissionAsker) checkAccess() permissionQuestion {
 	var questions []*kubeconnectv1.AccessQuestion
-	var asked []authorizationv1.ResourceAttributes
+	var attributes []authorizationv1.ResourceAttributes
 	var texts []string
 	for range 1 + a.rnd.IntN(3) {
 		kind := a.kind()
@@ -181,7 +181,7 @@ func (a *permissionAsker) checkAccess() permissionQuestion {
 			one.Name = pick(a.rnd, kind.names)
 		}
 		questions = append(questions, &kubeconnectv1.AccessQuestion{Verb: one.Verb, Resource: nameOf(kind), Namespace: one.Namespace, Name: one.Name})
-		asked, texts = append(asked, one), append(texts, strings.TrimSpace(fmt.Sprintf("%s %s %s/%s", one.Verb, one.Resource, one.Namespace, one.Name)))
+		attributes, texts = append(attributes, one), append(texts, strings.TrimSpace(fmt.Sprintf("%s %s %s/%s", one.Verb, one.Resource, one.Namespace, one.Name)))
 	}
 	return permissionQuestion{
 		method: "CheckAccess", text: "CheckAccess " + strings.Join(texts, ", "),
@@ -197,24 +197,24 @@ func (a *permissionAsker) checkAccess() permissionQuestion {
 			return fmt.Sprint("answers: ", allowed)
 		},
 		want: func(ctx context.Context) []string {
-			return a.wantAnswers(ctx, asked, nil)
+			return a.wantAnswers(ctx, attributes, nil)
 		},
 	}
 }
 
 // wantAnswers returns the possible decisions of the API server. A request for one Namespace is a
 // request in that namespace, so a question about its name may be asked in either way.
-func (a *permissionAsker) wantAnswers(ctx context.Context, asked []authorizationv1.ResourceAttributes, before []bool) []string {
-	if len(before) == len(asked) {
+func (a *permissionAsker) wantAnswers(ctx context.Context, attributes []authorizationv1.ResourceAttributes, before []bool) []string {
+	if len(before) == len(attributes) {
 		return []string{fmt.Sprint("answers: ", before)}
 	}
-	one := asked[len(before)]
-	allowed := a.oracle.may(ctx, a.caller, one)
-	want := a.wantAnswers(ctx, asked, append(slices.Clone(before), allowed))
+	one := attributes[len(before)]
+	allowed := a.oracle.allows(ctx, a.caller, one)
+	want := a.wantAnswers(ctx, attributes, append(slices.Clone(before), allowed))
 	if one.Resource == "namespaces" && one.Name != "" {
 		one.Namespace = one.Name
-		if within := a.oracle.may(ctx, a.caller, one); within != allowed {
-			want = append(want, a.wantAnswers(ctx, asked, append(slices.Clone(before), within))...)
+		if within := a.oracle.allows(ctx, a.caller, one); within != allowed {
+			want = append(want, a.wantAnswers(ctx, attributes, append(slices.Clone(before), within))...)
 		}
 	}
 	return want
@@ -260,11 +260,11 @@ func (a *permissionAsker) list() permissionQuestion {
 		a.relate(&s)
 	}
 	request := &kubeconnectv1.ListRequest{
-		Resource: nameOf(s.kind), Namespace: s.namespace, LabelSelector: s.by.label, FieldSelector: s.by.field, Filter: s.expression(),
+		Resource: nameOf(s.kind), Namespace: s.namespace, LabelSelector: s.selectors.label, FieldSelector: s.selectors.field, Filter: s.expression(),
 		Related: s.related, RequireAllNamespaces: s.strict, Consistency: s.consistency(), MetadataOnly: s.namespace == "" || a.rnd.IntN(2) == 0,
 		OrderBy: pick(a.rnd, []string{"", "", "metadata.name desc"}),
 	}
-	if strings.Contains(s.by.label, ownLabel) {
+	if strings.Contains(s.selectors.label, ownLabel) {
 		request.PageSize = int32(a.rnd.IntN(4))
 	}
 	return permissionQuestion{
@@ -295,7 +295,7 @@ func (a *permissionAsker) count() permissionQuestion {
 		a.relate(&s)
 	}
 	request := &kubeconnectv1.CountObjectsRequest{
-		Resource: nameOf(s.kind), Namespace: s.namespace, LabelSelector: s.by.label, FieldSelector: s.by.field, Filter: s.expression(),
+		Resource: nameOf(s.kind), Namespace: s.namespace, LabelSelector: s.selectors.label, FieldSelector: s.selectors.field, Filter: s.expression(),
 		Related: s.related, RequireAllNamespaces: s.strict, Consistency: s.consistency(), GroupBy: []string{"metadata.namespace", "metadata.name", "metadata.uid"}, MaxGroups: 10_000,
 	}
 	return permissionQuestion{
@@ -333,12 +333,12 @@ func (a *permissionAsker) watch() permissionQuestion {
 		a.relate(&s)
 	}
 	request := &kubeconnectv1.WatchRequest{
-		Resource: nameOf(s.kind), Namespace: s.namespace, LabelSelector: s.by.label, FieldSelector: s.by.field, Filter: s.expression(),
+		Resource: nameOf(s.kind), Namespace: s.namespace, LabelSelector: s.selectors.label, FieldSelector: s.selectors.field, Filter: s.expression(),
 		Related: s.related, RequireAllNamespaces: s.strict, MetadataOnly: true,
 	}
 	if (s.namespace != "" || !s.kind.namespaced) && a.rnd.IntN(3) == 0 {
 		request.Name = pick(a.rnd, s.kind.names)
-		request.FieldSelector, s.by.field = "", "metadata.name="+request.Name
+		request.FieldSelector, s.selectors.field = "", "metadata.name="+request.Name
 	}
 	return permissionQuestion{
 		method: "Watch", text: fmt.Sprintf("Watch %s, name %q", s, request.Name),
@@ -381,7 +381,7 @@ func (a *permissionAsker) watched(ctx context.Context, request *kubeconnectv1.Wa
 func (a *permissionAsker) table() permissionQuestion {
 	s := a.selection()
 	s.filter, s.strict, s.latest = "", true, true
-	request := &kubeconnectv1.GetTableRequest{Resource: nameOf(s.kind), Namespace: s.namespace, LabelSelector: s.by.label, FieldSelector: s.by.field}
+	request := &kubeconnectv1.GetTableRequest{Resource: nameOf(s.kind), Namespace: s.namespace, LabelSelector: s.selectors.label, FieldSelector: s.selectors.field}
 	return permissionQuestion{
 		method: "GetTable", text: fmt.Sprintf("GetTable %s", s),
 		ask: func(ctx context.Context) string {
@@ -407,8 +407,8 @@ func (a *permissionAsker) table() permissionQuestion {
 // that the caller has permission to list.
 func (a *permissionAsker) stolenPage() permissionQuestion {
 	s, other := a.selection(), pick(a.rnd, a.stage.callers)
-	s = permissionSelection{kind: s.kind, namespace: s.namespace, by: selectedBy{label: s.by.label}}
-	request := &kubeconnectv1.ListRequest{Resource: nameOf(s.kind), Namespace: s.namespace, LabelSelector: s.by.label, PageSize: 1, MetadataOnly: true}
+	s = permissionSelection{kind: s.kind, namespace: s.namespace, selectors: selectedBy{label: s.selectors.label}}
+	request := &kubeconnectv1.ListRequest{Resource: nameOf(s.kind), Namespace: s.namespace, LabelSelector: s.selectors.label, PageSize: 1, MetadataOnly: true}
 	return permissionQuestion{
 		method: "stolen page", text: fmt.Sprintf("List %s, with a page token of %s", s, other.name),
 		ask: func(ctx context.Context) string {
@@ -514,13 +514,13 @@ func (s permissionSelection) showsOf(namespaces []string, readable map[string]di
 // of one name requires the permission to watch it, as at the API server, and any other watch also
 // requires the permission to list.
 func (a *permissionAsker) readable(ctx context.Context, s permissionSelection, namespace string, watch bool) (directAnswer, bool) {
-	if watch && !a.oracle.watch(ctx, a.caller, s.kind, namespace, s.by).allowed() {
+	if watch && !a.oracle.watch(ctx, a.caller, s.kind, namespace, s.selectors).allowed() {
 		return directAnswer{}, false
 	}
-	if watch && strings.Contains(s.by.field, "metadata.name=") {
-		return a.oracle.list(ctx, a.stage.admin, s.kind, namespace, s.by), true
+	if watch && strings.Contains(s.selectors.field, "metadata.name=") {
+		return a.oracle.list(ctx, a.stage.admin, s.kind, namespace, s.selectors), true
 	}
-	answer := a.oracle.list(ctx, a.caller, s.kind, namespace, s.by)
+	answer := a.oracle.list(ctx, a.caller, s.kind, namespace, s.selectors)
 	return answer, answer.allowed()
 }
 

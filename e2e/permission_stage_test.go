@@ -23,16 +23,16 @@ import (
 // whose permissions change.
 type permissionStage struct {
 	// Set once, before the first world.
-	ctx        context.Context
-	t          *testing.T
-	in         *harness.Cluster
-	webhook    *denyingWebhook // nil if RBAC is the only authorizer
-	service    *harness.Service
-	namespaces []string
-	label      string // the value of ownLabel
-	kinds      []permissionKind
-	callers    []*permissionCaller
-	admin      *permissionCaller // reads everything, and never calls the service
+	ctx          context.Context
+	t            *testing.T
+	controlPlane *harness.Cluster
+	webhook      *denyingWebhook // nil if RBAC is the only authorizer
+	service      *harness.Service
+	namespaces   []string
+	label        string // the value of ownLabel
+	kinds        []permissionKind
+	callers      []*permissionCaller
+	admin        *permissionCaller // reads everything, and never calls the service
 
 	// Owned by the test's goroutine.
 	present *permissionWorld
@@ -63,15 +63,15 @@ var objectNames = []string{"one", "two", "three"}
 
 const absentName = "none"
 
-func newPermissionStage(ctx context.Context, t *testing.T, in *harness.Cluster, webhook *denyingWebhook) *permissionStage {
+func newPermissionStage(ctx context.Context, t *testing.T, controlPlane *harness.Cluster, webhook *denyingWebhook) *permissionStage {
 	t.Helper()
-	s := &permissionStage{ctx: ctx, t: t, in: in, webhook: webhook}
+	s := &permissionStage{ctx: ctx, t: t, controlPlane: controlPlane, webhook: webhook}
 	for range 4 {
-		s.namespaces = append(s.namespaces, newNamespace(ctx, t, in))
+		s.namespaces = append(s.namespaces, newNamespace(ctx, t, controlPlane))
 	}
 	s.label = s.namespaces[0]
 	t.Cleanup(s.removeNamespaces)
-	gadgets := gadgets(ctx, t, in, s.namespaces[0])
+	gadgets := gadgets(ctx, t, controlPlane, s.namespaces[0])
 	names := append([]string{absentName}, objectNames...)
 	core := schema.GroupVersion{Version: "v1"}
 	s.kinds = []permissionKind{
@@ -88,11 +88,11 @@ func newPermissionStage(ctx context.Context, t *testing.T, in *harness.Cluster, 
 }
 
 // clusterNames returns names that no other test uses.
-func (s *permissionStage) clusterNames(names []string) (made []string) {
+func (s *permissionStage) clusterNames(names []string) (unique []string) {
 	for _, name := range names {
-		made = append(made, s.label+"-"+name)
+		unique = append(unique, s.label+"-"+name)
 	}
-	return made
+	return unique
 }
 
 // makeObjects creates objects of each kind, some of which own others.
@@ -126,25 +126,25 @@ func (s *permissionStage) make(kind permissionKind, namespace, name string, owne
 			APIVersion: owner.GetAPIVersion(), Kind: owner.GetKind(), Name: owner.GetName(), UID: owner.GetUID(),
 		}})
 	}
-	made, err := s.in.Dynamic.Resource(kind.GroupVersionResource).Namespace(namespace).Create(s.ctx, object, metav1.CreateOptions{})
+	created, err := s.controlPlane.Dynamic.Resource(kind.GroupVersionResource).Namespace(namespace).Create(s.ctx, object, metav1.CreateOptions{})
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return made
+	return created
 }
 
 // remove deletes the stage's own objects of a kind.
 func (s *permissionStage) remove(kind permissionKind, namespace string) {
 	ctx := context.WithoutCancel(s.ctx)
 	selected := metav1.ListOptions{LabelSelector: ownLabel + "=" + s.label}
-	if err := s.in.Dynamic.Resource(kind.GroupVersionResource).Namespace(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, selected); err != nil {
+	if err := s.controlPlane.Dynamic.Resource(kind.GroupVersionResource).Namespace(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, selected); err != nil {
 		s.t.Error(err)
 	}
 }
 
 func (s *permissionStage) removeNamespaces() {
 	for _, namespace := range s.namespaces {
-		if err := s.in.Client.CoreV1().Namespaces().Delete(context.WithoutCancel(s.ctx), namespace, metav1.DeleteOptions{}); err != nil {
+		if err := s.controlPlane.Client.CoreV1().Namespaces().Delete(context.WithoutCancel(s.ctx), namespace, metav1.DeleteOptions{}); err != nil {
 			s.t.Error(err)
 		}
 	}
@@ -155,7 +155,7 @@ func (s *permissionStage) addAccounts(count int) {
 	s.t.Helper()
 	for i := range count {
 		namespace, name := s.namespaces[i/2%len(s.namespaces)], fmt.Sprint("caller-", i)
-		accounts := s.in.Client.CoreV1().ServiceAccounts(namespace)
+		accounts := s.controlPlane.Client.CoreV1().ServiceAccounts(namespace)
 		if _, err := accounts.Create(s.ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
 			s.t.Fatal(err)
 		}
@@ -203,12 +203,12 @@ func (s *permissionStage) userNames() (names []string) {
 // start starts the service, and creates the callers' clients, each over another protocol.
 func (s *permissionStage) start() {
 	s.t.Helper()
-	s.service = harness.StartService(s.t, s.in.Kubeconfig, "--auth", "cluster")
+	s.service = harness.StartService(s.t, s.controlPlane.Kubeconfig, "--auth", "cluster")
 	for i, caller := range s.callers {
 		caller.clients = callingWith(s.t, s.service, harness.Protocols[i%len(harness.Protocols)], caller.token)
-		caller.direct = newDirectReader(s.t, s.in, caller.token)
+		caller.direct = newDirectReader(s.t, s.controlPlane, caller.token)
 	}
-	s.admin = &permissionCaller{name: "admin", direct: newDirectReader(s.t, s.in, "")}
+	s.admin = &permissionCaller{name: "admin", direct: newDirectReader(s.t, s.controlPlane, "")}
 	s.t.Cleanup(s.leave)
 }
 
@@ -244,7 +244,7 @@ func (s *permissionStage) untilDecided(world *permissionWorld) {
 
 // allows returns nil if the API server allows a user to get a ConfigMap.
 func (s *permissionStage) allows(user, name string) error {
-	review, err := s.in.Client.AuthorizationV1().SubjectAccessReviews().Create(s.ctx, &authorizationv1.SubjectAccessReview{
+	review, err := s.controlPlane.Client.AuthorizationV1().SubjectAccessReviews().Create(s.ctx, &authorizationv1.SubjectAccessReview{
 		Spec: authorizationv1.SubjectAccessReviewSpec{
 			User:               user,
 			ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "get", Version: "v1", Resource: "configmaps", Namespace: s.namespaces[0], Name: name},
@@ -269,7 +269,7 @@ func (s *permissionStage) untilNoticed(world *permissionWorld) {
 			unnoticed++
 		}
 	}
-	newPermissionRoles(s, bell, []rbacv1.PolicyRule{to("configmaps", bellVerb)}, subjects).named(bell).create(s.namespaces[0])
+	newPermissionRoles(s, bell, []rbacv1.PolicyRule{rule("configmaps", bellVerb)}, subjects).named(bell).create(s.namespaces[0])
 	for _, caller := range s.callers {
 		eventually(s.ctx, s.t, "the service has noticed the permissions of "+caller.name, func() error { return s.knowsBell(caller, bell) })
 	}

@@ -78,20 +78,20 @@ func (w *denyingWebhook) ServeHTTP(answer http.ResponseWriter, r *http.Request) 
 	_ = json.NewEncoder(answer).Encode(review)
 }
 
-func (w *denyingWebhook) denies(asked *authorizationv1.SubjectAccessReviewSpec) bool {
+func (w *denyingWebhook) denies(spec *authorizationv1.SubjectAccessReviewSpec) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	attributes := asked.ResourceAttributes
-	if attributes == nil || !slices.Contains(w.subjects, asked.User) || strings.HasPrefix(attributes.Name, "bell-") {
+	attributes := spec.ResourceAttributes
+	if attributes == nil || !slices.Contains(w.subjects, spec.User) || strings.HasPrefix(attributes.Name, "bell-") {
 		return false
 	}
-	return slices.ContainsFunc(w.denials, func(d denial) bool { return d.matches(asked.User, attributes) })
+	return slices.ContainsFunc(w.denials, func(d denial) bool { return d.matches(spec.User, attributes) })
 }
 
-func (d denial) matches(user string, asked *authorizationv1.ResourceAttributes) bool {
+func (d denial) matches(user string, attributes *authorizationv1.ResourceAttributes) bool {
 	same := func(rule, value string) bool { return rule == "" || rule == value }
-	return same(d.user, user) && same(d.verb, asked.Verb) && d.resource == asked.Resource &&
-		(d.anyNamespace || d.namespace == asked.Namespace) && same(d.name, asked.Name)
+	return same(d.user, user) && same(d.verb, attributes.Verb) && d.resource == attributes.Resource &&
+		(d.anyNamespace || d.namespace == attributes.Namespace) && same(d.name, attributes.Name)
 }
 
 // randomDenial chooses a rule: for a namespace, for all namespaces, or for a name.

@@ -175,7 +175,7 @@ func (r permissionRoles) meta() metav1.ObjectMeta {
 
 func (r permissionRoles) putRole(namespace string) {
 	r.stage.t.Helper()
-	role, api := &rbacv1.Role{ObjectMeta: r.meta(), Rules: r.rules}, r.stage.in.Client.RbacV1().Roles(namespace)
+	role, api := &rbacv1.Role{ObjectMeta: r.meta(), Rules: r.rules}, r.stage.controlPlane.Client.RbacV1().Roles(namespace)
 	_, err := api.Create(r.stage.ctx, role, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		_, err = api.Update(r.stage.ctx, role, metav1.UpdateOptions{})
@@ -200,7 +200,7 @@ func (r permissionRoles) putClusterRole() {
 	role.Rules, role.AggregationRule = nil, &rbacv1.AggregationRule{ClusterRoleSelectors: []metav1.LabelSelector{{MatchLabels: labels{"part-of": r.name}}}}
 	r.put(role)
 	eventually(r.stage.ctx, r.stage.t, "the rules are aggregated", func() error {
-		now, err := r.stage.in.Client.RbacV1().ClusterRoles().Get(r.stage.ctx, r.name, metav1.GetOptions{})
+		now, err := r.stage.controlPlane.Client.RbacV1().ClusterRoles().Get(r.stage.ctx, r.name, metav1.GetOptions{})
 		if err == nil && !equality.Semantic.DeepEqual(now.Rules, r.rules) {
 			err = fmt.Errorf("rules of %s: %v, want %v", r.name, now.Rules, r.rules)
 		}
@@ -210,7 +210,7 @@ func (r permissionRoles) putClusterRole() {
 
 func (r permissionRoles) put(role *rbacv1.ClusterRole) {
 	r.stage.t.Helper()
-	api := r.stage.in.Client.RbacV1().ClusterRoles()
+	api := r.stage.controlPlane.Client.RbacV1().ClusterRoles()
 	_, err := api.Create(r.stage.ctx, role, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		_, err = api.Update(r.stage.ctx, role, metav1.UpdateOptions{})
@@ -225,14 +225,14 @@ func (r permissionRoles) ref(kind string) rbacv1.RoleRef {
 func (r permissionRoles) bindIn(namespace, kind string) {
 	r.stage.t.Helper()
 	binding := &rbacv1.RoleBinding{ObjectMeta: r.meta(), RoleRef: r.ref(kind), Subjects: r.subjects}
-	_, err := r.stage.in.Client.RbacV1().RoleBindings(namespace).Create(r.stage.ctx, binding, metav1.CreateOptions{})
+	_, err := r.stage.controlPlane.Client.RbacV1().RoleBindings(namespace).Create(r.stage.ctx, binding, metav1.CreateOptions{})
 	r.must(err)
 }
 
 func (r permissionRoles) bindInCluster() {
 	r.stage.t.Helper()
 	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: r.meta(), RoleRef: r.ref("ClusterRole"), Subjects: r.subjects}
-	_, err := r.stage.in.Client.RbacV1().ClusterRoleBindings().Create(r.stage.ctx, binding, metav1.CreateOptions{})
+	_, err := r.stage.controlPlane.Client.RbacV1().ClusterRoleBindings().Create(r.stage.ctx, binding, metav1.CreateOptions{})
 	r.must(err)
 }
 
@@ -251,11 +251,11 @@ func (s *permissionStage) own() metav1.ListOptions {
 func (s *permissionStage) removeBindings() {
 	s.t.Helper()
 	for _, namespace := range s.namespaces {
-		if err := s.in.Client.RbacV1().RoleBindings(namespace).DeleteCollection(s.ctx, metav1.DeleteOptions{}, s.own()); err != nil {
+		if err := s.controlPlane.Client.RbacV1().RoleBindings(namespace).DeleteCollection(s.ctx, metav1.DeleteOptions{}, s.own()); err != nil {
 			s.t.Fatal(err)
 		}
 	}
-	if err := s.in.Client.RbacV1().ClusterRoleBindings().DeleteCollection(s.ctx, metav1.DeleteOptions{}, s.own()); err != nil {
+	if err := s.controlPlane.Client.RbacV1().ClusterRoleBindings().DeleteCollection(s.ctx, metav1.DeleteOptions{}, s.own()); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -263,7 +263,7 @@ func (s *permissionStage) removeBindings() {
 // removeRoles deletes the roles of the stage, except those in kept.
 func (s *permissionStage) removeRoles(kept map[string]bool) {
 	s.t.Helper()
-	api := s.in.Client.RbacV1()
+	api := s.controlPlane.Client.RbacV1()
 	roles, err := api.Roles(metav1.NamespaceAll).List(s.ctx, s.own())
 	if err != nil {
 		s.t.Fatal(err)

@@ -40,9 +40,9 @@ func patchesOf(resource writable) map[string]*kubeconnectv1.PatchRequest {
 		"JSON patch": withData(&kubeconnectv1.PatchRequest{Type: kubeconnectv1.PatchType_PATCH_TYPE_JSON},
 			fmt.Sprintf(`[{"op":"replace","path":"/%s/color","value":"blue"}]`, resource.content)),
 		"apply in YAML": withData(&kubeconnectv1.PatchRequest{Type: kubeconnectv1.PatchType_PATCH_TYPE_APPLY, FieldManager: "test", Force: true},
-			fmt.Sprintf("apiVersion: %s\nkind: %s\nmetadata:\n  name: one\n%s:\n  color: blue\n", resource.of.GroupVersion(), resource.of.Kind, resource.content)),
+			fmt.Sprintf("apiVersion: %s\nkind: %s\nmetadata:\n  name: one\n%s:\n  color: blue\n", resource.kind.GroupVersion(), resource.kind.Kind, resource.content)),
 		"apply in JSON": withData(&kubeconnectv1.PatchRequest{Type: kubeconnectv1.PatchType_PATCH_TYPE_APPLY, FieldManager: "test", Force: true},
-			fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":"one"},%s`, resource.of.GroupVersion().String(), resource.of.Kind, merge[1:])),
+			fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":"one"},%s`, resource.kind.GroupVersion().String(), resource.kind.Kind, merge[1:])),
 	}
 	if resource.builtIn {
 		patches["strategic merge"] = withData(&kubeconnectv1.PatchRequest{Type: kubeconnectv1.PatchType_PATCH_TYPE_STRATEGIC_MERGE}, merge)
@@ -53,7 +53,7 @@ func patchesOf(resource writable) map[string]*kubeconnectv1.PatchRequest {
 func patchUnderPreconditions(ctx context.Context, t *testing.T, client resourceClient, resource writable, request *kubeconnectv1.PatchRequest) {
 	t.Helper()
 	before := resource.get(ctx, t, "one")
-	for what, wrong := range map[string]*kubeconnectv1.Preconditions{
+	for description, wrong := range map[string]*kubeconnectv1.Preconditions{
 		"another UID":                        {Uid: "8f3c5a3e-0000-4000-8000-000000000000"},
 		"an old version":                     {ResourceVersion: "1"},
 		"the UID, an old version":            {Uid: string(before.GetUID()), ResourceVersion: "1"},
@@ -62,7 +62,7 @@ func patchUnderPreconditions(ctx context.Context, t *testing.T, client resourceC
 		request.Preconditions = wrong
 		_, err := client.Patch(ctx, request)
 		if err := hasCode(err, connect.CodeAborted); err != nil {
-			t.Errorf("under %s: %v", what, err)
+			t.Errorf("under %s: %v", description, err)
 		}
 	}
 	if now := resource.get(ctx, t, "one"); now.GetResourceVersion() != before.GetResourceVersion() {

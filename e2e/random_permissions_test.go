@@ -49,12 +49,12 @@ func TestRandomPermissions_WithAuthorizerThatDenies(t *testing.T) {
 	ctx := permissionDeadline(t)
 	webhook := &denyingWebhook{}
 	users := newTokenUsers(3)
-	in, err := harness.StartCluster(slices.Concat(webhook.apiServerArgs(t), users.apiServerArgs(t))...)
+	controlPlane, err := harness.StartCluster(slices.Concat(webhook.apiServerArgs(t), users.apiServerArgs(t))...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(in.Stop)
-	stage := newPermissionStage(ctx, t, in, webhook)
+	t.Cleanup(controlPlane.Stop)
+	stage := newPermissionStage(ctx, t, controlPlane, webhook)
 	stage.addAccounts(3)
 	stage.addUsers(users)
 	webhook.setSubjects(stage.userNames())

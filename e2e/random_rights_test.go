@@ -21,11 +21,11 @@ const changesOfRights = 20
 func TestRandomRights(t *testing.T) {
 	t.Parallel()
 	ctx := deadlineAfter(t, time.Duration(rounds(t))*faultPatience)
-	seed, on := newSeed(t), stage{in: cluster(t), resources: []traffic.Resource{traffic.ConfigMaps}}
+	seed, on := newSeed(t), testbed{controlPlane: cluster(t), resources: []traffic.Resource{traffic.ConfigMaps}}
 	for range 5 {
-		on.namespaces = append(on.namespaces, newNamespace(ctx, t, on.in))
+		on.namespaces = append(on.namespaces, newNamespace(ctx, t, on.controlPlane))
 	}
-	caller := &reader{account: newAccount(ctx, t, on.namespaces[0], "reader"), resource: "configmaps"}
+	caller := &rbacAccount{account: newAccount(ctx, t, on.namespaces[0], "reader"), resource: "configmaps"}
 	caller.grant(on.namespaces[0])
 	service := startForCallers(t, "--recheck-interval", "2s")
 	var clients []record.Client
@@ -37,8 +37,8 @@ func TestRandomRights(t *testing.T) {
 		return err
 	})
 	caller.rights[0].From = time.Time{} // the permission has been noticed everywhere
-	crew := newCrew(ctx, t, on, seed, clients...)
-	crew.catchUp(validate.Nowhere)
+	group := newTrafficGroup(ctx, t, on, seed, clients...)
+	group.catchUp(validate.Nowhere)
 	changing := on.namespaces[1 : len(on.namespaces)-1]
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	for range rounds(t) * changesOfRights {
@@ -48,12 +48,12 @@ func TestRandomRights(t *testing.T) {
 		} else {
 			caller.grant(namespace)
 		}
-		crew.written(ctx, rnd.IntN(busy/10))
+		group.written(ctx, rnd.IntN(busy/10))
 	}
-	for _, cast := range crew.casts {
-		cast.maySee = caller.has
+	for _, load := range group.resources {
+		load.allowed = caller.has
 	}
 	evidence := caller.evidence()
 	evidence.EveryStep = true
-	t.Log(crew.finish(ctx, evidence))
+	t.Log(group.finish(ctx, evidence))
 }

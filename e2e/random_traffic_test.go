@@ -12,8 +12,8 @@ import (
 func TestRandomTrafficIsToldStepByStep(t *testing.T) {
 	t.Parallel()
 	ctx := deadlineAfter(t, time.Duration(rounds(t))*faultPatience)
-	crew := newCrew(ctx, t, newStage(ctx, t, cluster(t)), newSeed(t), callersOf(t, harness.StartService(t, cluster(t).Kubeconfig))...)
-	crew.atWork(ctx, rounds(t)*5*busy)
-	crew.catchUp(validate.WhenBack)
-	t.Log(crew.finish(ctx, validate.Evidence{EveryStep: true}))
+	group := newTrafficGroup(ctx, t, newTestbed(ctx, t, cluster(t)), newSeed(t), callersOf(t, harness.StartService(t, cluster(t).Kubeconfig))...)
+	group.atWork(ctx, rounds(t)*5*busy)
+	group.catchUp(validate.WhenBack)
+	t.Log(group.finish(ctx, validate.Evidence{EveryStep: true}))
 }

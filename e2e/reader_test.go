@@ -12,30 +12,30 @@ import (
 // seconds where roles cannot be watched; the rest is a margin for busy machines.
 var unnoticedRights = harness.Patience(30 * time.Second)
 
-// reader is an account that is granted permission to read a resource in several namespaces, and
-// loses it again. It is owned by the test's goroutine.
-type reader struct {
+// rbacAccount is an account that is granted permission to read a resource in several namespaces,
+// and loses it again. It is owned by the test's goroutine.
+type rbacAccount struct {
 	account
 	resource string
 	rights   validate.Rights // all permissions that it has had
 }
 
 // grant grants permission to read a namespace.
-func (r *reader) grant(namespace string) {
+func (r *rbacAccount) grant(namespace string) {
 	r.t.Helper()
 	hadRole := slices.ContainsFunc(r.rights, func(right validate.Right) bool { return right.Namespace == namespace })
 	r.rights = append(r.rights, validate.Right{Namespace: namespace, From: time.Now()})
 	if hadRole {
 		bind(r.ctx, r.t, namespace, r.name, r.subject())
 	} else {
-		r.may(namespace, r.name, to(r.resource, "list", "watch"))
+		r.grantIn(namespace, r.name, rule(r.resource, "list", "watch"))
 	}
 }
 
 // revoke revokes permission to read a namespace.
-func (r *reader) revoke(namespace string) {
+func (r *rbacAccount) revoke(namespace string) {
 	r.t.Helper()
-	r.mayNoMore(namespace, r.name)
+	r.revokeIn(namespace, r.name)
 	for i := range r.rights {
 		if right := &r.rights[i]; right.Namespace == namespace && right.Until.IsZero() {
 			right.Until = time.Now()
@@ -44,13 +44,13 @@ func (r *reader) revoke(namespace string) {
 }
 
 // has reports whether the account has permission to read a namespace.
-func (r *reader) has(namespace string) bool {
+func (r *rbacAccount) has(namespace string) bool {
 	return slices.ContainsFunc(r.rights, func(right validate.Right) bool {
 		return right.Namespace == namespace && right.Until.IsZero()
 	})
 }
 
 // evidence returns the evidence for streams of the account.
-func (r *reader) evidence() validate.Evidence {
+func (r *rbacAccount) evidence() validate.Evidence {
 	return validate.Evidence{Rights: r.rights, Recheck: unnoticedRights}
 }

@@ -89,16 +89,16 @@ func TestAFieldThatStandsTwiceIsSaid(t *testing.T) {
 					Resource: resource.name, Namespace: namespace, DryRun: true,
 					Body: &kubeconnectv1.CreateRequest_Data{Data: []byte(body)},
 				}
-				made, err := client.Create(ctx, request)
-				if err != nil || len(made.GetWarnings()) != 1 || !strings.Contains(made.GetWarnings()[0], "color") {
-					t.Errorf("warnings %q, %v", made.GetWarnings(), err)
+				response, err := client.Create(ctx, request)
+				if err != nil || len(response.GetWarnings()) != 1 || !strings.Contains(response.GetWarnings()[0], "color") {
+					t.Errorf("warnings %q, %v", response.GetWarnings(), err)
 				}
 				strictly(request)
 				_, err = client.Create(ctx, request)
 				wantError(t, err, connect.CodeInvalidArgument, "strict decoding error", "color")
 				request.FieldValidation = kubeconnectv1.FieldValidation_FIELD_VALIDATION_IGNORE
-				if made, err := client.Create(ctx, request); err != nil || len(made.GetWarnings()) != 0 {
-					t.Errorf("with field_validation IGNORE: warnings %q, %v", made.GetWarnings(), err)
+				if response, err := client.Create(ctx, request); err != nil || len(response.GetWarnings()) != 0 {
+					t.Errorf("with field_validation IGNORE: warnings %q, %v", response.GetWarnings(), err)
 				}
 			})
 		}
@@ -113,9 +113,9 @@ func TestWhatIsDroppedOfAnObjectIsWarnedOf(t *testing.T) {
 		Resource: "configmaps", Namespace: namespace,
 		Body: &kubeconnectv1.CreateRequest_Data{Data: []byte("metadata:\n  name: one\ndatas: {}\n")},
 	}
-	made, err := client.Create(ctx, request)
-	if err != nil || len(made.GetWarnings()) != 1 || !strings.Contains(made.GetWarnings()[0], `unknown field "datas"`) {
-		t.Errorf("warnings %q, %v", made.GetWarnings(), err)
+	response, err := client.Create(ctx, request)
+	if err != nil || len(response.GetWarnings()) != 1 || !strings.Contains(response.GetWarnings()[0], `unknown field "datas"`) {
+		t.Errorf("warnings %q, %v", response.GetWarnings(), err)
 	}
 }
 
@@ -129,12 +129,12 @@ func TestNumbersArriveAsTheyWereWritten(t *testing.T) {
 		"json": `{"metadata":{"name":"json"},"spec":{"large":9007199254740993}}`,
 		"yaml": "metadata: {name: yaml}\nspec: {large: 9007199254740993}\n",
 	} {
-		made, err := client.Create(ctx, &kubeconnectv1.CreateRequest{
+		response, err := client.Create(ctx, &kubeconnectv1.CreateRequest{
 			Resource: custom.name, Namespace: namespace, Encoding: encodingJSON,
 			Body: &kubeconnectv1.CreateRequest_Data{Data: []byte(body)},
 		})
-		if err != nil || !strings.Contains(string(made.GetObject().GetJson()), "9007199254740993") {
-			t.Errorf("%s: %s, %v", name, made.GetObject().GetJson(), err)
+		if err != nil || !strings.Contains(string(response.GetObject().GetJson()), "9007199254740993") {
+			t.Errorf("%s: %s, %v", name, response.GetObject().GetJson(), err)
 		}
 		wantField(t, custom.get(ctx, t, name).Object, int64(9007199254740993), "spec", "large")
 	}
@@ -151,14 +151,14 @@ func TestSubresourcesAreMadeAndReplaced(t *testing.T) {
 
 	create := func(resource, name, subresource, body string) *kubeconnectv1.CreateResponse {
 		t.Helper()
-		made, err := client.Create(ctx, &kubeconnectv1.CreateRequest{
+		response, err := client.Create(ctx, &kubeconnectv1.CreateRequest{
 			Resource: resource, Namespace: namespace, Name: name, Subresource: subresource,
 			Body: &kubeconnectv1.CreateRequest_Data{Data: []byte(body)},
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return made
+		return response
 	}
 	token := create("serviceaccounts", "robot", "token", `{"spec":{"expirationSeconds":600}}`)
 	if kind := token.GetKind(); kind.GetKind() != "TokenRequest" || kind.GetGroup() != "authentication.k8s.io" {

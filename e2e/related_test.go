@@ -36,18 +36,18 @@ var (
 	deploymentsResource = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 )
 
-// family is two deployments with the replica sets and pods that the control plane creates, a
-// service and a disruption budget of the first one, a service without a selector, and a pod without
-// an owner that matches the selector of the first deployment.
-type family struct {
+// relatedFixture is two deployments with the replica sets and pods that the control plane creates,
+// a service and a disruption budget of the first one, a service without a selector, and a pod
+// without an owner that matches the selector of the first deployment.
+type relatedFixture struct {
 	ctx       context.Context
 	t         *testing.T
 	namespace string
 }
 
-func newFamily(ctx context.Context, t *testing.T) family {
+func newRelatedFixture(ctx context.Context, t *testing.T) relatedFixture {
 	t.Helper()
-	f := family{ctx, t, newNamespace(ctx, t, cluster(t))}
+	f := relatedFixture{ctx, t, newNamespace(ctx, t, cluster(t))}
 	f.deploy("web", 3)
 	f.deploy("db", 2)
 	api := cluster(t).Client
@@ -81,14 +81,14 @@ func pausing() corev1.PodSpec {
 	return corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "pause"}}}
 }
 
-func (f family) must(err error) {
+func (f relatedFixture) must(err error) {
 	f.t.Helper()
 	if err != nil {
 		f.t.Fatal(err)
 	}
 }
 
-func (f family) deploy(name string, replicas int32) {
+func (f relatedFixture) deploy(name string, replicas int32) {
 	f.t.Helper()
 	_, err := cluster(f.t).Client.AppsV1().Deployments(f.namespace).Create(f.ctx, &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -102,7 +102,7 @@ func (f family) deploy(name string, replicas int32) {
 }
 
 // untilThere blocks until the controllers have created their objects.
-func (f family) untilThere() {
+func (f relatedFixture) untilThere() {
 	f.t.Helper()
 	eventually(f.ctx, f.t, "the pods and the first events exist", func() error {
 		all, sets := f.all(podsResource), f.all(replicaSetsResource)
@@ -117,23 +117,23 @@ func (f family) untilThere() {
 }
 
 // all lists the objects of the namespace at the API server.
-func (f family) all(resource schema.GroupVersionResource) []unstructured.Unstructured {
+func (f relatedFixture) all(resource schema.GroupVersionResource) []unstructured.Unstructured {
 	f.t.Helper()
 	list, err := cluster(f.t).Dynamic.Resource(resource).Namespace(f.namespace).List(f.ctx, metav1.ListOptions{})
 	f.must(err)
 	return list.Items
 }
 
-func (f family) text(object unstructured.Unstructured, path ...string) string {
+func (f relatedFixture) text(object unstructured.Unstructured, path ...string) string {
 	text, _, _ := unstructured.NestedString(object.Object, path...)
 	return text
 }
 
 // one returns an object of the namespace that matches a condition.
-func (f family) one(resource schema.GroupVersionResource, is func(unstructured.Unstructured) bool) unstructured.Unstructured {
+func (f relatedFixture) one(resource schema.GroupVersionResource, matches func(unstructured.Unstructured) bool) unstructured.Unstructured {
 	f.t.Helper()
 	for _, object := range f.all(resource) {
-		if is(object) {
+		if matches(object) {
 			return object
 		}
 	}
@@ -159,62 +159,62 @@ func ownedByUID(uids ...types.UID) func(unstructured.Unstructured) bool {
 
 // relationCase is a list, with the objects of the API server that it must return.
 type relationCase struct {
-	resource string
-	in       schema.GroupVersionResource
-	related  *kubeconnectv1.Relation
-	selector string
-	want     func(unstructured.Unstructured) bool
+	resource    string
+	apiResource schema.GroupVersionResource
+	related     *kubeconnectv1.Relation
+	selector    string
+	want        func(unstructured.Unstructured) bool
 }
 
-func (f family) cases() map[string]relationCase {
+func (f relatedFixture) cases() map[string]relationCase {
 	set, web := f.one(replicaSetsResource, withApp("web")), f.one(deploymentsResource, named("web"))
 	pod := f.one(podsResource, ownedByUID(set.GetUID()))
-	to := func(of kubeconnectv1.RelationType, resource, name string) *kubeconnectv1.Relation {
-		return &kubeconnectv1.Relation{Type: of, Resource: resource, Namespace: f.namespace, Name: name}
+	relatedTo := func(relationType kubeconnectv1.RelationType, resource, name string) *kubeconnectv1.Relation {
+		return &kubeconnectv1.Relation{Type: relationType, Resource: resource, Namespace: f.namespace, Name: name}
 	}
-	over := to(relatedOwnedBy, "deploy", "web")
-	over.Transitive, over.Uid = true, string(web.GetUID())
+	transitive := relatedTo(relatedOwnedBy, "deploy", "web")
+	transitive.Transitive, transitive.Uid = true, string(web.GetUID())
 	about := func(uid types.UID) func(unstructured.Unstructured) bool {
 		return func(event unstructured.Unstructured) bool {
 			return f.text(event, "involvedObject", "uid") == string(uid)
 		}
 	}
 	none := func(unstructured.Unstructured) bool { return false }
-	overItself := to(relatedOwnedBy, "pods", pod.GetName())
+	overItself := relatedTo(relatedOwnedBy, "pods", pod.GetName())
 	overItself.Transitive = true
 	return map[string]relationCase{
-		"pods of a replica set":                {"pods", podsResource, to(relatedOwnedBy, "rs", set.GetName()), "", ownedByUID(set.GetUID())},
-		"pods of a replica set, and by label":  {"pods", podsResource, to(relatedOwnedBy, "rs", set.GetName()), "app=db", none},
-		"pods of a deployment, directly":       {"pods", podsResource, to(relatedOwnedBy, "deployments.apps", "web"), "", none},
-		"pods of a deployment, transitively":   {"pods", podsResource, over, "", ownedByUID(set.GetUID())},
+		"pods of a replica set":                {"pods", podsResource, relatedTo(relatedOwnedBy, "rs", set.GetName()), "", ownedByUID(set.GetUID())},
+		"pods of a replica set, and by label":  {"pods", podsResource, relatedTo(relatedOwnedBy, "rs", set.GetName()), "app=db", none},
+		"pods of a deployment, directly":       {"pods", podsResource, relatedTo(relatedOwnedBy, "deployments.apps", "web"), "", none},
+		"pods of a deployment, transitively":   {"pods", podsResource, transitive, "", ownedByUID(set.GetUID())},
 		"pods of a pod, transitively":          {"pods", podsResource, overItself, "", none},
-		"replica sets of a deployment":         {"rs", replicaSetsResource, to(relatedOwnedBy, "deployments.v1.apps", "web"), "", ownedByUID(web.GetUID())},
-		"replica sets, transitively":           {"rs", replicaSetsResource, over, "", ownedByUID(web.GetUID())},
-		"pods that a service selects":          {"pods", podsResource, to(relatedSelectedBy, "svc", "web"), "", withApp("web")},
-		"pods that a deployment selects":       {"pods", podsResource, to(relatedSelectedBy, "deploy", "web"), "", withApp("web")},
-		"pods that a disruption budget covers": {"pods", podsResource, to(relatedSelectedBy, "pdb", "web"), "", withApp("web")},
-		"pods that a replica set selects": {"pods", podsResource, to(relatedSelectedBy, "rs", set.GetName()), "", func(object unstructured.Unstructured) bool {
+		"replica sets of a deployment":         {"rs", replicaSetsResource, relatedTo(relatedOwnedBy, "deployments.v1.apps", "web"), "", ownedByUID(web.GetUID())},
+		"replica sets, transitively":           {"rs", replicaSetsResource, transitive, "", ownedByUID(web.GetUID())},
+		"pods that a service selects":          {"pods", podsResource, relatedTo(relatedSelectedBy, "svc", "web"), "", withApp("web")},
+		"pods that a deployment selects":       {"pods", podsResource, relatedTo(relatedSelectedBy, "deploy", "web"), "", withApp("web")},
+		"pods that a disruption budget covers": {"pods", podsResource, relatedTo(relatedSelectedBy, "pdb", "web"), "", withApp("web")},
+		"pods that a replica set selects": {"pods", podsResource, relatedTo(relatedSelectedBy, "rs", set.GetName()), "", func(object unstructured.Unstructured) bool {
 			return object.GetLabels()["pod-template-hash"] == set.GetLabels()["pod-template-hash"]
 		}},
-		"pods that are selected twice":       {"pods", podsResource, to(relatedSelectedBy, "svc", "web"), "pod-template-hash", ownedByUID(set.GetUID())},
-		"events about a deployment":          {"events", eventsResource, to(relatedAbout, "deploy", "web"), "", about(web.GetUID())},
-		"events about a pod":                 {"events.events.k8s.io", eventsResource, to(relatedAbout, "pods", pod.GetName()), "", about(pod.GetUID())},
-		"replica sets that own a pod":        {"rs", replicaSetsResource, to(relatedOwnerOf, "pods", pod.GetName()), "", named(set.GetName())},
-		"deployments that own a set":         {"deploy", deploymentsResource, to(relatedOwnerOf, "rs", set.GetName()), "", named("web")},
-		"deployments that own a pod":         {"deploy", deploymentsResource, to(relatedOwnerOf, "pods", pod.GetName()), "", none},
-		"deployments of a pod without owner": {"deploy", deploymentsResource, to(relatedOwnerOf, "pods", "alone"), "", none},
+		"pods that are selected twice":       {"pods", podsResource, relatedTo(relatedSelectedBy, "svc", "web"), "pod-template-hash", ownedByUID(set.GetUID())},
+		"events about a deployment":          {"events", eventsResource, relatedTo(relatedAbout, "deploy", "web"), "", about(web.GetUID())},
+		"events about a pod":                 {"events.events.k8s.io", eventsResource, relatedTo(relatedAbout, "pods", pod.GetName()), "", about(pod.GetUID())},
+		"replica sets that own a pod":        {"rs", replicaSetsResource, relatedTo(relatedOwnerOf, "pods", pod.GetName()), "", named(set.GetName())},
+		"deployments that own a set":         {"deploy", deploymentsResource, relatedTo(relatedOwnerOf, "rs", set.GetName()), "", named("web")},
+		"deployments that own a pod":         {"deploy", deploymentsResource, relatedTo(relatedOwnerOf, "pods", pod.GetName()), "", none},
+		"deployments of a pod without owner": {"deploy", deploymentsResource, relatedTo(relatedOwnerOf, "pods", "alone"), "", none},
 	}
 }
 
 func TestAListIsOfWhatHasToDoWithAnotherObject(t *testing.T) {
 	t.Parallel()
-	made := newFamily(deadline(t), t)
+	fixture := newRelatedFixture(deadline(t), t)
 	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
-		f := family{deadline(t), t, made.namespace}
+		f := relatedFixture{deadline(t), t, fixture.namespace}
 		for name, test := range f.cases() {
 			for where, namespace := range map[string]string{"": f.namespace, " everywhere": "", " elsewhere": "default"} {
 				t.Run(name+where, func(t *testing.T) {
-					family{f.ctx, t, f.namespace}.wantList(client, test, namespace)
+					relatedFixture{f.ctx, t, f.namespace}.wantList(client, test, namespace)
 				})
 			}
 		}
@@ -223,7 +223,7 @@ func TestAListIsOfWhatHasToDoWithAnotherObject(t *testing.T) {
 
 // wantList blocks until a list returns the expected objects, because the controllers continue to
 // work.
-func (f family) wantList(client resourceClient, test relationCase, namespace string) {
+func (f relatedFixture) wantList(client resourceClient, test relationCase, namespace string) {
 	f.t.Helper()
 	request := &kubeconnectv1.ListRequest{Resource: test.resource, Namespace: namespace, LabelSelector: test.selector, Related: test.related}
 	eventually(f.ctx, f.t, "the list has the objects of the API server", func() error {
@@ -235,7 +235,7 @@ func (f family) wantList(client resourceClient, test relationCase, namespace str
 		for _, object := range list.GetObjects() {
 			got = append(got, object.GetName())
 		}
-		for _, object := range f.all(test.in) {
+		for _, object := range f.all(test.apiResource) {
 			if test.want(object) && namespace != "default" {
 				want = append(want, object.GetName())
 			}
@@ -250,11 +250,11 @@ func (f family) wantList(client resourceClient, test relationCase, namespace str
 func TestARelationThatMakesNoSenseIsRefusedInWords(t *testing.T) {
 	t.Parallel()
 	ctx, client := deadline(t), newClient(t, cluster(t))
-	f := newFamily(ctx, t)
+	f := newRelatedFixture(ctx, t)
 	relation := func(change func(*kubeconnectv1.Relation)) *kubeconnectv1.Relation {
-		of := &kubeconnectv1.Relation{Type: relatedOwnedBy, Resource: "deploy", Namespace: f.namespace, Name: "web"}
-		change(of)
-		return of
+		relation := &kubeconnectv1.Relation{Type: relatedOwnedBy, Resource: "deploy", Namespace: f.namespace, Name: "web"}
+		change(relation)
+		return relation
 	}
 	for name, test := range map[string]struct {
 		resource string
@@ -288,8 +288,8 @@ func TestARelationThatMakesNoSenseIsRefusedInWords(t *testing.T) {
 			wantError(t, watchError(ctx, client, &kubeconnectv1.WatchRequest{Resource: test.resource, Related: test.related}), test.code, test.words)
 		})
 	}
-	over := relation(func(r *kubeconnectv1.Relation) { r.Transitive = true })
-	wantError(t, watchError(ctx, client, &kubeconnectv1.WatchRequest{Resource: "pods", Related: over}), connect.CodeInvalidArgument, "SELECTED_BY")
+	transitive := relation(func(r *kubeconnectv1.Relation) { r.Transitive = true })
+	wantError(t, watchError(ctx, client, &kubeconnectv1.WatchRequest{Resource: "pods", Related: transitive}), connect.CodeInvalidArgument, "SELECTED_BY")
 }
 
 // owning returns owner references to some ConfigMaps.
@@ -313,9 +313,9 @@ func TestAWatchIsOfWhatAnotherObjectOwns(t *testing.T) {
 		}
 		before := own("a", one)
 		untilRead(ctx, t, client, "configmaps", before)
-		watch := func(of kubeconnectv1.RelationType, name string) *record.Stream {
+		watch := func(relationType kubeconnectv1.RelationType, name string) *record.Stream {
 			stream := record.Watch(t, client, &kubeconnectv1.WatchRequest{Resource: "configmaps", Related: &kubeconnectv1.Relation{
-				Type: of, Resource: "cm", Namespace: a.Namespace, Name: name,
+				Type: relationType, Resource: "cm", Namespace: a.Namespace, Name: name,
 			}})
 			stream.Synced(ctx)
 			return stream
@@ -351,27 +351,27 @@ func TestOwnersAreFollowedHoweverTheyAreTied(t *testing.T) {
 	own := func(name string, owners ...*corev1.ConfigMap) *corev1.ConfigMap {
 		return write.patch(name, map[string]any{"metadata": map[string]any{"ownerReferences": owning(owners...)}})
 	}
-	made := func(name string, owners ...*corev1.ConfigMap) *corev1.ConfigMap {
+	create := func(name string, owners ...*corev1.ConfigMap) *corev1.ConfigMap {
 		write.create(name, labels{"tied": "yes"})
 		return own(name, owners...)
 	}
-	root, other := made("root"), made("other")
-	one := made("one", root)
-	two := made("two", other, one)
-	three := made("three", two)
-	x, y := made("x", three), made("y")
+	root, other := create("root"), create("other")
+	one := create("one", root)
+	two := create("two", other, one)
+	three := create("three", two)
+	x, y := create("x", three), create("y")
 	own("y", x)
 	own("x", three, y)
 	own("root", y) // now they form a cycle
-	longest := made("longest-0", other)
+	longest := create("longest-0", other)
 	for i := range 33 {
-		longest = made(fmt.Sprint("longest-", i+1), longest)
+		longest = create(fmt.Sprint("longest-", i+1), longest)
 	}
 	untilRead(ctx, t, client, "configmaps", longest)
-	list := func(selector, by string) (string, error) {
+	list := func(selector, owner string) (string, error) {
 		answer, err := client.List(ctx, &kubeconnectv1.ListRequest{
 			Resource: "configmaps", LabelSelector: selector, FieldSelector: "metadata.namespace=" + root.Namespace,
-			Related: &kubeconnectv1.Relation{Type: relatedOwnedBy, Resource: "configmaps", Namespace: root.Namespace, Name: by, Transitive: true},
+			Related: &kubeconnectv1.Relation{Type: relatedOwnedBy, Resource: "configmaps", Namespace: root.Namespace, Name: owner, Transitive: true},
 		})
 		var names []string
 		for _, object := range answer.GetObjects() {
@@ -379,11 +379,11 @@ func TestOwnersAreFollowedHoweverTheyAreTied(t *testing.T) {
 		}
 		return strings.Join(names, " "), err
 	}
-	for by, want := range map[string]string{
+	for owner, want := range map[string]string{
 		"root": "one root three two x y", "one": "one root three two x y", "longest-31": "longest-32 longest-33",
 	} {
-		if got, err := list("tied", by); err != nil || got != want {
-			t.Errorf("%s owns %s, %v; want %s", by, got, err, want)
+		if got, err := list("tied", owner); err != nil || got != want {
+			t.Errorf("%s owns %s, %v; want %s", owner, got, err, want)
 		}
 	}
 	write.relabel("longest-33", map[string]any{"last": "yes"})
@@ -453,8 +453,8 @@ func TestAWatchOfWhatIsOwnedBeginsAnewWhenTheOwnerIsAnother(t *testing.T) {
 	if begins := first().GetEvents()[0].GetType(); begins != kubeconnectv1.EventType_EVENT_TYPE_RESET {
 		t.Errorf("with another owner the stream begins with %s", begins)
 	}
-	whole := &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: owner.Namespace, ResumeToken: request.ResumeToken}
-	wantError(t, watchError(ctx, client, whole), connect.CodeInvalidArgument, "another watch")
+	wider := &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: owner.Namespace, ResumeToken: request.ResumeToken}
+	wantError(t, watchError(ctx, client, wider), connect.CodeInvalidArgument, "another watch")
 }
 
 // TestARelationNeedsTheRightToTheOtherObject compares the errors for objects without permission
@@ -462,28 +462,28 @@ func TestAWatchOfWhatIsOwnedBeginsAnewWhenTheOwnerIsAnother(t *testing.T) {
 func TestARelationNeedsTheRightToTheOtherObject(t *testing.T) {
 	t.Parallel()
 	service := startForCallers(t)
-	made := newFamily(deadline(t), t)
+	fixture := newRelatedFixture(deadline(t), t)
 	for _, protocol := range harness.Protocols {
 		t.Run(protocol.Name, func(t *testing.T) {
 			t.Parallel()
 			ctx := deadline(t)
-			f := family{ctx, t, made.namespace}
+			f := relatedFixture{ctx, t, fixture.namespace}
 			relationsOfACaller(f, service, protocol)
 		})
 	}
 }
 
-func relationsOfACaller(f family, service *harness.Service, protocol harness.Protocol) {
+func relationsOfACaller(f relatedFixture, service *harness.Service, protocol harness.Protocol) {
 	f.t.Helper()
 	caller := newAccount(f.ctx, f.t, f.namespace, strings.ToLower(strings.ReplaceAll(protocol.Name, " ", "-")))
-	getOne := to("configmaps", "get")
+	getOne := rule("configmaps", "get")
 	getOne.ResourceNames = []string{"kube-root-ca.crt"}
-	deployments := to("deployments", "get")
+	deployments := rule("deployments", "get")
 	deployments.APIGroups = []string{"apps"}
-	caller.may(f.namespace, caller.name, to("pods", "list", "watch", "get"), getOne, deployments)
+	caller.grantIn(f.namespace, caller.name, rule("pods", "list", "watch", "get"), getOne, deployments)
 	client := caller.calling(service, protocol).Resources
-	list := func(of *kubeconnectv1.Relation) error {
-		_, err := client.List(f.ctx, &kubeconnectv1.ListRequest{Resource: "pods", Namespace: f.namespace, Related: of})
+	list := func(relation *kubeconnectv1.Relation) error {
+		_, err := client.List(f.ctx, &kubeconnectv1.ListRequest{Resource: "pods", Namespace: f.namespace, Related: relation})
 		return err
 	}
 	related := func(resource, name string) *kubeconnectv1.Relation {
@@ -501,13 +501,13 @@ func relationsOfACaller(f family, service *harness.Service, protocol harness.Pro
 	if err := list(related("cm", "kube-root-ca.crt")); err != nil {
 		f.t.Error(err)
 	}
-	over := related("deploy", "web")
-	over.Transitive = true
-	wantError(f.t, list(over), connect.CodePermissionDenied, "replicasets.apps is forbidden", "cannot list")
-	sets := to("replicasets", "list")
+	transitive := related("deploy", "web")
+	transitive.Transitive = true
+	wantError(f.t, list(transitive), connect.CodePermissionDenied, "replicasets.apps is forbidden", "cannot list")
+	sets := rule("replicasets", "list")
 	sets.APIGroups = []string{"apps"}
-	caller.may(f.namespace, caller.name+"-sets", sets)
-	eventually(f.ctx, f.t, "the caller has permission to list replica sets", func() error { return list(over) })
-	_, err := client.List(f.ctx, &kubeconnectv1.ListRequest{Resource: "services", Namespace: f.namespace, Related: over})
+	caller.grantIn(f.namespace, caller.name+"-sets", sets)
+	eventually(f.ctx, f.t, "the caller has permission to list replica sets", func() error { return list(transitive) })
+	_, err := client.List(f.ctx, &kubeconnectv1.ListRequest{Resource: "services", Namespace: f.namespace, Related: transitive})
 	wantError(f.t, err, connect.CodePermissionDenied, "services is forbidden")
 }

@@ -106,15 +106,15 @@ func firstDifference(a, b []string) string {
 
 // walkedWorld is the ConfigMaps of one namespace, which change all the time.
 type walkedWorld struct {
-	in        *harness.Cluster
-	namespace string
-	count     int
-	owner     *corev1.ConfigMap // the owner of some of them
+	controlPlane *harness.Cluster
+	namespace    string
+	count        int
+	owner        *corev1.ConfigMap // the owner of some of them
 }
 
 func newWalkedWorld(ctx context.Context, t *testing.T, namespace string) walkedWorld {
 	t.Helper()
-	w := walkedWorld{in: cluster(t), namespace: namespace, count: walkedObjects}
+	w := walkedWorld{controlPlane: cluster(t), namespace: namespace, count: walkedObjects}
 	if _, soaking := soakFor(t); soaking {
 		w.count = walkedObjectsSoaking
 	}
@@ -135,18 +135,18 @@ func newWalkedWorld(ctx context.Context, t *testing.T, namespace string) walkedW
 }
 
 func (w walkedWorld) api() typedcorev1.ConfigMapInterface {
-	return w.in.Client.CoreV1().ConfigMaps(w.namespace)
+	return w.controlPlane.Client.CoreV1().ConfigMaps(w.namespace)
 }
 
 func (w walkedWorld) create(ctx context.Context, i int) error {
-	made := &corev1.ConfigMap{
+	created := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("walked-%05d", i), Labels: labels{"part": strconv.Itoa(i % 3)}},
 		Data:       map[string]string{"rank": strconv.Itoa(i * 7919 % w.count)},
 	}
 	if i%4 == 0 {
-		made.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: w.owner.Name, UID: w.owner.UID}}
+		created.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: w.owner.Name, UID: w.owner.UID}}
 	}
-	_, err := w.api().Create(ctx, made, metav1.CreateOptions{})
+	_, err := w.api().Create(ctx, created, metav1.CreateOptions{})
 	return err
 }
 

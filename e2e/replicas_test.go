@@ -76,9 +76,9 @@ func spreadPrograms(t *testing.T) map[string][]string {
 	}
 }
 
-// TestClientsLeaveAReplicaThatIsFrozenKilledOrHasLostTheAPIServer freezes one replica of three, later
-// disconnects another one from the API server, and finally kills the third one, while clients watch a
-// ConfigMap that changes.
+// TestClientsLeaveAReplicaThatIsFrozenKilledOrHasLostTheAPIServer freezes one replica of three,
+// later disconnects another one from the API server, and finally kills the third one, while clients
+// watch a ConfigMap that changes.
 func TestClientsLeaveAReplicaThatIsFrozenKilledOrHasLostTheAPIServer(t *testing.T) {
 	t.Parallel()
 	for name, command := range spreadPrograms(t) {

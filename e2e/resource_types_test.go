@@ -35,9 +35,9 @@ func discoverOverEachProtocol(t *testing.T, test func(*testing.T, discoveryClien
 
 // typeOf returns the type of a resource; nil if it is not listed.
 func typeOf(list *kubeconnectv1.ListResourceTypesResponse, resource string) *kubeconnectv1.ResourceType {
-	for _, of := range list.GetResourceTypes() {
-		if of.GetKind().GetResource() == resource {
-			return of
+	for _, resourceType := range list.GetResourceTypes() {
+		if resourceType.GetKind().GetResource() == resource {
+			return resourceType
 		}
 	}
 	return nil
@@ -57,8 +57,8 @@ func TestResourceTypesAreThoseThatClientGoFinds(t *testing.T) {
 	discoverOverEachProtocol(t, func(t *testing.T, client discoveryClient) {
 		ctx := deadline(t)
 		var got []string
-		for _, of := range listTypes(ctx, t, client, "").GetResourceTypes() {
-			got = append(got, lineOf(of))
+		for _, resourceType := range listTypes(ctx, t, client, "").GetResourceTypes() {
+			got = append(got, lineOf(resourceType))
 		}
 		got = slices.DeleteFunc(got, ofATest)
 		want := typesByClientGo(t)
@@ -75,10 +75,10 @@ func ofATest(line string) bool {
 }
 
 // lineOf formats all fields of a type except its cache.
-func lineOf(of *kubeconnectv1.ResourceType) string {
-	kind := of.GetKind()
+func lineOf(resourceType *kubeconnectv1.ResourceType) string {
+	kind := resourceType.GetKind()
 	return fmt.Sprint(kind.GetGroup(), "/", kind.GetVersion(), "/", kind.GetResource(), " ", kind.GetKind(), " ", kind.GetNamespaced(), " ",
-		of.GetSingular(), of.GetShortNames(), of.GetCategories(), of.GetVerbs(), of.GetSubresources(), of.GetVersions())
+		resourceType.GetSingular(), resourceType.GetShortNames(), resourceType.GetCategories(), resourceType.GetVerbs(), resourceType.GetSubresources(), resourceType.GetVersions())
 }
 
 // typesByClientGo returns the types that client-go finds, except those of tests, in order of group
@@ -105,40 +105,40 @@ func typesByClientGo(t *testing.T) (lines []string) {
 	slices.SortFunc(found, func(a, b *kubeconnectv1.ResourceType) int {
 		return slices.Compare([]string{a.GetKind().GetGroup(), a.GetKind().GetResource()}, []string{b.GetKind().GetGroup(), b.GetKind().GetResource()})
 	})
-	for _, of := range found {
-		lines = append(lines, lineOf(of))
+	for _, resourceType := range found {
+		lines = append(lines, lineOf(resourceType))
 	}
 	return lines
 }
 
-func typeByClientGo(t *testing.T, in string, resource metav1.APIResource, groups []*metav1.APIGroup, all []*metav1.APIResourceList) *kubeconnectv1.ResourceType {
+func typeByClientGo(t *testing.T, groupVersionName string, resource metav1.APIResource, groups []*metav1.APIGroup, all []*metav1.APIResourceList) *kubeconnectv1.ResourceType {
 	t.Helper()
-	of, err := schema.ParseGroupVersion(in)
+	groupVersion, err := schema.ParseGroupVersion(groupVersionName)
 	if err != nil {
 		t.Fatal(err)
 	}
-	made := &kubeconnectv1.ResourceType{
+	result := &kubeconnectv1.ResourceType{
 		Kind: &kubeconnectv1.ResourceKind{
-			Group: of.Group, Version: of.Version, Resource: resource.Name, Kind: resource.Kind, Namespaced: resource.Namespaced,
+			Group: groupVersion.Group, Version: groupVersion.Version, Resource: resource.Name, Kind: resource.Kind, Namespaced: resource.Namespaced,
 		},
 		Singular: resource.SingularName, ShortNames: resource.ShortNames, Categories: resource.Categories, Verbs: resource.Verbs,
-		Versions: []string{of.Version},
+		Versions: []string{groupVersion.Version},
 	}
 	for _, group := range groups {
 		for _, version := range group.Versions {
 			list := listIn(all, version.GroupVersion)
-			if group.Name == of.Group && version.Version != of.Version && list != nil && slices.ContainsFunc(list.APIResources, func(other metav1.APIResource) bool { return other.Name == resource.Name }) {
-				made.Versions = append(made.Versions, version.Version)
+			if group.Name == groupVersion.Group && version.Version != groupVersion.Version && list != nil && slices.ContainsFunc(list.APIResources, func(other metav1.APIResource) bool { return other.Name == resource.Name }) {
+				result.Versions = append(result.Versions, version.Version)
 			}
 		}
 	}
-	for _, other := range listIn(all, in).APIResources {
+	for _, other := range listIn(all, groupVersionName).APIResources {
 		if name, ok := strings.CutPrefix(other.Name, resource.Name+"/"); ok {
-			made.Subresources = append(made.Subresources, name)
+			result.Subresources = append(result.Subresources, name)
 		}
 	}
-	slices.Sort(made.GetSubresources())
-	return made
+	slices.Sort(result.GetSubresources())
+	return result
 }
 
 func listIn(all []*metav1.APIResourceList, groupVersion string) *metav1.APIResourceList {
@@ -155,12 +155,12 @@ func TestResourceTypesFollowACRD(t *testing.T) {
 	discoverOverEachProtocol(t, func(t *testing.T, client discoveryClient) {
 		ctx := deadline(t)
 		gadgets := newCustomResource(ctx, t, cluster(t), newNamespace(ctx, t, cluster(t)))
-		want := func(what, line string) {
+		want := func(description, line string) {
 			t.Helper()
-			eventually(ctx, t, what, func() error {
+			eventually(ctx, t, description, func() error {
 				var got []string
-				for _, of := range listTypes(ctx, t, client, gadgets.group).GetResourceTypes() {
-					got = append(got, lineOf(of))
+				for _, resourceType := range listTypes(ctx, t, client, gadgets.group).GetResourceTypes() {
+					got = append(got, lineOf(resourceType))
 				}
 				if strings.Join(got, "\n") != line {
 					return fmt.Errorf("listed %q, want %q", got, line)
@@ -196,8 +196,8 @@ func TestAResourceTypeTellsTheStateOfItsCache(t *testing.T) {
 			gadgets.define("v1")
 			gadgets.create("v1", namespace, "one", nil)
 			eventually(ctx, t, "the type is listed", func() error {
-				if of := typeOf(listTypes(ctx, t, clients.Discovery, gadgets.group), "gadgets"); of == nil || of.GetCache() != nil {
-					return fmt.Errorf("type %v", of)
+				if resourceType := typeOf(listTypes(ctx, t, clients.Discovery, gadgets.group), "gadgets"); resourceType == nil || resourceType.GetCache() != nil {
+					return fmt.Errorf("type %v", resourceType)
 				}
 				return nil
 			})
@@ -213,10 +213,10 @@ func TestAResourceTypeTellsTheStateOfItsCache(t *testing.T) {
 func wantCached(ctx context.Context, t *testing.T, client discoveryClient, group string, count int64) {
 	t.Helper()
 	eventually(ctx, t, fmt.Sprint(count, " objects are reported"), func() error {
-		is := typeOf(listTypes(ctx, t, client, group), "gadgets").GetCache()
-		if !is.GetStarted() || !is.GetSynced() || is.GetObjects() != count || is.GetBytes() < 100*count ||
-			is.GetResourceVersion() == "" || is.GetFreshness().GetStale() || is.GetFreshness().GetLastContact() == nil {
-			return fmt.Errorf("cache %v", is)
+		state := typeOf(listTypes(ctx, t, client, group), "gadgets").GetCache()
+		if !state.GetStarted() || !state.GetSynced() || state.GetObjects() != count || state.GetBytes() < 100*count ||
+			state.GetResourceVersion() == "" || state.GetFreshness().GetStale() || state.GetFreshness().GetLastContact() == nil {
+			return fmt.Errorf("cache %v", state)
 		}
 		return nil
 	})
@@ -229,7 +229,7 @@ func TestHowManyObjectsThereAreIsToldToThoseWhoMayListThem(t *testing.T) {
 	service := startForCallers(t)
 	all, some, none := newAccount(ctx, t, namespace, "all"), newAccount(ctx, t, namespace, "some"), newAccount(ctx, t, namespace, "none")
 	administer(ctx, t, all)
-	some.may(namespace, "some", to("secrets", "get", "list", "watch"))
+	some.grantIn(namespace, "some", rule("secrets", "get", "list", "watch"))
 	for _, reader := range []account{all, some} {
 		eventually(ctx, t, reader.name+" has permission to read", func() error {
 			_, err := reader.calling(service, harness.Connect).Resources.List(ctx, &kubeconnectv1.ListRequest{Resource: "secrets"})
@@ -238,14 +238,14 @@ func TestHowManyObjectsThereAreIsToldToThoseWhoMayListThem(t *testing.T) {
 	}
 	for _, protocol := range harness.Protocols {
 		t.Run(protocol.Name, func(t *testing.T) {
-			if is := typeOf(listTypes(ctx, t, all.calling(service, protocol).Discovery, ""), "secrets").GetCache(); !is.GetSynced() {
-				t.Errorf("a caller with permission to list all Secrets receives %v", is)
+			if state := typeOf(listTypes(ctx, t, all.calling(service, protocol).Discovery, ""), "secrets").GetCache(); !state.GetSynced() {
+				t.Errorf("a caller with permission to list all Secrets receives %v", state)
 			}
 			for _, caller := range []account{some, none} {
 				list := listTypes(ctx, t, caller.calling(service, protocol).Discovery, "")
-				for _, of := range list.GetResourceTypes() {
-					if of.GetCache() != nil {
-						t.Errorf("%s receives %v", caller.name, of)
+				for _, resourceType := range list.GetResourceTypes() {
+					if resourceType.GetCache() != nil {
+						t.Errorf("%s receives %v", caller.name, resourceType)
 					}
 				}
 				if typeOf(list, "secrets") == nil {
@@ -260,17 +260,17 @@ func TestHowManyObjectsThereAreIsToldToThoseWhoMayListThem(t *testing.T) {
 // affects all discovery clients.
 func TestAnAPIServiceThatIsAwayHidesNoOther(t *testing.T) {
 	t.Parallel()
-	in, err := harness.StartCluster()
+	controlPlane, err := harness.StartCluster()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(in.Stop)
+	t.Cleanup(controlPlane.Stop)
 	ctx := deadline(t)
-	service := harness.StartService(t, in.Kubeconfig)
+	service := harness.StartService(t, controlPlane.Kubeconfig)
 	clients := harness.Dial(harness.HTTP2(t), service.Address, harness.Connect)
 	client := clients.Discovery
 	before := len(listTypes(ctx, t, client, "").GetResourceTypes())
-	apiServices := in.Dynamic.Resource(schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"})
+	apiServices := controlPlane.Dynamic.Resource(schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"})
 	if _, err := apiServices.Create(ctx, awayAPIService(), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func TestRevocationReachesASnapshotThatIsBeingSent(t *testing.T) {
 	namespace := newNamespace(ctx, t, cluster(t))
 	createSecrets(ctx, t, namespace, unreadSecrets)
 	caller := newAccount(ctx, t, namespace, "reader")
-	caller.may(namespace, "reader", to("secrets", "list", "watch"))
+	caller.grantIn(namespace, "reader", rule("secrets", "list", "watch"))
 	clients := caller.calling(service, harness.Connect)
 	list := func() error {
 		_, err := clients.Resources.List(ctx, &kubeconnectv1.ListRequest{Resource: "secrets", Namespace: namespace, PageSize: 1})
@@ -50,7 +50,7 @@ func TestRevocationReachesASnapshotThatIsBeingSent(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	caller.mayNoMore(namespace, "reader")
+	caller.revokeIn(namespace, "reader")
 	eventually(ctx, t, "a list is denied", func() error {
 		if err := list(); connect.CodeOf(err) != connect.CodePermissionDenied {
 			return fmt.Errorf("the list returns %v", err)
@@ -123,13 +123,13 @@ func unreadRequest(ctx context.Context, t *testing.T, service *harness.Service, 
 		t.Fatal(err)
 	}
 	framed := append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(message))), message...)
-	made, err := http.NewRequestWithContext(ctx, http.MethodPost, service.Address+"/kubeconnect.v1.ResourceService/"+method, bytes.NewReader(framed))
+	httpRequest, err := http.NewRequestWithContext(ctx, http.MethodPost, service.Address+"/kubeconnect.v1.ResourceService/"+method, bytes.NewReader(framed))
 	if err != nil {
 		t.Fatal(err)
 	}
-	made.Header.Set("Content-Type", "application/connect+proto")
+	httpRequest.Header.Set("Content-Type", "application/connect+proto")
 	if token != "" {
-		made.Header.Set("Authorization", "Bearer "+token)
+		httpRequest.Header.Set("Authorization", "Bearer "+token)
 	}
-	return made
+	return httpRequest
 }

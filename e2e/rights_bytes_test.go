@@ -30,9 +30,9 @@ func TestNoByteReachesWhoMayNotSeeIt(t *testing.T) {
 			ctx := deadline(t)
 			closed := newClosed(ctx, t)
 			caller := closed.newReader("caller")
-			closed.wantNothingTold(ctx, t, service, protocol, caller)
+			closed.wantNothingDelivered(ctx, t, service, protocol, caller)
 			closed.wantNothingInAnswers(ctx, t, service, protocol, caller)
-			closed.wantLossTold(ctx, t, service, protocol, closed.newReader("for-a-while"))
+			closed.wantLossDelivered(ctx, t, service, protocol, closed.newReader("for-a-while"))
 			closed.wantNothingLogged(t, service)
 		})
 	}
@@ -68,32 +68,34 @@ func newClosed(ctx context.Context, t *testing.T) *closed {
 }
 
 // wordOfItsOwn returns a word that occurs nowhere else.
-func wordOfItsOwn(of string) string { return fmt.Sprintf("closed-%s-%x", of, rand.Uint64()) }
+func wordOfItsOwn(kindOfWord string) string {
+	return fmt.Sprintf("closed-%s-%x", kindOfWord, rand.Uint64())
+}
 
 // write creates an object with words that occur nowhere else.
 func (c *closed) write(name string) {
 	c.t.Helper()
 	label, value, data := wordOfItsOwn("label"), wordOfItsOwn("value"), wordOfItsOwn("data")
 	write := configMapsIn(c.ctx, c.t, cluster(c.t), c.namespace)
-	made := write.create(name, labels{label: value})
+	created := write.create(name, labels{label: value})
 	write.touch(name, data)
-	c.words = append(c.words, label, value, data, string(made.UID))
+	c.words = append(c.words, label, value, data, string(created.UID))
 }
 
 // newReader returns an account with permission to read and patch in the open namespace.
 func (c *closed) newReader(name string) account {
 	c.t.Helper()
 	caller := newAccount(c.ctx, c.t, c.open, name)
-	caller.may(c.open, name, to("configmaps", "get", "list", "watch", "patch"))
+	caller.grantIn(c.open, name, rule("configmaps", "get", "list", "watch", "patch"))
 	return caller
 }
 
-// wantNothingTold makes every read of the caller that does not name the closed namespace: no
+// wantNothingDelivered makes every read of the caller that does not name the closed namespace: no
 // response may contain its words.
-func (c *closed) wantNothingTold(ctx context.Context, t *testing.T, service *harness.Service, protocol harness.Protocol, caller account) {
+func (c *closed) wantNothingDelivered(ctx context.Context, t *testing.T, service *harness.Service, protocol harness.Protocol, caller account) {
 	t.Helper()
 	other := c.newReader("other")
-	other.may(c.namespace, "other", to("configmaps", "get", "list", "watch"))
+	other.grantIn(c.namespace, "other", rule("configmaps", "get", "list", "watch"))
 	clients, sent := c.calling(service, protocol, caller)
 	both, sentBoth := c.calling(service, protocol, other)
 	eventually(ctx, t, "both have their permissions", func() error {
@@ -117,15 +119,15 @@ func (c *closed) wantNothingTold(ctx context.Context, t *testing.T, service *har
 	ofOther.Reaches(ctx, version)
 	record.Resume(t, clients.Resources, everything, point).Reaches(ctx, version)
 
-	for _, by := range []harness.Clients{clients, both} {
-		c.readEverything(ctx, t, by, version)
+	for _, clients := range []harness.Clients{clients, both} {
+		c.readEverything(ctx, t, clients, version)
 	}
 	mustNot := append(slices.Clone(c.words), c.namespace, c.name, deleted, later)
-	if told := sent.mentions(mustNot); len(told) > 0 {
-		t.Errorf("the caller receives %q", told)
+	if found := sent.mentions(mustNot); len(found) > 0 {
+		t.Errorf("the caller receives %q", found)
 	}
-	if told := sentBoth.mentions(mustNot); len(told) != len(mustNot) {
-		t.Errorf("of %q, only %q is found in the bytes sent to a caller with permission", mustNot, told)
+	if found := sentBoth.mentions(mustNot); len(found) != len(mustNot) {
+		t.Errorf("of %q, only %q is found in the bytes sent to a caller with permission", mustNot, found)
 	}
 }
 
@@ -163,20 +165,20 @@ func (c *closed) readEverything(ctx context.Context, t *testing.T, clients harne
 func (c *closed) wantNothingInAnswers(ctx context.Context, t *testing.T, service *harness.Service, protocol harness.Protocol, caller account) {
 	t.Helper()
 	clients, sent := c.calling(service, protocol, caller)
-	there := c.askFor(ctx, clients, c.namespace, c.name)
-	for what, names := range map[string][2]string{
+	existing := c.askFor(ctx, clients, c.namespace, c.name)
+	for description, names := range map[string][2]string{
 		"a missing object":    {c.namespace, wordOfItsOwn("other")},
 		"a missing namespace": {wordOfItsOwn("space"), c.name},
 	} {
 		for call, got := range c.askFor(ctx, clients, names[0], names[1]) {
 			named := strings.NewReplacer(names[0], c.namespace, names[1], c.name).Replace(got)
-			if named != there[call] {
-				t.Errorf("%s of %s returns %q, of an existing one %q", call, what, named, there[call])
+			if named != existing[call] {
+				t.Errorf("%s of %s returns %q, of an existing one %q", call, description, named, existing[call])
 			}
 		}
 	}
-	if told := sent.mentions(c.words); len(told) > 0 {
-		t.Errorf("errors for a caller without permission contain %q", told)
+	if found := sent.mentions(c.words); len(found) > 0 {
+		t.Errorf("errors for a caller without permission contain %q", found)
 	}
 }
 
@@ -204,11 +206,11 @@ func (c *closed) askFor(ctx context.Context, clients harness.Clients, namespace,
 	return refused
 }
 
-// wantLossTold revokes the permission to read a namespace while the caller watches: nothing that is
-// written there afterwards may be sent.
-func (c *closed) wantLossTold(ctx context.Context, t *testing.T, service *harness.Service, protocol harness.Protocol, caller account) {
+// wantLossDelivered revokes the permission to read a namespace while the caller watches: nothing
+// that is written there afterwards may be sent.
+func (c *closed) wantLossDelivered(ctx context.Context, t *testing.T, service *harness.Service, protocol harness.Protocol, caller account) {
 	t.Helper()
-	grant(ctx, t, c.namespace, "for-a-while", caller.subject(), to("configmaps", "get", "list", "watch"))
+	grant(ctx, t, c.namespace, "for-a-while", caller.subject(), rule("configmaps", "get", "list", "watch"))
 	clients, sent := c.calling(service, protocol, caller)
 	eventually(ctx, t, "the caller has the permission", func() error { return listsNamespaces(ctx, clients.Resources, c.open, c.namespace) })
 	var lost time.Time
@@ -236,8 +238,8 @@ func (c *closed) wantLossTold(ctx context.Context, t *testing.T, service *harnes
 	if err := listsNamespaces(ctx, clients.Resources, c.open); err != nil {
 		t.Error(err)
 	}
-	if told := sent.mentions(append(slices.Clone(c.words[shown:]), afterwards)); len(told) > 0 {
-		t.Errorf("after the revocation the caller receives %q", told)
+	if found := sent.mentions(append(slices.Clone(c.words[shown:]), afterwards)); len(found) > 0 {
+		t.Errorf("after the revocation the caller receives %q", found)
 	}
 }
 

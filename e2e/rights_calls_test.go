@@ -17,8 +17,8 @@ import (
 
 func (m *matrix) whoAmI(clients harness.Clients) answer {
 	return func(ctx context.Context) (string, error) {
-		who, err := clients.Access.WhoAmI(ctx, &kubeconnectv1.WhoAmIRequest{})
-		_, name, _ := strings.Cut(who.GetUsername(), m.a+":")
+		identity, err := clients.Access.WhoAmI(ctx, &kubeconnectv1.WhoAmIRequest{})
+		_, name, _ := strings.Cut(identity.GetUsername(), m.a+":")
 		return name, err
 	}
 }
@@ -37,10 +37,10 @@ func (m *matrix) checkAccess(clients harness.Clients, question *kubeconnectv1.Ac
 func (m *matrix) listTypes(clients harness.Clients) answer {
 	return func(ctx context.Context) (string, error) {
 		list, err := clients.Discovery.ListResourceTypes(ctx, &kubeconnectv1.ListResourceTypesRequest{Group: "core"})
-		switch of := typeOf(list, "configmaps"); {
-		case of == nil:
+		switch resourceType := typeOf(list, "configmaps"); {
+		case resourceType == nil:
 			return "", err
-		case of.GetCache() == nil:
+		case resourceType.GetCache() == nil:
 			return "not counted", err
 		}
 		return "counted", err
@@ -121,11 +121,11 @@ func (m *matrix) patch(clients harness.Clients, namespace, name string) answer {
 // create and the functions below it make dry runs, so that other calls find the same objects.
 func (m *matrix) create(clients harness.Clients, namespace, name string) answer {
 	return func(ctx context.Context) (string, error) {
-		made, err := clients.Resources.Create(ctx, &kubeconnectv1.CreateRequest{
+		response, err := clients.Resources.Create(ctx, &kubeconnectv1.CreateRequest{
 			Resource: "configmaps", Namespace: namespace, DryRun: true,
 			Body: &kubeconnectv1.CreateRequest_Data{Data: fmt.Appendf(nil, `{"metadata":{"name":%q}}`, name)},
 		})
-		return m.names(made.GetObject()), err
+		return m.names(response.GetObject()), err
 	}
 }
 

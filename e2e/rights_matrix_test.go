@@ -117,10 +117,10 @@ func TestEveryMethodAnswersEveryCallerByItsRights(t *testing.T) {
 			ctx := deadline(t)
 			m := newMatrix(ctx, t)
 			m.untilKnown(ctx, t, service)
-			for who, headers := range m.unknown() {
+			for callerName, headers := range m.unknown() {
 				clients := callingWithHeaders(t, service, protocol, headers)
 				for name, call := range m.calls(clients) {
-					m.wantAnswer(ctx, t, who+": "+name, call, unknown)
+					m.wantAnswer(ctx, t, callerName+": "+name, call, unknown)
 				}
 			}
 			for i, caller := range m.callers {
@@ -177,11 +177,11 @@ func newMatrix(ctx context.Context, t *testing.T) *matrix {
 	}
 	m.startLogging(ctx, map[string][]string{m.a: {"one", "two"}, m.b: {"one"}})
 	verbs := []string{"get", "list", "watch", "patch", "create", "update", "delete", "deletecollection"}
-	named := to("configmaps", verbs...)
-	namedLogs := to("pods/log", "get")
+	named := rule("configmaps", verbs...)
+	namedLogs := rule("pods/log", "get")
 	named.ResourceNames, namedLogs.ResourceNames = []string{"one", "none"}, []string{"one", "none"}
-	m.callers[1].may(m.a, "of-namespace", to("configmaps", verbs...), to("pods/log", "get"))
-	m.callers[2].may(m.a, "of-name", named, namedLogs)
+	m.callers[1].grantIn(m.a, "of-namespace", rule("configmaps", verbs...), rule("pods/log", "get"))
+	m.callers[2].grantIn(m.a, "of-name", named, namedLogs)
 	administer(ctx, t, m.callers[3])
 	return m
 }
@@ -209,12 +209,12 @@ func administer(ctx context.Context, t *testing.T, account account) {
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
 		Subjects:   []rbacv1.Subject{account.subject()},
 	}
-	made, err := bindings.Create(ctx, binding, metav1.CreateOptions{})
+	created, err := bindings.Create(ctx, binding, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := bindings.Delete(context.WithoutCancel(ctx), made.Name, metav1.DeleteOptions{}); err != nil {
+		if err := bindings.Delete(context.WithoutCancel(ctx), created.Name, metav1.DeleteOptions{}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -293,7 +293,7 @@ func (m *matrix) calls(clients harness.Clients) map[string]answer {
 		"DeleteCollection in A":        m.deleteCollection(clients, m.a),
 		"DeleteCollection in B":        m.deleteCollection(clients, m.b),
 	}
-	for name, of := range map[string]struct{ resource, namespace, fields string }{
+	for name, test := range map[string]struct{ resource, namespace, fields string }{
 		"A":                {"configmaps", m.a, ""},
 		"B":                {"configmaps", m.b, ""},
 		"everywhere":       {"configmaps", "", ""},
@@ -303,8 +303,8 @@ func (m *matrix) calls(clients harness.Clients) map[string]answer {
 		"the Secrets of A": {"secrets", m.a, ""},
 		"nodes":            {"nodes", "", ""},
 	} {
-		calls["List "+name] = m.list(clients, of.resource, of.namespace, of.fields)
-		calls["Watch "+name] = m.watch(clients, of.resource, of.namespace, "", of.fields)
+		calls["List "+name] = m.list(clients, test.resource, test.namespace, test.fields)
+		calls["Watch "+name] = m.watch(clients, test.resource, test.namespace, "", test.fields)
 	}
 	for _, name := range []string{"one", "two"} {
 		delete(calls, "Watch "+name+" in A") // a watch has a field for the name

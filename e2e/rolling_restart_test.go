@@ -49,17 +49,17 @@ func TestARollingRestartPassesUnnoticed(t *testing.T) {
 	crowd := crowdOfConfigMaps(t)
 	ctx, stop := context.WithCancel(deadlineAfter(t, crowdPatience))
 	defer stop()
-	in := crowdedCluster(t)
+	controlPlane := crowdedCluster(t)
 	balancer, replicas := startBalancer(t, 0), make([]*harness.Service, rolledReplicas)
 	for i := range replicas {
-		replicas[i] = startWarm(ctx, t, in)
+		replicas[i] = startWarm(ctx, t, controlPlane)
 		balancer.add(replicas[i])
 	}
-	counter := startCounter(ctx, t, in, crowd.namespace)
+	counter := startCounter(ctx, t, controlPlane, crowd.namespace)
 	streams, following := counter.followed(ctx, t, crowd.namespace, balancer)
 	counter.count(ctx, t, 20, streams)
 	for _, old := range replicas {
-		balancer.add(startWarm(ctx, t, in))
+		balancer.add(startWarm(ctx, t, controlPlane))
 		balancer.remove(old)
 		if err := old.Stop(); err != nil {
 			t.Errorf("a replica exited: %v", err)
@@ -72,10 +72,10 @@ func TestARollingRestartPassesUnnoticed(t *testing.T) {
 }
 
 // startWarm starts a replica with a slow link to the API server, and blocks until it is ready.
-func startWarm(ctx context.Context, t *testing.T, in *harness.Cluster) *harness.Service {
+func startWarm(ctx context.Context, t *testing.T, controlPlane *harness.Cluster) *harness.Service {
 	t.Helper()
-	link := startBalancer(t, rolledRate, in.Address())
-	service := harness.StartService(t, harness.KubeconfigTo(t, in.Kubeconfig, link.address()), "--preload", "configmaps")
+	link := startBalancer(t, rolledRate, controlPlane.Address())
+	service := harness.StartService(t, harness.KubeconfigTo(t, controlPlane.Kubeconfig, link.address()), "--preload", "configmaps")
 	untilProbe(ctx, t, service, "/readyz", http.StatusOK)
 	return service
 }
@@ -109,14 +109,14 @@ func wantUnnoticed(t *testing.T, streams []*countingStream) {
 type counter struct {
 	change func(ctx context.Context, number int) error
 
-	mu   sync.Mutex // guards made
-	made []time.Time
+	mu        sync.Mutex // guards changedAt
+	changedAt []time.Time
 }
 
-func startCounter(ctx context.Context, t *testing.T, in *harness.Cluster, namespace string) *counter {
+func startCounter(ctx context.Context, t *testing.T, controlPlane *harness.Cluster, namespace string) *counter {
 	t.Helper()
-	api := in.Client.CoreV1().ConfigMaps(namespace)
-	configMapsIn(ctx, t, in, namespace).create(counterName, nil)
+	api := controlPlane.Client.CoreV1().ConfigMaps(namespace)
+	configMapsIn(ctx, t, controlPlane, namespace).create(counterName, nil)
 	t.Cleanup(func() { _ = api.Delete(context.WithoutCancel(ctx), counterName, metav1.DeleteOptions{}) })
 	return &counter{change: func(ctx context.Context, number int) error {
 		patch := fmt.Sprintf(`{"data":{%q:"%d"}}`, counterKey, number)
@@ -126,11 +126,11 @@ func startCounter(ctx context.Context, t *testing.T, in *harness.Cluster, namesp
 }
 
 // followed returns streams that watch the counter until the context ends.
-func (c *counter) followed(ctx context.Context, t *testing.T, namespace string, by *balancer) ([]*countingStream, *sync.WaitGroup) {
+func (c *counter) followed(ctx context.Context, t *testing.T, namespace string, balancer *balancer) ([]*countingStream, *sync.WaitGroup) {
 	t.Helper()
 	var clients []resourceClient
 	for range rolledConnections {
-		clients = append(clients, harness.Dial(harness.HTTP2(t), "http://"+by.address(), harness.Connect).Resources)
+		clients = append(clients, harness.Dial(harness.HTTP2(t), "http://"+balancer.address(), harness.Connect).Resources)
 	}
 	streams, following := make([]*countingStream, rolledStreams), &sync.WaitGroup{}
 	for i := range streams {
@@ -150,7 +150,7 @@ func (c *counter) count(ctx context.Context, t *testing.T, more int, streams []*
 		last(ctx, rolledChange)
 	}
 	eventually(ctx, t, "all streams have seen the last change", func() error {
-		if missing := slices.IndexFunc(streams, func(s *countingStream) bool { return s.hasSeen() < len(c.made) }); missing >= 0 {
+		if missing := slices.IndexFunc(streams, func(s *countingStream) bool { return s.hasSeen() < len(c.changedAt) }); missing >= 0 {
 			return fmt.Errorf("stream %d has not seen it", missing)
 		}
 		return nil
@@ -161,15 +161,15 @@ func (c *counter) count(ctx context.Context, t *testing.T, more int, streams []*
 func (c *counter) begin() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.made = append(c.made, time.Now())
-	return len(c.made)
+	c.changedAt = append(c.changedAt, time.Now())
+	return len(c.changedAt)
 }
 
 // begunAt returns the time at which a change was started.
 func (c *counter) begunAt(number int) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.made[number-1]
+	return c.changedAt[number-1]
 }
 
 // countingStream watches the counter in all its calls, as a client does that resumes.
@@ -296,38 +296,38 @@ func (b *balancer) accept() {
 		if err != nil {
 			return
 		}
-		to, err := net.Dial("tcp", b.choose())
+		target, err := net.Dial("tcp", b.choose())
 		if err != nil {
 			_ = from.Close()
 			continue
 		}
-		b.tasks.Go(func() { pass(from, to, 0) })
-		b.tasks.Go(func() { pass(to, from, b.rate) })
+		b.tasks.Go(func() { pass(from, target, 0) })
+		b.tasks.Go(func() { pass(target, from, b.rate) })
 	}
 }
 
 // pass forwards bytes from one connection to another at a maximum rate in bytes a second, and
 // closes both at the end.
-func pass(from, to net.Conn, rate int) {
+func pass(from, target net.Conn, rate int) {
 	defer from.Close()
-	defer to.Close()
+	defer target.Close()
 	if rate == 0 {
-		_, _ = io.Copy(to, from)
+		_, _ = io.Copy(target, from)
 		return
 	}
 	for buffer := make([]byte, rate/100); ; time.Sleep(10 * time.Millisecond) {
-		if err := copySome(to, from, buffer); err != nil {
+		if err := copySome(target, from, buffer); err != nil {
 			return
 		}
 	}
 }
 
 // copySome forwards the bytes of one read.
-func copySome(to, from net.Conn, buffer []byte) error {
+func copySome(target, from net.Conn, buffer []byte) error {
 	n, err := from.Read(buffer)
 	if err != nil {
 		return err
 	}
-	_, err = to.Write(buffer[:n])
+	_, err = target.Write(buffer[:n])
 	return err
 }

@@ -34,9 +34,9 @@ func TestScenario02_AWatchFromATokenOfThePastGetsWhatHasHappenedSince(t *testing
 		touched := write.touch("comes", "touched")
 		write.create("never-seen", nil)
 
-		said := record.Resume(t, client, request, point).Reaches(ctx, touched.ResourceVersion)
-		wantChanges(t, said, deleted(goes), deleted(leaves), added(comes), modified(touched))
-		wantEventVersion(t, said, 1, left.ResourceVersion)
+		view := record.Resume(t, client, request, point).Reaches(ctx, touched.ResourceVersion)
+		wantChanges(t, view, deleted(goes), deleted(leaves), added(comes), modified(touched))
+		wantEventVersion(t, view, 1, left.ResourceVersion)
 	})
 }
 
@@ -48,17 +48,17 @@ func TestScenario03_AResumeAtEachPointOfAStreamTellsTheSameRest(t *testing.T) {
 	client := newClient(t, cluster(t))
 	untilRead(ctx, t, client, "configmaps", write.create("before", labels{"app": "web"}))
 	request := &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: namespace, LabelSelector: "app=web"}
-	whole := record.Watch(t, client, request)
-	whole.Synced(ctx)
+	stream := record.Watch(t, client, request)
+	stream.Synced(ctx)
 
-	last := writeStepByStep(ctx, t, whole, write)
-	said := whole.Reaches(ctx, last)
-	if len(said.Points) < 6 {
-		t.Fatalf("the stream can be resumed at only %d points", len(said.Points))
+	last := writeStepByStep(ctx, t, stream, write)
+	view := stream.Reaches(ctx, last)
+	if len(view.Points) < 6 {
+		t.Fatalf("the stream can be resumed at only %d points", len(view.Points))
 	}
-	for _, point := range said.Points {
+	for _, point := range view.Points {
 		resumed := record.Resume(t, client, request, point).Reaches(ctx, last)
-		got, want := withoutRepeatedDeletion(record.Lines(record.Changes(resumed.Events))), record.Lines(record.Changes(said.Events))
+		got, want := withoutRepeatedDeletion(record.Lines(record.Changes(resumed.Events))), record.Lines(record.Changes(view.Events))
 		if !slices.Equal(got, want) {
 			t.Errorf("resumed after %d events: %q, want %q", len(point.Events), got, want)
 		}
@@ -76,16 +76,16 @@ func TestScenario03_AResumeAtAnotherReplicaEndsUpRight(t *testing.T) {
 	client := newClient(t, cluster(t))
 	untilRead(ctx, t, client, "configmaps", write.create("before", labels{"app": "web"}))
 	request := &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: namespace, LabelSelector: "app=web"}
-	whole := record.Watch(t, client, request)
-	whole.Synced(ctx)
-	last := writeStepByStep(ctx, t, whole, write)
-	said := whole.Reaches(ctx, last)
+	stream := record.Watch(t, client, request)
+	stream.Synced(ctx)
+	last := writeStepByStep(ctx, t, stream, write)
+	view := stream.Reaches(ctx, last)
 
 	another := newClient(t, cluster(t))
 	want := configMapVersions(ctx, t, namespace, "app=web")
-	for _, point := range said.Points {
+	for _, point := range view.Points {
 		resumed := untilHeld(ctx, record.ResumeElsewhere(t, another, request, point), want)
-		t.Logf("resumed after %d of %d events: %d snapshots", len(point.Events), len(said.Events), resumed.Model.Resets)
+		t.Logf("resumed after %d of %d events: %d snapshots", len(point.Events), len(view.Events), resumed.Model.Resets)
 	}
 }
 
@@ -140,12 +140,12 @@ func writeStepByStep(ctx context.Context, t *testing.T, stream *record.Stream, w
 }
 
 // lastPoint returns the last point at which a stream can be resumed.
-func lastPoint(t *testing.T, said record.View) record.Point {
+func lastPoint(t *testing.T, view record.View) record.Point {
 	t.Helper()
-	if len(said.Points) == 0 {
+	if len(view.Points) == 0 {
 		t.Fatal("no response had a resume token")
 	}
-	return said.Points[len(said.Points)-1]
+	return view.Points[len(view.Points)-1]
 }
 
 // withoutRepeatedDeletion removes a deletion that directly follows itself: the last deletion of a

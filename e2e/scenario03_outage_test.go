@@ -25,11 +25,11 @@ func TestScenario03_AResumeAmidWhatWasFoundAfterAnOutageEndsUpRightAtAnotherRepl
 	}
 	request, point, past := watchedPast(ctx, t, away, write)
 	stream := record.Resume(t, away, request, point)
-	untilRead(ctx, t, another, "configmaps", past.again)
+	untilRead(ctx, t, another, "configmaps", past.recreated)
 
 	link.Set(harness.Refused)
-	past.goOn(write)
-	last := past.gone
+	past.changeAll(write)
+	last := past.removed
 	for i := range bigOnes {
 		last = write.touch(fmt.Sprintf("big-%d", i), "meanwhile")
 	}
@@ -38,13 +38,13 @@ func TestScenario03_AResumeAmidWhatWasFoundAfterAnOutageEndsUpRightAtAnotherRepl
 	link.Set(harness.None)
 
 	want := past.held(write)
-	said := untilHeld(ctx, stream, want)
-	if said.Responses < 3 {
-		t.Fatalf("everything was sent in %d responses", said.Responses)
+	view := untilHeld(ctx, stream, want)
+	if view.Responses < 3 {
+		t.Fatalf("everything was sent in %d responses", view.Responses)
 	}
-	for _, cut := range append([]record.Point{point}, said.Points...) {
-		again := record.ResumeElsewhere(t, another, request, cut).Reaches(ctx, last.ResourceVersion)
-		if got := heldVersions(again.Model); !maps.Equal(got, want) {
+	for _, cut := range append([]record.Point{point}, view.Points...) {
+		resumed := record.ResumeElsewhere(t, another, request, cut).Reaches(ctx, last.ResourceVersion)
+		if got := heldVersions(resumed.Model); !maps.Equal(got, want) {
 			t.Errorf("disconnected after %d events, the client has %v, want %v", len(cut.Events), got, want)
 		}
 	}

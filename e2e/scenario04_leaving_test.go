@@ -31,9 +31,9 @@ func TestScenario04_ALabelThatLeavesTheSelectorAndComesBackIsDeletedSilentAdded(
 	write.relabel("one", map[string]any{"app": nil})
 	back := write.relabel("one", map[string]any{"app": "web"})
 
-	said := stream.Reaches(ctx, back.ResourceVersion)
-	wantChanges(t, said, deleted(held), added(back))
-	wantEventVersion(t, said, 0, left.ResourceVersion)
+	view := stream.Reaches(ctx, back.ResourceVersion)
+	wantChanges(t, view, deleted(held), added(back))
+	wantEventVersion(t, view, 0, left.ResourceVersion)
 }
 
 func TestScenario04_AFieldThatLeavesTheSelectorAndComesBackIsDeletedSilentAdded(t *testing.T) {
@@ -52,15 +52,15 @@ func TestScenario04_AFieldThatLeavesTheSelectorAndComesBackIsDeletedSilentAdded(
 	unseen := setPhase(ctx, t, left, corev1.PodUnknown)
 	back := setPhase(ctx, t, unseen, corev1.PodPending)
 
-	said := stream.Reaches(ctx, back.ResourceVersion)
-	wantChanges(t, said, deleted(held), added(back))
-	wantEventVersion(t, said, 0, left.ResourceVersion)
+	view := stream.Reaches(ctx, back.ResourceVersion)
+	wantChanges(t, view, deleted(held), added(back))
+	wantEventVersion(t, view, 0, left.ResourceVersion)
 }
 
 // wantEventVersion checks the version of a change, not that of its object.
-func wantEventVersion(t *testing.T, said record.View, index int, want string) {
+func wantEventVersion(t *testing.T, view record.View, index int, want string) {
 	t.Helper()
-	changes := record.AfterSnapshot(said.Events)
+	changes := record.AfterSnapshot(view.Events)
 	if len(changes) <= index {
 		return // wantChanges has reported it
 	}

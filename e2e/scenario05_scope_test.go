@@ -17,8 +17,8 @@ func TestScenario05_AWatchIsOnANameOrANamespaceOrEverything(t *testing.T) {
 
 func watchesOfEveryScope(t *testing.T, client resourceClient) {
 	ctx := deadline(t)
-	here, there := newNamespace(ctx, t, cluster(t)), newNamespace(ctx, t, cluster(t))
-	writeHere, writeThere := configMapsIn(ctx, t, cluster(t), here), configMapsIn(ctx, t, cluster(t), there)
+	here, existing := newNamespace(ctx, t, cluster(t)), newNamespace(ctx, t, cluster(t))
+	writeHere, writeThere := configMapsIn(ctx, t, cluster(t), here), configMapsIn(ctx, t, cluster(t), existing)
 	before := writeHere.create("before", nil)
 	untilRead(ctx, t, client, "configmaps", before)
 
@@ -46,7 +46,7 @@ func watchesOfEveryScope(t *testing.T, client resourceClient) {
 	wantChanges(t, knownName.Reaches(ctx, last.ResourceVersion), modified(beforeTouched))
 	wantChanges(t, namespace.Reaches(ctx, last.ResourceVersion),
 		added(one), added(two), modified(beforeTouched), modified(oneTouched), deleted(oneTouched))
-	wantChangesIn(t, []string{here, there}, everything.Reaches(ctx, last.ResourceVersion),
+	wantChangesIn(t, []string{here, existing}, everything.Reaches(ctx, last.ResourceVersion),
 		added(one), added(two), added(oneThere), modified(beforeTouched), modified(oneTouched),
 		deleted(oneTouched), deleted(oneThere), added(last))
 
@@ -73,12 +73,12 @@ func wantSnapshot(t *testing.T, stream *record.Stream, want ...string) {
 
 // wantChangesIn is wantChanges for a stream that also receives changes in the namespaces of other
 // tests.
-func wantChangesIn(t *testing.T, namespaces []string, said record.View, want ...string) {
+func wantChangesIn(t *testing.T, namespaces []string, view record.View, want ...string) {
 	t.Helper()
-	said.Events = slices.DeleteFunc(slices.Clone(said.Events), func(event *kubeconnectv1.Event) bool {
+	view.Events = slices.DeleteFunc(slices.Clone(view.Events), func(event *kubeconnectv1.Event) bool {
 		return event.GetObject() != nil && !slices.Contains(namespaces, event.GetObject().GetNamespace())
 	})
-	wantChanges(t, said, want...)
+	wantChanges(t, view, want...)
 }
 
 func TestScenario05_AWatchOnOneClusterScopedObjectHearsOfNoOther(t *testing.T) {
@@ -93,9 +93,9 @@ func TestScenario05_AWatchOnOneClusterScopedObjectHearsOfNoOther(t *testing.T) {
 	labelNamespace(ctx, t, other, "labelled")
 	labelled := labelNamespace(ctx, t, one, "labelled")
 
-	said := stream.Reaches(ctx, labelled.ResourceVersion)
-	wantChanges(t, said, modified(labelled))
-	for _, line := range record.Lines(record.Changes(said.Events)) {
+	view := stream.Reaches(ctx, labelled.ResourceVersion)
+	wantChanges(t, view, modified(labelled))
+	for _, line := range record.Lines(record.Changes(view.Events)) {
 		if strings.Contains(line, other) {
 			t.Errorf("the watch received another object: %s", line)
 		}

@@ -37,18 +37,18 @@ func TestScenario06_ATokenFromBehindTheWindowGetsTheLatestStatesAndDeletions(t *
 	write := configMapsIn(ctx, t, cluster(t), namespace)
 	request, point, past := watchedPast(ctx, t, client, write)
 
-	past.goOn(write)
+	past.changeAll(write)
 	pushOut(ctx, t, client, write)
 	touched := write.touch("touched", "at last")
 	want := past.latestStates(write)
 
-	said := record.ResumeElsewhere(t, client, request, point).Reaches(ctx, touched.ResourceVersion)
-	wantChanges(t, said, want...)
-	if said.Model.Resets != 1 {
-		t.Errorf("%d resets, want one", said.Model.Resets)
+	view := record.ResumeElsewhere(t, client, request, point).Reaches(ctx, touched.ResourceVersion)
+	wantChanges(t, view, want...)
+	if view.Model.Resets != 1 {
+		t.Errorf("%d resets, want one", view.Model.Resets)
 	}
-	wantLatestStates(t, said.Events[len(point.Events):])
-	wantDeletedUIDs(t, said.Events[len(point.Events):], past)
+	wantLatestStates(t, view.Events[len(point.Events):])
+	wantDeletedUIDs(t, view.Events[len(point.Events):], past)
 }
 
 // At a service that has just started, the API server's history has the deletions.
@@ -59,17 +59,17 @@ func TestScenario06_ATokenFromBeforeTheServiceStartedGetsTheLatestStatesAndDelet
 	write := configMapsIn(ctx, t, cluster(t), namespace)
 	request, point, past := watchedPast(ctx, t, newClient(t, cluster(t)), write)
 
-	past.goOn(write)
+	past.changeAll(write)
 	touched := write.touch("touched", "at last")
 
-	said := record.ResumeElsewhere(t, newClient(t, cluster(t)), request, point).Reaches(ctx, touched.ResourceVersion)
-	if said.Model.Resets != 1 {
-		t.Errorf("%d resets, want one", said.Model.Resets)
+	view := record.ResumeElsewhere(t, newClient(t, cluster(t)), request, point).Reaches(ctx, touched.ResourceVersion)
+	if view.Model.Resets != 1 {
+		t.Errorf("%d resets, want one", view.Model.Resets)
 	}
-	if want := past.held(write); !maps.Equal(heldVersions(said.Model), want) {
-		t.Errorf("the client has %v, want %v", heldVersions(said.Model), want)
+	if want := past.held(write); !maps.Equal(heldVersions(view.Model), want) {
+		t.Errorf("the client has %v, want %v", heldVersions(view.Model), want)
 	}
-	wantLatestStates(t, said.Events[len(point.Events):])
+	wantLatestStates(t, view.Events[len(point.Events):])
 }
 
 func TestScenario06_ATokenFromBeforeAllThatIsRememberedGetsRESETAndASnapshot(t *testing.T) {
@@ -79,17 +79,17 @@ func TestScenario06_ATokenFromBeforeAllThatIsRememberedGetsRESETAndASnapshot(t *
 	write := configMapsIn(ctx, t, forgetfulCluster(t), namespace)
 	request, point, past := watchedPast(ctx, t, newClient(t, forgetfulCluster(t)), write)
 
-	past.goOn(write)
+	past.changeAll(write)
 	touched := write.touch("touched", "at last")
 	untilForgotten(ctx, t, forgetfulCluster(t), past.version)
 
 	resumed := record.ResumeElsewhere(t, newClient(t, forgetfulCluster(t)), request, point)
-	said := resumed.Reaches(ctx, touched.ResourceVersion)
-	if said.Model.Resets != 2 {
-		t.Errorf("%d resets, want a second one", said.Model.Resets)
+	view := resumed.Reaches(ctx, touched.ResourceVersion)
+	if view.Model.Resets != 2 {
+		t.Errorf("%d resets, want a second one", view.Model.Resets)
 	}
-	if want := past.held(write); !maps.Equal(heldVersions(said.Model), want) {
-		t.Errorf("the client has %v, want %v", heldVersions(said.Model), want)
+	if want := past.held(write); !maps.Equal(heldVersions(view.Model), want) {
+		t.Errorf("the client has %v, want %v", heldVersions(view.Model), want)
 	}
 }
 
@@ -102,7 +102,7 @@ func TestScenario06_ACatchUpThatIsCutOffCanBeGoneOnWith(t *testing.T) {
 	write := configMapsIn(ctx, t, cluster(t), namespace)
 	request, point, past := watchedPast(ctx, t, client, write)
 
-	past.goOn(write)
+	past.changeAll(write)
 	pushOut(ctx, t, client, write)
 	for i := range 4 {
 		write.createBig(fmt.Sprintf("big-%d", i), web)
@@ -111,13 +111,13 @@ func TestScenario06_ACatchUpThatIsCutOffCanBeGoneOnWith(t *testing.T) {
 	touched := write.touch("touched", "at last")
 	want := past.held(write)
 
-	said := record.ResumeElsewhere(t, client, request, point).Reaches(ctx, touched.ResourceVersion)
-	if said.Responses < 3 {
-		t.Fatalf("everything was sent in %d responses", said.Responses)
+	view := record.ResumeElsewhere(t, client, request, point).Reaches(ctx, touched.ResourceVersion)
+	if view.Responses < 3 {
+		t.Fatalf("everything was sent in %d responses", view.Responses)
 	}
-	for _, cut := range append([]record.Point{point}, said.Points...) {
-		again := record.ResumeElsewhere(t, client, request, cut).Reaches(ctx, touched.ResourceVersion)
-		if got := heldVersions(again.Model); !maps.Equal(got, want) {
+	for _, cut := range append([]record.Point{point}, view.Points...) {
+		resumed := record.ResumeElsewhere(t, client, request, cut).Reaches(ctx, touched.ResourceVersion)
+		if got := heldVersions(resumed.Model); !maps.Equal(got, want) {
 			t.Errorf("disconnected after %d events, the client has %v, want %v", len(cut.Events), got, want)
 		}
 	}
@@ -127,29 +127,29 @@ var web = labels{"app": "web"}
 
 // past holds some objects that a client had once.
 type past struct {
-	gone, leaves, again *corev1.ConfigMap
-	version             string // the version of that time
+	removed, leaves, recreated *corev1.ConfigMap
+	version                    string // the version of that time
 }
 
 // watchedPast creates objects, and returns a point of a watch at which the client has all of them.
 func watchedPast(ctx context.Context, t *testing.T, client resourceClient, write configMaps) (*kubeconnectv1.WatchRequest, record.Point, past) {
 	t.Helper()
-	p := past{gone: write.create("gone", web), leaves: write.create("leaves", web), again: write.create("again", web)}
+	p := past{removed: write.create("gone", web), leaves: write.create("leaves", web), recreated: write.create("again", web)}
 	write.create("stays", web)
 	untilRead(ctx, t, client, "configmaps", write.create("touched", web))
 	request := &kubeconnectv1.WatchRequest{
-		Resource: "configmaps", Namespace: p.gone.Namespace, LabelSelector: "app=web",
+		Resource: "configmaps", Namespace: p.removed.Namespace, LabelSelector: "app=web",
 		Encoding: kubeconnectv1.Encoding_ENCODING_PROTOBUF,
 	}
 	stream := record.Watch(t, client, request)
-	said := stream.Synced(ctx)
+	view := stream.Synced(ctx)
 	stream.Close()
-	p.version = said.Model.Version
-	return request, lastPoint(t, said), p
+	p.version = view.Model.Version
+	return request, lastPoint(t, view), p
 }
 
-// goOn changes the objects in every way.
-func (p past) goOn(write configMaps) {
+// changeAll changes the objects in every way.
+func (p past) changeAll(write configMaps) {
 	write.delete("gone")
 	write.delete("again")
 	write.create("again", web)
@@ -159,17 +159,17 @@ func (p past) goOn(write configMaps) {
 	write.delete("comes-and-goes")
 }
 
-// latestStates returns the lines of the changes made by goOn as latest states, and of the last
+// latestStates returns the lines of the changes made by changeAll as latest states, and of the last
 // change of "touched": a deletion, and a leaving, at its own version. Only the API server's watch
 // has the version of a deletion.
 func (p past) latestStates(write configMaps) []string {
-	gone := func(object *corev1.ConfigMap) string {
+	deletedLine := func(object *corev1.ConfigMap) string {
 		object = object.DeepCopy()
 		object.ResourceVersion = write.deletedAt(object, p.version)
 		return deleted(object)
 	}
 	return []string{
-		gone(p.gone), gone(p.again), added(write.get("again")), deleted(write.get("leaves")),
+		deletedLine(p.removed), deletedLine(p.recreated), added(write.get("again")), deleted(write.get("leaves")),
 		added(write.get("comes")), modified(write.get("touched")),
 	}
 }
@@ -184,8 +184,8 @@ func (c configMaps) deletedAt(object *corev1.ConfigMap, since string) string {
 	}
 	defer events.Stop()
 	for event := range events.ResultChan() {
-		if told, ok := event.Object.(*corev1.ConfigMap); ok && event.Type == watch.Deleted && told.UID == object.UID {
-			return told.ResourceVersion
+		if deleted, ok := event.Object.(*corev1.ConfigMap); ok && event.Type == watch.Deleted && deleted.UID == object.UID {
+			return deleted.ResourceVersion
 		}
 	}
 	c.t.Fatalf("the API server's watch does not return the deletion of %s", object.Name)
@@ -243,7 +243,7 @@ func wantLatestStates(t *testing.T, events []*kubeconnectv1.Event) {
 func wantDeletedUIDs(t *testing.T, events []*kubeconnectv1.Event, p past) {
 	t.Helper()
 	for _, event := range record.Changes(events) {
-		for _, held := range []*corev1.ConfigMap{p.gone, p.leaves, p.again} {
+		for _, held := range []*corev1.ConfigMap{p.removed, p.leaves, p.recreated} {
 			object := event.GetObject()
 			if event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_DELETED && object.GetName() == held.Name && object.GetUid() != string(held.UID) {
 				t.Errorf("%s has UID %q, want %q", record.Line(event), object.GetUid(), held.UID)
@@ -253,11 +253,11 @@ func wantDeletedUIDs(t *testing.T, events []*kubeconnectv1.Event, p past) {
 }
 
 // untilForgotten blocks until the API server has lost the history since a version.
-func untilForgotten(ctx context.Context, t *testing.T, in *harness.Cluster, version string) {
+func untilForgotten(ctx context.Context, t *testing.T, controlPlane *harness.Cluster, version string) {
 	t.Helper()
 	seconds := int64(1)
 	eventually(ctx, t, "the history is compacted", func() error {
-		events, err := in.Client.CoreV1().ConfigMaps("").Watch(ctx, metav1.ListOptions{ResourceVersion: version, TimeoutSeconds: &seconds})
+		events, err := controlPlane.Client.CoreV1().ConfigMaps("").Watch(ctx, metav1.ListOptions{ResourceVersion: version, TimeoutSeconds: &seconds})
 		if err != nil {
 			return ignoreExpired(err)
 		}

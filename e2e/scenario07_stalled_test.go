@@ -80,19 +80,19 @@ const windowFilled = 16 << 20 / (2 * stalledSize) / changedAtOnce
 
 // changingSecrets are objects that are changed repeatedly, with one writer each.
 type changingSecrets struct {
-	ctx   context.Context
-	t     *testing.T
-	in    *harness.Cluster
-	now   []*corev1.Secret
-	notes *validate.Writes
+	ctx          context.Context
+	t            *testing.T
+	controlPlane *harness.Cluster
+	now          []*corev1.Secret
+	notes        *validate.Writes
 }
 
-func newChangingSecrets(ctx context.Context, t *testing.T, in *harness.Cluster) *changingSecrets {
+func newChangingSecrets(ctx context.Context, t *testing.T, controlPlane *harness.Cluster) *changingSecrets {
 	t.Helper()
-	namespace := newNamespace(ctx, t, in)
-	s := &changingSecrets{ctx: ctx, t: t, in: in, now: make([]*corev1.Secret, writers), notes: validate.NewWrites(namespace)}
+	namespace := newNamespace(ctx, t, controlPlane)
+	s := &changingSecrets{ctx: ctx, t: t, controlPlane: controlPlane, now: make([]*corev1.Secret, writers), notes: validate.NewWrites(namespace)}
 	s.write(func(ctx context.Context, i int) (*corev1.Secret, error) {
-		return in.Client.CoreV1().Secrets(namespace).Create(ctx, &corev1.Secret{
+		return controlPlane.Client.CoreV1().Secrets(namespace).Create(ctx, &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("changing-%d", i)},
 			StringData: map[string]string{"filling": strings.Repeat("x", stalledSize)},
 		}, metav1.CreateOptions{})
@@ -107,7 +107,7 @@ func (s *changingSecrets) change(count int) {
 		s.write(func(ctx context.Context, i int) (*corev1.Secret, error) {
 			changed := s.now[i].DeepCopy()
 			changed.Data["number"] = []byte(changed.ResourceVersion)
-			return s.in.Client.CoreV1().Secrets(changed.Namespace).Update(ctx, changed, metav1.UpdateOptions{})
+			return s.controlPlane.Client.CoreV1().Secrets(changed.Namespace).Update(ctx, changed, metav1.UpdateOptions{})
 		})
 	}
 }

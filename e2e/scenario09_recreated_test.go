@@ -28,7 +28,7 @@ func recreateDuring(t *testing.T, fault harness.Fault) {
 	namespace := newNamespace(ctx, t, cluster(t))
 	write := configMapsIn(ctx, t, cluster(t), namespace)
 	first := write.create("one", nil)
-	gone := write.create("gone", nil)
+	removed := write.create("gone", nil)
 	client, link := newClientBehindProxy(t, cluster(t), harness.None)
 	untilRead(ctx, t, client, "configmaps", write.create("stays", nil))
 	stream := record.Watch(t, client, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: namespace})
@@ -41,22 +41,22 @@ func recreateDuring(t *testing.T, fault harness.Fault) {
 	stays := write.touch("stays", "touched")
 	link.Set(harness.None)
 
-	said := untilHeld(ctx, stream, configMapVersions(ctx, t, namespace, ""))
-	changes := wantChangesInAnyOrder(t, said, deleted(first), added(second), deleted(gone), modified(stays))
+	view := untilHeld(ctx, stream, configMapVersions(ctx, t, namespace, ""))
+	changes := wantChangesInAnyOrder(t, view, deleted(first), added(second), deleted(removed), modified(stays))
 	if slices.Index(changes, deleted(first)) > slices.Index(changes, added(second)) {
 		t.Errorf("the old object was deleted after the new one was added: %q", changes)
 	}
-	if said.Model.Resets != 1 {
-		t.Errorf("%d resets, want one: the missed changes can be sent", said.Model.Resets)
+	if view.Model.Resets != 1 {
+		t.Errorf("%d resets, want one: the missed changes can be sent", view.Model.Resets)
 	}
-	wantUIDs(t, said, string(first.UID), string(second.UID))
+	wantUIDs(t, view, string(first.UID), string(second.UID))
 }
 
 // wantUIDs checks the UIDs of the changes of the object "one".
-func wantUIDs(t *testing.T, said record.View, want ...string) {
+func wantUIDs(t *testing.T, view record.View, want ...string) {
 	t.Helper()
 	var got []string
-	for _, event := range record.AfterSnapshot(said.Events) {
+	for _, event := range record.AfterSnapshot(view.Events) {
 		if event.GetObject().GetName() == "one" {
 			got = append(got, event.GetObject().GetUid())
 		}

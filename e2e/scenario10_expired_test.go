@@ -10,18 +10,18 @@ import (
 func TestScenario10_WhenTheAPIServerHasForgottenMeanwhileEveryWatcherConvergesAndSeesNoError(t *testing.T) {
 	t.Parallel()
 	ctx := deadlineAfter(t, faultPatience)
-	in := forgetfulCluster(t)
-	link := harness.StartProxy(t, in.Address(), harness.None)
-	service := harness.StartService(t, harness.KubeconfigTo(t, in.Kubeconfig, link.Address()))
-	crew := newCrew(ctx, t, newStage(ctx, t, in), newSeed(t), callersOf(t, service)...)
-	crew.atWork(ctx, busy)
+	controlPlane := forgetfulCluster(t)
+	link := harness.StartProxy(t, controlPlane.Address(), harness.None)
+	service := harness.StartService(t, harness.KubeconfigTo(t, controlPlane.Kubeconfig, link.Address()))
+	group := newTrafficGroup(ctx, t, newTestbed(ctx, t, controlPlane), newSeed(t), callersOf(t, service)...)
+	group.atWork(ctx, busy)
 
 	link.Set(harness.Refused)
-	version := crew.casts[0].traffic.Writes.Newest()
-	crew.written(ctx, busy)
-	untilForgotten(ctx, t, in, version)
+	version := group.resources[0].traffic.Writes.Newest()
+	group.written(ctx, busy)
+	untilForgotten(ctx, t, controlPlane, version)
 	link.Set(harness.None)
 
-	crew.atWork(ctx, busy)
-	t.Log(crew.finish(ctx, validate.Evidence{}))
+	group.atWork(ctx, busy)
+	t.Log(group.finish(ctx, validate.Evidence{}))
 }

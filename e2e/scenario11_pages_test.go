@@ -65,9 +65,9 @@ func TestScenario11_PagesTakenDuringWritesMakeOneConsistentList(t *testing.T) {
 func pagedName(i int) string { return fmt.Sprintf("paged-%02d", i) }
 
 // heldAt returns the ConfigMaps of a namespace at the API server at a version.
-func heldAt(ctx context.Context, t *testing.T, in *harness.Cluster, namespace, version string) (held []string) {
+func heldAt(ctx context.Context, t *testing.T, controlPlane *harness.Cluster, namespace, version string) (held []string) {
 	t.Helper()
-	list, err := in.Client.CoreV1().ConfigMaps(namespace).List(ctx, metav1.ListOptions{
+	list, err := controlPlane.Client.CoreV1().ConfigMaps(namespace).List(ctx, metav1.ListOptions{
 		ResourceVersion: version, ResourceVersionMatch: metav1.ResourceVersionMatchExact,
 	})
 	if err != nil {
@@ -83,9 +83,9 @@ func heldAt(ctx context.Context, t *testing.T, in *harness.Cluster, namespace, v
 // started after the API server had compacted the list's version.
 func TestScenario11_AnExpiredPageTokenSaysSoAndOffersAWayOn(t *testing.T) {
 	t.Parallel()
-	ctx, in := deadline(t), forgetfulCluster(t)
-	namespace, client := newNamespace(ctx, t, in), newClient(t, in)
-	write := configMapsIn(ctx, t, in, namespace)
+	ctx, controlPlane := deadline(t), forgetfulCluster(t)
+	namespace, client := newNamespace(ctx, t, controlPlane), newClient(t, controlPlane)
+	write := configMapsIn(ctx, t, controlPlane, namespace)
 	write.create("one", nil)
 	untilRead(ctx, t, client, "configmaps", write.create("two", nil))
 	request := &kubeconnectv1.ListRequest{Resource: "configmaps", Namespace: namespace, PageSize: 1}
@@ -94,8 +94,8 @@ func TestScenario11_AnExpiredPageTokenSaysSoAndOffersAWayOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	write.delete("two")
-	untilForgotten(ctx, t, in, first.GetResourceVersion())
-	later := newClient(t, in)
+	untilForgotten(ctx, t, controlPlane, first.GetResourceVersion())
+	later := newClient(t, controlPlane)
 	request.PageToken = first.GetNextPageToken()
 	_, err = later.List(ctx, request)
 	wantError(t, err, connect.CodeOutOfRange, "list again from the first page")

@@ -20,16 +20,16 @@ func TestScenario13_AReadWithTheVersionOfAWriteSeesTheWrite(t *testing.T) {
 		namespace := newNamespace(ctx, t, cluster(t))
 		write := configMapsIn(ctx, t, cluster(t), namespace)
 		for i := range writes {
-			made := write.create(fmt.Sprintf("one-%d", i), nil)
+			created := write.create(fmt.Sprintf("one-%d", i), nil)
 			one, err := client.Get(ctx, &kubeconnectv1.GetRequest{
-				Resource: "configmaps", Namespace: namespace, Name: made.Name, MinResourceVersion: made.ResourceVersion,
+				Resource: "configmaps", Namespace: namespace, Name: created.Name, MinResourceVersion: created.ResourceVersion,
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
-			wantHead(t, one.GetObject(), made)
+			wantHead(t, one.GetObject(), created)
 
-			write.delete(made.Name)
+			write.delete(created.Name)
 			after := write.create(fmt.Sprintf("two-%d", i), nil)
 			list, err := client.List(ctx, &kubeconnectv1.ListRequest{
 				Resource: "configmaps", Namespace: namespace, MinResourceVersion: after.ResourceVersion,
@@ -69,15 +69,15 @@ func TestScenario13_AReadOfAQuietResourceTakesTheVersionOfAWriteToAnother(t *tes
 	if _, err := client.List(ctx, request); err != nil {
 		t.Fatal(err)
 	}
-	made := configMapsIn(ctx, t, cluster(t), namespace).create("made", nil)
-	request.MinResourceVersion = made.ResourceVersion
+	created := configMapsIn(ctx, t, cluster(t), namespace).create("made", nil)
+	request.MinResourceVersion = created.ResourceVersion
 	list, err := client.List(ctx, request)
 	if err != nil {
 		t.Fatal(err)
 	}
-	order, err := resourceversion.CompareResourceVersion(list.GetResourceVersion(), made.ResourceVersion)
+	order, err := resourceversion.CompareResourceVersion(list.GetResourceVersion(), created.ResourceVersion)
 	if err != nil || order < 0 {
-		t.Errorf("version of the list %s, of the write %s (%v)", list.GetResourceVersion(), made.ResourceVersion, err)
+		t.Errorf("version of the list %s, of the write %s (%v)", list.GetResourceVersion(), created.ResourceVersion, err)
 	}
 }
 

@@ -41,7 +41,7 @@ func TestScenario15_ACustomResourceIsMadeUsedChangedAndDeletedUnderAnOpenWatch(t
 	wantError(t, pinned.End(ctx), connect.CodeNotFound, "v1")
 
 	gadgets.remove()
-	stream.Until(ctx, "the client has no objects", func(said *record.View) bool { return len(said.Model.Objects) == 0 })
+	stream.Until(ctx, "the client has no objects", func(view *record.View) bool { return len(view.Model.Objects) == 0 })
 	eventually(ctx, t, "the resource is unknown", func() error {
 		_, err := listGadgets(ctx, client, gadgets)
 		return hasCode(err, connect.CodeNotFound)
@@ -57,11 +57,11 @@ func TestScenario15_ACustomResourceIsMadeUsedChangedAndDeletedUnderAnOpenWatch(t
 // wait until the resource is recreated.
 func continuesOrEndsWithNotFound(ctx context.Context, t *testing.T, stream *record.Stream, want versions) {
 	t.Helper()
-	said := stream.Until(ctx, "the watch has ended or continued", func(said *record.View) bool {
-		return said.Ended || said.Model.Synced && maps.Equal(heldVersions(said.Model), want)
+	view := stream.Until(ctx, "the watch has ended or continued", func(view *record.View) bool {
+		return view.Ended || view.Model.Synced && maps.Equal(heldVersions(view.Model), want)
 	})
-	t.Logf("the watch ended: %v", said.Ended)
-	if said.Ended {
+	t.Logf("the watch ended: %v", view.Ended)
+	if view.Ended {
 		wantError(t, stream.End(ctx), connect.CodeNotFound)
 	}
 }
@@ -80,13 +80,13 @@ func untilListed(ctx context.Context, t *testing.T, client resourceClient, gadge
 
 // untilHeldAs blocks until the client has these objects in an API version.
 func untilHeldAs(ctx context.Context, stream *record.Stream, version string, want versions) {
-	stream.Until(ctx, "the client has all objects in version "+version, func(said *record.View) bool {
-		if said.Kind.GetVersion() != version || !said.Model.Synced || !maps.Equal(heldVersions(said.Model), want) {
+	stream.Until(ctx, "the client has all objects in version "+version, func(view *record.View) bool {
+		if view.Kind.GetVersion() != version || !view.Model.Synced || !maps.Equal(heldVersions(view.Model), want) {
 			return false
 		}
-		for _, object := range said.Model.Objects {
+		for _, object := range view.Model.Objects {
 			apiVersion := object.GetStruct().GetFields()["apiVersion"].GetStringValue()
-			if apiVersion != said.Kind.GetGroup()+"/"+version {
+			if apiVersion != view.Kind.GetGroup()+"/"+version {
 				return false
 			}
 		}

@@ -41,9 +41,9 @@ func TestScenario16_AServerWithoutWatchListIsReadByThePlainList(t *testing.T) {
 }
 
 // refusesWatchList verifies that the API server does not support streaming lists.
-func refusesWatchList(ctx context.Context, t *testing.T, in *harness.Cluster) {
+func refusesWatchList(ctx context.Context, t *testing.T, controlPlane *harness.Cluster) {
 	t.Helper()
-	err := in.Client.CoreV1().RESTClient().Get().Resource("configmaps").
+	err := controlPlane.Client.CoreV1().RESTClient().Get().Resource("configmaps").
 		Param("watch", "true").Param("sendInitialEvents", "true").
 		Param("resourceVersionMatch", "NotOlderThan").Param("allowWatchBookmarks", "true").
 		Do(ctx).Error()

@@ -143,10 +143,10 @@ func withData(request *kubeconnectv1.PatchRequest, body string) *kubeconnectv1.P
 }
 
 // wantData fails the test unless both the response and the cluster have this data.
-func wantData(t *testing.T, answer *kubeconnectv1.PatchResponse, in configMaps, want labels) {
+func wantData(t *testing.T, answer *kubeconnectv1.PatchResponse, write configMaps, want labels) {
 	t.Helper()
-	in.t = t
-	now := in.get(answer.GetObject().GetName())
+	write.t = t
+	now := write.get(answer.GetObject().GetName())
 	if !maps.Equal(now.Data, want) {
 		t.Errorf("the cluster has %v, want %v", now.Data, want)
 	}
@@ -163,7 +163,7 @@ func wantData(t *testing.T, answer *kubeconnectv1.PatchResponse, in configMaps, 
 func createDeployment(ctx context.Context, t *testing.T, namespace, name string, replicas int32) *appsv1.Deployment {
 	t.Helper()
 	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels{"app": name}}, Spec: unscheduledPod("").Spec}
-	made, err := cluster(t).Client.AppsV1().Deployments(namespace).Create(ctx, &appsv1.Deployment{
+	created, err := cluster(t).Client.AppsV1().Deployments(namespace).Create(ctx, &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &replicas,
@@ -174,7 +174,7 @@ func createDeployment(ctx context.Context, t *testing.T, namespace, name string,
 	if err != nil {
 		t.Fatal(err)
 	}
-	return made
+	return created
 }
 
 func getDeployment(ctx context.Context, t *testing.T, namespace, name string) *appsv1.Deployment {

@@ -61,13 +61,13 @@ func runPod(ctx context.Context, t *testing.T, namespace, name string) {
 	t.Helper()
 	pods, pod := cluster(t).Client.CoreV1().Pods(namespace), unscheduledPod(name)
 	pod.Labels = labels{"app": "web"}
-	made, err := pods.Create(ctx, pod, metav1.CreateOptions{})
+	created, err := pods.Create(ctx, pod, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	made.Status.Phase = corev1.PodRunning
-	made.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-	if _, err := pods.UpdateStatus(ctx, made, metav1.UpdateOptions{}); err != nil {
+	created.Status.Phase = corev1.PodRunning
+	created.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	if _, err := pods.UpdateStatus(ctx, created, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -34,31 +34,31 @@ func TestScenario20_ADeletionHoldsToItsPreconditions(t *testing.T) {
 
 func deleteUnderPreconditions(ctx context.Context, t *testing.T, client resourceClient, resource writable, namespace string) {
 	t.Helper()
-	made := resource.create(ctx, t, client, namespace, resource.object("one", "red"))
+	created := resource.create(ctx, t, client, namespace, resource.object("one", "red"))
 	remove := func(preconditions *kubeconnectv1.Preconditions, dryRun bool) (*kubeconnectv1.DeleteResponse, error) {
 		return client.Delete(ctx, &kubeconnectv1.DeleteRequest{
 			Resource: resource.name, Namespace: namespace, Name: "one", Preconditions: preconditions, DryRun: dryRun,
 		})
 	}
-	for what, wrong := range map[string]*kubeconnectv1.Preconditions{
+	for description, wrong := range map[string]*kubeconnectv1.Preconditions{
 		"the UID in the precondition": {Uid: "8f3c5a3e-0000-4000-8000-000000000000"},
 		"ResourceVersion":             {ResourceVersion: "1"},
 	} {
 		_, err := remove(wrong, false)
-		wantError(t, err, connect.CodeAborted, what)
+		wantError(t, err, connect.CodeAborted, description)
 		wantStatus(t, err, "Conflict")
 	}
-	right := &kubeconnectv1.Preconditions{Uid: made.GetUid(), ResourceVersion: made.GetResourceVersion()}
+	right := &kubeconnectv1.Preconditions{Uid: created.GetUid(), ResourceVersion: created.GetResourceVersion()}
 	if _, err := remove(right, true); err != nil {
 		t.Error(err)
 	}
 	resource.get(ctx, t, "one")
-	gone, err := remove(right, false)
+	response, err := remove(right, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if gone.GetObject() != nil || gone.GetKind().GetKind() == "Status" {
-		t.Errorf("response for the deleted object: %v", gone)
+	if response.GetObject() != nil || response.GetKind().GetKind() == "Status" {
+		t.Errorf("response for the deleted object: %v", response)
 	}
 	_, err = remove(nil, false)
 	wantError(t, err, connect.CodeNotFound, `"one" not found`)
@@ -129,12 +129,12 @@ func TestADeletedPodIsAnsweredWhileItEnds(t *testing.T) {
 	_, err := client.Delete(ctx, request)
 	wantError(t, err, connect.CodeInvalidArgument, "grace_period_seconds")
 	seconds = 0
-	gone, err := client.Delete(ctx, request)
+	response, err := client.Delete(ctx, request)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if gone.GetObject().GetName() != "one" || gone.GetKind().GetKind() != "Pod" {
-		t.Errorf("response %v", gone)
+	if response.GetObject().GetName() != "one" || response.GetKind().GetKind() != "Pod" {
+		t.Errorf("response %v", response)
 	}
 }
 

@@ -27,11 +27,11 @@ func TestScenario21_ObjectsAsLargeAsEtcdTakesComeWhole(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace := newNamespace(ctx, t, cluster(t))
-	var made []*corev1.PodTemplate
+	var created []*corev1.PodTemplate
 	for i := range largeCount {
-		made = append(made, createLarge(ctx, t, namespace, fmt.Sprintf("large-%d", i)))
+		created = append(created, createLarge(ctx, t, namespace, fmt.Sprintf("large-%d", i)))
 	}
-	last := made[largeCount-1]
+	last := created[largeCount-1]
 	overEachProtocol(t, cluster(t), func(t *testing.T, client resourceClient) {
 		ctx := deadline(t)
 		untilRead(ctx, t, client, "podtemplates", last)
@@ -42,10 +42,10 @@ func TestScenario21_ObjectsAsLargeAsEtcdTakesComeWhole(t *testing.T) {
 				}))
 			})
 			t.Run("watched as "+content, func(t *testing.T) {
-				said := untilHeld(ctx, record.Watch(t, client, &kubeconnectv1.WatchRequest{
+				view := untilHeld(ctx, record.Watch(t, client, &kubeconnectv1.WatchRequest{
 					Resource: "podtemplates", Namespace: namespace, Encoding: encoding,
-				}), versionsOf(made...))
-				wantLarge(t, content, slices.Collect(maps.Values(said.Model.Objects)))
+				}), versionsOf(created...))
+				wantLarge(t, content, slices.Collect(maps.Values(view.Model.Objects)))
 			})
 		}
 	})
@@ -67,8 +67,8 @@ func TestScenario21_ALargeObjectCanBePatchedAndTheChangeIsWatched(t *testing.T) 
 		Type: kubeconnectv1.PatchType_PATCH_TYPE_JSON,
 	}, `[{"op":"replace","path":"/template/spec/containers/0/args/0","value":"`+argument+`"}]`))
 
-	said := stream.Reaches(ctx, answer.GetObject().GetResourceVersion())
-	changes := record.AfterSnapshot(said.Events)
+	view := stream.Reaches(ctx, answer.GetObject().GetResourceVersion())
+	changes := record.AfterSnapshot(view.Events)
 	if len(changes) != 1 {
 		t.Fatalf("%d changes, want one", len(changes))
 	}
@@ -85,14 +85,14 @@ func createLarge(ctx context.Context, t *testing.T, namespace, name string) *cor
 	t.Helper()
 	spec := unscheduledPod("").Spec
 	spec.Containers[0].Args = []string{largeArgument(name)}
-	made, err := cluster(t).Client.CoreV1().PodTemplates(namespace).Create(ctx, &corev1.PodTemplate{
+	created, err := cluster(t).Client.CoreV1().PodTemplates(namespace).Create(ctx, &corev1.PodTemplate{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Template:   corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels{"app": "large"}}, Spec: spec},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return made
+	return created
 }
 
 // largeArgument returns a text of two-byte characters, so that truncation at a fixed length would

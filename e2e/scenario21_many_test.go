@@ -19,10 +19,10 @@ func TestScenario21_TwentyThousandObjectsComeInOneSnapshot(t *testing.T) {
 	stream := record.Watch(t, client, &kubeconnectv1.WatchRequest{
 		Resource: "configmaps", Namespace: crowd.namespace, Encoding: kubeconnectv1.Encoding_ENCODING_PROTOBUF,
 	})
-	said := stream.Synced(ctx)
-	t.Logf("%d objects watched from a cold start: %v, in %d messages", crowd.count, time.Since(began), said.Responses)
-	if len(said.Model.Objects) != crowd.count {
-		t.Errorf("the snapshot has %d objects, want %d", len(said.Model.Objects), crowd.count)
+	view := stream.Synced(ctx)
+	t.Logf("%d objects watched from a cold start: %v, in %d messages", crowd.count, time.Since(began), view.Responses)
+	if len(view.Model.Objects) != crowd.count {
+		t.Errorf("the snapshot has %d objects, want %d", len(view.Model.Objects), crowd.count)
 	}
 
 	began = time.Now()

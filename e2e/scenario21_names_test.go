@@ -26,9 +26,9 @@ func namesAndLabelsAtTheirLimits(t *testing.T, client resourceClient) {
 	ctx := deadline(t)
 	namespace := newNamespace(ctx, t, cluster(t))
 	write := configMapsIn(ctx, t, cluster(t), namespace)
-	made := write.create(longestName, labels{longestKey: longestValue})
+	created := write.create(longestName, labels{longestKey: longestValue})
 
-	untilRead(ctx, t, client, "configmaps", made)
+	untilRead(ctx, t, client, "configmaps", created)
 	for name, request := range map[string]*kubeconnectv1.WatchRequest{
 		"by name":  {Name: longestName},
 		"by label": {LabelSelector: longestKey + "=" + longestValue},
@@ -38,7 +38,7 @@ func namesAndLabelsAtTheirLimits(t *testing.T, client resourceClient) {
 			request.Resource, request.Namespace = "configmaps", namespace
 			stream := record.Watch(t, client, request)
 			stream.Synced(ctx)
-			wantSnapshot(t, stream, added(made))
+			wantSnapshot(t, stream, added(created))
 		})
 	}
 }

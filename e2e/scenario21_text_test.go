@@ -41,10 +41,10 @@ func TestScenario21_TextInAnyUTF8ComesBackAsItWas(t *testing.T) {
 		written := configMapVersions(ctx, t, namespace, "texts")
 		for content, encoding := range encodings {
 			t.Run(content, func(t *testing.T) {
-				said := untilHeld(ctx, record.Watch(t, client, &kubeconnectv1.WatchRequest{
+				view := untilHeld(ctx, record.Watch(t, client, &kubeconnectv1.WatchRequest{
 					Resource: "configmaps", Namespace: namespace, LabelSelector: "texts", Encoding: encoding,
 				}), written)
-				for _, object := range said.Model.Objects {
+				for _, object := range view.Model.Objects {
 					wantTexts(t, object, content)
 				}
 			})
@@ -96,9 +96,9 @@ func bytesOf(t *testing.T) func(*kubeconnectv1.PatchRequest, map[string]any) {
 	}
 }
 
-func anyValues(of map[string]string) map[string]any {
+func anyValues(values map[string]string) map[string]any {
 	all := map[string]any{}
-	for key, value := range of {
+	for key, value := range values {
 		all[key] = value
 	}
 	return all

@@ -25,7 +25,7 @@ func TestScenario22_AStreamEndsWithTheServiceAccount(t *testing.T) {
 			ctx := deadline(t)
 			namespace := newNamespace(ctx, t, cluster(t))
 			caller := newAccount(ctx, t, namespace, "reader")
-			caller.may(namespace, "reader", to("configmaps", "list", "watch"))
+			caller.grantIn(namespace, "reader", rule("configmaps", "list", "watch"))
 			clients := caller.calling(service, protocol)
 			request := &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: namespace}
 			eventually(ctx, t, "the caller has permission to watch", func() error {

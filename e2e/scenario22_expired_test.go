@@ -28,7 +28,7 @@ func TestScenario22_AStreamEndsWithItsTokenAndGoesOnWithANewOne(t *testing.T) {
 			ctx := deadline(t)
 			namespace := newNamespace(ctx, t, cluster(t))
 			caller := newAccount(ctx, t, namespace, "reader")
-			caller.may(namespace, "reader", to("configmaps", "list", "watch"))
+			caller.grantIn(namespace, "reader", rule("configmaps", "list", "watch"))
 			outliveTheCredential(ctx, t, namespace, func(expires time.Time) resourceClient {
 				return callingWith(t, service, protocol, caller.expiringToken(expires)).Resources
 			})
@@ -56,9 +56,9 @@ func outliveTheCredential(ctx context.Context, t *testing.T, namespace string, c
 
 	wantError(t, stream.End(ctx), connect.CodeUnauthenticated, "the credential has expired")
 	wantExpired(ctx, t, client, namespace, "expired")
-	said := stream.Now()
-	point := lastPoint(t, said)
-	if missing := len(said.Events) - len(point.Events); missing != 0 {
+	view := stream.Now()
+	point := lastPoint(t, view)
+	if missing := len(view.Events) - len(point.Events); missing != 0 {
 		t.Errorf("the last resume token is %d events older than the stream", missing)
 	}
 	write.delete("one")
@@ -66,7 +66,7 @@ func outliveTheCredential(ctx context.Context, t *testing.T, namespace string, c
 	touched := write.touch("comes", "touched")
 	resumed := record.Resume(t, renewed, request, point).Reaches(ctx, touched.ResourceVersion)
 	wantChanges(t, resumed, modified(seen), deleted(seen), added(comes), modified(touched))
-	if resumed.Model.Resets != said.Model.Resets {
+	if resumed.Model.Resets != view.Model.Resets {
 		t.Error("the stream was reset after a resume with a new credential")
 	}
 }

@@ -33,7 +33,7 @@ func TestScenario23_ACallerSeesTheNamespacesThatItMaySee(t *testing.T) {
 func followRights(t *testing.T, service *harness.Service, protocol harness.Protocol) {
 	ctx := deadline(t)
 	one, two, three := newNamespace(ctx, t, cluster(t)), newNamespace(ctx, t, cluster(t)), newNamespace(ctx, t, cluster(t))
-	caller := reader{account: newAccount(ctx, t, one, "reader"), resource: "configmaps"}
+	caller := rbacAccount{account: newAccount(ctx, t, one, "reader"), resource: "configmaps"}
 	for _, namespace := range []string{one, two, three} {
 		configMapsIn(ctx, t, cluster(t), namespace).create("mine", nil)
 	}

@@ -23,9 +23,9 @@ func TestScenario24_EachReadNeedsItsOwnRight(t *testing.T) {
 	write.create("mine", nil)
 	write.create("other", nil)
 	caller := newAccount(ctx, t, namespace, "reader")
-	named := to("configmaps", "get", "watch")
+	named := rule("configmaps", "get", "watch")
 	named.ResourceNames = []string{"mine", "absent"}
-	caller.may(namespace, "reader", to("services", "list"), named, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list"}})
+	caller.grantIn(namespace, "reader", rule("services", "list"), named, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list"}})
 	for _, protocol := range harness.Protocols {
 		t.Run(protocol.Name, func(t *testing.T) {
 			clients := caller.calling(service, protocol)
@@ -71,9 +71,9 @@ func eachReadNeedsItsOwnRight(ctx context.Context, t *testing.T, client resource
 // whatTheCallerMay compares the decisions of CheckAccess with the permissions.
 func whatTheCallerMay(ctx context.Context, t *testing.T, clients harness.Clients, caller account) {
 	t.Helper()
-	who, err := clients.Access.WhoAmI(ctx, &kubeconnectv1.WhoAmIRequest{})
-	if err != nil || who.GetUsername() != caller.user() || who.GetUid() == "" || len(who.GetGroups()) == 0 {
-		t.Errorf("caller %v, %v", who, err)
+	identity, err := clients.Access.WhoAmI(ctx, &kubeconnectv1.WhoAmIRequest{})
+	if err != nil || identity.GetUsername() != caller.user() || identity.GetUid() == "" || len(identity.GetGroups()) == 0 {
+		t.Errorf("caller %v, %v", identity, err)
 	}
 	answers, err := clients.Access.CheckAccess(ctx, &kubeconnectv1.CheckAccessRequest{Questions: []*kubeconnectv1.AccessQuestion{
 		{Verb: "list", Resource: "svc", Namespace: caller.namespace},

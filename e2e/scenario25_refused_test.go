@@ -87,7 +87,7 @@ func TestScenario25_WhatTheClusterRefusesComesBackInItsOwnWords(t *testing.T) {
 	ctx := deadline(t)
 	namespace := strictNamespace(ctx, t)
 	caller := newAccount(ctx, t, namespace, "writer")
-	caller.may(namespace, "writer", to("configmaps", "patch", "create"), to("pods", "patch", "create"))
+	caller.grantIn(namespace, "writer", rule("configmaps", "patch", "create"), rule("pods", "patch", "create"))
 	token := caller.token()
 	before := configMapVersions(ctx, t, namespace, "")
 	for _, writeAs := range []string{"token", "impersonate"} {

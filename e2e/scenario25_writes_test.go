@@ -17,8 +17,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/harness"
 )
 
-// pretending returns the headers of a caller that tries to impersonate another user.
-func pretending(token string) http.Header {
+// impersonationHeaders returns the headers of a caller that tries to impersonate another user.
+func impersonationHeaders(token string) http.Header {
 	return http.Header{
 		"Authorization":            {"Bearer " + token},
 		"Impersonate-User":         {"kubernetes-admin"},
@@ -77,14 +77,14 @@ func writeAndBeRecorded(t *testing.T, service *harness.Service, protocol harness
 	namespace := newNamespace(ctx, t, cluster(t))
 	configMapsIn(ctx, t, cluster(t), namespace).create(harness.Audited, nil)
 	writer, stranger := newAccount(ctx, t, namespace, "writer"), newAccount(ctx, t, namespace, "stranger")
-	writer.may(namespace, "writer", to("configmaps", "patch"))
+	writer.grantIn(namespace, "writer", rule("configmaps", "patch"))
 	writers, strangers := writer.tokenOfAPod(), stranger.tokenOfAPod()
 	clients := callingWith(t, service, protocol, writers)
 	untilMayPatch(ctx, t, clients, namespace)
 
 	one := patch(ctx, t, clients.Resources, auditedPatch(namespace, "one"))
-	two := patch(ctx, t, callingWithHeaders(t, service, protocol, pretending(writers)).Resources, auditedPatch(namespace, "two"))
-	_, err := callingWithHeaders(t, service, protocol, pretending(strangers)).Resources.Patch(ctx, auditedPatch(namespace, "three"))
+	two := patch(ctx, t, callingWithHeaders(t, service, protocol, impersonationHeaders(writers)).Resources, auditedPatch(namespace, "two"))
+	_, err := callingWithHeaders(t, service, protocol, impersonationHeaders(strangers)).Resources.Patch(ctx, auditedPatch(namespace, "three"))
 	wantError(t, err, connect.CodePermissionDenied, stranger.user(), "cannot patch")
 
 	events := untilRecorded(ctx, t, namespace, 3)
@@ -103,12 +103,12 @@ func (a account) tokenOfAPod() string {
 	a.t.Helper()
 	pod := unscheduledPod(a.name)
 	pod.Spec.ServiceAccountName = a.name
-	made, err := cluster(a.t).Client.CoreV1().Pods(a.namespace).Create(a.ctx, pod, metav1.CreateOptions{})
+	created, err := cluster(a.t).Client.CoreV1().Pods(a.namespace).Create(a.ctx, pod, metav1.CreateOptions{})
 	if err != nil {
 		a.t.Fatal(err)
 	}
 	return a.tokenFor(authenticationv1.TokenRequestSpec{BoundObjectRef: &authenticationv1.BoundObjectReference{
-		APIVersion: "v1", Kind: "Pod", Name: made.Name, UID: made.UID,
+		APIVersion: "v1", Kind: "Pod", Name: created.Name, UID: created.UID,
 	}})
 }
 

@@ -16,10 +16,10 @@ func TestScenario26_TwoCallersOfOneViewEachSeeTheirOwn(t *testing.T) {
 	ctx, service := deadline(t), startForCallers(t)
 	one, two := newNamespace(ctx, t, cluster(t)), newNamespace(ctx, t, cluster(t))
 	jane, joe := newAccount(ctx, t, one, "jane"), newAccount(ctx, t, two, "joe")
-	read := to("configmaps", "list", "watch")
-	jane.may(one, "reader", read)
-	jane.may(two, "reader", read)
-	joe.may(two, "joe", read)
+	read := rule("configmaps", "list", "watch")
+	jane.grantIn(one, "reader", read)
+	jane.grantIn(two, "reader", read)
+	joe.grantIn(two, "joe", read)
 	for _, protocol := range harness.Protocols {
 		t.Run(protocol.Name, func(t *testing.T) {
 			janes, joes := jane.calling(service, protocol).Resources, joe.calling(service, protocol).Resources

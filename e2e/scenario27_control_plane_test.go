@@ -79,15 +79,15 @@ func survive(t *testing.T, strike strike, times int) {
 	services := []*harness.Service{
 		harness.StartService(t, shakyCluster(t).Kubeconfig), harness.StartService(t, shakyCluster(t).Kubeconfig),
 	}
-	crew := newCrew(ctx, t, newStage(ctx, t, shakyCluster(t)), newSeed(t), callersOf(t, services...)...)
-	crew.atWork(ctx, busy)
+	group := newTrafficGroup(ctx, t, newTestbed(ctx, t, shakyCluster(t)), newSeed(t), callersOf(t, services...)...)
+	group.atWork(ctx, busy)
 	var outages []validate.Outage
 	for range times {
 		outages = append(outages, strike(ctx, t)...)
-		crew.atWork(ctx, busy)
+		group.atWork(ctx, busy)
 	}
-	crew.catchUp(validate.Anywhere) // a replica may be older than a client's previous one
-	t.Log(crew.finish(ctx, validate.Evidence{Outages: outages}))
+	group.catchUp(validate.Anywhere) // a replica may be older than a client's previous one
+	t.Log(group.finish(ctx, validate.Evidence{Outages: outages}))
 }
 
 var errStillThere = errors.New("the process is still running")
@@ -105,7 +105,7 @@ func callersOf(t *testing.T, services ...*harness.Service) []record.Client {
 
 // kill ends a component of a cluster and blocks until it has been restarted and the cluster accepts
 // writes.
-func kill(ctx context.Context, t *testing.T, in *harness.Cluster, component harness.Component) []validate.Outage {
+func kill(ctx context.Context, t *testing.T, controlPlane *harness.Cluster, component harness.Component) []validate.Outage {
 	t.Helper()
 	before, err := component.PID()
 	if err != nil {
@@ -121,7 +121,7 @@ func kill(ctx context.Context, t *testing.T, in *harness.Cluster, component harn
 		}
 		return err
 	})
-	untilServed(ctx, t, in)
+	untilServed(ctx, t, controlPlane)
 	return nil // the exact end of the outage is unknown
 }
 
@@ -155,12 +155,12 @@ func last(ctx context.Context, lasts time.Duration) {
 	}
 }
 
-func untilServed(ctx context.Context, t *testing.T, in *harness.Cluster) {
+func untilServed(ctx context.Context, t *testing.T, controlPlane *harness.Cluster) {
 	t.Helper()
 	eventually(ctx, t, "the cluster accepts writes", func() error {
 		ctx, cancel := context.WithTimeout(ctx, faultLasts)
 		defer cancel()
-		namespaces := in.Client.CoreV1().Namespaces()
+		namespaces := controlPlane.Client.CoreV1().Namespaces()
 		namespace, err := namespaces.Get(ctx, "default", metav1.GetOptions{})
 		if err != nil {
 			return err

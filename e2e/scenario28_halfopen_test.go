@@ -21,9 +21,9 @@ func TestScenario28_AHalfOpenLinkIsToldAndSoIsItsEnd(t *testing.T) {
 	client, link := newClientBehindProxy(t, cluster(t), harness.None)
 	stream := record.Watch(t, client, &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: namespace})
 	stream.Synced(ctx)
-	untilSays := func(stale bool, what string) {
-		stream.Until(ctx, what, func(said *record.View) bool {
-			return said.Freshness != nil && said.Freshness.GetStale() == stale
+	untilSays := func(stale bool, description string) {
+		stream.Until(ctx, description, func(view *record.View) bool {
+			return view.Freshness != nil && view.Freshness.GetStale() == stale
 		})
 	}
 	untilSays(false, "the watch reports contact")
@@ -35,9 +35,9 @@ func TestScenario28_AHalfOpenLinkIsToldAndSoIsItsEnd(t *testing.T) {
 	to := time.Now()
 	link.Set(harness.None)
 	untilSays(false, "the watch reports that the API server is reachable again")
-	said := stream.Reaches(ctx, missed.ResourceVersion)
+	view := stream.Reaches(ctx, missed.ResourceVersion)
 
-	wantChanges(t, said, added(missed))
+	wantChanges(t, view, added(missed))
 	recording := stream.Recording()
 	wantNoViolation(t, &recording, validate.Evidence{Outages: []validate.Outage{{From: from, To: to, Unnoticed: unnoticed}}})
 }

@@ -40,14 +40,14 @@ func TestScenario28_ALinkThatFailsIsSurvivedByEveryStream(t *testing.T) {
 			ctx := deadlineAfter(t, time.Duration(rounds(t))*faultPatience)
 			link := harness.StartProxy(t, cluster(t).Address(), harness.None)
 			service := harness.StartService(t, harness.KubeconfigTo(t, cluster(t).Kubeconfig, link.Address()))
-			crew := newCrew(ctx, t, newStage(ctx, t, cluster(t)), newSeed(t), callersOf(t, service)...)
-			crew.atWork(ctx, busy)
+			group := newTrafficGroup(ctx, t, newTestbed(ctx, t, cluster(t)), newSeed(t), callersOf(t, service)...)
+			group.atWork(ctx, busy)
 			var outages []validate.Outage
 			for range rounds(t) {
 				outages = append(outages, strike(ctx, t, link)...)
-				crew.atWork(ctx, busy)
+				group.atWork(ctx, busy)
 			}
-			t.Log(crew.finish(ctx, validate.Evidence{Outages: outages}))
+			t.Log(group.finish(ctx, validate.Evidence{Outages: outages}))
 		})
 	}
 }
@@ -70,13 +70,13 @@ func TestScenario28_CallersWanderBetweenAReplicaWithABadLinkAndOneWithAGoodLink(
 	link := harness.StartProxy(t, cluster(t).Address(), harness.None)
 	bad := harness.StartService(t, harness.KubeconfigTo(t, cluster(t).Kubeconfig, link.Address()))
 	good := harness.StartService(t, cluster(t).Kubeconfig)
-	crew := newCrew(ctx, t, newStage(ctx, t, cluster(t)), newSeed(t), callersOf(t, bad, good)...)
-	crew.atWork(ctx, busy)
+	group := newTrafficGroup(ctx, t, newTestbed(ctx, t, cluster(t)), newSeed(t), callersOf(t, bad, good)...)
+	group.atWork(ctx, busy)
 	for _, fault := range slices.Repeat([]harness.Fault{harness.Refused, harness.Torn, harness.Frozen}, rounds(t)) {
 		fail(ctx, link, fault)
 		link.Cut()
-		crew.atWork(ctx, busy)
+		group.atWork(ctx, busy)
 	}
-	crew.catchUp(validate.Anywhere) // clients with tokens of the good one catch up when the bad one does
-	t.Log(crew.finish(ctx, validate.Evidence{}))
+	group.catchUp(validate.Anywhere) // clients with tokens of the good one catch up when the bad one does
+	t.Log(group.finish(ctx, validate.Evidence{}))
 }

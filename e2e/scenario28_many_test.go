@@ -50,25 +50,25 @@ func TestScenario28_ASnapshotOfTwentyThousandObjectsSurvivesALinkThatFailsAmid(t
 	}
 }
 
-// onlookers are a crew with followers of a crowd, and of a few objects that change.
+// onlookers are a traffic group with followers of a crowd, and of a few objects that change.
 type onlookers struct {
-	*crew
+	*trafficGroup
 	fault harness.Fault
 }
 
 func newOnlookers(ctx context.Context, t *testing.T, crowd crowd, fault harness.Fault, seed uint64) *onlookers {
 	t.Helper()
-	on := stage{in: crowdedCluster(t), namespaces: []string{newNamespace(ctx, t, crowdedCluster(t))}}
-	started, err := traffic.Start(ctx, on.in.Dynamic, traffic.ConfigMaps, traffic.Options{
+	on := testbed{controlPlane: crowdedCluster(t), namespaces: []string{newNamespace(ctx, t, crowdedCluster(t))}}
+	started, err := traffic.Start(ctx, on.controlPlane.Dynamic, traffic.ConfigMaps, traffic.Options{
 		Namespaces: on.namespaces, Still: []string{crowd.namespace}, Objects: 16, Writers: 4, Pause: restOfWriters, Seed: seed,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(started.Stop)
-	return &onlookers{fault: fault, crew: &crew{
-		stage: on, t: t, rnd: rand.New(rand.NewPCG(seed, 0)), stop: make(chan struct{}),
-		casts: []*cast{{resource: traffic.ConfigMaps, traffic: started}},
+	return &onlookers{fault: fault, trafficGroup: &trafficGroup{
+		testbed: on, t: t, rnd: rand.New(rand.NewPCG(seed, 0)), stop: make(chan struct{}),
+		resources: []*resourceTraffic{{resource: traffic.ConfigMaps, traffic: started}},
 	}}
 }
 
@@ -96,7 +96,7 @@ func (o *onlookers) strikeAmid(ctx context.Context, link *harness.Proxy, address
 // follow adds a follower with a connection of its own.
 func (o *onlookers) follow(address string, request *kubeconnectv1.WatchRequest) {
 	o.t.Helper()
-	followers := &o.casts[0].followers
+	followers := &o.resources[0].followers
 	request.Resource, request.Encoding = traffic.ConfigMaps.Name(), kubeconnectv1.Encoding_ENCODING_PROTOBUF
 	protocols := []harness.Protocol{harness.Connect, harness.GRPC}
 	client := harness.Dial(harness.HTTP2(o.t), address, protocols[len(*followers)%len(protocols)]).Resources

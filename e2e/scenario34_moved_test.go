@@ -22,7 +22,7 @@ import (
 func (c customResource) untilDiscovered(version string, namespaced bool) {
 	c.t.Helper()
 	eventually(c.ctx, c.t, "discovery serves the new definition", func() error {
-		_, lists, err := c.in.Client.Discovery().ServerGroupsAndResources()
+		_, lists, err := c.controlPlane.Client.Discovery().ServerGroupsAndResources()
 		if err != nil {
 			return err
 		}
@@ -78,8 +78,8 @@ func gadgetCalls(clients harness.Clients, gadgets customResource, version, names
 	}
 }
 
-// knowing starts a service that has resolved the gadgets, and caches none of them.
-func knowing(ctx context.Context, t *testing.T, gadgets customResource, namespace string) harness.Clients {
+// resolvedService starts a service that has resolved the gadgets, and caches none of them.
+func resolvedService(ctx context.Context, t *testing.T, gadgets customResource, namespace string) harness.Clients {
 	t.Helper()
 	service := harness.StartService(t, cluster(t).Kubeconfig)
 	clients := harness.Dial(harness.HTTP2(t), service.Address, harness.Connect)
@@ -95,9 +95,9 @@ func knowing(ctx context.Context, t *testing.T, gadgets customResource, namespac
 func callEach(ctx context.Context, t *testing.T, gadgets customResource, before, version, namespace string, change func()) {
 	t.Helper()
 	var services []harness.Clients
-	names := slices.Sorted(maps.Keys(gadgetCalls(knowing(ctx, t, gadgets, before), gadgets, version, namespace)))
+	names := slices.Sorted(maps.Keys(gadgetCalls(resolvedService(ctx, t, gadgets, before), gadgets, version, namespace)))
 	for range names {
-		services = append(services, knowing(ctx, t, gadgets, before))
+		services = append(services, resolvedService(ctx, t, gadgets, before))
 	}
 	change()
 	for i, name := range names {
@@ -141,7 +141,7 @@ func TestScenario34_ADefinitionThatIsMadeAgainWithAnotherScopeIsRightAtTheNextCa
 		gadgets.create("v1", "", "doomed", nil)
 	})
 	t.Run("the kind", func(t *testing.T) {
-		list, err := knowing(ctx, t, gadgets, "").Resources.List(ctx, &kubeconnectv1.ListRequest{Resource: gadgets.name()})
+		list, err := resolvedService(ctx, t, gadgets, "").Resources.List(ctx, &kubeconnectv1.ListRequest{Resource: gadgets.name()})
 		if err != nil || list.GetKind().GetNamespaced() {
 			t.Errorf("List returns kind %v, %v", list.GetKind(), err)
 		}
@@ -162,14 +162,14 @@ func TestScenario34_AWatchedDefinitionThatIsMadeAgainAtOnceLeavesNothingOfTheOld
 
 	gadgets.remove()
 	gadgets.defineClusterScoped()
-	again := gadgets.create("v1", "", "again", map[string]any{"color": "blue"})
-	continuesOrEndsWithNotFound(ctx, t, stream, versionsOf(again))
+	recreated := gadgets.create("v1", "", "again", map[string]any{"color": "blue"})
+	continuesOrEndsWithNotFound(ctx, t, stream, versionsOf(recreated))
 	eventually(ctx, t, "the new definition's objects are served, in their scope", func() error {
 		list, err := listGadgets(ctx, client, gadgets)
 		if err != nil {
 			return err
 		}
-		if list.GetKind().GetNamespaced() || len(list.GetObjects()) != 1 || list.GetObjects()[0].GetUid() != string(again.GetUID()) {
+		if list.GetKind().GetNamespaced() || len(list.GetObjects()) != 1 || list.GetObjects()[0].GetUid() != string(recreated.GetUID()) {
 			return fmt.Errorf("List returns %v of kind %v", list.GetObjects(), list.GetKind())
 		}
 		_, err = client.Get(ctx, &kubeconnectv1.GetRequest{Resource: gadgets.name(), Name: "again"})
@@ -191,8 +191,8 @@ func TestScenario34_ASchemaThatGainsADefaultReachesAnOpenWatchAndAList(t *testin
 	untilHeld(ctx, stream, versionsOf(one, two))
 
 	gadgets.patch(types.JSONPatchType, []byte(`[{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/color/default","value":"green"}]`))
-	said := stream.Until(ctx, "the default is delivered", func(said *record.View) bool {
-		for key, object := range said.Model.Objects {
+	view := stream.Until(ctx, "the default is delivered", func(view *record.View) bool {
+		for key, object := range view.Model.Objects {
 			if key.Name == "one" && colorOf(object) == "green" {
 				return object.GetResourceVersion() == one.GetResourceVersion()
 			}
@@ -202,8 +202,8 @@ func TestScenario34_ASchemaThatGainsADefaultReachesAnOpenWatchAndAList(t *testin
 	if now := gadgets.get("v1", namespace, "one"); now.GetResourceVersion() != one.GetResourceVersion() {
 		t.Fatalf("the object has the new version %s", now.GetResourceVersion())
 	}
-	if said.Model.Resets == 1 {
-		for _, event := range record.AfterSnapshot(said.Events) {
+	if view.Model.Resets == 1 {
+		for _, event := range record.AfterSnapshot(view.Events) {
 			if object := event.GetObject(); object.GetName() == "two" {
 				t.Errorf("an object whose content has not changed is sent again: %v", event)
 			}
@@ -246,7 +246,7 @@ func TestScenario34_AResourceThatMovesWhileAWatchIsPinnedEndsItWithNotFound(t *t
 func untilPublished(ctx context.Context, t *testing.T, gadgets customResource, version string) {
 	t.Helper()
 	eventually(ctx, t, "the schema is published", func() error {
-		text, err := gadgets.in.Client.Discovery().RESTClient().Get().AbsPath("/openapi/v3/apis/"+gadgets.group+"/"+version).
+		text, err := gadgets.controlPlane.Client.Discovery().RESTClient().Get().AbsPath("/openapi/v3/apis/"+gadgets.group+"/"+version).
 			SetHeader("Accept", "application/json").Do(ctx).Raw()
 		if err == nil && len(text) == 0 {
 			err = fmt.Errorf("the document is empty")
@@ -260,7 +260,7 @@ func (c customResource) defineClusterScoped() {
 	c.t.Helper()
 	definition := c.definition([]string{"v1"}, nil)
 	definition.Object["spec"].(map[string]any)["scope"] = "Cluster"
-	if _, err := c.in.Dynamic.Resource(crdResource).Create(c.ctx, definition, metav1.CreateOptions{}); err != nil {
+	if _, err := c.controlPlane.Dynamic.Resource(crdResource).Create(c.ctx, definition, metav1.CreateOptions{}); err != nil {
 		c.t.Fatal(err)
 	}
 	c.untilServed("v1")

@@ -22,45 +22,45 @@ import (
 func TestScenario37_ATokenOfAnUndoneHistoryBeginsWithASnapshot(t *testing.T) {
 	t.Parallel()
 	ctx := deadlineAfter(t, faultPatience)
-	in, err := startCluster()
+	controlPlane, err := startCluster()
 	if err != nil {
 		t.Fatal(err)
 	}
-	namespace := newNamespace(ctx, t, in)
-	write := configMapsIn(ctx, t, in, namespace)
+	namespace := newNamespace(ctx, t, controlPlane)
+	write := configMapsIn(ctx, t, controlPlane, namespace)
 	request := &kubeconnectv1.WatchRequest{Resource: "configmaps", Namespace: namespace, LabelSelector: "test=restore"}
 	with := labels{"test": "restore"}
 	write.create("kept", with)
 	backup := filepath.Join(t.TempDir(), "backup")
-	if err := in.Offline(func(etcd string) error { return os.CopyFS(backup, os.DirFS(etcd)) }); err != nil {
+	if err := controlPlane.Offline(func(etcd string) error { return os.CopyFS(backup, os.DirFS(etcd)) }); err != nil {
 		t.Fatal(err)
 	}
 	replica := func(generation string) resourceClient {
-		service := harness.StartService(t, in.Kubeconfig, "--token-generation", generation)
+		service := harness.StartService(t, controlPlane.Kubeconfig, "--token-generation", generation)
 		return harness.Dial(harness.HTTP2(t), service.Address, harness.Connect).Resources
 	}
 	running := record.Watch(t, replica("1"), request)
 	running.Synced(ctx)
 	write.create("undone", with)
 	last := write.touch("kept", "undone")
-	said := running.Reaches(ctx, last.ResourceVersion)
-	point := lastPoint(t, said)
+	view := running.Reaches(ctx, last.ResourceVersion)
+	point := lastPoint(t, view)
 
-	if err := in.Offline(func(etcd string) error {
+	if err := controlPlane.Offline(func(etcd string) error {
 		return errors.Join(os.RemoveAll(etcd), os.CopyFS(etcd, os.DirFS(backup)))
 	}); err != nil {
 		t.Fatal(err)
 	}
-	running.Until(ctx, "the running replica has noticed", func(said *record.View) bool {
-		return slices.Equal(heldNames(&said.Model), []string{"kept"})
+	running.Until(ctx, "the running replica has noticed", func(view *record.View) bool {
+		return slices.Equal(heldNames(&view.Model), []string{"kept"})
 	})
-	made := write.create("made", with)
-	for !isNewer(t, made.ResourceVersion, last.ResourceVersion) {
-		made = write.touch("made", made.ResourceVersion)
+	created := write.create("made", with)
+	for !isNewer(t, created.ResourceVersion, last.ResourceVersion) {
+		created = write.touch("made", created.ResourceVersion)
 	}
 	want := []string{"kept", "made"}
-	running.Until(ctx, "the running replica continues", func(said *record.View) bool { return slices.Equal(heldNames(&said.Model), want) })
-	resumed := record.Resume(t, replica("2"), request, point).Reaches(ctx, made.ResourceVersion)
+	running.Until(ctx, "the running replica continues", func(view *record.View) bool { return slices.Equal(heldNames(&view.Model), want) })
+	resumed := record.Resume(t, replica("2"), request, point).Reaches(ctx, created.ResourceVersion)
 	if got := heldNames(&resumed.Model); !slices.Equal(got, want) || resumed.Model.Resets != 2 {
 		t.Errorf("the client of the new generation has %v after %d resets, want %v after the second one", got, resumed.Model.Resets, want)
 	}

@@ -21,7 +21,7 @@ func TestASchemaIsThatOfTheAPIServersOwnDocument(t *testing.T) {
 	gadgets := newCustomResource(ctx, t, cluster(t), newNamespace(ctx, t, cluster(t)))
 	gadgets.define("v1")
 	discoverOverEachProtocol(t, func(t *testing.T, client discoveryClient) {
-		for resource, of := range map[string]struct {
+		for resource, test := range map[string]struct {
 			path, kind string
 			parts      int // minimum number of referenced schemas
 		}{
@@ -30,17 +30,17 @@ func TestASchemaIsThatOfTheAPIServersOwnDocument(t *testing.T) {
 			"customresourcedefinitions": {"apis/apiextensions.k8s.io/v1", "CustomResourceDefinition", 10},
 			gadgets.name():              {"apis/" + gadgets.group + "/v1", "Gadget", 1},
 		} {
-			t.Run(of.kind, func(t *testing.T) {
+			t.Run(test.kind, func(t *testing.T) {
 				ctx := deadline(t)
-				got := untilSchema(ctx, t, client, resource, of.kind)
+				got := untilSchema(ctx, t, client, resource, test.kind)
 				parts := partsOf(got)
 				delete(got, "components")
-				document := documentOf(ctx, t, of.path)
-				if diff := cmp.Diff(schemaOfKind(document, of.kind), got); diff != "" {
+				document := documentOf(ctx, t, test.path)
+				if diff := cmp.Diff(schemaOfKind(document, test.kind), got); diff != "" {
 					t.Errorf("the schema differs (-API server +kubeconnect):\n%s", diff)
 				}
 				wantParts(t, got, parts, document)
-				if len(parts) < of.parts {
+				if len(parts) < test.parts {
 					t.Errorf("only %d parts", len(parts))
 				}
 			})
@@ -137,8 +137,8 @@ func TestASchemaFollowsItsCRD(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if is := answer.GetSchema().GetFields()["description"].GetStringValue(); is != want {
-				return fmt.Errorf("description %q", is)
+			if description := answer.GetSchema().GetFields()["description"].GetStringValue(); description != want {
+				return fmt.Errorf("description %q", description)
 			}
 			return nil
 		})

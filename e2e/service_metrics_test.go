@@ -110,7 +110,7 @@ func TestMetricsTellWhatWasDoneAndNameNobody(t *testing.T) {
 	gadgets.create("v1", namespace, "object-of-nobodys-business", nil)
 	gadgets.create("v1", namespace, "another-one", nil)
 	reader := newAccount(ctx, t, namespace, "caller-of-nobodys-business")
-	reader.may(namespace, "role-of-nobodys-business", rbacv1.PolicyRule{APIGroups: []string{gadgets.group}, Resources: []string{"gadgets"}, Verbs: []string{"get", "list", "watch"}})
+	reader.grantIn(namespace, "role-of-nobodys-business", rbacv1.PolicyRule{APIGroups: []string{gadgets.group}, Resources: []string{"gadgets"}, Verbs: []string{"get", "list", "watch"}})
 
 	watching, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -131,9 +131,9 @@ func TestMetricsTellWhatWasDoneAndNameNobody(t *testing.T) {
 		"kubeconnect_calls_total" + endOf(kubeconnectv1connect.ResourceServiceGetProcedure, "not_found"):       each,
 		"kubeconnect_calls_total" + endOf(kubeconnectv1connect.ResourceServiceGetProcedure, "unauthenticated"): each,
 		"kubeconnect_calls_total" + endOf(kubeconnectv1connect.ResourceServiceListProcedure, "ok"):             each,
-		"kubeconnect_call_duration_seconds" + of(kubeconnectv1connect.ResourceServiceGetProcedure):             3 * each,
-		"kubeconnect_call_duration_seconds" + of(kubeconnectv1connect.ResourceServiceListProcedure):            each,
-		"kubeconnect_streams" + of(kubeconnectv1connect.ResourceServiceWatchProcedure):                         each,
+		"kubeconnect_call_duration_seconds" + forProcedure(kubeconnectv1connect.ResourceServiceGetProcedure):   3 * each,
+		"kubeconnect_call_duration_seconds" + forProcedure(kubeconnectv1connect.ResourceServiceListProcedure):  each,
+		"kubeconnect_streams" + forProcedure(kubeconnectv1connect.ResourceServiceWatchProcedure):               each,
 		"kubeconnect_cache_watchers" + resource:                                                                each,
 		"kubeconnect_cache_objects" + resource:                                                                 2,
 		"kubeconnect_cache_synced" + resource:                                                                  1,
@@ -158,13 +158,13 @@ func TestMetricsTellWhatWasDoneAndNameNobody(t *testing.T) {
 
 	cancel()
 	wantSeries(ctx, t, service, map[string]float64{
-		"kubeconnect_streams" + of(kubeconnectv1connect.ResourceServiceWatchProcedure):                    0,
+		"kubeconnect_streams" + forProcedure(kubeconnectv1connect.ResourceServiceWatchProcedure):          0,
 		"kubeconnect_calls_total" + endOf(kubeconnectv1connect.ResourceServiceWatchProcedure, "canceled"): each,
 		"kubeconnect_cache_watchers" + resource:                                                           0,
 	})
 }
 
-func of(procedure string) string { return "{procedure=" + procedure + "}" }
+func forProcedure(procedure string) string { return "{procedure=" + procedure + "}" }
 
 func endOf(procedure, code string) string { return "{code=" + code + ",procedure=" + procedure + "}" }
 

@@ -63,18 +63,18 @@ func TestSoak(t *testing.T) {
 // soak is a number of replicas of one control plane, each with a link of its own.
 type soak struct {
 	// Set once.
-	t        *testing.T
-	seed     uint64
-	rnd      *rand.Rand
-	in       *harness.Cluster
-	stage    stage
-	replicas []*replica
-	began    time.Time
+	t            *testing.T
+	seed         uint64
+	rnd          *rand.Rand
+	controlPlane *harness.Cluster
+	testbed      testbed
+	replicas     []*replica
+	began        time.Time
 
 	mu     sync.Mutex // guards the fields below
 	rounds int
 	faults map[string]int // number of faults by name
-	told   tally
+	total  tally
 }
 
 // replica is a service that can end, and restart at the same address.
@@ -89,13 +89,13 @@ type replica struct {
 
 func newSoak(t *testing.T) *soak {
 	ctx := deadline(t)
-	in := soakCluster(t)
-	s := &soak{t: t, seed: newSeed(t), in: in, stage: newStage(ctx, t, in), began: time.Now(), faults: map[string]int{}}
-	s.stage.resources = append(s.stage.resources, traffic.Events)
+	controlPlane := soakCluster(t)
+	s := &soak{t: t, seed: newSeed(t), controlPlane: controlPlane, testbed: newTestbed(ctx, t, controlPlane), began: time.Now(), faults: map[string]int{}}
+	s.testbed.resources = append(s.testbed.resources, traffic.Events)
 	s.rnd = rand.New(rand.NewPCG(s.seed, 0))
 	for i := range soakReplicas {
-		link := harness.StartProxy(t, in.Address(), harness.None)
-		r := &replica{t: t, name: fmt.Sprintf("replica %d", i), link: link, kubeconfig: harness.KubeconfigTo(t, in.Kubeconfig, link.Address())}
+		link := harness.StartProxy(t, controlPlane.Address(), harness.None)
+		r := &replica{t: t, name: fmt.Sprintf("replica %d", i), link: link, kubeconfig: harness.KubeconfigTo(t, controlPlane.Kubeconfig, link.Address())}
 		r.start("127.0.0.1:0")
 		s.replicas = append(s.replicas, r)
 	}
@@ -131,8 +131,8 @@ func (s *soak) round(t *testing.T) {
 	for _, replica := range chosen {
 		services = append(services, replica.service)
 	}
-	crew := newCrew(ctx, t, s.stage, s.rnd.Uint64(), callersOf(t, services...)...)
-	crew.atWork(ctx, busy)
+	group := newTrafficGroup(ctx, t, s.testbed, s.rnd.Uint64(), callersOf(t, services...)...)
+	group.atWork(ctx, busy)
 	for range 1 + s.rnd.IntN(soakFaults) {
 		fault := s.anyFault()
 		names = append(names, fault.name)
@@ -141,23 +141,23 @@ func (s *soak) round(t *testing.T) {
 		}
 		fault.strike(ctx, t)
 		s.count(func() { s.faults[fault.kind]++ })
-		crew.atWork(ctx, busy)
+		group.atWork(ctx, busy)
 	}
-	crew.catchUp(where)
-	told := crew.finish(ctx, validate.Evidence{})
-	s.count(func() { s.told.add(told) })
-	t.Logf("%s: %s", strings.Join(names, ", "), told)
-	s.settle(ctx, t, crew)
+	group.catchUp(where)
+	total := group.finish(ctx, validate.Evidence{})
+	s.count(func() { s.total.add(total) })
+	t.Logf("%s: %s", strings.Join(names, ", "), total)
+	s.settle(ctx, t, group)
 }
 
 // settle blocks until all replicas have all writes, because the next round does not know the
 // earlier ones.
-func (s *soak) settle(ctx context.Context, t *testing.T, crew *crew) {
+func (s *soak) settle(ctx context.Context, t *testing.T, group *trafficGroup) {
 	for _, replica := range s.replicas {
 		client := harness.Dial(harness.HTTP2(t), replica.service.Address, harness.Connect).Resources
-		for _, cast := range crew.casts {
+		for _, load := range group.resources {
 			request := &kubeconnectv1.ListRequest{
-				Resource: cast.resource.Name(), Namespace: s.stage.namespaces[0], MinResourceVersion: cast.traffic.Writes.Newest(),
+				Resource: load.resource.Name(), Namespace: s.testbed.namespaces[0], MinResourceVersion: load.traffic.Writes.Newest(),
 			}
 			eventually(ctx, t, "the replica has all writes", func() error {
 				_, err := client.List(ctx, request)
@@ -187,13 +187,13 @@ func (s *soak) anyFault() fault {
 }
 
 func (s *soak) faultOfTheControlPlane() fault {
-	name, component := "the API server", s.in.APIServer()
+	name, component := "the API server", s.controlPlane.APIServer()
 	if s.rnd.IntN(2) == 0 {
-		name, component = "etcd", s.in.Etcd()
+		name, component = "etcd", s.controlPlane.Etcd()
 	}
 	if s.rnd.IntN(3) == 0 {
 		return fault{name: name + " killed", kind: name + " killed", strike: func(ctx context.Context, t *testing.T) {
-			kill(ctx, t, s.in, component)
+			kill(ctx, t, s.controlPlane, component)
 		}}
 	}
 	lasts := faultLasts
@@ -287,5 +287,5 @@ func (s *soak) String() string {
 		}
 	}
 	return fmt.Sprintf("SEED=%d, %v, %d rounds, %d faults %v: %s; memory of the replicas, in MiB:%s",
-		s.seed, time.Since(s.began).Round(time.Second), s.rounds, faults, s.faults, s.told, memory)
+		s.seed, time.Since(s.began).Round(time.Second), s.rounds, faults, s.faults, s.total, memory)
 }

@@ -47,12 +47,12 @@ func wantTable(t *testing.T, got *kubeconnectv1.GetTableResponse, want *metav1.T
 		t.Fatalf("%d rows, want %d", len(got.GetRows()), len(want.Rows))
 	}
 	for i, row := range got.GetRows() {
-		var of metav1.PartialObjectMetadata
-		if err := json.Unmarshal(want.Rows[i].Object.Raw, &of); err != nil {
+		var object metav1.PartialObjectMetadata
+		if err := json.Unmarshal(want.Rows[i].Object.Raw, &object); err != nil {
 			t.Fatal(err)
 		}
-		if row.GetNamespace() != of.Namespace || row.GetName() != of.Name || row.GetUid() != string(of.UID) || row.GetResourceVersion() != of.ResourceVersion {
-			t.Errorf("object of row %d: %v, want %v", i, row, of)
+		if row.GetNamespace() != object.Namespace || row.GetName() != object.Name || row.GetUid() != string(object.UID) || row.GetResourceVersion() != object.ResourceVersion {
+			t.Errorf("object of row %d: %v, want %v", i, row, object)
 		}
 		var cells []any
 		for _, cell := range row.GetCells() {
@@ -118,9 +118,9 @@ func TestThePagesOfATableAreTheTable(t *testing.T) {
 	t.Parallel()
 	ctx, client := deadline(t), newClient(t, cluster(t))
 	namespace := newNamespace(ctx, t, cluster(t))
-	in := configMapsIn(ctx, t, cluster(t), namespace)
+	write := configMapsIn(ctx, t, cluster(t), namespace)
 	for i := range 7 {
-		in.create(fmt.Sprint("one-", i), labels{"paged": "true"})
+		write.create(fmt.Sprint("one-", i), labels{"paged": "true"})
 	}
 	request := &kubeconnectv1.GetTableRequest{Resource: "configmaps", Namespace: namespace, LabelSelector: "paged=true", PageSize: 3}
 	var names []string
@@ -193,7 +193,7 @@ func TestATableOfAllNamespacesNeedsTheRightToAll(t *testing.T) {
 	ctx := deadline(t)
 	namespace := newNamespace(ctx, t, cluster(t))
 	caller := newAccount(ctx, t, namespace, "some")
-	caller.may(namespace, "reads", to("secrets", "list"))
+	caller.grantIn(namespace, "reads", rule("secrets", "list"))
 	createSecret(ctx, t, namespace, "one", nil)
 	client := caller.calling(startForCallers(t), harness.Connect).Resources
 	eventually(ctx, t, "the permissions are effective", func() error {

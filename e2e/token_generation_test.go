@@ -13,7 +13,7 @@ func TestATokenOfAnotherGenerationBeginsWithASnapshot(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace := newNamespace(ctx, t, cluster(t))
-	made := configMapsIn(ctx, t, cluster(t), namespace).create("one", nil)
+	created := configMapsIn(ctx, t, cluster(t), namespace).create("one", nil)
 	replica := func(generation string) resourceClient {
 		service := harness.StartService(t, cluster(t).Kubeconfig, "--token-generation", generation)
 		return harness.Dial(harness.HTTP2(t), service.Address, harness.Connect).Resources
@@ -22,7 +22,7 @@ func TestATokenOfAnotherGenerationBeginsWithASnapshot(t *testing.T) {
 	first := func(client resourceClient, token string) (kubeconnectv1.EventType, string) {
 		t.Helper()
 		stream, err := client.Watch(ctx, &kubeconnectv1.WatchRequest{
-			Resource: "configmaps", Namespace: namespace, ResumeToken: token, MinResourceVersion: made.ResourceVersion,
+			Resource: "configmaps", Namespace: namespace, ResumeToken: token, MinResourceVersion: created.ResourceVersion,
 		})
 		if err != nil {
 			t.Fatal(err)

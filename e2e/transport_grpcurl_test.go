@@ -77,17 +77,17 @@ func wantReadablePod(t *testing.T, service *harness.Service, flags ...string) {
 	template := unscheduledPod("")
 	template.GenerateName = "e2e-"
 	pods := cluster(t).Client.CoreV1().Pods(metav1.NamespaceSystem)
-	made, err := pods.Create(ctx, template, metav1.CreateOptions{})
+	created, err := pods.Create(ctx, template, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = pods.Delete(context.WithoutCancel(ctx), made.Name, *metav1.NewDeleteOptions(0))
+		_ = pods.Delete(context.WithoutCancel(ctx), created.Name, *metav1.NewDeleteOptions(0))
 	})
 	list := []string{"-d", `{"resource":"po","namespace":"kube-system"}`, hostPort(service), "kubeconnect.v1.ResourceService/List"}
 	eventually(ctx, t, "the pod is listed", func() error {
 		printed := grpcurl(ctx, t, slices.Concat(flags, list)...)
-		return hasReadablePod(printed, made.Name)
+		return hasReadablePod(printed, created.Name)
 	})
 }
 

@@ -35,9 +35,9 @@ func TestTransportShowsARenewedCertificateToNewConnectionsAndCutsNoStream(t *tes
 }
 
 // replace overwrites the files of this certificate with another one.
-func (c certificate) replace(t *testing.T, by certificate) {
+func (c certificate) replace(t *testing.T, next certificate) {
 	t.Helper()
-	for from, to := range map[string]string{by.certFile: c.certFile, by.keyFile: c.keyFile} {
+	for from, to := range map[string]string{next.certFile: c.certFile, next.keyFile: c.keyFile} {
 		content, err := os.ReadFile(from)
 		if err != nil {
 			t.Fatal(err)

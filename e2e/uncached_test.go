@@ -25,14 +25,14 @@ func secretsIn(t *testing.T, namespace string) typedcorev1.SecretInterface {
 
 func createSecret(ctx context.Context, t *testing.T, namespace, name string, with labels) *corev1.Secret {
 	t.Helper()
-	made, err := secretsIn(t, namespace).Create(ctx, &corev1.Secret{
+	created, err := secretsIn(t, namespace).Create(ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: with},
 		StringData: map[string]string{"key": "value"},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return made
+	return created
 }
 
 // TestWhatIsRefusedToTheCacheIsReadAtTheAPIServer reads Secrets over each protocol, and checks that
@@ -45,15 +45,15 @@ func TestWhatIsRefusedToTheCacheIsReadAtTheAPIServer(t *testing.T) {
 			t.Parallel()
 			ctx, clients := deadline(t), harness.Dial(harness.HTTP2(t), service.Address, protocol)
 			namespace := newNamespace(ctx, t, cluster(t))
-			made := createSecret(ctx, t, namespace, "one", nil)
+			created := createSecret(ctx, t, namespace, "one", nil)
 
 			got, err := clients.Resources.Get(ctx, &kubeconnectv1.GetRequest{Resource: "secrets", Namespace: namespace, Name: "one"})
 			if err != nil {
 				t.Fatal(err)
 			}
 			wantAPIServer(t, got)
-			wantHead(t, got.GetObject(), made)
-			list, err := clients.Resources.List(ctx, &kubeconnectv1.ListRequest{Resource: "secrets", Namespace: namespace, MinResourceVersion: made.ResourceVersion})
+			wantHead(t, got.GetObject(), created)
+			list, err := clients.Resources.List(ctx, &kubeconnectv1.ListRequest{Resource: "secrets", Namespace: namespace, MinResourceVersion: created.ResourceVersion})
 			if err != nil || len(list.GetObjects()) != 1 {
 				t.Fatalf("List returns %d objects (%v)", len(list.GetObjects()), err)
 			}
@@ -102,23 +102,23 @@ func TestAPrivateWatchTellsWhatASharedOneWould(t *testing.T) {
 	relabel("kept", nil)
 	relabel("other", chosen)
 	last := createSecret(ctx, t, namespace, "third", chosen)
-	said := stream.Reaches(ctx, last.ResourceVersion)
-	wantHolds(t, said, "other", "third")
+	view := stream.Reaches(ctx, last.ResourceVersion)
+	wantHolds(t, view, "other", "third")
 	stream.Close()
 
 	if err := secrets.Delete(ctx, "third", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	last = createSecret(ctx, t, namespace, "fourth", chosen)
-	again := record.ResumeElsewhere(t, client, request, lastPoint(t, said))
-	wantHolds(t, again.Reaches(ctx, last.ResourceVersion), "other", "fourth")
+	resumed := record.ResumeElsewhere(t, client, request, lastPoint(t, view))
+	wantHolds(t, resumed.Reaches(ctx, last.ResourceVersion), "other", "fourth")
 }
 
 // wantHolds fails the test unless the client of a stream has these objects, by name.
-func wantHolds(t *testing.T, said record.View, names ...string) {
+func wantHolds(t *testing.T, view record.View, names ...string) {
 	t.Helper()
 	held := map[string]bool{}
-	for _, object := range said.Model.Objects {
+	for _, object := range view.Model.Objects {
 		held[object.GetName()] = true
 	}
 	if len(held) != len(names) {
@@ -139,7 +139,7 @@ func TestAPrivateWatchNeedsTheRightToAllThatItNames(t *testing.T) {
 	namespace := newNamespace(ctx, t, cluster(t))
 	createSecret(ctx, t, namespace, "one", nil)
 	caller := newAccount(ctx, t, namespace, "watcher")
-	caller.may(namespace, "watches", to("secrets", "list", "watch"))
+	caller.grantIn(namespace, "watches", rule("secrets", "list", "watch"))
 	client := caller.calling(startForCallers(t, "--uncached", "secrets", "--recheck-interval", "1s"), harness.Connect).Resources
 	own := &kubeconnectv1.WatchRequest{Resource: "secrets", Namespace: namespace}
 	eventually(ctx, t, "the permissions are effective", func() error {
@@ -152,7 +152,7 @@ func TestAPrivateWatchNeedsTheRightToAllThatItNames(t *testing.T) {
 	err := watchError(ctx, client, &kubeconnectv1.WatchRequest{Resource: "secrets"})
 	wantError(t, err, connect.CodePermissionDenied, fmt.Sprintf("secrets is forbidden: User %q cannot list resource \"secrets\" in API group \"\" at the cluster scope", caller.user()))
 
-	caller.mayNoMore(namespace, "watches")
+	caller.revokeIn(namespace, "watches")
 	wantError(t, stream.End(ctx), connect.CodePermissionDenied)
 }
 
@@ -165,7 +165,7 @@ func TestAPrivateWatchOfOneNameNeedsTheRightToThatName(t *testing.T) {
 	createSecret(ctx, t, namespace, "mine", nil)
 	createSecret(ctx, t, namespace, "other", nil)
 	caller := newAccount(ctx, t, namespace, "watcher")
-	caller.may(namespace, "watches", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{"mine"}, Verbs: []string{"watch"}})
+	caller.grantIn(namespace, "watches", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{"mine"}, Verbs: []string{"watch"}})
 	client := caller.calling(startForCallers(t, "--uncached", "secrets"), harness.Connect).Resources
 	request := &kubeconnectv1.WatchRequest{Resource: "secrets", Namespace: namespace, Name: "mine"}
 	eventually(ctx, t, "the permissions are effective", func() error {

@@ -34,26 +34,26 @@ const unreadLasts = 35 * time.Second
 // TestStreamsThatAreNotReadNeedLittleMemory opens streams of a large snapshot and reads nothing,
 // while another stream of the same caller is read.
 func TestStreamsThatAreNotReadNeedLittleMemory(t *testing.T) {
-	of := someUnread
+	unread := someUnread
 	if _, soaking := soakFor(t); soaking {
-		of = manyUnread
+		unread = manyUnread
 	} else {
 		t.Parallel()
 	}
 	ctx := deadlineAfter(t, crowdPatience)
 	namespace := newNamespace(ctx, t, cluster(t))
-	createSecrets(ctx, t, namespace, of.secrets)
+	createSecrets(ctx, t, namespace, unread.secrets)
 	for name, request := range map[string]*kubeconnectv1.WatchRequest{
 		"complete objects":    {},
 		"some fields":         {Fields: []string{"metadata", "data"}},
 		"objects in protobuf": {Encoding: kubeconnectv1.Encoding_ENCODING_PROTOBUF},
 	} {
 		request.Resource, request.Namespace = "secrets", namespace
-		t.Run(name, func(t *testing.T) { of.hold(ctx, t, request) })
+		t.Run(name, func(t *testing.T) { unread.hold(ctx, t, request) })
 	}
 }
 
-func (of unreadStreams) hold(ctx context.Context, t *testing.T, request *kubeconnectv1.WatchRequest) {
+func (unread unreadStreams) hold(ctx context.Context, t *testing.T, request *kubeconnectv1.WatchRequest) {
 	service := harness.StartService(t, cluster(t).Kubeconfig)
 	client := harness.Dial(harness.HTTP2(t), service.Address, harness.GRPC).Resources
 	for range 2 { // the memory for one reader does not count
@@ -66,9 +66,9 @@ func (of unreadStreams) hold(ctx context.Context, t *testing.T, request *kubecon
 	var opening sync.WaitGroup
 	defer opening.Wait()
 	defer leave()
-	for range of.connections {
+	for range unread.connections {
 		client := unreadClient(t)
-		for range of.streams / of.connections {
+		for range unread.streams / unread.connections {
 			opening.Go(func() { _ = openAndLeave(client, unreadRequest(ctx, t, service, "Watch", request, "")) })
 		}
 	}
@@ -79,9 +79,9 @@ func (of unreadStreams) hold(ctx context.Context, t *testing.T, request *kubecon
 	if err := readToSynced(ctx, client, request); err != nil {
 		t.Errorf("the stream that is read: %v", err)
 	}
-	t.Logf("%d streams: %d MiB before, up to %d MiB more", of.streams, before>>20, most>>20)
-	if most > of.growth {
-		t.Errorf("memory grows by %d MiB, want at most %d", most>>20, of.growth>>20)
+	t.Logf("%d streams: %d MiB before, up to %d MiB more", unread.streams, before>>20, most>>20)
+	if most > unread.growth {
+		t.Errorf("memory grows by %d MiB, want at most %d", most>>20, unread.growth>>20)
 	}
 }
 

@@ -147,9 +147,9 @@ func loseUpstream(t *testing.T, fault harness.Fault) {
 	wantChanges(t, stream.Reaches(ctx, touched.ResourceVersion), modified(touched))
 	wantChanges(t, late.Reaches(ctx, touched.ResourceVersion), modified(touched))
 	patched := patch(ctx, t, client, change)
-	said := stream.Reaches(ctx, patched.GetObject().GetResourceVersion())
-	if said.Model.Resets != 1 {
-		t.Errorf("%d resets, want one", said.Model.Resets)
+	view := stream.Reaches(ctx, patched.GetObject().GetResourceVersion())
+	if view.Model.Resets != 1 {
+		t.Errorf("%d resets, want one", view.Model.Resets)
 	}
 }
 
@@ -172,9 +172,9 @@ func TestAWatchWhoseUpstreamIsCutAgainAndAgainEndsUpRight(t *testing.T) {
 		write.delete(name)
 	}
 
-	said := untilHeld(ctx, stream, configMapVersions(ctx, t, namespace, ""))
-	if said.Model.Resets != 1 {
-		t.Errorf("%d resets, want one", said.Model.Resets)
+	view := untilHeld(ctx, stream, configMapVersions(ctx, t, namespace, ""))
+	if view.Model.Resets != 1 {
+		t.Errorf("%d resets, want one", view.Model.Resets)
 	}
 }
 

@@ -110,11 +110,11 @@ func (m *many) receive() bool {
 }
 
 // until receives messages until a condition holds for the clients' states.
-func (m *many) until(what string, holds func([]validate.Model) bool) {
+func (m *many) until(description string, holds func([]validate.Model) bool) {
 	m.t.Helper()
 	for !holds(m.models) {
 		if !m.receive() {
-			m.t.Fatalf("the stream ended before %s: %v", what, m.stream.Err())
+			m.t.Fatalf("the stream ended before %s: %v", description, m.stream.Err())
 		}
 	}
 }
@@ -213,7 +213,7 @@ func TestALostRightIsToldByTheWatchThatItConcerns(t *testing.T) {
 	ctx, service := deadline(t), startForCallers(t)
 	one, two := newNamespace(ctx, t, cluster(t)), newNamespace(ctx, t, cluster(t))
 	mine, lost := configMapsIn(ctx, t, cluster(t), one).create("mine", nil), configMapsIn(ctx, t, cluster(t), two).create("mine", nil)
-	caller := reader{account: newAccount(ctx, t, one, "reader"), resource: "configmaps"}
+	caller := rbacAccount{account: newAccount(ctx, t, one, "reader"), resource: "configmaps"}
 	caller.grant(one)
 	caller.grant(two)
 	client := caller.calling(service, harness.GRPC).Resources

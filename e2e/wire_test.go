@@ -17,7 +17,7 @@ import (
 
 // wire records every byte that a client receives. It is safe for concurrent use.
 type wire struct {
-	over http.RoundTripper
+	base http.RoundTripper
 
 	mu   sync.Mutex // guards sent
 	sent bytes.Buffer
@@ -28,8 +28,8 @@ type wire struct {
 func callingOver(t *testing.T, service *harness.Service, protocol harness.Protocol, token string) (harness.Clients, *wire) {
 	t.Helper()
 	httpClient := harness.HTTP2(t)
-	kept := &wire{over: httpClient.Transport}
-	httpClient.Transport = sending{headers: http.Header{"Authorization": {"Bearer " + token}}, over: kept}
+	kept := &wire{base: httpClient.Transport}
+	httpClient.Transport = sending{headers: http.Header{"Authorization": {"Bearer " + token}}, base: kept}
 	return harness.Dial(httpClient, service.Address, protocol), kept
 }
 
@@ -39,7 +39,7 @@ func (w *wire) RoundTrip(request *http.Request) (*http.Response, error) {
 	for _, name := range []string{"Accept-Encoding", "Connect-Accept-Encoding", "Grpc-Accept-Encoding"} {
 		request.Header.Set(name, "identity")
 	}
-	response, err := w.over.RoundTrip(request)
+	response, err := w.base.RoundTrip(request)
 	if err != nil {
 		return nil, err
 	}

@@ -66,8 +66,8 @@ func TestObjectsOfTheWorstShapesComeInEachEncoding(t *testing.T) {
 		if err := json.Unmarshal([]byte(shape.spec), &spec); err != nil {
 			t.Fatal(err)
 		}
-		made := gadgets.create("v1", namespace, name, spec)
-		objects = append(objects, worstObject{gadgets.name(), name, shape.asStruct, spec, "spec", made.GetResourceVersion()})
+		created := gadgets.create("v1", namespace, name, spec)
+		objects = append(objects, worstObject{gadgets.name(), name, shape.asStruct, spec, "spec", created.GetResourceVersion()})
 	}
 	service := harness.StartService(t, cluster(t).Kubeconfig)
 	for _, protocol := range harness.Protocols {
@@ -87,13 +87,13 @@ func worstConfigMap(ctx context.Context, t *testing.T, namespace, name string, f
 	t.Helper()
 	data, want := map[string]string{}, map[string]any{}
 	fill(func(key, value string) { data[key], want[key] = value, value })
-	made, err := cluster(t).Client.CoreV1().ConfigMaps(namespace).Create(ctx, &corev1.ConfigMap{
+	created, err := cluster(t).Client.CoreV1().ConfigMaps(namespace).Create(ctx, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: name}, Data: data,
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return worstObject{"configmaps", name, "struct", want, "data", made.ResourceVersion}
+	return worstObject{"configmaps", name, "struct", want, "data", created.ResourceVersion}
 }
 
 func readWorst(t *testing.T, client resourceClient, namespace string, objects []worstObject, content string, encoding kubeconnectv1.Encoding) {

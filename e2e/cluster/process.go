@@ -139,7 +139,8 @@ func (p *process) respawn(ctx context.Context, backoff *time.Duration) *exec.Cmd
 // spawn starts the child and writes its process ID to a file. The child
 //   - ends when ctx is done: it receives SIGTERM, and SIGKILL after stopGrace;
 //   - ends when this process does, because its standard input is then closed;
-//   - has a process group of its own, so that Ctrl-C in a terminal reaches only this process, which ends the children in order;
+//   - has a process group of its own, so that Ctrl-C in a terminal reaches only this process, which
+//     ends the children in order;
 //   - shares the lock on the directory.
 func (p *process) spawn(ctx context.Context) (*exec.Cmd, error) {
 	executable, err := os.Executable()

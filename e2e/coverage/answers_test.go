@@ -52,17 +52,17 @@ var mustDiffer = map[string]*regexp.Regexp{
 }
 
 // neutral returns the answer with the values that must differ replaced.
-func (a answer) neutral(of variables) answer {
+func (a answer) neutral(values variables) answer {
 	text, err := json.Marshal(a)
 	if err != nil {
 		panic(err)
 	}
-	said := of.outOf(string(text))
+	bytes := values.outOf(string(text))
 	for instead, differs := range mustDiffer {
-		said = differs.ReplaceAllString(said, instead)
+		bytes = differs.ReplaceAllString(bytes, instead)
 	}
 	var without answer
-	if err := utiljson.Unmarshal([]byte(said), &without); err != nil {
+	if err := utiljson.Unmarshal([]byte(bytes), &without); err != nil {
 		panic(err)
 	}
 	inAnyOrder(managers(without.Content)) // their order depends on times

@@ -12,8 +12,8 @@ const rowLabel = "row"
 
 // object returns a twin as the recipe of the resource defines it, with more labels in addition to
 // its row's.
-func (w *walk) object(of twin, more map[string]any) map[string]any {
-	object := of.in(w.parent.Object)
+func (w *walk) object(twin twin, more map[string]any) map[string]any {
+	object := twin.substitute(w.parent.Object)
 	if object == nil {
 		object = map[string]any{}
 	}
@@ -23,7 +23,7 @@ func (w *walk) object(of twin, more map[string]any) map[string]any {
 	}
 	labels := map[string]any{rowLabel: w.row.label}
 	maps.Copy(labels, more)
-	object["metadata"] = map[string]any{"name": of.text(w.parent.Name), "labels": labels}
+	object["metadata"] = map[string]any{"name": twin.text(w.parent.Name), "labels": labels}
 	return object
 }
 
@@ -34,8 +34,8 @@ type step struct {
 }
 
 // change returns the change of the recipe in a step.
-func (w *walk) change(of twin, in step) map[string]any {
-	return of.with("step", in.name).with("number", strconv.Itoa(in.number)).in(w.recipe.Change)
+func (w *walk) change(twin twin, step step) map[string]any {
+	return twin.with("step", step.name).with("number", strconv.Itoa(step.number)).substitute(w.recipe.Change)
 }
 
 // merged returns an object with a merge patch applied (RFC 7386).
@@ -76,15 +76,15 @@ func operation(op, path string, value any) map[string]any {
 }
 
 // applied returns a change as an apply configuration.
-func (w *walk) applied(of twin, change map[string]any) map[string]any {
+func (w *walk) applied(twin twin, change map[string]any) map[string]any {
 	return merged(change, map[string]any{
 		"apiVersion": w.row.kind.GroupVersion().String(), "kind": w.row.kind.Kind,
-		"metadata": map[string]any{"name": of.text(w.parent.Name)},
+		"metadata": map[string]any{"name": twin.text(w.parent.Name)},
 	})
 }
 
-func text(of any) []byte {
-	written, err := json.Marshal(of)
+func text(value any) []byte {
+	written, err := json.Marshal(value)
 	if err != nil {
 		panic(err)
 	}

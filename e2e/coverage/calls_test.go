@@ -11,7 +11,7 @@ import (
 // call is a call that is made both through the service and with client-go.
 type call struct {
 	verb            string
-	of              row
+	row             row
 	namespace, name string
 	body            map[string]any // the object to send
 	patch           []byte
@@ -38,10 +38,10 @@ type making func(twin) call
 
 // with returns making with a change to its calls.
 func (m making) with(change func(*call)) making {
-	return func(of twin) call {
-		asked := m(of)
-		change(&asked)
-		return asked
+	return func(twin twin) call {
+		params := m(twin)
+		change(&params)
+		return params
 	}
 }
 
@@ -49,25 +49,25 @@ func (m making) with(change func(*call)) making {
 const nobody = "nobody-is-called-so"
 
 // unknown makes the call about an object that does not exist.
-func unknown(asked *call) {
-	asked.name = nobody
-	asked.merge(metadata("name", nobody))
+func unknown(params *call) {
+	params.name = nobody
+	params.merge(metadata("name", nobody))
 }
 
 // elsewhere makes the call about a namespace that does not exist.
-func elsewhere(asked *call) { asked.namespace = nobody }
+func elsewhere(params *call) { params.namespace = nobody }
 
 // old gives the object an outdated version.
-func old(asked *call) { asked.merge(metadata("resourceVersion", "1")) }
+func old(params *call) { params.merge(metadata("resourceVersion", "1")) }
 
 // malformed gives the object a member of a wrong type. Errors contain the complete object, so
 // managedFields are removed, because their order depends on times.
-func malformed(asked *call) {
-	asked.merge(map[string]any{"metadata": map[string]any{"labels": "none", "managedFields": nil}})
+func malformed(params *call) {
+	params.merge(map[string]any{"metadata": map[string]any{"labels": "none", "managedFields": nil}})
 }
 
 // invalid makes the object invalid, as the recipe defines.
-func (w *walk) invalid(asked *call) { asked.merge(variables{}.in(w.recipe.Invalid)) }
+func (w *walk) invalid(params *call) { params.merge(variables{}.substitute(w.recipe.Invalid)) }
 
 func (c *call) merge(patch map[string]any) {
 	if c.body != nil {

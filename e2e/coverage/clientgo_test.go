@@ -19,56 +19,56 @@ import (
 // where the dynamic client would discard the response.
 type clientGo struct{ cluster *harness.Cluster }
 
-func (c clientGo) do(ctx context.Context, asked call) (any, error) {
-	objects, parts := c.objects(asked), subresources(asked.of)
-	switch asked.verb {
+func (c clientGo) do(ctx context.Context, params call) (any, error) {
+	objects, parts := c.objects(params), subresources(params.row)
+	switch params.verb {
 	case "get":
-		return content(objects.Get(ctx, asked.name, metav1.GetOptions{}, parts...))
+		return content(objects.Get(ctx, params.name, metav1.GetOptions{}, parts...))
 	case "list":
-		return items(objects.List(ctx, metav1.ListOptions{LabelSelector: asked.labels, FieldSelector: asked.fields}))
+		return items(objects.List(ctx, metav1.ListOptions{LabelSelector: params.labels, FieldSelector: params.fields}))
 	case "create":
-		return content(objects.Create(ctx, asked.object(), metav1.CreateOptions{FieldManager: asked.manager}, parts...))
+		return content(objects.Create(ctx, params.object(), metav1.CreateOptions{FieldManager: params.manager}, parts...))
 	case "update":
-		return content(objects.Update(ctx, asked.object(), metav1.UpdateOptions{FieldManager: asked.manager}, parts...))
+		return content(objects.Update(ctx, params.object(), metav1.UpdateOptions{FieldManager: params.manager}, parts...))
 	case "patch":
-		return content(objects.Patch(ctx, asked.name, asked.patchType, asked.patch, patchOptions(asked), parts...))
+		return content(objects.Patch(ctx, params.name, params.patchType, params.patch, patchOptions(params), parts...))
 	case "delete":
-		return c.delete(ctx, asked)
+		return c.delete(ctx, params)
 	case "deletecollection":
-		return c.deleteCollection(ctx, asked)
+		return c.deleteCollection(ctx, params)
 	}
-	return nil, errors.New("unknown verb: " + asked.verb)
+	return nil, errors.New("unknown verb: " + params.verb)
 }
 
-func (c clientGo) objects(asked call) dynamic.ResourceInterface {
-	resource := c.cluster.Dynamic.Resource(asked.of.of)
-	if asked.of.namespaced {
-		return resource.Namespace(asked.namespace)
+func (c clientGo) objects(params call) dynamic.ResourceInterface {
+	resource := c.cluster.Dynamic.Resource(params.row.apiResource)
+	if params.row.namespaced {
+		return resource.Namespace(params.namespace)
 	}
 	return resource
 }
 
-func subresources(of row) []string {
-	if of.subresource == "" {
+func subresources(row row) []string {
+	if row.subresource == "" {
 		return nil
 	}
-	return []string{of.subresource}
+	return []string{row.subresource}
 }
 
 // object returns the body for the dynamic client.
 func (c call) object() *unstructured.Unstructured {
 	object := &unstructured.Unstructured{Object: c.body}
 	object = object.DeepCopy()
-	if c.of.subresource != "" && object.GetName() == "" {
+	if c.row.subresource != "" && object.GetName() == "" {
 		object.SetName(c.name) // the client reads the name from the object
 	}
 	return object
 }
 
-func patchOptions(asked call) metav1.PatchOptions {
-	options := metav1.PatchOptions{FieldManager: asked.manager}
-	if asked.patchType == types.ApplyYAMLPatchType {
-		options.Force = &asked.force
+func patchOptions(params call) metav1.PatchOptions {
+	options := metav1.PatchOptions{FieldManager: params.manager}
+	if params.patchType == types.ApplyYAMLPatchType {
+		options.Force = &params.force
 	}
 	return options
 }
@@ -92,20 +92,20 @@ func items(list *unstructured.UnstructuredList, err error) (any, error) {
 }
 
 // delete returns the remaining object; nil if the API server only confirms the deletion.
-func (c clientGo) delete(ctx context.Context, asked call) (any, error) {
+func (c clientGo) delete(ctx context.Context, params call) (any, error) {
 	options := metav1.DeleteOptions{}
-	if uid := types.UID(asked.uid); uid != "" {
+	if uid := types.UID(params.uid); uid != "" {
 		options.Preconditions = &metav1.Preconditions{UID: &uid}
 	}
-	left, err := c.send(ctx, asked, options)
+	left, err := c.send(ctx, params, options)
 	if err != nil || left["kind"] == "Status" {
 		return nil, err
 	}
 	return left, nil
 }
 
-func (c clientGo) deleteCollection(ctx context.Context, asked call) (any, error) {
-	deleted, err := c.send(ctx, asked, metav1.DeleteOptions{})
+func (c clientGo) deleteCollection(ctx context.Context, params call) (any, error) {
+	deleted, err := c.send(ctx, params, metav1.DeleteOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -113,18 +113,18 @@ func (c clientGo) deleteCollection(ctx context.Context, asked call) (any, error)
 	return len(items), nil
 }
 
-func (c clientGo) send(ctx context.Context, asked call, options metav1.DeleteOptions) (map[string]any, error) {
+func (c clientGo) send(ctx context.Context, params call, options metav1.DeleteOptions) (map[string]any, error) {
 	body, err := json.Marshal(options)
 	if err != nil {
 		return nil, err
 	}
-	request := c.cluster.Client.Discovery().RESTClient().Delete().AbsPath(path(asked)).
+	request := c.cluster.Client.Discovery().RESTClient().Delete().AbsPath(path(params)).
 		SetHeader("Accept", "application/json").SetHeader("Content-Type", "application/json").Body(body)
-	if asked.labels != "" {
-		request.Param("labelSelector", asked.labels)
+	if params.labels != "" {
+		request.Param("labelSelector", params.labels)
 	}
-	if asked.fields != "" {
-		request.Param("fieldSelector", asked.fields)
+	if params.fields != "" {
+		request.Param("fieldSelector", params.fields)
 	}
 	result := request.Do(ctx)
 	if err := result.Error(); err != nil {
@@ -139,15 +139,15 @@ func (c clientGo) send(ctx context.Context, asked call, options metav1.DeleteOpt
 }
 
 // path returns the API server's path for a call.
-func path(asked call) string {
-	parts := []string{"/apis", asked.of.of.Group, asked.of.of.Version}
-	if asked.of.of.Group == "" {
-		parts = []string{"/api", asked.of.of.Version}
+func path(params call) string {
+	parts := []string{"/apis", params.row.apiResource.Group, params.row.apiResource.Version}
+	if params.row.apiResource.Group == "" {
+		parts = []string{"/api", params.row.apiResource.Version}
 	}
-	if asked.of.namespaced {
-		parts = append(parts, "namespaces", asked.namespace)
+	if params.row.namespaced {
+		parts = append(parts, "namespaces", params.namespace)
 	}
-	parts = append(parts, asked.of.of.Resource, asked.name, asked.of.subresource)
+	parts = append(parts, params.row.apiResource.Resource, params.name, params.row.subresource)
 	return strings.TrimRight(strings.Join(parts, "/"), "/")
 }
 
@@ -158,14 +158,14 @@ func failureOf(err error) *failure {
 		return &failure{Message: err.Error()}
 	}
 	status := failed.Status()
-	said := &failure{Reason: string(status.Reason), Message: status.Message, Code: status.Code}
+	got := &failure{Reason: string(status.Reason), Message: status.Message, Code: status.Code}
 	if status.Details == nil {
-		return said.shortened()
+		return got.shortened()
 	}
-	said.Group, said.Kind, said.Name, said.UID = status.Details.Group, status.Details.Kind, status.Details.Name, string(status.Details.UID)
-	said.RetryAfter = status.Details.RetryAfterSeconds
-	for _, of := range status.Details.Causes {
-		said.Causes = append(said.Causes, cause{string(of.Type), of.Message, of.Field})
+	got.Group, got.Kind, got.Name, got.UID = status.Details.Group, status.Details.Kind, status.Details.Name, string(status.Details.UID)
+	got.RetryAfter = status.Details.RetryAfterSeconds
+	for _, statusCause := range status.Details.Causes {
+		got.Causes = append(got.Causes, cause{string(statusCause.Type), statusCause.Message, statusCause.Field})
 	}
-	return said.shortened()
+	return got.shortened()
 }

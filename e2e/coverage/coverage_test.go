@@ -20,11 +20,11 @@ func TestEveryResourceAndVerbIsAsByClientGo(t *testing.T) {
 	recipes, rows := readRecipes(t), rowsOf(t, cluster.Client.Discovery())
 	lines := make([]line, len(rows))
 	t.Run("rows", func(t *testing.T) {
-		for i, of := range rows {
-			lines[i] = line{of, map[string]*cell{}}
-			t.Run(of.of.GroupVersion().String()+"/"+of.name(), func(t *testing.T) {
+		for i, row := range rows {
+			lines[i] = line{row, map[string]*cell{}}
+			t.Run(row.apiResource.GroupVersion().String()+"/"+row.name(), func(t *testing.T) {
 				t.Parallel()
-				walkRow(t, shared, of, parentKind(rows, of), recipes.of(t, of), lines[i].cells)
+				walkRow(t, shared, row, parentKind(rows, row), recipes.recipeOf(t, row), lines[i].cells)
 			})
 		}
 	})
@@ -48,26 +48,26 @@ func startCluster(t *testing.T) *harness.Cluster {
 
 // newLab returns a lab whose namespace has the objects that the control plane creates in each
 // namespace.
-func newLab(ctx context.Context, t *testing.T, in *harness.Cluster) *lab {
+func newLab(ctx context.Context, t *testing.T, controlPlane *harness.Cluster) *lab {
 	t.Helper()
 	const namespace = "coverage"
-	made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
-	if _, err := in.Client.CoreV1().Namespaces().Create(ctx, made, metav1.CreateOptions{}); err != nil {
+	created := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
+	if _, err := controlPlane.Client.CoreV1().Namespaces().Create(ctx, created, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	until(ctx, t, "the namespace has a service account", func() bool {
-		_, err := in.Client.CoreV1().ServiceAccounts(namespace).Get(ctx, "default", metav1.GetOptions{})
+		_, err := controlPlane.Client.CoreV1().ServiceAccounts(namespace).Get(ctx, "default", metav1.GetOptions{})
 		return err == nil
 	})
-	service := harness.StartService(t, in.Kubeconfig)
+	service := harness.StartService(t, controlPlane.Kubeconfig)
 	clients := harness.Dial(harness.HTTP2(t), service.Address, harness.Connect)
-	return &lab{service: kubeconnect{clients.Resources}, pods: clients.Pods, api: clientGo{in}, namespace: namespace}
+	return &lab{service: kubeconnect{clients.Resources}, pods: clients.Pods, api: clientGo{controlPlane}, namespace: namespace}
 }
 
 // keepStill suspends the other writers of objects, so that two equal objects stay equal.
-func keepStill(t *testing.T, in *harness.Cluster) {
+func keepStill(t *testing.T, controlPlane *harness.Cluster) {
 	t.Helper()
-	for _, component := range []harness.Component{in.Controllers(), in.Scheduler(), in.Nodes()} {
+	for _, component := range []harness.Component{controlPlane.Controllers(), controlPlane.Scheduler(), controlPlane.Nodes()} {
 		if err := component.Freeze(); err != nil {
 			t.Fatal(err)
 		}
@@ -76,11 +76,11 @@ func keepStill(t *testing.T, in *harness.Cluster) {
 }
 
 // parentKind returns the kind of the objects of a row.
-func parentKind(rows []row, of row) schema.GroupVersionKind {
+func parentKind(rows []row, row row) schema.GroupVersionKind {
 	for _, other := range rows {
-		if other.of == of.of && other.subresource == "" {
+		if other.apiResource == row.apiResource && other.subresource == "" {
 			return other.kind
 		}
 	}
-	return of.kind
+	return row.kind
 }

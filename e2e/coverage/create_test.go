@@ -4,8 +4,8 @@ package coverage_test
 func (w *walk) create() [2]twin {
 	w.verb = "create"
 	twins, creates := w.newTwins(), making(w.creation)
-	for _, of := range twins {
-		w.prepare(of)
+	for _, twin := range twins {
+		w.prepare(twin)
 	}
 	w.same("a new object", succeeds, twins, creates)
 	w.same("a malformed object", fails, twins, creates.with(malformed))
@@ -22,13 +22,13 @@ func (w *walk) create() [2]twin {
 }
 
 // creation returns the call that creates a twin, or that creates at a subresource of it.
-func (w *walk) creation(of twin) call {
-	asked := w.about("create", of)
-	asked.body = w.object(of, nil)
+func (w *walk) creation(twin twin) call {
+	params := w.about("create", twin)
+	params.body = w.object(twin, nil)
 	if w.row.subresource != "" {
-		asked.body = of.in(w.recipe.Object)
+		params.body = twin.substitute(w.recipe.Object)
 	}
-	return asked
+	return params
 }
 
 // createPart creates at a subresource of twins.

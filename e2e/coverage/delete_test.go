@@ -3,8 +3,8 @@ package coverage_test
 // delete deletes twins, and tries deletions that must fail.
 func (w *walk) delete(twins [2]twin) {
 	w.verb = "delete"
-	deletes := making(func(of twin) call { return w.about("delete", of) })
-	w.same("of another UID", fails, twins, deletes.with(func(asked *call) { asked.uid = "00000000-0000-0000-0000-000000000000" }))
+	deletes := making(func(twin twin) call { return w.about("delete", twin) })
+	w.same("of another UID", fails, twins, deletes.with(func(params *call) { params.uid = "00000000-0000-0000-0000-000000000000" }))
 	if w.row.namespaced {
 		w.same("in another namespace", fails, twins, deletes.with(elsewhere))
 	}
@@ -16,15 +16,15 @@ func (w *walk) delete(twins [2]twin) {
 func (w *walk) deleteCollection() {
 	w.verb = "deletecollection"
 	twins := w.newTwins()
-	for _, of := range twins {
-		pile := of.text("$(name)")
-		w.makeTwin(of, map[string]any{"pile": pile})
+	for _, twin := range twins {
+		pile := twin.text("$(name)")
+		w.makeTwin(twin, map[string]any{"pile": pile})
 		w.makeTwin(w.newTwin(), map[string]any{"pile": pile})
 	}
-	w.same("two", succeeds, twins, func(of twin) call {
-		return w.selecting("deletecollection", of.text("pile=$(name)"), "")
+	w.same("two", succeeds, twins, func(twin twin) call {
+		return w.selecting("deletecollection", twin.text("pile=$(name)"), "")
 	})
-	w.same("none", succeeds, twins, func(of twin) call {
+	w.same("none", succeeds, twins, func(twin twin) call {
 		return w.selecting("deletecollection", "pile=none", "")
 	})
 	w.same("an invalid label selector", fails, twins, func(twin) call { return w.selecting("deletecollection", "a in", "") })

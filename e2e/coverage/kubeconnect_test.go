@@ -28,36 +28,36 @@ type kubeconnect struct {
 
 // resource returns the resource of a row in kubectl's full syntax.
 func (r row) resource() string {
-	return strings.Join([]string{r.of.Resource, r.of.Version, r.of.Group}, ".")
+	return strings.Join([]string{r.apiResource.Resource, r.apiResource.Version, r.apiResource.Group}, ".")
 }
 
-func (k kubeconnect) do(ctx context.Context, asked call) (any, error) {
-	if !asked.of.namespaced {
-		asked.namespace = ""
+func (k kubeconnect) do(ctx context.Context, params call) (any, error) {
+	if !params.row.namespaced {
+		params.namespace = ""
 	}
-	switch asked.verb {
+	switch params.verb {
 	case "get":
-		return k.get(ctx, asked)
+		return k.get(ctx, params)
 	case "list":
-		return k.list(ctx, asked)
+		return k.list(ctx, params)
 	case "create":
-		return k.create(ctx, asked)
+		return k.create(ctx, params)
 	case "update":
-		return k.update(ctx, asked)
+		return k.update(ctx, params)
 	case "patch":
-		return k.patch(ctx, asked)
+		return k.patch(ctx, params)
 	case "delete":
-		return k.delete(ctx, asked)
+		return k.delete(ctx, params)
 	case "deletecollection":
-		return k.deleteCollection(ctx, asked)
+		return k.deleteCollection(ctx, params)
 	}
-	return nil, errors.New("unknown verb: " + asked.verb)
+	return nil, errors.New("unknown verb: " + params.verb)
 }
 
-func (k kubeconnect) get(ctx context.Context, asked call) (any, error) {
+func (k kubeconnect) get(ctx context.Context, params call) (any, error) {
 	request := &kubeconnectv1.GetRequest{
-		Resource: asked.of.resource(), Namespace: asked.namespace, Name: asked.name, Subresource: asked.of.subresource,
-		Encoding: asked.encoding, MinResourceVersion: asked.since, Consistency: asked.consistency,
+		Resource: params.row.resource(), Namespace: params.namespace, Name: params.name, Subresource: params.row.subresource,
+		Encoding: params.encoding, MinResourceVersion: params.since, Consistency: params.consistency,
 	}
 	answer, err := k.client.Get(ctx, request)
 	if err != nil {
@@ -67,10 +67,10 @@ func (k kubeconnect) get(ctx context.Context, asked call) (any, error) {
 }
 
 // list reads all pages.
-func (k kubeconnect) list(ctx context.Context, asked call) (any, error) {
+func (k kubeconnect) list(ctx context.Context, params call) (any, error) {
 	request := &kubeconnectv1.ListRequest{
-		Resource: asked.of.resource(), Namespace: asked.namespace, LabelSelector: asked.labels, FieldSelector: asked.fields,
-		Encoding: asked.encoding, MinResourceVersion: asked.since, Consistency: asked.consistency,
+		Resource: params.row.resource(), Namespace: params.namespace, LabelSelector: params.labels, FieldSelector: params.fields,
+		Encoding: params.encoding, MinResourceVersion: params.since, Consistency: params.consistency,
 	}
 	found := []any{}
 	for {
@@ -91,17 +91,17 @@ func (k kubeconnect) list(ctx context.Context, asked call) (any, error) {
 	}
 }
 
-func (k kubeconnect) create(ctx context.Context, asked call) (any, error) {
-	body, err := json.Marshal(asked.body)
+func (k kubeconnect) create(ctx context.Context, params call) (any, error) {
+	body, err := json.Marshal(params.body)
 	if err != nil {
 		return nil, err
 	}
 	request := &kubeconnectv1.CreateRequest{
-		Resource: asked.of.resource(), Namespace: asked.namespace, Subresource: asked.of.subresource,
-		FieldManager: asked.manager, Encoding: asked.encoding, Body: &kubeconnectv1.CreateRequest_Data{Data: body},
+		Resource: params.row.resource(), Namespace: params.namespace, Subresource: params.row.subresource,
+		FieldManager: params.manager, Encoding: params.encoding, Body: &kubeconnectv1.CreateRequest_Data{Data: body},
 	}
-	if asked.of.subresource != "" {
-		request.Name = asked.name
+	if params.row.subresource != "" {
+		request.Name = params.name
 	}
 	answer, err := k.client.Create(ctx, request)
 	if err != nil {
@@ -110,14 +110,14 @@ func (k kubeconnect) create(ctx context.Context, asked call) (any, error) {
 	return decode(answer.GetObject(), answer.GetKind())
 }
 
-func (k kubeconnect) update(ctx context.Context, asked call) (any, error) {
-	body, err := json.Marshal(asked.body)
+func (k kubeconnect) update(ctx context.Context, params call) (any, error) {
+	body, err := json.Marshal(params.body)
 	if err != nil {
 		return nil, err
 	}
 	answer, err := k.client.Update(ctx, &kubeconnectv1.UpdateRequest{
-		Resource: asked.of.resource(), Namespace: asked.namespace, Name: asked.name, Subresource: asked.of.subresource,
-		FieldManager: asked.manager, Encoding: asked.encoding, Body: &kubeconnectv1.UpdateRequest_Data{Data: body},
+		Resource: params.row.resource(), Namespace: params.namespace, Name: params.name, Subresource: params.row.subresource,
+		FieldManager: params.manager, Encoding: params.encoding, Body: &kubeconnectv1.UpdateRequest_Data{Data: body},
 	})
 	if err != nil {
 		return nil, err
@@ -132,11 +132,11 @@ var patchTypes = map[types.PatchType]kubeconnectv1.PatchType{
 	types.ApplyYAMLPatchType:      kubeconnectv1.PatchType_PATCH_TYPE_APPLY,
 }
 
-func (k kubeconnect) patch(ctx context.Context, asked call) (any, error) {
+func (k kubeconnect) patch(ctx context.Context, params call) (any, error) {
 	answer, err := k.client.Patch(ctx, &kubeconnectv1.PatchRequest{
-		Resource: asked.of.resource(), Namespace: asked.namespace, Name: asked.name, Subresource: asked.of.subresource,
-		Type: patchTypes[asked.patchType], Body: &kubeconnectv1.PatchRequest_Data{Data: asked.patch},
-		FieldManager: asked.manager, Force: asked.force, Encoding: asked.encoding,
+		Resource: params.row.resource(), Namespace: params.namespace, Name: params.name, Subresource: params.row.subresource,
+		Type: patchTypes[params.patchType], Body: &kubeconnectv1.PatchRequest_Data{Data: params.patch},
+		FieldManager: params.manager, Force: params.force, Encoding: params.encoding,
 	})
 	if err != nil {
 		return nil, err
@@ -144,10 +144,10 @@ func (k kubeconnect) patch(ctx context.Context, asked call) (any, error) {
 	return decode(answer.GetObject(), answer.GetKind())
 }
 
-func (k kubeconnect) delete(ctx context.Context, asked call) (any, error) {
+func (k kubeconnect) delete(ctx context.Context, params call) (any, error) {
 	answer, err := k.client.Delete(ctx, &kubeconnectv1.DeleteRequest{
-		Resource: asked.of.resource(), Namespace: asked.namespace, Name: asked.name, Encoding: asked.encoding,
-		Preconditions: &kubeconnectv1.Preconditions{Uid: asked.uid},
+		Resource: params.row.resource(), Namespace: params.namespace, Name: params.name, Encoding: params.encoding,
+		Preconditions: &kubeconnectv1.Preconditions{Uid: params.uid},
 	})
 	if err != nil || answer.GetObject() == nil {
 		return nil, err
@@ -155,9 +155,9 @@ func (k kubeconnect) delete(ctx context.Context, asked call) (any, error) {
 	return decode(answer.GetObject(), answer.GetKind())
 }
 
-func (k kubeconnect) deleteCollection(ctx context.Context, asked call) (any, error) {
+func (k kubeconnect) deleteCollection(ctx context.Context, params call) (any, error) {
 	answer, err := k.client.DeleteCollection(ctx, &kubeconnectv1.DeleteCollectionRequest{
-		Resource: asked.of.resource(), Namespace: asked.namespace, LabelSelector: asked.labels, FieldSelector: asked.fields,
+		Resource: params.row.resource(), Namespace: params.namespace, LabelSelector: params.labels, FieldSelector: params.fields,
 	})
 	if err != nil {
 		return nil, err
@@ -219,14 +219,14 @@ func throughType(t *testing.T, content any) any {
 		}
 	case map[string]any:
 		object := &unstructured.Unstructured{Object: content}
-		made, err := scheme.Scheme.New(object.GroupVersionKind())
+		converted, err := scheme.Scheme.New(object.GroupVersionKind())
 		if err != nil {
 			return content
 		}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, made); err != nil {
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, converted); err != nil {
 			t.Fatal(err)
 		}
-		through, err := typed(made)
+		through, err := typed(converted)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -251,14 +251,14 @@ func failureThrough(err error) *failure {
 		if err != nil || !ok {
 			continue
 		}
-		said := &failure{
+		got := &failure{
 			Reason: status.GetReason(), Message: ownWords.ReplaceAllString(status.GetMessage(), ""), Code: status.GetCode(),
 			Group: status.GetGroup(), Kind: status.GetKind(), Name: status.GetName(), UID: status.GetUid(), RetryAfter: status.GetRetryAfterSeconds(),
 		}
-		for _, of := range status.GetCauses() {
-			said.Causes = append(said.Causes, cause{of.GetReason(), of.GetMessage(), of.GetField()})
+		for _, statusCause := range status.GetCauses() {
+			got.Causes = append(got.Causes, cause{statusCause.GetReason(), statusCause.GetMessage(), statusCause.GetField()})
 		}
-		return said.withoutClarity().shortened()
+		return got.withoutClarity().shortened()
 	}
 	return &failure{Message: failed.Error()}
 }

@@ -16,22 +16,22 @@ import (
 func (w *walk) log() {
 	w.verb = "get"
 	node := kubelet.Start(w.t, w.api.cluster.Client)
-	of, written := w.newTwin(), &kubelet.Log{}
+	twin, written := w.newTwin(), &kubelet.Log{}
 	written.Write("one\n", "two\n", "no end of a line")
-	node.Answer(w.namespace, of.text("$(name)"), "main", written)
-	asked := w.about("create", of)
-	asked.of.subresource = ""
-	asked.body = merged(w.object(of, nil), map[string]any{"spec": map[string]any{"nodeName": node.Node}})
-	if _, err := w.api.do(w.ctx, asked); err != nil {
+	node.Answer(w.namespace, twin.text("$(name)"), "main", written)
+	params := w.about("create", twin)
+	params.row.subresource = ""
+	params.body = merged(w.object(twin, nil), map[string]any{"spec": map[string]any{"nodeName": node.Node}})
+	if _, err := w.api.do(w.ctx, params); err != nil {
 		w.t.Fatal(err)
 	}
-	w.sameLog("the complete log", succeeds, of.text("$(name)"), &corev1.PodLogOptions{})
+	w.sameLog("the complete log", succeeds, twin.text("$(name)"), &corev1.PodLogOptions{})
 	w.sameLog("of a missing pod", fails, nobody, &corev1.PodLogOptions{})
-	w.sameLog("of a missing container", fails, of.text("$(name)"), &corev1.PodLogOptions{Container: nobody})
+	w.sameLog("of a missing container", fails, twin.text("$(name)"), &corev1.PodLogOptions{Container: nobody})
 }
 
 // sameLog compares the logs that both clients read.
-func (w *walk) sameLog(what string, want expectation, pod string, options *corev1.PodLogOptions) {
+func (w *walk) sameLog(description string, want expectation, pod string, options *corev1.PodLogOptions) {
 	w.t.Helper()
 	log, err := w.logThrough(w.ctx, &kubeconnectv1.GetLogsRequest{Namespace: w.namespace, Name: pod, Container: options.Container})
 	got := answer{Content: log}
@@ -39,11 +39,11 @@ func (w *walk) sameLog(what string, want expectation, pod string, options *corev
 		got = answer{Failure: failureThrough(err)}
 	}
 	log, err = w.logDirectly(w.ctx, pod, options)
-	wanted := answer{Content: log}
+	expected := answer{Content: log}
 	if err != nil {
-		wanted = answer{Failure: failureOf(err)}
+		expected = answer{Failure: failureOf(err)}
 	}
-	w.judge(what, want, wanted, got, err)
+	w.judge(description, want, expected, got, err)
 }
 
 func (w *walk) logDirectly(ctx context.Context, pod string, options *corev1.PodLogOptions) (string, error) {

@@ -7,24 +7,24 @@ func (w *walk) patch(twins [2]twin) {
 	w.verb = "patch"
 	w.patchByJSON(twins)
 	w.merge(twins)
-	w.same("strategic merge patch", w.strategic(), twins, w.patching(types.StrategicMergePatchType, func(of twin) any {
-		return w.change(of, step{"strategic", 7})
+	w.same("strategic merge patch", w.strategic(), twins, w.patching(types.StrategicMergePatchType, func(twin twin) any {
+		return w.change(twin, step{"strategic", 7})
 	}))
 	w.apply(twins)
 }
 
 // patching returns a call with a patch.
 func (w *walk) patching(as types.PatchType, patch func(twin) any) making {
-	return func(of twin) call {
-		asked := w.about("patch", of)
-		asked.patchType, asked.patch = as, text(patch(of))
-		return asked
+	return func(twin twin) call {
+		params := w.about("patch", twin)
+		params.patchType, params.patch = as, text(patch(twin))
+		return params
 	}
 }
 
 func (w *walk) patchByJSON(twins [2]twin) {
-	w.same("JSON patch", succeeds, twins, w.patching(types.JSONPatchType, func(of twin) any {
-		return operations(w.now(of).Object, w.change(of, step{"json", 3}))
+	w.same("JSON patch", succeeds, twins, w.patching(types.JSONPatchType, func(twin twin) any {
+		return operations(w.now(twin).Object, w.change(twin, step{"json", 3}))
 	}))
 	w.same("JSON patch whose test fails", fails, twins, w.patching(types.JSONPatchType, func(twin) any {
 		return []any{operation("test", "/metadata/name", nobody)}
@@ -33,12 +33,12 @@ func (w *walk) patchByJSON(twins [2]twin) {
 
 func (w *walk) merge(twins [2]twin) {
 	merges := func(change func(*call)) making {
-		return func(of twin) call {
-			asked := w.about("patch", of)
-			asked.patchType, asked.body = types.MergePatchType, w.change(of, step{"merge", 4})
-			change(&asked)
-			asked.patch = text(asked.body)
-			return asked
+		return func(twin twin) call {
+			params := w.about("patch", twin)
+			params.patchType, params.body = types.MergePatchType, w.change(twin, step{"merge", 4})
+			change(&params)
+			params.patch = text(params.body)
+			return params
 		}
 	}
 	w.same("merge patch", succeeds, twins, merges(func(*call) {}))
@@ -60,14 +60,14 @@ func (w *walk) strategic() expectation {
 	return succeeds
 }
 
-func (w *walk) custom() bool { return w.row.of.Group == "coverage.example.com" }
+func (w *walk) custom() bool { return w.row.apiResource.Group == "coverage.example.com" }
 
 // apply applies configurations, with force and in conflict with another manager.
 func (w *walk) apply(twins [2]twin) {
-	applies := func(in step, manager string, force bool) making {
-		return w.patching(types.ApplyYAMLPatchType, func(of twin) any {
-			return w.applied(of, w.change(of, in))
-		}).with(func(asked *call) { asked.manager, asked.force = manager, force })
+	applies := func(step step, manager string, force bool) making {
+		return w.patching(types.ApplyYAMLPatchType, func(twin twin) any {
+			return w.applied(twin, w.change(twin, step))
+		}).with(func(params *call) { params.manager, params.force = manager, force })
 	}
 	w.same("apply", w.applies(), twins, applies(step{"apply", 8}, "applier", true))
 	conflict := fails

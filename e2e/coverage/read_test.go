@@ -4,14 +4,14 @@ package coverage_test
 func (w *walk) get(twins [2]twin) {
 	w.verb = "get"
 	for name, encoding := range encodings {
-		asked := w.about("get", twins[0])
-		asked.encoding, asked.since = encoding, w.version(twins[0])
-		w.sameRead("as "+name, succeeds, asked)
+		params := w.about("get", twins[0])
+		params.encoding, params.since = encoding, w.version(twins[0])
+		w.sameRead("as "+name, succeeds, params)
 	}
-	asked := w.about("get", twins[0])
-	asked.encoding, asked.consistency = inJSON, latest
-	w.sameRead("the latest", succeeds, asked)
-	gets := making(func(of twin) call { return w.about("get", of) })
+	params := w.about("get", twins[0])
+	params.encoding, params.consistency = inJSON, latest
+	w.sameRead("the latest", succeeds, params)
+	gets := making(func(twin twin) call { return w.about("get", twin) })
 	w.sameRead("an unknown name", fails, gets.with(unknown)(twins[0]))
 	if w.row.namespaced {
 		w.sameRead("in another namespace", fails, gets.with(elsewhere)(twins[0]))
@@ -19,24 +19,24 @@ func (w *walk) get(twins [2]twin) {
 }
 
 // version returns the resource version of a twin, for which a cached read waits.
-func (w *walk) version(of twin) string {
+func (w *walk) version(twin twin) string {
 	if w.row.subresource != "" || !w.row.has("watch") {
 		return ""
 	}
-	return w.now(of).GetResourceVersion()
+	return w.now(twin).GetResourceVersion()
 }
 
 // list reads the twins by the label of their row.
 func (w *walk) list(twins [2]twin) {
 	w.verb = "list"
 	for name, encoding := range encodings {
-		asked := w.selecting("list", w.selector(), "")
-		asked.encoding, asked.since = encoding, w.version(twins[1]) // the version of the first has been reached by get
-		w.sameRead("the objects of the row as "+name, succeeds, asked)
+		params := w.selecting("list", w.selector(), "")
+		params.encoding, params.since = encoding, w.version(twins[1]) // the version of the first has been reached by get
+		w.sameRead("the objects of the row as "+name, succeeds, params)
 	}
-	asked := w.selecting("list", w.selector(), "")
-	asked.consistency = latest
-	w.sameRead("the latest of the row", succeeds, asked)
+	params := w.selecting("list", w.selector(), "")
+	params.consistency = latest
+	w.sameRead("the latest of the row", succeeds, params)
 	everywhere := w.selecting("list", w.selector(), "")
 	everywhere.namespace = ""
 	w.sameRead("in all namespaces", succeeds, everywhere)
@@ -57,5 +57,5 @@ func (w *walk) fieldsFail() expectation {
 func (w *walk) selector() string { return rowLabel + "=" + w.row.label }
 
 func (w *walk) selecting(verb, labels, fields string) call {
-	return call{verb: verb, of: w.row, namespace: w.namespace, labels: labels, fields: fields, encoding: inJSON}
+	return call{verb: verb, row: w.row, namespace: w.namespace, labels: labels, fields: fields, encoding: inJSON}
 }

@@ -49,26 +49,26 @@ func readRecipes(t *testing.T) (read recipes) {
 	return read
 }
 
-// of returns the recipe of a resource's objects.
-func (r recipes) of(t *testing.T, of row) recipe {
+// recipeOf returns the recipe of a resource's objects.
+func (r recipes) recipeOf(t *testing.T, row row) recipe {
 	t.Helper()
-	name := strings.TrimSuffix(of.of.Resource+"."+of.of.Group, ".")
-	found, ok := r[of.of.Resource+"."+of.of.Version+"."+of.of.Group]
+	name := strings.TrimSuffix(row.apiResource.Resource+"."+row.apiResource.Group, ".")
+	found, ok := r[row.apiResource.Resource+"."+row.apiResource.Version+"."+row.apiResource.Group]
 	if !ok {
 		found, ok = r[name]
 	}
 	if !ok {
-		t.Fatalf("no recipe for %s: add a recipe %q to e2e/coverage/%s", of.of, name, recipesFile)
+		t.Fatalf("no recipe for %s: add a recipe %q to e2e/coverage/%s", row.apiResource, name, recipesFile)
 	}
 	return found.completed("$(name)")
 }
 
 // sub returns the recipe of the objects that are read and written at a subresource.
-func (r recipe) sub(t *testing.T, of row) recipe {
+func (r recipe) sub(t *testing.T, row row) recipe {
 	t.Helper()
-	found, ok := r.Subresources[of.subresource]
+	found, ok := r.Subresources[row.subresource]
 	if !ok {
-		t.Fatalf("no recipe for subresource %s of %s: add it under \"subresources\" of its recipe in e2e/coverage/%s", of.name(), of.of.GroupVersion(), recipesFile)
+		t.Fatalf("no recipe for subresource %s of %s: add it under \"subresources\" of its recipe in e2e/coverage/%s", row.name(), row.apiResource.GroupVersion(), recipesFile)
 	}
 	return found.completed(r.Name)
 }
@@ -89,21 +89,21 @@ func (r recipe) completed(name string) recipe {
 // variables maps names to the values for $(name) in a recipe.
 type variables map[string]string
 
-// in replaces the variables in a part of a recipe by their values.
-func (v variables) in(part any) map[string]any {
+// substitute replaces the variables in a part of a recipe by their values.
+func (v variables) substitute(part any) map[string]any {
 	text, err := json.Marshal(part)
 	if err != nil {
 		panic(err)
 	}
-	said := string(text)
+	substituted := string(text)
 	if number, ok := v["number"]; ok { // a number has no quotes
-		said = strings.ReplaceAll(said, `"$(number)"`, number)
+		substituted = strings.ReplaceAll(substituted, `"$(number)"`, number)
 	}
-	made := map[string]any{}
-	if err := json.Unmarshal([]byte(v.text(said)), &made); err != nil {
-		panic(fmt.Sprintf("%s: %v", said, err))
+	values := map[string]any{}
+	if err := json.Unmarshal([]byte(v.text(substituted)), &values); err != nil {
+		panic(fmt.Sprintf("%s: %v", substituted, err))
 	}
-	return made
+	return values
 }
 
 // text replaces the variables in a text by their values.

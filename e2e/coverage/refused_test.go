@@ -9,17 +9,17 @@ import (
 
 // refused checks that the service rejects subresources that are not objects.
 func (w *walk) refused() {
-	of := w.newTwin()
-	w.makeTwin(of, nil)
+	twin := w.newTwin()
+	w.makeTwin(twin, nil)
 	for _, verb := range w.row.verbs {
 		w.cells[verb].refused = true
 		if verb == "delete" {
 			continue // no request supports it
 		}
-		asked := w.about(verb, of)
-		asked.body = map[string]any{"metadata": map[string]any{"name": asked.name}}
-		asked.patch, asked.patchType = []byte("{}"), types.MergePatchType
-		_, err := w.service.do(w.ctx, asked)
+		params := w.about(verb, twin)
+		params.body = map[string]any{"metadata": map[string]any{"name": params.name}}
+		params.patch, params.patchType = []byte("{}"), types.MergePatchType
+		_, err := w.service.do(w.ctx, params)
 		if connect.CodeOf(err) != connect.CodeInvalidArgument || !strings.Contains(err.Error(), "is no object: use kubectl") {
 			w.t.Errorf("%s of %s: %v", verb, w.row.name(), err)
 		}

@@ -15,7 +15,7 @@ import (
 
 // row is a resource or a subresource in one version, as discovery lists it.
 type row struct {
-	of          schema.GroupVersionResource
+	apiResource schema.GroupVersionResource
 	subresource string // empty for the resource itself
 	kind        schema.GroupVersionKind
 	namespaced  bool
@@ -25,7 +25,7 @@ type row struct {
 
 // name returns the name in the table: "pods", "pods/status".
 func (r row) name() string {
-	return strings.TrimSuffix(r.of.Resource+"/"+r.subresource, "/")
+	return strings.TrimSuffix(r.apiResource.Resource+"/"+r.subresource, "/")
 }
 
 func (r row) has(verb string) bool { return slices.Contains(r.verbs, verb) }
@@ -39,19 +39,19 @@ func rowsOf(t *testing.T, client discovery.DiscoveryInterface) (rows []row) {
 		t.Fatal(err)
 	}
 	for _, list := range lists {
-		in, err := schema.ParseGroupVersion(list.GroupVersion)
+		groupVersion, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, listed := range list.APIResources {
-			rows = append(rows, newRow(in, listed))
+			rows = append(rows, newRow(groupVersion, listed))
 		}
 	}
 	slices.SortFunc(rows, func(a, b row) int {
 		return cmp.Or(
-			cmp.Compare(a.of.Group, b.of.Group),
-			version.CompareKubeAwareVersionStrings(b.of.Version, a.of.Version),
-			cmp.Compare(a.of.Resource, b.of.Resource),
+			cmp.Compare(a.apiResource.Group, b.apiResource.Group),
+			version.CompareKubeAwareVersionStrings(b.apiResource.Version, a.apiResource.Version),
+			cmp.Compare(a.apiResource.Resource, b.apiResource.Resource),
 			cmp.Compare(a.subresource, b.subresource),
 		)
 	})
@@ -61,11 +61,11 @@ func rowsOf(t *testing.T, client discovery.DiscoveryInterface) (rows []row) {
 	return rows
 }
 
-func newRow(in schema.GroupVersion, listed v1.APIResource) row {
+func newRow(groupVersion schema.GroupVersion, listed v1.APIResource) row {
 	resource, subresource, _ := strings.Cut(listed.Name, "/")
-	kind := in.WithKind(listed.Kind)
+	kind := groupVersion.WithKind(listed.Kind)
 	if listed.Version != "" { // a subresource with a kind of another group
 		kind = schema.GroupVersionKind{Group: listed.Group, Version: listed.Version, Kind: listed.Kind}
 	}
-	return row{of: in.WithResource(resource), subresource: subresource, kind: kind, namespaced: listed.Namespaced, verbs: listed.Verbs}
+	return row{apiResource: groupVersion.WithResource(resource), subresource: subresource, kind: kind, namespaced: listed.Namespaced, verbs: listed.Verbs}
 }

@@ -56,9 +56,9 @@ type line struct {
 // page.
 func compareWithPage(t *testing.T, version string, compared int32, lines []line) {
 	t.Helper()
-	made := document(version, compared, lines)
+	generated := document(version, compared, lines)
 	if os.Getenv("UPDATE") == "1" {
-		if err := os.WriteFile(page, []byte(made), 0o644); err != nil {
+		if err := os.WriteFile(page, []byte(generated), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
@@ -67,7 +67,7 @@ func compareWithPage(t *testing.T, version string, compared int32, lines []line)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(written), made); diff != "" {
+	if diff := cmp.Diff(string(written), generated); diff != "" {
 		t.Errorf("docs/coverage.md is out of date: run `make coverage` (-written +seen)\n%s", diff)
 	}
 }
@@ -77,7 +77,7 @@ func document(version string, compared int32, lines []line) string {
 	var tables strings.Builder
 	cells := 0
 	for i, line := range lines {
-		if i == 0 || line.row.of.GroupVersion() != lines[i-1].row.of.GroupVersion() {
+		if i == 0 || line.row.apiResource.GroupVersion() != lines[i-1].row.apiResource.GroupVersion() {
 			tables.WriteString(heading(line.row))
 		}
 		tables.WriteString(line.text())
@@ -86,9 +86,9 @@ func document(version string, compared int32, lines []line) string {
 	return fmt.Sprintf(head, version, len(lines), cells, compared) + tables.String() + footnotes
 }
 
-func heading(of row) string {
+func heading(row row) string {
 	columns := "| resource | " + strings.Join(verbs, " | ") + " |\n|---" + strings.Repeat("|:-:", len(verbs)) + "|\n"
-	return "\n## " + of.of.GroupVersion().String() + "\n\n" + columns
+	return "\n## " + row.apiResource.GroupVersion().String() + "\n\n" + columns
 }
 
 func (l line) text() string {

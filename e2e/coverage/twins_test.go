@@ -20,7 +20,7 @@ func (t twin) with(name, value string) twin {
 
 // newTwin returns a twin with an unused name.
 func (w *walk) newTwin() twin {
-	number := int(w.made.Add(1))
+	number := int(w.names.Add(1))
 	named := variables{
 		"name":      fmt.Sprintf("twin-%05d", number),
 		"ip":        fmt.Sprintf("10.77.%d.%d", 100+number/100, 100+number%100),
@@ -32,25 +32,25 @@ func (w *walk) newTwin() twin {
 func (w *walk) newTwins() [2]twin { return [2]twin{w.newTwin(), w.newTwin()} }
 
 // prepare creates the objects that a twin needs.
-func (w *walk) prepare(of twin) {
+func (w *walk) prepare(twin twin) {
 	w.t.Helper()
 	for _, needed := range w.parent.Needs {
-		object := &unstructured.Unstructured{Object: of.in(needed)}
-		resource := row{of: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, namespaced: true}
-		asked := call{verb: "create", of: resource, namespace: w.namespace, body: object.Object}
-		if _, err := w.api.do(w.ctx, asked); err != nil {
+		object := &unstructured.Unstructured{Object: twin.substitute(needed)}
+		resource := row{apiResource: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, namespaced: true}
+		params := call{verb: "create", row: resource, namespace: w.namespace, body: object.Object}
+		if _, err := w.api.do(w.ctx, params); err != nil {
 			w.t.Fatal(err)
 		}
 	}
 }
 
 // makeTwin creates a twin with client-go.
-func (w *walk) makeTwin(of twin, labels map[string]any) {
+func (w *walk) makeTwin(twin twin, labels map[string]any) {
 	w.t.Helper()
-	w.prepare(of)
-	asked := w.about("create", of)
-	asked.of.subresource, asked.body = "", w.object(of, labels)
-	if _, err := w.api.do(w.ctx, asked); err != nil {
+	w.prepare(twin)
+	params := w.about("create", twin)
+	params.row.subresource, params.body = "", w.object(twin, labels)
+	if _, err := w.api.do(w.ctx, params); err != nil {
 		w.t.Fatalf("client-go: %v; check the recipe in %s", err, recipesFile)
 	}
 }
@@ -61,34 +61,34 @@ func (w *walk) settle(twins [2]twin) {
 	if len(w.parent.Settles) == 0 {
 		return
 	}
-	for _, of := range twins {
-		until(w.ctx, w.t, "the API server has set the conditions of "+of.text(w.parent.Name), func() bool {
-			return hasConditions(w.now(of).Object, w.parent.Settles)
+	for _, twin := range twins {
+		until(w.ctx, w.t, "the API server has set the conditions of "+twin.text(w.parent.Name), func() bool {
+			return hasConditions(w.now(twin).Object, w.parent.Settles)
 		})
 	}
 }
 
 // hasConditions reports whether an object has conditions with these types and statuses.
-func hasConditions(object map[string]any, wanted map[string]string) bool {
+func hasConditions(object map[string]any, expected map[string]string) bool {
 	conditions, _, _ := unstructured.NestedSlice(object, "status", "conditions")
 	set := 0
 	for _, condition := range conditions {
-		is := condition.(map[string]any)
-		if status, ok := wanted[is["type"].(string)]; ok && status == is["status"] {
+		condition := condition.(map[string]any)
+		if status, ok := expected[condition["type"].(string)]; ok && status == condition["status"] {
 			set++
 		}
 	}
-	return set == len(wanted)
+	return set == len(expected)
 }
 
 // now returns a twin in its current state, or its subresource if that can be read.
-func (w *walk) now(of twin) *unstructured.Unstructured {
+func (w *walk) now(twin twin) *unstructured.Unstructured {
 	w.t.Helper()
-	asked := w.about("get", of)
+	params := w.about("get", twin)
 	if !w.row.has("get") {
-		asked.of.subresource = ""
+		params.row.subresource = ""
 	}
-	content, err := w.api.do(w.ctx, asked)
+	content, err := w.api.do(w.ctx, params)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -3,10 +3,10 @@ package coverage_test
 // update replaces twins, and tries updates that must fail.
 func (w *walk) update(twins [2]twin) {
 	w.verb = "update"
-	updates := making(func(of twin) call {
-		asked := w.about("update", of)
-		asked.body = merged(w.now(of).Object, w.change(of, step{"update", 2}))
-		return asked
+	updates := making(func(twin twin) call {
+		params := w.about("update", twin)
+		params.body = merged(w.now(twin).Object, w.change(twin, step{"update", 2}))
+		return params
 	})
 	w.same("a changed object", succeeds, twins, updates)
 	w.same("a malformed object", fails, twins, updates.with(malformed))

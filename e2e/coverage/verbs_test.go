@@ -7,12 +7,12 @@ import (
 )
 
 // walkRow tests the verbs of a row.
-func walkRow(t *testing.T, shared *lab, of row, kind schema.GroupVersionKind, made recipe, cells map[string]*cell) {
-	w := &walk{lab: shared, t: t, ctx: deadline(t), row: of, parentKind: kind, parent: made, recipe: made, cells: cells}
-	if of.subresource != "" {
-		w.recipe = made.sub(t, of)
+func walkRow(t *testing.T, shared *lab, row row, kind schema.GroupVersionKind, rowRecipe recipe, cells map[string]*cell) {
+	w := &walk{lab: shared, t: t, ctx: deadline(t), row: row, parentKind: kind, parent: rowRecipe, recipe: rowRecipe, cells: cells}
+	if row.subresource != "" {
+		w.recipe = rowRecipe.sub(t, row)
 	}
-	for _, verb := range of.verbs {
+	for _, verb := range row.verbs {
 		cells[verb] = &cell{note: w.recipe.Note}
 	}
 	w.all()
@@ -63,8 +63,8 @@ func (w *walk) twins() [2]twin {
 	}
 	twins := w.newTwins()
 	if w.recipe.Name == "$(name)" || w.row.subresource != "" {
-		for _, of := range twins {
-			w.makeTwin(of, nil)
+		for _, twin := range twins {
+			w.makeTwin(twin, nil)
 		}
 		w.settle(twins)
 	}

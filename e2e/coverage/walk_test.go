@@ -20,7 +20,7 @@ type lab struct {
 	pods      kubeconnectv1connect.PodServiceClient
 	api       clientGo
 	namespace string
-	made      atomic.Int32 // number of names assigned
+	names     atomic.Int32 // number of names assigned
 	compared  atomic.Int32 // number of answers compared
 }
 
@@ -38,8 +38,8 @@ type walk struct {
 }
 
 // about returns a call about a twin.
-func (w *walk) about(verb string, of twin) call {
-	return call{verb: verb, of: w.row, namespace: w.namespace, name: of.text(w.parent.Name), manager: "tester"}
+func (w *walk) about(verb string, twin twin) call {
+	return call{verb: verb, row: w.row, namespace: w.namespace, name: twin.text(w.parent.Name), manager: "tester"}
 }
 
 // expectation is the result that client-go must have, so that a comparison shows something.
@@ -55,9 +55,9 @@ const (
 const attempts = 20
 
 // ask makes a call, and repeats it if the API server itself has changed the object.
-func ask(ctx context.Context, by caller, of twin, want expectation, asked making) (content any, err error) {
+func ask(ctx context.Context, client caller, twin twin, want expectation, newCall making) (content any, err error) {
 	for range attempts {
-		if content, err = by.do(ctx, asked(of)); want != succeeds || !isConflict(err) {
+		if content, err = client.do(ctx, newCall(twin)); want != succeeds || !isConflict(err) {
 			break
 		}
 	}
@@ -70,36 +70,36 @@ func isConflict(err error) bool {
 
 // same makes a call for each twin, for one through the service and for the other with client-go,
 // and compares the answers except for the values that must differ.
-func (w *walk) same(what string, want expectation, twins [2]twin, asked making) {
+func (w *walk) same(description string, want expectation, twins [2]twin, newCall making) {
 	w.t.Helper()
-	ofService, err := ask(w.ctx, w.service, twins[0], want, asked)
+	ofService, err := ask(w.ctx, w.service, twins[0], want, newCall)
 	got := answer{ofService, nil}
 	if err != nil {
 		got = answer{nil, failureThrough(err)}
 	}
-	wanted, err := w.byClientGo(twins[1], want, asked)
-	w.judge(what, want, wanted.neutral(twins[1].variables), got.neutral(twins[0].variables), err)
+	expected, err := w.byClientGo(twins[1], want, newCall)
+	w.judge(description, want, expected.neutral(twins[1].variables), got.neutral(twins[0].variables), err)
 }
 
 // sameRead makes one call through the service and with client-go, and compares the complete
 // answers.
-func (w *walk) sameRead(what string, want expectation, asked call) {
+func (w *walk) sameRead(description string, want expectation, params call) {
 	w.t.Helper()
-	content, err := w.service.do(w.ctx, asked)
+	content, err := w.service.do(w.ctx, params)
 	got := answer{withoutManagers(content), nil}
 	if err != nil {
 		got = answer{nil, failureThrough(err)}
 	}
-	wanted, err := w.byClientGo(twin{}, want, func(twin) call { return asked })
-	wanted.Content = withoutManagers(wanted.Content)
-	if asked.encoding == protobuf {
-		wanted.Content = throughType(w.t, wanted.Content)
+	expected, err := w.byClientGo(twin{}, want, func(twin) call { return params })
+	expected.Content = withoutManagers(expected.Content)
+	if params.encoding == protobuf {
+		expected.Content = throughType(w.t, expected.Content)
 	}
-	w.judge(what, want, wanted, got, err)
+	w.judge(description, want, expected, got, err)
 }
 
-func (w *walk) byClientGo(of twin, want expectation, asked making) (answer, error) {
-	content, err := ask(w.ctx, w.api, of, want, asked)
+func (w *walk) byClientGo(twin twin, want expectation, newCall making) (answer, error) {
+	content, err := ask(w.ctx, w.api, twin, want, newCall)
 	if err != nil {
 		return answer{nil, failureOf(err)}, err
 	}
@@ -107,17 +107,17 @@ func (w *walk) byClientGo(of twin, want expectation, asked making) (answer, erro
 }
 
 // judge compares the two answers, and records the result in the cell.
-func (w *walk) judge(what string, want expectation, wanted, got answer, err error) {
+func (w *walk) judge(description string, want expectation, expected, got answer, err error) {
 	w.t.Helper()
 	if w.recipe.Unordered {
-		wanted.Content, got.Content = inAnyOrder(wanted.Content), inAnyOrder(got.Content)
+		expected.Content, got.Content = inAnyOrder(expected.Content), inAnyOrder(got.Content)
 	}
-	wanted.Content = w.newer(wanted.Content)
+	expected.Content = w.newer(expected.Content)
 	switch {
 	case want == succeeds && err != nil:
-		w.t.Fatalf("%s, %s: client-go: %v; check the recipe in %s", w.verb, what, err, recipesFile)
+		w.t.Fatalf("%s, %s: client-go: %v; check the recipe in %s", w.verb, description, err, recipesFile)
 	case want == fails && err == nil:
-		w.t.Errorf("%s, %s: client-go returned no error", w.verb, what)
+		w.t.Errorf("%s, %s: client-go returned no error", w.verb, description)
 	}
 	cell := w.cells[w.verb]
 	w.compared.Add(1)
@@ -126,9 +126,9 @@ func (w *walk) judge(what string, want expectation, wanted, got answer, err erro
 	} else {
 		cell.errors++
 	}
-	if !reflect.DeepEqual(wanted, got) {
+	if !reflect.DeepEqual(expected, got) {
 		cell.differ++
-		w.t.Errorf("%s, %s: (-client-go +kubeconnect)\n%s", w.verb, what, cmp.Diff(wanted, got))
+		w.t.Errorf("%s, %s: (-client-go +kubeconnect)\n%s", w.verb, description, cmp.Diff(expected, got))
 	}
 }
 

@@ -59,13 +59,13 @@ func (w *walk) watching(labels, fields string) *kubeconnectv1.WatchRequest {
 }
 
 // refusedWatch compares the errors of watches that are rejected.
-func (w *walk) refusedWatch(what, labels, fields string) {
+func (w *walk) refusedWatch(description, labels, fields string) {
 	w.t.Helper()
 	_, err := w.api.objects(w.selecting("watch", "", "")).Watch(w.ctx, metav1.ListOptions{LabelSelector: labels, FieldSelector: fields})
 	if err == nil {
-		w.t.Fatalf("%s: client-go returned no error", what)
+		w.t.Fatalf("%s: client-go returned no error", description)
 	}
-	w.judge(what, fails, answer{nil, failureOf(err)}, answer{nil, failureThrough(w.watchError(labels, fields))}, err)
+	w.judge(description, fails, answer{nil, failureOf(err)}, answer{nil, failureThrough(w.watchError(labels, fields))}, err)
 }
 
 func (w *walk) watchError(labels, fields string) error {
@@ -91,25 +91,25 @@ func (w *walk) compareEvents(seen watches) {
 	last := w.newTwin()
 	w.makeTwin(last, nil)
 	name := last.text(w.parent.Name)
-	wanted, got := w.toldDirectly(seen.direct, name), w.toldThrough(seen.through, name)
+	expected, got := w.eventsByClientGo(seen.direct, name), w.eventsThroughService(seen.through, name)
 	w.compared.Add(1)
 	w.cells[w.verb].objects++
-	if !reflect.DeepEqual(wanted, got) {
+	if !reflect.DeepEqual(expected, got) {
 		w.cells[w.verb].differ++
-		w.t.Errorf("watch: (-client-go +kubeconnect)\n%s", cmp.Diff(wanted, got))
+		w.t.Errorf("watch: (-client-go +kubeconnect)\n%s", cmp.Diff(expected, got))
 	}
 }
 
-func (w *walk) toldDirectly(by watch.Interface, last string) (events []event) {
+func (w *walk) eventsByClientGo(watcher watch.Interface, last string) (events []event) {
 	w.t.Helper()
 	for {
 		select {
-		case told, ok := <-by.ResultChan():
-			object, _ := told.Object.(*unstructured.Unstructured)
+		case received, ok := <-watcher.ResultChan():
+			object, _ := received.Object.(*unstructured.Unstructured)
 			if !ok || object == nil {
-				w.t.Fatalf("client-go's watch ended: %v", told)
+				w.t.Fatalf("client-go's watch ended: %v", received)
 			}
-			events = append(events, event{string(told.Type), w.newer(withoutManagers(object.Object))})
+			events = append(events, event{string(received.Type), w.newer(withoutManagers(object.Object))})
 			if object.GetName() == last {
 				return events
 			}
@@ -125,34 +125,34 @@ var eventTypes = map[kubeconnectv1.EventType]watch.EventType{
 	kubeconnectv1.EventType_EVENT_TYPE_DELETED:  watch.Deleted,
 }
 
-func (w *walk) toldThrough(by *record.Stream, last string) (events []event) {
+func (w *walk) eventsThroughService(stream *record.Stream, last string) (events []event) {
 	w.t.Helper()
-	said := by.Until(w.ctx, "the last object is delivered", func(said *record.View) bool {
-		return len(said.Events) > 0 && tells(said.Events, last)
+	view := stream.Until(w.ctx, "the last object is delivered", func(view *record.View) bool {
+		return len(view.Events) > 0 && contains(view.Events, last)
 	})
-	by.Close()
-	for _, told := range record.AfterSnapshot(said.Events) {
-		kind, ok := eventTypes[told.GetType()]
+	stream.Close()
+	for _, received := range record.AfterSnapshot(view.Events) {
+		kind, ok := eventTypes[received.GetType()]
 		if !ok {
 			continue
 		}
-		object, err := decode(told.GetObject(), said.Kind)
+		object, err := decode(received.GetObject(), view.Kind)
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		// client-go's DELETED has the last state with the version of the deletion.
-		object["metadata"].(map[string]any)["resourceVersion"] = told.GetResourceVersion()
+		object["metadata"].(map[string]any)["resourceVersion"] = received.GetResourceVersion()
 		events = append(events, event{string(kind), object})
-		if told.GetObject().GetName() == last {
+		if received.GetObject().GetName() == last {
 			break
 		}
 	}
 	return events
 }
 
-func tells(events []*kubeconnectv1.Event, name string) bool {
-	for _, told := range events {
-		if told.GetObject().GetName() == name {
+func contains(events []*kubeconnectv1.Event, name string) bool {
+	for _, received := range events {
+		if received.GetObject().GetName() == name {
 			return true
 		}
 	}

@@ -72,9 +72,9 @@ func HTTP1(t testing.TB) *http.Client {
 
 // OneCallConnections returns an HTTP1 client that opens a new connection for each call.
 func OneCallConnections(t testing.TB) *http.Client {
-	made := HTTP1(t)
-	made.Transport.(*http.Transport).DisableKeepAlives = true
-	return made
+	httpClient := HTTP1(t)
+	httpClient.Transport.(*http.Transport).DisableKeepAlives = true
+	return httpClient
 }
 
 // HTTP2 returns an HTTP client that supports only HTTP/2, with prior knowledge in plain text.
@@ -86,9 +86,9 @@ func HTTP2(t testing.TB) *http.Client {
 
 // HTTP2From returns an HTTP2 client that connects from a local address.
 func HTTP2From(t testing.TB, address net.IP) *http.Client {
-	made := HTTP2(t)
-	made.Transport.(*http.Transport).DialContext = (&net.Dialer{LocalAddr: &net.TCPAddr{IP: address}}).DialContext
-	return made
+	httpClient := HTTP2(t)
+	httpClient.Transport.(*http.Transport).DialContext = (&net.Dialer{LocalAddr: &net.TCPAddr{IP: address}}).DialContext
+	return httpClient
 }
 
 // HTTP2OverTLS returns an HTTP client that supports only HTTP/2 over TLS and trusts only the given

@@ -40,14 +40,14 @@ type Proxy struct {
 	targets []string
 	tasks   sync.WaitGroup
 
-	mu       sync.Mutex // guards the fields below
-	address  string
-	fault    Fault
-	changed  chan struct{} // closed and replaced when fault changes
-	coming   *coming       // the scheduled fault; nil if none is
-	listener net.Listener  // nil while Refused
-	open     map[net.Conn]struct{}
-	served   int // number of connections
+	mu             sync.Mutex // guards the fields below
+	address        string
+	fault          Fault
+	changed        chan struct{}   // closed and replaced when fault changes
+	scheduledFault *scheduledFault // the scheduled fault; nil if none is
+	listener       net.Listener    // nil while Refused
+	open           map[net.Conn]struct{}
+	served         int // number of connections
 }
 
 // StartProxy starts a proxy to a target with an initial fault. The proxy ends with the test.
@@ -93,7 +93,7 @@ func (p *Proxy) Set(fault Fault) {
 
 func (p *Proxy) setLocked(fault Fault) {
 	p.t.Helper()
-	p.fault, p.coming = fault, nil
+	p.fault, p.scheduledFault = fault, nil
 	close(p.changed)
 	p.changed = make(chan struct{})
 	if fault.cuts() {

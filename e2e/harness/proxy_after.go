@@ -1,7 +1,7 @@
 package harness
 
-// coming is a fault that begins after a number of forwarded bytes.
-type coming struct {
+// scheduledFault is a fault that begins after a number of forwarded bytes.
+type scheduledFault struct {
 	fault Fault
 	left  int
 	begun chan struct{}
@@ -13,8 +13,8 @@ type coming struct {
 func (p *Proxy) SetAfter(bytes int, fault Fault) (begun <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.coming = &coming{fault: fault, left: bytes, begun: make(chan struct{})}
-	return p.coming.begun
+	p.scheduledFault = &scheduledFault{fault: fault, left: bytes, begun: make(chan struct{})}
+	return p.scheduledFault.begun
 }
 
 // allow returns how many of the given number of bytes may be forwarded before the scheduled fault
@@ -22,14 +22,14 @@ func (p *Proxy) SetAfter(bytes int, fault Fault) (begun <-chan struct{}) {
 func (p *Proxy) allow(bytes int) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.coming == nil {
+	if p.scheduledFault == nil {
 		return bytes
 	}
-	bytes = min(bytes, p.coming.left)
-	p.coming.left -= bytes
+	bytes = min(bytes, p.scheduledFault.left)
+	p.scheduledFault.left -= bytes
 	if bytes == 0 {
-		close(p.coming.begun)
-		p.setLocked(p.coming.fault)
+		close(p.scheduledFault.begun)
+		p.setLocked(p.scheduledFault.fault)
 	}
 	return bytes
 }

@@ -48,9 +48,9 @@ func TestATornProxyCutsAfterSomeBytes(t *testing.T) {
 	connection := dial(t, proxy)
 	long := strings.Repeat("x", 4*tornBytes)
 	_, _ = io.WriteString(connection, long) // the connection may be closed already
-	came, _ := io.ReadAll(connection)
-	if len(came) >= tornBytes || !strings.HasPrefix(long, string(came)) {
-		t.Errorf("received %d bytes, want a prefix shorter than %d", len(came), tornBytes)
+	received, _ := io.ReadAll(connection)
+	if len(received) >= tornBytes || !strings.HasPrefix(long, string(received)) {
+		t.Errorf("received %d bytes, want a prefix shorter than %d", len(received), tornBytes)
 	}
 	proxy.Set(None)
 	ask(t, dial(t, proxy), "two")
@@ -72,9 +72,9 @@ func TestAFaultCanBeginAfterSoManyBytes(t *testing.T) {
 			ask(t, connection, "one")
 			begun := proxy.SetAfter(len("two\n")+1, fault)
 			say(t, connection, "two")
-			came := make([]byte, 1)
-			if _, err := io.ReadFull(connection, came); err != nil || string(came) != "t" {
-				t.Errorf("received %q, %v, want \"t\"", came, err)
+			received := make([]byte, 1)
+			if _, err := io.ReadFull(connection, received); err != nil || string(received) != "t" {
+				t.Errorf("received %q, %v, want \"t\"", received, err)
 			}
 			<-begun
 			proxy.Set(None)

@@ -17,13 +17,13 @@ const (
 )
 
 // pass forwards one direction, and closes both connections when that ends.
-func (p *Proxy) pass(to, from net.Conn) {
-	defer to.Close()
+func (p *Proxy) pass(target, from net.Conn) {
+	defer target.Close()
 	defer from.Close()
 	left := rand.IntN(tornBytes) // bytes before a Torn proxy closes the connection
 	for buffer := make([]byte, passedAtOnce); ; {
 		read, err := from.Read(buffer)
-		if !p.forward(to, buffer[:read], &left) || err != nil {
+		if !p.forward(target, buffer[:read], &left) || err != nil {
 			return
 		}
 	}
@@ -31,7 +31,7 @@ func (p *Proxy) pass(to, from net.Conn) {
 
 // forward writes bytes as the current fault requires. It returns false when the connection has to
 // be closed.
-func (p *Proxy) forward(to net.Conn, bytes []byte, left *int) bool {
+func (p *Proxy) forward(target net.Conn, bytes []byte, left *int) bool {
 	for len(bytes) > 0 {
 		fault, changed := p.now()
 		var err error
@@ -39,20 +39,20 @@ func (p *Proxy) forward(to net.Conn, bytes []byte, left *int) bool {
 		case Frozen:
 			<-changed
 		case Slow:
-			_, err = to.Write(bytes[:min(len(bytes), slowBytes)])
+			_, err = target.Write(bytes[:min(len(bytes), slowBytes)])
 			bytes = bytes[min(len(bytes), slowBytes):]
 			time.Sleep(slowPause)
 		case Torn:
 			if len(bytes) > *left {
-				_, _ = to.Write(bytes[:*left])
+				_, _ = target.Write(bytes[:*left])
 				return false
 			}
 			*left -= len(bytes)
-			_, err = to.Write(bytes)
+			_, err = target.Write(bytes)
 			bytes = nil
 		default:
 			some := bytes[:p.allow(len(bytes))]
-			_, err = to.Write(some)
+			_, err = target.Write(some)
 			bytes = bytes[len(some):]
 		}
 		if err != nil {

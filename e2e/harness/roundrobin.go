@@ -76,9 +76,9 @@ func (r *RoundRobin) pass(caller net.Conn, target string) {
 
 // copyUntilEnd copies one direction and closes both connections when it ends, because HTTP/2 does
 // not use half-closed connections.
-func copyUntilEnd(to, from net.Conn) {
-	_, _ = io.Copy(to, from)
-	_ = to.Close()
+func copyUntilEnd(target, from net.Conn) {
+	_, _ = io.Copy(target, from)
+	_ = target.Close()
 	_ = from.Close()
 }
 

@@ -29,14 +29,14 @@ type Kubelet struct {
 
 	mu         sync.Mutex // guards the fields below
 	containers map[string]http.Handler
-	asked      map[string][]url.Values
+	requests   map[string][]url.Values
 	open       map[string]int
 }
 
 // Start creates a node and the server that the API server connects to. Both end with the test.
 func Start(t testing.TB, client kubernetes.Interface) *Kubelet {
 	t.Helper()
-	k := &Kubelet{containers: map[string]http.Handler{}, asked: map[string][]url.Values{}, open: map[string]int{}}
+	k := &Kubelet{containers: map[string]http.Handler{}, requests: map[string][]url.Values{}, open: map[string]int{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /containerLogs/{namespace}/{pod}/{container}", k.serveLog)
 	server := httptest.NewTLSServer(mux)
@@ -77,17 +77,17 @@ func nodeAt(t testing.TB, server *httptest.Server) *corev1.Node {
 }
 
 // Answer sets the handler of requests for a container's log, such as a [Log].
-func (k *Kubelet) Answer(namespace, pod, container string, by http.Handler) {
+func (k *Kubelet) Answer(namespace, pod, container string, handler http.Handler) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.containers[keyOf(namespace, pod, container)] = by
+	k.containers[keyOf(namespace, pod, container)] = handler
 }
 
 // Asked returns the options of each request for a container's log so far, in order.
 func (k *Kubelet) Asked(namespace, pod, container string) []url.Values {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return slices.Clone(k.asked[keyOf(namespace, pod, container)])
+	return slices.Clone(k.requests[keyOf(namespace, pod, container)])
 }
 
 // Open returns the number of requests for a container's log that are in progress.
@@ -102,19 +102,19 @@ func keyOf(namespace, pod, container string) string { return namespace + "/" + p
 func (k *Kubelet) serveLog(w http.ResponseWriter, r *http.Request) {
 	key := keyOf(r.PathValue("namespace"), r.PathValue("pod"), r.PathValue("container"))
 	k.mu.Lock()
-	k.asked[key] = append(k.asked[key], maps.Clone(r.URL.Query()))
+	k.requests[key] = append(k.requests[key], maps.Clone(r.URL.Query()))
 	k.open[key]++
-	by := k.containers[key]
+	handler := k.containers[key]
 	k.mu.Unlock()
 	defer func() {
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		k.open[key]--
 	}()
-	if by == nil { // the message of a real kubelet
+	if handler == nil { // the message of a real kubelet
 		http.Error(w, "container "+strconv.Quote(r.PathValue("container"))+" in pod "+strconv.Quote(r.PathValue("pod"))+
 			" is waiting to start: ContainerCreating", http.StatusBadRequest)
 		return
 	}
-	by.ServeHTTP(w, r)
+	handler.ServeHTTP(w, r)
 }

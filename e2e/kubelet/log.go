@@ -45,10 +45,10 @@ func (l *Log) WriteAt(at time.Time, stream, text string) {
 // End ends the container.
 func (l *Log) End() { l.change(func() { l.ended = true }) }
 
-func (l *Log) change(by func()) {
+func (l *Log) change(apply func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	by()
+	apply()
 	if l.changed != nil {
 		close(l.changed)
 		l.changed = nil
@@ -80,15 +80,15 @@ func (l *Log) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // send sends the existing entries, and with the option follow also later ones, until the limit is
 // reached or the reader disconnects.
-func (l *Log) send(to *sender, r *http.Request) {
+func (l *Log) send(sender *sender, r *http.Request) {
 	for place := 0; ; {
 		entries, ended, changed := l.from(place)
 		if place == 0 {
-			place, entries = len(entries), to.selected(entries)
+			place, entries = len(entries), sender.selected(entries)
 		} else {
 			place += len(entries)
 		}
-		if to.send(entries) != nil || ended || to.options.Get("follow") != "true" {
+		if sender.send(entries) != nil || ended || sender.options.Get("follow") != "true" {
 			return
 		}
 		select {
@@ -117,16 +117,16 @@ func limitOf(options url.Values) int64 {
 // selected returns the existing entries that match the reader's options.
 func (s *sender) selected(entries []entry) []entry {
 	since := s.since()
-	var wanted []entry
+	var expected []entry
 	for _, entry := range entries {
 		if !entry.at.Before(since) {
-			wanted = append(wanted, entry)
+			expected = append(expected, entry)
 		}
 	}
 	if tail, err := strconv.Atoi(s.options.Get("tailLines")); err == nil {
-		wanted = wanted[max(0, len(wanted)-tail):]
+		expected = expected[max(0, len(expected)-tail):]
 	}
-	return wanted
+	return expected
 }
 
 // since returns the time from which the reader requested entries.

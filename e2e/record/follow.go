@@ -17,11 +17,11 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/validate"
 )
 
-// callAgain is the follower's delay before it calls again after a failed call.
-const callAgain = 100 * time.Millisecond
+// retryDelay is the follower's delay before it calls again after a failed call.
+const retryDelay = 100 * time.Millisecond
 
-// keptPoints bounds the number of earlier positions that a follower can go back to.
-const keptPoints = 32
+// maxPoints bounds the number of earlier positions that a follower can go back to.
+const maxPoints = 32
 
 // point is a position in a recording, with the client's state at that position.
 type point struct {
@@ -43,14 +43,14 @@ type Follower struct {
 	stop    context.CancelFunc
 	ended   chan struct{} // closed by run, after the last message
 
-	mu        sync.Mutex // guards the fields below
-	recording validate.Recording
-	model     validate.Model
-	hangUp    context.CancelFunc // ends the current call
-	points    []point            // a sample of the positions from which a call can resume
-	goBack    bool               // whether the next call resumes from one of points
-	reading   chan struct{}      // closed, except while the follower stalls
-	more      chan struct{}      // closed and replaced when recording changes
+	mu         sync.Mutex // guards the fields below
+	recording  validate.Recording
+	model      validate.Model
+	disconnect context.CancelFunc // ends the current call
+	points     []point            // a sample of the positions from which a call can resume
+	goBack     bool               // whether the next call resumes from one of points
+	reading    chan struct{}      // closed, except while the follower stalls
+	more       chan struct{}      // closed and replaced when recording changes
 }
 
 // Follow starts a follower, which ends with the test. The recording has the follower's name. The
@@ -77,8 +77,8 @@ func Follow(t testing.TB, name string, request *kubeconnectv1.WatchRequest, clie
 func (f *Follower) HangUp() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.hangUp != nil {
-		f.hangUp()
+	if f.disconnect != nil {
+		f.disconnect()
 	}
 }
 
@@ -88,8 +88,8 @@ func (f *Follower) GoBack() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.goBack = true
-	if f.hangUp != nil {
-		f.hangUp()
+	if f.disconnect != nil {
+		f.disconnect()
 	}
 }
 
@@ -183,7 +183,7 @@ func (f *Follower) Synced(ctx context.Context) {
 
 // Holds blocks until the client's state is exactly what its selection contains after the last
 // write, in the namespaces for which maySee is true; nil allows all namespaces.
-func (f *Follower) Holds(ctx context.Context, writes *validate.Writes, maySee func(namespace string) bool) {
+func (f *Follower) Holds(ctx context.Context, writes *validate.Writes, allowed func(namespace string) bool) {
 	f.t.Helper()
 	var differences []string
 	defer func() {
@@ -192,7 +192,7 @@ func (f *Follower) Holds(ctx context.Context, writes *validate.Writes, maySee fu
 		}
 	}()
 	f.Until(ctx, "its objects are those of the cluster", func(model *validate.Model) bool {
-		differences = writes.Differences(f.recording.Selection, model.Objects, maySee)
+		differences = writes.Differences(f.recording.Selection, model.Objects, allowed)
 		return model.Synced && len(differences) == 0
 	})
 }
@@ -230,7 +230,7 @@ func (f *Follower) run(ctx context.Context) {
 			continue
 		}
 		select {
-		case <-time.After(callAgain):
+		case <-time.After(retryDelay):
 		case <-ctx.Done():
 		}
 	}
@@ -238,9 +238,9 @@ func (f *Follower) run(ctx context.Context) {
 
 // call makes one call and returns the token for the next one.
 func (f *Follower) call(ctx context.Context, token string) (string, error) {
-	ctx, hangUp := context.WithCancel(ctx)
-	defer hangUp()
-	token = f.begin(token, hangUp)
+	ctx, disconnect := context.WithCancel(ctx)
+	defer disconnect()
+	token = f.begin(token, disconnect)
 	request := proto.CloneOf(f.request)
 	request.ResumeToken = token
 	responses, err := f.clients[rand.IntN(len(f.clients))].Watch(ctx, request)
@@ -262,10 +262,10 @@ func (f *Follower) call(ctx context.Context, token string) (string, error) {
 }
 
 // begin records that a call begins, and returns its resume token.
-func (f *Follower) begin(token string, hangUp context.CancelFunc) string {
+func (f *Follower) begin(token string, disconnect context.CancelFunc) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.hangUp = hangUp
+	f.disconnect = disconnect
 	call := validate.Call{Token: token, Began: time.Now()}
 	if f.goBack && len(f.points) > 0 {
 		back := f.points[rand.IntN(len(f.points))]
@@ -311,11 +311,11 @@ func (f *Follower) keepLocked(token string) {
 	calls := f.recording.Calls
 	place := validate.Place{Call: len(calls) - 1, Response: len(f.callLocked().Responses) - 1}
 	kept := point{place: place, token: token, model: f.model.Clone()}
-	if len(f.points) < keptPoints {
+	if len(f.points) < maxPoints {
 		f.points = append(f.points, kept)
 		return
 	}
-	f.points[rand.IntN(keptPoints)] = kept
+	f.points[rand.IntN(maxPoints)] = kept
 }
 
 func (f *Follower) finish(err error) {

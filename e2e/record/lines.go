@@ -11,11 +11,11 @@ import (
 // Line formats an event as "ADDED namespace/name@version", with the version of the object, or as
 // "SYNCED@version".
 func Line(event *kubeconnectv1.Event) string {
-	what := strings.TrimPrefix(event.GetType().String(), "EVENT_TYPE_")
+	description := strings.TrimPrefix(event.GetType().String(), "EVENT_TYPE_")
 	if object := event.GetObject(); object != nil {
-		return what + " " + validate.KeyOf(object).String() + "@" + object.GetResourceVersion()
+		return description + " " + validate.KeyOf(object).String() + "@" + object.GetResourceVersion()
 	}
-	return what + "@" + event.GetResourceVersion()
+	return description + "@" + event.GetResourceVersion()
 }
 
 // Lines formats each event with Line.

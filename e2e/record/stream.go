@@ -24,13 +24,13 @@ type Client interface {
 // test's own goroutine.
 type Stream struct {
 	// Set once.
-	t      testing.TB
-	cancel context.CancelFunc
-	ended  chan struct{}      // closed by run, after the last message
-	about  validate.Recording // the recording without its calls
+	t         testing.TB
+	cancel    context.CancelFunc
+	ended     chan struct{}      // closed by run, after the last message
+	recording validate.Recording // the recording without its calls
 
 	mu       sync.Mutex // guards the fields below
-	said     View
+	view     View
 	calls    []validate.Call          // the last is this stream's, the others are of the streams that it resumes
 	more     chan struct{}            // closed and replaced when said changes
 	closed   bool                     // whether Close was called while the stream was open
@@ -95,13 +95,13 @@ func open(t testing.TB, client Client, request *kubeconnectv1.WatchRequest, from
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	stream := &Stream{
 		t: t, cancel: cancel, ended: make(chan struct{}), more: make(chan struct{}),
-		about: validate.Recording{CatchUp: catchUp},
-		calls: append(slices.Clip(from.calls), validate.Call{Token: from.Token, Began: time.Now()}),
+		recording: validate.Recording{CatchUp: catchUp},
+		calls:     append(slices.Clip(from.calls), validate.Call{Token: from.Token, Began: time.Now()}),
 	}
 	request = proto.CloneOf(request)
 	request.ResumeToken = from.Token
 	for _, event := range from.Events {
-		stream.said.apply(event)
+		stream.view.apply(event)
 	}
 	go stream.run(ctx, client, request)
 	t.Cleanup(stream.finish)
@@ -118,7 +118,7 @@ func (s *Stream) JudgeBy(evidence func() validate.Evidence) {
 // Close ends the watch from the client's side and blocks until it has ended.
 func (s *Stream) Close() {
 	s.mu.Lock()
-	s.closed = s.closed || !s.said.Ended
+	s.closed = s.closed || !s.view.Ended
 	s.mu.Unlock()
 	s.cancel()
 	<-s.ended
@@ -128,14 +128,14 @@ func (s *Stream) Close() {
 func (s *Stream) Now() View {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.said
+	return s.view
 }
 
 // Recording returns the recording so far, with the calls of the streams that it resumes.
 func (s *Stream) Recording() validate.Recording {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	recording := s.about
+	recording := s.recording
 	recording.Calls = s.pastLocked()
 	return recording
 }
@@ -159,11 +159,11 @@ func (s *Stream) run(ctx context.Context, client Client, request *kubeconnectv1.
 func (s *Stream) take(response *kubeconnectv1.WatchResponse) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.said.take(response)
+	s.view.take(response)
 	call := &s.calls[len(s.calls)-1]
 	call.Responses = append(call.Responses, validate.ResponseOf(response))
 	if token := response.GetResumeToken(); token != "" {
-		s.said.Points = append(s.said.Points, Point{Events: slices.Clip(s.said.Events), Token: token, calls: s.pastLocked()})
+		s.view.Points = append(s.view.Points, Point{Events: slices.Clip(s.view.Events), Token: token, calls: s.pastLocked()})
 	}
 	s.wakeLocked()
 }
@@ -179,7 +179,7 @@ func (s *Stream) pastLocked() []validate.Call {
 func (s *Stream) end(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.said.Ended, s.said.Err = true, err
+	s.view.Ended, s.view.Err = true, err
 	s.wakeLocked()
 }
 
@@ -216,12 +216,12 @@ func (s *Stream) finish() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.closed && connect.CodeOf(s.said.Err) != connect.CodeCanceled:
-		s.t.Errorf("a cancelled watch ended with: %v", s.said.Err)
+	case s.closed && connect.CodeOf(s.view.Err) != connect.CodeCanceled:
+		s.t.Errorf("a cancelled watch ended with: %v", s.view.Err)
 	case !s.closed && !s.endSeen:
-		s.t.Errorf("a watch ended before it was closed: %v", s.said.Err)
+		s.t.Errorf("a watch ended before it was closed: %v", s.view.Err)
 	}
-	recording := s.about
+	recording := s.recording
 	recording.Calls = s.calls
 	evidence := validate.Evidence{}
 	if s.evidence != nil {

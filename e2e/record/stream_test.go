@@ -29,15 +29,15 @@ func TestAWaitEndsWhenTheConditionHolds(t *testing.T) {
 	script := newScript(t)
 	stream := record.Watch(t, script.client(), &kubeconnectv1.WatchRequest{})
 	script.says(reset(), synced("3"))
-	if said := stream.Synced(t.Context()); said.Model.Version != "3" {
-		t.Errorf("synced at %q, want 3", said.Model.Version)
+	if view := stream.Synced(t.Context()); view.Model.Version != "3" {
+		t.Errorf("synced at %q, want 3", view.Model.Version)
 	}
 	script.says(added("a", "5"))
-	said := stream.Reaches(t.Context(), "4")
-	if got, want := record.Lines(said.Events), []string{"RESET@", "SYNCED@3", "ADDED ns/a@5"}; !slices.Equal(got, want) {
+	view := stream.Reaches(t.Context(), "4")
+	if got, want := record.Lines(view.Events), []string{"RESET@", "SYNCED@3", "ADDED ns/a@5"}; !slices.Equal(got, want) {
 		t.Errorf("recorded %q, want %q", got, want)
 	}
-	if got := record.Lines(record.AfterSnapshot(said.Events)); !slices.Equal(got, []string{"ADDED ns/a@5"}) {
+	if got := record.Lines(record.AfterSnapshot(view.Events)); !slices.Equal(got, []string{"ADDED ns/a@5"}) {
 		t.Errorf("after the snapshot %q", got)
 	}
 }
@@ -60,14 +60,14 @@ func TestATestFails(t *testing.T) {
 		"when a stream violates a guarantee": {
 			play: func(ctx context.Context, script *script, stream *record.Stream) {
 				script.says(reset(), synced("3"), added("a", "2"))
-				stream.Until(ctx, "it is added", func(said *record.View) bool { return len(said.Model.Objects) == 1 })
+				stream.Until(ctx, "it is added", func(view *record.View) bool { return len(view.Model.Objects) == 1 })
 			},
 			want: "events are sent in order of their versions",
 		},
 		"when a stream ends before it is closed": {
 			play: func(ctx context.Context, script *script, stream *record.Stream) {
 				script.ends(errors.New("broken"))
-				stream.Until(ctx, "it has ended", func(said *record.View) bool { return said.Ended })
+				stream.Until(ctx, "it has ended", func(view *record.View) bool { return view.Ended })
 			},
 			want: "a watch ended before it was closed",
 		},
@@ -80,9 +80,9 @@ func TestATestFails(t *testing.T) {
 		},
 		"when the context ends first": {
 			play: func(_ context.Context, script *script, stream *record.Stream) {
-				over, cancel := context.WithTimeoutCause(context.Background(), time.Millisecond, errors.New("no time left"))
+				expired, cancel := context.WithTimeoutCause(context.Background(), time.Millisecond, errors.New("no time left"))
 				defer cancel()
-				stream.Synced(over)
+				stream.Synced(expired)
 			},
 			want: "no time left",
 		},
@@ -93,8 +93,8 @@ func TestATestFails(t *testing.T) {
 			failed.run(func() {
 				test.play(t.Context(), script, record.Watch(failed, script.client(), &kubeconnectv1.WatchRequest{}))
 			})
-			if !strings.Contains(failed.said, test.want) {
-				t.Errorf("the failure is %q, want %q in it", failed.said, test.want)
+			if !strings.Contains(failed.output, test.want) {
+				t.Errorf("the failure is %q, want %q in it", failed.output, test.want)
 			}
 		})
 	}
@@ -155,7 +155,7 @@ func (s *script) response(events []*kubeconnectv1.Event) *kubeconnectv1.WatchRes
 type failing struct {
 	testing.TB
 
-	said     string
+	output   string
 	cleanups []func()
 }
 
@@ -171,9 +171,9 @@ func (f *failing) run(test func()) {
 
 func (f *failing) Cleanup(cleanup func()) { f.cleanups = append(f.cleanups, cleanup) }
 
-func (f *failing) Error(args ...any) { f.said += fmt.Sprintln(args...) }
+func (f *failing) Error(args ...any) { f.output += fmt.Sprintln(args...) }
 
-func (f *failing) Errorf(format string, args ...any) { f.said += fmt.Sprintf(format, args...) + "\n" }
+func (f *failing) Errorf(format string, args ...any) { f.output += fmt.Sprintf(format, args...) + "\n" }
 
 func (f *failing) Fatalf(format string, args ...any) {
 	f.Errorf(format, args...)

@@ -19,39 +19,39 @@ const shownEvents = 20
 func (s *Stream) Until(ctx context.Context, description string, condition func(*View) bool) View {
 	s.t.Helper()
 	for {
-		said, holds, more := s.ask(condition)
+		view, holds, more := s.ask(condition)
 		if holds {
-			return said
+			return view
 		}
-		if said.Ended {
-			s.t.Fatalf("the watch ended before %s: %v\n%s", description, said.Err, said.tail())
+		if view.Ended {
+			s.t.Fatalf("the watch ended before %s: %v\n%s", description, view.Err, view.tail())
 		}
 		select {
 		case <-more:
 		case <-ctx.Done():
-			s.t.Fatalf("still waiting until %s: %v\n%s", description, context.Cause(ctx), said.tail())
+			s.t.Fatalf("still waiting until %s: %v\n%s", description, context.Cause(ctx), view.tail())
 		}
 	}
 }
 
-func (s *Stream) ask(condition func(*View) bool) (said View, holds bool, more <-chan struct{}) {
+func (s *Stream) ask(condition func(*View) bool) (view View, holds bool, more <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.said, condition(&s.said), s.more
+	return s.view, condition(&s.view), s.more
 }
 
 // Synced blocks until the first snapshot is complete.
 func (s *Stream) Synced(ctx context.Context) View {
 	s.t.Helper()
-	return s.Until(ctx, "the snapshot is complete", func(said *View) bool { return said.Model.Synced })
+	return s.Until(ctx, "the snapshot is complete", func(view *View) bool { return view.Model.Synced })
 }
 
 // Reaches blocks until everything up to a version of the cluster has been delivered: by an event at
 // that version or a later one, which may be a BOOKMARK.
 func (s *Stream) Reaches(ctx context.Context, version string) View {
 	s.t.Helper()
-	return s.Until(ctx, "version "+version+" is reached", func(said *View) bool {
-		return reaches(&said.Model, version)
+	return s.Until(ctx, "version "+version+" is reached", func(view *View) bool {
+		return reaches(&view.Model, version)
 	})
 }
 
@@ -71,7 +71,7 @@ func (s *Stream) End(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.endSeen = true
-	return s.said.Err
+	return s.view.Err
 }
 
 // tail formats the last events for a failure message.

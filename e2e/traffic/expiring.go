@@ -59,31 +59,31 @@ func (e *expiring) next() validate.Key {
 // create creates an object. The object is not judged if the response is lost: it may be created
 // later, and be deleted before any read.
 func (e *expiring) create(ctx context.Context, key validate.Key) {
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	ctx, cancel := context.WithTimeout(ctx, responseTimeout)
 	defer cancel()
-	made, err := e.client.Resource(e.resource.Of).Namespace(key.Namespace).Create(ctx, e.resource.make(key, e.rnd), metav1.CreateOptions{})
+	created, err := e.client.Resource(e.resource.Of).Namespace(key.Namespace).Create(ctx, e.resource.make(key, e.rnd), metav1.CreateOptions{})
 	if err != nil {
 		e.notes.Forget(key)
 		return
 	}
-	e.now[key] = made
-	e.notes.Add(e.resource.write(made))
+	e.now[key] = created
+	e.notes.Add(e.resource.write(created))
 }
 
 // look records which objects of a namespace have been deleted.
 func (e *expiring) look(ctx context.Context, namespace string) error {
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	ctx, cancel := context.WithTimeout(ctx, responseTimeout)
 	defer cancel()
 	list, err := e.client.Resource(e.resource.Of).Namespace(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
 	}
-	there := make(map[string]bool)
+	present := make(map[string]bool)
 	for _, item := range list.Items {
-		there[item.GetName()] = true
+		present[item.GetName()] = true
 	}
 	for key, object := range e.now {
-		if key.Namespace == namespace && !there[key.Name] {
+		if key.Namespace == namespace && !present[key.Name] {
 			delete(e.now, key)
 			e.notes.Add(validate.Write{
 				Key: key, UID: string(object.GetUID()), Deleted: true, Version: list.GetResourceVersion(), Acked: time.Now(),
@@ -111,7 +111,7 @@ func (e *expiring) untilDone(ctx context.Context, step func(context.Context) err
 			return nil
 		}
 		select {
-		case <-time.After(askAgain):
+		case <-time.After(retryDelay):
 		case <-ctx.Done():
 			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
 		}
@@ -129,14 +129,14 @@ func lastObject(namespaces []string) validate.Key {
 func (e *expiring) last(ctx context.Context) error {
 	key := lastObject(e.namespaces)
 	api := e.client.Resource(e.resource.Of).Namespace(key.Namespace)
-	made, err := api.Create(ctx, e.resource.make(key, e.rnd), metav1.CreateOptions{})
+	created, err := api.Create(ctx, e.resource.make(key, e.rnd), metav1.CreateOptions{})
 	switch {
 	case apierrors.IsAlreadyExists(err):
 		return cmp.Or(api.Delete(ctx, key.Name, metav1.DeleteOptions{}), err)
 	case err != nil:
 		return err
 	}
-	e.notes.Add(e.resource.write(made))
+	e.notes.Add(e.resource.write(created))
 	return nil
 }
 

@@ -45,21 +45,21 @@ type Traffic struct {
 // Start records the existing objects and starts the writers. The caller must call Stop.
 func Start(ctx context.Context, client dynamic.Interface, resource Resource, options Options) (*Traffic, error) {
 	namespaces := slices.Concat(options.Namespaces, options.Still)
-	there, err := look(ctx, client, resource, namespaces)
+	existing, err := look(ctx, client, resource, namespaces)
 	if err != nil {
 		return nil, err
 	}
 	t := &Traffic{Writes: validate.NewWrites(namespaces...), stop: make(chan struct{})}
-	for _, object := range there {
+	for _, object := range existing {
 		t.Writes.Add(resource.write(object))
 	}
 	if resource.Expires {
 		last := lastObject(options.Namespaces) // of an earlier traffic
-		delete(there, last)
+		delete(existing, last)
 		t.Writes.Forget(last)
 		e := &expiring{
 			resource: resource, client: client, notes: t.Writes, rnd: rand.New(rand.NewPCG(options.Seed, 0)),
-			namespaces: options.Namespaces, now: there,
+			namespaces: options.Namespaces, now: existing,
 		}
 		t.running.Go(func() { t.run(ctx, e.burst, burstPause) })
 		t.curtain = e.finish
@@ -69,7 +69,7 @@ func Start(ctx context.Context, client dynamic.Interface, resource Resource, opt
 		rnd := rand.New(rand.NewPCG(options.Seed, uint64(number)))
 		w := &writer{resource: resource, client: client, notes: t.Writes, rnd: rnd, keys: keys, now: make(map[validate.Key]*unstructured.Unstructured)}
 		for _, key := range keys {
-			if object := there[key]; object != nil {
+			if object := existing[key]; object != nil {
 				w.now[key] = object
 			}
 		}
@@ -85,7 +85,7 @@ func Start(ctx context.Context, client dynamic.Interface, resource Resource, opt
 
 // look returns the existing objects of some namespaces.
 func look(ctx context.Context, client dynamic.Interface, resource Resource, namespaces []string) (map[validate.Key]*unstructured.Unstructured, error) {
-	there := make(map[validate.Key]*unstructured.Unstructured)
+	existing := make(map[validate.Key]*unstructured.Unstructured)
 	for _, namespace := range namespaces {
 		list, err := client.Resource(resource.Of).Namespace(namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
@@ -93,10 +93,10 @@ func look(ctx context.Context, client dynamic.Interface, resource Resource, name
 		}
 		for i := range list.Items {
 			object := &list.Items[i]
-			there[validate.Key{Namespace: namespace, Name: object.GetName()}] = object
+			existing[validate.Key{Namespace: namespace, Name: object.GetName()}] = object
 		}
 	}
-	return there, nil
+	return existing, nil
 }
 
 // keysOf returns the objects of one writer. Each object has exactly one writer.

@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// answerWithin bounds how long a writer waits for a response before it treats it as lost.
-	answerWithin = 10 * time.Second
-	// askAgain is the delay after a lost response.
-	askAgain = 50 * time.Millisecond
+	// responseTimeout bounds how long a writer waits for a response before it treats it as lost.
+	responseTimeout = 10 * time.Second
+	// retryDelay is the delay after a lost response.
+	retryDelay = 50 * time.Millisecond
 )
 
 // writer writes a few objects, one after another. It is owned by one goroutine.
@@ -75,11 +75,11 @@ func (w *writer) create(ctx context.Context, key validate.Key) error {
 }
 
 func (w *writer) tryCreate(ctx context.Context, key validate.Key) error {
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	ctx, cancel := context.WithTimeout(ctx, responseTimeout)
 	defer cancel()
-	made, err := w.api(key).Create(ctx, w.resource.make(key, w.rnd), metav1.CreateOptions{})
+	created, err := w.api(key).Create(ctx, w.resource.make(key, w.rnd), metav1.CreateOptions{})
 	if err == nil {
-		w.note(key, made)
+		w.note(key, created)
 	}
 	return err
 }
@@ -93,7 +93,7 @@ func (w *writer) update(ctx context.Context, key validate.Key, changed *unstruct
 
 // tryUpdate fails if the object has changed since it was read.
 func (w *writer) tryUpdate(ctx context.Context, key validate.Key, changed *unstructured.Unstructured) error {
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	ctx, cancel := context.WithTimeout(ctx, responseTimeout)
 	defer cancel()
 	updated, err := w.api(key).Update(ctx, changed, metav1.UpdateOptions{})
 	if err == nil {
@@ -104,7 +104,7 @@ func (w *writer) tryUpdate(ctx context.Context, key validate.Key, changed *unstr
 
 // delete deletes an object if it has not changed since it was read.
 func (w *writer) delete(ctx context.Context, key validate.Key) error {
-	within, cancel := context.WithTimeout(ctx, answerWithin)
+	within, cancel := context.WithTimeout(ctx, responseTimeout)
 	defer cancel()
 	version, uid := w.now[key].GetResourceVersion(), w.now[key].GetUID()
 	err := w.api(key).Delete(within, key.Name, metav1.DeleteOptions{
@@ -121,14 +121,14 @@ func (w *writer) delete(ctx context.Context, key validate.Key) error {
 
 // look reads the current state and records it.
 func (w *writer) look(ctx context.Context, key validate.Key) error {
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	ctx, cancel := context.WithTimeout(ctx, responseTimeout)
 	defer cancel()
 	list, err := w.api(key).List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + key.Name})
 	switch {
 	case err != nil:
 		return err
 	case len(list.Items) == 0:
-		w.noteGone(key, list.GetResourceVersion())
+		w.noteDeleted(key, list.GetResourceVersion())
 	default:
 		w.note(key, &list.Items[0])
 	}
@@ -144,7 +144,7 @@ func (w *writer) settle(ctx context.Context, key validate.Key) error {
 			return nil
 		}
 		select {
-		case <-time.After(askAgain):
+		case <-time.After(retryDelay):
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -170,8 +170,8 @@ func (w *writer) note(key validate.Key, state *unstructured.Unstructured) {
 	w.notes.Add(w.resource.write(state))
 }
 
-// noteGone records that an object does not exist at a version.
-func (w *writer) noteGone(key validate.Key, version string) {
+// noteDeleted records that an object does not exist at a version.
+func (w *writer) noteDeleted(key validate.Key, version string) {
 	now := w.now[key]
 	if now == nil {
 		return

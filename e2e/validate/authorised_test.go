@@ -11,7 +11,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
-// In the recording of told, a and b arrive at once, b is deleted after two seconds and is recreated
+// In correctRecording, a and b arrive at once, b is deleted after two seconds and is recreated
 // after thirteen, and the stream ends after a minute.
 func TestRightsThatAreKeptBreakNoGuarantee(t *testing.T) {
 	for name, rights := range map[string]Rights{
@@ -25,7 +25,7 @@ func TestRightsThatAreKeptBreakNoGuarantee(t *testing.T) {
 		"lost at the end of the interval":    {{Name: "a", From: began}, {Name: "b", From: began, Until: second(51)}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, violation := range told().Violations(Evidence{Rights: rights, Recheck: 10 * time.Second}) {
+			for _, violation := range correctRecording().Violations(Evidence{Rights: rights, Recheck: 10 * time.Second}) {
 				t.Error(violation)
 			}
 		})
@@ -40,23 +40,23 @@ func TestAFaultWithARightIsFoundAtItsPlace(t *testing.T) {
 		rule   check
 		index  int
 	}{
-		"without any permission":            {Rights{}, nil, comesByRight, 1},
-		"in a namespace without permission": {Rights{{Namespace: "other", From: began}}, nil, comesByRight, 1},
-		"of a name without permission":      {Rights{a}, nil, comesByRight, 2},
-		"before the permission is granted":  {Rights{a, {Name: "b", From: second(1)}}, nil, comesByRight, 2},
-		"after the permission was lost":     {Rights{a, {Name: "b", From: began, Until: second(2)}}, nil, comesByRight, 9},
+		"without any permission":            {Rights{}, nil, sentWithPermission, 1},
+		"in a namespace without permission": {Rights{{Namespace: "other", From: began}}, nil, sentWithPermission, 1},
+		"of a name without permission":      {Rights{a}, nil, sentWithPermission, 2},
+		"before the permission is granted":  {Rights{a, {Name: "b", From: second(1)}}, nil, sentWithPermission, 2},
+		"after the permission was lost":     {Rights{a, {Name: "b", From: began, Until: second(2)}}, nil, sentWithPermission, 9},
 		"a lost permission without DELETED": {Rights{a, {Name: "b", From: began, Until: second(20)}}, nil, lossEndsInDeleted, 11},
 		"the same, until the stream ends":   {Rights{a, {Name: "b", From: began, Until: second(45)}}, nil, lossEndsInDeletedAtTheEnd, 13},
 		"the deletion of an object that was never sent": {Rights{a, {Name: "b", From: began}}, func(r *Recording) {
-			r.Calls[0].Responses[3].Events = append(r.Calls[0].Responses[3].Events, full(gone("secret", "8", "10")))
-		}, comesByRight, 8},
+			r.Calls[0].Responses[3].Events = append(r.Calls[0].Responses[3].Events, full(newDeleted("secret", "8", "10")))
+		}, sentWithPermission, 8},
 		"the name of a deleted object": {Rights{a, {Name: "b", From: began}}, func(r *Recording) {
 			r.CatchUp = Anywhere
-			r.Calls[0].Responses[3].Events = []*kubeconnectv1.Event{gone("secret", "10", "10")}
-		}, comesByRight, 7},
+			r.Calls[0].Responses[3].Events = []*kubeconnectv1.Event{newDeleted("secret", "10", "10")}
+		}, sentWithPermission, 7},
 	} {
 		t.Run(name, func(t *testing.T) {
-			recording := told()
+			recording := correctRecording()
 			if test.fault != nil {
 				test.fault(recording)
 			}
@@ -80,7 +80,7 @@ func rescoped() *Recording {
 		Began: began,
 		Responses: []Response{
 			begins(after(0, "token at 5", reset(), full(object(added, "a", "2")), full(object(added, "b", "4")), synced("5"))),
-			after(6, "token at 8", gone("b", "8", "8")),
+			after(6, "token at 8", newDeleted("b", "8", "8")),
 			after(21, "token at 8", at("8", full(object(added, "b", "4")))),
 			fresh(after(31, "token at 9", bookmark("9"))),
 		},
@@ -132,10 +132,10 @@ func TestAChangeOfRightsAtTheVersionOfADeletionIsTold(t *testing.T) {
 	evidence.Writes.Add(written("b", "4"), written("b", "12"))
 	recording := rescoped()
 	first := &recording.Calls[0]
-	first.Responses = append(first.Responses[:2], after(21, "token at 12", full(gone("a", "2", "13")), at("13", full(object(added, "b", "12")))))
+	first.Responses = append(first.Responses[:2], after(21, "token at 12", full(newDeleted("a", "2", "13")), at("13", full(object(added, "b", "12")))))
 	first.Ended, first.Err = second(22), connect.NewError(connect.CodeCanceled, errors.New("cancelled by the test"))
 	recording.Calls = append(recording.Calls, Call{Token: "token at 12", Began: second(22), Responses: []Response{
-		after(23, "token at 12", full(gone("a", "2", "13"))), // again
+		after(23, "token at 12", full(newDeleted("a", "2", "13"))), // again
 		fresh(after(32, "token at 13", bookmark("13"))),
 	}})
 	for _, violation := range recording.Violations(evidence) {
@@ -152,7 +152,7 @@ func gainedBehindBookmark(r *Recording) {
 
 // againAt8 makes the client lose b a second time, at the same version.
 func againAt8(r *Recording) {
-	r.Calls[0].Responses = append(r.Calls[0].Responses[:3], after(22, "token at 8", gone("b", "8", "8")), after(23, "token at 8", at("8", full(object(added, "b", "4")))))
+	r.Calls[0].Responses = append(r.Calls[0].Responses[:3], after(22, "token at 8", newDeleted("b", "8", "8")), after(23, "token at 8", at("8", full(object(added, "b", "4")))))
 }
 
 func snapshotForRights(r *Recording) {
@@ -167,18 +167,18 @@ func TestAFaultWithAChangeOfRightsIsFound(t *testing.T) {
 		rule   string
 		index  int
 	}{
-		"permissions are unknown":                      {nil, nil, contentIsThere.name, 4},
-		"DELETED without a lost permission":            {kept, nil, changeFollowsRights.name, 4},
-		"ADDED without a gained permission":            {Rights{{Name: "a", From: second(-60)}, {Name: "b", From: second(-60)}}, func(r *Recording) { remove(&r.Calls[0], 0, 2); remove(&r.Calls[0], 1, 0) }, changeFollowsRights.name, 3},
-		"a gained object is not sent":                  {lostAndRegained(), func(r *Recording) { remove(&r.Calls[0], 2, 0) }, holdsWhatTheClusterHeld.name, 5},
+		"permissions are unknown":                      {nil, nil, contentIsPresent.name, 4},
+		"DELETED without a lost permission":            {kept, nil, changeFollowsPermissions.name, 4},
+		"ADDED without a gained permission":            {Rights{{Name: "a", From: second(-60)}, {Name: "b", From: second(-60)}}, func(r *Recording) { remove(&r.Calls[0], 0, 2); remove(&r.Calls[0], 1, 0) }, changeFollowsPermissions.name, 3},
+		"a gained object is not sent":                  {lostAndRegained(), func(r *Recording) { remove(&r.Calls[0], 2, 0) }, hasObjectsOfCluster.name, 5},
 		"a gained object is sent at an older version":  {lostAndRegained(), func(r *Recording) { r.Calls[0].Responses[2].Events[0].ResourceVersion = "7" }, eventsGoForward.name, 5},
-		"a lost object is deleted at an older version": {lostAndRegained(), func(r *Recording) { r.Calls[0].Responses[1].Events[0] = gone("b", "4", "4") }, eventsGoForward.name, 4},
+		"a lost object is deleted at an older version": {lostAndRegained(), func(r *Recording) { r.Calls[0].Responses[1].Events[0] = newDeleted("b", "4", "4") }, eventsGoForward.name, 4},
 		"a gained object is sent in a wrong state": {lostAndRegained(), func(r *Recording) {
 			r.Calls[0].Responses[2].Events[0] = at("8", full(object(added, "b", "3")))
 		}, isAsWritten.name, 5},
 		"a gained object has no content": {lostAndRegained(), func(r *Recording) {
 			r.Calls[0].Responses[2].Events[0] = at("8", object(added, "b", "4"))
-		}, contentIsThere.name, 5},
+		}, contentIsPresent.name, 5},
 		"an object at the bookmark's version was not gained": {kept, gainedBehindBookmark, bookmarkCloses.name, 6},
 		"a lost object is modified": {lostAndRegained(), func(r *Recording) {
 			r.Calls[0].Responses[1].Events[0] = full(object(modified, "b", "8"))

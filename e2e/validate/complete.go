@@ -11,11 +11,11 @@ import (
 // shownDifferences is the number of wrong objects that a violation names.
 const shownDifferences = 3
 
-var holdsWhatTheClusterHeld = check{
+var hasObjectsOfCluster = check{
 	guarantee: Complete,
 	name:      "a client has the objects that the cluster had at the stream's version",
 	broken: func(j *judge) string {
-		if j.evidence.Writes == nil || !j.model.Synced || !j.saysAll() {
+		if j.evidence.Writes == nil || !j.model.Synced || !j.closesVersion() {
 			return ""
 		}
 		differences := j.differences()
@@ -27,9 +27,9 @@ var holdsWhatTheClusterHeld = check{
 	},
 }
 
-// saysAll reports whether a response states that everything up to its version has been delivered:
-// by its last event, or, where every step is sent, by its token.
-func (j *judge) saysAll() bool {
+// closesVersion reports whether a response states that everything up to its version has been
+// delivered: by its last event, or, where every step is sent, by its token.
+func (j *judge) closesVersion() bool {
 	last := j.response.last()
 	if last == nil {
 		return false
@@ -46,11 +46,11 @@ func (j *judge) saysAll() bool {
 // deleted at the version of a DELETED.
 func (j *judge) isOpen() bool {
 	last := j.response.last()
-	return last != nil && isOfOne(last.GetType()) && !j.model.isClosed(j.model.Version)
+	return last != nil && mayShareVersion(last.GetType()) && !j.model.isClosed(j.model.Version)
 }
 
-// isOfOne reports whether an event may have the version of one of several deletions.
-func isOfOne(eventType kubeconnectv1.EventType) bool {
+// mayShareVersion reports whether an event may have the version of one of several deletions.
+func mayShareVersion(eventType kubeconnectv1.EventType) bool {
 	return eventType == kubeconnectv1.EventType_EVENT_TYPE_DELETED || eventType == kubeconnectv1.EventType_EVENT_TYPE_SYNCED
 }
 
@@ -63,8 +63,8 @@ func (j *judge) differences() []string {
 		if held != nil && j.isOpen() {
 			version = newerOf(j.model.Closed, held.GetResourceVersion()) // its DELETED may follow
 		}
-		state, going := j.evidence.Writes.at(key, version)
-		if difference := j.difference(held, state, going || !j.hasHadRight(key, j.response.At)); difference != "" {
+		state, deleting := j.evidence.Writes.at(key, version)
+		if difference := j.difference(held, state, deleting || !j.hadPermission(key, j.response.At)); difference != "" {
 			differences = append(differences, key.String()+" "+difference)
 		}
 	}
@@ -79,16 +79,16 @@ func (j *judge) difference(held *kubeconnectv1.Object, state *Write, mayLack boo
 		return "is missing, the cluster had it at version " + state.Version
 	case held != nil && !selected:
 		return "is present at version " + held.GetResourceVersion() + ", the cluster did not have it in the selection"
-	case held != nil && !j.isAs(held, state):
+	case held != nil && !j.standsFor(held, state):
 		return fmt.Sprintf("is present at version %s, the cluster had it at %s", held.GetResourceVersion(), state.Version)
 	}
 	return ""
 }
 
-// isAs reports whether an object of the client stands for a state of the cluster. If the client
-// requested a part of the objects, the object may be an older version with the same part; and where
-// every step is sent, no version between the two may have another part.
-func (j *judge) isAs(held *kubeconnectv1.Object, state *Write) bool {
+// standsFor reports whether an object of the client stands for a state of the cluster. If the
+// client requested a part of the objects, the object may be an older version with the same part;
+// and where every step is sent, no version between the two may have another part.
+func (j *judge) standsFor(held *kubeconnectv1.Object, state *Write) bool {
 	if held.GetResourceVersion() == state.Version {
 		return held.GetUid() == state.UID
 	}
@@ -126,11 +126,11 @@ var isAsWritten = check{
 	},
 }
 
-var noStepIsLeftOut = check{
+var everyStepIsSent = check{
 	guarantee: Complete,
 	name:      "every step is sent while the upstream is reachable",
 	broken: func(j *judge) string {
-		if j.evidence.Writes == nil || !j.evidence.EveryStep || j.catchUp || j.isDeletedAgain() || !j.model.Synced || !isAboutObject(j.event) || j.isOfRights() {
+		if j.evidence.Writes == nil || !j.evidence.EveryStep || j.catchUp || j.mayRepeatDeletion() || !j.model.Synced || !isAboutObject(j.event) || j.isPermissionChange() {
 			return ""
 		}
 		key := KeyOf(j.event.GetObject())
@@ -142,24 +142,24 @@ var noStepIsLeftOut = check{
 			return ""
 		}
 		held := j.model.Objects[key]
-		if held == nil && !j.hasHadRight(key, j.call.Began) {
+		if held == nil && !j.hadPermission(key, j.call.Began) {
 			return "" // gained by a permission, in the state at the stream's version
 		}
-		if held == nil || !j.isAs(held, before) {
+		if held == nil || !j.standsFor(held, before) {
 			return fmt.Sprintf("version %s in between was not sent", before.Version)
 		}
 		return ""
 	},
 }
 
-var contentIsThere = check{
+var contentIsPresent = check{
 	guarantee: Complete,
 	name:      "an object is sent with its content",
 	broken: func(j *judge) string {
 		if !isAboutObject(j.event) || j.event.GetObject().GetContent() != nil {
 			return ""
 		}
-		if j.event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_DELETED && (j.catchUp || j.isOfRights()) {
+		if j.event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_DELETED && (j.catchUp || j.isPermissionChange()) {
 			return ""
 		}
 		return "it has no content"
@@ -177,7 +177,7 @@ var resetIsFirst = check{
 	},
 }
 
-var kindIsThere = check{
+var kindIsPresent = check{
 	guarantee: Complete,
 	name:      "a response that begins with RESET names the kind",
 	broken: func(j *judge) string {

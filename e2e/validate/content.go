@@ -6,7 +6,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
-var objectIsThere = rule{
+var objectIsPresent = rule{
 	guarantee: Complete,
 	name:      "ADDED, MODIFIED and DELETED have an object, the others none",
 	broken: func(_ *Model, event *kubeconnectv1.Event) string {
@@ -21,7 +21,7 @@ var objectIsThere = rule{
 	},
 }
 
-var versionIsThere = check{
+var versionIsPresent = check{
 	guarantee: Complete,
 	name:      "an event has the version of its change",
 	broken: func(j *judge) string {
@@ -30,7 +30,7 @@ var versionIsThere = check{
 		case kubeconnectv1.EventType_EVENT_TYPE_UNSPECIFIED:
 			return "its type is unspecified"
 		case kubeconnectv1.EventType_EVENT_TYPE_ADDED, kubeconnectv1.EventType_EVENT_TYPE_MODIFIED:
-			if j.isOfRights() {
+			if j.isPermissionChange() {
 				return "" // the event has the stream's version, its object may be older
 			}
 			if held := j.model.Objects[KeyOf(j.event.GetObject())]; held != nil && isRewritten(held, j.event) {
@@ -41,7 +41,7 @@ var versionIsThere = check{
 			if j.event.GetObject().GetContent() == nil {
 				return differs(own, ofObject) // the head of a deleted object
 			}
-			return goesBack(ofObject, own)
+			return olderVersion(ofObject, own)
 		case kubeconnectv1.EventType_EVENT_TYPE_SYNCED, kubeconnectv1.EventType_EVENT_TYPE_BOOKMARK:
 			return missing(own)
 		}

@@ -10,7 +10,7 @@ import (
 // inFlight bounds how long bytes may be in transit that the upstream sent before an outage.
 const inFlight = 5 * time.Second
 
-var freshnessIsThere = check{
+var freshnessIsPresent = check{
 	guarantee: Fresh,
 	name:      "SYNCED and BOOKMARK are sent with freshness",
 	broken: func(j *judge) string {
@@ -26,7 +26,7 @@ var contactIsPast = check{
 	guarantee: Fresh,
 	name:      "the last contact is in the past",
 	broken: func(j *judge) string {
-		if contact, told := j.response.contact(); told && contact.After(j.response.At) {
+		if contact, ok := j.response.contact(); ok && contact.After(j.response.At) {
 			return fmt.Sprintf("the last contact is %s in a response at %s", clock(contact), clock(j.response.At))
 		}
 		return ""
@@ -37,22 +37,22 @@ var contactGoesForward = check{
 	guarantee: Fresh,
 	name:      "the last contact never decreases",
 	broken: func(j *judge) string {
-		contact, told := j.response.contact()
-		if told && contact.Before(j.contacted) {
+		contact, ok := j.response.contact()
+		if ok && contact.Before(j.contacted) {
 			return fmt.Sprintf("%s comes after %s", clock(contact), clock(j.contacted))
 		}
 		return ""
 	},
 }
 
-var lossIsTold = check{
+var outageIsReported = check{
 	guarantee: Fresh,
 	name:      "an outage of the upstream is reported, with the last contact",
 	broken: func(j *judge) string {
-		contact, told := j.response.contact()
+		contact, ok := j.response.contact()
 		outage, noticed := j.evidence.outageAt(j.response.At)
 		switch {
-		case !told || outage == nil:
+		case !ok || outage == nil:
 			return ""
 		case contact.Sub(outage.From) > inFlight:
 			return fmt.Sprintf("the outage began at %s, and the reported last contact is %s", clock(outage.From), clock(contact))
@@ -63,7 +63,7 @@ var lossIsTold = check{
 	},
 }
 
-var returnIsTold = check{
+var recoveryIsReported = check{
 	guarantee: Fresh,
 	name:      "a stream is not stale while the upstream is reachable",
 	broken: func(j *judge) string {
@@ -81,7 +81,7 @@ var freshIsCurrent = check{
 	name:      "a stream that is not stale is as new as its last contact",
 	broken: func(j *judge) string {
 		until, judged := j.freshUntil()
-		if !judged || !j.saysAll() {
+		if !judged || !j.closesVersion() {
 			return ""
 		}
 		write := j.evidence.Writes.newestAcked(until)
@@ -93,18 +93,18 @@ var freshIsCurrent = check{
 	},
 }
 
-// freshHoldsNothingGone is freshIsCurrent for deletions, whose exact versions are unknown.
-var freshHoldsNothingGone = check{
+// freshHasNothingDeleted is freshIsCurrent for deletions, whose exact versions are unknown.
+var freshHasNothingDeleted = check{
 	guarantee: Fresh,
 	name:      "a stream that is not stale has no object that was deleted before its last contact",
 	broken: func(j *judge) string {
 		until, judged := j.freshUntil()
-		if !judged || !j.saysAll() {
+		if !judged || !j.closesVersion() {
 			return ""
 		}
 		for key, held := range j.model.Objects {
-			if gone := j.evidence.Writes.goneBy(key, held.GetUid(), until); gone != nil {
-				return fmt.Sprintf("%s was deleted at %s", key, clock(gone.Acked))
+			if deletion := j.evidence.Writes.goneBy(key, held.GetUid(), until); deletion != nil {
+				return fmt.Sprintf("%s was deleted at %s", key, clock(deletion.Acked))
 			}
 		}
 		return ""
@@ -114,13 +114,13 @@ var freshHoldsNothingGone = check{
 // freshUntil returns the time up to which a response that is not stale must include all writes, and
 // whether it can be judged.
 func (j *judge) freshUntil() (time.Time, bool) {
-	contact, told := j.response.contact()
-	judged := told && !j.response.Freshness.GetStale() && j.model.Synced && j.evidence.Writes != nil && j.evidence.Delivery > 0
+	contact, ok := j.response.contact()
+	judged := ok && !j.response.Freshness.GetStale() && j.model.Synced && j.evidence.Writes != nil && j.evidence.Delivery > 0
 	return contact.Add(-j.evidence.Delivery), judged
 }
 
 // contact returns the last contact in a response, and whether there is one.
-func (r *Response) contact() (at time.Time, told bool) {
+func (r *Response) contact() (at time.Time, ok bool) {
 	contact := r.Freshness.GetLastContact()
 	return contact.AsTime(), contact.IsValid()
 }

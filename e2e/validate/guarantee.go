@@ -15,7 +15,8 @@ const (
 	Resumable Guarantee = "Resumable"
 	// Bookmarked: a stream is never silent for long.
 	Bookmarked Guarantee = "Bookmarked"
-	// Fresh or honest: a stream reports when its upstream is unreachable, and when it is reachable again.
+	// Fresh or honest: a stream reports when its upstream is unreachable, and when it is reachable
+	// again.
 	Fresh Guarantee = "Fresh or honest"
 	// Bounded: memory does not grow with the lag of a client.
 	Bounded Guarantee = "Bounded"

@@ -20,15 +20,15 @@ type judge struct {
 	violations []Violation
 
 	// The client's state.
-	model Model
-	told  map[step]bool   // the changes sent since the last RESET
-	saved map[Place]state // after the responses that the client goes back to
+	model     Model
+	delivered map[step]bool   // the changes sent since the last RESET
+	saved     map[Place]state // after the responses that the client goes back to
 	// resumed is the client's state when this call began, and toldBefore the changes that had been
 	// sent by then.
-	resumed    Model
-	toldBefore map[step]bool
-	calls      int // index of the current call
-	index      int // index of the last event; -1 before the first
+	resumed         Model
+	deliveredBefore map[step]bool
+	calls           int // index of the current call
+	index           int // index of the last event; -1 before the first
 	// contacted is the last contact that this call has reported.
 	contacted time.Time
 
@@ -43,8 +43,8 @@ type judge struct {
 
 // state is a client's state at a position, with the changes sent by then.
 type state struct {
-	model Model
-	told  map[step]bool
+	model     Model
+	delivered map[step]bool
 }
 
 // step is one change of one object.
@@ -78,19 +78,19 @@ func (r *Recording) Violations(evidence Evidence) []Violation {
 func (j *judge) readCall(call *Call) {
 	switch {
 	case call.Token == "":
-		j.model, j.told = Model{}, nil // the client starts without state
+		j.model, j.delivered = Model{}, nil // the client starts without state
 	case call.From != nil:
 		back := j.saved[*call.From]
-		j.model, j.told = back.model.Clone(), maps.Clone(back.told)
+		j.model, j.delivered = back.model.Clone(), maps.Clone(back.delivered)
 	}
-	j.resumed, j.toldBefore = j.model.Clone(), maps.Clone(j.told)
+	j.resumed, j.deliveredBefore = j.model.Clone(), maps.Clone(j.delivered)
 	j.call, j.previous, j.contacted = call, nil, time.Time{}
 	for i := range call.Responses {
 		j.next = nil
 		if i+1 < len(call.Responses) {
 			j.next = &call.Responses[i+1]
 		}
-		waits := call.Responses[i].saysItWaits()
+		waits := call.Responses[i].isWaitingForSnapshot()
 		if waits {
 			j.readWaiting(&call.Responses[i])
 		} else {
@@ -98,7 +98,7 @@ func (j *judge) readCall(call *Call) {
 		}
 		place := Place{j.calls, i}
 		if _, used := j.saved[place]; used {
-			j.saved[place] = state{j.model.Clone(), maps.Clone(j.told)}
+			j.saved[place] = state{j.model.Clone(), maps.Clone(j.delivered)}
 		}
 		if !waits || j.previous != nil {
 			j.previous = &call.Responses[i]
@@ -123,7 +123,7 @@ func (j *judge) readResponse(response *Response) {
 		j.readEvent(event)
 	}
 	j.apply(responseChecks)
-	if contact, told := response.contact(); told {
+	if contact, ok := response.contact(); ok {
 		j.contacted = contact
 	}
 }
@@ -132,7 +132,7 @@ func (j *judge) readEvent(event *kubeconnectv1.Event) {
 	j.event = event
 	j.index++
 	for _, rule := range rules {
-		if rule.exact && (j.catchUp || j.isDeletedAgain()) {
+		if rule.exact && (j.catchUp || j.mayRepeatDeletion()) {
 			continue
 		}
 		j.note(rule.guarantee, rule.name, rule.broken(&j.model, event))
@@ -144,12 +144,12 @@ func (j *judge) readEvent(event *kubeconnectv1.Event) {
 
 func (j *judge) remember(event *kubeconnectv1.Event) {
 	switch {
-	case event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_RESET || j.told == nil:
-		j.told = make(map[step]bool)
+	case event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_RESET || j.delivered == nil:
+		j.delivered = make(map[step]bool)
 	}
 	if isAboutObject(event) {
-		delete(j.toldBefore, stepOf(event)) // a deletion is sent again at most once
-		j.told[stepOf(event)] = true
+		delete(j.deliveredBefore, stepOf(event)) // a deletion is sent again at most once
+		j.delivered[stepOf(event)] = true
 	}
 }
 
@@ -168,19 +168,19 @@ func (j *judge) mayCatchUp(response *Response) bool {
 	case j.previous == nil:
 		return true
 	}
-	return j.catchUp && (j.previous.Token == "" || goesOn(j.previous, response))
+	return j.catchUp && (j.previous.Token == "" || continuesResponse(j.previous, response))
 }
 
-// goesOn reports whether a response may continue the previous one, because the previous one was
-// full.
-func goesOn(before, response *Response) bool {
+// continuesResponse reports whether a response may continue the previous one, because the previous
+// one was full.
+func continuesResponse(before, response *Response) bool {
 	return len(response.Events) > 0 && sizeOf(before.Events...)+sizeOf(response.Events[0]) > fullResponse
 }
 
 // isAmidCatchUp reports whether the next response may contain more latest states. Until these have
 // arrived, the client's state is not that of any one version.
 func (j *judge) isAmidCatchUp() bool {
-	return j.catchUp && (j.response.Token == "" || j.recording.CatchUp == Anywhere || j.next == nil || goesOn(j.response, j.next))
+	return j.catchUp && (j.response.Token == "" || j.recording.CatchUp == Anywhere || j.next == nil || continuesResponse(j.response, j.next))
 }
 
 func sizeOf(events ...*kubeconnectv1.Event) int {
@@ -209,12 +209,12 @@ func (j *judge) note(guarantee Guarantee, rule, problem string) {
 // eventChecks run before the model applies an event, responseChecks after the last event of a
 // response, and callChecks at the end of a call.
 var (
-	eventChecks    = []check{toldOnceOnly, changeIsVisible, bookmarkCloses, recreatedIsDeletedFirst, contentIsThere, resetIsFirst, isAsWritten, contentIsAsWritten, noStepIsLeftOut, versionIsThere, comesByRight, changeFollowsRights}
+	eventChecks    = []check{deliveredOnceBetweenResets, changeIsVisible, bookmarkCloses, recreatedIsDeletedFirst, contentIsPresent, resetIsFirst, isAsWritten, contentIsAsWritten, everyStepIsSent, versionIsPresent, sentWithPermission, changeFollowsPermissions}
 	responseChecks = []check{
-		holdsWhatTheClusterHeld, kindIsThere,
-		tokenIsThere, noTokenInSnapshot,
+		hasObjectsOfCluster, kindIsPresent,
+		tokenIsPresent, noTokenInSnapshot,
 		neverSilent,
-		freshIsCurrent, freshHoldsNothingGone, freshnessIsThere, contactIsPast, contactGoesForward, lossIsTold, returnIsTold,
+		freshIsCurrent, freshHasNothingDeleted, freshnessIsPresent, contactIsPast, contactGoesForward, outageIsReported, recoveryIsReported,
 		lossEndsInDeleted,
 	}
 	waitingChecks = []check{waitingIsStale, waitingKeepsTheToken}

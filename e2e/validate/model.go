@@ -102,9 +102,9 @@ func (m *Model) reset() { *m = Model{Resets: m.Resets + 1} }
 
 // Clone returns a copy that later events do not change.
 func (m *Model) Clone() Model {
-	made := *m
-	made.Objects = maps.Clone(m.Objects)
-	return made
+	clone := *m
+	clone.Objects = maps.Clone(m.Objects)
+	return clone
 }
 
 // newerOf returns the newer of two versions, of which the first may be empty.

@@ -30,7 +30,7 @@ func TestAModelHoldsWhatTheEventsLeave(t *testing.T) {
 			held:   []string{"ns/a@6"}, synced: true, version: "6",
 		},
 		"a deletion": {
-			events: []*kubeconnectv1.Event{reset(), object(added, "a", "2"), synced("5"), gone("a", "2", "6"), bookmark("8")},
+			events: []*kubeconnectv1.Event{reset(), object(added, "a", "2"), synced("5"), newDeleted("a", "2", "6"), bookmark("8")},
 			synced: true, version: "8",
 		},
 		"nothing from before RESET": {

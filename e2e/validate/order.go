@@ -9,7 +9,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
-var toldOnce = rule{
+var deliveredOnce = rule{
 	guarantee: Unique,
 	name:      "a change is delivered once",
 	broken: func(model *Model, event *kubeconnectv1.Event) string {
@@ -30,7 +30,7 @@ func isRewritten(held *kubeconnectv1.Object, event *kubeconnectv1.Event) bool {
 	own := event.GetResourceVersion()
 	return event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_MODIFIED &&
 		held.GetResourceVersion() == event.GetObject().GetResourceVersion() &&
-		own != held.GetResourceVersion() && goesBack(held.GetResourceVersion(), own) == "" &&
+		own != held.GetResourceVersion() && olderVersion(held.GetResourceVersion(), own) == "" &&
 		!proto.Equal(held, event.GetObject())
 }
 
@@ -42,7 +42,7 @@ var versionsGoForward = rule{
 		if !ok || event.GetObject().GetContent() == nil && event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_DELETED {
 			return "" // a head alone has the version that the replica knew last
 		}
-		return goesBack(held.GetResourceVersion(), event.GetObject().GetResourceVersion())
+		return olderVersion(held.GetResourceVersion(), event.GetObject().GetResourceVersion())
 	},
 }
 
@@ -58,9 +58,9 @@ var eventsGoForward = rule{
 				return ""
 			}
 			// More may be deleted at the version of the last DELETED.
-			return goesBack(model.Closed, event.GetResourceVersion())
+			return olderVersion(model.Closed, event.GetResourceVersion())
 		}
-		return goesBack(model.Newest, event.GetResourceVersion())
+		return olderVersion(model.Newest, event.GetResourceVersion())
 	},
 }
 
@@ -71,7 +71,7 @@ var syncedIsNewest = rule{
 		if model.Newest == "" || event.GetType() != kubeconnectv1.EventType_EVENT_TYPE_SYNCED {
 			return ""
 		}
-		return goesBack(model.Newest, event.GetResourceVersion())
+		return olderVersion(model.Newest, event.GetResourceVersion())
 	},
 }
 
@@ -85,18 +85,18 @@ var bookmarkCloses = check{
 		if version := j.event.GetResourceVersion(); version == j.model.SyncedAt && version == j.model.Bookmarked && j.event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_DELETED {
 			return "" // another object was deleted at the version of the snapshot
 		}
-		if j.isDeletedAgain() {
+		if j.mayRepeatDeletion() {
 			return ""
 		}
-		if j.isOfRights() || j.event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_ADDED && !j.hasHadRight(KeyOf(j.event.GetObject()), j.call.Began) {
+		if j.isPermissionChange() || j.event.GetType() == kubeconnectv1.EventType_EVENT_TYPE_ADDED && !j.hadPermission(KeyOf(j.event.GetObject()), j.call.Began) {
 			return "" // it has the stream's version, which may be its own
 		}
 		return fmt.Sprintf("a bookmark has closed version %s", j.model.Bookmarked)
 	},
 }
 
-// goesBack returns a problem if the version after is older than the version before.
-func goesBack(before, after string) string {
+// olderVersion returns a problem if the version after is older than the version before.
+func olderVersion(before, after string) string {
 	order, err := resourceversion.CompareResourceVersion(before, after)
 	if err != nil {
 		return err.Error()

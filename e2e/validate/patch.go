@@ -11,30 +11,30 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
-// whole is the patch type of an event with a complete object.
-const whole = kubeconnectv1.PatchType_PATCH_TYPE_UNSPECIFIED
+// noPatch is the patch type of an event with a complete object.
+const noPatch = kubeconnectv1.PatchType_PATCH_TYPE_UNSPECIFIED
 
 // Whole returns an event as it would have been without a patch: with the object that results from
 // applying the patch to the client's object. An event whose patch cannot be applied is returned
 // unchanged; it violates a rule.
 func (m *Model) Whole(event *kubeconnectv1.Event) *kubeconnectv1.Event {
 	held, ok := m.Objects[KeyOf(event.GetObject())]
-	if event.GetPatch() == whole || !ok || held.GetUid() != event.GetObject().GetUid() {
+	if event.GetPatch() == noPatch || !ok || held.GetUid() != event.GetObject().GetUid() {
 		return event
 	}
-	made := proto.CloneOf(event)
-	if event.GetType() != kubeconnectv1.EventType_EVENT_TYPE_MODIFIED || !applyTo(held, made.GetObject(), event.GetPatch()) {
+	complete := proto.CloneOf(event)
+	if event.GetType() != kubeconnectv1.EventType_EVENT_TYPE_MODIFIED || !applyTo(held, complete.GetObject(), event.GetPatch()) {
 		return event
 	}
-	made.Patch = whole
-	return made
+	complete.Patch = noPatch
+	return complete
 }
 
-var patchIsToWhatIsHeld = rule{
+var patchAppliesToState = rule{
 	guarantee: Complete,
 	name:      "a patch applies to the client's object",
 	broken: func(_ *Model, event *kubeconnectv1.Event) string {
-		if event.GetPatch() != whole {
+		if event.GetPatch() != noPatch {
 			return "it cannot be applied"
 		}
 		return ""
@@ -43,18 +43,18 @@ var patchIsToWhatIsHeld = rule{
 
 // applyTo replaces the content of object, which is a patch, with the result of applying it to held.
 // It returns false if the patch does not apply to held.
-func applyTo(held, object *kubeconnectv1.Object, of kubeconnectv1.PatchType) bool {
+func applyTo(held, object *kubeconnectv1.Object, patchType kubeconnectv1.PatchType) bool {
 	switch patch := object.GetContent().(type) {
 	case *kubeconnectv1.Object_Struct:
-		if held.GetStruct() == nil || of != kubeconnectv1.PatchType_PATCH_TYPE_MERGE {
+		if held.GetStruct() == nil || patchType != kubeconnectv1.PatchType_PATCH_TYPE_MERGE {
 			return false
 		}
-		made, err := structpb.NewStruct(mergePatch(held.GetStruct().AsMap(), patch.Struct.AsMap()).(map[string]any))
-		object.Content = &kubeconnectv1.Object_Struct{Struct: made}
+		merged, err := structpb.NewStruct(mergePatch(held.GetStruct().AsMap(), patch.Struct.AsMap()).(map[string]any))
+		object.Content = &kubeconnectv1.Object_Struct{Struct: merged}
 		return err == nil
 	case *kubeconnectv1.Object_Json:
 		apply := mergeJSON
-		if of == kubeconnectv1.PatchType_PATCH_TYPE_JSON {
+		if patchType == kubeconnectv1.PatchType_PATCH_TYPE_JSON {
 			apply = operateOn
 		}
 		text, err := apply(held.GetJson(), patch.Json)
@@ -99,16 +99,16 @@ func mergePatch(target, patch any) any {
 	if !ok {
 		return patch
 	}
-	made, ok := target.(map[string]any)
+	merged, ok := target.(map[string]any)
 	if !ok {
-		made = make(map[string]any)
+		merged = make(map[string]any)
 	}
 	for name, value := range members {
 		if value == nil {
-			delete(made, name)
+			delete(merged, name)
 		} else {
-			made[name] = mergePatch(made[name], value)
+			merged[name] = mergePatch(merged[name], value)
 		}
 	}
-	return made
+	return merged
 }

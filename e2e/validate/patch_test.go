@@ -13,8 +13,8 @@ func withJSON(event *kubeconnectv1.Event, text string) *kubeconnectv1.Event {
 	return event
 }
 
-func asPatch(event *kubeconnectv1.Event, of kubeconnectv1.PatchType) *kubeconnectv1.Event {
-	event.Patch = of
+func asPatch(event *kubeconnectv1.Event, patchType kubeconnectv1.PatchType) *kubeconnectv1.Event {
+	event.Patch = patchType
 	return event
 }
 
@@ -28,13 +28,13 @@ func TestAPatchMakesTheWholeOfWhatIsHeld(t *testing.T) {
 	for _, event := range []*kubeconnectv1.Event{reset(), withJSON(object(added, "a", "1"), `{"a":{"b":1,"c":9007199254740993}}`), synced("1")} {
 		model.Apply(event)
 	}
-	for of, patch := range map[kubeconnectv1.PatchType]string{
+	for patchType, patch := range map[kubeconnectv1.PatchType]string{
 		merge:      `{"a":{"b":null},"d":[null]}`,
 		operations: `[{"op":"remove","path":"/a/b"},{"op":"add","path":"/d","value":[null]}]`,
 	} {
-		made := model.Whole(asPatch(withJSON(object(modified, "a", "2"), patch), of))
-		if got := string(made.GetObject().GetJson()); made.GetPatch() != whole || got != `{"a":{"c":9007199254740993},"d":[null]}` {
-			t.Errorf("patch of type %s: object %s, patch type %s", of, got, made.GetPatch())
+		complete := model.Whole(asPatch(withJSON(object(modified, "a", "2"), patch), patchType))
+		if got := string(complete.GetObject().GetJson()); complete.GetPatch() != noPatch || got != `{"a":{"c":9007199254740993},"d":[null]}` {
+			t.Errorf("patch of type %s: object %s, patch type %s", patchType, got, complete.GetPatch())
 		}
 	}
 	structured := object(modified, "a", "2")

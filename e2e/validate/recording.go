@@ -75,7 +75,7 @@ type Response struct {
 func ResponseOf(message *kubeconnectv1.WatchResponse) Response {
 	patches := 0
 	for _, event := range message.GetEvents() {
-		if event.GetPatch() != whole {
+		if event.GetPatch() != noPatch {
 			patches++
 		}
 	}

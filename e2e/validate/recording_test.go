@@ -28,8 +28,8 @@ func history() *Writes {
 	return writes
 }
 
-// told returns a recording of that history with the selection web, without a fault.
-func told() *Recording {
+// correctRecording returns a recording of that history with the selection web, without a fault.
+func correctRecording() *Recording {
 	return &Recording{Selection: web, Calls: []Call{{
 		Began: began,
 		Ended: began.Add(time.Minute),
@@ -37,7 +37,7 @@ func told() *Recording {
 		Responses: []Response{
 			begins(after(0, "token at 5", reset(), full(object(added, "a", "2")), full(object(added, "b", "4")), synced("5"))),
 			after(1, "token at 6", full(object(modified, "a", "6"))),
-			after(2, "token at 9", full(gone("b", "4", "7")), full(gone("a", "6", "9"))),
+			after(2, "token at 9", full(newDeleted("b", "4", "7")), full(newDeleted("a", "6", "9"))),
 			fresh(after(12, "token at 10", bookmark("10"))),
 			after(13, "token at 13", full(withUID(object(added, "a", "12"), "second")), full(object(added, "b", "13"))),
 			fresh(after(23, "token at 13", bookmark("13"))),
@@ -48,41 +48,42 @@ func told() *Recording {
 	}}}
 }
 
-// resumed is told with a second call that resumes from the first response and receives latest
-// states instead of steps.
+// resumed is correctRecording with a second call that resumes from the first response and receives
+// latest states instead of steps.
 func resumed() *Recording {
-	recording := told()
+	recording := correctRecording()
 	first := &recording.Calls[0]
 	first.Ended, first.Responses = began.Add(time.Second), first.Responses[:1]
 	recording.Calls = append(recording.Calls, Call{Token: "token at 5", Began: began.Add(2 * time.Second), Responses: []Response{
-		after(12, "token at 13", gone("c", "8", "8"), gone("a", "9", "9"), gone("never-seen", "10", "10"),
+		after(12, "token at 13", newDeleted("c", "8", "8"), newDeleted("a", "9", "9"), newDeleted("never-seen", "10", "10"),
 			full(withUID(object(modified, "a", "12"), "second")), full(object(modified, "b", "13"))),
 		fresh(after(22, "token at 13", bookmark("13"))),
 	}})
 	return recording
 }
 
-// deletedAgain is told up to the deletions; the second deletion is sent again after a resume.
+// deletedAgain is correctRecording up to the deletions; the second deletion is sent again after a
+// resume.
 func deletedAgain() *Recording {
-	recording := told()
+	recording := correctRecording()
 	first := &recording.Calls[0]
 	first.Ended, first.Responses = began.Add(time.Second), first.Responses[:3]
 	recording.Calls = append(recording.Calls, Call{Token: "token at 9", Began: began.Add(3 * time.Second), Responses: []Response{
-		after(4, "token at 9", full(gone("a", "6", "9"))),
+		after(4, "token at 9", full(newDeleted("a", "6", "9"))),
 		fresh(after(12, "token at 10", bookmark("10"))),
 	}})
 	recording.CatchUp = Nowhere
 	return recording
 }
 
-// wentBack is told up to the deletions, and then again from the change before them.
+// wentBack is correctRecording up to the deletions, and then again from the change before them.
 func wentBack() *Recording {
-	recording := told()
-	again := recording.Calls[0]
-	recording.Calls[0].Responses = again.Responses[:4]
+	recording := correctRecording()
+	second := recording.Calls[0]
+	recording.Calls[0].Responses = second.Responses[:4]
 	recording.Calls[0].Ended = began.Add(13 * time.Second)
-	again.Token, again.From, again.Responses = "token at 6", &Place{0, 1}, again.Responses[2:]
-	recording.Calls = append(recording.Calls, again)
+	second.Token, second.From, second.Responses = "token at 6", &Place{0, 1}, second.Responses[2:]
+	recording.Calls = append(recording.Calls, second)
 	recording.CatchUp = Nowhere
 	return recording
 }
@@ -105,7 +106,7 @@ func goneAt(second int) *Writes {
 	return writes
 }
 
-// all returns the complete evidence about told.
+// all returns the complete evidence about correctRecording.
 func all() Evidence {
 	return Evidence{Writes: history(), EveryStep: true, Silence: 10 * time.Second}
 }
@@ -116,39 +117,39 @@ func TestRightRecordingsBreakNoGuarantee(t *testing.T) {
 		evidence  Evidence
 	}{
 		"no calls":                                 {&Recording{}, all()},
-		"every step":                               {told(), all()},
-		"every step, without evidence":             {told(), Evidence{}},
+		"every step":                               {correctRecording(), all()},
+		"every step, without evidence":             {correctRecording(), Evidence{}},
 		"latest states after a resume":             {resumed(), all()},
 		"latest states in several responses":       {split(resumed()), all()},
-		"steps omitted because of an outage":       {change(told(), leaveOutOneStep), Evidence{Writes: history()}},
-		"a step in two parts, after an outage":     {change(told(), func(r *Recording) { r.Calls[0].Responses[1].Token = "" }), Evidence{Writes: history()}},
+		"steps omitted because of an outage":       {change(correctRecording(), leaveOutOneStep), Evidence{Writes: history()}},
+		"a step in two parts, after an outage":     {change(correctRecording(), func(r *Recording) { r.Calls[0].Responses[1].Token = "" }), Evidence{Writes: history()}},
 		"a snapshot instead, in the resumed call":  {change(resumed(), snapshotInstead), all()},
 		"a call without a token after another one": {change(resumed(), beginAnew), all()},
-		"a long silence of a stalled client": {change(told(), func(r *Recording) {
+		"a long silence of a stalled client": {change(correctRecording(), func(r *Recording) {
 			r.Stalled = true
 			r.Calls[0].Responses = r.Calls[0].Responses[:3]
 		}), all()},
-		"the service is unavailable": {change(told(), func(r *Recording) {
+		"the service is unavailable": {change(correctRecording(), func(r *Recording) {
 			r.Calls[0].Err = connect.NewWireError(connect.CodeUnavailable, errors.New("call again"))
 		}), all()},
-		"the connection broke": {change(told(), func(r *Recording) {
+		"the connection broke": {change(correctRecording(), func(r *Recording) {
 			r.Calls[0].Err = connect.NewError(connect.CodeInternal, errors.New("unexpected EOF"))
 		}), all()},
-		"a full response without a token": {change(told(), endWithoutRoom), all()},
-		"a late deletion, whose version is unknown": {change(told(), func(r *Recording) {
+		"a full response without a token": {change(correctRecording(), endWithoutRoom), all()},
+		"a late deletion, whose version is unknown": {change(correctRecording(), func(r *Recording) {
 			r.Calls[0].Responses[2].Events[1].ResourceVersion = "8"
 		}), all()},
 		"a deletion that is sent again after a resume":  {deletedAgain(), all()},
 		"a client that goes back to an earlier message": {wentBack(), all()},
-		"writes acknowledged before the last contact":   {told(), Evidence{Writes: ackedAt(13), Delivery: 2 * time.Second}},
-		"writes in transit at the last contact":         {told(), Evidence{Writes: ackedAt(10), Delivery: 2 * time.Second}},
-		"stale, and older than the last contact": {change(told(), func(r *Recording) {
+		"writes acknowledged before the last contact":   {correctRecording(), Evidence{Writes: ackedAt(13), Delivery: 2 * time.Second}},
+		"writes in transit at the last contact":         {correctRecording(), Evidence{Writes: ackedAt(10), Delivery: 2 * time.Second}},
+		"stale, and older than the last contact": {change(correctRecording(), func(r *Recording) {
 			r.Calls[0].Responses[3].Freshness.Stale = true
 		}), Evidence{Writes: ackedAt(9), Delivery: 2 * time.Second}},
-		"an outage that is reported, and its end": {change(told(), func(r *Recording) {
+		"an outage that is reported, and its end": {change(correctRecording(), func(r *Recording) {
 			lose(r, 5, 30)
 		}), Evidence{Outages: outage(16, 32)}},
-		"a service that has just started and has to catch up": {change(told(), func(r *Recording) {
+		"a service that has just started and has to catch up": {change(correctRecording(), func(r *Recording) {
 			lose(r, 5, 60)
 		}), Evidence{Outages: outage(16, 32), Began: second(58)}},
 	} {
@@ -170,13 +171,13 @@ func TestAFaultIsFoundWithItsGuaranteeAndItsPlace(t *testing.T) {
 		index     int
 	}{
 		"an older state of an object": {
-			told(), func(r *Recording) { r.Calls[0].Responses[1].Events[0] = full(object(modified, "a", "1")) }, Evidence{}, Ordered, 4,
+			correctRecording(), func(r *Recording) { r.Calls[0].Responses[1].Events[0] = full(object(modified, "a", "1")) }, Evidence{}, Ordered, 4,
 		},
 		"events out of order": {
-			told(), func(r *Recording) { slices.Reverse(r.Calls[0].Responses[2].Events) }, Evidence{}, Ordered, 6,
+			correctRecording(), func(r *Recording) { slices.Reverse(r.Calls[0].Responses[2].Events) }, Evidence{}, Ordered, 6,
 		},
 		"an event that is older than the token": {
-			resumed(), func(r *Recording) { r.Calls[1].Responses[0].Events[0] = gone("c", "4", "4") }, Evidence{}, Ordered, 4,
+			resumed(), func(r *Recording) { r.Calls[1].Responses[0].Events[0] = newDeleted("c", "4", "4") }, Evidence{}, Ordered, 4,
 		},
 		"a change that is sent again after a resume": {
 			resumed(), func(r *Recording) {
@@ -187,7 +188,7 @@ func TestAFaultIsFoundWithItsGuaranteeAndItsPlace(t *testing.T) {
 		"a deletion that is sent a third time": {
 			deletedAgain(), func(r *Recording) {
 				r.CatchUp = AfterResume
-				r.Calls[1].Responses[0].Events = append(r.Calls[1].Responses[0].Events, full(gone("a", "6", "9")))
+				r.Calls[1].Responses[0].Events = append(r.Calls[1].Responses[0].Events, full(newDeleted("a", "6", "9")))
 			}, Evidence{}, Unique, 8,
 		},
 		"a deletion that is sent again although the token closes its version": {
@@ -201,7 +202,7 @@ func TestAFaultIsFoundWithItsGuaranteeAndItsPlace(t *testing.T) {
 		"a deletion that is sent again in the same call": {
 			deletedAgain(), func(r *Recording) {
 				last := &r.Calls[0].Responses[len(r.Calls[0].Responses)-1]
-				last.Events = append(last.Events, full(gone("a", "6", "9")))
+				last.Events = append(last.Events, full(newDeleted("a", "6", "9")))
 			}, Evidence{}, Complete, 7,
 		},
 		"an object older than the bookmark that a token closes": {
@@ -219,52 +220,52 @@ func TestAFaultIsFoundWithItsGuaranteeAndItsPlace(t *testing.T) {
 			wentBack(), func(r *Recording) { r.Calls[1].From = &Place{0, 0} }, all(), Complete, 9,
 		},
 		"a write before the last contact that was not sent": {
-			told(), func(r *Recording) {
+			correctRecording(), func(r *Recording) {
 				r.Calls[0].Responses[3].Freshness.LastContact = timestamppb.New(began.Add(12 * time.Second))
 			}, Evidence{Writes: ackedAt(9), Delivery: 2 * time.Second}, Fresh, 7,
 		},
 		"a deletion before the last contact that was not sent": {
-			told(), func(r *Recording) {
+			correctRecording(), func(r *Recording) {
 				r.Calls[0].Responses[3] = fresh(after(12, "token at 8", bookmark("8")))
 				remove(&r.Calls[0], 2, 1)
 			}, Evidence{Writes: goneAt(8), Delivery: 2 * time.Second}, Fresh, 6,
 		},
 		"an object that is sent twice in a snapshot": {
-			told(), func(r *Recording) { r.Calls[0].Responses[0].Events[2] = full(object(added, "a", "2")) }, Evidence{}, Unique, 2,
+			correctRecording(), func(r *Recording) { r.Calls[0].Responses[0].Events[2] = full(object(added, "a", "2")) }, Evidence{}, Unique, 2,
 		},
 		"an object that is missing from the snapshot": {
-			told(), func(r *Recording) { remove(&r.Calls[0], 0, 1) }, all(), Complete, 2,
+			correctRecording(), func(r *Recording) { remove(&r.Calls[0], 0, 1) }, all(), Complete, 2,
 		},
 		"an object that does not match": {
-			told(), func(r *Recording) {
+			correctRecording(), func(r *Recording) {
 				r.Calls[0].Responses[0].Events[1] = full(object(added, "c", "5"))
 			}, all(), Complete, 1,
 		},
 		"an object that was never written": {
-			told(), func(r *Recording) { r.Calls[0].Responses[1].Events[0] = full(object(modified, "a", "8")) }, all(), Complete, 4,
+			correctRecording(), func(r *Recording) { r.Calls[0].Responses[1].Events[0] = full(object(modified, "a", "8")) }, all(), Complete, 4,
 		},
 		"a missing change": {
-			told(), func(r *Recording) { remove(&r.Calls[0], 4, 1) }, Evidence{Writes: history()}, Complete, 9,
+			correctRecording(), func(r *Recording) { remove(&r.Calls[0], 4, 1) }, Evidence{Writes: history()}, Complete, 9,
 		},
 		"a missing deletion": {
-			told(), func(r *Recording) { remove(&r.Calls[0], 2, 1) }, Evidence{Writes: history()}, Complete, 6,
+			correctRecording(), func(r *Recording) { remove(&r.Calls[0], 2, 1) }, Evidence{Writes: history()}, Complete, 6,
 		},
 		"a missing DELETED on leaving the selection": {
-			told(), func(r *Recording) { remove(&r.Calls[0], 2, 0) }, Evidence{Writes: history()}, Complete, 6,
+			correctRecording(), func(r *Recording) { remove(&r.Calls[0], 2, 0) }, Evidence{Writes: history()}, Complete, 6,
 		},
 		"a deletion that did not happen": {
-			told(), func(r *Recording) {
-				r.Calls[0].Responses[1].Events = append(r.Calls[0].Responses[1].Events, full(gone("b", "4", "6")))
+			correctRecording(), func(r *Recording) {
+				r.Calls[0].Responses[1].Events = append(r.Calls[0].Responses[1].Events, full(newDeleted("b", "4", "6")))
 			}, all(), Complete, 5,
 		},
 		"content that was never written": {
-			told(), func(*Recording) {}, Evidence{Writes: historyWithContent()}, Complete, 1,
+			correctRecording(), func(*Recording) {}, Evidence{Writes: historyWithContent()}, Complete, 1,
 		},
 		"a patch that cannot be applied": {
-			told(), func(r *Recording) { r.Calls[0].Responses[1].Events[0].Patch = merge }, Evidence{}, Complete, 4,
+			correctRecording(), func(r *Recording) { r.Calls[0].Responses[1].Events[0].Patch = merge }, Evidence{}, Complete, 4,
 		},
 		"a missing step": {
-			told(), leaveOutOneStep, all(), Complete, 5,
+			correctRecording(), leaveOutOneStep, all(), Complete, 5,
 		},
 		"a missing DELETED on leaving the selection, in a resume": {
 			resumed(), func(r *Recording) { remove(&r.Calls[1], 0, 4) }, Evidence{Writes: history()}, Complete, 8,
@@ -275,36 +276,36 @@ func TestAFaultIsFoundWithItsGuaranteeAndItsPlace(t *testing.T) {
 			}, Evidence{}, Complete, 10,
 		},
 		"DELETED without content, at the client's last version": {
-			resumed(), func(r *Recording) { r.Calls[1].Responses[0].Events[1] = gone("a", "6", "9") }, Evidence{}, Complete, 5,
+			resumed(), func(r *Recording) { r.Calls[1].Responses[0].Events[1] = newDeleted("a", "6", "9") }, Evidence{}, Complete, 5,
 		},
 		"latest states where every step is in the window": {
 			resumed(), func(r *Recording) { r.CatchUp = Nowhere }, Evidence{}, Complete, 4,
 		},
 		"DELETED without content, without latest states": {
-			told(), func(r *Recording) { r.Calls[0].Responses[2].Events[0] = gone("b", "4", "7") }, Evidence{}, Complete, 5,
+			correctRecording(), func(r *Recording) { r.Calls[0].Responses[2].Events[0] = newDeleted("b", "4", "7") }, Evidence{}, Complete, 5,
 		},
 		"ADDED without content": {
-			told(), func(r *Recording) { r.Calls[0].Responses[4].Events[1] = object(added, "b", "13") }, Evidence{}, Complete, 9,
+			correctRecording(), func(r *Recording) { r.Calls[0].Responses[4].Events[1] = object(added, "b", "13") }, Evidence{}, Complete, 9,
 		},
 		"a recreated object without a deletion": {
 			resumed(), func(r *Recording) { remove(&r.Calls[1], 0, 1) }, Evidence{}, Complete, 6,
 		},
 		"RESET after another event": {
-			told(), func(r *Recording) {
+			correctRecording(), func(r *Recording) {
 				r.Calls[0].Responses[3] = begins(after(12, "token at 10", bookmark("10"), reset(), synced("11")))
 			}, Evidence{}, Complete, 8,
 		},
 		"RESET without the kind": {
-			told(), func(r *Recording) { r.Calls[0].Responses[0].Kind = nil }, Evidence{}, Complete, 3,
+			correctRecording(), func(r *Recording) { r.Calls[0].Responses[0].Kind = nil }, Evidence{}, Complete, 3,
 		},
 		"a response without a token": {
-			told(), func(r *Recording) { r.Calls[0].Responses[1].Token = "" }, all(), Resumable, 4,
+			correctRecording(), func(r *Recording) { r.Calls[0].Responses[1].Token = "" }, all(), Resumable, 4,
 		},
 		"a bookmark without a token, where there may have been an outage": {
-			told(), func(r *Recording) { r.Calls[0].Responses[3].Token = "" }, Evidence{}, Resumable, 7,
+			correctRecording(), func(r *Recording) { r.Calls[0].Responses[3].Token = "" }, Evidence{}, Resumable, 7,
 		},
 		"a token within a snapshot": {
-			told(), func(r *Recording) { remove(&r.Calls[0], 0, 3) }, Evidence{}, Resumable, 2,
+			correctRecording(), func(r *Recording) { remove(&r.Calls[0], 0, 3) }, Evidence{}, Resumable, 2,
 		},
 		"a rejected token": {
 			resumed(), func(r *Recording) {
@@ -312,22 +313,22 @@ func TestAFaultIsFoundWithItsGuaranteeAndItsPlace(t *testing.T) {
 			}, Evidence{}, Resumable, 3,
 		},
 		"an end without an error": {
-			told(), func(r *Recording) { r.Calls[0].Err = nil }, Evidence{}, Resumable, 13,
+			correctRecording(), func(r *Recording) { r.Calls[0].Err = nil }, Evidence{}, Resumable, 13,
 		},
 		"a long silence": {
-			told(), func(r *Recording) { r.Calls[0].Responses[6].At = began.Add(34 * time.Second) }, all(), Bookmarked, 11,
+			correctRecording(), func(r *Recording) { r.Calls[0].Responses[6].At = began.Add(34 * time.Second) }, all(), Bookmarked, 11,
 		},
 		"a long silence of a client that may receive latest states anywhere": {
-			told(), func(r *Recording) {
+			correctRecording(), func(r *Recording) {
 				r.CatchUp = Anywhere
 				r.Calls[0].Responses[6].At = began.Add(34 * time.Second)
 			}, Evidence{Silence: 10 * time.Second}, Bookmarked, 11,
 		},
 		"a long silence at the end": {
-			told(), func(r *Recording) { r.Calls[0].Ended = began.Add(64 * time.Second) }, all(), Bookmarked, 13,
+			correctRecording(), func(r *Recording) { r.Calls[0].Ended = began.Add(64 * time.Second) }, all(), Bookmarked, 13,
 		},
 		"BOOKMARK without freshness": {
-			told(), func(r *Recording) { r.Calls[0].Responses[3].Freshness = nil }, Evidence{}, Fresh, 7,
+			correctRecording(), func(r *Recording) { r.Calls[0].Responses[3].Freshness = nil }, Evidence{}, Fresh, 7,
 		},
 		"a wait for a first snapshot that is reported as fresh": {
 			resumed(), func(r *Recording) { waitFirst(&r.Calls[1], Response{Token: "token at 5"}) }, Evidence{}, Fresh, 4,
@@ -338,31 +339,31 @@ func TestAFaultIsFoundWithItsGuaranteeAndItsPlace(t *testing.T) {
 			}, Evidence{}, Resumable, 4,
 		},
 		"SYNCED without freshness": {
-			told(), func(r *Recording) { r.Calls[0].Responses[0].Freshness = nil }, Evidence{}, Fresh, 3,
+			correctRecording(), func(r *Recording) { r.Calls[0].Responses[0].Freshness = nil }, Evidence{}, Fresh, 3,
 		},
 		"BOOKMARK without a last contact": {
-			told(), func(r *Recording) { r.Calls[0].Responses[3].Freshness.LastContact = nil }, Evidence{}, Fresh, 7,
+			correctRecording(), func(r *Recording) { r.Calls[0].Responses[3].Freshness.LastContact = nil }, Evidence{}, Fresh, 7,
 		},
 		"a last contact in the future": {
-			told(), func(r *Recording) {
+			correctRecording(), func(r *Recording) {
 				r.Calls[0].Responses[3].Freshness.LastContact = timestamppb.New(began.Add(13 * time.Second))
 			}, Evidence{}, Fresh, 7,
 		},
 		"an older last contact": {
-			told(), func(r *Recording) { r.Calls[0].Responses[5].Freshness.LastContact = timestamppb.New(began) }, Evidence{}, Fresh, 10,
+			correctRecording(), func(r *Recording) { r.Calls[0].Responses[5].Freshness.LastContact = timestamppb.New(began) }, Evidence{}, Fresh, 10,
 		},
 		"an outage that is not reported": {
-			told(), func(*Recording) {}, Evidence{Outages: outage(16, 32)}, Fresh, 10,
+			correctRecording(), func(*Recording) {}, Evidence{Outages: outage(16, 32)}, Fresh, 10,
 		},
 		"an outage that is reported with an impossible contact": {
-			told(), func(r *Recording) {
+			correctRecording(), func(r *Recording) {
 				lose(r, 5, 30)
 				r.Calls[0].Responses[5].Freshness.LastContact = timestamppb.New(began.Add(22 * time.Second))
 			},
 			Evidence{Outages: outage(16, 32)}, Fresh, 10,
 		},
 		"an end of an outage that is not reported": {
-			told(), func(r *Recording) { lose(r, 5, 60) }, Evidence{Outages: outage(16, 32)}, Fresh, 12,
+			correctRecording(), func(r *Recording) { lose(r, 5, 60) }, Evidence{Outages: outage(16, 32)}, Fresh, 12,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -411,24 +412,24 @@ func TestObjectsAreHeldAsTheyWereInTheEnd(t *testing.T) {
 	a, b := withUID(object(added, "a", "12"), "second"), object(added, "b", "13")
 	elsewhere := func(string) bool { return false }
 	for name, test := range map[string]struct {
-		events []*kubeconnectv1.Event
-		maySee func(string) bool
-		want   bool
+		events  []*kubeconnectv1.Event
+		allowed func(string) bool
+		want    bool
 	}{
 		"all objects":              {events: []*kubeconnectv1.Event{a, b}, want: true},
 		"one is missing":           {events: []*kubeconnectv1.Event{a}},
 		"one is older":             {events: []*kubeconnectv1.Event{a, object(added, "b", "4")}},
 		"one is in addition":       {events: []*kubeconnectv1.Event{a, b, object(added, "c", "8")}},
-		"none without permission":  {maySee: elsewhere, want: true},
-		"some without permission":  {events: []*kubeconnectv1.Event{a, b}, maySee: elsewhere},
-		"some that are not judged": {events: []*kubeconnectv1.Event{a, b, in("other", object(added, "x", "1"))}, want: true},
+		"none without permission":  {allowed: elsewhere, want: true},
+		"some without permission":  {events: []*kubeconnectv1.Event{a, b}, allowed: elsewhere},
+		"some that are not judged": {events: []*kubeconnectv1.Event{a, b, inNamespace("other", object(added, "x", "1"))}, want: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var model Model
 			for _, event := range test.events {
 				model.Apply(event)
 			}
-			if got := history().Differences(web, model.Objects, test.maySee); (len(got) == 0) != test.want {
+			if got := history().Differences(web, model.Objects, test.allowed); (len(got) == 0) != test.want {
 				t.Errorf("differences %q", got)
 			}
 		})
@@ -436,7 +437,7 @@ func TestObjectsAreHeldAsTheyWereInTheEnd(t *testing.T) {
 }
 
 func TestForgottenObjectsAreNotJudged(t *testing.T) {
-	recording := told()
+	recording := correctRecording()
 	recording.Calls[0].Responses[0].Events[1] = full(object(added, "a", "3"))
 	recording.Calls[0].Responses = recording.Calls[0].Responses[:1]
 	evidence := all()
@@ -450,7 +451,7 @@ func TestForgottenObjectsAreNotJudged(t *testing.T) {
 	}
 }
 
-func in(namespace string, event *kubeconnectv1.Event) *kubeconnectv1.Event {
+func inNamespace(namespace string, event *kubeconnectv1.Event) *kubeconnectv1.Event {
 	event.Object.Namespace = namespace
 	return event
 }
@@ -554,8 +555,8 @@ func outage(from, to int) []Outage {
 	}}
 }
 
-func change(r *Recording, by func(*Recording)) *Recording {
-	by(r)
+func change(r *Recording, edit func(*Recording)) *Recording {
+	edit(r)
 	return r
 }
 
@@ -566,7 +567,7 @@ func remove(from *Call, response, event int) {
 
 func leaveOutOneStep(r *Recording) {
 	r.Calls[0].Responses = slices.Delete(r.Calls[0].Responses, 1, 2)
-	r.Calls[0].Responses[1].Events[1] = full(gone("a", "2", "9"))
+	r.Calls[0].Responses[1].Events[1] = full(newDeleted("a", "2", "9"))
 }
 
 func snapshotInstead(r *Recording) {
@@ -607,9 +608,9 @@ func split(r *Recording) *Recording {
 
 // waitFirst inserts a response at the beginning of a call which reports that the call waits for a
 // first snapshot.
-func waitFirst(call *Call, said Response) {
-	said.At, said.Events = began, []*kubeconnectv1.Event{{Type: kubeconnectv1.EventType_EVENT_TYPE_BOOKMARK}}
-	call.Responses = append([]Response{said}, call.Responses...)
+func waitFirst(call *Call, response Response) {
+	response.At, response.Events = began, []*kubeconnectv1.Event{{Type: kubeconnectv1.EventType_EVENT_TYPE_BOOKMARK}}
+	call.Responses = append([]Response{response}, call.Responses...)
 }
 
 func TestRecording_ACallMayBeginWithAWaitForASnapshot(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"connectrpc.com/connect"
 )
 
-var tokenIsThere = check{
+var tokenIsPresent = check{
 	guarantee: Resumable,
 	name:      "a response has a token, unless the next one continues it or its latest states",
 	broken: func(j *judge) string {
@@ -22,7 +22,7 @@ var tokenIsThere = check{
 // client does not receive: other objects, and members that it did not request.
 func (j *judge) restMayFollow() bool {
 	isChange := len(j.response.Events) > 0 && isAboutObject(j.response.Events[len(j.response.Events)-1])
-	return goesOn(j.response, j.next) || isChange && !j.evidence.EveryStep
+	return continuesResponse(j.response, j.next) || isChange && !j.evidence.EveryStep
 }
 
 var noTokenInSnapshot = check{

@@ -25,11 +25,11 @@ type Violation struct {
 }
 
 func (v Violation) String() string {
-	what := ""
+	description := ""
 	if v.Event != nil {
-		what = fmt.Sprintf(" (%s %s at version %q)", v.Event.GetType(), KeyOf(v.Event.GetObject()), v.Event.GetResourceVersion())
+		description = fmt.Sprintf(" (%s %s at version %q)", v.Event.GetType(), KeyOf(v.Event.GetObject()), v.Event.GetResourceVersion())
 	}
-	return fmt.Sprintf("%sevent %d%s violates %s, %q: %s", v.stream(), v.Index, what, v.Guarantee, v.Rule, v.Problem)
+	return fmt.Sprintf("%sevent %d%s violates %s, %q: %s", v.stream(), v.Index, description, v.Guarantee, v.Rule, v.Problem)
 }
 
 func (v Violation) stream() string {
@@ -58,11 +58,11 @@ var rules = []rule{
 	addedIsNew,
 	changedIsHeld,
 	changedIsTheSame,
-	toldOnce,
+	deliveredOnce,
 	versionsGoForward,
 	eventsGoForward,
 	syncedIsNewest,
-	objectIsThere,
+	objectIsPresent,
 	deletedIsNewer,
-	patchIsToWhatIsHeld,
+	patchAppliesToState,
 }

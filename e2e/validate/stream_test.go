@@ -21,23 +21,23 @@ func TestRightStreamsBreakNoRule(t *testing.T) {
 		"an unordered snapshot": {reset(), object(added, "b", "4"), object(added, "a", "2"), synced("5")},
 		"an object from creation to deletion": {
 			reset(), synced("5"),
-			object(added, "a", "6"), object(modified, "a", "8"), gone("a", "8", "9"), object(added, "a", "12"), bookmark("12"),
+			object(added, "a", "6"), object(modified, "a", "8"), newDeleted("a", "8", "9"), object(added, "a", "12"), bookmark("12"),
 		},
 		"an object recreated under the same name": {
 			reset(), object(added, "a", "4"), synced("5"),
-			gone("a", "4", "7"), withUID(object(added, "a", "7"), "second"),
+			newDeleted("a", "4", "7"), withUID(object(added, "a", "7"), "second"),
 		},
 		"a snapshot interrupted by another": {reset(), object(added, "a", "4"), reset(), object(added, "a", "4"), synced("5")},
 		"an older snapshot after RESET":     {reset(), object(added, "a", "9"), synced("9"), reset(), object(added, "a", "3"), synced("4")},
 		"a snapshot that changes while it is sent": {
-			reset(), object(added, "a", "1"), object(added, "b", "2"), object(modified, "a", "6"), gone("b", "2", "7"),
+			reset(), object(added, "a", "1"), object(added, "b", "2"), object(modified, "a", "6"), newDeleted("b", "2", "7"),
 			withUID(object(added, "b", "8"), "second"), object(added, "c", "3"), synced("8"), object(modified, "a", "9"),
 		},
 		"several deletions at one version": {
-			reset(), object(added, "a", "1"), object(added, "b", "1"), synced("3"), gone("a", "1", "5"), gone("b", "1", "5"), bookmark("5"),
+			reset(), object(added, "a", "1"), object(added, "b", "1"), synced("3"), newDeleted("a", "1", "5"), newDeleted("b", "1", "5"), bookmark("5"),
 		},
 		"BOOKMARK between deletions at one version": {
-			reset(), object(added, "a", "1"), object(added, "b", "1"), synced("3"), gone("a", "1", "5"), bookmark("4"), gone("b", "1", "5"), bookmark("5"),
+			reset(), object(added, "a", "1"), object(added, "b", "1"), synced("3"), newDeleted("a", "1", "5"), bookmark("4"), newDeleted("b", "1", "5"), bookmark("5"),
 		},
 		"versions of more than sixty-four bits": {reset(), synced("9"), object(added, "a", "99999999999999999999999")},
 	} {
@@ -64,11 +64,11 @@ func TestFaultyStreamsNameTheRuleThatTheyBreak(t *testing.T) {
 			rule:   snapshotChangesWhatWasSent.name, index: 2,
 		},
 		"DELETED inside a snapshot, of an object not sent": {
-			events: []*kubeconnectv1.Event{reset(), object(added, "a", "1"), gone("b", "1", "2"), synced("3")},
+			events: []*kubeconnectv1.Event{reset(), object(added, "a", "1"), newDeleted("b", "1", "2"), synced("3")},
 			rule:   snapshotChangesWhatWasSent.name, index: 2,
 		},
 		"DELETED inside a snapshot, of an object deleted there": {
-			events: []*kubeconnectv1.Event{reset(), object(added, "a", "1"), gone("a", "1", "2"), gone("a", "1", "3"), synced("3")},
+			events: []*kubeconnectv1.Event{reset(), object(added, "a", "1"), newDeleted("a", "1", "2"), newDeleted("a", "1", "3"), synced("3")},
 			rule:   snapshotChangesWhatWasSent.name, index: 3,
 		},
 		"an older object inside a snapshot": {
@@ -84,7 +84,7 @@ func TestFaultyStreamsNameTheRuleThatTheyBreak(t *testing.T) {
 			rule:   syncedIsNewest.name, index: 3,
 		},
 		"SYNCED that is older than a deletion in its snapshot": {
-			events: []*kubeconnectv1.Event{reset(), object(added, "a", "1"), gone("a", "1", "4"), synced("3")},
+			events: []*kubeconnectv1.Event{reset(), object(added, "a", "1"), newDeleted("a", "1", "4"), synced("3")},
 			rule:   syncedIsNewest.name, index: 3,
 		},
 		"a change at the version of SYNCED": {
@@ -92,11 +92,11 @@ func TestFaultyStreamsNameTheRuleThatTheyBreak(t *testing.T) {
 			rule:   bookmarkCloses.name, index: 3,
 		},
 		"a deletion at the version of SYNCED and a BOOKMARK": {
-			events: []*kubeconnectv1.Event{reset(), object(added, "a", "1"), object(added, "b", "1"), synced("3"), gone("a", "1", "3"), bookmark("4"), gone("b", "1", "3")},
+			events: []*kubeconnectv1.Event{reset(), object(added, "a", "1"), object(added, "b", "1"), synced("3"), newDeleted("a", "1", "3"), bookmark("4"), newDeleted("b", "1", "3")},
 			rule:   bookmarkCloses.name, index: 6,
 		},
 		"a deletion at the version of BOOKMARK": {
-			events: []*kubeconnectv1.Event{reset(), object(added, "a", "1"), object(added, "b", "1"), synced("3"), gone("a", "1", "5"), bookmark("5"), gone("b", "1", "5")},
+			events: []*kubeconnectv1.Event{reset(), object(added, "a", "1"), object(added, "b", "1"), synced("3"), newDeleted("a", "1", "5"), bookmark("5"), newDeleted("b", "1", "5")},
 			rule:   bookmarkCloses.name, index: 6,
 		},
 		"a change older than BOOKMARK": {
@@ -104,7 +104,7 @@ func TestFaultyStreamsNameTheRuleThatTheyBreak(t *testing.T) {
 			rule:   bookmarkCloses.name, index: 3,
 		},
 		"BOOKMARK that is older than a deletion before the last one": {
-			events: []*kubeconnectv1.Event{reset(), object(added, "a", "1"), object(added, "b", "1"), synced("3"), gone("a", "1", "5"), gone("b", "1", "6"), bookmark("4")},
+			events: []*kubeconnectv1.Event{reset(), object(added, "a", "1"), object(added, "b", "1"), synced("3"), newDeleted("a", "1", "5"), newDeleted("b", "1", "6"), bookmark("4")},
 			rule:   eventsGoForward.name, index: 6,
 		},
 		"BOOKMARK that is older than a change": {
@@ -128,7 +128,7 @@ func TestFaultyStreamsNameTheRuleThatTheyBreak(t *testing.T) {
 			rule:   changedIsHeld.name, index: 2,
 		},
 		"DELETED of a missing object": {
-			events: []*kubeconnectv1.Event{reset(), synced("3"), gone("a", "2", "4")},
+			events: []*kubeconnectv1.Event{reset(), synced("3"), newDeleted("a", "2", "4")},
 			rule:   changedIsHeld.name, index: 2,
 		},
 		"a recreated object as MODIFIED": {
@@ -136,12 +136,12 @@ func TestFaultyStreamsNameTheRuleThatTheyBreak(t *testing.T) {
 			rule:   changedIsTheSame.name, index: 3,
 		},
 		"a deletion with the new object's UID": {
-			events: []*kubeconnectv1.Event{reset(), object(added, "a", "1"), synced("3"), withUID(gone("a", "1", "4"), "second")},
+			events: []*kubeconnectv1.Event{reset(), object(added, "a", "1"), synced("3"), withUID(newDeleted("a", "1", "4"), "second")},
 			rule:   changedIsTheSame.name, index: 3,
 		},
 		"a change sent twice": {
 			events: []*kubeconnectv1.Event{reset(), object(added, "a", "1"), synced("3"), object(modified, "a", "4"), object(modified, "a", "4")},
-			rule:   toldOnce.name, index: 4,
+			rule:   deliveredOnce.name, index: 4,
 		},
 		"an older version": {
 			events: []*kubeconnectv1.Event{reset(), object(added, "a", "2"), synced("3"), object(modified, "a", "1")},
@@ -165,26 +165,26 @@ func TestFaultyStreamsNameTheRuleThatTheyBreak(t *testing.T) {
 		},
 		"ADDED without an object": {
 			events: []*kubeconnectv1.Event{reset(), synced("3"), {Type: added, ResourceVersion: "4"}},
-			rule:   objectIsThere.name, index: 2,
+			rule:   objectIsPresent.name, index: 2,
 		},
 		"SYNCED with an object": {
 			events: []*kubeconnectv1.Event{reset(), object(kubeconnectv1.EventType_EVENT_TYPE_SYNCED, "a", "3")},
-			rule:   objectIsThere.name, index: 1,
+			rule:   objectIsPresent.name, index: 1,
 		},
 		"an event without a type": {
 			events: []*kubeconnectv1.Event{reset(), synced("3"), {ResourceVersion: "4"}},
-			rule:   versionIsThere.name, index: 2,
+			rule:   versionIsPresent.name, index: 2,
 		},
 		"SYNCED without a version": {
 			events: []*kubeconnectv1.Event{reset(), {Type: kubeconnectv1.EventType_EVENT_TYPE_SYNCED}},
-			rule:   versionIsThere.name, index: 1,
+			rule:   versionIsPresent.name, index: 1,
 		},
 		"ADDED with another version than the object's": {
 			events: []*kubeconnectv1.Event{reset(), synced("3"), at("5", object(added, "a", "4"))},
-			rule:   versionIsThere.name, index: 2,
+			rule:   versionIsPresent.name, index: 2,
 		},
 		"DELETED with the version of the object": {
-			events: []*kubeconnectv1.Event{reset(), object(added, "a", "4"), synced("4"), full(gone("a", "4", "4"))},
+			events: []*kubeconnectv1.Event{reset(), object(added, "a", "4"), synced("4"), full(newDeleted("a", "4", "4"))},
 			rule:   deletedIsNewer.name, index: 3,
 		},
 	} {
@@ -202,8 +202,8 @@ func TestFaultyStreamsNameTheRuleThatTheyBreak(t *testing.T) {
 func TestWhatGoesOnWithoutEveryStepMayTellTheLatestStatesOnly(t *testing.T) {
 	first := []*kubeconnectv1.Event{reset(), object(added, "a", "1"), object(added, "b", "2"), synced("3")}
 	latest := []*kubeconnectv1.Event{
-		object(modified, "new", "5"), gone("a", "6", "6"), gone("never-seen", "7", "7"),
-		gone("b", "2", "8"), withUID(object(modified, "b", "8"), "second"),
+		object(modified, "new", "5"), newDeleted("a", "6", "6"), newDeleted("never-seen", "7", "7"),
+		newDeleted("b", "2", "8"), withUID(object(modified, "b", "8"), "second"),
 	}
 	for _, violation := range oneByOne(first...).resumedWith(latest...).Violations(Evidence{}) {
 		t.Error(violation)
@@ -213,7 +213,7 @@ func TestWhatGoesOnWithoutEveryStepMayTellTheLatestStatesOnly(t *testing.T) {
 		"but no older state":                           withUID(object(modified, "b", "7"), "second"),
 		"but no event out of order":                    object(added, "c", "4"),
 		"but no event without type":                    {ResourceVersion: "9"},
-		"but no deletion at the version of its object": full(gone("b", "9", "9")),
+		"but no deletion at the version of its object": full(newDeleted("b", "9", "9")),
 	} {
 		t.Run(name, func(t *testing.T) {
 			recording := oneByOne(first...).resumedWith(append(slices.Clip(latest), wrong)...)
@@ -225,7 +225,7 @@ func TestWhatGoesOnWithoutEveryStepMayTellTheLatestStatesOnly(t *testing.T) {
 }
 
 func TestAViolationSaysWhichEventAndWhy(t *testing.T) {
-	violations := oneByOne(reset(), synced("3"), gone("a", "2", "4")).Violations(Evidence{})
+	violations := oneByOne(reset(), synced("3"), newDeleted("a", "2", "4")).Violations(Evidence{})
 	if len(violations) != 1 {
 		t.Fatalf("want one violation, got %v", violations)
 	}
@@ -296,8 +296,8 @@ func object(eventType kubeconnectv1.EventType, name, version string) *kubeconnec
 	}
 }
 
-// gone returns the deletion of an object that was last seen at a version.
-func gone(name, lastSeen, version string) *kubeconnectv1.Event {
+// newDeleted returns the deletion of an object that was last seen at a version.
+func newDeleted(name, lastSeen, version string) *kubeconnectv1.Event {
 	return at(version, object(deleted, name, lastSeen))
 }
 

@@ -66,9 +66,9 @@ func membersOf(field string) ([]string, error) {
 // hides reports whether an object can change without a change in the view.
 func (v View) hides() bool { return v.paths != nil }
 
-// of returns the part of a content that the view shows. Both are decoded by encoding/json, and they
-// share their common values.
-func (v View) of(content map[string]any) map[string]any {
+// show returns the part of a content that the view shows. Both are decoded by encoding/json, and
+// they share their common values.
+func (v View) show(content map[string]any) map[string]any {
 	if v.metadataOnly {
 		content = map[string]any{
 			"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": content["metadata"],
@@ -86,20 +86,20 @@ func (v View) of(content map[string]any) map[string]any {
 
 // copyMember copies the value at a path, with the objects that contain it. It copies nothing if
 // there is no such value.
-func copyMember(to, from map[string]any, path []string) {
+func copyMember(target, from map[string]any, path []string) {
 	value, ok := memberOf(from, path...)
 	if !ok {
 		return
 	}
 	for _, name := range path[:len(path)-1] {
-		inner, ok := to[name].(map[string]any)
+		inner, ok := target[name].(map[string]any)
 		if !ok {
 			inner = map[string]any{}
-			to[name] = inner
+			target[name] = inner
 		}
-		to = inner
+		target = inner
 	}
-	to[path[len(path)-1]] = value
+	target[path[len(path)-1]] = value
 }
 
 // memberOf returns the value at a path, and whether it exists.
@@ -118,7 +118,7 @@ func memberOf(from any, path ...string) (any, bool) {
 
 // same reports whether two states of one object are equal in the view.
 func (v View) same(a, b *Write) bool {
-	return v.hides() && a.UID == b.UID && !a.Deleted && !b.Deleted && reflect.DeepEqual(v.of(a.Content), v.of(b.Content))
+	return v.hides() && a.UID == b.UID && !a.Deleted && !b.Deleted && reflect.DeepEqual(v.show(a.Content), v.show(b.Content))
 }
 
 var changeIsVisible = check{
@@ -126,7 +126,7 @@ var changeIsVisible = check{
 	name:      "a change outside the requested part is not sent",
 	broken: func(j *judge) string {
 		held := j.model.Objects[KeyOf(j.event.GetObject())]
-		if !j.recording.Selection.View.hides() || j.catchUp || held == nil || j.event.GetPatch() != whole ||
+		if !j.recording.Selection.View.hides() || j.catchUp || held == nil || j.event.GetPatch() != noPatch ||
 			j.event.GetType() != kubeconnectv1.EventType_EVENT_TYPE_MODIFIED || held.GetUid() != j.event.GetObject().GetUid() {
 			return ""
 		}
@@ -140,9 +140,9 @@ var changeIsVisible = check{
 // sameContent reports whether two objects have the same content, in any encoding.
 func sameContent(a, b *kubeconnectv1.Object) bool {
 	was, readable := contentOf(a)
-	is, alsoReadable := contentOf(b)
+	contentB, alsoReadable := contentOf(b)
 	if readable && alsoReadable {
-		return reflect.DeepEqual(was, is)
+		return reflect.DeepEqual(was, contentB)
 	}
 	return proto.Equal(&kubeconnectv1.Object{Content: a.GetContent()}, &kubeconnectv1.Object{Content: b.GetContent()})
 }

@@ -37,10 +37,10 @@ func paint(version, number, color, label string) Write {
 }
 
 // inView returns an event with the part of a state of the painted object that a view shows.
-func inView(view View, eventType kubeconnectv1.EventType, version, of string) *kubeconnectv1.Event {
-	event := object(eventType, "a", of)
+func inView(view View, eventType kubeconnectv1.EventType, version, state string) *kubeconnectv1.Event {
+	event := object(eventType, "a", state)
 	event.ResourceVersion = version
-	text, _ := json.Marshal(view.of(painted().find(Key{"ns", "a"}, "first", of).Content))
+	text, _ := json.Marshal(view.show(painted().find(Key{"ns", "a"}, "first", state).Content))
 	return withJSON(event, string(text))
 }
 
@@ -78,7 +78,7 @@ func TestView_ShowsThePathsAlone(t *testing.T) {
 			if err := json.Unmarshal([]byte(test.want), &want); err != nil {
 				t.Fatal(err)
 			}
-			if got := selection(t, test.request).View.of(content); !reflect.DeepEqual(normal(got), want) {
+			if got := selection(t, test.request).View.show(content); !reflect.DeepEqual(normal(got), want) {
 				t.Errorf("view shows %v, want %v", got, want)
 			}
 		})
@@ -135,8 +135,8 @@ func TestAViewIsJudged(t *testing.T) {
 	everyStep := Evidence{Writes: painted(), EveryStep: true}
 	latest := Evidence{Writes: painted()}
 	view := selection(t, color).View
-	event := func(eventType kubeconnectv1.EventType, version, of string) *kubeconnectv1.Event {
-		return inView(view, eventType, version, of)
+	event := func(eventType kubeconnectv1.EventType, version, state string) *kubeconnectv1.Event {
+		return inView(view, eventType, version, state)
 	}
 	right := func() []*kubeconnectv1.Event {
 		return []*kubeconnectv1.Event{
@@ -173,19 +173,19 @@ func TestAViewIsJudged(t *testing.T) {
 			change: func(events []*kubeconnectv1.Event) []*kubeconnectv1.Event {
 				return append(events[:4:4], bookmark("7"))
 			},
-			evidence: latest, rule: holdsWhatTheClusterHeld.name, index: 4,
+			evidence: latest, rule: hasObjectsOfCluster.name, index: 4,
 		},
 		"leaving the selection is missing, with the same view afterwards": {
 			change: func(events []*kubeconnectv1.Event) []*kubeconnectv1.Event {
 				return append(events[:5:5], bookmark("9"))
 			},
-			evidence: latest, rule: holdsWhatTheClusterHeld.name, index: 5,
+			evidence: latest, rule: hasObjectsOfCluster.name, index: 5,
 		},
 		"a visible step before the next is missing": {
 			change: func(events []*kubeconnectv1.Event) []*kubeconnectv1.Event {
 				return append(events[:4:4], event(deleted, "8", "6"))
 			},
-			evidence: everyStep, rule: noStepIsLeftOut.name, index: 4,
+			evidence: everyStep, rule: everyStepIsSent.name, index: 4,
 		},
 		"more than was requested": {
 			change: func(events []*kubeconnectv1.Event) []*kubeconnectv1.Event {
@@ -249,8 +249,8 @@ func wantFirst(t *testing.T, violations []Violation, rule string, index int) {
 
 func TestAFilterIsJudged(t *testing.T) {
 	request := &kubeconnectv1.WatchRequest{Filter: `object.data.number.endsWith("0") || object.data.color == "blue"`}
-	event := func(eventType kubeconnectv1.EventType, version, of string) *kubeconnectv1.Event {
-		return inView(View{}, eventType, version, of)
+	event := func(eventType kubeconnectv1.EventType, version, state string) *kubeconnectv1.Event {
+		return inView(View{}, eventType, version, state)
 	}
 	for name, test := range map[string]struct {
 		events []*kubeconnectv1.Event
@@ -264,13 +264,13 @@ func TestAFilterIsJudged(t *testing.T) {
 			events: []*kubeconnectv1.Event{reset(), event(added, "4", "4"), synced("5")}, rule: isAsWritten.name, index: 1,
 		},
 		"a matching object is not sent": {
-			events: []*kubeconnectv1.Event{reset(), synced("7")}, rule: holdsWhatTheClusterHeld.name, index: 1,
+			events: []*kubeconnectv1.Event{reset(), synced("7")}, rule: hasObjectsOfCluster.name, index: 1,
 		},
 		"leaving is not sent": {
-			events: []*kubeconnectv1.Event{reset(), event(added, "10", "10"), synced("10"), bookmark("13")}, rule: holdsWhatTheClusterHeld.name, index: 3,
+			events: []*kubeconnectv1.Event{reset(), event(added, "10", "10"), synced("10"), bookmark("13")}, rule: hasObjectsOfCluster.name, index: 3,
 		},
 		"a step is missing": {
-			events: []*kubeconnectv1.Event{reset(), event(added, "6", "6"), synced("6"), event(modified, "10", "10")}, rule: noStepIsLeftOut.name, index: 3,
+			events: []*kubeconnectv1.Event{reset(), event(added, "6", "6"), synced("6"), event(modified, "10", "10")}, rule: everyStepIsSent.name, index: 3,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

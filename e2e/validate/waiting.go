@@ -4,9 +4,9 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
-// saysItWaits reports whether a response is a BOOKMARK without a version: the stream waits for the
-// service's first snapshot, at the beginning of a call or when the resource was recreated.
-func (r *Response) saysItWaits() bool {
+// isWaitingForSnapshot reports whether a response is a BOOKMARK without a version: the stream waits
+// for the service's first snapshot, at the beginning of a call or when the resource was recreated.
+func (r *Response) isWaitingForSnapshot() bool {
 	return len(r.Events) == 1 && isWaiting(r.Events[0])
 }
 

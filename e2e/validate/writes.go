@@ -96,11 +96,11 @@ func (w *Writes) Held(selection Selection) map[Key]string {
 // Differences returns how objects differ from the selection's content after the last write, in the
 // namespaces for which maySee is true; nil allows all namespaces. Objects that are not judged do
 // not count.
-func (w *Writes) Differences(selection Selection, objects map[Key]*kubeconnectv1.Object, maySee func(namespace string) bool) []string {
+func (w *Writes) Differences(selection Selection, objects map[Key]*kubeconnectv1.Object, allowed func(namespace string) bool) []string {
 	var differences []string
 	held := w.Held(selection)
 	for key, version := range held {
-		if _, ok := objects[key]; !ok && (maySee == nil || maySee(key.Namespace)) {
+		if _, ok := objects[key]; !ok && (allowed == nil || allowed(key.Namespace)) {
 			differences = append(differences, fmt.Sprintf("%s is missing at version %s", key, version))
 		}
 	}
@@ -110,7 +110,7 @@ func (w *Writes) Differences(selection Selection, objects map[Key]*kubeconnectv1
 		}
 		version, ok := held[key]
 		switch {
-		case !ok || maySee != nil && !maySee(key.Namespace):
+		case !ok || allowed != nil && !allowed(key.Namespace):
 			differences = append(differences, fmt.Sprintf("%s is present at version %s", key, object.GetResourceVersion()))
 		case !w.looks(selection.View, key, object, version):
 			differences = append(differences, fmt.Sprintf("%s is present at version %s, want %s", key, object.GetResourceVersion(), version))
@@ -125,8 +125,8 @@ func (w *Writes) looks(view View, key Key, object *kubeconnectv1.Object, version
 	if object.GetResourceVersion() == version {
 		return true
 	}
-	was, is := w.find(key, object.GetUid(), object.GetResourceVersion()), w.find(key, object.GetUid(), version)
-	return was != nil && is != nil && view.same(was, is)
+	was, now := w.find(key, object.GetUid(), object.GetResourceVersion()), w.find(key, object.GetUid(), version)
+	return was != nil && now != nil && view.same(was, now)
 }
 
 // Newest returns the version of the newest write, except deletions: a stream of this resource may
@@ -166,7 +166,7 @@ func (w *Writes) keys() []Key {
 
 // at returns the state of an object at a version; nil if it did not exist. going reports that it
 // was deleted at about that version, so that it may also have been absent.
-func (w *Writes) at(key Key, version string) (state *Write, going bool) {
+func (w *Writes) at(key Key, version string) (state *Write, deleting bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	writes := w.byKey[key]
@@ -205,13 +205,13 @@ func (w *Writes) since(key Key, uid, after, upTo string) []Write {
 
 // newestAcked returns the write with the newest version among those that had been acknowledged by a
 // time, except deletions; nil if there is none.
-func (w *Writes) newestAcked(by time.Time) (newest *Write) {
+func (w *Writes) newestAcked(until time.Time) (newest *Write) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, writes := range w.byKey {
 		for i := range writes {
 			write := &writes[i]
-			if !write.Deleted && write.ackedBy(by) && (newest == nil || isNewer(write.Version, newest.Version)) {
+			if !write.Deleted && write.ackedBy(until) && (newest == nil || isNewer(write.Version, newest.Version)) {
 				newest = write
 			}
 		}
@@ -220,19 +220,19 @@ func (w *Writes) newestAcked(by time.Time) (newest *Write) {
 }
 
 // goneBy returns the deletion of an object that was known by a time; nil if there is none.
-func (w *Writes) goneBy(key Key, uid string, by time.Time) *Write {
+func (w *Writes) goneBy(key Key, uid string, until time.Time) *Write {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	writes := w.byKey[key]
 	for i := range writes {
-		if write := &writes[i]; write.Deleted && write.UID == uid && write.ackedBy(by) {
+		if write := &writes[i]; write.Deleted && write.UID == uid && write.ackedBy(until) {
 			return write
 		}
 	}
 	return nil
 }
 
-func (w Write) ackedBy(by time.Time) bool { return !w.Acked.IsZero() && w.Acked.Before(by) }
+func (w Write) ackedBy(until time.Time) bool { return !w.Acked.IsZero() && w.Acked.Before(until) }
 
 // find returns the write of a state; nil if there is none.
 func (w *Writes) find(key Key, uid, version string) *Write {

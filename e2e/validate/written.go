@@ -17,7 +17,7 @@ var contentIsAsWritten = check{
 		}
 		state := j.evidence.Writes.find(KeyOf(object), object.GetUid(), object.GetResourceVersion())
 		content, readable := contentOf(object)
-		if state == nil || state.Content == nil || !readable || reflect.DeepEqual(content, any(j.recording.Selection.View.of(state.Content))) {
+		if state == nil || state.Content == nil || !readable || reflect.DeepEqual(content, any(j.recording.Selection.View.show(state.Content))) {
 			return ""
 		}
 		return "the content differs"

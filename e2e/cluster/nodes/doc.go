@@ -2,7 +2,8 @@
 //
 // For every Node object, whoever created it, the package guarantees:
 //   - the node becomes ready, and stays ready while Run runs;
-//   - a pod that is bound to the node becomes Running, with an address of its own and all containers ready; a Job's pod then becomes Succeeded;
+//   - a pod that is bound to the node becomes Running, with an address of its own and all
+//     containers ready; a Job's pod then becomes Succeeded;
 //   - a pod that is deleted is removed at once, without its grace period.
 //
 // Nothing runs in the pods: there are no logs, no exec, and their addresses are unreachable.
