@@ -18,7 +18,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/record"
 )
 
-// userOf returns a user of a namespace, whom the cluster knows only by the certificate.
+// userOf returns a user of a namespace that the cluster knows only by the certificate.
 func userOf(namespace string) pkix.Name {
 	return pkix.Name{CommonName: "jane-" + namespace, Organization: []string{"readers-" + namespace, "others"}}
 }

@@ -56,7 +56,7 @@ func TestRights_AnAuthorizerThatDeniesBeforeRBACIsHeard(t *testing.T) {
 	}
 }
 
-// tenant is a caller to whom the webhook denies some requests.
+// tenant is a caller with requests that the webhook denies.
 type tenant struct {
 	ctx     context.Context
 	t       *testing.T

@@ -112,7 +112,7 @@ func (f roundTripperFunc) RoundTrip(request *http.Request) (*http.Response, erro
 // tokensFor sends a new token with each request.
 func (f *flood) tokensFor(base http.RoundTripper) http.RoundTripper {
 	return roundTripperFunc(func(request *http.Request) (*http.Response, error) {
-		token := fmt.Sprint("Bearer made-up-", f.tokens.Add(1))
+		token := fmt.Sprint("Bearer invalid-", f.tokens.Add(1))
 		return sending{http.Header{"Authorization": {token}}, base}.RoundTrip(request)
 	})
 }

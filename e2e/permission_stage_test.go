@@ -274,7 +274,7 @@ func (s *permissionStage) untilNoticed(world *permissionWorld) {
 		eventually(s.ctx, s.t, "the service has noticed the permissions of "+caller.name, func() error { return s.knowsBell(caller, bell) })
 	}
 	if unnoticed == len(s.callers) {
-		s.t.Logf("world %d: every caller has so many permissions that a change cannot be noticed", world.number)
+		s.t.Logf("world %d: the callers have too many permissions for a change to be noticed", world.number)
 		time.Sleep(permissionDelay)
 	}
 }

@@ -19,7 +19,7 @@ import (
 // no opinion about others.
 type denyingWebhook struct {
 	mu       sync.Mutex // guards the fields below
-	subjects []string   // the users to whom the rules apply
+	subjects []string   // the users that the rules apply to
 	denials  []denial
 }
 

@@ -214,7 +214,7 @@ func (c configMaps) createBig(name string, with labels) *corev1.ConfigMap {
 	}, metav1.CreateOptions{}))
 }
 
-// pushOut makes so many changes that the service's window loses the earlier ones.
+// pushOut makes enough changes for the window of the service to lose the earlier ones.
 func pushOut(ctx context.Context, t *testing.T, client resourceClient, write configMaps) {
 	t.Helper()
 	last := write.createBig("pushes-out", nil)

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// largeSize is close to the limit of etcd, with room for metadata.
+	// largeSize is close to the limit of etcd, with space for metadata.
 	largeSize = 1_400_000
 	// largeCount is the number of objects, which is too large for one message.
 	largeCount = 4

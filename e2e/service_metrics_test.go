@@ -114,12 +114,12 @@ func TestMetricsTellWhatWasDoneAndNameNobody(t *testing.T) {
 
 	watching, cancel := context.WithCancel(ctx)
 	defer cancel()
-	events, tokens := 0, []string{"made-up-token"}
+	events, tokens := 0, []string{"bogus-token"}
 	for _, protocol := range harness.Protocols {
 		token := reader.token()
 		tokens = append(tokens, token)
 		events += len(callEverything(watching, t, gadgets.name(), namespace, callingWith(t, service, protocol, token).Resources))
-		_, err := callingWith(t, service, protocol, "made-up-token").Resources.Get(ctx, &kubeconnectv1.GetRequest{Resource: "pods", Name: "a"})
+		_, err := callingWith(t, service, protocol, "bogus-token").Resources.Get(ctx, &kubeconnectv1.GetRequest{Resource: "pods", Name: "a"})
 		wantError(t, err, connect.CodeUnauthenticated)
 	}
 	callWhatIsNoMethod(ctx, t, service)

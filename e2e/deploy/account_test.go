@@ -25,11 +25,11 @@ type account struct {
 // accountOf returns an account with a token that is valid while the object it is bound to exists.
 func accountOf(ctx context.Context, t *testing.T, namespace, name string, boundTo *authenticationv1.BoundObjectReference) account {
 	t.Helper()
-	in := cluster(t)
-	token, err := in.Client.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, name,
+	controlPlane := cluster(t)
+	token, err := controlPlane.Client.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, name,
 		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{BoundObjectRef: boundTo}}, metav1.CreateOptions{})
 	succeeds(t, err)
-	config := rest.AnonymousClientConfig(in.Config)
+	config := rest.AnonymousClientConfig(controlPlane.Config)
 	config.BearerToken = token.Status.Token
 	config.QPS = -1
 	return account{namespace, name, config}

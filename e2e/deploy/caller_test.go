@@ -33,7 +33,7 @@ func newCaller(ctx context.Context, t *testing.T) account {
 		return err
 	}))
 	caller := accountOf(ctx, t, namespace, meta.Name, &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: meta.Name})
-	byRole.to(ctx, t, caller, namespace)
+	byRole.grantTo(ctx, t, caller, namespace)
 	return caller
 }
 
@@ -46,9 +46,9 @@ var (
 	everywhere    = grant{"ClusterRole", "ClusterRoleBinding"}
 )
 
-// to grants an account permission to read and patch the ConfigMaps of a namespace, and blocks until
-// the permission is effective.
-func (g grant) to(ctx context.Context, t *testing.T, who account, namespace string) {
+// grantTo grants an account permission to read and patch the ConfigMaps of a namespace, and blocks
+// until the permission is effective.
+func (g grant) grantTo(ctx context.Context, t *testing.T, account account, namespace string) {
 	t.Helper()
 	verbs := []any{"list", "watch", "patch"}
 	role := rbacObject(g.role, namespace, values{
@@ -56,7 +56,7 @@ func (g grant) to(ctx context.Context, t *testing.T, who account, namespace stri
 	})
 	binding := rbacObject(g.binding, namespace, values{
 		"roleRef":  values{"apiGroup": role.GroupVersionKind().Group, "kind": g.role, "name": role.GetName()},
-		"subjects": []any{values{"kind": "ServiceAccount", "namespace": who.namespace, "name": who.name}},
+		"subjects": []any{values{"kind": "ServiceAccount", "namespace": account.namespace, "name": account.name}},
 	})
 	install := newInstaller(t, cluster(t))
 	succeeds(t, install.create(ctx, role))
@@ -65,7 +65,7 @@ func (g grant) to(ctx context.Context, t *testing.T, who account, namespace stri
 	for _, verb := range verbs {
 		rights = append(rights, right{resource: "configmaps", verb: verb.(string), namespace: namespace})
 	}
-	succeeds(t, who.untilHas(ctx, rights))
+	succeeds(t, account.untilHas(ctx, rights))
 }
 
 // rbacObject returns an RBAC object for a namespace: in the namespace, or named after it if the

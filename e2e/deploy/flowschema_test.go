@@ -50,14 +50,14 @@ func TestFlowSchema_IsForTheAccountOfTheServiceAlone(t *testing.T) {
 // account. The response contains the priority level that admitted the request.
 func TestFlowSchema_DecidesTheLevelOfTheService(t *testing.T) {
 	t.Parallel()
-	ctx, in := deadline(t), cluster(t)
-	namespace := newNamespace(ctx, t, in, nil)
+	ctx, controlPlane := deadline(t), cluster(t)
+	namespace := newNamespace(ctx, t, controlPlane, nil)
 	for _, object := range (release{"r", namespace, with(values{"flowSchema": values{"enabled": true}})}).manifests(t) {
 		if slices.Contains([]string{"ServiceAccount", "FlowSchema", "PriorityLevelConfiguration"}, object.GetKind()) {
-			succeeds(t, newInstaller(t, in).create(ctx, object))
+			succeeds(t, newInstaller(t, controlPlane).create(ctx, object))
 		}
 	}
-	level, err := in.Client.FlowcontrolV1().PriorityLevelConfigurations().Get(ctx, namespace+"-r-kubeconnect", metav1.GetOptions{})
+	level, err := controlPlane.Client.FlowcontrolV1().PriorityLevelConfigurations().Get(ctx, namespace+"-r-kubeconnect", metav1.GetOptions{})
 	succeeds(t, err)
 	service := accountOf(ctx, t, namespace, "r-kubeconnect", nil)
 	succeeds(t, eventually(ctx, func() error {
@@ -67,7 +67,7 @@ func TestFlowSchema_DecidesTheLevelOfTheService(t *testing.T) {
 		return nil
 	}))
 	other := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "other"}}
-	_, err = in.Client.CoreV1().ServiceAccounts(namespace).Create(ctx, other, metav1.CreateOptions{})
+	_, err = controlPlane.Client.CoreV1().ServiceAccounts(namespace).Create(ctx, other, metav1.CreateOptions{})
 	succeeds(t, err)
 	if got := levelOf(t, accountOf(ctx, t, namespace, "other", nil)); got == "" || got == string(level.UID) {
 		t.Errorf("another account has level %q", got)
@@ -75,11 +75,11 @@ func TestFlowSchema_DecidesTheLevelOfTheService(t *testing.T) {
 }
 
 // levelOf returns the UID of the priority level of an account's requests.
-func levelOf(t *testing.T, who account) string {
+func levelOf(t *testing.T, account account) string {
 	t.Helper()
-	client, err := rest.HTTPClientFor(who.config)
+	client, err := rest.HTTPClientFor(account.config)
 	succeeds(t, err)
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, who.config.Host+"/api/v1/namespaces/default/pods?limit=1", nil)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, account.config.Host+"/api/v1/namespaces/default/pods?limit=1", nil)
 	succeeds(t, err)
 	answer, err := client.Do(request)
 	succeeds(t, err)

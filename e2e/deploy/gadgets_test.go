@@ -28,7 +28,7 @@ var (
 // withGadgets defines gadgets and blocks until they are served.
 func withGadgets(ctx context.Context, t *testing.T) {
 	t.Helper()
-	in := cluster(t)
+	controlPlane := cluster(t)
 	defineGadgets.Do(func() {
 		definition := &unstructured.Unstructured{Object: values{
 			"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": values{"name": gadgetName},
@@ -41,11 +41,11 @@ func withGadgets(ctx context.Context, t *testing.T) {
 				}}}},
 			},
 		}}
-		_, err := in.Dynamic.Resource(definitionResource).Create(ctx, definition, metav1.CreateOptions{})
+		_, err := controlPlane.Dynamic.Resource(definitionResource).Create(ctx, definition, metav1.CreateOptions{})
 		succeeds(t, err)
 	})
 	succeeds(t, eventually(ctx, func() error {
-		_, err := in.Dynamic.Resource(gadgetResource).List(ctx, metav1.ListOptions{})
+		_, err := controlPlane.Dynamic.Resource(gadgetResource).List(ctx, metav1.ListOptions{})
 		return err
 	}))
 }
@@ -55,18 +55,18 @@ func makeGadget(ctx context.Context, t *testing.T, namespace string) metav1.Obje
 	gadget := &unstructured.Unstructured{Object: values{
 		"apiVersion": gadgetGroup + "/v1", "kind": "Gadget", "metadata": values{"generateName": "made-"}, "spec": values{"size": "small"},
 	}}
-	made, err := cluster(t).Dynamic.Resource(gadgetResource).Namespace(namespace).Create(ctx, gadget, metav1.CreateOptions{})
+	created, err := cluster(t).Dynamic.Resource(gadgetResource).Namespace(namespace).Create(ctx, gadget, metav1.CreateOptions{})
 	succeeds(t, err)
-	return made
+	return created
 }
 
 // noticesAnotherSchema lists a gadget as the administrator while its schema gains a default. The
 // API server must not reject any request of the service meanwhile.
-func noticesAnotherSchema(ctx context.Context, t *testing.T, in installation) error {
+func noticesAnotherSchema(ctx context.Context, t *testing.T, installed installation) error {
 	withGadgets(ctx, t)
 	namespace := newNamespace(ctx, t, cluster(t), nil)
 	makeGadget(ctx, t, namespace)
-	client := in.byCertificate(ctx, t).Resources
+	client := installed.byCertificate(ctx, t).Resources
 	request := &kubeconnectv1.ListRequest{Resource: gadgetName, Namespace: namespace}
 	if _, err := client.List(ctx, request); err != nil {
 		return err
@@ -75,7 +75,7 @@ func noticesAnotherSchema(ctx context.Context, t *testing.T, in installation) er
 	patch := fmt.Appendf(nil, `[{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/%s","value":{"type":"string","default":"yes"}}]`, field)
 	_, err := cluster(t).Dynamic.Resource(definitionResource).Patch(ctx, gadgetName, types.JSONPatchType, patch, metav1.PatchOptions{})
 	succeeds(t, err)
-	return errors.Join(in.refused(), eventually(ctx, func() error {
+	return errors.Join(installed.refused(), eventually(ctx, func() error {
 		list, err := client.List(ctx, request)
 		for _, gadget := range list.GetObjects() {
 			if gadget.GetStruct().GetFields()["spec"].GetStructValue().GetFields()[field].GetStringValue() == "yes" {

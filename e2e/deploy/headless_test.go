@@ -23,10 +23,10 @@ func serviceNamed(t *testing.T, all []manifest, name string) *corev1.Service {
 // the addresses of the pods from DNS, and the port is not translated.
 func TestHeadlessService_LeadsToThePortsOfThePods(t *testing.T) {
 	t.Parallel()
-	for name, of := range map[string]values{"over TLS": {"service": values{"port": 9443}}, "in plain text": {"tls": values{"mode": "off"}}} {
+	for name, overrides := range map[string]values{"over TLS": {"service": values{"port": 9443}}, "in plain text": {"tls": values{"mode": "off"}}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			all := release{"r", "n", with(of)}.manifests(t)
+			all := release{"r", "n", with(overrides)}.manifests(t)
 			headless, template := serviceNamed(t, all, "r-kubeconnect-headless"), ofKind[appsv1.Deployment](t, all, "Deployment")[0].Spec.Template
 			if headless == nil || headless.Spec.ClusterIP != corev1.ClusterIPNone || headless.Spec.PublishNotReadyAddresses {
 				t.Fatalf("headless Service %+v", headless)
@@ -52,8 +52,8 @@ func TestHeadlessService_CanBeLeftOut(t *testing.T) {
 // TestHeadlessService_IsInTheCertificate checks that clients can verify its name.
 func TestHeadlessService_IsInTheCertificate(t *testing.T) {
 	t.Parallel()
-	of := release{"r", "n", with(variants["with cert-manager"])}
-	for _, one := range of.manifests(t) {
+	installed := release{"r", "n", with(variants["with cert-manager"])}
+	for _, one := range installed.manifests(t) {
 		if one.GetKind() != "Certificate" {
 			continue
 		}

@@ -52,11 +52,11 @@ func install(ctx context.Context, t *testing.T, namespace string, all []manifest
 			succeeds(t, install.create(ctx, object))
 		}
 	}
-	who := accountOf(ctx, t, namespace, "r-kubeconnect", nil)
-	succeeds(t, who.untilHas(ctx, rightsOf(t, all)))
+	account := accountOf(ctx, t, namespace, "r-kubeconnect", nil)
+	succeeds(t, account.untilHas(ctx, rightsOf(t, all)))
 	container, mounted := ofKind[appsv1.Deployment](t, all, "Deployment")[0].Spec.Template.Spec.Containers[0], t.TempDir()
 	certificate := writeCertificate(t, mounted)
-	return installation{harness.StartService(t, who.kubeconfig(t), flagsOf(container, mounted)...), container, certificate}
+	return installation{harness.StartService(t, account.kubeconfig(t), flagsOf(container, mounted)...), container, certificate}
 }
 
 // flagsOf returns the flags of a container, except for those with paths in its pod.
@@ -88,9 +88,9 @@ func writeCertificate(t *testing.T, dir string) *x509.Certificate {
 }
 
 // byToken returns clients that authenticate with the token of an account.
-func (i installation) byToken(t *testing.T, who account) harness.Clients {
+func (i installation) byToken(t *testing.T, account account) harness.Clients {
 	httpClient := harness.HTTP2OverTLS(t, i.certificate)
-	httpClient.Transport = transport.NewBearerAuthRoundTripper(who.config.BearerToken, httpClient.Transport)
+	httpClient.Transport = transport.NewBearerAuthRoundTripper(account.config.BearerToken, httpClient.Transport)
 	return harness.Dial(httpClient, i.Address, harness.GRPC)
 }
 

@@ -27,13 +27,13 @@ type installer struct {
 
 type restmapperOf = restmapper.DeferredDiscoveryRESTMapper
 
-func newInstaller(t *testing.T, in *harness.Cluster) installer {
+func newInstaller(t *testing.T, controlPlane *harness.Cluster) installer {
 	t.Helper()
-	config, heard := rest.CopyConfig(in.Config), &warnings{}
+	config, heard := rest.CopyConfig(controlPlane.Config), &warnings{}
 	config.WarningHandler = heard
 	client, err := dynamic.NewForConfig(config)
 	succeeds(t, err)
-	return installer{restmapper.NewDeferredDiscoveryRESTMapper(fresh{in.Client.Discovery()}), client, heard}
+	return installer{restmapper.NewDeferredDiscoveryRESTMapper(fresh{controlPlane.Client.Discovery()}), client, heard}
 }
 
 func (i installer) create(ctx context.Context, object manifest, dryRun ...string) error {
@@ -52,13 +52,13 @@ func (i installer) delete(ctx context.Context, object manifest) error {
 	return about(object, err)
 }
 
-func (i installer) resource(of manifest) (dynamic.ResourceInterface, error) {
-	kind := of.GroupVersionKind()
+func (i installer) resource(object manifest) (dynamic.ResourceInterface, error) {
+	kind := object.GroupVersionKind()
 	mapping, err := i.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if err != nil {
 		return nil, err
 	}
-	return i.dynamic.Resource(mapping.Resource).Namespace(of.GetNamespace()), nil
+	return i.dynamic.Resource(mapping.Resource).Namespace(object.GetNamespace()), nil
 }
 
 func about(object manifest, err error) error {
@@ -95,12 +95,12 @@ var strict = map[string]string{
 	"pod-security.kubernetes.io/warn":    "restricted",
 }
 
-func newNamespace(ctx context.Context, t *testing.T, in *harness.Cluster, labels map[string]string) string {
+func newNamespace(ctx context.Context, t *testing.T, controlPlane *harness.Cluster, labels map[string]string) string {
 	t.Helper()
 	template := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "deploy-", Labels: labels}}
-	made, err := in.Client.CoreV1().Namespaces().Create(ctx, template, metav1.CreateOptions{})
+	created, err := controlPlane.Client.CoreV1().Namespaces().Create(ctx, template, metav1.CreateOptions{})
 	succeeds(t, err)
-	return made.Name
+	return created.Name
 }
 
 // crds are the API groups of cert-manager, the Prometheus operator and a Gateway.
@@ -111,9 +111,9 @@ var crds = map[string]schema.GroupVersion{
 }
 
 // installCRDs installs the CRDs, once.
-func installCRDs(ctx context.Context, t *testing.T, in *harness.Cluster) {
+func installCRDs(ctx context.Context, t *testing.T, controlPlane *harness.Cluster) {
 	t.Helper()
-	install := newInstaller(t, in)
+	install := newInstaller(t, controlPlane)
 	for file, served := range crds {
 		text, err := os.ReadFile(file)
 		succeeds(t, err)
@@ -124,7 +124,7 @@ func installCRDs(ctx context.Context, t *testing.T, in *harness.Cluster) {
 			}
 		}
 		succeeds(t, eventually(ctx, func() error {
-			resources, err := in.Client.Discovery().ServerResourcesForGroupVersion(served.String())
+			resources, err := controlPlane.Client.Discovery().ServerResourcesForGroupVersion(served.String())
 			if err == nil && len(resources.APIResources) < len(definitions) {
 				err = fmt.Errorf("%s: only %d resources are served", served, len(resources.APIResources))
 			}
@@ -135,13 +135,13 @@ func installCRDs(ctx context.Context, t *testing.T, in *harness.Cluster) {
 
 func TestEveryManifestIsValidInEveryVariant(t *testing.T) {
 	t.Parallel()
-	ctx, in := deadline(t), cluster(t)
-	installCRDs(ctx, t, in)
-	namespace := newNamespace(ctx, t, in, strict)
+	ctx, controlPlane := deadline(t), cluster(t)
+	installCRDs(ctx, t, controlPlane)
+	namespace := newNamespace(ctx, t, controlPlane, strict)
 	for name, variant := range variants {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ctx, install := deadline(t), newInstaller(t, in)
+			ctx, install := deadline(t), newInstaller(t, controlPlane)
 			for _, object := range (release{"r", namespace, with(variant)}).manifests(t) {
 				if err := install.create(ctx, object, metav1.DryRunAll); err != nil {
 					t.Error(err)

@@ -124,16 +124,16 @@ func TestAPolicyLetsWhomItNamesReadMetrics(t *testing.T) {
 // TestAMonitorWithAFieldThatThereIsNotIsRefused checks that the CRD of these tests is strict.
 func TestAMonitorWithAFieldThatThereIsNotIsRefused(t *testing.T) {
 	t.Parallel()
-	ctx, in := deadline(t), cluster(t)
-	installCRDs(ctx, t, in)
-	namespace := newNamespace(ctx, t, in, nil)
+	ctx, controlPlane := deadline(t), cluster(t)
+	installCRDs(ctx, t, controlPlane)
+	namespace := newNamespace(ctx, t, controlPlane, nil)
 	for _, object := range (release{"r", namespace, monitored(nil)}).manifests(t) {
 		if object.GetKind() != "ServiceMonitor" {
 			continue
 		}
-		succeeds(t, newInstaller(t, in).create(ctx, object, metav1.DryRunAll))
+		succeeds(t, newInstaller(t, controlPlane).create(ctx, object, metav1.DryRunAll))
 		succeeds(t, unstructured.SetNestedField(object.Object, "x", "spec", "selector", "matchLabel"))
-		if err := newInstaller(t, in).create(ctx, object, metav1.DryRunAll); err == nil || !strings.Contains(err.Error(), `unknown field "spec.selector.matchLabel"`) {
+		if err := newInstaller(t, controlPlane).create(ctx, object, metav1.DryRunAll); err == nil || !strings.Contains(err.Error(), `unknown field "spec.selector.matchLabel"`) {
 			t.Errorf("error %v, want an unknown field", err)
 		}
 	}
@@ -142,17 +142,17 @@ func TestAMonitorWithAFieldThatThereIsNotIsRefused(t *testing.T) {
 // TestTheServiceServesMetricsAsItsPodsSay runs the command of a pod, with other ports.
 func TestTheServiceServesMetricsAsItsPodsSay(t *testing.T) {
 	t.Parallel()
-	ctx, in := deadline(t), cluster(t)
-	namespace := newNamespace(ctx, t, in, nil)
+	ctx, controlPlane := deadline(t), cluster(t)
+	namespace := newNamespace(ctx, t, controlPlane, nil)
 	all := release{"r", namespace, monitored(nil)}.manifests(t)
 	service := install(ctx, t, namespace, all)
 	if !slices.Contains(service.container.Args, "--metrics-listen=:9191") {
 		t.Fatalf("flags %q", service.container.Args)
 	}
-	said := regexp.MustCompile(`msg=metrics address=(\S+)`)
-	line, err := service.UntilPrints(ctx, said.MatchString)
+	addressLine := regexp.MustCompile(`msg=metrics address=(\S+)`)
+	line, err := service.UntilPrints(ctx, addressLine.MatchString)
 	succeeds(t, err)
-	answer, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Get(said.FindStringSubmatch(line)[1])
+	answer, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Get(addressLine.FindStringSubmatch(line)[1])
 	succeeds(t, err)
 	defer func() { _ = answer.Body.Close() }()
 	text, err := io.ReadAll(answer.Body)

@@ -47,10 +47,10 @@ var needs = map[string]need{
 	"list clusterroles":                                 {readsAllThatItMay, "cannot find those that you may see"},
 	"list rolebindings":                                 {readsAllThatItMay, "cannot find those that you may see"},
 	"list roles":                                        {readsAllThatItMay, "cannot find those that you may see"},
-	"watch clusterrolebindings":                         {try: isToldOfTheEndOf("ClusterRoleBinding", everywhere)},
-	"watch clusterroles":                                {try: isToldOfTheEndOf("ClusterRole", byClusterRole)},
-	"watch rolebindings":                                {try: isToldOfTheEndOf("RoleBinding", byRole)},
-	"watch roles":                                       {try: isToldOfTheEndOf("Role", byRole)},
+	"watch clusterrolebindings":                         {try: seesRemovalOf("ClusterRoleBinding", everywhere)},
+	"watch clusterroles":                                {try: seesRemovalOf("ClusterRole", byClusterRole)},
+	"watch rolebindings":                                {try: seesRemovalOf("RoleBinding", byRole)},
+	"watch roles":                                       {try: seesRemovalOf("Role", byRole)},
 
 	"impersonate users":           {patchesByCertificate, "cannot impersonate"},
 	"impersonate serviceaccounts": {try: patchesByToken},
@@ -63,11 +63,11 @@ var needs = map[string]need{
 	"impersonate userextras/authentication.kubernetes.io/pod-uid":       {try: patchesByToken},
 }
 
-func knowsWhoCalls(ctx context.Context, t *testing.T, in installation) error {
+func knowsWhoCalls(ctx context.Context, t *testing.T, installed installation) error {
 	caller := newCaller(ctx, t)
-	who, err := in.byToken(t, caller).Access.WhoAmI(ctx, &kubeconnectv1.WhoAmIRequest{})
-	if err == nil && who.GetUsername() != caller.user() {
-		err = fmt.Errorf("%s is authenticated as %s", caller.user(), who)
+	identity, err := installed.byToken(t, caller).Access.WhoAmI(ctx, &kubeconnectv1.WhoAmIRequest{})
+	if err == nil && identity.GetUsername() != caller.user() {
+		err = fmt.Errorf("%s is authenticated as %s", caller.user(), identity)
 	}
 	return err
 }
@@ -78,14 +78,14 @@ const followsTime = 15 * time.Second
 
 // followsServiceAccounts calls with a token until the service reports that it has no permission to
 // watch the objects that the token depends on. The service does not report that it has permission.
-func followsServiceAccounts(ctx context.Context, t *testing.T, in installation) error {
+func followsServiceAccounts(ctx context.Context, t *testing.T, installed installation) error {
 	caller := newCaller(ctx, t)
-	client := in.byToken(t, caller).Access
+	client := installed.byToken(t, caller).Access
 	for until := time.Now().Add(followsTime); time.Now().Before(until); time.Sleep(time.Second) {
 		if _, err := client.WhoAmI(ctx, &kubeconnectv1.WhoAmIRequest{}); err != nil {
 			return err
 		}
-		for line := range strings.Lines(in.Output()) {
+		for line := range strings.Lines(installed.Output()) {
 			if strings.Contains(line, "may not list and watch serviceaccounts") {
 				return errors.New(line)
 			}
@@ -94,21 +94,21 @@ func followsServiceAccounts(ctx context.Context, t *testing.T, in installation) 
 	return nil
 }
 
-func callsByCertificate(ctx context.Context, t *testing.T, in installation) error {
-	_, err := in.byCertificate(ctx, t).Access.WhoAmI(ctx, &kubeconnectv1.WhoAmIRequest{})
+func callsByCertificate(ctx context.Context, t *testing.T, installed installation) error {
+	_, err := installed.byCertificate(ctx, t).Access.WhoAmI(ctx, &kubeconnectv1.WhoAmIRequest{})
 	return err
 }
 
-func readsANamespace(ctx context.Context, t *testing.T, in installation) error {
+func readsANamespace(ctx context.Context, t *testing.T, installed installation) error {
 	caller := newCaller(ctx, t)
-	_, err := in.byToken(t, caller).Resources.List(ctx, &kubeconnectv1.ListRequest{Resource: "configmaps", Namespace: caller.namespace})
+	_, err := installed.byToken(t, caller).Resources.List(ctx, &kubeconnectv1.ListRequest{Resource: "configmaps", Namespace: caller.namespace})
 	return err
 }
 
 // readsAllThatItMay reads all namespaces, with permissions only in the caller's own.
-func readsAllThatItMay(ctx context.Context, t *testing.T, in installation) error {
+func readsAllThatItMay(ctx context.Context, t *testing.T, installed installation) error {
 	caller := newCaller(ctx, t)
-	client := in.byToken(t, caller).Resources
+	client := installed.byToken(t, caller).Resources
 	request := &kubeconnectv1.ListRequest{Resource: "configmaps", MinResourceVersion: makeConfigMap(ctx, t, caller.namespace).GetResourceVersion()}
 	list, err := untilNotForbidden(ctx, func() (*kubeconnectv1.ListResponse, error) { return client.List(ctx, request) })
 	for _, object := range list.GetObjects() {
@@ -122,31 +122,31 @@ func readsAllThatItMay(ctx context.Context, t *testing.T, in installation) error
 	return err
 }
 
-// isToldOfTheEndOf watches all that a caller can read, in its own namespace and with a grant in
+// seesRemovalOf watches all that a caller can read, in its own namespace and with a grant in
 // another, and deletes the role or binding of the grant.
-func isToldOfTheEndOf(kind string, by grant) try {
-	return func(ctx context.Context, t *testing.T, in installation) error {
+func seesRemovalOf(kind string, grant grant) try {
+	return func(ctx context.Context, t *testing.T, installed installation) error {
 		caller, lost := newCaller(ctx, t), newNamespace(ctx, t, cluster(t), nil)
 		makeConfigMap(ctx, t, lost)
-		by.to(ctx, t, caller, lost)
-		stream, err := untilNotForbidden(ctx, func() (*watching, error) { return watch(ctx, in.byToken(t, caller).Resources) })
+		grant.grantTo(ctx, t, caller, lost)
+		stream, err := untilNotForbidden(ctx, func() (*watching, error) { return watch(ctx, installed.byToken(t, caller).Resources) })
 		if err != nil {
 			return err
 		}
 		succeeds(t, stream.until(kubeconnectv1.EventType_EVENT_TYPE_ADDED, lost))
 		succeeds(t, newInstaller(t, cluster(t)).delete(ctx, rbacObject(kind, lost, values{})))
 		succeeds(t, stream.until(kubeconnectv1.EventType_EVENT_TYPE_DELETED, lost))
-		return in.refused()
+		return installed.refused()
 	}
 }
 
-func patchesByToken(ctx context.Context, t *testing.T, in installation) error {
+func patchesByToken(ctx context.Context, t *testing.T, installed installation) error {
 	caller := newCaller(ctx, t)
-	return patches(ctx, t, in.byToken(t, caller).Resources, caller.namespace)
+	return patches(ctx, t, installed.byToken(t, caller).Resources, caller.namespace)
 }
 
-func patchesByCertificate(ctx context.Context, t *testing.T, in installation) error {
-	return patches(ctx, t, in.byCertificate(ctx, t).Resources, newNamespace(ctx, t, cluster(t), nil))
+func patchesByCertificate(ctx context.Context, t *testing.T, installed installation) error {
+	return patches(ctx, t, installed.byCertificate(ctx, t).Resources, newNamespace(ctx, t, cluster(t), nil))
 }
 
 func patches(ctx context.Context, t *testing.T, client kubeconnectv1connect.ResourceServiceClient, namespace string) error {

@@ -52,10 +52,10 @@ func peersOf(rule []networkingv1.NetworkPolicyPeer) (peers []string) {
 	return peers
 }
 
-func wantEqual(t *testing.T, what string, got, want []string) {
+func wantEqual(t *testing.T, description string, got, want []string) {
 	t.Helper()
 	if !slices.Equal(got, want) {
-		t.Errorf("%s: %q, want %q", what, got, want)
+		t.Errorf("%s: %q, want %q", description, got, want)
 	}
 }
 
@@ -95,16 +95,16 @@ func TestAPolicyCanBeLeftOut(t *testing.T) {
 // evaluates the selector of a policy, and the pods define its named ports.
 func TestAPolicySelectsThePodsOfItsReleaseAlone(t *testing.T) {
 	t.Parallel()
-	ctx, in := deadline(t), cluster(t)
-	namespace := newNamespace(ctx, t, in, nil)
+	ctx, controlPlane := deadline(t), cluster(t)
+	namespace := newNamespace(ctx, t, controlPlane, nil)
 	withMetrics := with(values{"replicas": 1, "metrics": values{"enabled": true, "port": 9191}})
 	for _, name := range []string{"one", "other"} {
 		for _, object := range (release{name, namespace, withMetrics}).manifests(t) {
-			succeeds(t, newInstaller(t, in).create(ctx, object))
+			succeeds(t, newInstaller(t, controlPlane).create(ctx, object))
 		}
 	}
 	for _, name := range []string{"one-kubeconnect", "other-kubeconnect"} {
-		policy, err := in.Client.NetworkingV1().NetworkPolicies(namespace).Get(ctx, name, metav1.GetOptions{})
+		policy, err := controlPlane.Client.NetworkingV1().NetworkPolicies(namespace).Get(ctx, name, metav1.GetOptions{})
 		succeeds(t, err)
 		pod := onlyPod(ctx, t, namespace, policy.Spec.PodSelector)
 		if owner := deploymentOf(ctx, t, pod); owner != name {
@@ -158,9 +158,9 @@ func TestTheNotesSayHowToFindTheAPIServer(t *testing.T) {
 	}
 	asJSON, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&discoveryv1.EndpointSliceList{Items: []discoveryv1.EndpointSlice{slice}})
 	succeeds(t, err)
-	var said strings.Builder
-	succeeds(t, expression.Execute(&said, asJSON))
-	if want := "10.0.0.4 10.0.0.5 10.0.0.6 port 6443\n"; said.String() != want {
-		t.Errorf("output %q, want %q", said.String(), want)
+	var output strings.Builder
+	succeeds(t, expression.Execute(&output, asJSON))
+	if want := "10.0.0.4 10.0.0.5 10.0.0.6 port 6443\n"; output.String() != want {
+		t.Errorf("output %q, want %q", output.String(), want)
 	}
 }

@@ -24,9 +24,9 @@ func documented(t *testing.T) (all []manifest) {
 
 func TestOperationsDoc_HasValidManifests(t *testing.T) {
 	t.Parallel()
-	ctx, in := deadline(t), cluster(t)
-	installCRDs(ctx, t, in)
-	namespace, install := newNamespace(ctx, t, in, nil), newInstaller(t, in)
+	ctx, controlPlane := deadline(t), cluster(t)
+	installCRDs(ctx, t, controlPlane)
+	namespace, install := newNamespace(ctx, t, controlPlane, nil), newInstaller(t, controlPlane)
 	kinds := map[string]bool{}
 	for _, object := range documented(t) {
 		kinds[object.GetKind()] = true

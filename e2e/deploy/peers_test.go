@@ -17,10 +17,10 @@ import (
 func TestPeers_AskEachOtherWhereMetricsAre(t *testing.T) {
 	t.Parallel()
 	from := values{"namespaceSelector": values{"matchLabels": values{"a": "b"}}}
-	for name, of := range map[string][]any{"for everyone": {}, "for some": {from}} {
+	for name, peers := range map[string][]any{"for everyone": {}, "for some": {from}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			all := release{"r", "n", monitored(values{"from": of})}.manifests(t)
+			all := release{"r", "n", monitored(values{"from": peers})}.manifests(t)
 			pod := ofKind[appsv1.Deployment](t, all, "Deployment")[0].Spec.Template
 			if args := pod.Spec.Containers[0].Args; !slices.Contains(args, "--peers=r-kubeconnect-metrics.n.svc:9191") {
 				t.Fatalf("flags %q", args)
@@ -44,7 +44,7 @@ func TestPeers_AskEachOtherWhereMetricsAre(t *testing.T) {
 }
 
 // leadsTo reports whether peers select pods of the same namespace with the given labels.
-func leadsTo(t *testing.T, peers []networkingv1.NetworkPolicyPeer, to map[string]string) bool {
+func leadsTo(t *testing.T, peers []networkingv1.NetworkPolicyPeer, podLabels map[string]string) bool {
 	t.Helper()
 	return slices.ContainsFunc(peers, func(peer networkingv1.NetworkPolicyPeer) bool {
 		if peer.PodSelector == nil || peer.NamespaceSelector != nil {
@@ -52,7 +52,7 @@ func leadsTo(t *testing.T, peers []networkingv1.NetworkPolicyPeer, to map[string
 		}
 		selector, err := metav1.LabelSelectorAsSelector(peer.PodSelector)
 		succeeds(t, err)
-		return selector.Matches(labels.Set(to))
+		return selector.Matches(labels.Set(podLabels))
 	})
 }
 
@@ -60,8 +60,8 @@ func leadsTo(t *testing.T, peers []networkingv1.NetworkPolicyPeer, to map[string
 // are queried at the metrics address.
 func TestPeers_AreNotAskedWithoutMetrics(t *testing.T) {
 	t.Parallel()
-	for name, of := range map[string]values{"by default": nil, "without peers": variants["without peers"]} {
-		for _, arg := range containerOfChart(t, of).Args {
+	for name, overrides := range map[string]values{"by default": nil, "without peers": variants["without peers"]} {
+		for _, arg := range containerOfChart(t, overrides).Args {
 			if strings.HasPrefix(arg, "--peers") {
 				t.Errorf("%s: unexpected flag %s", name, arg)
 			}

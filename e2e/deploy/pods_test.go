@@ -16,15 +16,15 @@ import (
 // TestThePodsAreAdmittedWhereTheStrictestStandardHolds installs all manifests.
 func TestThePodsAreAdmittedWhereTheStrictestStandardHolds(t *testing.T) {
 	t.Parallel()
-	ctx, in := deadline(t), cluster(t)
-	namespace := newNamespace(ctx, t, in, strict)
-	install := newInstaller(t, in)
+	ctx, controlPlane := deadline(t), cluster(t)
+	namespace := newNamespace(ctx, t, controlPlane, strict)
+	install := newInstaller(t, controlPlane)
 	for _, object := range (release{"r", namespace, with(nil)}).manifests(t) {
 		succeeds(t, install.create(ctx, object))
 	}
 	install.wantNone(t)
 	succeeds(t, eventually(ctx, func() error {
-		deployment, err := in.Client.AppsV1().Deployments(namespace).Get(ctx, "r-kubeconnect", metav1.GetOptions{})
+		deployment, err := controlPlane.Client.AppsV1().Deployments(namespace).Get(ctx, "r-kubeconnect", metav1.GetOptions{})
 		if err == nil && deployment.Status.AvailableReplicas != 2 {
 			err = fmt.Errorf("status of the Deployment: %+v", deployment.Status)
 		}
@@ -36,7 +36,7 @@ func TestThePodsAreAdmittedWhereTheStrictestStandardHolds(t *testing.T) {
 // account.
 func TestTheServiceUnderstandsItsFlagsAndAnswersItsProbes(t *testing.T) {
 	t.Parallel()
-	in := cluster(t)
+	controlPlane := cluster(t)
 	for name, variant := range map[string]values{
 		"over TLS":      {},
 		"in plain text": {"tls": values{"mode": "off"}},
@@ -50,7 +50,7 @@ func TestTheServiceUnderstandsItsFlagsAndAnswersItsProbes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ctx := deadline(t)
-			namespace := newNamespace(ctx, t, in, nil)
+			namespace := newNamespace(ctx, t, controlPlane, nil)
 			installed := install(ctx, t, namespace, release{"r", namespace, with(variant)}.manifests(t))
 			for _, probe := range []*corev1.Probe{installed.container.StartupProbe, installed.container.LivenessProbe, installed.container.ReadinessProbe} {
 				succeeds(t, eventually(ctx, func() error { return askProbe(probe, installed.Service) }))

@@ -11,27 +11,27 @@ import (
 )
 
 // deploymentOfChart renders the Deployment with some values in addition to the required ones.
-func deploymentOfChart(t *testing.T, of values) *appsv1.Deployment {
+func deploymentOfChart(t *testing.T, overrides values) *appsv1.Deployment {
 	t.Helper()
-	return ofKind[appsv1.Deployment](t, release{"r", "n", with(of)}.manifests(t), "Deployment")[0]
+	return ofKind[appsv1.Deployment](t, release{"r", "n", with(overrides)}.manifests(t), "Deployment")[0]
 }
 
-func containerOfChart(t *testing.T, of values) corev1.Container {
+func containerOfChart(t *testing.T, overrides values) corev1.Container {
 	t.Helper()
-	return deploymentOfChart(t, of).Spec.Template.Spec.Containers[0]
+	return deploymentOfChart(t, overrides).Spec.Template.Spec.Containers[0]
 }
 
 // TestPodTemplate_IsTheSameInTheNextVersionOfTheChart is about upgrades: a change of the pod
 // template replaces all pods.
 func TestPodTemplate_IsTheSameInTheNextVersionOfTheChart(t *testing.T) {
 	t.Parallel()
-	of := release{"r", "n", with(values{"image": values{"tag": "1.2.3"}})}
+	installed := release{"r", "n", with(values{"image": values{"tag": "1.2.3"}})}
 	chart, err := loadChart()
 	succeeds(t, err)
 	chart.Metadata.Version, chart.Metadata.AppVersion = "99.0.0", "99.0.0"
-	upgraded, err := of.filesOf(chart)
+	upgraded, err := installed.filesOf(chart)
 	succeeds(t, err)
-	before := ofKind[appsv1.Deployment](t, of.manifests(t), "Deployment")[0]
+	before := ofKind[appsv1.Deployment](t, installed.manifests(t), "Deployment")[0]
 	after := into[appsv1.Deployment](t, parse(t, upgraded["kubeconnect/templates/deployment.yaml"])[0])
 	if !reflect.DeepEqual(before.Spec, after.Spec) {
 		t.Errorf("the pod labels change from %v to %v", before.Spec.Template.Labels, after.Spec.Template.Labels)
@@ -55,11 +55,11 @@ func TestPodTemplate_NamesTheImage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			of := values{}
+			overrides := values{}
 			if test.image != nil {
-				of["image"] = test.image
+				overrides["image"] = test.image
 			}
-			if got := containerOfChart(t, of).Image; got != test.want {
+			if got := containerOfChart(t, overrides).Image; got != test.want {
 				t.Errorf("image %s, want %s", got, test.want)
 			}
 		})
@@ -75,10 +75,10 @@ func TestPodTemplate_GivesThePodTimeToDrain(t *testing.T) {
 	}
 	calls, err := strconv.ParseInt(found[1], 10, 64)
 	succeeds(t, err)
-	for name, of := range map[string]values{"by default": nil, "behind a slow load balancer": {"termination": values{"preStopSeconds": 90}}} {
+	for name, overrides := range map[string]values{"by default": nil, "behind a slow load balancer": {"termination": values{"preStopSeconds": 90}}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pod := deploymentOfChart(t, of).Spec.Template.Spec
+			pod := deploymentOfChart(t, overrides).Spec.Template.Spec
 			waits, grace := pod.Containers[0].Lifecycle.PreStop.Sleep.Seconds, *pod.TerminationGracePeriodSeconds
 			if least := waits + calls + 5; grace < least {
 				t.Errorf("terminationGracePeriodSeconds %d, want at least %d", grace, least)
@@ -108,11 +108,11 @@ func TestPodTemplate_ToleratesSlowProbes(t *testing.T) {
 
 func TestPodTemplate_HasExtraVariablesAndVolumes(t *testing.T) {
 	t.Parallel()
-	for name, of := range map[string]values{"over TLS": {}, "in plain text": {"tls": values{"mode": "off"}}, "without a limit": {"containerResources": values{"limits": nil}}} {
+	for name, overrides := range map[string]values{"over TLS": {}, "in plain text": {"tls": values{"mode": "off"}}, "without a limit": {"containerResources": values{"limits": nil}}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			plain := deploymentOfChart(t, of).Spec.Template.Spec
-			pod := deploymentOfChart(t, withExtras(of)).Spec.Template.Spec
+			plain := deploymentOfChart(t, overrides).Spec.Template.Spec
+			pod := deploymentOfChart(t, withExtras(overrides)).Spec.Template.Spec
 			container := pod.Containers[0]
 			if env := container.Env; len(env) != len(plain.Containers[0].Env)+1 || env[len(env)-1].Name != "GODEBUG" {
 				t.Errorf("variables %+v", env)
@@ -128,13 +128,13 @@ func TestPodTemplate_HasExtraVariablesAndVolumes(t *testing.T) {
 }
 
 // withExtras returns values with all extra variables, mounts and volumes of a pod.
-func withExtras(of values) values {
+func withExtras(overrides values) values {
 	all := values{
 		"extraEnv":          []any{values{"name": "GODEBUG", "value": "x=1"}},
 		"extraVolumes":      []any{values{"name": "authorities", "configMap": values{"name": "authorities"}}},
 		"extraVolumeMounts": []any{values{"name": "authorities", "mountPath": "/authorities", "readOnly": true}},
 	}
-	for name, value := range of {
+	for name, value := range overrides {
 		all[name] = value
 	}
 	return all

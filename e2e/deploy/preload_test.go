@@ -9,8 +9,8 @@ import (
 func TestPreload_IsWhatIsServed(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		of   values
-		want []string
+		overrides values
+		want      []string
 	}{
 		"named resources": {
 			values{"resources": []any{
@@ -33,7 +33,7 @@ func TestPreload_IsWhatIsServed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var preloaded []string
-			for _, arg := range containerOfChart(t, test.of).Args {
+			for _, arg := range containerOfChart(t, test.overrides).Args {
 				if resource, ok := strings.CutPrefix(arg, "--preload="); ok {
 					preloaded = append(preloaded, resource)
 				}
@@ -47,7 +47,7 @@ func TestPreload_IsWhatIsServed(t *testing.T) {
 
 func TestRollout_LeavesClientsTimeToComeBack(t *testing.T) {
 	t.Parallel()
-	if of := deploymentOfChart(t, nil); of.Spec.MinReadySeconds < 5 {
-		t.Errorf("minReadySeconds %d", of.Spec.MinReadySeconds)
+	if deployment := deploymentOfChart(t, nil); deployment.Spec.MinReadySeconds < 5 {
+		t.Errorf("minReadySeconds %d", deployment.Spec.MinReadySeconds)
 	}
 }

@@ -9,9 +9,9 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// mighty are values that enable every rule of the chart. The re-check interval is so long that a
+// allRules are values that enable every rule of the chart. The re-check interval is so long that a
 // stream observes a change only through the watch of RBAC.
-var mighty = values{
+var allRules = values{
 	"resources": []any{
 		values{"group": "", "resources": []any{"configmaps"}},
 		values{"group": "apps", "resources": []any{"deployments"}},
@@ -25,7 +25,7 @@ func TestTheRightsOfTheChartAreEnough(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	namespace := newNamespace(ctx, t, cluster(t), nil)
-	installed := install(ctx, t, namespace, release{"r", namespace, with(mighty)}.manifests(t))
+	installed := install(ctx, t, namespace, release{"r", namespace, with(allRules)}.manifests(t))
 	for name, need := range needs {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -36,8 +36,8 @@ func TestTheRightsOfTheChartAreEnough(t *testing.T) {
 
 func TestEveryRightOfTheChartIsNeeded(t *testing.T) {
 	t.Parallel()
-	in := cluster(t)
-	for _, taken := range rightsOf(t, release{"r", "n", with(mighty)}.manifests(t)) {
+	controlPlane := cluster(t)
+	for _, taken := range rightsOf(t, release{"r", "n", with(allRules)}.manifests(t)) {
 		t.Run(taken.String(), func(t *testing.T) {
 			t.Parallel()
 			need, known := needs[taken.String()]
@@ -45,8 +45,8 @@ func TestEveryRightOfTheChartIsNeeded(t *testing.T) {
 				t.Fatal("no purpose is given in needs")
 			}
 			ctx := deadline(t)
-			namespace := newNamespace(ctx, t, in, nil)
-			all := release{"r", namespace, with(mighty)}.manifests(t)
+			namespace := newNamespace(ctx, t, controlPlane, nil)
+			all := release{"r", namespace, with(allRules)}.manifests(t)
 			installed := install(ctx, t, namespace, without(t, all, taken))
 			wantSaid(t, need.try(ctx, t, installed), cmp.Or(need.without, taken.refusal()))
 		})
@@ -57,7 +57,7 @@ func TestEveryRightOfTheChartIsNeeded(t *testing.T) {
 // for a caller that can.
 func TestTheModeOfWritesSaysWhoCanWrite(t *testing.T) {
 	t.Parallel()
-	in := cluster(t)
+	controlPlane := cluster(t)
 	for mode, want := range map[string]struct{ withToken, withCertificate string }{
 		"impersonate": {"", ""},
 		"token":       {"", "a client certificate cannot be passed on"},
@@ -66,7 +66,7 @@ func TestTheModeOfWritesSaysWhoCanWrite(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			ctx := deadline(t)
-			namespace := newNamespace(ctx, t, in, nil)
+			namespace := newNamespace(ctx, t, controlPlane, nil)
 			installed := install(ctx, t, namespace, release{"r", namespace, with(values{"writes": values{"mode": mode}})}.manifests(t))
 			wantSaid(t, patchesByToken(ctx, t, installed), want.withToken)
 			wantSaid(t, patchesByCertificate(ctx, t, installed), want.withCertificate)

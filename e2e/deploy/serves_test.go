@@ -23,10 +23,10 @@ var makers = map[string]func(context.Context, *testing.T, string) metav1.Object{
 // server must not reject any request of the service meanwhile: without permission to watch, the
 // service would list repeatedly.
 func serves(resource string) try {
-	return func(ctx context.Context, t *testing.T, in installation) error {
+	return func(ctx context.Context, t *testing.T, installed installation) error {
 		withGadgets(ctx, t)
 		namespace := newNamespace(ctx, t, cluster(t), nil)
-		client := in.byCertificate(ctx, t).Resources
+		client := installed.byCertificate(ctx, t).Resources
 		request := &kubeconnectv1.ListRequest{Resource: resource, Namespace: namespace}
 		if _, err := client.List(ctx, request); err != nil {
 			return err
@@ -36,21 +36,21 @@ func serves(resource string) try {
 		if err == nil && len(list.GetObjects()) == 0 {
 			err = errors.New("an existing object is not served")
 		}
-		return errors.Join(err, in.refused())
+		return errors.Join(err, installed.refused())
 	}
 }
 
 func makeConfigMap(ctx context.Context, t *testing.T, namespace string) metav1.Object {
 	t.Helper()
-	made, err := cluster(t).Client.CoreV1().ConfigMaps(namespace).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "made-"}}, metav1.CreateOptions{})
+	created, err := cluster(t).Client.CoreV1().ConfigMaps(namespace).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "made-"}}, metav1.CreateOptions{})
 	succeeds(t, err)
-	return made
+	return created
 }
 
 func makeDeployment(ctx context.Context, t *testing.T, namespace string) metav1.Object {
 	t.Helper()
 	labels := map[string]string{"made": "yes"}
-	made, err := cluster(t).Client.AppsV1().Deployments(namespace).Create(ctx, &appsv1.Deployment{
+	created, err := cluster(t).Client.AppsV1().Deployments(namespace).Create(ctx, &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "made-"},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: new(int32),
@@ -62,5 +62,5 @@ func makeDeployment(ctx context.Context, t *testing.T, namespace string) metav1.
 		},
 	}, metav1.CreateOptions{})
 	succeeds(t, err)
-	return made
+	return created
 }

@@ -22,8 +22,8 @@ func TestANamespaceMayHaveANameThatYAMLTakesForSomethingElse(t *testing.T) {
 	t.Parallel()
 	for _, namespace := range []string{"n", "on", "1"} {
 		for _, one := range (release{"r", namespace, monitored(nil)}).manifests(t) {
-			if in, ok := one.Object["metadata"].(map[string]any)["namespace"]; ok && in != namespace && in != "kube-system" {
-				t.Errorf("%s %s is in namespace %v", one.GetKind(), one.GetName(), in)
+			if value, ok := one.Object["metadata"].(map[string]any)["namespace"]; ok && value != namespace && value != "kube-system" {
+				t.Errorf("%s %s is in namespace %v", one.GetKind(), one.GetName(), value)
 			}
 		}
 	}
@@ -83,7 +83,7 @@ func TestTheNotesSayHowToCallAndWhatIsDangerous(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		values         values
-		says, saysNone string
+		says, excludes string
 	}{
 		"by default":    {nil, "https://r-kubeconnect.n.svc:443", "WARNING"},
 		"in plain text": {values{"tls": values{"mode": "off"}}, "WARNING: plain text", "https://"},
@@ -103,9 +103,9 @@ func TestTheNotesSayHowToCallAndWhatIsDangerous(t *testing.T) {
 			t.Parallel()
 			files, err := release{"r", "n", with(test.values)}.files()
 			succeeds(t, err)
-			said := files[filepath.Join("kubeconnect", "templates", notes)]
-			if !strings.Contains(said, test.says) || strings.Contains(said, test.saysNone) {
-				t.Errorf("notes:\n%s\nwant %q in them, and not %q", said, test.says, test.saysNone)
+			text := files[filepath.Join("kubeconnect", "templates", notes)]
+			if !strings.Contains(text, test.says) || strings.Contains(text, test.excludes) {
+				t.Errorf("notes:\n%s\nwant %q in them, and not %q", text, test.says, test.excludes)
 			}
 		})
 	}

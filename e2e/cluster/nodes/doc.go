@@ -1,6 +1,6 @@
 // Package nodes simulates every kubelet of a cluster that has no machines.
 //
-// For every Node object, whoever created it, the package guarantees:
+// For every Node object, with any creator, the package guarantees:
 //   - the node becomes ready, and stays ready while Run runs;
 //   - a pod that is bound to the node becomes Running, with an address of its own and all
 //     containers ready; a Job's pod then becomes Succeeded;
