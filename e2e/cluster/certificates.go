@@ -66,15 +66,15 @@ var certificates = []certificate{
 func makeCertificates(dir layout) error {
 	authorities := map[string]*authority{}
 	for _, name := range []string{clusterCA, frontProxyCA, etcdCA} {
-		made, err := loadOrMakeAuthority(dir, name)
+		loaded, err := loadOrMakeAuthority(dir, name)
 		if err != nil {
 			return fmt.Errorf("authority %s: %w", name, err)
 		}
-		authorities[name] = made
+		authorities[name] = loaded
 	}
-	for _, wanted := range certificates {
-		if err := authorities[wanted.authority].issueMissing(dir, wanted); err != nil {
-			return fmt.Errorf("certificate %s: %w", wanted.name, err)
+	for _, spec := range certificates {
+		if err := authorities[spec.authority].issueMissing(dir, spec); err != nil {
+			return fmt.Errorf("certificate %s: %w", spec.name, err)
 		}
 	}
 	return makeServiceAccountKeys(dir)
@@ -87,11 +87,11 @@ type authority struct {
 }
 
 func loadOrMakeAuthority(dir layout, name string) (*authority, error) {
-	there, err := exists(dir.pki(name + ".crt"))
+	present, err := exists(dir.pki(name + ".crt"))
 	if err != nil {
 		return nil, err
 	}
-	if !there {
+	if !present {
 		if err := makeAuthority(dir, name); err != nil {
 			return nil, err
 		}
@@ -120,16 +120,16 @@ func loadAuthority(dir layout, name string) (*authority, error) {
 	return &authority{certificate: parsed, key: key}, err
 }
 
-func (a *authority) issueMissing(dir layout, wanted certificate) error {
-	there, err := exists(dir.pki(wanted.name + ".crt"))
-	if err != nil || there {
+func (a *authority) issueMissing(dir layout, spec certificate) error {
+	present, err := exists(dir.pki(spec.name + ".crt"))
+	if err != nil || present {
 		return err
 	}
-	template := newTemplate(pkix.Name{CommonName: wanted.user, Organization: wanted.groups})
+	template := newTemplate(pkix.Name{CommonName: spec.user, Organization: spec.groups})
 	template.KeyUsage = x509.KeyUsageDigitalSignature
-	template.ExtKeyUsage = wanted.usage()
-	template.DNSNames, template.IPAddresses = splitHosts(wanted.hosts)
-	return sign(dir, wanted.name, template, a)
+	template.ExtKeyUsage = spec.usage()
+	template.DNSNames, template.IPAddresses = splitHosts(spec.hosts)
+	return sign(dir, spec.name, template, a)
 }
 
 func (c certificate) usage() []x509.ExtKeyUsage {
@@ -163,15 +163,15 @@ func newTemplate(subject pkix.Name) *x509.Certificate {
 
 // sign creates a key and its certificate, signed by the authority, or self-signed if the authority
 // is nil. The certificate is written last: if it exists, so does the key.
-func sign(dir layout, name string, template *x509.Certificate, by *authority) error {
+func sign(dir layout, name string, template *x509.Certificate, parent *authority) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return err
 	}
-	if by == nil {
-		by = &authority{certificate: template, key: key}
+	if parent == nil {
+		parent = &authority{certificate: template, key: key}
 	}
-	signed, err := x509.CreateCertificate(rand.Reader, template, by.certificate, key.Public(), by.key)
+	signed, err := x509.CreateCertificate(rand.Reader, template, parent.certificate, key.Public(), parent.key)
 	if err != nil {
 		return err
 	}

@@ -10,17 +10,17 @@ import (
 
 func TestCertificatesVerifyAgainstTheirAuthority(t *testing.T) {
 	dir := makeAll(t)
-	for _, made := range certificates {
-		t.Run(made.name, func(t *testing.T) {
-			leaf := load(t, dir, made.name)
-			options := x509.VerifyOptions{Roots: pool(t, dir, made.authority), KeyUsages: made.usage()}
+	for _, spec := range certificates {
+		t.Run(spec.name, func(t *testing.T) {
+			leaf := load(t, dir, spec.name)
+			options := x509.VerifyOptions{Roots: pool(t, dir, spec.authority), KeyUsages: spec.usage()}
 			if _, err := leaf.Verify(options); err != nil {
 				t.Error(err)
 			}
-			if leaf.Subject.CommonName != made.user {
-				t.Errorf("common name %q, want %q", leaf.Subject.CommonName, made.user)
+			if leaf.Subject.CommonName != spec.user {
+				t.Errorf("common name %q, want %q", leaf.Subject.CommonName, spec.user)
 			}
-			for _, host := range made.hosts {
+			for _, host := range spec.hosts {
 				if err := leaf.VerifyHostname(host); err != nil {
 					t.Error(err)
 				}

@@ -32,9 +32,9 @@ func TestMain(m *testing.M) {
 
 func runObedient() {
 	go endWithParent()
-	asked := make(chan os.Signal, 1)
-	signal.Notify(asked, syscall.SIGTERM)
-	<-asked
+	terminated := make(chan os.Signal, 1)
+	signal.Notify(terminated, syscall.SIGTERM)
+	<-terminated
 }
 
 // newDir returns the directory of a cluster for one test.

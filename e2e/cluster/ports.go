@@ -78,10 +78,10 @@ func (p *ports) settle() error {
 	return nil
 }
 
-// listenNear listens on the wanted port, or on any free port of the range if that is taken.
-func listenNear(wanted int) (net.Listener, error) {
-	if wanted != 0 {
-		if listener, err := net.Listen("tcp", address(wanted)); err == nil {
+// listenNear listens on the preferred port, or on any free port of the range if that is taken.
+func listenNear(preferred int) (net.Listener, error) {
+	if preferred != 0 {
+		if listener, err := net.Listen("tcp", address(preferred)); err == nil {
 			return listener, nil
 		}
 	}

@@ -45,9 +45,9 @@ func TestProcessThatIsStoppedBySignalStillEnds(t *testing.T) {
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	asked := time.Now()
+	began := time.Now()
 	p.end()
-	if took := time.Since(asked); took >= stopGrace {
+	if took := time.Since(began); took >= stopGrace {
 		t.Errorf("took %v: the process was killed instead of terminated", took)
 	}
 	if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {

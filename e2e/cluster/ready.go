@@ -61,7 +61,7 @@ func clientWith(dir layout, authority, user string) (*http.Client, error) {
 }
 
 // nodesReady checks that the wanted number of nodes is ready and accepts pods.
-func nodesReady(client kubernetes.Interface, wanted int) check {
+func nodesReady(client kubernetes.Interface, want int) check {
 	return func(ctx context.Context) error {
 		nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 		if err != nil {
@@ -73,8 +73,8 @@ func nodesReady(client kubernetes.Interface, wanted int) check {
 				ready++
 			}
 		}
-		if ready < wanted {
-			return fmt.Errorf("%d of %d nodes are ready", ready, wanted)
+		if ready < want {
+			return fmt.Errorf("%d of %d nodes are ready", ready, want)
 		}
 		return nil
 	}
