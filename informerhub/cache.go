@@ -10,66 +10,64 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Cache is the live state of one resource. Its methods are safe for concurrent
-// use.
+// Cache is the live state of one resource. Its methods are safe for concurrent use.
 //
-// Its only writer is client-go's Reflector, through the methods of
-// cache.ReflectorStore.
+// Its only writer is client-go's Reflector, through the methods of cache.ReflectorStore.
 type Cache struct {
 	selector
 	history history // nil in tests of the cache alone
 	contact *contact
 
-	catchesUp  chan struct{} // has a value when a watch was opened or a list was taken in
-	bookmarked chan struct{} // has a value when a bookmark has come
+	catchesUp  chan struct{} // has a value after a watch was opened or a list was applied
+	bookmarked chan struct{} // has a value after a bookmark arrived
 
-	unanswered time.Time // when the API server has not answered with its history; guarded by recalling
-	expired    string    // a version that its history did not go back to; guarded by recalling
-	expiredAt  time.Time // when it was asked for that
+	unanswered time.Time // when the API server last failed to return its history; guarded by recalling
+	expired    string    // a version that the API server's history no longer covers; guarded by recalling
+	expiredAt  time.Time // when that version was requested
 
-	// incompleteUntil is until when AwaitComplete does not wait, in nanoseconds of Unix time.
+	// incompleteUntil is the time until which AwaitComplete does not wait, in nanoseconds of Unix
+	// time.
 	incompleteUntil atomic.Int64
 
-	recalling sync.Mutex // held while history is asked; taken before mu
-	asking    sync.Mutex // held while progress is asked; taken before mu
+	recalling sync.Mutex // held while history is requested; taken before mu
+	asking    sync.Mutex // held while progress is requested; taken before mu
 
 	// mu guards the fields below. No other lock is taken while it is held.
 	mu        sync.RWMutex
 	store     *store
 	feed      *feed
 	state     state
-	snapshots int // how many whole ones it was given
+	snapshots int // number of complete snapshots received
 	following following
-	wanted    string // the oldest version that someone wants history from
-	// changed is closed when state has changed, and replaced.
+	wanted    string // the oldest version since which a watcher needs history
+	// changed is closed and replaced when state changes.
 	changed chan struct{}
 }
 
-// state is how a cache stands to the API server.
+// state is the relation of a cache to the API server.
 type state struct {
-	synced  bool  // it holds, or has held, a whole snapshot
-	failure error // why the last attempt to reach the API server failed; nil if it did not
-	// lastFailure is the last failure, whether there was a successful attempt after it or not; nil
-	// when synced.
+	synced  bool  // the cache has received a complete snapshot
+	failure error // why the last attempt to reach the API server failed; nil if it succeeded
+	// lastFailure is the last failure, whether or not a later attempt succeeded; nil when synced.
 	lastFailure error
-	ended       error // why the cache has ended for good; nil if it has not
+	ended       error // why the cache has ended for good; nil while it runs
 }
 
-// Snapshot is what a selection held at one resource version.
+// Snapshot is the content of a selection at one resource version.
 type Snapshot struct {
-	Objects         []*Object // in order of namespace and name; not to be changed
+	Objects         []*Object // in order of namespace and name; must not be changed
 	ResourceVersion string
-	Warnings        []string // what people should know of it
-	// Position is where a cache's feed stood when the snapshot was taken.
+	Warnings        []string // for people
+	// Position is the feed's position at the time of the snapshot.
 	Position Position
-	// Complete says that everything at ResourceVersion is known. More of the objects may have been
-	// deleted at the version of the last deletion.
+	// Complete reports whether every change at ResourceVersion is known. If it is false, further
+	// objects may have been deleted at the version of the last deletion.
 	Complete bool
-	unvalued leftOut // what Warnings say of the filter
+	unvalued leftOut // the filter's part of Warnings
 }
 
-// maxTombstones is how many deletions of one resource are remembered: whoever was
-// away for longer gets a snapshot.
+// maxTombstones bounds the deletions of one resource that are retained. A watcher that resumes from
+// before the oldest of them receives a snapshot.
 const maxTombstones = 1 << 16
 
 func newCache(resource Resource, limits limits, contact *contact) *Cache {
@@ -88,7 +86,7 @@ func newCache(resource Resource, limits limits, contact *contact) *Cache {
 	return c
 }
 
-// show lets the watchers of a topic see what has been held for a moment.
+// show wakes the watchers of a topic whose changes were held back.
 func (c *Cache) show(held *topic) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -104,10 +102,10 @@ func (c *Cache) watched() bool {
 	return len(c.feed.topics.byInterest) > 0
 }
 
-// Resource is the resource that the cache holds.
+// Resource returns the cached resource.
 func (c *Cache) Resource() Resource { return c.resource }
 
-// Get answers one object, or a NotFound error.
+// Get returns one object, or a NotFound error.
 func (c *Cache) Get(namespace, name string) (*Object, error) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -117,8 +115,8 @@ func (c *Cache) Get(namespace, name string) (*Object, error) {
 	return nil, apierrors.NewNotFound(c.resource.GroupResource(), name)
 }
 
-// List answers what a selection holds now. It is a BadRequest error if the selection's
-// filter costs too much for all objects together. Longer lists take turns of the processors, see
+// List returns the current content of a selection. It fails with a BadRequest error if the
+// selection's filter costs too much for all objects together. Longer lists use processor slots, see
 // [fairqueue.Begin], and end with the context.
 func (c *Cache) List(ctx context.Context, sel *Selection) (Snapshot, error) {
 	return c.candidates(sel).matching(ctx, sel)
@@ -132,9 +130,9 @@ func (c *Cache) candidates(sel *Selection) candidates {
 	return candidates{c.store.candidates(sel, nil), at, c.feed.closed == c.feed.version}
 }
 
-// watchFrom returns the version to watch from instead of the last one that was seen. The
-// API server sends what is newer than that, and would leave out what else was deleted at
-// the version of the last deletion.
+// watchFrom returns the version to watch from, given the last version that was seen. The API server
+// sends only what is newer than the requested version, so the version of the last deletion is not
+// used: other deletions at it would be missed.
 func (c *Cache) watchFrom(version string) string {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -144,7 +142,7 @@ func (c *Cache) watchFrom(version string) string {
 	return version
 }
 
-// reachedVersion is the version that the cache has reached; empty before the first snapshot.
+// reachedVersion returns the version that the cache has reached; empty before the first snapshot.
 func (c *Cache) reachedVersion() string {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -157,7 +155,7 @@ func (c *Cache) setStateLocked(next state) {
 	c.changed = make(chan struct{})
 }
 
-// reached notes that the API server has answered.
+// reached records a successful response of the API server.
 func (c *Cache) reached() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -166,7 +164,7 @@ func (c *Cache) reached() {
 	c.setStateLocked(next)
 }
 
-// failed notes that an attempt to reach the API server has failed.
+// failed records a failed attempt to reach the API server.
 func (c *Cache) failed(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -186,7 +184,7 @@ func (c *Cache) hasEnded() bool {
 	return c.state.ended != nil
 }
 
-// end ends the cache for good, and with it every watcher. The first reason stands.
+// end ends the cache and all its watchers for good. Only the first reason is kept.
 func (c *Cache) end(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -199,9 +197,9 @@ func (c *Cache) end(err error) {
 	c.feed.wakeWaiting()
 }
 
-// applyLocked makes changes in the objects and tells them in the feed, as one step:
-// what a relist has found was made in an order, and some of it at versions, that
-// nobody knows, so a stream cannot be resumed in between.
+// applyLocked applies changes to the store and appends them to the feed as one step. The order and
+// some of the versions of changes found by a relist are unknown, so a stream cannot be resumed
+// within the step.
 func (c *Cache) applyLocked(changes ...change) {
 	before := c.feed.end()
 	defer func() { c.feed.settle(before, time.Now()) }()
@@ -255,13 +253,13 @@ func (c *Cache) Bookmark(version string) error {
 	return nil
 }
 
-// Resync implements cache.ReflectorStore; there is nothing to do.
+// Resync implements cache.ReflectorStore. It does nothing.
 func (c *Cache) Resync() error { return nil }
 
-// Replace implements cache.ReflectorStore: it takes a whole snapshot. The first
-// one, and one from a history in which delivered changes are undone (an API server
-// restored from a backup), begins a new epoch. Any other is told as the changes
-// that lead to it, unless these have no version of their own: see rewritesLocked.
+// Replace implements cache.ReflectorStore: it applies a complete snapshot. The first snapshot
+// begins a new epoch, and so does one from a history in which delivered changes were undone (an API
+// server restored from a backup). Any other snapshot is converted to the changes from the previous
+// state, unless these have no version of their own: see rewritesLocked.
 func (c *Cache) Replace(items []any, version string) error {
 	objects := readable(items)
 	sortObjects(objects)
@@ -279,8 +277,8 @@ func (c *Cache) Replace(items []any, version string) error {
 	return nil
 }
 
-// changesTo returns the changes that lead from what was delivered to a snapshot. It compares
-// without the lock: nobody else changes objects.
+// changesTo returns the changes from the delivered state to a snapshot. It compares without the
+// lock, because only the Reflector's goroutine changes the store.
 func (c *Cache) changesTo(objects []*Object, version string) []change {
 	c.mu.RLock()
 	before, synced := c.store.all(), c.state.synced
@@ -291,11 +289,11 @@ func (c *Cache) changesTo(objects []*Object, version string) []change {
 	return difference(before, objects, version)
 }
 
-// leadLocked reports whether changes lead from what was delivered to a snapshot: not if that
-// is the first one, or of another history. Everything up to the feed's version was
-// delivered, so in the same history each object that has changed since is newer than that. This
-// shows a restored backup also where versions have grown past the feed's since, or were made
-// to (etcdutl's --bump-revision).
+// leadLocked reports whether the snapshot continues the delivered history through changes. It
+// returns false for the first snapshot and for one of another history. Everything up to the feed's
+// version was delivered, so in the same history each object that has changed since is newer than
+// that version. This also detects a restored backup whose versions have since grown past the
+// feed's, naturally or by etcdutl's --bump-revision.
 func (c *Cache) leadLocked(changes []change, version string) bool {
 	if !c.state.synced || older(version, c.feed.version) {
 		return false
@@ -326,9 +324,9 @@ func (c *Cache) catchUpLocked(changes []change, version string) {
 	c.feed.complete(version)
 }
 
-// rewritesLocked reports whether a relist has found another content of an object at a
-// version that the feed has reached already. A stream that resumes at that version could
-// hold either content, so the feed must begin a new epoch.
+// rewritesLocked reports whether a relist has found another content of an object at a version that
+// the feed had already reached. A stream that resumes at that version could hold either content, so
+// the feed must begin a new epoch.
 func (c *Cache) rewritesLocked(changes []change, version string) bool {
 	return !older(c.feed.version, version) && slices.ContainsFunc(changes, change.keepsVersion)
 }
@@ -343,8 +341,8 @@ func readable(items []any) []*Object {
 	return objects
 }
 
-// steps are the changes from one state of a name to the next: none if it is the
-// same, and two if the object was deleted and another one made in its place.
+// steps returns the changes between two states of an object of one name: none if they are equal,
+// and a deletion and a creation if the UIDs differ.
 func steps(before, after *Object) []change {
 	switch {
 	case before == nil:
@@ -357,9 +355,9 @@ func steps(before, after *Object) []change {
 	return []change{{before: before, after: after, version: after.version}}
 }
 
-// relisted are the changes from one state of a name to its state in a later snapshot. The
-// content of an object can change without its version: when the schema or the conversion
-// of a CRD changes, or the API server is another release, which has other defaults.
+// relisted returns the changes between a state of an object and its state in a later snapshot. The
+// content of an object can change without its version: when the schema or the conversion of a CRD
+// changes, or when the API server is another release with other defaults.
 func relisted(before, after *Object, version string) []change {
 	if before.uid == after.uid && before.version == after.version && !before.sameContent(after) {
 		return []change{{before: before, after: after, version: version}}
@@ -367,15 +365,14 @@ func relisted(before, after *Object, version string) []change {
 	return steps(before, after)
 }
 
-// keepsVersion reports whether the change is one of the object's content alone.
+// keepsVersion reports whether only the object's content has changed, at the same version.
 func (c change) keepsVersion() bool {
 	return c.before != nil && c.after != nil && c.before.version == c.after.version
 }
 
-// difference is what has happened between two snapshots, both in order of
-// namespace and name, in the order of resource versions. Deletions, of which the
-// version is not known, and changes of the content alone are told last, at the version
-// of the later snapshot.
+// difference returns the changes between two snapshots, in the order of resource versions. Both
+// snapshots must be in order of namespace and name. Deletions, whose versions are unknown, and
+// changes of the content alone come last, at the version of the later snapshot.
 func difference(before, after []*Object, version string) []change {
 	var changes []change
 	for len(before) > 0 || len(after) > 0 {
@@ -397,7 +394,7 @@ func difference(before, after []*Object, version string) []change {
 	return changes
 }
 
-// compareFirst compares the first of two ordered slices, an empty one coming last.
+// compareFirst compares the first objects of two ordered slices. An empty slice sorts last.
 func compareFirst(a, b []*Object) int {
 	switch {
 	case len(a) == 0:

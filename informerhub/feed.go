@@ -6,39 +6,37 @@ import (
 	"time"
 )
 
-// feed is the history of one resource, in the order of its changes. Its head is a
-// window: the last changes, with the object before and after each. Behind that it
-// is a log, compacted: each live object at its last change, and the deletions. It
-// is not safe for concurrent use: the cache's lock guards it.
+// feed is the history of one resource, in the order of its changes. Its newest part is a window:
+// the last changes, with the object before and after each. The older part is a compacted log: each
+// live object at its last change, and the deletions. A feed is not safe for concurrent use: the
+// cache's lock guards it.
 //
-// A place in the feed is the number of a change, counted from 1 since the cache
-// began, and means nothing in another epoch or at another replica. What everyone
-// understands is a resource version: see locate.
+// A sequence number in the feed counts the changes from 1 since the cache began. It has no meaning
+// in another epoch or at another replica; only resource versions are shared, see locate.
 type feed struct {
 	epoch   epoch
-	past    map[uint64]bool // the epochs that have ended here
-	last    uint64          // the place of the last change
-	version string          // of the last change, or a newer one up to which there was none
-	// closed is the version up to which all changes are in the feed. It is version,
-	// unless the last change was a deletion: more objects may have been deleted at that
-	// very version.
+	past    map[uint64]bool // epochs that have ended at this replica
+	last    uint64          // sequence number of the last change
+	version string          // of the last change, or a newer version up to which there was no other change
+	// closed is the version up to which the feed has every change. It equals version, unless the
+	// last change was a deletion: more objects may have been deleted at the same version.
 	closed  string
-	opened  chan struct{} // has a value when closed has fallen behind version
+	opened  chan struct{} // has a value when closed has become older than version
 	limits  limits
 	window  window
 	log     changeLog
 	topics  topics
-	waiting chan struct{} // closed at the next version; nil if nobody waits
+	waiting chan struct{} // closed at the next version; nil without a waiter
 
-	// looked is how many changes, records of the log and namespaces of an interest have been
-	// looked at for readers: see store.
+	// looked counts the changes, records of the log and namespaces of an index key that were
+	// examined for readers: see store.
 	looked atomic.Int64
 }
 
-// epoch is a time in which versions only went up. It ends when the API server goes
-// back in time, as when its store is restored from a backup.
+// epoch is a period in which versions only increased. It ends when the API server goes back in
+// time, as when its store is restored from a backup.
 type epoch struct {
-	id    uint64 // random, so that another replica's is told from ours
+	id    uint64 // random, so that it differs from the ids of other replicas
 	began int64  // Unix seconds
 }
 
@@ -46,15 +44,15 @@ func newEpoch(now time.Time) epoch {
 	return epoch{id: rand.Uint64() | 1, began: now.Unix()} // never 0
 }
 
-// limits bound what a feed remembers, and what a watcher takes from it at once.
+// limits bound what a feed retains, and what a watcher reads from it at once.
 type limits struct {
 	window     int // bytes of the objects in the window
 	tombstones int // deletions
-	sweepSlack int // superseded records that are not worth a sweep
+	sweepSlack int // superseded records that do not justify a sweep yet
 	batch      int // changes, or objects
 	batchBytes int // bytes of the objects of changes
-	// partBytes is how many bytes of objects are in a part of a snapshot, or of latest
-	// states: what a reader that stands still there keeps in memory.
+	// partBytes bounds the objects in a part of a snapshot or of latest states, in bytes. A reader
+	// that stops reading retains one part in memory.
 	partBytes int
 }
 
@@ -76,8 +74,8 @@ func newFeed(limits limits) *feed {
 	}
 }
 
-// restart begins a new epoch with the objects of a new store, in the order of their
-// versions: no place in the old one leads on from here.
+// restart begins a new epoch with the objects of a new store, in the order of their versions. No
+// sequence number of the old epoch is valid in the new one.
 func (f *feed) restart(now time.Time, entries []*entry, version string) {
 	if f.epoch.id != 0 {
 		f.past[f.epoch.id] = true
@@ -87,7 +85,7 @@ func (f *feed) restart(now time.Time, entries []*entry, version string) {
 	for _, e := range entries {
 		f.last++
 		f.log.changed(e, true, f.last, e.object.version)
-		e.made = 0 // nobody knows when it was made
+		e.made = 0 // the time of its creation is unknown
 	}
 	f.version, f.closed = version, version
 	f.window.restart(f.last+1, version)
@@ -95,11 +93,11 @@ func (f *feed) restart(now time.Time, entries []*entry, version string) {
 	f.wakeWaiting()
 }
 
-// end is where the feed ends.
+// end returns the feed's current end.
 func (f *feed) end() end { return end{f.last, f.version, f.closed} }
 
-// append adds a change that has been made in the store, at an entry that is new
-// there if made. Watchers see it when the feed settles.
+// append adds a change that has been applied to the store, at an entry that is new there if made.
+// Watchers receive it when the feed settles.
 func (f *feed) append(c change, e *entry, made bool) {
 	f.last++
 	c.seq = f.last
@@ -107,7 +105,7 @@ func (f *feed) append(c change, e *entry, made bool) {
 	if c.after != nil {
 		f.log.changed(e, made, c.seq, c.version)
 		if c.relisted {
-			e.made = 0 // at some time before
+			e.made = 0 // created at an unknown earlier time
 		}
 	} else {
 		f.log.deleted(e, c.seq, c.version)
@@ -117,9 +115,8 @@ func (f *feed) append(c change, e *entry, made bool) {
 	f.wakeWaiting()
 }
 
-// move has the feed's version follow a change. Whatever is newer than a version says
-// that everything at that version is known. A change that is no deletion is alone at its
-// version.
+// move updates the feed's version for a change. A change that is newer than a version shows that
+// everything at that version is known. A change other than a deletion is alone at its version.
 func (f *feed) move(c *change) {
 	if older(f.version, c.version) {
 		f.closed = f.version
@@ -136,15 +133,14 @@ func (f *feed) move(c *change) {
 	c.closes = f.closed
 }
 
-// settle lets watchers see what has been appended since the feed ended at an earlier
-// place, now or in a moment.
+// settle makes the changes that were appended after an earlier end visible to watchers, at once or
+// after the topic's spacing.
 func (f *feed) settle(before end, now time.Time) {
 	f.topics.settle(before, now)
 }
 
-// advance notes that nothing has happened up to a version. The version of the last
-// deletion itself does not say that there were no others at it: the API server may send
-// a bookmark between two of them.
+// advance records that there was no change up to a version. At the version of the last deletion it
+// does not exclude further deletions: the API server may send a bookmark between two of them.
 func (f *feed) advance(version string) {
 	if older(f.version, version) {
 		f.version, f.closed = version, version
@@ -152,7 +148,7 @@ func (f *feed) advance(version string) {
 	f.wakeWaiting()
 }
 
-// complete notes that a list has been taken in, which has everything at its version.
+// complete records that a list was applied, which contains everything at its version.
 func (f *feed) complete(version string) {
 	f.advance(version)
 	if version == f.version {
@@ -160,7 +156,7 @@ func (f *feed) complete(version string) {
 	}
 }
 
-// reached is closed when the feed gets to another version.
+// reached returns a channel that is closed when the feed reaches another version.
 func (f *feed) reached() <-chan struct{} {
 	if f.waiting == nil {
 		f.waiting = make(chan struct{})
@@ -175,8 +171,8 @@ func (f *feed) wakeWaiting() {
 	}
 }
 
-// locate answers the place behind all changes up to a version; false if deletions
-// since then have been forgotten.
+// locate returns the sequence number of the last change up to a version; false if deletions since
+// then have been evicted.
 func (f *feed) locate(version string) (place uint64, ok bool) {
 	if place, ok := f.locateStep(version); ok {
 		return place, true
@@ -184,8 +180,8 @@ func (f *feed) locate(version string) (place uint64, ok bool) {
 	return f.log.locate(version, f.last)
 }
 
-// locateStep is locate for those who want every step: false if not every one is known
-// since then.
+// locateStep is like locate, for watchers that need every step. It returns false if not every step
+// since the version is known.
 func (f *feed) locateStep(version string) (place uint64, ok bool) {
 	if f.log.gapAt(version) != nil {
 		return 0, false

@@ -5,19 +5,19 @@ import (
 	"sort"
 )
 
-// gap is a span of versions that a relist has led over. What was made in it and deleted
-// again has left no trace here, but another replica may have told of it. So nothing
-// leads on from a version within, unless the API server's own history tells what was
-// deleted since (see history.go).
+// gap is a range of versions that a relist has skipped. An object that was created and deleted
+// within it left no trace here, but another replica may have delivered it. So no stream can
+// continue from a version within the gap, unless the API server's own history has the deletions
+// since then (see history.go).
 type gap struct {
 	from, to string
-	known    string // the version since which the deletions are known
+	known    string // the version since which all deletions are known
 }
 
-// maxGaps bounds how many gaps are told apart; the oldest ones become one.
+// maxGaps bounds the number of gaps that are kept apart. Above it the two oldest ones are merged.
 const maxGaps = 256
 
-// leapt notes that a relist has led from one version to another.
+// leapt records the version range that a relist has skipped.
 func (l *changeLog) leapt(from, to string) {
 	if !older(from, to) {
 		return
@@ -29,7 +29,7 @@ func (l *changeLog) leapt(from, to string) {
 	}
 }
 
-// gapAt is the gap that a version lies within; nil if there is none.
+// gapAt returns the gap that contains a version; nil if there is none.
 func (l *changeLog) gapAt(version string) *gap {
 	at := sort.Search(len(l.gaps), func(i int) bool { return older(version, l.gaps[i].to) })
 	if at == len(l.gaps) || !older(l.gaps[at].from, version) {

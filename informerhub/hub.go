@@ -17,26 +17,26 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
-// Options are the settings of a hub. The zero value is a good one.
+// Options are the settings of a hub. The zero value has sensible defaults.
 type Options struct {
-	// KeepManagedFields keeps metadata.managedFields, which is about half of an
-	// object, in memory and in what is served.
+	// KeepManagedFields keeps metadata.managedFields in memory and in responses. They are about
+	// half of an object.
 	KeepManagedFields bool
-	// WindowBytes bounds the objects that the feed of one resource holds on to,
-	// before and after each change. Default: 16 MiB.
+	// WindowBytes bounds the objects that the feed of one resource retains, before and after each
+	// change. Default: 16 MiB.
 	WindowBytes int
-	// IdleTimeout is how long a cache is kept that nobody reads or watches. Default:
+	// IdleTimeout is the time after which a cache without readers and watchers is evicted. Default:
 	// 10 minutes.
 	IdleTimeout time.Duration
-	// Preload names resources, as callers name them, whose caches are started by [Hub.Preload] and
-	// are not evicted when idle. Leases are kept in memory only if they are named here.
+	// Preload names resources whose caches [Hub.Preload] starts and which are not evicted when
+	// idle. Names are those that callers use. Leases are cached only if they are named here.
 	Preload []string
-	// Uncached names resources that are never kept in memory, as callers name them. A name
-	// without a group means those of every group: core events are those of events.k8s.io.
+	// Uncached names resources that are never cached. Names are those that callers use. A name
+	// without a group applies to every group, and the core events are also those of events.k8s.io.
 	Uncached []string
-	// CacheAggregated names API groups that are kept in memory although the server of an
-	// aggregated API serves them: it shows every user who may list them the same objects.
-	// Other groups of aggregated APIs are not kept.
+	// CacheAggregated names API groups that are cached although the server of an aggregated API
+	// serves them, because that server returns the same objects to every user with permission to
+	// list them. Other groups of aggregated APIs are not cached.
 	CacheAggregated []string
 }
 
@@ -45,13 +45,12 @@ const (
 	defaultIdleTimeout = 10 * time.Minute
 )
 
-// Hub owns the caches of a cluster's resources. Its methods are safe for
-// concurrent use.
+// Hub owns the caches of a cluster's resources. Its methods are safe for concurrent use.
 type Hub struct {
 	config   *rest.Config
 	client   *http.Client
 	contact  *contact
-	callers  *contact // on the connections of clients that act as callers
+	callers  *contact // connections of clients that act as callers
 	options  Options
 	resolver *Resolver
 	schemas  *schemas
@@ -60,7 +59,7 @@ type Hub struct {
 
 	preloads     *preloads
 	privateBytes *fairqueue.Queue // memory of private caches
-	privateLists *fairqueue.Queue // turns for their first snapshots
+	privateLists *fairqueue.Queue // slots for the first snapshots of private caches
 
 	running sync.WaitGroup
 
@@ -68,20 +67,19 @@ type Hub struct {
 	closed  bool
 	caches  map[Resource]*runningCache
 	private map[*Private]struct{}
-	pinned  map[Resource]bool // are not evicted when idle
+	pinned  map[Resource]bool // not evicted when idle
 }
 
-// runningCache is a cache that a Reflector keeps.
+// runningCache is a cache that is fed by a Reflector.
 type runningCache struct {
 	*Cache
-	stop     chan struct{} // closed to end it
+	stop     chan struct{} // closed to end the cache
 	lastUsed time.Time     // guarded by the hub's mu
-	idle     *time.Timer   // looks whether it is used
+	idle     *time.Timer   // ends the cache if it is unused
 }
 
-// New makes a hub that reads through a client configuration, with the rights of
-// that. It does not connect before it is asked for something. Call Close when
-// done.
+// New returns a hub that reads through a client configuration, with the permissions of that
+// configuration. It does not connect before the first request. Call Close when done.
 func New(config *rest.Config, options Options) (*Hub, error) {
 	config = rest.CopyConfig(config)
 	heard, callers := &contact{}, &contact{}
@@ -90,7 +88,7 @@ func New(config *rest.Config, options Options) (*Hub, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A redirect would have the service's credentials sent to another host.
+	// Following a redirect would send the service's credentials to another host.
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	resolver, err := newResolver(config, client, options)
 	if err != nil {
@@ -123,10 +121,10 @@ func New(config *rest.Config, options Options) (*Hub, error) {
 	return h, nil
 }
 
-// ErrClosed says that the hub has been closed.
+// ErrClosed is the error of methods that are called after Close.
 var ErrClosed = errors.New("the hub has been closed")
 
-// Close ends all caches, and with them their watchers, and waits for them.
+// Close ends all caches and their watchers, and waits for them.
 func (h *Hub) Close() {
 	h.mu.Lock()
 	h.closed = true
@@ -144,15 +142,14 @@ func (h *Hub) Close() {
 	h.client.CloseIdleConnections()
 }
 
-// Resolver finds resources by the names that callers use.
+// Resolver returns the resolver of the names that callers use.
 func (h *Hub) Resolver() *Resolver { return h.resolver }
 
-// Cache answers the cache of a resource, ready to be read. The first call for a
-// resource starts it and waits for its first snapshot, for snapshotPatience; it fails with an
-// [UnavailableError] while the API server cannot be reached, or with a [SnapshotError] if the
-// API server refuses or does not send the snapshot. A resource that is not to be cached has
-// none. The error is a [ResourceGoneError] if the API server does not serve the resource as it
-// is described.
+// Cache returns the cache of a resource, ready to be read. The first call for a resource starts the
+// cache and waits up to snapshotPatience for its first snapshot. Cache fails with an
+// [UnavailableError] while the API server is unreachable, with a [SnapshotError] if the API server
+// refuses or does not send the snapshot, and with a [ResourceGoneError] if the API server does not
+// serve the resource as described. It also fails for a resource that must not be cached.
 func (h *Hub) Cache(ctx context.Context, resource Resource) (*Cache, error) {
 	cache, err := h.Start(ctx, resource)
 	if err != nil {
@@ -161,14 +158,14 @@ func (h *Hub) Cache(ctx context.Context, resource Resource) (*Cache, error) {
 	return cache, cache.Ready(ctx)
 }
 
-// Start answers the cache of a resource as Cache does, but does not wait for its first snapshot.
+// Start returns the cache of a resource, as Cache does, but does not wait for its first snapshot.
 // See [Cache.Ready].
 func (h *Hub) Start(ctx context.Context, resource Resource) (*Cache, error) {
 	if !resource.Cacheable() {
-		return nil, fmt.Errorf("%s are not cached", resource)
+		return nil, fmt.Errorf("%s are not cached; read them at the API server", resource)
 	}
 	if !resource.BuiltIn() && !h.runs(resource) {
-		// A cache lasts, and must not begin with what discovery said long ago.
+		// A cache is long-lived, so it must not be started from an old discovery result.
 		if err := h.resolver.Confirm(ctx, resource); err != nil {
 			return nil, err
 		}
@@ -176,7 +173,7 @@ func (h *Hub) Start(ctx context.Context, resource Resource) (*Cache, error) {
 	return h.started(resource)
 }
 
-// runs reports whether a resource has a cache.
+// runs reports whether the resource has a cache.
 func (h *Hub) runs(resource Resource) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -212,7 +209,7 @@ func (h *Hub) started(resource Resource) (*Cache, error) {
 	return cache, nil
 }
 
-// upstreamOf is the API server's end of a cache, reached by a client.
+// upstreamOf returns the connection of a cache to the API server, through a client.
 func (h *Hub) upstreamOf(cache *Cache, client rest.Interface) *upstream {
 	up := &upstream{client: client, cache: cache, served: h.resolver.serves(cache.resource), definitions: h.definitions}
 	cache.selectableFields = newSelectableFields(cache.resource, up.supports)
@@ -221,7 +218,7 @@ func (h *Hub) upstreamOf(cache *Cache, client rest.Interface) *upstream {
 	return up
 }
 
-// all are the caches that run.
+// all returns the running caches.
 func (h *Hub) all() []*Cache {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -232,8 +229,8 @@ func (h *Hub) all() []*Cache {
 	return caches
 }
 
-// run keeps one cache; it is owned by the hub, ended by the cache's stop and waited
-// for by running.
+// run feeds one cache until its stop channel is closed. The hub owns the goroutine and waits for it
+// by running.
 func (h *Hub) run(running *runningCache, up *upstream) {
 	defer h.running.Done()
 	up.run(wait.ContextForChannel(running.stop))
@@ -243,25 +240,25 @@ func (h *Hub) run(running *runningCache, up *upstream) {
 	h.endLocked(running)
 }
 
-// doubtAll has the caches find out what they have missed while nothing has arrived since a time.
+// doubtAll makes each cache determine what it has missed since the given time, after which nothing
+// has arrived.
 func (h *Hub) doubtAll(since time.Time) {
 	for _, cache := range h.all() {
 		cache.doubt(since)
 	}
 }
 
-// endLocked ends a cache, and makes room for a new one of the same resource.
+// endLocked ends a cache, so that a new one of the same resource can be started.
 func (h *Hub) endLocked(running *runningCache) {
 	if h.caches[running.resource] != running {
-		return // it has been ended before
+		return // already ended
 	}
 	delete(h.caches, running.resource)
 	running.idle.Stop()
 	close(running.stop)
 }
 
-// endIdle ends a cache that has not been used for as long as it may, or looks again
-// when that may be so.
+// endIdle ends a cache that has been unused for the idle timeout, or schedules the next check.
 func (h *Hub) endIdle(running *runningCache) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -278,9 +275,9 @@ func (h *Hub) endIdle(running *runningCache) {
 	}
 }
 
-// clientFor makes a REST client of an HTTP client, that answers Objects of a resource, or
-// of another kind that the API server makes of them. Without a kind it is what the answer
-// says that it is.
+// clientFor returns a REST client over an HTTP client. It decodes Objects of a resource, or of
+// another kind that the API server converts them to. Without a kind, the kind is read from the
+// response.
 func (h *Hub) clientFor(resource Resource, client *http.Client, kind schema.GroupVersionKind) (rest.Interface, error) {
 	groupVersion := resource.GroupVersion()
 	config := rest.CopyConfig(h.config)
@@ -295,9 +292,9 @@ func (h *Hub) clientFor(resource Resource, client *http.Client, kind schema.Grou
 	if resource.BuiltIn() {
 		config.AcceptContentTypes = strings.Join([]string{runtime.ContentTypeProtobuf, runtime.ContentTypeJSON}, ",")
 	}
-	config.QPS = -1 // the Reflector paces itself, and callers have limits of their own
+	config.QPS = -1 // the Reflector limits its own rate, and callers have their own limits
 	if client != h.client {
-		config.WarningHandler = rest.NoWarnings{} // they are for the caller
+		config.WarningHandler = rest.NoWarnings{} // warnings are meant for the caller
 	}
 	return rest.RESTClientForConfigAndClient(config, client)
 }

@@ -6,31 +6,31 @@ import (
 	"sort"
 )
 
-// changeLog is the tail of the feed, compacted: every live object stands in it
-// once, at its last change, and so does every deletion that is remembered. Whoever
-// comes back with an old place is told the latest state of what has changed
-// since. Kafka's compacted topics and CouchDB's _changes are the models.
+// changeLog is the older part of the feed, compacted: it has every live object once, at its last
+// change, and every deletion that is retained. A watcher that resumes from an old sequence number
+// receives the latest state of each object that has changed since. Kafka's compacted topics and
+// CouchDB's _changes are the models.
 //
-// A change does not look for the record that it supersedes: a record is current
-// as long as its entry was last changed at that record's place. Superseded ones
-// are swept out when they are as many as the current ones.
+// A change does not search for the record that it supersedes: a record is current as long as its
+// entry's last change has the record's sequence number. Superseded records are swept when they
+// outnumber the current ones.
 type changeLog struct {
-	records    []record // in the order of their places, and so of their versions
-	current    int      // how many are not superseded
+	records    []record // in the order of their sequence numbers, and so of their versions
+	current    int      // number of records that are not superseded
 	tombstones []*entry // oldest first
 	limits     limits
-	// gaps are where deletions are not known, in order.
+	// gaps are the version ranges whose deletions may be unknown, in order.
 	gaps []gap
-	// earlier are deletions in gaps and from before the log began, as the API server
-	// told them; oldest first. The slice is replaced, and never changed.
+	// earlier are the deletions in gaps and from before the log began, as the API server's history
+	// reported them; oldest first. The slice is replaced, never changed.
 	earlier []latest
-	// forgotten is the place of the last deletion that was forgotten.
+	// forgotten is the sequence number of the last deletion that was evicted.
 	forgotten uint64
-	// floor is the version since which no deletion has been forgotten.
+	// floor is the version since which no deletion has been evicted.
 	floor string
 }
 
-// record says that at a place in the feed an entry was changed.
+// record is the change of an entry at a sequence number.
 type record struct {
 	seq     uint64
 	version uint64
@@ -43,8 +43,8 @@ func (l *changeLog) restart(version string) {
 	*l = changeLog{limits: l.limits, floor: version}
 }
 
-// changed notes the change of an entry that is in the store: made, if it has not
-// been in the log before.
+// changed records the change of an entry that is in the store. If made is set, the entry is new in
+// the log.
 func (l *changeLog) changed(e *entry, made bool, seq uint64, version string) {
 	if made {
 		e.made = seq
@@ -54,8 +54,7 @@ func (l *changeLog) changed(e *entry, made bool, seq uint64, version string) {
 	l.append(e, version)
 }
 
-// deleted notes that an entry has left the store, and remembers that by a
-// tombstone in its place.
+// deleted records that an entry has left the store, and turns it into a tombstone.
 func (l *changeLog) deleted(e *entry, seq uint64, version string) {
 	e.object = headOnly(e.object)
 	e.seq = seq
@@ -67,7 +66,7 @@ func (l *changeLog) deleted(e *entry, seq uint64, version string) {
 	}
 }
 
-// forgetFirst forgets the oldest deletion.
+// forgetFirst evicts the oldest deletion.
 func (l *changeLog) forgetFirst() {
 	oldest := l.tombstones[0]
 	l.tombstones[0] = nil
@@ -101,12 +100,11 @@ func (l *changeLog) search(found func(record) bool) int {
 	return sort.Search(len(l.records), func(i int) bool { return found(l.records[i]) })
 }
 
-// latest is the latest state of something that has changed: an object, or the head
-// of one that was deleted.
+// latest is the latest state of a changed object: the object, or the head of a deleted one.
 type latest struct {
 	object  *Object
-	made    uint64 // the place of the change that made it; 0 if that is not known
-	seq     uint64 // the place of its last change; 0 if that is not known
+	made    uint64 // sequence number of its creation; 0 if unknown
+	seq     uint64 // sequence number of its last change; 0 if unknown
 	deleted bool
 	version string // of its last change
 }
@@ -114,17 +112,17 @@ type latest struct {
 // logPart is a part of the latest states.
 type logPart struct {
 	states  []latest // in the order of their last changes
-	to      uint64   // the place up to which they are
-	version string   // and the version
+	to      uint64   // the sequence number up to which they are complete
+	version string   // the version of that sequence number
 	all     bool     // there are no more
-	looked  int      // at how many records
+	looked  int      // number of records examined
 }
 
-// looksPerState is how many records are looked at for a part, for each state that may be in it.
+// looksPerState is the number of records examined for a part, for each state that it may hold.
 const looksPerState = 8
 
-// next returns the latest states of what has changed behind a place, as many as a watcher takes
-// at once, or fewer where most records are superseded.
+// next returns the latest states of the objects that have changed after a sequence number, at most
+// as many as a watcher takes at once, or fewer if most records are superseded.
 func (l *changeLog) next(place uint64, most limits) (part logPart) {
 	size := 0
 	for _, r := range l.records[l.search(func(r record) bool { return r.seq > place }):] {
@@ -153,8 +151,8 @@ func (r record) state() latest {
 	return state
 }
 
-// unknown is the version up to which deletions since another one are not known; empty
-// if all are.
+// unknown returns the version up to which deletions since another version are unknown; empty if all
+// are known.
 func (l *changeLog) unknown(since string) (until string) {
 	if older(since, l.floor) {
 		return l.floor
@@ -165,8 +163,8 @@ func (l *changeLog) unknown(since string) (until string) {
 	return ""
 }
 
-// remember notes that the deletions since a version up to another are known, and are among
-// those that earlier is to be now.
+// remember records that the deletions between two versions are known, and replaces earlier, which
+// contains them.
 func (l *changeLog) remember(earlier []latest, since, until string) {
 	known := func(from string) string {
 		if older(since, from) && !older(until, from) {
@@ -181,8 +179,8 @@ func (l *changeLog) remember(earlier []latest, since, until string) {
 	l.earlier = newerThan(earlier, l.floor)
 }
 
-// newerThan returns those of some states, which are in the order of their versions, that are
-// newer than a version.
+// newerThan returns the states that are newer than a version. The states must be in the order of
+// their versions.
 func newerThan(states []latest, version string) []latest {
 	return states[sort.Search(len(states), func(i int) bool { return older(version, states[i].version) }):]
 }
@@ -191,11 +189,10 @@ func sortByVersion(states []latest) {
 	slices.SortStableFunc(states, func(a, b latest) int { return compareVersions(a.version, b.version) })
 }
 
-// locate returns a place such that the changes behind it are exactly those newer than
-// a version; false if a deletion since that version has been forgotten. Superseded
-// records may have been swept out around that version. Of all the places that this
-// leaves, the answer is the last one: an object counts as made behind it only if it
-// certainly was.
+// locate returns a sequence number such that the changes after it are exactly those newer than a
+// version; false if a deletion since that version has been evicted. Superseded records around that
+// version may have been swept, so several numbers may fit. The result is the highest of them: an
+// object counts as created after it only if it certainly was.
 func (l *changeLog) locate(version string, last uint64) (place uint64, ok bool) {
 	if l.unknown(version) != "" {
 		return 0, false

@@ -2,36 +2,34 @@ package informerhub
 
 import "time"
 
-// pace spaces what a topic's watchers are told. The first change after a quiet time
-// is shown at once; those that follow in quick succession are held and shown together,
-// so that each watcher is woken once for all of them, and all watchers read the same.
-// Waking a watcher and sending it a message costs many times what an event in
-// the message does.
+// pace rate-limits the wake-ups of a topic's watchers. The first change after a quiet period is
+// shown at once. Changes that follow in quick succession are held back and shown together, so that
+// each watcher is woken once for all of them, and all watchers read the same batch. Waking a
+// watcher and sending it a message costs many times as much as one more event in the message.
 type pace struct {
 	shown time.Time   // when changes were last shown
-	held  bool        // changes are held
-	end   end         // if so: as far as the watchers may read
-	timer *time.Timer // if so: shows them
+	held  bool        // changes are held back
+	end   end         // while held: the end up to which watchers may read
+	timer *time.Timer // while held: shows the changes
 }
 
-// end is where a feed ended at some time.
+// end is the end of a feed at some time.
 type end struct {
 	place   uint64
 	version string
 	closed  string // see feed
 }
 
-// spacing is how far apart a topic with so many watchers is shown to them.
+// spacing returns the minimum time between two wake-ups of a topic, given its number of watchers.
 type spacing func(watchers int) time.Duration
 
 const (
-	// minSpacing is short enough for nobody to notice, and many changes of a burst
-	// fall into it.
+	// minSpacing is too short to be noticed, and long enough for many changes of a burst.
 	minSpacing = 2 * time.Millisecond
-	// maxSpacing bounds what the hub adds to the delay of an event.
+	// maxSpacing bounds the delay that the hub adds to an event.
 	maxSpacing = 100 * time.Millisecond
-	// spacingEach is a few times the CPU time that sending to one watcher takes: a
-	// burst keeps the service busy for a part of the time only, however many watch.
+	// spacingEach is a few times the CPU time of sending to one watcher: a burst keeps the service
+	// busy for only a part of the time, whatever the number of watchers.
 	spacingEach = 100 * time.Microsecond
 )
 
@@ -39,7 +37,7 @@ func spaceByWatchers(watchers int) time.Duration {
 	return min(max(minSpacing, time.Duration(watchers)*spacingEach), maxSpacing)
 }
 
-// hold lets watchers read no further than an end, until show is called after a while.
+// hold limits watchers to an end, until show is called after wait.
 func (p *pace) hold(at end, wait time.Duration, show func()) {
 	p.held, p.end = true, at
 	p.timer = time.AfterFunc(wait, show)

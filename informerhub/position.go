@@ -2,21 +2,19 @@ package informerhub
 
 import "time"
 
-// Position is how far a stream has come, in words that every replica understands:
-// everything up to a resource version has been delivered. It is what a resume token
-// is made of.
+// Position is the progress of a stream, in terms that every replica understands: everything up to a
+// resource version has been delivered. Resume tokens are made from it.
 type Position struct {
 	Version string
-	// Epoch is the epoch at the replica that gave the position out, and Issued when
-	// that was, in Unix seconds. They tell a position in a history that has since
-	// been undone (an API server's store restored from a backup) from one that can
-	// be resumed.
+	// Epoch is the epoch of the replica that issued the position, and Issued the time of issue, in
+	// Unix seconds. They distinguish a position that can be resumed from one in a history that was
+	// undone since (an API server's store restored from a backup).
 	Epoch  uint64
 	Issued int64
 }
 
-// position returns that of the feed's end. Where the last changes are deletions of which
-// there may be more at the same version, it is before them: who continues there is sent
+// position returns the position of the feed's end. If the last changes are deletions, and more may
+// follow at the same version, the position is before them: a client that resumes there receives
 // these deletions again.
 func (f *feed) position(now time.Time) Position {
 	return Position{Version: f.closed, Epoch: f.epoch.id, Issued: now.Unix()}

@@ -5,19 +5,18 @@ import (
 	"weak"
 )
 
-// round is what the watchers of one topic read from one time that it was shown to
-// the next. Those that have the same selection and come from the same place get the
-// same batch, which is made, and encoded, once for them all.
+// round is the set of batches that the watchers of one topic read between two wake-ups. Watchers
+// with the same selection and cursor share one batch, which is matched and encoded once for all of
+// them.
 type round struct {
 	over chan struct{} // closed when there is more to read
 
 	mu sync.Mutex // guards made; no other lock is taken while it is held
-	// made holds nothing alive: a batch lives as long as some watcher sends it.
+	// made does not keep batches alive: a batch lives as long as some watcher sends it.
 	made map[passage]weak.Pointer[sharedBatch]
 }
 
-// passage is what a watcher reads: a selection's changes from one place in the feed to
-// another.
+// passage identifies a batch: a selection's changes between two sequence numbers.
 type passage struct {
 	selection string
 	from, to  uint64
@@ -25,7 +24,7 @@ type passage struct {
 
 func newRound() *round { return &round{over: make(chan struct{})} }
 
-// share answers the batch of a passage, which all who read that share.
+// share returns the batch of a passage. All watchers that read the passage share it.
 func (r *round) share(p passage, read func() Batch) Batch {
 	shared := r.find(p)
 	shared.once.Do(func() { shared.batch = read() })
@@ -48,22 +47,21 @@ func (r *round) find(p passage) *sharedBatch {
 	return shared
 }
 
-// sharedBatch is a batch that several watchers have been given, and what was made of
-// it for them.
+// sharedBatch is a batch that several watchers share, with its encodings.
 type sharedBatch struct {
 	once  sync.Once
 	batch Batch
 
-	mu      sync.Mutex // guards encoded; held while encoding, so that it is done once
+	mu      sync.Mutex // guards encoded; held while encoding, so that each encoding is made once
 	encoded map[any]any
 }
 
-// IsShared reports whether other watchers can have been given the same batch.
+// IsShared reports whether other watchers may have received the same batch.
 func (b Batch) IsShared() bool { return b.shared != nil }
 
-// Encoded answers what encode makes of the batch: made once, for each key, for all
-// watchers that have been given the same batch. Nobody may change the answer. False if
-// no other watcher can have been given it: then encode is not called.
+// Encoded returns the result of encode for the batch. It is encoded once for each key, for all
+// watchers that share the batch, and must not be changed. Encoded returns false, without calling
+// encode, if no other watcher can have received the batch.
 func (b Batch) Encoded(key any, encode func() any) (made any, ok bool) {
 	if b.shared == nil {
 		return nil, false

@@ -2,20 +2,19 @@ package informerhub
 
 import "sort"
 
-// change is one step in the life of one object. It holds the object before and
-// after, so that it can be told for any selection whether the object entered,
-// stayed in or left it.
+// change is one modification of one object. It holds the object before and after, so that any
+// selection can determine whether the object entered it, stayed in it or left it.
 type change struct {
-	seq     uint64  // its place in the feed
-	step    uint64  // the place of the last change that was applied in one step with it
-	before  *Object // nil: the object was made
+	seq     uint64  // sequence number in the feed
+	step    uint64  // sequence number of the last change that was applied in the same step
+	before  *Object // nil: the object was created
 	after   *Object // nil: the object was deleted
 	version string  // of the event itself
-	// closes is the version up to which a client holds everything when it has been sent
-	// the change and all before it. For a deletion it is older than version: objects
-	// that share a lease in etcd are deleted at one version, and more of them may follow.
+	// closes is the version up to which a client holds everything after it was sent this change and
+	// all earlier ones. For a deletion it is older than version: objects that share a lease in etcd
+	// are deleted at one version, and more of them may follow.
 	closes string
-	// relisted says that a relist has found it: when it was is not known.
+	// relisted reports whether a relist found the change, so that its time is unknown.
 	relisted bool
 }
 
@@ -30,7 +29,7 @@ func (c change) size() int {
 	return size
 }
 
-// object is the object that the change is about, as it was last.
+// object returns the latest known state of the changed object.
 func (c change) object() *Object {
 	if c.after != nil {
 		return c.after
@@ -38,15 +37,14 @@ func (c change) object() *Object {
 	return c.before
 }
 
-// window is the head of the feed: the last changes, without a gap, in as many
-// bytes as it may have.
+// window is the newest part of the feed: the last changes, without a gap, up to a limit in bytes.
 type window struct {
 	changes []change
-	first   uint64 // the place of changes[0], or of the next change if there is none
-	bytes   int    // what the objects of changes occupy
+	first   uint64 // sequence number of changes[0], or of the next change if there is none
+	bytes   int    // size of the objects in changes
 	limit   int
-	// trimmed is the version of the last change that was dropped, or the one at
-	// which the window began.
+	// trimmed is the version of the last change that was dropped, or the version at which the
+	// window began.
 	trimmed string
 }
 
@@ -54,8 +52,7 @@ func (w *window) restart(next uint64, version string) {
 	*w = window{first: next, limit: w.limit, trimmed: version}
 }
 
-// push adds the change that follows the last one, and drops the oldest ones while
-// there are too many bytes.
+// push appends the next change, and drops the oldest changes while the window is above its limit.
 func (w *window) push(c change) {
 	w.changes = append(w.changes, c)
 	w.bytes += c.size()
@@ -69,26 +66,26 @@ func (w *window) dropFirst() {
 	dropped := w.changes[0]
 	w.bytes -= dropped.size()
 	w.trimmed = dropped.version
-	w.changes[0] = change{} // let go of its objects
+	w.changes[0] = change{} // release its objects
 	w.changes = w.changes[1:]
 	w.first++
 	unshared(dropped.before)
 	unshared(dropped.after)
 }
 
-// at returns the change at a place that the window covers.
+// at returns the change with a sequence number that the window covers.
 func (w *window) at(place uint64) *change { return &w.changes[place-w.first] }
 
-// covers reports whether the window holds every change behind a place.
+// covers reports whether the window has every change after a sequence number.
 func (w *window) covers(place uint64) bool { return place+1 >= w.first }
 
-// after returns the changes behind a place that the window covers.
+// after returns the changes after a sequence number that the window covers.
 func (w *window) after(place uint64) []change {
 	return w.changes[place+1-w.first:]
 }
 
-// locate answers the place behind all changes up to a version, if the window
-// reaches back to it.
+// locate returns the sequence number of the last change up to a version, if the window reaches back
+// to that version.
 func (w *window) locate(version string) (place uint64, ok bool) {
 	if older(version, w.trimmed) {
 		return 0, false
