@@ -8,18 +8,18 @@ import (
 )
 
 const (
-	// stepsBetweenYields is how many objects are looked at before the work yields.
+	// stepsBetweenYields is the number of objects that are examined between two yields.
 	stepsBetweenYields = 64
-	// shortWork is how many objects may be looked at without a turn of the processors.
+	// shortWork is the number of objects that may be examined without a processor slot.
 	shortWork = 256
 )
 
-// candidates are the objects among which those of a selection are: as few as the indexes
-// can tell without looking at the objects. They are taken under the cache's lock, pointer by
-// pointer, and merged and matched without it: objects never change.
+// candidates are the objects that may match a selection: as few as the indexes can find without
+// examining the objects. Their pointers are collected under the cache's lock. They are merged and
+// matched without the lock, because objects never change.
 type candidates struct {
 	runs     [][]*Object // each in order of namespace and name
-	position Position    // at which they were taken
+	position Position    // at which they were collected
 	complete bool        // everything at the position's version is known
 }
 
@@ -30,8 +30,8 @@ func (c candidates) count() (count int) {
 	return count
 }
 
-// reached returns the partitions that a selection may have objects of, from a cursor's on, in
-// order. The result may share the store's memory.
+// reached returns the partitions that may have objects of a selection, from the cursor's partition
+// on, in order. The result may share the store's memory.
 func (s *store) reached(sel *Selection, cursor *ObjectName) []*partition {
 	from := ""
 	if cursor != nil {
@@ -57,8 +57,8 @@ func (s *store) partitionsOf(namespaces []string, sel *Selection) (partitions []
 	return partitions
 }
 
-// candidates returns a selection's candidates in the partitions that it reaches; with without,
-// in those only that the other selection does not reach.
+// candidates returns a selection's candidates in the partitions that it reaches. If without is not
+// nil, partitions that it reaches are left out.
 func (s *store) candidates(sel, without *Selection) [][]*Object {
 	if sel.among != nil {
 		return [][]*Object{s.named(sel.among, without)}
@@ -119,12 +119,12 @@ func (l *lookup) objects(i int, partitions []*partition) (found []*Object) {
 	return found
 }
 
-// named are the objects that have some names, which are in order.
+// named returns the objects with the given names, which must be in order.
 func (s *store) named(names []ObjectName, without *Selection) []*Object {
 	var objects []*Object
 	for i, name := range names {
 		if i > 0 && name.compare(names[i-1]) == 0 || without != nil && without.reaches(name.Namespace) {
-			continue // the same with another UID, or not wanted
+			continue // the same name with another UID, or excluded
 		}
 		if object := s.get(name.Namespace, name.Name); object != nil {
 			objects = append(objects, object)
@@ -178,7 +178,7 @@ func mergeTwo(ctx context.Context, runs [][]*Object) ([]*Object, error) {
 	return merged, nil
 }
 
-// matching returns what a selection holds of the candidates.
+// matching returns the candidates that match a selection.
 func (c candidates) matching(ctx context.Context, sel *Selection) (Snapshot, error) {
 	if sel.filter != nil || c.count() > shortWork {
 		within, end, err := fairqueue.Begin(ctx)
@@ -208,13 +208,13 @@ func (c candidates) matching(ctx context.Context, sel *Selection) (Snapshot, err
 			kept = append(kept, object)
 		}
 	}
-	// A snapshot may be kept for long: not with room for all the candidates.
+	// A snapshot may be retained for long, so it must not have the capacity for all candidates.
 	snapshot := c.snapshot(slices.Clone(kept))
 	snapshot.Warnings, snapshot.unvalued = filtering.warnings(), filtering.out
 	return snapshot, nil
 }
 
-// snapshot is one of the candidates that are selected.
+// snapshot returns a snapshot of the selected candidates.
 func (c candidates) snapshot(selected []*Object) Snapshot {
 	return Snapshot{Objects: selected, ResourceVersion: c.position.Version, Position: c.position, Complete: c.complete}
 }

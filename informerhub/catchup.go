@@ -2,27 +2,26 @@ package informerhub
 
 import "time"
 
-// catchUp is the way of a watcher that is behind the window to the feed's end: by the
-// latest states in the log, in parts, so that a reader that is slow holds on to one part
-// and not to all of them. An object that changes meanwhile moves to the log's end, and is
-// sent in its newest state when the watcher gets there. Until then the stream cannot be
-// resumed, because the client holds some objects as they were before others.
+// catchUp is the delivery of latest states to a watcher whose cursor is older than the window, up
+// to the feed's end. The states come from the log, in parts, so that a slow reader retains one part
+// and not all of them. An object that changes meanwhile moves to the log's end, and is sent in its
+// newest state when the watcher gets there. Until then the stream cannot be resumed, because the
+// client holds different objects as of different versions.
 type catchUp struct {
-	// since is the version up to which everything has been delivered by another replica,
-	// or by this one in a stream that has ended; then deletions that the API server has
-	// told of are sent too, also those that it tells while the states are being sent. It is
-	// empty for a watcher that has fallen behind.
+	// since is the version up to which everything has been delivered by another replica, or by this
+	// one in an earlier stream. With it, the deletions from the API server's history are sent too,
+	// including those that it returns while the states are being sent. It is empty for a watcher
+	// that has fallen behind the window.
 	since string
-	// deleted are the UIDs of objects whose deletion has been sent, so that none is sent
-	// twice.
+	// deleted are the UIDs of objects whose deletion was sent, so that none is sent twice.
 	deleted map[string]bool
-	// began is the watcher's place at the beginning, and end the feed's end at that time.
+	// began is the watcher's cursor at the beginning, and end the feed's end at that time.
 	began, end uint64
 }
 
-// heldAt returns a place such that the client can hold an object only if it was made at that
-// place or before. An object that has not changed since the beginning comes in one part only:
-// none has been sent in the parts before, which have led the watcher to a place.
+// heldAt returns a sequence number such that the client can hold an object only if it was created
+// at that number or earlier. An object that has not changed since the beginning is in one part
+// only, so it was not sent in earlier parts, which have moved the cursor to place.
 func (c *catchUp) heldAt(state latest, place uint64) uint64 {
 	if state.seq <= c.end {
 		return c.began
@@ -30,8 +29,8 @@ func (c *catchUp) heldAt(state latest, place uint64) uint64 {
 	return place
 }
 
-// readLatestLocked returns the latest states that wait for the watcher, as many as it
-// takes at once. The deletions of the API server's history are yet to be added.
+// readLatestLocked returns the latest states that are pending for the watcher, at most as many as
+// it takes at once. The deletions from the API server's history must still be added.
 func (w *Watcher) readLatestLocked() reading {
 	feed, from := w.cache.feed, w.place
 	part := feed.log.next(from, feed.limits)
@@ -47,9 +46,9 @@ func (w *Watcher) readLatestLocked() reading {
 	return taken
 }
 
-// complete adds to a part of the latest states the deletions that only the API server's
-// history has told of, which are given in the order of their versions: those up to the version
-// of the part, or all if it is the last one.
+// complete adds the deletions that are known only from the API server's history to a part of the
+// latest states: those up to the version of the part, or all for the last part. They must be in the
+// order of their versions.
 func (c *catchUp) complete(part logPart, earlier []latest) []latest {
 	if c.since == "" {
 		return part.states
@@ -73,8 +72,9 @@ func (c *catchUp) complete(part logPart, earlier []latest) []latest {
 	return c.onceDeleted(states)
 }
 
-// onceDeleted drops the deletions of objects whose deletion has been sent: a relist has
-// found an object gone, and the API server has told when that was.
+// onceDeleted drops the deletions of objects whose deletion was sent before. A deletion can come
+// twice: a relist found the object missing, and the API server's history has the time of the
+// deletion.
 func (c *catchUp) onceDeleted(states []latest) []latest {
 	kept := states[:0]
 	for _, state := range states {

@@ -1,9 +1,9 @@
 package informerhub
 
-// EventType says what an event reports.
+// EventType is the type of an event.
 type EventType uint8
 
-// The types of events. They mean what kubeconnect.v1.EventType says.
+// The types of events. kubeconnect.v1.EventType documents their meanings.
 const (
 	Added EventType = iota + 1
 	Modified
@@ -13,44 +13,44 @@ const (
 	Bookmark
 )
 
-// Event is one step in the history of a selection. Object is nil for Reset,
-// Synced and Bookmark. The object of Deleted is the last one that the selection
-// held, or no more than its head; ResourceVersion is that of the event itself.
+// Event is one step in the history of a selection. Object is nil for Reset, Synced and Bookmark.
+// The object of Deleted is the last one that the selection contained, or only its head.
+// ResourceVersion is the version of the event itself.
 type Event struct {
 	Type            EventType
 	Object          *Object
 	ResourceVersion string
-	// Before is, for Modified, the state that the reader holds. It is nil where that is
-	// not certain: in snapshots and latest states, beside what another replica has sent,
-	// and on the way to another selection.
+	// Before is the reader's current state of the object, for Modified. It is nil if that state is
+	// uncertain: in snapshots, in latest states, after events of another replica, and in a switch
+	// to another selection.
 	Before *Object
 
 	step   uint64 // see change
 	closes string // see change
 }
 
-// Batch is a number of events that a watcher delivers at once.
+// Batch is the events that a watcher delivers at once.
 type Batch struct {
 	Events []Event
-	// Position is behind the last event.
+	// Position is after the last event.
 	Position Position
-	// Freshness is how current the cache was when the batch was read.
+	// Freshness is the freshness of the cache when the batch was read.
 	Freshness Freshness
-	// Warnings are what a user should know of the stream: how many objects the filter has
-	// no value for, in the snapshot or since the last warning.
+	// Warnings are messages for the user of the stream: the number of objects for which the filter
+	// has no value, in the snapshot or since the last warning.
 	Warnings []string
 
 	snapshot bool // the events are a part of a snapshot
-	latest   bool // the events are latest states rather than steps
-	rescoped bool // the events lead to another selection
-	broken   bool // the batch ends where a stream cannot be resumed
+	latest   bool // the events are latest states, not steps
+	rescoped bool // the events switch to another selection
+	broken   bool // a stream cannot be resumed after the batch
 	unvalued leftOut
 	shared   *sharedBatch
 }
 
-// PositionAfter returns the position behind one of the events. It reports false where a
-// stream cannot be resumed: within a snapshot, within latest states, on the way to
-// another selection, and within changes that were applied in one step.
+// PositionAfter returns the position after one of the events. It reports false where a stream
+// cannot be resumed: within a snapshot, within latest states, within a switch to another selection,
+// and within changes that were applied in one step.
 func (b Batch) PositionAfter(i int) (Position, bool) {
 	switch {
 	case i == len(b.Events)-1:
@@ -66,8 +66,8 @@ func (b Batch) PositionAfter(i int) (Position, bool) {
 	return position, true
 }
 
-// Sizes returns about how many bytes of objects the batch keeps in memory, and how many of these the
-// largest of its events does.
+// Sizes returns the approximate bytes of objects that the batch retains, and those that its largest
+// event retains.
 func (b Batch) Sizes() (all, largest int) {
 	for _, event := range b.Events {
 		size := keptBytes(event.Object) + keptBytes(event.Before)
@@ -77,7 +77,7 @@ func (b Batch) Sizes() (all, largest int) {
 	return all, largest
 }
 
-// keptBytes is how much memory an object keeps: a masked one keeps the whole one.
+// keptBytes returns the memory that an object retains. A masked object retains the whole one.
 func keptBytes(o *Object) int {
 	switch {
 	case o == nil:
@@ -88,8 +88,7 @@ func keptBytes(o *Object) int {
 	return o.Size()
 }
 
-// bookmark returns a batch that says that everything up to a position has been
-// delivered.
+// bookmark returns a batch with a Bookmark: everything up to its position has been delivered.
 func bookmark(position Position, freshness Freshness) Batch {
 	return Batch{
 		Events:   []Event{{Type: Bookmark, ResourceVersion: position.Version}},
@@ -97,7 +96,7 @@ func bookmark(position Position, freshness Freshness) Batch {
 	}
 }
 
-// see returns the event that a change is under a selection; false if it is none.
+// see returns the event of a change under a selection; false if the change causes none.
 func (s *Selection) see(step change, unvalued *leftOut) (Event, bool) {
 	before := step.before != nil && s.Matches(step.before)
 	after := step.after != nil && s.holds(step.after, unvalued)
@@ -118,11 +117,11 @@ func (s *Selection) see(step change, unvalued *leftOut) (Event, bool) {
 	return event, true
 }
 
-// catchUp returns the event that leads a client from a place in the feed to the latest
-// state of an object that has changed behind it; false if the client cannot hold the
-// object, before or after. What the selection held at that place is not known any more:
-// so Modified may name an object that it did not hold, or one that is the same under the
-// selection's mask, and Deleted what it did not hold as well, without content.
+// catchUp returns the event that takes a client from a cursor to the latest state of an object that
+// has changed after it; false if the client cannot hold the object before or after. The content of
+// the selection at that cursor is no longer known. So Modified may name an object that the client
+// did not hold, or one that is unchanged under the selection's mask. Deleted may name an object
+// that the client did not hold, too, and has no content.
 func (s *Selection) catchUp(state latest, place uint64, unvalued *leftOut) (Event, bool) {
 	madeSince := state.made > place
 	held := !state.deleted && s.holds(state.object, unvalued)

@@ -7,28 +7,27 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
-// maxFieldIndexes bounds the indexes of one store. The built-in kinds that have the
-// most selectable fields have eleven.
+// maxFieldIndexes bounds the indexes of one store. The built-in kinds with the most selectable
+// fields have eleven.
 const maxFieldIndexes = 16
 
-// indexPart is how many entries are added to a new index while the cache is locked.
+// indexPart is the number of entries that are added to a new index while the cache is locked.
 const indexPart = 256
 
-// fieldIndex says that the partitions of a store have an index of a field: it finds the entries
-// whose objects have a value in the field. It is made when somebody first selects by the
-// field. Objects without a value are not in it.
+// fieldIndex is an index of a field in the partitions of a store: it finds the entries whose
+// objects have a value in the field. It is created when the field is first selected by. Objects
+// without a value are not in it.
 //
-// The entries that are there already are added in parts, and their fields are read
-// without the lock. Meanwhile changes are added as they come; adding an entry twice does
-// nothing.
+// The existing entries are added in parts, and their fields are read without the lock. Changes are
+// added meanwhile as they arrive. Adding an entry twice has no effect.
 type fieldIndex struct {
 	reads    fieldReader
-	complete bool        // all entries have been added: it can be used
-	building bool        // somebody adds them
-	cursor   *ObjectName // the last entry that was taken to be added; nil before the first one
+	complete bool        // all entries have been added: the index can be used
+	building bool        // a caller is adding entries
+	cursor   *ObjectName // the last entry that was read for adding; nil before the first one
 }
 
-// unindexed is an entry that is yet to be added to a new index.
+// unindexed is an entry that must still be added to a new index.
 type unindexed struct {
 	partition *partition
 	entry     *entry
@@ -45,7 +44,7 @@ func (p *partition) indexField(name string, e *entry, values []string) {
 			p.byField[name] = make(postings[string])
 		}
 		if _, known := p.byField[name][value]; !known {
-			value = strings.Clone(value) // it points into the object
+			value = strings.Clone(value) // value points into the object
 		}
 		p.byField[name].add(value, e)
 	}
@@ -60,8 +59,8 @@ func (p *partition) unindexField(name string, e *entry, values []string) {
 	}
 }
 
-// index sees to it that the fields of a selection are indexed. It does not wait for an index
-// that another caller is making: without it, a selection is looked for among more objects.
+// index indexes the fields of a selection. It does not wait for an index that another caller is
+// building: without the index, more objects are examined for the selection.
 func (c *Cache) index(ctx context.Context, sel *Selection) error {
 	for _, wanted := range sel.conditions {
 		if !wanted.indexable() || c.isIndexed(wanted.field) {
@@ -76,7 +75,7 @@ func (c *Cache) index(ctx context.Context, sel *Selection) error {
 	return nil
 }
 
-// isIndexed reports whether there is nothing to do for the index of a field.
+// isIndexed reports whether the index of a field needs no work.
 func (c *Cache) isIndexed(field string) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -86,7 +85,7 @@ func (c *Cache) isIndexed(field string) bool {
 	return len(c.store.fields) == maxFieldIndexes
 }
 
-// beginIndex returns an index that the caller must build; nil if there is nothing to do.
+// beginIndex returns an index that the caller must build; nil if there is nothing to build.
 func (c *Cache) beginIndex(field string, reads fieldReader) (*store, *fieldIndex) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,8 +101,8 @@ func (c *Cache) beginIndex(field string, reads fieldReader) (*store, *fieldIndex
 	return c.store, index
 }
 
-// buildIndex adds the entries that are in the store already. If the context ends, the next
-// caller who selects by the field begins again.
+// buildIndex adds the existing entries of the store. If the context ends, the next caller that
+// selects by the field starts over.
 func (c *Cache) buildIndex(ctx context.Context, in *store, field string, index *fieldIndex) error {
 	defer c.endIndex(index)
 	ctx, end, err := fairqueue.Begin(ctx)
@@ -128,13 +127,13 @@ func (c *Cache) endIndex(index *fieldIndex) {
 	index.building, index.cursor = false, nil
 }
 
-// addToIndex adds a part of the entries to a new index, unless they have changed
-// meanwhile, and returns the next part. When there is none, the index is complete.
+// addToIndex adds a part of the entries to a new index, unless they have changed meanwhile, and
+// returns the next part. If the next part is empty, the index is complete.
 func (c *Cache) addToIndex(in *store, field string, part []unindexed) (next []unindexed) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.store != in {
-		return nil // the store that has come in its place has the index
+		return nil // the new store has the index
 	}
 	in.looked.Add(int64(len(part)))
 	for _, read := range part {
@@ -152,7 +151,7 @@ func (c *Cache) addToIndex(in *store, field string, part []unindexed) (next []un
 	return next
 }
 
-// appendUnindexed adds entries behind an index's cursor to a part, and moves the cursor.
+// appendUnindexed appends entries after an index's cursor to a part, and advances the cursor.
 func (s *store) appendUnindexed(part []unindexed, index *fieldIndex) []unindexed {
 	for p, e := range s.entriesBehind(&Selection{}, nil, index.cursor) {
 		if len(part) >= indexPart {
@@ -162,7 +161,7 @@ func (s *store) appendUnindexed(part []unindexed, index *fieldIndex) []unindexed
 		index.cursor = &ObjectName{Namespace: p.namespace, Name: e.object.name}
 	}
 	if index.cursor != nil {
-		index.cursor.Name = strings.Clone(index.cursor.Name) // it points into the object
+		index.cursor.Name = strings.Clone(index.cursor.Name) // Name points into the object
 	}
 	return part
 }

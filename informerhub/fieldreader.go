@@ -2,16 +2,16 @@ package informerhub
 
 import "slices"
 
-// fieldReader reads a field that objects are selected by. Most fields have one value, or
-// none; one that lies in a list may have several.
+// fieldReader reads a field that objects are selected by. Most fields have at most one value. A
+// field within a list may have several.
 type fieldReader struct {
 	// has reports whether a value is among the field's.
 	has func(object *Object, value string) bool
-	// values are the field's values, without empty ones. They may point into the object.
+	// values returns the field's values, without empty ones. They may point into the object.
 	values func(*Object) []string
 }
 
-// oneValue reads a field that has one value, which is empty if there is none.
+// oneValue returns a reader of a field with a single value, which is empty if there is none.
 func oneValue(read func(*Object) string) fieldReader {
 	return fieldReader{
 		has: func(object *Object, value string) bool { return read(object) == value },
@@ -29,7 +29,7 @@ type condition struct {
 	field string
 	reads fieldReader
 	wants []string // any of them
-	equal bool     // or, if not, none of them
+	equal bool     // otherwise none of them
 }
 
 // meets reports whether an object meets the condition.
@@ -42,8 +42,8 @@ func (c condition) meets(object *Object) bool {
 	return !c.equal
 }
 
-// indexable reports whether an index finds what meets the condition. Names and
-// namespaces have the order of the store.
+// indexable reports whether an index finds the objects that meet the condition. Names and
+// namespaces need no index, because the store is ordered by them.
 func (c condition) indexable() bool {
 	return c.equal && !slices.Contains(c.wants, "") && c.field != "metadata.name" && c.field != "metadata.namespace"
 }

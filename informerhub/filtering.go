@@ -11,18 +11,18 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
-// maxAnswers is how many filters' answers are remembered of an object. Of a change, the
-// object before is that after the last one, which a filter has been held against already.
+// maxAnswers is the number of filter results that are cached for an object. The object before a
+// change is the object after the previous one, so a filter has usually evaluated it already.
 const maxAnswers = 4
 
-// verdict is what a filter says of an object.
+// verdict is the result of a filter for an object.
 type verdict struct {
 	filter  *filter.Filter
 	matches bool
 	err     error
 }
 
-// passes reports whether the selection's filter, if it has one, is true for an object.
+// passes reports whether the selection's filter, if any, is true for an object.
 func (s *Selection) passes(object *Object) bool {
 	if s.filter == nil {
 		return true
@@ -31,7 +31,7 @@ func (s *Selection) passes(object *Object) bool {
 	return matches
 }
 
-// holds is Matches, and counts the objects that the filter has no value for.
+// holds is like Matches, and counts the objects for which the filter has no value.
 func (s *Selection) holds(object *Object, unvalued *leftOut) bool {
 	if s.filter == nil || !s.selects(object) {
 		return s.filter == nil && s.selects(object)
@@ -41,8 +41,8 @@ func (s *Selection) holds(object *Object, unvalued *leftOut) bool {
 	return matches
 }
 
-// passes holds a filter against the object. While the object is among the last changes,
-// the answer is remembered. The error says why the filter has no value for it.
+// passes evaluates a filter for the object. The result is cached while the object is in the window.
+// The error is the reason why the filter has no value for the object.
 func (o *Object) passes(f *filter.Filter, budget *filter.Budget) (bool, error) {
 	kept := o.forms.Load()
 	if kept == nil {
@@ -67,8 +67,8 @@ func (o *Object) evaluate(f *filter.Filter, budget *filter.Budget) (bool, error)
 	return f.Matches(text, budget)
 }
 
-// read answers what a filter reads of an object, as JSON that is good until the scratch
-// is released. There may be more in it.
+// read returns the JSON that a filter reads of an object. It is valid until the scratch is
+// released, and may contain more than the filter's fields.
 func (s *maskScratch) read(o *Object, f *filter.Filter) (text []byte, err error) {
 	mask := f.Mask()
 	switch {
@@ -84,14 +84,15 @@ func (s *maskScratch) read(o *Object, f *filter.Filter) (text []byte, err error)
 	return s.text, err
 }
 
-// filtering holds one filter against the objects of one list.
+// filtering evaluates one filter for the objects of one list.
 type filtering struct {
 	filter *filter.Filter // nil keeps everything
 	budget filter.Budget
 	out    leftOut
 }
 
-// selects reports whether a selection that has the filter holds an object. It returns the errors of keeps.
+// selects reports whether a selection with this filter contains an object. It returns the errors of
+// keeps.
 func (f *filtering) selects(ctx context.Context, sel *Selection, object *Object) (bool, error) {
 	if !sel.selects(object) {
 		return false, nil
@@ -99,8 +100,8 @@ func (f *filtering) selects(ctx context.Context, sel *Selection, object *Object)
 	return f.keeps(ctx, object)
 }
 
-// keeps reports whether the filter is true for an object. It is a BadRequest error if it
-// has cost too much for all objects up to here.
+// keeps reports whether the filter is true for an object. It fails with a BadRequest error if the
+// filter has cost too much for all objects so far.
 func (f *filtering) keeps(ctx context.Context, object *Object) (bool, error) {
 	if f.filter == nil {
 		return true, nil
@@ -119,10 +120,10 @@ func (f *filtering) keeps(ctx context.Context, object *Object) (bool, error) {
 
 func (f *filtering) warnings() []string { return f.out.warnings() }
 
-// leftOut counts the objects that a filter has no value for.
+// leftOut counts the objects for which a filter has no value.
 type leftOut struct {
-	of    int // objects that the filter was held against
-	count int // of them it has no value for
+	of    int // objects that the filter was evaluated for
+	count int // objects without a value
 	first string
 	why   error
 }
@@ -136,7 +137,7 @@ func (l *leftOut) add(object *Object, why error) {
 	l.merge(one)
 }
 
-// merge adds what was counted later.
+// merge adds a later count.
 func (l *leftOut) merge(later leftOut) {
 	if l.count == 0 {
 		l.first, l.why = later.first, later.why
@@ -156,14 +157,14 @@ func (l *leftOut) warnings() []string {
 		l.count, l.of, l.why, l.first, more)}
 }
 
-// warner decides when a stream warns of the objects that its filter has no value for: with
-// each snapshot, and after that once in an interval at most. The zero value is ready.
+// warner decides when a stream warns of objects for which its filter has no value: with each
+// snapshot, and after that at most once in an interval. The zero value is ready for use.
 type warner struct {
 	unvalued leftOut // since the last warning
 	warned   time.Time
 }
 
-// count adds what a batch has counted, of which a snapshot begins the count again.
+// count adds the count of a batch. A snapshot resets the count.
 func (w *warner) count(batch Batch) {
 	if len(batch.Events) > 0 && batch.Events[0].Type == Reset {
 		*w = warner{}
@@ -171,7 +172,7 @@ func (w *warner) count(batch Batch) {
 	w.unvalued.merge(batch.unvalued)
 }
 
-// warnings returns what a batch that is about to be delivered warns of.
+// warnings returns the warnings of a batch that is about to be delivered.
 func (w *warner) warnings(batch Batch, interval time.Duration) []string {
 	synced := batch.Events[len(batch.Events)-1].Type == Synced
 	if batch.snapshot && !synced || !synced && time.Since(w.warned) < interval {

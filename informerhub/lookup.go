@@ -7,18 +7,18 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 )
 
-// lookup is a condition of a selection that an index of each partition answers: one of
-// some labels, or of some values of a field.
+// lookup is a condition of a selection that the indexes of the partitions can answer: one of some
+// labels, or one of some values of a field.
 type lookup struct {
 	labels []unique.Handle[Label]
-	field  string // if there are no labels
+	field  string // if labels is nil
 	values []string
 }
 
 func (l *lookup) size() int { return len(l.labels) + len(l.values) }
 
-// entries returns the entries of a partition that have the i-th label or value, by name. The
-// result shares the index's memory.
+// entries returns the entries of a partition that have the i-th label or value, in order of name.
+// The result shares the index's memory.
 func (l *lookup) entries(p *partition, i int) []*entry {
 	if l.labels != nil {
 		return p.byLabel[l.labels[i]]
@@ -26,7 +26,7 @@ func (l *lookup) entries(p *partition, i int) []*entry {
 	return p.byField[l.field][l.values[i]]
 }
 
-// count returns how many entries of some partitions the lookup finds.
+// count returns the number of entries in some partitions that the lookup finds.
 func (l *lookup) count(partitions []*partition) (count int) {
 	for _, p := range partitions {
 		for i := range l.size() {
@@ -67,9 +67,9 @@ func labelLookup(requirement labels.Requirement) *lookup {
 	return l
 }
 
-// narrowest returns the lookup that finds the fewest of a number of entries, which some
-// partitions have; nil if none finds less than all. It counts, and collects nothing. A lookup
-// that would take more steps than looking at all entries is left out.
+// narrowest returns the lookup that finds the fewest entries in some partitions; nil if none finds
+// less than all. It counts the entries without collecting them. A lookup that would take more steps
+// than examining all entries is skipped.
 func (s *store) narrowest(lookups []*lookup, partitions []*partition, all int) (best *lookup) {
 	fewest, steps := all, 0
 	for _, by := range lookups {

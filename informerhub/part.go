@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// next returns the candidates of a selection behind a cursor, in order, as many as a
-// watcher takes at once, and whether these are all that are left. They are looked up by what
-// stepwise has returned. A nil cursor is before the first object.
+// next returns the candidates of a selection after a cursor, in order, at most as many as a watcher
+// takes at once, and whether no others are left. by is the result of stepwise. A nil cursor is
+// before the first object.
 func (s *store) next(sel *Selection, by *lookup, cursor *ObjectName, most limits) (objects []*Object, all bool) {
 	size := 0
 	for object := range s.behind(sel, by, cursor) {
@@ -20,11 +20,11 @@ func (s *store) next(sel *Selection, by *lookup, cursor *ObjectName, most limits
 	return objects, true
 }
 
-// maxMergedLists is how many lists of an index a walk merges as it goes. Each step looks at
-// the first entries of all of them.
+// maxMergedLists bounds the lists of an index that a walk merges. Each step compares the first
+// entries of all lists.
 const maxMergedLists = 16
 
-// stepwise is narrowest for a walk: a lookup of few values.
+// stepwise is like narrowest, but returns only a lookup of few values, as a walk needs.
 func (s *store) stepwise(sel *Selection) *lookup {
 	if sel.name != "" || sel.among != nil {
 		return nil
@@ -34,7 +34,7 @@ func (s *store) stepwise(sel *Selection) *lookup {
 	return s.narrowest(few, partitions, entriesIn(partitions))
 }
 
-// behind returns the candidates of a selection behind a cursor, in order.
+// behind returns the candidates of a selection after a cursor, in order.
 func (s *store) behind(sel *Selection, by *lookup, cursor *ObjectName) iter.Seq[*Object] {
 	return func(yield func(*Object) bool) {
 		if sel.among != nil {
@@ -53,8 +53,8 @@ func (s *store) behind(sel *Selection, by *lookup, cursor *ObjectName) iter.Seq[
 	}
 }
 
-// entriesBehind returns the entries, and their partitions, among which a selection's are,
-// behind a cursor, in order.
+// entriesBehind returns the candidate entries of a selection after a cursor, with their partitions,
+// in order.
 func (s *store) entriesBehind(sel *Selection, by *lookup, cursor *ObjectName) iter.Seq2[*partition, *entry] {
 	return func(yield func(*partition, *entry) bool) {
 		looked := int64(0)
@@ -72,8 +72,8 @@ func (s *store) entriesBehind(sel *Selection, by *lookup, cursor *ObjectName) it
 	}
 }
 
-// behind visits the entries of the partition behind a cursor. It reports whether the visitor
-// wants more.
+// behind visits the entries of the partition after a cursor. It reports whether the visitor wants
+// further entries.
 func (p *partition) behind(sel *Selection, by *lookup, cursor *ObjectName, visit func(*entry) bool) bool {
 	after := ""
 	if cursor != nil && cursor.Namespace == p.namespace {
@@ -99,8 +99,8 @@ func (p *partition) behind(sel *Selection, by *lookup, cursor *ObjectName, visit
 	return more
 }
 
-// listsFrom returns the entries of a partition that the lookup finds, from one of a name on: a list
-// for each label or value that has some.
+// listsFrom returns the entries of a partition that the lookup finds, beginning at a name: one list
+// for each label or value that has such entries.
 func (l *lookup) listsFrom(p *partition, from *entry) (lists [][]*entry) {
 	for i := range l.size() {
 		entries := l.entries(p, i)
@@ -112,8 +112,8 @@ func (l *lookup) listsFrom(p *partition, from *entry) (lists [][]*entry) {
 	return lists
 }
 
-// mergeEntries visits the entries of a few lists, each in order, in order and once, until the
-// visitor wants no more.
+// mergeEntries visits the entries of a few ordered lists, in order and each once, until the visitor
+// returns false.
 func mergeEntries(lists [][]*entry, visit func(*entry) bool) {
 	for len(lists) > 0 {
 		first := slices.MinFunc(lists, func(a, b []*entry) int { return compareNames(a[0], b[0]) })[0]

@@ -2,7 +2,7 @@ package informerhub
 
 import "slices"
 
-// postings are the entries of one partition that have each of some values, by name.
+// postings are the entries of one partition for each value, in order of name.
 type postings[V comparable] map[V][]*entry
 
 func (p postings[V]) add(value V, e *entry) {

@@ -6,28 +6,28 @@ import (
 	"slices"
 )
 
-// Related restricts a query to objects that have to do with another one, by what is known
-// of that one. The zero value is no restriction; what is given must all hold.
+// Related limits a query to objects that are related to another object, by properties of that
+// object. The zero value is no limit. The given conditions must all match.
 type Related struct {
-	// Namespace is where they are; empty is anywhere.
+	// Namespace is the namespace of the related objects; empty is any.
 	Namespace string
 	// Owner is the UID of one of their owners.
 	Owner string
-	// LabelSelector is the other object's own, in kubectl's syntax.
+	// LabelSelector is the other object's own selector, in kubectl's syntax.
 	LabelSelector string
-	// Fields are values that some of their selectable fields must have.
+	// Fields are values of selectable fields of the related objects.
 	Fields []FieldValues
-	// Among names them. Nil is no restriction, and empty selects nothing.
+	// Among are the names of the related objects. Nil is no limit, and empty selects nothing.
 	Among []ObjectName
 }
 
-// FieldValues says that a selectable field must have one of some values.
+// FieldValues is a condition on a selectable field: it must have one of the values.
 type FieldValues struct {
 	Field  string
 	Values []string
 }
 
-// ObjectName names one object.
+// ObjectName is the name of one object.
 type ObjectName struct {
 	Namespace, Name, UID string
 }
@@ -36,7 +36,7 @@ func (n ObjectName) compare(other ObjectName) int {
 	return cmp.Or(cmp.Compare(n.Namespace, other.Namespace), cmp.Compare(n.Name, other.Name))
 }
 
-// relate has a selection hold nothing but what has to do with another object.
+// relate limits a selection to objects that are related to another object.
 func (c *selector) relate(ctx context.Context, sel *Selection, to Related) error {
 	sel.within(to.Namespace)
 	if to.Owner != "" {
@@ -53,19 +53,19 @@ func (c *selector) relate(ctx context.Context, sel *Selection, to Related) error
 	return sel.addLabels("the other object's selector", to.LabelSelector)
 }
 
-// within leaves nothing but one namespace; empty is no restriction.
+// within limits the selection to one namespace; empty is no limit.
 func (s *Selection) within(namespace string) {
 	switch {
 	case namespace == "" || s.namespace == namespace:
 	case s.namespace == "":
 		s.namespace = namespace
 	default:
-		s.among = []ObjectName{} // nothing is in two namespaces
+		s.among = []ObjectName{} // no object is in two namespaces
 	}
 }
 
-// restrictTo leaves nothing but some objects; nil is no restriction. One alone is used as
-// if it had been asked for.
+// restrictTo limits the selection to named objects; nil is no limit. A single name is used as if
+// the query named it.
 func (s *Selection) restrictTo(names []ObjectName) {
 	if names == nil || s.among != nil {
 		return
@@ -77,15 +77,14 @@ func (s *Selection) restrictTo(names []ObjectName) {
 	}
 }
 
-// mayBeAmong reports whether an object has the name of one that the selection is
-// restricted to.
+// mayBeAmong reports whether an object has one of the names that the selection is limited to.
 func (s *Selection) mayBeAmong(object *Object) bool {
 	return s.among == nil || slices.ContainsFunc(s.among, func(name ObjectName) bool {
 		return name.Namespace == object.namespace && name.Name == object.name
 	})
 }
 
-// isAmong reports whether an object is one of those that the selection is restricted to.
+// isAmong reports whether an object is one of those that the selection is limited to.
 func (s *Selection) isAmong(object *Object) bool {
 	return s.among == nil || slices.Contains(s.among, ObjectName{object.namespace, object.name, object.uid})
 }

@@ -7,23 +7,21 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
-// Rescope has the watcher go over to a selection that differs from its own in
-// Namespaces alone. The next answer of Next tells the difference, at one place of the
-// feed: what has happened in the namespaces of both; Deleted, without content, for what
-// the caller holds in those that are left; and Added for what is in those that are
-// entered. What has happened unread in a namespace that is left is not told any more.
-// Where the feed does not lead on from the watcher's place, that answer is Reset and
-// a snapshot.
+// Rescope switches the watcher to a selection that differs only in Namespaces. The next batch has
+// the difference, at one sequence number of the feed: the pending changes in namespaces of both
+// selections; Deleted, without content, for the caller's objects in removed namespaces; and Added
+// for the objects in added namespaces. Pending changes in removed namespaces are dropped. If the
+// feed cannot continue from the watcher's cursor, the next batch is Reset and a snapshot.
 func (w *Watcher) Rescope(to *Selection) { w.to = to }
 
-// Restart has the watcher go over to a selection like Rescope, always by Reset and a snapshot: the
-// caller has not been sent all that Next has returned.
+// Restart switches the watcher to a selection as Rescope does, but always with Reset and a
+// snapshot, because the caller has not been sent everything that Next has returned.
 func (w *Watcher) Restart(to *Selection) { w.to, w.restart = to, true }
 
-// goOver goes over to the selection that is due, and returns what leads there: never
-// nothing, because its position is the first under the new selection. It reports false
-// where a snapshot does, which is begun. If the context ends meanwhile, the next call begins
-// with a snapshot.
+// goOver switches to the next selection and returns the batch between both. The batch is never
+// empty, because its position is the first one under the new selection. goOver reports false if it
+// has begun a snapshot instead. If the context ends meanwhile, the next call begins with a
+// snapshot.
 func (w *Watcher) goOver(ctx context.Context) (batch Batch, ok bool, err error) {
 	passed, ok := w.passOver()
 	if !ok {
@@ -42,8 +40,8 @@ func (w *Watcher) goOver(ctx context.Context) (batch Batch, ok bool, err error) 
 	return batch, true, nil
 }
 
-// lead returns the batch that leads from one selection to another. It takes a turn of the
-// processors, and ends with the context.
+// lead returns the batch between two selections. It uses a processor slot, and ends with the
+// context.
 func (p passedOver) lead(ctx context.Context, from, to *Selection) (Batch, error) {
 	ctx, end, err := fairqueue.Begin(ctx)
 	if err != nil {
@@ -59,26 +57,26 @@ func (p passedOver) lead(ctx context.Context, from, to *Selection) (Batch, error
 	return batch, nil
 }
 
-// startAnew goes over by a snapshot.
+// startAnew switches selections with a snapshot.
 func (w *Watcher) startAnew() {
 	w.selection, w.to, w.restart = w.to, nil, false
 	w.options.Since, w.ahead = nil, ""
 	w.join()
 }
 
-// passedOver is what lies between two selections, all at one place of the feed.
+// passedOver is the difference between two selections, at one sequence number of the feed.
 type passedOver struct {
-	changes  []change   // what waited
-	held     candidates // of the old selection, where the new one does not reach
-	holds    candidates // of the new one, where the old one does not reach
+	changes  []change   // pending changes
+	held     candidates // of the old selection only
+	holds    candidates // of the new selection only
 	position Position
-	version  string // the feed's
-	// freshness is the cache's at that place.
+	version  string // of the feed
+	// freshness is the cache's freshness at that time.
 	freshness Freshness
 }
 
-// passOver moves the watcher's place to the feed's end and into the topic of the
-// selection that is due; false if the changes up to there are not all known.
+// passOver moves the watcher's cursor to the feed's end and into the topic of the next selection.
+// It returns false if some of the changes up to there are unknown.
 func (w *Watcher) passOver() (passedOver, bool) {
 	c := w.cache
 	c.mu.Lock()
@@ -107,8 +105,8 @@ func (w *Watcher) passOver() (passedOver, bool) {
 	return passed, true
 }
 
-// isMuch reports whether there may be more in the namespaces that are entered than is sent at
-// once. A snapshot is sent in parts.
+// isMuch reports whether the added namespaces may have more objects than are sent in one batch. A
+// snapshot is sent in parts.
 func isMuch(holds candidates, most int) bool {
 	size := 0
 	for _, run := range holds.runs {
@@ -121,7 +119,7 @@ func isMuch(holds candidates, most int) bool {
 	return false
 }
 
-// inBoth adds the changes in the namespaces of both selections.
+// inBoth adds the changes in namespaces of both selections.
 func (p passedOver) inBoth(ctx context.Context, from, to *Selection, batch *Batch) error {
 	for _, step := range p.changes {
 		if err := fairqueue.Yield(ctx); err != nil {
@@ -131,15 +129,15 @@ func (p passedOver) inBoth(ctx context.Context, from, to *Selection, batch *Batc
 			continue
 		}
 		if event, ok := to.see(step, &batch.unvalued); ok {
-			event.Before = nil // what comes with it is told in one step
+			event.Before = nil // the other events of the batch are at the same step
 			batch.Events = append(batch.Events, event)
 		}
 	}
 	return nil
 }
 
-// left adds that what the caller holds in namespaces that are left is gone: what the
-// selection held where the changes that wait begin.
+// left adds deletions of the caller's objects in removed namespaces: the objects that the selection
+// had before the pending changes.
 func (p passedOver) left(ctx context.Context, from, to *Selection, batch *Batch) error {
 	changed := make(map[string]bool) // by key
 	leave := func(object *Object) error {
@@ -171,7 +169,7 @@ func (p passedOver) left(ctx context.Context, from, to *Selection, batch *Batch)
 	return nil
 }
 
-// entered adds what there is in namespaces that are entered.
+// entered adds the objects in added namespaces.
 func (p passedOver) entered(ctx context.Context, from, to *Selection, batch *Batch) error {
 	holds, err := p.holds.merged(ctx)
 	if err != nil {

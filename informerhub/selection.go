@@ -15,56 +15,55 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/mask"
 )
 
-// Query is a selection as a caller writes it. Conditions that are left out
-// select everything; those that are given must all hold.
+// Query is a selection in the terms of a caller. Empty conditions select everything. The given
+// conditions must all match.
 type Query struct {
 	Namespace     string
 	Name          string
 	LabelSelector string // in kubectl's syntax
 	FieldSelector string // in kubectl's syntax
-	// Namespaces restricts the others: nothing of another namespace is selected. Nil is
-	// no restriction, and empty selects nothing.
+	// Namespaces limits the selection to objects in these namespaces. Nil is no limit, and empty
+	// selects nothing.
 	Namespaces []string
-	// Related restricts them to what has to do with another object.
+	// Related limits the selection to objects that are related to another object.
 	Related Related
 	// Filter is an expression that must be true; nil is none.
 	Filter *filter.Filter
-	// Fields are what is told of the objects; nil is everything. They select no objects,
-	// but changes: a watcher is not told of one that is none under the mask.
+	// Fields are the fields of the objects that are delivered; nil is all. They do not select
+	// objects, but changes: a watcher receives no event for a change that does not touch them.
 	Fields *mask.Mask
 }
 
-// Selection is a query that has been understood. It is immutable and may be
-// shared.
+// Selection is a parsed query. It is immutable and may be shared.
 type Selection struct {
-	namespaced   bool // the resource
+	namespaced   bool // of the resource
 	namespace    string
 	name         string
-	restricted   bool     // to these:
+	restricted   bool     // to namespaces
 	namespaces   []string // in order
 	requirements labels.Requirements
 	conditions   []condition
-	among        []ObjectName // in order; nil is no restriction
+	among        []ObjectName // in order; nil is no limit
 	filter       *filter.Filter
 	fields       *mask.Mask
-	lookups      []*lookup // that find some of what the conditions want
-	interest     interest  // what a watcher of it is woken for
+	lookups      []*lookup // indexes for some of the conditions
+	interest     interest  // index key of its watchers
 	interestBy   fieldReader
-	scope        interest // the same, whatever an object is like
-	key          string   // equal for selections of one resource that are the same
+	scope        interest // index key that does not depend on the content of objects
+	key          string   // equal for equal selections of one resource
 }
 
-// What a selection may have, for each object is held against all of it. Requirements and
-// values are those of labels and fields together, each counted once.
+// Limits of a selection. They exist because every object is matched against all of it. Requirements
+// and values are those of labels and fields together, each counted once.
 const (
 	maxSelectorBytes  = 64 << 10
 	maxRequirements   = 100
 	maxSelectedValues = 1000
 )
 
-// Select understands a query for this cache's resource. A malformed selector, or
-// a field that the API server does not support for it, is a BadRequest error; for
-// the latter the API server may be asked once for each field.
+// Select parses a query for this cache's resource. It fails with a BadRequest error for a malformed
+// selector, and for a field that the API server does not support for the resource. To find that
+// out, the API server may be asked once for each field.
 func (c *Cache) Select(ctx context.Context, query Query) (*Selection, error) {
 	sel, err := c.understand(ctx, query)
 	if err != nil {
@@ -76,7 +75,7 @@ func (c *Cache) Select(ctx context.Context, query Query) (*Selection, error) {
 	return sel, nil
 }
 
-// selector understands queries for a resource.
+// selector parses the queries of a resource.
 type selector struct {
 	resource         Resource
 	selectableFields *selectableFields
@@ -125,8 +124,8 @@ func checkSelectors(query Query) error {
 	return nil
 }
 
-// distinctTerms returns a label selector without the terms that it has already. A term ends at a
-// comma outside parentheses.
+// distinctTerms returns a label selector without repeated terms. A term ends at a comma outside
+// parentheses.
 func distinctTerms(selector string) string {
 	seen, kept, inside, begin := make(map[string]bool), make([]string, 0, 1), false, 0
 	for i := 0; i <= len(selector); i++ {
@@ -136,7 +135,7 @@ func distinctTerms(selector string) string {
 			if !seen[term] {
 				kept = append(kept, term)
 			}
-			seen[term] = term != "" // an empty one is an error, which it remains
+			seen[term] = term != "" // an empty term is an error, and remains one
 			begin = i + 1
 		case selector[i] == '(', selector[i] == ')':
 			inside = selector[i] == '('
@@ -145,7 +144,8 @@ func distinctTerms(selector string) string {
 	return strings.Join(kept, ",")
 }
 
-// checkSize refuses a selection of too many requirements; so many of fields are yet to be added.
+// checkSize rejects a selection with too many requirements. ofFields requirements of fields are not
+// added yet, and are counted too.
 func (s *Selection) checkSize(ofFields int) error {
 	values := ofFields
 	for _, requirement := range s.requirements {
@@ -165,8 +165,8 @@ func (s *Selection) checkSize(ofFields int) error {
 	return nil
 }
 
-// restrict leaves nothing but some namespaces; nil is no restriction. One alone is used
-// as if it had been asked for.
+// restrict limits the selection to namespaces; nil is no limit. A single namespace is used as if
+// the query named it.
 func (s *Selection) restrict(namespaces []string) {
 	if namespaces == nil {
 		return
@@ -177,8 +177,8 @@ func (s *Selection) restrict(namespaces []string) {
 	}
 }
 
-// addLabels adds the requirements of a label selector. What may not be selected by is refused before it is
-// parsed, which takes a hundred times as long as counting it.
+// addLabels adds the requirements of a label selector. A selector that is certainly too large is
+// rejected before it is parsed, because parsing takes a hundred times as long as counting.
 func (s *Selection) addLabels(name, text string) error {
 	if strings.Count(text, ",") >= maxRequirements+maxSelectedValues {
 		return apierrors.NewBadRequest(fmt.Sprintf("%s: selectors may have %d requirements and %d values at most: select by fewer labels",
@@ -227,7 +227,7 @@ func (c *selector) addFields(ctx context.Context, sel *Selection, text string) e
 	return nil
 }
 
-// distinct drops requirements that come again.
+// distinct drops repeated requirements.
 func distinct(requirements fields.Requirements) (kept fields.Requirements) {
 	known := make(map[fields.Requirement]bool)
 	for _, requirement := range requirements {
@@ -239,8 +239,8 @@ func distinct(requirements fields.Requirements) (kept fields.Requirements) {
 	return kept
 }
 
-// narrow uses a condition on the name or namespace as if it had been asked for
-// as such, so that the store need not look at everything. The condition stays.
+// narrow uses a condition on the name or namespace as if the query named it, so that fewer objects
+// are examined. The condition stays.
 func (s *Selection) narrow(requirement fields.Requirement) {
 	if requirement.Operator == selection.NotEquals || requirement.Value == "" {
 		return
@@ -258,14 +258,14 @@ func (s *Selection) everything() bool {
 		s.among == nil && s.filter == nil
 }
 
-// names reports whether the selection can hold an object under that name at all.
+// names reports whether the selection can contain an object with that name at all.
 func (s *Selection) names(object *Object) bool {
 	return (s.namespace == "" || s.namespace == object.namespace) &&
 		(s.name == "" || s.name == object.name) &&
 		s.reaches(object.namespace) && s.mayBeAmong(object)
 }
 
-// reaches reports whether a namespace is one of those that the selection is restricted to.
+// reaches reports whether the selection includes a namespace.
 func (s *Selection) reaches(namespace string) bool {
 	if !s.restricted {
 		return true
@@ -274,13 +274,13 @@ func (s *Selection) reaches(namespace string) bool {
 	return found
 }
 
-// Matches reports whether the selection holds an object. With a filter it may take a
-// millisecond or two: call it without a lock.
+// Matches reports whether the selection contains an object. With a filter it may take a millisecond
+// or two, so call it without a lock.
 func (s *Selection) Matches(object *Object) bool {
 	return s.selects(object) && s.passes(object)
 }
 
-// selects is Matches without the filter.
+// selects is like Matches, without the filter.
 func (s *Selection) selects(object *Object) bool {
 	if !s.names(object) || !s.isAmong(object) {
 		return false

@@ -2,26 +2,26 @@ package informerhub
 
 import "time"
 
-// Status is what an operator wants to know of a cache. It names no object.
+// Status is the state of a cache, for operators. It names no object.
 type Status struct {
 	Resource Resource
-	// Synced says that the cache holds, or has held, a whole snapshot.
+	// Synced reports whether the cache has received a complete snapshot.
 	Synced bool
 	Freshness
-	// Version is up to where the cache follows the cluster; empty before Synced.
+	// Version is the version up to which the cache follows the cluster; empty before Synced.
 	Version  string
 	Objects  int
 	Bytes    int // of the objects, roughly: see [Object.Size]
 	Watchers int
-	// Relists is how many whole snapshots were taken after the first one.
+	// Relists is the number of complete snapshots after the first one.
 	Relists int
-	// RelistingSince is since when a whole snapshot is read, the first one or another, over all
-	// attempts; zero if none is.
+	// RelistingSince is the time at which reading of a complete snapshot began, the first one or
+	// another, over all attempts; zero if none is being read.
 	RelistingSince time.Time
 }
 
-// Status is what the caches are like, in no particular order. It costs what holding
-// each cache's lock for a moment does, whatever is in them.
+// Status returns the state of the caches, in no particular order. It takes each cache's lock for a
+// moment, whatever the size of the cache.
 func (h *Hub) Status() []Status {
 	caches := h.all()
 	all := make([]Status, len(caches))

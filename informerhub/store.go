@@ -10,45 +10,45 @@ import (
 	"github.com/google/btree"
 )
 
-// store holds the objects of one resource by namespace, each namespace in a partition with
-// indexes of its own. So what a selection of some namespaces costs does not depend on the
-// objects of others.
+// store has the objects of one resource by namespace, each namespace in a partition with its own
+// indexes. The cost of a selection of some namespaces therefore does not depend on the objects of
+// others.
 //
 //	partitions ─▶ "default" ─▶ entries: a B-tree by name
 //	          │              ├▶ byLabel: the entries with each label
-//	          │              └▶ byField: the same for the fields that are selected by
+//	          │              └▶ byField: the same for the selectable fields in use
 //	          └▶ "kube-system" …
 //
-// It is not safe for concurrent use: the cache's lock guards it. What is read under that lock
-// is counted in looked.
+// It is not safe for concurrent use: the cache's lock guards it. Reads under that lock are counted
+// in looked.
 type store struct {
 	byNamespace map[string]*partition
-	partitions  []*partition           // by namespace
-	fields      map[string]*fieldIndex // those that have indexes
+	partitions  []*partition           // in order of namespace
+	fields      map[string]*fieldIndex // fields that have an index
 	nodes       *btree.FreeListG[*entry]
-	count       int // of entries
+	count       int // number of entries
 	bytes       int
 
-	// looked is how many partitions, lists of an index and entries have been looked at for
-	// readers. It is the work that callers cause under the cache's lock.
+	// looked counts the partitions, lists of an index and entries that were examined for readers.
+	// It is the work that callers cause under the cache's lock.
 	looked atomic.Int64
 }
 
-// partition holds the entries of one namespace, or all of a resource without namespaces.
+// partition has the entries of one namespace, or all entries of a resource without namespaces.
 type partition struct {
 	namespace string
 	entries   *btree.BTreeG[*entry]
 	byLabel   postings[unique.Handle[Label]]
-	byField   map[string]postings[string] // by the field's name; made when it has a value
+	byField   map[string]postings[string] // by the field's name; created with its first value
 }
 
-// entry is the place of one namespace and name. It outlives changes of its
-// object, so that the index is touched only where labels change. When its object
-// is deleted it leaves the store, and stands in the feed's log as a tombstone.
+// entry is the record of one namespace and name. It outlives changes of its object, so that indexes
+// are updated only where labels or fields change. When its object is deleted, the entry leaves the
+// store and remains in the feed's log as a tombstone.
 type entry struct {
 	object  *Object
-	seq     uint64 // the place in the feed of its last change
-	made    uint64 // and of the change that made it; 0 if that is not known
+	seq     uint64 // sequence number of its last change
+	made    uint64 // sequence number of its creation; 0 if unknown
 	deleted bool
 }
 
@@ -60,7 +60,7 @@ func newStore() *store {
 	}
 }
 
-// emptied is an empty store with the same indexes.
+// emptied returns an empty store with the same indexes.
 func (s *store) emptied() *store {
 	empty := newStore()
 	for name, index := range s.fields {
@@ -87,8 +87,8 @@ func (p *partition) get(name string) *Object {
 	return nil
 }
 
-// put adds an object, or puts it in the place of the one under its name, and
-// answers its entry.
+// put adds an object, or replaces the one with its name, and returns its entry. It reports whether
+// the entry is new.
 func (s *store) put(object *Object) (at *entry, made bool) {
 	s.bytes += object.Size()
 	p := s.partitionFor(object.namespace)
@@ -110,12 +110,12 @@ func (s *store) put(object *Object) (at *entry, made bool) {
 	return found, false
 }
 
-// partitionFor returns the partition of a namespace, and makes it if there is none.
+// partitionFor returns the partition of a namespace, and creates it if it is missing.
 func (s *store) partitionFor(namespace string) *partition {
 	p := s.byNamespace[namespace]
 	if p == nil {
 		p = &partition{
-			// It is read for as long as the partition is there: not as a part of an object.
+			// The clone prevents the partition from retaining the bytes of an object.
 			namespace: strings.Clone(namespace),
 			entries:   btree.NewWithFreeListG(32, func(a, b *entry) bool { return a.object.name < b.object.name }, s.nodes),
 			byLabel:   make(postings[unique.Handle[Label]]),
@@ -126,7 +126,7 @@ func (s *store) partitionFor(namespace string) *partition {
 	return p
 }
 
-// place is the index of the first partition that is not before a namespace.
+// place returns the index of the first partition whose namespace is not less than the given one.
 func (s *store) place(namespace string) int {
 	at, _ := slices.BinarySearchFunc(s.partitions, namespace, (*partition).compare)
 	return at
@@ -134,7 +134,7 @@ func (s *store) place(namespace string) int {
 
 func (p *partition) compare(namespace string) int { return cmp.Compare(p.namespace, namespace) }
 
-// delete takes an object out, and answers its entry; nil if there is none.
+// delete removes an object and returns its entry; nil if there is none.
 func (s *store) delete(object *Object) *entry {
 	p := s.byNamespace[object.namespace]
 	if p == nil {
@@ -170,7 +170,7 @@ func (p *partition) unindexLabels(e *entry, labels Labels) {
 	}
 }
 
-// reindex touches the indexes only where the object has changed.
+// reindex updates the indexes for the labels and fields that differ.
 func (s *store) reindex(p *partition, e *entry, before, after *Object) {
 	if !slices.Equal(before.labels, after.labels) {
 		p.unindexLabels(e, before.labels)
@@ -184,7 +184,7 @@ func (s *store) reindex(p *partition, e *entry, before, after *Object) {
 	}
 }
 
-// all is every object, in order.
+// all returns all objects, in order.
 func (s *store) all() []*Object {
 	objects := make([]*Object, 0, s.count)
 	for _, p := range s.partitions {

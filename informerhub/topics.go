@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// interest is what a watcher must be woken for. It is wider than the watcher's
-// selection, and the narrowest of a few kinds that can be looked up: one object, the
-// value of one selectable field, of one label, one namespace or some, or everything.
+// interest is the index key under which a watcher is registered. It is wider than the watcher's
+// selection, and the narrowest key that can be looked up: one object, the value of one selectable
+// field, the value of one label, one namespace, a set of namespaces, or everything.
 type interest struct {
 	kind interestKind
 	a, b string
@@ -25,33 +25,32 @@ const (
 	inField                   // a: its name, b: its value
 )
 
-// topic is one interest that watchers have, and where in the feed the changes are
-// that concern it.
+// topic is the group of watchers with the same index key, with the sequence numbers of the changes
+// that concern them.
 type topic struct {
 	interest   interest
-	namespaces []string // of an interest in some of them
+	namespaces []string // of a key of several namespaces
 	watchers   int
-	since      uint64   // the changes behind this place are in places
-	places     []uint64 // ascending
-	round      *round   // what its watchers are told, up to here
+	since      uint64   // places has all changes after this sequence number
+	places     []uint64 // sequence numbers, ascending
+	round      *round   // the batches since the last wake-up
 	pace       pace
 }
 
-// topics are the interests that watchers have. The work that a change makes is that
-// of looking up what it has (its namespace, its name, its labels, its selectable
-// fields), whatever the number of watchers; those whom it does not concern are
-// neither woken nor led past it. The API server's indexed watchers are the model.
+// topics are the watcher groups by index key. A change costs the lookup of its namespace, name,
+// labels and selectable fields, whatever the number of watchers. Watchers that it does not concern
+// are not woken and do not examine it. The API server's indexed watchers are the model.
 type topics struct {
 	byInterest map[interest]*topic
-	watchers   int                            // of all topics
-	fields     map[string]*usedField          // those that some interest is about
-	bySome     map[string]map[*topic]struct{} // by each of the namespaces that an interest is in
-	grown      []*topic                       // since the feed last settled
-	spacing    spacing                        // nil: every change is told at once
-	release    func(*topic)                   // shows a topic that has been held, later
+	watchers   int                            // in all topics
+	fields     map[string]*usedField          // fields that some index key uses
+	bySome     map[string]map[*topic]struct{} // by each namespace of a key of several namespaces
+	grown      []*topic                       // topics with new changes since the feed last settled
+	spacing    spacing                        // nil: every change wakes at once
+	release    func(*topic)                   // shows a held topic later
 }
 
-// usedField is a field that interests are about.
+// usedField is a selectable field that index keys use.
 type usedField struct {
 	reads fieldReader
 	users int
@@ -65,9 +64,9 @@ func newTopics() topics {
 	}
 }
 
-// join adds a watcher whose place is the feed's end, so all up to there is shown. One
-// that holds states which the feed does not know is told of all that its selection
-// could name.
+// join adds a watcher whose cursor is the feed's end, so the topic shows all changes up to there.
+// If unknown is set, the caller may hold states that the feed does not know. The watcher is then
+// registered by scope only, so it sees every object that its selection could contain.
 func (t *topics) join(sel *Selection, unknown bool, end uint64) *topic {
 	interest, reads := sel.interest, sel.interestBy
 	if unknown {
@@ -118,7 +117,7 @@ func (t *topics) leaveSome(left *topic) {
 	}
 }
 
-// leave takes a watcher out.
+// leave removes a watcher.
 func (t *topics) leave(left *topic) {
 	left.watchers--
 	t.watchers--
@@ -136,8 +135,8 @@ func (t *topics) leave(left *topic) {
 	}
 }
 
-// publish tells the topics that a change concerns, and drops from them the places
-// that lie before the window. Their watchers see it when the feed settles.
+// publish adds a change to the topics that it concerns, and drops sequence numbers older than the
+// window from them. Watchers see the change when the feed settles.
 func (t *topics) publish(c change, first uint64) {
 	t.tell(interest{kind: inEverything}, c.seq, first)
 	object := c.object()
@@ -173,10 +172,10 @@ func (t *topics) tellTopic(told *topic, seq, first uint64) {
 	}
 }
 
-// add notes a change; false if it has been noted.
+// add records a change; false if it is recorded already.
 func (t *topic) add(seq, first uint64) bool {
 	if n := len(t.places); n > 0 && t.places[n-1] == seq {
-		return false // by its state before as well
+		return false // already recorded, by its state before
 	}
 	dropped := 0
 	for dropped < len(t.places) && t.places[dropped] < first {
@@ -190,16 +189,15 @@ func (t *topic) add(seq, first uint64) bool {
 	return true
 }
 
-// between are the places of changes that concern the topic, behind a place and up to
-// another one.
+// between returns the sequence numbers of the topic's changes after place, up to end.
 func (t *topic) between(place, end uint64) []uint64 {
 	first, _ := slices.BinarySearch(t.places, place+1)
 	last, _ := slices.BinarySearch(t.places, end+1)
 	return t.places[first:max(first, last)]
 }
 
-// settle shows what has been published since the feed stood at an earlier end, or holds
-// it for a moment where it comes too soon after the last.
+// settle shows what has been published since an earlier end, or holds it back for a moment if the
+// last wake-up was too recent.
 func (t *topics) settle(before end, now time.Time) {
 	for _, topic := range t.grown {
 		t.settleOne(topic, before, now)
@@ -230,15 +228,15 @@ func (t *topics) showAll(now time.Time) {
 	}
 }
 
-// show lets the topic's watchers see all that has been published, and wakes them.
+// show makes all published changes visible to the topic's watchers, and wakes them.
 func (t *topic) show(now time.Time) {
 	t.pace.release(now)
 	close(t.round.over)
 	t.round = newRound()
 }
 
-// narrowestInterest is the narrowest interest that a selection has, and for one in a field
-// how to read that.
+// narrowestInterest returns the narrowest index key of a selection and, for a key of a field, how
+// to read that field.
 func narrowestInterest(s *Selection) (interest, fieldReader) {
 	if s.scope.kind == inObject {
 		return s.scope, fieldReader{}
@@ -256,7 +254,7 @@ func narrowestInterest(s *Selection) (interest, fieldReader) {
 	return s.scope, fieldReader{}
 }
 
-// scopeInterest is the narrowest interest that does not depend on what an object is like.
+// scopeInterest returns the narrowest index key that does not depend on an object's content.
 func scopeInterest(s *Selection) interest {
 	switch {
 	case s.name != "" && (s.namespace != "" || !s.namespaced):

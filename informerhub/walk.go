@@ -7,28 +7,26 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
-// snapshotWalk is a snapshot that is being sent. It is taken in parts, in the order of
-// namespace and name, each when the one before it has been sent. So a reader that is
-// slow, or stands still, holds on to one part of the objects and not to all of them as
-// they were when it began.
+// snapshotWalk is a snapshot that is being sent. It is read in parts, in the order of namespace and
+// name, each part after the previous one was sent. A slow or stopped reader therefore retains one
+// part of the objects, and not all objects as of the beginning.
 //
-// With each part the watcher reads the changes since the last one. It sends those of
-// objects that it has passed, and skips those of objects that are still to come. So at
-// each place of the feed where it stands, the client holds exactly what the selection
-// holds there of the objects up to cursor; and when there is nothing left behind cursor,
-// of all objects.
+// With each part the watcher reads the changes since the last part. It sends those of objects that
+// the walk has passed, and skips those of later objects. So at each of its cursors in the feed, the
+// client holds exactly the selection's objects up to the walk's cursor, as they are there. When no
+// objects are left after the walk's cursor, the client holds all of them.
 type snapshotWalk struct {
-	cursor    *ObjectName // the last object that was looked at; nil before the first part
-	by        *lookup     // what the objects are looked up by; nil if by nothing
+	cursor    *ObjectName // the last object that was examined; nil before the first part
+	by        *lookup     // lookup for the objects; nil without an index
 	filtering filtering
 }
 
-// passed reports whether the walk has passed an object when it stood at a cursor.
+// passed reports whether a walk at a cursor has passed an object.
 func (cursor *ObjectName) passed(object *Object) bool {
 	return cursor != nil && object.compare(cursor.Namespace, cursor.Name) <= 0
 }
 
-// beginSnapshotLocked has the watcher begin anew with a snapshot, at the feed's end.
+// beginSnapshotLocked makes the watcher begin with a snapshot, at the feed's end.
 func (w *Watcher) beginSnapshotLocked() {
 	feed := w.cache.feed
 	w.ahead, w.catchUp = "", nil
@@ -36,8 +34,8 @@ func (w *Watcher) beginSnapshotLocked() {
 	w.epoch, w.place = feed.epoch.id, feed.last
 }
 
-// readSnapshotLocked returns what has changed of the objects that the walk has passed,
-// and the next part of the snapshot.
+// readSnapshotLocked returns the changes to the objects that the walk has passed, and the next part
+// of the snapshot.
 func (w *Watcher) readSnapshotLocked() reading {
 	feed, walk := w.cache.feed, w.snapshot
 	taken := reading{}
@@ -54,7 +52,7 @@ func (w *Watcher) readSnapshotLocked() reading {
 	part.objects, part.ends = w.cache.store.next(w.selection, walk.by, walk.cursor, feed.limits)
 	if n := len(part.objects); n > 0 {
 		last := part.objects[n-1]
-		// The strings of an object keep its bytes in memory.
+		// The strings of an object retain its bytes.
 		walk.cursor = &ObjectName{Namespace: strings.Clone(last.namespace), Name: strings.Clone(last.name)}
 	}
 	if part.ends {
@@ -69,14 +67,14 @@ func (w *Watcher) readSnapshotLocked() reading {
 // snapshotPart is a part of a snapshot.
 type snapshotPart struct {
 	walk    *snapshotWalk
-	passed  *ObjectName // what the walk had passed before: changes of other objects are skipped; nil in the first part
-	ends    bool        // it is the last part
-	objects []*Object   // candidates, yet to be matched
-	version string      // at which they were taken
+	passed  *ObjectName // the walk's cursor before this part: changes of later objects are skipped; nil in the first part
+	ends    bool        // last part
+	objects []*Object   // candidates that are not matched yet
+	version string      // of the cache when they were read
 }
 
-// complete makes a batch of changes one of a part of a snapshot. It takes from the part what it
-// has matched, so that it can be called again when the context has ended.
+// complete adds a part of a snapshot to a batch of changes. It removes what it has matched from the
+// part, so that it can be called again after the context has ended.
 func (p *snapshotPart) complete(ctx context.Context, batch *Batch, sel *Selection) error {
 	if !batch.snapshot {
 		p.begin(batch)
@@ -104,7 +102,7 @@ func (p *snapshotPart) complete(ctx context.Context, batch *Batch, sel *Selectio
 	return nil
 }
 
-// begin makes a batch of changes the beginning of a part.
+// begin marks a batch of changes as the beginning of a part.
 func (p *snapshotPart) begin(batch *Batch) {
 	batch.snapshot = true
 	for i := range batch.Events {

@@ -9,55 +9,53 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
-// WatchOptions say how to follow a selection.
+// WatchOptions configure a watcher.
 type WatchOptions struct {
-	// Bookmarks is how long a stream may be quiet before Next returns a Bookmark.
-	// Default: 5 seconds.
+	// Bookmarks is the quiet period after which Next returns a Bookmark. Default: 5 seconds.
 	Bookmarks time.Duration
-	// Since is where to continue; nil to begin with a snapshot.
+	// Since is the position to resume from; nil to begin with a snapshot.
 	Since *Position
-	// Patience is how long to wait for a cache that is behind Since while the API
-	// server cannot be asked whether it ever was there. After that, Next fails with an
-	// [UnavailableError]: to begin anew here would lead the caller back in time.
+	// Patience bounds the wait for a cache that is older than Since, while the API server cannot be
+	// asked whether it has ever reached that version. After that, Next fails with an
+	// [UnavailableError]: beginning with a snapshot would take the caller back in time.
 	Patience time.Duration
 }
 
 const defaultBookmarks = 5 * time.Second
 
-// Watcher follows a selection. It is a place in the cache's feed and nothing more:
-// it has no queue and no goroutine, and cannot slow the cache or another watcher.
-// It is not safe for concurrent use.
+// Watcher follows a selection. It is only a cursor in the cache's feed: it has no queue and no
+// goroutine, and cannot slow down the cache or another watcher. It is not safe for concurrent use.
 type Watcher struct {
 	cache     *Cache
 	selection *Selection
 	options   WatchOptions
 
-	topic *topic // what it is woken for; nil before the first read
-	wide  bool   // it is a wide one
+	topic *topic // wakes the watcher; nil before the first read
+	wide  bool   // topic is a wide one
 	epoch uint64
 	place uint64
 	// snapshot is the snapshot that is being sent; nil if there is none.
 	snapshot *snapshotWalk
-	// catchUp is the way from behind the window that is being sent; nil if there is none.
+	// catchUp is the delivery of latest states that is in progress; nil if there is none.
 	catchUp *catchUp
-	// ahead is a version up to which the caller has been sent everything, by a
-	// replica that was ahead of this one; empty if there was none.
+	// ahead is the version up to which another replica, which was ahead of this one, has delivered
+	// everything to the caller; empty if there is none.
 	ahead string
 	again bool // it must begin again, at its options' position
 
-	// pending is what was read when the context ended, and the batch that was begun of it;
-	// nil if there is none.
+	// pending is what was read when the context ended, with the batch that was begun for it; nil if
+	// there is none.
 	pending *pendingBatch
 
-	answered  time.Time // when Next has returned last
+	answered  time.Time // when Next last returned
 	warner    warner
-	broken    bool            // the stream cannot be resumed behind what it returned
-	to        *Selection      // what it is to go over to; nil if to nothing
-	restart   bool            // it goes over by a snapshot
+	broken    bool            // the stream cannot be resumed after the last returned batch
+	to        *Selection      // the selection to switch to; nil if there is none
+	restart   bool            // switch with a snapshot
 	interrupt <-chan struct{} // see InterruptBy
 }
 
-// Watch begins to follow a selection. Call Close when done.
+// Watch returns a watcher of a selection. Call Close when done.
 func (c *Cache) Watch(sel *Selection, options WatchOptions) *Watcher {
 	if options.Bookmarks <= 0 {
 		options.Bookmarks = defaultBookmarks
@@ -65,7 +63,7 @@ func (c *Cache) Watch(sel *Selection, options WatchOptions) *Watcher {
 	return &Watcher{cache: c, selection: sel, options: options}
 }
 
-// Close takes the watcher off the cache.
+// Close removes the watcher from the cache.
 func (w *Watcher) Close() {
 	if w.topic == nil {
 		return
@@ -76,16 +74,15 @@ func (w *Watcher) Close() {
 	w.topic = nil
 }
 
-// Next blocks until events are available and returns those that wait, as many as a
-// watcher takes at once. A stream begins with Reset, the snapshot in parts, and Synced, and
-// so it does again where the feed does not lead on from the watcher's place. For a watcher
-// that continues from a position, the first batch is what has happened since, or a
-// Bookmark. Next fails when the context ends, and with the error that ended the cache,
-// after everything up to then has been delivered.
+// Next blocks until events are available and returns the pending ones, at most as many as a watcher
+// takes at once. A stream begins with Reset, the snapshot in parts, and Synced. It does so again
+// when the feed cannot continue from the watcher's cursor. For a watcher that resumes from a
+// position, the first batch has the events since then, or a Bookmark. Next fails when the context
+// ends. It fails with the error that ended the cache, after all events up to the end have been
+// delivered.
 //
-// When its context ends, or a channel that interrupts it is closed, nothing has been
-// consumed: the next call goes on from the same place, and the stream has been quiet for
-// as long.
+// If the context ends, or the interrupting channel is closed, no event is consumed: the next call
+// resumes at the same cursor, and the bookmark timer keeps running.
 func (w *Watcher) Next(ctx context.Context) (Batch, error) {
 	batch, err := w.next(ctx)
 	if err != nil {
@@ -97,7 +94,7 @@ func (w *Watcher) Next(ctx context.Context) (Batch, error) {
 }
 
 func (w *Watcher) next(ctx context.Context) (Batch, error) {
-	due := false // a Bookmark, if there is nothing else
+	due := false // a Bookmark is due, if there is nothing else
 	switch {
 	case w.to != nil:
 		if batch, ok, err := w.goOver(ctx); ok || err != nil {
@@ -117,7 +114,7 @@ func (w *Watcher) next(ctx context.Context) (Batch, error) {
 		}
 		next := w.pendingOrRead()
 		if next.again {
-			w.again = true // history may take its time: until then the caller hears this
+			w.again = true // reading history may take a while: until then the caller receives this
 			return bookmark(next.position, next.freshness), nil
 		}
 		batch, err := w.batch(ctx, next)
@@ -147,14 +144,14 @@ func (w *Watcher) next(ctx context.Context) (Batch, error) {
 	}
 }
 
-// ErrInterrupted is what Next answers when it is interrupted.
+// ErrInterrupted is the error of an interrupted Next.
 var ErrInterrupted = errors.New("the watcher was interrupted")
 
-// InterruptBy has Next answer [ErrInterrupted], where it would wait for events, when a
-// channel is closed. Nil is never closed.
+// InterruptBy makes Next return [ErrInterrupted] instead of waiting for events, once the channel is
+// closed. A nil channel never interrupts.
 func (w *Watcher) InterruptBy(interrupt <-chan struct{}) { w.interrupt = interrupt }
 
-// begin finds the watcher's first place in the feed.
+// begin sets the watcher's first cursor.
 func (w *Watcher) begin(ctx context.Context) error {
 	w.ahead = ""
 	if since := w.options.Since; since != nil && !w.cache.undone(*since) {
@@ -166,8 +163,9 @@ func (w *Watcher) begin(ctx context.Context) error {
 	return nil
 }
 
-// prepare makes ready to continue at a version: one that this replica has not reached
-// must have been the API server's, and one from before it began needs history.
+// prepare checks that the watcher can resume at a version. A version that this replica has not
+// reached must be one that the API server has reached, and one from before the log began needs
+// history.
 func (w *Watcher) prepare(ctx context.Context, version string) error {
 	known, err := w.cache.hasBeen(ctx, version)
 	switch {
@@ -184,7 +182,7 @@ func (w *Watcher) prepare(ctx context.Context, version string) error {
 	return nil
 }
 
-// join takes the watcher's first place in the feed, and its topic.
+// join sets the watcher's first cursor and its topic.
 func (w *Watcher) join() {
 	c := w.cache
 	c.mu.Lock()
@@ -195,9 +193,8 @@ func (w *Watcher) join() {
 	w.joinLocked()
 }
 
-// placeLocked finds the place to begin at: that of the position to continue at, from
-// which every step is sent where the window reaches back to it, and the latest states
-// where the log does; or else a snapshot is sent.
+// placeLocked sets the cursor to resume at. Every step since the position is sent if the window
+// reaches back to it, and the latest states if the log does. Otherwise a snapshot is sent.
 func (w *Watcher) placeLocked() {
 	feed := w.cache.feed
 	since := w.options.Since
@@ -206,13 +203,13 @@ func (w *Watcher) placeLocked() {
 		w.beginSnapshotLocked()
 		return
 	case older(feed.version, since.Version) && w.ahead == "":
-		w.beginSnapshotLocked() // the API server has never been there
+		w.beginSnapshotLocked() // the API server has never reached it
 		return
 	case older(feed.version, since.Version):
 		return
 	}
 	if older(feed.closed, since.Version) {
-		w.ahead = since.Version // the other replica has seen all deletions at it
+		w.ahead = since.Version // the other replica has delivered all deletions at it
 	}
 	if place, ok := feed.locateStep(since.Version); ok {
 		w.place = place
@@ -225,8 +222,8 @@ func (w *Watcher) placeLocked() {
 	w.beginSnapshotLocked()
 }
 
-// joinLocked takes a topic: a wide one as long as the caller holds states that a
-// replica which was ahead has told, and this one does not know.
+// joinLocked joins a topic. The topic is a wide one while the caller may hold states that another
+// replica has delivered and this one does not know.
 func (w *Watcher) joinLocked() {
 	if w.topic != nil {
 		w.cache.feed.topics.leave(w.topic)
@@ -236,7 +233,7 @@ func (w *Watcher) joinLocked() {
 	w.cache.feed.looked.Add(int64(len(w.topic.namespaces)))
 }
 
-// narrow changes a wide topic for a narrow one, at the feed's end.
+// narrow replaces a wide topic by a narrow one, if the watcher is at the feed's end.
 func (w *Watcher) narrow() {
 	c := w.cache
 	c.mu.Lock()
@@ -246,30 +243,29 @@ func (w *Watcher) narrow() {
 	}
 }
 
-// reading is what a watcher finds at its place in the feed: changes, or the latest
-// states of what has changed where it is behind the window, or nothing yet; and a part of
-// a snapshot while it sends one.
+// reading is what a watcher reads at its cursor: changes, or latest states if the cursor is older
+// than the window, or nothing yet. It has a part of a snapshot while a snapshot is being sent.
 type reading struct {
 	changes  []change
 	states   []latest
-	since    uint64   // where the states begin
-	catchUp  *catchUp // of the states
-	latest   logPart  // that the states are of
+	since    uint64   // sequence number at which the states begin
+	catchUp  *catchUp // source of the states
+	latest   logPart  // source of the states
 	earlier  []latest // deletions that may be among them
 	part     *snapshotPart
 	position Position
-	// freshness is the cache's when it was read.
+	// freshness is the cache's freshness at the time of the read.
 	freshness Freshness
 	more      bool   // there is more to read
-	broken    bool   // the stream cannot be resumed behind it
-	again     bool   // nothing leads on from here: see skippedLocked
-	round     *round // the changes may be shared by those who read the passage
+	broken    bool   // the stream cannot be resumed after it
+	again     bool   // the watcher must begin again: see skippedLocked
+	round     *round // where watchers that read the passage may share the changes
 	passage   passage
-	grown     <-chan struct{} // if there is not: closed as soon as there is
-	ended     error           // if there is not: there never will be
+	grown     <-chan struct{} // if there is nothing more: closed as soon as there is
+	ended     error           // if there is nothing more: why there never will be
 }
 
-// read takes what waits for this watcher, and moves its place behind that.
+// read returns what is pending for this watcher, and advances its cursor.
 func (w *Watcher) read() reading {
 	taken := w.take()
 	if taken.catchUp != nil {
@@ -291,8 +287,8 @@ func (w *Watcher) take() reading {
 	return w.readWaitingLocked(w.endLocked())
 }
 
-// readWaitingLocked returns the changes that wait for the watcher, up to an end, or the
-// latest states where it is behind the window.
+// readWaitingLocked returns the changes that are pending for the watcher, up to an end, or the
+// latest states if its cursor is older than the window.
 func (w *Watcher) readWaitingLocked(end end) reading {
 	if w.catchUp != nil {
 		return w.readLatestLocked()
@@ -302,7 +298,7 @@ func (w *Watcher) readWaitingLocked(end end) reading {
 	case w.skippedLocked(behind):
 		position := w.cache.feed.position(time.Now())
 		position.Version = w.ahead
-		// The caller lacks what the cache knows, until the API server has been asked.
+		// The caller lacks what the cache knows, until the API server's history has been read.
 		return reading{again: true, position: position, freshness: Freshness{Stale: true, LastContact: w.cache.freshnessLocked().LastContact}}
 	case behind:
 		w.catchUp = &catchUp{began: w.place, end: w.cache.feed.last}
@@ -311,7 +307,7 @@ func (w *Watcher) readWaitingLocked(end end) reading {
 	return w.readChangesLocked(end)
 }
 
-// behindLocked reports whether the window does not hold every change that waits.
+// behindLocked reports whether the window lacks some of the pending changes.
 func (w *Watcher) behindLocked(end end) bool {
 	window := &w.cache.feed.window
 	if w.readsAllLocked() {
@@ -321,12 +317,12 @@ func (w *Watcher) behindLocked(end end) bool {
 	return len(places) > 0 && places[0] < window.first
 }
 
-// readsAllLocked reports whether the topic does not say which changes concern the
-// watcher, as it is younger than the watcher's place.
+// readsAllLocked reports whether the watcher must examine every change, because its cursor is older
+// than its topic.
 func (w *Watcher) readsAllLocked() bool { return w.place < w.topic.since }
 
-// readChangesLocked returns as many of the changes that wait, up to an end, as the watcher
-// takes at once.
+// readChangesLocked returns the pending changes up to an end, at most as many as the watcher takes
+// at once.
 func (w *Watcher) readChangesLocked(end end) reading {
 	feed := w.cache.feed
 	var changes []change
@@ -358,8 +354,8 @@ func (w *Watcher) readChangesLocked(end end) reading {
 	return taken
 }
 
-// waitingLocked returns the changes behind the watcher's place, up to an end, that
-// concern it, and perhaps others.
+// waitingLocked returns the changes after the watcher's cursor, up to an end, that concern it.
+// Others may be among them.
 func (w *Watcher) waitingLocked(end end) iter.Seq[*change] {
 	window := &w.cache.feed.window
 	if w.readsAllLocked() {
@@ -377,9 +373,9 @@ func (w *Watcher) waitingLocked(end end) iter.Seq[*change] {
 	}
 }
 
-// endLocked is as far as the watcher may read: to the feed's end, unless its topic is
-// held. One that has read on behind that, as latest states lead to the feed's end,
-// is not held.
+// endLocked returns the end up to which the watcher may read: the feed's end, or the topic's end
+// while the topic is held. A watcher that has already read further, because latest states extend to
+// the feed's end, is not held.
 func (w *Watcher) endLocked() end {
 	if held := w.topic.pace; held.held && w.place <= held.end.place {
 		return held.end
@@ -387,7 +383,7 @@ func (w *Watcher) endLocked() end {
 	return w.cache.feed.end()
 }
 
-// moveLocked moves the watcher's place to an end.
+// moveLocked moves the watcher's cursor to an end.
 func (w *Watcher) moveLocked(taken reading, to end) reading {
 	feed := w.cache.feed
 	w.epoch, w.place = feed.epoch.id, to.place
@@ -399,15 +395,15 @@ func (w *Watcher) moveLocked(taken reading, to end) reading {
 	return taken
 }
 
-// pendingBatch is a batch that is being made of a reading. What has been matched is no
-// longer in the reading.
+// pendingBatch is a batch that is being built from a reading. Matched changes and states are
+// removed from the reading.
 type pendingBatch struct {
 	reading reading
 	batch   Batch
 }
 
-// pendingOrRead returns what waits for this watcher. What was read by a call whose context has
-// ended comes first: the watcher's place is behind it.
+// pendingOrRead returns what is pending for this watcher. The reading of an earlier call whose
+// context ended comes first, because the cursor is already after it.
 func (w *Watcher) pendingOrRead() reading {
 	if w.pending != nil {
 		return w.pending.reading
@@ -415,8 +411,8 @@ func (w *Watcher) pendingOrRead() reading {
 	return w.read()
 }
 
-// batch is what a reading is for the watcher, made once for all that read the same. If the
-// context ends meanwhile, the reading stays pending.
+// batch returns the batch of a reading for the watcher, built once for all watchers that read the
+// same. If the context ends meanwhile, the reading stays pending.
 func (w *Watcher) batch(ctx context.Context, taken reading) (Batch, error) {
 	var batch Batch
 	if w.pending != nil || taken.round == nil || taken.part != nil || w.ahead != "" {
@@ -431,8 +427,8 @@ func (w *Watcher) batch(ctx context.Context, taken reading) (Batch, error) {
 	return batch, nil
 }
 
-// ownBatch makes the batch of a reading that no other watcher shares. Long parts of snapshots and of
-// latest states take a turn of the processors.
+// ownBatch returns the batch of a reading that no other watcher shares. Long parts of snapshots and
+// of latest states use a processor slot.
 func (w *Watcher) ownBatch(ctx context.Context, taken reading) (Batch, error) {
 	if w.pending == nil {
 		w.pending = &pendingBatch{reading: taken, batch: batchOf(taken)}
@@ -456,8 +452,8 @@ func (w *Watcher) ownBatch(ctx context.Context, taken reading) (Batch, error) {
 	return batch, nil
 }
 
-// isLong reports whether matching a part of a snapshot or of latest states takes a turn of the
-// processors. Few objects are matched in less time than others' turns take.
+// isLong reports whether matching a part of a snapshot or of latest states needs a processor slot.
+// A few objects are matched in less time than a slot lasts.
 func (w *Watcher) isLong(taken reading) bool {
 	switch {
 	case taken.part == nil && taken.catchUp == nil:
@@ -468,11 +464,12 @@ func (w *Watcher) isLong(taken reading) bool {
 	return len(taken.part.objects) > shortWork
 }
 
-// sharedBatch makes the batch of a reading for all watchers that share it. It neither ends when
-// one of them leaves, nor waits for a turn: others wait for it. It is one batch of changes.
+// sharedBatch returns the batch of a reading for all watchers that share it. Because others wait
+// for it, it does not end with the context of one watcher, and does not wait for a slot. It is one
+// batch of changes.
 func (w *Watcher) sharedBatch(ctx context.Context, taken reading) Batch {
 	batch := batchOf(taken)
-	_ = w.match(context.WithoutCancel(ctx), &taken, &batch) // fails for snapshots and ended contexts only
+	_ = w.match(context.WithoutCancel(ctx), &taken, &batch) // fails only for snapshots and ended contexts
 	return batch
 }
 
@@ -480,8 +477,8 @@ func batchOf(taken reading) Batch {
 	return Batch{Position: taken.position, Freshness: taken.freshness, broken: taken.broken, latest: taken.catchUp != nil}
 }
 
-// match adds to a batch what a reading is under the watcher's selection, and takes it from the
-// reading.
+// match adds the events of a reading under the watcher's selection to a batch, and removes what it
+// has matched from the reading.
 func (w *Watcher) match(ctx context.Context, from *reading, to *Batch) error {
 	if err := w.matchChanges(ctx, from, to); err != nil {
 		return err
@@ -532,8 +529,8 @@ func (w *Watcher) matchStates(ctx context.Context, from *reading, to *Batch) err
 	return nil
 }
 
-// yield yields before the i-th step of a loop over objects: before each where there is a
-// filter, which may take a millisecond.
+// yield yields the processor before the i-th step of a loop over objects: at every step if there is
+// a filter, which may take a millisecond, and otherwise at regular intervals.
 func (w *Watcher) yield(ctx context.Context, i int) error {
 	if w.selection.filter == nil && i%stepsBetweenYields != 0 {
 		return nil
@@ -541,22 +538,21 @@ func (w *Watcher) yield(ctx context.Context, i int) error {
 	return fairqueue.Yield(ctx)
 }
 
-// skippedLocked reports whether the feed has gone past the version that the caller comes
-// from without every step there, by a relist or because the window has gone on: what
-// the caller holds is a state between the two that are known here. Then the watcher must
-// begin again, at that version.
+// skippedLocked reports whether the feed has moved past the caller's version without every step
+// there, by a relist or because the window was trimmed. The caller's state then lies between two
+// states that are known here, so the watcher must begin again at that version.
 func (w *Watcher) skippedLocked(behind bool) bool {
 	feed := w.cache.feed
 	return w.ahead != "" && older(w.ahead, feed.version) && (behind || feed.log.gapAt(w.ahead) != nil)
 }
 
-// told reports whether the caller has been sent an event by another replica.
+// told reports whether another replica has already delivered an event to the caller.
 func (w *Watcher) told(event Event) bool {
 	return w.ahead != "" && !older(w.ahead, event.ResourceVersion)
 }
 
-// certain returns an event without what the caller held before, if that is not certain:
-// as long as it holds what a replica that was ahead has sent.
+// certain returns an event without Before while the caller's state is unknown: as long as it may
+// hold what a replica that was ahead has delivered.
 func (w *Watcher) certain(event Event) Event {
 	if w.ahead != "" {
 		event.Before = nil
@@ -564,8 +560,8 @@ func (w *Watcher) certain(event Event) Event {
 	return event
 }
 
-// catchUpAhead keeps the position from going back while this replica is behind the
-// one that the caller comes from.
+// catchUpAhead keeps the position from going back while this replica is older than the one that the
+// caller comes from.
 func (w *Watcher) catchUpAhead(batch *Batch) {
 	switch version := batch.Position.Version; {
 	case w.ahead == "":
