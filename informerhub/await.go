@@ -11,13 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// retryTooNew is after how many seconds to ask again for a version that the cache
-// has not reached.
+// retryTooNew is the retry time, in seconds, for a version that the cache has not reached.
 const retryTooNew = 1
 
-// Await waits until the cache has reached a resource version, for as long as
-// patience lasts. After that it is a Timeout error with a retry time. A version that
-// is none is a BadRequest error.
+// Await blocks until the cache has reached a resource version, for at most patience. After that it
+// fails with a Timeout error with a retry time. An invalid version is a BadRequest error.
 func (c *Cache) Await(ctx context.Context, version string, patience time.Duration) error {
 	if _, err := resourceversion.CompareResourceVersion(version, version); err != nil {
 		return apierrors.NewBadRequest(fmt.Sprintf("%q is not a resource version", version))
@@ -30,8 +28,8 @@ func (c *Cache) Await(ctx context.Context, version string, patience time.Duratio
 		"the cache of %s has not reached resource version %s yet", c.resource, version), retryTooNew)
 }
 
-// awaitAlone blocks until the cache has reached a version while the API server cannot be
-// asked for it. It fails with an UnavailableError when patience is over.
+// awaitAlone blocks until the cache has reached a version while the API server cannot be asked for
+// it. It fails with an UnavailableError after patience.
 func (c *Cache) awaitAlone(ctx context.Context, version string, patience time.Duration, why error) error {
 	reached, err := c.await(ctx, version, patience)
 	if err != nil || reached {
@@ -41,14 +39,15 @@ func (c *Cache) awaitAlone(ctx context.Context, version string, patience time.Du
 	if away := (*UnavailableError)(nil); errors.As(why, &away) {
 		host = away.Host
 	}
-	return &UnavailableError{Host: host, Err: fmt.Errorf("this replica has the state before version %s, and the API server cannot be asked for more: %w", version, why)}
+	return &UnavailableError{Host: host, Err: fmt.Errorf("this replica has not reached version %s, and the API server cannot be asked for it: %w", version, why)}
 }
 
 func (c *Cache) await(ctx context.Context, version string, patience time.Duration) (reached bool, err error) {
 	return c.awaitUntil(ctx, patience, func() (<-chan struct{}, error) { return c.behind(version) })
 }
 
-// awaitUntil waits until behind returns no channel, and calls it again whenever that is closed.
+// awaitUntil blocks until behind returns no channel. It calls behind again whenever the channel is
+// closed.
 func (c *Cache) awaitUntil(ctx context.Context, patience time.Duration, behind func() (<-chan struct{}, error)) (reached bool, err error) {
 	grown, err := behind()
 	if grown == nil || err != nil {
@@ -75,8 +74,8 @@ func (c *Cache) awaitUntil(ctx context.Context, patience time.Duration, behind f
 	return err == nil, err
 }
 
-// behind answers a channel that is closed when the cache gets on; nil if it has
-// reached the version already.
+// behind returns a channel that is closed when the cache advances; nil if it has already reached
+// the version.
 func (c *Cache) behind(version string) (<-chan struct{}, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

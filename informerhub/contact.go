@@ -10,54 +10,54 @@ import (
 )
 
 const (
-	// maxSilence is how long the API server may be silent. It answers a ping on
-	// every connection that is (see HTTP2_READ_IDLE_TIMEOUT_SECONDS in cmd/server).
+	// maxSilence is the longest time without data from the API server. The API server responds to a
+	// ping on every idle connection (see HTTP2_READ_IDLE_TIMEOUT_SECONDS in cmd/server).
 	maxSilence = 15 * time.Second
-	// maxUnconfirmed is for how long a cache that has lost its watch, or has opened it
-	// again and is yet to catch up, is not stale: API servers end every watch after some
-	// minutes.
+	// maxUnconfirmed is the time for which a cache is not stale after it has lost its watch, or
+	// while it catches up after reopening it: API servers end every watch after some minutes.
 	maxUnconfirmed = 3 * time.Second
-	// catchUpPatience is how long to wait for a cache to reach the version that the API
-	// server has come to, before the API server is asked for it again. A watch that is open
-	// and has been quiet for as long, while the API server answers, has nothing to catch up
-	// with: some resources, such as events, have no bookmarks that would say so.
+	// catchUpPatience is the time to wait for a cache to reach the API server's current version,
+	// before the API server is asked for the version again. A watch that is open and has been quiet
+	// for that long, while the API server responds, has nothing to catch up with: some resources,
+	// such as events, have no bookmarks that would show it.
 	catchUpPatience = 5 * time.Second
-	// catchUpPause is how long to wait when the API server could not be asked.
+	// catchUpPause is the pause after the API server could not be asked.
 	catchUpPause = time.Second
 )
 
-// Freshness tells how current a cache is.
+// Freshness is how current a cache is.
 type Freshness struct {
-	// Stale says that the API server has been lost, or that the cache has yet to catch up
-	// with it.
+	// Stale reports whether the API server has been lost, or the cache still has to catch up with
+	// it.
 	Stale bool
-	// LastContact is the time as of which the cache is known to be complete: everything
-	// that had happened by then, but for the time that an event takes, is in it.
+	// LastContact is the time as of which the cache is known to be complete: it has everything that
+	// had happened by then, apart from the delay of an event.
 	LastContact time.Time
 }
 
-// ObserveCallers makes the connections of a configuration, of which the HTTP clients of
-// private caches are made, note what they hear: [Cache.Freshness] of those tells it.
+// ObserveCallers makes the connections of a configuration record when data arrives on them. HTTP
+// clients of private caches are made from that configuration, and [Cache.Freshness] of these caches
+// reports it.
 func (h *Hub) ObserveCallers(config *rest.Config) { h.callers.observe(config) }
 
 // following is how a cache follows the API server.
 type following struct {
-	// current says that a watch is open, and that the cache has caught up since it was
-	// opened.
+	// current reports whether a watch is open and the cache has caught up since it was opened.
 	current bool
 	open    bool
-	// asOf is, while the cache is not current, as of when it is complete.
+	// asOf is the time as of which the cache is complete, while it is not current.
 	asOf time.Time
-	// turn counts how often the watch has been lost, or its link has stood still.
+	// turn counts how often the watch was lost or its link stalled.
 	turn int
-	// listing says that a list is under way, and listed as of when that is complete; zero if
-	// it may be of any age.
+	// listing reports whether a list is in progress. listed is the time as of which that list is
+	// complete; zero if it may be of any age.
 	listing bool
 	listed  time.Time
-	// relisting is since when the cache reads a whole snapshot, over all attempts; zero if it does not.
+	// relisting is the time at which the cache began to read a complete snapshot, over all
+	// attempts; zero if it reads none.
 	relisting time.Time
-	// refused says that the API server has answered the last list with an error: nothing is wrong
-	// with the connection. It holds until a list succeeds, or the cache is current.
+	// refused reports whether the API server has responded to the last list with an error, so that
+	// the connection works. It stays set until a list succeeds or the cache is current.
 	refused bool
 }
 
@@ -76,11 +76,11 @@ func (c *Cache) freshnessLocked() Freshness {
 	return Freshness{Stale: now.Sub(c.following.asOf) > maxUnconfirmed, LastContact: c.following.asOf}
 }
 
-// Freshness tells how current the replica is: as the one that is worst off of the caches that have a
-// snapshot. A cache that the API server answers with errors, because the service may not list the
-// resource any more or its conversion webhook is away, is left out while there are others: its own
-// answers are stale, but the API server is there. A hub without snapshots has nobody to keep
-// waiting, and is not stale.
+// Freshness returns how current the replica is: the worst value of the caches that have a snapshot.
+// A cache for which the API server returns errors, because the service has lost the permission to
+// list the resource or its conversion webhook is down, is left out while there are others: its own
+// reads are stale, but the API server is reachable. A hub without snapshots delays no reader, and
+// is not stale.
 func (h *Hub) Freshness() Freshness {
 	var counted, refused []Freshness
 	for _, cache := range h.all() {
@@ -116,13 +116,13 @@ func (c *Cache) followed() (fresh Freshness, how following, synced bool) {
 	return c.freshnessLocked(), c.following, c.state.synced
 }
 
-// refusedLocked notes whether an attempt to list has failed by an answer of the API server.
+// refusedLocked records whether an attempt to list has failed with a response of the API server.
 func (c *Cache) refusedLocked(err error) {
 	var status apierrors.APIStatus
 	c.following.refused = errors.As(err, &status)
 }
 
-// lostUpstream notes that no watch is open, because one has ended or is about to be opened.
+// lostUpstream records that no watch is open, because one has ended or is about to be opened.
 func (c *Cache) lostUpstream() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -133,8 +133,8 @@ func (c *Cache) lostUpstream() {
 	c.following.turn++
 }
 
-// listsUpstream notes that a list has been asked for. Without a version it is as of now, and
-// with one it may be as old as that.
+// listsUpstream records that a list was requested. Without a version its state is that of now; with
+// a version it may be as old as the version.
 func (c *Cache) listsUpstream(version string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -147,8 +147,8 @@ func (c *Cache) listsUpstream(version string) {
 	}
 }
 
-// watchesUpstream notes that a watch is open. An open watch says nothing of how far it
-// is: what was missed may still be on its way.
+// watchesUpstream records that a watch is open. An open watch does not show how current it is:
+// missed events may still be in transit.
 func (c *Cache) watchesUpstream(lists bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -159,11 +159,11 @@ func (c *Cache) watchesUpstream(lists bool) {
 	c.startCatchUpLocked()
 }
 
-// listedLocked notes that a list has been taken in.
+// listedLocked records that a list was applied.
 func (c *Cache) listedLocked() {
 	asOf := c.following.listed
 	if !c.following.listing {
-		asOf = time.Now() // it was not asked for here
+		asOf = time.Now() // it was not requested here
 	}
 	if asOf.After(c.following.asOf) {
 		c.following.asOf = asOf
@@ -172,14 +172,14 @@ func (c *Cache) listedLocked() {
 	c.startCatchUpLocked()
 }
 
-// doubt notes that what arrives from now on may have been on its way since a time.
+// doubt records that data which arrives from now on may have been delayed since the given time.
 func (c *Cache) doubt(since time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.following.current {
 		c.following.current, c.following.asOf = false, since
 	}
-	c.following.turn++ // a catch-up that is under way proves nothing
+	c.following.turn++ // a catch-up in progress proves nothing
 	c.startCatchUpLocked()
 }
 
@@ -190,9 +190,9 @@ func (c *Cache) startCatchUpLocked() {
 	}
 }
 
-// confirmCurrent finds out, each time that a watch has been opened, when the cache has
-// caught up with the API server, and at each bookmark whether the API server has gone back,
-// until the context ends.
+// confirmCurrent determines, each time that a watch was opened, when the cache has caught up with
+// the API server, and at each bookmark whether the API server has gone back in time. It runs until
+// the context ends.
 func (c *Cache) confirmCurrent(ctx context.Context) {
 	for {
 		select {
@@ -215,9 +215,9 @@ func (c *Cache) catchUp(ctx context.Context) {
 }
 
 // compareVersions relists the cache if the API server is at an older version than the cache: its
-// etcd was restored from a backup, and the open watch sends nothing of that. A bookmark that is
-// older does not prove it, because one API server may lag behind another. A list without a
-// version does: its version is not older than anything that any API server has sent before.
+// etcd was restored from a backup, and the open watch does not report that. An older bookmark does
+// not prove it, because one API server may lag behind another. A list without a version does: its
+// version is not older than anything that any API server has sent before.
 func (c *Cache) compareVersions(ctx context.Context) {
 	c.mu.RLock()
 	is, synced, held := c.following, c.state.synced, c.feed.version
@@ -227,22 +227,22 @@ func (c *Cache) compareVersions(ctx context.Context) {
 	}
 	version, err := c.history.current(ctx)
 	if err != nil || !older(version, held) {
-		return // without an answer the next bookmark asks again
+		return // without a response, the next bookmark asks again
 	}
 	c.history.relist()
 }
 
-// caughtUp asks the API server for the version that it has come to, and blocks until the
-// cache has reached that. A version older than what the cache holds shows that the history was
-// undone, and the cache relists: the API server accepts a watch from a version that it has yet
-// to reach, and sends nothing. It reports whether there is nothing more to wait for: the cache
-// is current, or another watch is to be opened first.
+// caughtUp asks the API server for its current version, and blocks until the cache has reached it.
+// A version older than the cache's shows that the history was undone. The cache is then relisted,
+// because the API server accepts a watch from a version that it has not reached yet, and sends
+// nothing. caughtUp reports whether there is nothing more to wait for: the cache is current, or
+// another watch must be opened first.
 func (c *Cache) caughtUp(ctx context.Context) bool {
 	c.mu.RLock()
 	is, synced, place, held := c.following, c.state.synced, c.feed.last, c.feed.version
 	c.mu.RUnlock()
 	if !is.open || !synced {
-		return true // it will be waited for when it is
+		return true // called again when a watch is open
 	}
 	asked := time.Now()
 	version, err := c.history.current(ctx)
@@ -250,7 +250,7 @@ func (c *Cache) caughtUp(ctx context.Context) bool {
 	case err != nil:
 		return false
 	case older(version, held) && is.listing:
-		return false // the list shows what there is now
+		return false // the list shows the present state
 	case older(version, held): // etcd was restored from a backup
 		c.history.relist()
 		return true

@@ -8,40 +8,40 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Discovery is a copy, and the API server can serve something else by now: a CRD can have
-// moved to another version, or have been deleted and created again with another scope or
-// kind. The answers of the API server show it.
+// Discovery is a copy, and the API server may serve something else by now: a CRD can have moved to
+// another version, or have been deleted and recreated with another scope or kind. Responses of the
+// API server show it.
 
-// Contradicts reports whether an error shows that the API server may not serve a resource
-// as discovery has said. The API server has then not carried the request out.
+// Contradicts reports whether an error shows that the API server may not serve a resource as
+// discovery describes it. The API server has not executed the request then.
 func Contradicts(err error) bool {
 	var gone *ResourceGoneError
 	var schemaless *NoSchemaError
 	return errors.As(err, &gone) || errors.As(err, &schemaless) || isPathUnknown(err)
 }
 
-// isPathUnknown reports whether the API server serves nothing at the path of a request. It
-// answers that in plain text, of which client-go makes a Status with such a cause; where an
-// object is missing, the API server sends the Status itself.
+// isPathUnknown reports whether the API server serves nothing at the path of a request. Its
+// response is plain text then, which client-go converts to a Status with this cause. For a missing
+// object, the API server sends the Status itself.
 func isPathUnknown(err error) bool {
 	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
 // Fits reports whether an object, as the API server sent it, has the kind and the scope that
-// discovery has said of its resource.
+// discovery reports for its resource.
 func (r Resource) Fits(object *Object) bool {
 	if (object.namespace != "") != r.Namespaced {
 		return false
 	}
 	if object.format != formatJSON {
-		return true // protobuf is for kinds that are built in
+		return true // protobuf is used only for built-in kinds
 	}
 	kind := jsonString(jsonMember(object.raw, "kind"))
 	return kind == "" || kind == partialKind || kind == r.Kind
 }
 
-// ResolveFresh finds a resource as Resolve does, by a question to discovery that is put
-// after this call.
+// ResolveFresh resolves a resource as Resolve does, with a discovery request that is sent after
+// this call.
 func (r *Resolver) ResolveFresh(ctx context.Context, name string) (Resource, error) {
 	if err := r.Refresh(ctx); err != nil {
 		return Resource{}, err
@@ -49,7 +49,7 @@ func (r *Resolver) ResolveFresh(ctx context.Context, name string) (Resource, err
 	return r.Resolve(ctx, name)
 }
 
-// ResolveRecent finds a resource as Resolve does. What is known is a second old at most.
+// ResolveRecent resolves a resource as Resolve does. Its discovery data is at most a second old.
 func (r *Resolver) ResolveRecent(ctx context.Context, name string) (Resource, error) {
 	if _, err := r.discovery.recent(ctx, maxTypesAge); err != nil {
 		return Resource{}, err
@@ -57,14 +57,14 @@ func (r *Resolver) ResolveRecent(ctx context.Context, name string) (Resource, er
 	return r.Resolve(ctx, name)
 }
 
-// Refresh asks discovery again. Concurrent calls share the question.
+// Refresh reads discovery again. Concurrent calls share the request.
 func (r *Resolver) Refresh(ctx context.Context) error {
 	_, err := r.discovery.refresh(ctx)
 	return err
 }
 
-// Confirm returns a [ResourceGoneError] if the API server does not serve a resource as it is
-// described, by what discovery has said a second ago at most.
+// Confirm returns a [ResourceGoneError] if the API server does not serve a resource as described.
+// Its discovery data is at most a second old.
 func (r *Resolver) Confirm(ctx context.Context, resource Resource) error {
 	recent, err := r.discovery.recent(ctx, maxTypesAge)
 	if err != nil {
@@ -76,9 +76,9 @@ func (r *Resolver) Confirm(ctx context.Context, resource Resource) error {
 	return nil
 }
 
-// serves reports whether a resource is served as it is described: in its version, with its
-// kind and scope, and by a server that may be read for all. The error says that discovery
-// could not tell about its group.
+// serves reports whether a resource is served as described: in its version, with its kind and
+// scope, and by a server whose objects may be cached for all callers. It fails if discovery could
+// not read the group.
 func (c *catalogue) serves(resource Resource) (bool, error) {
 	if c.aggregated.refuses(resource.GroupResource()) && !resource.Refused {
 		return false, nil

@@ -11,10 +11,10 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// CurrentVersion returns a resource version of a resource that is not older than any change
-// that the API server has answered before the call. It lists the metadata of one object in a
-// namespace, or in all if that is empty, through a client that acts as a caller; with nil,
-// with the hub's own rights.
+// CurrentVersion returns a resource version of a resource that is not older than any change that
+// the API server has confirmed before the call. It lists the metadata of one object in a namespace,
+// or in all namespaces if that is empty, through a client that acts as a caller. With a nil client
+// it uses the hub's own permissions.
 func (h *Hub) CurrentVersion(ctx context.Context, resource Resource, namespace string, as *http.Client) (string, error) {
 	if as == nil {
 		as = h.client
@@ -23,7 +23,7 @@ func (h *Hub) CurrentVersion(ctx context.Context, resource Resource, namespace s
 	if err != nil {
 		return "", err
 	}
-	// Without a version in the request, the answer is not older than the request.
+	// Without a version in the request, the response is not older than the request.
 	options := metav1.ListOptions{Limit: 1}
 	version, err := listedVersion(ctx, onlyMetadata(client.Get(), resource, partialListKind).
 		NamespaceIfScoped(namespace, namespace != "").
@@ -36,7 +36,7 @@ func (h *Hub) CurrentVersion(ctx context.Context, resource Resource, namespace s
 	return version, nil
 }
 
-// listedVersion returns the resource version of the list that a request answers with.
+// listedVersion returns the resource version of the list that a request returns.
 func listedVersion(ctx context.Context, request *rest.Request) (string, error) {
 	got, err := request.Do(ctx).Get()
 	if err != nil {
@@ -44,7 +44,7 @@ func listedVersion(ctx context.Context, request *rest.Request) (string, error) {
 	}
 	list, ok := got.(*objectList)
 	if !ok {
-		return "", errors.New("the API server has answered with no list")
+		return "", errors.New("the API server's response is not a list")
 	}
 	return list.ResourceVersion, nil
 }

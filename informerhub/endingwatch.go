@@ -6,10 +6,10 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// endingWatch is a watch that calls a function as soon as it ends, be it by Stop. The
-// Reflector opens another one only after a pause, and until then nothing is followed. It ends
-// at the first event that another function does not pass; nil passes all. Its goroutine ends
-// with the watch.
+// endingWatch is a watch that calls a function as soon as it ends, also by Stop. The Reflector
+// opens the next watch only after a pause, and until then the cache follows nothing. The watch ends
+// at the first event that passes rejects; a nil passes rejects none. Its goroutine ends with the
+// watch.
 type endingWatch struct {
 	watch.Interface
 	events chan watch.Event

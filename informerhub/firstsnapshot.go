@@ -9,14 +9,15 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// snapshotPatience is how long a caller waits for the first snapshot of a cache.
+// snapshotPatience bounds a caller's wait for the first snapshot of a cache.
 const snapshotPatience = 10 * time.Second
 
-// SnapshotError says that a cache has no snapshot yet, because the API server does not send it to
-// the service. It is not about the caller: another replica, or a later call, may succeed.
+// SnapshotError is the error for a cache without a snapshot, because the API server does not send
+// one to the service. It does not depend on the caller: another replica, or a later call, may
+// succeed.
 type SnapshotError struct {
 	Resource Resource
-	Err      error // the last error of the API server, or that there was none
+	Err      error // the last error of the API server, or errNoSnapshot
 }
 
 func (e *SnapshotError) Error() string {
@@ -29,13 +30,14 @@ func (e *SnapshotError) Error() string {
 
 func (e *SnapshotError) Unwrap() error { return e.Err }
 
-// isDenied reports whether the API server has refused the credential of a request, or what it asks for.
+// isDenied reports whether the API server has rejected the credential or the permission of a
+// request.
 func isDenied(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) }
 
-// errNoSnapshot says that the API server has not failed, but is slow.
+// errNoSnapshot is the error of a slow API server that has not failed.
 var errNoSnapshot = fmt.Errorf("the API server has not sent all of it in %s", snapshotPatience)
 
-// Ready blocks until a cache that [Hub.Start] has returned holds a whole snapshot. It fails as
+// Ready blocks until a cache that was returned by [Hub.Start] has a complete snapshot. It fails as
 // [Hub.Cache] does.
 func (c *Cache) Ready(ctx context.Context) error {
 	waiting, cancel := context.WithTimeoutCause(ctx, snapshotPatience, errNoSnapshot)
@@ -53,8 +55,8 @@ func (c *Cache) Ready(ctx context.Context) error {
 	return err
 }
 
-// ready blocks until the cache holds a whole snapshot. While it does not, and an attempt to get it
-// has failed, ready returns that failure at once.
+// ready blocks until the cache has a complete snapshot. If the last attempt to get it has failed,
+// ready returns that failure at once.
 func (c *Cache) ready(ctx context.Context) error {
 	for {
 		c.mu.RLock()

@@ -13,10 +13,10 @@ import (
 	"k8s.io/client-go/discovery"
 )
 
-// GroupUnavailableError says that the API server does not know at the moment what a group of
-// its APIs serves, because the server behind an aggregated API does not answer.
+// GroupUnavailableError is the error for an API group whose resources are unknown at the moment,
+// because the server behind an aggregated API does not respond.
 type GroupUnavailableError struct {
-	Name  string // of the resource that was looked for
+	Name  string // of the requested resource
 	Group string
 }
 
@@ -25,8 +25,8 @@ func (e *GroupUnavailableError) Error() string {
 		e.Group, e.Name)
 }
 
-// unavailable returns an error if a resource's name has a group that discovery could not ask, or
-// means a resource that such a group had when it answered last.
+// unavailable returns an error if a resource's name has a group that discovery could not read, or
+// matches a resource that such a group had when it last responded.
 func (c *catalogue) unavailable(name string) error {
 	for _, list := range c.away {
 		of, _ := schema.ParseGroupVersion(list.GroupVersion)
@@ -42,12 +42,12 @@ func (c *catalogue) unavailable(name string) error {
 	return nil
 }
 
-// lastLists remembers what each version of a group has served when it answered last, as long as
-// discovery names it.
+// lastLists are the resources of each version of a group when it last responded, as long as
+// discovery names the group.
 type lastLists map[schema.GroupVersion]*metav1.APIResourceList
 
-// note takes in what discovery has said, and returns the remembered lists of groups that did not
-// answer now.
+// note records the result of discovery, and returns the recorded lists of groups that did not
+// respond this time.
 func (l *lastLists) note(served []*metav1.APIResourceList, failed map[schema.GroupVersion]error) (away []*metav1.APIResourceList) {
 	next := make(lastLists)
 	for _, list := range served {
@@ -65,7 +65,7 @@ func (l *lastLists) note(served []*metav1.APIResourceList, failed map[schema.Gro
 	return away
 }
 
-// isAway reports whether discovery could not ask a group. A group that is not found, or has no
+// isAway reports whether discovery could not read a group. A group that is not found, or has no
 // resources, is not served.
 func isAway(err error) bool {
 	var stale discovery.StaleGroupVersionError

@@ -10,22 +10,21 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// maxQuiet is for how long nothing may arrive from the API server in the ordinary course of things: it
-// answers a ping on every HTTP/2 connection that is idle for a second (see
-// HTTP2_READ_IDLE_TIMEOUT_SECONDS in cmd/server). What arrives after a longer time may have been
-// on its way for as long, on a link that stood still.
+// maxQuiet is the longest pause between data from the API server in normal operation: it responds
+// to a ping on every HTTP/2 connection that is idle for a second (see
+// HTTP2_READ_IDLE_TIMEOUT_SECONDS in cmd/server). Data that arrives after a longer pause may have
+// been delayed for as long, on a stalled link.
 const maxQuiet = 2500 * time.Millisecond
 
-// contact is when the API server was last heard of, on any connection to it.
+// contact records when data last arrived from the API server, on any connection.
 type contact struct {
-	// paused is called when something arrives after a longer time than maxQuiet, with the time when
-	// something had arrived before, and before anything of what arrives is read. Set once; nil if
-	// nobody wants to know.
+	// paused is called when data arrives after a pause longer than maxQuiet, before any of it is
+	// read. since is the time at which data had arrived before. Set once; nil if it is not needed.
 	paused func(since time.Time)
 
 	mu    sync.Mutex // guards the fields below
 	last  time.Time
-	pings bool // idle connections are pinged: they are HTTP/2's
+	pings bool // idle connections are pinged, because they are HTTP/2
 }
 
 func (c *contact) time() time.Time {
@@ -48,7 +47,7 @@ func (c *contact) advance(now time.Time) (before time.Time, pings bool) {
 	return before, c.pings
 }
 
-// observe makes the connections of a configuration note what they hear.
+// observe makes the connections of a configuration record when data arrives.
 func (c *contact) observe(config *rest.Config) {
 	dial := config.Dial
 	if dial == nil {
@@ -77,7 +76,7 @@ func (o *observedConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// observedTransport notes whether connections are HTTP/2's.
+// observedTransport records whether connections are HTTP/2.
 type observedTransport struct {
 	http.RoundTripper
 	contact *contact
@@ -93,5 +92,5 @@ func (o *observedTransport) RoundTrip(request *http.Request) (*http.Response, er
 	return response, err
 }
 
-// WrappedRoundTripper is for what client-go looks for inside a transport.
+// WrappedRoundTripper gives client-go access to the inner transport.
 func (o *observedTransport) WrappedRoundTripper() http.RoundTripper { return o.RoundTripper }

@@ -13,37 +13,37 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// A cache that has just started knows what there is, and since which version each
-// object has been as it is, but not what was deleted before. Whoever comes with an
-// older position needs that: the API server's own history tells it, as far back as
-// that goes. So a restart of the service is not a storm of snapshots. The same goes for
-// a position within a gap, of a replica that has followed the API server meanwhile.
+// A cache that has just started has the present objects and the version of each object's last
+// change, but not the earlier deletions. A watcher that resumes from an older position needs them.
+// The API server's watch history contains them, as far back as it reaches. A restart of the service
+// therefore does not cause a storm of snapshots. The same applies to a position within a gap, from
+// a replica that has followed the API server meanwhile.
 
-// history is what the API server knows of the past.
+// history is the API server's knowledge of the past.
 type history interface {
-	// current is the version that it has come to.
+	// current returns the API server's current version.
 	current(ctx context.Context) (string, error)
-	// hasBeen reports whether the API server has come to a version.
+	// hasBeen reports whether the API server has reached a version.
 	hasBeen(ctx context.Context, version string) (bool, error)
-	// deletions are what was deleted since a version up to another, oldest first.
+	// deletions returns the deletions between two versions, oldest first.
 	deletions(ctx context.Context, since, until string) ([]latest, error)
-	// progress returns a version up to which nothing has happened since another one but
-	// events that are known; an error if something else has.
+	// progress returns a version up to which there were only known events since another version. It
+	// fails if there were others.
 	progress(ctx context.Context, since string, known func(watch.Event) bool) (string, error)
-	// relist has the cache compare what it holds with a new list.
+	// relist makes the cache compare its state with a new list.
 	relist()
 }
 
-// historySeconds is how long the API server may take to tell its history. It sends a
-// bookmark two seconds before the end of such a watch, so one second from its beginning,
-// which says that all is told.
+// historySeconds bounds a watch of the API server's history. The API server sends a bookmark two
+// seconds before the end of such a watch, so one second after its beginning. The bookmark shows
+// that the history is complete.
 const historySeconds = 3
 
-// recall makes the feed's log reach back to a version, if the API server can tell
-// what has happened since. Failing that, the stream begins anew.
+// recall extends the feed's log back to a version, from the API server's watch history. If that
+// fails, the stream resyncs.
 //
-// One asks at a time, for the oldest version that anyone waits for, so that those
-// who come together after a restart are served by two questions at most.
+// Only one request runs at a time, for the oldest version that any watcher waits for. Watchers that
+// resume together after a restart are therefore served by at most two requests.
 func (c *Cache) recall(ctx context.Context, version string) {
 	if !c.forgotten(version) {
 		return
@@ -56,7 +56,7 @@ func (c *Cache) recall(ctx context.Context, version string) {
 	}
 	deleted, err := c.deletions(ctx, since, until)
 	if err != nil && since != version {
-		// The oldest version was too old. That need not go for this one.
+		// The oldest version was too old. This version may not be.
 		since = version
 		deleted, err = c.deletions(ctx, since, until)
 	}
@@ -69,8 +69,9 @@ func (c *Cache) recall(ctx context.Context, version string) {
 	c.remember(deleted, since, until)
 }
 
-// deletions asks the API server's history, unless it has said lately that it does not go back to
-// that version: anyone can make an old version up. Recalling is held.
+// deletions requests the API server's history, unless the API server has recently reported that it
+// does not reach back to that version: clients can send arbitrary old versions. recalling must be
+// held.
 func (c *Cache) deletions(ctx context.Context, since, until string) ([]latest, error) {
 	if time.Since(c.expiredAt) < historyPause && !older(c.expired, since) {
 		return nil, errHistoryExpired
@@ -82,8 +83,8 @@ func (c *Cache) deletions(ctx context.Context, since, until string) ([]latest, e
 	return deleted, err
 }
 
-// remember adds deletions to those that are known. Nobody else does meanwhile: recalling is
-// held.
+// remember adds deletions to the known ones. There are no concurrent calls, because recalling must
+// be held.
 func (c *Cache) remember(deleted []latest, since, until string) {
 	c.mu.RLock()
 	known, epoch := c.feed.log.earlier, c.feed.epoch.id
@@ -97,8 +98,8 @@ func (c *Cache) remember(deleted []latest, since, until string) {
 	}
 }
 
-// forgotten reports whether deletions since a version have been forgotten, or were
-// never known, and notes that someone wants to know.
+// forgotten reports whether deletions since a version were evicted or never known. If so, it
+// records that a watcher needs them.
 func (c *Cache) forgotten(version string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -111,9 +112,9 @@ func (c *Cache) forgotten(version string) bool {
 	return true
 }
 
-// takeWanted answers what is to be asked for a version: the oldest one that someone
-// wants to continue at where this one is too, and the one from which on deletions are
-// known. That is empty if they are known meanwhile.
+// takeWanted returns the range of versions to request for a version: from the oldest version that
+// any watcher waits for, if that also covers this one, up to the version from which on deletions
+// are known. until is empty if they are already known.
 func (c *Cache) takeWanted(version string) (since, until string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -123,14 +124,13 @@ func (c *Cache) takeWanted(version string) (since, until string) {
 	}
 	since, c.wanted = c.wanted, ""
 	if since == "" || older(version, since) {
-		since = version // another one has taken what was wanted, and got no answer
+		since = version // another call took the wanted version, and failed
 	}
 	return since, until
 }
 
-// hasBeen reports whether a version that the cache has not reached has been the API
-// server's, so that a replica which was ahead can have given it out. One that has
-// not lies in a history that has been undone.
+// hasBeen reports whether the API server has reached a version that this cache has not, so that
+// another replica may have issued it. Otherwise the version belongs to a history that was undone.
 func (c *Cache) hasBeen(ctx context.Context, version string) (bool, error) {
 	if ahead, err := c.behind(version); ahead == nil || err != nil {
 		return false, err
@@ -141,19 +141,19 @@ func (c *Cache) hasBeen(ctx context.Context, version string) (bool, error) {
 	return c.history.hasBeen(ctx, version)
 }
 
-var errNoHistory = errors.New("there is no API server to ask")
+var errNoHistory = errors.New("the cache has no API server to query")
 
 const (
-	// missesRemembered is for how long the API server is not asked again whether it has come to a
-	// version that is far ahead of it.
+	// missesRemembered is the time for which the API server is not asked again about a version that
+	// is far ahead of it.
 	missesRemembered = 10 * time.Second
-	// mostChanges is more than an API server can make of changes in that time.
+	// mostChanges is more than the number of changes that an API server can make in that time.
 	mostChanges = 10_000_000
 )
 
-// hasBeen implements history. Anyone can make a version up, so those who ask share one question
-// at a time, and what is far ahead is known without a question for a while. What is
-// near must be asked for anew: the API server may have come to it since.
+// hasBeen implements history. Clients can send arbitrary versions. So concurrent callers share one
+// request, and a version that is far ahead is rejected without a request for a while. A version
+// that is near needs a new request, because the API server may have reached it since.
 func (u *upstream) hasBeen(ctx context.Context, version string) (bool, error) {
 	if latest := u.versions.within(missesRemembered); latest != nil && isFarAhead(latest.answer, version) {
 		return false, nil
@@ -162,13 +162,13 @@ func (u *upstream) hasBeen(ctx context.Context, version string) (bool, error) {
 	return err == nil && !older(current, version), err
 }
 
-// isFarAhead reports whether an API server at one version cannot come to another soon.
+// isFarAhead reports whether an API server at one version cannot soon reach another.
 func isFarAhead(current, version string) bool {
 	now, then := versionNumber(current), versionNumber(version)
 	return now < math.MaxUint64-mostChanges && then > now+mostChanges
 }
 
-// askCurrent asks for the version for all who share the question.
+// askCurrent requests the current version for all callers that share the request.
 func (u *upstream) askCurrent() (string, error) { return u.current(context.Background()) }
 
 // current implements history.
@@ -178,7 +178,7 @@ func (u *upstream) current(ctx context.Context) (string, error) {
 	return listedVersion(ctx, u.request(metav1.ListOptions{Limit: 1}))
 }
 
-// since watches what has happened since a version, for as long as history may take.
+// since watches the events after a version, for at most historySeconds.
 func (u *upstream) since(ctx context.Context, version string) (watch.Interface, error) {
 	seconds := int64(historySeconds)
 	return u.request(metav1.ListOptions{
@@ -189,17 +189,17 @@ func (u *upstream) since(ctx context.Context, version string) (watch.Interface, 
 	}).Watch(ctx)
 }
 
-// historyPause is for how long the API server is not asked again when it has said nothing,
-// as it does of a quiet resource without bookmarks: each question takes historySeconds, and
-// streams that wait for their turn hear nothing meanwhile.
+// historyPause is the time for which the history is not requested again after the API server sent
+// nothing. It sends nothing for a quiet resource without bookmarks. Each such request takes
+// historySeconds, and waiting streams receive nothing meanwhile.
 const historyPause = 30 * time.Second
 
 var errHistoryEnded = errors.New("the API server ended its history early")
 
-// errHistoryExpired says that the API server has forgotten what was at a version.
+// errHistoryExpired is the error for a version that the API server no longer has.
 var errHistoryExpired = errors.New("the API server's history does not go back that far")
 
-// historyError tells that the API server has forgotten a version from its other errors.
+// historyError distinguishes an expired version from other errors of the API server.
 func historyError(err error) error {
 	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
 		return errHistoryExpired
@@ -207,8 +207,8 @@ func historyError(err error) error {
 	return err
 }
 
-// errHistorySilent says that the API server has not answered in all the time that it had.
-var errHistorySilent = errors.New("the API server has not said how far its history goes")
+// errHistorySilent is the error of a request during which the API server sent nothing that ends it.
+var errHistorySilent = errors.New("the API server has not reported how far its history reaches")
 
 // deletions implements history.
 func (u *upstream) deletions(ctx context.Context, since, until string) ([]latest, error) {

@@ -17,27 +17,27 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
-// Live reads a resource at the API server, each time anew, by the rights of whoever its
-// client acts as. What it answers is as a cache would have it. It is safe for concurrent
-// use, and costs little to make.
+// Live reads a resource directly from the API server, with the permissions of the caller that its
+// client acts as. Its results have the form of a cache's results. It is safe for concurrent use,
+// and cheap to create.
 type Live struct {
 	resource Resource
 	client   rest.Interface
-	part     rest.Interface // answers what a subresource is
+	part     rest.Interface // decodes subresources
 	selector selector
-	// metadataOnly says that no more is asked for than the objects' metadata.
+	// metadataOnly requests only the objects' metadata.
 	metadataOnly bool
 }
 
-// MetadataOnly is the reader that asks for the metadata of objects alone: what it answers
-// has nothing else. A query must look at nothing else then.
+// MetadataOnly returns a reader that requests only the metadata of objects. A query must not read
+// anything else then.
 func (l *Live) MetadataOnly() *Live {
 	only := *l
 	only.metadataOnly = true
 	return &only
 }
 
-// Live makes a reader of a resource that sends its requests by an HTTP client.
+// Live returns a reader of a resource that sends its requests through an HTTP client.
 func (h *Hub) Live(resource Resource, client *http.Client) (*Live, error) {
 	whole, err := h.clientFor(resource, client, resource.GroupVersionKind())
 	if err != nil {
@@ -50,15 +50,15 @@ func (h *Hub) Live(resource Resource, client *http.Client) (*Live, error) {
 	return &Live{resource: resource, client: whole, part: part, selector: selectorOf(resource)}, nil
 }
 
-// selectorOf understands what the API server does not select by: that is looked at here,
-// whatever field it is.
+// selectorOf returns a parser of the conditions that the API server does not select by. They are
+// matched here, so all fields are supported.
 func selectorOf(resource Resource) selector {
 	supported := func(context.Context, string) error { return nil }
 	return selector{resource: resource, selectableFields: newSelectableFields(resource, supported)}
 }
 
-// Get answers one object, or one of its subresources if that is given: its kind may be
-// another one then.
+// Get returns one object, or one of its subresources if subresource is not empty. The subresource
+// may be of another kind.
 func (l *Live) Get(ctx context.Context, namespace, name, subresource string) (*Object, error) {
 	request := l.client.Get()
 	switch {
@@ -71,36 +71,36 @@ func (l *Live) Get(ctx context.Context, namespace, name, subresource string) (*O
 		NamespaceIfScoped(namespace, l.resource.Namespaced).
 		Resource(l.resource.Name).
 		Name(name).
-		MaxRetries(0). // whether to wait and call again is the caller's to decide
+		MaxRetries(0). // the caller decides whether to wait and retry
 		Do(ctx).Get()
 	if err != nil {
 		return nil, describe(ctx, l.client, err)
 	}
 	object, ok := got.(*Object)
 	if !ok {
-		return nil, fmt.Errorf("%s %q: the API server has answered with no object", l.resource, name)
+		return nil, fmt.Errorf("%s %q: the API server's response is not an object", l.resource, name)
 	}
 	return object, nil
 }
 
-// livePage is how many objects are asked for at a time, as kubectl does.
+// livePage is the number of objects in a page, as in kubectl.
 const livePage = 500
 
-// List answers what a query selects, as one snapshot, and the API server's warnings. A
-// list that takes more than so many bytes is a RequestEntityTooLarge error. Where the
-// query has namespaces, each of them is read.
+// List returns the content of a query as one snapshot, and the API server's warnings. A list of
+// more than most bytes is a RequestEntityTooLarge error. If the query has namespaces, each of them
+// is read.
 func (l *Live) List(ctx context.Context, query Query, most int) (Snapshot, []string, error) {
 	snapshot, warnings, err := l.list(ctx, query, "", most)
 	if apierrors.IsResourceExpired(err) {
-		// The API server has forgotten the version that the first page was of.
+		// The API server no longer has the version of the first page.
 		return l.list(ctx, query, "", most)
 	}
 	return snapshot, warnings, err
 }
 
-// ListAt is List at a version that the API server has answered with before. It is a ResourceExpired
-// error if the API server has forgotten that, or answers with another one. Where versions are none that can
-// be asked for, as those of some aggregated APIs, ListAt lists anew.
+// ListAt is like List, at a version that the API server has returned before. It fails with a
+// ResourceExpired error if the API server no longer has that version, or responds with another one.
+// If versions cannot be requested, as with some aggregated APIs, ListAt lists the latest version.
 func (l *Live) ListAt(ctx context.Context, query Query, version string, most int) (Snapshot, []string, error) {
 	return l.list(ctx, query, version, most)
 }
@@ -122,7 +122,7 @@ func (l *Live) list(ctx context.Context, query Query, version string, most int) 
 	return Snapshot{Objects: r.objects, ResourceVersion: r.version}, append(r.warnings, r.filtering.warnings()...), nil
 }
 
-// namespacesOf are those that must be read for a query; "" is all of them at once.
+// namespacesOf returns the namespaces that must be read for a query; "" is all of them at once.
 func namespacesOf(query Query) []string {
 	within := cmp.Or(query.Namespace, query.Related.Namespace)
 	switch {
@@ -138,14 +138,14 @@ func namespacesOf(query Query) []string {
 type liveList struct {
 	*Live
 	scope     scope
-	selection *Selection // what the API server does not select by
+	selection *Selection // conditions that the API server does not select by
 	filtering filtering
 	most      int
 
 	objects  []*Object
 	bytes    int
 	version  string // of the first page, and so of all
-	exact    string // what the version must be; empty for the latest
+	exact    string // required version; empty for the latest
 	warnings []string
 }
 
@@ -201,12 +201,12 @@ func (r *liveList) read(ctx context.Context, namespace string, options metav1.Li
 	}
 	page, ok := got.(*objectList)
 	if !ok {
-		return nil, fmt.Errorf("%s: the API server has answered with no list", r.resource)
+		return nil, fmt.Errorf("%s: the API server's response is not a list", r.resource)
 	}
 	return page, nil
 }
 
-// take adds what is selected of a page, in a turn of the processors.
+// take adds the selected objects of a page, in a processor slot.
 func (r *liveList) take(ctx context.Context, page *objectList) error {
 	ctx, end, err := fairqueue.Begin(ctx)
 	if err != nil {
@@ -217,7 +217,7 @@ func (r *liveList) take(ctx context.Context, page *objectList) error {
 		r.version = page.ResourceVersion
 	}
 	if r.exact != "" && page.ResourceVersion != r.exact {
-		return apierrors.NewResourceExpired(fmt.Sprintf("the API server has answered with version %s and not with %s", page.ResourceVersion, r.exact))
+		return apierrors.NewResourceExpired(fmt.Sprintf("the API server responded with version %s instead of %s", page.ResourceVersion, r.exact))
 	}
 	for _, object := range page.Items {
 		if object.name == "" {
@@ -244,15 +244,14 @@ func tooLarge(resource Resource, most int) error {
 		Code:   http.StatusRequestEntityTooLarge,
 		Reason: metav1.StatusReasonRequestEntityTooLarge,
 		Message: fmt.Sprintf("the list of %s takes more than %d MiB: narrow it by a namespace or selectors, "+
-			"or read it from memory, where that is allowed", resource.Name, most>>20),
+			"or read it from the cache, where that is allowed", resource.Name, most>>20),
 	}}
 }
 
-// isOfTheStore reports whether a version is one that the API server can be asked for.
+// isOfTheStore reports whether a version can be requested from the API server.
 func isOfTheStore(version string) bool { return version != "" && version != "0" }
 
-// scope is what an upstream or a list is of, as the API server selects it. The zero value
-// is everything.
+// scope is the selection of an upstream or a list by the API server. The zero value is everything.
 type scope struct {
 	namespace      string
 	labels, fields string // selectors
@@ -270,7 +269,7 @@ func scopeOf(query Query) scope {
 	return of
 }
 
-// both is a selector of two; either may be empty.
+// both returns the conjunction of two selectors; either may be empty.
 func both(a, b string) string {
 	if a == "" || b == "" {
 		return a + b

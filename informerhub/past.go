@@ -10,33 +10,33 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
-// ErrForgotten says that a cache does not know any more what there was at a version.
+// ErrForgotten is the error for a version whose state the cache can no longer reconstruct.
 var ErrForgotten = errors.New("the cache does not reach back to this version")
 
-// ErrUndone says that a version lies in a history that has been undone.
+// ErrUndone is the error for a version of a history that has been undone.
 var ErrUndone = errors.New("this version is of a history that has been undone")
 
-// past is the state of a cache at a version that it has passed: the present objects, with the
-// changes since then undone. The window has the object before each of these, so the past costs
-// what has changed since, and nothing while nobody asks for it. It is owned by one reader.
+// past is the state of a cache at an earlier version: the present objects, with the later changes
+// undone. The window has the object before each change, so the cost depends on the changes since
+// then, and is zero while no caller requests the past. It is owned by one reader.
 type past struct {
 	cache *Cache
 	at    Position
 
 	begun   bool
 	epoch   uint64   // of the feed
-	through uint64   // the place in the feed of the last change
-	changes []change // since the position, in order
+	through uint64   // sequence number of the last change
+	changes []change // changes since the position, in order
 }
 
-// objectName is the place of an object. Its strings share the object's memory.
+// objectName identifies an object. Its strings share the object's memory.
 type objectName struct{ namespace, name string }
 
 func nameOf(object *Object) objectName { return objectName{object.namespace, object.name} }
 
 func (c *Cache) past(at Position) *past { return &past{cache: c, at: at} }
 
-// catchUpLocked takes the changes up to the present that are yet to be undone. It fails with
+// catchUpLocked collects the changes up to the present that must be undone. It fails with
 // ErrForgotten or ErrUndone.
 func (p *past) catchUpLocked() error {
 	feed := p.cache.feed
@@ -58,16 +58,16 @@ func (p *past) catchUpLocked() error {
 	return nil
 }
 
-// span is a part of the objects: those behind one, up to another one and with that. Either may be nil,
-// for no bound.
+// span is a range of objects in order: those after behind, up to and including upTo. A nil bound is
+// no bound.
 type span struct{ behind, upTo *ObjectName }
 
 func (s span) has(object *Object) bool {
 	return !s.behind.passed(object) && (s.upTo == nil || s.upTo.passed(object))
 }
 
-// undo undoes the changes of the objects in a span, of which present are those that a selection
-// may have now, and returns those that it may have had.
+// undo undoes the changes of the objects in a span. present are the candidates of a selection now;
+// undo returns the candidates at the earlier version.
 func (p *past) undo(ctx context.Context, sel *Selection, within span, present []*Object) ([]*Object, error) {
 	before := make(map[objectName]bool)
 	var held []*Object
@@ -81,7 +81,7 @@ func (p *past) undo(ctx context.Context, sel *Selection, within span, present []
 		if !within.has(object) || before[nameOf(object)] {
 			continue
 		}
-		before[nameOf(object)] = true // the first change of an object counts
+		before[nameOf(object)] = true // only the first change of an object counts
 		if was := p.changes[i].before; was != nil && sel.names(was) {
 			held = append(held, was)
 		}
@@ -99,8 +99,8 @@ func (p *past) undo(ctx context.Context, sel *Selection, within span, present []
 	return mergeTwo(ctx, [][]*Object{unchanged, held})
 }
 
-// ListAt returns what a selection held at a position. It fails with ErrForgotten if the
-// window does not reach back to that, with ErrUndone, and as List does.
+// ListAt returns the content of a selection at a position. It fails with ErrForgotten if the window
+// does not reach back to the position, with ErrUndone, and with the errors of List.
 func (c *Cache) ListAt(ctx context.Context, sel *Selection, at Position) (Snapshot, error) {
 	ctx, end, err := fairqueue.Begin(ctx)
 	if err != nil {
@@ -126,9 +126,9 @@ func (c *Cache) ListAt(ctx context.Context, sel *Selection, at Position) (Snapsh
 	return candidates{runs: [][]*Object{objects}, position: at, complete: true}.matching(ctx, sel)
 }
 
-// ListBehind returns what a selection held at a position after an object, in order, and reports
-// whether more objects follow. It returns at most so many objects, and stops before they have more
-// than mostBytes, but returns at least one if there is one. It fails as ListAt does.
+// ListBehind returns the content of a selection at a position, after an object, in order, and reports
+// whether more objects follow. It returns at most most objects, and stops before they have more than
+// mostBytes, but returns at least one if there is one. It fails as ListAt does.
 func (c *Cache) ListBehind(ctx context.Context, sel *Selection, at Position, behind ObjectName, most, mostBytes int) (found []*Object, more bool, err error) {
 	ctx, end, err := fairqueue.Begin(ctx)
 	if err != nil {
@@ -168,13 +168,13 @@ func (c *Cache) ListBehind(ctx context.Context, sel *Selection, at Position, beh
 }
 
 const (
-	// maxPastPart is how many objects are looked at under one hold of the cache's lock.
+	// maxPastPart bounds the objects that are examined under one hold of the cache's lock.
 	maxPastPart = 1024
 	maxInt      = int(^uint(0) >> 1)
 )
 
-// next returns the next candidates of a selection behind an object, and the one that others
-// follow; nil if none do.
+// next returns the next candidates of a selection after an object. last is the last of them if
+// others follow, otherwise nil.
 func (p *past) next(ctx context.Context, sel *Selection, behind ObjectName, most limits) (objects []*Object, last *ObjectName, err error) {
 	c := p.cache
 	c.mu.RLock()
@@ -193,9 +193,9 @@ func (p *past) next(ctx context.Context, sel *Selection, behind ObjectName, most
 	return objects, last, err
 }
 
-// ListNamed returns the objects that had some names at a position, in the order of the names. It
+// ListNamed returns the objects with the given names at a position, in the order of the names. It
 // stops before they have more than mostBytes, but returns at least one. It fails with ErrForgotten
-// if there was no object of one of the names, and as ListAt does.
+// if there was no object with one of the names, and as ListAt does.
 func (c *Cache) ListNamed(ctx context.Context, at Position, names []ObjectName, mostBytes int) (found []*Object, err error) {
 	ctx, end, err := fairqueue.Begin(ctx)
 	if err != nil {
@@ -221,7 +221,7 @@ func (c *Cache) ListNamed(ctx context.Context, at Position, names []ObjectName, 
 	return found, nil
 }
 
-// named returns the object of each name at the position; nil where there was none.
+// named returns the object of each name at the position; nil if there was none.
 func (p *past) named(ctx context.Context, names []ObjectName) ([]*Object, error) {
 	objects, indexes := make([]*Object, len(names)), make(map[objectName]int, len(names))
 	p.cache.mu.RLock()
@@ -245,13 +245,13 @@ func (p *past) named(ctx context.Context, names []ObjectName) ([]*Object, error)
 		name := nameOf(p.changes[i].object())
 		if index, ok := indexes[name]; ok {
 			objects[index] = p.changes[i].before
-			delete(indexes, name) // the first change of an object counts
+			delete(indexes, name) // only the first change of an object counts
 		}
 	}
 	return objects, nil
 }
 
-// Holds reports by its error whether the cache knows what there was at a position: nil,
+// Holds reports through its error whether the cache can reconstruct its state at a position: nil,
 // ErrForgotten or ErrUndone.
 func (c *Cache) Holds(at Position) error {
 	c.mu.RLock()
@@ -265,13 +265,13 @@ func (c *Cache) Holds(at Position) error {
 	return nil
 }
 
-// incompletePause is for how long nothing is waited for after AwaitComplete has waited in vain: the
+// incompletePause is the time for which AwaitComplete does not wait after it has waited in vain: the
 // API server cannot be asked then.
 const incompletePause = 10 * time.Second
 
-// AwaitComplete waits until the cache knows of everything at a version, for as long as patience
-// lasts, and reports whether the cache does: there may be more deletions at the version of the last
-// one. It does not wait if it has waited in vain in the last ten seconds.
+// AwaitComplete blocks until the cache has every change at a version, for at most patience. It
+// reports whether the cache has them: there may be more deletions at the version of the last one. It
+// does not wait if it has waited in vain in the last ten seconds.
 func (c *Cache) AwaitComplete(ctx context.Context, version string, patience time.Duration) (bool, error) {
 	if time.Now().UnixNano() < c.incompleteUntil.Load() {
 		coming, err := c.incomplete(version)
@@ -284,8 +284,8 @@ func (c *Cache) AwaitComplete(ctx context.Context, version string, patience time
 	return complete, err
 }
 
-// incomplete returns a channel that is closed when the cache gets on; nil if it knows of everything
-// at a version.
+// incomplete returns a channel that is closed when the cache advances; nil if the cache has every
+// change at a version.
 func (c *Cache) incomplete(version string) (<-chan struct{}, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -298,11 +298,11 @@ func (c *Cache) incomplete(version string) (<-chan struct{}, error) {
 	return c.feed.reached(), nil
 }
 
-// aheadPatience is how long a position is waited for before the API server is asked whether it
-// has come that far.
+// aheadPatience is the time to wait for a position before the API server is asked whether it has
+// reached that position.
 const aheadPatience = time.Second
 
-// AwaitPosition waits as Await does, and fails with ErrUndone for a position that is of another history.
+// AwaitPosition blocks as Await does, and fails with ErrUndone for a position of another history.
 func (c *Cache) AwaitPosition(ctx context.Context, at Position, patience time.Duration) error {
 	if c.undone(at) {
 		return ErrUndone

@@ -13,34 +13,34 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Preloaded caches are there before the first caller asks for them, and are not evicted when idle.
-// A replica that starts says by [Hub.Warm] when it has what another one serves, so that clients are
-// not sent to a replica that has yet to read the cluster.
+// Preloaded caches are ready before the first request, and are not evicted when idle. [Hub.Warm]
+// reports when a starting replica has them, so that clients are not sent to a replica that has not
+// read the cluster yet.
 
 const (
-	// preloadRetry is how long to wait after a failure.
+	// preloadRetry is the pause after a failure.
 	preloadRetry = time.Second
-	// skippedRetry is how long to wait after a failure that another attempt will hardly mend.
+	// skippedRetry is the pause after a failure that another attempt is unlikely to fix.
 	skippedRetry = time.Minute
-	// preloadPatience is for how long Warm waits for a resource that the API server answers with
-	// errors, such as a custom resource whose conversion webhook is away.
+	// preloadPatience is the time for which Warm waits for a resource for which the API server
+	// returns errors, such as a custom resource whose conversion webhook is down.
 	preloadPatience = 30 * time.Second
 )
 
-// preloads are the resources that are preloaded, by the names that the operator has given.
+// preloads are the preloaded resources, by the names that the operator has given.
 type preloads struct {
 	mu    sync.Mutex // guards the fields below
 	state map[string]*preloadState
 	warm  bool // all were settled at some time
 }
 
-// preloadState is how far the preloading of one resource is.
+// preloadState is the progress of one preloaded resource.
 type preloadState struct {
 	synced  bool
 	failure error     // the last one; nil when synced, or before the first attempt has ended
-	since   time.Time // when the failures began that the API server has answered with
-	// unservable says that there is nothing to preload: the cluster does not serve the resource, or
-	// it is not to be cached.
+	since   time.Time // when the API server began to respond with errors
+	// unservable reports whether there is nothing to preload: the cluster does not serve the
+	// resource, or it must not be cached.
 	unservable bool
 }
 
@@ -62,7 +62,7 @@ func (h *Hub) Preload(ctx context.Context) {
 	keeping.Wait()
 }
 
-// keep starts the cache of a resource, and starts it again when it has ended.
+// keep starts the cache of a resource, and restarts it when it has ended.
 func (h *Hub) keep(ctx context.Context, name string) {
 	for ctx.Err() == nil {
 		resource, err := h.preload(ctx, name)
@@ -80,8 +80,8 @@ func (h *Hub) keep(ctx context.Context, name string) {
 	}
 }
 
-// errUncacheable says that a resource is not to be kept in memory.
-var errUncacheable = errors.New("it is not kept in memory")
+// errUncacheable is the error for a resource that must not be cached.
+var errUncacheable = errors.New("the resource is not cached")
 
 // preload blocks until a resource has a snapshot.
 func (h *Hub) preload(ctx context.Context, name string) (Resource, error) {
@@ -100,15 +100,15 @@ func (h *Hub) preload(ctx context.Context, name string) (Resource, error) {
 	return resource, cache.Ready(ctx)
 }
 
-// pin has a cache not evicted when idle.
+// pin prevents the eviction of an idle cache.
 func (h *Hub) pin(resource Resource) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.pinned[resource] = true
 }
 
-// awaitEnd blocks until the cache of a resource has ended, and unpins the resource: its definition
-// may have changed.
+// awaitEnd blocks until the cache of a resource has ended, and unpins the resource, because its
+// definition may have changed.
 func (h *Hub) awaitEnd(ctx context.Context, resource Resource) {
 	h.mu.Lock()
 	running := h.caches[resource]
@@ -121,7 +121,7 @@ func (h *Hub) awaitEnd(ctx context.Context, resource Resource) {
 	delete(h.pinned, resource)
 }
 
-// awaitEnd blocks until the cache has ended for good, or the context has.
+// awaitEnd blocks until the cache has ended for good or the context has ended.
 func (c *Cache) awaitEnd(ctx context.Context) {
 	for {
 		c.mu.RLock()
@@ -138,7 +138,7 @@ func (c *Cache) awaitEnd(ctx context.Context) {
 	}
 }
 
-// preloadOutcome is what has come of an attempt.
+// preloadOutcome is the outcome of an attempt.
 type preloadOutcome int
 
 const (
@@ -147,7 +147,7 @@ const (
 	preloadSkipped
 )
 
-// note records what has come of an attempt to preload a resource.
+// note records the outcome of an attempt to preload a resource.
 func (p *preloads) note(name string, err error) preloadOutcome {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -174,18 +174,18 @@ func (p *preloads) note(name string, err error) preloadOutcome {
 	return preloadFailed
 }
 
-// noteAnswer records since when the API server has answered with errors.
+// noteAnswer records the time since which the API server responds with errors.
 func (s *preloadState) noteAnswer(err error) {
 	var snapshot *SnapshotError
 	switch {
 	case !errors.As(err, &snapshot) || errors.Is(err, errNoSnapshot):
-		s.since = time.Time{} // the API server is away, or slow
+		s.since = time.Time{} // the API server is unreachable or slow
 	case s.since.IsZero():
 		s.since = time.Now()
 	}
 }
 
-// isUnservable reports whether an error says that there is nothing to preload.
+// isUnservable reports whether an error shows that there is nothing to preload.
 func isUnservable(err error) bool {
 	var unknown *UnknownResourceError
 	var gone *ResourceGoneError
@@ -194,16 +194,16 @@ func isUnservable(err error) bool {
 		errors.Is(err, errUncacheable) || apierrors.IsNotFound(err)
 }
 
-// isSettled reports whether nothing more is to be waited for.
+// isSettled reports whether Warm need not wait any longer.
 func (s *preloadState) isSettled() bool {
 	return s.synced || s.unservable || isDenied(s.failure) || !s.since.IsZero() && time.Since(s.since) > preloadPatience
 }
 
-// Warm returns nil when each cache of [Options.Preload] has had a snapshot, and an error that says
-// what is missing before that. Resources that the cluster does not serve, that the service may not
-// list, or that the API server has answered with errors for preloadPatience are not waited for,
-// as long as there is a snapshot of another one: a single broken resource must not stop
-// all replicas. Once Warm has returned nil it does so for good.
+// Warm returns nil once each cache of [Options.Preload] has had a snapshot, and before that an
+// error that names the missing ones. It does not wait for resources that the cluster does not
+// serve, that the service has no permission to list, or for which the API server has returned
+// errors for preloadPatience, as long as another resource has a snapshot: a single broken resource
+// must not stop all replicas. Once Warm has returned nil, it always returns nil.
 func (h *Hub) Warm() error {
 	p := h.preloads
 	p.mu.Lock()
@@ -219,7 +219,7 @@ func (h *Hub) Warm() error {
 	return nil
 }
 
-// missingLocked returns what has to be waited for.
+// missingLocked returns the resources that Warm must wait for.
 func (p *preloads) missingLocked() []string {
 	var waiting, failed []string
 	synced := false
@@ -238,8 +238,8 @@ func (p *preloads) missingLocked() []string {
 	return waiting
 }
 
-// HasSnapshot reports whether any cache has a snapshot, so that the hub can answer something
-// without the API server.
+// HasSnapshot reports whether any cache has a snapshot, so that the hub can serve reads without the
+// API server.
 func (h *Hub) HasSnapshot() bool {
 	return slices.ContainsFunc(h.all(), func(c *Cache) bool {
 		c.mu.RLock()

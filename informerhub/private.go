@@ -9,8 +9,8 @@ import (
 // privateWindowBytes is WindowBytes for a private cache, which has one reader.
 const privateWindowBytes = 1 << 20
 
-// Private is a cache for one stream alone, of a resource that no other cache may hold. It
-// holds no more than the stream's query selects, and for no longer than the stream lasts.
+// Private is a cache for a single stream, of a resource that must not be in a shared cache. It has
+// only the objects that the stream's query selects, and ends with the stream.
 type Private struct {
 	*Cache
 	cancel context.CancelFunc
@@ -23,16 +23,17 @@ func (p *Private) End() {
 	<-p.ended
 }
 
-// Private starts a cache of what a query selects, by the permissions of the caller that the HTTP
-// client acts as, and waits for its first snapshot. The caller is named by a key: the caches of
-// one take turns with their first snapshots, and share bounded memory. Where there is none, Private
-// fails and watchers of the cache end with a RequestEntityTooLarge error. With metadataOnly the
-// cache is of the objects' metadata alone, and the query must look at nothing else. Private fails
-// as [Hub.Cache] does. The cache ends with the context; call End when done.
+// Private starts a cache of the objects that a query selects, with the permissions of the caller
+// that the HTTP client acts as, and waits for its first snapshot. caller is the key of the caller:
+// its private caches share slots for their first snapshots, and bounded memory. If memory is
+// exhausted, Private fails, and watchers of the cache end, with a RequestEntityTooLarge error. With
+// metadataOnly the cache contains only the objects' metadata, and the query must not read anything
+// else. Otherwise Private fails as [Hub.Cache] does. The cache ends with the context. Call End when
+// done.
 func (h *Hub) Private(ctx context.Context, resource Resource, caller string, client *http.Client, query Query, metadataOnly bool) (*Private, error) {
 	endTurn, err := h.privateLists.Acquire(ctx, caller, 1)
 	if err != nil {
-		return nil, fmt.Errorf("waiting for a turn to list %s: %w", resource.Name, err)
+		return nil, fmt.Errorf("waiting for a slot to list %s: %w", resource.Name, err)
 	}
 	defer endTurn()
 	private, err := h.startPrivate(ctx, resource, caller, client, query, metadataOnly)
@@ -75,8 +76,8 @@ func (h *Hub) startPrivate(ctx context.Context, resource Resource, caller string
 	return private, nil
 }
 
-// runPrivate keeps one cache; it is owned by the hub, ended by the cache's cancel and
-// waited for by running.
+// runPrivate feeds one cache until its cancel is called. The hub owns the goroutine and waits for
+// it by running.
 func (h *Hub) runPrivate(ctx context.Context, private *Private, up *upstream) {
 	defer h.running.Done()
 	defer close(private.ended)

@@ -15,21 +15,21 @@ import (
 )
 
 const (
-	// maxPrivateBytes is how many bytes of objects all private caches hold, and
-	// maxCallerPrivateBytes how many those of one caller do.
+	// maxPrivateBytes bounds the objects of all private caches, and maxCallerPrivateBytes those of
+	// one caller, in bytes.
 	maxPrivateBytes       = 256 << 20
 	maxCallerPrivateBytes = 64 << 20
-	// minPrivateBytes is what each private cache counts as at least.
+	// minPrivateBytes is the least that each private cache counts as.
 	minPrivateBytes = 32 << 10
-	// maxPrivateLists is how many private caches wait for their first snapshot at a time, and
-	// maxCallerPrivateLists how many of one caller do. Others wait until it is their turn.
+	// maxPrivateLists bounds the private caches that concurrently wait for their first snapshot,
+	// and maxCallerPrivateLists those of one caller. Others wait for a slot.
 	maxPrivateLists       = 64
 	maxCallerPrivateLists = 4
-	// privateRetrySeconds is after how long to try again where there is no memory. Clients do so
-	// by themselves, and each time the API server sends the objects again.
+	// privateRetrySeconds is the retry time when memory is exhausted. Clients retry by themselves,
+	// and each time the API server sends the objects again.
 	privateRetrySeconds = 30
-	// privateListPage is how many objects of a list are read at a time. What they take is only
-	// known then.
+	// privateListPage is the number of objects that are listed at a time. Their size is known only
+	// after they were read.
 	privateListPage = 100
 )
 
@@ -41,43 +41,43 @@ func newPrivateLists() *fairqueue.Queue {
 	return fairqueue.New(fairqueue.Limits{Total: maxPrivateLists, PerKey: maxCallerPrivateLists, Waiting: math.MaxInt})
 }
 
-// privateMemory is what one private cache holds of the memory for all of them: its objects, its
-// window, and a snapshot that is being read. It is safe for concurrent use.
+// privateMemory is the share of one private cache in the memory for all of them: for its objects,
+// its window, and a snapshot that is being read. It is safe for concurrent use.
 type privateMemory struct {
-	queue    *fairqueue.Queue // set once, with those below
+	queue    *fairqueue.Queue // set once, as the fields below
 	caller   string
 	resource Resource
 	overflow func(error) // ends the cache
 
-	mu       sync.Mutex // guards the fields below; the queue's is taken under it
+	mu       sync.Mutex // guards the fields below; taken before the queue's lock
 	ended    bool
 	reading  bool // a snapshot is being read
-	incoming int  // bytes of that
+	incoming int  // bytes of the snapshot that is being read
 	kept     int  // bytes of the cache
 	held     int
 	shares   []privateShare
 }
 
-// privateShare is a part of what a cache holds. The parts grow with their number.
+// privateShare is a part of a cache's memory. Later parts are larger.
 type privateShare struct {
 	bytes   int
 	release func()
 }
 
-// beginSnapshot notes that a snapshot will be read.
+// beginSnapshot records that a snapshot will be read.
 func (m *privateMemory) beginSnapshot() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.reading, m.incoming = true, 0
 }
 
-// receive counts objects that have come from the API server. It returns an error, and ends the
-// cache, if there is no memory for them.
+// receive counts objects that arrived from the API server. It returns an error, and ends the cache,
+// if there is no memory for them.
 func (m *privateMemory) receive(objects ...*Object) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.reading {
-		return nil // counted when the cache has it
+		return nil // counted when they are in the cache
 	}
 	for _, object := range objects {
 		m.incoming += object.Size()
@@ -85,8 +85,8 @@ func (m *privateMemory) receive(objects ...*Object) error {
 	return m.holdLocked()
 }
 
-// settle counts what the cache keeps. A snapshot that was being read is part of that if replaced is
-// true.
+// settle counts the content of the cache. If replaced is set, it contains the snapshot that was
+// being read.
 func (m *privateMemory) settle(kept int, replaced bool) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -104,7 +104,7 @@ func (m *privateMemory) end() {
 	m.releaseLocked(0)
 }
 
-// holdLocked holds as much as is needed: not much more, and not less unless it fails.
+// holdLocked acquires as much memory as is needed: not much more, and not less unless it fails.
 func (m *privateMemory) holdLocked() error {
 	needed := max(m.kept+m.incoming, minPrivateBytes)
 	for m.held < needed && !m.ended {
@@ -118,7 +118,7 @@ func (m *privateMemory) holdLocked() error {
 	return nil
 }
 
-// growLocked reports whether so much more could be held.
+// growLocked reports whether it could acquire bytes more.
 func (m *privateMemory) growLocked(bytes int) bool {
 	release, ok := m.queue.TryAcquire(m.caller, int64(bytes))
 	if ok {
@@ -128,7 +128,7 @@ func (m *privateMemory) growLocked(bytes int) bool {
 	return ok
 }
 
-// releaseLocked releases what is not needed.
+// releaseLocked releases the memory that is not needed.
 func (m *privateMemory) releaseLocked(needed int) {
 	for last := len(m.shares) - 1; last >= 0 && m.held-m.shares[last].bytes >= needed; last-- {
 		m.held -= m.shares[last].bytes
@@ -146,13 +146,13 @@ func (m *privateMemory) tooMuch() error {
 		Code:    http.StatusRequestEntityTooLarge,
 		Reason:  metav1.StatusReasonRequestEntityTooLarge,
 		Details: &metav1.StatusDetails{RetryAfterSeconds: privateRetrySeconds},
-		Message: fmt.Sprintf("%s are not cached for all callers, and what watches keep of them for one caller takes at most %d MiB, "+
-			"for all callers %d MiB: narrow the watch by a namespace, a name or selectors, ask for metadata only, or close other watches",
+		Message: fmt.Sprintf("%s are not cached for all callers, and watches may cache at most %d MiB of them for one caller and "+
+			"%d MiB for all callers: narrow the watch by a namespace, a name or selectors, request metadata only, or close other watches",
 			m.resource.Name, maxCallerPrivateBytes>>20, maxPrivateBytes>>20),
 	}}
 }
 
-// boundedStore is a private cache that counts what it keeps.
+// boundedStore is a private cache that counts its content.
 type boundedStore struct {
 	*Cache
 	memory *privateMemory
@@ -187,15 +187,15 @@ func (s boundedStore) Replace(items []any, version string) error {
 	return s.memory.settle(s.keptBytes(), true)
 }
 
-// keptBytes is about what the cache keeps. The objects of the window's changes are counted beside
-// those of the store, although some are the same.
+// keptBytes returns the approximate size of the cache. The objects of the window's changes are
+// counted in addition to those of the store, although some are the same.
 func (c *Cache) keptBytes() int {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.store.bytes + c.feed.window.bytes
 }
 
-// listOptions asks for a list of the latest in pages, and notes that it will be read.
+// listOptions requests a list of the latest state in pages, and records that it will be read.
 func (m *privateMemory) listOptions(options metav1.ListOptions) metav1.ListOptions {
 	options.Limit = privateListPage
 	if options.Continue == "" {

@@ -8,27 +8,26 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// A cache learns of its own resource's changes at once, and that there were none only by
-// the API server's bookmarks, one a minute. Whoever waits for the version of
-// another resource's change would wait for that. So the API server is asked: a second
-// watch from where the feed stands, which has nothing to tell up to the version waited
-// for, says that the feed is there.
+// A cache receives its own resource's changes at once. That there were none, it learns only from
+// the API server's bookmarks, once a minute. A caller that waits for the version of another
+// resource's change would wait that long. So the API server is asked: if a second watch from the
+// feed's version has no events up to the awaited version, the feed has reached it.
 
-// askAfter is how long to wait for the Reflector's own watch before asking: a change
-// of this very resource comes by that.
+// askAfter is the time to wait for the Reflector's own watch before asking. A change of this
+// resource arrives through that watch.
 const askAfter = 100 * time.Millisecond
 
-var errNoProgress = errors.New("the API server has not said how far it is")
+var errNoProgress = errors.New("the API server has not reported its progress")
 
-// keepAsking asks again and again until the context ends.
+// keepAsking asks repeatedly until the context ends.
 func (c *Cache) keepAsking(ctx context.Context) {
 	for pause(ctx, askAfter) {
 		c.ask(ctx)
 	}
 }
 
-// ask advances the feed if the API server says that nothing has happened since. One
-// asks at a time, for all who wait.
+// ask advances the feed if the API server reports that there were no changes since. Only one
+// request runs at a time, for all waiting callers.
 func (c *Cache) ask(ctx context.Context) {
 	if !c.asking.TryLock() {
 		return
@@ -39,18 +38,18 @@ func (c *Cache) ask(ctx context.Context) {
 	c.mu.RUnlock()
 	version, err := c.history.progress(ctx, from.closed, c.knows)
 	if err != nil {
-		return // the wait goes on, and its end says that it has been too long
+		return // callers keep waiting, and time out in the end
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	// A list that is under way may be of an older version, and would look as if it were of
-	// another history.
+	// A list that is in progress may be of an older version, and would look like one of another
+	// history.
 	if c.feed.end() == from && !c.following.listing {
 		c.feed.advance(version)
 	}
 }
 
-// knows reports whether the cache has taken in an event of the API server.
+// knows reports whether the cache has applied an event of the API server.
 func (c *Cache) knows(event watch.Event) bool {
 	object, ok := event.Object.(*Object)
 	if !ok {
@@ -68,18 +67,16 @@ func (c *Cache) knows(event watch.Event) bool {
 	return held != nil && held.uid == object.uid && !older(held.version, object.version)
 }
 
-// closeAfter is how long a deletion may be the last change before the API server is asked
-// whether it was the only one at its version. Where there is other traffic, the next
-// change says so.
+// closeAfter is the time for which a deletion may be the last change before the API server is asked
+// whether it was the only one at its version. With other traffic, the next change shows that.
 const closeAfter = time.Second
 
-// maxClosePause is how long to wait at most until the API server is asked again, where it has
-// no answer.
+// maxClosePause bounds the pause until the API server is asked again after it did not respond.
 const maxClosePause = time.Minute
 
-// closeVersions asks the API server whether everything at the feed's version is known,
-// whenever nothing else says so for a while and there are watchers, until the context
-// ends. Without an answer their bookmarks stay at the version before.
+// closeVersions asks the API server whether everything at the feed's version is known, until the
+// context ends. It does so when nothing else has shown that for a while and there are watchers.
+// Without a response their bookmarks stay at the version before.
 func (c *Cache) closeVersions(ctx context.Context) {
 	for {
 		select {
@@ -98,8 +95,7 @@ func (c *Cache) closeVersions(ctx context.Context) {
 	}
 }
 
-// isOpen reports whether there may be more changes at the version that the cache has
-// reached.
+// isOpen reports whether there may be more changes at the version that the cache has reached.
 func (c *Cache) isOpen() bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()

@@ -21,10 +21,10 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// UnavailableError says that the API server could not be reached. Its text is for the log: it
-// names an address inside the cluster.
+// UnavailableError is the error of an unreachable API server. Its message is for the log, because
+// it contains an address inside the cluster.
 type UnavailableError struct {
-	Host string // where it was looked for
+	Host string // host that was contacted
 	Err  error
 }
 
@@ -34,28 +34,28 @@ func (e *UnavailableError) Error() string {
 
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
-// upstream is the API server's end of one cache: it lists and watches for the
-// Reflector, and tells the cache how that went.
+// upstream is the connection of one cache to the API server: it lists and watches for the
+// Reflector, and records the outcome in the cache.
 type upstream struct {
 	client rest.Interface
 	cache  *Cache
 	scope  scope
-	// metadataOnly says that no more is asked for than the objects' metadata.
+	// metadataOnly requests only the objects' metadata.
 	metadataOnly bool
-	// served reports whether the API server still serves the resource, with the kind and
-	// the scope that the cache is of.
+	// served reports whether the API server still serves the resource, with the same kind and scope
+	// as the cache.
 	served      func(context.Context) (bool, error)
 	definitions *definitions
 	memory      *privateMemory // of a private cache; nil otherwise
-	// versions are how far the API server has come, shared by those who come from a version that
-	// the cache has not reached.
+	// versions returns the API server's current version. Callers with a version that the cache has
+	// not reached share the request.
 	versions *turns[string]
-	// endRun ends the Reflector that runs; nil before the first one.
+	// endRun ends the running Reflector; nil before the first one.
 	endRun atomic.Pointer[context.CancelFunc]
 }
 
-// backoff is how the Reflector waits between attempts: up to about five seconds,
-// for a cache that is behind is worth an attempt.
+// backoff returns the pauses of the Reflector between attempts. They are short, about five seconds
+// at most, because a cache that is behind justifies an attempt.
 func backoff() *wait.Backoff {
 	return &wait.Backoff{
 		Duration: 100 * time.Millisecond,
@@ -66,8 +66,8 @@ func backoff() *wait.Backoff {
 	}
 }
 
-// run keeps the cache up to date until the context ends or the API server no
-// longer serves the resource.
+// run keeps the cache up to date until the context ends or the API server no longer serves the
+// resource.
 func (u *upstream) run(ctx context.Context) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -106,7 +106,7 @@ func (u *upstream) reflect(ctx context.Context, stop context.CancelFunc) {
 	closing.Wait()
 }
 
-// store is what the Reflector fills.
+// store returns the store that the Reflector fills.
 func (u *upstream) store() cache.ReflectorStore {
 	if u.memory != nil {
 		return boundedStore{u.cache, u.memory}
@@ -114,16 +114,16 @@ func (u *upstream) store() cache.ReflectorStore {
 	return u.cache
 }
 
-// relist has the cache compare what it holds with a new list. Watchers see what differs.
+// relist makes the cache compare its state with a new list. Watchers receive the differences.
 func (u *upstream) relist() {
 	if end := u.endRun.Load(); end != nil {
 		(*end)()
 	}
 }
 
-// notOlder asks for a list that is not older than what the cache holds. The Reflector asks
-// for any version at first, and later for one that it has seen, which the API server's own
-// word may have led the cache past.
+// notOlder requests a list that is not older than the cache. The Reflector requests any version at
+// first, and later one that it has seen. The cache may have advanced past that version through an
+// answer of the API server, see progress.
 func (u *upstream) notOlder(options metav1.ListOptions) metav1.ListOptions {
 	held := u.cache.reachedVersion()
 	asked := options.ResourceVersion
@@ -188,13 +188,13 @@ func (u *upstream) watch(ctx context.Context, options metav1.ListOptions) (watch
 	case utilnet.IsConnectionRefused(err), apierrors.IsTooManyRequests(err):
 		u.failed(ctx, err)
 	}
-	// After any other error the Reflector lists, and that is the better witness: an
-	// API server without watch-list refuses such a watch and is in good health.
+	// After any other error the Reflector lists, and the outcome of the list decides: an API server
+	// without watch-list rejects such a watch although it is healthy.
 	return events, err
 }
 
-// counted returns what counts the objects of a watch; nil where that is not needed. With lists, the
-// watch begins with a snapshot.
+// counted returns the function that counts the objects of a watch; nil if they are not counted.
+// With lists, the watch begins with a snapshot.
 func (u *upstream) counted(lists bool) func(watch.Event) bool {
 	if u.memory == nil {
 		return nil
@@ -211,13 +211,13 @@ func (u *upstream) failed(ctx context.Context, err error) {
 	}
 }
 
-// describe tells an error of the API server, and the end of the caller's own
-// context, from not having reached the API server.
+// describe converts an error to an UnavailableError, unless it is a response of the API server or
+// the end of the caller's context.
 func describe(ctx context.Context, client rest.Interface, err error) error {
 	var status apierrors.APIStatus
 	switch {
 	case apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) && apierrors.IsBadRequest(err):
-		// No API server answers so, but whatever else listens there.
+		// No API server responds like this; something else is listening there.
 		cause, _ := apierrors.StatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 		err = fmt.Errorf("%v: %s", err, cause.Message)
 	case errors.As(err, &status):
@@ -228,7 +228,7 @@ func describe(ctx context.Context, client rest.Interface, err error) error {
 	return &UnavailableError{Host: client.Get().URL().Host, Err: err}
 }
 
-// gone ends the cache if an error means that the resource is no longer served.
+// gone ends the cache if an error shows that the resource is no longer served.
 func (u *upstream) gone(ctx context.Context, err error) bool {
 	if !apierrors.IsNotFound(err) {
 		return false
@@ -240,11 +240,11 @@ func (u *upstream) gone(ctx context.Context, err error) bool {
 	return true
 }
 
-// lose ends the cache, because the API server serves another resource in its place.
+// lose ends the cache, because the API server serves another resource instead.
 func (u *upstream) lose() { u.cache.end(&ResourceGoneError{u.cache.resource}) }
 
-// ResourceGoneError says that the cluster has ceased to serve a resource: its
-// CRD was deleted, or no longer serves this version, or was created again.
+// ResourceGoneError is the error for a resource that the cluster no longer serves: its CRD was
+// deleted, no longer serves this version, or was recreated.
 type ResourceGoneError struct{ Resource Resource }
 
 func (e *ResourceGoneError) Error() string {

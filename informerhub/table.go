@@ -10,11 +10,11 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// asTable asks for a table, as kubectl does.
+// asTable requests a table, as kubectl does.
 const asTable = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
-// Table answers objects as the API server prints them, with their metadata, and its
-// warnings: one object if a name is given, else those that match the options.
+// Table returns objects as the API server prints them, with their metadata, and the API server's
+// warnings. It returns one object if a name is given, and otherwise those that match the options.
 func (l *Live) Table(ctx context.Context, namespace, name string, options metav1.ListOptions) (*metav1.Table, []string, error) {
 	request := l.client.Get().
 		NamespaceIfScoped(namespace, namespace != "").
@@ -36,7 +36,7 @@ func (l *Live) Table(ctx context.Context, namespace, name string, options metav1
 	}
 	table := &metav1.Table{}
 	if err := json.Unmarshal(body, table); err != nil || table.Kind != "Table" {
-		return nil, nil, fmt.Errorf("%s: the API server has answered with no table (%v)", l.resource, err)
+		return nil, nil, fmt.Errorf("%s: the API server's response is not a table (%v)", l.resource, err)
 	}
 	var warnings []string
 	for _, warning := range result.Warnings() {

@@ -10,32 +10,31 @@ import (
 )
 
 const (
-	// questionTimeout bounds one question to the API server.
+	// questionTimeout bounds one request to the API server.
 	questionTimeout = 10 * time.Second
-	// Those who ask beyond this pace wait for their turn, and share it.
+	// Callers beyond this rate wait, and share the next request.
 	turnsPerSecond = 2
 	turnBurst      = 10
 )
 
-// turns puts one question to the API server for all who want to know the answer: by at
-// most one request at any time, whatever their number, and so many a second. Its methods
-// are safe for concurrent use.
+// turns shares one request to the API server among all concurrent callers: at most one is in
+// flight, and at most turnsPerSecond are sent in a second. Its methods are safe for concurrent use.
 type turns[A any] struct {
-	what    string            // is asked for, in errors
-	ask     func() (A, error) // takes questionTimeout at most
+	what    string            // name of the requested thing, in errors
+	ask     func() (A, error) // takes at most questionTimeout
 	pace    flowcontrol.RateLimiter
 	running sync.WaitGroup
 
 	mu       sync.Mutex // guards the fields below
 	closed   bool
-	latest   *turn[A] // the last one that has brought an answer; nil before
-	underway *turn[A] // nil while nothing is asked
+	latest   *turn[A] // the last successful request; nil before the first one
+	underway *turn[A] // nil while no request is in flight
 }
 
-// turn is one time of asking, shared by all who wait for it.
+// turn is one request, shared by all callers that wait for it.
 type turn[A any] struct {
 	done   chan struct{}
-	asked  time.Time // when the question was put
+	asked  time.Time // when the request was sent
 	answer A
 	err    error
 }
@@ -44,7 +43,7 @@ func newTurns[A any](what string, ask func() (A, error)) *turns[A] {
 	return &turns[A]{what: what, ask: ask, pace: flowcontrol.NewTokenBucketRateLimiter(turnsPerSecond, turnBurst)}
 }
 
-// close lets no more turns begin, and waits for the one under way.
+// close prevents further requests, and waits for the one in flight.
 func (t *turns[A]) close() {
 	t.mu.Lock()
 	t.closed = true
@@ -52,7 +51,7 @@ func (t *turns[A]) close() {
 	t.running.Wait()
 }
 
-// known is the last answer; the zero value before there is one.
+// known returns the last answer; the zero value if there is none yet.
 func (t *turns[A]) known() (answer A) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -62,7 +61,8 @@ func (t *turns[A]) known() (answer A) {
 	return answer
 }
 
-// recent answers what was asked within some time, and asks again if nothing was.
+// recent returns an answer that was requested within the given age, and sends a request if there is
+// none.
 func (t *turns[A]) recent(ctx context.Context, age time.Duration) (answer A, err error) {
 	if latest := t.within(age); latest != nil {
 		return latest.answer, nil
@@ -81,11 +81,11 @@ func (t *turns[A]) recent(ctx context.Context, age time.Duration) (answer A, err
 	return next.answer, next.err
 }
 
-// refresh asks by a request that begins after this call does: one that is under way
-// already may have missed what the caller has just made.
+// refresh sends a request that begins after the call, because a request in flight may have missed a
+// change that the caller has just made.
 func (t *turns[A]) refresh(ctx context.Context) (A, error) { return t.recent(ctx, 0) }
 
-// within is the last turn that has brought an answer, unless it is older; then nil.
+// within returns the last successful request; nil if it is older than age.
 func (t *turns[A]) within(age time.Duration) *turn[A] {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -95,14 +95,14 @@ func (t *turns[A]) within(age time.Duration) *turn[A] {
 	return t.latest
 }
 
-// current is the turn under way; nil if there is none.
+// current returns the request in flight; nil if there is none.
 func (t *turns[A]) current() *turn[A] {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.underway
 }
 
-// over waits until a turn is over, whatever has come of it.
+// over blocks until a request has ended, with or without success.
 func (t *turns[A]) over(ctx context.Context, turn *turn[A]) error {
 	if turn == nil {
 		return nil
@@ -115,7 +115,7 @@ func (t *turns[A]) over(ctx context.Context, turn *turn[A]) error {
 	}
 }
 
-// join answers the turn that follows the one given, and starts it if nobody has.
+// join returns the request after previous, and starts it if necessary.
 func (t *turns[A]) join(previous *turn[A]) *turn[A] {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -130,14 +130,15 @@ func (t *turns[A]) join(previous *turn[A]) *turn[A] {
 	return t.underway
 }
 
-// closedTurn is every turn after close.
+// closedTurn returns a turn that fails with ErrClosed.
 func closedTurn[A any]() *turn[A] {
 	over := &turn[A]{done: make(chan struct{}), err: ErrClosed}
 	close(over.done)
 	return over
 }
 
-// take asks. It ends by itself, within questionTimeout of its turn, and close waits for it.
+// take sends the request. It ends by itself, within questionTimeout of being sent, and close waits
+// for it.
 func (t *turns[A]) take(turn *turn[A]) {
 	defer t.running.Done()
 	t.pace.Accept()

@@ -66,11 +66,13 @@ func (w *Watcher) readSnapshotLocked() reading {
 
 // snapshotPart is a part of a snapshot.
 type snapshotPart struct {
-	walk    *snapshotWalk
-	passed  *ObjectName // the walk's cursor before this part: changes of later objects are skipped; nil in the first part
-	ends    bool        // last part
-	objects []*Object   // candidates that are not matched yet
-	version string      // of the cache when they were read
+	walk *snapshotWalk
+	// passed is the walk's cursor before this part; nil in the first part. Changes of later objects
+	// are skipped.
+	passed  *ObjectName
+	ends    bool      // last part
+	objects []*Object // candidates that are not matched yet
+	version string    // of the cache when they were read
 }
 
 // complete adds a part of a snapshot to a batch of changes. It removes what it has matched from the
