@@ -19,29 +19,30 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// The server behind an aggregated API may show each user other objects, whatever RBAC
-// allows: OpenShift's projects are an example. What it shows the service must not be handed
-// out to others. So the groups of aggregated APIs are not cached, unless the operator
-// says that their servers show every user the same.
+// The server behind an aggregated API may return different objects to each user, whatever RBAC
+// allows: OpenShift's projects are an example. The objects that it returns to the service must not
+// be served to other users. So the groups of aggregated APIs are not cached, unless the operator
+// declares that their servers return the same objects to every user.
 
-// serviceResource are the registrations of API groups. One with spec.service is of an
-// aggregated API.
+// serviceResource is the resource of the registrations of API groups. An APIService with
+// spec.service belongs to an aggregated API.
 var serviceResource = Resource{
 	Group: "apiregistration.k8s.io", Version: "v1", Name: "apiservices", Kind: "APIService", Watchable: true,
 }
 
-// aggregation is what is known of the cluster's aggregated APIs.
+// aggregation is the known state of the cluster's aggregated APIs.
 type aggregation struct {
-	trusted []string // groups that are cached even so
-	// groups are those of aggregated APIs; nil if the service may not read APIServices.
+	trusted []string // groups that are cached nevertheless
+	// groups are those of aggregated APIs; nil if the service has no permission to read
+	// APIServices.
 	groups map[string]bool
-	// defined are the resources that CRDs define, if groups is nil. Empty if the service
-	// may not read CRDs either.
+	// defined are the resources that CRDs define, if groups is nil. It is empty if the service has
+	// no permission to read CRDs either.
 	defined map[schema.GroupResource]bool
 }
 
-// refuses reports whether a resource may be one of an aggregated API. Without APIServices,
-// that is everything but what the API server itself has, and what CRDs define.
+// refuses reports whether a resource may belong to an aggregated API. If APIServices are unknown,
+// that is every resource except those of the API server itself and those that CRDs define.
 func (a aggregation) refuses(resource schema.GroupResource) bool {
 	for _, group := range a.trusted {
 		if group == resource.Group {
@@ -59,19 +60,19 @@ func isOwnGroup(group string) bool {
 	return scheme.Scheme.IsGroupRegistered(group) || group == definitionResource.Group || group == serviceResource.Group
 }
 
-// aggregated asks the API server for its aggregated APIs. It must be asked after discovery: an
-// APIService is there before its group is.
+// aggregated requests the API server's aggregated APIs. It must be called after discovery, because
+// an APIService exists before its group does.
 func (r *Resolver) aggregated(ctx context.Context) (aggregation, error) {
 	known := aggregation{trusted: r.options.CacheAggregated}
 	services, err := r.listed(ctx, serviceResource, runtime.ContentTypeJSON)
 	switch {
-	case apierrors.IsNotFound(err): // an API server that aggregates nothing
+	case apierrors.IsNotFound(err): // an API server without aggregation
 		known.groups = make(map[string]bool)
 		return known, nil
 	case apierrors.IsForbidden(err):
 		r.warnOnce.Do(func() {
-			slog.Warn("the service may not list apiservices.apiregistration.k8s.io, and so does not know which APIs are aggregated; "+
-				"only built-in resources and those of CRDs that it may list are kept in memory", "error", err)
+			slog.Warn("the service may not list apiservices.apiregistration.k8s.io, so it does not know which APIs are aggregated; "+
+				"only built-in resources and those of CRDs that it may list are cached", "error", err)
 		})
 		known.defined, err = r.definedResources(ctx)
 		return known, err
@@ -87,7 +88,8 @@ func (r *Resolver) aggregated(ctx context.Context) (aggregation, error) {
 	return known, nil
 }
 
-// definedResources are the resources that CRDs define; none if the service may not list CRDs.
+// definedResources returns the resources that CRDs define; none if the service has no permission to
+// list CRDs.
 func (r *Resolver) definedResources(ctx context.Context) (map[schema.GroupResource]bool, error) {
 	definitions, err := r.listed(ctx, definitionResource, acceptedMetadata)
 	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
@@ -100,11 +102,11 @@ func (r *Resolver) definedResources(ctx context.Context) (map[schema.GroupResour
 	return defined, err
 }
 
-// acceptedMetadata asks for a list of metadata, and for the objects where the API server cannot
-// make that.
+// acceptedMetadata requests a list of metadata, or of the objects if the API server cannot return
+// metadata.
 const acceptedMetadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 
-// registration is what is read of an APIService, or of a CRD.
+// registration is the part of an APIService or a CRD that is read.
 type registration struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              struct {
@@ -128,15 +130,15 @@ func (r *Resolver) listed(ctx context.Context, resource Resource, accept string)
 	return list.Items, nil
 }
 
-// followServices has the caches of custom resources compared with discovery whenever an
-// APIService changes, until the context ends: one that has become a resource of an
-// aggregated API ends. Where APIServices cannot be watched, they are compared at an interval.
+// followServices compares the caches of custom resources with discovery whenever an APIService
+// changes, until the context ends. A cache whose resource has become part of an aggregated API
+// ends. If APIServices cannot be watched, the caches are compared at an interval.
 func (s *definitionsSession) followServices(ctx context.Context) {
 	for ctx.Err() == nil {
 		refusal := s.watchServices(ctx)
 		if apierrors.IsForbidden(refusal) {
 			s.warnServices.Do(func() {
-				slog.Warn("APIServices cannot be watched; a group that another server comes to serve is noticed after half a minute", "error", refusal)
+				slog.Warn("APIServices cannot be watched; a group that moves to another server is noticed after half a minute", "error", refusal)
 			})
 		}
 		for began := time.Now(); ctx.Err() == nil && time.Since(began) < definitionsRetry; {
@@ -148,13 +150,13 @@ func (s *definitionsSession) followServices(ctx context.Context) {
 	}
 }
 
-// watchServices watches APIServices until the context ends or the API server refuses.
+// watchServices watches APIServices until the context ends or the API server denies it.
 func (s *definitionsSession) watchServices(ctx context.Context) error {
 	return s.watchMetadata(ctx, serviceResource, &serviceStore{session: s}, func() {})
 }
 
 // metadataOf lists and watches the metadata of a resource's objects. It calls refuse when the
-// service may not, and failed when a list has failed.
+// service has no permission, and failed when a list has failed.
 func metadataOf(client rest.Interface, resource Resource, refuse context.CancelCauseFunc, failed func()) *listThenWatch {
 	noted := func(err error) error {
 		if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
@@ -184,7 +186,7 @@ func metadataRequest(client rest.Interface, resource Resource, as string, option
 		SpecificallyVersionedParams(&options, scheme.ParameterCodec, schema.GroupVersion{Version: "v1"})
 }
 
-// serviceStore is the store of a Reflector of APIServices. It keeps nothing.
+// serviceStore is the store of a Reflector of APIServices. It stores nothing.
 type serviceStore struct {
 	session *definitionsSession
 	listed  sync.Once
@@ -195,21 +197,21 @@ func (s *serviceStore) Add(object any) error { return s.Update(object) }
 
 // Update implements cache.ReflectorStore.
 func (s *serviceStore) Update(object any) error {
-	// It is named VERSION.GROUP.
+	// An APIService is named VERSION.GROUP.
 	_, group, _ := strings.Cut(object.(*Object).name, ".")
 	s.session.regroup(group)
 	return nil
 }
 
-// Delete implements cache.ReflectorStore. What is not aggregated any more is cached when
-// it is discovered again.
+// Delete implements cache.ReflectorStore. A resource that is no longer aggregated is cached once it
+// is discovered again.
 func (s *serviceStore) Delete(any) error { return nil }
 
-// Resync implements cache.ReflectorStore; there is nothing to do.
+// Resync implements cache.ReflectorStore. It does nothing.
 func (s *serviceStore) Resync() error { return nil }
 
-// Replace implements cache.ReflectorStore. What the first list has was there when the caches were
-// compared with discovery: see verify.
+// Replace implements cache.ReflectorStore. The first list needs no comparison, because its
+// APIServices existed when the caches were compared with discovery: see verify.
 func (s *serviceStore) Replace([]any, string) error {
 	first := false
 	s.listed.Do(func() { first = true })

@@ -16,22 +16,22 @@ import (
 )
 
 const (
-	// maxSchemaBytes bounds a schema with all that it refers to.
+	// maxSchemaBytes bounds a schema with all schemas that it references.
 	maxSchemaBytes = 16 << 20
-	// maxBuiltBytes bounds the schemas that are kept as they are sent.
+	// maxBuiltBytes bounds the cached encoded schemas.
 	maxBuiltBytes = 32 << 20
 )
 
-// schemaKey names a schema of a document. The document's URL has a hash of its content.
+// schemaKey identifies a schema of a document. The document's URL has a hash of its content.
 type schemaKey struct{ document, schema string }
 
-// builtSchemas are schemas as they are sent, those that were asked for last, in so many bytes. The
-// methods are safe for concurrent use.
+// builtSchemas are the most recently requested schemas, encoded, up to maxBuiltBytes. Its methods
+// are safe for concurrent use.
 type builtSchemas struct {
-	building chan struct{} // full while one is built
+	building chan struct{} // full while a schema is built
 
 	mu     sync.Mutex // guards the fields below
-	order  list.List  // of builtSchema, the one that was asked for last first
+	order  list.List  // of builtSchema, the most recently requested one first
 	places map[schemaKey]*list.Element
 	bytes  int
 }
@@ -45,7 +45,7 @@ func newBuiltSchemas() *builtSchemas {
 	return &builtSchemas{building: make(chan struct{}, 1), places: make(map[schemaKey]*list.Element)}
 }
 
-// find returns a schema that has been built; nil if it has not, or not lately.
+// find returns a cached schema; nil if there is none.
 func (b *builtSchemas) find(key schemaKey) []byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -57,7 +57,7 @@ func (b *builtSchemas) find(key schemaKey) []byte {
 	return place.Value.(builtSchema).encoded
 }
 
-// keep adds a schema, and drops those that were not asked for the longest time.
+// keep adds a schema, and evicts the least recently requested ones.
 func (b *builtSchemas) keep(key schemaKey, encoded []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -69,9 +69,9 @@ func (b *builtSchemas) keep(key schemaKey, encoded []byte) {
 	}
 }
 
-// build returns a schema of a document, as the bytes of a google.protobuf.Struct. It is
-// built once for all who wait for it, one at a time, in a turn of the processors. One of a document
-// without a hash is not kept.
+// build returns a schema of a document, as the bytes of a google.protobuf.Struct. Schemas are built
+// one at a time, in a processor slot, once for all concurrent callers. A schema of a document
+// without a hash is not cached.
 func (b *builtSchemas) build(ctx context.Context, of *document, name string) ([]byte, error) {
 	key := schemaKey{of.url, name}
 	if known := b.find(key); known != nil {
@@ -84,7 +84,7 @@ func (b *builtSchemas) build(ctx context.Context, of *document, name string) ([]
 		return nil, fmt.Errorf("waiting for a schema: %w", context.Cause(ctx))
 	}
 	if known := b.find(key); known != nil {
-		return known, nil // somebody else has built it meanwhile
+		return known, nil // another caller has built it meanwhile
 	}
 	encoded, err := of.encode(ctx, name)
 	if err == nil && of.isHashed() {
@@ -93,7 +93,8 @@ func (b *builtSchemas) build(ctx context.Context, of *document, name string) ([]
 	return encoded, err
 }
 
-// encode returns a schema with all that it refers to, as the bytes of a google.protobuf.Struct.
+// encode returns a schema with all schemas that it references, as the bytes of a
+// google.protobuf.Struct.
 func (d *document) encode(ctx context.Context, name string) ([]byte, error) {
 	ctx, end, err := fairqueue.Begin(ctx)
 	if err != nil {
@@ -122,6 +123,6 @@ func schemaTooLarge(name string) error {
 		Status:  metav1.StatusFailure,
 		Code:    http.StatusRequestEntityTooLarge,
 		Reason:  metav1.StatusReasonRequestEntityTooLarge,
-		Message: fmt.Sprintf("the schema %q takes more than %d MiB with all that it refers to: read it from the API server's /openapi/v3", name, maxSchemaBytes>>20),
+		Message: fmt.Sprintf("the schema %q takes more than %d MiB with all schemas that it references: read it from the API server's /openapi/v3", name, maxSchemaBytes>>20),
 	}}
 }

@@ -15,19 +15,19 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// codec makes a REST client of client-go decode what the API server sends into
-// [Object]s, whatever the resource. It implements runtime.NegotiatedSerializer.
+// codec makes a REST client of client-go decode responses of the API server into [Object]s, for any
+// resource. It implements runtime.NegotiatedSerializer.
 //
-// Nothing is decoded further than the head. One object that cannot be read does
-// not stop its kind: it serves an error in the place of its content. Only if not
-// even its name can be read is it left out, with a line in the log.
+// Only the head is decoded. One object that cannot be read does not affect the others of its kind:
+// it has an error instead of its content. It is left out, and logged, only if not even its name can
+// be read.
 type codec struct {
-	kind              schema.GroupVersionKind // empty: what an answer says that it is
+	kind              schema.GroupVersionKind // empty: the kind is read from the response
 	keepManagedFields bool
 }
 
-// SupportedMediaTypes implements runtime.NegotiatedSerializer: client-go's own
-// framing, with our decoders behind it.
+// SupportedMediaTypes implements runtime.NegotiatedSerializer: client-go's own framing, with the
+// decoders of this package.
 func (c *codec) SupportedMediaTypes() []runtime.SerializerInfo {
 	var infos []runtime.SerializerInfo
 	for _, info := range scheme.Codecs.SupportedMediaTypes() {
@@ -54,7 +54,7 @@ func (c *codec) DecoderToVersion(decoder runtime.Decoder, _ runtime.GroupVersion
 	return decoder
 }
 
-// decoder makes a runtime.Serializer of a function that decodes.
+// decoder is a runtime.Serializer that decodes with a function.
 type decoder struct {
 	decode func(body []byte) (runtime.Object, error)
 }
@@ -85,7 +85,7 @@ func (c *codec) decodeProtobuf(body []byte) (runtime.Object, error) {
 	return c.of(e.apiVersion, e.kind).protobufObject(e.message), nil
 }
 
-// of is the codec of what an answer says that it is, where no other kind is known.
+// of returns a codec for the kind of a response, unless the codec already has a kind.
 func (c *codec) of(apiVersion, kind string) *codec {
 	if !c.kind.Empty() {
 		return c
@@ -140,7 +140,7 @@ func (c *codec) decodeJSON(body []byte) (runtime.Object, error) {
 	case kind == "Status" && apiVersion == "v1":
 		status := &metav1.Status{}
 		return status, json.Unmarshal(body, status)
-	case kind != c.kind.Kind && items != nil: // a custom resource may name its list as it likes
+	case kind != c.kind.Kind && items != nil: // a custom resource can name its list kind freely
 		return c.decodeJSONList(metadata, items)
 	}
 	return c.of(apiVersion, kind).jsonObject(body), nil
@@ -162,14 +162,14 @@ func (c *codec) decodeJSONList(metadata, items []byte) (runtime.Object, error) {
 	return list, err
 }
 
-// withKind is an item of a list as an object of its own: where the API server has a Go type
-// for the kind, it says the kind for all items only.
+// withKind returns an item of a list as a separate object. If the API server has a Go type for the
+// kind, only the list has the kind.
 func (c *codec) withKind(item []byte) []byte {
 	if c.kind.Empty() || !bytes.HasPrefix(item, []byte("{")) || len(jsonMember(item, "kind")) > 0 {
 		return item
 	}
 	apiVersion, kind := c.kind.ToAPIVersionAndKind()
-	// In the order of metav1.TypeMeta, as the same object is written in an event.
+	// In the order of metav1.TypeMeta, in which an event has the same object.
 	named := fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q`, kind, apiVersion)
 	if !bytes.HasPrefix(bytes.TrimSpace(item[1:]), []byte("}")) {
 		named = append(named, ',')
@@ -186,8 +186,8 @@ func (c *codec) jsonObject(text []byte) *Object {
 	return c.checked(object, errors.Join(err, object.readJSONHead()))
 }
 
-// checked marks an object as unreadable if reading its head has failed. The head is
-// what could be read of it.
+// checked marks an object as unreadable if reading its head has failed. The head has the fields
+// that could be read.
 func (c *codec) checked(object *Object, err error) *Object {
 	if err != nil {
 		object.format = formatUnreadable
@@ -196,8 +196,8 @@ func (c *codec) checked(object *Object, err error) *Object {
 	return object
 }
 
-// ReadObject reads an object out of the body of an API server's answer, protobuf
-// or JSON, with everything that is in it. It copies the body.
+// ReadObject reads an object from the body of an API server's response, protobuf or JSON, with all
+// its content. It copies the body.
 func ReadObject(body []byte) (*Object, error) {
 	if e, err := openEnvelope(body); err == nil {
 		groupVersion, err := schema.ParseGroupVersion(e.apiVersion)
@@ -215,8 +215,8 @@ func ReadObject(body []byte) (*Object, error) {
 	return object, object.readJSONHead()
 }
 
-// CountItems counts the objects of a list in the body of an API server's answer, protobuf
-// or JSON. What is no list has none.
+// CountItems counts the objects of a list in the body of an API server's response, protobuf or
+// JSON. It returns 0 for other bodies.
 func CountItems(body []byte) (count int, err error) {
 	if e, err := openEnvelope(body); err == nil {
 		if !strings.HasSuffix(e.kind, "List") {

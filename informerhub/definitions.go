@@ -14,33 +14,31 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// A CRD decides what the API server answers for its objects, and no object changes when the
-// CRD does: a schema with another default, or another conversion, makes another content of
-// an object at the same resource version. A CRD that was deleted and created again can have
-// another scope or kind under the same name. So the metadata of CRDs is watched while caches
-// of custom resources run. The UID shows a recreation, the generation a change of the spec.
+// A CRD determines the API server's responses for its objects, and no object changes when the CRD
+// does: a schema with another default, or another conversion, results in another content of an
+// object at the same resource version. A CRD that was deleted and recreated can have another scope
+// or kind under the same name. So the metadata of CRDs is watched while caches of custom resources
+// run. A new UID shows a recreation, a new generation a change of the spec.
 //
-// Where the service may not watch CRDs, the hashes of the OpenAPI documents and discovery
-// are compared at an interval. They do not show a change of the conversion, nor a CRD that
-// was created again as it was; the objects of the latter are relisted, because their watch
-// ends.
+// If the service has no permission to watch CRDs, the hashes of the OpenAPI documents and discovery
+// are compared at an interval. They do not show a change of the conversion, nor a CRD that was
+// recreated unchanged. The objects of the latter are relisted, because their watch ends.
 
 const (
-	// definitionsPatience is how long a cache waits for the definitions before its first
-	// list, so that no change falls between the two.
+	// definitionsPatience bounds a cache's wait for the definitions before its first list. The wait
+	// ensures that no change falls between the two.
 	definitionsPatience = 2 * time.Second
-	// definitionsInterval is how often hashes are compared where definitions cannot be
-	// watched, and definitionsRetry is after how long the watch is tried again.
+	// definitionsInterval is the interval at which hashes are compared if definitions cannot be
+	// watched. definitionsRetry is the time after which the watch is retried.
 	definitionsInterval = 30 * time.Second
 	definitionsRetry    = 10 * definitionsInterval
-	// verifyAfter is when discovery is compared with the caches that began together with
-	// the watch of definitions: discovery can be late when a CRD has just been created.
+	// verifyAfter is the time after which discovery is compared with the caches that began together
+	// with the watch of definitions. Discovery can be late for a CRD that was just created.
 	verifyAfter = 5 * time.Second
 )
 
-// checkPauses are the pauses before the checks that follow a change of a definition. Each
-// API server notices the change at a time of its own, and answers the old content until
-// then.
+// checkPauses are the pauses before the checks that follow a change of a definition. Each API
+// server notices the change at another time, and returns the old content until then.
 var checkPauses = []time.Duration{0, time.Second, 4 * time.Second}
 
 var definitionResource = Resource{
@@ -48,15 +46,15 @@ var definitionResource = Resource{
 	Kind: "CustomResourceDefinition", Watchable: true,
 }
 
-// definitions relists the caches of custom resources when their definitions change, and ends
-// those whose definition was created again. Its methods are safe for concurrent use.
+// definitions relists the caches of custom resources when their definitions change, and ends those
+// whose definition was recreated. Its methods are safe for concurrent use.
 type definitions struct {
 	resolver *Resolver
 	schemas  *schemas
 	client   func(Resource) (rest.Interface, error)
 	running  sync.WaitGroup // the sessions
 
-	warnServices sync.Once // that APIServices cannot be watched
+	warnServices sync.Once // for the warning that APIServices cannot be watched
 
 	mu      sync.Mutex // guards the fields below; no other lock is taken while it is held
 	members map[*upstream]context.CancelFunc
@@ -72,10 +70,10 @@ func (h *Hub) definitionsClient(resource Resource) (rest.Interface, error) {
 	return h.clientFor(resource, h.client, resource.GroupVersionKind())
 }
 
-// join has a cache's upstream follow the definition of its resource until the function that
-// it returns is called. Stop ends the upstream. The first one starts the watch of the
-// definitions, and the last one ends it. It blocks until the definitions are known, for
-// definitionsPatience at most. A resource that is built in has no definition.
+// join makes a cache's upstream follow the definition of its resource until the returned function
+// is called. stop ends the upstream. The first member starts the watch of the definitions, and the
+// last one ends it. join blocks until the definitions are known, for at most definitionsPatience. A
+// built-in resource has no definition.
 func (d *definitions) join(ctx context.Context, u *upstream, stop context.CancelFunc) (leave func()) {
 	if d == nil || u.cache.resource.BuiltIn() {
 		return func() {}
@@ -115,11 +113,11 @@ func (d *definitions) leave(u *upstream) {
 	}
 }
 
-// definitionOf is the name of the CRD that defines a resource, if one does.
+// definitionOf returns the name of the CRD that may define a resource.
 func definitionOf(resource Resource) string { return resource.GroupResource().String() }
 
-// of returns the upstreams of the resource that a CRD defines, in all its versions; all of
-// them without a name.
+// of returns the upstreams of the resource that a CRD defines, in all its versions; without a name,
+// all upstreams.
 func (d *definitions) of(name string) []*upstream {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -128,7 +126,7 @@ func (d *definitions) of(name string) []*upstream {
 	})
 }
 
-// lose ends an upstream, and its cache as one of a resource that is gone.
+// lose ends an upstream, and its cache with a ResourceGoneError.
 func (d *definitions) lose(u *upstream) {
 	u.lose()
 	d.mu.Lock()
@@ -138,8 +136,8 @@ func (d *definitions) lose(u *upstream) {
 	}
 }
 
-// isFirstWarning reports whether nobody has been warned yet that definitions cannot be
-// watched.
+// isFirstWarning reports whether it is called for the first time. It limits the warning that
+// definitions cannot be watched to one.
 func (d *definitions) isFirstWarning() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -148,8 +146,8 @@ func (d *definitions) isFirstWarning() bool {
 	return first
 }
 
-// check asks discovery, ends the caches of what is not served as they hold it, and relists
-// those for which relist says so. With lost, it ends all of them.
+// check reads discovery, ends the caches whose resources are no longer served as cached, and
+// relists those for which relist returns true. With lost, it ends all of them.
 func (d *definitions) check(ctx context.Context, upstreams []*upstream, lost bool, relist func(*upstream) bool) {
 	if len(upstreams) == 0 {
 		return
@@ -173,29 +171,29 @@ func (d *definitions) check(ctx context.Context, upstreams []*upstream, lost boo
 	}
 }
 
-// definition is what is known of one CRD.
+// definition is the known state of one CRD.
 type definition struct {
 	uid        string
 	generation int64
 }
 
-// definitionsSession follows the definitions for as long as there are members. It is the
-// store of a Reflector.
+// definitionsSession follows the definitions as long as there are members. It is the store of a
+// Reflector.
 type definitionsSession struct {
 	*definitions
 	end     context.CancelFunc
-	settled chan struct{} // closed when the definitions are known, or could not be read
+	settled chan struct{} // closed when the definitions are known or could not be read
 	settle  func()
 	wake    chan struct{} // has an element when changed or regrouped is not empty
 
-	// hashes are owned by poll: of OpenAPI documents, by path.
+	// hashes of the OpenAPI documents, by path. Owned by poll.
 	hashes map[string]string
 
 	stateMu sync.Mutex            // guards the fields below; no other lock is taken while it is held
 	synced  bool                  // known has been complete
-	late    bool                  // caches have begun before that
+	late    bool                  // caches have begun before synced
 	known   map[string]definition // by the CRD's name, also of deleted ones
-	changed map[string]bool       // by the CRD's name: whether it was created again
+	changed map[string]bool       // by the CRD's name: whether it was recreated
 	// regrouped are the groups whose APIServices have changed; "" is all of them.
 	regrouped map[string]bool
 }
@@ -233,26 +231,26 @@ func (s *definitionsSession) run(ctx context.Context) {
 	}
 }
 
-// verify ends the caches that have begun with what discovery has said too late.
+// verify ends the caches that have begun with an outdated result of discovery.
 func (s *definitionsSession) verify(ctx context.Context) {
 	if pause(ctx, verifyAfter) {
 		s.check(ctx, s.of(""), false, func(*upstream) bool { return false })
 	}
 }
 
-// react checks the caches of a resource when its definition has changed, several times.
+// react checks the caches of a resource several times after its definition has changed.
 func (s *definitionsSession) react(ctx context.Context, name string, recreated bool) {
 	for _, wait := range checkPauses {
 		if !pause(ctx, wait) {
 			return
 		}
 		s.check(ctx, s.of(name), recreated, func(*upstream) bool { return true })
-		recreated = false // what begins from now on is of the new definition
+		recreated = false // caches that begin from now on use the new definition
 	}
 }
 
-// compare ends the caches of a group, or of all without one, that discovery does not allow as they
-// are any more, several times.
+// compare ends the caches of a group, or of all groups if group is empty, whose resources discovery
+// no longer serves as cached. It does so several times.
 func (s *definitionsSession) compare(ctx context.Context, group string) {
 	for _, wait := range checkPauses {
 		if !pause(ctx, wait) {
@@ -263,7 +261,7 @@ func (s *definitionsSession) compare(ctx context.Context, group string) {
 	}
 }
 
-// pause reports whether a while has passed before the context has ended.
+// pause waits, and reports whether the context is still active.
 func pause(ctx context.Context, wait time.Duration) bool {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -275,7 +273,7 @@ func pause(ctx context.Context, wait time.Duration) bool {
 	}
 }
 
-// follow watches the definitions. While it may not, it compares hashes.
+// follow watches the definitions. While the service has no permission for that, it compares hashes.
 func (s *definitionsSession) follow(ctx context.Context) {
 	for ctx.Err() == nil {
 		refusal := s.watch(ctx)
@@ -290,13 +288,14 @@ func (s *definitionsSession) follow(ctx context.Context) {
 	}
 }
 
-// watch watches the definitions until the context ends or the API server refuses.
+// watch watches the definitions until the context ends or the API server denies it.
 func (s *definitionsSession) watch(ctx context.Context) error {
 	return s.watchMetadata(ctx, definitionResource, s, s.failed)
 }
 
-// watchMetadata has a Reflector fill a store with the metadata of a resource's objects, until the
-// context ends or the API server refuses, which is the error. It calls failed when a list has failed.
+// watchMetadata runs a Reflector that fills a store with the metadata of a resource's objects,
+// until the context ends or the API server denies it, which is the error. It calls failed when a
+// list has failed.
 func (s *definitionsSession) watchMetadata(ctx context.Context, resource Resource, store cache.ReflectorStore, failed func()) error {
 	client, err := s.client(resource)
 	if err != nil {
@@ -311,19 +310,19 @@ func (s *definitionsSession) watchMetadata(ctx context.Context, resource Resourc
 	return context.Cause(ctx)
 }
 
-// listThenWatch has a Reflector list before it watches: a list shows at once whether the
-// service may, and the right to list is needed at every API server alike.
+// listThenWatch makes a Reflector list before it watches. A list shows at once whether the service
+// has the permission, and every version of the API server requires the permission to list.
 type listThenWatch struct{ cache.ListWatch }
 
-// IsWatchListSemanticsUnSupported is asked for by the Reflector.
+// IsWatchListSemanticsUnSupported disables watch-list in the Reflector.
 func (*listThenWatch) IsWatchListSemanticsUnSupported() bool { return true }
 
-// poll compares the hashes of the OpenAPI documents of the caches' resources with those of
-// the last time, and discovery with the caches.
+// poll compares the hashes of the OpenAPI documents of the caches' resources with the previous
+// ones, and discovery with the caches.
 func (s *definitionsSession) poll(ctx context.Context) {
 	index, err := s.schemas.index.recent(ctx, maxSchemasAge)
 	if err != nil {
-		return // the next one may be answered
+		return // the next request may succeed
 	}
 	changed := make(map[string]bool)
 	upstreams := s.of("")
@@ -339,7 +338,7 @@ func (s *definitionsSession) poll(ctx context.Context) {
 	s.check(ctx, upstreams, false, func(u *upstream) bool { return changed[documentPath(u.cache.resource)] })
 }
 
-// takeChanged returns the definitions that have changed since it was called last.
+// takeChanged returns the definitions that have changed since the last call.
 func (s *definitionsSession) takeChanged() map[string]bool {
 	s.stateMu.Lock()
 	defer s.stateMu.Unlock()
@@ -348,7 +347,7 @@ func (s *definitionsSession) takeChanged() map[string]bool {
 	return taken
 }
 
-// takeRegrouped returns the groups whose APIServices have changed since it was called last.
+// takeRegrouped returns the groups whose APIServices have changed since the last call.
 func (s *definitionsSession) takeRegrouped() map[string]bool {
 	s.stateMu.Lock()
 	defer s.stateMu.Unlock()
@@ -357,7 +356,7 @@ func (s *definitionsSession) takeRegrouped() map[string]bool {
 	return taken
 }
 
-// regroup notes that an APIService of a group has changed.
+// regroup records that an APIService of a group has changed.
 func (s *definitionsSession) regroup(group string) {
 	s.stateMu.Lock()
 	defer s.stateMu.Unlock()
@@ -376,11 +375,11 @@ func (s *definitionsSession) Update(object any) error {
 	return nil
 }
 
-// Delete implements cache.ReflectorStore. The definition stays known: one of the same name
+// Delete implements cache.ReflectorStore. The definition stays known: a definition of the same name
 // that is created later has another UID.
 func (s *definitionsSession) Delete(any) error { return nil }
 
-// Resync implements cache.ReflectorStore; there is nothing to do.
+// Resync implements cache.ReflectorStore. It does nothing.
 func (s *definitionsSession) Resync() error { return nil }
 
 // Replace implements cache.ReflectorStore.
@@ -401,8 +400,8 @@ func (s *definitionsSession) Replace(items []any, _ string) error {
 	return nil
 }
 
-// failed notes that the definitions could not be read in time. Caches begin without them,
-// and are relisted when they are known.
+// failed records that the definitions could not be read in time. Caches begin without them, and are
+// relisted once they are known.
 func (s *definitionsSession) failed() {
 	s.stateMu.Lock()
 	defer s.stateMu.Unlock()
@@ -411,14 +410,14 @@ func (s *definitionsSession) failed() {
 }
 
 func (s *definitionsSession) noteLocked(object *Object) {
-	now, name := readDefinition(object), strings.Clone(object.name) // the object is not kept
+	now, name := readDefinition(object), strings.Clone(object.name) // the object is not retained
 	before, known := s.known[name]
 	s.known[name] = now
 	switch {
 	case known && before != now:
 		s.changeLocked(name, before.uid != now.uid)
 	case !known && s.synced:
-		s.changeLocked(name, false) // a cache can have begun while it was not there
+		s.changeLocked(name, false) // a cache may have begun while it did not exist
 	}
 }
 

@@ -2,35 +2,34 @@ package informerhub
 
 import "sync/atomic"
 
-// maxForms is how many encodings there can be.
+// maxForms is the number of encodings.
 const maxForms = 4
 
-// forms are the encodings of one object that have been made, and what filters have
-// answered of it, for all who need the same one. An object has them only while it is in the window of its feed: when it
-// is not, nobody else is likely to ask.
+// forms are the cached encodings of one object and the cached results of filters for it, shared by
+// all callers. An object has them only while it is in the window of its feed, because later
+// requests for the same encoding are unlikely.
 type forms struct {
 	encoded [maxForms]atomic.Pointer[[]byte]
 	patches [maxForms]atomic.Pointer[patch]
-	masked  [maxMasked]atomic.Pointer[maskedForms] // the first ones that were asked for
-	answers [maxAnswers]atomic.Pointer[verdict]    // of filters, by their numbers
+	masked  [maxMasked]atomic.Pointer[maskedForms] // the first ones that were requested
+	answers [maxAnswers]atomic.Pointer[verdict]    // by the filters' numbers
 }
 
-// patch is an object as the difference to the one before it; nothing if it cannot be said
-// so.
+// patch is an object as a difference to the previous one; nil if it cannot be expressed.
 type patch struct {
 	before  *Object
 	encoded []byte
 }
 
-// shared makes the encodings of an object be kept.
+// shared enables the caching of an object's encodings.
 func shared(o *Object) {
 	if o != nil && o.forms.Load() == nil {
 		o.forms.Store(&forms{})
 	}
 }
 
-// kept are the encodings of an object; nil if they are not kept. Those of a masked object
-// are kept with the whole one, and let go of with it.
+// kept returns the cache of an object's encodings; nil if they are not cached. The encodings of a
+// masked object are cached with the whole object, and released with it.
 func (o *Object) kept() *forms {
 	if o.masking == nil {
 		return o.forms.Load()
@@ -42,16 +41,15 @@ func (o *Object) kept() *forms {
 	return whole.formsOf(o)
 }
 
-// unshared lets go of them.
+// unshared drops the cached encodings of an object, and disables caching.
 func unshared(o *Object) {
 	if o != nil {
 		o.forms.Store(nil)
 	}
 }
 
-// Encoded answers the object in one of a few encodings, numbered from 0 to 3. It is
-// made by encode, and while the object is among the last changes, made once for all
-// who ask. Nobody may change the answer.
+// Encoded returns the object in one of a few encodings, numbered from 0 to 3. While the object is
+// in the window, encode is called once for all callers. The result must not be changed.
 func (o *Object) Encoded(encoding int, encode func(*Object) []byte) []byte {
 	kept := o.kept()
 	if kept == nil {
@@ -65,8 +63,8 @@ func (o *Object) Encoded(encoding int, encode func(*Object) []byte) []byte {
 	return made
 }
 
-// EncodedPatch answers a Modified object as its difference to the one before it, in one of
-// the encodings; nil if it cannot be said so. Like Encoded it is made once for all.
+// EncodedPatch returns a Modified object as a difference to the previous one, in one of the
+// encodings; nil if it cannot be expressed. It is encoded once for all callers, as in Encoded.
 func (e Event) EncodedPatch(encoding int, encode func(before, after *Object) []byte) []byte {
 	if e.Before == nil {
 		return nil

@@ -12,17 +12,16 @@ import (
 
 var errMalformedJSON = errors.New("malformed JSON from the API server")
 
-// member is one member of a JSON object: where it begins (its key's quote) and
-// ends (behind its value) in the text, and its parts.
+// member is one member of a JSON object: its start (its key's quote) and end (after its value) in
+// the text, and its parts.
 type member struct {
 	start, end int
 	key        string
 	value      []byte
 }
 
-// eachMember calls visit for each member of a JSON object, in order, until it
-// returns false. Values are passed over without being decoded or checked further
-// than finding their end takes.
+// eachMember calls visit for each member of a JSON object, in order, until visit returns false.
+// Values are skipped without decoding. They are checked only as far as needed to find their end.
 func eachMember(text []byte, visit func(member) bool) error {
 	i := jsonscan.SkipSpace(text, 0)
 	if i >= len(text) || text[i] != '{' {
@@ -60,8 +59,8 @@ func eachMember(text []byte, visit func(member) bool) error {
 	return nil
 }
 
-// jsonString is the text of a quoted string. It shares the memory of quoted
-// where nothing in it is escaped; empty if it is not a string.
+// jsonString returns the content of a quoted string; empty if it is not a string. The result shares
+// the memory of quoted if nothing is escaped.
 func jsonString(quoted []byte) string {
 	if len(quoted) < 2 || quoted[0] != '"' {
 		return ""
@@ -69,7 +68,7 @@ func jsonString(quoted []byte) string {
 	return jsonscan.Unquote(quoted)
 }
 
-// jsonMember is the value of one member of a JSON object; nil if there is none.
+// jsonMember returns the value of one member of a JSON object; nil if there is none.
 func jsonMember(text []byte, key string) []byte {
 	var value []byte
 	_ = eachMember(text, func(m member) bool {
@@ -81,8 +80,8 @@ func jsonMember(text []byte, key string) []byte {
 	return value
 }
 
-// copyJSONObject copies an object out of a response body, without its
-// managedFields unless they are to be kept.
+// copyJSONObject copies an object from a response body, without its managedFields unless
+// keepManagedFields is set.
 func copyJSONObject(text []byte, keepManagedFields bool) ([]byte, error) {
 	if keepManagedFields {
 		return bytes.Clone(text), nil
@@ -109,8 +108,8 @@ func copyJSONObject(text []byte, keepManagedFields bool) ([]byte, error) {
 	return append(out, text[offset+to:]...), nil
 }
 
-// managedFieldsSpan is where metadata.managedFields stands in the metadata, with
-// the comma before it, or the one behind it if it is the first member.
+// managedFieldsSpan returns the position of managedFields in the metadata, with the comma before
+// it, or the comma after it if it is the first member.
 func managedFieldsSpan(metadata []byte) (from, to int, err error) {
 	previousEnd := -1
 	err = eachMember(metadata, func(m member) bool {
@@ -129,7 +128,7 @@ func managedFieldsSpan(metadata []byte) (from, to int, err error) {
 	return from, to, err
 }
 
-// readJSONHead fills the head of an object from its bytes.
+// readJSONHead reads the head of an object from its bytes.
 func (o *Object) readJSONHead() error {
 	var nested error
 	err := eachMember(jsonMember(o.raw, "metadata"), func(m member) bool {

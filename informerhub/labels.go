@@ -5,11 +5,11 @@ import "unique"
 // Label is one label of an object.
 type Label struct{ Key, Value string }
 
-// Labels are the labels of an object. Equal labels of all objects share their
-// memory. They implement the Labels interface of apimachinery's selectors.
+// Labels are the labels of an object. Equal labels of all objects share their memory. Labels
+// implements the Labels interface of apimachinery's selectors.
 type Labels []unique.Handle[Label]
 
-// Lookup finds the value of a label.
+// Lookup returns the value of a label.
 func (l Labels) Lookup(key string) (value string, exists bool) {
 	for _, handle := range l {
 		if label := handle.Value(); label.Key == key {
@@ -19,13 +19,13 @@ func (l Labels) Lookup(key string) (value string, exists bool) {
 	return "", false
 }
 
-// Has reports whether there is a label under the key.
+// Has reports whether there is a label with the key.
 func (l Labels) Has(key string) bool {
 	_, exists := l.Lookup(key)
 	return exists
 }
 
-// Get is the value of a label; empty if there is none.
+// Get returns the value of a label; empty if there is none.
 func (l Labels) Get(key string) string {
 	value, _ := l.Lookup(key)
 	return value

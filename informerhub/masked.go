@@ -9,16 +9,16 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/mask"
 )
 
-// masking says what the content of an object is: that of another one, under a mask.
+// masking is the source of a masked object's content: another object and a mask.
 type masking struct {
 	whole *Object
 	by    *mask.Mask
 }
 
-// Masked is the object with only what of its content is under a mask, and all of its head.
-// Nil is no mask. The content is made when it is asked for. While the object is among the
-// last changes, all who ask for the same mask get the same masked object, and so what is
-// [Object.Encoded] for one of them serves the others.
+// Masked returns the object with only the content under a mask, and all of its head. A nil mask
+// returns the object itself. The content is computed on demand. While the object is in the window,
+// all callers with the same mask receive the same masked object, and so share the results of
+// [Object.Encoded].
 func (o *Object) Masked(by *mask.Mask) *Object {
 	if by == nil || o == nil || o.format != formatProtobuf && o.format != formatJSON {
 		return o
@@ -36,17 +36,17 @@ func newMasked(o *Object, by *mask.Mask) *Object {
 	}
 }
 
-// maxMasked is how many masked objects are kept with an object. Those who come with more
-// masks than that share nothing.
+// maxMasked bounds the masked objects that are cached with an object. Callers with further masks
+// share nothing.
 const maxMasked = 4
 
-// maskedForms is a masked object that is kept, and its encodings.
+// maskedForms is a cached masked object with its encodings.
 type maskedForms struct {
 	object *Object
 	forms  forms
 }
 
-// maskedOf is an object under a mask, kept if there is room.
+// maskedOf returns an object under a mask, and caches it if there is capacity.
 func (f *forms) maskedOf(o *Object, by *mask.Mask) *Object {
 	made := &maskedForms{object: newMasked(o, by)}
 	for i := range f.masked {
@@ -60,7 +60,7 @@ func (f *forms) maskedOf(o *Object, by *mask.Mask) *Object {
 	return made.object
 }
 
-// formsOf are those of a masked object; nil if it is not kept.
+// formsOf returns the encodings of a masked object; nil if it is not cached.
 func (f *forms) formsOf(masked *Object) *forms {
 	for i := range f.masked {
 		if kept := f.masked[i].Load(); kept != nil && kept.object == masked {
@@ -70,9 +70,9 @@ func (f *forms) formsOf(masked *Object) *forms {
 	return nil
 }
 
-// AppendMaskedProtobuf appends the object's protobuf message under a mask, if there is one,
-// to dst; false if its kind has none. See [mask.Mask.AppendProtobuf] for what may be there
-// beside it.
+// AppendMaskedProtobuf appends the object's protobuf message to dst, under a mask unless it is nil.
+// It returns false if the object's kind has no protobuf form. See [mask.Mask.AppendProtobuf] for
+// what the message may contain in addition.
 func (o *Object) AppendMaskedProtobuf(dst []byte, by *mask.Mask) ([]byte, bool) {
 	message, ok := o.Protobuf()
 	switch {
@@ -84,8 +84,8 @@ func (o *Object) AppendMaskedProtobuf(dst []byte, by *mask.Mask) ([]byte, bool) 
 	return by.AppendProtobuf(dst, *o.kind, message), true
 }
 
-// AppendMaskedJSON appends the object's JSON under a mask, if there is one, to dst. Of a
-// kind with a protobuf form no more is made JSON than is left of the message.
+// AppendMaskedJSON appends the object's JSON to dst, under a mask unless it is nil. For a kind with
+// a protobuf form, only the masked message is converted to JSON.
 func (o *Object) AppendMaskedJSON(dst []byte, by *mask.Mask) ([]byte, error) {
 	if by == nil {
 		return o.AppendJSON(dst)
@@ -105,13 +105,13 @@ func (o *Object) AppendMaskedJSON(dst []byte, by *mask.Mask) ([]byte, error) {
 	return by.AppendJSON(dst, s.text)
 }
 
-// maskScratch holds what is made on the way to something masked, or to what a filter reads.
+// maskScratch has the buffers for masked content and for the input of filters.
 type maskScratch struct{ message, text []byte }
 
 var maskScratches = sync.Pool{New: func() any { return new(maskScratch) }}
 
-// cut makes, in the scratch's text, the JSON of what is left of an object's message under a
-// mask. There may be more in it than is under the mask: see [mask.Mask.AppendProtobuf].
+// cut writes the JSON of an object's message under a mask to the scratch's text. The JSON may
+// contain more: see [mask.Mask.AppendProtobuf].
 func (s *maskScratch) cut(o *Object, by *mask.Mask) (err error) {
 	s.message = by.AppendProtobuf(s.message[:0], *o.kind, o.raw)
 	if s.text, err = kubejson.Append(s.text[:0], *o.kind, s.message); err != nil {
@@ -120,15 +120,15 @@ func (s *maskScratch) cut(o *Object, by *mask.Mask) (err error) {
 	return nil
 }
 
-// release keeps the room for the next object, unless it is much.
+// release returns the buffers for reuse, unless they are large.
 func (s *maskScratch) release() {
 	if cap(s.message) <= maxJSONBuffer && cap(s.text) <= maxJSONBuffer {
 		maskScratches.Put(s)
 	}
 }
 
-// sameUnder reports whether two states of an object are surely the same under a mask.
-// Messages that differ may be the same in JSON: see [mask.Mask.AppendProtobuf].
+// sameUnder reports whether two states of an object are certainly equal under a mask. Messages that
+// differ may be equal in JSON: see [mask.Mask.AppendProtobuf].
 func sameUnder(by *mask.Mask, before, after *Object) bool {
 	if by == nil || before.format != after.format {
 		return false
@@ -146,7 +146,7 @@ func sameUnder(by *mask.Mask, before, after *Object) bool {
 	return a.json(before, by) && b.json(after, by) && bytes.Equal(a.text, b.text)
 }
 
-// json makes the masked JSON of an object in the scratch's text.
+// json writes the masked JSON of an object to the scratch's text.
 func (s *maskScratch) json(o *Object, by *mask.Mask) bool {
 	var err error
 	s.text, err = o.AppendMaskedJSON(s.text[:0], by)

@@ -7,16 +7,16 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// The API server can send the metadata of objects instead of the objects, as
-// meta.k8s.io/v1 PartialObjectMetadata. In protobuf that is the message of any kind that has
-// nothing but metadata, and as such it is read.
+// The API server can send the metadata of objects instead of the objects, as meta.k8s.io/v1
+// PartialObjectMetadata. In protobuf this is a valid message of any kind with only metadata, and is
+// read as such.
 const (
 	partialKind     = "PartialObjectMetadata"
 	partialListKind = partialKind + "List"
 )
 
-// onlyMetadata has a request ask for the metadata of objects of a resource: as
-// PartialObjectMetadata, or the list of these.
+// onlyMetadata makes a request return the metadata of a resource's objects, as
+// PartialObjectMetadata or a list of these.
 func onlyMetadata(request *rest.Request, of Resource, as string) *rest.Request {
 	asPartial := ";as=" + as + ";g=meta.k8s.io;v=v1"
 	accept := []string{runtime.ContentTypeJSON + asPartial, runtime.ContentTypeJSON}

@@ -10,8 +10,8 @@ import (
 
 const maxNearMisses = 3
 
-// nearMisses are the resources whose names are close to one that is not served,
-// the closest first.
+// nearMisses returns the names of resources that are similar to an unknown name, the most similar
+// first.
 func (c *catalogue) nearMisses(name string) []string {
 	type candidate struct {
 		name     string
@@ -38,7 +38,7 @@ func (c *catalogue) nearMisses(name string) []string {
 	return names
 }
 
-// names are the names that each resource goes by, under the one to suggest.
+// names returns all names of each resource, by the name to suggest.
 func (c *catalogue) names() map[string][]string {
 	names := make(map[string][]string)
 	for _, list := range c.lists {
@@ -54,8 +54,8 @@ func (c *catalogue) names() map[string][]string {
 	return names
 }
 
-// editDistance is how many letters must be added, removed or changed to make one
-// word of the other (Levenshtein).
+// editDistance returns the number of letters that must be added, removed or changed to turn one
+// word into the other (Levenshtein).
 func editDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -17,15 +17,15 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/kubejson"
 )
 
-// Object is a Kubernetes object as the API server sent it, with a parsed head.
-// It is immutable: share it, read it without a lock, never write to its bytes.
+// Object is a Kubernetes object as the API server sent it, with a parsed head. It is immutable:
+// share it, read it without a lock, never write to its bytes.
 //
-// It implements runtime.Object and metav1.ObjectMetaAccessor as far as
-// client-go's Reflector needs them.
+// It implements runtime.Object and metav1.ObjectMetaAccessor as far as client-go's Reflector needs
+// them.
 type Object struct {
 	kind      *schema.GroupVersionKind // shared by all objects of a decoder
 	raw       []byte
-	masking   *masking // what the content is cut from; nil for an object with all of it
+	masking   *masking // source of the content and its mask; nil for an object with all content
 	namespace string   // the strings of the head point into raw
 	name      string
 	uid       string
@@ -38,49 +38,49 @@ type Object struct {
 	endOfInitialEvents bool
 }
 
-// format is the form of an object's bytes.
+// format is the format of an object's bytes.
 type format uint8
 
 const (
 	formatProtobuf format = iota // the kind's message, without the envelope
 	formatJSON
-	formatUnreadable // not even the head could be read as a whole
-	formatHeadOnly   // the content was let go of
+	formatUnreadable // not even the head could be read completely
+	formatHeadOnly   // the content was released
 )
 
-// Namespace is the object's namespace; empty if it is cluster-scoped.
+// Namespace returns the object's namespace; empty if it is cluster-scoped.
 func (o *Object) Namespace() string { return o.namespace }
 
-// Name is the object's name.
+// Name returns the object's name.
 func (o *Object) Name() string { return o.name }
 
-// UID is the object's UID.
+// UID returns the object's UID.
 func (o *Object) UID() string { return o.uid }
 
-// ResourceVersion is the object's resource version.
+// ResourceVersion returns the object's resource version.
 func (o *Object) ResourceVersion() string { return o.version }
 
-// Labels are the object's labels.
+// Labels returns the object's labels.
 func (o *Object) Labels() Labels { return o.labels }
 
-// Kind is the object's kind.
+// Kind returns the object's kind.
 func (o *Object) Kind() schema.GroupVersionKind { return *o.kind }
 
-// Size is the number of bytes that the object occupies in a cache, roughly.
+// Size returns the approximate number of bytes that the object occupies in a cache.
 func (o *Object) Size() int {
 	return len(o.raw) + int(unsafe.Sizeof(*o)) + len(o.labels)*int(unsafe.Sizeof(o.labels[0]))
 }
 
-// HasContent reports whether there is more to the object than its head. Of an object
-// that was deleted long ago there is not.
+// HasContent reports whether the object has more than its head. An object that was deleted long ago
+// has only its head.
 func (o *Object) HasContent() bool { return o.format != formatHeadOnly }
 
-// headOnly is an object without its content: what is remembered of it when it has
-// been deleted. It shares no memory with the object.
+// headOnly returns an object without its content, for a tombstone. It shares no memory with the
+// object.
 func headOnly(o *Object) *Object { return gone(o, o.uid, o.version) }
 
-// gone is what is told of an object of which no more is known than its name, and
-// that it is not there at a version; its UID is empty if that is not known either.
+// gone returns an object with only a head: the name of o, a UID, and the version at which it does
+// not exist. The UID is empty if it is unknown.
 func gone(o *Object, uid, version string) *Object {
 	raw := []byte(o.namespace + o.name + uid + version)
 	head := &Object{kind: o.kind, format: formatHeadOnly}
@@ -96,8 +96,8 @@ func gone(o *Object, uid, version string) *Object {
 	return head
 }
 
-// Protobuf is the object's protobuf message, without the API server's envelope;
-// false if its kind has none.
+// Protobuf returns the object's protobuf message, without the API server's envelope; false if its
+// kind has none.
 func (o *Object) Protobuf() ([]byte, bool) {
 	if o.masking != nil {
 		return o.masking.whole.AppendMaskedProtobuf(nil, o.masking.by)
@@ -105,9 +105,9 @@ func (o *Object) Protobuf() ([]byte, bool) {
 	return o.raw, o.format == formatProtobuf
 }
 
-// JSON is the object as Kubernetes JSON. For a kind with a protobuf form it is
-// made at each call: the bytes that encoding/json makes of client-go's Go type. The
-// error says that the object cannot be read; its head still can.
+// JSON returns the object as Kubernetes JSON. For a kind with a protobuf form it is encoded at each
+// call, to the bytes that encoding/json makes of client-go's Go type. It fails if the object cannot
+// be read; its head still can.
 func (o *Object) JSON() ([]byte, error) {
 	if o.masking != nil {
 		return o.AppendJSON(nil)
@@ -127,7 +127,7 @@ func (o *Object) JSON() ([]byte, error) {
 	return bytes.Clone(text), nil
 }
 
-// AppendJSON appends the object's JSON to dst, for those who have room for it: see JSON.
+// AppendJSON appends the object's JSON to dst: see JSON. It saves the copy if dst has capacity.
 func (o *Object) AppendJSON(dst []byte) ([]byte, error) {
 	if o.masking != nil {
 		return o.masking.whole.AppendMaskedJSON(dst, o.masking.by)
@@ -144,18 +144,18 @@ func (o *Object) AppendJSON(dst []byte) ([]byte, error) {
 	return dst, nil
 }
 
-// jsonPerProtobuf is how many bytes of JSON a byte of protobuf makes, for most objects.
+// jsonPerProtobuf is the ratio of JSON bytes to protobuf bytes, for most objects.
 const jsonPerProtobuf = 2
 
-// jsonBuffers hold JSON until its size is known. Large ones are not kept.
+// jsonBuffers hold JSON until its size is known. Large ones are not reused.
 var jsonBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
 const maxJSONBuffer = 64 << 10
 
-// sentJSON is the object's JSON if that is what the API server sent.
+// sentJSON returns the object's JSON if the API server sent JSON.
 func (o *Object) sentJSON() ([]byte, error) {
 	if o.format != formatJSON {
-		return nil, fmt.Errorf("%s %s: what the API server sent cannot be read", o.kind.Kind, o.key())
+		return nil, fmt.Errorf("%s %s: the bytes that the API server sent cannot be read", o.kind.Kind, o.key())
 	}
 	if !json.Valid(o.raw) {
 		return nil, fmt.Errorf("%s %s: the API server's JSON cannot be read", o.kind.Kind, o.key())
@@ -163,8 +163,8 @@ func (o *Object) sentJSON() ([]byte, error) {
 	return o.raw, nil
 }
 
-// sameContent reports whether the API server sent the same bytes for both objects, but for
-// white space around them: a watch's events end with a line break, a list's items do not.
+// sameContent reports whether the API server sent the same bytes for both objects, apart from
+// surrounding white space: a watch's events end with a line break, a list's items do not.
 func (o *Object) sameContent(other *Object) bool {
 	if o.format != other.format {
 		return false
@@ -203,7 +203,7 @@ func (o *Object) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKi
 // DeepCopyObject implements runtime.Object: an immutable object is its own copy.
 func (o *Object) DeepCopyObject() runtime.Object { return o }
 
-// GetObjectMeta implements metav1.ObjectMetaAccessor: what the Reflector reads.
+// GetObjectMeta implements metav1.ObjectMetaAccessor with the fields that the Reflector reads.
 func (o *Object) GetObjectMeta() metav1.Object {
 	meta := &metav1.ObjectMeta{
 		Namespace:       o.namespace,
@@ -217,7 +217,7 @@ func (o *Object) GetObjectMeta() metav1.Object {
 	return meta
 }
 
-// objectList is what a LIST is decoded to.
+// objectList is the decoded result of a LIST.
 type objectList struct {
 	metav1.ListMeta
 	Items []*Object
@@ -226,7 +226,7 @@ type objectList struct {
 func (l *objectList) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
 func (l *objectList) DeepCopyObject() runtime.Object   { return l }
 
-// view is b as a string that shares b's memory; b must never change.
+// view returns b as a string that shares b's memory; b must never change.
 func view(b []byte) string {
 	return unsafe.String(unsafe.SliceData(b), len(b))
 }

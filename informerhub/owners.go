@@ -2,18 +2,18 @@ package informerhub
 
 import "k8s.io/apimachinery/pkg/runtime/schema"
 
-// Owner is one of an object's owners, as its metadata.ownerReferences name it. An owner is
-// in the namespace of what it owns, or in none.
+// Owner is one of an object's metadata.ownerReferences. An owner is in the namespace of the owned
+// object, or is cluster-scoped.
 type Owner struct {
 	APIVersion, Kind, Name, UID string
 }
 
-// GroupKind is the owner's kind, whatever its version.
+// GroupKind returns the owner's kind without its version.
 func (o Owner) GroupKind() schema.GroupKind {
 	return schema.FromAPIVersionAndKind(o.APIVersion, o.Kind).GroupKind()
 }
 
-// The numbers of the fields that are read, as k8s.io/apimachinery fixes them.
+// Numbers of the fields that are read, as defined by k8s.io/apimachinery.
 const (
 	metaOwnerReferences = 13 // metav1.ObjectMeta
 
@@ -23,7 +23,7 @@ const (
 	ownerAPIVersion = 5
 )
 
-// Owners are the object's owners. Their texts may point into the object.
+// Owners returns the object's owners. Their strings may point into the object.
 func (o *Object) Owners() []Owner {
 	var owners []Owner
 	o.eachOwner(func(owner Owner) { owners = append(owners, owner) })
@@ -91,8 +91,8 @@ func readJSONOwner(text []byte) Owner {
 	return owner
 }
 
-// ownerField is the field that objects are selected by their owners by. It has a value for
-// each of them, and is no field that a field selector may name.
+// ownerField is the name of the field by which objects are selected by owner. It has a value for
+// each owner. Field selectors cannot name it.
 const ownerField = "metadata.ownerReferences.uid"
 
 var ownerUIDs = fieldReader{

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The numbers of the fields that are read, as k8s.io/apimachinery fixes them.
+// Numbers of the fields that are read, as defined by k8s.io/apimachinery.
 const (
 	unknownTypeMeta = 1 // runtime.Unknown
 	unknownRaw      = 2
@@ -38,13 +38,13 @@ const (
 	mapValue = 2
 )
 
-// protobufPrefix is what the API server puts before every protobuf body.
+// protobufPrefix is the prefix of every protobuf body of the API server.
 var protobufPrefix = []byte("k8s\x00")
 
 var errMalformedProtobuf = errors.New("malformed protobuf from the API server")
 
-// field is one field of a message: its number, its bytes with the tag, and its
-// value where that is length-delimited or a varint.
+// field is one field of a message: its number, its bytes with the tag, and its value if it is
+// length-delimited or a varint.
 type field struct {
 	number protowire.Number
 	whole  []byte
@@ -52,8 +52,7 @@ type field struct {
 	varint uint64
 }
 
-// eachField calls visit for each field of a message, in order, until it returns
-// false.
+// eachField calls visit for each field of a message, in order, until visit returns false.
 func eachField(message []byte, visit func(field) bool) error {
 	for len(message) > 0 {
 		number, kind, tagLength := protowire.ConsumeTag(message)
@@ -79,7 +78,7 @@ func eachField(message []byte, visit func(field) bool) error {
 	return nil
 }
 
-// envelope is a protobuf body of the API server, opened.
+// envelope is a parsed protobuf body of the API server.
 type envelope struct {
 	apiVersion, kind string
 	message          []byte
@@ -115,13 +114,13 @@ func (e *envelope) readTypeMeta(message []byte) {
 	})
 }
 
-// copyProtobufObject copies a message out of a response body, without its
-// managedFields unless they are to be kept.
+// copyProtobufObject copies a message from a response body, without its managedFields unless
+// keepManagedFields is set.
 func copyProtobufObject(message []byte, keepManagedFields bool) ([]byte, error) {
 	if keepManagedFields {
 		return bytes.Clone(message), nil
 	}
-	var start, managed int // where metadata begins; the bytes that managedFields take
+	var start, managed int // where metadata begins; the size of managedFields
 	var metadata field
 	if err := eachField(message, func(f field) bool {
 		metadata = f
@@ -147,15 +146,15 @@ func copyProtobufObject(message []byte, keepManagedFields bool) ([]byte, error) 
 	return spliceMetadata(before, metadata, after, managed), nil
 }
 
-// spliceMetadata writes a message anew, its metadata without managedFields, into a
-// slice of just the right size.
+// spliceMetadata rewrites a message without the managedFields of its metadata, into a slice of
+// exactly the right size.
 func spliceMetadata(before []byte, metadata field, after []byte, managed int) []byte {
 	slim := len(metadata.bytes) - managed
 	size := len(before) + protowire.SizeTag(objectMetadata) + protowire.SizeBytes(slim) + len(after)
 	out := append(make([]byte, 0, size), before...)
 	out = protowire.AppendTag(out, objectMetadata, protowire.BytesType)
 	out = protowire.AppendVarint(out, uint64(slim))
-	// This cannot fail: managed has been counted by the same walk.
+	// This cannot fail: the same iteration has counted managed.
 	_ = eachField(metadata.bytes, func(f field) bool {
 		if f.number != metaManagedFields {
 			out = append(out, f.whole...)
@@ -165,7 +164,7 @@ func spliceMetadata(before []byte, metadata field, after []byte, managed int) []
 	return append(out, after...)
 }
 
-// readProtobufHead fills the head of an object from its bytes.
+// readProtobufHead reads the head of an object from its bytes.
 func (o *Object) readProtobufHead() error {
 	var metadata []byte
 	err := eachField(o.raw, func(f field) bool {
@@ -195,10 +194,10 @@ func (o *Object) readMetadataField(f field) {
 		o.version = view(f.bytes)
 	case metaLabels:
 		key, value := readMapEntry(f.bytes)
-		// unique.Make copies the strings it has not seen before.
+		// unique.Make copies the strings that it has not seen before.
 		o.labels = append(o.labels, unique.Make(Label{view(key), view(value)}))
 	case metaAnnotations:
-		if o.uid == "" { // only a bookmark has none
+		if o.uid == "" { // only a bookmark has no UID
 			key, _ := readMapEntry(f.bytes)
 			o.endOfInitialEvents = o.endOfInitialEvents || view(key) == metav1.InitialEventsAnnotationKey
 		}
@@ -236,8 +235,8 @@ func readProtobufListMeta(message []byte) (metav1.ListMeta, error) {
 	return meta, err
 }
 
-// protobufPath finds the field that a path of field numbers leads to, the first
-// one where a field is repeated; false if it is not set.
+// protobufPath finds the field at a path of field numbers. It uses the first occurrence of a
+// repeated field, and returns false if the field is not set.
 func protobufPath(message []byte, path ...protowire.Number) (field, bool) {
 	var found field
 	var ok bool

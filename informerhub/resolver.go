@@ -20,38 +20,37 @@ import (
 	"k8s.io/client-go/restmapper"
 )
 
-// Resolver finds the resource that a caller means, as kubectl does: by plural,
-// singular, short name or kind, with or without version and group. It asks the
-// API server's discovery once, and again when a name is not found, so a CRD that
-// has just been made is found too, and when a caller asks for a fresh answer, because
-// the API server has contradicted the known one (see [Contradicts]). Its methods are
-// safe for concurrent use.
+// Resolver finds the resource that a caller names, as kubectl does: by plural, singular, short name
+// or kind, with or without version and group. It reads the API server's discovery once. It reads it
+// again when a name is not found, so that a CRD that was just created is found, and when a caller
+// requests fresh data because a response of the API server contradicts the known data (see
+// [Contradicts]). Its methods are safe for concurrent use.
 type Resolver struct {
 	client    rest.Interface
 	cached    discovery.CachedDiscoveryInterface
 	options   Options
 	discovery *turns[*catalogue]
-	last      lastLists // owned by discover, which runs once at a time
-	warnOnce  sync.Once // of aggregated APIs that cannot be told from others
+	last      lastLists // owned by discover, which does not run concurrently
+	warnOnce  sync.Once // for the warning that aggregated APIs cannot be identified
 }
 
 const (
-	// maxNameLength is the longest that a resource's name can be: the name itself,
-	// a version and a group.
+	// maxNameLength is the maximum length of a resource's name: the name itself, a version and a
+	// group.
 	maxNameLength = 63 + 1 + 63 + 1 + 253
-	// maxResolved bounds the spellings of names that are remembered.
+	// maxResolved bounds the names whose resources are cached.
 	maxResolved = 4096
 )
 
-// catalogue is what discovery has said at one time.
+// catalogue is the result of discovery at one time.
 type catalogue struct {
 	mapper  meta.RESTMapper
 	groups  []*restmapper.APIGroupResources
 	lists   []*metav1.APIResourceList // of the groups, in their order
 	failed  map[schema.GroupVersion]error
-	away    []*metav1.APIResourceList // what failed groups had before
+	away    []*metav1.APIResourceList // last known resources of failed groups
 	refused map[schema.GroupResource]bool
-	// aggregated refuses the resources of aggregated APIs too.
+	// aggregated excludes the resources of aggregated APIs from caching, too.
 	aggregated aggregation
 	mu         sync.Mutex // guards resolved
 	resolved   map[string]Resource
@@ -73,10 +72,10 @@ func newResolver(config *rest.Config, client *http.Client, options Options) (*Re
 
 func (r *Resolver) close() { r.discovery.close() }
 
-// UnknownResourceError says that the cluster serves no resource by a name.
+// UnknownResourceError is the error for a name that matches no resource of the cluster.
 type UnknownResourceError struct {
 	Name       string
-	NearMisses []string // up to three names that the caller may have meant
+	NearMisses []string // up to three similar names
 }
 
 func (e *UnknownResourceError) Error() string {
@@ -95,8 +94,8 @@ func quotedList(names []string) string {
 	return strings.Join(quoted, " or ")
 }
 
-// Reached asks the API server for its version, and fails with an
-// [UnavailableError] if there is no answer.
+// Reached requests the API server's version, and fails with an [UnavailableError] if there is no
+// response.
 func (r *Resolver) Reached(ctx context.Context) error {
 	if err := r.client.Get().AbsPath("/version").Do(ctx).Error(); err != nil {
 		return describe(ctx, r.client, err)
@@ -104,9 +103,9 @@ func (r *Resolver) Reached(ctx context.Context) error {
 	return nil
 }
 
-// Resolve finds a resource by its name in kubectl's syntax. The error is an
-// [UnknownResourceError], a [GroupUnavailableError] where the name has a group that
-// does not answer or means a resource that such a group had before, or an [UnavailableError] where discovery could not be asked.
+// Resolve finds a resource by its name in kubectl's syntax. The error is an [UnknownResourceError],
+// an [UnavailableError] if discovery could not be read, or a [GroupUnavailableError] if the name
+// has a group that does not respond or matches a resource that such a group had before.
 func (r *Resolver) Resolve(ctx context.Context, name string) (Resource, error) {
 	if len(name) > maxNameLength {
 		return Resource{}, &UnknownResourceError{Name: name[:maxNameLength] + "…"}
@@ -129,8 +128,8 @@ func (r *Resolver) Resolve(ctx context.Context, name string) (Resource, error) {
 	return Resource{}, &UnknownResourceError{Name: name, NearMisses: fresh.nearMisses(name)}
 }
 
-// ResolveKinds finds the resources of kinds, in the versions that the cluster prefers. Of
-// a kind that it does not serve, nothing is answered. Discovery is asked once at most.
+// ResolveKinds returns the resources of kinds, in the cluster's preferred versions. Kinds that the
+// cluster does not serve are missing from the result. Discovery is read at most once.
 func (r *Resolver) ResolveKinds(ctx context.Context, kinds []schema.GroupKind) (map[schema.GroupKind]Resource, error) {
 	if known := r.discovery.known(); known != nil {
 		if found := known.ofKinds(kinds); len(found) == len(kinds) {
@@ -144,9 +143,9 @@ func (r *Resolver) ResolveKinds(ctx context.Context, kinds []schema.GroupKind) (
 	return fresh.ofKinds(kinds), nil
 }
 
-// Offering are the resource itself ("") and its subresources, in order, for which the API
-// server offers a verb. What is known is a second old at most. The error is a
-// [ResourceGoneError] if the API server does not serve the resource as it is described.
+// Offering returns the resource itself ("") and its subresources, in order, if the API server
+// offers the verb for them. The data is at most a second old. The error is a [ResourceGoneError] if
+// the API server does not serve the resource as described.
 func (r *Resolver) Offering(ctx context.Context, resource Resource, verb string) ([]string, error) {
 	recent, err := r.discovery.recent(ctx, maxTypesAge)
 	if err != nil {
@@ -158,7 +157,7 @@ func (r *Resolver) Offering(ctx context.Context, resource Resource, verb string)
 	return recent.offering(resource, verb), nil
 }
 
-// serves returns a function that asks discovery again whether a resource is served as it is
+// serves returns a function that reads discovery again and reports whether a resource is served as
 // described.
 func (r *Resolver) serves(resource Resource) func(context.Context) (bool, error) {
 	return func(ctx context.Context) (bool, error) {
@@ -170,23 +169,23 @@ func (r *Resolver) serves(resource Resource) func(context.Context) (bool, error)
 	}
 }
 
-// errStarting says that the API server has not started completely. Until then, discovery may
-// leave groups out that it serves.
+// errStarting is the error of an API server that has not started completely. Until then its
+// discovery may omit groups that it serves.
 var errStarting = errors.New("it is starting, and its discovery may not be complete yet")
 
-// started returns an error unless the API server says that it has started completely. One
-// that is not ready for another reason has started, and so has one that the service may not
-// ask. An API server that does not answer may be starting.
+// started returns an error unless the API server reports that it has started completely. An API
+// server that is not ready for another reason has started, and so has one that denies the service
+// the request. An API server that does not respond may be starting.
 func (r *Resolver) started(ctx context.Context) error {
 	said, err := r.client.Get().AbsPath("/readyz").MaxRetries(0).Do(ctx).Raw()
 	var status apierrors.APIStatus
 	switch {
 	case bytes.Contains(said, []byte("[-]poststarthook/")):
 		return errStarting
-	case bytes.Contains(said, []byte("[+]")): // these are its checks
+	case bytes.Contains(said, []byte("[+]")): // the list of its checks
 		return nil
 	case errors.As(err, &status) && status.Status().Code >= http.StatusInternalServerError:
-		return fmt.Errorf("it does not say whether it has started: %v", err)
+		return fmt.Errorf("it does not report whether it has started: %v", err)
 	case errors.As(err, &status):
 		return nil
 	}
@@ -194,7 +193,7 @@ func (r *Resolver) started(ctx context.Context) error {
 }
 
 func (r *Resolver) discover() (*catalogue, error) {
-	// An API server that has started before it is asked leaves nothing out.
+	// An API server that has started before discovery is read omits nothing.
 	if err := r.started(context.Background()); err != nil {
 		return nil, describe(context.Background(), r.client, err)
 	}
@@ -221,9 +220,9 @@ func (r *Resolver) discover() (*catalogue, error) {
 	}, nil
 }
 
-// inOrder puts what is served in the order in which the API server names its groups:
-// client-go's lists are in none, and a short name that two groups have would mean now this
-// and now that.
+// inOrder sorts the results of discovery in the order in which the API server names its groups.
+// client-go's lists have no order, so a short name of two groups would resolve differently from
+// time to time.
 func inOrder(groups []*metav1.APIGroup, lists []*metav1.APIResourceList) (resources []*restmapper.APIGroupResources, ordered []*metav1.APIResourceList) {
 	served := make(map[string]*metav1.APIResourceList)
 	for _, list := range lists {
@@ -259,8 +258,8 @@ func (c *catalogue) resolve(name string) (Resource, bool) {
 	return resource, ok
 }
 
-// search follows kubectl: a resource with version and group, then with a group,
-// then as a kind.
+// search follows kubectl: it looks for a resource with version and group, then with a group, then
+// for a kind.
 func (c *catalogue) search(name string) (schema.GroupVersionResource, error) {
 	versioned, grouped := schema.ParseResourceArg(name)
 	if versioned != nil {
@@ -272,7 +271,7 @@ func (c *catalogue) search(name string) (schema.GroupVersionResource, error) {
 	if err == nil {
 		return found, nil
 	}
-	// Not kubectl's, but what everyone tries: "pods.v1" for the core group.
+	// Not in kubectl, but commonly tried: "pods.v1" for the core group.
 	if found, err := c.mapper.ResourceFor(c.expand(schema.GroupVersionResource{Version: grouped.Group, Resource: grouped.Resource})); err == nil && grouped.Group != "" {
 		return found, nil
 	}
@@ -291,7 +290,7 @@ func (c *catalogue) search(name string) (schema.GroupVersionResource, error) {
 	return mapping.Resource, nil
 }
 
-// ofKinds are the resources of kinds, of those that are served.
+// ofKinds returns the resources of the kinds that are served.
 func (c *catalogue) ofKinds(kinds []schema.GroupKind) map[schema.GroupKind]Resource {
 	found := make(map[schema.GroupKind]Resource)
 	for _, kind := range kinds {
@@ -306,8 +305,8 @@ func (c *catalogue) ofKinds(kinds []schema.GroupKind) map[schema.GroupKind]Resou
 	return found
 }
 
-// expand puts the resource in the place of its short name. A resource's own name
-// comes first, so that no short name can take it over.
+// expand replaces a short name by the name of its resource. A resource's own name takes precedence,
+// so that no short name can replace it.
 func (c *catalogue) expand(partial schema.GroupVersionResource) schema.GroupVersionResource {
 	name := strings.ToLower(partial.Resource)
 	if _, taken := c.first(partial.Group, func(served metav1.APIResource) bool {
@@ -323,8 +322,8 @@ func (c *catalogue) expand(partial schema.GroupVersionResource) schema.GroupVers
 	return partial
 }
 
-// first is the first resource in discovery's order, of one group if that is given,
-// that meets a condition.
+// first returns the first resource in discovery's order that meets a condition, in one group if
+// group is not empty.
 func (c *catalogue) first(group string, meets func(metav1.APIResource) bool) (schema.GroupResource, bool) {
 	for _, list := range c.lists {
 		groupVersion, _ := schema.ParseGroupVersion(list.GroupVersion)
@@ -338,7 +337,7 @@ func (c *catalogue) first(group string, meets func(metav1.APIResource) bool) (sc
 	return schema.GroupResource{}, false
 }
 
-// find answers a resource that is named in full.
+// find returns the resource with a complete name.
 func (c *catalogue) find(name schema.GroupVersionResource) (Resource, bool) {
 	for _, list := range c.lists {
 		if list.GroupVersion != name.GroupVersion().String() {
@@ -365,7 +364,7 @@ func (c *catalogue) newResource(of schema.GroupVersion, served metav1.APIResourc
 	}
 }
 
-// refuses reports whether a resource must not be kept in memory.
+// refuses reports whether a resource must not be cached.
 func (c *catalogue) refuses(resource schema.GroupResource) bool {
 	return c.refused[resource] || c.aggregated.refuses(resource)
 }

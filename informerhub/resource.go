@@ -7,53 +7,54 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// Resource is a resource that the cluster serves, in one version. It is
-// comparable, and the key of its cache.
+// Resource is a resource that the cluster serves, in one version. It is comparable, and the key of
+// its cache.
 type Resource struct {
 	Group      string
 	Version    string
 	Name       string // the plural, such as "pods"
 	Kind       string
 	Namespaced bool
-	// Watchable says that the API server can list and watch it, so that it can be
+	// Watchable reports whether the API server can list and watch the resource, so that it can be
 	// cached.
 	Watchable bool
-	// Refused says that it is kept out of memory: by the operator (see [Options.Uncached]), because
-	// it is a lease that the operator has not asked for (see [Options.Preload]), or
-	// because the server of an aggregated API serves it (see [Options.CacheAggregated]).
+	// Refused reports whether the resource is excluded from caching: by the operator (see
+	// [Options.Uncached]), because it is a lease that the operator has not named (see
+	// [Options.Preload]), or because the server of an aggregated API serves it (see
+	// [Options.CacheAggregated]).
 	Refused bool
 }
 
-// Cacheable reports whether the resource is kept in memory when it is read.
+// Cacheable reports whether the resource is cached when it is read.
 func (r Resource) Cacheable() bool { return r.Watchable && !r.Refused }
 
-// GroupVersion is the resource's group and version.
+// GroupVersion returns the resource's group and version.
 func (r Resource) GroupVersion() schema.GroupVersion {
 	return schema.GroupVersion{Group: r.Group, Version: r.Version}
 }
 
-// GroupVersionResource is the resource's name with its group and version.
+// GroupVersionResource returns the resource's name with its group and version.
 func (r Resource) GroupVersionResource() schema.GroupVersionResource {
 	return r.GroupVersion().WithResource(r.Name)
 }
 
-// GroupVersionKind is the kind of the resource's objects.
+// GroupVersionKind returns the kind of the resource's objects.
 func (r Resource) GroupVersionKind() schema.GroupVersionKind {
 	return r.GroupVersion().WithKind(r.Kind)
 }
 
-// GroupResource is the resource without its version, as errors name it.
+// GroupResource returns the resource without its version, as errors name it.
 func (r Resource) GroupResource() schema.GroupResource {
 	return schema.GroupResource{Group: r.Group, Resource: r.Name}
 }
 
-// String is the resource in kubectl's syntax: "deployments.v1.apps", "pods.v1".
+// String returns the resource in kubectl's syntax: "deployments.v1.apps", "pods.v1".
 func (r Resource) String() string {
 	return strings.TrimSuffix(strings.Join([]string{r.Name, r.Version, r.Group}, "."), ".")
 }
 
-// BuiltIn reports whether client-go has a Go type for the resource's kind, and
-// with it a protobuf form.
+// BuiltIn reports whether client-go has a Go type for the resource's kind, and therefore a protobuf
+// form.
 func (r Resource) BuiltIn() bool {
 	return scheme.Scheme.Recognizes(r.GroupVersionKind())
 }

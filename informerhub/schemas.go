@@ -17,18 +17,18 @@ import (
 )
 
 const (
-	// maxSchemasAge is how old the index of the documents may be. It has their hashes, so
-	// a schema is never older than that.
+	// maxSchemasAge is the maximum age of the index of the documents. The index has their hashes,
+	// so a schema is never older than that.
 	maxSchemasAge = time.Second
-	// maxDocuments bounds the documents that are kept in memory: the largest of the
-	// built-in ones has about a megabyte.
+	// maxDocuments bounds the cached documents. The largest of the built-in ones has about a
+	// megabyte.
 	maxDocuments = 16
-	// componentPrefix is how a schema refers to another one of its document.
+	// componentPrefix begins a schema's reference to another schema of its document.
 	componentPrefix = "#/components/schemas/"
 )
 
-// schemas reads the OpenAPI v3 documents that the API server publishes, one for each
-// group and version. Its methods are safe for concurrent use.
+// schemas reads the OpenAPI v3 documents that the API server publishes, one for each group and
+// version. Its methods are safe for concurrent use.
 type schemas struct {
 	client    rest.Interface
 	index     *turns[map[string]openapi.GroupVersionWithContext] // by path, such as "apis/apps/v1"
@@ -37,11 +37,11 @@ type schemas struct {
 	built     *builtSchemas
 }
 
-// document is what the API server publishes for one group and version.
+// document is the API server's OpenAPI document for one group and version.
 type document struct {
 	url     string // has a hash of the content
 	schemas map[string]json.RawMessage
-	kinds   map[metav1.GroupVersionKind]string // the names of their schemas
+	kinds   map[metav1.GroupVersionKind]string // names of the schemas of the kinds
 }
 
 func newSchemas(client rest.Interface) *schemas {
@@ -62,7 +62,7 @@ func (s *schemas) readIndex() (map[string]openapi.GroupVersionWithContext, error
 	return index, nil
 }
 
-// NoSchemaError says that the API server publishes no schema of a resource's kind.
+// NoSchemaError is the error for a kind without a published schema.
 type NoSchemaError struct{ Resource Resource }
 
 func (e *NoSchemaError) Error() string {
@@ -70,10 +70,10 @@ func (e *NoSchemaError) Error() string {
 }
 
 // Schema returns the OpenAPI v3 schema of a resource's kind, as the bytes of a
-// google.protobuf.Struct, which must not be changed. What it refers to is in its member
-// "components", so that each "$ref" leads to a place in the answer. The bytes are made once for
-// each hash of the API server's document. The error is a [NoSchemaError], an [UnavailableError]
-// where the API server could not be asked, or a RequestEntityTooLarge error above 16 MiB.
+// google.protobuf.Struct, which must not be changed. The schemas that it references are in its
+// member "components", so each "$ref" can be resolved within the result. The bytes are encoded once
+// for each hash of the API server's document. The error is a [NoSchemaError], an [UnavailableError]
+// if the API server could not be reached, or a RequestEntityTooLarge error above 16 MiB.
 func (h *Hub) Schema(ctx context.Context, resource Resource) ([]byte, error) {
 	index, err := h.schemas.index.recent(ctx, maxSchemasAge)
 	if err != nil {
@@ -102,7 +102,7 @@ func documentPath(resource Resource) string {
 	return "apis/" + resource.Group + "/" + resource.Version
 }
 
-// document answers the one that is published under a path now.
+// document returns the document that is currently published under a path.
 func (s *schemas) document(ctx context.Context, path string, published openapi.GroupVersionWithContext) (*document, error) {
 	if known := s.known(path, published); known != nil {
 		return known, nil
@@ -114,7 +114,7 @@ func (s *schemas) document(ctx context.Context, path string, published openapi.G
 		return nil, fmt.Errorf("waiting for the API server's schemas: %w", context.Cause(ctx))
 	}
 	if known := s.known(path, published); known != nil {
-		return known, nil // somebody else has read it meanwhile
+		return known, nil // another caller has read it meanwhile
 	}
 	read, err := s.read(ctx, published)
 	if err != nil {
@@ -139,7 +139,7 @@ func (s *schemas) read(ctx context.Context, published openapi.GroupVersionWithCo
 	return read, nil
 }
 
-// known is a document that has been read, if it is still the one that is published.
+// known returns a cached document, if it is still the published one.
 func (s *schemas) known(path string, published openapi.GroupVersionWithContext) *document {
 	found, ok := s.documents.Get(path)
 	url := published.ServerRelativeURL()
@@ -176,7 +176,7 @@ func readDocument(text []byte) (*document, error) {
 	return read, nil
 }
 
-// whole is a schema with all that it refers to.
+// whole returns a schema with all schemas that it references.
 func (d *document) whole(ctx context.Context, name string) (map[string]any, error) {
 	c := collector{document: d, referred: make(map[string]any)}
 	root, err := c.parse(ctx, name)
@@ -188,7 +188,7 @@ func (d *document) whole(ctx context.Context, name string) (map[string]any, erro
 	}
 	whole, ok := root.(map[string]any)
 	if !ok {
-		return nil, fmt.Errorf("the API server's schema %q is no object", name)
+		return nil, fmt.Errorf("the API server's schema %q is not an object", name)
 	}
 	if len(c.referred) > 0 {
 		whole["components"] = map[string]any{"schemas": c.referred}
@@ -196,15 +196,15 @@ func (d *document) whole(ctx context.Context, name string) (map[string]any, erro
 	return whole, nil
 }
 
-// collector collects what a schema refers to, in its document.
+// collector collects the schemas that a schema references, in its document.
 type collector struct {
 	*document
-	name     string         // of the schema
+	name     string         // of the root schema
 	referred map[string]any // by name
-	bytes    int            // of all that has been parsed
+	bytes    int            // of all parsed schemas
 }
 
-// parse parses one schema of the document, within the bounds of all.
+// parse parses one schema of the document, within the bound for all of them.
 func (c *collector) parse(ctx context.Context, name string) (parsed any, err error) {
 	if c.name == "" {
 		c.name = name
@@ -219,7 +219,7 @@ func (c *collector) parse(ctx context.Context, name string) (parsed any, err err
 	return parsed, err
 }
 
-// collect adds what a part of a schema refers to, and what that refers to.
+// collect adds the schemas that a part of a schema references, recursively.
 func (c *collector) collect(ctx context.Context, part any) error {
 	switch part := part.(type) {
 	case map[string]any:
@@ -242,7 +242,7 @@ func (c *collector) collect(ctx context.Context, part any) error {
 	return nil
 }
 
-// follow adds the schema that a reference is to, unless it is there already.
+// follow adds a referenced schema, unless it was added before.
 func (c *collector) follow(ctx context.Context, reference string) error {
 	name, ok := strings.CutPrefix(reference, componentPrefix)
 	if _, known := c.schemas[name]; !ok || !known {

@@ -17,17 +17,15 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
-// selectableFields finds the values of the fields that a resource can be
-// selected by. Which ones these are is the API server's to say: a field that is
-// not known here is tried out there, once.
+// selectableFields finds the values of the fields that a resource can be selected by. The API
+// server decides which fields these are: an unknown field is tested there, once.
 type selectableFields struct {
 	resource Resource
-	// supported asks the API server whether it supports a field; its error is the
-	// API server's own.
+	// supported asks the API server whether it supports a field; its error is the API server's own.
 	supported func(ctx context.Context, field string) error
 
-	// asking has the API server asked about one field at a time, of each caller in turn, and paced
-	// about so many in a second.
+	// asking limits requests to the API server to one at a time, with the callers in turn. pace
+	// limits their rate.
 	asking *fairqueue.Queue
 	pace   flowcontrol.RateLimiter
 
@@ -36,19 +34,19 @@ type selectableFields struct {
 	missed *lru.Cache // of missedField, by the field's name
 }
 
-// missedField is a field that the API server has refused to select by.
+// missedField is a field that the API server does not select by.
 type missedField struct {
 	err   error
 	asked time.Time
 }
 
 const (
-	// fieldMissesRemembered is for how long the API server is not asked again about a field
-	// that it has refused.
+	// fieldMissesRemembered is the time for which the API server is not asked again about a
+	// rejected field.
 	fieldMissesRemembered = 10 * time.Second
-	// maxFieldMisses and maxMissedName bound what is remembered of such fields.
+	// maxFieldMisses and maxMissedName bound the cached rejected fields and their names.
 	maxFieldMisses, maxMissedName = 256, 512
-	// maxFieldsWaiting is how many questions about fields may wait for each caller.
+	// maxFieldsWaiting bounds the waiting requests about fields of each caller.
 	maxFieldsWaiting = 16
 )
 
@@ -63,8 +61,8 @@ func newSelectableFields(resource Resource, supported func(context.Context, stri
 	}
 }
 
-// find answers a function that reads the field from an object. The error is the API server's
-// own, or a TooManyRequests error if the caller asks for too many fields that are not known yet.
+// find returns a function that reads the field from an object. The error is the API server's own,
+// or a TooManyRequests error if the caller uses too many unknown fields.
 func (s *selectableFields) find(ctx context.Context, field string) (func(*Object) string, error) {
 	switch {
 	case field == "metadata.name":
@@ -82,8 +80,8 @@ func (s *selectableFields) find(ctx context.Context, field string) (func(*Object
 	return s.tryOut(ctx, field)
 }
 
-// known returns what is known of a field: how it is read, or why it is not selected by; neither
-// if the API server must be asked.
+// known returns the cached result for a field: its reader, or the error of the API server. Both are
+// nil if the API server must be asked.
 func (s *selectableFields) known(field string) (func(*Object) string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,12 +91,12 @@ func (s *selectableFields) known(field string) (func(*Object) string, error) {
 	return s.found[field], nil
 }
 
-// tryOut asks the API server about a field, when it is the caller's turn. Those who ask for the same
-// field share the answer.
+// tryOut asks the API server about a field, in the caller's turn. Concurrent callers with the same
+// field share the result.
 func (s *selectableFields) tryOut(ctx context.Context, field string) (func(*Object) string, error) {
 	release, err := s.asking.Acquire(ctx, fairqueue.Key(ctx), 1)
 	if errors.Is(err, fairqueue.ErrFull) {
-		return nil, apierrors.NewTooManyRequests("too many of your calls wait to learn whether a field can be selected by: try again later", 1)
+		return nil, apierrors.NewTooManyRequests("too many of your calls are waiting to check whether a field is selectable: try again later", 1)
 	}
 	if err != nil {
 		return nil, err
@@ -108,7 +106,7 @@ func (s *selectableFields) tryOut(ctx context.Context, field string) (func(*Obje
 		return read, err
 	}
 	if err := s.pace.Wait(ctx); err != nil {
-		return nil, fmt.Errorf("waiting to ask about the field %q: %w", field, errors.Join(context.Cause(ctx), err))
+		return nil, fmt.Errorf("waiting to check the field %q: %w", field, errors.Join(context.Cause(ctx), err))
 	}
 	if err := s.supported(ctx, field); err != nil {
 		s.miss(field, err)
@@ -117,7 +115,7 @@ func (s *selectableFields) tryOut(ctx context.Context, field string) (func(*Obje
 	return s.learn(field), nil
 }
 
-// miss remembers that the API server has refused a field.
+// miss caches that the API server has rejected a field.
 func (s *selectableFields) miss(field string, err error) {
 	if apierrors.IsBadRequest(err) && len(field) <= maxMissedName {
 		s.mu.Lock()
@@ -144,8 +142,8 @@ func readEither(fromProtobuf, fromJSON func(*Object) string) func(*Object) strin
 	}
 }
 
-// jsonField reads a field from the object's JSON: right for every kind, and cheap
-// for those that are kept as JSON.
+// jsonField reads a field from the object's JSON. This works for every kind, and is cheap for those
+// that are stored as JSON.
 func jsonField(path []string) func(*Object) string {
 	return func(object *Object) string {
 		value, err := object.JSON()
@@ -165,9 +163,9 @@ func jsonField(path []string) func(*Object) string {
 	}
 }
 
-// builtInFields are the selectable fields of built-in kinds, read straight from
-// the protobuf message. The numbers are those of k8s.io/api; all versions of a
-// kind that are served today agree on them.
+// builtInFields are the selectable fields of built-in kinds, read directly from the protobuf
+// message. The numbers are those of k8s.io/api; all versions of a kind that are served today have
+// the same ones.
 var builtInFields = map[string]map[string]func(*Object) string{
 	"pods": {
 		"spec.nodeName":            text(2, 10),
@@ -214,7 +212,7 @@ var builtInFields = map[string]map[string]func(*Object) string{
 	},
 }
 
-// text reads a string.
+// text returns a reader of a string.
 func text(path ...protowire.Number) func(*Object) string {
 	return func(object *Object) string {
 		f, _ := protobufPath(object.raw, path...)
@@ -222,7 +220,7 @@ func text(path ...protowire.Number) func(*Object) string {
 	}
 }
 
-// boolean reads a bool; unset is "false".
+// boolean returns a reader of a bool; unset is "false".
 func boolean(path ...protowire.Number) func(*Object) string {
 	return func(object *Object) string {
 		f, _ := protobufPath(object.raw, path...)
@@ -230,7 +228,7 @@ func boolean(path ...protowire.Number) func(*Object) string {
 	}
 }
 
-// number reads an integer; unset is "0".
+// number returns a reader of an integer; unset is "0".
 func number(path ...protowire.Number) func(*Object) string {
 	return func(object *Object) string {
 		f, _ := protobufPath(object.raw, path...)

@@ -12,12 +12,11 @@ import (
 	"k8s.io/client-go/restmapper"
 )
 
-// maxTypesAge is how old a list of types may be: whoever has just made a CRD waits no
-// longer for it, and callers who ask all the time ask the API server once a second.
+// maxTypesAge is the maximum age of a list of types. It bounds the delay until a new CRD is
+// visible, and limits frequent callers to one request to the API server a second.
 const maxTypesAge = time.Second
 
-// ResourceType is what discovery says of a resource, in the version that the cluster
-// prefers.
+// ResourceType is discovery's description of a resource, in the version that the cluster prefers.
 type ResourceType struct {
 	Resource
 	Singular     string
@@ -25,19 +24,19 @@ type ResourceType struct {
 	Categories   []string
 	Verbs        []string
 	Subresources []string // in order
-	Versions     []string // all that it is served in, the preferred one first
+	Versions     []string // all served versions, the preferred one first
 }
 
-// FailedGroup is a version of an API group that discovery could not tell about, for the
-// API server behind it is away.
+// FailedGroup is a version of an API group that discovery could not read, because the API server
+// behind it is down.
 type FailedGroup struct {
 	schema.GroupVersion
 	Err error
 }
 
-// ResourceTypes are the resources that the cluster serves, and the versions of groups
-// whose resources are not known, both in order. They are a second old at most. The error
-// is an [UnavailableError] where discovery could not be asked.
+// ResourceTypes returns the resources that the cluster serves, and the versions of groups whose
+// resources are unknown, both in order. The data is at most a second old. The error is an
+// [UnavailableError] if discovery could not be read.
 func (r *Resolver) ResourceTypes(ctx context.Context) ([]ResourceType, []FailedGroup, error) {
 	recent, err := r.discovery.recent(ctx, maxTypesAge)
 	if err != nil {
@@ -66,9 +65,9 @@ func (c *catalogue) failures() (all []FailedGroup) {
 	return all
 }
 
-// typesOf are the resources of a group, in no order.
+// typesOf returns the resources of a group, in no particular order.
 func (c *catalogue) typesOf(group *restmapper.APIGroupResources) (all []ResourceType) {
-	found := make(map[string]int) // by name: the place in all
+	found := make(map[string]int) // index in all, by name
 	for _, version := range preferredFirst(group.Group) {
 		served := group.VersionedResources[version]
 		for _, resource := range served {
@@ -103,7 +102,7 @@ func (c *catalogue) offering(resource Resource, verb string) (names []string) {
 	return names
 }
 
-// preferredFirst are the versions of a group.
+// preferredFirst returns the versions of a group, the preferred one first.
 func preferredFirst(group metav1.APIGroup) []string {
 	versions := []string{}
 	for _, version := range group.Versions {
@@ -121,7 +120,7 @@ func preferredFirst(group metav1.APIGroup) []string {
 	return versions
 }
 
-// newType is a resource among all that is served of its group in one version.
+// newType describes a resource, given all resources that are served in its group and version.
 func (c *catalogue) newType(of schema.GroupVersion, resource metav1.APIResource, served []metav1.APIResource) ResourceType {
 	made := ResourceType{
 		Resource:   c.newResource(of, resource),

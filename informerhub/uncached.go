@@ -9,11 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// uncachedByDefault are resources that are kept in memory only if [Options.Preload] names them. A
-// node changes its lease every ten seconds, so that 10,000 nodes make 1,000 changes a second.
+// uncachedByDefault are resources that are cached only if [Options.Preload] names them. A node
+// updates its lease every ten seconds, so 10,000 nodes make 1,000 changes a second.
 var uncachedByDefault = []string{"leases.coordination.k8s.io"}
 
-// refusedBy are the resources of some lists that options keep out of memory.
+// refusedBy returns the resources that options exclude from caching.
 func refusedBy(options Options, lists []*metav1.APIResourceList) map[schema.GroupResource]bool {
 	refused := refusedAmong(lists, uncachedByDefault)
 	for preloaded := range refusedAmong(lists, options.Preload) {
@@ -23,9 +23,9 @@ func refusedBy(options Options, lists []*metav1.APIResourceList) map[schema.Grou
 	return refused
 }
 
-// refusedAmong are the resources of some lists that names in kubectl's syntax mean, in
-// every version. A name that could mean several resources means all of them: what an
-// operator keeps out of memory must not come in under another group.
+// refusedAmong returns the resources of some lists that match names in kubectl's syntax, in every
+// version. A name that could match several resources matches all of them, because a resource that
+// an operator excludes must not be cached under another group.
 func refusedAmong(lists []*metav1.APIResourceList, names []string) map[schema.GroupResource]bool {
 	refused := make(map[schema.GroupResource]bool)
 	for _, list := range lists {
@@ -42,7 +42,7 @@ func refusedAmong(lists []*metav1.APIResourceList, names []string) map[schema.Gr
 	return refused
 }
 
-// means reports whether a name can mean a resource.
+// means reports whether a name can match a resource.
 func means(name string, of schema.GroupVersion, served metav1.APIResource) bool {
 	name, within, qualified := strings.Cut(strings.ToLower(name), ".")
 	if qualified && !slices.Contains([]string{of.Group, of.Version, of.Version + "." + of.Group}, within) {

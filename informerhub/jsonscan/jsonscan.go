@@ -1,9 +1,9 @@
-// Package jsonscan walks JSON as bytes, from one place in a text to another, without
-// decoding what it passes.
+// Package jsonscan walks JSON text as bytes, from one position to another, without decoding the
+// bytes in between.
 //
-// It is for texts that have been read as JSON before, or will be: of what is between two
-// places it checks no more than finding the second one takes. It takes time in proportion
-// to what it passes, whatever the text, and never fails but by answering None.
+// It is for text that is parsed as JSON elsewhere: between two positions it checks only what is
+// needed to find the second one. Its time is proportional to the number of bytes that it passes,
+// for any text. Its functions never fail; they return None for malformed JSON.
 package jsonscan
 
 import (
@@ -12,10 +12,10 @@ import (
 	"unsafe"
 )
 
-// None is the place that is answered where the text is no JSON.
+// None is the position that is returned for malformed JSON.
 const None = -1
 
-// SkipSpace is the place of what is not space, from i on.
+// SkipSpace returns the position of the first byte at or after i that is not white space.
 func SkipSpace(text []byte, i int) int {
 	for i < len(text) && (text[i] == ' ' || text[i] == '\n' || text[i] == '\t' || text[i] == '\r') {
 		i++
@@ -23,8 +23,8 @@ func SkipSpace(text []byte, i int) int {
 	return i
 }
 
-// SkipString is the place behind the string that begins at i. A quote ends it that is
-// behind an even number of backslashes.
+// SkipString returns the position after the string that begins at i. The string ends at the first
+// quote that is preceded by an even number of backslashes.
 func SkipString(text []byte, i int) int {
 	if i >= len(text) || text[i] != '"' {
 		return None
@@ -45,7 +45,7 @@ func SkipString(text []byte, i int) int {
 	}
 }
 
-// SkipValue is the place behind the value that begins at i.
+// SkipValue returns the position after the value that begins at i.
 func SkipValue(text []byte, i int) int {
 	if i >= len(text) {
 		return None
@@ -59,7 +59,7 @@ func SkipValue(text []byte, i int) int {
 	return skipWord(text, i)
 }
 
-// skipWord is the place behind a number, a boolean or null.
+// skipWord returns the position after a number, a boolean or null.
 func skipWord(text []byte, i int) int {
 	start := i
 	for i < len(text) && IsInWord(text[i]) {
@@ -71,12 +71,12 @@ func skipWord(text []byte, i int) int {
 	return i
 }
 
-// IsInWord reports whether a number, a boolean or null may have a character.
+// IsInWord reports whether a number, a boolean or null can contain a character.
 func IsInWord(b byte) bool {
 	return '0' <= b && b <= '9' || 'a' <= b && b <= 'z' || b == '-' || b == '+' || b == '.' || b == 'E'
 }
 
-// skipNested is the place behind an object or a list.
+// skipNested returns the position after an object or a list.
 func skipNested(text []byte, i int) int {
 	for depth := 0; i < len(text); {
 		switch text[i] {
@@ -98,9 +98,10 @@ func skipNested(text []byte, i int) int {
 	return None
 }
 
-// NextMember finds the member at i, where an object's brace or a comma stands before it:
-// where its key begins and ends and its value begins. All are the object's end if there is
-// None. A comma must be there where another member was before.
+// NextMember finds the next member of an object, where i is after the object's brace or after a
+// member. It returns the start and end of the key and the start of the value. At the object's end
+// it returns the position after the object for all three. A comma is required before every member
+// except the first.
 func NextMember(text []byte, i int, first bool) (key, keyEnd, value int) {
 	i = SkipSpace(text, i)
 	if i < len(text) && text[i] == '}' {
@@ -123,8 +124,8 @@ func NextMember(text []byte, i int, first bool) (key, keyEnd, value int) {
 	return i, end, SkipSpace(text, colon+1)
 }
 
-// NextElement finds the element at i likewise; atEnd if there is None, and i is behind the
-// list.
+// NextElement finds the next element of a list in the same way. At the list's end, atEnd is true
+// and the position is after the list. For malformed JSON, atEnd is true and the position is None.
 func NextElement(text []byte, i int, first bool) (element int, atEnd bool) {
 	i = SkipSpace(text, i)
 	if i < len(text) && text[i] == ']' {
@@ -139,8 +140,8 @@ func NextElement(text []byte, i int, first bool) (element int, atEnd bool) {
 	return i, false
 }
 
-// Unquote is the text of a quoted string. It shares the memory of quoted where nothing in it is
-// escaped.
+// Unquote returns the content of a quoted string. The result shares the memory of quoted if nothing
+// is escaped.
 func Unquote(quoted []byte) string {
 	inner := quoted[1 : len(quoted)-1]
 	if bytes.IndexByte(inner, '\\') < 0 {

@@ -18,8 +18,8 @@ func TestAStringEndsAtTheQuoteThatIsNotEscaped(t *testing.T) {
 	}
 }
 
-// TestAStringOfBackslashesIsPassedOnce would not come to an end in a lifetime if each
-// backslash led to the quote anew.
+// TestAStringOfBackslashesIsPassedOnce would practically not end if each backslash caused another
+// search for the quote.
 func TestAStringOfBackslashesIsPassedOnce(t *testing.T) {
 	text := []byte(`"` + strings.Repeat(`\\`, 32<<20) + `"`)
 	if end := jsonscan.SkipString(text, 0); end != len(text) {
@@ -27,7 +27,7 @@ func TestAStringOfBackslashesIsPassedOnce(t *testing.T) {
 	}
 }
 
-// FuzzSkipValue holds the ends of values against what encoding/json reads.
+// FuzzSkipValue compares the ends of values with the result of encoding/json.
 func FuzzSkipValue(f *testing.F) {
 	for _, seed := range []string{`{"a":[1,{"b":"\\\""}],"c":null}`, `"\u0041"`, `[]`, `-1.5e+3`, `{"a":}`, `[[[`, `"\`, ``} {
 		f.Add([]byte(seed))

@@ -1,8 +1,8 @@
-// Package protoscan finds places in protobuf messages: what passes over them without
-// decoding them. The place of what is not all there is negative.
+// Package protoscan finds positions in protobuf messages: its functions skip fields without
+// decoding them. They return a negative position for an incomplete field.
 package protoscan
 
-// The wire types that are read: those that the API server writes.
+// The wire types that the API server writes. Others are not read.
 const (
 	Varint  = 0
 	Fixed64 = 1
@@ -10,14 +10,14 @@ const (
 	Fixed32 = 5
 )
 
-// none is the place of what is not there.
+// none is the position of a missing or invalid value.
 const none = -1
 
 // maxTag is the greatest tag that protobuf allows.
 const maxTag = 1<<32 - 1
 
-// Tag reads the tag at i, and tells the place behind it. The number of its field is
-// tag>>3, its wire type tag&7.
+// Tag reads the tag at i, and returns the position after it. The field's number is tag>>3, its wire
+// type tag&7.
 func Tag(content []byte, i int) (tag uint64, next int) {
 	tag, next = longUvarint(content, i)
 	if tag < 1<<3 || tag > maxTag {
@@ -26,8 +26,8 @@ func Tag(content []byte, i int) (tag uint64, next int) {
 	return tag, next
 }
 
-// Uvarint reads the varint at i, and tells the place behind it. There is none that
-// not all readers agree on. Most are one byte: who reads many may look for that first.
+// Uvarint reads the varint at i, and returns the position after it. It rejects varints that readers
+// decode differently. Most varints have one byte: callers that read many can check for that first.
 func Uvarint(content []byte, i int) (uint64, int) {
 	if i < len(content) && content[i] < 0x80 {
 		return uint64(content[i]), i + 1
@@ -50,8 +50,7 @@ func longUvarint(content []byte, i int) (value uint64, next int) {
 	return 0, none
 }
 
-// Delimited reads the length at i, and tells where what it is the length of begins
-// and ends.
+// Delimited reads the length at i, and returns the start and end of the bytes with that length.
 func Delimited(content []byte, i int) (from, to int) {
 	if i < len(content) && content[i] < 0x80 {
 		from = i + 1
@@ -71,8 +70,8 @@ func longDelimited(content []byte, i int) (from, to int) {
 	return from, from + int(length)
 }
 
-// Value tells where the value at i begins and ends. None is one of a wire type that no API
-// server writes.
+// Value returns the start and end of the value at i. It rejects wire types that API servers do not
+// write.
 func Value(content []byte, i int, wire uint8) (from, to int) {
 	switch wire {
 	case Bytes:
@@ -95,8 +94,7 @@ func within(content []byte, i, length int) (from, to int) {
 	return i, i + length
 }
 
-// CutDelimited reads a field with a length, which must begin content and have a tag
-// of one byte.
+// CutDelimited reads a length-delimited field, which must begin content and have a tag of one byte.
 func CutDelimited(content []byte, tag byte) (value, rest []byte, ok bool) {
 	if len(content) == 0 || content[0] != tag {
 		return nil, content, false
@@ -108,7 +106,7 @@ func CutDelimited(content []byte, tag byte) (value, rest []byte, ok bool) {
 	return content[from:to], content[to:], true
 }
 
-// CutVarint reads a varint likewise.
+// CutVarint reads a varint field in the same way.
 func CutVarint(content []byte, tag byte) (n uint64, rest []byte, ok bool) {
 	if len(content) == 0 || content[0] != tag {
 		return 0, content, false
@@ -120,15 +118,15 @@ func CutVarint(content []byte, tag byte) (n uint64, rest []byte, ok bool) {
 	return n, content[next:], true
 }
 
-// The tags in the entry of a map.
+// The tags in a map entry.
 const (
 	keyTag   = 1<<3 | Bytes
 	valueTag = 2<<3 | Bytes
 )
 
-// CutEntry reads the entry of a map: its key and its value, and that with its tag and
-// length. An empty value need not stand in it. It must be written as the API server does:
-// of another one, client-go may read what stands behind it.
+// CutEntry reads a map entry: its key and its value, and the value's field with its tag and length.
+// An empty value may be absent. The entry must have the form that API servers write: for another
+// form, client-go may use what follows.
 func CutEntry(entry []byte) (key, value, field []byte, ok bool) {
 	key, field, ok = CutDelimited(entry, keyTag)
 	if !ok || len(field) == 0 {
