@@ -2,19 +2,19 @@ package diff
 
 import "unsafe"
 
-// step is what becomes of an element of a list.
+// step is the change of an element of a list.
 type step byte
 
 const (
 	keep   step = iota
-	change      // to the element that takes its place
+	change      // to the element that replaces it
 	remove
 	add
 )
 
-// align answers the steps that lead from one list to another, in the order of both. What
-// is in both stays where their order allows it, though not always as much as could. It
-// takes time that grows with the length of the lists.
+// align returns the steps from one list to another, in the order of both. Elements of both lists
+// are kept if their order allows it, but not always as many as possible. Its time is linear in the
+// length of the lists.
 func (d *differ) align(olds, news []int) []step {
 	start := len(d.steps)
 	for len(olds) > 0 && len(news) > 0 && d.sameElement(olds[0], news[0]) {
@@ -35,7 +35,7 @@ func (d *differ) sameElement(old, now int) bool {
 	return d.same(&d.before.members[old], &d.after.members[now])
 }
 
-// alignOthers adds the steps of what is not the same at the beginning or the end.
+// alignOthers adds the steps of the elements between the common beginning and the common end.
 func (d *differ) alignOthers(olds, news []int) {
 	if len(olds) > 0 && len(news) > 0 {
 		d.count(olds, news)
@@ -60,7 +60,7 @@ func (d *differ) alignOthers(olds, news []int) {
 	}
 }
 
-// count counts the elements that are still to come.
+// count counts the remaining elements.
 func (d *differ) count(olds, news []int) {
 	clear(d.olds)
 	clear(d.news)
@@ -72,7 +72,7 @@ func (d *differ) count(olds, news []int) {
 	}
 }
 
-// nextStep is what becomes of the next elements.
+// nextStep returns the step for the next elements.
 func (d *differ) nextStep(old, now int) step {
 	stays := d.news[d.before.elementAt(old)] > 0
 	wasThere := d.olds[d.after.elementAt(now)] > 0
@@ -87,7 +87,7 @@ func (d *differ) nextStep(old, now int) step {
 	return remove
 }
 
-// elementAt is how the element at a place is written. It shares memory with the text.
+// elementAt returns the text of an element. It shares memory with the parsed text.
 func (p *parsed) elementAt(place int) string {
 	written := p.valueOf(&p.members[place])
 	return unsafe.String(unsafe.SliceData(written), len(written))

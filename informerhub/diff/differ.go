@@ -8,16 +8,15 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/jsonscan"
 )
 
-// differ compares two texts. Its methods answer whether they could.
+// differ compares two texts. Its methods report whether they succeeded.
 type differ struct {
 	before, after parsed
 	out           []byte
-	limit         int // how long out may become
+	limit         int // maximum length of out
 	places        []int
-	path          []byte // to what is compared, as a JSON pointer within a JSON string
+	path          []byte // to the compared value, as a JSON pointer within a JSON string
 
-	// Of lists that are aligned: the steps, and how often an element is still to come in
-	// each of two.
+	// For lists: the steps, and the remaining number of each element in both lists.
 	steps      []step
 	olds, news map[string]int
 }
@@ -26,11 +25,10 @@ var differs = sync.Pool{New: func() any {
 	return &differ{olds: make(map[string]int), news: make(map[string]int)}
 }}
 
-// maxKept is how many members a differ keeps room for.
+// maxKept bounds the members for which a released differ keeps memory.
 const maxKept = 1 << 12
 
-// newDiffer reads two texts, with what is in their lists or without, to append a patch
-// of them to dst.
+// newDiffer parses two texts, with the elements of lists or without, to append their patch to dst.
 func newDiffer(dst, before, after []byte, lists bool) (d *differ, ok bool) {
 	d = differs.Get().(*differ)
 	d.before.lists, d.after.lists = lists, lists
@@ -40,7 +38,7 @@ func newDiffer(dst, before, after []byte, lists bool) (d *differ, ok bool) {
 
 func (d *differ) release() {
 	d.before.text, d.after.text, d.out = nil, nil, nil
-	clear(d.before.members) // let go of the texts
+	clear(d.before.members) // release the texts
 	clear(d.after.members)
 	clear(d.olds)
 	clear(d.news)
@@ -49,9 +47,9 @@ func (d *differ) release() {
 	}
 }
 
-// eachMember calls do for each member of one of two objects, or of both, in the order of
-// their names: nil is one that is not there. False if there is one name twice, or once
-// do answers false.
+// eachMember calls do for each member of one of two objects, or of both, in the order of their
+// names. A missing member is nil. It returns false if a name occurs twice, or as soon as do returns
+// false.
 func (d *differ) eachMember(before, after span, do func(old, now *member) bool) bool {
 	kept := len(d.places)
 	defer func() { d.places = d.places[:kept] }()
@@ -79,8 +77,8 @@ func (d *differ) eachMember(before, after span, do func(old, now *member) bool) 
 	return true
 }
 
-// inOrder are the places of an object's own members, in the order of their names; false
-// if there is one name twice.
+// inOrder returns the indexes of an object's own members, in the order of their names; false if a
+// name occurs twice.
 func (d *differ) inOrder(in *parsed, of span) (places []int, ok bool) {
 	places = d.placesOf(in, of)
 	for _, place := range places {
@@ -96,7 +94,7 @@ func (d *differ) inOrder(in *parsed, of span) (places []int, ok bool) {
 	return places, true
 }
 
-// placesOf are the places of an object's own members, or of a list's own elements.
+// placesOf returns the indexes of an object's own members, or of a list's own elements.
 func (d *differ) placesOf(in *parsed, of span) []int {
 	start := len(d.places)
 	for i := of.first; i < of.end; i = in.members[i].within.end {
@@ -105,8 +103,7 @@ func (d *differ) placesOf(in *parsed, of span) []int {
 	return d.places[start:len(d.places):len(d.places)]
 }
 
-// compareFirst compares the names of the first of two ordered slices, an empty one coming
-// last.
+// compareFirst compares the first names of two ordered slices. An empty slice sorts last.
 func (d *differ) compareFirst(olds, news []int) int {
 	switch {
 	case len(olds) == 0:
@@ -117,7 +114,7 @@ func (d *differ) compareFirst(olds, news []int) int {
 	return strings.Compare(d.before.members[olds[0]].name, d.after.members[news[0]].name)
 }
 
-// same reports whether a value is written the same way in both texts.
+// same reports whether a value has the same bytes in both texts.
 func (d *differ) same(old, now *member) bool {
 	return string(d.before.valueOf(old)) == string(d.after.valueOf(now))
 }

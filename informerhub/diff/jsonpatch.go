@@ -8,10 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// JSONPatch appends to dst the JSON patch that makes of one JSON object another: applied
-// to before, it gives what equals after. Its operations are add, remove and replace, and
-// never of the whole object. Of a list, it keeps what is the same and in the same order,
-// and compares what has come in the place of something else with that.
+// JSONPatch appends the JSON patch between two JSON objects to dst: applied to before, it gives the
+// equal of after. Its operations are add, remove and replace, and never replace the whole object.
+// Elements of a list that are equal and in the same order are kept. An element that replaces
+// another one is compared with it. It returns false if there is no patch: see the package.
 func JSONPatch(dst, before, after []byte) (patch []byte, ok bool) {
 	d, ok := newDiffer(dst, before, after, true)
 	defer d.release()
@@ -27,8 +27,8 @@ func JSONPatch(dst, before, after []byte) (patch []byte, ok bool) {
 	return d.out, true
 }
 
-// change writes what makes of the value that path leads to another one: operations
-// within it, or one that replaces it, if these would be longer or cannot be said.
+// change writes the change of the value at path: operations within it, or one that replaces it, if
+// these would be longer or cannot be expressed.
 func (d *differ) change(old, now *member) bool {
 	within := d.changeMembers
 	switch {
@@ -71,7 +71,7 @@ func (d *differ) changeElements(before, after span) bool {
 	path, kept, planned := len(d.path), len(d.places), len(d.steps)
 	defer func() { d.path, d.places, d.steps = d.path[:path], d.places[:kept], d.steps[:planned] }()
 	olds, news := d.placesOf(&d.before, before), d.placesOf(&d.after, after)
-	at := 0 // in the list as it is by then
+	at := 0 // index in the list after the operations so far
 	for _, step := range d.align(olds, news) {
 		ok := true
 		if step != keep {
@@ -99,7 +99,7 @@ func (d *differ) changeElements(before, after span) bool {
 	return true
 }
 
-// operation writes what happens to what path leads to; now is nil where it is removed.
+// operation writes an operation on the value at path; now is nil for a removal.
 func (d *differ) operation(what string, now *member) bool {
 	if len(d.out)+d.sizeOf(what, now) > d.limit {
 		return false
@@ -117,7 +117,7 @@ func (d *differ) operation(what string, now *member) bool {
 	return true
 }
 
-// sizeOf is how many bytes an operation has at most.
+// sizeOf returns the maximum size of an operation in bytes.
 func (d *differ) sizeOf(what string, now *member) int {
 	size := len(`,{"op":"","path":""}`) + len(what) + len(d.path)
 	if now != nil {
@@ -128,7 +128,7 @@ func (d *differ) sizeOf(what string, now *member) int {
 
 var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
-// stepTo leads path on to a member; false if a pointer cannot say its name.
+// stepTo extends path to a member; false if a pointer cannot express its name.
 func (d *differ) stepTo(in *parsed, m *member) bool {
 	d.path = append(d.path, '/')
 	quoted := in.nameOf(m)
@@ -137,9 +137,9 @@ func (d *differ) stepTo(in *parsed, m *member) bool {
 		return true
 	}
 	if m.name == "" || strings.ContainsRune(m.name, utf8.RuneError) {
-		return false // it cannot be read, or is read otherwise elsewhere
+		return false // it cannot be read, or readers decode it differently
 	}
-	escaped, _ := json.Marshal(pointerEscapes.Replace(m.name)) // a string has a JSON
+	escaped, _ := json.Marshal(pointerEscapes.Replace(m.name)) // a string always has JSON
 	d.path = append(d.path, escaped[1:len(escaped)-1]...)
 	return true
 }

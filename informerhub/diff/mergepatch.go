@@ -1,8 +1,9 @@
 package diff
 
-// MergePatch appends to dst the merge patch that makes of one JSON object another: applied
-// to before, it gives what equals after. Its members are in the order of their names. False
-// too if a merge patch cannot say it, as where a member becomes null.
+// MergePatch appends the merge patch between two JSON objects to dst: applied to before, it gives
+// the equal of after. Its members are in the order of their names. It returns false if there is no
+// patch: see the package. That includes changes that a merge patch cannot express, such as a member
+// that becomes null.
 func MergePatch(dst, before, after []byte) (patch []byte, ok bool) {
 	d, ok := newDiffer(dst, before, after, false)
 	defer d.release()
@@ -12,7 +13,7 @@ func MergePatch(dst, before, after []byte) (patch []byte, ok bool) {
 	return d.out, true
 }
 
-// mergeObjects writes what makes of the object with some members the one with others.
+// mergeObjects writes the patch between two objects, given their members.
 func (d *differ) mergeObjects(before, after span) bool {
 	start := len(d.out)
 	d.out = append(d.out, '{')
@@ -21,8 +22,8 @@ func (d *differ) mergeObjects(before, after span) bool {
 	return ok && len(d.out) <= d.limit
 }
 
-// mergeMember writes what becomes of a member: nil is one that is not there. The object that
-// it is in begins at a place of out.
+// mergeMember writes the change of a member; a missing one is nil. object is the position in out at
+// which the containing object begins.
 func (d *differ) mergeMember(old, now *member, object int) bool {
 	switch {
 	case now == nil:
@@ -41,12 +42,12 @@ func (d *differ) mergeMember(old, now *member, object int) bool {
 		return false
 	}
 	if len(d.out) == content+len("{}") {
-		d.out = d.out[:start] // they are the same, and only written otherwise
+		d.out = d.out[:start] // they are equal and differ only in notation
 	}
 	return true
 }
 
-// whole writes a member as it is now, unless it has not changed.
+// whole writes the new value of a member, unless it has not changed.
 func (d *differ) whole(old, now *member, object int) bool {
 	if old != nil && d.same(old, now) {
 		return true
@@ -60,7 +61,7 @@ func (d *differ) whole(old, now *member, object int) bool {
 	return true
 }
 
-// name writes the name of a member, with what stands before and behind it.
+// name writes the name of a member, with a preceding comma if needed, and a colon.
 func (d *differ) name(quoted []byte, object int) {
 	if len(d.out) > object+len("{") {
 		d.out = append(d.out, ',')

@@ -7,42 +7,41 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/jsonscan"
 )
 
-// parsed is a text, read once: each member of its objects stands before those within it,
-// and, where lists matter, each element of its lists.
+// parsed is a parsed text: each member of its objects precedes the members within it and, if lists
+// are parsed, so does each element of its lists.
 type parsed struct {
 	text    []byte
 	lists   bool
-	at      int // how far text has been read
+	at      int // number of bytes read
 	members []member
 }
 
-// member is a member of an object, or an element of a list, and where in the text it is.
+// member is a member of an object or an element of a list, with its position in the text.
 type member struct {
 	name              string // empty until it is compared, and for an element
-	quoted, quotedEnd int    // its name
+	quoted, quotedEnd int    // position of its name
 	value, end        int
-	first             byte // that its value begins with
-	within            span // its own members, and theirs
+	first             byte // first byte of its value
+	within            span // members within its value, at any depth
 }
 
 func (m *member) isObject() bool { return m.first == '{' }
 
 func (m *member) isList() bool { return m.first == '[' }
 
-// span is where in parsed members are.
+// span is a range of members in parsed.
 type span struct{ first, end int }
 
 const (
-	// maxDepth is how deep objects and lists may lie in each other: each level is
-	// compared anew.
+	// maxDepth bounds the nesting of objects and lists: each level is compared again.
 	maxDepth = 100
-	// maxMembers bounds the members of a text, for each takes as much memory as many bytes.
+	// maxMembers bounds the members of a text, because each takes memory for many bytes.
 	maxMembers = 1 << 16
-	// surelyFinite is up to how many digits a number without an exponent is a float64.
+	// surelyFinite is the number of digits up to which a number without an exponent is a float64.
 	surelyFinite = 300
 )
 
-// parse reads a text, which must be an object.
+// parse parses a text, which must be an object.
 func (p *parsed) parse(text []byte) bool {
 	p.text, p.at, p.members = text, 0, p.members[:0]
 	p.skipSpace()
@@ -55,7 +54,7 @@ func (p *parsed) parse(text []byte) bool {
 
 func (p *parsed) all() span { return span{0, len(p.members)} }
 
-// hasNull reports whether a merge patch would take something in a value for a deletion.
+// hasNull reports whether a merge patch would interpret a part of the value as a deletion.
 func (p *parsed) hasNull(m *member) bool {
 	if p.isNull(m) {
 		return true
@@ -70,13 +69,13 @@ func (p *parsed) hasNull(m *member) bool {
 
 func (p *parsed) isNull(m *member) bool { return string(p.valueOf(m)) == "null" }
 
-// nameOf is how a member's name is written, with its quotes.
+// nameOf returns a member's name as written, with its quotes.
 func (p *parsed) nameOf(m *member) []byte { return p.text[m.quoted:m.quotedEnd] }
 
-// valueOf is how a member's value is written.
+// valueOf returns a member's value as written.
 func (p *parsed) valueOf(m *member) []byte { return p.text[m.value:m.end] }
 
-// skipValue reads a value. Like all below, it answers whether there is one.
+// skipValue reads a value. Like the functions below, it reports whether there is one.
 func (p *parsed) skipValue(depth int) bool {
 	switch {
 	case p.at == len(p.text) || depth == maxDepth:
@@ -94,7 +93,7 @@ func (p *parsed) skipValue(depth int) bool {
 	return p.skipWord()
 }
 
-// items reads what an object or a list has, up to its end.
+// items reads the items of an object or a list, up to its end.
 func (p *parsed) items(end byte, item func() bool) bool {
 	p.at++
 	for first := true; ; first = false {
@@ -126,7 +125,7 @@ func (p *parsed) member(depth int) bool {
 	return p.keep(m, depth)
 }
 
-// keep reads the value of a member, and keeps that.
+// keep reads the value of a member, and stores the member.
 func (p *parsed) keep(m member, depth int) bool {
 	place := len(p.members)
 	if place == maxMembers || p.at == len(p.text) {

@@ -1,8 +1,7 @@
 package filter
 
-// Budget is what a filter may cost for many objects together: some seconds of a
-// processor. The zero value is not spent; nil has no end. It is not safe for concurrent
-// use.
+// Budget bounds the cost of a filter for many objects together, at some seconds of a processor. The
+// zero value is unspent; a nil budget is unlimited. It is not safe for concurrent use.
 type Budget struct{ spent uint64 }
 
 func (b *Budget) spend(cost uint64) {
@@ -11,7 +10,7 @@ func (b *Budget) spend(cost uint64) {
 	}
 }
 
-// Left is an error, ErrTooCostly, if the budget is spent.
+// Left returns ErrTooCostly if the budget is spent.
 func (b *Budget) Left() error {
 	if b != nil && b.spent > maxListCost {
 		return ErrTooCostly

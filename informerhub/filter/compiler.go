@@ -5,19 +5,18 @@ import (
 	"sync"
 )
 
-// maxKept is how many bytes of expressions a compiler remembers. Understood, each takes
-// some hundred times as much.
+// maxKept bounds the bytes of expressions that a compiler caches. A compiled expression takes a few
+// hundred times as much memory.
 const maxKept = 128 << 10
 
-// entryBytes is what an expression counts for beside its own length.
+// entryBytes is the size that an expression counts for in addition to its length.
 const entryBytes = 256
 
-// Compiler compiles expressions and remembers the last ones, so that those who write the
-// same expression share a filter, and what is remembered of it. It is safe for concurrent
-// use.
+// Compiler compiles expressions and caches the last ones, so that callers with the same expression
+// share a filter and its cached results. It is safe for concurrent use.
 type Compiler struct {
 	mu     sync.Mutex // guards the fields below; not held while compiling
-	recent list.List  // of *compilation, the last used first
+	recent list.List  // of *compilation, the most recently used first
 	byText map[string]*list.Element
 	bytes  int
 }
@@ -29,14 +28,14 @@ type compilation struct {
 	err    error
 }
 
-// Compile is the function of that name; those who ask for the same at once wait for one
-// to compile it. An empty text is no filter, nil.
+// Compile is like the function Compile. Concurrent callers with the same expression share one
+// compilation. For an empty text it returns no filter, nil.
 func (c *Compiler) Compile(text string) (*Filter, error) {
 	if text == "" {
 		return nil, nil
 	}
 	if len(text) > MaxBytes {
-		return Compile(text) // which refuses it
+		return Compile(text) // returns an error
 	}
 	wanted := c.find(text)
 	wanted.once.Do(func() { wanted.filter, wanted.err = Compile(text) })

@@ -1,13 +1,13 @@
-// Package filter holds Kubernetes objects against CEL expressions that callers write.
+// Package filter evaluates CEL expressions of callers for Kubernetes objects.
 //
-// An expression is about one variable, object, which is as in the object's JSON. It has
-// what an expression of a ValidatingAdmissionPolicy has, the authorizer aside:
-// Kubernetes' own libraries, and whole numbers of JSON as int.
+// An expression has one variable, object, with the structure of the object's JSON. It can use what
+// an expression of a ValidatingAdmissionPolicy can use, except the authorizer: Kubernetes' own
+// libraries, and integers of JSON as int.
 //
-// Whoever may call may write an expression, so nothing about one is trusted. Compiling
-// is bounded by its size, by the depth and the number of its parts, and by the size of
-// the automata of its regular expressions. Evaluating is bounded by its cost, for each
-// object and, by a [Budget], for many. cel-go counts what a call has cost when it is
-// over; calls whose cost grows with their arguments are weighed here before they are
-// made.
+// Every caller can write an expression, so expressions are not trusted. Compilation is bounded by
+// the size of an expression, by the depth and the number of its parts, and by the size of the
+// automata of its regular expressions. Evaluation is bounded by its cost, for each object and, with
+// a [Budget], for many objects. cel-go counts the cost of a call only after the call. So this
+// package estimates the cost of calls whose cost grows with their arguments before they are
+// executed.
 package filter

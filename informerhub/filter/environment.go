@@ -12,17 +12,17 @@ import (
 	"k8s.io/apiserver/pkg/cel/library"
 )
 
-// variable is the only one that an expression has.
+// variable is the only variable of an expression.
 const variable = "object"
 
-// language is what expressions are written in: what k8s.io/apiserver/pkg/cel/environment
-// has for Kubernetes 1.37, without the authorizer.
+// language is the language of expressions: that of k8s.io/apiserver/pkg/cel/environment for
+// Kubernetes 1.37, without the authorizer.
 type language struct {
 	*cel.Env
 	implementations implementations
 }
 
-// theLanguage is made when it is first needed: that takes some milliseconds.
+// theLanguage is created on first use, because that takes some milliseconds.
 var theLanguage = sync.OnceValues(func() (*language, error) {
 	env, err := cel.NewEnv(
 		cel.Variable(variable, cel.DynType),
@@ -36,7 +36,7 @@ var theLanguage = sync.OnceValues(func() (*language, error) {
 			cel.ValidateDurationLiterals(),
 			cel.ValidateTimestampLiterals(),
 			cel.ValidateHomogeneousAggregateLiterals(),
-			patternValidator{}, // instead of ValidateRegexLiterals, which compiles whatever it finds
+			patternValidator{}, // instead of ValidateRegexLiterals, which compiles every pattern
 		),
 		cel.ParserRecursionLimit(maxDepth),
 		cel.ParserErrorRecoveryLimit(maxRecoveries),

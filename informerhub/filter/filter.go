@@ -15,7 +15,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/mask"
 )
 
-// Filter is an expression that has been understood. It is immutable and may be shared.
+// Filter is a compiled expression. It is immutable and may be shared.
 type Filter struct {
 	text    string
 	program cel.Program
@@ -23,11 +23,11 @@ type Filter struct {
 	number  uint64
 }
 
-// compiled counts the filters that there have been.
+// compiled counts the filters since the start of the process.
 var compiled atomic.Uint64
 
-// Compile understands an expression, or says where it is malformed. The words are for
-// the caller who wrote it.
+// Compile compiles an expression. Its errors are meant for the caller who wrote the expression, and
+// contain the position of the mistake.
 func Compile(text string) (*Filter, error) {
 	if err := checkText(text); err != nil {
 		return nil, err
@@ -51,8 +51,8 @@ func Compile(text string) (*Filter, error) {
 	return &Filter{text: text, program: program, mask: maskOf(root), number: compiled.Add(1)}, nil
 }
 
-// copying are the macros that write what they are called on twice: a chain of them would
-// double at each link, before anything can be counted.
+// copying matches the macros that duplicate their target: a chain of them would double at each
+// link, before anything can be counted.
 var copying = regexp.MustCompile(`\bopt(Flat)?Map\b`)
 
 func checkText(text string) error {
@@ -67,23 +67,23 @@ func checkText(text string) error {
 	return nil
 }
 
-// String is the expression.
+// String returns the expression.
 func (f *Filter) String() string { return f.text }
 
-// Number tells filters apart: no other one has it.
+// Number returns the unique number of the filter.
 func (f *Filter) Number() uint64 { return f.number }
 
-// Mask is what the expression reads of an object: what is under it matches if and only
-// if the whole object does. Nil is the whole object.
+// Mask returns the fields that the expression reads of an object: the masked object matches if and
+// only if the whole object does. Nil is the whole object.
 func (f *Filter) Mask() *mask.Mask { return f.mask }
 
-// ErrTooCostly says that an expression costs too much: on one object, which it does not
-// match then, or for all together.
+// ErrTooCostly is the error of an expression that costs too much: for one object, which then does
+// not match, or for all objects together.
 var ErrTooCostly = errors.New("the expression costs too much")
 
-// Matches reports whether the expression is true for an object, given as JSON. An error
-// says why it has no value: then the object does not match. What it costs is taken from
-// the budget, if there is one.
+// Matches reports whether the expression is true for an object, given as JSON. The error is the
+// reason why the expression has no value for the object, which then does not match. The cost is
+// deducted from the budget, unless the budget is nil.
 func (f *Filter) Matches(text []byte, budget *Budget) (bool, error) {
 	var object map[string]any
 	if err := json.UnmarshalCaseSensitivePreserveInts(text, &object); err != nil {
@@ -98,12 +98,12 @@ func (f *Filter) Matches(text []byte, budget *Budget) (bool, error) {
 	}
 	matches, ok := value.(types.Bool)
 	if !ok {
-		return false, fmt.Errorf("it is no condition, but of type %s", value.Type().TypeName())
+		return false, fmt.Errorf("it is not a condition, but of type %s", value.Type().TypeName())
 	}
 	return bool(matches), nil
 }
 
-// explained is why an expression has no value for an object, in a few words.
+// explained returns a short error for an expression without a value.
 func explained(err error) error {
 	var cancelled interpreter.EvalCancelledError
 	if errors.As(err, &cancelled) && cancelled.Cause == interpreter.CostLimitExceeded {

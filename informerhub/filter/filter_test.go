@@ -67,7 +67,7 @@ func TestAnExpressionIsTrueOrFalseOrHasNoValue(t *testing.T) {
 		`object.spec.replicsa > 3`:              "no such key: replicsa",
 		`object.spec.nodeName.x == 1`:           "no such key: x",
 		`object.spec.nodeName > 3`:              "no such overload",
-		`object.spec.replicas`:                  "it is no condition, but of type int",
+		`object.spec.replicas`:                  "it is not a condition, but of type int",
 		`object.spec.replicas / 0 == 1`:         "division by zero",
 		`object.spec.containers[7].name == 'x'`: "index out of bounds: 7",
 		`object.metadata.name.matches(object.status.podIP + '(')`:                                              "missing closing )",

@@ -11,8 +11,8 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
-// guard has calls weighed before they are made. One that would cost too much ends the
-// evaluation, as cel-go does when it counts the cost of one that has been made.
+// guard estimates the cost of calls before they are executed. A call that would cost too much ends
+// the evaluation, in the same way as cel-go's limit on the cost of executed calls.
 type guard struct {
 	implementations implementations
 	patterns        patterns
@@ -27,7 +27,7 @@ func (g guard) decorate(step interpreter.InterpretableV2) (interpreter.Interpret
 	args, function := call.Args(), call.Function()
 	apply := g.implementations.of(call)
 	if pattern, ok := constant(args, 1); ok && withPattern[function] {
-		// cel-go compiles the pattern now, and makes a call of its own around these arguments.
+		// cel-go compiles the pattern here, and replaces the call by its own with these arguments.
 		args = []interpreter.InterpretableV2{searched{args[0], g.patterns, pattern}, args[1]}
 		return interpreter.NewCall(call.ID(), function, call.OverloadID(), args, apply), nil
 	}
@@ -38,8 +38,7 @@ func (g guard) decorate(step interpreter.InterpretableV2) (interpreter.Interpret
 	return interpreter.NewCall(call.ID(), function, call.OverloadID(), args, weighed), nil
 }
 
-// isCheap reports whether a call compares with something that is written in the
-// expression and small.
+// isCheap reports whether a call compares with a small constant of the expression.
 func isCheap(call interpreter.InterpretableCall) bool {
 	switch call.Function() {
 	case operators.Equals, operators.NotEquals:
@@ -53,7 +52,7 @@ func isCheap(call interpreter.InterpretableCall) bool {
 	return false
 }
 
-// constant is an argument that is written in the expression.
+// constant returns an argument that is a constant of the expression.
 func constant(args []interpreter.InterpretableV2, at int) (ref.Val, bool) {
 	if at >= len(args) {
 		return nil, false
@@ -71,7 +70,7 @@ func afford(work uint64) {
 	}
 }
 
-// searched is what a regular expression is looked for in.
+// searched is the first argument of a search with a regular expression.
 type searched struct {
 	interpreter.InterpretableV2
 	patterns patterns
@@ -92,8 +91,8 @@ func (s searched) Eval(vars interpreter.Activation) ref.Val {
 	return s.Exec(interpreter.AsFrame(vars))
 }
 
-// implementations are what functions do, by the names of their overloads and, for
-// arguments whose types are not known before, by their own.
+// implementations are the implementations of functions, by the names of their overloads and, for
+// arguments whose types are unknown at compile time, by the names of the functions.
 type implementations map[string]*functions.Overload
 
 func implementationsIn(env *cel.Env) (implementations, error) {
@@ -110,7 +109,7 @@ func implementationsIn(env *cel.Env) (implementations, error) {
 	return found, nil
 }
 
-// of is what a call does with its arguments, as cel-go's planner and interpreter have it.
+// of returns the implementation of a call, as cel-go's planner and interpreter choose it.
 func (i implementations) of(call interpreter.InterpretableCall) functions.FunctionOp {
 	switch call.Function() {
 	case operators.Equals:

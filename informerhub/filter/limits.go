@@ -1,30 +1,30 @@
 package filter
 
-// What one expression may have.
+// Limits of one expression.
 const (
-	// MaxBytes is how long an expression may be.
+	// MaxBytes is the maximum length of an expression.
 	MaxBytes = 16 << 10
-	// maxDepth is how deep its parts may lie in each other.
+	// maxDepth is the maximum depth of its parts.
 	maxDepth = 100
-	// maxNodes is how many parts it may have when its macros are expanded.
+	// maxNodes is the maximum number of its parts after macro expansion.
 	maxNodes = 16 << 10
-	// maxCopies is how often it may use the macros that double what they are called on.
+	// maxCopies bounds its uses of macros that duplicate their target.
 	maxCopies = 6
-	// maxRecoveries is how often the parser goes on behind an error.
+	// maxRecoveries bounds how often the parser continues after an error.
 	maxRecoveries = 8
-	// maxPatternWeight is how many instructions a regular expression may have, about.
+	// maxPatternWeight is the approximate maximum number of instructions of a regular expression.
 	maxPatternWeight = 10_000
-	// maxExponent is the most digits that quantity("1e3") may stand for.
+	// maxExponent is the maximum number of digits of a number such as quantity("1e3").
 	maxExponent = 1000
-	// maxPrecision is the most decimal places of format("%.3f").
+	// maxPrecision is the maximum number of decimal places, as in format("%.3f").
 	maxPrecision = 100
 )
 
-// What evaluating may cost, in Kubernetes' units of cost: about the number of steps, and
-// a tenth of the characters of strings that are gone through. A unit takes 100 to 300 ns.
+// Limits of the evaluation, in Kubernetes' units of cost: approximately the number of steps, and a
+// tenth of the characters of processed strings. A unit takes 100 to 300 ns.
 const (
-	// maxObjectCost is for one object: one or two milliseconds.
+	// maxObjectCost is the limit for one object: one or two milliseconds.
 	maxObjectCost = 5_000
-	// maxListCost is for all objects of a list: two or three seconds.
+	// maxListCost is the limit for all objects of a list: two or three seconds.
 	maxListCost = 10_000_000
 )

@@ -4,10 +4,9 @@ import (
 	"github.com/google/cel-go/common/ast"
 )
 
-// loosen makes the checker know nothing of the types of comprehensions' variables.
-// What is in the object has no types that are known, so little is lost; and with types,
-// those of [1].map(x, {x: x}).map(x, {x: x}) double at each step, which takes the
-// checker as long as the caller likes.
+// loosen hides the types of comprehension variables from the checker. The fields of the object have
+// no known types, so little is lost. With types, those of [1].map(x, {x: x}).map(x, {x: x}) double
+// at each step, so a caller could make the checker run arbitrarily long.
 func loosen(parsed *ast.AST) {
 	loosener := loosener{ast.NewExprFactory(), parsed.SourceInfo(), ast.MaxID(parsed)}
 	ast.PostOrderVisit(parsed.Expr(), ast.NewExprVisitor(loosener.loosen))
@@ -16,7 +15,7 @@ func loosen(parsed *ast.AST) {
 type loosener struct {
 	ast.ExprFactory
 	info *ast.SourceInfo
-	last int64 // the last number of a part
+	last int64 // the highest id of a part
 }
 
 func (l *loosener) loosen(part ast.Expr) {
@@ -28,8 +27,8 @@ func (l *loosener) loosen(part ast.Expr) {
 		fold.AccuVar(), l.dyn(fold.AccuInit()), fold.LoopCondition(), fold.LoopStep(), fold.Result()))
 }
 
-// dyn is a part without its type. Those of literals are small, and the comprehensions'
-// own steps need them.
+// dyn wraps a part so that its type is hidden. Literals keep their types: these are small, and the
+// comprehensions' own steps need them.
 func (l *loosener) dyn(part ast.Expr) ast.Expr {
 	switch part.Kind() {
 	case ast.CallKind, ast.ComprehensionKind, ast.IdentKind, ast.SelectKind:

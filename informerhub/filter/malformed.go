@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// maxIssues is how many of what is wrong with an expression are told.
+	// maxIssues bounds the reported mistakes of an expression.
 	maxIssues = 4
-	// maxIssueBytes is how long each may be with the line that it is in.
+	// maxIssueBytes bounds the length of each, including its source line.
 	maxIssueBytes = 1024
 )
 
-// malformed says what is wrong with an expression, and where, as cel-go does: in a few
-// words, for errors travel in headers.
+// malformed returns the mistakes of an expression and their positions, as cel-go formats them. The
+// error is short, because errors are sent in headers.
 func malformed(text string, issues *cel.Issues) error {
 	var told []string
 	for i, issue := range issues.Errors() {
@@ -38,7 +38,7 @@ func displayed(issue *cel.Error, text string) string {
 	return fmt.Sprintf("ERROR: %d:%d: %s", issue.Location.Line(), issue.Location.Column()+1, short(issue.Message))
 }
 
-// short is the beginning of a text.
+// short returns the beginning of a text.
 func short(text string) string {
 	const most = 256
 	if len(text) <= most {

@@ -12,7 +12,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/mask"
 )
 
-// maskOf is what an expression reads of an object; nil if that is the whole object.
+// maskOf returns the fields that an expression reads of an object; nil if it reads the whole
+// object.
 func maskOf(root ast.Expr) *mask.Mask {
 	reads := reader{}
 	reads.read(root, scope{variable: &value{}})
@@ -26,7 +27,7 @@ func maskOf(root ast.Expr) *mask.Mask {
 	return read.KeepingParents()
 }
 
-// reader notes what an expression reads.
+// reader collects the fields that an expression reads.
 type reader struct {
 	paths []mask.Path
 	whole bool // it reads the whole object
@@ -35,14 +36,14 @@ type reader struct {
 // scope has the variables that stand for parts of the object.
 type scope map[string]*value
 
-// value is what a variable stands for: what a path leads to.
+// value is the part of the object that a variable stands for, as a path.
 type value struct {
 	path mask.Path
 	used bool
 }
 
-// read notes what a part of an expression reads. A chain of keys is read at its end: what
-// is behind a key that is not known before is read with all there.
+// read collects the fields that a part of an expression reads. A chain of constant keys reads the
+// value at its end. With a computed key, everything below the last constant key is read.
 func (r *reader) read(part ast.Expr, in scope) {
 	if chain, ok := in.chainTo(part); ok {
 		r.add(chain)
@@ -62,10 +63,10 @@ func (r *reader) add(path mask.Path) {
 	r.whole = r.whole || len(path) == 0
 }
 
-// readFold notes what is read by going through a list or a map. Where a chain leads there,
-// of each element is read what its variable is used for: the last one, for with two of them
-// the first one is a place or a key, and so may the only one be, of which nothing is read
-// but whether it is there.
+// readFold collects the fields that a comprehension over a list or a map reads. If its range is a
+// chain, only the fields that its variable uses are read of each element. That variable is the last
+// one: with two variables, the first is an index or a key. A single variable may be a key, too.
+// Then nothing of the elements is read but their existence.
 func (r *reader) readFold(fold ast.ComprehensionExpr, in scope) {
 	r.read(fold.AccuInit(), in)
 	within := in.without(fold.IterVar(), fold.IterVar2(), fold.AccuVar())
@@ -89,7 +90,7 @@ func (r *reader) readSteps(fold ast.ComprehensionExpr, in scope) {
 	}
 }
 
-// without is a scope in which some names stand for something else.
+// without returns the scope with some names removed, because they stand for something else.
 func (s scope) without(names ...string) scope {
 	within := maps.Clone(s)
 	for _, name := range names {
@@ -98,7 +99,8 @@ func (s scope) without(names ...string) scope {
 	return within
 }
 
-// chainTo is the chain of keys that leads to a part of an expression; false if none does.
+// chainTo returns the chain of keys that a part of an expression stands for; false if it is not a
+// chain.
 func (s scope) chainTo(part ast.Expr) (mask.Path, bool) {
 	switch part.Kind() {
 	case ast.IdentKind:
@@ -107,7 +109,7 @@ func (s scope) chainTo(part ast.Expr) (mask.Path, bool) {
 		return s.behind(part.AsSelect().Operand(), part.AsSelect().FieldName())
 	case ast.CallKind:
 		call := part.AsCall()
-		if call.FunctionName() == "dyn" && len(call.Args()) == 1 { // as ranges are: see loosen
+		if call.FunctionName() == "dyn" && len(call.Args()) == 1 { // of ranges: see loosen
 			return s.chainTo(call.Args()[0])
 		}
 		if key, ok := keyOf(call); ok {
@@ -117,8 +119,8 @@ func (s scope) chainTo(part ast.Expr) (mask.Path, bool) {
 	return nil, false
 }
 
-// named is what a name stands for. With a dot before it, it is that of the object, whatever
-// stands for it here.
+// named returns the path of a name. With a leading dot, the name is that of the object, whatever
+// the scope has.
 func (s scope) named(name string) (mask.Path, bool) {
 	if name == "."+variable {
 		return mask.Path{}, true
@@ -136,7 +138,7 @@ func (s scope) behind(operand ast.Expr, key string) (mask.Path, bool) {
 	return append(slices.Clone(chain), mask.Step{Name: key}), ok
 }
 
-// keyOf is the key of a call that takes a value out of a map by a key that is known.
+// keyOf returns the key of a call that reads a map with a constant key.
 func keyOf(call ast.CallExpr) (string, bool) {
 	switch call.FunctionName() {
 	case operators.Index, operators.OptIndex, operators.OptSelect:

@@ -9,7 +9,7 @@ import (
 	"github.com/google/cel-go/common/types"
 )
 
-// patterns are the weights of the regular expressions that are written in an expression.
+// patterns are the weights of the constant regular expressions in an expression.
 type patterns map[string]uint64
 
 // withPattern are the functions whose second argument is a regular expression.
@@ -23,7 +23,7 @@ func patternsIn(root ast.Expr) patterns {
 	return found
 }
 
-// eachPattern visits the regular expressions that are written in an expression.
+// eachPattern visits the constant regular expressions in an expression.
 func eachPattern(root ast.Expr, visit func(part ast.Expr, pattern string)) {
 	ast.PreOrderVisit(root, ast.NewExprVisitor(func(part ast.Expr) {
 		if part.Kind() != ast.CallKind || !withPattern[part.AsCall().FunctionName()] {
@@ -39,7 +39,7 @@ func eachPattern(root ast.Expr, visit func(part ast.Expr, pattern string)) {
 	}))
 }
 
-// weight is a regular expression's weight, and whether it was known before.
+// weight returns a regular expression's weight, and whether it is a constant of the expression.
 func (p patterns) weight(pattern string) (weight uint64, known bool) {
 	if weight, known = p[pattern]; known {
 		return weight, true
@@ -47,11 +47,11 @@ func (p patterns) weight(pattern string) (weight uint64, known bool) {
 	if weight, err := weighPattern(pattern); err == nil {
 		return weight, false
 	}
-	return 1, false // the call will say what is wrong with it
+	return 1, false // the call will report the mistake
 }
 
-// weighPattern is about how many instructions a regular expression has when repetitions
-// are written out. It does not compile it.
+// weighPattern returns the approximate number of instructions of a regular expression with expanded
+// repetitions. It does not compile the expression.
 func weighPattern(pattern string) (uint64, error) {
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
@@ -71,7 +71,7 @@ func weighSyntax(parsed *syntax.Regexp) uint64 {
 	return weight
 }
 
-// patternValidator refuses regular expressions that are malformed or too large.
+// patternValidator rejects regular expressions that are malformed or too large.
 type patternValidator struct{}
 
 // Name implements cel.ASTValidator.
@@ -90,7 +90,7 @@ func (patternValidator) Validate(_ *cel.Env, _ cel.ValidatorConfig, root *ast.AS
 	})
 }
 
-// add and multiply stay at the greatest number rather than begin at 0 again.
+// add and multiply saturate at the greatest number instead of overflowing.
 func add(a, b uint64) uint64 {
 	if a > math.MaxUint64-b {
 		return math.MaxUint64

@@ -12,9 +12,9 @@ import (
 	"k8s.io/apiserver/pkg/cel/library"
 )
 
-// estimator says what a call has cost: what it was weighed at, or else what Kubernetes
-// says. Both leave little to cel-go, which knows calls by their types: what is in the
-// object has none, and cel-go takes calls on it to cost nothing.
+// estimator returns the cost of a call: the estimate of this package, or else that of Kubernetes.
+// Little is left to cel-go, which determines costs by types. The fields of the object have no
+// static type, and cel-go counts no cost for calls on them.
 type estimator struct {
 	library.CostEstimator
 	patterns patterns
@@ -43,7 +43,7 @@ func lightWork(function string, args []ref.Val) uint64 {
 	return 1
 }
 
-// stringWeight is what it costs to go through a value if it is a string.
+// stringWeight returns the cost of reading a value if it is a string.
 func stringWeight(value ref.Val) uint64 {
 	switch value := value.(type) {
 	case types.String:
@@ -54,12 +54,12 @@ func stringWeight(value ref.Val) uint64 {
 	return 0
 }
 
-// bytesPerUnit is how many bytes of a string cost a unit.
+// bytesPerUnit is the number of bytes of a string that cost a unit.
 const bytesPerUnit = 10
 
-// isLight are the functions that take the same time, or as good as, however large
-// their arguments are, or whose arguments are strings and which go through them once:
-// those cannot have been made at less than they cost. All others are weighed.
+// isLight are the functions whose time does not, or hardly, depend on the size of their arguments,
+// and those that read each of their string arguments once: creating such a string has cost at least
+// as much. All others are estimated.
 var isLight = map[string]bool{
 	operators.Add:           true, // lists are not copied
 	operators.Subtract:      true,
@@ -72,7 +72,7 @@ var isLight = map[string]bool{
 	operators.LessEquals:    true,
 	operators.Greater:       true,
 	operators.GreaterEquals: true,
-	// The comprehensions' own; it must see errors, which no other function does.
+	// A function of comprehensions. It must receive errors, which no other function does.
 	operators.NotStrictlyFalse: true,
 
 	"size": true, "type": true, "dyn": true,
@@ -83,14 +83,14 @@ var isLight = map[string]bool{
 	"lowerAscii": true, "upperAscii": true,
 }
 
-// isProduct are the functions that may go through one argument for each part of another.
+// isProduct are the functions that may read one argument for each part of another.
 var isProduct = map[string]bool{
 	"contains": true, "indexOf": true, "lastIndexOf": true, "includes": true,
 	"replace": true, "join": true,
 	"sets.contains": true, "sets.equivalent": true, "sets.intersects": true,
 }
 
-// work is about what a call will cost, and what it will occupy.
+// work returns the approximate cost of a call, in time and memory.
 func (p patterns) work(function string, args []ref.Val) uint64 {
 	switch {
 	case withPattern[function]:
@@ -108,7 +108,7 @@ func (p patterns) work(function string, args []ref.Val) uint64 {
 	case function == "quantity" || function == "isQuantity":
 		return add(weigh(args[0]), exponent(args[0]))
 	case function == "cel.@mapInsert":
-		return add(1, weighAll(args[1:])) // the map is changed in its place
+		return add(1, weighAll(args[1:])) // the map is changed in place
 	case isProduct[function]:
 		product := uint64(1)
 		for _, arg := range args {
@@ -119,14 +119,13 @@ func (p patterns) work(function string, args []ref.Val) uint64 {
 	return add(1, weighAll(args))
 }
 
-// compileWork is what an instruction of a regular expression costs that is not known
-// before.
+// compileWork is the cost of an instruction of a regular expression that is not a constant.
 const compileWork = 4
 
 func (p patterns) searchWork(args []ref.Val) uint64 {
 	pattern, ok := args[1].(types.String)
 	if !ok {
-		return 1 // the call will say so
+		return 1 // the call will report the mistake
 	}
 	weight, known := p.weight(string(pattern))
 	work := multiply(weigh(args[0]), weight)
@@ -136,10 +135,10 @@ func (p patterns) searchWork(args []ref.Val) uint64 {
 	return add(work, multiply(compileWork, add(weight, weigh(pattern))))
 }
 
-// withExponent is a number with an exponent, as quantities may have it.
+// withExponent matches a number with an exponent, as quantities may have it.
 var withExponent = regexp.MustCompile(`^[-+0-9.]*[eE][-+]?([0-9]+)$`)
 
-// exponent is a quantity's. It is compared with another one by writing all digits out.
+// exponent returns a quantity's exponent. Quantities are compared by writing out all digits.
 func exponent(quantity ref.Val) uint64 {
 	text, _ := quantity.(types.String)
 	found := withExponent.FindStringSubmatch(string(text))
@@ -161,9 +160,8 @@ func weighAll(values []ref.Val) uint64 {
 	return weight
 }
 
-// weigh counts the parts of a value, and tenths of its strings' bytes. A value that
-// is in another one many times counts as often; counting ends where it is too much
-// for anything.
+// weigh counts the parts of a value, and tenths of its strings' bytes. A value that occurs many
+// times within another one is counted each time. Counting stops above maxObjectCost.
 func weigh(value ref.Val) uint64 {
 	s := scale{most: maxObjectCost + 1}
 	s.add(value)
@@ -191,7 +189,7 @@ func (s *scale) add(value ref.Val) {
 func (s *scale) addList(list traits.Lister) {
 	size, ok := list.Size().(types.Int)
 	if !ok || uint64(size) > s.most {
-		s.weight = s.most // not to be counted one by one, or not at all
+		s.weight = s.most // too large to be counted, or not countable
 	}
 	for i := types.Int(0); i < size && s.weight < s.most; i++ {
 		s.add(list.Get(i))

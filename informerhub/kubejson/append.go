@@ -10,12 +10,11 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// Append appends the JSON of an object to dst: a message of the kind's protobuf type,
-// without the API server's envelope. The message is only read. On an error dst is
-// answered as it was.
+// Append appends the JSON of an object to dst. message is of the kind's protobuf type, without the
+// API server's envelope, and is not changed. On an error dst is returned unchanged.
 //
-// The error is that of client-go's scheme, which does not know the kind, or of the
-// kind's Go type, which cannot read the message or write its JSON.
+// The error is that of client-go's scheme, if it does not know the kind, or that of the kind's Go
+// type, if it cannot read the message or write its JSON.
 func Append(dst []byte, kind schema.GroupVersionKind, message []byte) ([]byte, error) {
 	if root := rootOf(kind); root != nil && len(message) <= math.MaxInt32 {
 		if written, ok := transcode(dst, root, message); ok {
@@ -25,7 +24,7 @@ func Append(dst []byte, kind schema.GroupVersionKind, message []byte) ([]byte, e
 	return appendByGoType(dst, kind, message)
 }
 
-// transcode is the direct way; false if it is not sure.
+// transcode converts the message directly; false if the result is not certain to be right.
 func transcode(dst []byte, root *message, content []byte) ([]byte, bool) {
 	w := writers.Get().(*writer)
 	w.out = dst
@@ -35,7 +34,7 @@ func transcode(dst []byte, root *message, content []byte) ([]byte, bool) {
 	return dst, ok
 }
 
-// appendByGoType is the way that defines what is right.
+// appendByGoType converts the message through its Go type, which defines the right result.
 func appendByGoType(dst []byte, kind schema.GroupVersionKind, message []byte) ([]byte, error) {
 	typed, err := scheme.Scheme.New(kind)
 	if err != nil {

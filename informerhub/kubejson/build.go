@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// unmarshaler is what client-go's Go types read a message with.
+// unmarshaler is the method with which client-go's Go types read a message.
 type unmarshaler interface{ Unmarshal([]byte) error }
 
 var (
@@ -23,7 +23,7 @@ var (
 	typeMetaType      = reflect.TypeFor[metav1.TypeMeta]()
 )
 
-// specials are the types that write JSON of their own, and that are written directly.
+// specials are the types with their own JSON that are written directly.
 var specials = map[reflect.Type]elementKind{
 	reflect.TypeFor[metav1.Time]():        timeElement,
 	reflect.TypeFor[metav1.MicroTime]():   microTimeElement,
@@ -31,8 +31,8 @@ var specials = map[reflect.Type]elementKind{
 	reflect.TypeFor[intstr.IntOrString](): intOrStringElement,
 }
 
-// builder makes messages of Go types. Its error says why a type is not understood;
-// what was built till then is of no use.
+// builder builds messages from Go types. It returns an error for an unsupported type; the messages
+// built until then are then invalid.
 type builder struct {
 	built map[reflect.Type]*message
 }
@@ -62,7 +62,7 @@ func (b *builder) fields(m *message, t reflect.Type) error {
 	return m.checkNames()
 }
 
-// add adds a field; one without a number never stands in the message.
+// add adds a field. A field without a number never occurs in the message.
 func (m *message) add(f field, number int) error {
 	at := int16(len(m.fields))
 	if at == maxFields {
@@ -85,8 +85,8 @@ func (m *message) add(f field, number int) error {
 	return nil
 }
 
-// checkNames checks that no two members have the same name: encoding/json would leave
-// out one of them, or both.
+// checkNames checks that member names are unique: encoding/json would omit one or both of two
+// members with the same name.
 func (m *message) checkNames() error {
 	seen := make(map[string]bool)
 	for _, name := range m.names() {
@@ -112,7 +112,7 @@ func (m *message) names() (names []string) {
 	return names
 }
 
-// element is what is known of the type of a value.
+// element describes the type of a value.
 func (b *builder) element(t reflect.Type) (element, error) {
 	if kind, ok := specials[t]; ok {
 		return element{kind: kind, goType: t}, nil
@@ -122,7 +122,7 @@ func (b *builder) element(t reflect.Type) (element, error) {
 	case t.Implements(jsonMarshalerType) && pointer.Implements(unmarshalerType):
 		return element{kind: ownElement, goType: t}, nil
 	case pointer.Implements(jsonMarshalerType), pointer.Implements(textMarshalerType):
-		return element{}, fmt.Errorf("%v writes text of its own", t)
+		return element{}, fmt.Errorf("%v has its own JSON or text form", t)
 	case t.Kind() == reflect.Struct:
 		m, err := b.message(t)
 		return element{kind: messageElement, message: m}, err
@@ -153,23 +153,23 @@ func plainElement(t reflect.Type) (element, error) {
 	if t == reflect.TypeFor[[]byte]() {
 		return element{kind: bytesElement}, nil
 	}
-	return element{}, fmt.Errorf("%v is not understood", t)
+	return element{}, fmt.Errorf("%v is not supported", t)
 }
 
-// memberName is how a member begins.
+// memberName returns the beginning of a member.
 func memberName(name string) string {
 	quoted, _ := json.Marshal(name)
 	return "," + string(quoted) + ":"
 }
 
-// kindMembers are the members that tell an object's kind.
+// kindMembers returns the members with an object's kind.
 func kindMembers(kind schema.GroupVersionKind) string {
 	var meta metav1.TypeMeta
 	meta.SetGroupVersionKind(kind)
 	return members(meta)
 }
 
-// members is the JSON of a value, without its braces, as it stands behind other members.
+// members returns the JSON of a value without its braces, as it follows other members.
 func members(value any) string {
 	text, _ := json.Marshal(value)
 	if len(text) <= len("{}") {

@@ -30,7 +30,7 @@ func TestATypeThatIsNotUnderstoodIsRefused(t *testing.T) {
 	}{
 		"a float": {struct {
 			A float64 `json:"a" protobuf:"fixed64,1,opt,name=a"`
-		}{}, "not understood"},
+		}{}, "not supported"},
 		"a number in quotes": {struct {
 			A int32 `json:"a,string" protobuf:"varint,1,opt,name=a"`
 		}{}, `the option "string"`},
@@ -48,7 +48,7 @@ func TestATypeThatIsNotUnderstoodIsRefused(t *testing.T) {
 		}{}, "no number"},
 		"a very high number": {struct {
 			A string `json:"a" protobuf:"bytes,1000000,opt,name=a"`
-		}{}, "not understood as a number"},
+		}{}, "not a supported field number"},
 		"the same number": {struct {
 			A string `json:"a" protobuf:"bytes,1,opt,name=a"`
 			B string `json:"b" protobuf:"bytes,1,opt,name=b"`
@@ -59,31 +59,31 @@ func TestATypeThatIsNotUnderstoodIsRefused(t *testing.T) {
 		}{}, "two members"},
 		"text of its own": {struct {
 			A textual `json:"a" protobuf:"bytes,1,opt,name=a"`
-		}{}, "text of its own"},
+		}{}, "JSON or text form"},
 		"JSON of its own, by its pointer": {struct {
 			A byPointer `json:"a" protobuf:"bytes,1,opt,name=a"`
-		}{}, "text of its own"},
+		}{}, "JSON or text form"},
 		"a message that is a list of numbers": {struct {
 			A numbers `json:"a" protobuf:"bytes,1,opt,name=a"`
 		}{}, "neither a struct nor"},
 		"a list of pointers": {struct {
 			A []*metav1.OwnerReference `json:"a" protobuf:"bytes,1,rep,name=a"`
-		}{}, "not understood"},
+		}{}, "not supported"},
 		"a list of lists": {struct {
 			A []metav1.Verbs `json:"a" protobuf:"bytes,1,rep,name=a"`
 		}{}, "list of lists"},
 		"a map by numbers": {struct {
 			A map[int32]string `json:"a" protobuf:"bytes,1,rep,name=a"`
-		}{}, "no strings"},
+		}{}, "not strings"},
 		"a map to numbers": {struct {
 			A map[string]int32 `json:"a" protobuf:"bytes,1,rep,name=a"`
 		}{}, "are numbers"},
 		"a message that is left out if it is zero": {struct {
 			A metav1.OwnerReference `json:"a,omitzero" protobuf:"bytes,1,opt,name=a"`
-		}{}, "zero value"},
+		}{}, "omitzero"},
 		"an inline pointer": {struct {
 			*metav1.OwnerReference `json:",inline" protobuf:"bytes,1,opt,name=a"`
-		}{}, "inline, but no message"},
+		}{}, "inline, but not a message"},
 		"a message without a protobuf form": {struct {
 			A struct{} `json:"a" protobuf:"bytes,1,opt,name=a"`
 		}{}, "no protobuf form"},

@@ -2,14 +2,15 @@ package kubejson
 
 import "k8s.io/apimachinery/pkg/runtime/schema"
 
-// Message describes the protobuf message of a Go type to those who read it without the
-// type: which member of its JSON each field is.
+// Message describes the protobuf message of a Go type, for readers without the type: it maps each
+// field to its member in JSON.
 type Message message
 
-// Describe describes the message of a kind; nil if the kind is left to its Go type.
+// Describe returns the description of a kind's message; nil if only the Go type can convert the
+// kind.
 func Describe(kind schema.GroupVersionKind) *Message { return (*Message)(rootOf(kind)) }
 
-// Field finds a field by its number; nil if the Go type does not have it.
+// Field returns a field by its number; nil if the Go type does not have it.
 func (m *Message) Field(number uint64) *Field {
 	p := (*message)(m).place(number)
 	if p.at == unknown {
@@ -21,26 +22,26 @@ func (m *Message) Field(number uint64) *Field {
 // Field describes a field of a message.
 type Field field
 
-// Name is the name of the field's member; of no use for one that is inline.
+// Name returns the name of the field's member. It is invalid for an inline field.
 func (f *Field) Name() string { return f.name[len(`,"`) : len(f.name)-len(`":`)] }
 
-// IsInline reports whether the field is a message whose members stand among those of the
-// message that it is in.
+// IsInline reports whether the field is a message whose members are among those of the containing
+// message.
 func (f *Field) IsInline() bool { return f.shape == inline }
 
-// IsList reports whether the field stands in its message once for each element.
+// IsList reports whether the field occurs in its message once for each element.
 func (f *Field) IsList() bool { return f.shape == list }
 
-// IsMap reports whether the field stands in its message once for each entry, which is a
-// message of a key, its field 1, and a value, its field 2.
+// IsMap reports whether the field occurs in its message once for each entry, which is a message of
+// a key, its field 1, and a value, its field 2.
 func (f *Field) IsMap() bool { return f.shape == mapping }
 
-// Message describes the values of the field, or those of its list or map; nil if their
-// JSON is no object of the fields of a message.
+// Message returns the description of the field's values, or of the values of its list or map; nil
+// if their JSON is not an object of the fields of a message.
 func (f *Field) Message() *Message { return (*Message)(f.message) }
 
-// IsScalar reports whether the JSON of these values is neither an object nor a list. What
-// is not that either, and has no Message, writes JSON in a way of its own.
+// IsScalar reports whether the JSON of these values is neither an object nor a list. Values that
+// are not scalar and have no Message have their own JSON form.
 func (f *Field) IsScalar() bool {
 	switch f.kind {
 	case messageElement, stringsElement, ownElement:

@@ -2,17 +2,17 @@ package kubejson
 
 import "math/bits"
 
-// maxFields is how many fields a message may have, to be understood.
+// maxFields is the maximum number of fields of a supported message.
 const maxFields = 128
 
-// fieldSet is a set of the fields of a message, by their places in it.
+// fieldSet is a set of fields of a message, by their indexes.
 type fieldSet [maxFields / 64]uint64
 
 func (s *fieldSet) add(at int16) { s[uint(at)/64%uint(len(s))] |= 1 << (uint(at) % 64) }
 
 func (s *fieldSet) has(at int16) bool { return s[uint(at)/64%uint(len(s))]>>(uint(at)%64)&1 != 0 }
 
-// next takes the first field out of the set; false if it is empty.
+// next removes the first field from the set and returns it; false if the set is empty.
 func (s *fieldSet) next() (at int16, ok bool) {
 	for i := range s {
 		if word := s[i]; word != 0 {

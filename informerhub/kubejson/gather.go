@@ -2,16 +2,16 @@ package kubejson
 
 import "github.com/kubeconnect/kubeconnect/informerhub/protoscan"
 
-// slot is where a field stands in its message: the value of a single field, all the
-// occurrences of a repeated one, with their tags.
+// slot is the position of a field in its message: the value of a single field, or all occurrences
+// of a repeated one, with their tags.
 type slot struct {
 	from, to uint32
 }
 
-// gathered is where the fields of a message stand.
+// gathered has the positions of the fields of a message.
 type gathered struct {
 	found fieldSet
-	slots []slot // those of fields that are found; the others mean nothing
+	slots []slot // valid only for fields that were found
 }
 
 // gather finds the fields of a message.
@@ -41,8 +41,8 @@ func (g *gathered) gather(m *message, content []byte) bool {
 	return true
 }
 
-// note notes where a field stands; again says that it stood there just before. A field
-// that stands elsewhere too would have to be merged.
+// note records the position of a field. again reports whether the previous field was the same one.
+// A field with separate occurrences would have to be merged, so note returns false for it.
 func (g *gathered) note(p place, again bool, whole, part slot) bool {
 	if g.found.has(p.at) {
 		g.slots[p.at].to = whole.to

@@ -15,8 +15,7 @@ const (
 	strValTag = 3<<3 | protoscan.Bytes
 )
 
-// intOrString writes an intstr.IntOrString: the one of its two values that its type
-// names.
+// intOrString writes an intstr.IntOrString: the one of its two values that its type names.
 func (w *writer) intOrString(content []byte) bool {
 	kind, rest, _ := protoscan.CutVarint(content, typeTag)
 	number, rest, _ := protoscan.CutVarint(rest, intValTag)

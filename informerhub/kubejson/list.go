@@ -6,12 +6,12 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/protoscan"
 )
 
-// list writes the occurrences of a repeated field. As in an object, the first comma
-// becomes the bracket.
+// list writes the occurrences of a repeated field. As in an object, the first comma is replaced by
+// the bracket.
 func (w *writer) list(e *element, part []byte) bool {
 	start := len(w.out)
 	for i := 0; i < len(part); {
-		_, i = protoscan.Uvarint(part, i) // the tag: they are all the same field's
+		_, i = protoscan.Uvarint(part, i) // the tag; all are of the same field
 		from, to := protoscan.Value(part, i, e.wire())
 		w.out = append(w.out, ',')
 		if !w.value(e, part[from:to]) {
@@ -24,8 +24,8 @@ func (w *writer) list(e *element, part []byte) bool {
 	return true
 }
 
-// mapping writes the entries of a map, which must come in the order of their keys: a
-// generated Marshal writes them so, and that is how encoding/json orders them.
+// mapping writes the entries of a map. They must be in the order of their keys: a generated Marshal
+// writes them in that order, and encoding/json sorts by it.
 func (w *writer) mapping(e *element, part []byte) bool {
 	start := len(w.out)
 	var last []byte
@@ -48,7 +48,7 @@ func (w *writer) mapping(e *element, part []byte) bool {
 	return true
 }
 
-// strings writes the message that stands for a list of strings.
+// strings writes a message that represents a list of strings.
 func (w *writer) strings(content []byte) bool {
 	w.out = append(w.out, '[')
 	for first := true; len(content) > 0; first = false {

@@ -6,27 +6,27 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/protoscan"
 )
 
-// message is what is known of the Go type of a message.
+// message describes the Go type of a message.
 type message struct {
 	fields []field  // in the order of their JSON
 	places []place  // by field number
-	always fieldSet // the fields that are written also when they are absent
+	always fieldSet // the fields that are written even if they are absent
 }
 
-// place is what finding a field takes.
+// place is the data for finding a field.
 type place struct {
-	at       int16 // in fields, or unknown
+	at       int16 // index in fields, or unknown
 	wire     uint8
 	repeated bool
 }
 
-// unknown is where a field is that the Go type does not have.
+// unknown is the index of a field that the Go type does not have.
 const unknown = -1
 
 // maxNumber is the highest field number that is looked up in an array.
 const maxNumber = 1 << 10
 
-// place finds a field.
+// place returns the place of a field.
 func (m *message) place(number uint64) place {
 	if number >= uint64(len(m.places)) {
 		return place{at: unknown}
@@ -34,37 +34,37 @@ func (m *message) place(number uint64) place {
 	return m.places[number]
 }
 
-// field is one field of a message.
+// field describes one field of a message.
 type field struct {
 	element
 	shape shape
 	// name begins the field's JSON: a comma, the quoted name, a colon.
 	name string
-	// absent is the JSON of the field when it does not stand in the message, name
-	// and all; empty if it is left out then.
+	// absent is the JSON of the field, with its name, if the message does not have it; empty if the
+	// field is omitted then.
 	absent string
-	// omit leaves out a value that stands in the message, but is empty.
+	// omit omits a value that is in the message but empty.
 	omit bool
 }
 
 func (f *field) repeated() bool { return f.shape == list || f.shape == mapping }
 
-// shape is how often the values of a field stand in a message, and where.
+// shape is the number and form of the values of a field in a message.
 type shape uint8
 
 const (
 	single   shape = iota
 	list           // once for each element
 	mapping        // once for each entry, which is a message of a key and a value
-	inline         // a message whose members stand among those that it is in
-	typeMeta       // not in the message: the kind is told beside it
+	inline         // a message whose members are among those of the containing message
+	typeMeta       // not in the message: the kind is known from elsewhere
 )
 
-// element is a value of a field, or what its list or map is of.
+// element describes a value of a field, of its list or of its map.
 type element struct {
 	kind    elementKind
 	message *message     // of a messageElement
-	goType  reflect.Type // of an ownElement, and of what may have to be read as one
+	goType  reflect.Type // of an ownElement, and of types that may have to be converted like one
 }
 
 type elementKind uint8
@@ -76,18 +76,18 @@ const (
 	stringElement
 	bytesElement
 	messageElement
-	stringsElement // a message that stands for a list of strings, its field 1
+	stringsElement // a message that represents a list of strings, its field 1
 	timeElement
 	microTimeElement
 	quantityElement
 	intOrStringElement
-	ownElement // any other type that writes JSON of its own
+	ownElement // any other type with its own JSON
 
 	lastVarint = int64Element
 )
 
-// wire is the wire type that an element is written in. Struct tags do not tell it: some
-// are wrong, as no generated code goes by them.
+// wire returns the wire type of an element. Struct tags do not have it: some are wrong, because
+// generated code does not use them.
 func (e *element) wire() uint8 {
 	if e.kind <= lastVarint {
 		return protoscan.Varint

@@ -8,9 +8,8 @@ import (
 
 const quantityTag = 1<<3 | protoscan.Bytes
 
-// quantity writes a resource.Quantity: a string in its canonical form. An API server
-// sends nothing else; whether it has is seen at once in the usual forms, and the Go
-// type says so of the others.
+// quantity writes a resource.Quantity: a string in its canonical form. An API server sends only
+// that form. isCanonical recognizes it in the usual cases, and the Go type handles the others.
 func (w *writer) quantity(e *element, content []byte) bool {
 	text, rest, ok := protoscan.CutDelimited(content, quantityTag)
 	if !ok || len(rest) > 0 || !isCanonical(text) {
@@ -22,12 +21,11 @@ func (w *writer) quantity(e *element, content []byte) bool {
 	return true
 }
 
-// maxDigits is how many digits fit into every type that a quantity is made of.
+// maxDigits is a number of digits that fits into every type that a quantity uses.
 const maxDigits = 15
 
-// isCanonical reports whether a quantity is surely written in its canonical form: a
-// whole number without leading zeros, which the next suffix could not say in fewer
-// digits.
+// isCanonical reports whether a quantity is certainly in its canonical form: an integer without
+// leading zeros that the next suffix could not express with fewer digits.
 func isCanonical(text []byte) bool {
 	var mantissa uint64
 	digits := 0
@@ -53,7 +51,7 @@ func isDecimalSuffix(suffix []byte) bool {
 	return false
 }
 
-// maxMantissa is the greatest number before a binary suffix that is not capped.
+// maxMantissa returns the greatest number before a binary suffix that is not capped.
 func maxMantissa(prefix byte) uint64 {
 	switch prefix {
 	case 'K':

@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// roots are the messages of the kinds that were asked for; nil for one that is left to
-// its Go type. There are no more of them than the scheme has kinds.
+// roots are the messages of the requested kinds; nil for a kind that only its Go type can convert.
+// Their number is bounded by the kinds of the scheme.
 var roots struct {
 	known atomic.Pointer[map[schema.GroupVersionKind]*message]
 
@@ -20,7 +20,7 @@ var roots struct {
 	messages map[reflect.Type]*message
 }
 
-// rootOf is the message of a kind; nil if it is left to its Go type.
+// rootOf returns the message of a kind; nil if only the Go type can convert it.
 func rootOf(kind schema.GroupVersionKind) *message {
 	if known := roots.known.Load(); known != nil {
 		if root, ok := (*known)[kind]; ok {
@@ -45,8 +45,8 @@ func learn(kind schema.GroupVersionKind) *message {
 	return known[kind]
 }
 
-// buildRootLocked keeps what was built only if all of it is understood: messages can be
-// parts of each other.
+// buildRootLocked builds the message of a kind. It keeps the result only if all of it is supported,
+// because messages can be parts of each other.
 func buildRootLocked(kind schema.GroupVersionKind) *message {
 	b := builder{built: maps.Clone(roots.messages)}
 	if b.built == nil {
@@ -60,7 +60,7 @@ func buildRootLocked(kind schema.GroupVersionKind) *message {
 	return m.of(kind)
 }
 
-// of is the message as the whole of an object, which has a kind.
+// of returns the message as a root object, which has a kind.
 func (m *message) of(kind schema.GroupVersionKind) *message {
 	root := *m
 	root.fields = slices.Clone(m.fields)

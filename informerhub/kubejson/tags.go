@@ -12,7 +12,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/protoscan"
 )
 
-// field is what is known of a struct's field, and its number.
+// field describes a struct's field, and returns its number.
 func (b *builder) field(of reflect.StructField) (field, int, error) {
 	name, options, err := readJSONTag(of)
 	if err != nil {
@@ -38,13 +38,13 @@ func (b *builder) field(of reflect.StructField) (field, int, error) {
 	return f, number, err
 }
 
-// readJSONTag reads a field's name, empty for one that is inline, and its options.
+// readJSONTag reads a field's name, which is empty for an inline field, and its options.
 func readJSONTag(of reflect.StructField) (name string, options []string, err error) {
 	parts := strings.Split(of.Tag.Get("json"), ",")
 	name, options = parts[0], parts[1:]
 	for _, option := range options {
 		if !slices.Contains([]string{"", "inline", "omitempty", "omitzero"}, option) {
-			return "", nil, fmt.Errorf("the option %q is not understood", option)
+			return "", nil, fmt.Errorf("the option %q is not supported", option)
 		}
 	}
 	switch {
@@ -66,12 +66,12 @@ func readProtobufTag(of reflect.StructField) (int, error) {
 	}
 	number, err := strconv.Atoi(parts[1])
 	if err != nil || number < 1 || number > maxNumber {
-		return 0, fmt.Errorf("%q is not understood as a number", parts[1])
+		return 0, fmt.Errorf("%q is not a supported field number", parts[1])
 	}
 	return number, nil
 }
 
-// shape finds what a field's values are.
+// shape determines the form of a field's values.
 func (b *builder) shape(f *field, t reflect.Type) (err error) {
 	isMessage := reflect.PointerTo(t).Implements(unmarshalerType)
 	switch {
@@ -91,7 +91,7 @@ func (b *builder) shape(f *field, t reflect.Type) (err error) {
 	return err
 }
 
-// listElement is what is known of the elements of a list.
+// listElement describes the elements of a list.
 func (b *builder) listElement(t reflect.Type) (element, error) {
 	e, err := b.element(t.Elem())
 	if err == nil && e.kind == stringsElement {
@@ -100,10 +100,10 @@ func (b *builder) listElement(t reflect.Type) (element, error) {
 	return e, err
 }
 
-// entry is what is known of the values of a map.
+// entry describes the values of a map.
 func (b *builder) entry(t reflect.Type) (element, error) {
 	if t.Key().Kind() != reflect.String {
-		return element{}, fmt.Errorf("the keys of %v are no strings", t)
+		return element{}, fmt.Errorf("the keys of %v are not strings", t)
 	}
 	e, err := b.element(t.Elem())
 	if err == nil && e.wire() != protoscan.Bytes {
@@ -114,20 +114,20 @@ func (b *builder) entry(t reflect.Type) (element, error) {
 
 func (f *field) makeInline(t reflect.Type) error {
 	if t.Kind() != reflect.Struct || f.kind != messageElement {
-		return errors.New("it is inline, but no message")
+		return errors.New("it is inline, but not a message")
 	}
 	f.shape = inline
 	f.absent = members(reflect.Zero(t).Interface())
 	return nil
 }
 
-// leaveOut finds when a field is left out, and what is written if it is absent.
+// leaveOut determines when a field is omitted, and what is written if it is absent.
 func (f *field) leaveOut(t reflect.Type, options []string) error {
 	omitEmpty, omitZero := slices.Contains(options, "omitempty"), slices.Contains(options, "omitzero")
 	isStruct := t.Kind() == reflect.Struct // which is never empty
 	isTime := isStruct && f.kind == timeElement
 	if omitZero && !isTime {
-		return errors.New("what is its zero value?")
+		return errors.New("omitzero is supported only for times")
 	}
 	f.omit = omitZero || omitEmpty && !isStruct && t.Kind() != reflect.Pointer
 	if omitZero || omitEmpty && !isStruct {

@@ -16,9 +16,8 @@ func appendString(dst, text []byte) []byte {
 	return append(dst, '"')
 }
 
-// isPlain reports whether nothing in a text has to be looked at further: it is ASCII,
-// and nothing is escaped. Most strings are. It reads eight bytes at a time, some at the
-// end twice.
+// isPlain reports whether a text is ASCII and needs no escapes. Most strings are. It reads eight
+// bytes at a time, some at the end twice.
 func isPlain(text []byte) bool {
 	if len(text) < 8 {
 		word := uint64(spaces)
@@ -43,22 +42,21 @@ const (
 	spaces = ' ' * ones
 )
 
-// notPlain reports whether one of eight bytes is not ASCII, or is to be escaped: a
-// control, or one of "&<>\. Pairs of these differ in one bit, and are looked for
-// together.
+// notPlain reports whether one of eight bytes is not ASCII, or must be escaped: a control
+// character, or one of "&<>\. Pairs of these differ in one bit, and are checked together.
 func notPlain(word uint64) bool {
 	quoteOrAmpersand := (word &^ (0x04 * ones)) ^ ('"' * ones)
 	lessOrGreater := (word &^ (0x02 * ones)) ^ ('<' * ones)
 	backslash := word ^ ('\\' * ones)
-	// Subtracting makes a byte negative that was too small, or borrows from the one
-	// above it: then another one was too small.
+	// Subtracting sets the sign of a byte that was too small, or borrows from the byte above it:
+	// then another byte was too small.
 	found := (word - spaces) | (quoteOrAmpersand - ones) | (lessOrGreater - ones) | (backslash - ones) | word
 	return found&highs != 0
 }
 
 const hexDigits = "0123456789abcdef"
 
-// appendEscaped appends the text of a string that is not plain.
+// appendEscaped appends a string that is not plain, with escapes.
 func appendEscaped(dst, text []byte) []byte {
 	done := 0
 	for i := 0; i < len(text); {
@@ -75,8 +73,8 @@ func appendEscaped(dst, text []byte) []byte {
 	return append(dst, text[done:]...)
 }
 
-// escapeOf is what stands for a character in JSON; empty if it may stand for itself.
-// A byte that is not UTF-8 becomes the replacement character.
+// escapeOf returns the escape of a character in JSON; empty if it needs none. A byte that is not
+// UTF-8 becomes the replacement character.
 func escapeOf(character []byte) string {
 	switch {
 	case len(character) == 1:
@@ -89,7 +87,7 @@ func escapeOf(character []byte) string {
 	return ""
 }
 
-// escapes are those of single bytes.
+// escapes are the escapes of single bytes.
 var escapes = func() (all [256]string) {
 	for b := range 0x20 {
 		all[b] = `\u00` + string(hexDigits[b>>4]) + string(hexDigits[b&0xf])

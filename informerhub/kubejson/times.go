@@ -42,8 +42,8 @@ func (w *writer) moment(at time.Time, layout string) {
 	w.out = append(w.out, '"')
 }
 
-// readTime reads a metav1.Time: it has no fractions of a second, and an empty message
-// is the zero time, not 1970.
+// readTime reads a metav1.Time. It has no fractions of a second. An empty message is the zero time,
+// not 1970.
 func readTime(content []byte) (at time.Time, ok bool) {
 	if len(content) == 0 {
 		return time.Time{}, true

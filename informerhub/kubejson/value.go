@@ -40,7 +40,7 @@ func (w *writer) value(e *element, part []byte) bool {
 	return true
 }
 
-// empty is what encoding/json takes for empty, and for zero in a time.
+// empty reports whether encoding/json treats the value as empty, or as zero for a time.
 func (e *element) empty(part []byte) bool {
 	switch e.kind {
 	case boolElement, int64Element:
@@ -54,7 +54,7 @@ func (e *element) empty(part []byte) bool {
 	return len(part) == 0
 }
 
-// number is the varint that was found before.
+// number returns a varint that was checked before.
 func number(part []byte) uint64 {
 	n, _ := protoscan.Uvarint(part, 0)
 	return n
@@ -66,7 +66,7 @@ func (w *writer) base64(part []byte) {
 	w.out = append(w.out, '"')
 }
 
-// own writes a value as its Go type does.
+// own writes a value through its Go type.
 func (w *writer) own(e *element, part []byte) bool {
 	typed := reflect.New(e.goType).Interface()
 	if typed.(unmarshaler).Unmarshal(part) != nil {

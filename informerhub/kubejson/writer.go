@@ -5,21 +5,20 @@ import (
 	"sync"
 )
 
-// writer writes the JSON of one object. Its methods answer whether they are sure; if
-// not, what they have written means nothing.
+// writer writes the JSON of one object. Its methods report whether the result is certain; if not,
+// their output is invalid.
 type writer struct {
 	out []byte
-	// slots are those of the message that is being written, behind those of the
-	// messages that it is in.
+	// slots are those of the current message, after those of the messages that contain it.
 	slots []slot
 }
 
-// writers are kept for their slots: enough at first for all kinds of client-go.
+// writers are reused for their slots: initially enough for all kinds of client-go.
 var writers = sync.Pool{New: func() any { return &writer{slots: make([]slot, 0, 192)} }}
 
 // object writes a message.
 //
-// Members are written with the comma before them; the first one's becomes the brace.
+// Members are written with the comma before them; the first comma is replaced by the brace.
 func (w *writer) object(m *message, content []byte) bool {
 	start := len(w.out)
 	if !w.members(m, content) {
@@ -34,8 +33,8 @@ func (w *writer) object(m *message, content []byte) bool {
 	return true
 }
 
-// members writes the members of a message. Fields come in the order of their numbers,
-// and members in that of the Go type: so fields are found first, and written then.
+// members writes the members of a message. Fields are in the order of their numbers, and members in
+// that of the Go type. So fields are found first, and then written.
 func (w *writer) members(m *message, content []byte) bool {
 	base := len(w.slots)
 	g := gathered{slots: w.open(len(m.fields))}
@@ -55,7 +54,7 @@ func (w *writer) members(m *message, content []byte) bool {
 	return true
 }
 
-// open makes room for the slots of a message.
+// open returns slots for a message.
 func (w *writer) open(fields int) []slot {
 	base := len(w.slots)
 	w.slots = slices.Grow(w.slots, fields)[:base+fields]

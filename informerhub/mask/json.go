@@ -7,12 +7,11 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/jsonscan"
 )
 
-// ErrMalformed says that a text is no JSON. Not all that is wrong with one is found.
+// ErrMalformed is the error for malformed JSON. Not every mistake is detected.
 var ErrMalformed = errors.New("malformed JSON")
 
-// AppendJSON appends to dst what of an object is under the mask. It takes time in
-// proportion to the text's length. The text is only read; on an error dst is answered as
-// it was.
+// AppendJSON appends the masked JSON of an object to dst. Its time is proportional to the length of
+// text. It does not change text. On an error it returns dst unchanged.
 func (m *Mask) AppendJSON(dst, text []byte) ([]byte, error) {
 	c := jsonCutter{text: text, out: dst, parents: m.parents}
 	end, _ := c.value(m.root, jsonscan.SkipSpace(text, 0), true)
@@ -22,7 +21,7 @@ func (m *Mask) AppendJSON(dst, text []byte) ([]byte, error) {
 	return m.withHead(c.out, len(dst)), nil
 }
 
-// withHead puts the head into the object that begins at a place of some text.
+// withHead inserts the head into the object that begins at a position of text.
 func (m *Mask) withHead(text []byte, at int) []byte {
 	if m.head == "" || len(text)-at < len("{}") || text[at] != '{' {
 		return text
@@ -34,15 +33,15 @@ func (m *Mask) withHead(text []byte, at int) []byte {
 	return slices.Replace(text, at, at+1, []byte(head)...)
 }
 
-// jsonCutter copies what is under a mask. Its methods answer the place behind what they
-// have read, and whether to keep what they have written.
+// jsonCutter copies the masked parts of JSON. Its methods return the position after the text that
+// they have read, and whether to keep what they have written.
 type jsonCutter struct {
 	text    []byte
 	out     []byte
 	parents bool
 }
 
-// value cuts the value at i. One that has to be there is written in any case.
+// value cuts the value at i. If must is set, a value is written in any case.
 func (c *jsonCutter) value(n *node, i int, must bool) (end int, keep bool) {
 	switch {
 	case i < 0 || i >= len(c.text):
@@ -87,7 +86,7 @@ func (c *jsonCutter) object(n *node, i int) (end int, keep bool) {
 	}
 }
 
-// member cuts a member, and takes it back if there is nothing to keep.
+// member cuts a member, and removes it again if nothing is kept of it.
 func (c *jsonCutter) member(n *node, key, value int, first bool) (end int) {
 	start := len(c.out)
 	if !first {

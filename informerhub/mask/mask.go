@@ -7,23 +7,22 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// What a caller may write.
+// Limits of a caller's paths.
 const (
 	maxPaths     = 256
 	maxPathBytes = 16 << 10
 )
 
-// Mask is some of the fields of objects.
+// Mask is a set of fields of objects.
 type Mask struct {
 	root    *node
 	text    string
 	parents bool
-	head    string // what JSON begins with, if anything: see As
+	head    string // beginning of JSON objects, if not empty: see As
 }
 
-// Parse understands paths as a caller writes them: see [ParsePath]. It bounds their
-// number and size. No paths are no mask, nil. The error names the path that is wrong, and
-// says what to do.
+// Parse parses paths of a caller: see [ParsePath]. It bounds their number and size. For no paths it
+// returns no mask, nil. The error contains the wrong path and the correction.
 func Parse(texts []string) (*Mask, error) {
 	if len(texts) == 0 {
 		return nil, nil
@@ -45,9 +44,9 @@ func Parse(texts []string) (*Mask, error) {
 	return Of(paths...)
 }
 
-// Of is the mask of some paths. The order does not matter, and of two paths, one of which
-// begins with the other, the shorter one counts. The error says that there are too many
-// ways in which names and [*] lead to the same fields.
+// Of returns the mask of some paths. Their order does not matter. If one path is the beginning of
+// another, only the shorter one counts. Of fails if there are too many combinations of names and
+// [*] for the same fields.
 func Of(paths ...Path) (*Mask, error) {
 	root := &node{}
 	for _, path := range paths {
@@ -66,8 +65,8 @@ func textOf(root *node) string {
 	return strings.Join(texts, ",")
 }
 
-// String tells masks apart: it is the same for the same paths, in whatever order and
-// notation. Of nil, which stands for no mask, it is empty.
+// String identifies the mask: it is equal for equal paths in any order and notation. For nil, no
+// mask, it is empty.
 func (m *Mask) String() string {
 	switch {
 	case m == nil:
@@ -78,8 +77,8 @@ func (m *Mask) String() string {
 	return m.head + m.text
 }
 
-// As is the mask under which objects say of themselves in JSON that they are of another
-// kind. Its paths must lead to members of objects other than apiVersion and kind.
+// As returns the mask with which the JSON of objects names another kind. Its paths must lead to
+// members other than apiVersion and kind.
 func (m *Mask) As(kind schema.GroupVersionKind) *Mask {
 	apiVersion, name := kind.ToAPIVersionAndKind()
 	as := *m
@@ -87,9 +86,9 @@ func (m *Mask) As(kind schema.GroupVersionKind) *Mask {
 	return &as
 }
 
-// KeepingParents is the mask that keeps also whatever its paths lead through, even where
-// they lead no further: objects and lists without what is not under the mask, and what is
-// neither as it is.
+// KeepingParents returns the mask that also keeps all values that its paths lead through, even if
+// they lead no further: objects and lists without their unselected contents, and other values as
+// they are.
 func (m *Mask) KeepingParents() *Mask {
 	with := *m
 	with.parents = true

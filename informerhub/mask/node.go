@@ -5,21 +5,21 @@ import (
 	"slices"
 )
 
-// node is what a mask keeps of a value.
+// node is the part of a value that a mask keeps.
 type node struct {
-	all      bool     // everything
-	names    []string // of members that are kept, in part or whole; in order
+	all      bool     // everything is kept
+	names    []string // of members that are kept, partly or completely; in order
 	children []*node  // of names
-	each     *node    // of elements, and of members that have no name here; nil if none
+	each     *node    // for elements, and for members without a name here; nil if none are kept
 }
 
-// nothing keeps nothing of a value.
+// nothing is a node that keeps nothing.
 var nothing = &node{}
 
-// manyNames are more than are looked for one after the other.
+// manyNames is the number of names above which binary search is used.
 const manyNames = 8
 
-// member is what is kept of a member; nil if nothing is.
+// member returns the node of a member; nil if nothing is kept of it.
 func (n *node) member(name string) *node {
 	if len(n.names) > manyNames {
 		if at, ok := slices.BinarySearch(n.names, name); ok {
@@ -35,7 +35,7 @@ func (n *node) member(name string) *node {
 	return n.each
 }
 
-// element is what is kept of each element of a list.
+// element returns the node of the elements of a list.
 func (n *node) element() *node {
 	if n.each == nil {
 		return nothing
@@ -43,7 +43,7 @@ func (n *node) element() *node {
 	return n.each
 }
 
-// add adds a path; one that begins with another is in that.
+// add adds a path. A path that begins with an existing one has no effect.
 func (n *node) add(path Path) {
 	for _, step := range path {
 		if n.all {
@@ -54,7 +54,7 @@ func (n *node) add(path Path) {
 	*n = node{all: true}
 }
 
-// open is the node behind a step.
+// open returns the node after a step, and creates it if it is missing.
 func (n *node) open(step Step) *node {
 	if step.Each {
 		if n.each == nil {
@@ -70,7 +70,7 @@ func (n *node) open(step Step) *node {
 	return n.children[at]
 }
 
-// paths are those that make the node, each behind one that leads there.
+// paths returns the paths of the node, each after the prefix to.
 func (n *node) paths(to Path) (all []Path) {
 	if n.all {
 		return []Path{slices.Clone(to)}
@@ -84,13 +84,13 @@ func (n *node) paths(to Path) (all []Path) {
 	return all
 }
 
-// maxJoined is how many nodes may come of names that stand beside [*]. Every path with
-// both doubles them at worst.
+// maxJoined bounds the nodes that result from names next to [*]. Every path with both at most
+// doubles them.
 const maxJoined = 1 << 14
 
 var errTooManyJoined = errors.New("too many of the paths have [*] where others have names: write fewer of them")
 
-// joiner makes nodes in which a name has all that is kept of it, also by way of [*].
+// joiner builds nodes in which the node of a name also has what is kept by [*].
 type joiner struct {
 	joined int
 	done   map[*node]*node

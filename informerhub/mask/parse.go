@@ -7,13 +7,13 @@ import (
 	"unicode/utf8"
 )
 
-// maxDepth is how many steps a path may have.
+// maxDepth is the maximum number of steps of a path.
 const maxDepth = 32
 
-// ParsePath reads a path as kubectl's JSONPath writes it: "metadata.name",
+// ParsePath parses a path in the notation of kubectl's JSONPath: "metadata.name",
 // "{.metadata.name}", "$.metadata.name", "spec.containers[*].image",
-// "metadata.labels['app.kubernetes.io/name']", "metadata.labels.app\.kubernetes\.io/name".
-// The error names the path, and says what to write.
+// "metadata.labels['app.kubernetes.io/name']", "metadata.labels.app\.kubernetes\.io/name". The
+// error contains the path and the correction.
 func ParsePath(text string) (Path, error) {
 	path, err := parse(text)
 	if err != nil {
@@ -46,7 +46,7 @@ func parse(text string) (path Path, err error) {
 	return path, nil
 }
 
-// unwrap takes off what may stand around a path.
+// unwrap removes the optional braces and "$" around a path.
 func unwrap(text string) (string, error) {
 	text = strings.TrimSpace(text)
 	if inner, ok := strings.CutPrefix(text, "{"); ok {
@@ -64,7 +64,7 @@ func unwrap(text string) (string, error) {
 	return text, nil
 }
 
-// cutStep reads the step at the beginning of a text; the first one needs no dot.
+// cutStep reads the step at the beginning of a text. The first step needs no dot.
 func cutStep(text string, first bool) (Step, string, error) {
 	dotted, hasDot := strings.CutPrefix(text, ".")
 	switch {
@@ -79,10 +79,10 @@ func cutStep(text string, first bool) (Step, string, error) {
 	case hasDot || first:
 		return cutName(dotted)
 	}
-	return Step{}, "", fmt.Errorf("a dot or a bracket must stand before %q", text)
+	return Step{}, "", fmt.Errorf("expected a dot or a bracket before %q", text)
 }
 
-// cutName reads a name without quotes: a backslash takes what follows it as it is.
+// cutName reads a name without quotes: a backslash escapes the next character.
 func cutName(text string) (Step, string, error) {
 	var name strings.Builder
 	for text != "" && text[0] != '.' && text[0] != '[' {
@@ -98,7 +98,7 @@ func cutName(text string) (Step, string, error) {
 		text = text[size:]
 	}
 	if name.Len() == 0 {
-		return Step{}, "", errors.New("a name is missing behind a dot")
+		return Step{}, "", errors.New("a name is missing after a dot")
 	}
 	return Step{Name: name.String()}, text, nil
 }
@@ -129,7 +129,7 @@ func cutBrackets(text string) (Step, string, error) {
 
 var errNotClosed = errors.New("its bracket is not closed")
 
-// cutQuoted reads a name in quotes, and the bracket behind it.
+// cutQuoted reads a name in quotes, and the closing bracket after it.
 func cutQuoted(text string) (Step, string, error) {
 	var name strings.Builder
 	for i := 1; i < len(text); i++ {

@@ -61,7 +61,7 @@ func TestAPathThatIsWrongIsNamed(t *testing.T) {
 		"{.a":                          "brace is not closed",
 		"a}":                           `write a name with '}'`,
 		"a b":                          `write a name with ' '`,
-		"a[*]b":                        `must stand before "b"`,
+		"a[*]b":                        `expected a dot or a bracket before "b"`,
 		`a.\`:                          `write a name with '\\'`,
 		"a\xff":                        "not UTF-8",
 		strings.Repeat("a.", 32) + "a": "33 steps",

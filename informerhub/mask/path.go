@@ -8,14 +8,14 @@ import (
 // Path leads from an object to some of its fields, step by step.
 type Path []Step
 
-// Step leads from an object to one of its members, or, with Each, to all of them, and
+// Step leads from an object to one of its members. With Each it leads to all of its members, or
 // from a list to all of its elements.
 type Step struct {
 	Name string
 	Each bool
 }
 
-// IsSingle reports whether the path leads to one field at most.
+// IsSingle reports whether the path leads to at most one field.
 func (p Path) IsSingle() bool {
 	for _, step := range p {
 		if step.Each {
@@ -25,7 +25,7 @@ func (p Path) IsSingle() bool {
 	return true
 }
 
-// String is the path in the notation that [ParsePath] reads, in one way of several.
+// String returns the path in one of the notations that [ParsePath] reads.
 func (p Path) String() string {
 	var text strings.Builder
 	for i, step := range p {
@@ -45,7 +45,7 @@ func (p Path) String() string {
 
 var escapeQuoted = strings.NewReplacer(`\`, `\\`, `'`, `\'`)
 
-// isPlain reports whether a name may stand in a path as it is.
+// isPlain reports whether a name needs no quotes in a path.
 func isPlain(name string) bool {
 	for _, r := range name {
 		if !isPlainRune(r) {

@@ -11,14 +11,14 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/protoscan"
 )
 
-// AppendProtobuf appends to dst what of a message of a kind, without the API server's
-// envelope, is under the mask. The message is only read.
+// AppendProtobuf appends the masked message of a kind, without the API server's envelope, to dst.
+// It does not change message.
 //
-// It may be more than what is under the mask: where a path leads into a value with JSON
-// of its own, such as runtime.RawExtension, the value is kept whole; so is a message that
-// cannot be read, or is of a kind that client-go does not know. Objects on the way stay,
-// even where they are empty. A mask that is KeepingParents may leave keys of maps without
-// their values; use it for JSON that is masked again.
+// The result may have more than the masked fields. A value with its own JSON, such as
+// runtime.RawExtension, is kept whole if a path leads into it. So is a message that cannot be read,
+// or whose kind client-go does not know. Parent objects stay even if they are empty. A mask that is
+// KeepingParents may leave keys of maps without their values. Use AppendProtobuf for JSON that is
+// masked again.
 func (m *Mask) AppendProtobuf(dst []byte, kind schema.GroupVersionKind, message []byte) []byte {
 	if described := kubejson.Describe(kind); described != nil {
 		c := protobufCutter{out: dst, parents: m.parents}
@@ -29,24 +29,23 @@ func (m *Mask) AppendProtobuf(dst []byte, kind schema.GroupVersionKind, message 
 	return append(dst, message...)
 }
 
-// protobufCutter copies what is under a mask. Its methods answer whether they could read
-// what they were to copy.
+// protobufCutter copies the masked parts of a message. Its methods report whether they could read
+// their input.
 type protobufCutter struct {
 	out     []byte
 	parents bool
 }
 
-// part is a field as it stands in a message.
+// part is a field in a message.
 type part struct {
 	whole   []byte // with its tag
 	tag     []byte
 	value   []byte // without its length, if it has one
 	wire    uint8
-	another bool // the field before has the same tag
+	another bool // the previous field has the same tag
 }
 
-// message cuts a message. Fields that the Go type does not have are left out, as it
-// leaves them out.
+// message cuts a message. Fields that the Go type does not have are left out, as the Go type does.
 func (c *protobufCutter) message(n *node, m *kubejson.Message, content []byte) bool {
 	var last uint64
 	for i := 0; i < len(content); {
@@ -72,7 +71,7 @@ func (c *protobufCutter) message(n *node, m *kubejson.Message, content []byte) b
 	return true
 }
 
-// field is what is kept of a field's value; nil if nothing is.
+// field returns the node for a field's value; nil if nothing is kept of it.
 func (n *node) field(field *kubejson.Field) *node {
 	if field.IsInline() {
 		return n
@@ -97,7 +96,7 @@ func (c *protobufCutter) keep(p part) bool {
 	return true
 }
 
-// value cuts the value of a field, or one of its list.
+// value cuts the value of a field, or one element of its list.
 func (c *protobufCutter) value(n *node, field *kubejson.Field, p part) bool {
 	switch {
 	case n.all:
@@ -121,18 +120,18 @@ func (c *protobufCutter) nested(n *node, m *kubejson.Message, p part) bool {
 	return ok
 }
 
-// sizeRoom is where the size of a message goes, which is not known till that is written.
+// sizeRoom is the space for the size of a message, which is known only after the message was
+// written.
 type sizeRoom struct{ from, to int }
 
-// open makes room for the size of a message, which is most bytes at most.
+// open reserves space for the size of a message of at most most bytes.
 func (c *protobufCutter) open(most int) sizeRoom {
 	from := len(c.out)
 	c.out = protowire.AppendVarint(c.out, uint64(most))
 	return sizeRoom{from, len(c.out)}
 }
 
-// close writes the size of what has been written behind its room, and moves that if there
-// was too much room.
+// close writes the size of the bytes after its space, and moves these if there was too much space.
 func (c *protobufCutter) close(room sizeRoom) {
 	content := c.out[room.to:]
 	behind := protowire.AppendVarint(c.out[:room.from], uint64(len(content)))
@@ -142,7 +141,7 @@ func (c *protobufCutter) close(room sizeRoom) {
 	c.out = append(behind, content...)
 }
 
-// entry cuts the entry of a map.
+// entry cuts a map entry.
 func (c *protobufCutter) entry(n *node, field *kubejson.Field, p part) bool {
 	name, content, value, ok := protoscan.CutEntry(p.value)
 	switch {
@@ -167,13 +166,13 @@ func (c *protobufCutter) entry(n *node, field *kubejson.Field, p part) bool {
 	return c.entryMessage(n, field.Message(), key, part{tag: value[:1], value: content, wire: protoscan.Bytes}, p)
 }
 
-// witness keeps a key without its value: it tells that the map is there.
+// witness keeps a key without its value, to show that the map exists.
 func (c *protobufCutter) witness(key []byte, p part) {
 	c.out = append(c.out, p.tag...)
 	c.out = protowire.AppendBytes(c.out, key)
 }
 
-// entryMessage cuts the message that is the value of an entry.
+// entryMessage cuts the message that is the value of a map entry.
 func (c *protobufCutter) entryMessage(n *node, m *kubejson.Message, key []byte, content, p part) bool {
 	c.out = append(c.out, p.tag...)
 	room := c.open(len(p.value))

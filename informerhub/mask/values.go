@@ -2,9 +2,9 @@ package mask
 
 import "github.com/kubeconnect/kubeconnect/informerhub/jsonscan"
 
-// Values calls visit with each value that the path leads to in a JSON text, as it is
-// written there, in order. Of members with the same name the first one counts. A text that
-// is malformed has the values that were found before that showed.
+// Values calls visit with each value that the path leads to in JSON text, as written there, in
+// order. Of members with the same name, only the first one is used. For malformed text, it visits
+// the values that it finds before the mistake.
 func (p Path) Values(text []byte, visit func(value []byte)) {
 	values(text, jsonscan.SkipSpace(text, 0), p, visit)
 }

@@ -1,3 +1,3 @@
-// Package samples has objects of every kind of client-go that has a protobuf form, for
-// tests: made at random, and k8s.io/api's own.
+// Package samples has objects of every kind of client-go that has a protobuf form, for tests:
+// random ones, and the golden files of k8s.io/api.
 package samples

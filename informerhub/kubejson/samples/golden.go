@@ -13,14 +13,14 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// Golden is one of k8s.io/api's own samples: every field of a kind set.
+// Golden is one of k8s.io/api's golden files: an object of a kind with every field set.
 type Golden struct {
-	Name    string // the release that wrote it, and its file's
+	Name    string // the release that wrote it, and its file's name
 	Kind    schema.GroupVersionKind
 	Message []byte
 }
 
-// ReadGolden reads k8s.io/api's own samples, of all the releases that it has.
+// ReadGolden reads k8s.io/api's golden files of all releases.
 func ReadGolden(t *testing.T) (all []Golden) {
 	t.Helper()
 	for _, path := range goldenFiles(t) {
@@ -34,7 +34,7 @@ func ReadGolden(t *testing.T) (all []Golden) {
 		}
 		kind := envelope.GroupVersionKind()
 		if !scheme.Scheme.Recognizes(kind) {
-			continue // an older release knows kinds that are gone
+			continue // a kind of an older release that was removed
 		}
 		name := strings.TrimPrefix(path, filepath.Dir(filepath.Dir(path)))
 		all = append(all, Golden{name, kind, envelope.Raw})
@@ -49,7 +49,7 @@ func goldenFiles(t *testing.T) []string {
 	t.Helper()
 	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/api").Output()
 	if err != nil {
-		t.Skipf("where is the module k8s.io/api? %v", err)
+		t.Skipf("the module k8s.io/api was not found: %v", err)
 	}
 	found, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(dir)), "testdata", "*", "*.pb"))
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 
 var message = reflect.TypeFor[interface{ Unmarshal([]byte) error }]()
 
-// Kinds are those of client-go that have a protobuf form, one for each Go type.
+// Kinds returns the kinds of client-go that have a protobuf form, one for each Go type.
 func Kinds() (all []schema.GroupVersionKind) {
 	seen := make(map[reflect.Type]bool)
 	for _, kind := range sortedKinds() {

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/randfill"
 )
 
-// Random is the message of an object of a kind that is made at random.
+// Random returns the message of a random object of a kind.
 func Random(t testing.TB, filler *randfill.Filler, kind schema.GroupVersionKind) []byte {
 	t.Helper()
 	object, err := scheme.Scheme.New(kind)
@@ -29,7 +29,7 @@ func Random(t testing.TB, filler *randfill.Filler, kind schema.GroupVersionKind)
 	return message
 }
 
-// NewFiller fills objects with what an API server may hold.
+// NewFiller returns a filler for objects that an API server may contain.
 func NewFiller(seed int64, nilChance float64) *randfill.Filler {
 	return randfill.NewWithSeed(seed).NilChance(nilChance).NumElements(0, 3).MaxDepth(12).Funcs(
 		func(s *string, c randfill.Continue) { *s = randomString(c) },
@@ -47,7 +47,7 @@ func NewFiller(seed int64, nilChance float64) *randfill.Filler {
 	)
 }
 
-// randomString is as a rule an identifier, and sometimes has to be escaped.
+// randomString usually returns an identifier, and sometimes a string that needs escapes.
 func randomString(c randfill.Continue) string {
 	switch c.Intn(4) {
 	case 0:
