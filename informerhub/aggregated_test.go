@@ -12,12 +12,12 @@ var deploymentResources = &metav1.APIResourceList{GroupVersion: "apps/v1", APIRe
 	{Name: "deployments", SingularName: "deployment", Kind: "Deployment", Namespaced: true, Verbs: readVerbs},
 }}
 
-// The server of an aggregated API may show each user other objects, so no cache may hold
-// what it shows the service.
+// The server of an aggregated API may return different objects to each user, so no cache may have
+// the objects that it returns to the service.
 func TestResolve_AggregatedResourcesAreNotCached(t *testing.T) {
 	for name, test := range map[string]struct {
-		services map[string]string // nil: the API server aggregates nothing; empty: they may not be read
-		defined  bool              // by a CRD that may be read
+		services map[string]string // nil: the API server aggregates nothing; empty: no permission to read them
+		defined  bool              // by a CRD that can be read
 		options  Options
 		want     bool // widgets are cached
 	}{
@@ -52,7 +52,7 @@ func TestResolve_AggregatedResourcesAreNotCached(t *testing.T) {
 	}
 }
 
-// A group that becomes one of an aggregated API is let out of memory at once.
+// The cache of a group that becomes part of an aggregated API is evicted at once.
 func TestHub_ACacheEndsWhenItsGroupIsAggregated(t *testing.T) {
 	api := newFakeAPI(t, coreResources, widgetResources)
 	api.services = make(chan *call)
@@ -75,15 +75,15 @@ func TestHub_ACacheEndsWhenItsGroupIsAggregated(t *testing.T) {
 	tellDefinition(t, watched, serviceOf("v1.example.com", "11"))
 	var gone *ResourceGoneError
 	if batch, err := w.Next(t.Context()); !errors.As(err, &gone) {
-		t.Fatalf("the watch goes on with %v (%v)", toldAll(batch.Events, describeEvent), err)
+		t.Fatalf("the watch continues with %v (%v)", toldAll(batch.Events, describeEvent), err)
 	}
 	found, err := hub.Resolver().Resolve(t.Context(), "widgets")
 	must(t, err)
 	if found.Cacheable() {
-		t.Error("it would be cached again")
+		t.Error("the resource would be cached again")
 	}
 	if _, err := hub.Cache(t.Context(), widgets); !errors.As(err, &gone) {
-		t.Errorf("a new cache begins: %v", err)
+		t.Errorf("a new cache was started: %v", err)
 	}
 }
 

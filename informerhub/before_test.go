@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// nextBefore is what the next batch says of its events: "version<before", or "version"
-// where that is not known.
+// nextBefore returns the events of the next batch as "version<before", or "version" if the state
+// before is unknown.
 func nextBefore(t *testing.T, w *Watcher) []string {
 	t.Helper()
 	batch, err := w.Next(t.Context())
@@ -89,13 +89,13 @@ func TestAPatchIsMadeOnceForTheObjectBefore(t *testing.T) {
 	ask := func(before *Object) string { return string(Event{Object: c, Before: before}.EncodedPatch(2, encode)) }
 	checkSame(t, []string{"2", "2"}, []string{ask(b), ask(b)})
 	if made != 1 {
-		t.Errorf("made %d times", made)
+		t.Errorf("encoded %d times", made)
 	}
 	if ask(a) != "1" || ask(nil) != "" || made != 2 {
-		t.Errorf("of another one: made %d times", made)
+		t.Errorf("another one was encoded %d times", made)
 	}
 	unshared(c)
 	if ask(a) != "1" || made != 3 {
-		t.Errorf("of one that is in no window: made %d times", made)
+		t.Errorf("one outside the window was encoded %d times", made)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 )
 
-// syncedPods is a cache that has had its first snapshot.
+// syncedPods returns a cache that has received its first snapshot.
 func syncedPods(t tester, version int, objects ...*Object) *Cache {
 	t.Helper()
 	c := podCache(1 << 20)
@@ -21,8 +21,8 @@ func syncedPods(t tester, version int, objects ...*Object) *Cache {
 	return c
 }
 
-// TestWhatAReaderIsToldOfAChange begins with the pods a (in app web, on node-1) and
-// b at version 10.
+// TestWhatAReaderIsToldOfAChange begins with the pods a (in app web, on node-1) and b at version
+// 10.
 func TestWhatAReaderIsToldOfAChange(t *testing.T) {
 	a := traits{"default", "a", "uid-a", "3", map[string]string{"app": "web"}, "node-1", nil}
 	changed := func(change func(*traits)) traits { to := a; change(&to); return to }
@@ -31,7 +31,7 @@ func TestWhatAReaderIsToldOfAChange(t *testing.T) {
 		change func(t *testing.T, c *Cache)
 		want   []string
 	}{
-		"an object that is made": {
+		"an object that is created": {
 			change: func(t *testing.T, c *Cache) { must(t, c.Add(pod(t, "c", 11))) },
 			want:   []string{"ADDED default/c@11 at 11"},
 		},
@@ -47,7 +47,7 @@ func TestWhatAReaderIsToldOfAChange(t *testing.T) {
 			},
 			want: []string{"DELETED default/a@3 at 11"},
 		},
-		"an object that was deleted and made again": {
+		"an object that was deleted and recreated": {
 			change: func(t *testing.T, c *Cache) {
 				must(t, c.Update(podObject(t, changed(func(to *traits) { to.uid, to.version = "other", "12" }))))
 			},
@@ -78,7 +78,7 @@ func TestWhatAReaderIsToldOfAChange(t *testing.T) {
 			query:  Query{LabelSelector: "app=web"},
 			change: func(t *testing.T, c *Cache) { must(t, c.Delete(pod(t, "b", 11))) },
 		},
-		"a deletion of what is not there": {
+		"a deletion of a missing object": {
 			change: func(t *testing.T, c *Cache) { must(t, c.Delete(pod(t, "x", 11))) },
 		},
 		"the same state once more": {
@@ -127,7 +127,7 @@ func TestWhatAReaderIsToldOfAChange(t *testing.T) {
 			},
 			want: []string{"ADDED default/a@3 at 20"},
 		},
-		"a relist that finds another content at the version that was reached": {
+		"a relist that finds another content at the feed's version": {
 			change: func(t *testing.T, c *Cache) {
 				must(t, c.Replace(items(podObject(t, changed(func(to *traits) { to.node = "node-2" })), pod(t, "b", 4)), "10"))
 			},
@@ -174,7 +174,7 @@ func TestOnlyAReaderBehindTheWindowIsToldTheLatestStates(t *testing.T) {
 	must(t, c.Update(pod(t, "a", 100)))
 	checkSame(t, []string{"MODIFIED default/a@100 at 100"}, slow.drain(t))
 	if fast.resets != 1 {
-		t.Errorf("the fast reader began %d times", fast.resets)
+		t.Errorf("the fast reader received %d RESETs", fast.resets)
 	}
 }
 
@@ -188,7 +188,7 @@ func TestAReaderThatIsFarBehindIsToldEverythingInBatches(t *testing.T) {
 		must(t, c.Update(pod(t, fmt.Sprint("pod-", version), 10+version)))
 	}
 	if lines := r.drain(t); len(lines) != all || len(r.held) != all {
-		t.Errorf("is told of %d changes", len(lines))
+		t.Errorf("received %d changes", len(lines))
 	}
 }
 
@@ -199,7 +199,7 @@ func TestTheFeedHoldsNoMoreThanItsWindow(t *testing.T) {
 	for version := 10; version < 99; version++ {
 		must(t, c.Update(pod(t, "a", version)))
 		if c.feed.window.bytes > 10*one || len(c.feed.window.changes) > 10 {
-			t.Fatalf("holds %d changes of %d bytes, with a window of %d", len(c.feed.window.changes), c.feed.window.bytes, 10*one)
+			t.Fatalf("the window has %d changes of %d bytes, with a limit of %d", len(c.feed.window.changes), c.feed.window.bytes, 10*one)
 		}
 	}
 	size := 0
@@ -207,7 +207,7 @@ func TestTheFeedHoldsNoMoreThanItsWindow(t *testing.T) {
 		size += change.size()
 	}
 	if size != c.feed.window.bytes {
-		t.Errorf("counts %d bytes of %d", c.feed.window.bytes, size)
+		t.Errorf("counted %d bytes of %d", c.feed.window.bytes, size)
 	}
 }
 
@@ -231,25 +231,25 @@ func TestWhatCameBeforeTheEndOfACacheIsDelivered(t *testing.T) {
 
 	lines, err := current.rest(t)
 	if !errors.Is(err, gone) {
-		t.Errorf("ends with %v", err)
+		t.Errorf("the watch ended with %v", err)
 	}
 	checkSame(t, []string{"ADDED default/b@11 at 11"}, lines)
 	if lines, err := late.rest(t); !errors.Is(err, gone) || len(lines) < 2 {
-		t.Errorf("a late reader is told %v, %v", lines, err)
+		t.Errorf("a late reader received %v, %v", lines, err)
 	}
 	if err := c.ready(t.Context()); !errors.Is(err, gone) {
-		t.Errorf("is ready: %v", err)
+		t.Errorf("Ready returned %v", err)
 	}
 }
 
 func TestGetAnswersTheObjectOrNotFound(t *testing.T) {
 	c := syncedPods(t, 10, pod(t, "a", 3))
 	if object, err := c.Get("default", "a"); err != nil || object.ResourceVersion() != "3" {
-		t.Errorf("answers %v, %v", object, err)
+		t.Errorf("got %v, %v", object, err)
 	}
 	for _, place := range []key{{"default", "b"}, {"other", "a"}, {"", "a"}, {"default", ""}} {
 		if _, err := c.Get(place.namespace, place.name); !apierrors.IsNotFound(err) {
-			t.Errorf("%v: answers %v", place, err)
+			t.Errorf("%v: error %v", place, err)
 		}
 	}
 }
@@ -274,7 +274,7 @@ func TestReadyTellsHowTheCacheStands(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
 			if err := c.ready(ctx); !errors.Is(err, test.want) {
-				t.Errorf("answers %v, want %v", err, test.want)
+				t.Errorf("error %v, want %v", err, test.want)
 			}
 		})
 	}
@@ -285,13 +285,13 @@ func TestDeletionsAfterARelistFindTheirObjects(t *testing.T) {
 	must(t, c.Replace(items(pod(t, "a", 12)), "12"))
 	must(t, c.Delete(pod(t, "a", 13)))
 	if list := listOf(t, c, selectFrom(t, c, Query{})); len(list.Objects) != 0 || list.ResourceVersion != "13" {
-		t.Errorf("holds %v at %s", names(list.Objects), list.ResourceVersion)
+		t.Errorf("listed %v at %s", names(list.Objects), list.ResourceVersion)
 	}
 }
 
-// TestCache_AListThatUndoesChangesBeginsANewEpoch restores a backup from before version 20 into
-// an API server whose versions go on beyond it. Each sort of undone change shows by an object
-// with a version that the cache has gone past.
+// TestCache_AListThatUndoesChangesBeginsANewEpoch restores a backup from before version 20 into an
+// API server whose versions continue after it. Each kind of undone change shows in an object with a
+// version older than the cache's.
 func TestCache_AListThatUndoesChangesBeginsANewEpoch(t *testing.T) {
 	recreated := func(t *testing.T, version int) *Object {
 		return podObject(t, traits{"default", "a", "uid-of-another", fmt.Sprint(version), nil, "", nil})
@@ -300,12 +300,12 @@ func TestCache_AListThatUndoesChangesBeginsANewEpoch(t *testing.T) {
 		before, restored []*Object
 		undone           bool
 	}{
-		"a change":     {[]*Object{pod(t, "a", 20)}, []*Object{pod(t, "a", 3)}, true},
-		"a deletion":   {nil, []*Object{pod(t, "a", 3)}, true},
-		"a recreation": {[]*Object{recreated(t, 20)}, []*Object{pod(t, "a", 3)}, true},
-		"a creation, which leads on by a deletion": {[]*Object{pod(t, "a", 20)}, nil, false},
-		"nothing":                               {[]*Object{pod(t, "a", 20)}, []*Object{pod(t, "a", 20)}, false},
-		"a change, and one that was made since": {[]*Object{pod(t, "a", 20)}, []*Object{pod(t, "a", 1001)}, false},
+		"a change":                             {[]*Object{pod(t, "a", 20)}, []*Object{pod(t, "a", 3)}, true},
+		"a deletion":                           {nil, []*Object{pod(t, "a", 3)}, true},
+		"a recreation":                         {[]*Object{recreated(t, 20)}, []*Object{pod(t, "a", 3)}, true},
+		"a creation, which becomes a deletion": {[]*Object{pod(t, "a", 20)}, nil, false},
+		"nothing":                              {[]*Object{pod(t, "a", 20)}, []*Object{pod(t, "a", 20)}, false},
+		"a change, and one after the restore":  {[]*Object{pod(t, "a", 20)}, []*Object{pod(t, "a", 1001)}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
@@ -321,13 +321,13 @@ func TestCache_AListThatUndoesChangesBeginsANewEpoch(t *testing.T) {
 
 				open, err := w.Next(t.Context())
 				if err != nil || (open.Events[0].Type == Reset) != test.undone {
-					t.Errorf("the open stream goes on with %v, %v", toldAll(open.Events, describeEvent), err)
+					t.Errorf("the open stream received %v, %v", toldAll(open.Events, describeEvent), err)
 				}
 				resumed := c.Watch(selectFrom(t, c, Query{}), WatchOptions{Bookmarks: interval, Since: &position})
 				defer resumed.Close()
 				back, err := resumed.Next(t.Context())
 				if err != nil || (back.Events[0].Type == Reset) != test.undone {
-					t.Errorf("a position from before goes on with %v, %v", toldAll(back.Events, describeEvent), err)
+					t.Errorf("an earlier position received %v, %v", toldAll(back.Events, describeEvent), err)
 				}
 			})
 		})

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// TestObjectsDoNotShareTheMemoryOfTheBody wipes each body after it was read, as
-// client-go does when it reads the next one into the same buffer.
+// TestObjectsDoNotShareTheMemoryOfTheBody wipes each body after it was read, as client-go does when
+// it reads the next one into the same buffer.
 func TestObjectsDoNotShareTheMemoryOfTheBody(t *testing.T) {
 	full := traits{"some-namespace", "some-name", "some-uid", "7", map[string]string{"some-label": "some-value"}, "some-node", []string{"some-owner"}}
 	withManaged := newPod(full)
@@ -121,7 +121,7 @@ func TestAListIsReadWithItsVersionAndContinuation(t *testing.T) {
 			}
 			for _, item := range read.Items {
 				if item.Kind() != pods.GroupVersionKind() {
-					t.Errorf("an item's kind is %s: items carry none, the list's is to be taken", item.Kind())
+					t.Errorf("an item's kind is %s, want that of the list", item.Kind())
 				}
 			}
 		})
@@ -182,7 +182,7 @@ func TestAnItemOfAListHasItsKindWhereOnlyTheListSaysIt(t *testing.T) {
 		body := `{"kind":"WidgetList","metadata":{"resourceVersion":"9"},"items":[` + item + `]}`
 		objects := decodeAll(t, &codec{kind: widgetKind()}, []byte(body))
 		if got := contentOf(t, objects[0]); got != want {
-			t.Errorf("%s is kept as %s", item, got)
+			t.Errorf("%s is stored as %s", item, got)
 		}
 	}
 }
@@ -211,7 +211,7 @@ func TestWhatIsCutOffBehindTheMetadataIsNotServedAsWhole(t *testing.T) {
 	for _, keep := range []bool{false, true} {
 		object := (&codec{kind: pods.GroupVersionKind(), keepManagedFields: keep}).protobufObject(message[:len(message)-4])
 		if text, err := object.JSON(); err == nil {
-			t.Errorf("managedFields kept: %v: served without an error: %s", keep, text)
+			t.Errorf("managedFields kept: %v: returned without an error: %s", keep, text)
 		}
 	}
 }
@@ -251,7 +251,7 @@ func contentOf(t tester, object *Object) string {
 	return string(text)
 }
 
-// silenceLog keeps what a test provokes out of its output.
+// silenceLog keeps expected log lines out of a test's output.
 func silenceLog(t testing.TB) {
 	before := slog.Default()
 	slog.SetDefault(slog.New(slog.DiscardHandler))

@@ -22,20 +22,20 @@ func TestOnlyAnAnswerAboutTheWholeResourceContradictsDiscovery(t *testing.T) {
 		"no error":                  {nil, false},
 		"a path that is not served": {fmt.Errorf("x: %w", unknownPath), true},
 		"an object that is missing": {apierrors.NewNotFound(widgets.GroupResource(), "a"), false},
-		"another plain answer":      {apierrors.NewGenericServerResponse(http.StatusBadGateway, "GET", widgets.GroupResource(), "a", "bad gateway", 0, true), false},
+		"another plain response":    {apierrors.NewGenericServerResponse(http.StatusBadGateway, "GET", widgets.GroupResource(), "a", "bad gateway", 0, true), false},
 		"a cache that has ended":    {&ResourceGoneError{widgets}, true},
 		"a kind without a schema":   {&NoSchemaError{widgets}, true},
 		"a name that is not served": {&UnknownResourceError{Name: "x"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := Contradicts(test.err); got != test.want {
-				t.Errorf("answers %v", got)
+				t.Errorf("Contradicts returned %v", got)
 			}
 		})
 	}
 }
 
-// widgetsAs is what discovery says of widgets that a CRD defines otherwise.
+// widgetsAs returns discovery's description of widgets that a CRD defines differently.
 func widgetsAs(kind string, namespaced bool) *metav1.APIResourceList {
 	return &metav1.APIResourceList{GroupVersion: "example.com/v1", APIResources: []metav1.APIResource{
 		{Name: "widgets", SingularName: "widget", Kind: kind, Namespaced: namespaced, Verbs: readVerbs},
@@ -52,13 +52,13 @@ func TestACacheDoesNotBeginWithAnotherScopeOrKindThanIsServed(t *testing.T) {
 			api := newFakeAPI(t, coreResources, now)
 			var gone *ResourceGoneError
 			if _, err := hubOf(t, api.config()).Cache(t.Context(), widgets); !errors.As(err, &gone) || gone.Resource != widgets {
-				t.Errorf("answers %v", err)
+				t.Errorf("error %v", err)
 			}
 		})
 	}
 }
 
-// definedWidgets is a hub with a synced cache of widgets, and the watch of their definition,
+// definedWidgets returns a hub with a synced cache of widgets, and the watch of their definition,
 // which has the UID "u" and the generation 1.
 func definedWidgets(t *testing.T) (*fakeAPI, *Watcher, *call) {
 	t.Helper()
@@ -112,7 +112,7 @@ func TestAChangedDefinitionRelistsItsCache(t *testing.T) {
 	tellDefinition(t, watched, definedAs("u", 2, "12"))
 	snapshotOfWidgets(t, api, "20", "green")
 	expect(t, w, "MODIFIED default/a@3 at 20")
-	snapshotOfWidgets(t, api, "30", "green") // once more, for an API server that notices late
+	snapshotOfWidgets(t, api, "30", "green") // a second relist, for an API server that notices late
 }
 
 func TestADefinitionThatWasCreatedAgainEndsItsCache(t *testing.T) {
@@ -120,7 +120,7 @@ func TestADefinitionThatWasCreatedAgainEndsItsCache(t *testing.T) {
 	tellDefinition(t, watched, definedAs("other", 1, "12"))
 	var gone *ResourceGoneError
 	if _, err := w.Next(t.Context()); !errors.As(err, &gone) || gone.Resource != widgets {
-		t.Errorf("ends with %v", err)
+		t.Errorf("the watch ended with %v", err)
 	}
 }
 
@@ -130,7 +130,7 @@ func TestADefinitionThatChangesTheKindEndsItsCache(t *testing.T) {
 	tellDefinition(t, watched, definedAs("u", 2, "12"))
 	var gone *ResourceGoneError
 	if _, err := w.Next(t.Context()); !errors.As(err, &gone) || gone.Resource != widgets {
-		t.Errorf("ends with %v", err)
+		t.Errorf("the watch ended with %v", err)
 	}
 }
 
@@ -141,12 +141,12 @@ func TestARelistIsNotOlderThanWhatTheCacheHolds(t *testing.T) {
 	api.next(t, "watch-list").refuse(apierrors.NewBadRequest("no").ErrStatus)
 	asked := api.next(t, "list").query()
 	if asked.Get("resourceVersion") != "10" || asked.Get("resourceVersionMatch") != "NotOlderThan" || asked.Has("limit") {
-		t.Errorf("lists with %v", asked)
+		t.Errorf("listed with %v", asked)
 	}
 }
 
-// TestWithoutTheRightToDefinitionsAChangedHashRelists compares the hashes itself, in the
-// place of the session that waits for half a minute.
+// TestWithoutTheRightToDefinitionsAChangedHashRelists compares the hashes itself, instead of the
+// session that waits for half a minute.
 func TestWithoutTheRightToDefinitionsAChangedHashRelists(t *testing.T) {
 	api, schemas := newFakeAPI(t, coreResources, widgetResources), &publisher{}
 	config := api.config()
@@ -182,6 +182,6 @@ func TestWithoutTheRightToDefinitionsAChangedHashRelists(t *testing.T) {
 	poll("2")
 	var gone *ResourceGoneError
 	if _, err := w.Next(t.Context()); !errors.As(err, &gone) {
-		t.Errorf("with another scope, ends with %v", err)
+		t.Errorf("with another scope, the watch ended with %v", err)
 	}
 }

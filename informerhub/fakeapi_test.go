@@ -23,28 +23,29 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// fakeAPI is an API server whose every answer to a list or a watch is written by
-// the test: it is for faults that a real one cannot be brought to.
+// fakeAPI is an API server whose responses to lists and watches are written by the test. It is for
+// faults that a real API server cannot be brought to.
 type fakeAPI struct {
 	server *httptest.Server
-	calls  chan *call // the lists and watches that wait for an answer
-	// definitions are those of CustomResourceDefinitions; nil: the service may not read them.
+	calls  chan *call // pending lists and watches
+	// definitions are those of CustomResourceDefinitions; nil: the service has no permission to
+	// read them.
 	definitions chan *call
 	// services are those of APIServices, if it aggregates APIs.
 	services chan *call
-	// defined says that the service may list the metadata of the CRD of widgets.
+	// defined allows the service to list the metadata of the CRD of widgets.
 	defined bool
 
 	mu          sync.Mutex // guards the fields below
 	served      map[string]*metav1.APIResourceList
 	discoveries int
-	current     string            // the version that it has come to; empty if it cannot be asked
-	currents    int               // how often it was asked for that
-	aggregated  map[string]string // the names of APIServices, and of the services behind them; nil if there is no such resource
-	unready     string            // what it answers when asked whether it is ready; empty if it is
+	current     string            // its current version; empty if it cannot be requested
+	currents    int               // number of requests for it
+	aggregated  map[string]string // names of APIServices and of their services; nil if there is no such resource
+	unready     string            // its response to readiness checks; empty if it is ready
 }
 
-// setUnready sets what the API server answers when it is asked whether it is ready.
+// setUnready sets the API server's response to readiness checks.
 func (api *fakeAPI) setUnready(checks string) {
 	api.mu.Lock()
 	defer api.mu.Unlock()
@@ -59,14 +60,14 @@ func (api *fakeAPI) answerReady(w http.ResponseWriter) {
 	}
 }
 
-// setCurrent sets the version that the API server has come to.
+// setCurrent sets the API server's current version.
 func (api *fakeAPI) setCurrent(version string) {
 	api.mu.Lock()
 	defer api.mu.Unlock()
 	api.current = version
 }
 
-// answerCurrent answers how far the API server is.
+// answerCurrent responds with the API server's current version.
 func (api *fakeAPI) answerCurrent(w http.ResponseWriter) {
 	api.mu.Lock()
 	defer api.mu.Unlock()
@@ -80,16 +81,16 @@ func (api *fakeAPI) answerCurrent(w http.ResponseWriter) {
 	})
 }
 
-// aggregate sets the APIServices, by name, each with that of the service behind it. Empty: the
-// service may not read them.
+// aggregate sets the APIServices, by name, each with the name of its service. Empty: the service
+// has no permission to read them.
 func (api *fakeAPI) aggregate(services map[string]string) {
 	api.mu.Lock()
 	defer api.mu.Unlock()
 	api.aggregated = services
 }
 
-// answerServices answers what APIServices there are. Lists and watches of their metadata alone
-// are passed to the test.
+// answerServices responds with the APIServices. Lists and watches of only their metadata are passed
+// to the test.
 func (api *fakeAPI) answerServices(w http.ResponseWriter, r *http.Request) {
 	api.mu.Lock()
 	known := api.aggregated
@@ -118,7 +119,7 @@ func (api *fakeAPI) answerServices(w http.ResponseWriter, r *http.Request) {
 	answer(w, map[string]any{"kind": "APIServiceList", "apiVersion": "apiregistration.k8s.io/v1", "items": items})
 }
 
-// asksForCurrent reports whether a request asks for the version alone.
+// asksForCurrent reports whether a request is only for the current version.
 func asksForCurrent(r *http.Request) bool {
 	query := r.URL.Query()
 	return query.Get("limit") == "1" && query.Get("continue") == "" && query.Get("fieldSelector") == "" && query.Get("resourceVersion") == ""
@@ -147,7 +148,7 @@ func newFakeAPI(t *testing.T, served ...*metav1.APIResourceList) *fakeAPI {
 	return api
 }
 
-// serve sets what discovery answers.
+// serve sets the response of discovery.
 func (api *fakeAPI) serve(lists ...*metav1.APIResourceList) {
 	api.mu.Lock()
 	defer api.mu.Unlock()
@@ -188,7 +189,7 @@ func (api *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// forbid answers that the service may not read a resource.
+// forbid responds that the service has no permission to read a resource.
 func forbid(w http.ResponseWriter, resource Resource) {
 	w.Header().Set("Content-Type", runtime.ContentTypeJSON)
 	w.WriteHeader(http.StatusForbidden)
@@ -197,7 +198,7 @@ func forbid(w http.ResponseWriter, resource Resource) {
 	_ = json.NewEncoder(w).Encode(status)
 }
 
-// pass has a test answer a call.
+// pass lets a test respond to a call.
 func (api *fakeAPI) pass(w http.ResponseWriter, r *http.Request, to chan *call) {
 	c := &call{writer: w, request: r, work: make(chan func())}
 	select {
@@ -248,12 +249,12 @@ func answer(w http.ResponseWriter, value any) {
 	_ = json.NewEncoder(w).Encode(value)
 }
 
-// call is a list or a watch that waits for its answer. The test writes the answer,
-// by work that the call's handler does.
+// call is a pending list or watch. The test writes the response, through functions that the call's
+// handler runs.
 type call struct {
 	writer  http.ResponseWriter
 	request *http.Request
-	work    chan func() // closed when the answer is complete
+	work    chan func() // closed when the response is complete
 }
 
 func (c *call) serve() {
@@ -270,7 +271,7 @@ func (c *call) serve() {
 	}
 }
 
-// do has the handler do something, unless the caller has gone.
+// do runs a function in the handler, unless the client has disconnected.
 func (c *call) do(work func()) {
 	done := make(chan struct{})
 	select {
@@ -280,13 +281,12 @@ func (c *call) do(work func()) {
 	}
 }
 
-// end completes the answer: an API server ends a watch after some minutes.
+// end completes the response: an API server ends a watch after some minutes.
 func (c *call) end() { close(c.work) }
 
 func (c *call) query() url.Values { return c.request.URL.Query() }
 
-// next is the next call, which must be for one of these: "list", "watch", or
-// "watch-list".
+// next returns the next call, which must be of the kind "list", "watch", or "watch-list".
 func (api *fakeAPI) next(t *testing.T, kind string) *call {
 	t.Helper()
 	return nextOf(t, api.calls, kind)
@@ -301,7 +301,7 @@ func nextOf(t *testing.T, calls chan *call, kind string) *call {
 		}
 		return c
 	case <-t.Context().Done():
-		t.Fatalf("no %s has come", kind)
+		t.Fatalf("there was no %s", kind)
 	}
 	return nil
 }
@@ -320,7 +320,7 @@ func (c *call) protobuf() bool {
 	return strings.Contains(c.request.Header.Get("Accept"), runtime.ContentTypeProtobuf)
 }
 
-// refuse answers an error.
+// refuse responds with an error.
 func (c *call) refuse(status metav1.Status) {
 	status.APIVersion, status.Kind = "v1", "Status"
 	c.do(func() {
@@ -331,7 +331,7 @@ func (c *call) refuse(status metav1.Status) {
 	c.end()
 }
 
-// list answers a list.
+// list responds with a list.
 func (c *call) list(t *testing.T, list runtime.Object) {
 	t.Helper()
 	contentType, body := runtime.ContentTypeJSON, []byte(nil)
@@ -347,7 +347,7 @@ func (c *call) list(t *testing.T, list runtime.Object) {
 	c.end()
 }
 
-// open answers the head of a watch.
+// open sends the header of a watch.
 func (c *call) open() *call {
 	contentType := runtime.ContentTypeJSON
 	if c.protobuf() {
@@ -404,7 +404,7 @@ func jsonText(t tester, object runtime.Object) []byte {
 
 func (api *fakeAPI) config() *rest.Config { return &rest.Config{Host: api.server.URL} }
 
-// hubOf is a hub on a fake API server.
+// hubOf returns a hub on a fake API server.
 func hubOf(t *testing.T, config *rest.Config) *Hub {
 	t.Helper()
 	hub, err := New(config, Options{})
@@ -415,7 +415,7 @@ func hubOf(t *testing.T, config *rest.Config) *Hub {
 	return hub
 }
 
-// asking is a call of Hub.Cache that may wait.
+// asking is the result of a call of Hub.Cache.
 type asking struct {
 	cache *Cache
 	err   error

@@ -26,7 +26,7 @@ func filterOf(t testing.TB, text string) *filter.Filter {
 	return f
 }
 
-// on is a pod of one name and version on a node.
+// on returns a pod with a name and version on a node.
 func on(t tester, name, node string, version int) *Object {
 	t.Helper()
 	return podObject(t, traits{"default", name, "uid-" + name, fmt.Sprint(version), map[string]string{"app": "web"}, node, nil})
@@ -47,7 +47,7 @@ func TestAListHasWhatTheFilterIsTrueFor(t *testing.T) {
 		list := listOf(t, c, selectFrom(t, c, Query{Filter: filterOf(t, text)}))
 		checkSame(t, want, names(list.Objects))
 		if len(list.Warnings) > 0 {
-			t.Errorf("%s: warns %q", text, list.Warnings)
+			t.Errorf("%s: the warnings are %q", text, list.Warnings)
 		}
 	}
 }
@@ -99,7 +99,7 @@ func TestAFilterThatCostsTooMuchForAllObjectsIsABadRequest(t *testing.T) {
 	all := selectFrom(t, c, Query{Filter: filterOf(t, costly)})
 	_, err := c.List(t.Context(), all)
 	if !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), "for all objects together") {
-		t.Errorf("the list answers %v", err)
+		t.Errorf("the list's error is %v", err)
 	}
 	w := c.Watch(all, WatchOptions{Bookmarks: interval})
 	defer w.Close()
@@ -111,7 +111,7 @@ func TestAFilterThatCostsTooMuchForAllObjectsIsABadRequest(t *testing.T) {
 		}
 	}
 	if !apierrors.IsBadRequest(err) {
-		t.Errorf("the watch ends with %v", err)
+		t.Errorf("the watch ended with %v", err)
 	}
 }
 
@@ -120,12 +120,12 @@ func TestAListEndsWithItsCaller(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := c.List(ctx, selectFrom(t, c, Query{Filter: filterOf(t, "true")})); err == nil {
-		t.Error("goes on without its caller")
+		t.Error("continues without its caller")
 	}
 }
 
-// TestAWatchTellsWhatEntersAndLeavesAFilter has two watchers with one filter, which read
-// the same, and one whose expression has no value for some.
+// TestAWatchTellsWhatEntersAndLeavesAFilter has two watchers with one filter, which read the same,
+// and one whose expression has no value for some objects.
 func TestAWatchTellsWhatEntersAndLeavesAFilter(t *testing.T) {
 	c := syncedPods(t, 10, on(t, "a", "n1", 1), on(t, "b", "n2", 2))
 	shared := filterOf(t, `object.spec.nodeName == 'n1'`)
@@ -156,7 +156,7 @@ func TestAnAnswerIsRememberedWhileTheObjectIsInTheWindow(t *testing.T) {
 		}
 	}
 	if kept := object.forms.Load().answers[filters[0].Number()%maxAnswers].Load(); kept == nil || kept.filter != filters[0] || !kept.matches {
-		t.Errorf("remembers %v", kept)
+		t.Errorf("cached %v", kept)
 	}
 }
 
@@ -171,8 +171,8 @@ func TestSelectionsWithDifferentFiltersAreDifferent(t *testing.T) {
 	}
 }
 
-// BenchmarkFilter is what holding a filter against a pod takes, by way of what it reads and
-// by way of the whole object.
+// BenchmarkFilter measures the evaluation of a filter for a pod, with only the fields that it reads
+// and with the whole object.
 func BenchmarkFilter(b *testing.B) {
 	object := decodeOne(b, &codec{kind: pods.GroupVersionKind()}, protobufBody(b, aWholePod(b)))
 	for name, text := range map[string]string{
@@ -192,7 +192,7 @@ func BenchmarkFilter(b *testing.B) {
 	}
 }
 
-// aWholePod is one as clusters have them.
+// aWholePod returns a realistic pod.
 func aWholePod(t testing.TB) *corev1.Pod {
 	t.Helper()
 	text, err := os.ReadFile("kubejson/testdata/pod.json")
@@ -217,18 +217,18 @@ func warnedOf(t *testing.T, w *Watcher) []string {
 	return batch.Warnings
 }
 
-// noValue is the warning of a filter on a label.
+// noValue returns the warning of a filter on a label.
 func noValue(count, of int, first string) string {
 	return fmt.Sprintf("the filter has no value for %d of %d objects, which are left out: no such key: labels (%s)", count, of, first)
 }
 
-// unlabelled is a pod that a filter on a label has no value for.
+// unlabelled returns a pod that a filter on a label has no value for.
 func unlabelled(t *testing.T, name string, version int) *Object {
 	return podObject(t, traits{"default", name, "uid-" + name, fmt.Sprint(version), nil, "n1", nil})
 }
 
-// TestWatcher_WarnsOfObjectsThatTheFilterHasNoValueFor reads a snapshot, changes that are no
-// events, and changes that come in a burst.
+// TestWatcher_WarnsOfObjectsThatTheFilterHasNoValueFor reads a snapshot, changes without events,
+// and changes in a burst.
 func TestWatcher_WarnsOfObjectsThatTheFilterHasNoValueFor(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		c := syncedPods(t, 10, on(t, "a", "n1", 1), unlabelled(t, "b", 2))
@@ -253,8 +253,8 @@ func TestWatcher_WarnsOfObjectsThatTheFilterHasNoValueFor(t *testing.T) {
 	})
 }
 
-// TestWatcher_WarnsOfTheFilterOnEachWayToGoOn goes over to other namespaces, comes back from a
-// position in the log, and begins with another snapshot.
+// TestWatcher_WarnsOfTheFilterOnEachWayToGoOn switches to other namespaces, resumes from a position
+// in the log, and begins with another snapshot.
 func TestWatcher_WarnsOfTheFilterOnEachWayToGoOn(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		c := syncedPods(t, 10, on(t, "a", "n1", 1), unlabelled(t, "b", 2))

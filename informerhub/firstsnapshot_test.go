@@ -11,7 +11,7 @@ import (
 )
 
 func TestReady_FailsAfterAWhileWithTheLastErrorOfTheAPIServer(t *testing.T) {
-	failure := apierrors.NewInternalError(errors.New("the conversion webhook is away"))
+	failure := apierrors.NewInternalError(errors.New("the conversion webhook is down"))
 	for name, test := range map[string]struct {
 		before func(*Cache)
 		want   string

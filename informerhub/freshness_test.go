@@ -14,8 +14,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 )
 
-// farther is an API server that has come to a version, and says nothing of whether there
-// was something before it.
+// farther is an API server that has reached a version, and does not report whether there was
+// anything before it.
 type farther struct {
 	history
 	version string
@@ -30,7 +30,7 @@ func (f *farther) progress(context.Context, string, func(watch.Event) bool) (str
 	return "", errNoProgress
 }
 
-// following is a cache at version 10 whose API server is at another one.
+// followingCache returns a cache at version 10 whose API server is at another version.
 func followingCache(t *testing.T, version string) *Cache {
 	t.Helper()
 	c := syncedPods(t, 10)
@@ -61,14 +61,14 @@ func TestFreshness_ACacheIsStaleUntilItHasCaughtUp(t *testing.T) {
 		c.lostUpstream()
 		time.Sleep(time.Minute)
 		if fresh := wantStale(t, c, "without a watch", true); !fresh.LastContact.Equal(lost) {
-			t.Errorf("it is complete as of %v, not %v", fresh.LastContact, lost)
+			t.Errorf("complete as of %v, want %v", fresh.LastContact, lost)
 		}
 		c.contact.note()
 		c.watchesUpstream(false)
 		wantStale(t, c, "with a watch that has delivered nothing", true)
 		must(t, c.Update(pod(t, "a", 19)))
 		if fresh := wantStale(t, c, "with a part of what was missed", true); !fresh.LastContact.Equal(lost) {
-			t.Errorf("it is complete as of %v, not %v", fresh.LastContact, lost)
+			t.Errorf("complete as of %v, want %v", fresh.LastContact, lost)
 		}
 		must(t, c.Update(pod(t, "b", 20)))
 		wantStale(t, c, "with all that was missed", false)
@@ -87,7 +87,7 @@ func TestFreshness_AListIsAsOfWhenItBegan(t *testing.T) {
 		wantStale(t, c, "while the list is under way", true)
 		must(t, c.Replace(nil, "25"))
 		if fresh := wantStale(t, c, "with a list of a minute ago", true); !fresh.LastContact.Equal(began) {
-			t.Errorf("it is complete as of %v, not %v", fresh.LastContact, began)
+			t.Errorf("complete as of %v, want %v", fresh.LastContact, began)
 		}
 		c.contact.note()
 		must(t, c.Bookmark("30"))
@@ -95,7 +95,7 @@ func TestFreshness_AListIsAsOfWhenItBegan(t *testing.T) {
 	})
 }
 
-// A watch that is opened again while the API server is asked says nothing of the new one.
+// An answer of the API server for an earlier watch does not apply to a reopened one.
 func TestFreshness_WhatWasAskedForAnEarlierWatchDoesNotCount(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		c := followingCache(t, "20")
@@ -127,7 +127,7 @@ func TestBookmark_TheCacheRelistsIfTheAPIServerHasGoneBack(t *testing.T) {
 		bookmark, current string
 		relists           int
 	}{
-		"the API server is further":               {bookmark: "12", current: "20", relists: 0},
+		"the API server is at a newer version":    {bookmark: "12", current: "20", relists: 0},
 		"the API server is at the bookmark":       {bookmark: "12", current: "12", relists: 0},
 		"the API server is at an older version":   {bookmark: "12", current: "9", relists: 1},
 		"the bookmark and the API server are old": {bookmark: "9", current: "9", relists: 1},
@@ -143,7 +143,7 @@ func TestBookmark_TheCacheRelistsIfTheAPIServerHasGoneBack(t *testing.T) {
 				must(t, c.Bookmark(test.bookmark))
 				synctest.Wait()
 				if api.relists != test.relists {
-					t.Errorf("the cache relists %d times, want %d", api.relists, test.relists)
+					t.Errorf("the cache relisted %d times, want %d", api.relists, test.relists)
 				}
 			})
 		})
@@ -186,7 +186,8 @@ func TestFreshness_ARelistSaysSinceWhenItIsUnderWay(t *testing.T) {
 	})
 }
 
-// A replica is as current as the worst of its caches that the API server does not refuse.
+// A replica is as current as the worst of its caches, except those for which the API server returns
+// errors.
 func TestHubFreshness_OneResourceThatIsRefusedDoesNotCount(t *testing.T) {
 	forbidden, away := apierrors.NewForbidden(pods.GroupResource(), "", nil), &UnavailableError{Err: errors.New("refused")}
 	current := func(t *testing.T) *Cache {
@@ -225,7 +226,7 @@ func TestHubFreshness_OneResourceThatIsRefusedDoesNotCount(t *testing.T) {
 				}
 				time.Sleep(2 * maxUnconfirmed)
 				if fresh := hub.Freshness(); fresh.Stale != test.stale {
-					t.Errorf("it is %+v", fresh)
+					t.Errorf("the freshness is %+v", fresh)
 				}
 			})
 		})
@@ -239,22 +240,22 @@ func TestHubFreshness_AResourceCountsAgainWhenItIsListed(t *testing.T) {
 		c.failed(apierrors.NewForbidden(pods.GroupResource(), "", nil))
 		must(t, c.Replace(nil, "10"))
 		if _, how, _ := c.followed(); how.refused {
-			t.Error("it is left out")
+			t.Error("the cache is left out")
 		}
 	})
 }
 
-// What arrives after a link has stood still was sent before: it does not make the cache complete.
+// Data that arrives after a link has stalled was sent earlier: it does not make the cache complete.
 func TestFreshness_ALinkThatHasStoodStillIsNoContact(t *testing.T) {
 	for name, test := range map[string]struct {
 		quiet time.Duration
 		pings bool
 		lags  bool // LastContact stays before the pause
 	}{
-		"the link is idle":               {time.Second, true, false},
-		"the link has stood still":       {maxQuiet + time.Millisecond, true, true},
-		"the link stands still for long": {time.Minute, true, true},
-		"nothing is pinged":              {time.Minute, false, false},
+		"the link is idle":         {time.Second, true, false},
+		"the link has stalled":     {maxQuiet + time.Millisecond, true, true},
+		"the link stalls for long": {time.Minute, true, true},
+		"nothing is pinged":        {time.Minute, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// A replica stands at 10 with the pod a, without the label that a caller selects. It is
-// away, and a relist leads it to 40. Meanwhile, at another replica, the caller was told
-// up to 20 that a had got the label, and that the pod between, which was deleted at 25,
-// was made. The pod gone was deleted at 40.
+// leapt returns the cache of a replica that was at 10 with the pod a, without the label that a
+// caller selects. After an outage, a relist takes it to 40. Meanwhile another replica has delivered
+// events up to 20 to the caller: a got the label, and the pod between was created, which was
+// deleted at 25. The pod gone was deleted at 40.
 func leapt(t *testing.T, known bool) *Cache {
 	t.Helper()
 	c := syncedPods(t, 10, labelled(t, "a", "other", 5), labelled(t, "gone", "web", 6))
@@ -50,7 +50,7 @@ func TestAWatcherFromAReplicaThatWasAheadIsToldLatestStatesWhenARelistLeadsPastI
 	w := resumed(t, c, byLabel, Position{Version: "20"})
 	checkSame(t, []string{"BOOKMARK at 20"}, nextLines(t, w))
 	leap(t, c)
-	checkSame(t, []string{"BOOKMARK at 20"}, nextLines(t, w)) // before history is asked
+	checkSame(t, []string{"BOOKMARK at 20"}, nextLines(t, w)) // before the history is requested
 	checkSame(t, latestStates, nextLines(t, w))
 	w.Close()
 	if left := len(c.feed.topics.byInterest); left != 0 {
@@ -79,19 +79,19 @@ func TestAtTheEndsOfAGapNothingIsUnknown(t *testing.T) {
 		must(t, err)
 		checkSame(t, want, toldAll(batch.Events, describeEvent))
 		if batch.latest {
-			t.Errorf("from %s latest states are told, not steps", since)
+			t.Errorf("from %s latest states are sent, not steps", since)
 		}
 	}
 }
 
-// The window has gone on behind a watcher from a replica that was ahead, which has told
-// the caller of an object that was made and deleted since.
+// The window has moved past a watcher that comes from a replica which was ahead. That replica has
+// delivered an object that was created and deleted since.
 func TestAWatcherFromAReplicaThatWasAheadIsToldOfDeletionsBehindTheWindow(t *testing.T) {
 	c := podCache(1)
 	must(t, c.Replace(nil, "10"))
 	c.history = &replicas{version: 20}
 	w := resumed(t, c, Query{}, Position{Version: "20"})
-	w.options.Bookmarks = time.Millisecond // if nothing else comes
+	w.options.Bookmarks = time.Millisecond // if nothing else arrives
 	checkSame(t, []string{"BOOKMARK at 20"}, nextLines(t, w))
 	must(t, c.Add(pod(t, "a", 15)))
 	must(t, c.Delete(pod(t, "a", 25)))
@@ -110,8 +110,8 @@ func TestAnOlderPositionThanOneThatWasAskedForIsToldTheLaterDeletionsToo(t *test
 		nextLines(t, resumed(t, c, Query{}, Position{Version: "2"})))
 }
 
-// Of those who wait for history together, one asks for all. If that fails, the next one
-// asks for itself.
+// Of several watchers that wait for history, one requests it for all. If that fails, the next one
+// requests its own.
 func TestWhoWaitedForHistoryInVainAsksForItsOwnPosition(t *testing.T) {
 	c := syncedPods(t, 10)
 	c.history = &replicas{}
@@ -119,7 +119,7 @@ func TestWhoWaitedForHistoryInVainAsksForItsOwnPosition(t *testing.T) {
 	c.forgotten("5")
 	for _, want := range []string{"2", "5"} {
 		if since, until := c.takeWanted("5"); since != want || until != "10" {
-			t.Errorf("asks from %q up to %q, want from %q", since, until, want)
+			t.Errorf("requested from %q up to %q, want from %q", since, until, want)
 		}
 	}
 }
@@ -130,11 +130,11 @@ func TestTheOldestOfManyGapsBecomeOne(t *testing.T) {
 		l.leapt(fmt.Sprint(10*i+10), fmt.Sprint(10*i+15))
 	}
 	if len(l.gaps) != maxGaps {
-		t.Errorf("there are %d", len(l.gaps))
+		t.Errorf("there are %d gaps", len(l.gaps))
 	}
 	for version, want := range map[string]string{"10": "", "12": "35", "18": "35", "34": "35", "35": "", "42": "45", "47": ""} {
 		if got := l.unknown(version); got != want {
-			t.Errorf("from %s deletions are not known up to %q, want %q", version, got, want)
+			t.Errorf("from %s deletions are unknown up to %q, want %q", version, got, want)
 		}
 	}
 }

@@ -14,8 +14,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/mask"
 )
 
-// The words that random objects and selectors are made of are few, so that they
-// meet often.
+// Random objects and selectors are made of few strings, so that they match often.
 var (
 	aNamespace = rapid.SampledFrom([]string{"a", "b", "b-c"})
 	aName      = rapid.SampledFrom([]string{"one", "two", "three", "four"})
@@ -23,7 +22,7 @@ var (
 	aKey       = rapid.SampledFrom([]string{"app", "tier", "empty"})
 	aValue     = rapid.SampledFrom([]string{"", "web", "db"})
 	anOwner    = rapid.SampledFrom([]string{"u1", "u2", "u3"})
-	someOwners = rapid.SliceOfN(anOwner, 0, 3) // one of them may be there twice
+	someOwners = rapid.SliceOfN(anOwner, 0, 3) // may contain duplicates
 	aLabelSet  = rapid.MapOfN(aKey, aValue, 0, 3)
 )
 
@@ -67,7 +66,7 @@ var aQuery = rapid.Custom(func(t *rapid.T) Query {
 	}
 })
 
-// someLimits are mostly so small that everything that they bound happens soon.
+// someLimits are mostly so small that they are soon reached.
 var someLimits = rapid.Custom(func(t *rapid.T) limits {
 	return limits{
 		window:     rapid.SampledFrom([]int{1, 500, 2000, 10_000, 1 << 20}).Draw(t, "window"),
@@ -79,7 +78,7 @@ var someLimits = rapid.Custom(func(t *rapid.T) limits {
 	}
 })
 
-// aRelated is mostly no restriction at all.
+// aRelated is mostly no limit at all.
 var aRelated = rapid.Custom(func(t *rapid.T) Related {
 	switch rapid.IntRange(0, 7).Draw(t, "relation") {
 	case 0:
@@ -101,7 +100,7 @@ var anObjectName = rapid.Custom(func(t *rapid.T) ObjectName {
 	return ObjectName{place.namespace, place.name, anOwner.Draw(t, "uid")}
 })
 
-// someFields are those that a caller wants; nil is all of them.
+// someFields are the fields that a caller selects; nil is all of them.
 var someFields = rapid.Custom(func(t *rapid.T) *mask.Mask {
 	path := rapid.SampledFrom([]string{"spec.nodeName", "metadata.labels.app", "metadata.labels[*]", "metadata.resourceVersion", "status"})
 	fields, err := mask.Parse(rapid.SliceOfN(path, 0, 2).Draw(t, "paths"))
@@ -109,10 +108,10 @@ var someFields = rapid.Custom(func(t *rapid.T) *mask.Mask {
 	return fields
 })
 
-// someNamespaces are those that a caller may see; nil is all of them.
+// someNamespaces are those that a caller can read; nil is all of them.
 var someNamespaces = rapid.OneOf(rapid.Just([]string(nil)), rapid.SliceOfNDistinct(aNamespace, 0, 3, rapid.ID[string]))
 
-// key is the place of an object.
+// key identifies an object.
 type key struct{ namespace, name string }
 
 func (k key) compare(other key) int {
@@ -123,15 +122,15 @@ var aPlace = rapid.Custom(func(t *rapid.T) key {
 	return key{aNamespace.Draw(t, "namespace"), aName.Draw(t, "name")}
 })
 
-// someTraits are those of a pod at a place.
+// someTraits are those of a pod with a key.
 func someTraits(t *rapid.T, place key, uid string, version int) traits {
 	return traits{place.namespace, place.name, uid, fmt.Sprint(version), aLabelSet.Draw(t, "labels"), aNode.Draw(t, "node"), someOwners.Draw(t, "owners")}
 }
 
-// world is a naive cache: what is true.
+// world is a naive cache: the expected state.
 type world map[key]traits
 
-// selected are the objects that a query holds, by client-go's own selectors.
+// selected returns the objects that a query selects, by client-go's own selectors.
 func (w world) selected(t tester, query Query) []traits {
 	t.Helper()
 	byLabel, err := labels.Parse(query.LabelSelector)
@@ -155,7 +154,7 @@ func (w world) selected(t tester, query Query) []traits {
 	return found
 }
 
-// related is what Related says, in other words.
+// related reports whether an object matches Related, by another implementation.
 func (is traits) related(t tester, to Related) bool {
 	t.Helper()
 	byLabel, err := labels.Parse(to.LabelSelector)
@@ -173,13 +172,13 @@ func (is traits) related(t tester, to Related) bool {
 		byLabel.Matches(labels.Set(is.labels))
 }
 
-// told is what tests compare of an object: which one it is, at which version.
+// told returns what tests compare of an object: its identity and version.
 func (is traits) told() string {
 	return fmt.Sprintf("%s/%s %s@%s", is.namespace, is.name, is.uid, is.version)
 }
 
-// told is what tests compare of an object that is told to those who ask so: under a mask
-// not the version, but what is there.
+// told returns what tests compare of an object that was sent for a query: under a mask its content
+// instead of its version.
 func (q Query) told(o *Object) string {
 	if q.Fields == nil {
 		return told(o)
@@ -194,7 +193,7 @@ func (q Query) told(o *Object) string {
 	return fmt.Sprintf("%s/%s %s %s", o.namespace, o.name, o.uid, text)
 }
 
-// toldOf is what is told of the objects that a query holds.
+// toldOf returns what tests compare of all objects that a query selects.
 func (w world) toldOf(t tester, query Query) []string {
 	t.Helper()
 	return toldAll(w.selected(t, query), func(is traits) string { return query.told(podObject(t, is)) })

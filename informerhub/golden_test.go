@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// TestTheSamplesOfEveryKindReadTheSame reads k8s.io/api's own samples: each kind,
-// every field set, once as protobuf and once as JSON.
+// TestTheSamplesOfEveryKindReadTheSame reads k8s.io/api's own samples: each kind with every field
+// set, as protobuf and as JSON.
 func TestTheSamplesOfEveryKindReadTheSame(t *testing.T) {
 	tried := 0
 	for _, path := range samples(t) {
@@ -39,7 +39,7 @@ func TestTheSamplesOfEveryKindReadTheSame(t *testing.T) {
 		})
 	}
 	if tried < 120 {
-		t.Errorf("tried %d samples only", tried)
+		t.Errorf("tested only %d samples", tried)
 	}
 }
 
@@ -47,7 +47,7 @@ func samples(t *testing.T) []string {
 	t.Helper()
 	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/api").Output()
 	if err != nil {
-		t.Skipf("where is the module k8s.io/api? %v", err)
+		t.Skipf("the module k8s.io/api was not found: %v", err)
 	}
 	found, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(dir)), "testdata", "HEAD", "*.pb"))
 	if err != nil {
@@ -56,8 +56,8 @@ func samples(t *testing.T) []string {
 	return found
 }
 
-// sampleKind reads GROUP.VERSION.KIND.pb; false for a kind that has no metadata, or
-// that client-go has no type for.
+// sampleKind parses GROUP.VERSION.KIND.pb; false for a kind that has no metadata, or that client-go
+// has no type for.
 func sampleKind(path string) (schema.GroupVersionKind, bool) {
 	parts := strings.Split(strings.TrimSuffix(filepath.Base(path), ".pb"), ".")
 	if len(parts) < 3 {

@@ -32,7 +32,7 @@ var metadata = map[string]metav1.ObjectMeta{
 	"text that JSON escapes":                {Name: `q"\`, Namespace: "<&>\u2028", Labels: map[string]string{"\t\n": `"`, "é": "世界😀"}},
 	"an annotation of the watch-list's own": {Name: "a", UID: "u", Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"}},
 	"an annotation as large as allowed":     {Name: "a", UID: "u", Annotations: map[string]string{"big": strings.Repeat("x", 256<<10)}},
-	"only managedFields beside a name":      {Name: "a", ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}}},
+	"only managedFields and a name":         {Name: "a", ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}}},
 	"a version beyond 64 bits":              {Name: "a", ResourceVersion: "123456789012345678901234567890"},
 }
 
@@ -80,7 +80,7 @@ func checkHead(t *testing.T, object *Object, want metav1.Object) {
 func TestTheHeadOfEveryBuiltInKindIsWhatClientGoReads(t *testing.T) {
 	const seed = 1
 	filler := randfill.NewWithSeed(seed).NilChance(0.5).NumElements(0, 3).MaxDepth(6).Funcs(
-		// What a server never sends, or a filler cannot know how to make.
+		// Values that a server never sends, or that a filler cannot create.
 		func(o *runtime.RawExtension, _ randfill.Continue) { o.Raw = []byte(`{"apiVersion":"a","kind":"b"}`) },
 		func(o *metav1.FieldsV1, _ randfill.Continue) { *o = metav1.FieldsV1{} },
 		func(o *metav1.Time, _ randfill.Continue) {
@@ -100,12 +100,12 @@ func TestTheHeadOfEveryBuiltInKindIsWhatClientGoReads(t *testing.T) {
 		})
 	}
 	if tried < 150 {
-		t.Errorf("tried %d kinds only", tried)
+		t.Errorf("tested only %d kinds", tried)
 	}
 }
 
-// fillObject makes an object of a kind; false if the kind has no metadata and so
-// is none that can be watched.
+// fillObject returns an object of a kind; false if the kind has no metadata and so cannot be
+// watched.
 func fillObject(t *testing.T, filler *randfill.Filler, kind schema.GroupVersionKind) (metav1.Object, bool) {
 	t.Helper()
 	if kind.Version == runtime.APIVersionInternal {

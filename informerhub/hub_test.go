@@ -23,7 +23,7 @@ func typedPod(name, version string) *corev1.Pod {
 	return newPod(traits{namespace: "default", name: name, uid: "uid-" + name, version: version})
 }
 
-// bookmarkAt is the bookmark that ends the initial events of a watch-list.
+// bookmarkAt returns the bookmark that ends the initial events of a watch-list.
 func bookmarkAt(version string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		ResourceVersion: version, Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"},
@@ -36,8 +36,8 @@ var (
 	expired     = apierrors.NewResourceExpired("too old resource version").ErrStatus
 )
 
-// syncedHub is a hub whose cache of pods holds the pod a, by watch-list at version
-// 10, and the watch that goes on.
+// syncedHub returns a hub whose cache of pods has the pod a at version 10, read by watch-list, and
+// the watch that follows.
 func syncedHub(t *testing.T, api *fakeAPI) (*Hub, *Cache, *call) {
 	t.Helper()
 	hub := hubOf(t, api.config())
@@ -77,10 +77,10 @@ func TestManyCallersShareOneWatch(t *testing.T) {
 	first := <-waiting[0]
 	for _, answered := range waiting[1:] {
 		if got := <-answered; got.err != nil || got.cache != first.cache {
-			t.Errorf("answers %p, %v; the first %p, %v", got.cache, got.err, first.cache, first.err)
+			t.Errorf("got cache %p, %v; the first caller got %p, %v", got.cache, got.err, first.cache, first.err)
 		}
 	}
-	// A second watch would wait for its answer here, and this event with it.
+	// A second watch would wait for its response here, and this event with it.
 	w := longWatch(t, first.cache)
 	expect(t, w, "RESET at 10", "ADDED default/a@3 at 3", "SYNCED at 10")
 	upstream.send(t, watch.Modified, typedPod("a", "11"))
@@ -106,7 +106,7 @@ func TestAnAPIServerWithoutWatchListIsListed(t *testing.T) {
 	expect(t, w, "RESET at 10", "ADDED default/a@3 at 3", "SYNCED at 10")
 	upstream := api.next(t, "watch")
 	if version := upstream.query().Get("resourceVersion"); version != "10" {
-		t.Errorf("watches from %q, not from where the list ends", version)
+		t.Errorf("watches from %q, want the version of the list", version)
 	}
 	upstream.open().send(t, watch.Added, typedPod("b", "11"))
 	expect(t, w, "ADDED default/b@11 at 11")
@@ -121,7 +121,7 @@ func TestAListInPagesIsPutTogether(t *testing.T) {
 		ListMeta: metav1.ListMeta{ResourceVersion: "10", Continue: "more"}, Items: []corev1.Pod{*typedPod("a", "3")}})
 	second := api.next(t, "list")
 	if token := second.query().Get("continue"); token != "more" {
-		t.Errorf("goes on from %q", token)
+		t.Errorf("the second page has the token %q", token)
 	}
 	second.list(t, &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "10"}, Items: []corev1.Pod{*typedPod("b", "4")}})
 	got := <-answered
@@ -141,7 +141,7 @@ func TestACutStreamGoesOnFromItsLastVersion(t *testing.T) {
 	upstream.end()
 	again := api.next(t, "watch")
 	if version := again.query().Get("resourceVersion"); version != "12" {
-		t.Errorf("watches again from %q", version)
+		t.Errorf("the next watch is from %q", version)
 	}
 	again.open().send(t, watch.Deleted, typedPod("a", "13"))
 	expect(t, w, "DELETED default/a@12 at 13")
@@ -180,7 +180,7 @@ func TestACustomResourceIsWatchedAsJSON(t *testing.T) {
 	answered := ask(t.Context(), hub, widgets)
 	upstream := api.next(t, "watch-list")
 	if upstream.protobuf() || upstream.request.URL.Path != "/apis/example.com/v1/widgets" {
-		t.Errorf("asks for %s as %q", upstream.request.URL.Path, upstream.request.Header.Get("Accept"))
+		t.Errorf("requested %s as %q", upstream.request.URL.Path, upstream.request.Header.Get("Accept"))
 	}
 	upstream.open().send(t, watch.Added, widget("a", "3", nil)).
 		send(t, watch.Bookmark, widget("", "10", map[string]string{metav1.InitialEventsAnnotationKey: "true"}))
@@ -212,7 +212,7 @@ func TestARefusedListIsTheAPIServersOwnError(t *testing.T) {
 	api.next(t, "watch-list").refuse(forbidden)
 	api.next(t, "list").refuse(forbidden)
 	if got := <-answered; !apierrors.IsForbidden(got.err) {
-		t.Errorf("answers %v", got.err)
+		t.Errorf("error %v", got.err)
 	}
 }
 
@@ -230,7 +230,7 @@ func TestAnAPIServerThatIsDownIsNamedAndFoundWhenItIsUp(t *testing.T) {
 	_, err := hub.Cache(t.Context(), pods)
 	var unavailable *UnavailableError
 	if !errors.As(err, &unavailable) || "http://"+unavailable.Host != api.server.URL {
-		t.Fatalf("answers %v", err)
+		t.Fatalf("error %v", err)
 	}
 	if err := hub.Resolver().Reached(t.Context()); !errors.As(err, &unavailable) {
 		t.Errorf("reached: %v", err)
@@ -240,7 +240,7 @@ func TestAnAPIServerThatIsDownIsNamedAndFoundWhenItIsUp(t *testing.T) {
 		t.Errorf("reached: %v", err)
 	}
 	api.next(t, "watch-list").open().send(t, watch.Bookmark, bookmarkAt("10"))
-	for { // until it has heard of it
+	for { // until the cache has received it
 		_, err := hub.Cache(t.Context(), pods)
 		if err == nil {
 			return
@@ -277,14 +277,14 @@ func TestACacheEndsWhenItsResourceIsNoLongerServed(t *testing.T) {
 	_, err := w.Next(t.Context())
 	var gone *ResourceGoneError
 	if !errors.As(err, &gone) || gone.Resource != pods {
-		t.Fatalf("ends with %v", err)
+		t.Fatalf("the watch ended with %v", err)
 	}
-	hub.running.Wait() // the cache makes room
+	hub.running.Wait() // the cache has been removed
 
 	answered := ask(t.Context(), hub, pods)
 	api.next(t, "watch-list").open().send(t, watch.Bookmark, bookmarkAt("30"))
 	if got := <-answered; got.err != nil || got.cache == cache {
-		t.Errorf("made anew, the resource's cache is %p, %v", got.cache, got.err)
+		t.Errorf("the new cache of the resource is %p, %v", got.cache, got.err)
 	}
 }
 
@@ -313,27 +313,27 @@ func TestCloseEndsWatchersAndCallersWhoWait(t *testing.T) {
 
 	hub.Close()
 	if _, err := w.Next(t.Context()); !errors.Is(err, ErrClosed) {
-		t.Errorf("the watch ends with %v", err)
+		t.Errorf("the watch ended with %v", err)
 	}
 	if got := <-waiting; !errors.Is(got.err, ErrClosed) {
-		t.Errorf("the caller who waits is told %v", got.err)
+		t.Errorf("the waiting caller got %v", got.err)
 	}
 	if _, err := hub.Cache(t.Context(), pods); !errors.Is(err, ErrClosed) {
-		t.Errorf("a later caller is told %v", err)
+		t.Errorf("a later caller got %v", err)
 	}
-	hub.Close() // twice is once
+	hub.Close() // a second Close has no effect
 }
 
 func TestACallerWhoDoesNotWaitIsTold(t *testing.T) {
 	api := newFakeAPI(t, coreResources)
 	hub := hubOf(t, api.config())
-	why := errors.New("the caller has gone")
+	why := errors.New("the caller has disconnected")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	answered := ask(ctx, hub, pods)
 	api.next(t, "watch-list").open()
 	cancel(why)
 	if got := <-answered; !errors.Is(got.err, why) {
-		t.Errorf("answers %v", got.err)
+		t.Errorf("error %v", got.err)
 	}
 }
 
@@ -344,9 +344,9 @@ func TestTheAPIServerIsAskedWhetherItSelectsByAField(t *testing.T) {
 		answer func(*call)
 		check  func(error) bool
 	}{
-		"yes":         {func(c *call) { c.list(t, &corev1.PodList{}) }, func(err error) bool { return err == nil }},
-		"no":          {func(c *call) { c.refuse(apierrors.NewBadRequest("no such field").ErrStatus) }, apierrors.IsBadRequest},
-		"no right to": {func(c *call) { c.refuse(apierrors.NewForbidden(pods.GroupResource(), "", nil).ErrStatus) }, apierrors.IsForbidden},
+		"yes":           {func(c *call) { c.list(t, &corev1.PodList{}) }, func(err error) bool { return err == nil }},
+		"no":            {func(c *call) { c.refuse(apierrors.NewBadRequest("no such field").ErrStatus) }, apierrors.IsBadRequest},
+		"no permission": {func(c *call) { c.refuse(apierrors.NewForbidden(pods.GroupResource(), "", nil).ErrStatus) }, apierrors.IsForbidden},
 	} {
 		t.Run(name, func(t *testing.T) {
 			field := "spec." + strings.ReplaceAll(name, " ", "-")
@@ -357,11 +357,11 @@ func TestTheAPIServerIsAskedWhetherItSelectsByAField(t *testing.T) {
 			}()
 			asked := api.next(t, "list")
 			if selector := asked.query().Get("fieldSelector"); selector != field+"=-" {
-				t.Errorf("asks with %q", selector)
+				t.Errorf("requested with the field selector %q", selector)
 			}
 			test.answer(asked)
 			if err := <-answered; !test.check(err) {
-				t.Errorf("answers %v", err)
+				t.Errorf("error %v", err)
 			}
 		})
 	}

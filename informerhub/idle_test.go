@@ -25,12 +25,12 @@ func TestACacheThatNobodyUsesEnds(t *testing.T) {
 	longAgo()
 	hub.endIdle(running)
 	if hub.kept(pods) != running.Cache {
-		t.Fatal("a cache has ended that is watched")
+		t.Fatal("a watched cache has ended")
 	}
 	watcher.Close()
 	hub.endIdle(running)
 	if hub.kept(pods) != running.Cache {
-		t.Fatal("a cache has ended that was watched a moment ago")
+		t.Fatal("a recently watched cache has ended")
 	}
 	longAgo()
 	hub.endIdle(running)
@@ -39,11 +39,11 @@ func TestACacheThatNobodyUsesEnds(t *testing.T) {
 	answered := ask(t.Context(), hub, pods)
 	api.next(t, "watch-list").open().send(t, watch.Bookmark, bookmarkAt("20"))
 	if got := <-answered; got.err != nil || got.cache == cache {
-		t.Errorf("the next one who asks gets %p, %v; it was %p", got.cache, got.err, cache)
+		t.Errorf("the next caller gets %p, %v; it was %p", got.cache, got.err, cache)
 	}
 }
 
-// kept is the cache that the hub keeps of a resource, without using it.
+// kept returns the hub's cache of a resource without using it.
 func (h *Hub) kept(resource Resource) *Cache {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -22,7 +22,7 @@ var jsonSeeds = []string{
 	`{"a":-1.5e+10,"b":[[[[]]]],"c":true}`, `{"a":1 "b":2}`, `{"a":1,}`, `{"metadata":{"name":1,"labels":{"a":1,"b":{}}}}`,
 }
 
-// FuzzReadJSON holds what is read from JSON against encoding/json.
+// FuzzReadJSON compares the values that are read from JSON with encoding/json.
 func FuzzReadJSON(f *testing.F) {
 	for _, seed := range jsonSeeds {
 		f.Add([]byte(seed))
@@ -65,8 +65,8 @@ func checkWithoutManagedFields(t *testing.T, object *Object, want map[string]any
 	}
 }
 
-// headIn reads a head from what encoding/json makes of the metadata: what is no
-// string counts as none.
+// headIn reads a head from the metadata as decoded by encoding/json. Values other than strings are
+// ignored.
 func headIn(metadata map[string]any) head {
 	text := func(value any) string { s, _ := value.(string); return s }
 	h := head{
@@ -83,8 +83,8 @@ func headIn(metadata map[string]any) head {
 	return h
 }
 
-// unambiguous reports whether readers must agree on a text: it is UTF-8, and no
-// object in it has a member twice. An API server sends nothing else.
+// unambiguous reports whether parsers must agree on a text: it is UTF-8, and no object in it has a
+// duplicate member. An API server sends nothing else.
 func unambiguous(text []byte) bool {
 	return utf8.Valid(text) && membersOnce(json.NewDecoder(bytes.NewReader(text)))
 }

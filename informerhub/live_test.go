@@ -34,7 +34,7 @@ func listLive(t *testing.T, api *fakeAPI, query Query, most int) <-chan listing 
 	return answered
 }
 
-// page is a page of a list of pods.
+// page returns a page of a list of pods.
 func page(version, next string, names ...string) *corev1.PodList {
 	list := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: version, Continue: next}}
 	for _, name := range names {
@@ -51,7 +51,7 @@ func wantNames(t *testing.T, got listing, names ...string) {
 		listed = append(listed, object.Name())
 	}
 	if !slices.Equal(listed, names) {
-		t.Errorf("lists %v, not %v", listed, names)
+		t.Errorf("listed %v, want %v", listed, names)
 	}
 }
 
@@ -59,7 +59,7 @@ func wantQuery(t *testing.T, c *call, want map[string]string) {
 	t.Helper()
 	for name, value := range want {
 		if got := c.query().Get(name); got != value {
-			t.Errorf("%s is %q, not %q: %s", name, got, value, c.request.URL)
+			t.Errorf("%s is %q, want %q: %s", name, got, value, c.request.URL)
 		}
 	}
 }
@@ -76,11 +76,11 @@ func TestALiveListFollowsThePagesOfTheAPIServer(t *testing.T) {
 	got := <-answered
 	wantNames(t, got, "x", "y", "z")
 	if got.snapshot.ResourceVersion != "7" {
-		t.Errorf("it is at version %q", got.snapshot.ResourceVersion)
+		t.Errorf("the snapshot is at version %q", got.snapshot.ResourceVersion)
 	}
 }
 
-// TestALiveListTakesATurnForEachPage has another caller hold the only turn when a page comes.
+// TestALiveListTakesATurnForEachPage has another caller hold the only slot when a page arrives.
 func TestALiveListTakesATurnForEachPage(t *testing.T) {
 	queue := fairqueue.New(fairqueue.Limits{Total: 1})
 	_, end, err := fairqueue.Begin(fairqueue.With(t.Context(), queue, "other"))
@@ -97,7 +97,7 @@ func TestALiveListTakesATurnForEachPage(t *testing.T) {
 	for !queue.Delays("other") {
 		select {
 		case got := <-answered:
-			t.Fatalf("%d objects were taken without a turn, %v", len(got.snapshot.Objects), got.err)
+			t.Fatalf("%d objects were processed without a slot, %v", len(got.snapshot.Objects), got.err)
 		case <-time.After(time.Millisecond):
 		}
 	}
@@ -110,12 +110,12 @@ func TestALiveListOfSeveralNamespacesIsOfOneVersion(t *testing.T) {
 	answered := listLive(t, api, Query{Namespaces: []string{"b", "a", "b"}}, 1<<20)
 	first := api.next(t, "list")
 	if first.request.URL.Path != "/api/v1/namespaces/a/pods" {
-		t.Errorf("reads %s first", first.request.URL.Path)
+		t.Errorf("read %s first", first.request.URL.Path)
 	}
 	first.list(t, page("7", "", "x"))
 	second := api.next(t, "list")
 	if second.request.URL.Path != "/api/v1/namespaces/b/pods" {
-		t.Errorf("then reads %s", second.request.URL.Path)
+		t.Errorf("then read %s", second.request.URL.Path)
 	}
 	wantQuery(t, second, map[string]string{"resourceVersion": "7", "resourceVersionMatch": "Exact"})
 	second.list(t, page("7", ""))
@@ -142,7 +142,7 @@ func TestALiveListBeginsAgainOnceWhereTheAPIServerHasForgottenItsPages(t *testin
 		api.next(t, "list").refuse(expired)
 	}
 	if got := <-answered; !apierrors.IsResourceExpired(got.err) {
-		t.Errorf("answers %v", got.err)
+		t.Errorf("error %v", got.err)
 	}
 }
 
@@ -155,11 +155,11 @@ func TestALiveListThatIsTooLargeIsGivenUp(t *testing.T) {
 	}
 	api.next(t, "list").list(t, page("7", "more", names...))
 	if got := <-answered; !apierrors.IsRequestEntityTooLargeError(got.err) {
-		t.Errorf("answers %v", got.err)
+		t.Errorf("error %v", got.err)
 	}
 }
 
-// TestALiveReadIsTriedOnce leaves it to the caller whether to wait and call again.
+// TestALiveReadIsTriedOnce leaves the decision to wait and retry to the caller.
 func TestALiveReadIsTriedOnce(t *testing.T) {
 	api := newFakeAPI(t, coreResources)
 	answered := listLive(t, api, Query{}, 1000)
@@ -168,11 +168,11 @@ func TestALiveReadIsTriedOnce(t *testing.T) {
 	c.refuse(apierrors.NewTooManyRequests("later", 7).ErrStatus)
 	got := <-answered
 	if seconds, ok := apierrors.SuggestsClientDelay(got.err); !ok || seconds != 7 {
-		t.Errorf("answers %v, to be asked again after %d s", got.err, seconds)
+		t.Errorf("error %v, with a retry time of %d s", got.err, seconds)
 	}
 }
 
-// TestALiveReadOfMetadataAsksForNoMore has the API server send metadata alone.
+// TestALiveReadOfMetadataAsksForNoMore has the API server send only metadata.
 func TestALiveReadOfMetadataAsksForNoMore(t *testing.T) {
 	api := newFakeAPI(t, coreResources)
 	live, err := hubOf(t, api.config()).Live(pods, http.DefaultClient)
@@ -184,7 +184,7 @@ func TestALiveReadOfMetadataAsksForNoMore(t *testing.T) {
 	}()
 	c := api.next(t, "list")
 	if got, want := c.request.Header.Get("Accept"), "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,"; !strings.HasPrefix(got, want) {
-		t.Errorf("it accepts %q", got)
+		t.Errorf("the request accepts %q", got)
 	}
 	list := &metav1.PartialObjectMetadataList{ListMeta: metav1.ListMeta{ResourceVersion: "7"}}
 	list.Items = []metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "x", ResourceVersion: "1"}}}
@@ -201,6 +201,6 @@ func TestALiveReadOfMetadataAsksForNoMore(t *testing.T) {
 	got := <-answered
 	wantNames(t, got, "x")
 	if of := got.snapshot.Objects[0].Kind().Kind; of != "Pod" {
-		t.Errorf("it is read as a %s", of)
+		t.Errorf("the object is read as a %s", of)
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
-// looked returns how much has been looked at under the cache's lock for readers.
+// looked returns the amount of work under the cache's lock for readers.
 func (c *Cache) looked() int64 { return c.store.looked.Load() + c.feed.looked.Load() }
 
 const (
@@ -25,7 +25,7 @@ const (
 	ownObjects    = 10
 )
 
-// tenants is a cache with many objects of one tenant, and few of another.
+// tenants returns a cache with many objects of one tenant, and few of another.
 func tenants(t *testing.T) *Cache {
 	t.Helper()
 	c := podCache(1 << 20)
@@ -46,7 +46,7 @@ func tenants(t *testing.T) *Cache {
 	return c
 }
 
-// hostileQueries are of sizes that callers may choose.
+// hostileQueries returns queries of sizes that callers can choose.
 func hostileQueries() map[string]Query {
 	values := make([]string, maxSelectedValues-10)
 	for i := range values {
@@ -70,7 +70,7 @@ func hostileQueries() map[string]Query {
 		"one requirement again":   {LabelSelector: strings.TrimSuffix(strings.Repeat("app in (x,y),", 4999), ",")},
 		"many requirements":       {LabelSelector: strings.Join(different, ",")},
 		"many values":             {LabelSelector: "app in (" + strings.Join(values, ",") + ")"},
-		"what is not there":       {LabelSelector: "!nothing,other notin (" + strings.Join(values, ",") + ")"},
+		"missing labels":          {LabelSelector: "!nothing,other notin (" + strings.Join(values, ",") + ")"},
 		"a field":                 {FieldSelector: "spec.nodeName=node-3"},
 		"a field of another kind": {FieldSelector: "status.phase=Running,spec.nodeName!=node-1"},
 		"one of several owners":   {Related: Related{Owner: "owner"}},
@@ -80,7 +80,7 @@ func hostileQueries() map[string]Query {
 	}
 }
 
-// ways are those on which a caller gets to a cache's lock, with a selection.
+// ways returns all ways in which a caller can use a cache's lock with a selection.
 func ways(t *testing.T, c *Cache) map[string]func(Query) {
 	next := func(w *Watcher, until EventType) {
 		defer w.Close()
@@ -102,7 +102,7 @@ func ways(t *testing.T, c *Cache) map[string]func(Query) {
 		"resume": func(query Query) {
 			next(c.Watch(selectFrom(t, c, query), WatchOptions{Bookmarks: time.Millisecond, Since: &Position{Version: "2"}}), Synced)
 		},
-		"resume behind the window": func(query Query) {
+		"resume from before the window": func(query Query) {
 			next(c.Watch(selectFrom(t, c, query), WatchOptions{Bookmarks: time.Millisecond, Since: &Position{Version: fmt.Sprint(tenantObjects)}}), Synced)
 		},
 		"await": func(Query) { must(t, c.Await(t.Context(), "5", time.Second)) },
@@ -123,8 +123,7 @@ func ways(t *testing.T, c *Cache) map[string]func(Query) {
 	}
 }
 
-// No way to a cache's lock takes more than a few looks at each object under it, whatever
-// a caller selects by.
+// No way to a cache's lock examines each object under it more than a few times, for any selection.
 func TestCache_WorkUnderTheLockIsBounded(t *testing.T) {
 	for what, query := range hostileQueries() {
 		t.Run(what, func(t *testing.T) {
@@ -135,17 +134,18 @@ func TestCache_WorkUnderTheLockIsBounded(t *testing.T) {
 				}
 				before := c.looked()
 				use(query)
-				// A way takes the lock several times, and may have an index made.
+				// A way takes the lock several times, and may build an index.
 				most := int64(6*(tenantObjects+ownObjects) + 4*len(query.Namespaces))
 				if looked := c.looked() - before; looked > most {
-					t.Errorf("%s looks at %d things, want %d at most", way, looked, most)
+					t.Errorf("%s examines %d items, want at most %d", way, looked, most)
 				}
 			}
 		})
 	}
 }
 
-// No field of an object is read under the lock: objects are matched, and indexes are made, without it.
+// No field of an object is read under the lock: objects are matched, and indexes are built, without
+// it.
 func TestCache_NothingIsMatchedUnderTheLock(t *testing.T) {
 	c := tenants(t)
 	reads, locked := 0, 0
@@ -173,7 +173,7 @@ func TestCache_NothingIsMatchedUnderTheLock(t *testing.T) {
 	}
 }
 
-// What is looked at for a caller of one namespace does not depend on the objects of others.
+// The work for a caller of one namespace does not depend on the objects of others.
 func TestCache_OtherNamespacesDoNotCountForACallerOfSome(t *testing.T) {
 	looks := func(c *Cache, query Query) int64 {
 		before := c.looked()
@@ -193,7 +193,7 @@ func TestCache_OtherNamespacesDoNotCountForACallerOfSome(t *testing.T) {
 			query := restriction
 			query.LabelSelector = selector
 			if want, got := looks(alone, query), looks(shared, query); want != got {
-				t.Errorf("%s in %q%q: looks at %d things, and at %d without the other tenant", selector, query.Namespace, query.Namespaces, got, want)
+				t.Errorf("%s in %q%q: examines %d items, and %d without the other tenant", selector, query.Namespace, query.Namespaces, got, want)
 			}
 		}
 	}
@@ -223,7 +223,7 @@ func TestSelect_RequirementsAndValuesAreBounded(t *testing.T) {
 		"far more values":                {Query{LabelSelector: "a in (" + strings.Repeat("x,", 30_000) + "y)"}, "may have 100 requirements and 1000 values"},
 		"nothing but commas":             {Query{LabelSelector: strings.Repeat(",", 60_000)}, "may have 100 requirements"},
 		"two empty terms":                {Query{LabelSelector: ","}, "found ','"},
-		"what is related":                {Query{Related: Related{LabelSelector: strings.Join(requirements, ",")}}, "101 requirements"},
+		"a relation":                     {Query{Related: Related{LabelSelector: strings.Join(requirements, ",")}}, "101 requirements"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := c.Select(t.Context(), test.query)
@@ -237,7 +237,7 @@ func TestSelect_RequirementsAndValuesAreBounded(t *testing.T) {
 	}
 }
 
-// distinctTerms changes neither what a selector selects, nor whether it is one.
+// distinctTerms changes neither what a selector selects, nor whether it is valid.
 func TestDistinctTerms(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		terms := rapid.SliceOf(rapid.SampledFrom([]string{"a", "!a", "a=b", " a = b", "a in (x,y)", "a in (y,x)", "b notin (x)", "b notin ( x", "in", "", " ", "(", ")", "a,a"})).Draw(t, "terms")
@@ -252,13 +252,13 @@ func TestDistinctTerms(t *testing.T) {
 		}
 		for _, set := range []labels.Set{{}, {"a": "b"}, {"a": "x"}, {"a": "y", "b": "x"}, {"b": "y"}} {
 			if before.Matches(set) != after.Matches(set) {
-				t.Fatalf("%q selects %v, as %q it selects other", text, set, distinctTerms(text))
+				t.Fatalf("%q selects %v, as %q it selects others", text, set, distinctTerms(text))
 			}
 		}
 	})
 }
 
-// An index that is made while objects change has all of them.
+// An index that is built while objects change has all of them.
 func TestFieldIndex_IsMadeInPartsWhileObjectsChange(t *testing.T) {
 	c := tenants(t)
 	store, index := c.beginIndex("spec.nodeName", oneValue(mustFind(t, c, "spec.nodeName")))
@@ -288,7 +288,7 @@ func mustFind(t *testing.T, c *Cache, field string) func(*Object) string {
 	return read
 }
 
-// Work ends when its caller has left: of an endless number of looks, few are taken.
+// Work ends when its caller has disconnected: of an endless amount, little is done.
 func TestCache_WorkEndsWithItsCaller(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		c := tenants(t)
@@ -308,14 +308,14 @@ func TestCache_WorkEndsWithItsCaller(t *testing.T) {
 			return ctx
 		}
 		if _, err := c.List(begin(), sel); err == nil || reads > 200 {
-			t.Errorf("a list has looked at %d objects: %v", reads, err)
+			t.Errorf("a list has examined %d objects: %v", reads, err)
 		}
 		w := c.Watch(sel, WatchOptions{})
 		defer w.Close()
 		if _, err := w.Next(begin()); err == nil || reads > 200 {
-			t.Errorf("a watch has looked at %d objects: %v", reads, err)
+			t.Errorf("a watch has examined %d objects: %v", reads, err)
 		}
-		// The watcher goes on where it was interrupted.
+		// The watcher continues where it was interrupted.
 		found := map[string]int{}
 		for synced := false; !synced; {
 			batch, err := w.Next(t.Context())
@@ -327,29 +327,29 @@ func TestCache_WorkEndsWithItsCaller(t *testing.T) {
 			}
 		}
 		if want := len(listOf(t, c, sel).Objects); len(found) != want {
-			t.Errorf("finds %d of %d objects", len(found), want)
+			t.Errorf("found %d of %d objects", len(found), want)
 		}
 		for name, count := range found {
 			if count != 1 {
-				t.Errorf("%s comes %d times", name, count)
+				t.Errorf("%s was sent %d times", name, count)
 			}
 		}
 		if _, err := c.Select(begin(), Query{FieldSelector: "spec.custom=pod-0001"}); err == nil || reads > 2*indexPart {
-			t.Errorf("an index was made of %d objects for nobody: %v", reads, err)
+			t.Errorf("%d objects were indexed without a caller: %v", reads, err)
 		}
 		must(t, func() error {
 			_, err := c.Select(t.Context(), Query{FieldSelector: "spec.custom=pod-0001"})
 			return err
 		}())
 		if !c.store.isIndexed("spec.custom") {
-			t.Error("nobody has gone on with the index")
+			t.Error("the index was not completed")
 		}
 		checkIndex(t, c.store)
 	})
 }
 
-// Callers share one processor: a caller whose lists never end leaves turns to others, and
-// watchers that share batches do not wait for each other's turns.
+// Callers share one processor: a caller whose lists never end leaves slots to others, and watchers
+// that share batches do not wait for each other's slots.
 func TestCache_CallersTakeTurns(t *testing.T) {
 	c := tenants(t)
 	queue := fairqueue.New(fairqueue.Limits{Total: 1})

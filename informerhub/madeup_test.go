@@ -15,8 +15,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
-// Anyone can make up a version that the cluster has not come to. Those who do share what they
-// cost the API server.
+// Clients can send versions that the cluster has not reached. They share the requests to the API
+// server that these cause.
 func TestWatch_MadeUpVersionsShareQuestions(t *testing.T) {
 	for name, version := range map[string]string{"near": "15", "far": "9000000000000", "too long to count": "99999999999999999999999"} {
 		t.Run(name, func(t *testing.T) {
@@ -38,16 +38,16 @@ func TestWatch_MadeUpVersionsShareQuestions(t *testing.T) {
 					defer w.Close()
 					batch, err := w.Next(t.Context())
 					if err != nil || batch.Events[0].Type != Reset {
-						t.Errorf("is told %v (%v)", batch.Events, err)
+						t.Errorf("received %v (%v)", batch.Events, err)
 					}
 				})
 			}
 			all.Wait()
 			api.mu.Lock()
 			defer api.mu.Unlock()
-			// Beside those who watch, the cache itself has asked.
+			// The cache itself has asked, too.
 			if asked, most := api.currents-before, turnBurst+int(turnsPerSecond*time.Since(began).Seconds())+3; asked > most {
-				t.Errorf("the API server is asked %d times, want %d at most", asked, most)
+				t.Errorf("the API server was asked %d times, want at most %d", asked, most)
 			}
 		})
 	}
@@ -71,29 +71,29 @@ func TestRecall_AVersionThatIsTooOldIsAskedForOnce(t *testing.T) {
 		c.history = api
 		for _, version := range []string{"20", "20", "7", "19"} {
 			if lines := nextLines(t, resumed(t, c, Query{}, Position{Version: version})); lines[0] != "RESET at 100" {
-				t.Errorf("from %s, is told %v", version, lines)
+				t.Errorf("from %s, received %v", version, lines)
 			}
 		}
 		if api.asked != 1 {
-			t.Errorf("asked %d times", api.asked)
+			t.Errorf("the history was requested %d times", api.asked)
 		}
 		nextLines(t, resumed(t, c, Query{}, Position{Version: "30"}))
 		time.Sleep(historyPause)
 		nextLines(t, resumed(t, c, Query{}, Position{Version: "7"}))
 		if api.asked != 3 {
-			t.Errorf("asked %d times, want again for a newer version, and after a while", api.asked)
+			t.Errorf("the history was requested %d times, want again for a newer version, and after a while", api.asked)
 		}
 	})
 }
 
-// A field that the API server does not know costs it one question in a while, whoever asks.
+// A field that the API server does not know causes one request in a while, for all callers.
 func TestSelectableFields_MadeUpNamesShareQuestions(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		var asked, atOnce atomic.Int32
 		fields := newSelectableFields(widgets, func(context.Context, string) error {
 			asked.Add(1)
 			if atOnce.Add(1) > 1 {
-				t.Error("two questions at a time")
+				t.Error("two concurrent requests")
 			}
 			defer atOnce.Add(-1)
 			time.Sleep(time.Millisecond)
@@ -109,17 +109,17 @@ func TestSelectableFields_MadeUpNamesShareQuestions(t *testing.T) {
 			for range 10 {
 				all.Go(func() {
 					if err := find(fmt.Sprint("caller-", i), "spec.made.up"); !apierrors.IsBadRequest(err) {
-						t.Errorf("is told %v", err)
+						t.Errorf("error %v", err)
 					}
 				})
 			}
 		}
 		all.Wait()
 		if asked.Load() != 1 {
-			t.Errorf("the API server is asked %d times about one field", asked.Load())
+			t.Errorf("the API server was asked %d times about one field", asked.Load())
 		}
 
-		// One caller makes up names; another, who comes later, waits for one of them at most.
+		// One caller invents names; another one, who comes later, waits for at most one of them.
 		began, refused := time.Now(), atomic.Int32{}
 		for i := range 100 {
 			all.Go(func() {
@@ -131,22 +131,22 @@ func TestSelectableFields_MadeUpNamesShareQuestions(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		waited := time.Now()
 		if err := find("good", "spec.other"); !apierrors.IsBadRequest(err) {
-			t.Errorf("a good caller is told %v", err)
+			t.Errorf("a well-behaved caller got %v", err)
 		}
 		if wait := time.Since(waited); wait > 2*time.Second {
-			t.Errorf("a good caller waits for %s", wait)
+			t.Errorf("a well-behaved caller waited for %s", wait)
 		}
 		all.Wait()
 		if got := refused.Load(); got < 80 {
-			t.Errorf("%d of 100 made-up names are refused", got)
+			t.Errorf("%d of 100 invalid names were rejected", got)
 		}
 		if most := int32(time.Since(began).Seconds()*turnsPerSecond) + turnBurst + 2; asked.Load() > most {
-			t.Errorf("the API server is asked %d times in %s", asked.Load(), time.Since(began))
+			t.Errorf("the API server was asked %d times in %s", asked.Load(), time.Since(began))
 		}
 		before := asked.Load()
 		time.Sleep(fieldMissesRemembered)
 		if err := find("good", "spec.made.up"); !apierrors.IsBadRequest(err) || asked.Load() != before+1 {
-			t.Errorf("after a while the API server is asked %d times more (%v)", asked.Load()-before, err)
+			t.Errorf("after a while the API server was asked %d times more (%v)", asked.Load()-before, err)
 		}
 	})
 }
@@ -155,14 +155,14 @@ func TestSelectableFields_WhatIsNotAnsweredIsNotRemembered(t *testing.T) {
 	asked := 0
 	fields := newSelectableFields(widgets, func(context.Context, string) error {
 		asked++
-		return errors.New("away")
+		return errors.New("unreachable")
 	})
 	for range 2 {
 		if _, err := fields.find(t.Context(), "spec.color"); err == nil {
-			t.Error("found without an answer")
+			t.Error("found without a response")
 		}
 	}
 	if asked != 2 {
-		t.Errorf("asked %d times", asked)
+		t.Errorf("the API server was asked %d times", asked)
 	}
 }

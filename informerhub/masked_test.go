@@ -63,12 +63,12 @@ func TestAnObjectInTheWindowIsMaskedOnceForAll(t *testing.T) {
 		return one == other
 	}
 	if same("spec") {
-		t.Error("an object that is in no window keeps what is masked")
+		t.Error("an object outside the window caches masked objects")
 	}
 	shared(object)
 	for i := range maxMasked + 1 {
 		if kept := same(fmt.Sprint("spec", i)); kept != (i < maxMasked) {
-			t.Errorf("of mask %d the masked object is kept: %t", i, kept)
+			t.Errorf("the masked object of mask %d is cached: %t", i, kept)
 		}
 	}
 	made := 0
@@ -81,10 +81,10 @@ func TestAnObjectInTheWindowIsMaskedOnceForAll(t *testing.T) {
 	held := object.Masked(fieldsOf(t, "spec0"))
 	unshared(object)
 	if held.kept() != nil {
-		t.Error("who holds a masked object holds its encodings when the window has let go of them")
+		t.Error("a masked object retains its encodings after the window has released them")
 	}
 	if same("spec0") {
-		t.Error("an object that has left the window keeps what is masked")
+		t.Error("an object that has left the window caches masked objects")
 	}
 }
 
@@ -122,6 +122,6 @@ func TestSelectionsWithOtherMasksAreOthers(t *testing.T) {
 		}
 	}
 	if len(keys) != 4 {
-		t.Errorf("%d selections are told apart, want 4", len(keys))
+		t.Errorf("%d selections have different keys, want 4", len(keys))
 	}
 }

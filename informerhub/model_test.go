@@ -11,27 +11,27 @@ import (
 	"pgregory.net/rapid"
 )
 
-// cluster is a random cluster as its API server tells it to a cache, and the
-// readers of that cache.
+// cluster is a random cluster as its API server reports it to a cache, with the readers of that
+// cache.
 type cluster struct {
 	cache   *Cache
 	holds   world
 	version int
 	uids    int
 	readers []*reader
-	// expiring are objects that are deleted at one version. The cache is told of one after
+	// expiring are objects that are deleted at one version. The cache receives one deletion after
 	// another.
 	expiring []traits
 }
 
-// TestEveryReaderHoldsWhatTheClusterHolds changes a cluster at random in every way
-// that a Reflector tells, while readers of different selections come at different
-// times to a feed that forgets soon. Each must hold exactly what its selection
-// does, and be told of it in order and once (see reader).
+// TestEveryReaderHoldsWhatTheClusterHolds changes a cluster at random in every way that a Reflector
+// reports, while readers of different selections come at different times to a feed with a short
+// history. Each must hold exactly the content of its selection, and receive each event in order and
+// once (see reader).
 func TestEveryReaderHoldsWhatTheClusterHolds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := &cluster{cache: cacheWithin(pods, someLimits.Draw(t, "limits")), holds: world{}, version: 7} // from one digit to two
-		if rapid.Bool().Draw(t, "held") {                                                                 // whatever comes after the first change, until it is shown
+		if rapid.Bool().Draw(t, "held") {                                                                 // all changes after the first one, until they are shown
 			c.cache.feed.topics.spacing = func(int) time.Duration { return time.Hour }
 		}
 		c.relist(t)
@@ -102,7 +102,7 @@ func (c *cluster) allExpire(t *rapid.T) {
 
 func (c *cluster) newUID() string { c.uids++; return fmt.Sprint("u", c.uids) }
 
-// change makes or changes the object at a place, and answers its new state.
+// change creates or changes the object with a key, and returns its new state.
 func (c *cluster) change(t *rapid.T, place key) traits {
 	uid := c.holds[place].uid
 	if uid == "" {
@@ -132,8 +132,8 @@ func (c *cluster) delete(t *rapid.T) {
 	}
 }
 
-// recreate deletes an object and makes another one of its name, of which the
-// Reflector tells the second step only.
+// recreate deletes an object and creates another one with its name. The Reflector reports only the
+// second step.
 func (c *cluster) recreate(t *rapid.T) {
 	c.allExpire(t)
 	if place, ok := c.somePlace(t); ok {
@@ -143,14 +143,14 @@ func (c *cluster) recreate(t *rapid.T) {
 	}
 }
 
-// sayAgain tells of a state that has been told, as a new watch may.
+// sayAgain repeats a state that was reported, as a new watch may.
 func (c *cluster) sayAgain(t *rapid.T) {
 	if place, ok := c.somePlace(t); ok {
 		must(t, c.cache.Update(podObject(t, c.holds[place])))
 	}
 }
 
-// relist changes everything at random while nobody looks, and lists it.
+// relist changes everything at random unnoticed, and then lists it.
 func (c *cluster) relist(t *rapid.T) {
 	c.expiring = nil // the list does not have them
 	for _, place := range rapid.SliceOf(aPlace).Draw(t, "changed") {
@@ -183,7 +183,7 @@ func (c *cluster) rewrite(t *rapid.T) {
 	c.list(t)
 }
 
-// restore puts the cluster back to a backup: an older version, other contents.
+// restore resets the cluster to a backup: an older version, other contents.
 func (c *cluster) restore(t *rapid.T) {
 	if c.version < 2 {
 		return
@@ -203,7 +203,7 @@ func (c *cluster) restore(t *rapid.T) {
 	c.list(t)
 	for i, reader := range c.readers {
 		if reader.drain(t); reader.resets != resets[i]+1 {
-			t.Fatalf("a reader was told of %d RESETs, not one", reader.resets-resets[i])
+			t.Fatalf("a reader received %d RESETs, want one", reader.resets-resets[i])
 		}
 	}
 }
@@ -233,22 +233,22 @@ func (c *cluster) read(t *rapid.T) {
 	}
 }
 
-// glance lets a reader read what it is shown, which is less than there is where that
-// is held.
+// glance makes a reader read what it is shown, which is less than there is if changes are held
+// back.
 func (c *cluster) glance(t *rapid.T) {
 	if len(c.readers) > 0 {
 		rapid.SampledFrom(c.readers).Draw(t, "reader").drain(t)
 	}
 }
 
-// oneBatch lets a reader read no more than one batch.
+// oneBatch makes a reader read at most one batch.
 func (c *cluster) oneBatch(t *rapid.T) {
 	if len(c.readers) > 0 {
 		rapid.SampledFrom(c.readers).Draw(t, "reader").one(t)
 	}
 }
 
-// show shows what is held.
+// show shows the held changes.
 func (c *cluster) show(*rapid.T) { c.cache.showAll() }
 
 func (c *Cache) showAll() {
@@ -267,7 +267,7 @@ func (c *cluster) comeBack(t *rapid.T) {
 	}
 }
 
-// goBack has a reader continue where it was some time ago.
+// goBack makes a reader resume from an earlier point.
 func (c *cluster) goBack(t *rapid.T) {
 	if len(c.readers) == 0 {
 		return
@@ -278,7 +278,7 @@ func (c *cluster) goBack(t *rapid.T) {
 	}
 }
 
-// rescope gives a reader other namespaces, or the same ones, whatever waits for it.
+// rescope gives a reader other namespaces, or the same ones, whatever is pending for it.
 func (c *cluster) rescope(t *rapid.T) {
 	if len(c.readers) == 0 {
 		return

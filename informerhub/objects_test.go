@@ -24,14 +24,14 @@ var (
 	widgets = Resource{Group: "example.com", Version: "v1", Name: "widgets", Kind: "Widget", Namespaced: true, Watchable: true}
 )
 
-// tester is what *testing.T, *testing.F and *rapid.T have in common.
+// tester has the common methods of *testing.T, *testing.F and *rapid.T.
 type tester interface {
 	Helper()
 	Fatal(args ...any)
 	Fatalf(format string, args ...any)
 }
 
-// traits are what tests vary in a pod.
+// traits are the properties of a pod that tests vary.
 type traits struct {
 	namespace, name, uid, version string
 	labels                        map[string]string
@@ -54,7 +54,7 @@ func newPod(is traits) *corev1.Pod {
 	return made
 }
 
-// podObject is a pod as a cache holds it.
+// podObject returns a pod as a cache has it.
 func podObject(t tester, is traits) *Object {
 	t.Helper()
 	object := decodeOne(t, &codec{kind: pods.GroupVersionKind()}, protobufBody(t, newPod(is)))
@@ -64,13 +64,13 @@ func podObject(t tester, is traits) *Object {
 	return object
 }
 
-// pod is a pod of one namespace at a version.
+// pod returns a pod of one namespace at a version.
 func pod(t tester, name string, version int) *Object {
 	t.Helper()
 	return podObject(t, traits{"default", name, "uid-" + name, fmt.Sprint(version), nil, "", nil})
 }
 
-// protobufBody is what an API server sends for an object, envelope and all.
+// protobufBody returns the body that an API server sends for an object, with its envelope.
 func protobufBody(t tester, object runtime.Object) []byte {
 	t.Helper()
 	kinds, _, err := scheme.Scheme.ObjectKinds(object)
@@ -86,7 +86,7 @@ func protobufBody(t tester, object runtime.Object) []byte {
 	return body.Bytes()
 }
 
-// jsonOf is what an API server sends for an object in JSON.
+// jsonOf returns the JSON that an API server sends for an object.
 func jsonOf(t tester, object runtime.Object) []byte {
 	t.Helper()
 	kinds, _, err := scheme.Scheme.ObjectKinds(object)
@@ -102,7 +102,7 @@ func jsonOf(t tester, object runtime.Object) []byte {
 	return body
 }
 
-// jsonBody is what an API server sends for a custom resource.
+// jsonBody returns the JSON that an API server sends for a custom resource.
 func jsonBody(t tester, object map[string]any) []byte {
 	t.Helper()
 	body, err := json.Marshal(object)
@@ -131,7 +131,7 @@ func decodeOne(t tester, c *codec, body []byte) *Object {
 
 func widgetKind() schema.GroupVersionKind { return widgets.GroupVersionKind() }
 
-// podCache is a cache without an API server behind it.
+// podCache returns a cache without an API server.
 func podCache(windowBytes int) *Cache { return cacheOf(pods, windowBytes) }
 
 func cacheOf(resource Resource, windowBytes int) *Cache {
@@ -164,7 +164,7 @@ func listOf(t tester, c *Cache, sel *Selection) Snapshot {
 	return list
 }
 
-// items are objects as the Reflector hands them to Replace.
+// items returns objects in the form in which the Reflector passes them to Replace.
 func items(objects ...*Object) []any {
 	all := make([]any, 0, len(objects))
 	for _, object := range objects {
@@ -173,7 +173,7 @@ func items(objects ...*Object) []any {
 	return all
 }
 
-// head is what an object's head says, to be compared.
+// head has the fields of an object's head, for comparison.
 type head struct {
 	Namespace, Name, UID, Version string
 	Labels                        map[string]string
@@ -190,7 +190,7 @@ func headOf(o *Object) head {
 	return h
 }
 
-// headFrom is the head as client-go's own types have it.
+// headFrom returns the head of an object of client-go's types.
 func headFrom(meta metav1.Object) head {
 	h := head{
 		Namespace: meta.GetNamespace(),
@@ -213,7 +213,7 @@ func unstructuredFrom(t tester, text []byte) *unstructured.Unstructured {
 	return object
 }
 
-// names are the objects' keys, in order.
+// names returns the objects' keys, in order.
 func names(objects []*Object) []string {
 	keys := make([]string, 0, len(objects))
 	for _, object := range objects {

@@ -69,18 +69,18 @@ func TestAVersionIsClosed_ByWhatIsNewer(t *testing.T) {
 			c := syncedPods(t, 10, pod(t, "a", 1), pod(t, "b", 2))
 			expire(t, c, 12, "a")
 			if !c.isOpen() || c.watchFrom("12") != "10" {
-				t.Errorf("a deletion closes its version: the watch goes on from %q", c.watchFrom("12"))
+				t.Errorf("a deletion closes its version: the watch resumes from %q", c.watchFrom("12"))
 			}
 			must(t, happens(c))
 			if c.isOpen() || c.watchFrom("13") != "13" {
-				t.Errorf("the version is still open: the watch goes on from %q", c.watchFrom("13"))
+				t.Errorf("the version is still open: the watch resumes from %q", c.watchFrom("13"))
 			}
 		})
 	}
 }
 
-// A client that was at another replica has been sent everything at a version of which
-// this replica knows a part.
+// A client of another replica has received everything at a version of which this replica has only a
+// part.
 func TestAStreamOfAReplicaThatHadAllDeletions_IsNotSentThemAgain(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		c := syncedPods(t, 10, pod(t, "a", 1), pod(t, "b", 2))
@@ -111,7 +111,7 @@ func reaches(t *testing.T, c *Cache, version string) {
 // The API server sends what is newer than the version that is watched from.
 func TestAWatchThatIsCutBetweenDeletionsAtOneVersion_GoesOnBeforeThem(t *testing.T) {
 	api := newFakeAPI(t, coreResources)
-	_, cache, upstream := syncedHub(t, api) // holds the pod a
+	_, cache, upstream := syncedHub(t, api) // has the pod a
 	upstream.send(t, watch.Added, typedPod("b", "12"))
 	upstream.send(t, watch.Added, typedPod("c", "13"))
 	upstream.send(t, watch.Deleted, typedPod("a", "20"))
@@ -119,7 +119,7 @@ func TestAWatchThatIsCutBetweenDeletionsAtOneVersion_GoesOnBeforeThem(t *testing
 	upstream.end()
 	again := api.next(t, "watch")
 	if version := again.query().Get("resourceVersion"); version != "13" {
-		t.Fatalf("the watch goes on from %q: what else was deleted at 20 is lost", version)
+		t.Fatalf("the watch resumes from %q: other deletions at 20 are lost", version)
 	}
 	again.open().
 		send(t, watch.Deleted, typedPod("a", "20")).

@@ -25,7 +25,7 @@ func TestOwnersAreReadFromEitherForm(t *testing.T) {
 				t.Errorf("got %v, want %v", got, want)
 			}
 			if got := headOnly(object).Owners(); len(got) != 0 {
-				t.Errorf("without its content it has %v", got)
+				t.Errorf("without its content it has the owners %v", got)
 			}
 		})
 	}
@@ -58,13 +58,13 @@ func TestWhatAnObjectOwnsIsLookedUpInItsIndex(t *testing.T) {
 		t.Run(owner, func(t *testing.T) {
 			sel := selectFrom(t, c, Query{Related: Related{Owner: owner}})
 			if got := len(lookedThrough(c, sel)); got != want {
-				t.Errorf("looks at %d objects, want %d", got, want)
+				t.Errorf("examined %d objects, want %d", got, want)
 			}
 		})
 	}
 	sel := selectFrom(t, c, Query{Related: Related{Owner: "u3", Namespace: "ns-0"}})
 	if got := lookedThrough(c, sel); len(got) != 0 {
-		t.Errorf("looks at %d objects of another namespace", len(got))
+		t.Errorf("examined %d objects of another namespace", len(got))
 	}
 }
 
@@ -89,7 +89,7 @@ func TestAnObjectEntersAndLeavesWhatItsOwnerOwns(t *testing.T) {
 	}
 }
 
-// TestAChangeOfWhatAnotherOwnsWakesNobody is why an owner is an interest of its own.
+// TestAChangeOfWhatAnotherOwnsWakesNobody shows why an owner is an index key.
 func TestAChangeOfWhatAnotherOwnsWakesNobody(t *testing.T) {
 	c := podCache(1 << 20)
 	must(t, c.Replace(nil, "1"))
@@ -97,11 +97,11 @@ func TestAChangeOfWhatAnotherOwnsWakesNobody(t *testing.T) {
 	watch.drain(t)
 	must(t, c.Update(podObject(t, traits{namespace: "ns", name: "a", uid: "u", version: "2", owners: []string{"u2"}})))
 	if places := watch.watcher.topic.places; len(places) != 0 {
-		t.Errorf("is led to the places %v", places)
+		t.Errorf("the pending sequence numbers are %v", places)
 	}
 }
 
-// TestOneNamedObjectIsFollowedAlone holds for an owner that is looked for by its name.
+// TestOneNamedObjectIsFollowedAlone also applies to an owner that is selected by its name.
 func TestOneNamedObjectIsFollowedAlone(t *testing.T) {
 	c := podCache(1 << 20)
 	among := func(names ...ObjectName) *Selection {
@@ -109,15 +109,15 @@ func TestOneNamedObjectIsFollowedAlone(t *testing.T) {
 	}
 	one := ObjectName{"ns", "a", "u"}
 	if got := among(one).interest; got != (interest{inObject, "ns", "a"}) {
-		t.Errorf("one is followed by %v", got)
+		t.Errorf("the key for one object is %v", got)
 	}
 	if got := among(one, ObjectName{"ns", "b", "u2"}).interest; got != (interest{}) {
-		t.Errorf("two are followed by %v", got)
+		t.Errorf("the key for two objects is %v", got)
 	}
 	for uid, want := range map[string]int{"u": 1, "another": 0} {
 		c.store.put(podObject(t, traits{namespace: "ns", name: "a", uid: uid}))
 		if got := len(listOf(t, c, among(one, ObjectName{"ns", "a", "u3"})).Objects); got != want {
-			t.Errorf("with UID %s, %d are found", uid, got)
+			t.Errorf("with UID %s, %d were found", uid, got)
 		}
 	}
 }
@@ -125,6 +125,6 @@ func TestOneNamedObjectIsFollowedAlone(t *testing.T) {
 func TestAFieldThatARelationNeedsMustBeSupported(t *testing.T) {
 	related := Related{Fields: []FieldValues{{"spec.nosuch", []string{"x"}}}}
 	if _, err := podCache(0).Select(context.Background(), Query{Related: related}); err == nil {
-		t.Error("it is selected by")
+		t.Error("the field can be selected by")
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// remembered is what a cache has held, at each version.
+// remembered records the content of a cache at each version.
 type remembered struct {
 	*Cache
 	t       *testing.T
@@ -35,7 +35,7 @@ func (r *remembered) note() {
 	r.held[r.version] = objects
 }
 
-// change makes, changes or deletes one of some pods.
+// change creates, changes or deletes one of some pods.
 func (r *remembered) change(rnd *rand.Rand) {
 	r.version++
 	is := traits{
@@ -75,7 +75,8 @@ func (r *remembered) at(version int) Position {
 	return at
 }
 
-// walk returns what a selection held at a position, page by page, with a change after each page.
+// walk returns the content of a selection at a position, page by page, with a change after each
+// page.
 func (r *remembered) walk(rnd *rand.Rand, sel *Selection, at Position, page int) (walked []*Object) {
 	behind := ObjectName{}
 	for {
@@ -93,7 +94,7 @@ func (r *remembered) walk(rnd *rand.Rand, sel *Selection, at Position, page int)
 	}
 }
 
-// TestCache_KnowsWhatASelectionHeldAtAVersion makes random changes, and lists at versions before them.
+// TestCache_KnowsWhatASelectionHeldAtAVersion makes random changes, and lists at earlier versions.
 func TestCache_KnowsWhatASelectionHeldAtAVersion(t *testing.T) {
 	for seed := range uint64(20) {
 		rnd := rand.New(rand.NewPCG(seed, 0))
@@ -118,13 +119,13 @@ func TestCache_KnowsWhatASelectionHeldAtAVersion(t *testing.T) {
 				}
 				whole, err := r.ListAt(t.Context(), sel, at)
 				if must(t, err); !slices.Equal(whole.Objects, held) || whole.ResourceVersion != strconv.Itoa(version) {
-					t.Fatalf("seed %d: %v held at version %d\n%v, not\n%v", seed, query, version, names(whole.Objects), names(held))
+					t.Fatalf("seed %d: %v held at version %d\n%v, want\n%v", seed, query, version, names(whole.Objects), names(held))
 				}
 				if named, err := r.ListNamed(t.Context(), at, namesOfObjects(held), maxInt); err != nil || !slices.Equal(named, held) {
 					t.Fatalf("seed %d: version %d has, by their names,\n%v, %v, not\n%v", seed, version, names(named), err, names(held))
 				}
 				if walked := r.walk(rnd, sel, at, 1+rnd.IntN(20)); !slices.Equal(walked, held) {
-					t.Fatalf("seed %d: %v held at version %d\n%v in pages, not\n%v", seed, query, version, names(walked), names(held))
+					t.Fatalf("seed %d: %v held at version %d\n%v in pages, want\n%v", seed, query, version, names(walked), names(held))
 				}
 			}
 		}
@@ -148,7 +149,7 @@ func TestCache_SaysWhatItDoesNotKnowOfThePast(t *testing.T) {
 		_, _, behind := r.ListBehind(t.Context(), sel, at, ObjectName{}, 10, maxInt)
 		for _, err := range []error{whole, behind, r.Holds(at)} {
 			if !errors.Is(err, want) {
-				t.Errorf("%s: it answers %v, not %v", what, err, want)
+				t.Errorf("%s: error %v, want %v", what, err, want)
 			}
 		}
 	}
@@ -163,7 +164,7 @@ func TestCache_SaysWhatItDoesNotKnowOfThePast(t *testing.T) {
 	r = wide
 	must(t, r.Add(pod(t, "last", 22)))
 	present := r.at(22)
-	must(t, r.Replace(nil, "32")) // all were deleted at versions that nobody knows
+	must(t, r.Replace(nil, "32")) // all were deleted at unknown versions
 	sel = selectFrom(t, r.Cache, Query{})
 	wantPast("before a relist", present, nil)
 	wantPast("within what a relist has led over", r.at(27), ErrForgotten)
@@ -173,7 +174,8 @@ func TestCache_SaysWhatItDoesNotKnowOfThePast(t *testing.T) {
 	wantPast("of a history that was undone", present, ErrUndone)
 }
 
-// TestCache_APageLooksAtNoMoreThanItNeeds counts what is looked at under the cache's lock.
+// TestCache_APageLooksAtNoMoreThanItNeeds counts the objects that are examined under the cache's
+// lock.
 func TestCache_APageLooksAtNoMoreThanItNeeds(t *testing.T) {
 	c := tenants(t)
 	sel := selectFrom(t, c, Query{})
@@ -183,12 +185,12 @@ func TestCache_APageLooksAtNoMoreThanItNeeds(t *testing.T) {
 		t.Fatal(err)
 	}
 	if looked := c.looked() - before; looked > 200 {
-		t.Errorf("a page of 50 looks at %d places", looked)
+		t.Errorf("a page of 50 examined %d objects", looked)
 	}
 }
 
-// BenchmarkCache_ListAt compares a page of 50 and a whole list of 20,000 at the present version and at
-// versions before it.
+// BenchmarkCache_ListAt compares a page of 50 and a whole list of 20,000 at the present version and
+// at earlier versions.
 func BenchmarkCache_ListAt(b *testing.B) {
 	c := podCache(64 << 20)
 	must(b, c.Replace(nil, "1"))

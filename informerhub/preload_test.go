@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// preloadingHub is a hub that preloads resources, on a fake API server.
+// preloadingHub returns a hub that preloads resources, on a fake API server.
 func preloadingHub(t *testing.T, api *fakeAPI, names ...string) *Hub {
 	t.Helper()
 	hub, err := New(api.config(), Options{Preload: names})
@@ -68,7 +68,7 @@ func TestPreload_ACacheThatHasEndedIsStartedAgain(t *testing.T) {
 }
 
 func TestWarm_WaitsForSnapshotsButNotForBrokenResources(t *testing.T) {
-	refused := &SnapshotError{pods, apierrors.NewInternalError(errors.New("the conversion webhook is away"))}
+	refused := &SnapshotError{pods, apierrors.NewInternalError(errors.New("the conversion webhook is down"))}
 	slow := &SnapshotError{pods, errNoSnapshot}
 	denied := &SnapshotError{pods, apierrors.NewForbidden(pods.GroupResource(), "", nil)}
 	unknown := &UnknownResourceError{Name: "b"}
@@ -77,16 +77,16 @@ func TestWarm_WaitsForSnapshotsButNotForBrokenResources(t *testing.T) {
 		a, b error // of the last attempt
 		warm bool
 	}{
-		"both have a snapshot":                     {nil, nil, true},
-		"the API server is away":                   {away, away, false},
-		"the API server goes away before the last": {nil, away, false},
-		"one is slow":                              {nil, slow, false},
-		"the cluster does not serve one":           {nil, unknown, true},
-		"the cluster serves none":                  {unknown, unknown, true},
-		"the service may not list one":             {nil, denied, true},
-		"the service may list nothing":             {denied, denied, false},
-		"one is broken":                            {nil, refused, true},
-		"one is not served, the other is broken":   {refused, unknown, false},
+		"both have a snapshot":                               {nil, nil, true},
+		"the API server is unreachable":                      {away, away, false},
+		"the API server becomes unreachable before the last": {nil, away, false},
+		"one is slow":                            {nil, slow, false},
+		"the cluster does not serve one":         {nil, unknown, true},
+		"the cluster serves none":                {unknown, unknown, true},
+		"the service may not list one":           {nil, denied, true},
+		"the service may list nothing":           {denied, denied, false},
+		"one is broken":                          {nil, refused, true},
+		"one is not served, the other is broken": {refused, unknown, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
@@ -97,7 +97,7 @@ func TestWarm_WaitsForSnapshotsButNotForBrokenResources(t *testing.T) {
 					time.Sleep(preloadRetry)
 				}
 				if err := hub.Warm(); (err == nil) != test.warm {
-					t.Errorf("answers %v", err)
+					t.Errorf("Warm returned %v", err)
 				}
 			})
 		})
@@ -109,7 +109,7 @@ func TestWarm_WaitsForAResourceThatIsAnsweredWithAnErrorForAMoment(t *testing.T)
 	hub.preloads.note("a", nil)
 	hub.preloads.note("b", &SnapshotError{pods, apierrors.NewTooManyRequestsError("storage is (re)initializing")})
 	if hub.Warm() == nil {
-		t.Error("it does not wait")
+		t.Error("Warm does not wait")
 	}
 	hub.preloads.note("b", nil)
 	if err := hub.Warm(); err != nil {
@@ -117,6 +117,6 @@ func TestWarm_WaitsForAResourceThatIsAnsweredWithAnErrorForAMoment(t *testing.T)
 	}
 	hub.preloads.note("b", errors.New("later"))
 	if err := hub.Warm(); err != nil {
-		t.Errorf("it was warm, and is not any more: %v", err)
+		t.Errorf("the hub was warm, and no longer is: %v", err)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
-// privatePod takes more than 32 KiB.
+// privatePod returns a pod of more than 32 KiB.
 func privatePod(i int) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "default", Name: fmt.Sprint("pod-", i), UID: "u", ResourceVersion: fmt.Sprint(i + 1),
@@ -30,7 +30,7 @@ func snapshotEnd(version string) *corev1.Pod {
 	}}
 }
 
-// privateHub is a hub of a fake API server, of which all private caches hold 512 KiB at most, and
+// privateHub returns a hub of a fake API server. All its private caches hold at most 512 KiB, and
 // those of one caller 256 KiB.
 func privateHub(t *testing.T) (*fakeAPI, *Hub) {
 	t.Helper()
@@ -60,17 +60,17 @@ func startPrivate(ctx context.Context, hub *Hub, caller string) <-chan startedPr
 func wantTooMuch(t *testing.T, err error) {
 	t.Helper()
 	if !apierrors.IsRequestEntityTooLargeError(err) || !strings.Contains(err.Error(), "narrow the watch") {
-		t.Errorf("fails with %v", err)
+		t.Errorf("error %v", err)
 	}
 	if seconds, ok := apierrors.SuggestsClientDelay(err); !ok || seconds != privateRetrySeconds {
-		t.Errorf("it says to try again after %d s", seconds)
+		t.Errorf("the retry time is %d s", seconds)
 	}
 }
 
 func wantNothingHeld(t *testing.T, hub *Hub) {
 	t.Helper()
 	if held := hub.privateBytes.Held(); held != 0 {
-		t.Errorf("%d bytes are held in the end", held)
+		t.Errorf("%d bytes are held at the end", held)
 	}
 }
 
@@ -87,7 +87,7 @@ func TestPrivate_ASnapshotThatIsTooLargeIsNotReadToItsEnd(t *testing.T) {
 			for page := range 2 {
 				call := api.next(t, "list")
 				if limit := call.query().Get("limit"); limit != fmt.Sprint(privateListPage) {
-					t.Errorf("asks for %q objects", limit)
+					t.Errorf("the page size is %q", limit)
 				}
 				list := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "20", Continue: "more"}}
 				for i := range 5 {
@@ -128,7 +128,7 @@ func TestPrivate_AWatchThatGrowsTooLargeEnds(t *testing.T) {
 	wantNothingHeld(t, hub)
 }
 
-// Three callers take what two may: the third has less, and the others have what they had.
+// Three callers need the memory of two: the third gets less, and the others keep what they had.
 func TestPrivateMemory_IsSharedByCallers(t *testing.T) {
 	queue := fairqueue.New(fairqueue.Limits{Total: 512 << 10, PerKey: 256 << 10})
 	of := func(caller string) *privateMemory {
@@ -154,7 +154,7 @@ func TestPrivateMemory_IsSharedByCallers(t *testing.T) {
 		memory.end()
 	}
 	if held := queue.Held(); held != 0 {
-		t.Errorf("%d bytes are held in the end", held)
+		t.Errorf("%d bytes are held at the end", held)
 	}
 }
 
@@ -187,7 +187,7 @@ func TestPrivate_FirstSnapshotsTakeTurnsByCaller(t *testing.T) {
 			ready++
 			started.cache.End()
 		case !errors.Is(started.err, gone):
-			t.Errorf("fails with %v", started.err)
+			t.Errorf("error %v", started.err)
 		}
 	}
 	if ready != 1 {

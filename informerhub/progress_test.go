@@ -10,8 +10,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 )
 
-// quiet is an API server of which every watch is quiet up to a version, and says so
-// after a second.
+// quiet is an API server whose watches have no events up to a version, and report it after a
+// second.
 type quiet struct {
 	history
 	until     string

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// FuzzReadProtobuf holds what is read from protobuf against client-go's own reader,
-// wherever that reads a body at all.
+// FuzzReadProtobuf compares the values that are read from protobuf with client-go's reader, for
+// every body that client-go can read.
 func FuzzReadProtobuf(f *testing.F) {
 	expired := apierrors.NewResourceExpired("too old").ErrStatus
 	for _, meta := range metadata {
@@ -64,8 +64,7 @@ func isOwner(got Owner, want metav1.OwnerReference) bool {
 	return got == Owner{want.APIVersion, want.Kind, want.Name, string(want.UID)}
 }
 
-// canonical reports whether a message is written as client-go writes it, and so an
-// API server.
+// canonical reports whether a message is encoded as client-go and API servers encode it.
 func canonical(message []byte, pod *corev1.Pod) bool {
 	written, err := pod.Marshal()
 	return err == nil && bytes.Equal(written, message)

@@ -12,36 +12,36 @@ import (
 	"time"
 )
 
-// reader is a caller of one watcher: it applies what it is sent, and checks each
-// step against what package informerhub promises.
+// reader is the client of one watcher: it applies the delivered events, and checks each step
+// against the guarantees of package informerhub.
 type reader struct {
 	query   Query
 	watcher *Watcher
 	cache   *Cache
 	point
 
-	latest bool // what comes is latest states rather than steps
-	over   bool // what comes leads to another selection
+	latest bool // the events are latest states, not steps
+	over   bool // the events switch to another selection
 	resets int
-	begun  int // watches without a position
-	// points are where the stream can be resumed, and what the reader was like there.
+	begun  int // number of watches without a position
+	// points are positions from which the stream can be resumed, with the reader's state there.
 	points  []point
 	resumed bool // since the last RESET
-	// rewritten says that contents may change without their versions.
+	// rewritten allows contents to change without their versions.
 	rewritten bool
 }
 
-// point is what a reader knows at one point of its stream.
+// point is the reader's state at one point of its stream.
 type point struct {
-	behind     *Position // where the stream can be resumed; nil where it cannot
+	behind     *Position // where the stream can be resumed; nil if it cannot
 	held       map[key]*Object
 	told       map[string]bool // the changes since the last RESET
-	started    bool            // RESET has come, and no SYNCED yet
+	started    bool            // RESET was received, and no SYNCED yet
 	version    int             // of the last event; 0 in a snapshot
 	bookmarked int             // the version of the last bookmark
 }
 
-// keptPoints is how many of the last points a reader can go back to.
+// keptPoints is the number of points that a reader can return to.
 const keptPoints = 20
 
 func newReader(t tester, c *Cache, query Query) *reader {
@@ -51,7 +51,7 @@ func newReader(t tester, c *Cache, query Query) *reader {
 	return r
 }
 
-// watch begins a watch, from a position if there is one.
+// watch begins a watch, from a position unless it is nil.
 func (r *reader) watch(t tester, since *Position) {
 	t.Helper()
 	if r.watcher != nil {
@@ -64,30 +64,30 @@ func (r *reader) watch(t tester, since *Position) {
 	r.watcher.InterruptBy(closed)
 }
 
-// closed interrupts a watcher where it would wait.
+// closed interrupts a watcher instead of waiting.
 var closed = func() chan struct{} {
 	c := make(chan struct{})
 	close(c)
 	return c
 }()
 
-// rescope goes over to other namespaces of the query, and checks that nothing of the
-// others is told or held afterwards.
+// rescope switches to other namespaces of the query, and checks that no event or object of the
+// others remains.
 func (r *reader) rescope(t tester) {
 	t.Helper()
 	to := selectFrom(t, r.cache, r.query)
 	r.watcher.Rescope(to)
 	r.points = nil
-	r.told = make(map[string]bool) // what is regained is told again
+	r.told = make(map[string]bool) // objects of added namespaces are sent again
 	r.drain(t)
 	for _, held := range r.held {
 		if !to.reaches(held.namespace) {
-			t.Fatalf("%s is held, and is not in %q", held.key(), r.query.Namespaces)
+			t.Fatalf("%s is held, but is not in %q", held.key(), r.query.Namespaces)
 		}
 	}
 }
 
-// drain reads all that waits, without waiting for more, and answers it as text.
+// drain reads everything that is pending, without waiting for more, and returns it as text.
 func (r *reader) drain(t tester) (lines []string) {
 	t.Helper()
 	lines, err := r.rest(t)
@@ -97,7 +97,7 @@ func (r *reader) drain(t tester) (lines []string) {
 	return lines
 }
 
-// rest is drain for a watch that may have ended.
+// rest is like drain, for a watch that may have ended.
 func (r *reader) rest(t tester) (lines []string, err error) {
 	t.Helper()
 	for {
@@ -109,7 +109,7 @@ func (r *reader) rest(t tester) (lines []string, err error) {
 	}
 }
 
-// one reads one batch, if one waits.
+// one reads one batch, if one is pending.
 func (r *reader) one(t tester) {
 	t.Helper()
 	batch, err := r.watcher.Next(context.Background())
@@ -148,13 +148,13 @@ func (r *reader) keepPoint() {
 	}
 }
 
-// resume ends the reader's watch and begins another one at a point of the past.
+// resume ends the reader's watch and begins another one at an earlier point.
 func (r *reader) resume(t tester, from point) {
 	t.Helper()
 	r.resumed = true
 	r.point = from
 	r.held, r.told = maps.Clone(from.held), maps.Clone(from.told)
-	for change := range r.told { // what comes behind the position may be a deletion that is repeated
+	for change := range r.told { // events after the position may be repeated deletions
 		if _, version, _ := strings.Cut(change, "@"); numberOf(version) > numberOf(from.behind.Version) {
 			delete(r.told, change)
 		}
@@ -170,7 +170,7 @@ func describeEvent(event Event) string {
 	return fmt.Sprintf("%s %s@%s at %s", kind, event.Object.key(), event.Object.version, event.ResourceVersion)
 }
 
-// apply takes one event in, and says what is wrong with it.
+// apply applies an event, and returns what is wrong with it.
 func (r *reader) apply(event Event) (wrong string) {
 	switch event.Type {
 	case Reset:
@@ -207,7 +207,7 @@ func (r *reader) applyObject(event Event) string {
 	}
 	held, ok := r.held[place]
 	if event.Type == Deleted && !ok && r.resumed {
-		return "" // it may come again, and at a replica that has relisted at a later version
+		return "" // it may be repeated, with a later version at a replica that has relisted
 	}
 	r.held[place] = object
 	if before := event.Before; before != nil && (!ok || event.Type != Modified || !bytes.Equal(before.raw, held.raw) || r.query.told(before) != r.query.told(held)) {
@@ -218,7 +218,7 @@ func (r *reader) applyObject(event Event) string {
 	} else if r.told != nil {
 		r.told[change] = true
 	}
-	if r.latest { // then what was held is not known: see Selection.catchUp
+	if r.latest { // then the earlier state is unknown: see Selection.catchUp
 		if event.Type == Deleted {
 			delete(r.held, place)
 		}
@@ -239,8 +239,8 @@ func (r *reader) applyObject(event Event) string {
 	return r.when(!ok || r.query.told(held) != r.query.told(object), "DELETED is not the object that was held")
 }
 
-// isLater reports whether an event has a later state of the object than the one that is
-// held: another content of the same version has the version of the relist that found it.
+// isLater reports whether an event has a later state of the object than the held one. Another
+// content of the same version has the version of the relist that found it.
 func isLater(event Event, held *Object) bool {
 	if event.Object.version == held.version {
 		return numberOf(event.ResourceVersion) > numberOf(held.version)
@@ -263,7 +263,7 @@ func (r *reader) when(wrong bool, text string) string {
 	return ""
 }
 
-// numberOf is a version as a number; tests give out no others.
+// numberOf returns a version as a number; tests use only numbers.
 func numberOf(version string) int {
 	n, err := strconv.Atoi(version)
 	if err != nil {
@@ -272,7 +272,7 @@ func numberOf(version string) int {
 	return n
 }
 
-// holds is what the reader holds, in order.
+// holds returns the objects that the reader holds, in order.
 func (r *reader) holds() []string {
 	var lines []string
 	for _, place := range slices.SortedFunc(maps.Keys(r.held), key.compare) {

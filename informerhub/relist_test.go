@@ -14,14 +14,15 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 )
 
-// compacted is how the API server ends a watch that must be followed by a list.
+// compacted returns the status with which the API server ends a watch that must be followed by a
+// list.
 func compacted() *metav1.Status {
 	status := expired
 	status.APIVersion, status.Kind = "v1", "Status"
 	return &status
 }
 
-// notReached is how the API server refuses a version that it has yet to reach.
+// notReached is the API server's error for a version that it has not reached.
 var notReached = metav1.Status{
 	TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
 	Status:   metav1.StatusFailure, Reason: metav1.StatusReasonTimeout, Code: http.StatusGatewayTimeout,
@@ -32,8 +33,8 @@ var notReached = metav1.Status{
 	},
 }
 
-// What the API server says when it is asked for progress leads the feed past the version
-// that the Reflector has seen. Another API server may be behind that.
+// An answer of the API server about progress advances the feed past the version that the Reflector
+// has seen. Another API server may be older.
 func TestARelist_IsNotOlderThanTheFeed(t *testing.T) {
 	api := newFakeAPI(t, coreResources)
 	_, cache, upstream := syncedHub(t, api) // at 10
@@ -42,19 +43,19 @@ func TestARelist_IsNotOlderThanTheFeed(t *testing.T) {
 	cache.mu.Unlock()
 	upstream.send(t, watch.Error, compacted())
 	if version := api.next(t, "watch-list").query().Get("resourceVersion"); version != "20" {
-		t.Errorf("the cache is at 20, and its list may be of %q", version)
+		t.Errorf("the cache is at 20, and lists from %q", version)
 	}
 }
 
-// An API server whose etcd was restored from a backup accepts a watch from a version that it
-// has yet to reach, and sends nothing.
+// An API server whose etcd was restored from a backup accepts a watch from a version that it has
+// not reached, and sends nothing.
 func TestARelist_FollowsAWatchOfAnUndoneHistory(t *testing.T) {
 	api := newFakeAPI(t, coreResources)
 	api.setCurrent("10")
 	_, cache, upstream := syncedHub(t, api) // at 10
 	w := longWatch(t, cache)
 	expect(t, w, "RESET at 10", "ADDED default/a@3 at 3", "SYNCED at 10")
-	for !isCurrent(cache) { // else the version is asked for by the first watch too
+	for !isCurrent(cache) { // otherwise the first watch requests the version too
 		time.Sleep(time.Millisecond)
 	}
 	upstream.send(t, watch.Modified, typedPod("a", "11"))
@@ -65,14 +66,13 @@ func TestARelist_FollowsAWatchOfAnUndoneHistory(t *testing.T) {
 	api.next(t, "watch-list").refuse(notReached)
 	relisted := api.next(t, "watch-list")
 	if version := relisted.query().Get("resourceVersion"); version != "" {
-		t.Errorf("the list may be of version %q", version)
+		t.Errorf("lists from version %q", version)
 	}
 	relisted.open().send(t, watch.Added, typedPod("b", "4")).send(t, watch.Bookmark, bookmarkAt("5"))
 	expect(t, w, "RESET at 5", "ADDED default/b@4 at 4", "SYNCED at 5")
 }
 
-// A watch goes on before a deletion that may not be the only one at its version; a list does
-// not.
+// A watch resumes before a deletion that may not be the only one at its version; a list does not.
 func TestARelist_IsNotOlderThanADeletion(t *testing.T) {
 	api := newFakeAPI(t, coreResources)
 	_, cache, upstream := syncedHub(t, api)
@@ -81,12 +81,12 @@ func TestARelist_IsNotOlderThanADeletion(t *testing.T) {
 	reaches(t, cache, "20")
 	upstream.send(t, watch.Error, compacted())
 	if version := api.next(t, "watch-list").query().Get("resourceVersion"); version != "20" {
-		t.Errorf("the cache is at 20, and its list may be of %q", version)
+		t.Errorf("the cache is at 20, and lists from %q", version)
 	}
 }
 
-// A list that is under way may be older than what the API server says when it is asked for
-// progress. It is no list of another history.
+// A list in progress may be older than the version that the API server reports as progress. It is
+// not a list of another history.
 func TestARelist_ThatIsUnderWayHoldsTheFeed(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		c := syncedPods(t, 10, pod(t, "a", 3))
@@ -103,8 +103,8 @@ func TestARelist_ThatIsUnderWayHoldsTheFeed(t *testing.T) {
 	})
 }
 
-// A client in a gap has been sent the deletion of an object and the one that was made in its
-// place, when another client has the API server asked for what was deleted in the gap.
+// A client in a gap has received the deletion of an object and the creation of its successor when
+// another client makes the cache request the deletions in the gap.
 func TestLatestStates_DoNotTellADeletionAfterWhatFollowedIt(t *testing.T) {
 	limits := defaultLimits(1)
 	limits.batch = 2
@@ -120,8 +120,8 @@ func TestLatestStates_DoNotTellADeletionAfterWhatFollowedIt(t *testing.T) {
 	checkSame(t, []string{"MODIFIED default/c@21 at 21", "MODIFIED default/d@22 at 22"}, nextLines(t, w))
 }
 
-// An aggregated API server with Go types writes kind and apiVersion into events, and not into
-// the items of lists.
+// An aggregated API server with Go types writes kind and apiVersion into events, and not into the
+// items of lists.
 func TestAListedObject_IsWrittenAsAWatchedOne(t *testing.T) {
 	c := &codec{kind: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}}
 	const rest = `"metadata":{"name":"a","namespace":"d","uid":"u","resourceVersion":"7"},"spec":{}}`
@@ -140,11 +140,11 @@ func TestFreshness_AListOfAnyAgeIsNotAsOfWhenItBegan(t *testing.T) {
 		lost := time.Now()
 		c.lostUpstream()
 		time.Sleep(time.Minute)
-		c.listsUpstream("10") // from an API server that may be cut off from etcd
+		c.listsUpstream("10") // from an API server that may be disconnected from etcd
 		c.watchesUpstream(true)
 		must(t, c.Replace(nil, "11"))
 		if fresh := wantStale(t, c, "with a list of any age", true); !fresh.LastContact.Equal(lost) {
-			t.Errorf("it is complete as of %v, not %v", fresh.LastContact, lost)
+			t.Errorf("complete as of %v, want %v", fresh.LastContact, lost)
 		}
 	})
 }
@@ -182,13 +182,13 @@ func TestAWatchThatEnds_IsLostAtOnce(t *testing.T) {
 			end(source, w)
 			synctest.Wait()
 			if !lost {
-				t.Errorf("%s: it is not lost", name)
+				t.Errorf("%s: the end was not reported", name)
 			}
 		}
 	})
 }
 
-// silent is an API server that tells no history, and takes its time for that.
+// silent is an API server that returns no history, after a while.
 type silent struct {
 	history
 	asked int
@@ -211,7 +211,7 @@ func TestHistory_ThatIsNotToldIsNotAskedForByEveryStream(t *testing.T) {
 		time.Sleep(historyPause)
 		nextLines(t, resumed(t, c, Query{}, Position{Version: "5"}))
 		if api.asked != 2 {
-			t.Errorf("asked %d times", api.asked)
+			t.Errorf("the history was requested %d times", api.asked)
 		}
 	})
 }

@@ -13,29 +13,28 @@ import (
 	"pgregory.net/rapid"
 )
 
-// replicas are caches of one random cluster, each behind a link of its own, and readers
-// who wander between them.
+// replicas are caches of one random cluster, each with its own link, and readers that switch
+// between them.
 type replicas struct {
 	caches  []*Cache
-	waiting [][]func(*Cache) // what each is yet to be told
+	waiting [][]func(*Cache) // steps that each has not received yet
 	readers []*reader
 	limits  limits // of each
 	held    bool
 
 	version int
 	uids    int
-	worlds  []world  // what was true at each version
+	worlds  []world  // the cluster's state at each version
 	deleted []traits // at the versions of the deletions
-	// compacted is the version before which the API server has forgotten what was. It
-	// remembers all unless it compacts.
+	// compacted is the version before which the API server has no history. It has all history
+	// unless it compacts.
 	compacted int
 	compacts  bool
 }
 
-// TestAReaderWhoWandersBetweenReplicasHoldsWhatTheClusterHeld lets replicas follow the
-// cluster step by step, or leap by a relist, or start again, each at its own time.
-// Whatever replica a reader goes on at, it must hold exactly what its selection held
-// at the version of its position.
+// TestAReaderWhoWandersBetweenReplicasHoldsWhatTheClusterHeld lets replicas follow the cluster step
+// by step, relist, or restart, each at its own time. At whatever replica a reader resumes, it must
+// hold exactly the content of its selection at the version of its position.
 func TestAReaderWhoWandersBetweenReplicasHoldsWhatTheClusterHeld(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := &replicas{worlds: []world{{}, {}}, version: 1}
@@ -69,13 +68,13 @@ func TestAReaderWhoWandersBetweenReplicasHoldsWhatTheClusterHeld(t *testing.T) {
 		for _, r := range c.readers {
 			c.readBy(t, r)
 			if !c.compacts && c.limits.tombstones == maxTombstones && r.resets > r.begun {
-				t.Fatalf("a reader had to begin anew, although nothing was forgotten")
+				t.Fatalf("a reader had to resync, although no history was evicted")
 			}
 		}
 	})
 }
 
-// next makes the next version, at which everything is as it was.
+// next creates the next version, with an unchanged state.
 func (c *replicas) next() (now world, version string) {
 	now = maps.Clone(c.worlds[c.version])
 	c.version++
@@ -83,7 +82,7 @@ func (c *replicas) next() (now world, version string) {
 	return now, strconv.Itoa(c.version)
 }
 
-// tell lets every replica be told of a step, in its time.
+// tell queues a step for every replica.
 func (c *replicas) tell(step func(*Cache)) {
 	for i := range c.waiting {
 		c.waiting[i] = append(c.waiting[i], step)
@@ -145,7 +144,7 @@ func (c *replicas) someReplica(t *rapid.T) int {
 	return rapid.IntRange(0, len(c.caches)-1).Draw(t, "replica")
 }
 
-// follow tells a replica of some of the steps that it has not been told of.
+// follow delivers some of the queued steps to a replica.
 func (c *replicas) follow(t *rapid.T) {
 	i := c.someReplica(t)
 	steps := rapid.IntRange(0, len(c.waiting[i])).Draw(t, "steps")
@@ -155,7 +154,7 @@ func (c *replicas) follow(t *rapid.T) {
 	c.waiting[i] = c.waiting[i][steps:]
 }
 
-// list gives a replica all that there is now.
+// list delivers the present state to a replica.
 func (c *replicas) list(t *rapid.T, i int) {
 	var all []any
 	for _, is := range c.worlds[c.version] {
@@ -165,12 +164,12 @@ func (c *replicas) list(t *rapid.T, i int) {
 	c.waiting[i] = nil
 }
 
-// start puts a new replica in the place of one, whose readers must go.
+// start replaces a replica by a new one. Its readers must move.
 func (c *replicas) start(t *rapid.T, i int) {
 	before := c.caches[i]
 	c.caches[i] = cacheWithin(pods, c.limits)
 	c.caches[i].history = c
-	if c.held { // whatever comes after the first change, until it is shown
+	if c.held { // all changes after the first one, until they are shown
 		c.caches[i].feed.topics.spacing = func(int) time.Duration { return time.Hour }
 	}
 	c.list(t, i)
@@ -181,7 +180,7 @@ func (c *replicas) start(t *rapid.T, i int) {
 	}
 }
 
-// show shows what is held.
+// show shows the held changes.
 func (c *replicas) show(*rapid.T) {
 	for _, cache := range c.caches {
 		cache.showAll()
@@ -201,7 +200,7 @@ func (c *replicas) someReader(t *rapid.T) *reader {
 
 func (c *replicas) wander(t *rapid.T) { c.goOn(t, c.someReader(t), c.someReplica(t)) }
 
-// goOn has a reader continue at a replica.
+// goOn makes a reader continue at a replica.
 func (c *replicas) goOn(t *rapid.T, r *reader, i int) {
 	r.cache = c.caches[i]
 	if r.behind == nil {
@@ -211,7 +210,7 @@ func (c *replicas) goOn(t *rapid.T, r *reader, i int) {
 	r.resume(t, r.point)
 }
 
-// goBack has a reader continue at a replica where it was some time ago.
+// goBack makes a reader resume at a replica from an earlier point.
 func (c *replicas) goBack(t *rapid.T) {
 	r := c.someReader(t)
 	if len(r.points) > 0 {
@@ -222,7 +221,7 @@ func (c *replicas) goBack(t *rapid.T) {
 
 func (c *replicas) read(t *rapid.T) { c.readBy(t, c.someReader(t)) }
 
-// readBy lets a reader read all that waits.
+// readBy makes a reader read everything that is pending.
 func (c *replicas) readBy(t *rapid.T, r *reader) {
 	r.drain(t)
 	at := numberOf(r.behind.Version)
@@ -231,7 +230,7 @@ func (c *replicas) readBy(t *rapid.T, r *reader) {
 	}
 	want := c.worlds[at].toldOf(t, r.query)
 	held := r.holds()
-	// It may have been told of some deletions at the next version, and not of others.
+	// It may have received some of the deletions at the next version, and not others.
 	for place, is := range c.worlds[at] {
 		_, holds := r.held[place]
 		if holds || !c.deletedUpTo(is.uid, max(numberOf(r.cache.feed.version), r.version)) {
@@ -243,7 +242,7 @@ func (c *replicas) readBy(t *rapid.T, r *reader) {
 	checkSame(t, want, held)
 }
 
-// deletedUpTo reports whether an object has been deleted at a version or before.
+// deletedUpTo reports whether an object was deleted at or before a version.
 func (c *replicas) deletedUpTo(uid string, version int) bool {
 	return slices.ContainsFunc(c.deleted, func(is traits) bool { return is.uid == uid && numberOf(is.version) <= version })
 }

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// in is a pod of a namespace at a version.
+// in returns a pod of a namespace at a version.
 func in(t *testing.T, namespace, name, version string) *Object {
 	t.Helper()
 	return podObject(t, traits{namespace, name, "uid-" + namespace + name, version, nil, "", nil})
 }
 
-// followingNamespaces is a reader of some namespaces that has read the snapshot.
+// followingNamespaces returns a reader of some namespaces that has read the snapshot.
 func followingNamespaces(t *testing.T, c *Cache, namespaces ...string) *reader {
 	t.Helper()
 	r := newReader(t, c, Query{Namespaces: namespaces})
@@ -31,8 +31,8 @@ func TestARescopeTellsTheDifferenceAtOnePlaceOfTheFeed(t *testing.T) {
 	must(t, c.Update(in(t, "c", "one", "9")))
 	r.watcher.Rescope(selectFrom(t, c, Query{Namespaces: []string{"a", "c"}}))
 	checkSame(t, []string{
-		"MODIFIED a/one@6 at 6", // of both
-		"DELETED b/one@9 at 9",  // held, and its last change is not told; b/unseen never was
+		"MODIFIED a/one@6 at 6", // in both
+		"DELETED b/one@9 at 9",  // held, and its last change is dropped; b/unseen was never held
 		"ADDED c/one@9 at 9",
 	}, r.drain(t))
 	must(t, c.Update(in(t, "b", "one", "10")))
@@ -47,7 +47,7 @@ func TestWhatARescopeTakesAwayHasNoContent(t *testing.T) {
 	r.watcher.Rescope(selectFrom(t, c, Query{Namespaces: []string{"a"}}))
 	batch, err := r.watcher.Next(t.Context())
 	if err != nil || len(batch.Events) != 1 || batch.Events[0].Object.HasContent() {
-		t.Errorf("answers %+v, %v", batch.Events, err)
+		t.Errorf("got %+v, %v", batch.Events, err)
 	}
 }
 
@@ -86,11 +86,11 @@ func TestAnInterruptedNextConsumesNothing(t *testing.T) {
 	r.watcher.InterruptBy(interrupt)
 	must(t, c.Add(in(t, "a", "one", "6")))
 	if batch, err := r.watcher.Next(t.Context()); err != nil || len(batch.Events) != 1 {
-		t.Fatalf("what waits comes first, not %+v, %v", batch.Events, err)
+		t.Fatalf("the pending events come first, not %+v, %v", batch.Events, err)
 	}
 	for range 3 {
 		if _, err := r.watcher.Next(t.Context()); !errors.Is(err, ErrInterrupted) {
-			t.Fatalf("answers %v", err)
+			t.Fatalf("error %v", err)
 		}
 	}
 	must(t, c.Add(in(t, "a", "two", "7")))
@@ -98,6 +98,6 @@ func TestAnInterruptedNextConsumesNothing(t *testing.T) {
 	ended, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()
 	if batch, err := r.watcher.Next(ended); err != nil || len(batch.Events) != 1 || batch.Events[0].Object.Name() != "two" {
-		t.Errorf("answers %+v, %v", batch.Events, err)
+		t.Errorf("got %+v, %v", batch.Events, err)
 	}
 }

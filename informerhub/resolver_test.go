@@ -29,7 +29,7 @@ var (
 	newEvents = &metav1.APIResourceList{GroupVersion: "events.k8s.io/v1", APIResources: []metav1.APIResource{
 		{Name: "events", SingularName: "event", Kind: "Event", Namespaced: true, ShortNames: []string{"ev"}, Verbs: readVerbs},
 	}}
-	// greedy wants the names of others for its own short names, and sorts before them.
+	// greedy uses the names of other resources as its short names, and sorts before them.
 	greedy = &metav1.APIResourceList{GroupVersion: "a.example.com/v1", APIResources: []metav1.APIResource{
 		{Name: "greedies", SingularName: "greedy", Kind: "Greedy", ShortNames: []string{"pods", "deployment", "deployments", "gr"}, Verbs: readVerbs},
 	}}
@@ -44,7 +44,7 @@ func everything() []*metav1.APIResourceList {
 	return []*metav1.APIResourceList{coreResources, appsResources, newEvents, greedy, widgetResources}
 }
 
-// unpaced is a resolver that asks discovery as often as it likes.
+// unpaced returns a resolver without a rate limit for discovery.
 func unpaced(t *testing.T, api *fakeAPI) *Resolver {
 	t.Helper()
 	resolver := hubOf(t, api.config()).Resolver()
@@ -68,7 +68,7 @@ func TestAResourceIsFoundByEachOfItsNames(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got, err := resolver.Resolve(t.Context(), name); err != nil || got != want {
-				t.Errorf("finds %+v, %v; want %+v", got, err, want)
+				t.Errorf("found %+v, %v; want %+v", got, err, want)
 			}
 		})
 	}
@@ -95,21 +95,21 @@ func TestANameThatIsNotServedIsToldWithThoseThatAreNear(t *testing.T) {
 			_, err := resolver.Resolve(t.Context(), name)
 			var unknown *UnknownResourceError
 			if !errors.As(err, &unknown) {
-				t.Fatalf("answers %v", err)
+				t.Fatalf("error %v", err)
 			}
 			for _, want := range near {
 				if !slices.Contains(unknown.NearMisses, want) {
-					t.Errorf("near are %v, without %s", unknown.NearMisses, want)
+					t.Errorf("the near misses are %v, without %s", unknown.NearMisses, want)
 				}
 			}
 			if len(unknown.NearMisses) > maxNearMisses || len(err.Error()) > 1000 {
-				t.Errorf("tells too much: %v", err)
+				t.Errorf("the error is too long: %v", err)
 			}
 		})
 	}
 }
 
-// TestNoNameWhateverItIsMakesTheResolverFail holds names that are hard to parse.
+// TestNoNameWhateverItIsMakesTheResolverFail has names that are hard to parse.
 func TestNoNameWhateverItIsMakesTheResolverFail(t *testing.T) {
 	resolver := unpaced(t, newFakeAPI(t, everything()...))
 	for _, name := range []string{"", ".", "..", "...", ".v1.apps", "pods.", "pods..", "deployments..apps", "Pod.", "Pod..", " pods", "*", "pods.*", "é"} {
@@ -117,7 +117,7 @@ func TestNoNameWhateverItIsMakesTheResolverFail(t *testing.T) {
 			resource, err := resolver.Resolve(t.Context(), name)
 			var unknown *UnknownResourceError
 			if err != nil && !errors.As(err, &unknown) {
-				t.Errorf("answers %+v, %v", resource, err)
+				t.Errorf("got %+v, %v", resource, err)
 			}
 		})
 	}
@@ -129,7 +129,7 @@ func TestNearMissesAreSaidInASentence(t *testing.T) {
 		`the cluster serves no resource "podz"; did you mean "pods" or "nodes"?`: &UnknownResourceError{"podz", []string{"pods", "nodes"}},
 	} {
 		if err.Error() != want {
-			t.Errorf("says %s", err)
+			t.Errorf("the error is %s", err)
 		}
 	}
 }
@@ -139,11 +139,11 @@ func TestAResourceThatIsMadeLaterIsFound(t *testing.T) {
 	resolver := hubOf(t, api.config()).Resolver()
 	var unknown *UnknownResourceError
 	if _, err := resolver.Resolve(t.Context(), "widgets"); !errors.As(err, &unknown) {
-		t.Fatalf("answers %v", err)
+		t.Fatalf("error %v", err)
 	}
 	api.serve(coreResources, widgetResources)
 	if got, err := resolver.Resolve(t.Context(), "widgets"); err != nil || got != widgets {
-		t.Errorf("finds %+v, %v", got, err)
+		t.Errorf("found %+v, %v", got, err)
 	}
 }
 
@@ -164,13 +164,13 @@ func TestKindsAreFoundWithOneQuestionAtMost(t *testing.T) {
 	}
 	api.serve(everything()...)
 	if found := resolve(nothing, pod, deployment); len(found) != 2 || found[pod] != pods || found[deployment] != deployments {
-		t.Errorf("when they are served, found %v", found)
+		t.Errorf("when all are served, found %v", found)
 	}
 	before := api.asked()
 	resolve(pod, deployment)
 	resolve(pod, nothing, schema.GroupKind{Kind: "MadeUp"})
 	if asked := api.asked() - before; asked != 1 {
-		t.Errorf("asked %d times for what is known and for what is not served", asked)
+		t.Errorf("discovery was read %d times for known kinds and for kinds that are not served", asked)
 	}
 }
 
@@ -183,7 +183,7 @@ func TestANameThatIsKnownAsksNobody(t *testing.T) {
 		}
 	}
 	if asked := api.asked(); asked != 1 {
-		t.Errorf("asked %d times", asked)
+		t.Errorf("discovery was read %d times", asked)
 	}
 }
 
@@ -191,7 +191,7 @@ func TestManyWhoAskForWhatIsNotKnownShareTheAnswer(t *testing.T) {
 	const callers = 100
 	api := newFakeAPI(t, coreResources)
 	resolver := hubOf(t, api.config()).Resolver()
-	api.mu.Lock() // discovery does not answer
+	api.mu.Lock() // discovery does not respond
 	answered := make(chan error, callers)
 	for i := range callers {
 		go func() {
@@ -203,23 +203,23 @@ func TestManyWhoAskForWhatIsNotKnownShareTheAnswer(t *testing.T) {
 	for range callers {
 		var unknown *UnknownResourceError
 		if err := <-answered; !errors.As(err, &unknown) {
-			t.Errorf("answers %v", err)
+			t.Errorf("error %v", err)
 		}
 	}
-	// Each waits for a turn that begins after it came: the one under way, and the next.
-	// Some may come so late that they need another.
+	// Each caller waits for a request that begins after its call: at most the one in flight and the
+	// next one. Some may come so late that they need another one.
 	if asked := api.asked(); asked > callers/4 {
-		t.Errorf("asked %d times for %d callers", asked, callers)
+		t.Errorf("discovery was read %d times for %d callers", asked, callers)
 	}
 }
 
-// TestACallerWhoHasGoneIsTold is for both ways in which the turn that it waits for
-// may stand: done, and under way.
+// TestACallerWhoHasGoneIsTold has both states of the request that the caller waits for: done, and
+// in flight.
 func TestACallerWhoHasGoneIsTold(t *testing.T) {
 	resolver := unpaced(t, newFakeAPI(t, coreResources))
 	done := make(chan struct{})
 	close(done)
-	why := errors.New("the caller has gone")
+	why := errors.New("the caller has disconnected")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(why)
 	for range 50 { // a select takes either
@@ -228,7 +228,7 @@ func TestACallerWhoHasGoneIsTold(t *testing.T) {
 		resolver.discovery.underway = over
 		resolver.discovery.mu.Unlock()
 		if got, err := resolver.Resolve(ctx, "widgets"); err == nil {
-			t.Fatalf("finds %+v", got)
+			t.Fatalf("found %+v", got)
 		}
 		resolver.discovery.running.Wait()
 	}
@@ -240,14 +240,14 @@ func TestAnAPIServerThatCannotBeAskedIsUnavailable(t *testing.T) {
 	api.server.Close()
 	var unavailable *UnavailableError
 	if _, err := resolver.Resolve(t.Context(), "pods"); !errors.As(err, &unavailable) {
-		t.Errorf("answers %v", err)
+		t.Errorf("error %v", err)
 	}
 	if text := unavailable.Error(); !strings.Contains(text, unavailable.Host) || errors.Unwrap(unavailable) == nil {
-		t.Errorf("says %s", text)
+		t.Errorf("the error is %s", text)
 	}
 }
 
-// An API server that starts answers discovery before it knows all groups of CRDs.
+// A starting API server serves discovery before it knows all groups of CRDs.
 func TestResolver_WhatAStartingAPIServerLeavesOutIsNotGone(t *testing.T) {
 	const starting = "[+]ping ok\n[-]poststarthook/apiservice-discovery-controller failed: reason withheld\nreadyz check failed\n"
 	api := newFakeAPI(t, coreResources, widgetResources)
@@ -259,9 +259,9 @@ func TestResolver_WhatAStartingAPIServerLeavesOutIsNotGone(t *testing.T) {
 	api.setUnready(starting)
 	var unavailable *UnavailableError
 	for question, ask := range map[string]func() error{
-		"a name that is not known": func() error { _, err := resolver.Resolve(t.Context(), "gadgets"); return err },
-		"a fresh answer":           func() error { _, err := resolver.ResolveFresh(t.Context(), "widgets"); return err },
-		"whether it is served":     func() error { _, err := resolver.serves(widgets)(t.Context()); return err },
+		"an unknown name":      func() error { _, err := resolver.Resolve(t.Context(), "gadgets"); return err },
+		"a fresh result":       func() error { _, err := resolver.ResolveFresh(t.Context(), "widgets"); return err },
+		"whether it is served": func() error { _, err := resolver.serves(widgets)(t.Context()); return err },
 	} {
 		if err := ask(); !errors.As(err, &unavailable) {
 			t.Errorf("%s: %v", question, err)
@@ -270,32 +270,32 @@ func TestResolver_WhatAStartingAPIServerLeavesOutIsNotGone(t *testing.T) {
 	if got, err := resolver.Resolve(t.Context(), "widgets"); err != nil || got != widgets {
 		t.Errorf("widgets are %v, %v", got, err)
 	}
-	api.setUnready("apiserver is starting") // not by its checks
+	api.setUnready("apiserver is starting") // without the list of its checks
 	if served, err := resolver.serves(widgets)(t.Context()); !errors.As(err, &unavailable) {
 		t.Errorf("widgets are served: %v, %v", served, err)
 	}
-	// Without etcd the API server is not ready either, and its discovery is complete.
+	// Without etcd the API server is not ready either, but its discovery is complete.
 	api.setUnready("[-]etcd-readiness failed: reason withheld\n[+]poststarthook/apiservice-discovery-controller ok\nreadyz check failed\n")
 	if served, err := resolver.serves(widgets)(t.Context()); err != nil || served {
 		t.Errorf("widgets are served: %v, %v", served, err)
 	}
 }
 
-// TestDiscoveryThatDoesNotAnswerIsGivenUp holds time: nothing ever comes back.
+// TestDiscoveryThatDoesNotAnswerIsGivenUp fakes time: there is never a response.
 func TestDiscoveryThatDoesNotAnswerIsGivenUp(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		silent := transportFunc(func(r *http.Request) (*http.Response, error) {
 			start := time.Now()
 			<-r.Context().Done()
 			if waited := time.Since(start); waited != questionTimeout {
-				t.Errorf("given up after %v", waited)
+				t.Errorf("failed after %v", waited)
 			}
 			return nil, r.Context().Err()
 		})
 		resolver := hubOf(t, &rest.Config{Host: "http://api.example", Transport: silent}).Resolver()
 		var unavailable *UnavailableError
 		if _, err := resolver.Resolve(t.Context(), "pods"); !errors.As(err, &unavailable) {
-			t.Errorf("answers %v", err)
+			t.Errorf("error %v", err)
 		}
 	})
 }
@@ -304,8 +304,8 @@ type transportFunc func(*http.Request) (*http.Response, error)
 
 func (f transportFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestAClosedHubResolvesNothingNew asks while the hub closes, for the race detector,
-// and after.
+// TestAClosedHubResolvesNothingNew resolves while the hub closes, for the race detector, and
+// afterwards.
 func TestAClosedHubResolvesNothingNew(t *testing.T) {
 	hub := hubOf(t, newFakeAPI(t, coreResources).config())
 	var asking sync.WaitGroup
@@ -315,7 +315,7 @@ func TestAClosedHubResolvesNothingNew(t *testing.T) {
 	hub.Close()
 	asking.Wait()
 	if _, err := hub.Resolver().Resolve(t.Context(), "nothing"); !errors.Is(err, ErrClosed) {
-		t.Errorf("answers %v", err)
+		t.Errorf("error %v", err)
 	}
 }
 
@@ -333,7 +333,7 @@ func TestSpellingsThatAreRememberedAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(known.resolved) > before {
-		t.Errorf("remembers %d", len(known.resolved))
+		t.Errorf("cached %d names", len(known.resolved))
 	}
 }
 
@@ -346,7 +346,7 @@ func TestTheDistanceOfWordsIsTheirNumberOfEdits(t *testing.T) {
 			t.Errorf("from %q to %q: %d, want %d", test.a, test.b, got, test.want)
 		}
 		if editDistance(test.a, test.b) != editDistance(test.b, test.a) {
-			t.Errorf("%q and %q: not the same both ways", test.a, test.b)
+			t.Errorf("%q and %q: not symmetric", test.a, test.b)
 		}
 	}
 }
@@ -359,8 +359,8 @@ func TestAResourceIsNamedInKubectlsSyntax(t *testing.T) {
 	}
 }
 
-// TestResolver_AGroupThatDoesNotAnswerIsUnavailable has discovery fail for one group, and find
-// another one no longer.
+// TestResolver_AGroupThatDoesNotAnswerIsUnavailable has discovery fail for one group, and no longer
+// find another one.
 func TestResolver_AGroupThatDoesNotAnswerIsUnavailable(t *testing.T) {
 	catalogue := &catalogue{failed: map[schema.GroupVersion]error{
 		{Group: "away.example.com", Version: "v1"}:  apierrors.NewServiceUnavailable("x"),
@@ -381,16 +381,16 @@ func TestResolver_AGroupThatDoesNotAnswerIsUnavailable(t *testing.T) {
 	}
 }
 
-// A group that has answered before does not answer now: names without the group mean it too.
+// A group that has responded before does not respond now: names without the group match it too.
 func TestResolver_AGroupThatDoesNotAnswerAnyMoreIsUnavailableByEachName(t *testing.T) {
 	group := schema.GroupVersion{Group: "example.com", Version: "v1"}
 	gone := schema.GroupVersion{Group: "gone.example.com", Version: "v1"}
 	goneResources := &metav1.APIResourceList{GroupVersion: gone.String(), APIResources: []metav1.APIResource{{Name: "things", Kind: "Thing"}}}
 	var last lastLists
 	if away := last.note([]*metav1.APIResourceList{coreResources, widgetResources, goneResources}, nil); len(away) > 0 {
-		t.Errorf("these are away when all have answered: %v", away)
+		t.Errorf("groups are unavailable although all have responded: %v", away)
 	}
-	for range 2 { // it is remembered for as long as that lasts
+	for range 2 { // it is recorded for as long as the failure lasts
 		away := last.note([]*metav1.APIResourceList{coreResources}, map[schema.GroupVersion]error{group: discovery.StaleGroupVersionError{}, gone: apierrors.NewNotFound(schema.GroupResource{}, "")})
 		catalogue := &catalogue{away: away}
 		for name, want := range map[string]bool{"widgets": true, "Widget": true, "widget.example.com": true, "widgets.v1.example.com": true, "pods": false, "podz": false, "things": false} {
@@ -401,6 +401,6 @@ func TestResolver_AGroupThatDoesNotAnswerAnyMoreIsUnavailableByEachName(t *testi
 		}
 	}
 	if away := last.note([]*metav1.APIResourceList{coreResources}, nil); len(away) > 0 || len(last) != 1 {
-		t.Errorf("a group that is no more is remembered: %v", last)
+		t.Errorf("a removed group is still recorded: %v", last)
 	}
 }

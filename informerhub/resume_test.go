@@ -13,7 +13,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 )
 
-// resumed watches on from a version of another replica's.
+// resumed returns a watcher that resumes from the version of another replica.
 func resumed(t *testing.T, c *Cache, query Query, since Position) *Watcher {
 	t.Helper()
 	w := c.Watch(selectFrom(t, c, query), WatchOptions{Bookmarks: time.Hour, Since: &since, Patience: time.Second})
@@ -40,7 +40,7 @@ func TestAResumedWatchIsToldEveryStepOfTheWindow(t *testing.T) {
 }
 
 func TestBehindTheWindowAResumedWatchIsToldLatestStates(t *testing.T) {
-	c := podCache(1) // a window that holds nothing
+	c := podCache(1) // an empty window
 	must(t, c.Replace(items(pod(t, "a", 3), pod(t, "b", 4), pod(t, "gone", 5)), "10"))
 	must(t, c.Update(pod(t, "a", 11)))
 	must(t, c.Update(pod(t, "a", 12)))
@@ -52,7 +52,7 @@ func TestBehindTheWindowAResumedWatchIsToldLatestStates(t *testing.T) {
 		nextLines(t, resumed(t, c, Query{}, Position{Version: "12"})))
 }
 
-// An object that was made since the position, and sent in no earlier part, cannot be held.
+// An object that was created after the position, and not sent in an earlier part, cannot be held.
 func TestLatestStates_LeaveOutWhatWasMadeAndLeftInEarlierParts(t *testing.T) {
 	limits := defaultLimits(1)
 	limits.partBytes = 1 // each part has one object
@@ -75,7 +75,7 @@ func TestLatestStates_LeaveOutWhatWasMadeAndLeftInEarlierParts(t *testing.T) {
 	for len(rest) < 3 {
 		rest = append(rest, nextLines(t, w)...)
 	}
-	// Whether e was sent before it was deleted is not known.
+	// It is unknown whether e was sent before it was deleted.
 	checkSame(t, []string{"DELETED default/a@18 at 18", "DELETED default/e@19 at 19", "MODIFIED default/b@20 at 20"}, rest)
 }
 
@@ -105,7 +105,7 @@ func TestADeletionThatWasForgottenMakesAResumedWatchBeginAnew(t *testing.T) {
 	checkSame(t, []string{"DELETED default/b@12 at 12"}, nextLines(t, resumed(t, c, Query{}, Position{Version: "11"})))
 }
 
-// The position lies behind the window, and the records around it have been swept out.
+// The position is older than the window, and the records around it have been swept.
 func TestLatestStates_TellDeletionsBehindASweptLog(t *testing.T) {
 	churn := func(t *testing.T, c *Cache, from int) string {
 		version := from
@@ -119,7 +119,7 @@ func TestLatestStates_TellDeletionsBehindASweptLog(t *testing.T) {
 		must(t, c.Replace(items(pod(t, "y", 3)), "10"))
 		return c
 	}
-	t.Run("an object that was made before the position", func(t *testing.T) {
+	t.Run("an object that was created before the position", func(t *testing.T) {
 		c := start(t)
 		must(t, c.Add(pod(t, "x", 11)))
 		must(t, c.Delete(pod(t, "x", 12)))
@@ -149,7 +149,7 @@ func TestAPositionInAnUndoneHistoryBeginsAnew(t *testing.T) {
 	must(t, c.Update(pod(t, "a", 11)))
 	began := []string{"RESET at 11", "ADDED default/a@11 at 11", "SYNCED at 11"}
 	checkSame(t, began, nextLines(t, resumed(t, c, Query{}, before)))
-	t.Run("also one of another replica, from before", func(t *testing.T) {
+	t.Run("also one of another replica, from before the restore", func(t *testing.T) {
 		before.Epoch = 7
 		checkSame(t, began, nextLines(t, resumed(t, c, Query{}, before)))
 	})
@@ -166,10 +166,10 @@ func TestAResumedWatchWaitsForACacheThatIsBehind(t *testing.T) {
 		start := time.Now()
 		_, err := resumed(t, c, Query{}, Position{Version: "30"}).Next(t.Context())
 		if away := (*UnavailableError)(nil); !errors.As(err, &away) {
-			t.Errorf("ends with %v, not as unavailable: a snapshot would lead back in time", err)
+			t.Errorf("error %v, want an UnavailableError: a snapshot would go back in time", err)
 		}
 		if waited := time.Since(start); waited != time.Second {
-			t.Errorf("waited %v for a version that does not come", waited)
+			t.Errorf("waited %v for a version that is not reached", waited)
 		}
 	})
 }
@@ -194,10 +194,10 @@ func TestABatchCanBeResumedBetweenStepsOnly(t *testing.T) {
 		"latest states": {Events: batch.Events, latest: true},
 	} {
 		if _, ok := whole.PositionAfter(0); ok {
-			t.Errorf("within %s", name)
+			t.Errorf("resumable within %s", name)
 		}
 		if _, ok := whole.PositionAfter(len(whole.Events) - 1); !ok {
-			t.Errorf("not behind %s", name)
+			t.Errorf("not resumable after %s", name)
 		}
 	}
 }
@@ -207,13 +207,13 @@ func TestWhatARelistFoundCannotBeResumedInBetween(t *testing.T) {
 	w := resumed(t, c, Query{}, Position{Version: "4"})
 	checkSame(t, []string{"BOOKMARK at 4"}, nextLines(t, w))
 	must(t, c.Update(pod(t, "y", 5)))
-	must(t, c.Replace(items(pod(t, "y", 7), pod(t, "z", 8)), "9")) // x was deleted, nobody knows when
+	must(t, c.Replace(items(pod(t, "y", 7), pod(t, "z", 8)), "9")) // x was deleted at an unknown time
 	must(t, c.Update(pod(t, "y", 10)))
 	batch, err := w.Next(t.Context())
 	must(t, err)
 	for i, want := range []string{"5", "", "", "9", "10"} { // y@5 | y@7, z@8, x deleted @9 | y@10
 		if position, _ := batch.PositionAfter(i); position.Version != want {
-			t.Errorf("after %s: %q, not %q", describeEvent(batch.Events[i]), position.Version, want)
+			t.Errorf("after %s: %q, want %q", describeEvent(batch.Events[i]), position.Version, want)
 		}
 	}
 }
@@ -232,7 +232,7 @@ func TestABatchThatEndsWithinAStepCannotBeResumedThere(t *testing.T) {
 		must(t, err)
 		position, ok := batch.PositionAfter(len(batch.Events) - 1)
 		if ok != (want != "") || ok && position.Version != want {
-			t.Errorf("behind %d events: %q, %v, not %q", len(batch.Events), position.Version, ok, want)
+			t.Errorf("after %d events: %q, %v, want %q", len(batch.Events), position.Version, ok, want)
 		}
 	}
 }
@@ -248,7 +248,7 @@ func TestAReplicaThatHasJustStartedAsksForWhatWasDeletedBefore(t *testing.T) {
 	}()
 	history := api.next(t, "watch")
 	if version := history.query().Get("resourceVersion"); version != "2" {
-		t.Errorf("asks from %q", version)
+		t.Errorf("requested from %q", version)
 	}
 	history.open().
 		send(t, watch.Added, typedPod("a", "3")).
@@ -292,7 +292,7 @@ func TestAReadWaitsForAVersionAsLongAsPatienceLasts(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if err := c.Await(ctx, "13", time.Hour); err == nil {
-			t.Error("waits on when the caller has gone")
+			t.Error("still waiting after the caller has disconnected")
 		}
 	})
 }
@@ -308,7 +308,7 @@ func TestTheLogKeepsOneRecordForEachObject(t *testing.T) {
 		t.Errorf("%d records of %d objects", records, objects)
 	}
 	if states := c.feed.log.next(0, c.feed.limits).states; len(states) != objects {
-		t.Errorf("%d states of %d objects", len(states), objects)
+		t.Errorf("%d states for %d objects", len(states), objects)
 	}
 }
 
@@ -331,7 +331,7 @@ func TestAChangeWakesThoseWhomItConcerns(t *testing.T) {
 		tells  []*topic
 	}{
 		{labelled("one", "web", 11), []*topic{all, web, here, some, one}},
-		{labelled("one", "api", 12), []*topic{all, web, api, here, some, one}}, // it leaves one label for another
+		{labelled("one", "api", 12), []*topic{all, web, api, here, some, one}}, // it replaces one label by another
 		{labelled("another", "db", 13), []*topic{all, here, some, another}},
 	}
 	for _, step := range steps {
@@ -344,7 +344,7 @@ func TestAChangeWakesThoseWhomItConcerns(t *testing.T) {
 		for i, topic := range topics {
 			told := len(topic.places) > before[topic]
 			if want := contains(step.tells, topic); told != want {
-				t.Errorf("at %s topic %d is told: %v", step.change.version, i, told)
+				t.Errorf("at %s topic %d was woken: %v", step.change.version, i, told)
 			}
 		}
 	}
@@ -365,7 +365,7 @@ func TestTopicsGoWithTheirWatchers(t *testing.T) {
 		startedWatcher(t, c, query).Close()
 	}
 	if left := len(c.feed.topics.byInterest) + len(c.feed.topics.fields) + len(c.feed.topics.bySome); left != 0 {
-		t.Errorf("%d are left", left)
+		t.Errorf("%d topics are left", left)
 	}
 }
 
@@ -381,7 +381,8 @@ func TestAReplicaThatIsBehindContinuesWhereTheOtherOneWas(t *testing.T) {
 	}
 	go next()
 	checkSame(t, []string{"BOOKMARK at 20"}, <-told)
-	// What the other replica has told is not told again, and what follows is.
+	// The events that the other replica has delivered are not repeated, and the later ones are
+	// delivered.
 	upstream.send(t, watch.Modified, typedPod("a", "15"))
 	upstream.send(t, watch.Modified, typedPod("a", "21"))
 	go next()

@@ -22,12 +22,11 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 )
 
-// publisher is an API server that publishes schemas, each document with a hash that the
-// test says.
+// publisher is an API server that publishes schemas, each document with a hash that the test sets.
 type publisher struct {
 	mu        sync.Mutex // guards the fields below
 	documents map[string]published
-	asked     map[string]int // by path
+	asked     map[string]int // number of requests, by path
 }
 
 type published struct{ hash, text string }
@@ -69,7 +68,7 @@ func (p *publisher) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write([]byte(document.text))
 }
 
-// oneKind is a document with the schema of a Widget, and two that refer to each other.
+// oneKind returns a document with the schema of a Widget, and two that reference each other.
 func oneKind(description string) string {
 	return fmt.Sprintf(`{"components":{"schemas":{
 		"example.Widget":{"description":%q,"properties":{"a":{"$ref":"#/components/schemas/A"},"$ref":{"type":"string"},"x":{"$ref":"elsewhere"}},
@@ -122,7 +121,7 @@ func TestADocumentIsReadAgainWhenItHasAnotherHash(t *testing.T) {
 			must(t, err)
 			schema := decodedSchema(t, encoded)
 			if reads := api.asked["/openapi/v3/apis/example.com/v1"]; schema["description"] != step.want || reads != step.reads {
-				t.Errorf("at %q it is %v, read %d times", step.hash, schema["description"], reads)
+				t.Errorf("at %q the schema is %v, read %d times", step.hash, schema["description"], reads)
 			}
 		}
 	})
@@ -142,7 +141,7 @@ func TestManyWhoAskForASchemaAreAnsweredByOneReading(t *testing.T) {
 		}
 		asking.Wait()
 		if !slices.Equal(slices.Collect(maps.Values(api.asked)), []int{1, 1}) {
-			t.Errorf("asked %v", api.asked)
+			t.Errorf("requested %v", api.asked)
 		}
 	})
 }
@@ -161,11 +160,11 @@ func TestAKindWithoutASchemaIsToldSo(t *testing.T) {
 }
 
 func TestWithoutAnAPIServerThereIsNoSchema(t *testing.T) {
-	away := errors.New("away")
+	away := errors.New("unreachable")
 	hub := hubOf(t, &rest.Config{Host: "http://api.example", Transport: transportFunc(func(*http.Request) (*http.Response, error) { return nil, away })})
 	var unavailable *UnavailableError
 	if _, err := hub.Schema(t.Context(), pods); !errors.As(err, &unavailable) || !errors.Is(err, away) {
-		t.Errorf("answers %v", err)
+		t.Errorf("error %v", err)
 	}
 }
 
@@ -173,7 +172,7 @@ func TestAClosedHubAnswersNoSchema(t *testing.T) {
 	hub := hubOf(t, (&publisher{}).config())
 	hub.Close()
 	if _, err := hub.Schema(t.Context(), pods); !errors.Is(err, ErrClosed) {
-		t.Errorf("answers %v", err)
+		t.Errorf("error %v", err)
 	}
 }
 
@@ -187,7 +186,7 @@ func TestASchemaIsBuiltOnceForEachHashOfItsDocument(t *testing.T) {
 			again, err := hub.Schema(t.Context(), widgets)
 			must(t, err)
 			if &again[0] != &first[0] {
-				t.Error("it is built again")
+				t.Error("the schema is built again")
 			}
 		}
 		api.publish(map[string]published{"apis/example.com/v1": {"?hash=2", oneKind("two")}})
@@ -195,7 +194,7 @@ func TestASchemaIsBuiltOnceForEachHashOfItsDocument(t *testing.T) {
 		other, err := hub.Schema(t.Context(), widgets)
 		must(t, err)
 		if decodedSchema(t, other)["description"] != "two" {
-			t.Error("the schema of the document before is served")
+			t.Error("the schema of the previous document is served")
 		}
 	})
 }
@@ -207,14 +206,14 @@ func TestBuiltSchemas_AreBoundedInBytes(t *testing.T) {
 	for i := range 2 * maxBuiltBytes / each {
 		built.keep(key(i), make([]byte, each))
 		if built.find(key(0)) == nil {
-			t.Fatalf("what is asked for all the time is dropped, with %d bytes", built.bytes)
+			t.Fatalf("a frequently requested schema was evicted, with %d bytes", built.bytes)
 		}
 	}
 	if built.bytes > maxBuiltBytes || built.order.Len() != len(built.places) || built.order.Len() != maxBuiltBytes/each {
-		t.Errorf("keeps %d schemas in %d bytes", built.order.Len(), built.bytes)
+		t.Errorf("cached %d schemas in %d bytes", built.order.Len(), built.bytes)
 	}
 	if built.find(key(1)) != nil {
-		t.Error("what nobody asks for is kept")
+		t.Error("a schema without requests is cached")
 	}
 }
 
@@ -222,6 +221,6 @@ func TestASchemaIsBoundedInBytes(t *testing.T) {
 	api := &publisher{documents: map[string]published{"apis/example.com/v1": {"?hash=1", oneKind(strings.Repeat("x", maxSchemaBytes))}}}
 	_, err := hubOf(t, api.config()).Schema(t.Context(), widgets)
 	if !apierrors.IsRequestEntityTooLargeError(err) {
-		t.Errorf("answers %v", err)
+		t.Errorf("error %v", err)
 	}
 }

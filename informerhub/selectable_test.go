@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// samplesOfFields holds, for each selectable field of each built-in kind, an
-// object and the value that the API server selects it by.
+// samplesOfFields has, for each selectable field of each built-in kind, an object and the value
+// that the API server selects it by.
 var samplesOfFields = []struct {
 	resource Resource
 	object   runtime.Object
@@ -133,16 +133,16 @@ func TestSelectableFieldsAreReadFromProtobuf(t *testing.T) {
 	}
 }
 
-// TestAVersionThatClientGoDoesNotKnowIsAskedFor guards the claim that all
-// versions of a kind agree on their field numbers: whoever serves one that client-go
-// does not know is asked.
+// TestAVersionThatClientGoDoesNotKnowIsAskedFor guards the assumption that all versions of a kind
+// agree on their field numbers: for a version that client-go does not know, the API server is
+// asked.
 func TestAVersionThatClientGoDoesNotKnowIsAskedFor(t *testing.T) {
 	future := Resource{Version: "v2", Name: "pods", Kind: "Pod", Namespaced: true}
 	if scheme.Scheme.Recognizes(future.GroupVersionKind()) {
 		t.Skip("client-go knows it")
 	}
 	if _, err := cacheOf(future, 0).selectableFields.find(t.Context(), "spec.nodeName"); err == nil {
-		t.Error("found without asking")
+		t.Error("found without asking the API server")
 	}
 }
 
@@ -155,7 +155,7 @@ func TestAFieldOfACustomResourceIsReadAsTheAPIServerPrintsIt(t *testing.T) {
 		t.Run(field, func(t *testing.T) {
 			read := newSelectableFields(widgets, nil).learn(field)
 			if got := read(object); got != want {
-				t.Errorf("reads %q, want %q", got, want)
+				t.Errorf("read %q, want %q", got, want)
 			}
 		})
 	}

@@ -16,9 +16,9 @@ func TestASelectionThatCannotBeUnderstoodIsABadRequest(t *testing.T) {
 		query    Query
 		says     string
 	}{
-		"a label selector without sense":        {pods, Query{LabelSelector: "a in ("}, `label_selector "a in ("`},
-		"a label key that cannot be":            {pods, Query{LabelSelector: "-/-=x"}, "label_selector"},
-		"a field selector without sense":        {pods, Query{FieldSelector: "spec.nodeName"}, `field_selector "spec.nodeName"`},
+		"a malformed label selector":            {pods, Query{LabelSelector: "a in ("}, `label_selector "a in ("`},
+		"an invalid label key":                  {pods, Query{LabelSelector: "-/-=x"}, "label_selector"},
+		"a malformed field selector":            {pods, Query{FieldSelector: "spec.nodeName"}, `field_selector "spec.nodeName"`},
 		"a field that cannot be selected by":    {pods, Query{FieldSelector: "spec.nosuch=x"}, "spec.nosuch"},
 		"a field of another kind":               {nodes, Query{FieldSelector: "spec.nodeName=x"}, "spec.nodeName"},
 		"a namespace where there are none":      {nodes, Query{Namespace: "a"}, "leave the namespace out"},
@@ -29,7 +29,7 @@ func TestASelectionThatCannotBeUnderstoodIsABadRequest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := cacheOf(test.resource, 0).Select(t.Context(), test.query)
 			if !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), test.says) {
-				t.Errorf("answers %v, want a BadRequest that says %q", err, test.says)
+				t.Errorf("error %v, want a BadRequest with %q", err, test.says)
 			}
 		})
 	}
@@ -44,7 +44,7 @@ func TestAFieldIsTriedAtTheAPIServerOnce(t *testing.T) {
 		}
 	}
 	if asked != 1 {
-		t.Errorf("asked %d times", asked)
+		t.Errorf("the API server was asked %d times", asked)
 	}
 }
 
@@ -52,16 +52,15 @@ func TestAFieldThatTheAPIServerDoesNotSupportIsTriedAgain(t *testing.T) {
 	refusal := errors.New("not supported")
 	fields := newSelectableFields(widgets, func(context.Context, string) error { return refusal })
 	if _, err := fields.find(t.Context(), "spec.color"); !errors.Is(err, refusal) {
-		t.Errorf("answers %v", err)
+		t.Errorf("error %v", err)
 	}
-	refusal = nil // the CRD has got it meanwhile
+	refusal = nil // the CRD supports the field meanwhile
 	if _, err := fields.find(t.Context(), "spec.color"); err != nil {
-		t.Errorf("answers %v", err)
+		t.Errorf("error %v", err)
 	}
 }
 
-// FuzzSelect understands a caller's selectors, and holds the label selector against
-// client-go's own reading.
+// FuzzSelect parses a caller's selectors, and compares the label selector with client-go's parser.
 func FuzzSelect(f *testing.F) {
 	for _, seed := range [][4]string{
 		{}, {"a", "b", "app=web,tier!=db", "spec.nodeName=x"}, {"", "", "a in (b,c),!d,e", "metadata.name!=x"},
@@ -77,16 +76,16 @@ func FuzzSelect(f *testing.F) {
 		sel, err := c.Select(t.Context(), Query{Namespace: namespace, Name: name, LabelSelector: labelSelector, FieldSelector: fieldSelector})
 		if err != nil {
 			if !apierrors.IsBadRequest(err) {
-				t.Errorf("answers %v, which is no BadRequest", err)
+				t.Errorf("error %v is not a BadRequest", err)
 			}
 			return
 		}
 		if held := len(listOf(t, c, sel).Objects) == 1; held != sel.Matches(object) {
-			t.Errorf("the list holds it: %v, it matches: %v", held, sel.Matches(object))
+			t.Errorf("in the list: %v, matches: %v", held, sel.Matches(object))
 		}
 		byLabel, _ := labels.Parse(labelSelector)
 		if namespace == "" && name == "" && fieldSelector == "" && byLabel.Matches(labels.Set(is.labels)) != sel.Matches(object) {
-			t.Errorf("it matches: %v, but not by client-go", sel.Matches(object))
+			t.Errorf("matches: %v, unlike client-go", sel.Matches(object))
 		}
 	})
 }

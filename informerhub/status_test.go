@@ -28,13 +28,13 @@ func TestAHubTellsWhatItsCachesAreLike(t *testing.T) {
 	wantStatus(t, hub, want)
 }
 
-// wantStatus compares all but how current the one cache is.
+// wantStatus compares everything except the freshness of the one cache.
 func wantStatus(t *testing.T, hub *Hub, want Status) {
 	t.Helper()
 	all := hub.Status()
 	for i := range all {
 		if all[i].Stale || all[i].LastContact.IsZero() {
-			t.Errorf("it is %+v", all[i].Freshness)
+			t.Errorf("the freshness is %+v", all[i].Freshness)
 		}
 		all[i].Freshness = Freshness{}
 	}
@@ -53,12 +53,12 @@ func podOf(t *testing.T, c *Cache, name string) *Object {
 func TestAHubWithoutCachesHasNothingToTell(t *testing.T) {
 	hub := hubOf(t, newFakeAPI(t, coreResources).config())
 	if all := hub.Status(); len(all) != 0 {
-		t.Errorf("tells %v", all)
+		t.Errorf("the status is %v", all)
 	}
 }
 
 func TestACacheWithoutASnapshotSaysSo(t *testing.T) {
 	if is := podCache(1 << 20).status(); is.Synced || is.Relists != 0 {
-		t.Errorf("it is %+v", is)
+		t.Errorf("the status is %+v", is)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestAStoreFindsWhatLookingAtEverythingFinds puts, changes and deletes at random,
-// and holds the store against a map.
+// TestAStoreFindsWhatLookingAtEverythingFinds puts, changes and deletes objects at random, and
+// compares the store with a map.
 func TestAStoreFindsWhatLookingAtEverythingFinds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c, true_, version := podCache(1<<20), world{}, 0
@@ -37,12 +37,12 @@ func TestAStoreFindsWhatLookingAtEverythingFinds(t *testing.T) {
 			c.store.delete(object)
 		}
 		if c.store.bytes != 0 || len(c.store.partitions)+len(c.store.byNamespace) != 0 || c.store.count != 0 {
-			t.Errorf("an empty store holds %d bytes, %d namespaces, %d entries", c.store.bytes, len(c.store.partitions), c.store.count)
+			t.Errorf("an empty store has %d bytes, %d namespaces, %d entries", c.store.bytes, len(c.store.partitions), c.store.count)
 		}
 	})
 }
 
-// checkIndex makes the indexes anew and compares.
+// checkIndex rebuilds the indexes and compares.
 func checkIndex(t tester, s *store) {
 	t.Helper()
 	want, size := make(map[unique.Handle[Label]][]*Object), 0
@@ -53,7 +53,7 @@ func checkIndex(t tester, s *store) {
 		}
 	}
 	if s.bytes != size {
-		t.Fatalf("counts %d bytes of %d", s.bytes, size)
+		t.Fatalf("counted %d bytes of %d", s.bytes, size)
 	}
 	got := make(map[unique.Handle[Label]][]*Object)
 	for _, p := range s.partitions {
@@ -81,7 +81,7 @@ func checkIndex(t tester, s *store) {
 	}
 }
 
-// lookedThrough returns the objects that are held against a selection, in no order.
+// lookedThrough returns the objects that are matched against a selection, in no order.
 func lookedThrough(c *Cache, sel *Selection) []*Object {
 	return slices.Concat(c.candidates(sel).runs...)
 }
@@ -117,7 +117,7 @@ func TestTheSmallestIndexIsTheOneLookedThrough(t *testing.T) {
 	} {
 		t.Run(selector, func(t *testing.T) {
 			if got := len(lookedThrough(c, selectFrom(t, c, Query{LabelSelector: selector}))); got != want {
-				t.Errorf("looks at %d objects, want %d", got, want)
+				t.Errorf("examined %d objects, want %d", got, want)
 			}
 		})
 	}
@@ -138,17 +138,17 @@ func TestAFieldIsLookedUpInItsIndex(t *testing.T) {
 	} {
 		t.Run(selector, func(t *testing.T) {
 			if got := len(lookedThrough(c, selectFrom(t, c, Query{FieldSelector: selector}))); got != want {
-				t.Errorf("looks at %d objects, want %d", got, want)
+				t.Errorf("examined %d objects, want %d", got, want)
 			}
 		})
 	}
 	sel := selectFrom(t, c, Query{FieldSelector: "spec.nodeName=node-3", Namespace: "ns-0"})
 	if got := lookedThrough(c, sel); len(got) != 0 {
-		t.Errorf("looks at %d objects of another namespace", len(got))
+		t.Errorf("examined %d objects of another namespace", len(got))
 	}
 	sel = selectFrom(t, c, Query{FieldSelector: "spec.nodeName=node-3", Namespace: "ns-1"})
 	if got := lookedThrough(c, sel); len(got) != 10 {
-		t.Errorf("looks at %d objects of the namespace, want 10", len(got))
+		t.Errorf("examined %d objects of the namespace, want 10", len(got))
 	}
 }
 
@@ -163,17 +163,17 @@ func TestOneObjectAndOneNamespaceAreFoundWithoutLookingAtTheRest(t *testing.T) {
 		query Query
 		want  int
 	}{
-		"by name":                         {Query{Namespace: "a", Name: "pod-3"}, 1},
-		"by a name that is not there":     {Query{Namespace: "a", Name: "pod-x"}, 0},
-		"by the fields that name it":      {Query{FieldSelector: "metadata.name=pod-3,metadata.namespace=a"}, 1},
-		"by the field of its namespace":   {Query{FieldSelector: "metadata.namespace==a"}, 10},
-		"by namespace":                    {Query{Namespace: "a"}, 10},
-		"by a namespace that is not held": {Query{Namespace: "a-"}, 0},
-		"by a name in any namespace":      {Query{Name: "pod-3"}, 3},
+		"by name":                       {Query{Namespace: "a", Name: "pod-3"}, 1},
+		"by a missing name":             {Query{Namespace: "a", Name: "pod-x"}, 0},
+		"by the fields that name it":    {Query{FieldSelector: "metadata.name=pod-3,metadata.namespace=a"}, 1},
+		"by the field of its namespace": {Query{FieldSelector: "metadata.namespace==a"}, 10},
+		"by namespace":                  {Query{Namespace: "a"}, 10},
+		"by a missing namespace":        {Query{Namespace: "a-"}, 0},
+		"by a name in any namespace":    {Query{Name: "pod-3"}, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := len(lookedThrough(c, selectFrom(t, c, test.query))); got != test.want {
-				t.Errorf("looks at %d objects, want %d", got, test.want)
+				t.Errorf("examined %d objects, want %d", got, test.want)
 			}
 		})
 	}
@@ -187,6 +187,6 @@ func TestTheObjectsOfSeveralValuesComeInOrder(t *testing.T) {
 	}
 	found := names(listOf(t, c, selectFrom(t, c, Query{LabelSelector: "app in (web,db,queue)"})).Objects)
 	if len(found) != 20 || !slices.IsSorted(found) {
-		t.Errorf("finds %v", found)
+		t.Errorf("found %v", found)
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 )
 
-// direct answers without a network, so that time can be faked.
+// direct serves responses without a network, so that time can be faked.
 func (api *fakeAPI) direct() transportFunc {
 	return func(r *http.Request) (*http.Response, error) {
 		recorder := httptest.NewRecorder()
@@ -32,7 +32,7 @@ func typeNames(t *testing.T, resolver *Resolver) (names []string) {
 	types, failed, err := resolver.ResourceTypes(t.Context())
 	must(t, err)
 	if len(failed) > 0 {
-		t.Errorf("not known are %v", failed)
+		t.Errorf("the failed groups are %v", failed)
 	}
 	for _, of := range types {
 		names = append(names, of.GroupResource().String())
@@ -115,7 +115,7 @@ func TestManyWhoAskForTypesAreOneQuestionASecond(t *testing.T) {
 			for range callers {
 				asking.Go(func() {
 					if types, _, err := resolver.ResourceTypes(t.Context()); len(types) != 8 || err != nil {
-						t.Errorf("answers %v, %v", types, err)
+						t.Errorf("got %v, %v", types, err)
 					}
 				})
 			}
@@ -124,7 +124,7 @@ func TestManyWhoAskForTypesAreOneQuestionASecond(t *testing.T) {
 		}
 	})
 	if asked := api.asked(); asked != seconds {
-		t.Errorf("asked %d times in %d seconds", asked, seconds)
+		t.Errorf("discovery was read %d times in %d seconds", asked, seconds)
 	}
 }
 
@@ -140,15 +140,15 @@ func TestAGroupThatIsAwayHidesNoOther(t *testing.T) {
 	})}).Resolver()
 	types, failed, err := resolver.ResourceTypes(t.Context())
 	if err != nil || len(types) != 7 {
-		t.Errorf("answers %v, %v", types, err)
+		t.Errorf("got %v, %v", types, err)
 	}
 	if len(failed) != 1 || failed[0].GroupVersion != widgets.GroupVersion() || !apierrors.IsServiceUnavailable(failed[0].Err) {
-		t.Errorf("not known are %v", failed)
+		t.Errorf("the failed groups are %v", failed)
 	}
 }
 
-// aggregated answers discovery as the API servers of today do, in one document: client-go
-// makes lists in no order of it.
+// aggregated serves discovery as current API servers do, in one document, from which client-go
+// builds lists in no particular order.
 func aggregated(groups ...apidiscoveryv2.APIGroupDiscovery) transportFunc {
 	return func(r *http.Request) (*http.Response, error) {
 		list := apidiscoveryv2.APIGroupDiscoveryList{}
@@ -162,7 +162,7 @@ func aggregated(groups ...apidiscoveryv2.APIGroupDiscovery) transportFunc {
 	}
 }
 
-// withThings is a group with a resource that has a short name in common with others.
+// withThings returns a group with a resource whose short name other groups have, too.
 func withThings(name string, freshness apidiscoveryv2.DiscoveryFreshness) apidiscoveryv2.APIGroupDiscovery {
 	return apidiscoveryv2.APIGroupDiscovery{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -178,12 +178,12 @@ func withThings(name string, freshness apidiscoveryv2.DiscoveryFreshness) apidis
 
 func TestAShortNameThatGroupsShareMeansTheFirstOfThem(t *testing.T) {
 	current := apidiscoveryv2.DiscoveryFreshnessCurrent
-	for range 20 { // whatever the order of a map
+	for range 20 { // for any order of a map
 		resolver := hubOf(t, &rest.Config{Host: "http://api.example", Transport: aggregated(
 			withThings("c.example.com", current), withThings("a.example.com", current), withThings("b.example.com", current),
 		)}).Resolver()
 		if found, err := resolver.Resolve(t.Context(), "th"); err != nil || found.Group != "c.example.com" {
-			t.Fatalf("finds %v, %v", found, err)
+			t.Fatalf("found %v, %v", found, err)
 		}
 	}
 }
@@ -194,9 +194,9 @@ func TestAGroupThatTheAPIServerCallsStaleIsToldToBeAway(t *testing.T) {
 	)}).Resolver()
 	types, failed, err := resolver.ResourceTypes(t.Context())
 	if err != nil || len(types) != 1 || types[0].Group != "a.example.com" {
-		t.Errorf("answers %v, %v", types, err)
+		t.Errorf("got %v, %v", types, err)
 	}
 	if len(failed) != 1 || failed[0].Group != "b.example.com" || failed[0].Version != "v1" {
-		t.Errorf("not known are %v", failed)
+		t.Errorf("the failed groups are %v", failed)
 	}
 }

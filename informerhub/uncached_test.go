@@ -25,13 +25,13 @@ func TestANameRefusesAllThatItCanMean(t *testing.T) {
 		"none":                     nil,
 		"events":                   {"events", "events.events.k8s.io"},
 		"ev.events.k8s.io":         {"events.events.k8s.io"},
-		"events.v1":                {"events", "events.events.k8s.io"}, // in doubt, both
+		"events.v1":                {"events", "events.events.k8s.io"}, // ambiguous, so both
 		"widgets":                  {"widgets.a.example.com"},
 		"widgets.v2.a.example.com": {"widgets.a.example.com"},
 	} {
 		refused := refusedAmong(lists, []string{"", name})
 		if len(refused) != len(want) {
-			t.Errorf("%q refuses %v, not %v", name, refused, want)
+			t.Errorf("%q excludes %v, want %v", name, refused, want)
 		}
 		for resource := range refused {
 			found := false
@@ -39,7 +39,7 @@ func TestANameRefusesAllThatItCanMean(t *testing.T) {
 				found = found || one == resource.String()
 			}
 			if !found {
-				t.Errorf("%q refuses %s", name, resource)
+				t.Errorf("%q excludes %s", name, resource)
 			}
 		}
 	}
@@ -54,10 +54,10 @@ func TestWhatIsRefusedHasNoCache(t *testing.T) {
 	t.Cleanup(hub.Close)
 	refused, err := hub.Resolver().Resolve(t.Context(), "po")
 	if err != nil || !refused.Refused || refused.Cacheable() {
-		t.Fatalf("resolves to %v (%v)", refused, err)
+		t.Fatalf("resolved to %v (%v)", refused, err)
 	}
 	if _, err := hub.Cache(t.Context(), refused); err == nil {
-		t.Error("it has a cache")
+		t.Error("the resource has a cache")
 	}
 	types, _, err := hub.Resolver().ResourceTypes(t.Context())
 	if err != nil {
@@ -95,7 +95,7 @@ func TestUncached_LeasesAreKeptInMemoryOnlyIfThatIsAskedFor(t *testing.T) {
 		}
 		slices.Sort(got)
 		if !slices.Equal(got, test.want) {
-			t.Errorf("%s: %v are refused, not %v", name, got, test.want)
+			t.Errorf("%s: %v are excluded, want %v", name, got, test.want)
 		}
 	}
 }

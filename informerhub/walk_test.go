@@ -8,8 +8,8 @@ import (
 	"weak"
 )
 
-// A reader that stands still within its snapshot, or within latest states, keeps a part
-// of the objects in memory, and not all of them as they were when it began.
+// A reader that stops within its snapshot, or within latest states, retains a part of the objects
+// in memory, and not all of them as of the beginning.
 func TestAReaderThatStandsStill_KeepsAPartOfTheObjects(t *testing.T) {
 	const objects = 200
 	limits := defaultLimits(1)
@@ -61,6 +61,6 @@ func TestAWatcherWithoutOptions_IsNotSentBookmarksAllTheTime(t *testing.T) {
 	nextLines(t, w)
 	w.InterruptBy(closed)
 	if batch, err := w.Next(t.Context()); err == nil {
-		t.Errorf("returns %v at once", toldAll(batch.Events, describeEvent))
+		t.Errorf("returned %v at once", toldAll(batch.Events, describeEvent))
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 const interval = 5 * time.Second
 
-// startedWatcher has read its snapshot.
+// startedWatcher returns a watcher that has read its snapshot.
 func startedWatcher(t *testing.T, c *Cache, query Query) *Watcher {
 	t.Helper()
 	w := c.Watch(selectFrom(t, c, query), WatchOptions{Bookmarks: interval})
@@ -42,14 +42,14 @@ func TestAQuietWatchSendsABookmarkAtEachInterval(t *testing.T) {
 			start := time.Now()
 			checkSame(t, []string{fmt.Sprint("BOOKMARK at ", version)}, nextLines(t, w))
 			if waited := time.Since(start); waited != interval {
-				t.Errorf("waited %v, not %v", waited, interval)
+				t.Errorf("waited %v, want %v", waited, interval)
 			}
 		}
 	})
 }
 
-// TestAWatchThatIsAskedInShortTurnsHasItsBookmarks asks with contexts that end before
-// the interval does, as for a caller whose rights are looked at more often.
+// TestAWatchThatIsAskedInShortTurnsHasItsBookmarks calls Next with contexts that end before the
+// interval, as for a caller whose permissions are checked more often.
 func TestAWatchThatIsAskedInShortTurnsHasItsBookmarks(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		w := startedWatcher(t, syncedPods(t, 10), Query{})
@@ -83,8 +83,8 @@ func TestAnEventDoesNotWaitForTheInterval(t *testing.T) {
 	})
 }
 
-// TestAWatchThatSeesNothingOfABusyResourceHasItsBookmarks is the hard case: the
-// feed grows at the moment when each bookmark is due.
+// TestAWatchThatSeesNothingOfABusyResourceHasItsBookmarks is the hard case: the feed advances at
+// the moment when each bookmark is due.
 func TestAWatchThatSeesNothingOfABusyResourceHasItsBookmarks(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		c := syncedPods(t, 10)
@@ -110,10 +110,10 @@ func TestAWatchThatSeesNothingOfABusyResourceHasItsBookmarks(t *testing.T) {
 	})
 }
 
-// TestABookmarkComesOnlyAfterAllThatItStandsFor is about a change that comes at
-// the very moment of the bookmark.
+// TestABookmarkComesOnlyAfterAllThatItStandsFor has a change that arrives at the very moment of the
+// bookmark.
 func TestABookmarkComesOnlyAfterAllThatItStandsFor(t *testing.T) {
-	for range 50 { // the two are ready at the same time: either may be taken first
+	for range 50 { // both are ready at the same time: either may be first
 		bubble.Test(t, func(t *testing.T) {
 			c := syncedPods(t, 10)
 			r := newReader(t, c, Query{})
@@ -146,14 +146,14 @@ func TestABookmarkComesOnlyAfterAllThatItStandsFor(t *testing.T) {
 func TestNextEndsWithTheCauseOfItsContext(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		w := startedWatcher(t, syncedPods(t, 10), Query{})
-		why := errors.New("the caller has gone")
+		why := errors.New("the caller has disconnected")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		go func() {
 			time.Sleep(time.Second)
 			cancel(why)
 		}()
 		if batch, err := w.Next(ctx); !errors.Is(err, why) || len(batch.Events) != 0 {
-			t.Errorf("answers %v, %v", batch.Events, err)
+			t.Errorf("got %v, %v", batch.Events, err)
 		}
 	})
 }
@@ -167,7 +167,7 @@ func TestTheEndOfACacheWakesItsWatchers(t *testing.T) {
 			c.end(ErrClosed)
 		}()
 		if _, err := w.Next(t.Context()); !errors.Is(err, ErrClosed) {
-			t.Errorf("ends with %v", err)
+			t.Errorf("the watch ended with %v", err)
 		}
 	})
 }
@@ -180,7 +180,7 @@ func TestAFirstSnapshotWakesThoseWhoWaitForIt(t *testing.T) {
 		synctest.Wait()
 		select {
 		case err := <-ready:
-			t.Fatalf("ready before there is anything: %v", err)
+			t.Fatalf("ready before the first snapshot: %v", err)
 		default:
 		}
 		must(t, c.Replace(nil, "1"))

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// tester is a test of testing or of rapid.
+// tester has the common methods of tests of testing and of rapid.
 type tester interface {
 	Helper()
 	Fatalf(format string, args ...any)
@@ -25,18 +25,18 @@ func decode(t tester, text string) (value any) {
 	return value
 }
 
-// appended is the patch of two texts, made behind what must stay as it is.
+// appended returns the patch of two texts, appended to a prefix that must not change.
 func appended(t tester, diff func(dst, before, after []byte) ([]byte, bool), before, after string) (patch string, ok bool) {
 	t.Helper()
 	made, ok := diff([]byte("kept"), []byte(before), []byte(after))
 	patch, isKept := strings.CutPrefix(string(made), "kept")
 	if !isKept || !ok && patch != "" {
-		t.Fatalf("what was there has become %q", made)
+		t.Fatalf("the prefix was changed to %q", made)
 	}
 	return patch, ok
 }
 
-// padded is an object that is large enough for any patch of a few members.
+// padded returns an object that is large enough for any patch of a few members.
 func padded(members string) string {
 	return fmt.Sprintf(`{%s,"~":%q}`, members, strings.Repeat("x", 200))
 }
@@ -65,7 +65,7 @@ func anObject(t *rapid.T, label string) map[string]any {
 	return drawn
 }
 
-// written is an object in JSON, with its members in any order.
+// written returns an object in JSON, with its members in any order.
 func written(t *rapid.T, value any) string {
 	switch value := value.(type) {
 	case map[string]any:
@@ -86,8 +86,8 @@ func written(t *rapid.T, value any) string {
 	return string(text)
 }
 
-// TestHostileTextsTakeNoMoreTimeThanOthers would not end within the test's time if they
-// took the square of their length.
+// TestHostileTextsTakeNoMoreTimeThanOthers would not end within the test's time if the texts took
+// quadratic time.
 func TestHostileTextsTakeNoMoreTimeThanOthers(t *testing.T) {
 	const size = 2 << 20
 	for name, text := range map[string]string{

@@ -13,8 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// checkOperations fails unless a patch, where there is one, leads from one text to the
-// other.
+// checkOperations fails unless the patch, if there is one, leads from one text to the other.
 func checkOperations(t tester, before, after string) (patch string, ok bool) {
 	t.Helper()
 	if patch, ok = appended(t, JSONPatch, before, after); !ok {
@@ -29,12 +28,12 @@ func checkOperations(t tester, before, after string) (patch string, ok bool) {
 		t.Fatalf("%s to %s: %v", patch, before, err)
 	}
 	if !reflect.DeepEqual(decode(t, string(got)), decode(t, after)) {
-		t.Fatalf("%s makes of %s %s, not %s", patch, before, got, after)
+		t.Fatalf("%s changes %s to %s, want %s", patch, before, got, after)
 	}
 	return patch, true
 }
 
-// said is a patch in a few words: its operations without their punctuation.
+// said returns a short form of a patch: its operations without their punctuation.
 func said(t *testing.T, patch string) string {
 	t.Helper()
 	var operations []struct {
@@ -96,10 +95,10 @@ func TestAJSONPatchSaysWhatHasChanged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			patch, ok := checkOperations(t, padded(test.before), padded(test.after))
 			if !ok {
-				t.Fatal("there is none")
+				t.Fatal("there is no patch")
 			}
 			if got := said(t, patch); got != test.want {
-				t.Errorf("says %s, want %s", got, test.want)
+				t.Errorf("the patch is %s, want %s", got, test.want)
 			}
 		})
 	}
@@ -119,7 +118,7 @@ func TestWhatAJSONPatchCannotSayIsNotSaid(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if patch, ok := JSONPatch(nil, []byte(test.before), []byte(test.after)); ok {
-				t.Errorf("says %s", patch)
+				t.Errorf("there is a patch: %s", patch)
 			}
 		})
 	}
@@ -130,7 +129,7 @@ func TestAJSONPatchLeadsFromAnyObjectToAnyOther(t *testing.T) {
 		before, after := anObject(t, "before"), anObject(t, "after")
 		text := written(t, after)
 		if _, ok := checkOperations(t, written(t, before), text); !ok && len(text) < 600 {
-			t.Fatalf("of %v and %v there is none", before, after)
+			t.Fatalf("there is no patch of %v and %v", before, after)
 		}
 	})
 }
@@ -143,12 +142,12 @@ func TestAJSONPatchLeadsFromAnyListToAnyOther(t *testing.T) {
 			return fmt.Sprintf(`{"a":["%s",%s],"~":"%s"}`, strings.Repeat("x", 200), text, strings.Repeat("x", 500))
 		}
 		if _, ok := checkOperations(t, list("before"), list("after")); !ok {
-			t.Fatal("there is none")
+			t.Fatal("there is no patch")
 		}
 	})
 }
 
-// FuzzJSONPatch holds the law for any two texts, and that none makes it panic.
+// FuzzJSONPatch checks the law for any two texts, and that none causes a panic.
 func FuzzJSONPatch(f *testing.F) {
 	f.Add(`{"a":1,"b":{"c":null}}`, `{"b":{"c":2}}`)
 	f.Add(padded(`"a":[{"/":1},2,3]`), padded(`"a":[{"/":2},3]`))

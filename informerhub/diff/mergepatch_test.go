@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// applyMerge is the MergePatch of RFC 7386, section 2, as it stands there.
+// applyMerge is the MergePatch of RFC 7386, section 2, as written there.
 func applyMerge(target, patch any) any {
 	members, ok := patch.(map[string]any)
 	if !ok {
@@ -29,14 +29,14 @@ func applyMerge(target, patch any) any {
 	return made
 }
 
-// checkMerge fails unless a patch, where there is one, leads from one text to the other.
+// checkMerge fails unless the patch, if there is one, leads from one text to the other.
 func checkMerge(t tester, before, after string) (patch string, ok bool) {
 	t.Helper()
 	if patch, ok = appended(t, MergePatch, before, after); !ok {
 		return "", false
 	}
 	if got, want := applyMerge(decode(t, before), decode(t, patch)), decode(t, after); !reflect.DeepEqual(got, want) {
-		t.Fatalf("%s makes of %s %v, not %s", patch, before, got, after)
+		t.Fatalf("%s changes %s to %v, want %s", patch, before, got, after)
 	}
 	return patch, true
 }
@@ -63,7 +63,7 @@ func TestAMergePatchSaysWhatHasChanged(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if patch, ok := checkMerge(t, padded(test.before), padded(test.after)); !ok || patch != test.want {
-				t.Errorf("says %s, %t, want %s", patch, ok, test.want)
+				t.Errorf("the patch is %s, %t, want %s", patch, ok, test.want)
 			}
 		})
 	}
@@ -91,13 +91,13 @@ func TestWhatAMergePatchCannotSayIsNotSaid(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if patch, ok := MergePatch(nil, []byte(test.before), []byte(test.after)); ok {
-				t.Errorf("says %s", patch)
+				t.Errorf("there is a patch: %s", patch)
 			}
 		})
 	}
 }
 
-// sayable tells whether there is a merge patch between two values at all.
+// sayable reports whether a merge patch can express the difference of two values.
 func sayable(before, after any) bool {
 	now, ok := after.(map[string]any)
 	if !ok {
@@ -120,13 +120,13 @@ func TestAMergePatchLeadsFromAnyObjectToAnyOther(t *testing.T) {
 		if ok != sayable(before, after) && len(patch) < 200 {
 			small, _ := json.Marshal(after)
 			if ok || len(small) < 600 {
-				t.Fatalf("of %v and %v it says %s, %t", before, after, patch, ok)
+				t.Fatalf("the patch of %v and %v is %s, %t", before, after, patch, ok)
 			}
 		}
 	})
 }
 
-// FuzzMergePatch holds the law for any two texts, and that none makes it panic.
+// FuzzMergePatch checks the law for any two texts, and that none causes a panic.
 func FuzzMergePatch(f *testing.F) {
 	f.Add(`{"a":1,"b":{"c":null}}`, `{"b":{"c":2}}`)
 	f.Add(`{"\u0061":[{}],"a\\":"é"}`, `{"a":1e3}`)

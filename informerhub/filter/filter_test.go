@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// web is a pod, as far as the tests ask about it.
+// web is a pod with the fields that the tests use.
 const web = `{"apiVersion":"v1","kind":"Pod",
 "metadata":{"name":"web-1","labels":{"app":"web","app.kubernetes.io/name":"shop"},"creationTimestamp":"2026-01-01T00:00:00Z"},
 "spec":{"replicas":3,"ratio":0.5,"nodeName":"n1","containers":[
@@ -21,8 +21,8 @@ func compile(t *testing.T, text string) *Filter {
 	return f
 }
 
-// TestAnExpressionIsTrueOrFalseOrHasNoValue also holds each against no more of the object
-// than the expression is said to read.
+// TestAnExpressionIsTrueOrFalseOrHasNoValue also evaluates each expression for an object with only
+// the fields that the expression's mask has.
 func TestAnExpressionIsTrueOrFalseOrHasNoValue(t *testing.T) {
 	const yes, no = "true", "false"
 	for text, want := range map[string]string{
@@ -96,9 +96,9 @@ func wantAnswer(t *testing.T, f *Filter, object []byte, want string) {
 	matches, err := f.Matches(object, nil)
 	switch {
 	case err == nil && want != map[bool]string{true: "true", false: "false"}[matches]:
-		t.Errorf("of %s it is %v, want %s", object, matches, want)
+		t.Errorf("for %s the result is %v, want %s", object, matches, want)
 	case err != nil && !strings.Contains(err.Error(), want):
-		t.Errorf("of %s: %v, want %s", object, err, want)
+		t.Errorf("for %s: %v, want %s", object, err, want)
 	}
 }
 
@@ -153,7 +153,7 @@ func TestABudgetEndsAfterManyObjects(t *testing.T) {
 			t.Fatal(matches, err)
 		}
 		if count > maxListCost {
-			t.Fatal("it never ends")
+			t.Fatal("the budget is never spent")
 		}
 	}
 }
@@ -161,7 +161,7 @@ func TestABudgetEndsAfterManyObjects(t *testing.T) {
 func TestACompilerKeepsWhatWasUsedLast(t *testing.T) {
 	var compiler Compiler
 	if none, err := compiler.Compile(""); none != nil || err != nil {
-		t.Error("makes something of nothing:", none, err)
+		t.Error("an empty text is compiled:", none, err)
 	}
 	expression := func(i int) string { return "object.a == '" + strings.Repeat("x", 4000+i) + "'" }
 	kept, _ := compiler.Compile("object.kept")
@@ -171,13 +171,13 @@ func TestACompilerKeepsWhatWasUsedLast(t *testing.T) {
 			t.Fatal(err)
 		}
 		if again, _ := compiler.Compile("object.kept"); again != kept {
-			t.Fatal("compiles what it is asked for all the time")
+			t.Fatal("a frequently used expression is compiled again")
 		}
 	}
 	if again, _ := compiler.Compile(expression(0)); again == first {
-		t.Error("forgets nothing")
+		t.Error("nothing is evicted")
 	}
 	if compiler.bytes > maxKept || len(compiler.byText) != compiler.recent.Len() {
-		t.Errorf("keeps %d bytes, %d of %d", compiler.bytes, len(compiler.byText), compiler.recent.Len())
+		t.Errorf("cached %d bytes, %d of %d", compiler.bytes, len(compiler.byText), compiler.recent.Len())
 	}
 }

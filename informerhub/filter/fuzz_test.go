@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// FuzzCompile understands what a caller writes, or refuses it in few words.
+// FuzzCompile compiles a caller's expression, or rejects it with a short error.
 func FuzzCompile(f *testing.F) {
 	for _, text := range hostile {
 		f.Add(text)
@@ -14,15 +14,15 @@ func FuzzCompile(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		switch made, err := Compile(text); {
 		case err != nil && len(err.Error()) > 2*maxIssues*maxIssueBytes:
-			t.Errorf("is refused in %d bytes", len(err.Error()))
+			t.Errorf("the error has %d bytes", len(err.Error()))
 		case err == nil && made.String() != text:
-			t.Errorf("comes back as %q", made)
+			t.Errorf("the filter's text is %q", made)
 		}
 	})
 }
 
-// FuzzMatches holds an expression against an object, and against what it reads of it: the
-// answer is the same, and costs no more than it may.
+// FuzzMatches evaluates an expression for an object, and for the fields that it reads: the result
+// is the same, and within the cost limit.
 func FuzzMatches(f *testing.F) {
 	for _, text := range []string{
 		`object.status.phase == 'Running'`, `has(object.a.b)`, `object.l.exists(c, c.i == 1)`, `object.m['a/b'] < 2.5`,
@@ -38,7 +38,7 @@ func FuzzMatches(f *testing.F) {
 		var budget Budget
 		matches, err := made.Matches([]byte(object), &budget)
 		if budget.spent > 3*maxObjectCost {
-			t.Errorf("costs %d on one object", budget.spent)
+			t.Errorf("cost %d for one object", budget.spent)
 		}
 		if made.Mask() == nil || errors.Is(err, ErrTooCostly) {
 			return
@@ -48,7 +48,7 @@ func FuzzMatches(f *testing.F) {
 			return
 		}
 		if again, _ := made.Matches(read, nil); again != matches {
-			t.Errorf("%v of the object, %v of what is read of it: %s", matches, again, read)
+			t.Errorf("%v for the object, %v for the fields that are read: %s", matches, again, read)
 		}
 	})
 }

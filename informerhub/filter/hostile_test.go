@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// hostile are expressions that are meant to cost as much as can be: to parse, to check, to
-// plan, or to evaluate.
+// hostile are expressions that are designed to cost as much as possible: to parse, check, plan, or
+// evaluate.
 var hostile = map[string]string{
 	"parentheses":          strings.Repeat("(", 5000) + "true" + strings.Repeat(")", 5000),
 	"brackets":             strings.Repeat("[", 8000),
@@ -50,8 +50,8 @@ var hostile = map[string]string{
 		".all(p, 'aaa'.matches(p + 'c'))",
 }
 
-// init adds what is done to a list of 2^40 elements, and to one that lies 40 deep in lists
-// of two.
+// init adds expressions that process a list of 2^40 elements, and one that is nested 40 deep in
+// lists of two.
 func init() {
 	wide, deep := strings.Repeat(".map(x, x + x)", 40), strings.Repeat(".map(x, [x, x])", 40)
 	for _, use := range []string{
@@ -68,11 +68,11 @@ func init() {
 	}
 }
 
-// maxAllocated is what an expression may allocate from its text to its answer.
+// maxAllocated bounds the allocations of an expression, from its text to its result.
 const maxAllocated = 256 << 20
 
-// TestAHostileExpressionEndsInBounds would not end, or end in want of memory, if one of
-// them cost what it is meant to.
+// TestAHostileExpressionEndsInBounds would not end, or would run out of memory, if one of the
+// expressions cost as much as designed.
 func TestAHostileExpressionEndsInBounds(t *testing.T) {
 	for name, text := range hostile {
 		t.Run(name, func(t *testing.T) {
@@ -82,14 +82,14 @@ func TestAHostileExpressionEndsInBounds(t *testing.T) {
 				var budget Budget
 				_, err = f.Matches([]byte(web), &budget)
 				if budget.spent > 3*maxObjectCost {
-					t.Errorf("costs %d on one object", budget.spent)
+					t.Errorf("cost %d for one object", budget.spent)
 				}
 			}
 			if err != nil && len(err.Error()) > 2*maxIssues*maxIssueBytes {
-				t.Errorf("is refused in %d bytes", len(err.Error()))
+				t.Errorf("the error has %d bytes", len(err.Error()))
 			}
 			if grown := allocated() - before; grown > maxAllocated {
-				t.Errorf("allocates %d MiB", grown>>20)
+				t.Errorf("allocated %d MiB", grown>>20)
 			}
 		})
 	}

@@ -64,7 +64,7 @@ func TestManyMayAskForTheSameKindAtFirst(t *testing.T) {
 	wait.Wait()
 }
 
-// TestTheDirectWayAllocatesNothing but the bytes that it answers.
+// TestTheDirectWayAllocatesNothing except the bytes that it returns.
 func TestTheDirectWayAllocatesNothing(t *testing.T) {
 	message := podMessage(t)
 	room, err := Append(nil, podKind, message)

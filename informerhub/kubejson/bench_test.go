@@ -12,8 +12,8 @@ import (
 
 var podKind = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
 
-// BenchmarkPod writes the same pod, a web server with a proxy beside it, both ways, and
-// tells the ratio.
+// BenchmarkPod writes the same pod, a web server with a sidecar proxy, in both ways, and logs the
+// ratio.
 func BenchmarkPod(b *testing.B) {
 	message := podMessage(b)
 	took := make(map[string]time.Duration)

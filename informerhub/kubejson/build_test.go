@@ -21,8 +21,8 @@ type numbers []int32
 
 func (*numbers) Unmarshal([]byte) error { return nil }
 
-// TestATypeThatIsNotUnderstoodIsRefused has a struct for each thing that encoding/json
-// or a generated Unmarshal treats in a way that is not written here.
+// TestATypeThatIsNotUnderstoodIsRefused has a struct for each case that encoding/json or a
+// generated Unmarshal treats in a way that is not implemented here.
 func TestATypeThatIsNotUnderstoodIsRefused(t *testing.T) {
 	for name, test := range map[string]struct {
 		of   any
@@ -106,6 +106,6 @@ func TestATypeWithTooManyFieldsIsRefused(t *testing.T) {
 		}
 	}
 	if m.add(field{}, maxFields+1) == nil {
-		t.Error("one more was taken")
+		t.Error("one more field was accepted")
 	}
 }

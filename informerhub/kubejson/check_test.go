@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// check holds Append against what it promises.
+// check compares Append with its guarantee.
 func check(t *testing.T, kind schema.GroupVersionKind, message []byte) {
 	t.Helper()
 	want, wantErr := appendByGoType(nil, kind, message)
@@ -21,14 +21,14 @@ func check(t *testing.T, kind schema.GroupVersionKind, message []byte) {
 	}
 }
 
-// checkDirect checks that the direct way was sure, as well.
+// checkDirect also checks that the direct conversion was certain.
 func checkDirect(t *testing.T, kind schema.GroupVersionKind, message []byte) {
 	t.Helper()
 	check(t, kind, message)
 	root := rootOf(kind)
 	if root == nil {
-		t.Errorf("%v is left to its Go type", kind)
+		t.Errorf("%v can only be converted by its Go type", kind)
 	} else if _, ok := transcode(nil, root, message); !ok {
-		t.Errorf("%v: the direct way was not sure of\n%x", kind, message)
+		t.Errorf("%v: the direct conversion was not certain of\n%x", kind, message)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/kubejson/samples"
 )
 
-// FuzzAppend holds Append against the Go types on any bytes at all, of any kind.
+// FuzzAppend compares Append with the Go types, for any bytes of any kind.
 func FuzzAppend(f *testing.F) {
 	all := samples.Kinds()
 	for i, kind := range all {
@@ -21,7 +21,7 @@ func FuzzAppend(f *testing.F) {
 	})
 }
 
-// oddMessages are what no API server writes.
+// oddMessages are messages that no API server writes.
 var oddMessages = []string{
 	"\x0a", "\x0a\x05", "\x08\x80", "\x00\x00", "\x0b\x0c", "\x0b\x08\x01\x0c", "\x0f",
 	"\x0a\x02\x0a\x00\x0a\x02\x12\x00", "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x00",

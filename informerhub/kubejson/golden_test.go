@@ -6,8 +6,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/kubejson/samples"
 )
 
-// TestTheSamplesOfEveryKindAreWrittenAsTheirGoTypesDo goes through k8s.io/api's own
-// samples, of all the releases that it has: each kind, every field set.
+// TestTheSamplesOfEveryKindAreWrittenAsTheirGoTypesDo uses k8s.io/api's own samples of all
+// releases: each kind with every field set.
 func TestTheSamplesOfEveryKindAreWrittenAsTheirGoTypesDo(t *testing.T) {
 	for _, golden := range samples.ReadGolden(t) {
 		t.Run(golden.Name, func(t *testing.T) {

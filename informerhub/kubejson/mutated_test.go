@@ -10,11 +10,11 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/protoscan"
 )
 
-// mutationsOfAKind is how many messages of each kind are made wrong.
+// mutationsOfAKind is the number of mutated messages of each kind.
 const mutationsOfAKind = 10
 
-// TestWhatNoAPIServerWritesIsReadAsTheGoTypeDoes makes messages of every kind wrong:
-// bytes changed, cut and moved, fields written twice, in another order and type.
+// TestWhatNoAPIServerWritesIsReadAsTheGoTypeDoes mutates messages of every kind: bytes are changed,
+// removed and moved, fields are duplicated, reordered and written with another type.
 func TestWhatNoAPIServerWritesIsReadAsTheGoTypeDoes(t *testing.T) {
 	random := rand.New(rand.NewSource(1))
 	direct, refused := 0, 0
@@ -34,7 +34,7 @@ func TestWhatNoAPIServerWritesIsReadAsTheGoTypeDoes(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("of %d messages %d were written directly, %d refused", len(samples.Kinds())*mutationsOfAKind**thorough, direct, refused)
+	t.Logf("of %d messages %d were written directly, %d rejected", len(samples.Kinds())*mutationsOfAKind**thorough, direct, refused)
 }
 
 func mutate(random *rand.Rand, message []byte) []byte {
@@ -58,8 +58,8 @@ func mutate(random *rand.Rand, message []byte) []byte {
 	return message
 }
 
-// mutateField writes a field of the message, or of one in it, twice or elsewhere, or
-// writes another value in its place, and sets the lengths right.
+// mutateField duplicates or moves a field of the message or of a nested one, or replaces its value,
+// and corrects the lengths.
 func mutateField(random *rand.Rand, message []byte) []byte {
 	fields := split(message)
 	if len(fields) == 0 {
@@ -75,7 +75,7 @@ func mutateField(random *rand.Rand, message []byte) []byte {
 		other := random.Intn(len(fields))
 		fields[at], fields[other] = fields[other], fields[at]
 	case 2:
-		fields = slices.Insert(fields, at, []byte{0xf8, 0x3f, 1}) // a number that nobody uses
+		fields = slices.Insert(fields, at, []byte{0xf8, 0x3f, 1}) // an unused number
 	case 3:
 		fields[at] = withValue(fields[at][:next], pickValue(random))
 	default:
@@ -90,13 +90,13 @@ func pickValue(random *rand.Rand) []byte {
 	return [][]byte{nil, {0}, {0x08, 0}, {0x0a, 0}, {0x0a, 1, 'k'}, {0x0a, 1, 'k', 0x12, 0}, {0x08, 1, 0x10, 1, 0x1a, 0}, {0x08, 1, 0x10, 0x80, 0x08}}[random.Intn(8)]
 }
 
-// withValue is a field with a length, of at most 16383.
+// withValue returns a field with a length of at most 16383.
 func withValue(tag, content []byte) []byte {
 	length := []byte{byte(len(content)) | 0x80, byte(len(content) >> 7)}
 	return slices.Concat(tag, length, content)
 }
 
-// split is a message's fields; none if it is no message.
+// split returns a message's fields; none if it is not a message.
 func split(message []byte) (fields [][]byte) {
 	for i := 0; i < len(message); {
 		tag, next := protoscan.Uvarint(message, i)

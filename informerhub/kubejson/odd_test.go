@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// TestOddMessagesAreReadAsTheGoTypeDoes has what no API server writes, and its Go type
-// reads all the same.
+// TestOddMessagesAreReadAsTheGoTypeDoes has messages that no API server writes, and that their Go
+// type can read.
 func TestOddMessagesAreReadAsTheGoTypeDoes(t *testing.T) {
 	configMap := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 	deployment := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}

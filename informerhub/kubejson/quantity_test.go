@@ -11,12 +11,13 @@ import (
 
 var quantityForTest = element{kind: quantityElement, goType: reflect.TypeFor[resource.Quantity]()}
 
-// quantityMessage is the message of a quantity that is written as text.
+// quantityMessage returns the message of a quantity with a given text.
 func quantityMessage(text string) []byte {
 	return append([]byte{quantityTag, byte(len(text))}, text...)
 }
 
-// checkCanonical checks that what is taken for canonical is what the Go type writes.
+// checkCanonical checks that a text that is accepted as canonical is the one that the Go type
+// writes.
 func checkCanonical(t *testing.T, text string) (taken bool) {
 	t.Helper()
 	if !isCanonical([]byte(text)) {
@@ -41,14 +42,14 @@ func TestOnlyCanonicalQuantitiesAreTakenAsTheyAre(t *testing.T) {
 		}
 	}
 	if taken < 10*4900 {
-		t.Errorf("%d only are taken as they are", taken)
+		t.Errorf("only %d are accepted as canonical", taken)
 	}
 }
 
 func TestTheUsualQuantitiesAreTakenAsTheyAre(t *testing.T) {
 	for _, text := range []string{"0", "1", "2", "100m", "250m", "1500m", "128Mi", "64Ki", "1536Ki", "16Gi", "500G", "110", "9500"} {
 		if !checkCanonical(t, text) {
-			t.Errorf("%s is not", text)
+			t.Errorf("%s is not canonical", text)
 		}
 	}
 }

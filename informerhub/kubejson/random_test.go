@@ -7,16 +7,16 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/kubejson/samples"
 )
 
-// thorough says how often a random test makes what it makes.
+// thorough multiplies the iterations of random tests.
 var thorough = flag.Int("thorough", 1, "how many times as much to try at random")
 
-// objectsOfAKind is how many objects of each kind are made at random, at each density.
+// objectsOfAKind is the number of random objects of each kind, at each density.
 const objectsOfAKind = 3
 
 func TestRandomObjectsOfEveryKindAreWrittenAsTheirGoTypesDo(t *testing.T) {
 	all := samples.Kinds()
 	if len(all) < 300 {
-		t.Errorf("client-go has %d kinds only", len(all))
+		t.Errorf("client-go has only %d kinds", len(all))
 	}
 	for _, kind := range all {
 		t.Run(kind.String(), func(t *testing.T) {

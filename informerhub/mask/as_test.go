@@ -13,7 +13,7 @@ func TestAnObjectUnderAMaskMaySayThatItIsOfAnotherKind(t *testing.T) {
 	}
 	as := only.As(schema.GroupVersionKind{Group: "meta.k8s.io", Version: "v1", Kind: "PartialObjectMetadata"})
 	if as.String() == only.String() {
-		t.Error("the two masks are taken for one")
+		t.Error("the two masks have the same text")
 	}
 	const head = `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1"`
 	for text, want := range map[string]string{
@@ -23,7 +23,7 @@ func TestAnObjectUnderAMaskMaySayThatItIsOfAnotherKind(t *testing.T) {
 	} {
 		got, err := as.AppendJSON([]byte("before"), []byte(text))
 		if err != nil || string(got) != "before"+want {
-			t.Errorf("%s is cut to %s (%v), not to %s", text, got, err, want)
+			t.Errorf("%s is cut to %s (%v), want %s", text, got, err, want)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/kubejson"
 )
 
-// BenchmarkPod cuts a pod down to what a table of pods shows.
+// BenchmarkPod cuts a pod to the fields that a table of pods shows.
 func BenchmarkPod(b *testing.B) {
 	kind := schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
 	m := parsed(b, "metadata.name", "metadata.namespace", "status.phase", "spec.nodeName", "spec.containers[*].image")

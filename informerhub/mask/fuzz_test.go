@@ -28,7 +28,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// fuzzedPaths are cut by, as a number says.
+// fuzzedPaths are selected by the bits of a number.
 var fuzzedPaths = []string{
 	"metadata.name", "metadata.labels['a']", "spec.containers[*].image", "spec[*].name", "[*].a", "a", "a.b", "a[*]",
 	"a[*].b", "status", "data.k", "metadata.labels[*]", "spec.template.spec.containers[*].name", "[*][*]", "kind.x", "a.a",
@@ -83,8 +83,8 @@ func FuzzJSON(f *testing.F) {
 	})
 }
 
-// hasNoNameTwice reports whether a text is that of a map: of what stands twice the oracle
-// knows the last one only.
+// hasNoNameTwice reports whether a text has no duplicate names: of these the oracle knows only the
+// last one.
 func hasNoNameTwice(text []byte) bool {
 	var value any
 	if json.Unmarshal(text, &value) != nil {
@@ -94,8 +94,7 @@ func hasNoNameTwice(text []byte) bool {
 	return bytes.Count(again, []byte(":")) == bytes.Count(text, []byte(":"))
 }
 
-// FuzzProtobuf holds messages against their JSON wherever the JSON can be made, of any
-// kind.
+// FuzzProtobuf compares messages of any kind with their JSON, if that can be encoded.
 func FuzzProtobuf(f *testing.F) {
 	all := samples.Kinds()
 	for i, kind := range all {

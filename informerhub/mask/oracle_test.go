@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// kept is what an independent reading of the paths keeps of a value: by maps, and path by
-// path. The second result says whether anything was found in it.
+// kept returns the part of a value that an independent implementation of the paths keeps: with
+// maps, and path by path. The second result reports whether anything was found in it.
 func kept(value any, paths []Path, parents bool) (any, bool) {
 	if slices.ContainsFunc(paths, func(path Path) bool { return len(path) == 0 }) {
 		return value, true
@@ -37,7 +37,7 @@ func kept(value any, paths []Path, parents bool) (any, bool) {
 	return nil, false
 }
 
-// behind are the rests of the paths that lead through a step.
+// behind returns the rests of the paths that lead through a step.
 func behind(paths []Path, step Step) (rests []Path) {
 	for _, path := range paths {
 		if path[0] == step || path[0].Each {
@@ -47,7 +47,7 @@ func behind(paths []Path, step Step) (rests []Path) {
 	return rests
 }
 
-// checkByOracle holds a masked text against the oracle.
+// checkByOracle compares a masked text with the oracle.
 func checkByOracle(t *testing.T, m *Mask, paths []Path, text, masked []byte) {
 	t.Helper()
 	var whole, got any

@@ -84,7 +84,7 @@ func TestMasksOfTheSamePathsAreTheSame(t *testing.T) {
 		t.Errorf("the masks are %s and %s", one, other)
 	}
 	if parents := one.KeepingParents(); parents.String() == one.String() {
-		t.Error("a mask that keeps parents is said to be one that does not")
+		t.Error("a mask that keeps parents has the text of one that does not")
 	}
 	if none, err := Parse(nil); none != nil || err != nil || none.String() != "" {
 		t.Errorf("no paths are the mask %v, error %v", none, err)
@@ -101,8 +101,8 @@ func parsed(t testing.TB, paths ...string) *Mask {
 }
 
 func TestTooManyPathsAreRefused(t *testing.T) {
-	// crossing has a name at each step of one path, and [*] everywhere else: what is kept
-	// depends on which names have matched, in any combination.
+	// crossing has a name at each step of one path, and [*] everywhere else. What is kept depends
+	// on which names have matched, in any combination.
 	var crossing []string
 	for i := range maxDepth - 2 {
 		steps := slices.Repeat([]string{"[*]"}, maxDepth-2)

@@ -16,10 +16,10 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/kubejson/samples"
 )
 
-// thorough says how often a random test makes what it makes.
+// thorough multiplies the iterations of random tests.
 var thorough = flag.Int("thorough", 1, "how many times as much to try at random")
 
-// masksOfAnObject is how many masks each object is cut by.
+// masksOfAnObject is the number of masks that are tested with each object.
 const masksOfAnObject = 4
 
 func TestMessagesOfEveryKindAreCutAsTheirJSONIs(t *testing.T) {
@@ -43,8 +43,7 @@ func TestTheSamplesOfEveryKindAreCutAsTheirJSONIs(t *testing.T) {
 	}
 }
 
-// checkLaw holds the two forms against each other, under random masks: see the package's
-// promise.
+// checkLaw compares the two forms under random masks: see the guarantee of the package.
 func checkLaw(t *testing.T, random *rand.Rand, kind schema.GroupVersionKind, message []byte) {
 	t.Helper()
 	text, err := kubejson.Append(nil, kind, message)
@@ -107,7 +106,7 @@ func checkUnmarshals(t *testing.T, kind schema.GroupVersionKind, message []byte)
 	}
 }
 
-// randomPath leads to something in a value, as a rule.
+// randomPath returns a path that usually leads to something in a value.
 func randomPath(random *rand.Rand, value any) Path {
 	var path Path
 	for len(path) == 0 || len(path) < maxDepth && random.Intn(8) > 0 {
@@ -135,7 +134,7 @@ func randomStep(random *rand.Rand, value any) (step Step, next any, ok bool) {
 	return Step{Name: "name", Each: random.Intn(2) == 0}.plain(), nil, false
 }
 
-// plain is the step without what does not count.
+// plain returns the step without ignored fields.
 func (s Step) plain() Step {
 	if s.Each {
 		return Step{Each: true}
@@ -167,6 +166,6 @@ func TestWhatNoAPIServerWritesIsKeptOrCutRight(t *testing.T) {
 	}
 	unknown := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Thing"}
 	if got := m.AppendProtobuf(nil, unknown, []byte("\x0a\x00")); string(got) != "\x0a\x00" {
-		t.Errorf("a message of a kind that is not known is cut to %q", got)
+		t.Errorf("a message of an unknown kind is cut to %q", got)
 	}
 }
