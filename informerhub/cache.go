@@ -82,16 +82,16 @@ func newCache(resource Resource, limits limits, contact *contact) *Cache {
 
 		bookmarked: make(chan struct{}, 1),
 	}
-	c.feed.topics.release = c.show
+	c.feed.watchers.flush = c.flush
 	return c
 }
 
-// show wakes the watchers of a topic whose changes were held back.
-func (c *Cache) show(held *topic) {
+// flush wakes the watchers of a group whose changes were held back.
+func (c *Cache) flush(group *watcherGroup) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if held.pace.held {
-		held.show(time.Now())
+	if group.throttle.active {
+		group.wake(time.Now())
 	}
 }
 
@@ -99,7 +99,7 @@ func (c *Cache) show(held *topic) {
 func (c *Cache) watched() bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return len(c.feed.topics.byInterest) > 0
+	return len(c.feed.watchers.groups) > 0
 }
 
 // Resource returns the cached resource.
@@ -193,7 +193,7 @@ func (c *Cache) end(err error) {
 		next.ended = err
 	}
 	c.setStateLocked(next)
-	c.feed.topics.showAll(time.Now())
+	c.feed.watchers.wakeAll(time.Now())
 	c.feed.wakeWaiting()
 }
 
@@ -203,7 +203,7 @@ func (c *Cache) end(err error) {
 func (c *Cache) applyLocked(changes ...change) {
 	before := c.feed.end()
 	defer func() { c.feed.settle(before, time.Now()) }()
-	step := before.place + uint64(len(changes))
+	step := before.seq + uint64(len(changes))
 	for _, made := range changes {
 		made.step = step
 		if made.after != nil {

@@ -20,13 +20,13 @@ type feed struct {
 	version string          // of the last change, or a newer version up to which there was no other change
 	// closed is the version up to which the feed has every change. It equals version, unless the
 	// last change was a deletion: more objects may have been deleted at the same version.
-	closed  string
-	opened  chan struct{} // has a value when closed has become older than version
-	limits  limits
-	window  window
-	log     changeLog
-	topics  topics
-	waiting chan struct{} // closed at the next version; nil without a waiter
+	closed   string
+	opened   chan struct{} // has a value when closed has become older than version
+	limits   limits
+	window   window
+	log      changeLog
+	watchers watcherIndex
+	waiting  chan struct{} // closed at the next version; nil without a waiter
 
 	// looked counts the changes, records of the log and namespaces of an index key that were
 	// examined for readers: see store.
@@ -65,12 +65,12 @@ func defaultLimits(windowBytes int) limits {
 
 func newFeed(limits limits) *feed {
 	return &feed{
-		past:   make(map[uint64]bool),
-		opened: make(chan struct{}, 1),
-		limits: limits,
-		window: window{limit: limits.window},
-		log:    changeLog{limits: limits},
-		topics: newTopics(),
+		past:     make(map[uint64]bool),
+		opened:   make(chan struct{}, 1),
+		limits:   limits,
+		window:   window{limit: limits.window},
+		log:      changeLog{limits: limits},
+		watchers: newWatcherIndex(),
 	}
 }
 
@@ -89,12 +89,12 @@ func (f *feed) restart(now time.Time, entries []*entry, version string) {
 	}
 	f.version, f.closed = version, version
 	f.window.restart(f.last+1, version)
-	f.topics.showAll(now)
+	f.watchers.wakeAll(now)
 	f.wakeWaiting()
 }
 
 // end returns the feed's current end.
-func (f *feed) end() end { return end{f.last, f.version, f.closed} }
+func (f *feed) end() feedEnd { return feedEnd{f.last, f.version, f.closed} }
 
 // append adds a change that has been applied to the store, at an entry that is new there if made.
 // Watchers receive it when the feed settles.
@@ -111,7 +111,7 @@ func (f *feed) append(c change, e *entry, made bool) {
 		f.log.deleted(e, c.seq, c.version)
 	}
 	f.window.push(c)
-	f.topics.publish(c, f.window.first)
+	f.watchers.publish(c, f.window.first)
 	f.wakeWaiting()
 }
 
@@ -134,9 +134,9 @@ func (f *feed) move(c *change) {
 }
 
 // settle makes the changes that were appended after an earlier end visible to watchers, at once or
-// after the topic's spacing.
-func (f *feed) settle(before end, now time.Time) {
-	f.topics.settle(before, now)
+// after the group's spacing.
+func (f *feed) settle(before feedEnd, now time.Time) {
+	f.watchers.settle(before, now)
 }
 
 // advance records that there was no change up to a version. At the version of the last deletion it

@@ -53,7 +53,7 @@ func TestAWatcherFromAReplicaThatWasAheadIsToldLatestStatesWhenARelistLeadsPastI
 	checkSame(t, []string{"BOOKMARK at 20"}, nextLines(t, w)) // before the history is requested
 	checkSame(t, latestStates, nextLines(t, w))
 	w.Close()
-	if left := len(c.feed.topics.byInterest); left != 0 {
+	if left := len(c.feed.watchers.groups); left != 0 {
 		t.Errorf("%d topics are left", left)
 	}
 }

@@ -199,7 +199,7 @@ func (h *Hub) started(resource Resource) (*Cache, error) {
 		return nil, err
 	}
 	cache := newCache(resource, defaultLimits(h.options.WindowBytes), h.contact)
-	cache.feed.topics.spacing = spaceByWatchers
+	cache.feed.watchers.wakeInterval = wakeIntervalFor
 	up := h.upstreamOf(cache, client)
 	running := &runningCache{Cache: cache, stop: make(chan struct{}), lastUsed: time.Now()}
 	running.idle = time.AfterFunc(h.options.IdleTimeout, func() { h.endIdle(running) })

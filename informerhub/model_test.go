@@ -32,7 +32,7 @@ func TestEveryReaderHoldsWhatTheClusterHolds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := &cluster{cache: cacheWithin(pods, someLimits.Draw(t, "limits")), holds: world{}, version: 7} // from one digit to two
 		if rapid.Bool().Draw(t, "held") {                                                                 // all changes after the first one, until they are shown
-			c.cache.feed.topics.spacing = func(int) time.Duration { return time.Hour }
+			c.cache.feed.watchers.wakeInterval = func(int) time.Duration { return time.Hour }
 		}
 		c.relist(t)
 		t.Repeat(map[string]func(*rapid.T){
@@ -254,7 +254,7 @@ func (c *cluster) show(*rapid.T) { c.cache.showAll() }
 func (c *Cache) showAll() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.feed.topics.showAll(time.Now())
+	c.feed.watchers.wakeAll(time.Now())
 }
 
 // comeBack ends a reader's watch and begins another where that has ended.

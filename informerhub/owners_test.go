@@ -96,7 +96,7 @@ func TestAChangeOfWhatAnotherOwnsWakesNobody(t *testing.T) {
 	watch := newReader(t, c, Query{Related: Related{Owner: "u1"}})
 	watch.drain(t)
 	must(t, c.Update(podObject(t, traits{namespace: "ns", name: "a", uid: "u", version: "2", owners: []string{"u2"}})))
-	if places := watch.watcher.topic.places; len(places) != 0 {
+	if places := watch.watcher.topic.seqs; len(places) != 0 {
 		t.Errorf("the pending sequence numbers are %v", places)
 	}
 }
@@ -108,10 +108,10 @@ func TestOneNamedObjectIsFollowedAlone(t *testing.T) {
 		return selectFrom(t, c, Query{Related: Related{Among: names}})
 	}
 	one := ObjectName{"ns", "a", "u"}
-	if got := among(one).interest; got != (interest{inObject, "ns", "a"}) {
+	if got := among(one).indexKey; got != (indexKey{keyObject, "ns", "a"}) {
 		t.Errorf("the key for one object is %v", got)
 	}
-	if got := among(one, ObjectName{"ns", "b", "u2"}).interest; got != (interest{}) {
+	if got := among(one, ObjectName{"ns", "b", "u2"}).indexKey; got != (indexKey{}) {
 		t.Errorf("the key for two objects is %v", got)
 	}
 	for uid, want := range map[string]int{"u": 1, "another": 0} {

@@ -170,7 +170,7 @@ func (c *replicas) start(t *rapid.T, i int) {
 	c.caches[i] = cacheWithin(pods, c.limits)
 	c.caches[i].history = c
 	if c.held { // all changes after the first one, until they are shown
-		c.caches[i].feed.topics.spacing = func(int) time.Duration { return time.Hour }
+		c.caches[i].feed.watchers.wakeInterval = func(int) time.Duration { return time.Hour }
 	}
 	c.list(t, i)
 	for _, r := range c.readers {

@@ -75,7 +75,7 @@ type passedOver struct {
 	freshness Freshness
 }
 
-// passOver moves the watcher's cursor to the feed's end and into the topic of the next selection.
+// passOver moves the watcher's cursor to the feed's end and into the group of the next selection.
 // It returns false if some of the changes up to there are unknown.
 func (w *Watcher) passOver() (passedOver, bool) {
 	c := w.cache
@@ -99,8 +99,8 @@ func (w *Watcher) passOver() (passedOver, bool) {
 		freshness: c.freshnessLocked(),
 	}
 	w.place = feed.last
-	feed.topics.leave(w.topic)
-	w.topic = feed.topics.join(w.to, false, feed.last)
+	feed.watchers.leave(w.topic)
+	w.topic = feed.watchers.join(w.to, false, feed.last)
 	feed.looked.Add(int64(len(passed.changes) + len(w.topic.namespaces)))
 	return passed, true
 }

@@ -317,7 +317,7 @@ func TestAChangeWakesThoseWhomItConcerns(t *testing.T) {
 		return podObject(t, traits{namespace: "default", name: name, uid: "uid-" + name, version: fmt.Sprint(version), labels: map[string]string{"app": app}})
 	}
 	c := syncedPods(t, 10)
-	topicOf := func(query Query) *topic {
+	topicOf := func(query Query) *watcherGroup {
 		w := startedWatcher(t, c, query)
 		return w.topic
 	}
@@ -328,21 +328,21 @@ func TestAChangeWakesThoseWhomItConcerns(t *testing.T) {
 	one, another := topicOf(Query{Namespace: "default", Name: "one"}), topicOf(Query{Namespace: "default", Name: "another"})
 	steps := []struct {
 		change *Object
-		tells  []*topic
+		tells  []*watcherGroup
 	}{
-		{labelled("one", "web", 11), []*topic{all, web, here, some, one}},
-		{labelled("one", "api", 12), []*topic{all, web, api, here, some, one}}, // it replaces one label by another
-		{labelled("another", "db", 13), []*topic{all, here, some, another}},
+		{labelled("one", "web", 11), []*watcherGroup{all, web, here, some, one}},
+		{labelled("one", "api", 12), []*watcherGroup{all, web, api, here, some, one}}, // it replaces one label by another
+		{labelled("another", "db", 13), []*watcherGroup{all, here, some, another}},
 	}
 	for _, step := range steps {
-		before := map[*topic]int{}
-		topics := []*topic{all, web, api, here, there, some, others, one, another}
+		before := map[*watcherGroup]int{}
+		topics := []*watcherGroup{all, web, api, here, there, some, others, one, another}
 		for _, topic := range topics {
-			before[topic] = len(topic.places)
+			before[topic] = len(topic.seqs)
 		}
 		must(t, c.Update(step.change))
 		for i, topic := range topics {
-			told := len(topic.places) > before[topic]
+			told := len(topic.seqs) > before[topic]
 			if want := contains(step.tells, topic); told != want {
 				t.Errorf("at %s topic %d was woken: %v", step.change.version, i, told)
 			}
@@ -350,7 +350,7 @@ func TestAChangeWakesThoseWhomItConcerns(t *testing.T) {
 	}
 }
 
-func contains(topics []*topic, wanted *topic) bool {
+func contains(topics []*watcherGroup, wanted *watcherGroup) bool {
 	for _, topic := range topics {
 		if topic == wanted {
 			return true
@@ -364,7 +364,7 @@ func TestTopicsGoWithTheirWatchers(t *testing.T) {
 	for _, query := range []Query{{}, {Namespace: "a"}, {Namespaces: []string{"a", "b"}}, {LabelSelector: "app=web"}, {FieldSelector: "spec.nodeName=n1"}} {
 		startedWatcher(t, c, query).Close()
 	}
-	if left := len(c.feed.topics.byInterest) + len(c.feed.topics.fields) + len(c.feed.topics.bySome); left != 0 {
+	if left := len(c.feed.watchers.groups) + len(c.feed.watchers.fields) + len(c.feed.watchers.byNamespaceSet); left != 0 {
 		t.Errorf("%d topics are left", left)
 	}
 }

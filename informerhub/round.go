@@ -5,27 +5,27 @@ import (
 	"weak"
 )
 
-// round is the set of batches that the watchers of one topic read between two wake-ups. Watchers
+// batchCache is the set of batches that the watchers of one watcher group read between two wake-ups. Watchers
 // with the same selection and cursor share one batch, which is matched and encoded once for all of
 // them.
-type round struct {
-	over chan struct{} // closed when there is more to read
+type batchCache struct {
+	done chan struct{} // closed when there is more to read
 
 	mu sync.Mutex // guards made; no other lock is taken while it is held
-	// made does not keep batches alive: a batch lives as long as some watcher sends it.
-	made map[passage]weak.Pointer[sharedBatch]
+	// batches does not keep batches alive: a batch lives as long as some watcher sends it.
+	batches map[batchKey]weak.Pointer[sharedBatch]
 }
 
-// passage identifies a batch: a selection's changes between two sequence numbers.
-type passage struct {
+// batchKey identifies a batch: a selection's changes between two sequence numbers.
+type batchKey struct {
 	selection string
 	from, to  uint64
 }
 
-func newRound() *round { return &round{over: make(chan struct{})} }
+func newBatchCache() *batchCache { return &batchCache{done: make(chan struct{})} }
 
-// share returns the batch of a passage. All watchers that read the passage share it.
-func (r *round) share(p passage, read func() Batch) Batch {
+// share returns the batch of a key. All watchers that read the key share it.
+func (r *batchCache) share(p batchKey, read func() Batch) Batch {
 	shared := r.find(p)
 	shared.once.Do(func() { shared.batch = read() })
 	batch := shared.batch
@@ -33,17 +33,17 @@ func (r *round) share(p passage, read func() Batch) Batch {
 	return batch
 }
 
-func (r *round) find(p passage) *sharedBatch {
+func (r *batchCache) find(p batchKey) *sharedBatch {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if shared := r.made[p].Value(); shared != nil {
+	if shared := r.batches[p].Value(); shared != nil {
 		return shared
 	}
-	if r.made == nil {
-		r.made = make(map[passage]weak.Pointer[sharedBatch])
+	if r.batches == nil {
+		r.batches = make(map[batchKey]weak.Pointer[sharedBatch])
 	}
 	shared := &sharedBatch{}
-	r.made[p] = weak.Make(shared)
+	r.batches[p] = weak.Make(shared)
 	return shared
 }
 

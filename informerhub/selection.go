@@ -47,9 +47,9 @@ type Selection struct {
 	filter       *filter.Filter
 	fields       *mask.Mask
 	lookups      []*lookup // indexes for some of the conditions
-	interest     interest  // index key of its watchers
-	interestBy   fieldReader
-	scope        interest // index key that does not depend on the content of objects
+	indexKey     indexKey  // index key of its watchers
+	indexReader  fieldReader
+	scopeKey     indexKey // index key that does not depend on the content of objects
 	key          string   // equal for equal selections of one resource
 }
 
@@ -112,8 +112,8 @@ func (c *selector) understand(ctx context.Context, query Query) (*Selection, err
 		return nil, err
 	}
 	sel.lookups = lookupsOf(sel)
-	sel.scope = scopeInterest(sel)
-	sel.interest, sel.interestBy = narrowestInterest(sel)
+	sel.scopeKey = scopeKey(sel)
+	sel.indexKey, sel.indexReader = narrowestKey(sel)
 	return sel, nil
 }
 

@@ -41,7 +41,7 @@ func (c *Cache) status() Status {
 		Version:   c.feed.version,
 		Objects:   c.store.count,
 		Bytes:     c.store.bytes,
-		Watchers:  c.feed.topics.watchers,
+		Watchers:  c.feed.watchers.watchers,
 		Relists:   max(0, c.snapshots-1),
 
 		RelistingSince: c.following.relisting,

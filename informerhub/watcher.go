@@ -30,8 +30,8 @@ type Watcher struct {
 	selection *Selection
 	options   WatchOptions
 
-	topic *topic // wakes the watcher; nil before the first read
-	wide  bool   // topic is a wide one
+	topic *watcherGroup // wakes the watcher; nil before the first read
+	wide  bool          // group is a wide one
 	epoch uint64
 	place uint64
 	// snapshot is the snapshot that is being sent; nil if there is none.
@@ -70,7 +70,7 @@ func (w *Watcher) Close() {
 	}
 	w.cache.mu.Lock()
 	defer w.cache.mu.Unlock()
-	w.cache.feed.topics.leave(w.topic)
+	w.cache.feed.watchers.leave(w.topic)
 	w.topic = nil
 }
 
@@ -222,18 +222,18 @@ func (w *Watcher) placeLocked() {
 	w.beginSnapshotLocked()
 }
 
-// joinLocked joins a topic. The topic is a wide one while the caller may hold states that another
+// joinLocked joins a topic. The group is a wide one while the caller may hold states that another
 // replica has delivered and this one does not know.
 func (w *Watcher) joinLocked() {
 	if w.topic != nil {
-		w.cache.feed.topics.leave(w.topic)
+		w.cache.feed.watchers.leave(w.topic)
 	}
 	w.wide = w.ahead != ""
-	w.topic = w.cache.feed.topics.join(w.selection, w.wide, w.cache.feed.last)
+	w.topic = w.cache.feed.watchers.join(w.selection, w.wide, w.cache.feed.last)
 	w.cache.feed.looked.Add(int64(len(w.topic.namespaces)))
 }
 
-// narrow replaces a wide topic by a narrow one, if the watcher is at the feed's end.
+// narrow replaces a wide group by a narrow one, if the watcher is at the feed's end.
 func (w *Watcher) narrow() {
 	c := w.cache
 	c.mu.Lock()
@@ -256,11 +256,11 @@ type reading struct {
 	position Position
 	// freshness is the cache's freshness at the time of the read.
 	freshness Freshness
-	more      bool   // there is more to read
-	broken    bool   // the stream cannot be resumed after it
-	again     bool   // the watcher must begin again: see skippedLocked
-	round     *round // where watchers that read the passage may share the changes
-	passage   passage
+	more      bool        // there is more to read
+	broken    bool        // the stream cannot be resumed after it
+	again     bool        // the watcher must begin again: see skippedLocked
+	round     *batchCache // where watchers that read the key may share the changes
+	passage   batchKey
 	grown     <-chan struct{} // if there is nothing more: closed as soon as there is
 	ended     error           // if there is nothing more: why there never will be
 }
@@ -289,7 +289,7 @@ func (w *Watcher) take() reading {
 
 // readWaitingLocked returns the changes that are pending for the watcher, up to an end, or the
 // latest states if its cursor is older than the window.
-func (w *Watcher) readWaitingLocked(end end) reading {
+func (w *Watcher) readWaitingLocked(end feedEnd) reading {
 	if w.catchUp != nil {
 		return w.readLatestLocked()
 	}
@@ -308,12 +308,12 @@ func (w *Watcher) readWaitingLocked(end end) reading {
 }
 
 // behindLocked reports whether the window lacks some of the pending changes.
-func (w *Watcher) behindLocked(end end) bool {
+func (w *Watcher) behindLocked(end feedEnd) bool {
 	window := &w.cache.feed.window
 	if w.readsAllLocked() {
 		return !window.covers(w.place)
 	}
-	places := w.topic.between(w.place, end.place)
+	places := w.topic.between(w.place, end.seq)
 	return len(places) > 0 && places[0] < window.first
 }
 
@@ -323,7 +323,7 @@ func (w *Watcher) readsAllLocked() bool { return w.place < w.topic.since }
 
 // readChangesLocked returns the pending changes up to an end, at most as many as the watcher takes
 // at once.
-func (w *Watcher) readChangesLocked(end end) reading {
+func (w *Watcher) readChangesLocked(end feedEnd) reading {
 	feed := w.cache.feed
 	var changes []change
 	size, more := 0, false
@@ -338,7 +338,7 @@ func (w *Watcher) readChangesLocked(end end) reading {
 	feed.looked.Add(int64(len(changes)))
 	taken := reading{changes: changes, more: more}
 	if len(changes) > 0 && w.topic.watchers > 1 {
-		taken.round, taken.passage = w.topic.round, passage{w.selection.key, w.place, end.place}
+		taken.round, taken.passage = w.topic.batches, batchKey{w.selection.key, w.place, end.seq}
 	}
 	if !more {
 		return w.moveLocked(taken, end)
@@ -356,16 +356,16 @@ func (w *Watcher) readChangesLocked(end end) reading {
 
 // waitingLocked returns the changes after the watcher's cursor, up to an end, that concern it.
 // Others may be among them.
-func (w *Watcher) waitingLocked(end end) iter.Seq[*change] {
+func (w *Watcher) waitingLocked(end feedEnd) iter.Seq[*change] {
 	window := &w.cache.feed.window
 	if w.readsAllLocked() {
 		return func(yield func(*change) bool) {
-			for place := w.place + 1; place <= end.place && yield(window.at(place)); place++ {
+			for place := w.place + 1; place <= end.seq && yield(window.at(place)); place++ {
 			}
 		}
 	}
 	return func(yield func(*change) bool) {
-		for _, place := range w.topic.between(w.place, end.place) {
+		for _, place := range w.topic.between(w.place, end.seq) {
 			if !yield(window.at(place)) {
 				return
 			}
@@ -373,24 +373,24 @@ func (w *Watcher) waitingLocked(end end) iter.Seq[*change] {
 	}
 }
 
-// endLocked returns the end up to which the watcher may read: the feed's end, or the topic's end
-// while the topic is held. A watcher that has already read further, because latest states extend to
+// endLocked returns the end up to which the watcher may read: the feed's end, or the group's end
+// while the group is held. A watcher that has already read further, because latest states extend to
 // the feed's end, is not held.
-func (w *Watcher) endLocked() end {
-	if held := w.topic.pace; held.held && w.place <= held.end.place {
+func (w *Watcher) endLocked() feedEnd {
+	if held := w.topic.throttle; held.active && w.place <= held.end.seq {
 		return held.end
 	}
 	return w.cache.feed.end()
 }
 
 // moveLocked moves the watcher's cursor to an end.
-func (w *Watcher) moveLocked(taken reading, to end) reading {
+func (w *Watcher) moveLocked(taken reading, to feedEnd) reading {
 	feed := w.cache.feed
-	w.epoch, w.place = feed.epoch.id, to.place
+	w.epoch, w.place = feed.epoch.id, to.seq
 	taken.position = feed.position(time.Now())
 	taken.position.Version = to.closed
 	taken.freshness = w.cache.freshnessLocked()
-	taken.grown = w.topic.round.over
+	taken.grown = w.topic.batches.done
 	taken.ended = w.cache.state.ended
 	return taken
 }
