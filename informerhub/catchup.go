@@ -21,29 +21,29 @@ type catchUp struct {
 
 // heldAt returns a sequence number such that the client can hold an object only if it was created
 // at that number or earlier. An object that has not changed since the beginning is in one part
-// only, so it was not sent in earlier parts, which have moved the cursor to place.
-func (c *catchUp) heldAt(state latest, place uint64) uint64 {
+// only, so it was not sent in earlier parts, which have moved the watcher to cursor.
+func (c *catchUp) heldAt(state latest, cursor uint64) uint64 {
 	if state.seq <= c.end {
 		return c.began
 	}
-	return place
+	return cursor
 }
 
 // readLatestLocked returns the latest states that are pending for the watcher, at most as many as
 // it takes at once. The deletions from the API server's history must still be added.
-func (w *Watcher) readLatestLocked() reading {
-	feed, from := w.cache.feed, w.place
+func (w *Watcher) readLatestLocked() readResult {
+	feed, from := w.cache.feed, w.cursor
 	part := feed.log.next(from, feed.limits)
 	feed.looked.Add(int64(part.looked))
-	taken := reading{states: part.states, since: from, catchUp: w.catchUp, latest: part, earlier: feed.log.earlier}
+	result := readResult{states: part.states, since: from, catchUp: w.catchUp, logPart: part, backfilled: feed.log.earlier}
 	if part.all {
 		w.catchUp = nil
-		return w.moveLocked(taken, feed.end())
+		return w.advanceLocked(result, feed.end())
 	}
-	w.place = part.to
-	taken.position = feed.position(time.Now())
-	taken.more, taken.broken = true, true
-	return taken
+	w.cursor = part.to
+	result.position = feed.position(time.Now())
+	result.more, result.unresumable = true, true
+	return result
 }
 
 // complete adds the deletions that are known only from the API server's history to a part of the

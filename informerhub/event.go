@@ -40,12 +40,12 @@ type Batch struct {
 	// has no value, in the snapshot or since the last warning.
 	Warnings []string
 
-	snapshot bool // the events are a part of a snapshot
-	latest   bool // the events are latest states, not steps
-	rescoped bool // the events switch to another selection
-	broken   bool // a stream cannot be resumed after the batch
-	unvalued leftOut
-	shared   *sharedBatch
+	snapshot    bool // the events are a part of a snapshot
+	compacted   bool // the events are latest states, not steps
+	rescoped    bool // the events switch to another selection
+	unresumable bool // a stream cannot be resumed after the batch
+	unvalued    leftOut
+	shared      *sharedBatch
 }
 
 // PositionAfter returns the position after one of the events. It reports false where a stream
@@ -54,8 +54,8 @@ type Batch struct {
 func (b Batch) PositionAfter(i int) (Position, bool) {
 	switch {
 	case i == len(b.Events)-1:
-		return b.Position, !b.broken
-	case b.snapshot || b.latest || b.rescoped || b.Events[i].step == b.Events[i+1].step:
+		return b.Position, !b.unresumable
+	case b.snapshot || b.compacted || b.rescoped || b.Events[i].step == b.Events[i+1].step:
 		return Position{}, false
 	}
 	position := b.Position
@@ -96,8 +96,8 @@ func bookmark(position Position, freshness Freshness) Batch {
 	}
 }
 
-// see returns the event of a change under a selection; false if the change causes none.
-func (s *Selection) see(step change, unvalued *leftOut) (Event, bool) {
+// transition returns the event of a change under a selection; false if the change causes none.
+func (s *Selection) transition(step change, unvalued *leftOut) (Event, bool) {
 	before := step.before != nil && s.Matches(step.before)
 	after := step.after != nil && s.holds(step.after, unvalued)
 	event := Event{Object: step.after, ResourceVersion: step.version, step: step.step, closes: step.closes}
@@ -122,16 +122,16 @@ func (s *Selection) see(step change, unvalued *leftOut) (Event, bool) {
 // the selection at that cursor is no longer known. So Modified may name an object that the client
 // did not hold, or one that is unchanged under the selection's mask. Deleted may name an object
 // that the client did not hold, too, and has no content.
-func (s *Selection) catchUp(state latest, place uint64, unvalued *leftOut) (Event, bool) {
-	madeSince := state.made > place
+func (s *Selection) catchUp(state latest, cursor uint64, unvalued *leftOut) (Event, bool) {
+	createdSince := state.made > cursor
 	held := !state.deleted && s.holds(state.object, unvalued)
 	event := Event{Object: state.object.Masked(s.fields), ResourceVersion: state.version}
 	switch {
-	case held && madeSince:
+	case held && createdSince:
 		event.Type = Added
 	case held:
 		event.Type = Modified
-	case madeSince || !s.names(state.object):
+	case createdSince || !s.names(state.object):
 		return Event{}, false
 	default:
 		event.Type, event.Object = Deleted, gone(state.object, state.object.uid, state.version)

@@ -173,16 +173,16 @@ func (f *feed) wakeWaiting() {
 
 // locate returns the sequence number of the last change up to a version; false if deletions since
 // then have been evicted.
-func (f *feed) locate(version string) (place uint64, ok bool) {
-	if place, ok := f.locateStep(version); ok {
-		return place, true
+func (f *feed) locate(version string) (seq uint64, ok bool) {
+	if seq, ok := f.locateStep(version); ok {
+		return seq, true
 	}
 	return f.log.locate(version, f.last)
 }
 
 // locateStep is like locate, for watchers that need every step. It returns false if not every step
 // since the version is known.
-func (f *feed) locateStep(version string) (place uint64, ok bool) {
+func (f *feed) locateStep(version string) (seq uint64, ok bool) {
 	if f.log.gapAt(version) != nil {
 		return 0, false
 	}

@@ -78,7 +78,7 @@ func TestAtTheEndsOfAGapNothingIsUnknown(t *testing.T) {
 		batch, err := w.Next(t.Context())
 		must(t, err)
 		checkSame(t, want, toldAll(batch.Events, describeEvent))
-		if batch.latest {
+		if batch.compacted {
 			t.Errorf("from %s latest states are sent, not steps", since)
 		}
 	}

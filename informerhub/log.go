@@ -123,9 +123,9 @@ const looksPerState = 8
 
 // next returns the latest states of the objects that have changed after a sequence number, at most
 // as many as a watcher takes at once, or fewer if most records are superseded.
-func (l *changeLog) next(place uint64, most limits) (part logPart) {
+func (l *changeLog) next(seq uint64, most limits) (part logPart) {
 	size := 0
-	for _, r := range l.records[l.search(func(r record) bool { return r.seq > place }):] {
+	for _, r := range l.records[l.search(func(r record) bool { return r.seq > seq }):] {
 		isFull := len(part.states) == most.batch || size >= most.partBytes || part.looked == looksPerState*most.batch
 		if isFull && r.version != math.MaxUint64 {
 			return part
@@ -193,7 +193,7 @@ func sortByVersion(states []latest) {
 // version; false if a deletion since that version has been evicted. Superseded records around that
 // version may have been swept, so several numbers may fit. The result is the highest of them: an
 // object counts as created after it only if it certainly was.
-func (l *changeLog) locate(version string, last uint64) (place uint64, ok bool) {
+func (l *changeLog) locate(version string, last uint64) (seq uint64, ok bool) {
 	if l.unknown(version) != "" {
 		return 0, false
 	}

@@ -96,7 +96,7 @@ func TestAChangeOfWhatAnotherOwnsWakesNobody(t *testing.T) {
 	watch := newReader(t, c, Query{Related: Related{Owner: "u1"}})
 	watch.drain(t)
 	must(t, c.Update(podObject(t, traits{namespace: "ns", name: "a", uid: "u", version: "2", owners: []string{"u2"}})))
-	if places := watch.watcher.topic.seqs; len(places) != 0 {
+	if places := watch.watcher.group.seqs; len(places) != 0 {
 		t.Errorf("the pending sequence numbers are %v", places)
 	}
 }

@@ -20,7 +20,8 @@ type feedEnd struct {
 	closed  string // see feed
 }
 
-// wakeInterval returns the minimum time between two wake-ups of a watcher group, given its number of watchers.
+// wakeInterval returns the minimum time between two wake-ups of a watcher group, given its number
+// of watchers.
 type wakeInterval func(watchers int) time.Duration
 
 const (
@@ -28,8 +29,8 @@ const (
 	minWakeInterval = 2 * time.Millisecond
 	// maxWakeInterval bounds the delay that the hub adds to an event.
 	maxWakeInterval = 100 * time.Millisecond
-	// wakeIntervalPerWatcher is a few times the CPU time of sending to one watcher: a burst keeps the service
-	// busy for only a part of the time, whatever the number of watchers.
+	// wakeIntervalPerWatcher is a few times the CPU time of sending to one watcher: a burst keeps
+	// the service busy for only a part of the time, whatever the number of watchers.
 	wakeIntervalPerWatcher = 100 * time.Microsecond
 )
 

@@ -124,7 +124,7 @@ func (r *reader) one(t tester) {
 // take applies a batch.
 func (r *reader) take(t tester, batch Batch) (lines []string) {
 	t.Helper()
-	r.latest, r.over = batch.latest, batch.rescoped
+	r.latest, r.over = batch.compacted, batch.rescoped
 	for i, event := range batch.Events {
 		lines = append(lines, describeEvent(event))
 		if wrong := r.apply(event); wrong != "" {

@@ -191,7 +191,7 @@ func TestABatchCanBeResumedBetweenStepsOnly(t *testing.T) {
 	}
 	for name, whole := range map[string]Batch{
 		"a snapshot":    {Events: batch.Events, snapshot: true},
-		"latest states": {Events: batch.Events, latest: true},
+		"latest states": {Events: batch.Events, compacted: true},
 	} {
 		if _, ok := whole.PositionAfter(0); ok {
 			t.Errorf("resumable within %s", name)
@@ -319,7 +319,7 @@ func TestAChangeWakesThoseWhomItConcerns(t *testing.T) {
 	c := syncedPods(t, 10)
 	topicOf := func(query Query) *watcherGroup {
 		w := startedWatcher(t, c, query)
-		return w.topic
+		return w.group
 	}
 	all := topicOf(Query{})
 	web, api := topicOf(Query{LabelSelector: "app=web"}), topicOf(Query{LabelSelector: "app=api"})

@@ -5,9 +5,9 @@ import (
 	"weak"
 )
 
-// batchCache is the set of batches that the watchers of one watcher group read between two wake-ups. Watchers
-// with the same selection and cursor share one batch, which is matched and encoded once for all of
-// them.
+// batchCache is the set of batches that the watchers of one watcher group read between two
+// wake-ups. Watchers with the same selection and cursor share one batch, which is matched and
+// encoded once for all of them.
 type batchCache struct {
 	done chan struct{} // closed when there is more to read
 

@@ -25,21 +25,21 @@ const (
 	keyField                   // a: its name, b: its value
 )
 
-// watcherGroup is the group of watchers with the same index key, with the sequence numbers of the changes
-// that concern them.
+// watcherGroup is the group of watchers with the same index key, with the sequence numbers of the
+// changes that concern them.
 type watcherGroup struct {
 	key        indexKey
 	namespaces []string // of a key of several namespaces
 	watchers   int
-	since      uint64      // places has all changes after this sequence number
+	since      uint64      // seqs has all changes after this sequence number
 	seqs       []uint64    // sequence numbers, ascending
 	batches    *batchCache // the batches since the last wake-up
 	throttle   throttle
 }
 
-// watcherIndex are the watcher groups by index key. A change costs the lookup of its namespace, name,
-// labels and selectable fields, whatever the number of watchers. Watchers that it does not concern
-// are not woken and do not examine it. The API server's indexed watchers are the model.
+// watcherIndex has the watcher groups by index key. A change costs the lookup of its namespace,
+// name, labels and selectable fields, whatever the number of watchers. Watchers that it does not
+// concern are not woken and do not examine it. The API server's indexed watchers are the model.
 type watcherIndex struct {
 	groups         map[indexKey]*watcherGroup
 	watchers       int                                   // in all groups
@@ -47,7 +47,7 @@ type watcherIndex struct {
 	byNamespaceSet map[string]map[*watcherGroup]struct{} // by each namespace of a key of several namespaces
 	dirty          []*watcherGroup                       // groups with new changes since the feed last settled
 	wakeInterval   wakeInterval                          // nil: every change wakes at once
-	flush          func(*watcherGroup)                   // shows a held group later
+	flush          func(*watcherGroup)                   // wakes a throttled group later
 }
 
 // usedField is a selectable field that index keys use.
@@ -189,9 +189,9 @@ func (t *watcherGroup) add(seq, first uint64) bool {
 	return true
 }
 
-// between returns the sequence numbers of the group's changes after place, up to end.
-func (t *watcherGroup) between(place, end uint64) []uint64 {
-	first, _ := slices.BinarySearch(t.seqs, place+1)
+// between returns the sequence numbers of the group's changes after seq, up to end.
+func (t *watcherGroup) between(seq, end uint64) []uint64 {
+	first, _ := slices.BinarySearch(t.seqs, seq+1)
 	last, _ := slices.BinarySearch(t.seqs, end+1)
 	return t.seqs[first:max(first, last)]
 }

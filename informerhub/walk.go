@@ -29,20 +29,20 @@ func (cursor *ObjectName) passed(object *Object) bool {
 // beginSnapshotLocked makes the watcher begin with a snapshot, at the feed's end.
 func (w *Watcher) beginSnapshotLocked() {
 	feed := w.cache.feed
-	w.ahead, w.catchUp = "", nil
+	w.deliveredThrough, w.catchUp = "", nil
 	w.snapshot = &snapshotWalk{filtering: filtering{filter: w.selection.filter}}
-	w.epoch, w.place = feed.epoch.id, feed.last
+	w.epoch, w.cursor = feed.epoch.id, feed.last
 }
 
 // readSnapshotLocked returns the changes to the objects that the walk has passed, and the next part
 // of the snapshot.
-func (w *Watcher) readSnapshotLocked() reading {
+func (w *Watcher) readSnapshotLocked() readResult {
 	feed, walk := w.cache.feed, w.snapshot
-	taken := reading{}
+	result := readResult{}
 	if walk.cursor != nil {
-		if taken = w.readWaitingLocked(feed.end()); taken.more {
-			taken.part, taken.broken = &snapshotPart{walk: walk, passed: walk.cursor}, true
-			return taken
+		if result = w.readPendingLocked(feed.end()); result.more {
+			result.part, result.unresumable = &snapshotPart{walk: walk, passed: walk.cursor}, true
+			return result
 		}
 	}
 	part := &snapshotPart{walk: walk, passed: walk.cursor, version: feed.version}
@@ -58,10 +58,10 @@ func (w *Watcher) readSnapshotLocked() reading {
 	if part.ends {
 		w.snapshot = nil
 	}
-	taken.part = part
-	taken = w.moveLocked(taken, feed.end())
-	taken.more, taken.broken = !part.ends, !part.ends
-	return taken
+	result.part = part
+	result = w.advanceLocked(result, feed.end())
+	result.more, result.unresumable = !part.ends, !part.ends
+	return result
 }
 
 // snapshotPart is a part of a snapshot.

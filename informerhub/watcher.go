@@ -30,29 +30,30 @@ type Watcher struct {
 	selection *Selection
 	options   WatchOptions
 
-	topic *watcherGroup // wakes the watcher; nil before the first read
-	wide  bool          // group is a wide one
-	epoch uint64
-	place uint64
+	group  *watcherGroup // wakes the watcher; nil before the first read
+	broad  bool          // group is a broad one
+	epoch  uint64
+	cursor uint64
 	// snapshot is the snapshot that is being sent; nil if there is none.
 	snapshot *snapshotWalk
 	// catchUp is the delivery of latest states that is in progress; nil if there is none.
 	catchUp *catchUp
-	// ahead is the version up to which another replica, which was ahead of this one, has delivered
+	// deliveredThrough is the version up to which another replica, which was ahead of this one, has
+	// delivered
 	// everything to the caller; empty if there is none.
-	ahead string
-	again bool // it must begin again, at its options' position
+	deliveredThrough string
+	needsResync      bool // it must resync from its options' position
 
 	// pending is what was read when the context ended, with the batch that was begun for it; nil if
 	// there is none.
 	pending *pendingBatch
 
-	answered  time.Time // when Next last returned
-	warner    warner
-	broken    bool            // the stream cannot be resumed after the last returned batch
-	to        *Selection      // the selection to switch to; nil if there is none
-	restart   bool            // switch with a snapshot
-	interrupt <-chan struct{} // see InterruptBy
+	lastBatchAt    time.Time // when Next last returned
+	warner         warner
+	unresumable    bool            // the stream cannot be resumed after the last returned batch
+	nextSelection  *Selection      // the selection to switch to; nil if there is none
+	nextBySnapshot bool            // switch with a snapshot
+	interrupt      <-chan struct{} // see InterruptBy
 }
 
 // Watch returns a watcher of a selection. Call Close when done.
@@ -65,13 +66,13 @@ func (c *Cache) Watch(sel *Selection, options WatchOptions) *Watcher {
 
 // Close removes the watcher from the cache.
 func (w *Watcher) Close() {
-	if w.topic == nil {
+	if w.group == nil {
 		return
 	}
 	w.cache.mu.Lock()
 	defer w.cache.mu.Unlock()
-	w.cache.feed.watchers.leave(w.topic)
-	w.topic = nil
+	w.cache.feed.watchers.leave(w.group)
+	w.group = nil
 }
 
 // Next blocks until events are available and returns the pending ones, at most as many as a watcher
@@ -88,7 +89,7 @@ func (w *Watcher) Next(ctx context.Context) (Batch, error) {
 	if err != nil {
 		return Batch{}, err
 	}
-	w.answered, w.broken = time.Now(), batch.broken
+	w.lastBatchAt, w.unresumable = time.Now(), batch.unresumable
 	batch.Warnings = w.warner.warnings(batch, w.options.Bookmarks)
 	return batch, nil
 }
@@ -96,25 +97,25 @@ func (w *Watcher) Next(ctx context.Context) (Batch, error) {
 func (w *Watcher) next(ctx context.Context) (Batch, error) {
 	due := false // a Bookmark is due, if there is nothing else
 	switch {
-	case w.to != nil:
-		if batch, ok, err := w.goOver(ctx); ok || err != nil {
+	case w.nextSelection != nil:
+		if batch, ok, err := w.switchSelection(ctx); ok || err != nil {
 			return batch, err
 		}
-	case w.topic == nil || w.again:
+	case w.group == nil || w.needsResync:
 		if err := w.begin(ctx); err != nil {
 			return Batch{}, err
 		}
 		due = true
 	}
-	quiet := time.NewTimer(time.Until(w.answered.Add(w.options.Bookmarks)))
-	defer quiet.Stop()
+	bookmarkTimer := time.NewTimer(time.Until(w.lastBatchAt.Add(w.options.Bookmarks)))
+	defer bookmarkTimer.Stop()
 	for {
-		if w.wide && w.ahead == "" {
-			w.narrow()
+		if w.broad && w.deliveredThrough == "" {
+			w.narrowGroup()
 		}
-		next := w.pendingOrRead()
-		if next.again {
-			w.again = true // reading history may take a while: until then the caller receives this
+		next := w.pendingOrPoll()
+		if next.needsResync {
+			w.needsResync = true // reading history may take a while: until then the caller receives this
 			return bookmark(next.position, next.freshness), nil
 		}
 		batch, err := w.batch(ctx, next)
@@ -129,12 +130,12 @@ func (w *Watcher) next(ctx context.Context) (Batch, error) {
 			return Batch{}, context.Cause(ctx)
 		case next.ended != nil:
 			return Batch{}, next.ended
-		case due || w.broken:
+		case due || w.unresumable:
 			return bookmark(batch.Position, batch.Freshness), nil
 		}
 		select {
-		case <-next.grown:
-		case <-quiet.C:
+		case <-next.advanced:
+		case <-bookmarkTimer.C:
 			due = true
 		case <-w.interrupt:
 			return Batch{}, ErrInterrupted
@@ -153,7 +154,7 @@ func (w *Watcher) InterruptBy(interrupt <-chan struct{}) { w.interrupt = interru
 
 // begin sets the watcher's first cursor.
 func (w *Watcher) begin(ctx context.Context) error {
-	w.ahead = ""
+	w.deliveredThrough = ""
 	if since := w.options.Since; since != nil && !w.cache.undone(*since) {
 		if err := w.prepare(ctx, since.Version); err != nil {
 			return err
@@ -176,7 +177,7 @@ func (w *Watcher) prepare(ctx context.Context, version string) error {
 			return err
 		}
 	case known:
-		w.ahead = version
+		w.deliveredThrough = version
 	}
 	w.cache.recall(ctx, version)
 	return nil
@@ -187,147 +188,149 @@ func (w *Watcher) join() {
 	c := w.cache
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	w.snapshot, w.catchUp, w.pending, w.again = nil, nil, nil, false
-	w.epoch, w.place = c.feed.epoch.id, c.feed.last
-	w.placeLocked()
-	w.joinLocked()
+	w.snapshot, w.catchUp, w.pending, w.needsResync = nil, nil, nil, false
+	w.epoch, w.cursor = c.feed.epoch.id, c.feed.last
+	w.setCursorLocked()
+	w.joinGroupLocked()
 }
 
-// placeLocked sets the cursor to resume at. Every step since the position is sent if the window
+// setCursorLocked sets the cursor to resume at. Every step since the position is sent if the window
 // reaches back to it, and the latest states if the log does. Otherwise a snapshot is sent.
-func (w *Watcher) placeLocked() {
+func (w *Watcher) setCursorLocked() {
 	feed := w.cache.feed
 	since := w.options.Since
 	switch {
 	case since == nil || feed.undone(*since):
 		w.beginSnapshotLocked()
 		return
-	case older(feed.version, since.Version) && w.ahead == "":
+	case older(feed.version, since.Version) && w.deliveredThrough == "":
 		w.beginSnapshotLocked() // the API server has never reached it
 		return
 	case older(feed.version, since.Version):
 		return
 	}
 	if older(feed.closed, since.Version) {
-		w.ahead = since.Version // the other replica has delivered all deletions at it
+		w.deliveredThrough = since.Version // the other replica has delivered all deletions at it
 	}
-	if place, ok := feed.locateStep(since.Version); ok {
-		w.place = place
+	if seq, ok := feed.locateStep(since.Version); ok {
+		w.cursor = seq
 		return
 	}
-	if place, ok := feed.log.locate(since.Version, feed.last); ok {
-		w.place, w.catchUp = place, &catchUp{since: since.Version, began: place, end: feed.last}
+	if seq, ok := feed.log.locate(since.Version, feed.last); ok {
+		w.cursor, w.catchUp = seq, &catchUp{since: since.Version, began: seq, end: feed.last}
 		return
 	}
 	w.beginSnapshotLocked()
 }
 
-// joinLocked joins a topic. The group is a wide one while the caller may hold states that another
-// replica has delivered and this one does not know.
-func (w *Watcher) joinLocked() {
-	if w.topic != nil {
-		w.cache.feed.watchers.leave(w.topic)
+// joinGroupLocked joins a group. The group is a broad one while the caller may hold states that
+// another replica has delivered and this one does not know.
+func (w *Watcher) joinGroupLocked() {
+	if w.group != nil {
+		w.cache.feed.watchers.leave(w.group)
 	}
-	w.wide = w.ahead != ""
-	w.topic = w.cache.feed.watchers.join(w.selection, w.wide, w.cache.feed.last)
-	w.cache.feed.looked.Add(int64(len(w.topic.namespaces)))
+	w.broad = w.deliveredThrough != ""
+	w.group = w.cache.feed.watchers.join(w.selection, w.broad, w.cache.feed.last)
+	w.cache.feed.looked.Add(int64(len(w.group.namespaces)))
 }
 
-// narrow replaces a wide group by a narrow one, if the watcher is at the feed's end.
-func (w *Watcher) narrow() {
+// narrowGroup replaces a broad group by a narrow one, if the watcher is at the feed's end.
+func (w *Watcher) narrowGroup() {
 	c := w.cache
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if w.place == c.feed.last && w.epoch == c.feed.epoch.id {
-		w.joinLocked()
+	if w.cursor == c.feed.last && w.epoch == c.feed.epoch.id {
+		w.joinGroupLocked()
 	}
 }
 
-// reading is what a watcher reads at its cursor: changes, or latest states if the cursor is older
-// than the window, or nothing yet. It has a part of a snapshot while a snapshot is being sent.
-type reading struct {
-	changes  []change
-	states   []latest
-	since    uint64   // sequence number at which the states begin
-	catchUp  *catchUp // source of the states
-	latest   logPart  // source of the states
-	earlier  []latest // deletions that may be among them
-	part     *snapshotPart
-	position Position
+// readResult is what a watcher reads at its cursor: changes, or latest states if the cursor is
+// older than the window, or nothing yet. It has a part of a snapshot while a snapshot is being
+// sent.
+type readResult struct {
+	changes    []change
+	states     []latest
+	since      uint64   // sequence number at which the states begin
+	catchUp    *catchUp // source of the states
+	logPart    logPart  // source of the states
+	backfilled []latest // deletions that may be among them
+	part       *snapshotPart
+	position   Position
 	// freshness is the cache's freshness at the time of the read.
-	freshness Freshness
-	more      bool        // there is more to read
-	broken    bool        // the stream cannot be resumed after it
-	again     bool        // the watcher must begin again: see skippedLocked
-	round     *batchCache // where watchers that read the key may share the changes
-	passage   batchKey
-	grown     <-chan struct{} // if there is nothing more: closed as soon as there is
-	ended     error           // if there is nothing more: why there never will be
+	freshness   Freshness
+	more        bool        // there is more to read
+	unresumable bool        // the stream cannot be resumed after it
+	needsResync bool        // the watcher must resync: see skippedVersionLocked
+	batches     *batchCache // where watchers with the same batchKey share the batch
+	batchKey    batchKey
+	advanced    <-chan struct{} // if there is nothing more: closed as soon as there is
+	ended       error           // if there is nothing more: why there never will be
 }
 
-// read returns what is pending for this watcher, and advances its cursor.
-func (w *Watcher) read() reading {
-	taken := w.take()
-	if taken.catchUp != nil {
-		taken.states = taken.catchUp.complete(taken.latest, taken.earlier)
+// poll returns what is pending for this watcher, and advances its cursor.
+func (w *Watcher) poll() readResult {
+	result := w.readFeed()
+	if result.catchUp != nil {
+		result.states = result.catchUp.complete(result.logPart, result.backfilled)
 	}
-	return taken
+	return result
 }
 
-func (w *Watcher) take() reading {
+func (w *Watcher) readFeed() readResult {
 	c := w.cache
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	if w.epoch != c.feed.epoch.id || w.place < c.feed.log.forgotten {
+	if w.epoch != c.feed.epoch.id || w.cursor < c.feed.log.forgotten {
 		w.beginSnapshotLocked()
 	}
 	if w.snapshot != nil {
 		return w.readSnapshotLocked()
 	}
-	return w.readWaitingLocked(w.endLocked())
+	return w.readPendingLocked(w.endLocked())
 }
 
-// readWaitingLocked returns the changes that are pending for the watcher, up to an end, or the
+// readPendingLocked returns the changes that are pending for the watcher, up to an end, or the
 // latest states if its cursor is older than the window.
-func (w *Watcher) readWaitingLocked(end feedEnd) reading {
+func (w *Watcher) readPendingLocked(end feedEnd) readResult {
 	if w.catchUp != nil {
 		return w.readLatestLocked()
 	}
-	behind := w.behindLocked(end)
+	behind := w.lagsWindowLocked(end)
 	switch {
-	case w.skippedLocked(behind):
+	case w.skippedVersionLocked(behind):
 		position := w.cache.feed.position(time.Now())
-		position.Version = w.ahead
+		position.Version = w.deliveredThrough
 		// The caller lacks what the cache knows, until the API server's history has been read.
-		return reading{again: true, position: position, freshness: Freshness{Stale: true, LastContact: w.cache.freshnessLocked().LastContact}}
+		freshness := Freshness{Stale: true, LastContact: w.cache.freshnessLocked().LastContact}
+		return readResult{needsResync: true, position: position, freshness: freshness}
 	case behind:
-		w.catchUp = &catchUp{began: w.place, end: w.cache.feed.last}
+		w.catchUp = &catchUp{began: w.cursor, end: w.cache.feed.last}
 		return w.readLatestLocked()
 	}
 	return w.readChangesLocked(end)
 }
 
-// behindLocked reports whether the window lacks some of the pending changes.
-func (w *Watcher) behindLocked(end feedEnd) bool {
+// lagsWindowLocked reports whether the window lacks some of the pending changes.
+func (w *Watcher) lagsWindowLocked(end feedEnd) bool {
 	window := &w.cache.feed.window
 	if w.readsAllLocked() {
-		return !window.covers(w.place)
+		return !window.covers(w.cursor)
 	}
-	places := w.topic.between(w.place, end.seq)
-	return len(places) > 0 && places[0] < window.first
+	seqs := w.group.between(w.cursor, end.seq)
+	return len(seqs) > 0 && seqs[0] < window.first
 }
 
 // readsAllLocked reports whether the watcher must examine every change, because its cursor is older
 // than its topic.
-func (w *Watcher) readsAllLocked() bool { return w.place < w.topic.since }
+func (w *Watcher) readsAllLocked() bool { return w.cursor < w.group.since }
 
 // readChangesLocked returns the pending changes up to an end, at most as many as the watcher takes
 // at once.
-func (w *Watcher) readChangesLocked(end feedEnd) reading {
+func (w *Watcher) readChangesLocked(end feedEnd) readResult {
 	feed := w.cache.feed
 	var changes []change
 	size, more := 0, false
-	for c := range w.waitingLocked(end) {
+	for c := range w.pendingLocked(end) {
 		if len(changes) == feed.limits.batch || size >= feed.limits.batchBytes {
 			more = true
 			break
@@ -336,37 +339,37 @@ func (w *Watcher) readChangesLocked(end feedEnd) reading {
 		size += c.size()
 	}
 	feed.looked.Add(int64(len(changes)))
-	taken := reading{changes: changes, more: more}
-	if len(changes) > 0 && w.topic.watchers > 1 {
-		taken.round, taken.passage = w.topic.batches, batchKey{w.selection.key, w.place, end.seq}
+	result := readResult{changes: changes, more: more}
+	if len(changes) > 0 && w.group.watchers > 1 {
+		result.batches, result.batchKey = w.group.batches, batchKey{w.selection.key, w.cursor, end.seq}
 	}
 	if !more {
-		return w.moveLocked(taken, end)
+		return w.advanceLocked(result, end)
 	}
 	last := changes[len(changes)-1]
-	taken.passage.to, taken.broken = last.seq, last.seq != last.step
-	taken.position = feed.position(time.Now())
-	taken.position.Version = last.closes
+	result.batchKey.to, result.unresumable = last.seq, last.seq != last.step
+	result.position = feed.position(time.Now())
+	result.position.Version = last.closes
 	if older(last.version, feed.window.at(last.seq+1).version) {
-		taken.position.Version = last.version
+		result.position.Version = last.version
 	}
-	w.place = last.seq
-	return taken
+	w.cursor = last.seq
+	return result
 }
 
-// waitingLocked returns the changes after the watcher's cursor, up to an end, that concern it.
+// pendingLocked returns the changes after the watcher's cursor, up to an end, that concern it.
 // Others may be among them.
-func (w *Watcher) waitingLocked(end feedEnd) iter.Seq[*change] {
+func (w *Watcher) pendingLocked(end feedEnd) iter.Seq[*change] {
 	window := &w.cache.feed.window
 	if w.readsAllLocked() {
 		return func(yield func(*change) bool) {
-			for place := w.place + 1; place <= end.seq && yield(window.at(place)); place++ {
+			for seq := w.cursor + 1; seq <= end.seq && yield(window.at(seq)); seq++ {
 			}
 		}
 	}
 	return func(yield func(*change) bool) {
-		for _, place := range w.topic.between(w.place, end.seq) {
-			if !yield(window.at(place)) {
+		for _, seq := range w.group.between(w.cursor, end.seq) {
+			if !yield(window.at(seq)) {
 				return
 			}
 		}
@@ -377,63 +380,63 @@ func (w *Watcher) waitingLocked(end feedEnd) iter.Seq[*change] {
 // while the group is held. A watcher that has already read further, because latest states extend to
 // the feed's end, is not held.
 func (w *Watcher) endLocked() feedEnd {
-	if held := w.topic.throttle; held.active && w.place <= held.end.seq {
-		return held.end
+	if throttle := w.group.throttle; throttle.active && w.cursor <= throttle.end.seq {
+		return throttle.end
 	}
 	return w.cache.feed.end()
 }
 
-// moveLocked moves the watcher's cursor to an end.
-func (w *Watcher) moveLocked(taken reading, to feedEnd) reading {
+// advanceLocked moves the watcher's cursor to an end.
+func (w *Watcher) advanceLocked(result readResult, end feedEnd) readResult {
 	feed := w.cache.feed
-	w.epoch, w.place = feed.epoch.id, to.seq
-	taken.position = feed.position(time.Now())
-	taken.position.Version = to.closed
-	taken.freshness = w.cache.freshnessLocked()
-	taken.grown = w.topic.batches.done
-	taken.ended = w.cache.state.ended
-	return taken
+	w.epoch, w.cursor = feed.epoch.id, end.seq
+	result.position = feed.position(time.Now())
+	result.position.Version = end.closed
+	result.freshness = w.cache.freshnessLocked()
+	result.advanced = w.group.batches.done
+	result.ended = w.cache.state.ended
+	return result
 }
 
-// pendingBatch is a batch that is being built from a reading. Matched changes and states are
-// removed from the reading.
+// pendingBatch is a batch that is being built from a read result. Matched changes and states are
+// removed from the read result.
 type pendingBatch struct {
-	reading reading
-	batch   Batch
+	result readResult
+	batch  Batch
 }
 
-// pendingOrRead returns what is pending for this watcher. The reading of an earlier call whose
+// pendingOrPoll returns what is pending for this watcher. The result of an earlier call whose
 // context ended comes first, because the cursor is already after it.
-func (w *Watcher) pendingOrRead() reading {
+func (w *Watcher) pendingOrPoll() readResult {
 	if w.pending != nil {
-		return w.pending.reading
+		return w.pending.result
 	}
-	return w.read()
+	return w.poll()
 }
 
-// batch returns the batch of a reading for the watcher, built once for all watchers that read the
-// same. If the context ends meanwhile, the reading stays pending.
-func (w *Watcher) batch(ctx context.Context, taken reading) (Batch, error) {
+// batch returns the batch of a read result for the watcher, built once for all watchers that read
+// the same. If the context ends meanwhile, the read result stays pending.
+func (w *Watcher) batch(ctx context.Context, result readResult) (Batch, error) {
 	var batch Batch
-	if w.pending != nil || taken.round == nil || taken.part != nil || w.ahead != "" {
+	if w.pending != nil || result.batches == nil || result.part != nil || w.deliveredThrough != "" {
 		var err error
-		if batch, err = w.ownBatch(ctx, taken); err != nil {
+		if batch, err = w.ownBatch(ctx, result); err != nil {
 			return Batch{}, err
 		}
 	} else {
-		batch = taken.round.share(taken.passage, func() Batch { return w.sharedBatch(ctx, taken) })
+		batch = result.batches.share(result.batchKey, func() Batch { return w.sharedBatch(ctx, result) })
 	}
 	w.warner.count(batch)
 	return batch, nil
 }
 
-// ownBatch returns the batch of a reading that no other watcher shares. Long parts of snapshots and
-// of latest states use a processor slot.
-func (w *Watcher) ownBatch(ctx context.Context, taken reading) (Batch, error) {
+// ownBatch returns the batch of a read result that no other watcher shares. Long parts of snapshots
+// and of latest states use a processor slot.
+func (w *Watcher) ownBatch(ctx context.Context, result readResult) (Batch, error) {
 	if w.pending == nil {
-		w.pending = &pendingBatch{reading: taken, batch: batchOf(taken)}
+		w.pending = &pendingBatch{result: result, batch: batchOf(result)}
 	}
-	if w.isLong(taken) {
+	if w.isLong(result) {
 		within, end, err := fairqueue.Begin(ctx)
 		if err != nil {
 			return Batch{}, err
@@ -441,7 +444,7 @@ func (w *Watcher) ownBatch(ctx context.Context, taken reading) (Batch, error) {
 		defer end()
 		ctx = within
 	}
-	if err := w.match(ctx, &w.pending.reading, &w.pending.batch); err != nil {
+	if err := w.match(ctx, &w.pending.result, &w.pending.batch); err != nil {
 		if ctx.Err() == nil {
 			w.pending = nil
 		}
@@ -454,32 +457,35 @@ func (w *Watcher) ownBatch(ctx context.Context, taken reading) (Batch, error) {
 
 // isLong reports whether matching a part of a snapshot or of latest states needs a processor slot.
 // A few objects are matched in less time than a slot lasts.
-func (w *Watcher) isLong(taken reading) bool {
+func (w *Watcher) isLong(result readResult) bool {
 	switch {
-	case taken.part == nil && taken.catchUp == nil:
+	case result.part == nil && result.catchUp == nil:
 		return false
-	case w.selection.filter != nil || taken.part == nil:
+	case w.selection.filter != nil || result.part == nil:
 		return true
 	}
-	return len(taken.part.objects) > shortWork
+	return len(result.part.objects) > shortWork
 }
 
-// sharedBatch returns the batch of a reading for all watchers that share it. Because others wait
-// for it, it does not end with the context of one watcher, and does not wait for a slot. It is one
-// batch of changes.
-func (w *Watcher) sharedBatch(ctx context.Context, taken reading) Batch {
-	batch := batchOf(taken)
-	_ = w.match(context.WithoutCancel(ctx), &taken, &batch) // fails only for snapshots and ended contexts
+// sharedBatch returns the batch of a read result for all watchers that share it. Because others
+// wait for it, it does not end with the context of one watcher, and does not wait for a slot. It is
+// one batch of changes.
+func (w *Watcher) sharedBatch(ctx context.Context, result readResult) Batch {
+	batch := batchOf(result)
+	_ = w.match(context.WithoutCancel(ctx), &result, &batch) // fails only for snapshots and ended contexts
 	return batch
 }
 
-func batchOf(taken reading) Batch {
-	return Batch{Position: taken.position, Freshness: taken.freshness, broken: taken.broken, latest: taken.catchUp != nil}
+func batchOf(result readResult) Batch {
+	return Batch{
+		Position: result.position, Freshness: result.freshness,
+		unresumable: result.unresumable, compacted: result.catchUp != nil,
+	}
 }
 
-// match adds the events of a reading under the watcher's selection to a batch, and removes what it
-// has matched from the reading.
-func (w *Watcher) match(ctx context.Context, from *reading, to *Batch) error {
+// match adds the events of a read result under the watcher's selection to a batch, and removes what
+// it has matched from the read result.
+func (w *Watcher) match(ctx context.Context, from *readResult, to *Batch) error {
 	if err := w.matchChanges(ctx, from, to); err != nil {
 		return err
 	}
@@ -491,11 +497,11 @@ func (w *Watcher) match(ctx context.Context, from *reading, to *Batch) error {
 			return err
 		}
 	}
-	w.catchUpAhead(to)
+	w.keepPosition(to)
 	return nil
 }
 
-func (w *Watcher) matchChanges(ctx context.Context, from *reading, to *Batch) error {
+func (w *Watcher) matchChanges(ctx context.Context, from *readResult, to *Batch) error {
 	for i := 0; len(from.changes) > 0; i++ {
 		if err := w.yield(ctx, i); err != nil {
 			return err
@@ -505,14 +511,14 @@ func (w *Watcher) matchChanges(ctx context.Context, from *reading, to *Batch) er
 		if from.part != nil && !from.part.passed.passed(step.object()) {
 			continue
 		}
-		if event, ok := w.selection.see(step, &to.unvalued); ok && !w.told(event) {
-			to.Events = append(to.Events, w.certain(event))
+		if event, ok := w.selection.transition(step, &to.unvalued); ok && !w.alreadyDelivered(event) {
+			to.Events = append(to.Events, w.withoutBefore(event))
 		}
 	}
 	return nil
 }
 
-func (w *Watcher) matchStates(ctx context.Context, from *reading, to *Batch) error {
+func (w *Watcher) matchStates(ctx context.Context, from *readResult, to *Batch) error {
 	for i := 0; len(from.states) > 0; i++ {
 		if err := w.yield(ctx, i); err != nil {
 			return err
@@ -522,7 +528,8 @@ func (w *Watcher) matchStates(ctx context.Context, from *reading, to *Batch) err
 		if from.part != nil && !from.part.passed.passed(state.object) {
 			continue
 		}
-		if event, ok := w.selection.catchUp(state, from.catchUp.heldAt(state, from.since), &to.unvalued); ok && !w.told(event) {
+		heldAt := from.catchUp.heldAt(state, from.since)
+		if event, ok := w.selection.catchUp(state, heldAt, &to.unvalued); ok && !w.alreadyDelivered(event) {
 			to.Events = append(to.Events, event)
 		}
 	}
@@ -538,36 +545,37 @@ func (w *Watcher) yield(ctx context.Context, i int) error {
 	return fairqueue.Yield(ctx)
 }
 
-// skippedLocked reports whether the feed has moved past the caller's version without every step
-// there, by a relist or because the window was trimmed. The caller's state then lies between two
-// states that are known here, so the watcher must begin again at that version.
-func (w *Watcher) skippedLocked(behind bool) bool {
+// skippedVersionLocked reports whether the feed has moved past the caller's version without every
+// step there, by a relist or because the window was trimmed. The caller's state then lies between
+// two states that are known here, so the watcher must resync from that version.
+func (w *Watcher) skippedVersionLocked(behind bool) bool {
 	feed := w.cache.feed
-	return w.ahead != "" && older(w.ahead, feed.version) && (behind || feed.log.gapAt(w.ahead) != nil)
+	return w.deliveredThrough != "" && older(w.deliveredThrough, feed.version) &&
+		(behind || feed.log.gapAt(w.deliveredThrough) != nil)
 }
 
-// told reports whether another replica has already delivered an event to the caller.
-func (w *Watcher) told(event Event) bool {
-	return w.ahead != "" && !older(w.ahead, event.ResourceVersion)
+// alreadyDelivered reports whether another replica has already delivered an event to the caller.
+func (w *Watcher) alreadyDelivered(event Event) bool {
+	return w.deliveredThrough != "" && !older(w.deliveredThrough, event.ResourceVersion)
 }
 
-// certain returns an event without Before while the caller's state is unknown: as long as it may
-// hold what a replica that was ahead has delivered.
-func (w *Watcher) certain(event Event) Event {
-	if w.ahead != "" {
+// withoutBefore returns an event without Before while the caller's state is unknown: as long as it
+// may hold what a replica that was ahead has delivered.
+func (w *Watcher) withoutBefore(event Event) Event {
+	if w.deliveredThrough != "" {
 		event.Before = nil
 	}
 	return event
 }
 
-// catchUpAhead keeps the position from going back while this replica is older than the one that the
+// keepPosition keeps the position from going back while this replica is older than the one that the
 // caller comes from.
-func (w *Watcher) catchUpAhead(batch *Batch) {
+func (w *Watcher) keepPosition(batch *Batch) {
 	switch version := batch.Position.Version; {
-	case w.ahead == "":
-	case older(version, w.ahead):
-		batch.Position.Version = w.ahead
-	case !batch.broken || older(w.ahead, version):
-		w.ahead = ""
+	case w.deliveredThrough == "":
+	case older(version, w.deliveredThrough):
+		batch.Position.Version = w.deliveredThrough
+	case !batch.unresumable || older(w.deliveredThrough, version):
+		w.deliveredThrough = ""
 	}
 }

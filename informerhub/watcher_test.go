@@ -129,7 +129,7 @@ func TestABookmarkComesOnlyAfterAllThatItStandsFor(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				r.latest = batch.latest
+				r.latest = batch.compacted
 				for _, event := range batch.Events {
 					if wrong := r.apply(event); wrong != "" {
 						t.Fatal(wrong)
@@ -202,7 +202,7 @@ func TestReadersAndTheWriterDoNotDisturbEachOther(t *testing.T) {
 			r.watcher.InterruptBy(nil)
 			for r.version != last {
 				batch, err := r.watcher.Next(t.Context())
-				r.latest = batch.latest
+				r.latest = batch.compacted
 				for _, event := range batch.Events {
 					if wrong := r.apply(event); wrong != "" {
 						done <- wrong

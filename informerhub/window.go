@@ -74,19 +74,19 @@ func (w *window) dropFirst() {
 }
 
 // at returns the change with a sequence number that the window covers.
-func (w *window) at(place uint64) *change { return &w.changes[place-w.first] }
+func (w *window) at(seq uint64) *change { return &w.changes[seq-w.first] }
 
 // covers reports whether the window has every change after a sequence number.
-func (w *window) covers(place uint64) bool { return place+1 >= w.first }
+func (w *window) covers(seq uint64) bool { return seq+1 >= w.first }
 
 // after returns the changes after a sequence number that the window covers.
-func (w *window) after(place uint64) []change {
-	return w.changes[place+1-w.first:]
+func (w *window) after(seq uint64) []change {
+	return w.changes[seq+1-w.first:]
 }
 
 // locate returns the sequence number of the last change up to a version, if the window reaches back
 // to that version.
-func (w *window) locate(version string) (place uint64, ok bool) {
+func (w *window) locate(version string) (seq uint64, ok bool) {
 	if older(version, w.trimmed) {
 		return 0, false
 	}
