@@ -58,7 +58,7 @@ func (c *Cache) awaitUntil(ctx context.Context, patience time.Duration, behind f
 	if c.history != nil {
 		asking, stop := context.WithCancel(ctx)
 		var done sync.WaitGroup
-		done.Go(func() { c.keepAsking(asking) })
+		done.Go(func() { c.keepAskingProgress(asking) })
 		defer done.Wait()
 		defer stop()
 	}
@@ -85,5 +85,5 @@ func (c *Cache) behind(version string) (<-chan struct{}, error) {
 	if !older(c.feed.version, version) {
 		return nil, nil
 	}
-	return c.feed.reached(), nil
+	return c.feed.nextVersion(), nil
 }

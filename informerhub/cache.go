@@ -18,28 +18,28 @@ type Cache struct {
 	history history // nil in tests of the cache alone
 	contact *contact
 
-	catchesUp  chan struct{} // has a value after a watch was opened or a list was applied
-	bookmarked chan struct{} // has a value after a bookmark arrived
+	needsCatchUp chan struct{} // has a value after a watch was opened or a list was applied
+	bookmarked   chan struct{} // has a value after a bookmark arrived
 
-	unanswered time.Time // when the API server last failed to return its history; guarded by recalling
-	expired    string    // a version that the API server's history no longer covers; guarded by recalling
-	expiredAt  time.Time // when that version was requested
+	historySilentAt time.Time // when the API server last failed to return its history; guarded by historyMu
+	expiredVersion  string    // a version that the API server's history no longer covers; guarded by historyMu
+	expiredAt       time.Time // when that version was requested
 
 	// incompleteUntil is the time until which AwaitComplete does not wait, in nanoseconds of Unix
 	// time.
 	incompleteUntil atomic.Int64
 
-	recalling sync.Mutex // held while history is requested; taken before mu
-	asking    sync.Mutex // held while progress is requested; taken before mu
+	historyMu  sync.Mutex // held while history is requested; taken before mu
+	progressMu sync.Mutex // held while progress is requested; taken before mu
 
 	// mu guards the fields below. No other lock is taken while it is held.
-	mu        sync.RWMutex
-	store     *store
-	feed      *feed
-	state     state
-	snapshots int // number of complete snapshots received
-	following following
-	wanted    string // the oldest version since which a watcher needs history
+	mu            sync.RWMutex
+	store         *store
+	feed          *feed
+	state         state
+	snapshots     int // number of complete snapshots received
+	following     following
+	wantedVersion string // the oldest version since which a watcher needs history
 	// changed is closed and replaced when state changes.
 	changed chan struct{}
 }
@@ -72,13 +72,13 @@ const maxTombstones = 1 << 16
 
 func newCache(resource Resource, limits limits, contact *contact) *Cache {
 	c := &Cache{
-		selector:  selector{resource: resource},
-		contact:   contact,
-		store:     newStore(),
-		feed:      newFeed(limits),
-		following: following{asOf: time.Now()},
-		catchesUp: make(chan struct{}, 1),
-		changed:   make(chan struct{}),
+		selector:     selector{resource: resource},
+		contact:      contact,
+		store:        newStore(),
+		feed:         newFeed(limits),
+		following:    following{asOf: time.Now()},
+		needsCatchUp: make(chan struct{}, 1),
+		changed:      make(chan struct{}),
 
 		bookmarked: make(chan struct{}, 1),
 	}
@@ -155,8 +155,8 @@ func (c *Cache) setStateLocked(next state) {
 	c.changed = make(chan struct{})
 }
 
-// reached records a successful response of the API server.
-func (c *Cache) reached() {
+// recordSuccess records a successful response of the API server.
+func (c *Cache) recordSuccess() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	next := c.state
@@ -164,8 +164,8 @@ func (c *Cache) reached() {
 	c.setStateLocked(next)
 }
 
-// failed records a failed attempt to reach the API server.
-func (c *Cache) failed(err error) {
+// recordFailure records a failed attempt to reach the API server.
+func (c *Cache) recordFailure(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	next := c.state
@@ -173,7 +173,7 @@ func (c *Cache) failed(err error) {
 	if !next.synced {
 		next.lastFailure = err
 	}
-	c.refusedLocked(err)
+	c.recordRefusalLocked(err)
 	c.setStateLocked(next)
 }
 
@@ -194,7 +194,7 @@ func (c *Cache) end(err error) {
 	}
 	c.setStateLocked(next)
 	c.feed.watchers.wakeAll(time.Now())
-	c.feed.wakeWaiting()
+	c.feed.wakeWaiters()
 }
 
 // applyLocked applies changes to the store and appends them to the feed as one step. The order and
@@ -204,14 +204,14 @@ func (c *Cache) applyLocked(changes ...change) {
 	before := c.feed.end()
 	defer func() { c.feed.settle(before, time.Now()) }()
 	step := before.seq + uint64(len(changes))
-	for _, made := range changes {
-		made.step = step
-		if made.after != nil {
-			at, isNew := c.store.put(made.after)
-			c.feed.append(made, at, isNew)
+	for _, change := range changes {
+		change.step = step
+		if change.after != nil {
+			at, isNew := c.store.put(change.after)
+			c.feed.append(change, at, isNew)
 			continue
 		}
-		c.feed.append(made, c.store.delete(made.before), false)
+		c.feed.append(change, c.store.delete(change.before), false)
 	}
 }
 
@@ -226,7 +226,7 @@ func (c *Cache) Update(item any) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.applyLocked(steps(c.store.get(after.namespace, after.name), after)...)
+	c.applyLocked(changesBetween(c.store.get(after.namespace, after.name), after)...)
 	return nil
 }
 
@@ -266,7 +266,7 @@ func (c *Cache) Replace(items []any, version string) error {
 	changes := c.changesTo(objects, version)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.leadLocked(changes, version) {
+	if c.continuesLocked(changes, version) {
 		c.catchUpLocked(changes, version)
 	} else {
 		c.startOverLocked(objects, version)
@@ -286,20 +286,20 @@ func (c *Cache) changesTo(objects []*Object, version string) []change {
 	if !synced {
 		return nil
 	}
-	return difference(before, objects, version)
+	return diffSnapshots(before, objects, version)
 }
 
-// leadLocked reports whether the snapshot continues the delivered history through changes. It
+// continuesLocked reports whether the snapshot continues the delivered history through changes. It
 // returns false for the first snapshot and for one of another history. Everything up to the feed's
 // version was delivered, so in the same history each object that has changed since is newer than
 // that version. This also detects a restored backup whose versions have since grown past the
 // feed's, naturally or by etcdutl's --bump-revision.
-func (c *Cache) leadLocked(changes []change, version string) bool {
+func (c *Cache) continuesLocked(changes []change, version string) bool {
 	if !c.state.synced || older(version, c.feed.version) {
 		return false
 	}
-	return !c.rewritesLocked(changes, version) && !slices.ContainsFunc(changes, func(made change) bool {
-		return made.after != nil && !made.keepsVersion() && !older(c.feed.version, made.after.version)
+	return !c.rewritesLocked(changes, version) && !slices.ContainsFunc(changes, func(change change) bool {
+		return change.after != nil && !change.keepsVersion() && !older(c.feed.version, change.after.version)
 	})
 }
 
@@ -319,9 +319,9 @@ func (c *Cache) catchUpLocked(changes []change, version string) {
 	for i := range changes {
 		changes[i].relisted = true
 	}
-	c.feed.log.leapt(c.feed.closed, version)
+	c.feed.log.recordGap(c.feed.closed, version)
 	c.applyLocked(changes...)
-	c.feed.complete(version)
+	c.feed.completeList(version)
 }
 
 // rewritesLocked reports whether a relist has found another content of an object at a version that
@@ -341,9 +341,9 @@ func readable(items []any) []*Object {
 	return objects
 }
 
-// steps returns the changes between two states of an object of one name: none if they are equal,
-// and a deletion and a creation if the UIDs differ.
-func steps(before, after *Object) []change {
+// changesBetween returns the changes between two states of an object of one name: none if they are
+// equal, and a deletion and a creation if the UIDs differ.
+func changesBetween(before, after *Object) []change {
 	switch {
 	case before == nil:
 		return []change{{after: after, version: after.version}}
@@ -355,14 +355,14 @@ func steps(before, after *Object) []change {
 	return []change{{before: before, after: after, version: after.version}}
 }
 
-// relisted returns the changes between a state of an object and its state in a later snapshot. The
-// content of an object can change without its version: when the schema or the conversion of a CRD
-// changes, or when the API server is another release with other defaults.
-func relisted(before, after *Object, version string) []change {
+// relistedChanges returns the changes between a state of an object and its state in a later
+// snapshot. The content of an object can change without its version: when the schema or the
+// conversion of a CRD changes, or when the API server is another release with other defaults.
+func relistedChanges(before, after *Object, version string) []change {
 	if before.uid == after.uid && before.version == after.version && !before.sameContent(after) {
 		return []change{{before: before, after: after, version: version}}
 	}
-	return steps(before, after)
+	return changesBetween(before, after)
 }
 
 // keepsVersion reports whether only the object's content has changed, at the same version.
@@ -370,10 +370,10 @@ func (c change) keepsVersion() bool {
 	return c.before != nil && c.after != nil && c.before.version == c.after.version
 }
 
-// difference returns the changes between two snapshots, in the order of resource versions. Both
+// diffSnapshots returns the changes between two snapshots, in the order of resource versions. Both
 // snapshots must be in order of namespace and name. Deletions, whose versions are unknown, and
 // changes of the content alone come last, at the version of the later snapshot.
-func difference(before, after []*Object, version string) []change {
+func diffSnapshots(before, after []*Object, version string) []change {
 	var changes []change
 	for len(before) > 0 || len(after) > 0 {
 		switch order := compareFirst(before, after); {
@@ -381,10 +381,10 @@ func difference(before, after []*Object, version string) []change {
 			changes = append(changes, change{before: before[0], version: version})
 			before = before[1:]
 		case order > 0:
-			changes = append(changes, steps(nil, after[0])...)
+			changes = append(changes, changesBetween(nil, after[0])...)
 			after = after[1:]
 		default:
-			changes = append(changes, relisted(before[0], after[0], version)...)
+			changes = append(changes, relistedChanges(before[0], after[0], version)...)
 			before, after = before[1:], after[1:]
 		}
 	}

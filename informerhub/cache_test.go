@@ -261,12 +261,12 @@ func TestReadyTellsHowTheCacheStands(t *testing.T) {
 		want    error
 	}{
 		"nothing yet":                         {func(*Cache) {}, context.Canceled},
-		"the first attempt has failed":        {func(c *Cache) { c.failed(failure) }, failure},
-		"it was reached after a failure":      {func(c *Cache) { c.failed(failure); c.reached() }, context.Canceled},
+		"the first attempt has failed":        {func(c *Cache) { c.recordFailure(failure) }, failure},
+		"it was reached after a failure":      {func(c *Cache) { c.recordFailure(failure); c.recordSuccess() }, context.Canceled},
 		"a snapshot is there":                 {func(c *Cache) { _ = c.Replace(nil, "1") }, nil},
-		"a failure after the first snapshot":  {func(c *Cache) { _ = c.Replace(nil, "1"); c.failed(failure) }, nil},
+		"a failure after the first snapshot":  {func(c *Cache) { _ = c.Replace(nil, "1"); c.recordFailure(failure) }, nil},
 		"it has ended":                        {func(c *Cache) { _ = c.Replace(nil, "1"); c.end(ErrClosed) }, ErrClosed},
-		"it has ended before it had anything": {func(c *Cache) { c.failed(failure); c.end(ErrClosed) }, ErrClosed},
+		"it has ended before it had anything": {func(c *Cache) { c.recordFailure(failure); c.end(ErrClosed) }, ErrClosed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := podCache(1)

@@ -53,7 +53,7 @@ func (s *store) partitionsOf(namespaces []string, sel *Selection) (partitions []
 			partitions = append(partitions, p)
 		}
 	}
-	s.looked.Add(int64(len(namespaces)))
+	s.examined.Add(int64(len(namespaces)))
 	return partitions
 }
 
@@ -69,7 +69,7 @@ func (s *store) candidates(sel, without *Selection) [][]*Object {
 	}
 	runs := s.runs(sel, partitions)
 	for _, run := range runs {
-		s.looked.Add(int64(len(run)))
+		s.examined.Add(int64(len(run)))
 	}
 	return runs
 }

@@ -34,13 +34,13 @@ func (c *catchUp) heldAt(state latest, cursor uint64) uint64 {
 func (w *Watcher) readLatestLocked() readResult {
 	feed, from := w.cache.feed, w.cursor
 	part := feed.log.next(from, feed.limits)
-	feed.looked.Add(int64(part.looked))
-	result := readResult{states: part.states, since: from, catchUp: w.catchUp, logPart: part, backfilled: feed.log.earlier}
+	feed.examined.Add(int64(part.examined))
+	result := readResult{states: part.states, since: from, catchUp: w.catchUp, logPart: part, backfilled: feed.log.backfilled}
 	if part.all {
 		w.catchUp = nil
 		return w.advanceLocked(result, feed.end())
 	}
-	w.cursor = part.to
+	w.cursor = part.through
 	result.position = feed.position(time.Now())
 	result.more, result.unresumable = true, true
 	return result
@@ -49,15 +49,15 @@ func (w *Watcher) readLatestLocked() readResult {
 // complete adds the deletions that are known only from the API server's history to a part of the
 // latest states: those up to the version of the part, or all for the last part. They must be in the
 // order of their versions.
-func (c *catchUp) complete(part logPart, earlier []latest) []latest {
+func (c *catchUp) complete(part logPart, backfilled []latest) []latest {
 	if c.since == "" {
 		return part.states
 	}
 	if c.deleted == nil {
 		c.deleted = make(map[string]bool)
 	}
-	states, own := part.states, len(part.states)
-	for _, state := range newerThan(earlier, c.since) {
+	states, logged := part.states, len(part.states)
+	for _, state := range newerThan(backfilled, c.since) {
 		if !part.all && older(part.version, state.version) {
 			break
 		}
@@ -66,16 +66,16 @@ func (c *catchUp) complete(part logPart, earlier []latest) []latest {
 	if !part.all && part.version != "" {
 		c.since = part.version
 	}
-	if len(states) > own {
+	if len(states) > logged {
 		sortByVersion(states)
 	}
-	return c.onceDeleted(states)
+	return c.dropRepeatedDeletions(states)
 }
 
-// onceDeleted drops the deletions of objects whose deletion was sent before. A deletion can come
-// twice: a relist found the object missing, and the API server's history has the time of the
-// deletion.
-func (c *catchUp) onceDeleted(states []latest) []latest {
+// dropRepeatedDeletions drops the deletions of objects whose deletion was sent before. A deletion
+// can come twice: a relist found the object missing, and the API server's history has the time of
+// the deletion.
+func (c *catchUp) dropRepeatedDeletions(states []latest) []latest {
 	kept := states[:0]
 	for _, state := range states {
 		uid := state.object.uid

@@ -116,8 +116,9 @@ func (c *Cache) followed() (fresh Freshness, how following, synced bool) {
 	return c.freshnessLocked(), c.following, c.state.synced
 }
 
-// refusedLocked records whether an attempt to list has failed with a response of the API server.
-func (c *Cache) refusedLocked(err error) {
+// recordRefusalLocked records whether an attempt to list has failed with a response of the API
+// server.
+func (c *Cache) recordRefusalLocked(err error) {
 	var status apierrors.APIStatus
 	c.following.refused = errors.As(err, &status)
 }
@@ -185,7 +186,7 @@ func (c *Cache) doubt(since time.Time) {
 
 func (c *Cache) startCatchUpLocked() {
 	select {
-	case c.catchesUp <- struct{}{}:
+	case c.needsCatchUp <- struct{}{}:
 	default:
 	}
 }
@@ -196,7 +197,7 @@ func (c *Cache) startCatchUpLocked() {
 func (c *Cache) confirmCurrent(ctx context.Context) {
 	for {
 		select {
-		case <-c.catchesUp:
+		case <-c.needsCatchUp:
 			c.catchUp(ctx)
 		case <-c.bookmarked:
 			c.compareVersions(ctx)

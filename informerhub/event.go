@@ -123,7 +123,7 @@ func (s *Selection) transition(step change, unvalued *leftOut) (Event, bool) {
 // did not hold, or one that is unchanged under the selection's mask. Deleted may name an object
 // that the client did not hold, too, and has no content.
 func (s *Selection) catchUp(state latest, cursor uint64, unvalued *leftOut) (Event, bool) {
-	createdSince := state.made > cursor
+	createdSince := state.createdSeq > cursor
 	held := !state.deleted && s.holds(state.object, unvalued)
 	event := Event{Object: state.object.Masked(s.fields), ResourceVersion: state.version}
 	switch {

@@ -20,17 +20,17 @@ type feed struct {
 	version string          // of the last change, or a newer version up to which there was no other change
 	// closed is the version up to which the feed has every change. It equals version, unless the
 	// last change was a deletion: more objects may have been deleted at the same version.
-	closed   string
-	opened   chan struct{} // has a value when closed has become older than version
-	limits   limits
-	window   window
-	log      changeLog
-	watchers watcherIndex
-	waiting  chan struct{} // closed at the next version; nil without a waiter
+	closed        string
+	versionOpened chan struct{} // has a value when closed has become older than version
+	limits        limits
+	window        window
+	log           changeLog
+	watchers      watcherIndex
+	versionChange chan struct{} // closed at the next version; nil without a waiter
 
-	// looked counts the changes, records of the log and namespaces of an index key that were
+	// examined counts the changes, records of the log and namespaces of an index key that were
 	// examined for readers: see store.
-	looked atomic.Int64
+	examined atomic.Int64
 }
 
 // epoch is a period in which versions only increased. It ends when the API server goes back in
@@ -65,12 +65,12 @@ func defaultLimits(windowBytes int) limits {
 
 func newFeed(limits limits) *feed {
 	return &feed{
-		past:     make(map[uint64]bool),
-		opened:   make(chan struct{}, 1),
-		limits:   limits,
-		window:   window{limit: limits.window},
-		log:      changeLog{limits: limits},
-		watchers: newWatcherIndex(),
+		past:          make(map[uint64]bool),
+		versionOpened: make(chan struct{}, 1),
+		limits:        limits,
+		window:        window{limit: limits.window},
+		log:           changeLog{limits: limits},
+		watchers:      newWatcherIndex(),
 	}
 }
 
@@ -85,39 +85,40 @@ func (f *feed) restart(now time.Time, entries []*entry, version string) {
 	for _, e := range entries {
 		f.last++
 		f.log.changed(e, true, f.last, e.object.version)
-		e.made = 0 // the time of its creation is unknown
+		e.createdSeq = 0 // the time of its creation is unknown
 	}
 	f.version, f.closed = version, version
 	f.window.restart(f.last+1, version)
 	f.watchers.wakeAll(now)
-	f.wakeWaiting()
+	f.wakeWaiters()
 }
 
 // end returns the feed's current end.
 func (f *feed) end() feedEnd { return feedEnd{f.last, f.version, f.closed} }
 
-// append adds a change that has been applied to the store, at an entry that is new there if made.
-// Watchers receive it when the feed settles.
-func (f *feed) append(c change, e *entry, made bool) {
+// append adds a change that has been applied to the store, at an entry that is new there if isNew
+// is set. Watchers receive it when the feed settles.
+func (f *feed) append(c change, e *entry, isNew bool) {
 	f.last++
 	c.seq = f.last
-	f.move(&c)
+	f.updateVersion(&c)
 	if c.after != nil {
-		f.log.changed(e, made, c.seq, c.version)
+		f.log.changed(e, isNew, c.seq, c.version)
 		if c.relisted {
-			e.made = 0 // created at an unknown earlier time
+			e.createdSeq = 0 // created at an unknown earlier time
 		}
 	} else {
 		f.log.deleted(e, c.seq, c.version)
 	}
 	f.window.push(c)
 	f.watchers.publish(c, f.window.first)
-	f.wakeWaiting()
+	f.wakeWaiters()
 }
 
-// move updates the feed's version for a change. A change that is newer than a version shows that
-// everything at that version is known. A change other than a deletion is alone at its version.
-func (f *feed) move(c *change) {
+// updateVersion updates the feed's version for a change. A change that is newer than a version
+// shows that everything at that version is known. A change other than a deletion is alone at its
+// version.
+func (f *feed) updateVersion(c *change) {
 	if older(f.version, c.version) {
 		f.closed = f.version
 	}
@@ -126,7 +127,7 @@ func (f *feed) move(c *change) {
 		f.closed = f.version
 	} else {
 		select {
-		case f.opened <- struct{}{}:
+		case f.versionOpened <- struct{}{}:
 		default:
 		}
 	}
@@ -145,29 +146,29 @@ func (f *feed) advance(version string) {
 	if older(f.version, version) {
 		f.version, f.closed = version, version
 	}
-	f.wakeWaiting()
+	f.wakeWaiters()
 }
 
-// complete records that a list was applied, which contains everything at its version.
-func (f *feed) complete(version string) {
+// completeList records that a list was applied, which contains everything at its version.
+func (f *feed) completeList(version string) {
 	f.advance(version)
 	if version == f.version {
 		f.closed = version
 	}
 }
 
-// reached returns a channel that is closed when the feed reaches another version.
-func (f *feed) reached() <-chan struct{} {
-	if f.waiting == nil {
-		f.waiting = make(chan struct{})
+// nextVersion returns a channel that is closed when the feed reaches another version.
+func (f *feed) nextVersion() <-chan struct{} {
+	if f.versionChange == nil {
+		f.versionChange = make(chan struct{})
 	}
-	return f.waiting
+	return f.versionChange
 }
 
-func (f *feed) wakeWaiting() {
-	if f.waiting != nil {
-		close(f.waiting)
-		f.waiting = nil
+func (f *feed) wakeWaiters() {
+	if f.versionChange != nil {
+		close(f.versionChange)
+		f.versionChange = nil
 	}
 }
 

@@ -135,7 +135,7 @@ func (c *Cache) addToIndex(in *store, field string, part []unindexed) (next []un
 	if c.store != in {
 		return nil // the new store has the index
 	}
-	in.looked.Add(int64(len(part)))
+	in.examined.Add(int64(len(part)))
 	for _, read := range part {
 		switch {
 		case read.entry.deleted:

@@ -271,7 +271,7 @@ func TestWatcher_WarnsOfTheFilterOnEachWayToGoOn(t *testing.T) {
 		defer back.Close()
 		must(t, c.Update(unlabelled(t, "c", 11)))
 		c.feed.window.restart(c.feed.last+1, "11") // only the log reaches back
-		c.feed.log.floor = "1"
+		c.feed.log.compactVersion = "1"
 		checkSame(t, []string{noValue(2, 2, "default/b, …")}, warnedOf(t, back))
 
 		must(t, c.Replace(items(on(t, "a", "n1", 1), unlabelled(t, "b", 2)), "5")) // undone

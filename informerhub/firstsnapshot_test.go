@@ -23,18 +23,18 @@ func TestReady_FailsAfterAWhileWithTheLastErrorOfTheAPIServer(t *testing.T) {
 			snapshotPatience,
 		},
 		"the last attempt is under way, and one before it has failed": {
-			func(c *Cache) { c.failed(failure); c.reached() },
+			func(c *Cache) { c.recordFailure(failure); c.recordSuccess() },
 			"the service has no snapshot of pods yet: " + failure.Error() + "; try again, and if this lasts ask the operator of the service",
 			snapshotPatience,
 		},
 		"the last attempt has failed": {
-			func(c *Cache) { c.failed(failure) },
+			func(c *Cache) { c.recordFailure(failure) },
 			"the service has no snapshot of pods yet: " + failure.Error() + "; try again, and if this lasts ask the operator of the service",
 			0,
 		},
 		"the service may not list": {
 			func(c *Cache) {
-				c.failed(apierrors.NewForbidden(pods.GroupResource(), "", errors.New(`User "service" cannot list`)))
+				c.recordFailure(apierrors.NewForbidden(pods.GroupResource(), "", errors.New(`User "service" cannot list`)))
 			},
 			"the service may not list pods: its operator must give it that permission",
 			0,

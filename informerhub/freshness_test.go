@@ -177,7 +177,7 @@ func TestFreshness_ARelistSaysSinceWhenItIsUnderWay(t *testing.T) {
 		c.listsUpstream("10")
 		wantRelisting("when it is asked for", began)
 		time.Sleep(time.Second)
-		c.failed(apierrors.NewTooManyRequestsError("not now"))
+		c.recordFailure(apierrors.NewTooManyRequestsError("not now"))
 		c.listsUpstream("10")
 		c.watchesUpstream(true)
 		wantRelisting("in the second attempt", began)
@@ -200,7 +200,7 @@ func TestHubFreshness_OneResourceThatIsRefusedDoesNotCount(t *testing.T) {
 		return func(t *testing.T) *Cache {
 			c := current(t)
 			c.lostUpstream()
-			c.failed(err)
+			c.recordFailure(err)
 			return c
 		}
 	}
@@ -237,7 +237,7 @@ func TestHubFreshness_AResourceCountsAgainWhenItIsListed(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		c := followingCache(t, "10")
 		c.lostUpstream()
-		c.failed(apierrors.NewForbidden(pods.GroupResource(), "", nil))
+		c.recordFailure(apierrors.NewForbidden(pods.GroupResource(), "", nil))
 		must(t, c.Replace(nil, "10"))
 		if _, how, _ := c.followed(); how.refused {
 			t.Error("the cache is left out")

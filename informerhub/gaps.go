@@ -10,22 +10,22 @@ import (
 // continue from a version within the gap, unless the API server's own history has the deletions
 // since then (see history.go).
 type gap struct {
-	from, to string
-	known    string // the version since which all deletions are known
+	from, to   string
+	knownSince string // the version since which all deletions are known
 }
 
 // maxGaps bounds the number of gaps that are kept apart. Above it the two oldest ones are merged.
 const maxGaps = 256
 
-// leapt records the version range that a relist has skipped.
-func (l *changeLog) leapt(from, to string) {
+// recordGap records the version range that a relist has skipped.
+func (l *changeLog) recordGap(from, to string) {
 	if !older(from, to) {
 		return
 	}
-	l.gaps = append(l.gaps, gap{from: from, to: to, known: to})
+	l.gaps = append(l.gaps, gap{from: from, to: to, knownSince: to})
 	if len(l.gaps) > maxGaps {
 		second := l.gaps[1]
-		l.gaps = slices.Replace(l.gaps, 0, 2, gap{from: l.gaps[0].from, to: second.to, known: second.to})
+		l.gaps = slices.Replace(l.gaps, 0, 2, gap{from: l.gaps[0].from, to: second.to, knownSince: second.to})
 	}
 }
 

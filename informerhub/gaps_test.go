@@ -115,25 +115,25 @@ func TestAnOlderPositionThanOneThatWasAskedForIsToldTheLaterDeletionsToo(t *test
 func TestWhoWaitedForHistoryInVainAsksForItsOwnPosition(t *testing.T) {
 	c := syncedPods(t, 10)
 	c.history = &replicas{}
-	c.forgotten("2")
-	c.forgotten("5")
+	c.needsBackfill("2")
+	c.needsBackfill("5")
 	for _, want := range []string{"2", "5"} {
-		if since, until := c.takeWanted("5"); since != want || until != "10" {
+		if since, until := c.takeWantedRange("5"); since != want || until != "10" {
 			t.Errorf("requested from %q up to %q, want from %q", since, until, want)
 		}
 	}
 }
 
 func TestTheOldestOfManyGapsBecomeOne(t *testing.T) {
-	l := &changeLog{floor: "1"}
+	l := &changeLog{compactVersion: "1"}
 	for i := range maxGaps + 2 {
-		l.leapt(fmt.Sprint(10*i+10), fmt.Sprint(10*i+15))
+		l.recordGap(fmt.Sprint(10*i+10), fmt.Sprint(10*i+15))
 	}
 	if len(l.gaps) != maxGaps {
 		t.Errorf("there are %d gaps", len(l.gaps))
 	}
 	for version, want := range map[string]string{"10": "", "12": "35", "18": "35", "34": "35", "35": "", "42": "45", "47": ""} {
-		if got := l.unknown(version); got != want {
+		if got := l.missingUntil(version); got != want {
 			t.Errorf("from %s deletions are unknown up to %q, want %q", version, got, want)
 		}
 	}

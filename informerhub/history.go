@@ -23,8 +23,8 @@ import (
 type history interface {
 	// current returns the API server's current version.
 	current(ctx context.Context) (string, error)
-	// hasBeen reports whether the API server has reached a version.
-	hasBeen(ctx context.Context, version string) (bool, error)
+	// hasReached reports whether the API server has reached a version.
+	hasReached(ctx context.Context, version string) (bool, error)
 	// deletions returns the deletions between two versions, oldest first.
 	deletions(ctx context.Context, since, until string) ([]latest, error)
 	// progress returns a version up to which there were only known events since another version. It
@@ -39,19 +39,19 @@ type history interface {
 // that the history is complete.
 const historySeconds = 3
 
-// recall extends the feed's log back to a version, from the API server's watch history. If that
+// backfill extends the feed's log back to a version, from the API server's watch history. If that
 // fails, the stream resyncs.
 //
 // Only one request runs at a time, for the oldest version that any watcher waits for. Watchers that
 // resume together after a restart are therefore served by at most two requests.
-func (c *Cache) recall(ctx context.Context, version string) {
-	if !c.forgotten(version) {
+func (c *Cache) backfill(ctx context.Context, version string) {
+	if !c.needsBackfill(version) {
 		return
 	}
-	c.recalling.Lock()
-	defer c.recalling.Unlock()
-	since, until := c.takeWanted(version)
-	if until == "" || time.Since(c.unanswered) < historyPause {
+	c.historyMu.Lock()
+	defer c.historyMu.Unlock()
+	since, until := c.takeWantedRange(version)
+	if until == "" || time.Since(c.historySilentAt) < historyPause {
 		return
 	}
 	deleted, err := c.deletions(ctx, since, until)
@@ -61,101 +61,101 @@ func (c *Cache) recall(ctx context.Context, version string) {
 		deleted, err = c.deletions(ctx, since, until)
 	}
 	if errors.Is(err, errHistorySilent) {
-		c.unanswered = time.Now()
+		c.historySilentAt = time.Now()
 	}
 	if err != nil {
 		return
 	}
-	c.remember(deleted, since, until)
+	c.addBackfilled(deleted, since, until)
 }
 
 // deletions requests the API server's history, unless the API server has recently reported that it
-// does not reach back to that version: clients can send arbitrary old versions. recalling must be
+// does not reach back to that version: clients can send arbitrary old versions. historyMu must be
 // held.
 func (c *Cache) deletions(ctx context.Context, since, until string) ([]latest, error) {
-	if time.Since(c.expiredAt) < historyPause && !older(c.expired, since) {
+	if time.Since(c.expiredAt) < historyPause && !older(c.expiredVersion, since) {
 		return nil, errHistoryExpired
 	}
 	deleted, err := c.history.deletions(ctx, since, until)
 	if errors.Is(err, errHistoryExpired) {
-		c.expired, c.expiredAt = strings.Clone(since), time.Now()
+		c.expiredVersion, c.expiredAt = strings.Clone(since), time.Now()
 	}
 	return deleted, err
 }
 
-// remember adds deletions to the known ones. There are no concurrent calls, because recalling must
-// be held.
-func (c *Cache) remember(deleted []latest, since, until string) {
+// addBackfilled adds deletions to the known ones. There are no concurrent calls, because historyMu
+// must be held.
+func (c *Cache) addBackfilled(deleted []latest, since, until string) {
 	c.mu.RLock()
-	known, epoch := c.feed.log.earlier, c.feed.epoch.id
+	known, epoch := c.feed.log.backfilled, c.feed.epoch.id
 	c.mu.RUnlock()
-	earlier := slices.Concat(deleted, known)
-	sortByVersion(earlier)
+	backfilled := slices.Concat(deleted, known)
+	sortByVersion(backfilled)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.feed.epoch.id == epoch {
-		c.feed.log.remember(earlier, since, until)
+		c.feed.log.backfill(backfilled, since, until)
 	}
 }
 
-// forgotten reports whether deletions since a version were evicted or never known. If so, it
+// needsBackfill reports whether deletions since a version were evicted or never known. If so, it
 // records that a watcher needs them.
-func (c *Cache) forgotten(version string) bool {
+func (c *Cache) needsBackfill(version string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, found := c.feed.locate(version); found || c.history == nil {
 		return false
 	}
-	if older(version, c.feed.log.floor) && (c.wanted == "" || older(version, c.wanted)) {
-		c.wanted = version
+	if older(version, c.feed.log.compactVersion) && (c.wantedVersion == "" || older(version, c.wantedVersion)) {
+		c.wantedVersion = version
 	}
 	return true
 }
 
-// takeWanted returns the range of versions to request for a version: from the oldest version that
-// any watcher waits for, if that also covers this one, up to the version from which on deletions
-// are known. until is empty if they are already known.
-func (c *Cache) takeWanted(version string) (since, until string) {
+// takeWantedRange returns the range of versions to request for a version: from the oldest version
+// that any watcher waits for, if that also covers this one, up to the version from which on
+// deletions are known. until is empty if they are already known.
+func (c *Cache) takeWantedRange(version string) (since, until string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	until = c.feed.log.unknown(version)
-	if gap := c.feed.log.gapAt(version); gap != nil && until == gap.known {
+	until = c.feed.log.missingUntil(version)
+	if gap := c.feed.log.gapAt(version); gap != nil && until == gap.knownSince {
 		return gap.from, until
 	}
-	since, c.wanted = c.wanted, ""
+	since, c.wantedVersion = c.wantedVersion, ""
 	if since == "" || older(version, since) {
 		since = version // another call took the wanted version, and failed
 	}
 	return since, until
 }
 
-// hasBeen reports whether the API server has reached a version that this cache has not, so that
+// hasReached reports whether the API server has reached a version that this cache has not, so that
 // another replica may have issued it. Otherwise the version belongs to a history that was undone.
-func (c *Cache) hasBeen(ctx context.Context, version string) (bool, error) {
+func (c *Cache) hasReached(ctx context.Context, version string) (bool, error) {
 	if ahead, err := c.behind(version); ahead == nil || err != nil {
 		return false, err
 	}
 	if c.history == nil {
 		return false, errNoHistory
 	}
-	return c.history.hasBeen(ctx, version)
+	return c.history.hasReached(ctx, version)
 }
 
 var errNoHistory = errors.New("the cache has no API server to query")
 
 const (
-	// missesRemembered is the time for which the API server is not asked again about a version that
+	// farAheadTTL is the time for which the API server is not asked again about a version that
 	// is far ahead of it.
-	missesRemembered = 10 * time.Second
+	farAheadTTL = 10 * time.Second
 	// mostChanges is more than the number of changes that an API server can make in that time.
 	mostChanges = 10_000_000
 )
 
-// hasBeen implements history. Clients can send arbitrary versions. So concurrent callers share one
-// request, and a version that is far ahead is rejected without a request for a while. A version
+// hasReached implements history. Clients can send arbitrary versions. So concurrent callers share
+// one request, and a version that is far ahead is rejected without a request for a while. A version
 // that is near needs a new request, because the API server may have reached it since.
-func (u *upstream) hasBeen(ctx context.Context, version string) (bool, error) {
-	if latest := u.versions.within(missesRemembered); latest != nil && isFarAhead(latest.answer, version) {
+func (u *upstream) hasReached(ctx context.Context, version string) (bool, error) {
+	if latest := u.versions.within(farAheadTTL); latest != nil && isFarAhead(latest.answer, version) {
 		return false, nil
 	}
 	current, err := u.versions.refresh(ctx)

@@ -18,7 +18,7 @@ import (
 )
 
 // looked returns the amount of work under the cache's lock for readers.
-func (c *Cache) looked() int64 { return c.store.looked.Load() + c.feed.looked.Load() }
+func (c *Cache) looked() int64 { return c.store.examined.Load() + c.feed.examined.Load() }
 
 const (
 	tenantObjects = 2000

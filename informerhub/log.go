@@ -21,13 +21,13 @@ type changeLog struct {
 	limits     limits
 	// gaps are the version ranges whose deletions may be unknown, in order.
 	gaps []gap
-	// earlier are the deletions in gaps and from before the log began, as the API server's history
-	// reported them; oldest first. The slice is replaced, never changed.
-	earlier []latest
-	// forgotten is the sequence number of the last deletion that was evicted.
-	forgotten uint64
-	// floor is the version since which no deletion has been evicted.
-	floor string
+	// backfilled are the deletions in gaps and from before the log began, as the API server's
+	// history reported them; oldest first. The slice is replaced, never changed.
+	backfilled []latest
+	// evictedSeq is the sequence number of the last deletion that was evicted.
+	evictedSeq uint64
+	// compactVersion is the version since which no deletion has been evicted.
+	compactVersion string
 }
 
 // record is the change of an entry at a sequence number.
@@ -40,14 +40,14 @@ type record struct {
 func (r record) isCurrent() bool { return r.entry.seq == r.seq }
 
 func (l *changeLog) restart(version string) {
-	*l = changeLog{limits: l.limits, floor: version}
+	*l = changeLog{limits: l.limits, compactVersion: version}
 }
 
-// changed records the change of an entry that is in the store. If made is set, the entry is new in
+// changed records the change of an entry that is in the store. If isNew is set, the entry is new in
 // the log.
-func (l *changeLog) changed(e *entry, made bool, seq uint64, version string) {
-	if made {
-		e.made = seq
+func (l *changeLog) changed(e *entry, isNew bool, seq uint64, version string) {
+	if isNew {
+		e.createdSeq = seq
 		l.current++
 	}
 	e.seq = seq
@@ -62,19 +62,19 @@ func (l *changeLog) deleted(e *entry, seq uint64, version string) {
 	l.append(e, version)
 	l.tombstones = append(l.tombstones, e)
 	for len(l.tombstones) > l.limits.tombstones {
-		l.forgetFirst()
+		l.evictOldest()
 	}
 }
 
-// forgetFirst evicts the oldest deletion.
-func (l *changeLog) forgetFirst() {
+// evictOldest evicts the oldest deletion.
+func (l *changeLog) evictOldest() {
 	oldest := l.tombstones[0]
 	l.tombstones[0] = nil
 	l.tombstones = l.tombstones[1:]
 	at := l.search(func(r record) bool { return r.seq >= oldest.seq })
-	l.floor = formatVersion(l.records[at].version)
-	l.earlier = newerThan(l.earlier, l.floor)
-	l.forgotten = oldest.seq
+	l.compactVersion = formatVersion(l.records[at].version)
+	l.backfilled = newerThan(l.backfilled, l.compactVersion)
+	l.evictedSeq = oldest.seq
 	oldest.seq = 0 // no record is current any more
 	l.current--
 }
@@ -102,36 +102,36 @@ func (l *changeLog) search(found func(record) bool) int {
 
 // latest is the latest state of a changed object: the object, or the head of a deleted one.
 type latest struct {
-	object  *Object
-	made    uint64 // sequence number of its creation; 0 if unknown
-	seq     uint64 // sequence number of its last change; 0 if unknown
-	deleted bool
-	version string // of its last change
+	object     *Object
+	createdSeq uint64 // sequence number of its creation; 0 if unknown
+	seq        uint64 // sequence number of its last change; 0 if unknown
+	deleted    bool
+	version    string // of its last change
 }
 
 // logPart is a part of the latest states.
 type logPart struct {
-	states  []latest // in the order of their last changes
-	to      uint64   // the sequence number up to which they are complete
-	version string   // the version of that sequence number
-	all     bool     // there are no more
-	looked  int      // number of records examined
+	states   []latest // in the order of their last changes
+	through  uint64   // the sequence number up to which they are complete
+	version  string   // the version of that sequence number
+	all      bool     // there are no more
+	examined int      // number of records examined
 }
 
-// looksPerState is the number of records examined for a part, for each state that it may hold.
-const looksPerState = 8
+// recordsPerState is the number of records examined for a part, for each state that it may hold.
+const recordsPerState = 8
 
 // next returns the latest states of the objects that have changed after a sequence number, at most
 // as many as a watcher takes at once, or fewer if most records are superseded.
 func (l *changeLog) next(seq uint64, most limits) (part logPart) {
 	size := 0
 	for _, r := range l.records[l.search(func(r record) bool { return r.seq > seq }):] {
-		isFull := len(part.states) == most.batch || size >= most.partBytes || part.looked == looksPerState*most.batch
+		isFull := len(part.states) == most.batch || size >= most.partBytes || part.examined == recordsPerState*most.batch
 		if isFull && r.version != math.MaxUint64 {
 			return part
 		}
-		part.looked++
-		part.to, part.version = r.seq, formatVersion(r.version)
+		part.examined++
+		part.through, part.version = r.seq, formatVersion(r.version)
 		if r.isCurrent() {
 			state := r.state()
 			part.states = append(part.states, state)
@@ -143,40 +143,40 @@ func (l *changeLog) next(seq uint64, most limits) (part logPart) {
 }
 
 func (r record) state() latest {
-	state := latest{object: r.entry.object, made: r.entry.made, seq: r.seq, deleted: r.entry.deleted}
+	state := latest{object: r.entry.object, createdSeq: r.entry.createdSeq, seq: r.seq, deleted: r.entry.deleted}
 	state.version = state.object.version
-	if state.deleted || versionNumber(state.version) < r.version { // see relisted
+	if state.deleted || versionNumber(state.version) < r.version { // see relistedChanges
 		state.version = formatVersion(r.version)
 	}
 	return state
 }
 
-// unknown returns the version up to which deletions since another version are unknown; empty if all
-// are known.
-func (l *changeLog) unknown(since string) (until string) {
-	if older(since, l.floor) {
-		return l.floor
+// missingUntil returns the version up to which deletions since another version are unknown; empty
+// if all are known.
+func (l *changeLog) missingUntil(since string) (until string) {
+	if older(since, l.compactVersion) {
+		return l.compactVersion
 	}
-	if gap := l.gapAt(since); gap != nil && older(since, gap.known) {
-		return gap.known
+	if gap := l.gapAt(since); gap != nil && older(since, gap.knownSince) {
+		return gap.knownSince
 	}
 	return ""
 }
 
-// remember records that the deletions between two versions are known, and replaces earlier, which
-// contains them.
-func (l *changeLog) remember(earlier []latest, since, until string) {
+// backfill records that the deletions between two versions are known, and replaces backfilled,
+// which contains them.
+func (l *changeLog) backfill(backfilled []latest, since, until string) {
 	known := func(from string) string {
 		if older(since, from) && !older(until, from) {
 			return since
 		}
 		return from
 	}
-	l.floor = known(l.floor)
+	l.compactVersion = known(l.compactVersion)
 	for i := range l.gaps {
-		l.gaps[i].known = known(l.gaps[i].known)
+		l.gaps[i].knownSince = known(l.gaps[i].knownSince)
 	}
-	l.earlier = newerThan(earlier, l.floor)
+	l.backfilled = newerThan(backfilled, l.compactVersion)
 }
 
 // newerThan returns the states that are newer than a version. The states must be in the order of
@@ -194,7 +194,7 @@ func sortByVersion(states []latest) {
 // version may have been swept, so several numbers may fit. The result is the highest of them: an
 // object counts as created after it only if it certainly was.
 func (l *changeLog) locate(version string, last uint64) (seq uint64, ok bool) {
-	if l.unknown(version) != "" {
+	if l.missingUntil(version) != "" {
 		return 0, false
 	}
 	number := versionNumber(version)

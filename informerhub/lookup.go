@@ -81,7 +81,7 @@ func (s *store) narrowest(lookups []*lookup, partitions []*partition, all int) (
 			best, fewest = by, count
 		}
 	}
-	s.looked.Add(int64(steps))
+	s.examined.Add(int64(steps))
 	return best
 }
 

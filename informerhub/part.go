@@ -58,7 +58,7 @@ func (s *store) behind(sel *Selection, by *lookup, cursor *ObjectName) iter.Seq[
 func (s *store) entriesBehind(sel *Selection, by *lookup, cursor *ObjectName) iter.Seq2[*partition, *entry] {
 	return func(yield func(*partition, *entry) bool) {
 		looked := int64(0)
-		defer func() { s.looked.Add(looked) }()
+		defer func() { s.examined.Add(looked) }()
 		each := int64(1)
 		if by != nil {
 			each = int64(by.size())

@@ -53,7 +53,7 @@ func (p *past) catchUpLocked() error {
 		return ErrForgotten
 	}
 	made := feed.window.after(p.through)
-	feed.looked.Add(int64(len(made)))
+	feed.examined.Add(int64(len(made)))
 	p.changes, p.through = append(p.changes, made...), feed.last
 	return nil
 }
@@ -295,7 +295,7 @@ func (c *Cache) incomplete(version string) (<-chan struct{}, error) {
 	if !older(c.feed.closed, version) {
 		return nil, nil
 	}
-	return c.feed.reached(), nil
+	return c.feed.nextVersion(), nil
 }
 
 // aheadPatience is the time to wait for a position before the API server is asked whether it has
@@ -310,7 +310,7 @@ func (c *Cache) AwaitPosition(ctx context.Context, at Position, patience time.Du
 	if reached, err := c.await(ctx, at.Version, min(aheadPatience, patience)); reached || err != nil {
 		return err
 	}
-	been, err := c.hasBeen(ctx, at.Version)
+	been, err := c.hasReached(ctx, at.Version)
 	if ahead, _ := c.behind(at.Version); err == nil && !been && ahead != nil {
 		return ErrUndone
 	}

@@ -13,30 +13,30 @@ import (
 // resource's change would wait that long. So the API server is asked: if a second watch from the
 // feed's version has no events up to the awaited version, the feed has reached it.
 
-// askAfter is the time to wait for the Reflector's own watch before asking. A change of this
-// resource arrives through that watch.
-const askAfter = 100 * time.Millisecond
+// askProgressAfter is the time to wait for the Reflector's own watch before asking. A change of
+// this resource arrives through that watch.
+const askProgressAfter = 100 * time.Millisecond
 
 var errNoProgress = errors.New("the API server has not reported its progress")
 
-// keepAsking asks repeatedly until the context ends.
-func (c *Cache) keepAsking(ctx context.Context) {
-	for pause(ctx, askAfter) {
-		c.ask(ctx)
+// keepAskingProgress asks repeatedly until the context ends.
+func (c *Cache) keepAskingProgress(ctx context.Context) {
+	for pause(ctx, askProgressAfter) {
+		c.askProgress(ctx)
 	}
 }
 
-// ask advances the feed if the API server reports that there were no changes since. Only one
-// request runs at a time, for all waiting callers.
-func (c *Cache) ask(ctx context.Context) {
-	if !c.asking.TryLock() {
+// askProgress advances the feed if the API server reports that there were no changes since. Only
+// one request runs at a time, for all waiting callers.
+func (c *Cache) askProgress(ctx context.Context) {
+	if !c.progressMu.TryLock() {
 		return
 	}
-	defer c.asking.Unlock()
+	defer c.progressMu.Unlock()
 	c.mu.RLock()
 	from := c.feed.end()
 	c.mu.RUnlock()
-	version, err := c.history.progress(ctx, from.closed, c.knows)
+	version, err := c.history.progress(ctx, from.closed, c.hasApplied)
 	if err != nil {
 		return // callers keep waiting, and time out in the end
 	}
@@ -49,8 +49,8 @@ func (c *Cache) ask(ctx context.Context) {
 	}
 }
 
-// knows reports whether the cache has applied an event of the API server.
-func (c *Cache) knows(event watch.Event) bool {
+// hasApplied reports whether the cache has applied an event of the API server.
+func (c *Cache) hasApplied(event watch.Event) bool {
 	object, ok := event.Object.(*Object)
 	if !ok {
 		return false
@@ -80,7 +80,7 @@ const maxClosePause = time.Minute
 func (c *Cache) closeVersions(ctx context.Context) {
 	for {
 		select {
-		case <-c.feed.opened:
+		case <-c.feed.versionOpened:
 		case <-ctx.Done():
 			return
 		}
@@ -89,7 +89,7 @@ func (c *Cache) closeVersions(ctx context.Context) {
 				return
 			}
 			if c.isOpen() && c.watched() {
-				c.ask(ctx)
+				c.askProgress(ctx)
 			}
 		}
 	}

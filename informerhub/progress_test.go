@@ -48,7 +48,7 @@ func TestAnAnswerAboutAFeedThatHasGoneOnMeanwhileCountsForNothing(t *testing.T) 
 	bubble.Test(t, func(t *testing.T) {
 		c := syncedPods(t, 10)
 		c.history = &quiet{until: "20", meanwhile: func() { _ = c.Add(pod(t, "a", 12)) }}
-		c.ask(t.Context())
+		c.askProgress(t.Context())
 		if c.feed.version != "12" {
 			t.Errorf("the cache is at %s", c.feed.version)
 		}

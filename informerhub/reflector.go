@@ -162,7 +162,7 @@ func (u *upstream) list(ctx context.Context, options metav1.ListOptions) (runtim
 		u.failed(ctx, err)
 		return nil, err
 	}
-	u.cache.reached()
+	u.cache.recordSuccess()
 	if page, ok := list.(*objectList); ok && u.memory != nil {
 		return list, u.memory.receive(page.Items...)
 	}
@@ -182,7 +182,7 @@ func (u *upstream) watch(ctx context.Context, options metav1.ListOptions) (watch
 	events, err := u.request(options).Watch(ctx)
 	switch {
 	case err == nil:
-		u.cache.reached()
+		u.cache.recordSuccess()
 		u.cache.watchesUpstream(lists)
 		events = newEndingWatch(events, u.cache.lostUpstream, u.counted(lists))
 	case utilnet.IsConnectionRefused(err), apierrors.IsTooManyRequests(err):
@@ -207,7 +207,7 @@ func (u *upstream) counted(lists bool) func(watch.Event) bool {
 
 func (u *upstream) failed(ctx context.Context, err error) {
 	if ctx.Err() == nil {
-		u.cache.failed(describe(ctx, u.client, err))
+		u.cache.recordFailure(describe(ctx, u.client, err))
 	}
 }
 

@@ -95,10 +95,10 @@ func TestARelist_ThatIsUnderWayHoldsTheFeed(t *testing.T) {
 		c.lostUpstream()
 		c.listsUpstream("10")
 		c.watchesUpstream(true)
-		c.ask(t.Context())
+		c.askProgress(t.Context())
 		must(t, c.Replace(items(pod(t, "a", 3)), "20"))
 		checkSame(t, []string{"BOOKMARK at 20"}, nextLines(t, w))
-		c.ask(t.Context())
+		c.askProgress(t.Context())
 		checkSame(t, []string{"BOOKMARK at 30"}, nextLines(t, w))
 	})
 }
@@ -115,7 +115,7 @@ func TestLatestStates_DoNotTellADeletionAfterWhatFollowedIt(t *testing.T) {
 	w := resumed(t, c, Query{}, Position{Version: "10"})
 	checkSame(t, []string{"DELETED default/a@20 at 20", "MODIFIED default/a@20 at 20"}, nextLines(t, w))
 	c.mu.Lock()
-	c.feed.log.remember([]latest{{object: headOnly(pod(t, "a", 15)), deleted: true, version: "15"}}, "10", "30")
+	c.feed.log.backfill([]latest{{object: headOnly(pod(t, "a", 15)), deleted: true, version: "15"}}, "10", "30")
 	c.mu.Unlock()
 	checkSame(t, []string{"MODIFIED default/c@21 at 21", "MODIFIED default/d@22 at 22"}, nextLines(t, w))
 }

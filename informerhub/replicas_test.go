@@ -250,8 +250,8 @@ func (c *replicas) deletedUpTo(uid string, version int) bool {
 // current implements history.
 func (c *replicas) current(context.Context) (string, error) { return strconv.Itoa(c.version), nil }
 
-// hasBeen implements history.
-func (c *replicas) hasBeen(_ context.Context, version string) (bool, error) {
+// hasReached implements history.
+func (c *replicas) hasReached(_ context.Context, version string) (bool, error) {
 	return c.version >= numberOf(version), nil
 }
 

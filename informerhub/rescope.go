@@ -103,7 +103,7 @@ func (w *Watcher) collectDifference() (scopeDifference, bool) {
 	w.cursor = feed.last
 	feed.watchers.leave(w.group)
 	w.group = feed.watchers.join(w.nextSelection, false, feed.last)
-	feed.looked.Add(int64(len(difference.changes) + len(w.group.namespaces)))
+	feed.examined.Add(int64(len(difference.changes) + len(w.group.namespaces)))
 	return difference, true
 }
 

@@ -29,9 +29,9 @@ type store struct {
 	count       int // number of entries
 	bytes       int
 
-	// looked counts the partitions, lists of an index and entries that were examined for readers.
+	// examined counts the partitions, lists of an index and entries that were examined for readers.
 	// It is the work that callers cause under the cache's lock.
-	looked atomic.Int64
+	examined atomic.Int64
 }
 
 // partition has the entries of one namespace, or all entries of a resource without namespaces.
@@ -46,10 +46,10 @@ type partition struct {
 // are updated only where labels or fields change. When its object is deleted, the entry leaves the
 // store and remains in the feed's log as a tombstone.
 type entry struct {
-	object  *Object
-	seq     uint64 // sequence number of its last change
-	made    uint64 // sequence number of its creation; 0 if unknown
-	deleted bool
+	object     *Object
+	seq        uint64 // sequence number of its last change
+	createdSeq uint64 // sequence number of its creation; 0 if unknown
+	deleted    bool
 }
 
 func newStore() *store {
@@ -66,14 +66,14 @@ func (s *store) emptied() *store {
 	for name, index := range s.fields {
 		empty.fields[name] = &fieldIndex{reads: index.reads, complete: true}
 	}
-	empty.looked.Store(s.looked.Load())
+	empty.examined.Store(s.examined.Load())
 	return empty
 }
 
 func compareNames(a, b *entry) int { return cmp.Compare(a.object.name, b.object.name) }
 
 func (s *store) get(namespace, name string) *Object {
-	s.looked.Add(1)
+	s.examined.Add(1)
 	if p := s.byNamespace[namespace]; p != nil {
 		return p.get(name)
 	}
@@ -89,7 +89,7 @@ func (p *partition) get(name string) *Object {
 
 // put adds an object, or replaces the one with its name, and returns its entry. It reports whether
 // the entry is new.
-func (s *store) put(object *Object) (at *entry, made bool) {
+func (s *store) put(object *Object) (at *entry, isNew bool) {
 	s.bytes += object.Size()
 	p := s.partitionFor(object.namespace)
 	found, ok := p.entries.Get(&entry{object: object})

@@ -168,7 +168,7 @@ func (w *Watcher) begin(ctx context.Context) error {
 // reached must be one that the API server has reached, and one from before the log began needs
 // history.
 func (w *Watcher) prepare(ctx context.Context, version string) error {
-	known, err := w.cache.hasBeen(ctx, version)
+	known, err := w.cache.hasReached(ctx, version)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -179,7 +179,7 @@ func (w *Watcher) prepare(ctx context.Context, version string) error {
 	case known:
 		w.deliveredThrough = version
 	}
-	w.cache.recall(ctx, version)
+	w.cache.backfill(ctx, version)
 	return nil
 }
 
@@ -231,7 +231,7 @@ func (w *Watcher) joinGroupLocked() {
 	}
 	w.broad = w.deliveredThrough != ""
 	w.group = w.cache.feed.watchers.join(w.selection, w.broad, w.cache.feed.last)
-	w.cache.feed.looked.Add(int64(len(w.group.namespaces)))
+	w.cache.feed.examined.Add(int64(len(w.group.namespaces)))
 }
 
 // narrowGroup replaces a broad group by a narrow one, if the watcher is at the feed's end.
@@ -280,7 +280,7 @@ func (w *Watcher) readFeed() readResult {
 	c := w.cache
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	if w.epoch != c.feed.epoch.id || w.cursor < c.feed.log.forgotten {
+	if w.epoch != c.feed.epoch.id || w.cursor < c.feed.log.evictedSeq {
 		w.beginSnapshotLocked()
 	}
 	if w.snapshot != nil {
@@ -338,7 +338,7 @@ func (w *Watcher) readChangesLocked(end feedEnd) readResult {
 		changes = append(changes, *c)
 		size += c.size()
 	}
-	feed.looked.Add(int64(len(changes)))
+	feed.examined.Add(int64(len(changes)))
 	result := readResult{changes: changes, more: more}
 	if len(changes) > 0 && w.group.watchers > 1 {
 		result.batches, result.batchKey = w.group.batches, batchKey{w.selection.key, w.cursor, end.seq}
