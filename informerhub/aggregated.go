@@ -41,9 +41,9 @@ type aggregation struct {
 	defined map[schema.GroupResource]bool
 }
 
-// refuses reports whether a resource may belong to an aggregated API. If APIServices are unknown,
+// excludes reports whether a resource may belong to an aggregated API. If APIServices are unknown,
 // that is every resource except those of the API server itself and those that CRDs define.
-func (a aggregation) refuses(resource schema.GroupResource) bool {
+func (a aggregation) excludes(resource schema.GroupResource) bool {
 	for _, group := range a.trusted {
 		if group == resource.Group {
 			return false
@@ -71,7 +71,8 @@ func (r *Resolver) aggregated(ctx context.Context) (aggregation, error) {
 		return known, nil
 	case apierrors.IsForbidden(err):
 		r.warnOnce.Do(func() {
-			slog.Warn("the service may not list apiservices.apiregistration.k8s.io, so it does not know which APIs are aggregated; "+
+			slog.Warn("the service may not list apiservices.apiregistration.k8s.io, "+
+				"so it does not know which APIs are aggregated; "+
 				"only built-in resources and those of CRDs that it may list are cached", "error", err)
 		})
 		known.defined, err = r.definedResources(ctx)
@@ -138,12 +139,13 @@ func (s *definitionsSession) followServices(ctx context.Context) {
 		refusal := s.watchServices(ctx)
 		if apierrors.IsForbidden(refusal) {
 			s.warnServices.Do(func() {
-				slog.Warn("APIServices cannot be watched; a group that moves to another server is noticed after half a minute", "error", refusal)
+				slog.Warn("APIServices cannot be watched; "+
+					"a group that moves to another server is noticed after half a minute", "error", refusal)
 			})
 		}
 		for began := time.Now(); ctx.Err() == nil && time.Since(began) < definitionsRetry; {
 			if !apierrors.IsNotFound(refusal) {
-				s.check(ctx, s.of(""), false, func(*upstream) bool { return false })
+				s.check(ctx, s.upstreamsOf(""), false, func(*upstream) bool { return false })
 			}
 			pause(ctx, definitionsInterval)
 		}
@@ -157,7 +159,9 @@ func (s *definitionsSession) watchServices(ctx context.Context) error {
 
 // metadataOf lists and watches the metadata of a resource's objects. It calls refuse when the
 // service has no permission, and failed when a list has failed.
-func metadataOf(client rest.Interface, resource Resource, refuse context.CancelCauseFunc, failed func()) *listThenWatch {
+func metadataOf(
+	client rest.Interface, resource Resource, refuse context.CancelCauseFunc, failed func(),
+) *listThenWatch {
 	noted := func(err error) error {
 		if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
 			refuse(err)

@@ -39,7 +39,8 @@ func (c *Cache) awaitAlone(ctx context.Context, version string, patience time.Du
 	if away := (*UnavailableError)(nil); errors.As(why, &away) {
 		host = away.Host
 	}
-	return &UnavailableError{Host: host, Err: fmt.Errorf("this replica has not reached version %s, and the API server cannot be asked for it: %w", version, why)}
+	return &UnavailableError{Host: host, Err: fmt.Errorf(
+		"this replica has not reached version %s, and the API server cannot be asked for it: %w", version, why)}
 }
 
 func (c *Cache) await(ctx context.Context, version string, patience time.Duration) (reached bool, err error) {
@@ -48,7 +49,9 @@ func (c *Cache) await(ctx context.Context, version string, patience time.Duratio
 
 // awaitUntil blocks until behind returns no channel. It calls behind again whenever the channel is
 // closed.
-func (c *Cache) awaitUntil(ctx context.Context, patience time.Duration, behind func() (<-chan struct{}, error)) (reached bool, err error) {
+func (c *Cache) awaitUntil(
+	ctx context.Context, patience time.Duration, behind func() (<-chan struct{}, error),
+) (reached bool, err error) {
 	grown, err := behind()
 	if grown == nil || err != nil {
 		return err == nil, err

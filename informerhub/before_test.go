@@ -83,7 +83,7 @@ func TestOnTheWayToAnotherSelectionNothingIsSaidOfBefore(t *testing.T) {
 
 func TestAPatchIsMadeOnceForTheObjectBefore(t *testing.T) {
 	a, b, c := pod(t, "a", 1), pod(t, "a", 2), pod(t, "a", 3)
-	shared(c)
+	cacheEncodings(c)
 	made := 0
 	encode := func(before, _ *Object) []byte { made++; return []byte(before.version) }
 	ask := func(before *Object) string { return string(Event{Object: c, Before: before}.EncodedPatch(2, encode)) }
@@ -94,7 +94,7 @@ func TestAPatchIsMadeOnceForTheObjectBefore(t *testing.T) {
 	if ask(a) != "1" || ask(nil) != "" || made != 2 {
 		t.Errorf("another one was encoded %d times", made)
 	}
-	unshared(c)
+	dropEncodings(c)
 	if ask(a) != "1" || made != 3 {
 		t.Errorf("one outside the window was encoded %d times", made)
 	}

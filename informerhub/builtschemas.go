@@ -101,7 +101,7 @@ func (d *document) encode(ctx context.Context, name string) ([]byte, error) {
 		return nil, err
 	}
 	defer end()
-	whole, err := d.whole(ctx, name)
+	whole, err := d.bundle(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -120,9 +120,10 @@ func (d *document) encode(ctx context.Context, name string) ([]byte, error) {
 
 func schemaTooLarge(name string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status:  metav1.StatusFailure,
-		Code:    http.StatusRequestEntityTooLarge,
-		Reason:  metav1.StatusReasonRequestEntityTooLarge,
-		Message: fmt.Sprintf("the schema %q takes more than %d MiB with all schemas that it references: read it from the API server's /openapi/v3", name, maxSchemaBytes>>20),
+		Status: metav1.StatusFailure,
+		Code:   http.StatusRequestEntityTooLarge,
+		Reason: metav1.StatusReasonRequestEntityTooLarge,
+		Message: fmt.Sprintf("the schema %q takes more than %d MiB with all schemas that it references: "+
+			"read it from the API server's /openapi/v3", name, maxSchemaBytes>>20),
 	}}
 }

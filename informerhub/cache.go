@@ -15,8 +15,8 @@ import (
 // Its only writer is client-go's Reflector, through the methods of cache.ReflectorStore.
 type Cache struct {
 	selector
-	history history // nil in tests of the cache alone
-	contact *contact
+	history  history // nil in tests of the cache alone
+	activity *activity
 
 	needsCatchUp chan struct{} // has a value after a watch was opened or a list was applied
 	bookmarked   chan struct{} // has a value after a bookmark arrived
@@ -63,17 +63,17 @@ type Snapshot struct {
 	// Complete reports whether every change at ResourceVersion is known. If it is false, further
 	// objects may have been deleted at the version of the last deletion.
 	Complete bool
-	unvalued leftOut // the filter's part of Warnings
+	unvalued unvaluedCount // the filter's part of Warnings
 }
 
 // maxTombstones bounds the deletions of one resource that are retained. A watcher that resumes from
 // before the oldest of them receives a snapshot.
 const maxTombstones = 1 << 16
 
-func newCache(resource Resource, limits limits, contact *contact) *Cache {
+func newCache(resource Resource, limits limits, activity *activity) *Cache {
 	c := &Cache{
 		selector:     selector{resource: resource},
-		contact:      contact,
+		activity:     activity,
 		store:        newStore(),
 		feed:         newFeed(limits),
 		following:    following{asOf: time.Now()},
@@ -273,7 +273,7 @@ func (c *Cache) Replace(items []any, version string) error {
 	}
 	c.snapshots++
 	c.setStateLocked(state{synced: true, ended: c.state.ended})
-	c.listedLocked()
+	c.listAppliedLocked()
 	return nil
 }
 

@@ -65,7 +65,9 @@ func (s *store) candidates(sel, without *Selection) [][]*Object {
 	}
 	partitions := s.reached(sel, nil)
 	if without != nil {
-		partitions = slices.DeleteFunc(slices.Clone(partitions), func(p *partition) bool { return without.reaches(p.namespace) })
+		partitions = slices.DeleteFunc(slices.Clone(partitions), func(p *partition) bool {
+			return without.reaches(p.namespace)
+		})
 	}
 	runs := s.runs(sel, partitions)
 	for _, run := range runs {
@@ -210,7 +212,7 @@ func (c candidates) matching(ctx context.Context, sel *Selection) (Snapshot, err
 	}
 	// A snapshot may be retained for long, so it must not have the capacity for all candidates.
 	snapshot := c.snapshot(slices.Clone(kept))
-	snapshot.Warnings, snapshot.unvalued = filtering.warnings(), filtering.out
+	snapshot.Warnings, snapshot.unvalued = filtering.warnings(), filtering.unvalued
 	return snapshot, nil
 }
 

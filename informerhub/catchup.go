@@ -35,7 +35,9 @@ func (w *Watcher) readLatestLocked() readResult {
 	feed, from := w.cache.feed, w.cursor
 	part := feed.log.next(from, feed.limits)
 	feed.examined.Add(int64(part.examined))
-	result := readResult{states: part.states, since: from, catchUp: w.catchUp, logPart: part, backfilled: feed.log.backfilled}
+	result := readResult{
+		states: part.states, since: from, catchUp: w.catchUp, logPart: part, backfilled: feed.log.backfilled,
+	}
 	if part.all {
 		w.catchUp = nil
 		return w.advanceLocked(result, feed.end())

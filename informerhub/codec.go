@@ -59,7 +59,9 @@ type decoder struct {
 	decode func(body []byte) (runtime.Object, error)
 }
 
-func (d decoder) Decode(body []byte, _ *schema.GroupVersionKind, _ runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+func (d decoder) Decode(
+	body []byte, _ *schema.GroupVersionKind, _ runtime.Object,
+) (runtime.Object, *schema.GroupVersionKind, error) {
 	object, err := d.decode(body)
 	return object, nil, err
 }

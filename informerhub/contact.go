@@ -38,7 +38,7 @@ type Freshness struct {
 // ObserveCallers makes the connections of a configuration record when data arrives on them. HTTP
 // clients of private caches are made from that configuration, and [Cache.Freshness] of these caches
 // reports it.
-func (h *Hub) ObserveCallers(config *rest.Config) { h.callers.observe(config) }
+func (h *Hub) ObserveCallers(config *rest.Config) { h.callerActivity.instrument(config) }
 
 // following is how a cache follows the API server.
 type following struct {
@@ -47,12 +47,12 @@ type following struct {
 	open    bool
 	// asOf is the time as of which the cache is complete, while it is not current.
 	asOf time.Time
-	// turn counts how often the watch was lost or its link stalled.
-	turn int
+	// disruptions counts how often the watch was lost or its link stalled.
+	disruptions int
 	// listing reports whether a list is in progress. listed is the time as of which that list is
 	// complete; zero if it may be of any age.
-	listing bool
-	listed  time.Time
+	listing    bool
+	listedAsOf time.Time
 	// relisting is the time at which the cache began to read a complete snapshot, over all
 	// attempts; zero if it reads none.
 	relisting time.Time
@@ -69,7 +69,7 @@ func (c *Cache) Freshness() Freshness {
 }
 
 func (c *Cache) freshnessLocked() Freshness {
-	now, heard := time.Now(), c.contact.time()
+	now, heard := time.Now(), c.activity.time()
 	if c.following.current {
 		return Freshness{Stale: now.Sub(heard) > maxSilence, LastContact: heard}
 	}
@@ -95,17 +95,17 @@ func (h *Hub) Freshness() Freshness {
 	if len(counted) == 0 {
 		counted = refused
 	}
-	return worst(counted, Freshness{LastContact: h.contact.time()})
+	return worst(counted, Freshness{LastContact: h.activity.time()})
 }
 
-func worst(of []Freshness, atBest Freshness) Freshness {
-	for _, fresh := range of {
-		atBest.Stale = atBest.Stale || fresh.Stale
-		if fresh.LastContact.Before(atBest.LastContact) {
-			atBest.LastContact = fresh.LastContact
+func worst(all []Freshness, result Freshness) Freshness {
+	for _, fresh := range all {
+		result.Stale = result.Stale || fresh.Stale
+		if fresh.LastContact.Before(result.LastContact) {
+			result.LastContact = fresh.LastContact
 		}
 	}
-	return atBest
+	return result
 }
 
 // followed returns how current the cache is, how it follows the API server, and whether it has a
@@ -123,34 +123,34 @@ func (c *Cache) recordRefusalLocked(err error) {
 	c.following.refused = errors.As(err, &status)
 }
 
-// lostUpstream records that no watch is open, because one has ended or is about to be opened.
-func (c *Cache) lostUpstream() {
+// watchClosed records that no watch is open, because one has ended or is about to be opened.
+func (c *Cache) watchClosed() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.following.current {
-		c.following.asOf = c.contact.time()
+		c.following.asOf = c.activity.time()
 	}
 	c.following.current, c.following.open = false, false
-	c.following.turn++
+	c.following.disruptions++
 }
 
-// listsUpstream records that a list was requested. Without a version its state is that of now; with
+// listStarted records that a list was requested. Without a version its state is that of now; with
 // a version it may be as old as the version.
-func (c *Cache) listsUpstream(version string) {
+func (c *Cache) listStarted(version string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.following.listing, c.following.listed = true, time.Time{}
+	c.following.listing, c.following.listedAsOf = true, time.Time{}
 	if c.following.relisting.IsZero() {
 		c.following.relisting = time.Now()
 	}
 	if version == "" {
-		c.following.listed = time.Now()
+		c.following.listedAsOf = time.Now()
 	}
 }
 
-// watchesUpstream records that a watch is open. An open watch does not show how current it is:
+// watchOpened records that a watch is open. An open watch does not show how current it is:
 // missed events may still be in transit.
-func (c *Cache) watchesUpstream(lists bool) {
+func (c *Cache) watchOpened(lists bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.following.open = true
@@ -160,9 +160,9 @@ func (c *Cache) watchesUpstream(lists bool) {
 	c.startCatchUpLocked()
 }
 
-// listedLocked records that a list was applied.
-func (c *Cache) listedLocked() {
-	asOf := c.following.listed
+// listAppliedLocked records that a list was applied.
+func (c *Cache) listAppliedLocked() {
+	asOf := c.following.listedAsOf
 	if !c.following.listing {
 		asOf = time.Now() // it was not requested here
 	}
@@ -173,14 +173,15 @@ func (c *Cache) listedLocked() {
 	c.startCatchUpLocked()
 }
 
-// doubt records that data which arrives from now on may have been delayed since the given time.
-func (c *Cache) doubt(since time.Time) {
+// markUncertain records that data which arrives from now on may have been delayed since the given
+// time.
+func (c *Cache) markUncertain(since time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.following.current {
 		c.following.current, c.following.asOf = false, since
 	}
-	c.following.turn++ // a catch-up in progress proves nothing
+	c.following.disruptions++ // a catch-up in progress proves nothing
 	c.startCatchUpLocked()
 }
 
@@ -221,13 +222,13 @@ func (c *Cache) catchUp(ctx context.Context) {
 // version is not older than anything that any API server has sent before.
 func (c *Cache) compareVersions(ctx context.Context) {
 	c.mu.RLock()
-	is, synced, held := c.following, c.state.synced, c.feed.version
+	following, synced, cached := c.following, c.state.synced, c.feed.version
 	c.mu.RUnlock()
-	if !is.open || is.listing || !synced {
+	if !following.open || following.listing || !synced {
 		return // the next watch is compared when it is open
 	}
 	version, err := c.history.current(ctx)
-	if err != nil || !older(version, held) {
+	if err != nil || !older(version, cached) {
 		return // without a response, the next bookmark asks again
 	}
 	c.history.relist()
@@ -240,19 +241,19 @@ func (c *Cache) compareVersions(ctx context.Context) {
 // another watch must be opened first.
 func (c *Cache) caughtUp(ctx context.Context) bool {
 	c.mu.RLock()
-	is, synced, place, held := c.following, c.state.synced, c.feed.last, c.feed.version
+	following, synced, lastSeq, cached := c.following, c.state.synced, c.feed.last, c.feed.version
 	c.mu.RUnlock()
-	if !is.open || !synced {
+	if !following.open || !synced {
 		return true // called again when a watch is open
 	}
-	asked := time.Now()
+	requested := time.Now()
 	version, err := c.history.current(ctx)
 	switch {
 	case err != nil:
 		return false
-	case older(version, held) && is.listing:
+	case older(version, cached) && following.listing:
 		return false // the list shows the present state
-	case older(version, held): // etcd was restored from a backup
+	case older(version, cached): // etcd was restored from a backup
 		c.history.relist()
 		return true
 	}
@@ -263,11 +264,11 @@ func (c *Cache) caughtUp(ctx context.Context) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case c.following.turn != is.turn:
+	case c.following.disruptions != following.disruptions:
 		return true
-	case !reached && (c.following.listing || c.feed.last != place):
+	case !reached && (c.following.listing || c.feed.last != lastSeq):
 		return false
 	}
-	c.following.current, c.following.asOf, c.following.refused = true, asked, false
+	c.following.current, c.following.asOf, c.following.refused = true, requested, false
 	return true
 }

@@ -79,8 +79,8 @@ func (r *Resolver) Confirm(ctx context.Context, resource Resource) error {
 // serves reports whether a resource is served as described: in its version, with its kind and
 // scope, and by a server whose objects may be cached for all callers. It fails if discovery could
 // not read the group.
-func (c *catalogue) serves(resource Resource) (bool, error) {
-	if c.aggregated.refuses(resource.GroupResource()) && !resource.Refused {
+func (c *discoverySnapshot) serves(resource Resource) (bool, error) {
+	if c.aggregated.excludes(resource.GroupResource()) && !resource.Refused {
 		return false, nil
 	}
 	if err := c.failed[resource.GroupVersion()]; err != nil && !apierrors.IsNotFound(err) {

@@ -15,7 +15,9 @@ import (
 // the API server has confirmed before the call. It lists the metadata of one object in a namespace,
 // or in all namespaces if that is empty, through a client that acts as a caller. With a nil client
 // it uses the hub's own permissions.
-func (h *Hub) CurrentVersion(ctx context.Context, resource Resource, namespace string, as *http.Client) (string, error) {
+func (h *Hub) CurrentVersion(
+	ctx context.Context, resource Resource, namespace string, as *http.Client,
+) (string, error) {
 	if as == nil {
 		as = h.client
 	}

@@ -63,7 +63,9 @@ type definitions struct {
 }
 
 func newDefinitions(resolver *Resolver, schemas *schemas, client func(Resource) (rest.Interface, error)) *definitions {
-	return &definitions{resolver: resolver, schemas: schemas, client: client, members: make(map[*upstream]context.CancelFunc)}
+	return &definitions{
+		resolver: resolver, schemas: schemas, client: client, members: make(map[*upstream]context.CancelFunc),
+	}
 }
 
 func (h *Hub) definitionsClient(resource Resource) (rest.Interface, error) {
@@ -116,9 +118,9 @@ func (d *definitions) leave(u *upstream) {
 // definitionOf returns the name of the CRD that may define a resource.
 func definitionOf(resource Resource) string { return resource.GroupResource().String() }
 
-// of returns the upstreams of the resource that a CRD defines, in all its versions; without a name,
-// all upstreams.
-func (d *definitions) of(name string) []*upstream {
+// upstreamsOf returns the upstreams of the resource that a CRD defines, in all its versions;
+// without a name, all upstreams.
+func (d *definitions) upstreamsOf(name string) []*upstream {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.DeleteFunc(slices.Collect(maps.Keys(d.members)), func(u *upstream) bool {
@@ -126,9 +128,9 @@ func (d *definitions) of(name string) []*upstream {
 	})
 }
 
-// lose ends an upstream, and its cache with a ResourceGoneError.
-func (d *definitions) lose(u *upstream) {
-	u.lose()
+// endUnserved ends an upstream, and its cache with a ResourceGoneError.
+func (d *definitions) endUnserved(u *upstream) {
+	u.endUnserved()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if stop := d.members[u]; stop != nil {
@@ -164,7 +166,7 @@ func (d *definitions) check(ctx context.Context, upstreams []*upstream, lost boo
 		case ctx.Err() != nil:
 			return
 		case lost || !served:
-			d.lose(u)
+			d.endUnserved(u)
 		case relist(u):
 			u.relist()
 		}
@@ -234,7 +236,7 @@ func (s *definitionsSession) run(ctx context.Context) {
 // verify ends the caches that have begun with an outdated result of discovery.
 func (s *definitionsSession) verify(ctx context.Context) {
 	if pause(ctx, verifyAfter) {
-		s.check(ctx, s.of(""), false, func(*upstream) bool { return false })
+		s.check(ctx, s.upstreamsOf(""), false, func(*upstream) bool { return false })
 	}
 }
 
@@ -244,7 +246,7 @@ func (s *definitionsSession) react(ctx context.Context, name string, recreated b
 		if !pause(ctx, wait) {
 			return
 		}
-		s.check(ctx, s.of(name), recreated, func(*upstream) bool { return true })
+		s.check(ctx, s.upstreamsOf(name), recreated, func(*upstream) bool { return true })
 		recreated = false // caches that begin from now on use the new definition
 	}
 }
@@ -256,7 +258,9 @@ func (s *definitionsSession) compare(ctx context.Context, group string) {
 		if !pause(ctx, wait) {
 			return
 		}
-		members := slices.DeleteFunc(s.of(""), func(u *upstream) bool { return group != "" && u.cache.resource.Group != group })
+		members := slices.DeleteFunc(s.upstreamsOf(""), func(u *upstream) bool {
+			return group != "" && u.cache.resource.Group != group
+		})
 		s.check(ctx, members, false, func(*upstream) bool { return false })
 	}
 }
@@ -279,7 +283,8 @@ func (s *definitionsSession) follow(ctx context.Context) {
 		refusal := s.watch(ctx)
 		s.settle()
 		if ctx.Err() == nil && s.isFirstWarning() {
-			slog.Warn("the definitions of custom resources cannot be watched; a change of a schema is noticed later, and one of a conversion is not noticed", "error", refusal)
+			slog.Warn("the definitions of custom resources cannot be watched; "+
+				"a change of a schema is noticed later, and one of a conversion is not noticed", "error", refusal)
 		}
 		for began := time.Now(); ctx.Err() == nil && time.Since(began) < definitionsRetry; {
 			s.poll(ctx)
@@ -296,14 +301,17 @@ func (s *definitionsSession) watch(ctx context.Context) error {
 // watchMetadata runs a Reflector that fills a store with the metadata of a resource's objects,
 // until the context ends or the API server denies it, which is the error. It calls failed when a
 // list has failed.
-func (s *definitionsSession) watchMetadata(ctx context.Context, resource Resource, store cache.ReflectorStore, failed func()) error {
+func (s *definitionsSession) watchMetadata(
+	ctx context.Context, resource Resource, store cache.ReflectorStore, failed func(),
+) error {
 	client, err := s.client(resource)
 	if err != nil {
 		return err
 	}
 	ctx, refuse := context.WithCancelCause(ctx)
 	defer refuse(nil)
-	reflector := cache.NewReflectorWithOptions(metadataOf(client, resource, refuse, failed), &Object{}, store, cache.ReflectorOptions{
+	lists := metadataOf(client, resource, refuse, failed)
+	reflector := cache.NewReflectorWithOptions(lists, &Object{}, store, cache.ReflectorOptions{
 		Name: "informerhub", TypeDescription: resource.String(), Backoff: backoff(),
 	})
 	reflector.RunWithContext(ctx)
@@ -325,7 +333,7 @@ func (s *definitionsSession) poll(ctx context.Context) {
 		return // the next request may succeed
 	}
 	changed := make(map[string]bool)
-	upstreams := s.of("")
+	upstreams := s.upstreamsOf("")
 	for _, u := range upstreams {
 		path := documentPath(u.cache.resource)
 		if published, ok := index[path]; ok {
@@ -384,7 +392,7 @@ func (s *definitionsSession) Resync() error { return nil }
 
 // Replace implements cache.ReflectorStore.
 func (s *definitionsSession) Replace(items []any, _ string) error {
-	upstreams := s.of("")
+	upstreams := s.upstreamsOf("")
 	s.stateMu.Lock()
 	defer s.stateMu.Unlock()
 	for _, item := range items {

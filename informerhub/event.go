@@ -44,7 +44,7 @@ type Batch struct {
 	compacted   bool // the events are latest states, not steps
 	rescoped    bool // the events switch to another selection
 	unresumable bool // a stream cannot be resumed after the batch
-	unvalued    leftOut
+	unvalued    unvaluedCount
 	shared      *sharedBatch
 }
 
@@ -70,15 +70,15 @@ func (b Batch) PositionAfter(i int) (Position, bool) {
 // event retains.
 func (b Batch) Sizes() (all, largest int) {
 	for _, event := range b.Events {
-		size := keptBytes(event.Object) + keptBytes(event.Before)
+		size := retainedBytes(event.Object) + retainedBytes(event.Before)
 		all += size
 		largest = max(largest, size)
 	}
 	return all, largest
 }
 
-// keptBytes returns the memory that an object retains. A masked object retains the whole one.
-func keptBytes(o *Object) int {
+// retainedBytes returns the memory that an object retains. A masked object retains the whole one.
+func retainedBytes(o *Object) int {
 	switch {
 	case o == nil:
 		return 0
@@ -97,7 +97,7 @@ func bookmark(position Position, freshness Freshness) Batch {
 }
 
 // transition returns the event of a change under a selection; false if the change causes none.
-func (s *Selection) transition(step change, unvalued *leftOut) (Event, bool) {
+func (s *Selection) transition(step change, unvalued *unvaluedCount) (Event, bool) {
 	before := step.before != nil && s.Matches(step.before)
 	after := step.after != nil && s.holds(step.after, unvalued)
 	event := Event{Object: step.after, ResourceVersion: step.version, step: step.step, closes: step.closes}
@@ -122,7 +122,7 @@ func (s *Selection) transition(step change, unvalued *leftOut) (Event, bool) {
 // the selection at that cursor is no longer known. So Modified may name an object that the client
 // did not hold, or one that is unchanged under the selection's mask. Deleted may name an object
 // that the client did not hold, too, and has no content.
-func (s *Selection) catchUp(state latest, cursor uint64, unvalued *leftOut) (Event, bool) {
+func (s *Selection) catchUp(state latest, cursor uint64, unvalued *unvaluedCount) (Event, bool) {
 	createdSince := state.createdSeq > cursor
 	held := !state.deleted && s.holds(state.object, unvalued)
 	event := Event{Object: state.object.Masked(s.fields), ResourceVersion: state.version}
@@ -134,7 +134,7 @@ func (s *Selection) catchUp(state latest, cursor uint64, unvalued *leftOut) (Eve
 	case createdSince || !s.names(state.object):
 		return Event{}, false
 	default:
-		event.Type, event.Object = Deleted, gone(state.object, state.object.uid, state.version)
+		event.Type, event.Object = Deleted, newTombstone(state.object, state.object.uid, state.version)
 	}
 	return event, true
 }

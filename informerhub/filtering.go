@@ -11,12 +11,12 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
-// maxAnswers is the number of filter results that are cached for an object. The object before a
-// change is the object after the previous one, so a filter has usually evaluated it already.
-const maxAnswers = 4
+// maxFilterResults is the number of filter results that are cached for an object. The object before
+// a change is the object after the previous one, so a filter has usually evaluated it already.
+const maxFilterResults = 4
 
-// verdict is the result of a filter for an object.
-type verdict struct {
+// filterResult is the result of a filter for an object.
+type filterResult struct {
 	filter  *filter.Filter
 	matches bool
 	err     error
@@ -32,7 +32,7 @@ func (s *Selection) passes(object *Object) bool {
 }
 
 // holds is like Matches, and counts the objects for which the filter has no value.
-func (s *Selection) holds(object *Object, unvalued *leftOut) bool {
+func (s *Selection) holds(object *Object, unvalued *unvaluedCount) bool {
 	if s.filter == nil || !s.selects(object) {
 		return s.filter == nil && s.selects(object)
 	}
@@ -44,16 +44,16 @@ func (s *Selection) holds(object *Object, unvalued *leftOut) bool {
 // passes evaluates a filter for the object. The result is cached while the object is in the window.
 // The error is the reason why the filter has no value for the object.
 func (o *Object) passes(f *filter.Filter, budget *filter.Budget) (bool, error) {
-	kept := o.forms.Load()
-	if kept == nil {
+	cached := o.encodings.Load()
+	if cached == nil {
 		return o.evaluate(f, budget)
 	}
-	place := &kept.answers[f.Number()%maxAnswers]
-	if known := place.Load(); known != nil && known.filter == f {
-		return known.matches, known.err
+	slot := &cached.filterResults[f.Number()%maxFilterResults]
+	if result := slot.Load(); result != nil && result.filter == f {
+		return result.matches, result.err
 	}
 	matches, err := o.evaluate(f, budget)
-	place.Store(&verdict{f, matches, err})
+	slot.Store(&filterResult{f, matches, err})
 	return matches, err
 }
 
@@ -86,9 +86,9 @@ func (s *maskScratch) read(o *Object, f *filter.Filter) (text []byte, err error)
 
 // filtering evaluates one filter for the objects of one list.
 type filtering struct {
-	filter *filter.Filter // nil keeps everything
-	budget filter.Budget
-	out    leftOut
+	filter   *filter.Filter // nil keeps everything
+	budget   filter.Budget
+	unvalued unvaluedCount
 }
 
 // selects reports whether a selection with this filter contains an object. It returns the errors of
@@ -114,38 +114,38 @@ func (f *filtering) keeps(ctx context.Context, object *Object) (bool, error) {
 			"filter: %v for all objects together: select fewer by namespace, labels or fields, or ask for less", err))
 	}
 	matches, err := object.passes(f.filter, &f.budget)
-	f.out.add(object, err)
+	f.unvalued.add(object, err)
 	return matches, nil
 }
 
-func (f *filtering) warnings() []string { return f.out.warnings() }
+func (f *filtering) warnings() []string { return f.unvalued.warnings() }
 
-// leftOut counts the objects for which a filter has no value.
-type leftOut struct {
-	of    int // objects that the filter was evaluated for
-	count int // objects without a value
-	first string
-	why   error
+// unvaluedCount counts the objects for which a filter has no value.
+type unvaluedCount struct {
+	total  int // objects that the filter was evaluated for
+	count  int // objects without a value
+	first  string
+	reason error
 }
 
 // add counts an object; why is nil if the filter has a value for it.
-func (l *leftOut) add(object *Object, why error) {
-	one := leftOut{of: 1}
-	if why != nil {
-		one = leftOut{of: 1, count: 1, first: object.key(), why: why}
+func (l *unvaluedCount) add(object *Object, reason error) {
+	one := unvaluedCount{total: 1}
+	if reason != nil {
+		one = unvaluedCount{total: 1, count: 1, first: object.key(), reason: reason}
 	}
 	l.merge(one)
 }
 
 // merge adds a later count.
-func (l *leftOut) merge(later leftOut) {
+func (l *unvaluedCount) merge(later unvaluedCount) {
 	if l.count == 0 {
-		l.first, l.why = later.first, later.why
+		l.first, l.reason = later.first, later.reason
 	}
-	l.of, l.count = l.of+later.of, l.count+later.count
+	l.total, l.count = l.total+later.total, l.count+later.count
 }
 
-func (l *leftOut) warnings() []string {
+func (l *unvaluedCount) warnings() []string {
 	if l.count == 0 {
 		return nil
 	}
@@ -154,13 +154,13 @@ func (l *leftOut) warnings() []string {
 		more = ", …"
 	}
 	return []string{fmt.Sprintf("the filter has no value for %d of %d objects, which are left out: %v (%s%s)",
-		l.count, l.of, l.why, l.first, more)}
+		l.count, l.total, l.reason, l.first, more)}
 }
 
 // warner decides when a stream warns of objects for which its filter has no value: with each
 // snapshot, and after that at most once in an interval. The zero value is ready for use.
 type warner struct {
-	unvalued leftOut // since the last warning
+	unvalued unvaluedCount // since the last warning
 	warned   time.Time
 }
 
@@ -179,7 +179,7 @@ func (w *warner) warnings(batch Batch, interval time.Duration) []string {
 		return nil
 	}
 	due := w.unvalued.warnings()
-	w.unvalued = leftOut{}
+	w.unvalued = unvaluedCount{}
 	if due != nil {
 		w.warned = time.Now()
 	}

@@ -145,7 +145,7 @@ func TestAWatchTellsWhatEntersAndLeavesAFilter(t *testing.T) {
 
 func TestAnAnswerIsRememberedWhileTheObjectIsInTheWindow(t *testing.T) {
 	object := on(t, "a", "n1", 1)
-	shared(object)
+	cacheEncodings(object)
 	filters := []*filter.Filter{filterOf(t, `object.spec.nodeName == 'n1'`), filterOf(t, `object.spec.nodeName == 'n2'`), filterOf(t, `object.x == 1`)}
 	for range 2 {
 		for i, f := range filters {
@@ -155,7 +155,7 @@ func TestAnAnswerIsRememberedWhileTheObjectIsInTheWindow(t *testing.T) {
 			}
 		}
 	}
-	if kept := object.forms.Load().answers[filters[0].Number()%maxAnswers].Load(); kept == nil || kept.filter != filters[0] || !kept.matches {
+	if kept := object.encodings.Load().filterResults[filters[0].Number()%maxFilterResults].Load(); kept == nil || kept.filter != filters[0] || !kept.matches {
 		t.Errorf("cached %v", kept)
 	}
 }

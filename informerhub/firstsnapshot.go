@@ -22,9 +22,11 @@ type SnapshotError struct {
 
 func (e *SnapshotError) Error() string {
 	if isDenied(e.Err) {
-		return fmt.Sprintf("the service may not list %s: its operator must give it that permission", e.Resource.GroupResource())
+		return fmt.Sprintf("the service may not list %s: its operator must give it that permission",
+			e.Resource.GroupResource())
 	}
-	return fmt.Sprintf("the service has no snapshot of %s yet: %v; try again, and if this lasts ask the operator of the service",
+	return fmt.Sprintf("the service has no snapshot of %s yet: %v; "+
+		"try again, and if this lasts ask the operator of the service",
 		e.Resource.GroupResource(), e.Err)
 }
 

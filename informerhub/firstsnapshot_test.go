@@ -42,7 +42,7 @@ func TestReady_FailsAfterAWhileWithTheLastErrorOfTheAPIServer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
-				c := newCache(pods, defaultLimits(defaultWindowBytes), &contact{})
+				c := newCache(pods, defaultLimits(defaultWindowBytes), &activity{})
 				test.before(c)
 				began := time.Now()
 				err := c.Ready(t.Context())

@@ -2,17 +2,17 @@ package informerhub
 
 import "sync/atomic"
 
-// maxForms is the number of encodings.
-const maxForms = 4
+// maxEncodings is the number of encodings.
+const maxEncodings = 4
 
-// forms are the cached encodings of one object and the cached results of filters for it, shared by
-// all callers. An object has them only while it is in the window of its feed, because later
-// requests for the same encoding are unlikely.
-type forms struct {
-	encoded [maxForms]atomic.Pointer[[]byte]
-	patches [maxForms]atomic.Pointer[patch]
-	masked  [maxMasked]atomic.Pointer[maskedForms] // the first ones that were requested
-	answers [maxAnswers]atomic.Pointer[verdict]    // by the filters' numbers
+// encodingCache has the cached encodings of one object and the cached results of filters for it,
+// shared by all callers. An object has them only while it is in the window of its feed, because
+// later requests for the same encoding are unlikely.
+type encodingCache struct {
+	encoded       [maxEncodings]atomic.Pointer[[]byte]
+	patches       [maxEncodings]atomic.Pointer[patch]
+	masked        [maxMasked]atomic.Pointer[maskedObject]        // the first ones that were requested
+	filterResults [maxFilterResults]atomic.Pointer[filterResult] // by the filters' numbers
 }
 
 // patch is an object as a difference to the previous one; nil if it cannot be expressed.
@@ -21,46 +21,46 @@ type patch struct {
 	encoded []byte
 }
 
-// shared enables the caching of an object's encodings.
-func shared(o *Object) {
-	if o != nil && o.forms.Load() == nil {
-		o.forms.Store(&forms{})
+// cacheEncodings enables the caching of an object's encodings.
+func cacheEncodings(o *Object) {
+	if o != nil && o.encodings.Load() == nil {
+		o.encodings.Store(&encodingCache{})
 	}
 }
 
-// kept returns the cache of an object's encodings; nil if they are not cached. The encodings of a
-// masked object are cached with the whole object, and released with it.
-func (o *Object) kept() *forms {
+// cachedEncodings returns the cache of an object's encodings; nil if they are not cached. The
+// encodings of a masked object are cached with the whole object, and released with it.
+func (o *Object) cachedEncodings() *encodingCache {
 	if o.masking == nil {
-		return o.forms.Load()
+		return o.encodings.Load()
 	}
-	whole := o.masking.whole.forms.Load()
+	whole := o.masking.whole.encodings.Load()
 	if whole == nil {
 		return nil
 	}
-	return whole.formsOf(o)
+	return whole.encodingsOf(o)
 }
 
-// unshared drops the cached encodings of an object, and disables caching.
-func unshared(o *Object) {
+// dropEncodings drops the cached encodings of an object, and disables caching.
+func dropEncodings(o *Object) {
 	if o != nil {
-		o.forms.Store(nil)
+		o.encodings.Store(nil)
 	}
 }
 
 // Encoded returns the object in one of a few encodings, numbered from 0 to 3. While the object is
 // in the window, encode is called once for all callers. The result must not be changed.
 func (o *Object) Encoded(encoding int, encode func(*Object) []byte) []byte {
-	kept := o.kept()
-	if kept == nil {
+	cached := o.cachedEncodings()
+	if cached == nil {
 		return encode(o)
 	}
-	if made := kept.encoded[encoding].Load(); made != nil {
-		return *made
+	if encoded := cached.encoded[encoding].Load(); encoded != nil {
+		return *encoded
 	}
-	made := encode(o)
-	kept.encoded[encoding].Store(&made)
-	return made
+	encoded := encode(o)
+	cached.encoded[encoding].Store(&encoded)
+	return encoded
 }
 
 // EncodedPatch returns a Modified object as a difference to the previous one, in one of the
@@ -69,14 +69,14 @@ func (e Event) EncodedPatch(encoding int, encode func(before, after *Object) []b
 	if e.Before == nil {
 		return nil
 	}
-	kept := e.Object.kept()
-	if kept == nil {
+	cached := e.Object.cachedEncodings()
+	if cached == nil {
 		return encode(e.Before, e.Object)
 	}
-	if made := kept.patches[encoding].Load(); made != nil && made.before == e.Before {
-		return made.encoded
+	if cachedPatch := cached.patches[encoding].Load(); cachedPatch != nil && cachedPatch.before == e.Before {
+		return cachedPatch.encoded
 	}
-	made := &patch{e.Before, encode(e.Before, e.Object)}
-	kept.patches[encoding].Store(made)
-	return made.encoded
+	cachedPatch := &patch{e.Before, encode(e.Before, e.Object)}
+	cached.patches[encoding].Store(cachedPatch)
+	return cachedPatch.encoded
 }

@@ -36,7 +36,7 @@ func followingCache(t *testing.T, version string) *Cache {
 	c := syncedPods(t, 10)
 	c.history = &farther{version: version}
 	go c.confirmCurrent(t.Context())
-	c.contact.note()
+	c.activity.record()
 	return c
 }
 
@@ -53,18 +53,18 @@ func wantStale(t *testing.T, c *Cache, when string, want bool) Freshness {
 func TestFreshness_ACacheIsStaleUntilItHasCaughtUp(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		c := followingCache(t, "10")
-		c.watchesUpstream(false)
+		c.watchOpened(false)
 		wantStale(t, c, "at the API server's version", false)
 
 		c.history = &farther{version: "20"}
 		lost := time.Now()
-		c.lostUpstream()
+		c.watchClosed()
 		time.Sleep(time.Minute)
 		if fresh := wantStale(t, c, "without a watch", true); !fresh.LastContact.Equal(lost) {
 			t.Errorf("complete as of %v, want %v", fresh.LastContact, lost)
 		}
-		c.contact.note()
-		c.watchesUpstream(false)
+		c.activity.record()
+		c.watchOpened(false)
 		wantStale(t, c, "with a watch that has delivered nothing", true)
 		must(t, c.Update(pod(t, "a", 19)))
 		if fresh := wantStale(t, c, "with a part of what was missed", true); !fresh.LastContact.Equal(lost) {
@@ -78,18 +78,18 @@ func TestFreshness_ACacheIsStaleUntilItHasCaughtUp(t *testing.T) {
 func TestFreshness_AListIsAsOfWhenItBegan(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		c := followingCache(t, "30")
-		c.lostUpstream()
+		c.watchClosed()
 		time.Sleep(time.Minute)
 		began := time.Now()
-		c.listsUpstream("")
-		c.watchesUpstream(true)
+		c.listStarted("")
+		c.watchOpened(true)
 		time.Sleep(time.Minute) // a slow link
 		wantStale(t, c, "while the list is under way", true)
 		must(t, c.Replace(nil, "25"))
 		if fresh := wantStale(t, c, "with a list of a minute ago", true); !fresh.LastContact.Equal(began) {
 			t.Errorf("complete as of %v, want %v", fresh.LastContact, began)
 		}
-		c.contact.note()
+		c.activity.record()
 		must(t, c.Bookmark("30"))
 		wantStale(t, c, "with a bookmark that is newer", false)
 	})
@@ -99,9 +99,9 @@ func TestFreshness_AListIsAsOfWhenItBegan(t *testing.T) {
 func TestFreshness_WhatWasAskedForAnEarlierWatchDoesNotCount(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		c := followingCache(t, "20")
-		c.watchesUpstream(false)
+		c.watchOpened(false)
 		synctest.Wait()
-		c.lostUpstream()
+		c.watchClosed()
 		time.Sleep(time.Minute)
 		must(t, c.Update(pod(t, "a", 20)))
 		wantStale(t, c, "when the watch is lost again", true)
@@ -111,12 +111,12 @@ func TestFreshness_WhatWasAskedForAnEarlierWatchDoesNotCount(t *testing.T) {
 func TestFreshness_ALongSilenceIsStale(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		c := followingCache(t, "10")
-		c.watchesUpstream(false)
+		c.watchOpened(false)
 		time.Sleep(maxSilence)
 		wantStale(t, c, "when nothing has been heard", false)
 		time.Sleep(time.Second)
 		wantStale(t, c, "when nothing has been heard for long", true)
-		c.contact.note()
+		c.activity.record()
 		wantStale(t, c, "when something has been heard", false)
 	})
 }
@@ -136,7 +136,7 @@ func TestBookmark_TheCacheRelistsIfTheAPIServerHasGoneBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
 				c := followingCache(t, "10")
-				c.watchesUpstream(false)
+				c.watchOpened(false)
 				wantStale(t, c, "before the bookmark", false)
 				api := &farther{version: test.current}
 				c.history = api
@@ -153,7 +153,7 @@ func TestBookmark_TheCacheRelistsIfTheAPIServerHasGoneBack(t *testing.T) {
 func TestBookmark_TheCacheIsStillCurrentWhileTheAPIServerIsAsked(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		c := followingCache(t, "10")
-		c.watchesUpstream(false)
+		c.watchOpened(false)
 		wantStale(t, c, "before the bookmark", false)
 		c.history = &farther{version: "20"}
 		must(t, c.Bookmark("12"))
@@ -173,13 +173,13 @@ func TestFreshness_ARelistSaysSinceWhenItIsUnderWay(t *testing.T) {
 			}
 		}
 		wantRelisting("before", time.Time{})
-		c.lostUpstream()
-		c.listsUpstream("10")
+		c.watchClosed()
+		c.listStarted("10")
 		wantRelisting("when it is asked for", began)
 		time.Sleep(time.Second)
 		c.recordFailure(apierrors.NewTooManyRequestsError("not now"))
-		c.listsUpstream("10")
-		c.watchesUpstream(true)
+		c.listStarted("10")
+		c.watchOpened(true)
 		wantRelisting("in the second attempt", began)
 		must(t, c.Replace(nil, "25"))
 		wantRelisting("when it is there", time.Time{})
@@ -192,19 +192,19 @@ func TestHubFreshness_OneResourceThatIsRefusedDoesNotCount(t *testing.T) {
 	forbidden, away := apierrors.NewForbidden(pods.GroupResource(), "", nil), &UnavailableError{Err: errors.New("refused")}
 	current := func(t *testing.T) *Cache {
 		c := followingCache(t, "10")
-		c.watchesUpstream(false)
+		c.watchOpened(false)
 		wantStale(t, c, "to begin with", false)
 		return c
 	}
 	lost := func(err error) func(*testing.T) *Cache {
 		return func(t *testing.T) *Cache {
 			c := current(t)
-			c.lostUpstream()
+			c.watchClosed()
 			c.recordFailure(err)
 			return c
 		}
 	}
-	unsynced := func(*testing.T) *Cache { return newCache(pods, defaultLimits(defaultWindowBytes), &contact{}) }
+	unsynced := func(*testing.T) *Cache { return newCache(pods, defaultLimits(defaultWindowBytes), &activity{}) }
 	for name, test := range map[string]struct {
 		caches []func(*testing.T) *Cache
 		stale  bool
@@ -219,8 +219,8 @@ func TestHubFreshness_OneResourceThatIsRefusedDoesNotCount(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
-				hub := &Hub{contact: &contact{}, caches: make(map[Resource]*runningCache)}
-				hub.contact.note()
+				hub := &Hub{activity: &activity{}, caches: make(map[Resource]*runningCache)}
+				hub.activity.record()
 				for i, make := range test.caches {
 					hub.caches[Resource{Name: strconv.Itoa(i)}] = &runningCache{Cache: make(t)}
 				}
@@ -236,7 +236,7 @@ func TestHubFreshness_OneResourceThatIsRefusedDoesNotCount(t *testing.T) {
 func TestHubFreshness_AResourceCountsAgainWhenItIsListed(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		c := followingCache(t, "10")
-		c.lostUpstream()
+		c.watchClosed()
 		c.recordFailure(apierrors.NewForbidden(pods.GroupResource(), "", nil))
 		must(t, c.Replace(nil, "10"))
 		if _, how, _ := c.followed(); how.refused {
@@ -260,20 +260,20 @@ func TestFreshness_ALinkThatHasStoodStillIsNoContact(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
 				c := followingCache(t, "10")
-				c.contact.pings, c.contact.paused = test.pings, c.doubt
-				c.watchesUpstream(false)
+				c.activity.pings, c.activity.paused = test.pings, c.markUncertain
+				c.watchOpened(false)
 				wantStale(t, c, "at the API server's version", false)
 
 				before := time.Now()
 				time.Sleep(test.quiet)
 				c.history = &farther{version: "20"}
-				c.contact.note()
+				c.activity.record()
 				if lags := !c.Freshness().LastContact.After(before); lags != test.lags {
 					t.Errorf("%+v, nothing had arrived since %s", c.Freshness(), before)
 				}
 				must(t, c.Bookmark("20"))
 				time.Sleep(time.Second)
-				c.contact.note()
+				c.activity.record()
 				if fresh := wantStale(t, c, "with what was on its way", false); !fresh.LastContact.After(before) {
 					t.Errorf("%+v, which is before %s", fresh, before)
 				}

@@ -21,21 +21,24 @@ type GroupUnavailableError struct {
 }
 
 func (e *GroupUnavailableError) Error() string {
-	return fmt.Sprintf("the API group %q does not answer, so %q cannot be served now: try again, and if this lasts look at the group's APIService",
+	return fmt.Sprintf("the API group %q does not answer, so %q cannot be served now: "+
+		"try again, and if this lasts look at the group's APIService",
 		e.Group, e.Name)
 }
 
 // unavailable returns an error if a resource's name has a group that discovery could not read, or
 // matches a resource that such a group had when it last responded.
-func (c *catalogue) unavailable(name string) error {
-	for _, list := range c.away {
+func (c *discoverySnapshot) unavailable(name string) error {
+	for _, list := range c.lastKnown {
 		of, _ := schema.ParseGroupVersion(list.GroupVersion)
-		if slices.ContainsFunc(list.APIResources, func(served metav1.APIResource) bool { return means(name, of, served) }) {
+		if slices.ContainsFunc(list.APIResources, func(served metav1.APIResource) bool {
+			return nameMatches(name, of, served)
+		}) {
 			return &GroupUnavailableError{Name: name, Group: of.Group}
 		}
 	}
 	for groupVersion, err := range c.failed {
-		if group := groupVersion.Group; isAway(err) && group != "" && strings.HasSuffix(name, "."+group) {
+		if group := groupVersion.Group; isUnavailable(err) && group != "" && strings.HasSuffix(name, "."+group) {
 			return &GroupUnavailableError{Name: name, Group: group}
 		}
 	}
@@ -48,7 +51,9 @@ type lastLists map[schema.GroupVersion]*metav1.APIResourceList
 
 // note records the result of discovery, and returns the recorded lists of groups that did not
 // respond this time.
-func (l *lastLists) note(served []*metav1.APIResourceList, failed map[schema.GroupVersion]error) (away []*metav1.APIResourceList) {
+func (l *lastLists) note(
+	served []*metav1.APIResourceList, failed map[schema.GroupVersion]error,
+) (away []*metav1.APIResourceList) {
 	next := make(lastLists)
 	for _, list := range served {
 		if of, err := schema.ParseGroupVersion(list.GroupVersion); err == nil {
@@ -56,7 +61,7 @@ func (l *lastLists) note(served []*metav1.APIResourceList, failed map[schema.Gro
 		}
 	}
 	for of, err := range failed {
-		if list := (*l)[of]; list != nil && isAway(err) {
+		if list := (*l)[of]; list != nil && isUnavailable(err) {
 			next[of] = list
 			away = append(away, list)
 		}
@@ -65,9 +70,9 @@ func (l *lastLists) note(served []*metav1.APIResourceList, failed map[schema.Gro
 	return away
 }
 
-// isAway reports whether discovery could not read a group. A group that is not found, or has no
-// resources, is not served.
-func isAway(err error) bool {
+// isUnavailable reports whether discovery could not read a group. A group that is not found, or has
+// no resources, is not served.
+func isUnavailable(err error) bool {
 	var stale discovery.StaleGroupVersionError
 	var status apierrors.APIStatus
 	return errors.As(err, &stale) || errors.As(err, &status) && status.Status().Code >= http.StatusInternalServerError

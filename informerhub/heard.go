@@ -16,8 +16,8 @@ import (
 // been delayed for as long, on a stalled link.
 const maxQuiet = 2500 * time.Millisecond
 
-// contact records when data last arrived from the API server, on any connection.
-type contact struct {
+// activity records when data last arrived from the API server, on any connection.
+type activity struct {
 	// paused is called when data arrives after a pause longer than maxQuiet, before any of it is
 	// read. since is the time at which data had arrived before. Set once; nil if it is not needed.
 	paused func(since time.Time)
@@ -27,28 +27,28 @@ type contact struct {
 	pings bool // idle connections are pinged, because they are HTTP/2
 }
 
-func (c *contact) time() time.Time {
+func (c *activity) time() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.last
 }
 
-func (c *contact) note() {
+func (c *activity) record() {
 	before, pings := c.advance(time.Now())
 	if c.paused != nil && pings && !before.IsZero() && time.Since(before) > maxQuiet {
 		c.paused(before)
 	}
 }
 
-func (c *contact) advance(now time.Time) (before time.Time, pings bool) {
+func (c *activity) advance(now time.Time) (before time.Time, pings bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	before, c.last = c.last, now
 	return before, c.pings
 }
 
-// observe makes the connections of a configuration record when data arrives.
-func (c *contact) observe(config *rest.Config) {
+// instrument makes the connections of a configuration record when data arrives.
+func (c *activity) instrument(config *rest.Config) {
 	dial := config.Dial
 	if dial == nil {
 		dial = (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext
@@ -58,39 +58,39 @@ func (c *contact) observe(config *rest.Config) {
 		if err != nil {
 			return nil, err
 		}
-		return &observedConn{conn, c}, nil
+		return &instrumentedConn{conn, c}, nil
 	}
-	config.Wrap(func(over http.RoundTripper) http.RoundTripper { return &observedTransport{over, c} })
+	config.Wrap(func(over http.RoundTripper) http.RoundTripper { return &instrumentedTransport{over, c} })
 }
 
-type observedConn struct {
+type instrumentedConn struct {
 	net.Conn
-	contact *contact
+	activity *activity
 }
 
-func (o *observedConn) Read(b []byte) (int, error) {
+func (o *instrumentedConn) Read(b []byte) (int, error) {
 	n, err := o.Conn.Read(b)
 	if n > 0 {
-		o.contact.note()
+		o.activity.record()
 	}
 	return n, err
 }
 
-// observedTransport records whether connections are HTTP/2.
-type observedTransport struct {
+// instrumentedTransport records whether connections are HTTP/2.
+type instrumentedTransport struct {
 	http.RoundTripper
-	contact *contact
+	activity *activity
 }
 
-func (o *observedTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+func (o *instrumentedTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := o.RoundTripper.RoundTrip(request)
 	if err == nil {
-		o.contact.mu.Lock()
-		o.contact.pings = response.ProtoMajor == 2
-		o.contact.mu.Unlock()
+		o.activity.mu.Lock()
+		o.activity.pings = response.ProtoMajor == 2
+		o.activity.mu.Unlock()
 	}
 	return response, err
 }
 
 // WrappedRoundTripper gives client-go access to the inner transport.
-func (o *observedTransport) WrappedRoundTripper() http.RoundTripper { return o.RoundTripper }
+func (o *instrumentedTransport) WrappedRoundTripper() http.RoundTripper { return o.RoundTripper }

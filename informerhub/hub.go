@@ -47,13 +47,13 @@ const (
 
 // Hub owns the caches of a cluster's resources. Its methods are safe for concurrent use.
 type Hub struct {
-	config   *rest.Config
-	client   *http.Client
-	contact  *contact
-	callers  *contact // connections of clients that act as callers
-	options  Options
-	resolver *Resolver
-	schemas  *schemas
+	config         *rest.Config
+	client         *http.Client
+	activity       *activity
+	callerActivity *activity // connections of clients that act as callers
+	options        Options
+	resolver       *Resolver
+	schemas        *schemas
 	// definitions relists the caches of custom resources when their definitions change.
 	definitions *definitions
 
@@ -82,8 +82,8 @@ type runningCache struct {
 // configuration. It does not connect before the first request. Call Close when done.
 func New(config *rest.Config, options Options) (*Hub, error) {
 	config = rest.CopyConfig(config)
-	heard, callers := &contact{}, &contact{}
-	heard.observe(config)
+	activity, callers := &activity{}, &activity{}
+	activity.instrument(config)
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, err
@@ -101,22 +101,22 @@ func New(config *rest.Config, options Options) (*Hub, error) {
 		options.IdleTimeout = defaultIdleTimeout
 	}
 	h := &Hub{
-		config:   config,
-		client:   client,
-		contact:  heard,
-		callers:  callers,
-		options:  options,
-		resolver: resolver,
-		schemas:  newSchemas(resolver.client),
-		caches:   make(map[Resource]*runningCache),
-		private:  make(map[*Private]struct{}),
-		pinned:   make(map[Resource]bool),
-		preloads: newPreloads(options.Preload),
+		config:         config,
+		client:         client,
+		activity:       activity,
+		callerActivity: callers,
+		options:        options,
+		resolver:       resolver,
+		schemas:        newSchemas(resolver.client),
+		caches:         make(map[Resource]*runningCache),
+		private:        make(map[*Private]struct{}),
+		pinned:         make(map[Resource]bool),
+		preloads:       newPreloads(options.Preload),
 
 		privateBytes: newPrivateBytes(),
 		privateLists: newPrivateLists(),
 	}
-	heard.paused = h.doubtAll
+	activity.paused = h.markAllUncertain
 	h.definitions = newDefinitions(h.resolver, h.schemas, h.definitionsClient)
 	return h, nil
 }
@@ -198,7 +198,7 @@ func (h *Hub) started(resource Resource) (*Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	cache := newCache(resource, defaultLimits(h.options.WindowBytes), h.contact)
+	cache := newCache(resource, defaultLimits(h.options.WindowBytes), h.activity)
 	cache.feed.watchers.wakeInterval = wakeIntervalFor
 	up := h.upstreamOf(cache, client)
 	running := &runningCache{Cache: cache, stop: make(chan struct{}), lastUsed: time.Now()}
@@ -213,7 +213,7 @@ func (h *Hub) started(resource Resource) (*Cache, error) {
 func (h *Hub) upstreamOf(cache *Cache, client rest.Interface) *upstream {
 	up := &upstream{client: client, cache: cache, served: h.resolver.serves(cache.resource), definitions: h.definitions}
 	cache.selectableFields = newSelectableFields(cache.resource, up.supports)
-	up.versions = newTurns("version", up.askCurrent)
+	up.versions = newCoalescer("version", up.askCurrent)
 	cache.history = up
 	return up
 }
@@ -240,11 +240,11 @@ func (h *Hub) run(running *runningCache, up *upstream) {
 	h.endLocked(running)
 }
 
-// doubtAll makes each cache determine what it has missed since the given time, after which nothing
-// has arrived.
-func (h *Hub) doubtAll(since time.Time) {
+// markAllUncertain makes each cache determine what it has missed since the given time, after which
+// nothing has arrived.
+func (h *Hub) markAllUncertain(since time.Time) {
 	for _, cache := range h.all() {
-		cache.doubt(since)
+		cache.markUncertain(since)
 	}
 }
 

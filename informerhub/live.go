@@ -106,11 +106,11 @@ func (l *Live) ListAt(ctx context.Context, query Query, version string, most int
 }
 
 func (l *Live) list(ctx context.Context, query Query, version string, most int) (Snapshot, []string, error) {
-	r, err := l.reading(ctx, query, most)
+	r, err := l.newList(ctx, query, most)
 	if err != nil {
 		return Snapshot{}, nil, err
 	}
-	if isOfTheStore(version) {
+	if isRequestable(version) {
 		r.version, r.exact = version, version
 	}
 	for _, namespace := range namespacesOf(query) {
@@ -140,7 +140,7 @@ type liveList struct {
 	scope     scope
 	selection *Selection // conditions that the API server does not select by
 	filtering filtering
-	most      int
+	maxBytes  int
 
 	objects  []*Object
 	bytes    int
@@ -149,14 +149,14 @@ type liveList struct {
 	warnings []string
 }
 
-func (l *Live) reading(ctx context.Context, query Query, most int) (*liveList, error) {
+func (l *Live) newList(ctx context.Context, query Query, most int) (*liveList, error) {
 	if err := checkSelectors(query); err != nil {
 		return nil, err
 	}
-	r := &liveList{Live: l, scope: scopeOf(query), most: most}
+	r := &liveList{Live: l, scope: scopeOf(query), maxBytes: most}
 	query.LabelSelector, query.FieldSelector = "", ""
 	var err error
-	r.selection, err = l.selector.understand(ctx, query)
+	r.selection, err = l.selector.parse(ctx, query)
 	r.filtering.filter = query.Filter
 	return r, err
 }
@@ -164,7 +164,7 @@ func (l *Live) reading(ctx context.Context, query Query, most int) (*liveList, e
 // readAll reads a namespace, page by page.
 func (r *liveList) readAll(ctx context.Context, namespace string) error {
 	options := metav1.ListOptions{LabelSelector: r.scope.labels, FieldSelector: r.scope.fields, Limit: livePage}
-	if isOfTheStore(r.version) {
+	if isRequestable(r.version) {
 		options.ResourceVersion, options.ResourceVersionMatch = r.version, metav1.ResourceVersionMatchExact
 	}
 	for {
@@ -217,7 +217,8 @@ func (r *liveList) take(ctx context.Context, page *objectList) error {
 		r.version = page.ResourceVersion
 	}
 	if r.exact != "" && page.ResourceVersion != r.exact {
-		return apierrors.NewResourceExpired(fmt.Sprintf("the API server responded with version %s instead of %s", page.ResourceVersion, r.exact))
+		return apierrors.NewResourceExpired(fmt.Sprintf("the API server responded with version %s instead of %s",
+			page.ResourceVersion, r.exact))
 	}
 	for _, object := range page.Items {
 		if object.name == "" {
@@ -231,8 +232,8 @@ func (r *liveList) take(ctx context.Context, page *objectList) error {
 			continue
 		}
 		r.objects = append(r.objects, object)
-		if r.bytes += object.Size(); r.bytes > r.most {
-			return tooLarge(r.resource, r.most)
+		if r.bytes += object.Size(); r.bytes > r.maxBytes {
+			return tooLarge(r.resource, r.maxBytes)
 		}
 	}
 	return nil
@@ -248,8 +249,8 @@ func tooLarge(resource Resource, most int) error {
 	}}
 }
 
-// isOfTheStore reports whether a version can be requested from the API server.
-func isOfTheStore(version string) bool { return version != "" && version != "0" }
+// isRequestable reports whether a version can be requested from the API server.
+func isRequestable(version string) bool { return version != "" && version != "0" }
 
 // scope is the selection of an upstream or a list by the API server. The zero value is everything.
 type scope struct {
@@ -258,19 +259,19 @@ type scope struct {
 }
 
 func scopeOf(query Query) scope {
-	of := scope{
+	result := scope{
 		namespace: cmp.Or(query.Namespace, query.Related.Namespace),
-		labels:    both(query.LabelSelector, query.Related.LabelSelector),
+		labels:    joinSelectors(query.LabelSelector, query.Related.LabelSelector),
 		fields:    query.FieldSelector,
 	}
 	if query.Name != "" {
-		of.fields = both(fields.OneTermEqualSelector(metav1.ObjectNameField, query.Name).String(), of.fields)
+		result.fields = joinSelectors(fields.OneTermEqualSelector(metav1.ObjectNameField, query.Name).String(), result.fields)
 	}
-	return of
+	return result
 }
 
-// both returns the conjunction of two selectors; either may be empty.
-func both(a, b string) string {
+// joinSelectors returns the conjunction of two selectors; either may be empty.
+func joinSelectors(a, b string) string {
 	if a == "" || b == "" {
 		return a + b
 	}

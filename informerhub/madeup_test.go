@@ -46,7 +46,7 @@ func TestWatch_MadeUpVersionsShareQuestions(t *testing.T) {
 			api.mu.Lock()
 			defer api.mu.Unlock()
 			// The cache itself has asked, too.
-			if asked, most := api.currents-before, turnBurst+int(turnsPerSecond*time.Since(began).Seconds())+3; asked > most {
+			if asked, most := api.currents-before, requestBurst+int(requestsPerSecond*time.Since(began).Seconds())+3; asked > most {
 				t.Errorf("the API server was asked %d times, want at most %d", asked, most)
 			}
 		})
@@ -140,7 +140,7 @@ func TestSelectableFields_MadeUpNamesShareQuestions(t *testing.T) {
 		if got := refused.Load(); got < 80 {
 			t.Errorf("%d of 100 invalid names were rejected", got)
 		}
-		if most := int32(time.Since(began).Seconds()*turnsPerSecond) + turnBurst + 2; asked.Load() > most {
+		if most := int32(time.Since(began).Seconds()*requestsPerSecond) + requestBurst + 2; asked.Load() > most {
 			t.Errorf("the API server was asked %d times in %s", asked.Load(), time.Since(began))
 		}
 		before := asked.Load()

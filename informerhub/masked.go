@@ -23,8 +23,8 @@ func (o *Object) Masked(by *mask.Mask) *Object {
 	if by == nil || o == nil || o.format != formatProtobuf && o.format != formatJSON {
 		return o
 	}
-	if kept := o.forms.Load(); kept != nil {
-		return kept.maskedOf(o, by)
+	if cached := o.encodings.Load(); cached != nil {
+		return cached.maskedOf(o, by)
 	}
 	return newMasked(o, by)
 }
@@ -40,31 +40,31 @@ func newMasked(o *Object, by *mask.Mask) *Object {
 // share nothing.
 const maxMasked = 4
 
-// maskedForms is a cached masked object with its encodings.
-type maskedForms struct {
-	object *Object
-	forms  forms
+// maskedObject is a cached masked object with its encodings.
+type maskedObject struct {
+	object    *Object
+	encodings encodingCache
 }
 
 // maskedOf returns an object under a mask, and caches it if there is capacity.
-func (f *forms) maskedOf(o *Object, by *mask.Mask) *Object {
-	made := &maskedForms{object: newMasked(o, by)}
+func (f *encodingCache) maskedOf(o *Object, by *mask.Mask) *Object {
+	created := &maskedObject{object: newMasked(o, by)}
 	for i := range f.masked {
-		if f.masked[i].CompareAndSwap(nil, made) {
+		if f.masked[i].CompareAndSwap(nil, created) {
 			break
 		}
-		if kept := f.masked[i].Load(); kept.object.masking.by.String() == by.String() {
-			return kept.object
+		if cached := f.masked[i].Load(); cached.object.masking.by.String() == by.String() {
+			return cached.object
 		}
 	}
-	return made.object
+	return created.object
 }
 
-// formsOf returns the encodings of a masked object; nil if it is not cached.
-func (f *forms) formsOf(masked *Object) *forms {
+// encodingsOf returns the encodings of a masked object; nil if it is not cached.
+func (f *encodingCache) encodingsOf(masked *Object) *encodingCache {
 	for i := range f.masked {
-		if kept := f.masked[i].Load(); kept != nil && kept.object == masked {
-			return &kept.forms
+		if cached := f.masked[i].Load(); cached != nil && cached.object == masked {
+			return &cached.encodings
 		}
 	}
 	return nil

@@ -65,7 +65,7 @@ func TestAnObjectInTheWindowIsMaskedOnceForAll(t *testing.T) {
 	if same("spec") {
 		t.Error("an object outside the window caches masked objects")
 	}
-	shared(object)
+	cacheEncodings(object)
 	for i := range maxMasked + 1 {
 		if kept := same(fmt.Sprint("spec", i)); kept != (i < maxMasked) {
 			t.Errorf("the masked object of mask %d is cached: %t", i, kept)
@@ -79,8 +79,8 @@ func TestAnObjectInTheWindowIsMaskedOnceForAll(t *testing.T) {
 		t.Errorf("it was encoded %d times", made)
 	}
 	held := object.Masked(fieldsOf(t, "spec0"))
-	unshared(object)
-	if held.kept() != nil {
+	dropEncodings(object)
+	if held.cachedEncodings() != nil {
 		t.Error("a masked object retains its encodings after the window has released them")
 	}
 	if same("spec0") {

@@ -12,7 +12,7 @@ const maxNearMisses = 3
 
 // nearMisses returns the names of resources that are similar to an unknown name, the most similar
 // first.
-func (c *catalogue) nearMisses(name string) []string {
+func (c *discoverySnapshot) nearMisses(name string) []string {
 	type candidate struct {
 		name     string
 		distance int
@@ -29,7 +29,10 @@ func (c *catalogue) nearMisses(name string) []string {
 		}
 	}
 	slices.SortFunc(found, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(len(a.name), len(b.name)), strings.Compare(a.name, b.name))
+		return cmp.Or(
+			cmp.Compare(a.distance, b.distance),
+			cmp.Compare(len(a.name), len(b.name)),
+			strings.Compare(a.name, b.name))
 	})
 	var names []string
 	for _, near := range found[:min(len(found), maxNearMisses)] {
@@ -39,7 +42,7 @@ func (c *catalogue) nearMisses(name string) []string {
 }
 
 // names returns all names of each resource, by the name to suggest.
-func (c *catalogue) names() map[string][]string {
+func (c *discoverySnapshot) names() map[string][]string {
 	names := make(map[string][]string)
 	for _, list := range c.lists {
 		groupVersion, _ := schema.ParseGroupVersion(list.GroupVersion)
@@ -48,7 +51,7 @@ func (c *catalogue) names() map[string][]string {
 				continue
 			}
 			full := schema.GroupResource{Group: groupVersion.Group, Resource: resource.Name}.String()
-			names[full] = append([]string{resource.Name, resource.SingularName, strings.ToLower(resource.Kind)}, resource.ShortNames...)
+			names[full] = namesOf(resource)
 		}
 	}
 	return names

@@ -31,7 +31,7 @@ type Object struct {
 	uid       string
 	version   string
 	labels    Labels
-	forms     atomic.Pointer[forms]
+	encodings atomic.Pointer[encodingCache]
 	format    format
 
 	// endOfInitialEvents is set on the bookmark that ends a watch-list.
@@ -77,11 +77,11 @@ func (o *Object) HasContent() bool { return o.format != formatHeadOnly }
 
 // headOnly returns an object without its content, for a tombstone. It shares no memory with the
 // object.
-func headOnly(o *Object) *Object { return gone(o, o.uid, o.version) }
+func headOnly(o *Object) *Object { return newTombstone(o, o.uid, o.version) }
 
-// gone returns an object with only a head: the name of o, a UID, and the version at which it does
-// not exist. The UID is empty if it is unknown.
-func gone(o *Object, uid, version string) *Object {
+// newTombstone returns an object with only a head: the name of o, a UID, and the version at which
+// it does not exist. The UID is empty if it is unknown.
+func newTombstone(o *Object, uid, version string) *Object {
 	raw := []byte(o.namespace + o.name + uid + version)
 	head := &Object{kind: o.kind, format: formatHeadOnly}
 	for _, part := range []struct {

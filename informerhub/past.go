@@ -129,7 +129,9 @@ func (c *Cache) ListAt(ctx context.Context, sel *Selection, at Position) (Snapsh
 // ListBehind returns the content of a selection at a position, after an object, in order, and reports
 // whether more objects follow. It returns at most most objects, and stops before they have more than
 // mostBytes, but returns at least one if there is one. It fails as ListAt does.
-func (c *Cache) ListBehind(ctx context.Context, sel *Selection, at Position, behind ObjectName, most, mostBytes int) (found []*Object, more bool, err error) {
+func (c *Cache) ListBehind(
+	ctx context.Context, sel *Selection, at Position, behind ObjectName, most, mostBytes int,
+) (found []*Object, more bool, err error) {
 	ctx, end, err := fairqueue.Begin(ctx)
 	if err != nil {
 		return nil, false, err
@@ -175,7 +177,9 @@ const (
 
 // next returns the next candidates of a selection after an object. last is the last of them if
 // others follow, otherwise nil.
-func (p *past) next(ctx context.Context, sel *Selection, behind ObjectName, most limits) (objects []*Object, last *ObjectName, err error) {
+func (p *past) next(
+	ctx context.Context, sel *Selection, behind ObjectName, most limits,
+) (objects []*Object, last *ObjectName, err error) {
 	c := p.cache
 	c.mu.RLock()
 	err = p.catchUpLocked()

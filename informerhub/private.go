@@ -30,7 +30,9 @@ func (p *Private) End() {
 // metadataOnly the cache contains only the objects' metadata, and the query must not read anything
 // else. Otherwise Private fails as [Hub.Cache] does. The cache ends with the context. Call End when
 // done.
-func (h *Hub) Private(ctx context.Context, resource Resource, caller string, client *http.Client, query Query, metadataOnly bool) (*Private, error) {
+func (h *Hub) Private(
+	ctx context.Context, resource Resource, caller string, client *http.Client, query Query, metadataOnly bool,
+) (*Private, error) {
 	endTurn, err := h.privateLists.Acquire(ctx, caller, 1)
 	if err != nil {
 		return nil, fmt.Errorf("waiting for a slot to list %s: %w", resource.Name, err)
@@ -47,7 +49,9 @@ func (h *Hub) Private(ctx context.Context, resource Resource, caller string, cli
 	return private, nil
 }
 
-func (h *Hub) startPrivate(ctx context.Context, resource Resource, caller string, client *http.Client, query Query, metadataOnly bool) (*Private, error) {
+func (h *Hub) startPrivate(
+	ctx context.Context, resource Resource, caller string, client *http.Client, query Query, metadataOnly bool,
+) (*Private, error) {
 	rest, err := h.clientFor(resource, client, resource.GroupVersionKind())
 	if err != nil {
 		return nil, err
@@ -55,7 +59,7 @@ func (h *Hub) startPrivate(ctx context.Context, resource Resource, caller string
 	if err := checkSelectors(query); err != nil {
 		return nil, err
 	}
-	cache := newCache(resource, defaultLimits(privateWindowBytes), h.callers)
+	cache := newCache(resource, defaultLimits(privateWindowBytes), h.callerActivity)
 	up := h.upstreamOf(cache, rest)
 	up.scope = scopeOf(query)
 	up.metadataOnly = metadataOnly

@@ -146,8 +146,9 @@ func (m *privateMemory) tooMuch() error {
 		Code:    http.StatusRequestEntityTooLarge,
 		Reason:  metav1.StatusReasonRequestEntityTooLarge,
 		Details: &metav1.StatusDetails{RetryAfterSeconds: privateRetrySeconds},
-		Message: fmt.Sprintf("%s are not cached for all callers, and watches may cache at most %d MiB of them for one caller and "+
-			"%d MiB for all callers: narrow the watch by a namespace, a name or selectors, request metadata only, or close other watches",
+		Message: fmt.Sprintf("%s are not cached for all callers, and watches may cache at most %d MiB of them "+
+			"for one caller and %d MiB for all callers: narrow the watch by a namespace, a name or selectors, "+
+			"request metadata only, or close other watches",
 			m.resource.Name, maxCallerPrivateBytes>>20, maxPrivateBytes>>20),
 	}}
 }
@@ -168,7 +169,7 @@ func (s boundedStore) Update(object any) error {
 	if err := s.Cache.Update(object); err != nil {
 		return err
 	}
-	return s.memory.settle(s.keptBytes(), false)
+	return s.memory.settle(s.retainedBytes(), false)
 }
 
 // Delete implements cache.ReflectorStore.
@@ -176,7 +177,7 @@ func (s boundedStore) Delete(object any) error {
 	if err := s.Cache.Delete(object); err != nil {
 		return err
 	}
-	return s.memory.settle(s.keptBytes(), false)
+	return s.memory.settle(s.retainedBytes(), false)
 }
 
 // Replace implements cache.ReflectorStore.
@@ -184,12 +185,12 @@ func (s boundedStore) Replace(items []any, version string) error {
 	if err := s.Cache.Replace(items, version); err != nil {
 		return err
 	}
-	return s.memory.settle(s.keptBytes(), true)
+	return s.memory.settle(s.retainedBytes(), true)
 }
 
-// keptBytes returns the approximate size of the cache. The objects of the window's changes are
+// retainedBytes returns the approximate size of the cache. The objects of the window's changes are
 // counted in addition to those of the store, although some are the same.
-func (c *Cache) keptBytes() int {
+func (c *Cache) retainedBytes() int {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.store.bytes + c.feed.window.bytes

@@ -49,7 +49,7 @@ type upstream struct {
 	memory      *privateMemory // of a private cache; nil otherwise
 	// versions returns the API server's current version. Callers with a version that the cache has
 	// not reached share the request.
-	versions *turns[string]
+	versions *coalescer[string]
 	// endRun ends the running Reflector; nil before the first one.
 	endRun atomic.Pointer[context.CancelFunc]
 }
@@ -86,7 +86,7 @@ func (u *upstream) reflect(ctx context.Context, stop context.CancelFunc) {
 	lists := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			list, err := u.list(ctx, u.notOlder(options))
-			if u.gone(ctx, err) {
+			if u.endIfUnserved(ctx, err) {
 				stop()
 			}
 			return list, err
@@ -127,7 +127,7 @@ func (u *upstream) relist() {
 func (u *upstream) notOlder(options metav1.ListOptions) metav1.ListOptions {
 	held := u.cache.reachedVersion()
 	asked := options.ResourceVersion
-	if asked == "0" && isOfTheStore(held) || asked != "" && older(asked, held) {
+	if asked == "0" && isRequestable(held) || asked != "" && older(asked, held) {
 		options.ResourceVersion, options.ResourceVersionMatch = held, metav1.ResourceVersionMatchNotOlderThan
 		options.Limit = 0 // with a limit, some API servers read the version as an exact one
 	}
@@ -136,7 +136,7 @@ func (u *upstream) notOlder(options metav1.ListOptions) metav1.ListOptions {
 
 func (u *upstream) request(options metav1.ListOptions) *rest.Request {
 	options.LabelSelector = u.scope.labels
-	options.FieldSelector = both(u.scope.fields, options.FieldSelector)
+	options.FieldSelector = joinSelectors(u.scope.fields, options.FieldSelector)
 	request := u.client.Get()
 	switch {
 	case u.metadataOnly && options.Watch:
@@ -152,7 +152,7 @@ func (u *upstream) request(options metav1.ListOptions) *rest.Request {
 
 func (u *upstream) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	if options.Continue == "" {
-		u.cache.listsUpstream(options.ResourceVersion)
+		u.cache.listStarted(options.ResourceVersion)
 	}
 	if u.memory != nil {
 		options = u.memory.listOptions(options)
@@ -171,11 +171,11 @@ func (u *upstream) list(ctx context.Context, options metav1.ListOptions) (runtim
 
 func (u *upstream) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	options.Watch = true
-	u.cache.lostUpstream()
+	u.cache.watchClosed()
 	lists := options.SendInitialEvents != nil && *options.SendInitialEvents
 	if lists {
 		options = u.notOlder(options)
-		u.cache.listsUpstream(options.ResourceVersion)
+		u.cache.listStarted(options.ResourceVersion)
 	} else {
 		options.ResourceVersion = u.cache.watchFrom(options.ResourceVersion)
 	}
@@ -183,8 +183,8 @@ func (u *upstream) watch(ctx context.Context, options metav1.ListOptions) (watch
 	switch {
 	case err == nil:
 		u.cache.recordSuccess()
-		u.cache.watchesUpstream(lists)
-		events = newEndingWatch(events, u.cache.lostUpstream, u.counted(lists))
+		u.cache.watchOpened(lists)
+		events = newEndingWatch(events, u.cache.watchClosed, u.counted(lists))
 	case utilnet.IsConnectionRefused(err), apierrors.IsTooManyRequests(err):
 		u.failed(ctx, err)
 	}
@@ -228,20 +228,20 @@ func describe(ctx context.Context, client rest.Interface, err error) error {
 	return &UnavailableError{Host: client.Get().URL().Host, Err: err}
 }
 
-// gone ends the cache if an error shows that the resource is no longer served.
-func (u *upstream) gone(ctx context.Context, err error) bool {
+// endIfUnserved ends the cache if an error shows that the resource is no longer served.
+func (u *upstream) endIfUnserved(ctx context.Context, err error) bool {
 	if !apierrors.IsNotFound(err) {
 		return false
 	}
 	if served, err := u.served(ctx); served || err != nil {
 		return false
 	}
-	u.lose()
+	u.endUnserved()
 	return true
 }
 
-// lose ends the cache, because the API server serves another resource instead.
-func (u *upstream) lose() { u.cache.end(&ResourceGoneError{u.cache.resource}) }
+// endUnserved ends the cache, because the API server serves another resource instead.
+func (u *upstream) endUnserved() { u.cache.end(&ResourceGoneError{u.cache.resource}) }
 
 // ResourceGoneError is the error for a resource that the cluster no longer serves: its CRD was
 // deleted, no longer serves this version, or was recreated.

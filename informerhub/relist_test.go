@@ -92,9 +92,9 @@ func TestARelist_ThatIsUnderWayHoldsTheFeed(t *testing.T) {
 		c := syncedPods(t, 10, pod(t, "a", 3))
 		c.history = &quiet{until: "30"}
 		w := startedWatcher(t, c, Query{})
-		c.lostUpstream()
-		c.listsUpstream("10")
-		c.watchesUpstream(true)
+		c.watchClosed()
+		c.listStarted("10")
+		c.watchOpened(true)
 		c.askProgress(t.Context())
 		must(t, c.Replace(items(pod(t, "a", 3)), "20"))
 		checkSame(t, []string{"BOOKMARK at 20"}, nextLines(t, w))
@@ -138,10 +138,10 @@ func TestFreshness_AListOfAnyAgeIsNotAsOfWhenItBegan(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		c := followingCache(t, "30")
 		lost := time.Now()
-		c.lostUpstream()
+		c.watchClosed()
 		time.Sleep(time.Minute)
-		c.listsUpstream("10") // from an API server that may be disconnected from etcd
-		c.watchesUpstream(true)
+		c.listStarted("10") // from an API server that may be disconnected from etcd
+		c.watchOpened(true)
 		must(t, c.Replace(nil, "11"))
 		if fresh := wantStale(t, c, "with a list of any age", true); !fresh.LastContact.Equal(lost) {
 			t.Errorf("complete as of %v, want %v", fresh.LastContact, lost)
@@ -153,12 +153,12 @@ func TestFreshness_AListOfAnyAgeIsNotAsOfWhenItBegan(t *testing.T) {
 func TestFreshness_AQuietWatchHasNothingToCatchUpWith(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		c := followingCache(t, "20")
-		c.lostUpstream()
+		c.watchClosed()
 		time.Sleep(time.Minute)
-		c.watchesUpstream(false)
+		c.watchOpened(false)
 		wantStale(t, c, "at once", true)
 		time.Sleep(catchUpPatience)
-		c.contact.note()
+		c.activity.record()
 		wantStale(t, c, "when the watch has been quiet", false)
 	})
 }

@@ -144,7 +144,7 @@ func (p scopeDifference) addRemoved(ctx context.Context, from, to *Selection, ba
 	changed := make(map[string]bool) // by key
 	remove := func(object *Object) error {
 		if object != nil && !to.reaches(object.namespace) && from.Matches(object) {
-			head := gone(object, object.uid, p.version)
+			head := newTombstone(object, object.uid, p.version)
 			batch.Events = append(batch.Events, Event{Type: Deleted, Object: head, ResourceVersion: p.version})
 		}
 		return fairqueue.Yield(ctx)

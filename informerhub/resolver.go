@@ -29,7 +29,7 @@ type Resolver struct {
 	client    rest.Interface
 	cached    discovery.CachedDiscoveryInterface
 	options   Options
-	discovery *turns[*catalogue]
+	discovery *coalescer[*discoverySnapshot]
 	last      lastLists // owned by discover, which does not run concurrently
 	warnOnce  sync.Once // for the warning that aggregated APIs cannot be identified
 }
@@ -42,14 +42,14 @@ const (
 	maxResolved = 4096
 )
 
-// catalogue is the result of discovery at one time.
-type catalogue struct {
-	mapper  meta.RESTMapper
-	groups  []*restmapper.APIGroupResources
-	lists   []*metav1.APIResourceList // of the groups, in their order
-	failed  map[schema.GroupVersion]error
-	away    []*metav1.APIResourceList // last known resources of failed groups
-	refused map[schema.GroupResource]bool
+// discoverySnapshot is the result of discovery at one time.
+type discoverySnapshot struct {
+	mapper    meta.RESTMapper
+	groups    []*restmapper.APIGroupResources
+	lists     []*metav1.APIResourceList // of the groups, in their order
+	failed    map[schema.GroupVersion]error
+	lastKnown []*metav1.APIResourceList // last known resources of failed groups
+	excluded  map[schema.GroupResource]bool
 	// aggregated excludes the resources of aggregated APIs from caching, too.
 	aggregated aggregation
 	mu         sync.Mutex // guards resolved
@@ -60,13 +60,13 @@ func newResolver(config *rest.Config, client *http.Client, options Options) (*Re
 	config = rest.CopyConfig(config)
 	config.QPS = -1
 	bounded := *client
-	bounded.Timeout = questionTimeout
+	bounded.Timeout = requestTimeout
 	direct, err := discovery.NewDiscoveryClientForConfigAndClient(config, &bounded)
 	if err != nil {
 		return nil, err
 	}
 	r := &Resolver{client: direct.RESTClient(), cached: memory.NewMemCacheClient(direct), options: options}
-	r.discovery = newTurns("list of resources", r.discover)
+	r.discovery = newCoalescer("list of resources", r.discover)
 	return r, nil
 }
 
@@ -110,7 +110,7 @@ func (r *Resolver) Resolve(ctx context.Context, name string) (Resource, error) {
 	if len(name) > maxNameLength {
 		return Resource{}, &UnknownResourceError{Name: name[:maxNameLength] + "…"}
 	}
-	if known := r.discovery.known(); known != nil {
+	if known := r.discovery.lastAnswer(); known != nil {
 		if resource, ok := known.resolve(name); ok {
 			return resource, nil
 		}
@@ -131,8 +131,8 @@ func (r *Resolver) Resolve(ctx context.Context, name string) (Resource, error) {
 // ResolveKinds returns the resources of kinds, in the cluster's preferred versions. Kinds that the
 // cluster does not serve are missing from the result. Discovery is read at most once.
 func (r *Resolver) ResolveKinds(ctx context.Context, kinds []schema.GroupKind) (map[schema.GroupKind]Resource, error) {
-	if known := r.discovery.known(); known != nil {
-		if found := known.ofKinds(kinds); len(found) == len(kinds) {
+	if known := r.discovery.lastAnswer(); known != nil {
+		if found := known.resourcesOfKinds(kinds); len(found) == len(kinds) {
 			return found, nil
 		}
 	}
@@ -140,7 +140,7 @@ func (r *Resolver) ResolveKinds(ctx context.Context, kinds []schema.GroupKind) (
 	if err != nil {
 		return nil, err
 	}
-	return fresh.ofKinds(kinds), nil
+	return fresh.resourcesOfKinds(kinds), nil
 }
 
 // Offering returns the resource itself ("") and its subresources, in order, if the API server
@@ -192,7 +192,7 @@ func (r *Resolver) started(ctx context.Context) error {
 	return err
 }
 
-func (r *Resolver) discover() (*catalogue, error) {
+func (r *Resolver) discover() (*discoverySnapshot, error) {
 	// An API server that has started before discovery is read omits nothing.
 	if err := r.started(context.Background()); err != nil {
 		return nil, describe(context.Background(), r.client, err)
@@ -208,13 +208,13 @@ func (r *Resolver) discover() (*catalogue, error) {
 		return nil, describe(context.Background(), r.client, err)
 	}
 	resources, ordered := inOrder(groups, lists)
-	return &catalogue{
+	return &discoverySnapshot{
 		mapper:     restmapper.NewDiscoveryRESTMapper(resources),
 		groups:     resources,
 		lists:      ordered,
 		failed:     failed,
-		away:       r.last.note(ordered, failed),
-		refused:    refusedBy(r.options, ordered),
+		lastKnown:  r.last.note(ordered, failed),
+		excluded:   uncachedBy(r.options, ordered),
 		aggregated: aggregated,
 		resolved:   make(map[string]Resource),
 	}, nil
@@ -223,7 +223,9 @@ func (r *Resolver) discover() (*catalogue, error) {
 // inOrder sorts the results of discovery in the order in which the API server names its groups.
 // client-go's lists have no order, so a short name of two groups would resolve differently from
 // time to time.
-func inOrder(groups []*metav1.APIGroup, lists []*metav1.APIResourceList) (resources []*restmapper.APIGroupResources, ordered []*metav1.APIResourceList) {
+func inOrder(
+	groups []*metav1.APIGroup, lists []*metav1.APIResourceList,
+) (resources []*restmapper.APIGroupResources, ordered []*metav1.APIResourceList) {
 	served := make(map[string]*metav1.APIResourceList)
 	for _, list := range lists {
 		served[list.GroupVersion] = list
@@ -241,7 +243,7 @@ func inOrder(groups []*metav1.APIGroup, lists []*metav1.APIResourceList) (resour
 	return resources, ordered
 }
 
-func (c *catalogue) resolve(name string) (Resource, bool) {
+func (c *discoverySnapshot) resolve(name string) (Resource, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if resource, ok := c.resolved[name]; ok {
@@ -260,7 +262,7 @@ func (c *catalogue) resolve(name string) (Resource, bool) {
 
 // search follows kubectl: it looks for a resource with version and group, then with a group, then
 // for a kind.
-func (c *catalogue) search(name string) (schema.GroupVersionResource, error) {
+func (c *discoverySnapshot) search(name string) (schema.GroupVersionResource, error) {
 	versioned, grouped := schema.ParseResourceArg(name)
 	if versioned != nil {
 		if found, err := c.mapper.ResourceFor(c.expand(*versioned)); err == nil {
@@ -272,7 +274,8 @@ func (c *catalogue) search(name string) (schema.GroupVersionResource, error) {
 		return found, nil
 	}
 	// Not in kubectl, but commonly tried: "pods.v1" for the core group.
-	if found, err := c.mapper.ResourceFor(c.expand(schema.GroupVersionResource{Version: grouped.Group, Resource: grouped.Resource})); err == nil && grouped.Group != "" {
+	byVersion := schema.GroupVersionResource{Version: grouped.Group, Resource: grouped.Resource}
+	if found, err := c.mapper.ResourceFor(c.expand(byVersion)); err == nil && grouped.Group != "" {
 		return found, nil
 	}
 	kind, groupKind := schema.ParseKindArg(name)
@@ -290,8 +293,8 @@ func (c *catalogue) search(name string) (schema.GroupVersionResource, error) {
 	return mapping.Resource, nil
 }
 
-// ofKinds returns the resources of the kinds that are served.
-func (c *catalogue) ofKinds(kinds []schema.GroupKind) map[schema.GroupKind]Resource {
+// resourcesOfKinds returns the resources of the kinds that are served.
+func (c *discoverySnapshot) resourcesOfKinds(kinds []schema.GroupKind) map[schema.GroupKind]Resource {
 	found := make(map[schema.GroupKind]Resource)
 	for _, kind := range kinds {
 		mapping, err := c.mapper.RESTMapping(kind)
@@ -307,7 +310,7 @@ func (c *catalogue) ofKinds(kinds []schema.GroupKind) map[schema.GroupKind]Resou
 
 // expand replaces a short name by the name of its resource. A resource's own name takes precedence,
 // so that no short name can replace it.
-func (c *catalogue) expand(partial schema.GroupVersionResource) schema.GroupVersionResource {
+func (c *discoverySnapshot) expand(partial schema.GroupVersionResource) schema.GroupVersionResource {
 	name := strings.ToLower(partial.Resource)
 	if _, taken := c.first(partial.Group, func(served metav1.APIResource) bool {
 		return served.Name == name || served.SingularName == name
@@ -324,7 +327,7 @@ func (c *catalogue) expand(partial schema.GroupVersionResource) schema.GroupVers
 
 // first returns the first resource in discovery's order that meets a condition, in one group if
 // group is not empty.
-func (c *catalogue) first(group string, meets func(metav1.APIResource) bool) (schema.GroupResource, bool) {
+func (c *discoverySnapshot) first(group string, meets func(metav1.APIResource) bool) (schema.GroupResource, bool) {
 	for _, list := range c.lists {
 		groupVersion, _ := schema.ParseGroupVersion(list.GroupVersion)
 		if group != "" && group != groupVersion.Group {
@@ -338,7 +341,7 @@ func (c *catalogue) first(group string, meets func(metav1.APIResource) bool) (sc
 }
 
 // find returns the resource with a complete name.
-func (c *catalogue) find(name schema.GroupVersionResource) (Resource, bool) {
+func (c *discoverySnapshot) find(name schema.GroupVersionResource) (Resource, bool) {
 	for _, list := range c.lists {
 		if list.GroupVersion != name.GroupVersion().String() {
 			continue
@@ -352,7 +355,7 @@ func (c *catalogue) find(name schema.GroupVersionResource) (Resource, bool) {
 	return Resource{}, false
 }
 
-func (c *catalogue) newResource(of schema.GroupVersion, served metav1.APIResource) Resource {
+func (c *discoverySnapshot) newResource(of schema.GroupVersion, served metav1.APIResource) Resource {
 	return Resource{
 		Group:      of.Group,
 		Version:    of.Version,
@@ -360,11 +363,11 @@ func (c *catalogue) newResource(of schema.GroupVersion, served metav1.APIResourc
 		Kind:       served.Kind,
 		Namespaced: served.Namespaced,
 		Watchable:  slices.Contains(served.Verbs, "list") && slices.Contains(served.Verbs, "watch"),
-		Refused:    c.refuses(schema.GroupResource{Group: of.Group, Resource: served.Name}),
+		Refused:    c.excludes(schema.GroupResource{Group: of.Group, Resource: served.Name}),
 	}
 }
 
-// refuses reports whether a resource must not be cached.
-func (c *catalogue) refuses(resource schema.GroupResource) bool {
-	return c.refused[resource] || c.aggregated.refuses(resource)
+// excludes reports whether a resource must not be cached.
+func (c *discoverySnapshot) excludes(resource schema.GroupResource) bool {
+	return c.excluded[resource] || c.aggregated.excludes(resource)
 }

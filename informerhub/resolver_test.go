@@ -48,7 +48,7 @@ func everything() []*metav1.APIResourceList {
 func unpaced(t *testing.T, api *fakeAPI) *Resolver {
 	t.Helper()
 	resolver := hubOf(t, api.config()).Resolver()
-	resolver.discovery.pace = flowcontrol.NewFakeAlwaysRateLimiter()
+	resolver.discovery.limiter = flowcontrol.NewFakeAlwaysRateLimiter()
 	return resolver
 }
 
@@ -223,9 +223,9 @@ func TestACallerWhoHasGoneIsTold(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(why)
 	for range 50 { // a select takes either
-		over := &turn[*catalogue]{done: done, answer: &catalogue{resolved: map[string]Resource{}}}
+		over := &flight[*discoverySnapshot]{done: done, answer: &discoverySnapshot{resolved: map[string]Resource{}}}
 		resolver.discovery.mu.Lock()
-		resolver.discovery.underway = over
+		resolver.discovery.inFlight = over
 		resolver.discovery.mu.Unlock()
 		if got, err := resolver.Resolve(ctx, "widgets"); err == nil {
 			t.Fatalf("found %+v", got)
@@ -287,7 +287,7 @@ func TestDiscoveryThatDoesNotAnswerIsGivenUp(t *testing.T) {
 		silent := transportFunc(func(r *http.Request) (*http.Response, error) {
 			start := time.Now()
 			<-r.Context().Done()
-			if waited := time.Since(start); waited != questionTimeout {
+			if waited := time.Since(start); waited != requestTimeout {
 				t.Errorf("failed after %v", waited)
 			}
 			return nil, r.Context().Err()
@@ -324,7 +324,7 @@ func TestSpellingsThatAreRememberedAreBounded(t *testing.T) {
 	if _, err := resolver.Resolve(t.Context(), "pods"); err != nil {
 		t.Fatal(err)
 	}
-	known := resolver.discovery.known()
+	known := resolver.discovery.lastAnswer()
 	for i := range maxResolved + 10 {
 		known.resolved[fmt.Sprint(i)] = pods
 	}
@@ -362,7 +362,7 @@ func TestAResourceIsNamedInKubectlsSyntax(t *testing.T) {
 // TestResolver_AGroupThatDoesNotAnswerIsUnavailable has discovery fail for one group, and no longer
 // find another one.
 func TestResolver_AGroupThatDoesNotAnswerIsUnavailable(t *testing.T) {
-	catalogue := &catalogue{failed: map[schema.GroupVersion]error{
+	catalogue := &discoverySnapshot{failed: map[schema.GroupVersion]error{
 		{Group: "away.example.com", Version: "v1"}:  apierrors.NewServiceUnavailable("x"),
 		{Group: "gone.example.com", Version: "v1"}:  apierrors.NewNotFound(schema.GroupResource{}, ""),
 		{Group: "stale.example.com", Version: "v1"}: discovery.StaleGroupVersionError{},
@@ -392,7 +392,7 @@ func TestResolver_AGroupThatDoesNotAnswerAnyMoreIsUnavailableByEachName(t *testi
 	}
 	for range 2 { // it is recorded for as long as the failure lasts
 		away := last.note([]*metav1.APIResourceList{coreResources}, map[schema.GroupVersion]error{group: discovery.StaleGroupVersionError{}, gone: apierrors.NewNotFound(schema.GroupResource{}, "")})
-		catalogue := &catalogue{away: away}
+		catalogue := &discoverySnapshot{lastKnown: away}
 		for name, want := range map[string]bool{"widgets": true, "Widget": true, "widget.example.com": true, "widgets.v1.example.com": true, "pods": false, "podz": false, "things": false} {
 			var unavailable *GroupUnavailableError
 			if got := errors.As(catalogue.unavailable(name), &unavailable); got != want || got && unavailable.Group != group.Group {

@@ -11,7 +11,7 @@ import (
 type batchCache struct {
 	done chan struct{} // closed when there is more to read
 
-	mu sync.Mutex // guards made; no other lock is taken while it is held
+	mu sync.Mutex // guards batches; no other lock is taken while it is held
 	// batches does not keep batches alive: a batch lives as long as some watcher sends it.
 	batches map[batchKey]weak.Pointer[sharedBatch]
 }

@@ -31,9 +31,9 @@ const (
 // version. Its methods are safe for concurrent use.
 type schemas struct {
 	client    rest.Interface
-	index     *turns[map[string]openapi.GroupVersionWithContext] // by path, such as "apis/apps/v1"
-	reading   chan struct{}                                      // full while a document is read, one at a time
-	documents *lru.Cache                                         // of *document, by path
+	index     *coalescer[map[string]openapi.GroupVersionWithContext] // by path, such as "apis/apps/v1"
+	reading   chan struct{}                                          // full while a document is read, one at a time
+	documents *lru.Cache                                             // of *document, by path
 	built     *builtSchemas
 }
 
@@ -45,15 +45,17 @@ type document struct {
 }
 
 func newSchemas(client rest.Interface) *schemas {
-	s := &schemas{client: client, reading: make(chan struct{}, 1), documents: lru.New(maxDocuments), built: newBuiltSchemas()}
-	s.index = newTurns("schemas", s.readIndex)
+	s := &schemas{
+		client: client, reading: make(chan struct{}, 1), documents: lru.New(maxDocuments), built: newBuiltSchemas(),
+	}
+	s.index = newCoalescer("schemas", s.readIndex)
 	return s
 }
 
 func (s *schemas) close() { s.index.close() }
 
 func (s *schemas) readIndex() (map[string]openapi.GroupVersionWithContext, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), questionTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 	defer cancel()
 	index, err := openapi.NewClientWithContext(s.client).PathsWithContext(ctx)
 	if err != nil {
@@ -103,7 +105,9 @@ func documentPath(resource Resource) string {
 }
 
 // document returns the document that is currently published under a path.
-func (s *schemas) document(ctx context.Context, path string, published openapi.GroupVersionWithContext) (*document, error) {
+func (s *schemas) document(
+	ctx context.Context, path string, published openapi.GroupVersionWithContext,
+) (*document, error) {
 	if known := s.known(path, published); known != nil {
 		return known, nil
 	}
@@ -125,7 +129,7 @@ func (s *schemas) document(ctx context.Context, path string, published openapi.G
 }
 
 func (s *schemas) read(ctx context.Context, published openapi.GroupVersionWithContext) (*document, error) {
-	bounded, cancel := context.WithTimeout(ctx, questionTimeout)
+	bounded, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	text, err := published.SchemaWithContext(bounded, runtime.ContentTypeJSON)
 	if err != nil {
@@ -176,8 +180,8 @@ func readDocument(text []byte) (*document, error) {
 	return read, nil
 }
 
-// whole returns a schema with all schemas that it references.
-func (d *document) whole(ctx context.Context, name string) (map[string]any, error) {
+// bundle returns a schema with all schemas that it references.
+func (d *document) bundle(ctx context.Context, name string) (map[string]any, error) {
 	c := collector{document: d, referred: make(map[string]any)}
 	root, err := c.parse(ctx, name)
 	if err != nil {

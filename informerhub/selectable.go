@@ -24,10 +24,10 @@ type selectableFields struct {
 	// supported asks the API server whether it supports a field; its error is the API server's own.
 	supported func(ctx context.Context, field string) error
 
-	// asking limits requests to the API server to one at a time, with the callers in turn. pace
+	// queue limits requests to the API server to one at a time, with the callers in turn. limiter
 	// limits their rate.
-	asking *fairqueue.Queue
-	pace   flowcontrol.RateLimiter
+	queue   *fairqueue.Queue
+	limiter flowcontrol.RateLimiter
 
 	mu     sync.Mutex // guards the fields below
 	found  map[string]func(*Object) string
@@ -54,8 +54,8 @@ func newSelectableFields(resource Resource, supported func(context.Context, stri
 	return &selectableFields{
 		resource:  resource,
 		supported: supported,
-		asking:    fairqueue.New(fairqueue.Limits{Total: 1, Waiting: maxFieldsWaiting}),
-		pace:      flowcontrol.NewTokenBucketRateLimiter(turnsPerSecond, turnBurst),
+		queue:     fairqueue.New(fairqueue.Limits{Total: 1, Waiting: maxFieldsWaiting}),
+		limiter:   flowcontrol.NewTokenBucketRateLimiter(requestsPerSecond, requestBurst),
 		found:     make(map[string]func(*Object) string),
 		missed:    lru.New(maxFieldMisses),
 	}
@@ -94,9 +94,10 @@ func (s *selectableFields) known(field string) (func(*Object) string, error) {
 // tryOut asks the API server about a field, in the caller's turn. Concurrent callers with the same
 // field share the result.
 func (s *selectableFields) tryOut(ctx context.Context, field string) (func(*Object) string, error) {
-	release, err := s.asking.Acquire(ctx, fairqueue.Key(ctx), 1)
+	release, err := s.queue.Acquire(ctx, fairqueue.Key(ctx), 1)
 	if errors.Is(err, fairqueue.ErrFull) {
-		return nil, apierrors.NewTooManyRequests("too many of your calls are waiting to check whether a field is selectable: try again later", 1)
+		return nil, apierrors.NewTooManyRequests(
+			"too many of your calls are waiting to check whether a field is selectable: try again later", 1)
 	}
 	if err != nil {
 		return nil, err
@@ -105,7 +106,7 @@ func (s *selectableFields) tryOut(ctx context.Context, field string) (func(*Obje
 	if read, err := s.known(field); read != nil || err != nil {
 		return read, err
 	}
-	if err := s.pace.Wait(ctx); err != nil {
+	if err := s.limiter.Wait(ctx); err != nil {
 		return nil, fmt.Errorf("waiting to check the field %q: %w", field, errors.Join(context.Cause(ctx), err))
 	}
 	if err := s.supported(ctx, field); err != nil {

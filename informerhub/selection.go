@@ -65,7 +65,7 @@ const (
 // selector, and for a field that the API server does not support for the resource. To find that
 // out, the API server may be asked once for each field.
 func (c *Cache) Select(ctx context.Context, query Query) (*Selection, error) {
-	sel, err := c.understand(ctx, query)
+	sel, err := c.parse(ctx, query)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ type selector struct {
 	selectableFields *selectableFields
 }
 
-func (c *selector) understand(ctx context.Context, query Query) (*Selection, error) {
+func (c *selector) parse(ctx context.Context, query Query) (*Selection, error) {
 	if query.Namespace != "" && !c.resource.Namespaced {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf(
 			"%s have no namespaces: leave the namespace out", c.resource.Name))
@@ -92,7 +92,8 @@ func (c *selector) understand(ctx context.Context, query Query) (*Selection, err
 	if err := checkSelectors(query); err != nil {
 		return nil, err
 	}
-	query.LabelSelector, query.Related.LabelSelector = distinctTerms(query.LabelSelector), distinctTerms(query.Related.LabelSelector)
+	query.LabelSelector = distinctTerms(query.LabelSelector)
+	query.Related.LabelSelector = distinctTerms(query.Related.LabelSelector)
 	sel := &Selection{
 		namespaced: c.resource.Namespaced,
 		namespace:  query.Namespace,
@@ -155,11 +156,13 @@ func (s *Selection) checkSize(ofFields int) error {
 		values += len(c.wants)
 	}
 	if count := len(s.requirements) + len(s.conditions) + ofFields; count > maxRequirements {
-		return apierrors.NewBadRequest(fmt.Sprintf("the selectors have %d requirements, and may have %d at most: select by fewer labels and fields",
+		return apierrors.NewBadRequest(fmt.Sprintf(
+			"the selectors have %d requirements, and may have %d at most: select by fewer labels and fields",
 			count, maxRequirements))
 	}
 	if values > maxSelectedValues {
-		return apierrors.NewBadRequest(fmt.Sprintf("the selectors have %d values, and may have %d at most: select by fewer values",
+		return apierrors.NewBadRequest(fmt.Sprintf(
+			"the selectors have %d values, and may have %d at most: select by fewer values",
 			values, maxSelectedValues))
 	}
 	return nil
@@ -181,7 +184,8 @@ func (s *Selection) restrict(namespaces []string) {
 // rejected before it is parsed, because parsing takes a hundred times as long as counting.
 func (s *Selection) addLabels(name, text string) error {
 	if strings.Count(text, ",") >= maxRequirements+maxSelectedValues {
-		return apierrors.NewBadRequest(fmt.Sprintf("%s: selectors may have %d requirements and %d values at most: select by fewer labels",
+		return apierrors.NewBadRequest(fmt.Sprintf(
+			"%s: selectors may have %d requirements and %d values at most: select by fewer labels",
 			name, maxRequirements, maxSelectedValues))
 	}
 	selector, err := labels.Parse(text)

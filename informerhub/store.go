@@ -20,7 +20,7 @@ import (
 //	          └▶ "kube-system" …
 //
 // It is not safe for concurrent use: the cache's lock guards it. Reads under that lock are counted
-// in looked.
+// in examined.
 type store struct {
 	byNamespace map[string]*partition
 	partitions  []*partition           // in order of namespace

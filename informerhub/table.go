@@ -15,7 +15,9 @@ const asTable = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
 // Table returns objects as the API server prints them, with their metadata, and the API server's
 // warnings. It returns one object if a name is given, and otherwise those that match the options.
-func (l *Live) Table(ctx context.Context, namespace, name string, options metav1.ListOptions) (*metav1.Table, []string, error) {
+func (l *Live) Table(
+	ctx context.Context, namespace, name string, options metav1.ListOptions,
+) (*metav1.Table, []string, error) {
 	request := l.client.Get().
 		NamespaceIfScoped(namespace, namespace != "").
 		Resource(l.resource.Name).

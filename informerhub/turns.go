@@ -10,49 +10,53 @@ import (
 )
 
 const (
-	// questionTimeout bounds one request to the API server.
-	questionTimeout = 10 * time.Second
+	// requestTimeout bounds one request to the API server.
+	requestTimeout = 10 * time.Second
 	// Callers beyond this rate wait, and share the next request.
-	turnsPerSecond = 2
-	turnBurst      = 10
+	requestsPerSecond = 2
+	requestBurst      = 10
 )
 
-// turns shares one request to the API server among all concurrent callers: at most one is in
-// flight, and at most turnsPerSecond are sent in a second. Its methods are safe for concurrent use.
-type turns[A any] struct {
-	what    string            // name of the requested thing, in errors
-	ask     func() (A, error) // takes at most questionTimeout
-	pace    flowcontrol.RateLimiter
+// coalescer shares one request to the API server among all concurrent callers: at most one is in
+// flight, and at most requestsPerSecond are sent in a second. Its methods are safe for concurrent
+// use.
+type coalescer[A any] struct {
+	name    string            // name of the requested thing, in errors
+	request func() (A, error) // takes at most requestTimeout
+	limiter flowcontrol.RateLimiter
 	running sync.WaitGroup
 
 	mu       sync.Mutex // guards the fields below
 	closed   bool
-	latest   *turn[A] // the last successful request; nil before the first one
-	underway *turn[A] // nil while no request is in flight
+	latest   *flight[A] // the last successful request; nil before the first one
+	inFlight *flight[A] // nil while no request is in flight
 }
 
-// turn is one request, shared by all callers that wait for it.
-type turn[A any] struct {
-	done   chan struct{}
-	asked  time.Time // when the request was sent
-	answer A
-	err    error
+// flight is one request, shared by all callers that wait for it.
+type flight[A any] struct {
+	done      chan struct{}
+	requested time.Time // when the request was sent
+	answer    A
+	err       error
 }
 
-func newTurns[A any](what string, ask func() (A, error)) *turns[A] {
-	return &turns[A]{what: what, ask: ask, pace: flowcontrol.NewTokenBucketRateLimiter(turnsPerSecond, turnBurst)}
+func newCoalescer[A any](what string, ask func() (A, error)) *coalescer[A] {
+	return &coalescer[A]{
+		name: what, request: ask,
+		limiter: flowcontrol.NewTokenBucketRateLimiter(requestsPerSecond, requestBurst),
+	}
 }
 
 // close prevents further requests, and waits for the one in flight.
-func (t *turns[A]) close() {
+func (t *coalescer[A]) close() {
 	t.mu.Lock()
 	t.closed = true
 	t.mu.Unlock()
 	t.running.Wait()
 }
 
-// known returns the last answer; the zero value if there is none yet.
-func (t *turns[A]) known() (answer A) {
+// lastAnswer returns the last answer; the zero value if there is none yet.
+func (t *coalescer[A]) lastAnswer() (answer A) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.latest != nil {
@@ -63,19 +67,19 @@ func (t *turns[A]) known() (answer A) {
 
 // recent returns an answer that was requested within the given age, and sends a request if there is
 // none.
-func (t *turns[A]) recent(ctx context.Context, age time.Duration) (answer A, err error) {
+func (t *coalescer[A]) recent(ctx context.Context, age time.Duration) (answer A, err error) {
 	if latest := t.within(age); latest != nil {
 		return latest.answer, nil
 	}
 	previous := t.current()
-	if err := t.over(ctx, previous); err != nil {
+	if err := t.wait(ctx, previous); err != nil {
 		return answer, err
 	}
 	if latest := t.within(age); latest != nil {
 		return latest.answer, nil
 	}
-	next := t.join(previous)
-	if err := t.over(ctx, next); err != nil {
+	next := t.joinFlight(previous)
+	if err := t.wait(ctx, next); err != nil {
 		return answer, err
 	}
 	return next.answer, next.err
@@ -83,72 +87,72 @@ func (t *turns[A]) recent(ctx context.Context, age time.Duration) (answer A, err
 
 // refresh sends a request that begins after the call, because a request in flight may have missed a
 // change that the caller has just made.
-func (t *turns[A]) refresh(ctx context.Context) (A, error) { return t.recent(ctx, 0) }
+func (t *coalescer[A]) refresh(ctx context.Context) (A, error) { return t.recent(ctx, 0) }
 
 // within returns the last successful request; nil if it is older than age.
-func (t *turns[A]) within(age time.Duration) *turn[A] {
+func (t *coalescer[A]) within(age time.Duration) *flight[A] {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.latest == nil || time.Since(t.latest.asked) >= age {
+	if t.latest == nil || time.Since(t.latest.requested) >= age {
 		return nil
 	}
 	return t.latest
 }
 
 // current returns the request in flight; nil if there is none.
-func (t *turns[A]) current() *turn[A] {
+func (t *coalescer[A]) current() *flight[A] {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.underway
+	return t.inFlight
 }
 
-// over blocks until a request has ended, with or without success.
-func (t *turns[A]) over(ctx context.Context, turn *turn[A]) error {
-	if turn == nil {
+// wait blocks until a request has ended, with or without success.
+func (t *coalescer[A]) wait(ctx context.Context, flight *flight[A]) error {
+	if flight == nil {
 		return nil
 	}
 	select {
-	case <-turn.done:
+	case <-flight.done:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("waiting for the API server's %s: %w", t.what, context.Cause(ctx))
+		return fmt.Errorf("waiting for the API server's %s: %w", t.name, context.Cause(ctx))
 	}
 }
 
-// join returns the request after previous, and starts it if necessary.
-func (t *turns[A]) join(previous *turn[A]) *turn[A] {
+// joinFlight returns the request after previous, and starts it if necessary.
+func (t *coalescer[A]) joinFlight(previous *flight[A]) *flight[A] {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
-		return closedTurn[A]()
+		return closedFlight[A]()
 	}
-	if t.underway == nil || t.underway == previous {
-		t.underway = &turn[A]{done: make(chan struct{})}
+	if t.inFlight == nil || t.inFlight == previous {
+		t.inFlight = &flight[A]{done: make(chan struct{})}
 		t.running.Add(1)
-		go t.take(t.underway)
+		go t.run(t.inFlight)
 	}
-	return t.underway
+	return t.inFlight
 }
 
-// closedTurn returns a turn that fails with ErrClosed.
-func closedTurn[A any]() *turn[A] {
-	over := &turn[A]{done: make(chan struct{}), err: ErrClosed}
-	close(over.done)
-	return over
+// closedFlight returns a request that fails with ErrClosed.
+func closedFlight[A any]() *flight[A] {
+	closed := &flight[A]{done: make(chan struct{}), err: ErrClosed}
+	close(closed.done)
+	return closed
 }
 
-// take sends the request. It ends by itself, within questionTimeout of being sent, and close waits
+// run sends the request. It ends by itself, within requestTimeout of being sent, and close waits
 // for it.
-func (t *turns[A]) take(turn *turn[A]) {
+func (t *coalescer[A]) run(flight *flight[A]) {
 	defer t.running.Done()
-	t.pace.Accept()
-	turn.asked = time.Now()
-	turn.answer, turn.err = t.ask()
+	t.limiter.Accept()
+	flight.requested = time.Now()
+	flight.answer, flight.err = t.request()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if turn.err == nil {
-		t.latest = turn
+	if flight.err == nil {
+		t.latest = flight
 	}
-	t.underway = nil
-	close(turn.done)
+	t.inFlight = nil
+	close(flight.done)
 }

@@ -45,7 +45,7 @@ func (r *Resolver) ResourceTypes(ctx context.Context) ([]ResourceType, []FailedG
 	return recent.types(), recent.failures(), nil
 }
 
-func (c *catalogue) types() (all []ResourceType) {
+func (c *discoverySnapshot) types() (all []ResourceType) {
 	for _, group := range c.groups {
 		all = append(all, c.typesOf(group)...)
 	}
@@ -55,7 +55,7 @@ func (c *catalogue) types() (all []ResourceType) {
 	return all
 }
 
-func (c *catalogue) failures() (all []FailedGroup) {
+func (c *discoverySnapshot) failures() (all []FailedGroup) {
 	for groupVersion, err := range c.failed {
 		all = append(all, FailedGroup{groupVersion, err})
 	}
@@ -66,7 +66,7 @@ func (c *catalogue) failures() (all []FailedGroup) {
 }
 
 // typesOf returns the resources of a group, in no particular order.
-func (c *catalogue) typesOf(group *restmapper.APIGroupResources) (all []ResourceType) {
+func (c *discoverySnapshot) typesOf(group *restmapper.APIGroupResources) (all []ResourceType) {
 	found := make(map[string]int) // index in all, by name
 	for _, version := range preferredFirst(group.Group) {
 		served := group.VersionedResources[version]
@@ -86,7 +86,7 @@ func (c *catalogue) typesOf(group *restmapper.APIGroupResources) (all []Resource
 	return all
 }
 
-func (c *catalogue) offering(resource Resource, verb string) (names []string) {
+func (c *discoverySnapshot) offering(resource Resource, verb string) (names []string) {
 	for _, list := range c.lists {
 		if list.GroupVersion != resource.GroupVersion().String() {
 			continue
@@ -121,7 +121,9 @@ func preferredFirst(group metav1.APIGroup) []string {
 }
 
 // newType describes a resource, given all resources that are served in its group and version.
-func (c *catalogue) newType(of schema.GroupVersion, resource metav1.APIResource, served []metav1.APIResource) ResourceType {
+func (c *discoverySnapshot) newType(
+	of schema.GroupVersion, resource metav1.APIResource, served []metav1.APIResource,
+) ResourceType {
 	made := ResourceType{
 		Resource:   c.newResource(of, resource),
 		Singular:   resource.SingularName,

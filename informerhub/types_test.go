@@ -77,7 +77,7 @@ func TestATypeIsToldInTheVersionThatIsPreferred(t *testing.T) {
 	}
 	both, oldest := want("both", "v2", "v2", "v3", "v1"), want("oldest", "v1", "v1")
 	both.ShortNames, both.Subresources, oldest.Subresources = []string{"two"}, []string{"scale", "status"}, []string{"status"}
-	types := (&catalogue{groups: []*restmapper.APIGroupResources{group}, aggregated: aggregation{groups: map[string]bool{}}}).types()
+	types := (&discoverySnapshot{groups: []*restmapper.APIGroupResources{group}, aggregated: aggregation{groups: map[string]bool{}}}).types()
 	if diff := cmp.Diff([]ResourceType{both, want("newest", "v3", "v3"), oldest}, types); diff != "" {
 		t.Error(diff)
 	}

@@ -13,40 +13,46 @@ import (
 // updates its lease every ten seconds, so 10,000 nodes make 1,000 changes a second.
 var uncachedByDefault = []string{"leases.coordination.k8s.io"}
 
-// refusedBy returns the resources that options exclude from caching.
-func refusedBy(options Options, lists []*metav1.APIResourceList) map[schema.GroupResource]bool {
-	refused := refusedAmong(lists, uncachedByDefault)
-	for preloaded := range refusedAmong(lists, options.Preload) {
-		delete(refused, preloaded)
+// uncachedBy returns the resources that options exclude from caching.
+func uncachedBy(options Options, lists []*metav1.APIResourceList) map[schema.GroupResource]bool {
+	excluded := matchingResources(lists, uncachedByDefault)
+	for preloaded := range matchingResources(lists, options.Preload) {
+		delete(excluded, preloaded)
 	}
-	maps.Copy(refused, refusedAmong(lists, options.Uncached))
-	return refused
+	maps.Copy(excluded, matchingResources(lists, options.Uncached))
+	return excluded
 }
 
-// refusedAmong returns the resources of some lists that match names in kubectl's syntax, in every
-// version. A name that could match several resources matches all of them, because a resource that
-// an operator excludes must not be cached under another group.
-func refusedAmong(lists []*metav1.APIResourceList, names []string) map[schema.GroupResource]bool {
-	refused := make(map[schema.GroupResource]bool)
+// matchingResources returns the resources of some lists that match names in kubectl's syntax, in
+// every version. A name that could match several resources matches all of them, because a resource
+// that an operator excludes must not be cached under another group.
+func matchingResources(lists []*metav1.APIResourceList, names []string) map[schema.GroupResource]bool {
+	matching := make(map[schema.GroupResource]bool)
 	for _, list := range lists {
-		of, _ := schema.ParseGroupVersion(list.GroupVersion)
+		groupVersion, _ := schema.ParseGroupVersion(list.GroupVersion)
 		for _, served := range list.APIResources {
 			if strings.Contains(served.Name, "/") {
 				continue
 			}
-			if slices.ContainsFunc(names, func(name string) bool { return means(name, of, served) }) {
-				refused[schema.GroupResource{Group: of.Group, Resource: served.Name}] = true
+			if slices.ContainsFunc(names, func(name string) bool { return nameMatches(name, groupVersion, served) }) {
+				matching[schema.GroupResource{Group: groupVersion.Group, Resource: served.Name}] = true
 			}
 		}
 	}
-	return refused
+	return matching
 }
 
-// means reports whether a name can match a resource.
-func means(name string, of schema.GroupVersion, served metav1.APIResource) bool {
+// nameMatches reports whether a name can match a resource.
+func nameMatches(name string, groupVersion schema.GroupVersion, served metav1.APIResource) bool {
 	name, within, qualified := strings.Cut(strings.ToLower(name), ".")
-	if qualified && !slices.Contains([]string{of.Group, of.Version, of.Version + "." + of.Group}, within) {
+	qualifiers := []string{groupVersion.Group, groupVersion.Version, groupVersion.Version + "." + groupVersion.Group}
+	if qualified && !slices.Contains(qualifiers, within) {
 		return false
 	}
-	return slices.Contains(append([]string{served.Name, served.SingularName, strings.ToLower(served.Kind)}, served.ShortNames...), name)
+	return slices.Contains(namesOf(served), name)
+}
+
+// namesOf returns all names of a resource: its plural, singular, kind and short names.
+func namesOf(served metav1.APIResource) []string {
+	return append([]string{served.Name, served.SingularName, strings.ToLower(served.Kind)}, served.ShortNames...)
 }

@@ -29,7 +29,7 @@ func TestANameRefusesAllThatItCanMean(t *testing.T) {
 		"widgets":                  {"widgets.a.example.com"},
 		"widgets.v2.a.example.com": {"widgets.a.example.com"},
 	} {
-		refused := refusedAmong(lists, []string{"", name})
+		refused := matchingResources(lists, []string{"", name})
 		if len(refused) != len(want) {
 			t.Errorf("%q excludes %v, want %v", name, refused, want)
 		}
@@ -90,7 +90,7 @@ func TestUncached_LeasesAreKeptInMemoryOnlyIfThatIsAskedFor(t *testing.T) {
 		"others are refused":             {Options{Uncached: []string{"po"}}, []string{"leases.coordination.k8s.io", "pods"}},
 	} {
 		var got []string
-		for resource := range refusedBy(test.options, lists) {
+		for resource := range uncachedBy(test.options, lists) {
 			got = append(got, resource.String())
 		}
 		slices.Sort(got)

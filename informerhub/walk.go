@@ -93,13 +93,14 @@ func (p *snapshotPart) complete(ctx context.Context, batch *Batch, sel *Selectio
 			return err
 		}
 		if keeps {
-			batch.Events = append(batch.Events, Event{Type: Added, Object: object.Masked(sel.fields), ResourceVersion: object.version})
+			event := Event{Type: Added, Object: object.Masked(sel.fields), ResourceVersion: object.version}
+			batch.Events = append(batch.Events, event)
 		}
 		p.objects = p.objects[1:]
 	}
 	if p.ends {
 		batch.Events = append(batch.Events, Event{Type: Synced, ResourceVersion: p.version})
-		batch.unvalued.merge(p.walk.filtering.out)
+		batch.unvalued.merge(p.walk.filtering.unvalued)
 	}
 	return nil
 }

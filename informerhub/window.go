@@ -56,7 +56,7 @@ func (w *window) restart(next uint64, version string) {
 func (w *window) push(c change) {
 	w.changes = append(w.changes, c)
 	w.bytes += c.size()
-	shared(c.after)
+	cacheEncodings(c.after)
 	for w.bytes > w.limit && len(w.changes) > 0 {
 		w.dropFirst()
 	}
@@ -69,8 +69,8 @@ func (w *window) dropFirst() {
 	w.changes[0] = change{} // release its objects
 	w.changes = w.changes[1:]
 	w.first++
-	unshared(dropped.before)
-	unshared(dropped.after)
+	dropEncodings(dropped.before)
+	dropEncodings(dropped.after)
 }
 
 // at returns the change with a sequence number that the window covers.

@@ -61,7 +61,8 @@ func randomString(c randfill.Continue) string {
 func randomQuantity(c randfill.Continue) resource.Quantity {
 	suffix := pick(c, "", "", "n", "u", "m", "k", "M", "G", "T", "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei", "e3", "e-3")
 	sign := pick(c, "", "", "", "-")
-	return resource.MustParse(fmt.Sprintf("%s%d%s%s", sign, c.Int63n(1<<c.Intn(40)), pick(c, "", "", ".5", ".125", "000"), suffix))
+	return resource.MustParse(fmt.Sprintf("%s%d%s%s",
+		sign, c.Int63n(1<<c.Intn(40)), pick(c, "", "", ".5", ".125", "000"), suffix))
 }
 
 func randomTime(c randfill.Continue) time.Time {
@@ -75,7 +76,8 @@ func randomTime(c randfill.Continue) time.Time {
 }
 
 func randomJSON(c randfill.Continue) []byte {
-	return []byte(pick(c, `{"apiVersion":"a","kind":"<b>"}`, `{ "f:metadata" : { ".": {} } }`, "null", "7", "[\"\u2028\"]", `"text"`))
+	return []byte(pick(c,
+		`{"apiVersion":"a","kind":"<b>"}`, `{ "f:metadata" : { ".": {} } }`, "null", "7", "[\"\u2028\"]", `"text"`))
 }
 
 func pick(c randfill.Continue, from ...string) string { return from[c.Intn(len(from))] }
