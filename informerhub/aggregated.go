@@ -64,7 +64,7 @@ func isOwnGroup(group string) bool {
 // an APIService exists before its group does.
 func (r *Resolver) aggregated(ctx context.Context) (aggregation, error) {
 	known := aggregation{trusted: r.options.CacheAggregated}
-	services, err := r.listed(ctx, serviceResource, runtime.ContentTypeJSON)
+	services, err := r.listRegistrations(ctx, serviceResource, runtime.ContentTypeJSON)
 	switch {
 	case apierrors.IsNotFound(err): // an API server without aggregation
 		known.groups = make(map[string]bool)
@@ -92,7 +92,7 @@ func (r *Resolver) aggregated(ctx context.Context) (aggregation, error) {
 // definedResources returns the resources that CRDs define; none if the service has no permission to
 // list CRDs.
 func (r *Resolver) definedResources(ctx context.Context) (map[schema.GroupResource]bool, error) {
-	definitions, err := r.listed(ctx, definitionResource, acceptedMetadata)
+	definitions, err := r.listRegistrations(ctx, definitionResource, acceptedMetadata)
 	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -116,7 +116,7 @@ type registration struct {
 	} `json:"spec"`
 }
 
-func (r *Resolver) listed(ctx context.Context, resource Resource, accept string) ([]registration, error) {
+func (r *Resolver) listRegistrations(ctx context.Context, resource Resource, accept string) ([]registration, error) {
 	text, err := r.client.Get().AbsPath("/apis", resource.Group, resource.Version, resource.Name).
 		SetHeader("Accept", accept).MaxRetries(0).Do(ctx).Raw()
 	if err != nil {
@@ -184,8 +184,8 @@ func metadataOf(
 	}}
 }
 
-func metadataRequest(client rest.Interface, resource Resource, as string, options metav1.ListOptions) *rest.Request {
-	return onlyMetadata(client.Get(), resource, as).
+func metadataRequest(client rest.Interface, resource Resource, kind string, options metav1.ListOptions) *rest.Request {
+	return onlyMetadata(client.Get(), resource, kind).
 		Resource(resource.Name).
 		SpecificallyVersionedParams(&options, scheme.ParameterCodec, schema.GroupVersion{Version: "v1"})
 }
@@ -203,7 +203,7 @@ func (s *serviceStore) Add(object any) error { return s.Update(object) }
 func (s *serviceStore) Update(object any) error {
 	// An APIService is named VERSION.GROUP.
 	_, group, _ := strings.Cut(object.(*Object).name, ".")
-	s.session.regroup(group)
+	s.session.recordRegrouped(group)
 	return nil
 }
 
@@ -220,7 +220,7 @@ func (s *serviceStore) Replace([]any, string) error {
 	first := false
 	s.listed.Do(func() { first = true })
 	if !first {
-		s.session.regroup("")
+		s.session.recordRegrouped("")
 	}
 	return nil
 }

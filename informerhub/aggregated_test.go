@@ -75,7 +75,7 @@ func TestHub_ACacheEndsWhenItsGroupIsAggregated(t *testing.T) {
 	tellDefinition(t, watched, serviceOf("v1.example.com", "11"))
 	var gone *ResourceGoneError
 	if batch, err := w.Next(t.Context()); !errors.As(err, &gone) {
-		t.Fatalf("the watch continues with %v (%v)", toldAll(batch.Events, describeEvent), err)
+		t.Fatalf("the watch continues with %v (%v)", describeAll(batch.Events, describeEvent), err)
 	}
 	found, err := hub.Resolver().Resolve(t.Context(), "widgets")
 	must(t, err)

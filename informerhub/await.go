@@ -28,31 +28,31 @@ func (c *Cache) Await(ctx context.Context, version string, patience time.Duratio
 		"the cache of %s has not reached resource version %s yet", c.resource, version), retryTooNew)
 }
 
-// awaitAlone blocks until the cache has reached a version while the API server cannot be asked for
-// it. It fails with an UnavailableError after patience.
-func (c *Cache) awaitAlone(ctx context.Context, version string, patience time.Duration, why error) error {
+// awaitWithoutAPIServer blocks until the cache has reached a version while the API server cannot be
+// asked for it. It fails with an UnavailableError after patience.
+func (c *Cache) awaitWithoutAPIServer(ctx context.Context, version string, patience time.Duration, reason error) error {
 	reached, err := c.await(ctx, version, patience)
 	if err != nil || reached {
 		return err
 	}
 	host := ""
-	if away := (*UnavailableError)(nil); errors.As(why, &away) {
-		host = away.Host
+	if unavailable := (*UnavailableError)(nil); errors.As(reason, &unavailable) {
+		host = unavailable.Host
 	}
 	return &UnavailableError{Host: host, Err: fmt.Errorf(
-		"this replica has not reached version %s, and the API server cannot be asked for it: %w", version, why)}
+		"this replica has not reached version %s, and the API server cannot be asked for it: %w", version, reason)}
 }
 
 func (c *Cache) await(ctx context.Context, version string, patience time.Duration) (reached bool, err error) {
-	return c.awaitUntil(ctx, patience, func() (<-chan struct{}, error) { return c.behind(version) })
+	return c.awaitUntil(ctx, patience, func() (<-chan struct{}, error) { return c.unreached(version) })
 }
 
 // awaitUntil blocks until behind returns no channel. It calls behind again whenever the channel is
 // closed.
 func (c *Cache) awaitUntil(
-	ctx context.Context, patience time.Duration, behind func() (<-chan struct{}, error),
+	ctx context.Context, patience time.Duration, pending func() (<-chan struct{}, error),
 ) (reached bool, err error) {
-	grown, err := behind()
+	grown, err := pending()
 	if grown == nil || err != nil {
 		return err == nil, err
 	}
@@ -65,7 +65,7 @@ func (c *Cache) awaitUntil(
 		defer done.Wait()
 		defer stop()
 	}
-	for ; grown != nil && err == nil; grown, err = behind() {
+	for ; grown != nil && err == nil; grown, err = pending() {
 		select {
 		case <-grown:
 		case <-timeout.C:
@@ -77,9 +77,9 @@ func (c *Cache) awaitUntil(
 	return err == nil, err
 }
 
-// behind returns a channel that is closed when the cache advances; nil if it has already reached
+// unreached returns a channel that is closed when the cache advances; nil if it has already reached
 // the version.
-func (c *Cache) behind(version string) (<-chan struct{}, error) {
+func (c *Cache) unreached(version string) (<-chan struct{}, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.state.ended != nil {

@@ -14,7 +14,7 @@ func nextBefore(t *testing.T, w *Watcher) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return toldAll(batch.Events, func(event Event) string {
+	return describeAll(batch.Events, func(event Event) string {
 		if event.Before == nil {
 			return event.ResourceVersion
 		}
@@ -57,17 +57,17 @@ func TestWhatAnotherReplicaHasToldIsNotWhatWasBefore(t *testing.T) {
 	_, cache, upstream := syncedHub(t, api)
 	api.setCurrent("25")
 	w := resumed(t, cache, Query{}, Position{Version: "20"})
-	told := make(chan []string)
-	next := func() { told <- nextBefore(t, w) }
+	received := make(chan []string)
+	next := func() { received <- nextBefore(t, w) }
 	go next()
-	checkSame(t, []string{"20"}, <-told)
+	checkSame(t, []string{"20"}, <-received)
 	upstream.send(t, watch.Modified, typedPod("a", "15"))
 	upstream.send(t, watch.Modified, typedPod("a", "21"))
 	go next()
-	checkSame(t, []string{"21"}, <-told)
+	checkSame(t, []string{"21"}, <-received)
 	upstream.send(t, watch.Modified, typedPod("a", "22"))
 	go next()
-	checkSame(t, []string{"22<21"}, <-told)
+	checkSame(t, []string{"22<21"}, <-received)
 }
 
 func TestOnTheWayToAnotherSelectionNothingIsSaidOfBefore(t *testing.T) {

@@ -30,10 +30,10 @@ type schemaKey struct{ document, schema string }
 type builtSchemas struct {
 	building chan struct{} // full while a schema is built
 
-	mu     sync.Mutex // guards the fields below
-	order  list.List  // of builtSchema, the most recently requested one first
-	places map[schemaKey]*list.Element
-	bytes  int
+	mu       sync.Mutex // guards the fields below
+	order    list.List  // of builtSchema, the most recently requested one first
+	elements map[schemaKey]*list.Element
+	bytes    int
 }
 
 type builtSchema struct {
@@ -42,29 +42,29 @@ type builtSchema struct {
 }
 
 func newBuiltSchemas() *builtSchemas {
-	return &builtSchemas{building: make(chan struct{}, 1), places: make(map[schemaKey]*list.Element)}
+	return &builtSchemas{building: make(chan struct{}, 1), elements: make(map[schemaKey]*list.Element)}
 }
 
 // find returns a cached schema; nil if there is none.
 func (b *builtSchemas) find(key schemaKey) []byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	place := b.places[key]
-	if place == nil {
+	element := b.elements[key]
+	if element == nil {
 		return nil
 	}
-	b.order.MoveToFront(place)
-	return place.Value.(builtSchema).encoded
+	b.order.MoveToFront(element)
+	return element.Value.(builtSchema).encoded
 }
 
-// keep adds a schema, and evicts the least recently requested ones.
-func (b *builtSchemas) keep(key schemaKey, encoded []byte) {
+// add adds a schema, and evicts the least recently requested ones.
+func (b *builtSchemas) add(key schemaKey, encoded []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.places[key] = b.order.PushFront(builtSchema{key, encoded})
+	b.elements[key] = b.order.PushFront(builtSchema{key, encoded})
 	for b.bytes += len(encoded); b.bytes > maxBuiltBytes; {
 		oldest := b.order.Remove(b.order.Back()).(builtSchema)
-		delete(b.places, oldest.key)
+		delete(b.elements, oldest.key)
 		b.bytes -= len(oldest.encoded)
 	}
 }
@@ -72,10 +72,10 @@ func (b *builtSchemas) keep(key schemaKey, encoded []byte) {
 // build returns a schema of a document, as the bytes of a google.protobuf.Struct. Schemas are built
 // one at a time, in a processor slot, once for all concurrent callers. A schema of a document
 // without a hash is not cached.
-func (b *builtSchemas) build(ctx context.Context, of *document, name string) ([]byte, error) {
-	key := schemaKey{of.url, name}
-	if known := b.find(key); known != nil {
-		return known, nil
+func (b *builtSchemas) build(ctx context.Context, document *document, name string) ([]byte, error) {
+	key := schemaKey{document.url, name}
+	if cached := b.find(key); cached != nil {
+		return cached, nil
 	}
 	select {
 	case b.building <- struct{}{}:
@@ -83,12 +83,12 @@ func (b *builtSchemas) build(ctx context.Context, of *document, name string) ([]
 	case <-ctx.Done():
 		return nil, fmt.Errorf("waiting for a schema: %w", context.Cause(ctx))
 	}
-	if known := b.find(key); known != nil {
-		return known, nil // another caller has built it meanwhile
+	if cached := b.find(key); cached != nil {
+		return cached, nil // another caller has built it meanwhile
 	}
-	encoded, err := of.encode(ctx, name)
-	if err == nil && of.isHashed() {
-		b.keep(key, encoded)
+	encoded, err := document.encode(ctx, name)
+	if err == nil && document.isHashed() {
+		b.add(key, encoded)
 	}
 	return encoded, err
 }

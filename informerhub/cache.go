@@ -119,15 +119,15 @@ func (c *Cache) Get(namespace, name string) (*Object, error) {
 // selection's filter costs too much for all objects together. Longer lists use processor slots, see
 // [fairqueue.Begin], and end with the context.
 func (c *Cache) List(ctx context.Context, sel *Selection) (Snapshot, error) {
-	return c.candidates(sel).matching(ctx, sel)
+	return c.candidates(sel).match(ctx, sel)
 }
 
 func (c *Cache) candidates(sel *Selection) candidates {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	at := c.feed.position(time.Now())
-	at.Version = c.feed.version
-	return candidates{c.store.candidates(sel, nil), at, c.feed.closed == c.feed.version}
+	position := c.feed.position(time.Now())
+	position.Version = c.feed.version
+	return candidates{c.store.candidates(sel, nil), position, c.feed.closed == c.feed.version}
 }
 
 // watchFrom returns the version to watch from, given the last version that was seen. The API server
@@ -267,7 +267,7 @@ func (c *Cache) Replace(items []any, version string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.continuesLocked(changes, version) {
-		c.catchUpLocked(changes, version)
+		c.applyRelistLocked(changes, version)
 	} else {
 		c.startOverLocked(objects, version)
 	}
@@ -304,7 +304,7 @@ func (c *Cache) continuesLocked(changes []change, version string) bool {
 }
 
 func (c *Cache) startOverLocked(objects []*Object, version string) {
-	c.store = c.store.emptied()
+	c.store = c.store.emptyCopy()
 	entries := make([]*entry, len(objects))
 	for i, object := range objects {
 		entries[i], _ = c.store.put(object)
@@ -315,7 +315,7 @@ func (c *Cache) startOverLocked(objects []*Object, version string) {
 	c.feed.restart(time.Now(), entries, version)
 }
 
-func (c *Cache) catchUpLocked(changes []change, version string) {
+func (c *Cache) applyRelistLocked(changes []change, version string) {
 	for i := range changes {
 		changes[i].relisted = true
 	}

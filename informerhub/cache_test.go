@@ -321,13 +321,13 @@ func TestCache_AListThatUndoesChangesBeginsANewEpoch(t *testing.T) {
 
 				open, err := w.Next(t.Context())
 				if err != nil || (open.Events[0].Type == Reset) != test.undone {
-					t.Errorf("the open stream received %v, %v", toldAll(open.Events, describeEvent), err)
+					t.Errorf("the open stream received %v, %v", describeAll(open.Events, describeEvent), err)
 				}
 				resumed := c.Watch(selectFrom(t, c, Query{}), WatchOptions{Bookmarks: interval, Since: &position})
 				defer resumed.Close()
 				back, err := resumed.Next(t.Context())
 				if err != nil || (back.Events[0].Type == Reset) != test.undone {
-					t.Errorf("an earlier position received %v, %v", toldAll(back.Events, describeEvent), err)
+					t.Errorf("an earlier position received %v, %v", describeAll(back.Events, describeEvent), err)
 				}
 			})
 		})

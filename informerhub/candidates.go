@@ -30,26 +30,26 @@ func (c candidates) count() (count int) {
 	return count
 }
 
-// reached returns the partitions that may have objects of a selection, from the cursor's partition
-// on, in order. The result may share the store's memory.
-func (s *store) reached(sel *Selection, cursor *ObjectName) []*partition {
-	from := ""
+// selectedPartitions returns the partitions that may have objects of a selection, from the cursor's
+// partition on, in order. The result may share the store's memory.
+func (s *store) selectedPartitions(sel *Selection, cursor *ObjectName) []*partition {
+	firstNamespace := ""
 	if cursor != nil {
-		from = cursor.Namespace
+		firstNamespace = cursor.Namespace
 	}
 	switch {
 	case sel.namespace != "":
 		return s.partitionsOf([]string{sel.namespace}, sel)
-	case sel.restricted:
-		first, _ := slices.BinarySearch(sel.namespaces, from)
+	case sel.limited:
+		first, _ := slices.BinarySearch(sel.namespaces, firstNamespace)
 		return s.partitionsOf(sel.namespaces[first:], sel)
 	}
-	return s.partitions[s.place(from):]
+	return s.partitions[s.partitionIndex(firstNamespace):]
 }
 
 func (s *store) partitionsOf(namespaces []string, sel *Selection) (partitions []*partition) {
 	for _, namespace := range namespaces {
-		if p := s.byNamespace[namespace]; p != nil && sel.reaches(namespace) {
+		if p := s.byNamespace[namespace]; p != nil && sel.includesNamespace(namespace) {
 			partitions = append(partitions, p)
 		}
 	}
@@ -59,14 +59,14 @@ func (s *store) partitionsOf(namespaces []string, sel *Selection) (partitions []
 
 // candidates returns a selection's candidates in the partitions that it reaches. If without is not
 // nil, partitions that it reaches are left out.
-func (s *store) candidates(sel, without *Selection) [][]*Object {
-	if sel.among != nil {
-		return [][]*Object{s.named(sel.among, without)}
+func (s *store) candidates(sel, excluded *Selection) [][]*Object {
+	if sel.onlyNames != nil {
+		return [][]*Object{s.objectsByNames(sel.onlyNames, excluded)}
 	}
-	partitions := s.reached(sel, nil)
-	if without != nil {
+	partitions := s.selectedPartitions(sel, nil)
+	if excluded != nil {
 		partitions = slices.DeleteFunc(slices.Clone(partitions), func(p *partition) bool {
-			return without.reaches(p.namespace)
+			return excluded.includesNamespace(p.namespace)
 		})
 	}
 	runs := s.runs(sel, partitions)
@@ -121,11 +121,11 @@ func (l *lookup) objects(i int, partitions []*partition) (found []*Object) {
 	return found
 }
 
-// named returns the objects with the given names, which must be in order.
-func (s *store) named(names []ObjectName, without *Selection) []*Object {
+// objectsByNames returns the objects with the given names, which must be in order.
+func (s *store) objectsByNames(names []ObjectName, excluded *Selection) []*Object {
 	var objects []*Object
 	for i, name := range names {
-		if i > 0 && name.compare(names[i-1]) == 0 || without != nil && without.reaches(name.Namespace) {
+		if i > 0 && name.compare(names[i-1]) == 0 || excluded != nil && excluded.includesNamespace(name.Namespace) {
 			continue // the same name with another UID, or excluded
 		}
 		if object := s.get(name.Namespace, name.Name); object != nil {
@@ -135,8 +135,8 @@ func (s *store) named(names []ObjectName, without *Selection) []*Object {
 	return objects
 }
 
-// merged returns all candidates in order, each once.
-func (c candidates) merged(ctx context.Context) ([]*Object, error) {
+// merge returns all candidates in order, each once.
+func (c candidates) merge(ctx context.Context) ([]*Object, error) {
 	runs := c.runs
 	for len(runs) > 1 {
 		var longer [][]*Object
@@ -180,18 +180,18 @@ func mergeTwo(ctx context.Context, runs [][]*Object) ([]*Object, error) {
 	return merged, nil
 }
 
-// matching returns the candidates that match a selection.
-func (c candidates) matching(ctx context.Context, sel *Selection) (Snapshot, error) {
+// match returns the candidates that match a selection.
+func (c candidates) match(ctx context.Context, sel *Selection) (Snapshot, error) {
 	if sel.filter != nil || c.count() > shortWork {
-		within, end, err := fairqueue.Begin(ctx)
+		slotCtx, end, err := fairqueue.Begin(ctx)
 		if err != nil {
 			return Snapshot{}, err
 		}
 		defer end()
-		ctx = within
+		ctx = slotCtx
 	}
-	objects, err := c.merged(ctx)
-	if err != nil || sel.everything() {
+	objects, err := c.merge(ctx)
+	if err != nil || sel.selectsAll() {
 		return c.snapshot(objects), err
 	}
 	filtering := filtering{filter: sel.filter}
@@ -202,7 +202,7 @@ func (c candidates) matching(ctx context.Context, sel *Selection) (Snapshot, err
 				return Snapshot{}, err
 			}
 		}
-		keep, err := filtering.selects(ctx, sel, object)
+		keep, err := filtering.matches(ctx, sel, object)
 		if err != nil {
 			return Snapshot{}, err
 		}

@@ -84,11 +84,11 @@ func (c *codec) decodeProtobuf(body []byte) (runtime.Object, error) {
 	case e.kind == c.kind.Kind+"List", e.kind == partialListKind:
 		return c.decodeProtobufList(e.message)
 	}
-	return c.of(e.apiVersion, e.kind).protobufObject(e.message), nil
+	return c.forKind(e.apiVersion, e.kind).protobufObject(e.message), nil
 }
 
-// of returns a codec for the kind of a response, unless the codec already has a kind.
-func (c *codec) of(apiVersion, kind string) *codec {
+// forKind returns a codec for the kind of a response, unless the codec already has a kind.
+func (c *codec) forKind(apiVersion, kind string) *codec {
 	if !c.kind.Empty() {
 		return c
 	}
@@ -116,7 +116,7 @@ func (c *codec) protobufObject(message []byte) *Object {
 		raw = bytes.Clone(message)
 	}
 	object := &Object{kind: &c.kind, format: formatProtobuf, raw: raw}
-	return c.checked(object, errors.Join(err, object.readProtobufHead()))
+	return c.markUnreadable(object, errors.Join(err, object.readProtobufHead()))
 }
 
 func (c *codec) decodeJSON(body []byte) (runtime.Object, error) {
@@ -145,7 +145,7 @@ func (c *codec) decodeJSON(body []byte) (runtime.Object, error) {
 	case kind != c.kind.Kind && items != nil: // a custom resource can name its list kind freely
 		return c.decodeJSONList(metadata, items)
 	}
-	return c.of(apiVersion, kind).jsonObject(body), nil
+	return c.forKind(apiVersion, kind).jsonObject(body), nil
 }
 
 func (c *codec) decodeJSONList(metadata, items []byte) (runtime.Object, error) {
@@ -185,12 +185,12 @@ func (c *codec) jsonObject(text []byte) *Object {
 		raw = bytes.Clone(text)
 	}
 	object := &Object{kind: &c.kind, format: formatJSON, raw: raw}
-	return c.checked(object, errors.Join(err, object.readJSONHead()))
+	return c.markUnreadable(object, errors.Join(err, object.readJSONHead()))
 }
 
-// checked marks an object as unreadable if reading its head has failed. The head has the fields
-// that could be read.
-func (c *codec) checked(object *Object, err error) *Object {
+// markUnreadable marks an object as unreadable if reading its head has failed. The head has the
+// fields that could be read.
+func (c *codec) markUnreadable(object *Object, err error) *Object {
 	if err != nil {
 		object.format = formatUnreadable
 		slog.Error("an object cannot be read", "kind", c.kind.String(), "object", object.key(), "error", err)

@@ -83,7 +83,7 @@ func (c *Cache) freshnessLocked() Freshness {
 // is not stale.
 func (h *Hub) Freshness() Freshness {
 	var counted, refused []Freshness
-	for _, cache := range h.all() {
+	for _, cache := range h.runningCaches() {
 		switch fresh, followed, synced := cache.followed(); {
 		case !synced:
 		case followed.refused:

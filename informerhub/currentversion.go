@@ -33,7 +33,7 @@ func (h *Hub) CurrentVersion(
 		SpecificallyVersionedParams(&options, scheme.ParameterCodec, schema.GroupVersion{Version: "v1"}).
 		MaxRetries(0))
 	if err != nil {
-		return "", describe(ctx, client, err)
+		return "", asUnavailable(ctx, client, err)
 	}
 	return version, nil
 }

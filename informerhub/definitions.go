@@ -158,8 +158,8 @@ func (d *definitions) check(ctx context.Context, upstreams []*upstream, lost boo
 	for _, u := range upstreams {
 		served := true
 		if unknown == nil {
-			if is, err := fresh.serves(u.cache.resource); err == nil {
-				served = is
+			if stillServed, err := fresh.serves(u.cache.resource); err == nil {
+				served = stillServed
 			}
 		}
 		switch {
@@ -200,9 +200,9 @@ type definitionsSession struct {
 	regrouped map[string]bool
 }
 
-func newDefinitionsSession(of *definitions, end context.CancelFunc) *definitionsSession {
+func newDefinitionsSession(definitions *definitions, end context.CancelFunc) *definitionsSession {
 	s := &definitionsSession{
-		definitions: of, end: end, settled: make(chan struct{}), wake: make(chan struct{}, 1),
+		definitions: definitions, end: end, settled: make(chan struct{}), wake: make(chan struct{}, 1),
 		hashes: make(map[string]string), known: make(map[string]definition), changed: make(map[string]bool),
 		regrouped: make(map[string]bool),
 	}
@@ -350,22 +350,22 @@ func (s *definitionsSession) poll(ctx context.Context) {
 func (s *definitionsSession) takeChanged() map[string]bool {
 	s.stateMu.Lock()
 	defer s.stateMu.Unlock()
-	taken := s.changed
+	changed := s.changed
 	s.changed = make(map[string]bool)
-	return taken
+	return changed
 }
 
 // takeRegrouped returns the groups whose APIServices have changed since the last call.
 func (s *definitionsSession) takeRegrouped() map[string]bool {
 	s.stateMu.Lock()
 	defer s.stateMu.Unlock()
-	taken := s.regrouped
+	regrouped := s.regrouped
 	s.regrouped = make(map[string]bool)
-	return taken
+	return regrouped
 }
 
-// regroup records that an APIService of a group has changed.
-func (s *definitionsSession) regroup(group string) {
+// recordRegrouped records that an APIService of a group has changed.
+func (s *definitionsSession) recordRegrouped(group string) {
 	s.stateMu.Lock()
 	defer s.stateMu.Unlock()
 	s.regrouped[group] = true
@@ -379,7 +379,7 @@ func (s *definitionsSession) Add(object any) error { return s.Update(object) }
 func (s *definitionsSession) Update(object any) error {
 	s.stateMu.Lock()
 	defer s.stateMu.Unlock()
-	s.noteLocked(object.(*Object))
+	s.recordLocked(object.(*Object))
 	return nil
 }
 
@@ -396,7 +396,7 @@ func (s *definitionsSession) Replace(items []any, _ string) error {
 	s.stateMu.Lock()
 	defer s.stateMu.Unlock()
 	for _, item := range items {
-		s.noteLocked(item.(*Object))
+		s.recordLocked(item.(*Object))
 	}
 	if !s.synced && s.late {
 		for _, u := range upstreams {
@@ -417,7 +417,7 @@ func (s *definitionsSession) failed() {
 	s.settle()
 }
 
-func (s *definitionsSession) noteLocked(object *Object) {
+func (s *definitionsSession) recordLocked(object *Object) {
 	now, name := readDefinition(object), strings.Clone(object.name) // the object is not retained
 	before, known := s.known[name]
 	s.known[name] = now

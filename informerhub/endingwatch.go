@@ -16,14 +16,14 @@ type endingWatch struct {
 	stop   func()
 }
 
-func newEndingWatch(of watch.Interface, ended func(), passes func(watch.Event) bool) watch.Interface {
+func newEndingWatch(inner watch.Interface, ended func(), passes func(watch.Event) bool) watch.Interface {
 	stopped := make(chan struct{})
-	w := &endingWatch{Interface: of, events: make(chan watch.Event)}
+	w := &endingWatch{Interface: inner, events: make(chan watch.Event)}
 	w.stop = sync.OnceFunc(func() { close(stopped) })
 	go func() {
 		defer close(w.events)
 		defer ended()
-		for event := range of.ResultChan() {
+		for event := range inner.ResultChan() {
 			if passes != nil && !passes(event) {
 				return
 			}

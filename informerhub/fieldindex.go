@@ -21,7 +21,7 @@ const indexPart = 256
 // The existing entries are added in parts, and their fields are read without the lock. Changes are
 // added meanwhile as they arrive. Adding an entry twice has no effect.
 type fieldIndex struct {
-	reads    fieldReader
+	reader   fieldReader
 	complete bool        // all entries have been added: the index can be used
 	building bool        // a caller is adding entries
 	cursor   *ObjectName // the last entry that was read for adding; nil before the first one
@@ -62,12 +62,12 @@ func (p *partition) unindexField(name string, e *entry, values []string) {
 // index indexes the fields of a selection. It does not wait for an index that another caller is
 // building: without the index, more objects are examined for the selection.
 func (c *Cache) index(ctx context.Context, sel *Selection) error {
-	for _, wanted := range sel.conditions {
-		if !wanted.indexable() || c.isIndexed(wanted.field) {
+	for _, condition := range sel.conditions {
+		if !condition.indexable() || c.isIndexed(condition.field) {
 			continue
 		}
-		if store, index := c.beginIndex(wanted.field, wanted.reads); index != nil {
-			if err := c.buildIndex(ctx, store, wanted.field, index); err != nil {
+		if store, index := c.beginIndex(condition.field, condition.reader); index != nil {
+			if err := c.buildIndex(ctx, store, condition.field, index); err != nil {
 				return err
 			}
 		}
@@ -94,7 +94,7 @@ func (c *Cache) beginIndex(field string, reads fieldReader) (*store, *fieldIndex
 	case index != nil && (index.complete || index.building), index == nil && len(c.store.fields) == maxFieldIndexes:
 		return nil, nil
 	case index == nil:
-		index = &fieldIndex{reads: reads}
+		index = &fieldIndex{reader: reads}
 		c.store.fields[field] = index
 	}
 	index.building = true
@@ -112,7 +112,7 @@ func (c *Cache) buildIndex(ctx context.Context, in *store, field string, index *
 	defer end()
 	for part := c.addToIndex(in, field, nil); len(part) > 0; part = c.addToIndex(in, field, part) {
 		for i := range part {
-			part[i].values = index.reads.values(part[i].object)
+			part[i].values = index.reader.values(part[i].object)
 		}
 		if err := fairqueue.Yield(ctx); err != nil {
 			return err
@@ -153,7 +153,7 @@ func (c *Cache) addToIndex(in *store, field string, part []unindexed) (next []un
 
 // appendUnindexed appends entries after an index's cursor to a part, and advances the cursor.
 func (s *store) appendUnindexed(part []unindexed, index *fieldIndex) []unindexed {
-	for p, e := range s.entriesBehind(&Selection{}, nil, index.cursor) {
+	for p, e := range s.entriesAfter(&Selection{}, nil, index.cursor) {
 		if len(part) >= indexPart {
 			break
 		}

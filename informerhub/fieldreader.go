@@ -26,16 +26,16 @@ func oneValue(read func(*Object) string) fieldReader {
 
 // condition is one requirement of a field selector, or of a relation.
 type condition struct {
-	field string
-	reads fieldReader
-	wants []string // any of them
-	equal bool     // otherwise none of them
+	field  string
+	reader fieldReader
+	values []string // any of them
+	equal  bool     // otherwise none of them
 }
 
 // meets reports whether an object meets the condition.
 func (c condition) meets(object *Object) bool {
-	for _, value := range c.wants {
-		if c.reads.has(object, value) {
+	for _, value := range c.values {
+		if c.reader.has(object, value) {
 			return c.equal
 		}
 	}
@@ -45,5 +45,5 @@ func (c condition) meets(object *Object) bool {
 // indexable reports whether an index finds the objects that meet the condition. Names and
 // namespaces need no index, because the store is ordered by them.
 func (c condition) indexable() bool {
-	return c.equal && !slices.Contains(c.wants, "") && c.field != "metadata.name" && c.field != "metadata.namespace"
+	return c.equal && !slices.Contains(c.values, "") && c.field != "metadata.name" && c.field != "metadata.namespace"
 }

@@ -22,28 +22,28 @@ type filterResult struct {
 	err     error
 }
 
-// passes reports whether the selection's filter, if any, is true for an object.
-func (s *Selection) passes(object *Object) bool {
+// passesFilter reports whether the selection's filter, if any, is true for an object.
+func (s *Selection) passesFilter(object *Object) bool {
 	if s.filter == nil {
 		return true
 	}
-	matches, _ := object.passes(s.filter, nil)
+	matches, _ := object.passesFilter(s.filter, nil)
 	return matches
 }
 
-// holds is like Matches, and counts the objects for which the filter has no value.
-func (s *Selection) holds(object *Object, unvalued *unvaluedCount) bool {
-	if s.filter == nil || !s.selects(object) {
-		return s.filter == nil && s.selects(object)
+// matchesCounting is like Matches, and counts the objects for which the filter has no value.
+func (s *Selection) matchesCounting(object *Object, unvalued *unvaluedCount) bool {
+	if s.filter == nil || !s.matchesWithoutFilter(object) {
+		return s.filter == nil && s.matchesWithoutFilter(object)
 	}
-	matches, err := object.passes(s.filter, nil)
+	matches, err := object.passesFilter(s.filter, nil)
 	unvalued.add(object, err)
 	return matches
 }
 
-// passes evaluates a filter for the object. The result is cached while the object is in the window.
-// The error is the reason why the filter has no value for the object.
-func (o *Object) passes(f *filter.Filter, budget *filter.Budget) (bool, error) {
+// passesFilter evaluates a filter for the object. The result is cached while the object is in the
+// window. The error is the reason why the filter has no value for the object.
+func (o *Object) passesFilter(f *filter.Filter, budget *filter.Budget) (bool, error) {
 	cached := o.encodings.Load()
 	if cached == nil {
 		return o.evaluate(f, budget)
@@ -91,18 +91,18 @@ type filtering struct {
 	unvalued unvaluedCount
 }
 
-// selects reports whether a selection with this filter contains an object. It returns the errors of
-// keeps.
-func (f *filtering) selects(ctx context.Context, sel *Selection, object *Object) (bool, error) {
-	if !sel.selects(object) {
+// matches reports whether a selection with this filter contains an object. It returns the errors of
+// passes.
+func (f *filtering) matches(ctx context.Context, sel *Selection, object *Object) (bool, error) {
+	if !sel.matchesWithoutFilter(object) {
 		return false, nil
 	}
-	return f.keeps(ctx, object)
+	return f.passes(ctx, object)
 }
 
-// keeps reports whether the filter is true for an object. It fails with a BadRequest error if the
+// passes reports whether the filter is true for an object. It fails with a BadRequest error if the
 // filter has cost too much for all objects so far.
-func (f *filtering) keeps(ctx context.Context, object *Object) (bool, error) {
+func (f *filtering) passes(ctx context.Context, object *Object) (bool, error) {
 	if f.filter == nil {
 		return true, nil
 	}
@@ -113,7 +113,7 @@ func (f *filtering) keeps(ctx context.Context, object *Object) (bool, error) {
 		return false, apierrors.NewBadRequest(fmt.Sprintf(
 			"filter: %v for all objects together: select fewer by namespace, labels or fields, or ask for less", err))
 	}
-	matches, err := object.passes(f.filter, &f.budget)
+	matches, err := object.passesFilter(f.filter, &f.budget)
 	f.unvalued.add(object, err)
 	return matches, nil
 }

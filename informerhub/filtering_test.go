@@ -149,7 +149,7 @@ func TestAnAnswerIsRememberedWhileTheObjectIsInTheWindow(t *testing.T) {
 	filters := []*filter.Filter{filterOf(t, `object.spec.nodeName == 'n1'`), filterOf(t, `object.spec.nodeName == 'n2'`), filterOf(t, `object.x == 1`)}
 	for range 2 {
 		for i, f := range filters {
-			matches, err := object.passes(f, nil)
+			matches, err := object.passesFilter(f, nil)
 			if matches != (i == 0) || (err != nil) != (i == 2) {
 				t.Errorf("%s: %v, %v", f, matches, err)
 			}

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// leapt returns the cache of a replica that was at 10 with the pod a, without the label that a
-// caller selects. After an outage, a relist takes it to 40. Meanwhile another replica has delivered
-// events up to 20 to the caller: a got the label, and the pod between was created, which was
-// deleted at 25. The pod gone was deleted at 40.
-func leapt(t *testing.T, known bool) *Cache {
+// relistedOver returns the cache of a replica that was at 10 with the pod a, without the label that
+// a caller selects. After an outage, a relist takes it to 40. Meanwhile another replica has
+// delivered events up to 20 to the caller: a got the label, and the pod between was created, which
+// was deleted at 25. The pod gone was deleted at 40.
+func relistedOver(t *testing.T, known bool) *Cache {
 	t.Helper()
 	c := syncedPods(t, 10, labelled(t, "a", "other", 5), labelled(t, "gone", "web", 6))
 	if known {
@@ -40,13 +40,13 @@ var (
 )
 
 func TestAPositionThatARelistHasLedPastIsToldLatestStates(t *testing.T) {
-	c := leapt(t, true)
+	c := relistedOver(t, true)
 	leap(t, c)
 	checkSame(t, latestStates, nextLines(t, resumed(t, c, byLabel, Position{Version: "20"})))
 }
 
 func TestAWatcherFromAReplicaThatWasAheadIsToldLatestStatesWhenARelistLeadsPastIt(t *testing.T) {
-	c := leapt(t, true)
+	c := relistedOver(t, true)
 	w := resumed(t, c, byLabel, Position{Version: "20"})
 	checkSame(t, []string{"BOOKMARK at 20"}, nextLines(t, w))
 	leap(t, c)
@@ -54,12 +54,12 @@ func TestAWatcherFromAReplicaThatWasAheadIsToldLatestStatesWhenARelistLeadsPastI
 	checkSame(t, latestStates, nextLines(t, w))
 	w.Close()
 	if left := len(c.feed.watchers.groups); left != 0 {
-		t.Errorf("%d topics are left", left)
+		t.Errorf("%d groups are left", left)
 	}
 }
 
 func TestAPositionInAGapThatNobodyKnowsBeginsAnew(t *testing.T) {
-	c := leapt(t, false)
+	c := relistedOver(t, false)
 	leap(t, c)
 	began := []string{"RESET at 40", "SYNCED at 40"}
 	checkSame(t, began, nextLines(t, resumed(t, c, byLabel, Position{Version: "11"})))
@@ -67,7 +67,7 @@ func TestAPositionInAGapThatNobodyKnowsBeginsAnew(t *testing.T) {
 }
 
 func TestAtTheEndsOfAGapNothingIsUnknown(t *testing.T) {
-	c := leapt(t, false)
+	c := relistedOver(t, false)
 	leap(t, c)
 	must(t, c.Update(labelled(t, "a", "web", 41)))
 	for since, want := range map[string][]string{
@@ -77,7 +77,7 @@ func TestAtTheEndsOfAGapNothingIsUnknown(t *testing.T) {
 		w := resumed(t, c, byLabel, Position{Version: since})
 		batch, err := w.Next(t.Context())
 		must(t, err)
-		checkSame(t, want, toldAll(batch.Events, describeEvent))
+		checkSame(t, want, describeAll(batch.Events, describeEvent))
 		if batch.compacted {
 			t.Errorf("from %s latest states are sent, not steps", since)
 		}

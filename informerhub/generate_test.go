@@ -172,16 +172,16 @@ func (is traits) related(t tester, to Related) bool {
 		byLabel.Matches(labels.Set(is.labels))
 }
 
-// told returns what tests compare of an object: its identity and version.
-func (is traits) told() string {
+// describe returns what tests compare of an object: its identity and version.
+func (is traits) describe() string {
 	return fmt.Sprintf("%s/%s %s@%s", is.namespace, is.name, is.uid, is.version)
 }
 
-// told returns what tests compare of an object that was sent for a query: under a mask its content
-// instead of its version.
-func (q Query) told(o *Object) string {
+// describe returns what tests compare of an object that was sent for a query: under a mask its
+// content instead of its version.
+func (q Query) describe(o *Object) string {
 	if q.Fields == nil {
-		return told(o)
+		return describeObject(o)
 	}
 	if o.masking == nil {
 		o = o.Masked(q.Fields)
@@ -193,20 +193,20 @@ func (q Query) told(o *Object) string {
 	return fmt.Sprintf("%s/%s %s %s", o.namespace, o.name, o.uid, text)
 }
 
-// toldOf returns what tests compare of all objects that a query selects.
-func (w world) toldOf(t tester, query Query) []string {
+// describeSelected returns what tests compare of all objects that a query selects.
+func (w world) describeSelected(t tester, query Query) []string {
 	t.Helper()
-	return toldAll(w.selected(t, query), func(is traits) string { return query.told(podObject(t, is)) })
+	return describeAll(w.selected(t, query), func(is traits) string { return query.describe(podObject(t, is)) })
 }
 
-func told(o *Object) string {
+func describeObject(o *Object) string {
 	return fmt.Sprintf("%s/%s %s@%s", o.namespace, o.name, o.uid, o.version)
 }
 
-func toldAll[T any](all []T, told func(T) string) []string {
+func describeAll[T any](all []T, describe func(T) string) []string {
 	lines := make([]string, len(all))
 	for i, one := range all {
-		lines[i] = told(one)
+		lines[i] = describe(one)
 	}
 	return lines
 }

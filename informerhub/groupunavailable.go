@@ -30,11 +30,11 @@ func (e *GroupUnavailableError) Error() string {
 // matches a resource that such a group had when it last responded.
 func (c *discoverySnapshot) unavailable(name string) error {
 	for _, list := range c.lastKnown {
-		of, _ := schema.ParseGroupVersion(list.GroupVersion)
+		groupVersion, _ := schema.ParseGroupVersion(list.GroupVersion)
 		if slices.ContainsFunc(list.APIResources, func(served metav1.APIResource) bool {
-			return nameMatches(name, of, served)
+			return nameMatches(name, groupVersion, served)
 		}) {
-			return &GroupUnavailableError{Name: name, Group: of.Group}
+			return &GroupUnavailableError{Name: name, Group: groupVersion.Group}
 		}
 	}
 	for groupVersion, err := range c.failed {
@@ -49,25 +49,25 @@ func (c *discoverySnapshot) unavailable(name string) error {
 // discovery names the group.
 type lastLists map[schema.GroupVersion]*metav1.APIResourceList
 
-// note records the result of discovery, and returns the recorded lists of groups that did not
+// update records the result of discovery, and returns the recorded lists of groups that did not
 // respond this time.
-func (l *lastLists) note(
+func (l *lastLists) update(
 	served []*metav1.APIResourceList, failed map[schema.GroupVersion]error,
-) (away []*metav1.APIResourceList) {
+) (unavailable []*metav1.APIResourceList) {
 	next := make(lastLists)
 	for _, list := range served {
-		if of, err := schema.ParseGroupVersion(list.GroupVersion); err == nil {
-			next[of] = list
+		if groupVersion, err := schema.ParseGroupVersion(list.GroupVersion); err == nil {
+			next[groupVersion] = list
 		}
 	}
-	for of, err := range failed {
-		if list := (*l)[of]; list != nil && isUnavailable(err) {
-			next[of] = list
-			away = append(away, list)
+	for groupVersion, err := range failed {
+		if list := (*l)[groupVersion]; list != nil && isUnavailable(err) {
+			next[groupVersion] = list
+			unavailable = append(unavailable, list)
 		}
 	}
 	*l = next
-	return away
+	return unavailable
 }
 
 // isUnavailable reports whether discovery could not read a group. A group that is not found, or has

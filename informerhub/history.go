@@ -132,7 +132,7 @@ func (c *Cache) takeWantedRange(version string) (since, until string) {
 // hasReached reports whether the API server has reached a version that this cache has not, so that
 // another replica may have issued it. Otherwise the version belongs to a history that was undone.
 func (c *Cache) hasReached(ctx context.Context, version string) (bool, error) {
-	if ahead, err := c.behind(version); ahead == nil || err != nil {
+	if ahead, err := c.unreached(version); ahead == nil || err != nil {
 		return false, err
 	}
 	if c.history == nil {
@@ -155,7 +155,7 @@ const (
 // one request, and a version that is far ahead is rejected without a request for a while. A version
 // that is near needs a new request, because the API server may have reached it since.
 func (u *upstream) hasReached(ctx context.Context, version string) (bool, error) {
-	if latest := u.versions.within(farAheadTTL); latest != nil && isFarAhead(latest.answer, version) {
+	if latest := u.versions.latestWithin(farAheadTTL); latest != nil && isFarAhead(latest.answer, version) {
 		return false, nil
 	}
 	current, err := u.versions.refresh(ctx)
@@ -178,8 +178,8 @@ func (u *upstream) current(ctx context.Context) (string, error) {
 	return listedVersion(ctx, u.request(metav1.ListOptions{Limit: 1}))
 }
 
-// since watches the events after a version, for at most historySeconds.
-func (u *upstream) since(ctx context.Context, version string) (watch.Interface, error) {
+// watchSince watches the events after a version, for at most historySeconds.
+func (u *upstream) watchSince(ctx context.Context, version string) (watch.Interface, error) {
 	seconds := int64(historySeconds)
 	return u.request(metav1.ListOptions{
 		ResourceVersion:     version,
@@ -214,7 +214,7 @@ var errHistorySilent = errors.New("the API server has not reported how far its h
 func (u *upstream) deletions(ctx context.Context, since, until string) ([]latest, error) {
 	ctx, cancel := context.WithTimeout(ctx, (historySeconds+1)*time.Second)
 	defer cancel()
-	events, err := u.since(ctx, since)
+	events, err := u.watchSince(ctx, since)
 	if err != nil {
 		return nil, historyError(err)
 	}

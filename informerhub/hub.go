@@ -164,24 +164,24 @@ func (h *Hub) Start(ctx context.Context, resource Resource) (*Cache, error) {
 	if !resource.Cacheable() {
 		return nil, fmt.Errorf("%s are not cached; read them at the API server", resource)
 	}
-	if !resource.BuiltIn() && !h.runs(resource) {
+	if !resource.BuiltIn() && !h.hasCache(resource) {
 		// A cache is long-lived, so it must not be started from an old discovery result.
 		if err := h.resolver.Confirm(ctx, resource); err != nil {
 			return nil, err
 		}
 	}
-	return h.started(resource)
+	return h.startedCache(resource)
 }
 
-// runs reports whether the resource has a cache.
-func (h *Hub) runs(resource Resource) bool {
+// hasCache reports whether the resource has a cache.
+func (h *Hub) hasCache(resource Resource) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	cache, ok := h.caches[resource]
 	return ok && !cache.hasEnded()
 }
 
-func (h *Hub) started(resource Resource) (*Cache, error) {
+func (h *Hub) startedCache(resource Resource) (*Cache, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
@@ -218,8 +218,8 @@ func (h *Hub) upstreamOf(cache *Cache, client rest.Interface) *upstream {
 	return up
 }
 
-// all returns the running caches.
-func (h *Hub) all() []*Cache {
+// runningCaches returns the running caches.
+func (h *Hub) runningCaches() []*Cache {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	caches := make([]*Cache, 0, len(h.caches))
@@ -243,7 +243,7 @@ func (h *Hub) run(running *runningCache, up *upstream) {
 // markAllUncertain makes each cache determine what it has missed since the given time, after which
 // nothing has arrived.
 func (h *Hub) markAllUncertain(since time.Time) {
-	for _, cache := range h.all() {
+	for _, cache := range h.runningCaches() {
 		cache.markUncertain(since)
 	}
 }
@@ -265,13 +265,13 @@ func (h *Hub) endIdle(running *runningCache) {
 	if running.watched() || h.pinned[running.resource] {
 		running.lastUsed = time.Now()
 	}
-	left := h.options.IdleTimeout - time.Since(running.lastUsed)
+	remaining := h.options.IdleTimeout - time.Since(running.lastUsed)
 	switch {
 	case h.caches[running.resource] != running:
-	case left <= 0:
+	case remaining <= 0:
 		h.endLocked(running)
 	default:
-		running.idle.Reset(left)
+		running.idle.Reset(remaining)
 	}
 }
 

@@ -74,7 +74,7 @@ func (l *Live) Get(ctx context.Context, namespace, name, subresource string) (*O
 		MaxRetries(0). // the caller decides whether to wait and retry
 		Do(ctx).Get()
 	if err != nil {
-		return nil, describe(ctx, l.client, err)
+		return nil, asUnavailable(ctx, l.client, err)
 	}
 	object, ok := got.(*Object)
 	if !ok {
@@ -89,11 +89,11 @@ const livePage = 500
 // List returns the content of a query as one snapshot, and the API server's warnings. A list of
 // more than most bytes is a RequestEntityTooLarge error. If the query has namespaces, each of them
 // is read.
-func (l *Live) List(ctx context.Context, query Query, most int) (Snapshot, []string, error) {
-	snapshot, warnings, err := l.list(ctx, query, "", most)
+func (l *Live) List(ctx context.Context, query Query, maxBytes int) (Snapshot, []string, error) {
+	snapshot, warnings, err := l.list(ctx, query, "", maxBytes)
 	if apierrors.IsResourceExpired(err) {
 		// The API server no longer has the version of the first page.
-		return l.list(ctx, query, "", most)
+		return l.list(ctx, query, "", maxBytes)
 	}
 	return snapshot, warnings, err
 }
@@ -101,12 +101,12 @@ func (l *Live) List(ctx context.Context, query Query, most int) (Snapshot, []str
 // ListAt is like List, at a version that the API server has returned before. It fails with a
 // ResourceExpired error if the API server no longer has that version, or responds with another one.
 // If versions cannot be requested, as with some aggregated APIs, ListAt lists the latest version.
-func (l *Live) ListAt(ctx context.Context, query Query, version string, most int) (Snapshot, []string, error) {
-	return l.list(ctx, query, version, most)
+func (l *Live) ListAt(ctx context.Context, query Query, version string, maxBytes int) (Snapshot, []string, error) {
+	return l.list(ctx, query, version, maxBytes)
 }
 
-func (l *Live) list(ctx context.Context, query Query, version string, most int) (Snapshot, []string, error) {
-	r, err := l.newList(ctx, query, most)
+func (l *Live) list(ctx context.Context, query Query, version string, maxBytes int) (Snapshot, []string, error) {
+	r, err := l.newList(ctx, query, maxBytes)
 	if err != nil {
 		return Snapshot{}, nil, err
 	}
@@ -172,7 +172,7 @@ func (r *liveList) readAll(ctx context.Context, namespace string) error {
 		if err != nil {
 			return err
 		}
-		if err := r.take(ctx, page); err != nil || page.Continue == "" {
+		if err := r.add(ctx, page); err != nil || page.Continue == "" {
 			return err
 		}
 		options.Continue, options.ResourceVersion, options.ResourceVersionMatch = page.Continue, "", ""
@@ -192,7 +192,7 @@ func (r *liveList) read(ctx context.Context, namespace string, options metav1.Li
 		Do(ctx)
 	got, err := result.Get()
 	if err != nil {
-		return nil, describe(ctx, r.client, err)
+		return nil, asUnavailable(ctx, r.client, err)
 	}
 	for _, warning := range result.Warnings() {
 		if !slices.Contains(r.warnings, warning.Text) {
@@ -206,8 +206,8 @@ func (r *liveList) read(ctx context.Context, namespace string, options metav1.Li
 	return page, nil
 }
 
-// take adds the selected objects of a page, in a processor slot.
-func (r *liveList) take(ctx context.Context, page *objectList) error {
+// add adds the selected objects of a page, in a processor slot.
+func (r *liveList) add(ctx context.Context, page *objectList) error {
 	ctx, end, err := fairqueue.Begin(ctx)
 	if err != nil {
 		return err
@@ -224,7 +224,7 @@ func (r *liveList) take(ctx context.Context, page *objectList) error {
 		if object.name == "" {
 			continue // unreadable: see codec
 		}
-		keep, err := r.filtering.selects(ctx, r.selection, object)
+		keep, err := r.filtering.matches(ctx, r.selection, object)
 		if err != nil {
 			return err
 		}

@@ -265,7 +265,7 @@ func TestFieldIndex_IsMadeInPartsWhileObjectsChange(t *testing.T) {
 	part := c.addToIndex(store, "spec.nodeName", nil)
 	for step := 0; len(part) > 0; step++ {
 		for i := range part {
-			part[i].values = index.reads.values(part[i].object)
+			part[i].values = index.reader.values(part[i].object)
 		}
 		if place := step * indexPart; place+9 < tenantObjects { // both are in the part
 			changed, deleted := fmt.Sprintf("pod-%04d", place+5), fmt.Sprintf("pod-%04d", place+9)

@@ -71,8 +71,8 @@ func (l *changeLog) evictOldest() {
 	oldest := l.tombstones[0]
 	l.tombstones[0] = nil
 	l.tombstones = l.tombstones[1:]
-	at := l.search(func(r record) bool { return r.seq >= oldest.seq })
-	l.compactVersion = formatVersion(l.records[at].version)
+	first := l.search(func(r record) bool { return r.seq >= oldest.seq })
+	l.compactVersion = formatVersion(l.records[first].version)
 	l.backfilled = newerThan(l.backfilled, l.compactVersion)
 	l.evictedSeq = oldest.seq
 	oldest.seq = 0 // no record is current any more
@@ -166,15 +166,15 @@ func (l *changeLog) missingUntil(since string) (until string) {
 // backfill records that the deletions between two versions are known, and replaces backfilled,
 // which contains them.
 func (l *changeLog) backfill(backfilled []latest, since, until string) {
-	known := func(from string) string {
+	updated := func(from string) string {
 		if older(since, from) && !older(until, from) {
 			return since
 		}
 		return from
 	}
-	l.compactVersion = known(l.compactVersion)
+	l.compactVersion = updated(l.compactVersion)
 	for i := range l.gaps {
-		l.gaps[i].knownSince = known(l.gaps[i].knownSince)
+		l.gaps[i].knownSince = updated(l.gaps[i].knownSince)
 	}
 	l.backfilled = newerThan(backfilled, l.compactVersion)
 }

@@ -45,7 +45,7 @@ func lookupsOf(sel *Selection) (all []*lookup) {
 	}
 	for _, c := range sel.conditions {
 		if c.indexable() {
-			all = append(all, &lookup{field: c.field, values: c.wants})
+			all = append(all, &lookup{field: c.field, values: c.values})
 		}
 	}
 	return all

@@ -17,10 +17,10 @@ const (
 
 // onlyMetadata makes a request return the metadata of a resource's objects, as
 // PartialObjectMetadata or a list of these.
-func onlyMetadata(request *rest.Request, of Resource, as string) *rest.Request {
-	asPartial := ";as=" + as + ";g=meta.k8s.io;v=v1"
+func onlyMetadata(request *rest.Request, resource Resource, kind string) *rest.Request {
+	asPartial := ";as=" + kind + ";g=meta.k8s.io;v=v1"
 	accept := []string{runtime.ContentTypeJSON + asPartial, runtime.ContentTypeJSON}
-	if of.BuiltIn() {
+	if resource.BuiltIn() {
 		accept = append([]string{runtime.ContentTypeProtobuf + asPartial}, accept...)
 	}
 	return request.SetHeader("Accept", strings.Join(accept, ","))

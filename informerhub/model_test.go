@@ -115,11 +115,11 @@ func (c *cluster) change(t *rapid.T, place key) traits {
 func (c *cluster) put(t *rapid.T) {
 	c.allExpire(t)
 	place := aPlace.Draw(t, "place")
-	tell := c.cache.Update
+	apply := c.cache.Update
 	if _, ok := c.holds[place]; !ok {
-		tell = c.cache.Add
+		apply = c.cache.Add
 	}
-	must(t, tell(podObject(t, c.change(t, place))))
+	must(t, apply(podObject(t, c.change(t, place))))
 }
 
 func (c *cluster) delete(t *rapid.T) {
@@ -298,9 +298,9 @@ func (c *cluster) readBy(t *rapid.T, reader *reader) {
 	c.allExpire(t)
 	c.show(t)
 	reader.drain(t)
-	checkSame(t, c.holds.toldOf(t, reader.query), reader.holds())
+	checkSame(t, c.holds.describeSelected(t, reader.query), reader.holds())
 	list := listOf(t, c.cache, reader.watcher.selection)
-	checkSame(t, reader.holds(), toldAll(list.Objects, reader.query.told))
+	checkSame(t, reader.holds(), describeAll(list.Objects, reader.query.describe))
 	if list.ResourceVersion != strconv.Itoa(c.version) {
 		t.Fatalf("the list is at version %s, the cluster at %d", list.ResourceVersion, c.version)
 	}

@@ -17,14 +17,14 @@ func (c *discoverySnapshot) nearMisses(name string) []string {
 		name     string
 		distance int
 	}
-	wanted, _, _ := strings.Cut(strings.ToLower(name), ".")
+	base, _, _ := strings.Cut(strings.ToLower(name), ".")
 	var found []candidate
 	for full, names := range c.names() {
-		distance := len(wanted)
+		distance := len(base)
 		for _, other := range names {
-			distance = min(distance, editDistance(wanted, other))
+			distance = min(distance, editDistance(base, other))
 		}
-		if distance <= 1+len(wanted)/4 {
+		if distance <= 1+len(base)/4 {
 			found = append(found, candidate{full, distance})
 		}
 	}

@@ -99,7 +99,7 @@ func TestAStreamOfAReplicaThatHadAllDeletions_IsNotSentThemAgain(t *testing.T) {
 func reaches(t *testing.T, c *Cache, version string) {
 	t.Helper()
 	for {
-		grown, err := c.behind(version)
+		grown, err := c.unreached(version)
 		must(t, err)
 		if grown == nil {
 			return

@@ -39,9 +39,9 @@ func wakeIntervalFor(watchers int) time.Duration {
 }
 
 // hold limits watchers to an end, until show is called after wait.
-func (p *throttle) hold(at feedEnd, wait time.Duration, show func()) {
-	p.active, p.end = true, at
-	p.timer = time.AfterFunc(wait, show)
+func (p *throttle) hold(end feedEnd, wait time.Duration, wake func()) {
+	p.active, p.end = true, end
+	p.timer = time.AfterFunc(wait, wake)
 }
 
 // release ends a hold, if there is one.

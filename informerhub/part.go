@@ -8,9 +8,9 @@ import (
 // next returns the candidates of a selection after a cursor, in order, at most as many as a watcher
 // takes at once, and whether no others are left. by is the result of stepwise. A nil cursor is
 // before the first object.
-func (s *store) next(sel *Selection, by *lookup, cursor *ObjectName, most limits) (objects []*Object, all bool) {
+func (s *store) next(sel *Selection, index *lookup, cursor *ObjectName, most limits) (objects []*Object, all bool) {
 	size := 0
-	for object := range s.behind(sel, by, cursor) {
+	for object := range s.after(sel, index, cursor) {
 		if len(objects) == most.batch || size >= most.partBytes {
 			return objects, false
 		}
@@ -26,26 +26,26 @@ const maxMergedLists = 16
 
 // stepwise is like narrowest, but returns only a lookup of few values, as a walk needs.
 func (s *store) stepwise(sel *Selection) *lookup {
-	if sel.name != "" || sel.among != nil {
+	if sel.name != "" || sel.onlyNames != nil {
 		return nil
 	}
 	few := slices.DeleteFunc(slices.Clone(sel.lookups), func(by *lookup) bool { return by.size() > maxMergedLists })
-	partitions := s.reached(sel, nil)
+	partitions := s.selectedPartitions(sel, nil)
 	return s.narrowest(few, partitions, entriesIn(partitions))
 }
 
-// behind returns the candidates of a selection after a cursor, in order.
-func (s *store) behind(sel *Selection, by *lookup, cursor *ObjectName) iter.Seq[*Object] {
+// after returns the candidates of a selection after a cursor, in order.
+func (s *store) after(sel *Selection, index *lookup, cursor *ObjectName) iter.Seq[*Object] {
 	return func(yield func(*Object) bool) {
-		if sel.among != nil {
-			for _, object := range s.named(sel.among, nil) {
+		if sel.onlyNames != nil {
+			for _, object := range s.objectsByNames(sel.onlyNames, nil) {
 				if !cursor.passed(object) && !yield(object) {
 					return
 				}
 			}
 			return
 		}
-		for _, e := range s.entriesBehind(sel, by, cursor) {
+		for _, e := range s.entriesAfter(sel, index, cursor) {
 			if !yield(e.object) {
 				return
 			}
@@ -53,48 +53,48 @@ func (s *store) behind(sel *Selection, by *lookup, cursor *ObjectName) iter.Seq[
 	}
 }
 
-// entriesBehind returns the candidate entries of a selection after a cursor, with their partitions,
+// entriesAfter returns the candidate entries of a selection after a cursor, with their partitions,
 // in order.
-func (s *store) entriesBehind(sel *Selection, by *lookup, cursor *ObjectName) iter.Seq2[*partition, *entry] {
+func (s *store) entriesAfter(sel *Selection, index *lookup, cursor *ObjectName) iter.Seq2[*partition, *entry] {
 	return func(yield func(*partition, *entry) bool) {
 		looked := int64(0)
 		defer func() { s.examined.Add(looked) }()
 		each := int64(1)
-		if by != nil {
-			each = int64(by.size())
+		if index != nil {
+			each = int64(index.size())
 		}
-		for _, p := range s.reached(sel, cursor) {
+		for _, p := range s.selectedPartitions(sel, cursor) {
 			looked += each
-			if !p.behind(sel, by, cursor, func(e *entry) bool { looked += each; return yield(p, e) }) {
+			if !p.visitAfter(sel, index, cursor, func(e *entry) bool { looked += each; return yield(p, e) }) {
 				return
 			}
 		}
 	}
 }
 
-// behind visits the entries of the partition after a cursor. It reports whether the visitor wants
-// further entries.
-func (p *partition) behind(sel *Selection, by *lookup, cursor *ObjectName, visit func(*entry) bool) bool {
-	after := ""
+// visitAfter visits the entries of the partition after a cursor. It reports whether the visitor
+// wants further entries.
+func (p *partition) visitAfter(sel *Selection, index *lookup, cursor *ObjectName, visit func(*entry) bool) bool {
+	afterName := ""
 	if cursor != nil && cursor.Namespace == p.namespace {
-		after = cursor.Name
+		afterName = cursor.Name
 	}
-	from := &entry{object: &Object{name: after}}
+	from := &entry{object: &Object{name: afterName}}
 	more := true
-	visitBehind := func(e *entry) bool {
-		more = e.object.name == after || visit(e)
+	visitEntry := func(e *entry) bool {
+		more = e.object.name == afterName || visit(e)
 		return more
 	}
 	switch {
 	case sel.name != "":
 		from.object.name = sel.name
-		if e, ok := p.entries.Get(from); ok && sel.name > after {
-			visitBehind(e)
+		if e, ok := p.entries.Get(from); ok && sel.name > afterName {
+			visitEntry(e)
 		}
-	case by != nil:
-		mergeEntries(by.listsFrom(p, from), visitBehind)
+	case index != nil:
+		mergeEntries(index.listsFrom(p, from), visitEntry)
 	default:
-		p.entries.AscendGreaterOrEqual(from, visitBehind)
+		p.entries.AscendGreaterOrEqual(from, visitEntry)
 	}
 	return more
 }

@@ -44,31 +44,31 @@ func (p *past) catchUpLocked() error {
 	case feed.undone(p.at):
 		return ErrUndone
 	case !p.begun:
-		place, ok := feed.locateStep(p.at.Version)
+		seq, ok := feed.locateStep(p.at.Version)
 		if !ok || older(feed.version, p.at.Version) {
 			return ErrForgotten
 		}
-		p.begun, p.epoch, p.through = true, feed.epoch.id, place
+		p.begun, p.epoch, p.through = true, feed.epoch.id, seq
 	case feed.epoch.id != p.epoch || !feed.window.covers(p.through):
 		return ErrForgotten
 	}
-	made := feed.window.after(p.through)
-	feed.examined.Add(int64(len(made)))
-	p.changes, p.through = append(p.changes, made...), feed.last
+	changes := feed.window.after(p.through)
+	feed.examined.Add(int64(len(changes)))
+	p.changes, p.through = append(p.changes, changes...), feed.last
 	return nil
 }
 
-// span is a range of objects in order: those after behind, up to and including upTo. A nil bound is
-// no bound.
-type span struct{ behind, upTo *ObjectName }
+// span is a range of objects in order: after one object, up to and including upTo. A nil bound is no
+// bound.
+type span struct{ after, upTo *ObjectName }
 
 func (s span) has(object *Object) bool {
-	return !s.behind.passed(object) && (s.upTo == nil || s.upTo.passed(object))
+	return !s.after.passed(object) && (s.upTo == nil || s.upTo.passed(object))
 }
 
 // undo undoes the changes of the objects in a span. present are the candidates of a selection now;
 // undo returns the candidates at the earlier version.
-func (p *past) undo(ctx context.Context, sel *Selection, within span, present []*Object) ([]*Object, error) {
+func (p *past) undo(ctx context.Context, sel *Selection, span span, present []*Object) ([]*Object, error) {
 	before := make(map[objectName]bool)
 	var held []*Object
 	for i := range p.changes {
@@ -78,11 +78,11 @@ func (p *past) undo(ctx context.Context, sel *Selection, within span, present []
 			}
 		}
 		object := p.changes[i].object()
-		if !within.has(object) || before[nameOf(object)] {
+		if !span.has(object) || before[nameOf(object)] {
 			continue
 		}
 		before[nameOf(object)] = true // only the first change of an object counts
-		if was := p.changes[i].before; was != nil && sel.names(was) {
+		if was := p.changes[i].before; was != nil && sel.canContain(was) {
 			held = append(held, was)
 		}
 	}
@@ -116,21 +116,21 @@ func (c *Cache) ListAt(ctx context.Context, sel *Selection, at Position) (Snapsh
 	}
 	found := candidates{runs: c.store.candidates(sel, nil)}
 	c.mu.RUnlock()
-	objects, err := found.merged(ctx)
+	objects, err := found.merge(ctx)
 	if err != nil {
 		return Snapshot{}, err
 	}
 	if objects, err = p.undo(ctx, sel, span{}, objects); err != nil {
 		return Snapshot{}, err
 	}
-	return candidates{runs: [][]*Object{objects}, position: at, complete: true}.matching(ctx, sel)
+	return candidates{runs: [][]*Object{objects}, position: at, complete: true}.match(ctx, sel)
 }
 
 // ListBehind returns the content of a selection at a position, after an object, in order, and reports
 // whether more objects follow. It returns at most most objects, and stops before they have more than
 // mostBytes, but returns at least one if there is one. It fails as ListAt does.
 func (c *Cache) ListBehind(
-	ctx context.Context, sel *Selection, at Position, behind ObjectName, most, mostBytes int,
+	ctx context.Context, sel *Selection, at Position, after ObjectName, most, mostBytes int,
 ) (found []*Object, more bool, err error) {
 	ctx, end, err := fairqueue.Begin(ctx)
 	if err != nil {
@@ -140,7 +140,7 @@ func (c *Cache) ListBehind(
 	p, filtering := c.past(at), filtering{filter: sel.filter}
 	part := limits{batch: min(max(most+1, stepsBetweenYields), maxPastPart), partBytes: maxInt}
 	for size := 0; ; {
-		objects, last, err := p.next(ctx, sel, behind, part)
+		objects, last, err := p.next(ctx, sel, after, part)
 		if err != nil {
 			return nil, false, err
 		}
@@ -150,7 +150,7 @@ func (c *Cache) ListBehind(
 					return nil, false, err
 				}
 			}
-			keep, err := filtering.selects(ctx, sel, object)
+			keep, err := filtering.matches(ctx, sel, object)
 			if err != nil {
 				return nil, false, err
 			}
@@ -165,7 +165,7 @@ func (c *Cache) ListBehind(
 		if last == nil {
 			return found, false, nil
 		}
-		behind = *last
+		after = *last
 	}
 }
 
@@ -178,7 +178,7 @@ const (
 // next returns the next candidates of a selection after an object. last is the last of them if
 // others follow, otherwise nil.
 func (p *past) next(
-	ctx context.Context, sel *Selection, behind ObjectName, most limits,
+	ctx context.Context, sel *Selection, after ObjectName, most limits,
 ) (objects []*Object, last *ObjectName, err error) {
 	c := p.cache
 	c.mu.RLock()
@@ -187,20 +187,22 @@ func (p *past) next(
 		c.mu.RUnlock()
 		return nil, nil, err
 	}
-	present, all := c.store.next(sel, c.store.stepwise(sel), &behind, most)
+	present, all := c.store.next(sel, c.store.stepwise(sel), &after, most)
 	c.mu.RUnlock()
 	if !all {
 		end := present[len(present)-1]
 		last = &ObjectName{Namespace: strings.Clone(end.namespace), Name: strings.Clone(end.name)}
 	}
-	objects, err = p.undo(ctx, sel, span{&behind, last}, present)
+	objects, err = p.undo(ctx, sel, span{&after, last}, present)
 	return objects, last, err
 }
 
 // ListNamed returns the objects with the given names at a position, in the order of the names. It
 // stops before they have more than mostBytes, but returns at least one. It fails with ErrForgotten
 // if there was no object with one of the names, and as ListAt does.
-func (c *Cache) ListNamed(ctx context.Context, at Position, names []ObjectName, mostBytes int) (found []*Object, err error) {
+func (c *Cache) ListNamed(
+	ctx context.Context, at Position, names []ObjectName, mostBytes int,
+) (found []*Object, err error) {
 	ctx, end, err := fairqueue.Begin(ctx)
 	if err != nil {
 		return nil, err
@@ -315,7 +317,7 @@ func (c *Cache) AwaitPosition(ctx context.Context, at Position, patience time.Du
 		return err
 	}
 	been, err := c.hasReached(ctx, at.Version)
-	if ahead, _ := c.behind(at.Version); err == nil && !been && ahead != nil {
+	if ahead, _ := c.unreached(at.Version); err == nil && !been && ahead != nil {
 		return ErrUndone
 	}
 	return c.Await(ctx, at.Version, patience)

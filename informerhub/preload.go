@@ -36,9 +36,9 @@ type preloads struct {
 
 // preloadState is the progress of one preloaded resource.
 type preloadState struct {
-	synced  bool
-	failure error     // the last one; nil when synced, or before the first attempt has ended
-	since   time.Time // when the API server began to respond with errors
+	synced       bool
+	failure      error     // the last one; nil when synced, or before the first attempt has ended
+	failingSince time.Time // when the API server began to respond with errors
 	// unservable reports whether there is nothing to preload: the cluster does not serve the
 	// resource, or it must not be cached.
 	unservable bool
@@ -57,19 +57,19 @@ func newPreloads(names []string) *preloads {
 func (h *Hub) Preload(ctx context.Context) {
 	var keeping sync.WaitGroup
 	for name := range h.preloads.state {
-		keeping.Go(func() { h.keep(ctx, name) })
+		keeping.Go(func() { h.keepPreloaded(ctx, name) })
 	}
 	keeping.Wait()
 }
 
-// keep starts the cache of a resource, and restarts it when it has ended.
-func (h *Hub) keep(ctx context.Context, name string) {
+// keepPreloaded starts the cache of a resource, and restarts it when it has ended.
+func (h *Hub) keepPreloaded(ctx context.Context, name string) {
 	for ctx.Err() == nil {
 		resource, err := h.preload(ctx, name)
 		if ctx.Err() != nil {
 			return
 		}
-		switch h.preloads.note(name, err) {
+		switch h.preloads.record(name, err) {
 		case preloadSynced:
 			h.awaitEnd(ctx, resource)
 		case preloadSkipped:
@@ -147,8 +147,8 @@ const (
 	preloadSkipped
 )
 
-// note records the outcome of an attempt to preload a resource.
-func (p *preloads) note(name string, err error) preloadOutcome {
+// record records the outcome of an attempt to preload a resource.
+func (p *preloads) record(name string, err error) preloadOutcome {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	state := p.state[name]
@@ -156,7 +156,7 @@ func (p *preloads) note(name string, err error) preloadOutcome {
 	state.synced, state.failure = err == nil, err
 	switch {
 	case err == nil:
-		state.since, state.unservable = time.Time{}, false
+		state.failingSince, state.unservable = time.Time{}, false
 		slog.Info("preloaded", "resource", name)
 		return preloadSynced
 	case isUnservable(err):
@@ -167,21 +167,21 @@ func (p *preloads) note(name string, err error) preloadOutcome {
 		return preloadSkipped
 	}
 	state.unservable = false
-	state.noteAnswer(err)
+	state.recordResponse(err)
 	if before == nil || before.Error() != err.Error() {
 		slog.Warn("not preloaded yet", "resource", name, "error", err)
 	}
 	return preloadFailed
 }
 
-// noteAnswer records the time since which the API server responds with errors.
-func (s *preloadState) noteAnswer(err error) {
+// recordResponse records the time since which the API server responds with errors.
+func (s *preloadState) recordResponse(err error) {
 	var snapshot *SnapshotError
 	switch {
 	case !errors.As(err, &snapshot) || errors.Is(err, errNoSnapshot):
-		s.since = time.Time{} // the API server is unreachable or slow
-	case s.since.IsZero():
-		s.since = time.Now()
+		s.failingSince = time.Time{} // the API server is unreachable or slow
+	case s.failingSince.IsZero():
+		s.failingSince = time.Now()
 	}
 }
 
@@ -196,7 +196,8 @@ func isUnservable(err error) bool {
 
 // isSettled reports whether Warm need not wait any longer.
 func (s *preloadState) isSettled() bool {
-	return s.synced || s.unservable || isDenied(s.failure) || !s.since.IsZero() && time.Since(s.since) > preloadPatience
+	return s.synced || s.unservable || isDenied(s.failure) ||
+		!s.failingSince.IsZero() && time.Since(s.failingSince) > preloadPatience
 }
 
 // Warm returns nil once each cache of [Options.Preload] has had a snapshot, and before that an
@@ -241,7 +242,7 @@ func (p *preloads) missingLocked() []string {
 // HasSnapshot reports whether any cache has a snapshot, so that the hub can serve reads without the
 // API server.
 func (h *Hub) HasSnapshot() bool {
-	return slices.ContainsFunc(h.all(), func(c *Cache) bool {
+	return slices.ContainsFunc(h.runningCaches(), func(c *Cache) bool {
 		c.mu.RLock()
 		defer c.mu.RUnlock()
 		return c.state.synced && c.state.ended == nil

@@ -92,8 +92,8 @@ func TestWarm_WaitsForSnapshotsButNotForBrokenResources(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
 				hub := &Hub{preloads: newPreloads([]string{"a", "b"})}
 				for range 2 * preloadPatience / preloadRetry {
-					hub.preloads.note("a", test.a)
-					hub.preloads.note("b", test.b)
+					hub.preloads.record("a", test.a)
+					hub.preloads.record("b", test.b)
 					time.Sleep(preloadRetry)
 				}
 				if err := hub.Warm(); (err == nil) != test.warm {
@@ -106,16 +106,16 @@ func TestWarm_WaitsForSnapshotsButNotForBrokenResources(t *testing.T) {
 
 func TestWarm_WaitsForAResourceThatIsAnsweredWithAnErrorForAMoment(t *testing.T) {
 	hub := &Hub{preloads: newPreloads([]string{"a", "b"})}
-	hub.preloads.note("a", nil)
-	hub.preloads.note("b", &SnapshotError{pods, apierrors.NewTooManyRequestsError("storage is (re)initializing")})
+	hub.preloads.record("a", nil)
+	hub.preloads.record("b", &SnapshotError{pods, apierrors.NewTooManyRequestsError("storage is (re)initializing")})
 	if hub.Warm() == nil {
 		t.Error("Warm does not wait")
 	}
-	hub.preloads.note("b", nil)
+	hub.preloads.record("b", nil)
 	if err := hub.Warm(); err != nil {
 		t.Error(err)
 	}
-	hub.preloads.note("b", errors.New("later"))
+	hub.preloads.record("b", errors.New("later"))
 	if err := hub.Warm(); err != nil {
 		t.Errorf("the hub was warm, and no longer is: %v", err)
 	}

@@ -53,8 +53,8 @@ type privateMemory struct {
 	ended    bool
 	reading  bool // a snapshot is being read
 	incoming int  // bytes of the snapshot that is being read
-	kept     int  // bytes of the cache
-	held     int
+	cached   int  // bytes of the cache
+	acquired int
 	shares   []privateShare
 }
 
@@ -87,10 +87,10 @@ func (m *privateMemory) receive(objects ...*Object) error {
 
 // settle counts the content of the cache. If replaced is set, it contains the snapshot that was
 // being read.
-func (m *privateMemory) settle(kept int, replaced bool) error {
+func (m *privateMemory) settle(cached int, replaced bool) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.kept = kept; replaced {
+	if m.cached = cached; replaced {
 		m.reading, m.incoming = false, 0
 	}
 	return m.holdLocked()
@@ -106,10 +106,10 @@ func (m *privateMemory) end() {
 
 // holdLocked acquires as much memory as is needed: not much more, and not less unless it fails.
 func (m *privateMemory) holdLocked() error {
-	needed := max(m.kept+m.incoming, minPrivateBytes)
-	for m.held < needed && !m.ended {
-		if !m.growLocked(max(minPrivateBytes, m.held/4)) && !m.growLocked(needed-m.held) {
-			err := m.tooMuch()
+	needed := max(m.cached+m.incoming, minPrivateBytes)
+	for m.acquired < needed && !m.ended {
+		if !m.growLocked(max(minPrivateBytes, m.acquired/4)) && !m.growLocked(needed-m.acquired) {
+			err := m.limitError()
 			m.overflow(err)
 			return err
 		}
@@ -123,24 +123,24 @@ func (m *privateMemory) growLocked(bytes int) bool {
 	release, ok := m.queue.TryAcquire(m.caller, int64(bytes))
 	if ok {
 		m.shares = append(m.shares, privateShare{bytes, release})
-		m.held += bytes
+		m.acquired += bytes
 	}
 	return ok
 }
 
 // releaseLocked releases the memory that is not needed.
 func (m *privateMemory) releaseLocked(needed int) {
-	for last := len(m.shares) - 1; last >= 0 && m.held-m.shares[last].bytes >= needed; last-- {
-		m.held -= m.shares[last].bytes
+	for last := len(m.shares) - 1; last >= 0 && m.acquired-m.shares[last].bytes >= needed; last-- {
+		m.acquired -= m.shares[last].bytes
 		m.shares[last].release()
 		m.shares = m.shares[:last]
 	}
 	if m.ended {
-		m.held = 0
+		m.acquired = 0
 	}
 }
 
-func (m *privateMemory) tooMuch() error {
+func (m *privateMemory) limitError() error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status:  metav1.StatusFailure,
 		Code:    http.StatusRequestEntityTooLarge,
@@ -206,8 +206,8 @@ func (m *privateMemory) listOptions(options metav1.ListOptions) metav1.ListOptio
 	return options
 }
 
-// passes counts the object of an event, and reports whether there is memory for it.
-func (m *privateMemory) passes(event watch.Event) bool {
+// admit counts the object of an event, and reports whether there is memory for it.
+func (m *privateMemory) admit(event watch.Event) bool {
 	object, ok := event.Object.(*Object)
 	return !ok || m.receive(object) == nil
 }

@@ -60,11 +60,11 @@ func (c *Cache) hasApplied(event watch.Event) bool {
 	if older(c.feed.version, object.version) {
 		return false
 	}
-	held := c.store.get(object.namespace, object.name)
+	cached := c.store.get(object.namespace, object.name)
 	if event.Type == watch.Deleted {
-		return held == nil || held.uid != object.uid
+		return cached == nil || cached.uid != object.uid
 	}
-	return held != nil && held.uid == object.uid && !older(held.version, object.version)
+	return cached != nil && cached.uid == object.uid && !older(cached.version, object.version)
 }
 
 // closeAfter is the time for which a deletion may be the last change before the API server is asked
@@ -109,7 +109,7 @@ func (u *upstream) progress(ctx context.Context, since string, known func(watch.
 	if _, err := u.current(ctx); err != nil { // brings the API server's own cache up to date
 		return "", err
 	}
-	events, err := u.since(ctx, since)
+	events, err := u.watchSince(ctx, since)
 	if err != nil {
 		return "", err
 	}

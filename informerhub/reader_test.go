@@ -35,7 +35,7 @@ type reader struct {
 type point struct {
 	behind     *Position // where the stream can be resumed; nil if it cannot
 	held       map[key]*Object
-	told       map[string]bool // the changes since the last RESET
+	delivered  map[string]bool // the changes since the last RESET
 	started    bool            // RESET was received, and no SYNCED yet
 	version    int             // of the last event; 0 in a snapshot
 	bookmarked int             // the version of the last bookmark
@@ -78,10 +78,10 @@ func (r *reader) rescope(t tester) {
 	to := selectFrom(t, r.cache, r.query)
 	r.watcher.Rescope(to)
 	r.points = nil
-	r.told = make(map[string]bool) // objects of added namespaces are sent again
+	r.delivered = make(map[string]bool) // objects of added namespaces are sent again
 	r.drain(t)
 	for _, held := range r.held {
-		if !to.reaches(held.namespace) {
+		if !to.includesNamespace(held.namespace) {
 			t.Fatalf("%s is held, but is not in %q", held.key(), r.query.Namespaces)
 		}
 	}
@@ -141,7 +141,7 @@ func (r *reader) take(t tester, batch Batch) (lines []string) {
 
 func (r *reader) keepPoint() {
 	kept := r.point
-	kept.held, kept.told = maps.Clone(r.held), maps.Clone(r.told)
+	kept.held, kept.delivered = maps.Clone(r.held), maps.Clone(r.delivered)
 	r.points = append(r.points, kept)
 	if len(r.points) > keptPoints {
 		r.points = r.points[1:]
@@ -153,10 +153,10 @@ func (r *reader) resume(t tester, from point) {
 	t.Helper()
 	r.resumed = true
 	r.point = from
-	r.held, r.told = maps.Clone(from.held), maps.Clone(from.told)
-	for change := range r.told { // events after the position may be repeated deletions
+	r.held, r.delivered = maps.Clone(from.held), maps.Clone(from.delivered)
+	for change := range r.delivered { // events after the position may be repeated deletions
 		if _, version, _ := strings.Cut(change, "@"); numberOf(version) > numberOf(from.behind.Version) {
-			delete(r.told, change)
+			delete(r.delivered, change)
 		}
 	}
 	r.watch(t, from.behind)
@@ -174,7 +174,7 @@ func describeEvent(event Event) string {
 func (r *reader) apply(event Event) (wrong string) {
 	switch event.Type {
 	case Reset:
-		r.held, r.told, r.started, r.version = make(map[key]*Object), make(map[string]bool), true, 0
+		r.held, r.delivered, r.started, r.version = make(map[key]*Object), make(map[string]bool), true, 0
 		r.bookmarked, r.resumed = 0, false
 		r.resets++
 		return ""
@@ -210,15 +210,15 @@ func (r *reader) applyObject(event Event) string {
 		return "" // it may be repeated, with a later version at a replica that has relisted
 	}
 	r.held[place] = object
-	if before := event.Before; before != nil && (!ok || event.Type != Modified || !bytes.Equal(before.raw, held.raw) || r.query.told(before) != r.query.told(held)) {
+	if before := event.Before; before != nil && (!ok || event.Type != Modified || !bytes.Equal(before.raw, held.raw) || r.query.describe(before) != r.query.describe(held)) {
 		return "what was before is not what is held"
 	}
-	if change := object.uid + "@" + event.ResourceVersion; r.told[change] {
-		return "the change of " + change + " was told before"
-	} else if r.told != nil {
-		r.told[change] = true
+	if change := object.uid + "@" + event.ResourceVersion; r.delivered[change] {
+		return "the change of " + change + " was delivered before"
+	} else if r.delivered != nil {
+		r.delivered[change] = true
 	}
-	if r.latest { // then the earlier state is unknown: see Selection.catchUp
+	if r.latest { // then the earlier state is unknown: see Selection.latestStateEvent
 		if event.Type == Deleted {
 			delete(r.held, place)
 		}
@@ -230,13 +230,13 @@ func (r *reader) applyObject(event Event) string {
 	case Modified:
 		return r.when(!ok, "MODIFIED is not held") + r.when(ok && held.uid != object.uid, "MODIFIED to another UID") +
 			r.when(ok && !isLater(event, held), "the object went back, or came twice") +
-			r.when(ok && r.query.Fields != nil && r.query.told(object) == r.query.told(held), "MODIFIED changes nothing under the mask")
+			r.when(ok && r.query.Fields != nil && r.query.describe(object) == r.query.describe(held), "MODIFIED changes nothing under the mask")
 	}
 	delete(r.held, place)
 	if r.over {
 		return r.when(!ok || held.uid != object.uid, "DELETED is not held")
 	}
-	return r.when(!ok || r.query.told(held) != r.query.told(object), "DELETED is not the object that was held")
+	return r.when(!ok || r.query.describe(held) != r.query.describe(object), "DELETED is not the object that was held")
 }
 
 // isLater reports whether an event has a later state of the object than the held one. Another
@@ -276,7 +276,7 @@ func numberOf(version string) int {
 func (r *reader) holds() []string {
 	var lines []string
 	for _, place := range slices.SortedFunc(maps.Keys(r.held), key.compare) {
-		lines = append(lines, r.query.told(r.held[place]))
+		lines = append(lines, r.query.describe(r.held[place]))
 	}
 	return lines
 }

@@ -125,10 +125,10 @@ func (u *upstream) relist() {
 // first, and later one that it has seen. The cache may have advanced past that version through an
 // answer of the API server, see progress.
 func (u *upstream) notOlder(options metav1.ListOptions) metav1.ListOptions {
-	held := u.cache.reachedVersion()
-	asked := options.ResourceVersion
-	if asked == "0" && isRequestable(held) || asked != "" && older(asked, held) {
-		options.ResourceVersion, options.ResourceVersionMatch = held, metav1.ResourceVersionMatchNotOlderThan
+	cached := u.cache.reachedVersion()
+	requested := options.ResourceVersion
+	if requested == "0" && isRequestable(cached) || requested != "" && older(requested, cached) {
+		options.ResourceVersion, options.ResourceVersionMatch = cached, metav1.ResourceVersionMatchNotOlderThan
 		options.Limit = 0 // with a limit, some API servers read the version as an exact one
 	}
 	return options
@@ -159,7 +159,7 @@ func (u *upstream) list(ctx context.Context, options metav1.ListOptions) (runtim
 	}
 	list, err := u.request(options).Do(ctx).Get()
 	if err != nil {
-		u.failed(ctx, err)
+		u.recordFailure(ctx, err)
 		return nil, err
 	}
 	u.cache.recordSuccess()
@@ -184,36 +184,36 @@ func (u *upstream) watch(ctx context.Context, options metav1.ListOptions) (watch
 	case err == nil:
 		u.cache.recordSuccess()
 		u.cache.watchOpened(lists)
-		events = newEndingWatch(events, u.cache.watchClosed, u.counted(lists))
+		events = newEndingWatch(events, u.cache.watchClosed, u.eventCounter(lists))
 	case utilnet.IsConnectionRefused(err), apierrors.IsTooManyRequests(err):
-		u.failed(ctx, err)
+		u.recordFailure(ctx, err)
 	}
 	// After any other error the Reflector lists, and the outcome of the list decides: an API server
 	// without watch-list rejects such a watch although it is healthy.
 	return events, err
 }
 
-// counted returns the function that counts the objects of a watch; nil if they are not counted.
-// With lists, the watch begins with a snapshot.
-func (u *upstream) counted(lists bool) func(watch.Event) bool {
+// eventCounter returns the function that counts the objects of a watch; nil if they are not
+// counted. With lists, the watch begins with a snapshot.
+func (u *upstream) eventCounter(lists bool) func(watch.Event) bool {
 	if u.memory == nil {
 		return nil
 	}
 	if lists {
 		u.memory.beginSnapshot()
 	}
-	return u.memory.passes
+	return u.memory.admit
 }
 
-func (u *upstream) failed(ctx context.Context, err error) {
+func (u *upstream) recordFailure(ctx context.Context, err error) {
 	if ctx.Err() == nil {
-		u.cache.recordFailure(describe(ctx, u.client, err))
+		u.cache.recordFailure(asUnavailable(ctx, u.client, err))
 	}
 }
 
-// describe converts an error to an UnavailableError, unless it is a response of the API server or
-// the end of the caller's context.
-func describe(ctx context.Context, client rest.Interface, err error) error {
+// asUnavailable converts an error to an UnavailableError, unless it is a response of the API server
+// or the end of the caller's context.
+func asUnavailable(ctx context.Context, client rest.Interface, err error) error {
 	var status apierrors.APIStatus
 	switch {
 	case apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) && apierrors.IsBadRequest(err):
@@ -259,7 +259,7 @@ func (u *upstream) supports(ctx context.Context, field string) error {
 		Limit:           1,
 	}).Do(ctx).Error()
 	if err != nil {
-		return describe(ctx, u.client, err)
+		return asUnavailable(ctx, u.client, err)
 	}
 	return nil
 }

@@ -37,54 +37,54 @@ func (n ObjectName) compare(other ObjectName) int {
 }
 
 // relate limits a selection to objects that are related to another object.
-func (c *selector) relate(ctx context.Context, sel *Selection, to Related) error {
-	sel.within(to.Namespace)
-	if to.Owner != "" {
-		sel.conditions = append(sel.conditions, condition{ownerField, ownerUIDs, []string{to.Owner}, true})
+func (c *selector) relate(ctx context.Context, sel *Selection, related Related) error {
+	sel.limitToNamespace(related.Namespace)
+	if related.Owner != "" {
+		sel.conditions = append(sel.conditions, condition{ownerField, ownerUIDs, []string{related.Owner}, true})
 	}
-	for _, wanted := range to.Fields {
-		read, err := c.selectableFields.find(ctx, wanted.Field)
+	for _, field := range related.Fields {
+		read, err := c.selectableFields.find(ctx, field.Field)
 		if err != nil {
 			return err
 		}
-		sel.conditions = append(sel.conditions, condition{wanted.Field, oneValue(read), wanted.Values, true})
+		sel.conditions = append(sel.conditions, condition{field.Field, oneValue(read), field.Values, true})
 	}
-	sel.restrictTo(to.Among)
-	return sel.addLabels("the other object's selector", to.LabelSelector)
+	sel.limitToNames(related.Among)
+	return sel.addLabels("the other object's selector", related.LabelSelector)
 }
 
-// within limits the selection to one namespace; empty is no limit.
-func (s *Selection) within(namespace string) {
+// limitToNamespace limits the selection to one namespace; empty is no limit.
+func (s *Selection) limitToNamespace(namespace string) {
 	switch {
 	case namespace == "" || s.namespace == namespace:
 	case s.namespace == "":
 		s.namespace = namespace
 	default:
-		s.among = []ObjectName{} // no object is in two namespaces
+		s.onlyNames = []ObjectName{} // no object is in two namespaces
 	}
 }
 
-// restrictTo limits the selection to named objects; nil is no limit. A single name is used as if
+// limitToNames limits the selection to named objects; nil is no limit. A single name is used as if
 // the query named it.
-func (s *Selection) restrictTo(names []ObjectName) {
-	if names == nil || s.among != nil {
+func (s *Selection) limitToNames(names []ObjectName) {
+	if names == nil || s.onlyNames != nil {
 		return
 	}
-	s.among = append([]ObjectName{}, names...)
-	slices.SortFunc(s.among, ObjectName.compare)
+	s.onlyNames = append([]ObjectName{}, names...)
+	slices.SortFunc(s.onlyNames, ObjectName.compare)
 	if len(names) == 1 && s.name == "" && (s.namespace == "" || s.namespace == names[0].Namespace) {
 		s.namespace, s.name = names[0].Namespace, names[0].Name
 	}
 }
 
-// mayBeAmong reports whether an object has one of the names that the selection is limited to.
-func (s *Selection) mayBeAmong(object *Object) bool {
-	return s.among == nil || slices.ContainsFunc(s.among, func(name ObjectName) bool {
+// mayBeNamed reports whether an object has one of the names that the selection is limited to.
+func (s *Selection) mayBeNamed(object *Object) bool {
+	return s.onlyNames == nil || slices.ContainsFunc(s.onlyNames, func(name ObjectName) bool {
 		return name.Namespace == object.namespace && name.Name == object.name
 	})
 }
 
-// isAmong reports whether an object is one of those that the selection is limited to.
-func (s *Selection) isAmong(object *Object) bool {
-	return s.among == nil || slices.Contains(s.among, ObjectName{object.namespace, object.name, object.uid})
+// isNamed reports whether an object is one of those that the selection is limited to.
+func (s *Selection) isNamed(object *Object) bool {
+	return s.onlyNames == nil || slices.Contains(s.onlyNames, ObjectName{object.namespace, object.name, object.uid})
 }

@@ -82,8 +82,8 @@ func (c *replicas) next() (now world, version string) {
 	return now, strconv.Itoa(c.version)
 }
 
-// tell queues a step for every replica.
-func (c *replicas) tell(step func(*Cache)) {
+// queueStep queues a step for every replica.
+func (c *replicas) queueStep(step func(*Cache)) {
 	for i := range c.waiting {
 		c.waiting[i] = append(c.waiting[i], step)
 	}
@@ -98,7 +98,7 @@ func (c *replicas) put(t *rapid.T) {
 	}
 	now, _ := c.next()
 	now[place] = someTraits(t, place, uid, c.version)
-	c.tell(func(cache *Cache) { must(t, cache.Update(podObject(t, now[place]))) })
+	c.queueStep(func(cache *Cache) { must(t, cache.Update(podObject(t, now[place]))) })
 }
 
 func (c *replicas) delete(t *rapid.T) {
@@ -123,7 +123,7 @@ func (c *replicas) deleteAll(places []key, t tester) {
 		last.version = version
 		delete(now, place)
 		c.deleted = append(c.deleted, last)
-		c.tell(func(cache *Cache) { must(t, cache.Delete(podObject(t, last))) })
+		c.queueStep(func(cache *Cache) { must(t, cache.Delete(podObject(t, last))) })
 	}
 }
 
@@ -228,7 +228,7 @@ func (c *replicas) readBy(t *rapid.T, r *reader) {
 	if !c.held {
 		at = max(at, numberOf(r.cache.feed.closed))
 	}
-	want := c.worlds[at].toldOf(t, r.query)
+	want := c.worlds[at].describeSelected(t, r.query)
 	held := r.holds()
 	// It may have received some of the deletions at the next version, and not others.
 	for place, is := range c.worlds[at] {
@@ -236,7 +236,7 @@ func (c *replicas) readBy(t *rapid.T, r *reader) {
 		if holds || !c.deletedUpTo(is.uid, max(numberOf(r.cache.feed.version), r.version)) {
 			continue
 		}
-		gone := r.query.told(podObject(t, is))
+		gone := r.query.describe(podObject(t, is))
 		want = slices.DeleteFunc(want, func(line string) bool { return line == gone })
 	}
 	checkSame(t, want, held)
@@ -268,11 +268,11 @@ func (c *replicas) deletions(_ context.Context, since, until string) ([]latest, 
 	if numberOf(since) < c.compacted {
 		return nil, errHistoryEnded
 	}
-	var told []latest
+	var received []latest
 	for _, is := range c.deleted {
 		if older(since, is.version) && !older(until, is.version) {
-			told = append(told, latest{object: &Object{namespace: is.namespace, name: is.name, uid: is.uid, version: is.version}, deleted: true, version: is.version})
+			received = append(received, latest{object: &Object{namespace: is.namespace, name: is.name, uid: is.uid, version: is.version}, deleted: true, version: is.version})
 		}
 	}
-	return told, nil
+	return received, nil
 }

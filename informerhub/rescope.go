@@ -127,7 +127,7 @@ func (p scopeDifference) addPending(ctx context.Context, from, to *Selection, ba
 		if err := fairqueue.Yield(ctx); err != nil {
 			return err
 		}
-		if !from.reaches(step.object().namespace) {
+		if !from.includesNamespace(step.object().namespace) {
 			continue
 		}
 		if event, ok := to.transition(step, &batch.unvalued); ok {
@@ -143,7 +143,7 @@ func (p scopeDifference) addPending(ctx context.Context, from, to *Selection, ba
 func (p scopeDifference) addRemoved(ctx context.Context, from, to *Selection, batch *Batch) error {
 	changed := make(map[string]bool) // by key
 	remove := func(object *Object) error {
-		if object != nil && !to.reaches(object.namespace) && from.Matches(object) {
+		if object != nil && !to.includesNamespace(object.namespace) && from.Matches(object) {
 			head := newTombstone(object, object.uid, p.version)
 			batch.Events = append(batch.Events, Event{Type: Deleted, Object: head, ResourceVersion: p.version})
 		}
@@ -157,7 +157,7 @@ func (p scopeDifference) addRemoved(ctx context.Context, from, to *Selection, ba
 			}
 		}
 	}
-	removed, err := p.removed.merged(ctx)
+	removed, err := p.removed.merge(ctx)
 	if err != nil {
 		return err
 	}
@@ -173,7 +173,7 @@ func (p scopeDifference) addRemoved(ctx context.Context, from, to *Selection, ba
 
 // addAdded adds the objects in added namespaces.
 func (p scopeDifference) addAdded(ctx context.Context, from, to *Selection, batch *Batch) error {
-	added, err := p.added.merged(ctx)
+	added, err := p.added.merge(ctx)
 	if err != nil {
 		return err
 	}
@@ -181,7 +181,7 @@ func (p scopeDifference) addAdded(ctx context.Context, from, to *Selection, batc
 		if err := fairqueue.Yield(ctx); err != nil {
 			return err
 		}
-		if !from.reaches(object.namespace) && to.holds(object, &batch.unvalued) {
+		if !from.includesNamespace(object.namespace) && to.matchesCounting(object, &batch.unvalued) {
 			batch.Events = append(batch.Events, Event{Type: Added, Object: object.Masked(to.fields), ResourceVersion: p.version})
 		}
 	}

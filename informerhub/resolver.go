@@ -98,7 +98,7 @@ func quotedList(names []string) string {
 // response.
 func (r *Resolver) Reached(ctx context.Context) error {
 	if err := r.client.Get().AbsPath("/version").Do(ctx).Error(); err != nil {
-		return describe(ctx, r.client, err)
+		return asUnavailable(ctx, r.client, err)
 	}
 	return nil
 }
@@ -173,16 +173,16 @@ func (r *Resolver) serves(resource Resource) func(context.Context) (bool, error)
 // discovery may omit groups that it serves.
 var errStarting = errors.New("it is starting, and its discovery may not be complete yet")
 
-// started returns an error unless the API server reports that it has started completely. An API
-// server that is not ready for another reason has started, and so has one that denies the service
-// the request. An API server that does not respond may be starting.
-func (r *Resolver) started(ctx context.Context) error {
-	said, err := r.client.Get().AbsPath("/readyz").MaxRetries(0).Do(ctx).Raw()
+// checkStarted returns an error unless the API server reports that it has started completely. An
+// API server that is not ready for another reason has started, and so has one that denies the
+// service the request. An API server that does not respond may be starting.
+func (r *Resolver) checkStarted(ctx context.Context) error {
+	checks, err := r.client.Get().AbsPath("/readyz").MaxRetries(0).Do(ctx).Raw()
 	var status apierrors.APIStatus
 	switch {
-	case bytes.Contains(said, []byte("[-]poststarthook/")):
+	case bytes.Contains(checks, []byte("[-]poststarthook/")):
 		return errStarting
-	case bytes.Contains(said, []byte("[+]")): // the list of its checks
+	case bytes.Contains(checks, []byte("[+]")): // the list of its checks
 		return nil
 	case errors.As(err, &status) && status.Status().Code >= http.StatusInternalServerError:
 		return fmt.Errorf("it does not report whether it has started: %v", err)
@@ -194,18 +194,18 @@ func (r *Resolver) started(ctx context.Context) error {
 
 func (r *Resolver) discover() (*discoverySnapshot, error) {
 	// An API server that has started before discovery is read omits nothing.
-	if err := r.started(context.Background()); err != nil {
-		return nil, describe(context.Background(), r.client, err)
+	if err := r.checkStarted(context.Background()); err != nil {
+		return nil, asUnavailable(context.Background(), r.client, err)
 	}
 	r.cached.Invalidate()
 	groups, lists, err := r.cached.ServerGroupsAndResources()
 	failed, some := discovery.GroupDiscoveryFailedErrorGroups(err)
 	if err != nil && !some {
-		return nil, describe(context.Background(), r.client, err)
+		return nil, asUnavailable(context.Background(), r.client, err)
 	}
 	aggregated, err := r.aggregated(context.Background())
 	if err != nil {
-		return nil, describe(context.Background(), r.client, err)
+		return nil, asUnavailable(context.Background(), r.client, err)
 	}
 	resources, ordered := inOrder(groups, lists)
 	return &discoverySnapshot{
@@ -213,7 +213,7 @@ func (r *Resolver) discover() (*discoverySnapshot, error) {
 		groups:     resources,
 		lists:      ordered,
 		failed:     failed,
-		lastKnown:  r.last.note(ordered, failed),
+		lastKnown:  r.last.update(ordered, failed),
 		excluded:   uncachedBy(r.options, ordered),
 		aggregated: aggregated,
 		resolved:   make(map[string]Resource),
@@ -231,14 +231,16 @@ func inOrder(
 		served[list.GroupVersion] = list
 	}
 	for _, group := range groups {
-		of := &restmapper.APIGroupResources{Group: *group, VersionedResources: make(map[string][]metav1.APIResource)}
+		groupResources := &restmapper.APIGroupResources{
+			Group: *group, VersionedResources: make(map[string][]metav1.APIResource),
+		}
 		for _, version := range group.Versions {
 			if list := served[version.GroupVersion]; list != nil {
-				of.VersionedResources[version.Version] = list.APIResources
+				groupResources.VersionedResources[version.Version] = list.APIResources
 				ordered = append(ordered, list)
 			}
 		}
-		resources = append(resources, of)
+		resources = append(resources, groupResources)
 	}
 	return resources, ordered
 }
@@ -355,15 +357,15 @@ func (c *discoverySnapshot) find(name schema.GroupVersionResource) (Resource, bo
 	return Resource{}, false
 }
 
-func (c *discoverySnapshot) newResource(of schema.GroupVersion, served metav1.APIResource) Resource {
+func (c *discoverySnapshot) newResource(groupVersion schema.GroupVersion, served metav1.APIResource) Resource {
 	return Resource{
-		Group:      of.Group,
-		Version:    of.Version,
+		Group:      groupVersion.Group,
+		Version:    groupVersion.Version,
 		Name:       served.Name,
 		Kind:       served.Kind,
 		Namespaced: served.Namespaced,
 		Watchable:  slices.Contains(served.Verbs, "list") && slices.Contains(served.Verbs, "watch"),
-		Refused:    c.excludes(schema.GroupResource{Group: of.Group, Resource: served.Name}),
+		Refused:    c.excludes(schema.GroupResource{Group: groupVersion.Group, Resource: served.Name}),
 	}
 }
 

@@ -150,7 +150,7 @@ func TestAResourceThatIsMadeLaterIsFound(t *testing.T) {
 func TestKindsAreFoundWithOneQuestionAtMost(t *testing.T) {
 	api := newFakeAPI(t, coreResources)
 	resolver := unpaced(t, api)
-	pod, deployment, nothing := pods.GroupVersionKind().GroupKind(), deployments.GroupVersionKind().GroupKind(), schema.GroupKind{Group: "made.up", Kind: "Pod"}
+	pod, deployment, nothing := pods.GroupVersionKind().GroupKind(), deployments.GroupVersionKind().GroupKind(), schema.GroupKind{Group: "unknown.example.com", Kind: "Pod"}
 	resolve := func(kinds ...schema.GroupKind) map[schema.GroupKind]Resource {
 		t.Helper()
 		found, err := resolver.ResolveKinds(t.Context(), kinds)
@@ -387,11 +387,11 @@ func TestResolver_AGroupThatDoesNotAnswerAnyMoreIsUnavailableByEachName(t *testi
 	gone := schema.GroupVersion{Group: "gone.example.com", Version: "v1"}
 	goneResources := &metav1.APIResourceList{GroupVersion: gone.String(), APIResources: []metav1.APIResource{{Name: "things", Kind: "Thing"}}}
 	var last lastLists
-	if away := last.note([]*metav1.APIResourceList{coreResources, widgetResources, goneResources}, nil); len(away) > 0 {
+	if away := last.update([]*metav1.APIResourceList{coreResources, widgetResources, goneResources}, nil); len(away) > 0 {
 		t.Errorf("groups are unavailable although all have responded: %v", away)
 	}
 	for range 2 { // it is recorded for as long as the failure lasts
-		away := last.note([]*metav1.APIResourceList{coreResources}, map[schema.GroupVersion]error{group: discovery.StaleGroupVersionError{}, gone: apierrors.NewNotFound(schema.GroupResource{}, "")})
+		away := last.update([]*metav1.APIResourceList{coreResources}, map[schema.GroupVersion]error{group: discovery.StaleGroupVersionError{}, gone: apierrors.NewNotFound(schema.GroupResource{}, "")})
 		catalogue := &discoverySnapshot{lastKnown: away}
 		for name, want := range map[string]bool{"widgets": true, "Widget": true, "widget.example.com": true, "widgets.v1.example.com": true, "pods": false, "podz": false, "things": false} {
 			var unavailable *GroupUnavailableError
@@ -400,7 +400,7 @@ func TestResolver_AGroupThatDoesNotAnswerAnyMoreIsUnavailableByEachName(t *testi
 			}
 		}
 	}
-	if away := last.note([]*metav1.APIResourceList{coreResources}, nil); len(away) > 0 || len(last) != 1 {
+	if away := last.update([]*metav1.APIResourceList{coreResources}, nil); len(away) > 0 || len(last) != 1 {
 		t.Errorf("a removed group is still recorded: %v", last)
 	}
 }

@@ -241,10 +241,10 @@ func TestAReplicaThatHasJustStartedAsksForWhatWasDeletedBefore(t *testing.T) {
 	api := newFakeAPI(t, coreResources)
 	_, cache, _ := syncedHub(t, api)
 	w := resumed(t, cache, Query{}, Position{Version: "2"})
-	told := make(chan []string)
+	received := make(chan []string)
 	go func() {
 		batch, _ := w.Next(t.Context())
-		told <- toldAll(batch.Events, describeEvent)
+		received <- describeAll(batch.Events, describeEvent)
 	}()
 	history := api.next(t, "watch")
 	if version := history.query().Get("resourceVersion"); version != "2" {
@@ -254,7 +254,7 @@ func TestAReplicaThatHasJustStartedAsksForWhatWasDeletedBefore(t *testing.T) {
 		send(t, watch.Added, typedPod("a", "3")).
 		send(t, watch.Deleted, typedPod("gone", "6")).
 		send(t, watch.Bookmark, bookmarkAt("12"))
-	checkSame(t, []string{"MODIFIED default/a@3 at 3", "DELETED default/gone@6 at 6"}, <-told)
+	checkSame(t, []string{"MODIFIED default/a@3 at 3", "DELETED default/gone@6 at 6"}, <-received)
 
 	t.Run("once", func(t *testing.T) {
 		checkSame(t, []string{"DELETED default/gone@6 at 6"}, nextLines(t, resumed(t, cache, Query{}, Position{Version: "4"})))
@@ -265,13 +265,13 @@ func TestAHistoryThatDoesNotGoBackSoFarMakesAWatchBeginAnew(t *testing.T) {
 	api := newFakeAPI(t, coreResources)
 	_, cache, _ := syncedHub(t, api)
 	w := resumed(t, cache, Query{}, Position{Version: "2"})
-	told := make(chan []string)
+	received := make(chan []string)
 	go func() {
 		batch, _ := w.Next(t.Context())
-		told <- toldAll(batch.Events, describeEvent)
+		received <- describeAll(batch.Events, describeEvent)
 	}()
 	api.next(t, "watch").refuse(expired)
-	checkSame(t, []string{"RESET at 10", "ADDED default/a@3 at 3", "SYNCED at 10"}, <-told)
+	checkSame(t, []string{"RESET at 10", "ADDED default/a@3 at 3", "SYNCED at 10"}, <-received)
 }
 
 func TestAReadWaitsForAVersionAsLongAsPatienceLasts(t *testing.T) {
@@ -317,18 +317,18 @@ func TestAChangeWakesThoseWhomItConcerns(t *testing.T) {
 		return podObject(t, traits{namespace: "default", name: name, uid: "uid-" + name, version: fmt.Sprint(version), labels: map[string]string{"app": app}})
 	}
 	c := syncedPods(t, 10)
-	topicOf := func(query Query) *watcherGroup {
+	groupOf := func(query Query) *watcherGroup {
 		w := startedWatcher(t, c, query)
 		return w.group
 	}
-	all := topicOf(Query{})
-	web, api := topicOf(Query{LabelSelector: "app=web"}), topicOf(Query{LabelSelector: "app=api"})
-	here, there := topicOf(Query{Namespace: "default"}), topicOf(Query{Namespace: "other"})
-	some, others := topicOf(Query{Namespaces: []string{"default", "other"}}), topicOf(Query{Namespaces: []string{"a", "b"}})
-	one, another := topicOf(Query{Namespace: "default", Name: "one"}), topicOf(Query{Namespace: "default", Name: "another"})
+	all := groupOf(Query{})
+	web, api := groupOf(Query{LabelSelector: "app=web"}), groupOf(Query{LabelSelector: "app=api"})
+	here, there := groupOf(Query{Namespace: "default"}), groupOf(Query{Namespace: "other"})
+	some, others := groupOf(Query{Namespaces: []string{"default", "other"}}), groupOf(Query{Namespaces: []string{"a", "b"}})
+	one, another := groupOf(Query{Namespace: "default", Name: "one"}), groupOf(Query{Namespace: "default", Name: "another"})
 	steps := []struct {
 		change *Object
-		tells  []*watcherGroup
+		wakes  []*watcherGroup
 	}{
 		{labelled("one", "web", 11), []*watcherGroup{all, web, here, some, one}},
 		{labelled("one", "api", 12), []*watcherGroup{all, web, api, here, some, one}}, // it replaces one label by another
@@ -336,23 +336,23 @@ func TestAChangeWakesThoseWhomItConcerns(t *testing.T) {
 	}
 	for _, step := range steps {
 		before := map[*watcherGroup]int{}
-		topics := []*watcherGroup{all, web, api, here, there, some, others, one, another}
-		for _, topic := range topics {
-			before[topic] = len(topic.seqs)
+		groups := []*watcherGroup{all, web, api, here, there, some, others, one, another}
+		for _, group := range groups {
+			before[group] = len(group.seqs)
 		}
 		must(t, c.Update(step.change))
-		for i, topic := range topics {
-			told := len(topic.seqs) > before[topic]
-			if want := contains(step.tells, topic); told != want {
-				t.Errorf("at %s topic %d was woken: %v", step.change.version, i, told)
+		for i, group := range groups {
+			woken := len(group.seqs) > before[group]
+			if want := contains(step.wakes, group); woken != want {
+				t.Errorf("at %s group %d was woken: %v", step.change.version, i, woken)
 			}
 		}
 	}
 }
 
-func contains(topics []*watcherGroup, wanted *watcherGroup) bool {
-	for _, topic := range topics {
-		if topic == wanted {
+func contains(groups []*watcherGroup, wanted *watcherGroup) bool {
+	for _, group := range groups {
+		if group == wanted {
 			return true
 		}
 	}
@@ -365,7 +365,7 @@ func TestTopicsGoWithTheirWatchers(t *testing.T) {
 		startedWatcher(t, c, query).Close()
 	}
 	if left := len(c.feed.watchers.groups) + len(c.feed.watchers.fields) + len(c.feed.watchers.byNamespaceSet); left != 0 {
-		t.Errorf("%d topics are left", left)
+		t.Errorf("%d groups are left", left)
 	}
 }
 
@@ -374,19 +374,19 @@ func TestAReplicaThatIsBehindContinuesWhereTheOtherOneWas(t *testing.T) {
 	_, cache, upstream := syncedHub(t, api)
 	api.setCurrent("25")
 	w := resumed(t, cache, Query{}, Position{Version: "20"})
-	told := make(chan []string)
+	received := make(chan []string)
 	next := func() {
 		batch, _ := w.Next(t.Context())
-		told <- toldAll(batch.Events, describeEvent)
+		received <- describeAll(batch.Events, describeEvent)
 	}
 	go next()
-	checkSame(t, []string{"BOOKMARK at 20"}, <-told)
+	checkSame(t, []string{"BOOKMARK at 20"}, <-received)
 	// The events that the other replica has delivered are not repeated, and the later ones are
 	// delivered.
 	upstream.send(t, watch.Modified, typedPod("a", "15"))
 	upstream.send(t, watch.Modified, typedPod("a", "21"))
 	go next()
-	checkSame(t, []string{"MODIFIED default/a@21 at 21"}, <-told)
+	checkSame(t, []string{"MODIFIED default/a@21 at 21"}, <-received)
 }
 
 func TestAVersionThatTheAPIServerNeverReachedMakesAWatchBeginAnew(t *testing.T) {
@@ -394,10 +394,10 @@ func TestAVersionThatTheAPIServerNeverReachedMakesAWatchBeginAnew(t *testing.T) 
 	_, cache, _ := syncedHub(t, api)
 	api.setCurrent("19")
 	w := resumed(t, cache, Query{}, Position{Version: "20"})
-	told := make(chan []string)
+	received := make(chan []string)
 	go func() {
 		batch, _ := w.Next(t.Context())
-		told <- toldAll(batch.Events, describeEvent)
+		received <- describeAll(batch.Events, describeEvent)
 	}()
-	checkSame(t, []string{"RESET at 10", "ADDED default/a@3 at 3", "SYNCED at 10"}, <-told)
+	checkSame(t, []string{"RESET at 10", "ADDED default/a@3 at 3", "SYNCED at 10"}, <-received)
 }

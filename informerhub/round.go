@@ -25,25 +25,25 @@ type batchKey struct {
 func newBatchCache() *batchCache { return &batchCache{done: make(chan struct{})} }
 
 // share returns the batch of a key. All watchers that read the key share it.
-func (r *batchCache) share(p batchKey, read func() Batch) Batch {
-	shared := r.find(p)
+func (r *batchCache) share(key batchKey, read func() Batch) Batch {
+	shared := r.find(key)
 	shared.once.Do(func() { shared.batch = read() })
 	batch := shared.batch
 	batch.shared = shared
 	return batch
 }
 
-func (r *batchCache) find(p batchKey) *sharedBatch {
+func (r *batchCache) find(key batchKey) *sharedBatch {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if shared := r.batches[p].Value(); shared != nil {
+	if shared := r.batches[key].Value(); shared != nil {
 		return shared
 	}
 	if r.batches == nil {
 		r.batches = make(map[batchKey]weak.Pointer[sharedBatch])
 	}
 	shared := &sharedBatch{}
-	r.batches[p] = weak.Make(shared)
+	r.batches[key] = weak.Make(shared)
 	return shared
 }
 
@@ -62,19 +62,19 @@ func (b Batch) IsShared() bool { return b.shared != nil }
 // Encoded returns the result of encode for the batch. It is encoded once for each key, for all
 // watchers that share the batch, and must not be changed. Encoded returns false, without calling
 // encode, if no other watcher can have received the batch.
-func (b Batch) Encoded(key any, encode func() any) (made any, ok bool) {
+func (b Batch) Encoded(key any, encode func() any) (result any, ok bool) {
 	if b.shared == nil {
 		return nil, false
 	}
 	b.shared.mu.Lock()
 	defer b.shared.mu.Unlock()
-	if made, ok := b.shared.encoded[key]; ok {
-		return made, true
+	if result, ok := b.shared.encoded[key]; ok {
+		return result, true
 	}
 	if b.shared.encoded == nil {
 		b.shared.encoded = make(map[any]any)
 	}
-	made = encode()
-	b.shared.encoded[key] = made
-	return made, true
+	result = encode()
+	b.shared.encoded[key] = result
+	return result, true
 }

@@ -59,7 +59,7 @@ func (s *schemas) readIndex() (map[string]openapi.GroupVersionWithContext, error
 	defer cancel()
 	index, err := openapi.NewClientWithContext(s.client).PathsWithContext(ctx)
 	if err != nil {
-		return nil, describe(context.Background(), s.client, err)
+		return nil, asUnavailable(context.Background(), s.client, err)
 	}
 	return index, nil
 }
@@ -108,8 +108,8 @@ func documentPath(resource Resource) string {
 func (s *schemas) document(
 	ctx context.Context, path string, published openapi.GroupVersionWithContext,
 ) (*document, error) {
-	if known := s.known(path, published); known != nil {
-		return known, nil
+	if cachedDocument := s.cached(path, published); cachedDocument != nil {
+		return cachedDocument, nil
 	}
 	select {
 	case s.reading <- struct{}{}:
@@ -117,8 +117,8 @@ func (s *schemas) document(
 	case <-ctx.Done():
 		return nil, fmt.Errorf("waiting for the API server's schemas: %w", context.Cause(ctx))
 	}
-	if known := s.known(path, published); known != nil {
-		return known, nil // another caller has read it meanwhile
+	if cachedDocument := s.cached(path, published); cachedDocument != nil {
+		return cachedDocument, nil // another caller has read it meanwhile
 	}
 	read, err := s.read(ctx, published)
 	if err != nil {
@@ -133,7 +133,7 @@ func (s *schemas) read(ctx context.Context, published openapi.GroupVersionWithCo
 	defer cancel()
 	text, err := published.SchemaWithContext(bounded, runtime.ContentTypeJSON)
 	if err != nil {
-		return nil, describe(ctx, s.client, err)
+		return nil, asUnavailable(ctx, s.client, err)
 	}
 	read, err := readDocument(text)
 	if err != nil {
@@ -143,8 +143,8 @@ func (s *schemas) read(ctx context.Context, published openapi.GroupVersionWithCo
 	return read, nil
 }
 
-// known returns a cached document, if it is still the published one.
-func (s *schemas) known(path string, published openapi.GroupVersionWithContext) *document {
+// cached returns a cached document, if it is still the published one.
+func (s *schemas) cached(path string, published openapi.GroupVersionWithContext) *document {
 	found, ok := s.documents.Get(path)
 	url := published.ServerRelativeURL()
 	if !ok || found.(*document).url != url || !found.(*document).isHashed() {

@@ -204,12 +204,12 @@ func TestBuiltSchemas_AreBoundedInBytes(t *testing.T) {
 	key := func(i int) schemaKey { return schemaKey{fmt.Sprint(i), "a"} }
 	const each = 1 << 20
 	for i := range 2 * maxBuiltBytes / each {
-		built.keep(key(i), make([]byte, each))
+		built.add(key(i), make([]byte, each))
 		if built.find(key(0)) == nil {
 			t.Fatalf("a frequently requested schema was evicted, with %d bytes", built.bytes)
 		}
 	}
-	if built.bytes > maxBuiltBytes || built.order.Len() != len(built.places) || built.order.Len() != maxBuiltBytes/each {
+	if built.bytes > maxBuiltBytes || built.order.Len() != len(built.elements) || built.order.Len() != maxBuiltBytes/each {
 		t.Errorf("cached %d schemas in %d bytes", built.order.Len(), built.bytes)
 	}
 	if built.find(key(1)) != nil {

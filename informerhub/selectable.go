@@ -74,15 +74,15 @@ func (s *selectableFields) find(ctx context.Context, field string) (func(*Object
 	if read, ok := builtInFields[group][field]; ok && s.resource.BuiltIn() {
 		return readEither(read, jsonField(strings.Split(field, "."))), nil
 	}
-	if read, err := s.known(field); read != nil || err != nil {
+	if read, err := s.cachedReader(field); read != nil || err != nil {
 		return read, err
 	}
-	return s.tryOut(ctx, field)
+	return s.askAPIServer(ctx, field)
 }
 
-// known returns the cached result for a field: its reader, or the error of the API server. Both are
-// nil if the API server must be asked.
-func (s *selectableFields) known(field string) (func(*Object) string, error) {
+// cachedReader returns the cached result for a field: its reader, or the error of the API server.
+// Both are nil if the API server must be asked.
+func (s *selectableFields) cachedReader(field string) (func(*Object) string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if missed, ok := s.missed.Get(field); ok && time.Since(missed.(missedField).asked) < fieldMissesRemembered {
@@ -91,9 +91,9 @@ func (s *selectableFields) known(field string) (func(*Object) string, error) {
 	return s.found[field], nil
 }
 
-// tryOut asks the API server about a field, in the caller's turn. Concurrent callers with the same
-// field share the result.
-func (s *selectableFields) tryOut(ctx context.Context, field string) (func(*Object) string, error) {
+// askAPIServer asks the API server about a field, in the caller's turn. Concurrent callers with the
+// same field share the result.
+func (s *selectableFields) askAPIServer(ctx context.Context, field string) (func(*Object) string, error) {
 	release, err := s.queue.Acquire(ctx, fairqueue.Key(ctx), 1)
 	if errors.Is(err, fairqueue.ErrFull) {
 		return nil, apierrors.NewTooManyRequests(
@@ -103,21 +103,21 @@ func (s *selectableFields) tryOut(ctx context.Context, field string) (func(*Obje
 		return nil, err
 	}
 	defer release()
-	if read, err := s.known(field); read != nil || err != nil {
+	if read, err := s.cachedReader(field); read != nil || err != nil {
 		return read, err
 	}
 	if err := s.limiter.Wait(ctx); err != nil {
 		return nil, fmt.Errorf("waiting to check the field %q: %w", field, errors.Join(context.Cause(ctx), err))
 	}
 	if err := s.supported(ctx, field); err != nil {
-		s.miss(field, err)
+		s.recordMiss(field, err)
 		return nil, err
 	}
-	return s.learn(field), nil
+	return s.addReader(field), nil
 }
 
-// miss caches that the API server has rejected a field.
-func (s *selectableFields) miss(field string, err error) {
+// recordMiss caches that the API server has rejected a field.
+func (s *selectableFields) recordMiss(field string, err error) {
 	if apierrors.IsBadRequest(err) && len(field) <= maxMissedName {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -125,7 +125,7 @@ func (s *selectableFields) miss(field string, err error) {
 	}
 }
 
-func (s *selectableFields) learn(field string) func(*Object) string {
+func (s *selectableFields) addReader(field string) func(*Object) string {
 	read := jsonField(strings.Split(field, "."))
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -153,7 +153,7 @@ func TestAFieldOfACustomResourceIsReadAsTheAPIServerPrintsIt(t *testing.T) {
 		"nothing.here.at.all": "", "spec.color.below": "",
 	} {
 		t.Run(field, func(t *testing.T) {
-			read := newSelectableFields(widgets, nil).learn(field)
+			read := newSelectableFields(widgets, nil).addReader(field)
 			if got := read(object); got != want {
 				t.Errorf("read %q, want %q", got, want)
 			}

@@ -39,11 +39,11 @@ type Selection struct {
 	namespaced   bool // of the resource
 	namespace    string
 	name         string
-	restricted   bool     // to namespaces
+	limited      bool     // to namespaces
 	namespaces   []string // in order
 	requirements labels.Requirements
 	conditions   []condition
-	among        []ObjectName // in order; nil is no limit
+	onlyNames    []ObjectName // in order; nil is no limit
 	filter       *filter.Filter
 	fields       *mask.Mask
 	lookups      []*lookup // indexes for some of the conditions
@@ -102,7 +102,7 @@ func (c *selector) parse(ctx context.Context, query Query) (*Selection, error) {
 		fields:     query.Fields,
 		key:        fmt.Sprintf("%q %t", query, query.Namespaces != nil),
 	}
-	sel.restrict(query.Namespaces)
+	sel.limitToNamespaces(query.Namespaces)
 	if err := c.relate(ctx, sel, query.Related); err != nil {
 		return nil, err
 	}
@@ -147,15 +147,15 @@ func distinctTerms(selector string) string {
 
 // checkSize rejects a selection with too many requirements. ofFields requirements of fields are not
 // added yet, and are counted too.
-func (s *Selection) checkSize(ofFields int) error {
-	values := ofFields
+func (s *Selection) checkSize(fieldRequirements int) error {
+	values := fieldRequirements
 	for _, requirement := range s.requirements {
 		values += len(requirement.ValuesUnsorted())
 	}
 	for _, c := range s.conditions {
-		values += len(c.wants)
+		values += len(c.values)
 	}
-	if count := len(s.requirements) + len(s.conditions) + ofFields; count > maxRequirements {
+	if count := len(s.requirements) + len(s.conditions) + fieldRequirements; count > maxRequirements {
 		return apierrors.NewBadRequest(fmt.Sprintf(
 			"the selectors have %d requirements, and may have %d at most: select by fewer labels and fields",
 			count, maxRequirements))
@@ -168,13 +168,13 @@ func (s *Selection) checkSize(ofFields int) error {
 	return nil
 }
 
-// restrict limits the selection to namespaces; nil is no limit. A single namespace is used as if
-// the query named it.
-func (s *Selection) restrict(namespaces []string) {
+// limitToNamespaces limits the selection to namespaces; nil is no limit. A single namespace is used
+// as if the query named it.
+func (s *Selection) limitToNamespaces(namespaces []string) {
 	if namespaces == nil {
 		return
 	}
-	s.restricted, s.namespaces = true, slices.Compact(slices.Sorted(slices.Values(namespaces)))
+	s.limited, s.namespaces = true, slices.Compact(slices.Sorted(slices.Values(namespaces)))
 	if len(namespaces) == 1 && s.namespace == "" {
 		s.namespace = namespaces[0]
 	}
@@ -221,12 +221,12 @@ func (c *selector) addFields(ctx context.Context, sel *Selection, text string) e
 			return err
 		}
 		sel.conditions = append(sel.conditions, condition{
-			field: requirement.Field,
-			reads: oneValue(read),
-			wants: []string{requirement.Value},
-			equal: requirement.Operator != selection.NotEquals,
+			field:  requirement.Field,
+			reader: oneValue(read),
+			values: []string{requirement.Value},
+			equal:  requirement.Operator != selection.NotEquals,
 		})
-		sel.narrow(requirement)
+		sel.useNameCondition(requirement)
 	}
 	return nil
 }
@@ -243,9 +243,9 @@ func distinct(requirements fields.Requirements) (kept fields.Requirements) {
 	return kept
 }
 
-// narrow uses a condition on the name or namespace as if the query named it, so that fewer objects
-// are examined. The condition stays.
-func (s *Selection) narrow(requirement fields.Requirement) {
+// useNameCondition uses a condition on the name or namespace as if the query named it, so that
+// fewer objects are examined. The condition stays.
+func (s *Selection) useNameCondition(requirement fields.Requirement) {
 	if requirement.Operator == selection.NotEquals || requirement.Value == "" {
 		return
 	}
@@ -257,21 +257,21 @@ func (s *Selection) narrow(requirement fields.Requirement) {
 	}
 }
 
-func (s *Selection) everything() bool {
-	return !s.restricted && s.namespace == "" && s.name == "" && len(s.requirements) == 0 && len(s.conditions) == 0 &&
-		s.among == nil && s.filter == nil
+func (s *Selection) selectsAll() bool {
+	return !s.limited && s.namespace == "" && s.name == "" && len(s.requirements) == 0 && len(s.conditions) == 0 &&
+		s.onlyNames == nil && s.filter == nil
 }
 
-// names reports whether the selection can contain an object with that name at all.
-func (s *Selection) names(object *Object) bool {
+// canContain reports whether the selection can contain an object with that name at all.
+func (s *Selection) canContain(object *Object) bool {
 	return (s.namespace == "" || s.namespace == object.namespace) &&
 		(s.name == "" || s.name == object.name) &&
-		s.reaches(object.namespace) && s.mayBeAmong(object)
+		s.includesNamespace(object.namespace) && s.mayBeNamed(object)
 }
 
-// reaches reports whether the selection includes a namespace.
-func (s *Selection) reaches(namespace string) bool {
-	if !s.restricted {
+// includesNamespace reports whether the selection includes a namespace.
+func (s *Selection) includesNamespace(namespace string) bool {
+	if !s.limited {
 		return true
 	}
 	_, found := slices.BinarySearch(s.namespaces, namespace)
@@ -281,12 +281,12 @@ func (s *Selection) reaches(namespace string) bool {
 // Matches reports whether the selection contains an object. With a filter it may take a millisecond
 // or two, so call it without a lock.
 func (s *Selection) Matches(object *Object) bool {
-	return s.selects(object) && s.passes(object)
+	return s.matchesWithoutFilter(object) && s.passesFilter(object)
 }
 
-// selects is like Matches, without the filter.
-func (s *Selection) selects(object *Object) bool {
-	if !s.names(object) || !s.isAmong(object) {
+// matchesWithoutFilter is like Matches, without the filter.
+func (s *Selection) matchesWithoutFilter(object *Object) bool {
+	if !s.canContain(object) || !s.isNamed(object) {
 		return false
 	}
 	for i := range s.requirements {

@@ -23,7 +23,7 @@ type Status struct {
 // Status returns the state of the caches, in no particular order. It takes each cache's lock for a
 // moment, whatever the size of the cache.
 func (h *Hub) Status() []Status {
-	caches := h.all()
+	caches := h.runningCaches()
 	all := make([]Status, len(caches))
 	for i, cache := range caches {
 		all[i] = cache.status()

@@ -60,11 +60,11 @@ func newStore() *store {
 	}
 }
 
-// emptied returns an empty store with the same indexes.
-func (s *store) emptied() *store {
+// emptyCopy returns an empty store with the same indexes.
+func (s *store) emptyCopy() *store {
 	empty := newStore()
 	for name, index := range s.fields {
-		empty.fields[name] = &fieldIndex{reads: index.reads, complete: true}
+		empty.fields[name] = &fieldIndex{reader: index.reader, complete: true}
 	}
 	empty.examined.Store(s.examined.Load())
 	return empty
@@ -89,7 +89,7 @@ func (p *partition) get(name string) *Object {
 
 // put adds an object, or replaces the one with its name, and returns its entry. It reports whether
 // the entry is new.
-func (s *store) put(object *Object) (at *entry, isNew bool) {
+func (s *store) put(object *Object) (e *entry, isNew bool) {
 	s.bytes += object.Size()
 	p := s.partitionFor(object.namespace)
 	found, ok := p.entries.Get(&entry{object: object})
@@ -99,7 +99,7 @@ func (s *store) put(object *Object) (at *entry, isNew bool) {
 		p.entries.ReplaceOrInsert(added)
 		p.indexLabels(added, object.labels)
 		for name, index := range s.fields {
-			p.indexField(name, added, index.reads.values(object))
+			p.indexField(name, added, index.reader.values(object))
 		}
 		return added, true
 	}
@@ -121,13 +121,14 @@ func (s *store) partitionFor(namespace string) *partition {
 			byLabel:   make(postings[unique.Handle[Label]]),
 		}
 		s.byNamespace[p.namespace] = p
-		s.partitions = slices.Insert(s.partitions, s.place(namespace), p)
+		s.partitions = slices.Insert(s.partitions, s.partitionIndex(namespace), p)
 	}
 	return p
 }
 
-// place returns the index of the first partition whose namespace is not less than the given one.
-func (s *store) place(namespace string) int {
+// partitionIndex returns the index of the first partition whose namespace is not less than the
+// given one.
+func (s *store) partitionIndex(namespace string) int {
 	at, _ := slices.BinarySearchFunc(s.partitions, namespace, (*partition).compare)
 	return at
 }
@@ -148,10 +149,10 @@ func (s *store) delete(object *Object) *entry {
 	s.bytes -= removed.object.Size()
 	p.unindexLabels(removed, removed.object.labels)
 	for name, index := range s.fields {
-		p.unindexField(name, removed, index.reads.values(removed.object))
+		p.unindexField(name, removed, index.reader.values(removed.object))
 	}
 	if p.entries.Len() == 0 {
-		at := s.place(p.namespace)
+		at := s.partitionIndex(p.namespace)
 		s.partitions = slices.Delete(s.partitions, at, at+1)
 		delete(s.byNamespace, p.namespace)
 	}
@@ -177,7 +178,7 @@ func (s *store) reindex(p *partition, e *entry, before, after *Object) {
 		p.indexLabels(e, after.labels)
 	}
 	for name, index := range s.fields {
-		if from, to := index.reads.values(before), index.reads.values(after); !slices.Equal(from, to) {
+		if from, to := index.reader.values(before), index.reader.values(after); !slices.Equal(from, to) {
 			p.unindexField(name, e, from)
 			p.indexField(name, e, to)
 		}
@@ -193,12 +194,12 @@ func (s *store) all() []*Object {
 	return objects
 }
 
-func (p *partition) appendAll(to []*Object) []*Object {
+func (p *partition) appendAll(objects []*Object) []*Object {
 	p.entries.Ascend(func(e *entry) bool {
-		to = append(to, e.object)
+		objects = append(objects, e.object)
 		return true
 	})
-	return to
+	return objects
 }
 
 // sortObjects sorts by namespace and name.

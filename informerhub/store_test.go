@@ -29,7 +29,7 @@ func TestAStoreFindsWhatLookingAtEverythingFinds(t *testing.T) {
 			},
 			"find": func(t *rapid.T) {
 				query := aQuery.Draw(t, "query")
-				checkSame(t, toldAll(true_.selected(t, query), traits.told), toldAll(listOf(t, c, selectFrom(t, c, query)).Objects, told))
+				checkSame(t, describeAll(true_.selected(t, query), traits.describe), describeAll(listOf(t, c, selectFrom(t, c, query)).Objects, describeObject))
 			},
 			"": func(t *rapid.T) { checkIndex(t, c.store) },
 		})
@@ -69,13 +69,13 @@ func checkIndex(t tester, s *store) {
 	if !maps.EqualFunc(want, got, slices.Equal[[]*Object]) {
 		t.Fatalf("the index is %v, want %v", got, want)
 	}
-	anew := s.emptied()
+	rebuilt := s.emptyCopy()
 	for _, object := range s.all() {
-		anew.put(object)
+		rebuilt.put(object)
 	}
 	for i, p := range s.partitions {
 		same := func(a, b postings[string]) bool { return maps.EqualFunc(a, b, sameObjects) }
-		if want := anew.partitions[i].byField; !maps.EqualFunc(want, p.byField, same) {
+		if want := rebuilt.partitions[i].byField; !maps.EqualFunc(want, p.byField, same) {
 			t.Fatalf("the indexes of %q are %v, want %v", p.namespace, p.byField, want)
 		}
 	}

@@ -30,7 +30,7 @@ func (l *Live) Table(
 	}
 	result := request.MaxRetries(0).Do(ctx)
 	if err := result.Error(); err != nil {
-		return nil, nil, describe(ctx, l.client, err)
+		return nil, nil, asUnavailable(ctx, l.client, err)
 	}
 	body, err := result.Raw()
 	if err != nil {

@@ -52,8 +52,8 @@ type watcherIndex struct {
 
 // usedField is a selectable field that index keys use.
 type usedField struct {
-	reads fieldReader
-	users int
+	reader fieldReader
+	users  int
 }
 
 func newWatcherIndex() watcherIndex {
@@ -67,50 +67,50 @@ func newWatcherIndex() watcherIndex {
 // join adds a watcher whose cursor is the feed's end, so the group shows all changes up to there.
 // If unknown is set, the caller may hold states that the feed does not know. The watcher is then
 // registered by scope only, so it sees every object that its selection could contain.
-func (t *watcherIndex) join(sel *Selection, unknown bool, end uint64) *watcherGroup {
-	key, reads := sel.indexKey, sel.indexReader
-	if unknown {
-		key, reads = sel.scopeKey, fieldReader{}
+func (t *watcherIndex) join(sel *Selection, broad bool, end uint64) *watcherGroup {
+	key, reader := sel.indexKey, sel.indexReader
+	if broad {
+		key, reader = sel.scopeKey, fieldReader{}
 	}
-	joined, ok := t.groups[key]
+	group, ok := t.groups[key]
 	if !ok {
-		joined = &watcherGroup{key: key, since: end, batches: newBatchCache()}
-		t.groups[key] = joined
+		group = &watcherGroup{key: key, since: end, batches: newBatchCache()}
+		t.groups[key] = group
 		if key.kind == keyNamespaces {
-			t.joinNamespaces(joined, sel.namespaces)
+			t.joinNamespaces(group, sel.namespaces)
 		}
 	}
-	joined.watchers++
+	group.watchers++
 	t.watchers++
-	if joined.throttle.active {
-		joined.wake(time.Now())
+	if group.throttle.active {
+		group.wake(time.Now())
 	}
 	if key.kind == keyField {
-		t.useField(key.a, reads)
+		t.useField(key.a, reader)
 	}
-	return joined
+	return group
 }
 
-func (t *watcherIndex) useField(name string, reads fieldReader) {
+func (t *watcherIndex) useField(name string, reader fieldReader) {
 	if t.fields[name] == nil {
-		t.fields[name] = &usedField{reads: reads}
+		t.fields[name] = &usedField{reader: reader}
 	}
 	t.fields[name].users++
 }
 
-func (t *watcherIndex) joinNamespaces(joined *watcherGroup, namespaces []string) {
-	joined.namespaces = namespaces
+func (t *watcherIndex) joinNamespaces(group *watcherGroup, namespaces []string) {
+	group.namespaces = namespaces
 	for _, namespace := range namespaces {
 		if t.byNamespaceSet[namespace] == nil {
 			t.byNamespaceSet[namespace] = make(map[*watcherGroup]struct{})
 		}
-		t.byNamespaceSet[namespace][joined] = struct{}{}
+		t.byNamespaceSet[namespace][group] = struct{}{}
 	}
 }
 
-func (t *watcherIndex) leaveNamespaces(left *watcherGroup) {
-	for _, namespace := range left.namespaces {
-		delete(t.byNamespaceSet[namespace], left)
+func (t *watcherIndex) leaveNamespaces(group *watcherGroup) {
+	for _, namespace := range group.namespaces {
+		delete(t.byNamespaceSet[namespace], group)
 		if len(t.byNamespaceSet[namespace]) == 0 {
 			delete(t.byNamespaceSet, namespace)
 		}
@@ -118,20 +118,20 @@ func (t *watcherIndex) leaveNamespaces(left *watcherGroup) {
 }
 
 // leave removes a watcher.
-func (t *watcherIndex) leave(left *watcherGroup) {
-	left.watchers--
+func (t *watcherIndex) leave(group *watcherGroup) {
+	group.watchers--
 	t.watchers--
-	if left.watchers == 0 {
-		delete(t.groups, left.key)
-		t.leaveNamespaces(left)
-		left.throttle.stop()
+	if group.watchers == 0 {
+		delete(t.groups, group.key)
+		t.leaveNamespaces(group)
+		group.throttle.stop()
 	}
-	if left.key.kind != keyField {
+	if group.key.kind != keyField {
 		return
 	}
-	field := t.fields[left.key.a]
+	field := t.fields[group.key.a]
 	if field.users--; field.users == 0 {
-		delete(t.fields, left.key.a)
+		delete(t.fields, group.key.a)
 	}
 }
 
@@ -153,7 +153,7 @@ func (t *watcherIndex) publish(c change, first uint64) {
 			t.notify(indexKey{keyLabel, label.Value().Key, label.Value().Value}, c.seq, first)
 		}
 		for name, field := range t.fields {
-			for _, value := range field.reads.values(state) {
+			for _, value := range field.reader.values(state) {
 				t.notify(indexKey{keyField, name, value}, c.seq, first)
 			}
 		}
@@ -242,8 +242,8 @@ func narrowestKey(s *Selection) (indexKey, fieldReader) {
 		return s.scopeKey, fieldReader{}
 	}
 	for _, c := range s.conditions {
-		if len(c.wants) == 1 && c.equal && c.wants[0] != "" && c.field != "metadata.namespace" {
-			return indexKey{keyField, c.field, c.wants[0]}, c.reads
+		if len(c.values) == 1 && c.equal && c.values[0] != "" && c.field != "metadata.namespace" {
+			return indexKey{keyField, c.field, c.values[0]}, c.reader
 		}
 	}
 	for _, requirement := range s.requirements {
@@ -261,7 +261,7 @@ func scopeKey(s *Selection) indexKey {
 		return indexKey{keyObject, s.namespace, s.name}
 	case s.namespace != "":
 		return indexKey{kind: keyNamespace, a: s.namespace}
-	case s.restricted:
+	case s.limited:
 		return indexKey{kind: keyNamespaces, a: strings.Join(s.namespaces, " ")}
 	}
 	return indexKey{}

@@ -68,14 +68,14 @@ func (t *coalescer[A]) lastAnswer() (answer A) {
 // recent returns an answer that was requested within the given age, and sends a request if there is
 // none.
 func (t *coalescer[A]) recent(ctx context.Context, age time.Duration) (answer A, err error) {
-	if latest := t.within(age); latest != nil {
+	if latest := t.latestWithin(age); latest != nil {
 		return latest.answer, nil
 	}
-	previous := t.current()
+	previous := t.currentFlight()
 	if err := t.wait(ctx, previous); err != nil {
 		return answer, err
 	}
-	if latest := t.within(age); latest != nil {
+	if latest := t.latestWithin(age); latest != nil {
 		return latest.answer, nil
 	}
 	next := t.joinFlight(previous)
@@ -89,8 +89,8 @@ func (t *coalescer[A]) recent(ctx context.Context, age time.Duration) (answer A,
 // change that the caller has just made.
 func (t *coalescer[A]) refresh(ctx context.Context) (A, error) { return t.recent(ctx, 0) }
 
-// within returns the last successful request; nil if it is older than age.
-func (t *coalescer[A]) within(age time.Duration) *flight[A] {
+// latestWithin returns the last successful request; nil if it is older than age.
+func (t *coalescer[A]) latestWithin(age time.Duration) *flight[A] {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.latest == nil || time.Since(t.latest.requested) >= age {
@@ -99,8 +99,8 @@ func (t *coalescer[A]) within(age time.Duration) *flight[A] {
 	return t.latest
 }
 
-// current returns the request in flight; nil if there is none.
-func (t *coalescer[A]) current() *flight[A] {
+// currentFlight returns the request in flight; nil if there is none.
+func (t *coalescer[A]) currentFlight() *flight[A] {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.inFlight

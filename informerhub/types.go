@@ -122,10 +122,10 @@ func preferredFirst(group metav1.APIGroup) []string {
 
 // newType describes a resource, given all resources that are served in its group and version.
 func (c *discoverySnapshot) newType(
-	of schema.GroupVersion, resource metav1.APIResource, served []metav1.APIResource,
+	groupVersion schema.GroupVersion, resource metav1.APIResource, served []metav1.APIResource,
 ) ResourceType {
-	made := ResourceType{
-		Resource:   c.newResource(of, resource),
+	result := ResourceType{
+		Resource:   c.newResource(groupVersion, resource),
 		Singular:   resource.SingularName,
 		ShortNames: resource.ShortNames,
 		Categories: resource.Categories,
@@ -133,9 +133,9 @@ func (c *discoverySnapshot) newType(
 	}
 	for _, other := range served {
 		if subresource, ok := strings.CutPrefix(other.Name, resource.Name+"/"); ok {
-			made.Subresources = append(made.Subresources, subresource)
+			result.Subresources = append(result.Subresources, subresource)
 		}
 	}
-	slices.Sort(made.Subresources)
-	return made
+	slices.Sort(result.Subresources)
+	return result
 }

@@ -17,7 +17,7 @@ import (
 // objects are left after the walk's cursor, the client holds all of them.
 type snapshotWalk struct {
 	cursor    *ObjectName // the last object that was examined; nil before the first part
-	by        *lookup     // lookup for the objects; nil without an index
+	index     *lookup     // lookup for the objects; nil without an index
 	filtering filtering
 }
 
@@ -47,9 +47,9 @@ func (w *Watcher) readSnapshotLocked() readResult {
 	}
 	part := &snapshotPart{walk: walk, passed: walk.cursor, version: feed.version}
 	if walk.cursor == nil {
-		walk.by = w.cache.store.stepwise(w.selection)
+		walk.index = w.cache.store.stepwise(w.selection)
 	}
-	part.objects, part.ends = w.cache.store.next(w.selection, walk.by, walk.cursor, feed.limits)
+	part.objects, part.ends = w.cache.store.next(w.selection, walk.index, walk.cursor, feed.limits)
 	if n := len(part.objects); n > 0 {
 		last := part.objects[n-1]
 		// The strings of an object retain its bytes.
@@ -88,7 +88,7 @@ func (p *snapshotPart) complete(ctx context.Context, batch *Batch, sel *Selectio
 			}
 		}
 		object := p.objects[0]
-		keeps, err := p.walk.filtering.selects(ctx, sel, object)
+		keeps, err := p.walk.filtering.matches(ctx, sel, object)
 		if err != nil {
 			return err
 		}

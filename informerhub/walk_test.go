@@ -42,14 +42,14 @@ func TestAReaderThatStandsStill_KeepsAPartOfTheObjects(t *testing.T) {
 			}
 			runtime.KeepAlive(batch)
 			r := &reader{query: Query{}, watcher: w, cache: c}
-			r.held, r.told, r.started = map[key]*Object{}, map[string]bool{}, name == "a snapshot"
+			r.held, r.delivered, r.started = map[key]*Object{}, map[string]bool{}, name == "a snapshot"
 			if name == "latest states" {
 				r.resumed = true
 			}
 			w.InterruptBy(closed)
 			r.take(t, batch)
 			r.drain(t)
-			checkSame(t, toldAll(listOf(t, c, w.selection).Objects, told), r.holds())
+			checkSame(t, describeAll(listOf(t, c, w.selection).Objects, describeObject), r.holds())
 		})
 	}
 }
@@ -61,6 +61,6 @@ func TestAWatcherWithoutOptions_IsNotSentBookmarksAllTheTime(t *testing.T) {
 	nextLines(t, w)
 	w.InterruptBy(closed)
 	if batch, err := w.Next(t.Context()); err == nil {
-		t.Errorf("returned %v at once", toldAll(batch.Events, describeEvent))
+		t.Errorf("returned %v at once", describeAll(batch.Events, describeEvent))
 	}
 }

@@ -168,22 +168,22 @@ func (w *Watcher) begin(ctx context.Context) error {
 // reached must be one that the API server has reached, and one from before the log began needs
 // history.
 func (w *Watcher) prepare(ctx context.Context, version string) error {
-	known, err := w.cache.hasReached(ctx, version)
+	reached, err := w.cache.hasReached(ctx, version)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil:
-		if err := w.cache.awaitAlone(ctx, version, w.options.Patience, err); err != nil {
+		if err := w.cache.awaitWithoutAPIServer(ctx, version, w.options.Patience, err); err != nil {
 			return err
 		}
-	case known:
+	case reached:
 		w.deliveredThrough = version
 	}
 	w.cache.backfill(ctx, version)
 	return nil
 }
 
-// join sets the watcher's first cursor and its topic.
+// join sets the watcher's first cursor and its group.
 func (w *Watcher) join() {
 	c := w.cache
 	c.mu.Lock()
@@ -295,15 +295,15 @@ func (w *Watcher) readPendingLocked(end feedEnd) readResult {
 	if w.catchUp != nil {
 		return w.readLatestLocked()
 	}
-	behind := w.lagsWindowLocked(end)
+	lagsWindow := w.lagsWindowLocked(end)
 	switch {
-	case w.skippedVersionLocked(behind):
+	case w.skippedVersionLocked(lagsWindow):
 		position := w.cache.feed.position(time.Now())
 		position.Version = w.deliveredThrough
 		// The caller lacks what the cache knows, until the API server's history has been read.
 		freshness := Freshness{Stale: true, LastContact: w.cache.freshnessLocked().LastContact}
 		return readResult{needsResync: true, position: position, freshness: freshness}
-	case behind:
+	case lagsWindow:
 		w.catchUp = &catchUp{began: w.cursor, end: w.cache.feed.last}
 		return w.readLatestLocked()
 	}
@@ -321,7 +321,7 @@ func (w *Watcher) lagsWindowLocked(end feedEnd) bool {
 }
 
 // readsAllLocked reports whether the watcher must examine every change, because its cursor is older
-// than its topic.
+// than its group.
 func (w *Watcher) readsAllLocked() bool { return w.cursor < w.group.since }
 
 // readChangesLocked returns the pending changes up to an end, at most as many as the watcher takes
@@ -437,12 +437,12 @@ func (w *Watcher) ownBatch(ctx context.Context, result readResult) (Batch, error
 		w.pending = &pendingBatch{result: result, batch: batchOf(result)}
 	}
 	if w.isLong(result) {
-		within, end, err := fairqueue.Begin(ctx)
+		slotCtx, end, err := fairqueue.Begin(ctx)
 		if err != nil {
 			return Batch{}, err
 		}
 		defer end()
-		ctx = within
+		ctx = slotCtx
 	}
 	if err := w.match(ctx, &w.pending.result, &w.pending.batch); err != nil {
 		if ctx.Err() == nil {
@@ -529,7 +529,7 @@ func (w *Watcher) matchStates(ctx context.Context, from *readResult, to *Batch) 
 			continue
 		}
 		heldAt := from.catchUp.heldAt(state, from.since)
-		if event, ok := w.selection.catchUp(state, heldAt, &to.unvalued); ok && !w.alreadyDelivered(event) {
+		if event, ok := w.selection.latestStateEvent(state, heldAt, &to.unvalued); ok && !w.alreadyDelivered(event) {
 			to.Events = append(to.Events, event)
 		}
 	}
@@ -548,10 +548,10 @@ func (w *Watcher) yield(ctx context.Context, i int) error {
 // skippedVersionLocked reports whether the feed has moved past the caller's version without every
 // step there, by a relist or because the window was trimmed. The caller's state then lies between
 // two states that are known here, so the watcher must resync from that version.
-func (w *Watcher) skippedVersionLocked(behind bool) bool {
+func (w *Watcher) skippedVersionLocked(lagsWindow bool) bool {
 	feed := w.cache.feed
 	return w.deliveredThrough != "" && older(w.deliveredThrough, feed.version) &&
-		(behind || feed.log.gapAt(w.deliveredThrough) != nil)
+		(lagsWindow || feed.log.gapAt(w.deliveredThrough) != nil)
 }
 
 // alreadyDelivered reports whether another replica has already delivered an event to the caller.

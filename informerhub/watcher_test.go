@@ -30,7 +30,7 @@ func nextLines(t *testing.T, w *Watcher) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return toldAll(batch.Events, describeEvent)
+	return describeAll(batch.Events, describeEvent)
 }
 
 func TestAQuietWatchSendsABookmarkAtEachInterval(t *testing.T) {
@@ -102,7 +102,7 @@ func TestAWatchThatSeesNothingOfABusyResourceHasItsBookmarks(t *testing.T) {
 			batch, err := w.Next(ctx)
 			events := batch.Events
 			if err != nil || len(events) != 1 || events[0].Type != Bookmark || time.Since(start) != interval {
-				t.Errorf("round %d: %v, %v after %v", round, toldAll(events, describeEvent), err, time.Since(start))
+				t.Errorf("round %d: %v, %v after %v", round, describeAll(events, describeEvent), err, time.Since(start))
 			}
 		}
 		stop()

@@ -37,9 +37,9 @@ func (c *Compiler) Compile(text string) (*Filter, error) {
 	if len(text) > MaxBytes {
 		return Compile(text) // returns an error
 	}
-	wanted := c.find(text)
-	wanted.once.Do(func() { wanted.filter, wanted.err = Compile(text) })
-	return wanted.filter, wanted.err
+	entry := c.find(text)
+	entry.once.Do(func() { entry.filter, entry.err = Compile(text) })
+	return entry.filter, entry.err
 }
 
 func (c *Compiler) find(text string) *compilation {
@@ -56,12 +56,12 @@ func (c *Compiler) find(text string) *compilation {
 	c.byText[text] = c.recent.PushFront(added)
 	c.bytes += len(text) + entryBytes
 	for c.bytes > maxKept {
-		c.forgetLocked(c.recent.Back())
+		c.evictLocked(c.recent.Back())
 	}
 	return added
 }
 
-func (c *Compiler) forgetLocked(oldest *list.Element) {
+func (c *Compiler) evictLocked(oldest *list.Element) {
 	text := c.recent.Remove(oldest).(*compilation).text
 	delete(c.byText, text)
 	c.bytes -= len(text) + entryBytes

@@ -19,15 +19,15 @@ const (
 // malformed returns the mistakes of an expression and their positions, as cel-go formats them. The
 // error is short, because errors are sent in headers.
 func malformed(text string, issues *cel.Issues) error {
-	var told []string
+	var messages []string
 	for i, issue := range issues.Errors() {
 		if i == maxIssues {
-			told = append(told, fmt.Sprintf("and %d more", len(issues.Errors())-i))
+			messages = append(messages, fmt.Sprintf("and %d more", len(issues.Errors())-i))
 			break
 		}
-		told = append(told, displayed(issue, text))
+		messages = append(messages, displayed(issue, text))
 	}
-	return errors.New(strings.Join(told, "\n"))
+	return errors.New(strings.Join(messages, "\n"))
 }
 
 func displayed(issue *cel.Error, text string) string {

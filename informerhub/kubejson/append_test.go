@@ -27,8 +27,8 @@ func TestAnErrorLeavesTheBytesAsTheyWere(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			room := append(make([]byte, 0, 64), "before"...)
-			got, err := Append(room, test.kind, []byte(test.message))
+			buffer := append(make([]byte, 0, 64), "before"...)
+			got, err := Append(buffer, test.kind, []byte(test.message))
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v, want %q in it", err, test.want)
 			}
@@ -67,11 +67,11 @@ func TestManyMayAskForTheSameKindAtFirst(t *testing.T) {
 // TestTheDirectWayAllocatesNothing except the bytes that it returns.
 func TestTheDirectWayAllocatesNothing(t *testing.T) {
 	message := podMessage(t)
-	room, err := Append(nil, podKind, message)
+	buffer, err := Append(nil, podKind, message)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := testing.AllocsPerRun(100, func() { room, _ = Append(room[:0], podKind, message) }); got >= 1 {
+	if got := testing.AllocsPerRun(100, func() { buffer, _ = Append(buffer[:0], podKind, message) }); got >= 1 {
 		t.Errorf("%v allocations for a pod", got)
 	}
 }

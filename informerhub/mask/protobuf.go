@@ -59,9 +59,9 @@ func (c *protobufCutter) message(n *node, m *kubejson.Message, content []byte) b
 			return false
 		}
 		if field := m.Field(tag >> 3); field != nil {
-			if under := n.field(field); under != nil {
+			if child := n.field(field); child != nil {
 				p := part{content[i:to], content[i:next], content[from:to], wire, tag == last}
-				if !c.field(under, field, p) {
+				if !c.field(child, field, p) {
 					return false
 				}
 			}
@@ -114,31 +114,31 @@ func (c *protobufCutter) nested(n *node, m *kubejson.Message, p part) bool {
 		return false
 	}
 	c.out = append(c.out, p.tag...)
-	room := c.open(len(p.value))
+	size := c.open(len(p.value))
 	ok := c.message(n, m, p.value)
-	c.close(room)
+	c.close(size)
 	return ok
 }
 
-// sizeRoom is the space for the size of a message, which is known only after the message was
+// sizeSlot is the space for the size of a message, which is known only after the message was
 // written.
-type sizeRoom struct{ from, to int }
+type sizeSlot struct{ from, to int }
 
 // open reserves space for the size of a message of at most most bytes.
-func (c *protobufCutter) open(most int) sizeRoom {
+func (c *protobufCutter) open(most int) sizeSlot {
 	from := len(c.out)
 	c.out = protowire.AppendVarint(c.out, uint64(most))
-	return sizeRoom{from, len(c.out)}
+	return sizeSlot{from, len(c.out)}
 }
 
 // close writes the size of the bytes after its space, and moves these if there was too much space.
-func (c *protobufCutter) close(room sizeRoom) {
-	content := c.out[room.to:]
-	behind := protowire.AppendVarint(c.out[:room.from], uint64(len(content)))
-	if len(behind) == room.to {
+func (c *protobufCutter) close(size sizeSlot) {
+	content := c.out[size.to:]
+	moved := protowire.AppendVarint(c.out[:size.from], uint64(len(content)))
+	if len(moved) == size.to {
 		return
 	}
-	c.out = append(behind, content...)
+	c.out = append(moved, content...)
 }
 
 // entry cuts a map entry.
@@ -175,9 +175,9 @@ func (c *protobufCutter) witness(key []byte, p part) {
 // entryMessage cuts the message that is the value of a map entry.
 func (c *protobufCutter) entryMessage(n *node, m *kubejson.Message, key []byte, content, p part) bool {
 	c.out = append(c.out, p.tag...)
-	room := c.open(len(p.value))
+	size := c.open(len(p.value))
 	c.out = append(c.out, key...)
 	ok := c.nested(n, m, content)
-	c.close(room)
+	c.close(size)
 	return ok
 }
