@@ -86,7 +86,7 @@ func (r *remembered) walk(rnd *rand.Rand, sel *Selection, at Position, page int)
 			return walked
 		}
 		if len(objects) != page {
-			r.t.Fatalf("a page has %d objects, not %d", len(objects), page)
+			r.t.Fatalf("a page has %d objects, want %d", len(objects), page)
 		}
 		last := walked[len(walked)-1]
 		behind = ObjectName{Namespace: last.namespace, Name: last.name}
@@ -122,7 +122,7 @@ func TestCache_KnowsWhatASelectionHeldAtAVersion(t *testing.T) {
 					t.Fatalf("seed %d: %v held at version %d\n%v, want\n%v", seed, query, version, names(whole.Objects), names(held))
 				}
 				if named, err := r.ListNamed(t.Context(), at, namesOfObjects(held), maxInt); err != nil || !slices.Equal(named, held) {
-					t.Fatalf("seed %d: version %d has, by their names,\n%v, %v, not\n%v", seed, version, names(named), err, names(held))
+					t.Fatalf("seed %d: version %d has, by name,\n%v, %v, want\n%v", seed, version, names(named), err, names(held))
 				}
 				if walked := r.walk(rnd, sel, at, 1+rnd.IntN(20)); !slices.Equal(walked, held) {
 					t.Fatalf("seed %d: %v held at version %d\n%v in pages, want\n%v", seed, query, version, names(walked), names(held))
@@ -144,7 +144,7 @@ func TestCache_SaysWhatItDoesNotKnowOfThePast(t *testing.T) {
 		_, whole := r.ListAt(t.Context(), sel, at)
 		_, missing := r.ListNamed(t.Context(), at, []ObjectName{{Name: "never"}}, maxInt)
 		if missing == nil {
-			t.Errorf("%s: an object that never was is returned", what)
+			t.Errorf("%s: an object that never existed is returned", what)
 		}
 		_, _, behind := r.ListBehind(t.Context(), sel, at, ObjectName{}, 10, maxInt)
 		for _, err := range []error{whole, behind, r.Holds(at)} {

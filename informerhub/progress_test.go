@@ -55,10 +55,10 @@ func TestAnAnswerAboutAFeedThatHasGoneOnMeanwhileCountsForNothing(t *testing.T) 
 	})
 }
 
-// away is an API server that does not say how far it is.
-type away struct{ history }
+// noProgress is an API server that does not report its progress.
+type noProgress struct{ history }
 
-func (away) progress(context.Context, string, func(watch.Event) bool) (string, error) {
+func (noProgress) progress(context.Context, string, func(watch.Event) bool) (string, error) {
 	return "", errNoProgress
 }
 
@@ -67,7 +67,7 @@ func (away) progress(context.Context, string, func(watch.Event) bool) (string, e
 func TestCache_WaitsOnceForAnAPIServerThatDoesNotAnswer(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		c := syncedPods(t, 10)
-		c.history = away{}
+		c.history = noProgress{}
 		must(t, c.Add(pod(t, "a", 11)))
 		must(t, c.Delete(pod(t, "a", 12)))
 		began := time.Now()
@@ -77,7 +77,7 @@ func TestCache_WaitsOnceForAnAPIServerThatDoesNotAnswer(t *testing.T) {
 			}
 		}
 		if waited := time.Since(began); waited != 3*time.Second {
-			t.Errorf("three readers have waited %v", waited)
+			t.Errorf("three readers waited %v in total", waited)
 		}
 		time.Sleep(incompletePause)
 		c.history = &quiet{until: "20"}
