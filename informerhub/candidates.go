@@ -81,10 +81,10 @@ func (s *store) runs(sel *Selection, partitions []*partition) [][]*Object {
 		return [][]*Object{objectsNamed(sel.name, partitions)}
 	}
 	all := entriesIn(partitions)
-	if by := s.narrowest(sel.lookups, partitions, all); by != nil {
-		runs := make([][]*Object, by.size())
+	if index := s.narrowest(sel.lookups, partitions, all); index != nil {
+		runs := make([][]*Object, index.size())
 		for i := range runs {
-			runs[i] = by.objects(i, partitions)
+			runs[i] = index.objects(i, partitions)
 		}
 		return runs
 	}

@@ -56,8 +56,9 @@ type following struct {
 	// relisting is the time at which the cache began to read a complete snapshot, over all
 	// attempts; zero if it reads none.
 	relisting time.Time
-	// refused reports whether the API server has responded to the last list with an error, so that
-	// the connection works. It stays set until a list succeeds or the cache is current.
+	// refused reports whether the last failed list or watch got an error response from the API
+	// server, so that the connection works. A failure without a response clears it, and so does a
+	// list that succeeds, or a cache that becomes current.
 	refused bool
 }
 

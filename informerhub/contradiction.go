@@ -15,9 +15,9 @@ import (
 // Contradicts reports whether an error shows that the API server may not serve a resource as
 // discovery describes it. The API server has not executed the request then.
 func Contradicts(err error) bool {
-	var gone *ResourceGoneError
+	var unserved *ResourceGoneError
 	var schemaless *NoSchemaError
-	return errors.As(err, &gone) || errors.As(err, &schemaless) || isPathUnknown(err)
+	return errors.As(err, &unserved) || errors.As(err, &schemaless) || isPathUnknown(err)
 }
 
 // isPathUnknown reports whether the API server serves nothing at the path of a request. Its

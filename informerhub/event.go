@@ -83,7 +83,7 @@ func retainedBytes(o *Object) int {
 	case o == nil:
 		return 0
 	case o.masking != nil:
-		return o.Size() + o.masking.whole.Size()
+		return o.Size() + o.masking.source.Size()
 	}
 	return o.Size()
 }
@@ -102,7 +102,7 @@ func (s *Selection) transition(step change, unvalued *unvaluedCount) (Event, boo
 	after := step.after != nil && s.matchesCounting(step.after, unvalued)
 	event := Event{Object: step.after, ResourceVersion: step.version, step: step.step, closes: step.closes}
 	switch {
-	case before && after && sameUnder(s.fields, step.before, step.after):
+	case before && after && equalUnder(s.fields, step.before, step.after):
 		return Event{}, false
 	case before && after:
 		event.Type, event.Before = Modified, step.before

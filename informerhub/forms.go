@@ -34,7 +34,7 @@ func (o *Object) cachedEncodings() *encodingCache {
 	if o.masking == nil {
 		return o.encodings.Load()
 	}
-	whole := o.masking.whole.encodings.Load()
+	whole := o.masking.source.encodings.Load()
 	if whole == nil {
 		return nil
 	}

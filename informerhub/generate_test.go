@@ -143,38 +143,38 @@ func (w world) selected(t tester, query Query) []traits {
 	}
 	var found []traits
 	for _, place := range slices.SortedFunc(maps.Keys(w), key.compare) {
-		is := w[place]
-		values := fields.Set{"metadata.name": is.name, "metadata.namespace": is.namespace, "spec.nodeName": is.node}
-		if (query.Namespace == "" || query.Namespace == is.namespace) && (query.Name == "" || query.Name == is.name) &&
-			(query.Namespaces == nil || slices.Contains(query.Namespaces, is.namespace)) &&
-			byLabel.Matches(labels.Set(is.labels)) && byField.Matches(values) && is.related(t, query.Related) {
-			found = append(found, is)
+		state := w[place]
+		values := fields.Set{"metadata.name": state.name, "metadata.namespace": state.namespace, "spec.nodeName": state.node}
+		if (query.Namespace == "" || query.Namespace == state.namespace) && (query.Name == "" || query.Name == state.name) &&
+			(query.Namespaces == nil || slices.Contains(query.Namespaces, state.namespace)) &&
+			byLabel.Matches(labels.Set(state.labels)) && byField.Matches(values) && state.related(t, query.Related) {
+			found = append(found, state)
 		}
 	}
 	return found
 }
 
 // related reports whether an object matches Related, by another implementation.
-func (is traits) related(t tester, to Related) bool {
+func (state traits) related(t tester, to Related) bool {
 	t.Helper()
 	byLabel, err := labels.Parse(to.LabelSelector)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, of := range to.Fields {
-		if !slices.Contains(of.Values, map[string]string{"spec.nodeName": is.node}[of.Field]) {
+		if !slices.Contains(of.Values, map[string]string{"spec.nodeName": state.node}[of.Field]) {
 			return false
 		}
 	}
-	return (to.Namespace == "" || to.Namespace == is.namespace) &&
-		(to.Owner == "" || slices.Contains(is.owners, to.Owner)) &&
-		(to.Among == nil || slices.Contains(to.Among, ObjectName{is.namespace, is.name, is.uid})) &&
-		byLabel.Matches(labels.Set(is.labels))
+	return (to.Namespace == "" || to.Namespace == state.namespace) &&
+		(to.Owner == "" || slices.Contains(state.owners, to.Owner)) &&
+		(to.Among == nil || slices.Contains(to.Among, ObjectName{state.namespace, state.name, state.uid})) &&
+		byLabel.Matches(labels.Set(state.labels))
 }
 
 // describe returns what tests compare of an object: its identity and version.
-func (is traits) describe() string {
-	return fmt.Sprintf("%s/%s %s@%s", is.namespace, is.name, is.uid, is.version)
+func (state traits) describe() string {
+	return fmt.Sprintf("%s/%s %s@%s", state.namespace, state.name, state.uid, state.version)
 }
 
 // describe returns what tests compare of an object that was sent for a query: under a mask its
@@ -196,7 +196,7 @@ func (q Query) describe(o *Object) string {
 // describeSelected returns what tests compare of all objects that a query selects.
 func (w world) describeSelected(t tester, query Query) []string {
 	t.Helper()
-	return describeAll(w.selected(t, query), func(is traits) string { return query.describe(podObject(t, is)) })
+	return describeAll(w.selected(t, query), func(state traits) string { return query.describe(podObject(t, state)) })
 }
 
 func describeObject(o *Object) string {

@@ -72,13 +72,13 @@ func labelLookup(requirement labels.Requirement) *lookup {
 // than examining all entries is skipped.
 func (s *store) narrowest(lookups []*lookup, partitions []*partition, all int) (best *lookup) {
 	fewest, steps := all, 0
-	for _, by := range lookups {
-		if by.labels == nil && !s.isIndexed(by.field) || steps+by.size()*len(partitions) > all {
+	for _, index := range lookups {
+		if index.labels == nil && !s.isIndexed(index.field) || steps+index.size()*len(partitions) > all {
 			continue
 		}
-		steps += by.size() * len(partitions)
-		if count := by.count(partitions); count < fewest {
-			best, fewest = by, count
+		steps += index.size() * len(partitions)
+		if count := index.count(partitions); count < fewest {
+			best, fewest = index, count
 		}
 	}
 	s.examined.Add(int64(steps))

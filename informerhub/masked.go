@@ -11,27 +11,27 @@ import (
 
 // masking is the source of a masked object's content: another object and a mask.
 type masking struct {
-	whole *Object
-	by    *mask.Mask
+	source *Object
+	fields *mask.Mask
 }
 
 // Masked returns the object with only the content under a mask, and all of its head. A nil mask
 // returns the object itself. The content is computed on demand. While the object is in the window,
 // all callers with the same mask receive the same masked object, and so share the results of
 // [Object.Encoded].
-func (o *Object) Masked(by *mask.Mask) *Object {
-	if by == nil || o == nil || o.format != formatProtobuf && o.format != formatJSON {
+func (o *Object) Masked(fields *mask.Mask) *Object {
+	if fields == nil || o == nil || o.format != formatProtobuf && o.format != formatJSON {
 		return o
 	}
 	if cached := o.encodings.Load(); cached != nil {
-		return cached.maskedOf(o, by)
+		return cached.maskedOf(o, fields)
 	}
-	return newMasked(o, by)
+	return newMasked(o, fields)
 }
 
-func newMasked(o *Object, by *mask.Mask) *Object {
+func newMasked(o *Object, fields *mask.Mask) *Object {
 	return &Object{
-		kind: o.kind, format: o.format, masking: &masking{o, by},
+		kind: o.kind, format: o.format, masking: &masking{o, fields},
 		namespace: o.namespace, name: o.name, uid: o.uid, version: o.version, labels: o.labels,
 	}
 }
@@ -47,13 +47,13 @@ type maskedObject struct {
 }
 
 // maskedOf returns an object under a mask, and caches it if there is capacity.
-func (f *encodingCache) maskedOf(o *Object, by *mask.Mask) *Object {
-	created := &maskedObject{object: newMasked(o, by)}
+func (f *encodingCache) maskedOf(o *Object, fields *mask.Mask) *Object {
+	created := &maskedObject{object: newMasked(o, fields)}
 	for i := range f.masked {
 		if f.masked[i].CompareAndSwap(nil, created) {
 			break
 		}
-		if cached := f.masked[i].Load(); cached.object.masking.by.String() == by.String() {
+		if cached := f.masked[i].Load(); cached.object.masking.fields.String() == fields.String() {
 			return cached.object
 		}
 	}
@@ -73,21 +73,21 @@ func (f *encodingCache) encodingsOf(masked *Object) *encodingCache {
 // AppendMaskedProtobuf appends the object's protobuf message to dst, under a mask unless it is nil.
 // It returns false if the object's kind has no protobuf form. See [mask.Mask.AppendProtobuf] for
 // what the message may contain in addition.
-func (o *Object) AppendMaskedProtobuf(dst []byte, by *mask.Mask) ([]byte, bool) {
+func (o *Object) AppendMaskedProtobuf(dst []byte, fields *mask.Mask) ([]byte, bool) {
 	message, ok := o.Protobuf()
 	switch {
 	case !ok:
 		return dst, false
-	case by == nil:
+	case fields == nil:
 		return append(dst, message...), true
 	}
-	return by.AppendProtobuf(dst, *o.kind, message), true
+	return fields.AppendProtobuf(dst, *o.kind, message), true
 }
 
 // AppendMaskedJSON appends the object's JSON to dst, under a mask unless it is nil. For a kind with
 // a protobuf form, only the masked message is converted to JSON.
-func (o *Object) AppendMaskedJSON(dst []byte, by *mask.Mask) ([]byte, error) {
-	if by == nil {
+func (o *Object) AppendMaskedJSON(dst []byte, fields *mask.Mask) ([]byte, error) {
+	if fields == nil {
 		return o.AppendJSON(dst)
 	}
 	if o.format != formatProtobuf || o.masking != nil {
@@ -95,14 +95,14 @@ func (o *Object) AppendMaskedJSON(dst []byte, by *mask.Mask) ([]byte, error) {
 		if err != nil {
 			return dst, err
 		}
-		return by.AppendJSON(dst, text)
+		return fields.AppendJSON(dst, text)
 	}
 	s := maskScratches.Get().(*maskScratch)
 	defer s.release()
-	if err := s.cut(o, by); err != nil {
+	if err := s.cut(o, fields); err != nil {
 		return dst, err
 	}
-	return by.AppendJSON(dst, s.text)
+	return fields.AppendJSON(dst, s.text)
 }
 
 // maskScratch has the buffers for masked content and for the input of filters.
@@ -112,8 +112,8 @@ var maskScratches = sync.Pool{New: func() any { return new(maskScratch) }}
 
 // cut writes the JSON of an object's message under a mask to the scratch's text. The JSON may
 // contain more: see [mask.Mask.AppendProtobuf].
-func (s *maskScratch) cut(o *Object, by *mask.Mask) (err error) {
-	s.message = by.AppendProtobuf(s.message[:0], *o.kind, o.raw)
+func (s *maskScratch) cut(o *Object, fields *mask.Mask) (err error) {
+	s.message = fields.AppendProtobuf(s.message[:0], *o.kind, o.raw)
 	if s.text, err = kubejson.Append(s.text[:0], *o.kind, s.message); err != nil {
 		return fmt.Errorf("%s %s: the API server's protobuf cannot be read: %w", o.kind.Kind, o.key(), err)
 	}
@@ -127,28 +127,28 @@ func (s *maskScratch) release() {
 	}
 }
 
-// sameUnder reports whether two states of an object are certainly equal under a mask. Messages that
+// equalUnder reports whether two states of an object are certainly equal under a mask. Messages that
 // differ may be equal in JSON: see [mask.Mask.AppendProtobuf].
-func sameUnder(by *mask.Mask, before, after *Object) bool {
-	if by == nil || before.format != after.format {
+func equalUnder(fields *mask.Mask, before, after *Object) bool {
+	if fields == nil || before.format != after.format {
 		return false
 	}
 	a, b := maskScratches.Get().(*maskScratch), maskScratches.Get().(*maskScratch)
 	defer a.release()
 	defer b.release()
 	var ok bool
-	if a.message, ok = before.AppendMaskedProtobuf(a.message[:0], by); ok {
-		b.message, _ = after.AppendMaskedProtobuf(b.message[:0], by)
+	if a.message, ok = before.AppendMaskedProtobuf(a.message[:0], fields); ok {
+		b.message, _ = after.AppendMaskedProtobuf(b.message[:0], fields)
 		if bytes.Equal(a.message, b.message) {
 			return true
 		}
 	}
-	return a.json(before, by) && b.json(after, by) && bytes.Equal(a.text, b.text)
+	return a.json(before, fields) && b.json(after, fields) && bytes.Equal(a.text, b.text)
 }
 
 // json writes the masked JSON of an object to the scratch's text.
-func (s *maskScratch) json(o *Object, by *mask.Mask) bool {
+func (s *maskScratch) json(o *Object, fields *mask.Mask) bool {
 	var err error
-	s.text, err = o.AppendMaskedJSON(s.text[:0], by)
+	s.text, err = o.AppendMaskedJSON(s.text[:0], fields)
 	return err == nil
 }

@@ -20,13 +20,13 @@ func fieldsOf(t testing.TB, paths ...string) *mask.Mask {
 }
 
 func TestAMaskedObjectHasItsHeadAndWhatIsUnderTheMask(t *testing.T) {
-	is := traits{"default", "a", "u", "7", map[string]string{"app": "web"}, "node-1", nil}
+	state := traits{"default", "a", "u", "7", map[string]string{"app": "web"}, "node-1", nil}
 	widget := decodeOne(t, &codec{kind: widgetKind()}, jsonBody(t, map[string]any{
 		"apiVersion": "example.com/v1", "kind": "Widget",
 		"metadata": map[string]any{"namespace": "default", "name": "a", "uid": "u", "resourceVersion": "7", "labels": map[string]any{"app": "web"}},
 		"spec":     map[string]any{"nodeName": "node-1", "size": 3},
 	}))
-	for name, object := range map[string]*Object{"a pod": podObject(t, is), "a widget": widget} {
+	for name, object := range map[string]*Object{"a pod": podObject(t, state), "a widget": widget} {
 		t.Run(name, func(t *testing.T) {
 			masked := object.Masked(fieldsOf(t, "spec.nodeName", "metadata.labels.app", "status.phase"))
 			if !reflect.DeepEqual(headOf(masked), headOf(object)) || !masked.HasContent() {

@@ -174,9 +174,9 @@ func (c *cluster) relist(t *rapid.T) {
 // rewrite changes contents without their versions, as another schema does, and lists.
 func (c *cluster) rewrite(t *rapid.T) {
 	for _, place := range rapid.SliceOf(aPlace).Draw(t, "rewritten") {
-		if is, ok := c.holds[place]; ok {
-			version, _ := strconv.Atoi(is.version)
-			c.holds[place] = someTraits(t, place, is.uid, version)
+		if state, ok := c.holds[place]; ok {
+			version, _ := strconv.Atoi(state.version)
+			c.holds[place] = someTraits(t, place, state.uid, version)
 		}
 	}
 	c.next()
@@ -190,8 +190,8 @@ func (c *cluster) restore(t *rapid.T) {
 	}
 	c.allExpire(t)
 	c.version = rapid.IntRange(1, c.version-1).Draw(t, "restored to")
-	for place, is := range c.holds {
-		if n, _ := strconv.Atoi(is.version); n > c.version {
+	for place, state := range c.holds {
+		if n, _ := strconv.Atoi(state.version); n > c.version {
 			delete(c.holds, place)
 		}
 	}

@@ -100,7 +100,7 @@ func newTombstone(o *Object, uid, version string) *Object {
 // kind has none.
 func (o *Object) Protobuf() ([]byte, bool) {
 	if o.masking != nil {
-		return o.masking.whole.AppendMaskedProtobuf(nil, o.masking.by)
+		return o.masking.source.AppendMaskedProtobuf(nil, o.masking.fields)
 	}
 	return o.raw, o.format == formatProtobuf
 }
@@ -130,7 +130,7 @@ func (o *Object) JSON() ([]byte, error) {
 // AppendJSON appends the object's JSON to dst: see JSON. It saves the copy if dst has capacity.
 func (o *Object) AppendJSON(dst []byte) ([]byte, error) {
 	if o.masking != nil {
-		return o.masking.whole.AppendMaskedJSON(dst, o.masking.by)
+		return o.masking.source.AppendMaskedJSON(dst, o.masking.fields)
 	}
 	if o.format != formatProtobuf {
 		text, err := o.sentJSON()

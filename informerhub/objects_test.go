@@ -39,14 +39,14 @@ type traits struct {
 	owners                        []string // UIDs
 }
 
-func newPod(is traits) *corev1.Pod {
+func newPod(state traits) *corev1.Pod {
 	made := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: is.namespace, Name: is.name, UID: types.UID(is.uid), ResourceVersion: is.version, Labels: is.labels,
+			Namespace: state.namespace, Name: state.name, UID: types.UID(state.uid), ResourceVersion: state.version, Labels: state.labels,
 		},
-		Spec: corev1.PodSpec{NodeName: is.node},
+		Spec: corev1.PodSpec{NodeName: state.node},
 	}
-	for _, uid := range is.owners {
+	for _, uid := range state.owners {
 		made.OwnerReferences = append(made.OwnerReferences, metav1.OwnerReference{
 			APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "owner-" + uid, UID: types.UID(uid),
 		})
@@ -55,11 +55,11 @@ func newPod(is traits) *corev1.Pod {
 }
 
 // podObject returns a pod as a cache has it.
-func podObject(t tester, is traits) *Object {
+func podObject(t tester, state traits) *Object {
 	t.Helper()
-	object := decodeOne(t, &codec{kind: pods.GroupVersionKind()}, protobufBody(t, newPod(is)))
-	if object.name != is.name {
-		t.Fatalf("a pod named %q came back as %q", is.name, object.name)
+	object := decodeOne(t, &codec{kind: pods.GroupVersionKind()}, protobufBody(t, newPod(state)))
+	if object.name != state.name {
+		t.Fatalf("a pod named %q came back as %q", state.name, object.name)
 	}
 	return object
 }

@@ -29,7 +29,7 @@ func (s *store) stepwise(sel *Selection) *lookup {
 	if sel.name != "" || sel.onlyNames != nil {
 		return nil
 	}
-	few := slices.DeleteFunc(slices.Clone(sel.lookups), func(by *lookup) bool { return by.size() > maxMergedLists })
+	few := slices.DeleteFunc(slices.Clone(sel.lookups), func(index *lookup) bool { return index.size() > maxMergedLists })
 	partitions := s.selectedPartitions(sel, nil)
 	return s.narrowest(few, partitions, entriesIn(partitions))
 }

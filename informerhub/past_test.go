@@ -38,23 +38,23 @@ func (r *remembered) note() {
 // change creates, changes or deletes one of some pods.
 func (r *remembered) change(rnd *rand.Rand) {
 	r.version++
-	is := traits{
+	state := traits{
 		namespace: fmt.Sprint("ns-", rnd.IntN(3)), name: fmt.Sprintf("pod-%02d", rnd.IntN(40)), version: strconv.Itoa(r.version),
 		labels: map[string]string{"app": []string{"x", "y"}[rnd.IntN(2)]}, node: fmt.Sprint("node-", rnd.IntN(3)),
 	}
-	key := is.namespace + "/" + is.name
+	key := state.namespace + "/" + state.name
 	before := r.now[key]
 	switch {
 	case before != nil && rnd.IntN(3) == 0:
-		is.uid = before.uid
+		state.uid = before.uid
 		delete(r.now, key)
-		must(r.t, r.Delete(podObject(r.t, is)))
+		must(r.t, r.Delete(podObject(r.t, state)))
 	default:
-		is.uid = fmt.Sprint("uid-", r.version)
+		state.uid = fmt.Sprint("uid-", r.version)
 		if before != nil {
-			is.uid = before.uid
+			state.uid = before.uid
 		}
-		r.now[key] = podObject(r.t, is)
+		r.now[key] = podObject(r.t, state)
 		must(r.t, r.Update(r.now[key]))
 	}
 	r.note()

@@ -188,9 +188,9 @@ func (s *preloadState) recordResponse(err error) {
 // isUnservable reports whether an error shows that there is nothing to preload.
 func isUnservable(err error) bool {
 	var unknown *UnknownResourceError
-	var gone *ResourceGoneError
-	var away *GroupUnavailableError
-	return errors.As(err, &unknown) || errors.As(err, &gone) || errors.As(err, &away) ||
+	var unserved *ResourceGoneError
+	var unavailable *GroupUnavailableError
+	return errors.As(err, &unknown) || errors.As(err, &unserved) || errors.As(err, &unavailable) ||
 		errors.Is(err, errUncacheable) || apierrors.IsNotFound(err)
 }
 

@@ -157,8 +157,8 @@ func (c *replicas) follow(t *rapid.T) {
 // list delivers the present state to a replica.
 func (c *replicas) list(t *rapid.T, i int) {
 	var all []any
-	for _, is := range c.worlds[c.version] {
-		all = append(all, podObject(t, is))
+	for _, state := range c.worlds[c.version] {
+		all = append(all, podObject(t, state))
 	}
 	must(t, c.caches[i].Replace(all, strconv.Itoa(c.version)))
 	c.waiting[i] = nil
@@ -231,12 +231,12 @@ func (c *replicas) readBy(t *rapid.T, r *reader) {
 	want := c.worlds[at].describeSelected(t, r.query)
 	held := r.holds()
 	// It may have received some of the deletions at the next version, and not others.
-	for place, is := range c.worlds[at] {
+	for place, state := range c.worlds[at] {
 		_, holds := r.held[place]
-		if holds || !c.deletedUpTo(is.uid, max(numberOf(r.cache.feed.version), r.version)) {
+		if holds || !c.deletedUpTo(state.uid, max(numberOf(r.cache.feed.version), r.version)) {
 			continue
 		}
-		gone := r.query.describe(podObject(t, is))
+		gone := r.query.describe(podObject(t, state))
 		want = slices.DeleteFunc(want, func(line string) bool { return line == gone })
 	}
 	checkSame(t, want, held)
@@ -244,7 +244,7 @@ func (c *replicas) readBy(t *rapid.T, r *reader) {
 
 // deletedUpTo reports whether an object was deleted at or before a version.
 func (c *replicas) deletedUpTo(uid string, version int) bool {
-	return slices.ContainsFunc(c.deleted, func(is traits) bool { return is.uid == uid && numberOf(is.version) <= version })
+	return slices.ContainsFunc(c.deleted, func(state traits) bool { return state.uid == uid && numberOf(state.version) <= version })
 }
 
 // current implements history.
@@ -269,9 +269,9 @@ func (c *replicas) deletions(_ context.Context, since, until string) ([]latest, 
 		return nil, errHistoryEnded
 	}
 	var received []latest
-	for _, is := range c.deleted {
-		if older(since, is.version) && !older(until, is.version) {
-			received = append(received, latest{object: &Object{namespace: is.namespace, name: is.name, uid: is.uid, version: is.version}, deleted: true, version: is.version})
+	for _, state := range c.deleted {
+		if older(since, state.version) && !older(until, state.version) {
+			received = append(received, latest{object: &Object{namespace: state.namespace, name: state.name, uid: state.uid, version: state.version}, deleted: true, version: state.version})
 		}
 	}
 	return received, nil

@@ -69,8 +69,8 @@ func FuzzSelect(f *testing.F) {
 		f.Add(seed[0], seed[1], seed[2], seed[3])
 	}
 	c := podCache(1 << 20)
-	is := traits{"a", "b", "u", "1", map[string]string{"app": "web", "a": "2"}, "x", []string{"owner"}}
-	object := podObject(f, is)
+	state := traits{"a", "b", "u", "1", map[string]string{"app": "web", "a": "2"}, "x", []string{"owner"}}
+	object := podObject(f, state)
 	c.store.put(object)
 	f.Fuzz(func(t *testing.T, namespace, name, labelSelector, fieldSelector string) {
 		sel, err := c.Select(t.Context(), Query{Namespace: namespace, Name: name, LabelSelector: labelSelector, FieldSelector: fieldSelector})
@@ -84,7 +84,7 @@ func FuzzSelect(f *testing.F) {
 			t.Errorf("in the list: %v, matches: %v", held, sel.Matches(object))
 		}
 		byLabel, _ := labels.Parse(labelSelector)
-		if namespace == "" && name == "" && fieldSelector == "" && byLabel.Matches(labels.Set(is.labels)) != sel.Matches(object) {
+		if namespace == "" && name == "" && fieldSelector == "" && byLabel.Matches(labels.Set(state.labels)) != sel.Matches(object) {
 			t.Errorf("matches: %v, unlike client-go", sel.Matches(object))
 		}
 	})

@@ -58,7 +58,7 @@ func TestAHubWithoutCachesHasNothingToTell(t *testing.T) {
 }
 
 func TestACacheWithoutASnapshotSaysSo(t *testing.T) {
-	if is := podCache(1 << 20).status(); is.Synced || is.Relists != 0 {
-		t.Errorf("the status is %+v", is)
+	if state := podCache(1 << 20).status(); state.Synced || state.Relists != 0 {
+		t.Errorf("the status is %+v", state)
 	}
 }

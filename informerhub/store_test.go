@@ -18,9 +18,9 @@ func TestAStoreFindsWhatLookingAtEverythingFinds(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"put": func(t *rapid.T) {
 				version++
-				is := someTraits(t, aPlace.Draw(t, "place"), "u", version)
-				c.store.put(podObject(t, is))
-				true_[key{is.namespace, is.name}] = is
+				state := someTraits(t, aPlace.Draw(t, "place"), "u", version)
+				c.store.put(podObject(t, state))
+				true_[key{state.namespace, state.name}] = state
 			},
 			"delete": func(t *rapid.T) {
 				place := aPlace.Draw(t, "place")

@@ -64,11 +64,11 @@ func (d *differ) alignOthers(olds, news []int) {
 func (d *differ) count(olds, news []int) {
 	clear(d.olds)
 	clear(d.news)
-	for _, place := range olds {
-		d.olds[d.before.elementAt(place)]++
+	for _, index := range olds {
+		d.olds[d.before.elementAt(index)]++
 	}
-	for _, place := range news {
-		d.news[d.after.elementAt(place)]++
+	for _, index := range news {
+		d.news[d.after.elementAt(index)]++
 	}
 }
 
@@ -88,7 +88,7 @@ func (d *differ) nextStep(old, now int) step {
 }
 
 // elementAt returns the text of an element. It shares memory with the parsed text.
-func (p *parsed) elementAt(place int) string {
-	written := p.valueOf(&p.members[place])
+func (p *parsed) elementAt(index int) string {
+	written := p.valueOf(&p.members[index])
 	return unsafe.String(unsafe.SliceData(written), len(written))
 }

@@ -13,7 +13,7 @@ type differ struct {
 	before, after parsed
 	out           []byte
 	limit         int // maximum length of out
-	places        []int
+	indexes       []int
 	path          []byte // to the compared value, as a JSON pointer within a JSON string
 
 	// For lists: the steps, and the remaining number of each element in both lists.
@@ -51,8 +51,8 @@ func (d *differ) release() {
 // names. A missing member is nil. It returns false if a name occurs twice, or as soon as do returns
 // false.
 func (d *differ) eachMember(before, after span, do func(old, now *member) bool) bool {
-	kept := len(d.places)
-	defer func() { d.places = d.places[:kept] }()
+	indexCount := len(d.indexes)
+	defer func() { d.indexes = d.indexes[:indexCount] }()
 	olds, ok := d.inOrder(&d.before, before)
 	if !ok {
 		return false
@@ -79,28 +79,28 @@ func (d *differ) eachMember(before, after span, do func(old, now *member) bool) 
 
 // inOrder returns the indexes of an object's own members, in the order of their names; false if a
 // name occurs twice.
-func (d *differ) inOrder(in *parsed, of span) (places []int, ok bool) {
-	places = d.placesOf(in, of)
-	for _, place := range places {
-		m := &in.members[place]
+func (d *differ) inOrder(in *parsed, members span) (indexes []int, ok bool) {
+	indexes = d.indexesOf(in, members)
+	for _, index := range indexes {
+		m := &in.members[index]
 		m.name = jsonscan.Unquote(in.nameOf(m))
 	}
-	slices.SortFunc(places, func(a, b int) int { return strings.Compare(in.members[a].name, in.members[b].name) })
-	for i := 1; i < len(places); i++ {
-		if in.members[places[i-1]].name == in.members[places[i]].name {
+	slices.SortFunc(indexes, func(a, b int) int { return strings.Compare(in.members[a].name, in.members[b].name) })
+	for i := 1; i < len(indexes); i++ {
+		if in.members[indexes[i-1]].name == in.members[indexes[i]].name {
 			return nil, false
 		}
 	}
-	return places, true
+	return indexes, true
 }
 
-// placesOf returns the indexes of an object's own members, or of a list's own elements.
-func (d *differ) placesOf(in *parsed, of span) []int {
-	start := len(d.places)
-	for i := of.first; i < of.end; i = in.members[i].within.end {
-		d.places = append(d.places, i)
+// indexesOf returns the indexes of an object's own members, or of a list's own elements.
+func (d *differ) indexesOf(in *parsed, members span) []int {
+	start := len(d.indexes)
+	for i := members.first; i < members.end; i = in.members[i].within.end {
+		d.indexes = append(d.indexes, i)
 	}
-	return d.places[start:len(d.places):len(d.places)]
+	return d.indexes[start:len(d.indexes):len(d.indexes)]
 }
 
 // compareFirst compares the first names of two ordered slices. An empty slice sorts last.

@@ -68,9 +68,9 @@ func (d *differ) changeMembers(before, after span) bool {
 }
 
 func (d *differ) changeElements(before, after span) bool {
-	path, kept, planned := len(d.path), len(d.places), len(d.steps)
-	defer func() { d.path, d.places, d.steps = d.path[:path], d.places[:kept], d.steps[:planned] }()
-	olds, news := d.placesOf(&d.before, before), d.placesOf(&d.after, after)
+	path, indexCount, planned := len(d.path), len(d.indexes), len(d.steps)
+	defer func() { d.path, d.indexes, d.steps = d.path[:path], d.indexes[:indexCount], d.steps[:planned] }()
+	olds, news := d.indexesOf(&d.before, before), d.indexesOf(&d.after, after)
 	at := 0 // index in the list after the operations so far
 	for _, step := range d.align(olds, news) {
 		ok := true

@@ -127,8 +127,8 @@ func (p *parsed) member(depth int) bool {
 
 // keep reads the value of a member, and stores the member.
 func (p *parsed) keep(m member, depth int) bool {
-	place := len(p.members)
-	if place == maxMembers || p.at == len(p.text) {
+	index := len(p.members)
+	if index == maxMembers || p.at == len(p.text) {
 		return false
 	}
 	m.value, m.first = p.at, p.text[p.at]
@@ -136,8 +136,8 @@ func (p *parsed) keep(m member, depth int) bool {
 	if !p.skipValue(depth) {
 		return false
 	}
-	p.members[place].end = p.at
-	p.members[place].within = span{place + 1, len(p.members)}
+	p.members[index].end = p.at
+	p.members[index].within = span{index + 1, len(p.members)}
 	return true
 }
 
