@@ -1,27 +1,27 @@
-// Package fairqueue shares something bounded among callers, so that one caller cannot take it
-// from the others.
+// Package fairqueue shares a bounded capacity among callers, so that no caller can use up the part
+// of the others.
 //
-// A [Queue] has a capacity, in units of the user's choice: calls, bytes, questions, processors.
-// An acquisition names its caller by a key and says how much it needs. What can be held is
-// limited for each key and in all. What is above a limit waits; how much may wait is limited for
-// each key, and the rest is refused with [ErrFull] at once.
+// A [Queue] has a capacity, in units of the user's choice: calls, bytes, questions, processors. An
+// acquisition names its caller by a key, and the weight that it needs. The weight that can be held
+// is limited for each key and in all. Acquisitions above a limit wait. The number of waiting
+// acquisitions is limited for each key; further ones are rejected with [ErrFull] at once.
 //
 // # Order
 //
-// When capacity is released, the next to have it is the key that holds the least of those that
-// wait and are below their limit; equals take turns. Within one key the order is first come, first
-// served. So a caller with a thousand waiting acquisitions delays
-// a caller with one by no more than what is held already. An acquisition that does not fit yet
-// is not overtaken by smaller ones: it cannot starve.
+// When capacity is released, the next key is the one that holds the least, among the keys that wait
+// and are below their limit. Keys that hold the same are served in turn. Within one key the order
+// is first come, first served. So a caller with a thousand waiting acquisitions delays a caller
+// with one acquisition only by the capacity that is held already. An acquisition that does not fit
+// yet is not overtaken by smaller ones, so it cannot starve.
 //
-// # Turns
+// # Slots
 //
-// Work on a processor has no size that is known when it begins. [Begin] gives it a turn of the
-// queue that [With] has put into the context, and loops call [Yield], which passes the turn on
-// when others wait for it, and returns an error when the caller has left.
+// The duration of work on a processor is unknown when it begins. [Begin] acquires a slot of the
+// queue that [With] has put into the context. Loops call [Yield], which passes the slot to others
+// that wait for it, and returns an error when the context is done.
 //
 // # Concurrency
 //
-// A Queue is safe for concurrent use. Acquiring takes time proportional to the number of keys
-// that wait. The turn in a context belongs to one goroutine at a time.
+// A Queue is safe for concurrent use. Acquiring takes time proportional to the number of keys that
+// wait. The slot in a context belongs to one goroutine at a time.
 package fairqueue

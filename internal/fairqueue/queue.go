@@ -8,39 +8,40 @@ import (
 	"time"
 )
 
-// ErrFull says that as much waits for a key as may, or that it has waited for as long as it may.
+// ErrFull reports that the maximum number of acquisitions of a key waits already, or that an
+// acquisition has waited for its maximum time.
 var ErrFull = errors.New("too many wait already")
 
-// Limits of a [Queue].
+// Limits are the limits of a [Queue].
 type Limits struct {
-	// Total is how much may be held at a time by all keys. At least 1.
+	// Total is the weight that all keys together can hold at a time. At least 1.
 	Total int64
-	// PerKey is how much of Total one key may hold at a time. Default: Total.
+	// PerKey is the part of Total that one key can hold at a time. Default: Total.
 	PerKey int64
-	// Waiting is how many acquisitions of one key may wait at a time. Default: none; what
-	// cannot be held at once is refused.
+	// Waiting is the number of acquisitions of one key that can wait at a time. Default: none:
+	// acquisitions that cannot be granted at once are rejected.
 	Waiting int
 }
 
-// A Queue gives out a bounded capacity. It is made by [New].
+// A Queue distributes a bounded capacity. Create it with [New].
 type Queue struct {
 	limits Limits // set once
 
 	mu      sync.Mutex // guards the fields below
 	held    int64
-	keys    map[string]*share   // those that hold or wait
-	waiting map[*share]struct{} // those that wait
-	clock   uint64              // goes up by one for each waiter that becomes the first of its share
+	keys    map[string]*share   // keys that hold or wait
+	waiting map[*share]struct{} // shares that wait
+	clock   uint64              // incremented for each waiter that becomes the first of its share
 }
 
-// share is what one key holds, and what waits for it. The queue's lock guards it.
+// share is the weight that one key holds, and its waiters. It is guarded by the queue's lock.
 type share struct {
 	held    int64
 	waiters list.List // of *waiter, in the order of their arrival
 	since   uint64    // the clock when the first of waiters became the first
 }
 
-// waiter is an acquisition that waits. The queue's lock guards it, but for ready.
+// waiter is a waiting acquisition. It is guarded by the queue's lock, except for ready.
 type waiter struct {
 	weight  int64
 	granted bool
@@ -58,18 +59,17 @@ func New(limits Limits) *Queue {
 	return &Queue{limits: limits, keys: map[string]*share{}, waiting: map[*share]struct{}{}}
 }
 
-// Acquire blocks until key holds weight more. The caller must call release once it does not need
-// that any longer; further calls of release do nothing. A weight above the limit of a key counts
-// as that limit, so that what is larger than a share is carried out alone. A negative
-// weight counts as 0.
+// Acquire blocks until key holds weight in addition. The caller must call release when it no longer
+// needs the weight; further calls of release have no effect. A weight above the limit of a key
+// counts as that limit, so that larger work runs alone. A negative weight counts as 0.
 //
-// Acquire returns ErrFull if as many acquisitions of key wait as may, and the cause of ctx if ctx
-// ends first.
+// Acquire returns ErrFull if the maximum number of acquisitions of key waits already, and the cause
+// of ctx if ctx is done first.
 func (q *Queue) Acquire(ctx context.Context, key string, weight int64) (release func(), err error) {
 	return q.acquire(ctx, key, weight, q.limits.Waiting)
 }
 
-// AcquireWithin is Acquire that waits for a time at most, and returns ErrFull when that is over.
+// AcquireWithin acquires like Acquire, and returns ErrFull after patience.
 func (q *Queue) AcquireWithin(ctx context.Context, key string, weight int64, patience time.Duration) (release func(), err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, ErrFull)
 	defer cancel()
@@ -107,13 +107,13 @@ func (q *Queue) acquire(ctx context.Context, key string, weight int64, mayWait i
 		q.returnLocked(key, weight)
 	} else {
 		q.dequeueLocked(s, place)
-		q.grantLocked() // the others may have waited for w
+		q.grantLocked() // other acquisitions may have waited for w
 		q.forgetLocked(key, s)
 	}
 	return nil, context.Cause(ctx)
 }
 
-// TryAcquire is Acquire without waiting. It reports whether key holds weight more now.
+// TryAcquire acquires like Acquire, but does not wait. It reports whether weight was acquired.
 func (q *Queue) TryAcquire(key string, weight int64) (release func(), ok bool) {
 	weight = min(max(weight, 0), q.limits.PerKey)
 	q.mu.Lock()
@@ -127,15 +127,15 @@ func (q *Queue) TryAcquire(key string, weight int64) (release func(), ok bool) {
 	return q.releaser(key, weight), true
 }
 
-// Held returns how much is held at the moment by all keys.
+// Held returns the weight that all keys hold at the moment.
 func (q *Queue) Held() int64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.held
 }
 
-// Delays reports whether an acquisition waits for what key holds: another one of key, or one of a
-// key that holds less and waits for a part of the total.
+// Delays reports whether an acquisition waits for the weight that key holds: another one of key, or
+// one of a key that holds less and waits for a part of the total.
 func (q *Queue) Delays(key string) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -164,16 +164,16 @@ func (q *Queue) shareLocked(key string) *share {
 	return s
 }
 
-// forgetLocked removes the share of a key that neither holds nor waits. One that holds
-// a weight of 0 may be forgotten: it is made again when that is returned.
+// forgetLocked removes the share of a key that neither holds nor waits. A share that holds a weight
+// of 0 may be removed too: it is recreated when the weight is returned.
 func (q *Queue) forgetLocked(key string, s *share) {
 	if s.held == 0 && s.waiters.Len() == 0 {
 		delete(q.keys, key)
 	}
 }
 
-// fitsLocked reports whether s can hold weight more at once, ahead of no other that waits for a
-// part of the total.
+// fitsLocked reports whether s can hold weight in addition, without overtaking a share that waits
+// for a part of the total.
 func (q *Queue) fitsLocked(s *share, weight int64) bool {
 	return s.waiters.Len() == 0 && s.held+weight <= q.limits.PerKey &&
 		q.held+weight <= q.limits.Total && q.nextLocked() == nil
@@ -214,7 +214,7 @@ func (q *Queue) stampLocked(s *share) {
 	q.clock++
 }
 
-// grantLocked gives what is free to those that wait.
+// grantLocked grants the free capacity to waiters.
 func (q *Queue) grantLocked() {
 	for s := q.nextLocked(); s != nil; s = q.nextLocked() {
 		w := s.first()
@@ -235,8 +235,8 @@ func (q *Queue) isAwaited() bool {
 	return q.nextLocked() != nil
 }
 
-// nextLocked returns the share whose first waiter is next, or nil if all that wait hold as much as
-// one key may.
+// nextLocked returns the share whose first waiter is next, or nil if all waiting shares are at the
+// limit of one key.
 func (q *Queue) nextLocked() *share {
 	var next *share
 	for s := range q.waiting {

@@ -1,8 +1,9 @@
 package fairqueue
 
-// TryShare is TryAcquire for what is held as long as its holder likes: a key gets no more than it
-// leaves free. So a key alone holds half of the total at most, n keys that take what they can hold
-// 1/(n+1) of it each, and there is always some for one more.
+// TryShare acquires like TryAcquire, for weight that is held for an unlimited time: a key gets no
+// more than the capacity that it leaves free. So a single key holds at most half of the total, n
+// keys with their maximum hold 1/(n+1) of it each, and some capacity is always left for another
+// key.
 func (q *Queue) TryShare(key string, weight int64) (release func(), ok bool) {
 	weight = min(max(weight, 0), q.limits.PerKey)
 	q.mu.Lock()

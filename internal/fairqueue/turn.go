@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// quantum is how long a turn lasts before it is passed on to others that wait.
+// quantum is the time after which a slot is passed on to others that wait.
 const quantum = 5 * time.Millisecond
 
-// account is the queue that work in a context takes its turns from, and for which key.
+// account is the queue that work in a context acquires its slots from, and the key.
 type account struct {
 	queue *Queue
 	key   string
 }
 
-// turn is the right to use one processor. It is owned by the goroutine that began it.
+// turn is a processor slot that is in use. It is owned by the goroutine that began it.
 type turn struct {
 	account
 	since   time.Time
@@ -27,18 +27,18 @@ type (
 	turnKey    struct{}
 )
 
-// With returns a context in which [Begin] takes turns of q, one unit each, for key.
+// With returns a context in which [Begin] acquires slots of q, of weight 1, for key.
 func With(ctx context.Context, q *Queue, key string) context.Context {
 	return context.WithValue(ctx, accountKey{}, account{q, key})
 }
 
-// Begin blocks until the work that follows has a turn of the queue given by [With], and returns a
-// context that carries the turn. The caller must call end. Until then the work calls [Yield] in its
-// loops and blocks on nothing else: not on the network, and not on work that may need a turn
-// itself. Where ctx carries a turn already, or has no queue, Begin does nothing.
+// Begin blocks until the work that follows has a slot of the queue given by [With], and returns a
+// context with the slot. The caller must call end. Until then the work calls [Yield] in its loops
+// and blocks on nothing else: neither on the network nor on work that may need a slot itself. If
+// ctx already has a slot, or has no queue, Begin does nothing.
 //
-// However much of a key waits, Begin waits too: what begins work has been admitted before. It returns
-// the cause of ctx if ctx ends first.
+// Begin waits even if many acquisitions of the key wait already, because its call has been admitted
+// before. It returns the cause of ctx if ctx is done first.
 func Begin(ctx context.Context) (with context.Context, end func(), err error) {
 	account, ok := ctx.Value(accountKey{}).(account)
 	if _, begun := ctx.Value(turnKey{}).(*turn); begun || !ok {
@@ -56,9 +56,9 @@ func (a account) acquire(ctx context.Context) (release func(), err error) {
 	return a.queue.acquire(ctx, a.key, 1, math.MaxInt)
 }
 
-// Yield returns the cause with which ctx has ended, if it has. If ctx carries a turn that has
-// lasted for 5 ms and another acquisition waits, Yield passes the turn on and blocks until it is
-// the key's turn again. It costs some 100 ns: a loop calls it for every few dozen steps.
+// Yield returns the cause of ctx if ctx is done. If ctx has a slot that has lasted for 5 ms and
+// another acquisition waits, Yield passes the slot on and blocks until the key has a slot again. It
+// costs about 100 ns: a loop calls it once for every few dozen steps.
 func Yield(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -84,7 +84,8 @@ func (t *turn) passOn(ctx context.Context) error {
 	return nil
 }
 
-// Key returns the key for which work in the context takes turns; empty if it takes none.
+// Key returns the key for which work in the context acquires slots, or an empty string if it
+// acquires none.
 func Key(ctx context.Context) string {
 	account, _ := ctx.Value(accountKey{}).(account)
 	return account.key
