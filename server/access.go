@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// maxQuestions bounds what one CheckAccess may ask, each of which counts as a call.
-	// maxAsking is how many questions of one call are looked into at one time.
+	// maxQuestions bounds the questions of one CheckAccess call. Each question counts as a call.
+	// maxAsking bounds the questions of one call that are reviewed at one time.
 	maxQuestions = 100
 	maxAsking    = 10
 )
@@ -37,7 +37,7 @@ func (a *access) WhoAmI(ctx context.Context, _ *kubeconnectv1.WhoAmIRequest) (*k
 	return response, nil
 }
 
-// ownUser is the kubeconfig's user, whom only the cluster knows.
+// ownUser returns the kubeconfig's user, which only the cluster knows.
 func (a *access) ownUser(ctx context.Context) (*kubeconnectv1.WhoAmIResponse, error) {
 	reviews := a.clients.Own().Typed.AuthenticationV1().SelfSubjectReviews()
 	review, err := reviews.Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
@@ -65,7 +65,7 @@ func extraValues[Values ~[]string](extra map[string]Values) map[string]*kubeconn
 func (a *access) CheckAccess(ctx context.Context, request *kubeconnectv1.CheckAccessRequest) (*kubeconnectv1.CheckAccessResponse, error) {
 	questions := request.GetQuestions()
 	if len(questions) > maxQuestions {
-		return nil, badRequest("%d questions: ask %d at most in one call", len(questions), maxQuestions)
+		return nil, badRequest("too many questions: %d; give at most %d in one call", len(questions), maxQuestions)
 	}
 	if err := a.resources.callers.charge(callerOf(identityFrom(ctx)), len(questions)-1); err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func (a *access) answer(ctx context.Context, identity auth.Identity, question *k
 	return &kubeconnectv1.AccessAnswer{Allowed: decision.Allowed && err == nil, Reason: decision.Reason}, err
 }
 
-// attributes are what a question is about.
+// attributes returns the attributes of a question for the authorizer.
 func (a *access) attributes(ctx context.Context, question *kubeconnectv1.AccessQuestion) (auth.Attributes, error) {
 	return onResource(ctx, a.resources, question.GetResource(), func(resource informerhub.Resource) (auth.Attributes, error) {
 		return auth.Attributes{
@@ -114,7 +114,7 @@ func checkQuestion(resource informerhub.Resource, question *kubeconnectv1.Access
 	case verb == "":
 		return badRequest("verb is required, such as \"get\" or \"list\"")
 	case verb == "*" || strings.ToLower(verb) != verb:
-		return badRequest("verb %q: name one, such as \"get\" or \"list\"", verb)
+		return badRequest("invalid verb %q: give one verb in lower case, such as \"get\" or \"list\"", verb)
 	case !resource.Namespaced && question.GetNamespace() != "":
 		return &scopeError{badRequest("%s have no namespaces: leave the namespace out", resource.Name)}
 	}

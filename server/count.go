@@ -18,17 +18,17 @@ import (
 const (
 	// maxGroupPaths bounds the paths that objects are counted by.
 	maxGroupPaths = 8
-	// defaultGroups and mostGroups bound the groups that are answered.
+	// defaultGroups and mostGroups bound the groups in a response.
 	defaultGroups, mostGroups = 1_000, 10_000
-	// maxGroupsBytes bounds the groups that are answered: as pages are.
+	// maxGroupsBytes bounds the bytes of the groups in a response, like those of a page.
 	maxGroupsBytes = maxPageBytes
-	// maxTuples bounds the groups that one object is in: paths with many values each have
-	// all combinations of them.
+	// maxTuples bounds the groups that one object belongs to. If paths have several values, the
+	// object belongs to every combination of them.
 	maxTuples = 10_000
-	// maxCountedBytes bounds the memory that groups take while they are counted.
+	// maxCountedBytes bounds the memory of the groups while they are counted.
 	maxCountedBytes = 64 << 20
-	// groupsMemory is what a count may take in memory before it must ask for more, a step at a
-	// time: the groups while they are counted, and the answer.
+	// groupsMemory is the memory that a count reserves at first, for the groups while they are
+	// counted and for the response. It reserves more in units of groupsStep.
 	groupsMemory, groupsStep = 2 << 20, 1 << 20
 )
 
@@ -68,7 +68,7 @@ func (s *resources) CountObjects(ctx context.Context, request *kubeconnectv1.Cou
 	return response, answerGroups(ctx, response, paths, found.snapshot.Objects, most)
 }
 
-// answerGroups adds the largest groups of objects to an answer.
+// answerGroups adds the largest groups of objects to a response.
 func answerGroups(ctx context.Context, response *kubeconnectv1.CountObjectsResponse, paths []mask.Path, objects []*informerhub.Object, most int) error {
 	ctx, end, err := fairqueue.Begin(ctx)
 	if err != nil {
@@ -86,32 +86,32 @@ func answerGroups(ctx context.Context, response *kubeconnectv1.CountObjectsRespo
 
 func groupsToAnswer(request *kubeconnectv1.CountObjectsRequest) (int, error) {
 	if asked := request.GetMaxGroups(); asked < 0 || asked > mostGroups {
-		return 0, badRequest("max_groups %d: give 0 to %d", asked, mostGroups)
+		return 0, badRequest("invalid max_groups %d: give 0 to %d", asked, mostGroups)
 	}
 	return cmp.Or(int(request.GetMaxGroups()), defaultGroups), nil
 }
 
 func groupPaths(texts []string) ([]mask.Path, error) {
 	if len(texts) > maxGroupPaths {
-		return nil, badRequest("group_by has %d paths: %d are the most", len(texts), maxGroupPaths)
+		return nil, badRequest("group_by has %d paths: give at most %d", len(texts), maxGroupPaths)
 	}
 	if _, err := mask.Parse(texts); err != nil {
 		return nil, badRequest("group_by: %v", err)
 	}
 	paths := make([]mask.Path, len(texts))
 	for i, text := range texts {
-		paths[i], _ = mask.ParsePath(text) // it has been parsed before
+		paths[i], _ = mask.ParsePath(text) // parsed without an error above
 	}
 	return paths, nil
 }
 
-// group is a number of objects with the same values, one by each path.
+// group is the number of objects with the same values, one value for each path.
 type group struct {
 	values []scalar
 	count  int64
 }
 
-// compare puts larger groups first, and those of one size in order of their values.
+// compare orders larger groups first, and groups of the same size by their values.
 func (g *group) compare(other *group) int {
 	if order := cmp.Compare(other.count, g.count); order != 0 {
 		return order
@@ -132,7 +132,7 @@ func (g *group) encode() *kubeconnectv1.ObjectGroup {
 	return encoded
 }
 
-// largest answers the largest groups, as many as there may be and fit in an answer.
+// largest returns the largest groups, at most the given number and as many as fit in a response.
 func largest(groups []*group, most int) []*kubeconnectv1.ObjectGroup {
 	slices.SortFunc(groups, (*group).compare)
 	var encoded []*kubeconnectv1.ObjectGroup
@@ -147,7 +147,8 @@ func largest(groups []*group, most int) []*kubeconnectv1.ObjectGroup {
 	return encoded
 }
 
-// maxGroupOverhead is what a group takes in an answer beside itself.
+// maxGroupOverhead is the number of bytes that a response needs for a group in addition to the
+// group's own bytes.
 const maxGroupOverhead = 1 + binary.MaxVarintLen32
 
 // counter counts objects by the values of paths. It is owned by one request.
@@ -155,16 +156,16 @@ type counter struct {
 	reader *valueReader
 	groups map[string]*group // by their values
 	bytes  int
-	held   int // of the bytes: see holdMore
+	held   int // the reserved part of the bytes; see hold
 	added  int
 
-	// For the object that is counted:
-	values [][]scalar // by path, each once
-	tuple  []scalar   // one of each path
+	// The object that is counted:
+	values [][]scalar // by path, without duplicates
+	tuple  []scalar   // one value for each path
 	key    []byte
 }
 
-// countBy counts objects in groups, which are in no order.
+// countBy counts objects in groups. It returns them in no order.
 func countBy(ctx context.Context, paths []mask.Path, objects []*informerhub.Object) ([]*group, error) {
 	reader, err := readerOf(paths)
 	if err != nil {
@@ -189,7 +190,7 @@ func countBy(ctx context.Context, paths []mask.Path, objects []*informerhub.Obje
 	return groups, nil
 }
 
-// add counts an object once in each group that its values make.
+// add counts an object once in each group that it belongs to.
 func (c *counter) add(ctx context.Context, object *informerhub.Object) error {
 	if err := c.read(object); err != nil {
 		return badRequest("group_by: %v", err)
@@ -197,13 +198,13 @@ func (c *counter) add(ctx context.Context, object *informerhub.Object) error {
 	tuples := 1
 	for _, values := range c.values {
 		if tuples *= len(values); tuples > maxTuples {
-			return badRequest("group_by: the values of %s %q have more than %d combinations", object.Kind().Kind, object.Name(), maxTuples)
+			return badRequest("group_by: the values of %s %q have more than %d combinations: give fewer paths", object.Kind().Kind, object.Name(), maxTuples)
 		}
 	}
 	return c.addTuples(ctx, 0)
 }
 
-// read reads the values of each path, each once; null where there are none.
+// read reads the values of each path without duplicates, or null if a path has no value.
 func (c *counter) read(object *informerhub.Object) error {
 	for i := range c.values {
 		c.values[i] = c.values[i][:0]
@@ -223,7 +224,7 @@ func (c *counter) read(object *informerhub.Object) error {
 	return nil
 }
 
-// addTuples counts the combinations of the values of a path and those behind it.
+// addTuples counts the combinations of the values of a path and of the paths after it.
 func (c *counter) addTuples(ctx context.Context, path int) error {
 	if path == len(c.values) {
 		return c.addTuple(ctx)
@@ -252,12 +253,12 @@ func (c *counter) addTuple(ctx context.Context) error {
 	}
 	c.groups[string(c.key)] = &group{slices.Clone(c.tuple), 1}
 	if c.bytes += groupBytes + 2*len(c.key) + len(c.tuple)*scalarBytes; c.bytes > maxCountedBytes {
-		return badRequest("group_by: the objects have too many values to count, more than %d: select fewer of them", len(c.groups))
+		return badRequest("group_by: too many different values, more than %d: select fewer objects", len(c.groups))
 	}
 	return c.hold(ctx)
 }
 
-// hold holds memory for the groups that there are, and for as many bytes of the answer.
+// hold reserves memory for the groups, and the same amount for the response.
 func (c *counter) hold(ctx context.Context) error {
 	if c.bytes <= c.held {
 		return nil
@@ -266,6 +267,6 @@ func (c *counter) hold(ctx context.Context) error {
 	return holdMore(ctx, 2*groupsStep)
 }
 
-// groupBytes and scalarBytes are about what a group takes in memory, and each of its values
-// beside its text.
+// groupBytes and scalarBytes estimate the memory of a group, and of each of its values without its
+// string.
 const groupBytes, scalarBytes = 96, 48

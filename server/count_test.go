@@ -140,7 +140,7 @@ func TestWhatCannotBeCountedIsABadRequest(t *testing.T) {
 		"too many combinations":      {"spec.a[*] spec.b[*] spec.c[*]", wide, "combinations"},
 		"too many paths":             {"a b c d e f g h i", nil, "9 paths"},
 		"a path that is none":        {"a[0]", nil, "single elements"},
-		"more values than there may": {"spec.n", widgetsWith(t, longTexts(300)...), "too many values"},
+		"more values than there may": {"spec.n", widgetsWith(t, longTexts(300)...), "too many different values"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := counted(t, mostGroups, strings.Fields(test.by), test.objects...)

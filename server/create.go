@@ -41,14 +41,15 @@ func (s *resources) create(ctx context.Context, resource informerhub.Resource, r
 	return s.change(ctx, to, creation{made, options}, request.GetEncoding())
 }
 
-// madeAt is where an object is made: at a name only if a subresource makes it.
+// madeAt returns the target of a create request. It has a name only if a subresource creates the
+// object.
 func madeAt(resource informerhub.Resource, request *kubeconnectv1.CreateRequest, head head) (target, error) {
 	to := whereWritten(resource, request, head)
 	switch {
 	case to.subresource != "":
 		return to, errors.Join(checkName(resource, to.namespace, to.name), checkSubresource(to.subresource))
 	case to.name != "" && to.name != head.Metadata.Name:
-		return to, badRequest("name is for subresources: metadata.name of the object is what names it")
+		return to, badRequest("name is for subresources only: name the object in its metadata.name")
 	}
 	to.name = ""
 	return to, checkNamespace(resource, to.namespace)

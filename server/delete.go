@@ -28,7 +28,7 @@ func (s *resources) Delete(ctx context.Context, request *kubeconnectv1.DeleteReq
 			return answered{}, err
 		}
 		done, err := s.change(ctx, to, deletion{options}, request.GetEncoding())
-		if err == nil && done.kind.GetKind() == "Status" { // it says no more than that all went well
+		if err == nil && done.kind.GetKind() == "Status" { // the Status only reports success
 			done.kind, done.object = encodeKind(resource), nil
 		}
 		return done, err
@@ -66,19 +66,19 @@ func (s *resources) DeleteCollection(ctx context.Context, request *kubeconnectv1
 	}
 	return &kubeconnectv1.DeleteCollectionResponse{
 		Deleted: int64(deleted), Warnings: done.warnings,
-		// The objects of the answer are as they were before.
+		// The objects in the response are in their state before the deletion.
 		ResourceVersion: s.versionBehind(ctx, to, request, ""),
 	}, nil
 }
 
-// versionPatience is how long a deletion that is done waits for its resource version.
+// versionPatience is the time that a completed deletion waits for its resource version.
 const versionPatience = 3 * time.Second
 
-// versionBehind returns a resource version at which a deletion is visible: that of the object
-// that the API server has answered, which is the deletion's own. A Status has none; then the
-// API server is asked, with the service's rights where it may hold the resource in memory, for
-// a caller may have the permission to delete and none to list. What cannot be found out is
-// empty: the deletion is done.
+// versionBehind returns a resource version at which a deletion is visible: the version of the
+// object in the API server's response, which is the deletion's own. A Status has no version. Then
+// the API server is asked for its version, with the service's permissions if the resource is
+// cacheable, because a caller may have the permission to delete without the permission to list. It
+// returns an empty string if the version cannot be found, because the deletion has succeeded.
 func (s *resources) versionBehind(ctx context.Context, to target, request deleting, answered string) string {
 	switch {
 	case request.GetDryRun():
@@ -100,7 +100,7 @@ func (s *resources) versionBehind(ctx context.Context, to target, request deleti
 	return ""
 }
 
-// deleting is a request that deletes.
+// deleting is a request that deletes objects.
 type deleting interface {
 	GetPropagationPolicy() kubeconnectv1.PropagationPolicy
 	GetGracePeriodSeconds() int64
@@ -116,12 +116,12 @@ func deleteOptions(request deleting) (metav1.DeleteOptions, error) {
 		options.GracePeriodSeconds = request.GracePeriodSeconds
 	}
 	if seconds := options.GracePeriodSeconds; seconds != nil && *seconds < 0 {
-		return options, badRequest("grace_period_seconds %d: give 0 or more", *seconds)
+		return options, badRequest("invalid grace_period_seconds %d: give 0 or more", *seconds)
 	}
 	policy, ok := propagation[request.GetPropagationPolicy()]
 	switch {
 	case !ok:
-		return options, badRequest("propagation_policy %d: this service knows ORPHAN, BACKGROUND and FOREGROUND", request.GetPropagationPolicy())
+		return options, badRequest("unknown propagation_policy %d: give ORPHAN, BACKGROUND or FOREGROUND", request.GetPropagationPolicy())
 	case policy != "":
 		options.PropagationPolicy = &policy
 	}

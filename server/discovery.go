@@ -13,11 +13,12 @@ import (
 
 var schemaOfResponse = fieldNumber(&kubeconnectv1.GetSchemaResponse{}, "schema")
 
-// coreGroup is how a request names the API group without a name.
+// coreGroup is the name of the API group without a name in requests.
 const coreGroup = "core"
 
-// discovery implements kubeconnect.v1.DiscoveryService. Every caller may know what the
-// cluster serves, as at the API server; what is in the caches, only those who may list it.
+// discovery implements kubeconnect.v1.DiscoveryService. Every caller can read what the cluster
+// serves, as at the API server. The state of a cache is only for callers that can list the resource
+// everywhere.
 type discovery struct{ resources *resources }
 
 // ListResourceTypes implements kubeconnect.v1.DiscoveryService.
@@ -45,8 +46,8 @@ func (d *discovery) ListResourceTypes(ctx context.Context, request *kubeconnectv
 	return response, nil
 }
 
-// typeBytes and schemaBytes are about what a type and a schema take in memory, in all forms that they have
-// until they have been sent.
+// typeBytes and schemaBytes estimate the memory of a type and of a schema, in all forms that they
+// have until they are sent.
 const typeBytes, schemaBytes = 4 << 10, 4 << 20
 
 func wantsType(request *kubeconnectv1.ListResourceTypesRequest, of informerhub.ResourceType) bool {
@@ -64,8 +65,8 @@ func wantsGroup(request *kubeconnectv1.ListResourceTypesRequest, group string) b
 	return false
 }
 
-// addCaches adds the states of the caches of some types. The cluster is asked about the
-// caller for the caches alone that run, some at a time.
+// addCaches adds the states of the caches of some types. It asks for the caller's permission only
+// for resources with a running cache, at most maxAsking at a time.
 func (d *discovery) addCaches(ctx context.Context, types []informerhub.ResourceType, to []*kubeconnectv1.ResourceType) error {
 	caches := make(map[informerhub.Resource]informerhub.Status)
 	for _, status := range d.resources.hub.Status() {
@@ -137,8 +138,8 @@ func (d *discovery) schemaOf(ctx context.Context, resource informerhub.Resource)
 	return schemaResponse(ctx, resource, schema)
 }
 
-// schemaResponse returns a response with an encoded schema, which is decoded where the caller's
-// codec needs a message.
+// schemaResponse returns a response with an encoded schema. The schema is decoded if the caller's
+// codec needs messages.
 func schemaResponse(ctx context.Context, resource informerhub.Resource, schema []byte) (*kubeconnectv1.GetSchemaResponse, error) {
 	return answerInTurn(ctx, len(schema) > shortBytes, func(context.Context) (*kubeconnectv1.GetSchemaResponse, error) {
 		response := &kubeconnectv1.GetSchemaResponse{}

@@ -1,8 +1,7 @@
-// Package server answers the RPCs of kubeconnect.v1: reads from informerhub,
-// changes by client-go's clients acting as the caller. It is the only package
+// Package server implements the RPCs of kubeconnect.v1. Reads are served by informerhub. Writes go
+// to the API server through client-go's clients, which act as the caller. It is the only package
 // that joins informerhub, auth and the generated API.
 //
-// A handler resolves the resource, refuses what the request may not say, asks one
-// of the other two, and encodes. Errors are mapped in one place, by an
-// interceptor (errors.go), so handlers return those of the domain.
+// A handler resolves the resource, validates the request, calls informerhub or auth, and encodes
+// the result. Handlers return domain errors. An interceptor (errors.go) maps them in one place.
 package server

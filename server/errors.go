@@ -14,12 +14,11 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
-// errShuttingDown ends open streams when the service ends.
-var errShuttingDown = errors.New("this replica of the service is shutting down: call again, at another one")
+// errShuttingDown ends open streams when the service shuts down.
+var errShuttingDown = errors.New("this replica of the service is shutting down: retry the call at another replica")
 
-// mapErrors gives every error that leaves the service its Connect code and, where
-// the cluster is concerned, a kubeconnect.v1.Status. It is the only place that
-// does.
+// mapErrors maps every error that leaves the service to its Connect code and, for errors of the
+// cluster, a kubeconnect.v1.Status. No other code does.
 type mapErrors struct{}
 
 // WrapUnary implements connect.Interceptor.
@@ -37,13 +36,13 @@ func (mapErrors) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect
 	}
 }
 
-// WrapStreamingClient implements connect.Interceptor; this is a server.
+// WrapStreamingClient implements connect.Interceptor. It is unused in a server.
 func (mapErrors) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
 	return next
 }
 
-// connectError maps an error of the domain. One that has a code already keeps it. No error
-// has more than maxErrorBytes.
+// connectError maps a domain error to a *connect.Error. An error that already has a code keeps it.
+// The result has at most maxErrorBytes.
 func connectError(err error) error {
 	var coded *connect.Error
 	switch {
@@ -66,7 +65,7 @@ func classify(err error) (connect.Code, *kubeconnectv1.Status) {
 	var limit *limitError
 	var snapshot *informerhub.SnapshotError
 	switch {
-	case errors.As(err, &snapshot): // it is about the service, whatever the API server has answered it
+	case errors.As(err, &snapshot): // about the service, whatever the API server's response was
 		return connect.CodeUnavailable, ownStatus(metav1.StatusReasonServiceUnavailable, err)
 	case errors.As(err, &status):
 		return codeOf(status.Status()), statusDetail(status.Status())
@@ -116,8 +115,8 @@ var codes = map[metav1.StatusReason]connect.Code{
 	metav1.StatusReasonStoreReadError:        connect.CodeInternal,
 }
 
-// httpCodes maps answers that give no reason, or one of their own, as admission
-// webhooks may.
+// httpCodes maps responses without a reason, or with a reason of their own, as admission webhooks
+// may send.
 var httpCodes = map[int32]connect.Code{
 	http.StatusBadRequest:            connect.CodeInvalidArgument,
 	http.StatusUnauthorized:          connect.CodeUnauthenticated,

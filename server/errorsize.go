@@ -14,37 +14,37 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
-// The size of an error. gRPC sends an error in the trailers of a response, in their encoded
-// form, and its text stands there several times. A client that receives more than it accepts
-// does not see the error: gRPC's C core accepts 8 KiB by default and reports
-// RESOURCE_EXHAUSTED for more, and Node.js 20 waits for ever after 64 KiB.
+// Limits of the size of an error. gRPC sends an error in the trailers of a response, encoded, and
+// its message occurs there several times. A client that receives more than it accepts does not see
+// the error: gRPC's C core accepts 8 KiB by default and reports RESOURCE_EXHAUSTED for more, and
+// Node.js 20 waits forever after 64 KiB.
 const (
-	// maxErrorBytes bounds the trailers of an error, as HTTP/2 counts them.
+	// maxErrorBytes bounds the trailers of an error, in the size that HTTP/2 counts.
 	maxErrorBytes = 8 << 10
-	// maxMessageBytes bounds the trailer grpc-message of an error that is shortened, and what
-	// the message in its Status has in any case.
+	// maxMessageBytes bounds the grpc-message trailer of a shortened error. It is also the minimum
+	// that the message in the Status keeps.
 	maxMessageBytes = 1 << 10
-	// maxCauseBytes bounds each text of a cause that is shortened, so that one long cause
-	// leaves room for the others.
+	// maxCauseBytes bounds each string of a cause in a shortened error, so that one long cause does
+	// not displace the others.
 	maxCauseBytes = 512
-	// maxQuotedBytes bounds a quoted value in a text that is shortened. The API server quotes
-	// whole objects, and says only after that what is wrong.
+	// maxQuotedBytes bounds a quoted value in a shortened message. The API server quotes whole
+	// objects and describes the fault only after them.
 	maxQuotedBytes = 128
-	// maxNameBytes bounds every other text of an error that is shortened. Names of objects,
-	// the longest of them, have 253 bytes at most.
+	// maxNameBytes bounds every other string of a shortened error. Names of objects, the longest of
+	// these strings, have at most 253 bytes.
 	maxNameBytes = 256
 )
 
-// trailerOverhead is what HTTP/2 and gRPC add to the size of each trailer.
+// trailerOverhead is the number of bytes that HTTP/2 and gRPC add to each trailer.
 const trailerOverhead = 32
 
 const typeURLPrefix = "type.googleapis.com/"
 
-// ellipsis ends a text that was shortened.
+// ellipsis ends a shortened string.
 const ellipsis = "…"
 
-// newError returns an error with a message and a Status, which may be nil. Both are shortened
-// where the error would have more than maxErrorBytes, and both are valid UTF-8.
+// newError returns an error with a message and a Status, which may be nil. It replaces invalid
+// UTF-8 in both, and shortens both if the error would have more than maxErrorBytes.
 func newError(code connect.Code, err error, status *kubeconnectv1.Status) *connect.Error {
 	message := err.Error()
 	validUTF8(status)
@@ -66,7 +66,8 @@ func newError(code connect.Code, err error, status *kubeconnectv1.Status) *conne
 	return made
 }
 
-// bounded is newError for an error that has a code. An error that fits is returned as it is.
+// bounded applies the limits of newError to an error that has a code. It returns an error that fits
+// unchanged.
 func bounded(coded *connect.Error) *connect.Error {
 	status := statusOf(coded)
 	if utf8.ValidString(coded.Message()) && trailerBytes(coded.Code(), coded.Message(), status) <= maxErrorBytes {
@@ -75,7 +76,7 @@ func bounded(coded *connect.Error) *connect.Error {
 	return newError(coded.Code(), errors.New(coded.Message()), status)
 }
 
-// statusOf returns the Status of an error, nil if it has none.
+// statusOf returns the Status of an error, or nil if it has none.
 func statusOf(coded *connect.Error) *kubeconnectv1.Status {
 	for _, detail := range coded.Details() {
 		value, err := detail.Value()
@@ -86,7 +87,7 @@ func statusOf(coded *connect.Error) *kubeconnectv1.Status {
 	return nil
 }
 
-// validUTF8 replaces what is not UTF-8 in the texts of a Status. A message with such a text
+// validUTF8 replaces invalid UTF-8 in the strings of a Status. A message with an invalid string
 // cannot be sent.
 func validUTF8(status *kubeconnectv1.Status) {
 	if status == nil {
@@ -101,10 +102,9 @@ func validUTF8(status *kubeconnectv1.Status) {
 	}
 }
 
-// trailerBytes returns the size of the trailers that gRPC makes of an error, or a few bytes
-// more where there are empty fields: grpc-status,
-// grpc-message in percent-encoding, and grpc-status-details-bin, a google.rpc.Status in
-// base64, which has the message a second time.
+// trailerBytes returns the size of the trailers that gRPC sends for an error: grpc-status,
+// grpc-message in percent-encoding, and grpc-status-details-bin, a google.rpc.Status in base64 that
+// repeats the message. The result may be a few bytes too large if fields are empty.
 func trailerBytes(code connect.Code, message string, status *kubeconnectv1.Status) int {
 	number := strconv.Itoa(int(code))
 	size := len("grpc-status") + len(number) + trailerOverhead
@@ -118,7 +118,7 @@ func trailerBytes(code connect.Code, message string, status *kubeconnectv1.Statu
 	return size + len("grpc-status-details-bin") + base64.RawStdEncoding.EncodedLen(details) + trailerOverhead
 }
 
-// percentBytes returns the size of a text in gRPC's percent-encoding.
+// percentBytes returns the size of a string in gRPC's percent-encoding.
 func percentBytes(text string) int {
 	size := len(text)
 	for i := range len(text) {
@@ -131,8 +131,8 @@ func percentBytes(text string) int {
 
 func isEscaped(b byte) bool { return b < ' ' || b > '~' || b == '%' }
 
-// shortened returns the message and the Status of an error that has too much: both messages
-// as far as they have room, and of the causes as many as fit.
+// shortened returns the message and the Status of an error, shortened to maxErrorBytes: both
+// messages are cut to the available size, and only the causes that fit are kept.
 func shortened(code connect.Code, message string, status *kubeconnectv1.Status) (string, *kubeconnectv1.Status) {
 	message = cutEncoded(withoutLongQuotes(message), maxMessageBytes)
 	if status == nil {
@@ -158,7 +158,7 @@ func shortened(code connect.Code, message string, status *kubeconnectv1.Status) 
 		}
 		short.OmittedCauses--
 	}
-	const sizes = 8 // the sizes that enclose the message grow with it
+	const sizes = 8 // the length prefixes around the message grow with it
 	room := base64.RawStdEncoding.DecodedLen(maxErrorBytes-trailerBytes(code, message, short)) - sizes
 	short.Message = cut(text, len(short.Message)+max(0, room))
 	return message, short
@@ -172,7 +172,8 @@ func shortCause(cause *kubeconnectv1.StatusCause) *kubeconnectv1.StatusCause {
 	}
 }
 
-// cut returns a text of so many bytes at most. One that was cut ends in an ellipsis.
+// cut returns text shortened to at most the given number of bytes. Shortened text ends in an
+// ellipsis.
 func cut(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -184,7 +185,7 @@ func cut(text string, most int) string {
 	return text[:end] + ellipsis
 }
 
-// cutEncoded is cut by the size of the text in percent-encoding.
+// cutEncoded shortens text like cut, measured by its size in percent-encoding.
 func cutEncoded(text string, most int) string {
 	if percentBytes(text) <= most {
 		return text
@@ -200,8 +201,7 @@ func cutEncoded(text string, most int) string {
 	return text[:end] + ellipsis
 }
 
-// withoutLongQuotes cuts each value in double quotes that is long, and leaves what stands
-// around it.
+// withoutLongQuotes shortens each long value in double quotes and keeps the text around it.
 func withoutLongQuotes(text string) string {
 	var out strings.Builder
 	for {
@@ -220,7 +220,7 @@ func withoutLongQuotes(text string) string {
 	}
 }
 
-// cutQuoted is cut for a text whose characters may be escaped by backslashes.
+// cutQuoted shortens text like cut, for text with backslash escapes.
 func cutQuoted(text string) string {
 	if len(text) <= maxQuotedBytes {
 		return text
@@ -228,8 +228,8 @@ func cutQuoted(text string) string {
 	return strings.TrimRight(strings.TrimSuffix(cut(text, maxQuotedBytes), ellipsis), `\`) + ellipsis
 }
 
-// quotedBytes returns how many bytes stand before the quote that ends a text, negative if
-// there is none.
+// quotedBytes returns the number of bytes before the quote that ends a quoted value, or a negative
+// number if the value does not end.
 func quotedBytes(text string) int {
 	for i := 0; i < len(text); i++ {
 		switch text[i] {

@@ -45,14 +45,15 @@ func (s *resources) Get(ctx context.Context, request *kubeconnectv1.GetRequest) 
 	}, nil
 }
 
-// encodeInTurn is encodeObject in a turn of the processors, if the object is large.
+// encodeInTurn encodes an object like encodeObject. It takes a processor slot if the object is
+// large.
 func encodeInTurn(ctx context.Context, object *informerhub.Object, encoding kubeconnectv1.Encoding) (*kubeconnectv1.Object, error) {
 	return inTurnIf(ctx, object.Size() > shortBytes, func(context.Context) (*kubeconnectv1.Object, error) {
 		return encodeObject(object, encoding), nil
 	})
 }
 
-// gotten is one object, and how it was come by.
+// gotten is the result of reading one object: the object and its origin.
 type gotten struct {
 	kind      *kubeconnectv1.ResourceKind
 	object    *informerhub.Object
@@ -60,7 +61,8 @@ type gotten struct {
 	source    kubeconnectv1.Source
 }
 
-// get reads the object that a request names where that can be read.
+// get reads the object that a request names: a subresource or the latest state at the API server,
+// anything else from the cache.
 func (s *resources) get(ctx context.Context, resource informerhub.Resource, request *kubeconnectv1.GetRequest) (gotten, error) {
 	if part := request.GetSubresource(); part != "" {
 		return s.getPart(ctx, resource, request, part)
@@ -83,7 +85,7 @@ func (s *resources) getCached(ctx context.Context, resource informerhub.Resource
 	if err := awaitVersion(ctx, cache, request.GetMinResourceVersion()); err != nil {
 		return gotten{}, err
 	}
-	freshness := cache.Freshness() // before the object, which may be older than what comes after
+	freshness := cache.Freshness() // before the object, so that the freshness is never newer than the object
 	object, err := cache.Get(request.GetNamespace(), request.GetName())
 	if err != nil {
 		return gotten{}, err
@@ -91,8 +93,8 @@ func (s *resources) getCached(ctx context.Context, resource informerhub.Resource
 	return gotten{encodeKind(resource), object, freshness, kubeconnectv1.Source_SOURCE_CACHE}, nil
 }
 
-// getLive reads an object, or a subresource of it, at the API server as the caller. It
-// decides whether the caller may.
+// getLive reads an object, or one of its subresources, at the API server as the caller. The API
+// server checks the caller's permission.
 func (s *resources) getLive(ctx context.Context, resource informerhub.Resource, request named, part string) (gotten, error) {
 	live, err := s.live(ctx, resource, "get")
 	if err != nil {
@@ -131,10 +133,10 @@ func (s *resources) getPart(ctx context.Context, resource informerhub.Resource, 
 
 func unknownPart(resource informerhub.Resource, part string, readable []string) error {
 	if len(readable) == 0 {
-		return failure(metav1.StatusReasonNotFound, "%s have no subresource that can be read, and so no %q", resource.Name, part)
+		return failure(metav1.StatusReasonNotFound, "%s have no readable subresource, requested: %q", resource.Name, part)
 	}
-	return failure(metav1.StatusReasonNotFound, "%s have no subresource %q that can be read, only %q", resource.Name, part, readable)
+	return failure(metav1.StatusReasonNotFound, "%s have no readable subresource %q; readable: %q", resource.Name, part, readable)
 }
 
-// freshNow is how current what the API server has just answered is.
+// freshNow returns the freshness of a response that the API server has just sent.
 func freshNow() informerhub.Freshness { return informerhub.Freshness{LastContact: time.Now()} }

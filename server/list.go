@@ -8,8 +8,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
-// maxPageBytes is the size at which a page ends. gRPC clients refuse messages over
-// 4 MiB.
+// maxPageBytes is the size at which a page ends. gRPC clients reject messages over 4 MiB.
 const maxPageBytes = 3 << 20
 
 // List implements kubeconnect.v1.ResourceService.
@@ -18,7 +17,7 @@ func (s *resources) List(ctx context.Context, request *kubeconnectv1.ListRequest
 		return nil, err
 	}
 	if request.GetPageSize() < 0 {
-		return nil, badRequest("page_size %d: give 0 or more", request.GetPageSize())
+		return nil, badRequest("invalid page_size %d: give 0 or more", request.GetPageSize())
 	}
 	fields, err := fieldsOf(request)
 	if err != nil {
@@ -39,7 +38,8 @@ func (s *resources) List(ctx context.Context, request *kubeconnectv1.ListRequest
 	return s.answerPage(ctx, list, request, as)
 }
 
-// listFor returns the list that a page is taken from: a new one for a first page.
+// listFor returns the list that a page is taken from. A request without a page token starts a new
+// list.
 func (s *resources) listFor(ctx context.Context, request *kubeconnectv1.ListRequest, by order, as form) (*pagedList, error) {
 	if request.GetPageToken() != "" {
 		return s.continued(ctx, request, by, as)
@@ -54,7 +54,7 @@ func (s *resources) listFor(ctx context.Context, request *kubeconnectv1.ListRequ
 	return s.firstOf(found, request, by), nil
 }
 
-// answerPage makes a page of a list that may be yet to be put into its order.
+// answerPage builds a page of a list, and sorts the list first if necessary.
 func (s *resources) answerPage(ctx context.Context, list *pagedList, request *kubeconnectv1.ListRequest, as form) (*kubeconnectv1.ListResponse, error) {
 	long := list.isLongToSort() || as.capacityFor(list.candidates(request)) > shortBytes
 	return answerInTurn(ctx, long, func(ctx context.Context) (*kubeconnectv1.ListResponse, error) {
@@ -91,8 +91,8 @@ func (s *resources) page(ctx context.Context, list *pagedList, request *kubeconn
 	return response, nil
 }
 
-// addPage adds as many objects to a response as fit in a page, and one in any case,
-// and answers how many.
+// addPage adds to response as many objects as fit in a page, and at least one. It returns the
+// number added.
 func addPage(ctx context.Context, response *kubeconnectv1.ListResponse, objects []*informerhub.Object, as form) (int, error) {
 	page := make([]byte, 0, as.capacityFor(objects))
 	count := 0

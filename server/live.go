@@ -15,22 +15,22 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
-// maxLiveListBytes bounds a list that is read at the API server: it shares its objects
-// with no cache.
+// maxLiveListBytes bounds a list that is read at the API server, because its objects are not shared
+// with a cache.
 const maxLiveListBytes = 128 << 20
 
 const (
-	// maxLiveLists is how many are read at one time, and one caller may have a quarter of them;
-	// others wait.
+	// maxLiveLists bounds the lists that are read at one time. One caller can use a quarter of
+	// them. Other lists wait.
 	maxLiveLists  = 8
 	liveListsPart = 4
-	// maxLiveListsWaiting bounds the lists of one caller that wait.
+	// maxLiveListsWaiting bounds the waiting lists of one caller.
 	maxLiveListsWaiting = 64
-	// livePatience is how long a list waits for its turn before it is refused.
+	// livePatience is the time after which a waiting list is rejected.
 	livePatience = 10 * time.Second
 )
 
-// newLiveLists returns the turns to list at the API server.
+// newLiveLists returns the queue for slots to list at the API server.
 func newLiveLists(limits Limits) *fairqueue.Queue {
 	return fairqueue.New(fairqueue.Limits{Total: maxLiveLists, PerKey: limits.of(maxLiveLists, liveListsPart), Waiting: maxLiveListsWaiting})
 }
@@ -40,8 +40,8 @@ func isLive(resource informerhub.Resource, consistency kubeconnectv1.Consistency
 	return consistency == kubeconnectv1.Consistency_CONSISTENCY_LATEST || !resource.Cacheable()
 }
 
-// live reads a resource at the API server as the caller. Where the API server does not
-// offer the verb, that is told in other words than that nothing is there.
+// live returns a reader of a resource at the API server, as the caller. If the API server does not
+// offer the verb, the error is MethodNotAllowed, not NotFound.
 func (s *resources) live(ctx context.Context, resource informerhub.Resource, verb string) (*informerhub.Live, error) {
 	if !resource.Watchable {
 		offering, err := s.hub.Resolver().Offering(ctx, resource, verb)
@@ -55,7 +55,7 @@ func (s *resources) live(ctx context.Context, resource informerhub.Resource, ver
 	return s.hub.Live(resource, weighing(ctx, s.clients.For(identityFrom(ctx)).HTTP))
 }
 
-// selectLatest takes a snapshot of what a request selects at the API server.
+// selectLatest returns a snapshot of the selected objects, read at the API server.
 func (s *resources) selectLatest(ctx context.Context, request listing, wanted read, scope auth.Namespaces) (selected, error) {
 	related, err := s.relate(ctx, request.GetRelated(), wanted.resource, request.GetConsistency())
 	if err != nil {
@@ -64,8 +64,8 @@ func (s *resources) selectLatest(ctx context.Context, request listing, wanted re
 	return s.selectLive(ctx, request, wanted, scope, related, "")
 }
 
-// selectLive takes a snapshot of what a request selects at the API server, at a version or, if that
-// is empty, of the latest.
+// selectLive returns a snapshot of the selected objects, read at the API server at a version, or
+// the latest one if version is empty.
 func (s *resources) selectLive(ctx context.Context, request listing, wanted read, scope auth.Namespaces, related relation, version string) (selected, error) {
 	live, err := s.live(ctx, wanted.resource, "list")
 	if err != nil {
@@ -99,7 +99,7 @@ func (s *resources) selectLive(ctx context.Context, request listing, wanted read
 	}, nil
 }
 
-// listLive lists when it is this call's turn.
+// listLive waits for a slot and lists.
 func (s *resources) listLive(ctx context.Context, live *informerhub.Live, query informerhub.Query, version string) (informerhub.Snapshot, []string, error) {
 	release, err := s.liveTurn(ctx)
 	if err != nil {
@@ -116,20 +116,20 @@ func (s *resources) listLive(ctx context.Context, live *informerhub.Live, query 
 	return snapshot, warnings, liveError(ctx, err)
 }
 
-// liveTurn waits for the caller's turn to list at the API server.
+// liveTurn waits for a slot to list at the API server.
 func (s *resources) liveTurn(ctx context.Context) (release func(), err error) {
 	release, err = s.liveLists.AcquireWithin(ctx, callerOf(identityFrom(ctx)), 1, livePatience)
 	switch {
 	case err == nil:
 		return release, nil
 	case ctx.Err() != nil:
-		return nil, fmt.Errorf("waiting for a turn to list at the API server: %w", context.Cause(ctx))
+		return nil, fmt.Errorf("waiting for a slot to list at the API server: %w", context.Cause(ctx))
 	}
-	return nil, busy("as many lists as one caller may have, or as many as there may be, are being read at the API server")
+	return nil, busy("too many lists are being read at the API server, by you or in all")
 }
 
-// cacheToWatch answers the cache that a stream follows, and what ends it with the stream: a
-// resource that may not be cached has one for the stream alone.
+// cacheToWatch returns the cache that a stream follows, and a function that releases it with the
+// stream. A resource that must not be cached has a private cache for the stream.
 func (s *resources) cacheToWatch(ctx context.Context, permit *permit, query informerhub.Query, metadataOnly bool) (*informerhub.Cache, func(), error) {
 	resource := permit.wanted.resource
 	if !resource.Watchable {
@@ -146,7 +146,7 @@ func (s *resources) cacheToWatch(ctx context.Context, permit *permit, query info
 	return private.Cache, private.End, nil
 }
 
-// sourceOf says where a stream's objects come from.
+// sourceOf returns the source of a stream's objects.
 func sourceOf(resource informerhub.Resource) kubeconnectv1.Source {
 	if resource.Cacheable() {
 		return kubeconnectv1.Source_SOURCE_CACHE
@@ -156,5 +156,5 @@ func sourceOf(resource informerhub.Resource) kubeconnectv1.Source {
 
 func unwatchable(resource informerhub.Resource) error {
 	return failure(metav1.StatusReasonMethodNotAllowed,
-		"%s cannot be watched, for the API server does not offer that: call List or Get whenever you want to know", resource.Name)
+		"%s cannot be watched, because the API server does not offer it: call List or Get at an interval", resource.Name)
 }

@@ -7,23 +7,23 @@ import (
 	"sync"
 )
 
-// maxPieceBytes is how much of a log is sent, and kept, at one time.
+// maxPieceBytes bounds the piece of a log that is sent, and buffered, at one time.
 const maxPieceBytes = 64 << 10
 
-// logReader reads a log as it comes from the API server, one piece ahead at most: a slow
-// caller slows the log's source down, by TCP, and nothing is dropped. It is owned by the
-// stream's handler, but for what a read under way fills.
+// logReader reads a log as it arrives from the API server, at most one piece ahead. A slow client
+// slows down the log's source by TCP flow control, and nothing is dropped. It is owned by the
+// stream's handler, except for the part of the buffer that a pending read fills.
 type logReader struct {
 	body    io.ReadCloser
-	cancel  context.CancelFunc // ends a read under way
+	cancel  context.CancelFunc // ends a pending read
 	reading sync.WaitGroup
-	read    chan logRead // what the read under way has brought
+	read    chan logRead // the result of the pending read
 
 	buffer     []byte
-	begin, end int // of what has not been taken
+	begin, end int // the bytes that have not been taken
 }
 
-// logRead is how much a read has brought, and what has ended the log.
+// logRead is the result of a read: the number of bytes, and the error that ended the log.
 type logRead struct {
 	count int
 	err   error
@@ -33,9 +33,9 @@ func newLogReader(body io.ReadCloser, cancel context.CancelFunc) *logReader {
 	return &logReader{body: body, cancel: cancel, read: make(chan logRead, 1), buffer: make([]byte, maxPieceBytes)}
 }
 
-// readOn begins the next read, behind what has not been taken. It has a goroutine of its
-// own, for it cannot be waited for together with anything else. What has been taken is
-// overwritten.
+// readOn starts the next read, into the buffer after the bytes that have not been taken. The read
+// has its own goroutine, because the sender also waits for other events. Bytes that have been taken
+// are overwritten.
 func (l *logReader) readOn() {
 	l.begin, l.end = 0, copy(l.buffer, l.buffer[l.begin:l.end])
 	room := l.buffer[l.end:]
@@ -45,10 +45,10 @@ func (l *logReader) readOn() {
 	})
 }
 
-// add adds what a read has brought.
+// add appends the bytes of a completed read.
 func (l *logReader) add(count int) { l.end += count }
 
-// takeLines takes all whole lines, or a part of one that fills the buffer.
+// takeLines returns all complete lines, or a part of a line that fills the buffer.
 func (l *logReader) takeLines() []byte {
 	count := bytes.LastIndexByte(l.buffer[l.begin:l.end], '\n') + 1
 	if l.end-l.begin == len(l.buffer) && count == 0 {
@@ -57,7 +57,7 @@ func (l *logReader) takeLines() []byte {
 	return l.take(count)
 }
 
-// takeAll takes what there is. A read may be under way: it fills what is behind that.
+// takeAll returns all bytes. A read may be pending: it fills the buffer after these bytes.
 func (l *logReader) takeAll() []byte { return l.take(l.end - l.begin) }
 
 func (l *logReader) take(count int) []byte {
@@ -66,7 +66,7 @@ func (l *logReader) take(count int) []byte {
 	return taken
 }
 
-// close closes the log at its source, and returns when no read is under way any more.
+// close closes the log at its source. It returns when no read is pending.
 func (l *logReader) close() {
 	l.cancel()
 	l.reading.Wait()

@@ -19,10 +19,10 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
-// standstill is how long a log stands still before what there is of a line is sent.
+// standstill is the time without new data after which an incomplete line of a log is sent.
 const standstill = time.Second
 
-// podLogs is what the right to a log is about.
+// podLogs is the resource that the permission for a log names.
 var podLogs = informerhub.Resource{Version: "v1", Name: "pods", Kind: "Pod", Namespaced: true}
 
 // pods implements kubeconnect.v1.PodService.
@@ -31,8 +31,8 @@ type pods struct {
 	clients   *auth.ClientFactory
 }
 
-// GetLogs implements kubeconnect.v1.PodService. Whether the caller may read the log is the
-// API server's to say when it is opened, for it is opened as the caller.
+// GetLogs implements kubeconnect.v1.PodService. The log is opened as the caller, so the API server
+// checks the caller's permission at that time.
 func (s pods) GetLogs(ctx context.Context, request *kubeconnectv1.GetLogsRequest, stream *connect.ServerStream[kubeconnectv1.GetLogsResponse]) error {
 	if err := checkName(podLogs, request.GetNamespace(), request.GetName()); err != nil {
 		return err
@@ -48,21 +48,21 @@ func (s pods) GetLogs(ctx context.Context, request *kubeconnectv1.GetLogsRequest
 		return err
 	}
 	defer log.close()
-	if err := stream.Send(nil); err != nil { // the head alone, for a log may be silent
+	if err := stream.Send(nil); err != nil { // the headers alone, because a log may be silent
 		return err
 	}
 	sender := &logSender{stream: stream, log: log, permit: permit, unread: s.resources.unreadLogs}
 	return sender.follow(ctx)
 }
 
-// toGetLog is the read of a pod's log.
+// toGetLog returns the read of a pod's log.
 func toGetLog(namespace, name string) read {
 	wanted := toGet(podLogs, namespace, name)
 	wanted.subresource = "log"
 	return wanted
 }
 
-// logOptions are a request's, for the API server to check.
+// logOptions returns the options of a request. The API server validates them.
 func logOptions(request *kubeconnectv1.GetLogsRequest) (*corev1.PodLogOptions, error) {
 	options := &corev1.PodLogOptions{
 		Container:    request.GetContainer(),
@@ -78,7 +78,7 @@ func logOptions(request *kubeconnectv1.GetLogsRequest) (*corev1.PodLogOptions, e
 			return nil, badRequest("since_time: %v", err)
 		}
 		if since.GetNanos() != 0 {
-			return nil, badRequest("since_time %s: give whole seconds, for logs are cut at no others", since.AsTime().Format(time.RFC3339Nano))
+			return nil, badRequest("since_time %s: give whole seconds, because logs can only be cut at whole seconds", since.AsTime().Format(time.RFC3339Nano))
 		}
 		options.SinceTime = &metav1.Time{Time: since.AsTime()}
 	}
@@ -89,12 +89,12 @@ func logOptions(request *kubeconnectv1.GetLogsRequest) (*corev1.PodLogOptions, e
 	case kubeconnectv1.LogStream_LOG_STREAM_STDERR:
 		options.Stream = ptr.To(corev1.LogStreamStderr)
 	default:
-		return nil, badRequest("stream %d: this service knows STDOUT and STDERR", stream)
+		return nil, badRequest("unknown stream %d: give STDOUT or STDERR", stream)
 	}
 	return options, nil
 }
 
-// open opens a log as the caller. Who calls it must close the log.
+// open opens a log as the caller. The caller must close the log.
 func (s pods) open(ctx context.Context, request *kubeconnectv1.GetLogsRequest, options *corev1.PodLogOptions) (*logReader, error) {
 	pods := s.clients.For(identityFrom(ctx)).Typed.CoreV1().Pods(request.GetNamespace())
 	reading, cancel := context.WithCancel(ctx)
@@ -113,10 +113,10 @@ type logSender struct {
 	log    *logReader
 	permit *permit
 	unread *fairqueue.Queue
-	still  bool // the log has stood still since the last read
+	still  bool // no data has arrived since the last read
 }
 
-// follow sends what the log brings, until that ends, or the caller goes.
+// follow sends the log's data until the log ends or the client disconnects.
 func (s *logSender) follow(ctx context.Context) error {
 	still := time.NewTimer(standstill)
 	defer still.Stop()
@@ -143,8 +143,8 @@ func (s *logSender) follow(ctx context.Context) error {
 	}
 }
 
-// passStandstill sends what there is of a line when the log has stood still, and an empty
-// piece whenever it has stood still for much longer.
+// passStandstill sends an incomplete line when no data has arrived for a second, and then an empty
+// message at each bookmarkInterval without data.
 func (s *logSender) passStandstill(ctx context.Context) error {
 	piece := s.log.takeAll()
 	if len(piece) > 0 || s.still {
@@ -156,7 +156,8 @@ func (s *logSender) passStandstill(ctx context.Context) error {
 	return nil
 }
 
-// pass sends the lines that a read has completed or, at the log's end, all that is left.
+// pass sends the lines that a read has completed. At the end of the log it sends everything that is
+// left.
 func (s *logSender) pass(ctx context.Context, read logRead) (ended bool, err error) {
 	s.log.add(read.count)
 	s.still = false
@@ -169,7 +170,7 @@ func (s *logSender) pass(ctx context.Context, read logRead) (ended bool, err err
 	return true, whyEnded(ctx, read.err)
 }
 
-// send sends a piece, if there is something in it.
+// send sends a piece of the log unless it is empty.
 func (s *logSender) send(ctx context.Context, piece []byte) error {
 	if len(piece) == 0 {
 		return nil
@@ -177,8 +178,8 @@ func (s *logSender) send(ctx context.Context, piece []byte) error {
 	return s.sendAnyway(ctx, piece)
 }
 
-// sendAnyway sends a piece under a permit that holds, also an empty one: on its way there
-// may be somebody who cuts a stream off that is silent.
+// sendAnyway sends a piece of the log under a valid lease. It also sends an empty piece, because
+// proxies may close a silent stream.
 func (s *logSender) sendAnyway(ctx context.Context, piece []byte) error {
 	for {
 		if err := s.confirm(ctx); err != nil {
@@ -193,8 +194,7 @@ func (s *logSender) sendAnyway(ctx context.Context, piece []byte) error {
 	}
 }
 
-// confirm has the permit confirmed if that is due. While the cluster cannot be asked, the
-// log waits.
+// confirm renews the lease if that is due. While the cluster cannot be asked, nothing is sent.
 func (s *logSender) confirm(ctx context.Context) error {
 	for s.permit.isDue() {
 		err := s.permit.confirm(ctx)
@@ -208,7 +208,8 @@ func (s *logSender) confirm(ctx context.Context) error {
 	return nil
 }
 
-// whyEnded tells the end of a log from what has cut it off.
+// whyEnded returns nil if a log has ended regularly, and otherwise the error for a log that was cut
+// off.
 func whyEnded(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
@@ -217,5 +218,5 @@ func whyEnded(ctx context.Context, err error) error {
 		return nil
 	}
 	unreachableLog.warn("a log was cut off on its way from the API server", err)
-	return apierrors.NewServiceUnavailable("the log was cut off on its way from the API server: open it again, from the time of its last line")
+	return apierrors.NewServiceUnavailable("the log was cut off on its way from the API server: open it again with since_time of its last line")
 }

@@ -14,30 +14,30 @@ import (
 const (
 	// maxOrderPaths bounds the paths that a list is ordered by.
 	maxOrderPaths = 8
-	// maxOrderBytes bounds what is written for them.
+	// maxOrderBytes bounds the length of order_by.
 	maxOrderBytes = 16 << 10
-	// comparisonsBetweenYields is how many objects are compared before it is looked whether the
-	// caller is still there and whether another caller waits for the processor.
+	// comparisonsBetweenYields is the number of comparisons between checks whether the client has
+	// disconnected and whether another caller waits for a processor slot.
 	comparisonsBetweenYields = 1024
 )
 
-// order is what a list is ordered by; the first path that tells two objects apart counts.
+// order is the order of a list: objects are compared by the first path in which they differ.
 type order struct {
 	paths      []mask.Path
 	descending []bool // by path
 }
 
-// parseOrder understands ListRequest.order_by.
+// parseOrder parses ListRequest.order_by.
 func parseOrder(text string) (order, error) {
 	if text == "" {
 		return order{}, nil
 	}
 	if len(text) > maxOrderBytes {
-		return order{}, badRequest("order_by may have %d bytes at most", maxOrderBytes)
+		return order{}, badRequest("order_by is too long: give at most %d bytes", maxOrderBytes)
 	}
 	terms := cutTerms(text)
 	if len(terms) > maxOrderPaths {
-		return order{}, badRequest("order_by has %d paths: %d are the most", len(terms), maxOrderPaths)
+		return order{}, badRequest("order_by has %d paths: give at most %d", len(terms), maxOrderPaths)
 	}
 	var o order
 	for _, term := range terms {
@@ -47,14 +47,14 @@ func parseOrder(text string) (order, error) {
 		case err != nil:
 			return order{}, badRequest("order_by: %v", err)
 		case !path.IsSingle():
-			return order{}, badRequest("order_by: %q leads to several values: an object has one place in the order", text)
+			return order{}, badRequest("order_by: %q has several values: give a path with one value", text)
 		}
 		o.paths, o.descending = append(o.paths, path), append(o.descending, descending)
 	}
 	return o, nil
 }
 
-// cutTerms cuts a text at the commas that are in no quotes.
+// cutTerms splits text at the commas that are not quoted.
 func cutTerms(text string) (terms []string) {
 	start, quote := 0, byte(0)
 	for i := 0; i < len(text); i++ {
@@ -74,7 +74,7 @@ func cutTerms(text string) (terms []string) {
 	return append(terms, text[start:])
 }
 
-// cutDirection cuts "asc" or "desc" off a term.
+// cutDirection splits "asc" or "desc" off a term.
 func cutDirection(term string) (path string, descending bool) {
 	at := strings.LastIndexAny(term, " \t\n") + 1
 	switch strings.ToLower(term[at:]) {
@@ -90,14 +90,14 @@ func cutDirection(term string) (path string, descending bool) {
 type row struct {
 	object *informerhub.Object
 	keys   []scalar
-	place  int // in the default order
+	place  int // index in the default order
 }
 
-// rowBytes and keyBytes are about what a row takes in memory while a list is sorted, and each of its
-// keys.
+// rowBytes and keyBytes estimate the memory of a row, and of each of its keys, while a list is
+// sorted.
 const rowBytes, keyBytes = 48, 64
 
-// memoryFor is about what it takes to sort objects.
+// memoryFor estimates the memory to sort objects.
 func (o order) memoryFor(objects []*informerhub.Object) int {
 	if len(o.paths) == 0 {
 		return 0
@@ -105,7 +105,7 @@ func (o order) memoryFor(objects []*informerhub.Object) int {
 	return len(objects) * (rowBytes + keyBytes*len(o.paths))
 }
 
-// sort answers objects, which are in the default order, in this one.
+// sort returns objects, which are in the default order, in this order.
 func (o order) sort(ctx context.Context, objects []*informerhub.Object) ([]*informerhub.Object, error) {
 	if len(o.paths) == 0 {
 		return objects, nil
@@ -120,7 +120,7 @@ func (o order) sort(ctx context.Context, objects []*informerhub.Object) ([]*info
 			err = fairqueue.Yield(ctx)
 		}
 		if err != nil {
-			return 0 // to be done soon
+			return 0 // ends the sort early
 		}
 		return o.compare(a, b)
 	})
@@ -148,7 +148,7 @@ func (o order) compare(a, b row) int {
 	return cmp.Compare(a.place, b.place)
 }
 
-// rows reads from each object what it is sorted by.
+// rows reads the sort keys of each object.
 func (o order) rows(ctx context.Context, objects []*informerhub.Object) ([]row, error) {
 	reader, err := readerOf(o.paths)
 	if err != nil {

@@ -123,7 +123,7 @@ func TestAnObjectAsASortKeyIsABadRequestThatNamesThePath(t *testing.T) {
 		pod := newPod("a", 1)
 		pod.Spec.Containers = append(pod.Spec.Containers, someContainer())
 		_, err := sortedNames(t, "metadata.name,"+path, podObject(t, pod))
-		if !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), fmt.Sprintf("%q leads to", path)) {
+		if !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), fmt.Sprintf("%q is an object", path)) {
 			t.Errorf("%s answers %v", path, err)
 		}
 	}

@@ -74,7 +74,7 @@ func patchBody(request *kubeconnectv1.PatchRequest) ([]byte, error) {
 		return escapeControls(text), checkPatchBody(request.GetType(), body.Value.AsInterface())
 	case *kubeconnectv1.PatchRequest_Data:
 		if request.GetType() == kubeconnectv1.PatchType_PATCH_TYPE_APPLY {
-			return body.Data, nil // YAML too; the API server reads it
+			return body.Data, nil // YAML is allowed too; the API server parses it
 		}
 		var value any
 		if err := json.Unmarshal(body.Data, &value); err != nil {
@@ -85,8 +85,8 @@ func patchBody(request *kubeconnectv1.PatchRequest) ([]byte, error) {
 	return nil, badRequest("body is required: give the patch as value (JSON) or data (bytes of JSON, or of YAML for PATCH_TYPE_APPLY)")
 }
 
-// checkPatchBody refuses what is not a patch of a type. The API server says so in terms of the
-// Go types that it reads patches into, or not at all.
+// checkPatchBody rejects a body that is not a patch of its type. The API server's own errors name
+// the Go types that it decodes patches into, or it does not report the fault at all.
 func checkPatchBody(kind kubeconnectv1.PatchType, body any) error {
 	operations, isList := body.([]any)
 	_, isObject := body.(map[string]any)
@@ -101,7 +101,7 @@ func checkPatchBody(kind kubeconnectv1.PatchType, body any) error {
 	return nil
 }
 
-// operationNames are the operations of a JSON patch, and the members that each needs.
+// operationNames are the operations of a JSON patch, with the members that each requires.
 var operationNames = map[any][]string{
 	"add": {"path"}, "remove": {"path"}, "replace": {"path"}, "test": {"path"}, "move": {"path", "from"}, "copy": {"path", "from"},
 }
@@ -144,8 +144,8 @@ func jsonType(value any) string {
 	return "an object"
 }
 
-// escapeControls escapes the control characters that JSON may hold as they are and
-// YAML may not: the API server reads a PATCH_TYPE_APPLY as YAML.
+// escapeControls escapes the control characters that JSON allows unescaped and YAML does not,
+// because the API server parses a PATCH_TYPE_APPLY as YAML.
 func escapeControls(text []byte) []byte {
 	if !bytes.ContainsFunc(text, isC1Control) {
 		return text

@@ -13,44 +13,44 @@ import (
 )
 
 const (
-	// defaultRecheck is how often a stream's rights are looked at again, if nothing
-	// else is said.
+	// defaultRecheck is the default interval at which the permissions of a stream are re-checked.
 	defaultRecheck = 10 * time.Second
-	// confirmPatience is how long a stream waits for the cluster's word before it tells
-	// its caller that it waits.
+	// confirmPatience is the time that a stream waits for a review before it reports to its client
+	// that it waits.
 	confirmPatience = 3 * time.Second
-	// confirmPause is how long it waits then until it asks again.
+	// confirmPause is the time until the next attempt.
 	confirmPause = time.Second
-	// unconfirmedUnread is how long a message may stay unread after the permit that it was sent
-	// under should have been confirmed, while the cluster cannot be asked.
+	// unconfirmedUnread is how long a message may stay unread after the lease that it was sent
+	// under should have been renewed, while the cluster cannot be asked.
 	unconfirmedUnread = 10 * time.Second
 )
 
-// permit is what one stream may tell. It holds for a time only: then, and when rights
-// have changed, it must be confirmed before anything else is told. It is owned by the
-// stream's handler.
+// permit is the access lease of one stream. It expires after a time, and when permissions have
+// changed. Then it must be renewed before more events are sent. It is owned by the stream's
+// handler.
 type permit struct {
-	rights  rights        // set once, with those below
-	caller  identified    //
-	wanted  read          //
-	recheck time.Duration //
+	rights  rights // set once, like caller, wanted and recheck
+	caller  identified
+	wanted  read
+	recheck time.Duration
 
 	scope     auth.Namespaces
 	confirmed time.Time
-	changed   <-chan struct{} // closed when rights may have changed
-	// period ends when the permit must be confirmed, and with the stream.
+	changed   <-chan struct{} // closed when permissions may have changed
+	// period ends when the lease must be renewed, and with the stream.
 	period    context.Context
 	endPeriod context.CancelFunc
 }
 
-// permit asks whether the caller may read something. The caller must call endPeriod when done.
+// permit returns a lease if the caller has the permission for a read. The caller of permit must
+// call endPeriod when done.
 func (s *resources) permit(ctx context.Context, wanted read) (*permit, error) {
 	p := s.newPermit(ctx, wanted)
 	return p, p.grant(ctx, ctx, p.caller.identity)
 }
 
-// permitGranted is the permit to read what the API server itself is about to hold against
-// the caller's rights. The caller must call endPeriod when done.
+// permitGranted returns a lease for a read whose permission the API server itself is about to
+// check. The caller must call endPeriod when done.
 func (s *resources) permitGranted(ctx context.Context, wanted read) *permit {
 	p := s.newPermit(ctx, wanted)
 	p.changed = p.rights.changed(p.caller.identity)
@@ -62,7 +62,7 @@ func (s *resources) newPermit(ctx context.Context, wanted read) *permit {
 	return &permit{rights: s.rights, caller: callerFrom(ctx), wanted: wanted, recheck: s.recheck, endPeriod: func() {}}
 }
 
-// isDue reports whether the permit must be confirmed.
+// isDue reports whether the lease must be renewed.
 func (p *permit) isDue() bool {
 	select {
 	case <-p.changed:
@@ -72,11 +72,11 @@ func (p *permit) isDue() bool {
 	}
 }
 
-// confirm finds out who is calling and what they may read, as if the stream began now.
-// With errUnconfirmed it is not known.
+// confirm renews the lease: it authenticates the caller and checks its permissions, as at the start
+// of the stream. It returns errUnconfirmed if the cluster cannot be asked.
 func (p *permit) confirm(ctx context.Context) error { return p.confirmIn(ctx, ctx) }
 
-// confirmIn is confirm that gives up when asking ends.
+// confirmIn renews the lease like confirm, and gives up when asking is done.
 func (p *permit) confirmIn(ctx, asking context.Context) error {
 	asking, cancel := context.WithTimeout(asking, confirmPatience)
 	defer cancel()
@@ -95,13 +95,13 @@ func (p *permit) confirmIn(ctx, asking context.Context) error {
 	return err
 }
 
-// errDue says that a message was not sent, because the permit must be confirmed first. It is not
-// for callers.
-var errDue = errors.New("the permit must be confirmed")
+// errDue reports that a message was not sent, because the lease must be renewed first. It is never
+// returned to callers.
+var errDue = errors.New("the access lease must be renewed")
 
-// send sends a message under the permit: not at all if it must be confirmed first, and no further
-// than the client has read if it is lost while the client does not read. A nil permit is for a
-// message without content. The guard is for all else that is asked about the message.
+// send sends a message under the lease. It sends nothing if the lease must be renewed first. If the
+// lease is lost while the client does not read, it sends no more than the client has read. A nil
+// permit is for a message without content. The guard has all other conditions of the message.
 func (p *permit) send(ctx context.Context, guarded guard, send func() error) error {
 	if p != nil {
 		if p.isDue() {
@@ -112,8 +112,8 @@ func (p *permit) send(ctx context.Context, guarded guard, send func() error) err
 	return unreadOf(ctx).during(ctx, guarded, send)
 }
 
-// stillHolds returns why a message that is being sent may not be sent any further, if so. It runs
-// while the stream's handler is blocked, and gives up when asking ends.
+// stillHolds returns the reason why the rest of a message must not be sent, or nil. It runs while
+// the stream's handler is blocked, and gives up when asking is done.
 func (p *permit) stillHolds(ctx, asking context.Context) error {
 	if !p.isDue() {
 		return nil
@@ -127,7 +127,7 @@ func (p *permit) stillHolds(ctx, asking context.Context) error {
 		return nil
 	case errors.Is(err, errUnconfirmed):
 		return failure(metav1.StatusReasonServiceUnavailable,
-			"the stream has ended, because a message was left unread while the cluster could not be asked what you may read: resume it")
+			"the stream has ended, because a message was left unread while your permissions could not be checked: resume it")
 	case err == nil && !covers(p.scope, before):
 		return failure(metav1.StatusReasonServiceUnavailable,
 			"the stream has ended, because your permissions changed while a message was left unread: resume it")
@@ -136,11 +136,10 @@ func (p *permit) stillHolds(ctx, asking context.Context) error {
 	}
 }
 
-// errUnconfirmed is not for callers.
-var errUnconfirmed = errors.New("the cluster could not be asked what the caller may read")
+// errUnconfirmed reports that a lease could not be renewed. It is never returned to callers.
+var errUnconfirmed = errors.New("the caller's permissions could not be checked")
 
-// grant asks what an identity may read, and lets the permit hold for that until it must
-// be confirmed.
+// grant checks what an identity can read, and extends the lease for that until its next renewal.
 func (p *permit) grant(ctx, asking context.Context, identity auth.Identity) error {
 	changed, now := p.rights.changed(identity), time.Now()
 	scope, err := p.rights.scope(asking, identity, p.wanted)
@@ -152,7 +151,7 @@ func (p *permit) grant(ctx, asking context.Context, identity auth.Identity) erro
 	return nil
 }
 
-// hold lets the permit hold for what an identity has been found to have the right to.
+// hold extends the lease for a scope that an identity has the permission for.
 func (p *permit) hold(ctx context.Context, identity auth.Identity, scope auth.Namespaces, now time.Time) {
 	p.caller.identity, p.scope, p.confirmed = identity, scope, now
 	p.endPeriod()
@@ -163,7 +162,7 @@ func (p *permit) hold(ctx context.Context, identity auth.Identity, scope auth.Na
 	p.period, p.endPeriod = context.WithDeadline(ctx, p.until(now, identity))
 }
 
-// pause waits until the cluster is to be asked again.
+// pause waits until the next attempt to renew.
 func (p *permit) pause(ctx context.Context) error {
 	select {
 	case <-time.After(confirmPause):
@@ -173,8 +172,9 @@ func (p *permit) pause(ctx context.Context) error {
 	}
 }
 
-// until is when the permit must be confirmed: a little before the interval is over, so
-// that those who came together do not ask together, and when the credential ends.
+// until returns the time at which the lease must be renewed: when the credential expires, or a
+// little before the interval ends, with jitter so that streams that began together do not renew
+// together.
 func (p *permit) until(now time.Time, identity auth.Identity) time.Time {
 	until := now.Add(p.recheck - rand.N(p.recheck/10+1))
 	if expires := identity.Expires; !expires.IsZero() && expires.Before(until) {

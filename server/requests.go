@@ -18,24 +18,24 @@ func badRequest(format string, args ...any) error {
 	return apierrors.NewBadRequest(fmt.Sprintf(format, args...))
 }
 
-// failure is an error in the form of the API server's.
+// failure returns an error in the form of the API server's errors.
 func failure(reason metav1.StatusReason, format string, args ...any) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Reason: reason, Message: fmt.Sprintf(format, args...)}}
 }
 
-// resolve finds the resource that a request names.
+// resolve returns the resource that a request names.
 func (s *resources) resolve(ctx context.Context, name string) (informerhub.Resource, error) {
 	if name == "" {
-		return informerhub.Resource{}, badRequest("resource is required: name one in kubectl's syntax, such as \"pods\" or \"deployments.apps\"")
+		return informerhub.Resource{}, badRequest("resource is required: give one in kubectl's syntax, such as \"pods\" or \"deployments.apps\"")
 	}
 	if strings.Contains(name, "/") {
-		return informerhub.Resource{}, failure(metav1.StatusReasonNotFound, "the cluster serves no resource %q: write a group as in "+
-			"\"deployments.apps\", and name a subresource in the field subresource", cut(name, maxNameBytes))
+		return informerhub.Resource{}, failure(metav1.StatusReasonNotFound, "the cluster serves no resource %q: write the group as in "+
+			"\"deployments.apps\", and the subresource in the field subresource", cut(name, maxNameBytes))
 	}
 	return s.hub.Resolver().Resolve(ctx, name)
 }
 
-// checkReading refuses what no read may ask.
+// checkReading rejects a request with invalid options for a read.
 func checkReading(request interface {
 	GetEncoding() kubeconnectv1.Encoding
 	GetConsistency() kubeconnectv1.Consistency
@@ -46,14 +46,14 @@ func checkReading(request interface {
 
 func checkConsistency(consistency kubeconnectv1.Consistency) error {
 	if _, ok := kubeconnectv1.Consistency_name[int32(consistency)]; !ok {
-		return badRequest("consistency %d: this service knows CACHED and LATEST", consistency)
+		return badRequest("unknown consistency %d: give CACHED or LATEST", consistency)
 	}
 	return nil
 }
 
 func checkVersion(version string) error {
 	if version != "" && !isVersion(version) {
-		return badRequest("min_resource_version %q is not a resource version: take one from an answer", version)
+		return badRequest("invalid min_resource_version %q: give the resource version of a response", version)
 	}
 	return nil
 }
@@ -66,7 +66,7 @@ func awaitVersion(ctx context.Context, cache *informerhub.Cache, version string)
 	return cache.Await(ctx, version, patience)
 }
 
-// checkName refuses a request for one object that does not name it.
+// checkName rejects a request for one object that does not name the object.
 func checkName(resource informerhub.Resource, namespace, name string) error {
 	if name == "" {
 		return badRequest("name is required")
@@ -74,18 +74,19 @@ func checkName(resource informerhub.Resource, namespace, name string) error {
 	return errors.Join(checkNamespace(resource, namespace), checkSegment("name", name))
 }
 
-// checkNamespace refuses a change that does not say where, or says so where it cannot.
+// checkNamespace rejects a request that lacks the namespace of a namespaced resource, or has one
+// for a cluster-scoped resource.
 func checkNamespace(resource informerhub.Resource, namespace string) error {
 	switch {
 	case resource.Namespaced && namespace == "":
-		return &scopeError{badRequest("namespace is required: %s live in namespaces", resource.Name)}
+		return &scopeError{badRequest("namespace is required: %s are namespaced", resource.Name)}
 	case !resource.Namespaced && namespace != "":
 		return &scopeError{badRequest("%s have no namespaces: leave the namespace out", resource.Name)}
 	}
 	return checkSegment("namespace", namespace)
 }
 
-// noObjects are the subresources that are connections or texts, and what to do instead.
+// noObjects are the subresources that are connections or plain text, with the alternative for each.
 var noObjects = map[string]string{
 	"log":         "call PodService.GetLogs",
 	"exec":        "use kubectl exec",
@@ -94,20 +95,19 @@ var noObjects = map[string]string{
 	"proxy":       "use kubectl proxy",
 }
 
-// checkSubresource refuses what is no subresource's name, "a/../b" above all, and what
-// cannot be read or written as one object.
+// checkSubresource rejects an invalid name of a subresource, such as "a/../b", and a subresource
+// that cannot be read or written as an object.
 func checkSubresource(subresource string) error {
 	if instead, ok := noObjects[subresource]; ok {
-		return badRequest("subresource %q is no object: %s", subresource, instead)
+		return badRequest("subresource %q is not an object: %s", subresource, instead)
 	}
 	return checkSegment("subresource", subresource)
 }
 
-// checkSegment refuses what cannot stand between the slashes of the API server's
-// paths.
+// checkSegment rejects a value that is not a valid segment of the API server's paths.
 func checkSegment(field, value string) error {
 	if wrong := content.IsPathSegmentName(value); len(wrong) > 0 {
-		return badRequest("%s %q %s", field, value, strings.Join(wrong, " and "))
+		return badRequest("invalid %s %q: it %s", field, value, strings.Join(wrong, " and "))
 	}
 	return nil
 }

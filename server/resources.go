@@ -31,9 +31,9 @@ type resources struct {
 	streams    *Streams
 
 	answers   *answers
-	liveLists *fairqueue.Queue // turns to list at the API server
-	sending   *fairqueue.Queue // memory for what streams send, by caller
-	// unreadLogs are the logs that are not read, by caller.
+	liveLists *fairqueue.Queue // slots to list at the API server
+	sending   *fairqueue.Queue // memory for the messages that streams send, by caller
+	// unreadLogs counts the logs whose clients do not read, by caller.
 	unreadLogs *fairqueue.Queue
 }
 
@@ -71,7 +71,7 @@ func (s *resources) Watch(ctx context.Context, request *kubeconnectv1.WatchReque
 	return s.serve(ctx, request, watch, sender)
 }
 
-// sender sends what a watch of a stream tells.
+// sender returns the sender of the events of a watch of a stream.
 func (s *resources) sender(ctx context.Context, request *kubeconnectv1.WatchRequest, stream *openStream, to outlet) *eventSender {
 	return &eventSender{
 		to: to, part: streamPart{stream: stream}, encoding: request.GetEncoding(), patches: request.GetPatches(), messages: wantsMessages(ctx),
@@ -79,7 +79,7 @@ func (s *resources) sender(ctx context.Context, request *kubeconnectv1.WatchRequ
 	}
 }
 
-// serve follows what a request selects until the caller goes or the watch ends.
+// serve follows a watch until the client disconnects or the watch ends.
 func (s *resources) serve(ctx context.Context, request *kubeconnectv1.WatchRequest, watch *watch, sender *eventSender) error {
 	for {
 		err := sender.follow(ctx, watch)
@@ -87,14 +87,14 @@ func (s *resources) serve(ctx context.Context, request *kubeconnectv1.WatchReque
 			return err
 		}
 		request = proto.CloneOf(request)
-		request.ResumeToken = "" // more has been told since
+		request.ResumeToken = "" // newer events have been sent since
 		if watch, err = s.watch(ctx, request, sender); err != nil {
 			return err
 		}
 	}
 }
 
-// checkWatch refuses a request for what cannot be watched so.
+// checkWatch rejects a request with invalid options for a watch.
 func checkWatch(request *kubeconnectv1.WatchRequest) error {
 	if err := checkEncoding(request.GetEncoding()); err != nil {
 		return err
@@ -102,7 +102,8 @@ func checkWatch(request *kubeconnectv1.WatchRequest) error {
 	return errors.Join(checkPatches(request.GetPatches(), request.GetEncoding()), checkVersion(request.GetMinResourceVersion()))
 }
 
-// watch begins to follow what a request selects. While it waits for a snapshot, the sender says so.
+// watch starts a watch of the objects that a request selects. While it waits for a snapshot, the
+// sender sends messages that it waits.
 func (s *resources) watch(ctx context.Context, request *kubeconnectv1.WatchRequest, sender *eventSender) (*watch, error) {
 	if err := checkWatch(request); err != nil {
 		return nil, err
@@ -126,7 +127,7 @@ func (s *resources) watchOf(ctx context.Context, resource informerhub.Resource, 
 		}
 	}
 	if request.GetRelated().GetTransitive() {
-		return nil, badRequest("related.transitive is not for a watch, which cannot follow owners that come and go: SELECTED_BY selects the pods of a deployment")
+		return nil, badRequest("related.transitive is not supported by a watch, which cannot follow owners that are created and deleted: use SELECTED_BY to select the pods of a deployment")
 	}
 	wanted := toWatch(resource, request.GetNamespace(), request.GetName(), request.GetFieldSelector()).requiring(request)
 	permit, err := s.permit(ctx, wanted)
@@ -142,7 +143,7 @@ func (s *resources) watchOf(ctx context.Context, resource informerhub.Resource, 
 	return watch, err
 }
 
-// follow begins to follow what a caller is permitted to.
+// follow starts a watch in the scope of a lease.
 func (s *resources) follow(ctx context.Context, permit *permit, request *kubeconnectv1.WatchRequest, fields *mask.Mask) (*watch, error) {
 	related, err := s.relate(ctx, request.GetRelated(), permit.wanted.resource, kubeconnectv1.Consistency_CONSISTENCY_CACHED)
 	if err != nil {
@@ -167,7 +168,7 @@ func (s *resources) follow(ctx context.Context, permit *permit, request *kubecon
 	return w, nil
 }
 
-// join begins to follow the cache of a watch.
+// join attaches a watch to its cache.
 func (s *resources) join(ctx context.Context, w *watch, since *informerhub.Position, version string) error {
 	if err := awaitVersion(ctx, w.cache, version); err != nil {
 		return err
@@ -184,9 +185,9 @@ func (s *resources) join(ctx context.Context, w *watch, since *informerhub.Posit
 	return nil
 }
 
-// isServedAgain reports whether a watch has ended only because the cluster now serves what
-// the request names in another version, or because the CRD was created again: the stream
-// then goes on with that.
+// isServedAgain reports whether a watch has ended only because the cluster now serves the named
+// resource in another version, or because the CRD was recreated. The stream then continues with
+// that.
 func (s *resources) isServedAgain(ctx context.Context, err error, name string) bool {
 	var gone *informerhub.ResourceGoneError
 	if !errors.As(err, &gone) {

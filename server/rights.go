@@ -13,43 +13,45 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
-// Authorizer answers what callers may do; see [auth.Authorizer].
+// Authorizer decides what callers can do; see [auth.Authorizer].
 type Authorizer interface {
 	Authorize(ctx context.Context, identity auth.Identity, attributes auth.Attributes) (auth.Decision, error)
 	Namespaces(ctx context.Context, identity auth.Identity, attributes auth.Attributes) (auth.Namespaces, error)
 	Changed() <-chan struct{}
 }
 
-// read is what a caller wants to read: what it must have the right to.
+// read is a read that a caller wants to make, with the permissions that it needs.
 type read struct {
 	resource        informerhub.Resource
 	namespace, name string
-	verbs           []string // all of them
+	verbs           []string // all are needed
 	subresource     string   // empty for the objects themselves
-	// whole says that it is of all that it names, or refused: never of some namespaces.
+	// whole requires the permission for everything that the read names: it is never restricted to
+	// some namespaces.
 	whole bool
 }
 
-// requiring is the read of a request that may demand all namespaces: it is refused then
-// unless the caller has the permission for all of them.
+// requiring returns the read of a request that may require all namespaces. If it does, the read is
+// rejected unless the caller has the permission for all of them.
 func (r read) requiring(request interface{ GetRequireAllNamespaces() bool }) read {
 	r.whole = r.whole || request.GetRequireAllNamespaces()
 	return r
 }
 
-// toGet is a read of one object.
+// toGet returns the read of one object.
 func toGet(resource informerhub.Resource, namespace, name string) read {
 	return read{resource: resource, namespace: namespace, name: name, verbs: []string{"get"}}
 }
 
-// toList is a list's read.
+// toList returns the read of a list.
 func toList(resource informerhub.Resource, namespace, fieldSelector string) read {
 	return read{resource: resource, namespace: namespace, name: selectedName(fieldSelector), verbs: []string{"list"}}
 }
 
-// toWatch is a watch's read. It lists as well, unless it is of one object: then
-// a right to watch that name is enough. What is not cached is watched at the API server
-// as the caller, which must have the right to all of it.
+// toWatch returns the read of a watch. It needs the permissions to list and to watch. A watch of
+// one object needs only the permission to watch that name. A resource that is not cached is watched
+// at the API server as the caller, which must have the permission for everything that the watch
+// names.
 func toWatch(resource informerhub.Resource, namespace, name, fieldSelector string) read {
 	if name == "" {
 		name = selectedName(fieldSelector)
@@ -61,12 +63,12 @@ func toWatch(resource informerhub.Resource, namespace, name, fieldSelector strin
 	return wanted
 }
 
-// selectedName is the one name that a field selector can select, as the API server
-// reads it from there; empty if there is none.
+// selectedName returns the only name that a field selector can select, as the API server derives
+// it, or an empty string.
 func selectedName(fieldSelector string) string {
 	selector, err := fields.ParseSelector(fieldSelector)
 	if err != nil {
-		return "" // refused when it is understood; until then it narrows nothing
+		return "" // rejected when it is parsed; until then it selects no name
 	}
 	name, _ := selector.RequiresExactMatch("metadata.name")
 	return name
@@ -84,15 +86,16 @@ func (r read) attributes(verb string) auth.Attributes {
 	}
 }
 
-// everywhere reports whether the read is over all namespaces that the caller may see.
+// everywhere reports whether the read covers all namespaces that the caller can read.
 func (r read) everywhere() bool { return r.resource.Namespaced && r.namespace == "" && !r.whole }
 
-// rights holds reads against what the cluster says.
+// rights checks reads against the cluster's permissions.
 type rights struct {
-	authorizer Authorizer // nil: nobody may but the kubeconfig's user
+	authorizer Authorizer // nil: only the kubeconfig's user has permissions
 }
 
-// changed is closed when an identity's rights may have changed; nil if they cannot.
+// changed returns a channel that is closed when an identity's permissions may have changed, or nil
+// if they cannot change.
 func (r rights) changed(identity auth.Identity) <-chan struct{} {
 	if r.authorizer == nil || identity.IsKubeconfigUser() {
 		return nil
@@ -100,13 +103,13 @@ func (r rights) changed(identity auth.Identity) <-chan struct{} {
 	return r.authorizer.Changed()
 }
 
-// scope answers the namespaces that a read may be of, or a Forbidden error if there is
-// none. A read that is of one namespace, or of a resource that has none, is allowed
-// whole or not at all; All then says no more than that.
+// scope returns the namespaces that a read can cover, or a Forbidden error if there are none. A
+// read of one namespace, or of a resource that is not namespaced, is allowed as a whole or not at
+// all. Then All means no more than that.
 func (r rights) scope(ctx context.Context, identity auth.Identity, wanted read) (auth.Namespaces, error) {
 	scope := auth.Namespaces{All: true}
 	if identity.IsKubeconfigUser() {
-		return scope, nil // the API server has judged by its rights already what is in memory
+		return scope, nil // the API server has checked the permissions of this user when it filled the cache
 	}
 	for _, verb := range wanted.verbs {
 		allowed, err := r.allowed(ctx, identity, wanted, verb)
@@ -120,7 +123,7 @@ func (r rights) scope(ctx context.Context, identity auth.Identity, wanted read) 
 	return scope, nil
 }
 
-// allowed answers the namespaces in which a caller may do one thing.
+// allowed returns the namespaces in which an identity has the permission for a verb.
 func (r rights) allowed(ctx context.Context, identity auth.Identity, wanted read, verb string) (auth.Namespaces, error) {
 	attributes := wanted.attributes(verb)
 	switch {
@@ -136,7 +139,8 @@ func (r rights) allowed(ctx context.Context, identity auth.Identity, wanted read
 	return auth.Namespaces{All: err == nil}, err
 }
 
-// listsAll answers whether a caller may list all objects of a resource, by one question.
+// listsAll reports whether a caller can list all objects of a resource. It makes one review at
+// most.
 func (r rights) listsAll(ctx context.Context, identity auth.Identity, resource informerhub.Resource) (bool, error) {
 	switch {
 	case identity.IsKubeconfigUser():
@@ -148,7 +152,7 @@ func (r rights) listsAll(ctx context.Context, identity auth.Identity, resource i
 	return decision.Allowed && err == nil, err
 }
 
-// both are the namespaces that are in two sets.
+// both returns the intersection of two sets of namespaces.
 func both(a, b auth.Namespaces) auth.Namespaces {
 	switch {
 	case a.All:
@@ -165,7 +169,7 @@ func both(a, b auth.Namespaces) auth.Namespaces {
 	return auth.Namespaces{Names: names}
 }
 
-// covers reports whether one set of namespaces has all that another has.
+// covers reports whether set contains all namespaces of other.
 func covers(set, other auth.Namespaces) bool {
 	if set.All || other.All {
 		return set.All
@@ -173,7 +177,7 @@ func covers(set, other auth.Namespaces) bool {
 	return len(both(set, other).Names) == len(other.Names)
 }
 
-// restriction is the scope of a selection.
+// restriction returns the scope as the namespaces of a selection.
 func restriction(scope auth.Namespaces) []string {
 	switch {
 	case scope.All:
@@ -184,7 +188,7 @@ func restriction(scope auth.Namespaces) []string {
 	return scope.Names
 }
 
-// forbidden is a refusal in the API server's own words, which are the same whether the
+// forbidden returns an error with the API server's own message, which is the same whether the
 // object exists or not.
 func forbidden(identity auth.Identity, attributes auth.Attributes, reason string) error {
 	resource := attributes.Resource

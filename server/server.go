@@ -16,57 +16,57 @@ import (
 )
 
 const (
-	// bookmarkInterval is how long a watch may be quiet: less than the time after
-	// which proxies cut a silent stream.
+	// bookmarkInterval is the longest time that a watch is silent. It is shorter than the time
+	// after which proxies close a silent stream.
 	bookmarkInterval = 5 * time.Second
-	// patience is how long a read waits for a cache that is behind the version which
-	// it must see, or which a resume token was given out at.
+	// patience is the time that a read waits for a cache that is older than the version that the
+	// read must see, or than the version of its resume token.
 	patience = 5 * time.Second
-	// bodyPatience is how long a client may take to send a request.
+	// bodyPatience is the time within which a client must send its request.
 	bodyPatience = 30 * time.Second
 )
 
-// Config is what a server is made of. All fields but Compression, CORSOrigins, Limits,
-// LogClients, Metrics, Recheck, Streams and TokenGeneration are required.
+// Config configures a server. All fields but Compression, CORSOrigins, Lacking, Limits, LogClients,
+// Metrics, Recheck, Streams and TokenGeneration are required.
 type Config struct {
 	Hub           *informerhub.Hub
 	Authenticator auth.Authenticator
-	// Authorizer says what callers may read. The kubeconfig's user is not asked about;
-	// without an Authorizer, nobody else may read anything.
+	// Authorizer decides what callers can read. The kubeconfig's user is not reviewed. Without an
+	// Authorizer, nobody else can read anything.
 	Authorizer Authorizer
-	// Recheck is how often the caller and the rights of a stream are looked at while
-	// it runs, beside when rights are seen to change. Default: 10 s.
+	// Recheck is the interval at which the caller and the permissions of an open stream are
+	// re-checked, in addition to when a change of permissions is seen. Default: 10 s.
 	Recheck time.Duration
 	Clients *auth.ClientFactory
 	// LogClients read logs. Default: Clients.
 	LogClients *auth.ClientFactory
 	Readiness  *Readiness
-	// Lacking says which permissions the service lacks to answer any call; nil if none. Without
-	// the function none are looked at.
+	// Lacking returns an error that names the permissions that the service lacks to serve any call;
+	// nil if there are none. A nil function disables the check.
 	Lacking func() error
-	// TokenGeneration is part of every resume token: one of another generation begins with a
-	// snapshot. All replicas must have the same. Default: none.
+	// TokenGeneration is part of every resume token: a token of another generation leads to a
+	// snapshot. All replicas must have the same value. Default: none.
 	TokenGeneration string
-	// Compression is that of unary answers. Default: CompressNone.
+	// Compression is the compression of unary responses. Default: CompressNone.
 	Compression Compression
-	// Streams are the watches that are open. Default: some that last for ever.
+	// Streams are the open watches. Default: streams without a maximum age.
 	Streams *Streams
-	// Limits are for each caller whom Authenticator tells apart.
+	// Limits are the limits of each caller that Authenticator distinguishes.
 	Limits Limits
-	// Metrics counts what is served. Default: some that nobody sees.
+	// Metrics counts the calls. Default: metrics that are not exported.
 	Metrics *Metrics
-	// Console is the page served at "/".
+	// Console handles the page at "/".
 	Console http.Handler
-	// Stopping ends when the service begins to end: then open streams end with
+	// Stopping is done when the service begins to shut down. Open streams then end with
 	// UNAVAILABLE, while other calls may finish.
 	Stopping context.Context
-	// CORSOrigins are the other origins whose pages may call. See [CORS].
+	// CORSOrigins are the other origins whose pages are allowed to call. See [CORS].
 	CORSOrigins []string
 
-	bodyPatience time.Duration // other than the constant, in tests
+	bodyPatience time.Duration // overrides the constant in tests
 }
 
-// New makes the handler of everything that the service serves.
+// New returns the handler of everything that the service serves.
 func New(config Config) http.Handler {
 	config.Metrics = cmp.Or(config.Metrics, NewMetrics())
 	callers, entrance := newCallers(config.Limits), newEntrance(cmp.Or(config.bodyPatience, bodyPatience))
@@ -96,7 +96,7 @@ func New(config Config) http.Handler {
 	mux.Handle(answers.at(kubeconnectv1connect.NewAccessServiceHandler(
 		&access{resources: resources, clients: config.Clients}, options)))
 	podService, podHandler := kubeconnectv1connect.NewPodServiceHandler(pods{resources, cmp.Or(config.LogClients, config.Clients)}, options)
-	mux.Handle(podService, wholeMessages(podHandler, readPatience{})) // a log that is read slowly is held back at its node
+	mux.Handle(podService, wholeMessages(podHandler, readPatience{})) // the container's node throttles a log that is read slowly
 	reflector := grpcreflect.NewStaticReflector(append(serviceNames(), grpc_health_v1.Health_ServiceDesc.ServiceName)...)
 	mux.Handle(grpcreflect.NewHandlerV1(reflector, options))
 	mux.Handle(grpcreflect.NewHandlerV1Alpha(reflector, options))

@@ -14,11 +14,11 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
-// maxTableRows is how many rows a page of a table may have.
+// maxTableRows bounds the rows of a page of a table.
 const maxTableRows = 500
 
-// GetTable implements kubeconnect.v1.ResourceService. The API server decides whether the
-// caller may.
+// GetTable implements kubeconnect.v1.ResourceService. The API server checks the caller's
+// permission.
 func (s *resources) GetTable(ctx context.Context, request *kubeconnectv1.GetTableRequest) (*kubeconnectv1.GetTableResponse, error) {
 	return onResource(ctx, s, request.GetResource(), func(resource informerhub.Resource) (*kubeconnectv1.GetTableResponse, error) {
 		return s.tableOf(ctx, resource, request)
@@ -60,39 +60,41 @@ func (s *resources) tableOf(ctx context.Context, resource informerhub.Resource, 
 	return response, checkTableSize(response)
 }
 
-// confirmTable is confirm for a table, whose rows do not show the kind: they fit if they have
-// a namespace where the resource does, and discovery must be recent in any case.
+// confirmTable confirms the resource of a table like confirm. Rows do not contain the kind: they
+// match if they have a namespace exactly when the resource is namespaced. Otherwise discovery is
+// refreshed.
 func (s *resources) confirmTable(ctx context.Context, resource informerhub.Resource, table *kubeconnectv1.GetTableResponse) error {
 	if rows := table.GetRows(); len(rows) > 0 && (rows[0].GetNamespace() != "") != resource.Namespaced && !resource.BuiltIn() {
 		if err := s.hub.Resolver().Refresh(ctx); err != nil {
-			return nil // nothing better is known
+			return nil // no newer discovery is available
 		}
 	}
 	return s.confirm(ctx, resource)
 }
 
-// asPageToken says of a token that the API server cannot read what it is to callers.
+// asPageToken replaces the error for a token that the API server cannot parse by an error that
+// names page_token.
 func asPageToken(err error, request *kubeconnectv1.GetTableRequest) error {
 	if request.GetPageToken() != "" && apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "continue token") {
-		return badRequest("page_token is not one of a table: ask for the table from its first page")
+		return badRequest("page_token is not one of a table: start again from the first page")
 	}
 	return err
 }
 
-// checkTableSize refuses a page that no gRPC client would take.
+// checkTableSize rejects a page that gRPC clients would not accept.
 func checkTableSize(page *kubeconnectv1.GetTableResponse) error {
 	rows, size := len(page.GetRows()), proto.Size(page)
 	if rows < 2 || size <= maxPageBytes {
 		return nil
 	}
 	return failure(metav1.StatusReasonRequestEntityTooLarge,
-		"%d rows take %d bytes, more than an answer may have: ask for a smaller page_size", rows, size)
+		"the page is too large: %d rows take %d bytes; give a smaller page_size", rows, size)
 }
 
 func checkTable(resource informerhub.Resource, request *kubeconnectv1.GetTableRequest) error {
 	switch {
 	case request.GetPageSize() < 0:
-		return badRequest("page_size %d: give 0 or more", request.GetPageSize())
+		return badRequest("invalid page_size %d: give 0 or more", request.GetPageSize())
 	case request.GetName() == "" && request.GetNamespace() == "":
 		return nil
 	case request.GetName() == "" && resource.Namespaced:
@@ -100,7 +102,7 @@ func checkTable(resource informerhub.Resource, request *kubeconnectv1.GetTableRe
 	case request.GetName() == "":
 		return checkNamespace(resource, request.GetNamespace())
 	case request.GetLabelSelector() != "" || request.GetFieldSelector() != "" || request.GetPageToken() != "":
-		return badRequest("name is of one object: leave label_selector, field_selector and page_token out")
+		return badRequest("label_selector, field_selector and page_token cannot be combined with name: leave them out")
 	}
 	return checkName(resource, request.GetNamespace(), request.GetName())
 }
@@ -112,17 +114,17 @@ func rowsOf(request *kubeconnectv1.GetTableRequest) int64 {
 	return maxTableRows
 }
 
-// cellBytes and rowHeadBytes are about what a cell and the rest of a row take in memory: the message, and what it
-// is encoded to.
+// cellBytes and rowHeadBytes estimate the memory of a cell and of the rest of a row: the message
+// and its encoding.
 const cellBytes, rowHeadBytes = 512, 1024
 
-// tableMemory is about what the answer with a table takes in memory in addition to the table. Their
-// texts are shared, and the bytes that were read are held already; see liveBody.
+// tableMemory estimates the memory that the response needs in addition to the table. The strings
+// are shared, and the bytes that were read are already reserved; see liveBody.
 func tableMemory(table *metav1.Table) int {
 	return len(table.Rows) * (rowHeadBytes + cellBytes*len(table.ColumnDefinitions))
 }
 
-// answerTable is encodeTable in a turn of the processors.
+// answerTable encodes a table like encodeTable. It takes a processor slot if the table is long.
 func answerTable(ctx context.Context, table *metav1.Table) (*kubeconnectv1.GetTableResponse, error) {
 	return inTurnIf(ctx, len(table.Rows) > objectsBetweenYields, func(ctx context.Context) (*kubeconnectv1.GetTableResponse, error) { return encodeTable(ctx, table) })
 }

@@ -45,8 +45,8 @@ func (s *resources) replace(ctx context.Context, resource informerhub.Resource, 
 	return done, asPrecondition(err, to, request.GetPreconditions())
 }
 
-// replacedAt is what an update replaces: where the request does not say it, what the
-// object says of itself.
+// replacedAt returns the target of an update. A name or namespace that is missing in the request is
+// taken from the object.
 func replacedAt(resource informerhub.Resource, request *kubeconnectv1.UpdateRequest, head head) (target, error) {
 	to := whereWritten(resource, request, head)
 	if to.name == "" {

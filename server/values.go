@@ -7,11 +7,11 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/mask"
 )
 
-// valueReader reads the values of some paths from objects. It is owned by one goroutine.
+// valueReader reads the values of paths from objects. It is owned by one goroutine.
 type valueReader struct {
 	paths []mask.Path
 	mask  *mask.Mask
-	text  []byte // room for the next object
+	text  []byte // buffer for the next object
 }
 
 func readerOf(paths []mask.Path) (*valueReader, error) {
@@ -19,9 +19,8 @@ func readerOf(paths []mask.Path) (*valueReader, error) {
 	return &valueReader{paths: paths, mask: of}, err
 }
 
-// read calls visit with each value that a path, named by its place, leads to. The error
-// names the path that leads to what is no scalar. An object that cannot be read has no
-// values.
+// read calls visit with each scalar at a path, given by its index. It returns an error that names a
+// path with a value that is not a scalar. An object that cannot be decoded has no values.
 func (r *valueReader) read(object *informerhub.Object, visit func(path int, value scalar)) error {
 	var err error
 	if r.text, err = object.AppendMaskedJSON(r.text[:0], r.mask); err != nil {
@@ -31,7 +30,7 @@ func (r *valueReader) read(object *informerhub.Object, visit func(path int, valu
 		path.Values(r.text, func(value []byte) {
 			one, ok := scalarOf(value)
 			if !ok {
-				err = fmt.Errorf("%q leads to an object or a list in %s %q: name a field in it", path, object.Kind().Kind, object.Name())
+				err = fmt.Errorf("%q is an object or a list in %s %q: give the path of a field in it", path, object.Kind().Kind, object.Name())
 				return
 			}
 			visit(i, one)

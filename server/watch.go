@@ -12,31 +12,31 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
-// maxEventsBytes is the size of several events at which a message is sent rather than filled
-// further. A message with one event can be larger.
+// maxEventsBytes is the size of several events at which a message is sent and not filled further. A
+// message with one event can be larger.
 const maxEventsBytes = 64 << 10
 
-// watch is what one stream follows, until the cluster serves it in another version.
+// watch is the state of one watch. It ends when the cluster serves the resource in another version.
 type watch struct {
 	permit   *permit
 	cache    *informerhub.Cache
-	endCache func() // of what is for this watch alone
+	endCache func() // releases the cache if it belongs to this watch alone
 	shows    shown
 	query    informerhub.Query
-	scope    auth.Namespaces // those of query
+	scope    auth.Namespaces // the scope in query
 	watcher  *informerhub.Watcher
 	tokens   tokens
 }
 
-// end ends all that there is for the watch alone.
+// end releases everything that belongs to this watch alone.
 func (w *watch) end() {
 	w.watcher.Close()
 	w.endCache()
 	w.permit.endPeriod()
 }
 
-// next answers what waits, unless the permit must be confirmed first: then it answers
-// nothing.
+// next blocks until events are available and returns all pending ones. It returns an empty batch if
+// the access lease must be renewed first.
 func (w *watch) next(ctx context.Context) (informerhub.Batch, error) {
 	w.watcher.InterruptBy(w.permit.changed)
 	batch, err := w.watcher.Next(w.permit.period)
@@ -46,12 +46,12 @@ func (w *watch) next(ctx context.Context) (informerhub.Batch, error) {
 	return batch, err
 }
 
-// rescope goes over to what the caller may see now.
+// rescope switches the watch to the current scope of its lease.
 func (w *watch) rescope(ctx context.Context) error {
 	return w.goOver(ctx, (*informerhub.Watcher).Rescope)
 }
 
-// restart begins a snapshot of what the caller may see now.
+// restart starts a snapshot of the current scope of the lease.
 func (w *watch) restart(ctx context.Context) error {
 	return w.goOver(ctx, (*informerhub.Watcher).Restart)
 }
@@ -68,7 +68,8 @@ func (w *watch) goOver(ctx context.Context, by func(*informerhub.Watcher, *infor
 	return nil
 }
 
-// outlet sends a response of a watch under a permit; see permit.send. It does not keep the response.
+// outlet sends a response of a watch under an access lease; see permit.send. It does not retain the
+// response.
 type outlet func(ctx context.Context, under *permit, guarded guard, response *kubeconnectv1.WatchResponse) error
 
 // eventSender sends the events of one watch. It is owned by the goroutine that follows the watch.
@@ -77,16 +78,16 @@ type eventSender struct {
 	part     streamPart
 	encoding kubeconnectv1.Encoding
 	patches  kubeconnectv1.PatchType
-	messages bool // the caller's codec needs messages
+	messages bool // the caller's codec needs decoded messages
 	memory   sendMemory
 	sent     prometheus.Counter
 
-	response kubeconnectv1.WatchResponse // what is sent next
-	told     *informerhub.Position       // up to where all has been sent; nil where that is nowhere
-	contact  time.Time                   // the last one that was told
+	response kubeconnectv1.WatchResponse // the next message
+	told     *informerhub.Position       // position up to which everything has been sent; nil if there is none
+	contact  time.Time                   // the newest contact time that was sent
 }
 
-// follow sends what the watcher answers, until the caller goes or the watch ends.
+// follow sends the watcher's batches until the client disconnects or the watch ends.
 func (s *eventSender) follow(ctx context.Context, w *watch) error {
 	defer w.end()
 	s.part.follow(w.cache.Resource())
@@ -108,7 +109,7 @@ func (s *eventSender) follow(ctx context.Context, w *watch) error {
 	}
 }
 
-// followScope has the permit confirmed if that is due, and goes over to what it is for now.
+// followScope renews the lease if that is due, and switches to the scope that the lease now has.
 func (s *eventSender) followScope(ctx context.Context, w *watch) error {
 	if err := s.confirm(ctx, w); err != nil || w.permit.scope.Equal(w.scope) {
 		return err
@@ -116,21 +117,20 @@ func (s *eventSender) followScope(ctx context.Context, w *watch) error {
 	if err := s.part.settle(false); err != nil {
 		return err
 	}
-	s.told = nil // what has been told leads to no place in the new scope
+	s.told = nil // no position in the new scope corresponds to what was sent
 	s.tellKind(w)
 	return w.rescope(ctx)
 }
 
-// tellKind says in the next response what the objects are, where they come from, and which
-// namespaces the stream covers.
+// tellKind sets the kind, the source and the namespaces of the stream in the next response.
 func (s *eventSender) tellKind(w *watch) {
 	s.response.Kind = shownKind(w.shows, encodeKind(w.cache.Resource()))
 	s.response.Source = sourceOf(w.cache.Resource())
 	s.response.Namespaces, s.response.Warnings = coverageOf(w.permit.wanted, w.permit.scope)
 }
 
-// confirm has a stream's permit confirmed if that is due. While the cluster cannot be asked,
-// nothing is told but that.
+// confirm renews the stream's lease if that is due. While the cluster cannot be asked, only stale
+// bookmarks are sent.
 func (s *eventSender) confirm(ctx context.Context, w *watch) error {
 	for w.permit.isDue() {
 		err := w.permit.confirm(ctx)
@@ -144,7 +144,7 @@ func (s *eventSender) confirm(ctx context.Context, w *watch) error {
 	return nil
 }
 
-// withhold says that the stream has stood still since its permit was confirmed last.
+// withhold sends a stale bookmark: the stream has not advanced since its lease was last renewed.
 func (s *eventSender) withhold(ctx context.Context, w *watch) error {
 	if s.told != nil {
 		s.response.Freshness = encodeFreshness(s.standing(w.permit.confirmed, w.cache.Freshness().LastContact))
@@ -159,9 +159,9 @@ func (s *eventSender) withhold(ctx context.Context, w *watch) error {
 	return w.permit.pause(ctx)
 }
 
-// standing returns how current a stream is that stands still since its permit was confirmed:
-// as of then, or as of when the cache is complete if that is earlier, and never less than the
-// stream has said before.
+// standing returns the freshness of a stream that has not advanced since its lease was renewed.
+// LastContact is the time of the renewal, or the time at which the cache is complete if that is
+// earlier, but never earlier than a time that the stream has sent before.
 func (s *eventSender) standing(confirmed, complete time.Time) informerhub.Freshness {
 	contact := confirmed
 	if complete.Before(contact) {
@@ -173,7 +173,7 @@ func (s *eventSender) standing(confirmed, complete time.Time) informerhub.Freshn
 	return informerhub.Freshness{Stale: true, LastContact: contact}
 }
 
-// send sends a batch in messages. What several streams are to send is encoded once for them all.
+// send sends a batch as one or more messages. Messages that several streams send are encoded once.
 func (s *eventSender) send(ctx context.Context, w *watch, batch informerhub.Batch) error {
 	if batch.Events[0].Type == informerhub.Reset {
 		s.tellKind(w)
@@ -194,9 +194,9 @@ func (s *eventSender) send(ctx context.Context, w *watch, batch informerhub.Batc
 	return err
 }
 
-// errNarrowed says that the rest of a batch was not sent, because the caller may not see all of it
-// any more. It is not for callers.
-var errNarrowed = errors.New("the caller may see less")
+// errNarrowed reports that the rest of a batch was not sent, because the caller can no longer read
+// all of it. It is never returned to callers.
+var errNarrowed = errors.New("the caller can read less")
 
 func (s *eventSender) sendBatch(ctx context.Context, w *watch, batch informerhub.Batch, freshness *kubeconnectv1.Freshness) error {
 	if err := s.part.settle(false); err != nil {
@@ -228,7 +228,7 @@ func (s *eventSender) encoderOf(w *watch, batch informerhub.Batch) batchEncoder 
 	return batchEncoder{batch: batch, encoding: s.encoding, patches: s.patches, tokens: w.tokens, heavy: size >= heavyBatch}
 }
 
-// sendPermitted sends a message as soon as the permit is known to hold for it.
+// sendPermitted sends a message under a valid lease. It renews the lease first if that is due.
 func (s *eventSender) sendPermitted(ctx context.Context, w *watch, held heldMemory, encoded encodedResponse, freshness *kubeconnectv1.Freshness) error {
 	for {
 		if err := s.confirm(ctx, w); err != nil {

@@ -16,8 +16,8 @@ import (
 // maxWatches bounds the watches of one stream.
 const maxWatches = 100
 
-// WatchMany implements kubeconnect.v1.ResourceService. Each watch has a goroutine of its
-// own that follows it; all have ended when this returns.
+// WatchMany implements kubeconnect.v1.ResourceService. Each watch has its own goroutine, which
+// follows it. All of them have ended when WatchMany returns.
 func (s *resources) WatchMany(ctx context.Context, request *kubeconnectv1.WatchManyRequest, stream *connect.ServerStream[kubeconnectv1.WatchManyResponse]) error {
 	requests, err := splitRequest(request)
 	if err != nil {
@@ -50,11 +50,11 @@ func (s *resources) WatchMany(ctx context.Context, request *kubeconnectv1.WatchM
 	return context.Cause(ctx)
 }
 
-// splitRequest is a request for each watch, with the token that it goes on with.
+// splitRequest returns a request for each watch, with the resume token of that watch.
 func splitRequest(request *kubeconnectv1.WatchManyRequest) ([]*kubeconnectv1.WatchRequest, error) {
 	watches := request.GetWatches()
 	if len(watches) == 0 || len(watches) > maxWatches {
-		return nil, badRequest("%d watches: ask for 1 to %d in one stream", len(watches), maxWatches)
+		return nil, badRequest("invalid number of watches: %d; give 1 to %d in one stream", len(watches), maxWatches)
 	}
 	tokens, err := splitToken(request.GetResumeToken(), len(watches))
 	if err != nil {
@@ -63,7 +63,7 @@ func splitRequest(request *kubeconnectv1.WatchManyRequest) ([]*kubeconnectv1.Wat
 	requests := make([]*kubeconnectv1.WatchRequest, len(watches))
 	for i, watch := range watches {
 		if watch.GetResumeToken() != "" {
-			return nil, ofWatch(i, watch, badRequest("resume_token must be empty: one token, beside the watches, is for all of them"))
+			return nil, ofWatch(i, watch, badRequest("resume_token must be empty: set the resume_token of the request, which is for all watches"))
 		}
 		requests[i] = proto.CloneOf(watch)
 		requests[i].ResumeToken = tokens[i]
@@ -80,8 +80,8 @@ func (s *resources) sendersOf(ctx context.Context, requests []*kubeconnectv1.Wat
 	return senders
 }
 
-// beginAll begins each watch, before any of them sends more than that it waits: one that is refused
-// refuses all, and ends the context.
+// beginAll starts each watch. Until all have started, each of them sends at most messages that it
+// waits. If one is rejected, all are: the context ends with its error.
 func (s *resources) beginAll(ctx context.Context, end context.CancelCauseFunc, requests []*kubeconnectv1.WatchRequest, senders []*eventSender) []*watch {
 	watches := make([]*watch, len(requests))
 	var beginning errgroup.Group
@@ -98,7 +98,7 @@ func (s *resources) beginAll(ctx context.Context, end context.CancelCauseFunc, r
 	return watches
 }
 
-// endAll ends those watches that have begun.
+// endAll ends the watches that have started.
 func endAll(watches []*watch) {
 	for _, watch := range watches {
 		if watch != nil {
@@ -107,8 +107,8 @@ func endAll(watches []*watch) {
 	}
 }
 
-// serveAll follows each watch until one of them ends, which ends the context, or the
-// caller goes.
+// serveAll follows each watch until one of them ends, which ends the context, or until the client
+// disconnects.
 func (s *resources) serveAll(ctx context.Context, end context.CancelCauseFunc, requests []*kubeconnectv1.WatchRequest, watches []*watch, senders []*eventSender) {
 	var following sync.WaitGroup
 	for i, request := range requests {
@@ -120,11 +120,11 @@ func (s *resources) serveAll(ctx context.Context, end context.CancelCauseFunc, r
 	following.Wait()
 }
 
-// manySender sends what several watches tell on one stream.
+// manySender sends the events of several watches on one stream.
 type manySender struct {
 	mu       sync.Mutex // guards the fields below; held while sending
 	stream   *connect.ServerStream[kubeconnectv1.WatchManyResponse]
-	tokens   []string // the last of each watch
+	tokens   []string // the last token of each watch
 	response kubeconnectv1.WatchManyResponse
 }
 
@@ -136,8 +136,8 @@ func newManySender(stream *connect.ServerStream[kubeconnectv1.WatchManyResponse]
 	return m
 }
 
-// of returns what sends for one of the watches. Those that wait for each other take turns by
-// the message, because a Go mutex lets nobody starve.
+// of returns the outlet of one of the watches. Watches that wait for the mutex send one message
+// each in turn, because a Go mutex does not starve a waiter.
 func (m *manySender) of(place int) outlet {
 	return func(ctx context.Context, under *permit, guarded guard, response *kubeconnectv1.WatchResponse) error {
 		m.mu.Lock()
@@ -151,7 +151,7 @@ func (m *manySender) of(place int) outlet {
 	}
 }
 
-// ofWatch is the error of one of several watches, which says which.
+// ofWatch returns the error of one of several watches. Its message names the watch.
 func ofWatch(place int, request *kubeconnectv1.WatchRequest, err error) error {
 	var coded *connect.Error
 	_ = errors.As(connectError(err), &coded)

@@ -10,19 +10,19 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
-// writer makes changes as the caller.
+// writer returns a writer that acts as the caller.
 func (s *resources) writer(ctx context.Context) writer {
 	return writer{s.clients.For(identityFrom(ctx))}
 }
 
-// answered is what a caller is answered to a change.
+// answered is the response to a change.
 type answered struct {
 	written
 	kind   *kubeconnectv1.ResourceKind
 	object *kubeconnectv1.Object
 }
 
-// change makes a change that is answered with an object.
+// change makes a change and encodes the object in the API server's response.
 func (s *resources) change(ctx context.Context, to target, change change, encoding kubeconnectv1.Encoding) (answered, error) {
 	done, err := s.writer(ctx).make(ctx, to, change)
 	if err != nil {
@@ -47,8 +47,7 @@ type named interface {
 	GetName() string
 }
 
-// existing is the target of a request that names an object of a resource, and perhaps a
-// subresource.
+// existing returns the target of a request that names an object, and optionally a subresource.
 func existing(resource informerhub.Resource, request named) (target, error) {
 	to := target{resource: resource, namespace: request.GetNamespace(), name: request.GetName()}
 	if part, ok := request.(interface{ GetSubresource() string }); ok {
@@ -57,8 +56,8 @@ func existing(resource informerhub.Resource, request named) (target, error) {
 	return to, errors.Join(checkName(to.resource, to.namespace, to.name), checkSubresource(to.subresource))
 }
 
-// whereWritten is what a request that has a whole object is about. Where it does not say
-// the namespace, the object does.
+// whereWritten returns the target of a request that contains a whole object. A namespace that is
+// missing in the request is taken from the object.
 func whereWritten(resource informerhub.Resource, request interface {
 	named
 	GetSubresource() string
@@ -70,7 +69,7 @@ func whereWritten(resource informerhub.Resource, request interface {
 	return to
 }
 
-// manifestOf reads the body of a request that has a whole object.
+// manifestOf parses the body of a request that contains a whole object.
 func manifestOf(body any, resource informerhub.Resource) (manifest, error) {
 	switch body := body.(type) {
 	case *kubeconnectv1.CreateRequest_Struct:
@@ -89,8 +88,8 @@ func manifestOf(body any, resource informerhub.Resource) (manifest, error) {
 	return manifest{}, badRequest("body is required: give the object as struct (JSON), data (bytes of JSON or YAML) or protobuf")
 }
 
-// kindOf names what an answer is: mostly the resource's own kind, but a
-// subresource may answer another.
+// kindOf returns the kind of a response: usually the resource's own kind, but a subresource may
+// return another one.
 func kindOf(object *informerhub.Object, resource informerhub.Resource) *kubeconnectv1.ResourceKind {
 	kind := encodeKind(resource)
 	answered := object.Kind()
@@ -99,7 +98,7 @@ func kindOf(object *informerhub.Object, resource informerhub.Resource) *kubeconn
 	return kind
 }
 
-// defaultFieldManager owns the fields of a change whose caller names no other.
+// defaultFieldManager owns the fields of a change whose caller does not name a field manager.
 const defaultFieldManager = "kubeconnect"
 
 func dryRun(asked bool) []string {
@@ -120,5 +119,5 @@ func fieldValidation(level kubeconnectv1.FieldValidation) (string, error) {
 	case kubeconnectv1.FieldValidation_FIELD_VALIDATION_STRICT:
 		return metav1.FieldValidationStrict, nil
 	}
-	return "", badRequest("field_validation %d: this service knows IGNORE, WARN and STRICT", level)
+	return "", badRequest("unknown field_validation %d: give IGNORE, WARN or STRICT", level)
 }

@@ -13,11 +13,11 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
-// writer makes changes as one caller: by client-go's clientset for kinds that it
-// knows, by its dynamic client for all others.
+// writer makes changes as one caller. It uses client-go's clientset for the kinds that the
+// clientset has, and the dynamic client for all others.
 type writer struct{ clients *auth.Clients }
 
-// written is what the API server answers to a change.
+// written is the API server's response to a change.
 type written struct {
 	body     []byte
 	created  bool
@@ -50,8 +50,8 @@ func (w writer) send(ctx context.Context, to target, change change) error {
 	return change.dynamic(ctx, objects, to)
 }
 
-// unreachable tells not having reached the API server from what it answers, and
-// from the caller having left.
+// unreachable distinguishes an API server that was not reached from an error response, and from a
+// client that has disconnected.
 func unreachable(ctx context.Context, err error) error {
 	var status apierrors.APIStatus
 	var failed *url.Error
