@@ -10,30 +10,30 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
-// answersShare is the memory that unary answers may take while they are built and sent.
+// answersShare is the answer memory: what unary responses may use while they are built and sent.
 var answersShare = share{part: 4, least: 32 << 20, most: 512 << 20, unlimited: 128 << 20}
 
 const (
-	// answersPart says how much of it one caller may hold: a fifth.
+	// answersPart limits one caller to a fifth of it.
 	answersPart = 5
 	// maxAnswersWaiting bounds the calls of one caller that wait for memory.
 	maxAnswersWaiting = 64
-	// memoryPatience is how long a call waits for memory before it is refused.
+	// memoryPatience is the time after which a call that waits for memory is rejected.
 	memoryPatience = 5 * time.Second
-	// writtenPatience is how long the answer to a change waits for memory.
+	// writtenPatience is the time that the response to a change waits for memory.
 	writtenPatience = 30 * time.Second
 )
 
-// answers bounds the memory that unary answers take, in all and for each caller.
+// answers bounds the memory of unary responses, in all and for each caller.
 //
-// A call holds memory from before its answer is built until it has been written to the
-// connection. Connect encodes, compresses and writes an answer after the handler of the RPC
-// has returned; so what the call holds is released by the HTTP handler around it. A client
-// that does not read its answer cannot hold memory for long: see answerWriter.
+// A call reserves memory before it builds its response, and releases it after the response has been
+// written to the connection. Connect encodes, compresses and writes a response after the handler of
+// the RPC has returned, so the HTTP handler around it releases the memory. A client that does not
+// read its response cannot keep the memory for long: see answerWriter.
 type answers struct {
 	memory *fairqueue.Queue // in bytes
-	live   *fairqueue.Queue // in bytes: see liveBody
-	// maxLive is how much of live one caller may hold.
+	live   *fairqueue.Queue // in bytes; see liveBody
+	// maxLive is the part of live that one caller can use.
 	maxLive  int64
 	patience readPatience
 }
@@ -49,7 +49,7 @@ func newAnswers(limits Limits) *answers {
 	}
 }
 
-// serve returns a handler of unary calls, each of which may hold memory until it has ended.
+// serve returns a handler of unary calls. Each call releases its memory when it ends.
 func (a *answers) serve(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		call := &answer{budget: a}
@@ -59,33 +59,33 @@ func (a *answers) serve(next http.Handler) http.Handler {
 	})
 }
 
-// at is serve for a handler and the path that it is mounted at.
+// at wraps a handler like serve, and returns it with the path that it is mounted at.
 func (a *answers) at(path string, next http.Handler) (string, http.Handler) {
 	return path, a.serve(next)
 }
 
 type answerKey struct{}
 
-// answer is what one call holds. It is owned by the goroutine of its handler.
+// answer is the memory of one call. It is owned by the goroutine of the call's handler.
 type answer struct {
 	budget  *answers
-	caller  string // see callerOf; empty while no memory is held
+	caller  string // see callerOf; empty while no memory is reserved
 	held    []func()
-	live    int64  // bytes that the API server has answered
+	live    int64  // bytes of the API server's responses
 	refused error  // why no more of them are read
-	endTurn func() // ends the turn in which the answer is made; see answerInTurn; nil if there is none
+	endTurn func() // ends the processor slot in which the response is built; nil if there is none; see answerInTurn
 }
 
-// answerOf returns the answer of a call; nil for a stream, which has none.
+// answerOf returns the answer of a call, or nil for a stream, which has none.
 func answerOf(ctx context.Context) *answer {
 	call, _ := ctx.Value(answerKey{}).(*answer)
 	return call
 }
 
-// isAwaited reports whether another call waits for the memory that the caller holds.
+// isAwaited reports whether another call waits for the memory that this call's caller uses.
 func (a *answer) isAwaited() bool { return a.caller != "" && a.budget.memory.Delays(a.caller) }
 
-// made ends the turn in which the answer has been made, if there is one.
+// made ends the processor slot in which the response has been built, if there is one.
 func (a *answer) made() {
 	if a.endTurn != nil {
 		a.endTurn()
@@ -100,10 +100,9 @@ func (a *answer) release() {
 	a.held = nil
 }
 
-// holdAnswer blocks until the call may take some more bytes for its answer, which it holds until
-// the answer has been sent. A call that would have to wait for longer than memoryPatience is
-// refused with a *limitError. A call holds once, because calls that hold memory must not wait
-// for more of it; see holdMore.
+// holdAnswer blocks until bytes of memory are reserved for the response, which the call releases
+// after the response has been sent. It returns a *limitError after memoryPatience. A call reserves
+// once, because calls with reserved memory must not wait for more; see holdMore.
 func holdAnswer(ctx context.Context, bytes int) error {
 	call := answerOf(ctx)
 	if call == nil {
@@ -118,7 +117,7 @@ func holdAnswer(ctx context.Context, bytes int) error {
 	return errAnswerMemory()
 }
 
-// await reports whether the call holds more memory, for which it has waited.
+// await waits for memory, and reports whether it was reserved.
 func (a *answer) await(ctx context.Context, bytes int, patience time.Duration) bool {
 	a.caller = callerOf(identityFrom(ctx))
 	release, err := a.budget.memory.AcquireWithin(ctx, a.caller, int64(bytes), patience)
@@ -128,7 +127,7 @@ func (a *answer) await(ctx context.Context, bytes int, patience time.Duration) b
 	return err == nil
 }
 
-// holdMore is holdAnswer for a call whose answer takes more than was expected. It does not wait.
+// holdMore reserves memory for a response that is larger than expected. It does not wait.
 func holdMore(ctx context.Context, bytes int) error {
 	call := answerOf(ctx)
 	if call == nil {
@@ -142,8 +141,9 @@ func holdMore(ctx context.Context, bytes int) error {
 	return nil
 }
 
-// holdWritten is holdAnswer for the answer to a change, which is never refused: the change has been
-// made. If there is no memory in writtenPatience, the answer is sent without holding any.
+// holdWritten reserves memory for the response to a change, like holdAnswer. It never rejects the
+// call, because the change has been made: if there is no memory within writtenPatience, the
+// response is sent without a reservation.
 func holdWritten(ctx context.Context, bytes int) error {
 	call := answerOf(ctx)
 	if call == nil {
@@ -154,11 +154,11 @@ func holdWritten(ctx context.Context, bytes int) error {
 }
 
 func errAnswerMemory() error {
-	return busy("the answers to your calls take as much memory as one caller may have, or those to all callers as much as there is")
+	return busy("too many responses are being sent, to you or in all, for the memory of the service")
 }
 
-// busy returns the error for a call that has waited in vain. Calls that were refused together
-// are told to come back at different times.
+// busy returns the error for a call that has waited too long. Calls that were rejected together get
+// different retry times.
 func busy(format string, args ...any) error {
 	return &limitError{fmt.Sprintf(format, args...), time.Second + rand.N(4*time.Second)}
 }

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// answerPatience is how long a client may take to read a whole unary answer.
+// answerPatience is the time within which a client must have read a unary response.
 const answerPatience = 2 * time.Minute
 
-// answerWriter writes the answer of one call, and breaks it off when the client does not read
-// it; see [unread]. It is owned by the goroutine of the call's handler.
+// answerWriter writes the response of one call, and aborts it if the client does not read; see
+// [unread]. It is owned by the goroutine of the call's handler.
 type answerWriter struct {
 	http.ResponseWriter
 	unread unread
-	made   func() // called before each write: what is written has been made
+	made   func() // called before each write, when the response has been built
 }
 
 func newAnswerWriter(ctx context.Context, w http.ResponseWriter, patience readPatience, call *answer) *answerWriter {
@@ -37,5 +37,5 @@ func (w *answerWriter) Flush() {
 	_ = http.NewResponseController(w.ResponseWriter).Flush()
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap returns the wrapped writer for http.ResponseController.
 func (w *answerWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

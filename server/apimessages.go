@@ -13,10 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// The API server's errors are returned to callers in its own words, for these are what
-// callers look up. Here are the few that say the wrong thing, or leave out what they are about.
+// The API server's error messages are returned to callers unchanged, because callers look them up.
+// This file replaces the few that are wrong, or that do not name the object.
 
-// clarified returns an error of the API server in words that say what is wrong with a change.
+// clarified returns an error of the API server with a message that describes what is wrong with a
+// change.
 func clarified(err error, to target, change change) error {
 	var failed *apierrors.StatusError
 	if !errors.As(err, &failed) {
@@ -30,37 +31,39 @@ func clarified(err error, to target, change change) error {
 	case isPatch && patch.kind == types.ApplyYAMLPatchType && wrongApply.MatchString(status.Message):
 		return to.invalidApply(wrongApply.ReplaceAllString(status.Message, ""))
 	case isPatch && patch.kind == types.ApplyYAMLPatchType && strings.HasPrefix(status.Message, wrongApplyKind) && to.subresource == "":
-		return badRequest("the patch is not of %s: for PATCH_TYPE_APPLY it must have apiVersion %q and kind %q",
+		return badRequest("the patch is not for %s: with PATCH_TYPE_APPLY it must have apiVersion %q and kind %q",
 			to.resource.GroupResource(), to.resource.GroupVersion(), to.resource.Kind)
 	case isPatch && patch.kind == types.StrategicMergePatchType && status.Reason == metav1.StatusReasonUnsupportedMediaType:
-		status.Message = fmt.Sprintf("%s have no strategic merge patches, use PATCH_TYPE_MERGE, PATCH_TYPE_JSON or PATCH_TYPE_APPLY: %s",
+		status.Message = fmt.Sprintf("%s do not support strategic merge patches, use PATCH_TYPE_MERGE, PATCH_TYPE_JSON or PATCH_TYPE_APPLY: %s",
 			to.resource.GroupResource(), status.Message)
 		return &apierrors.StatusError{ErrStatus: status}
 	case isPatch && patch.kind == types.JSONPatchType && status.Message == wordlessJSONPatch:
-		return to.invalid("the JSON patch cannot be applied: a \"test\" failed, or a path is not there; read the object and make the patch for what it is now", nil)
+		return to.invalid("the JSON patch cannot be applied: a \"test\" failed, or a path is not there; read the object again and create the patch for its current state", nil)
 	}
 	return err
 }
 
 const (
-	// namelessInvalid begins the message about a patch whose result does not fit the type of
-	// the object: the API server leaves out kind and name.
+	// namelessInvalid is the prefix of the message about a patch whose result does not match the
+	// type of the object: the API server omits kind and name.
 	namelessInvalid = ` "" is invalid: `
-	// wrongApplyKind begins the message about an apply patch of another kind, or without one.
+	// wrongApplyKind is the prefix of the message about an apply patch with another kind or without
+	// a kind.
 	wrongApplyKind = "invalid object type: "
-	// wordlessJSONPatch is all that the API server says of a JSON patch that cannot be applied.
+	// wordlessJSONPatch is the API server's whole message about a JSON patch that cannot be
+	// applied.
 	wordlessJSONPatch = "the server rejected our request due to an error in our request"
 )
 
-// wrongApply begins the message about an apply patch that does not fit the type of the
-// object. The API server calls that an error of its own.
+// wrongApply matches the prefix of the message about an apply patch that does not match the type of
+// the object. The API server reports it as an internal error.
 var wrongApply = regexp.MustCompile(`^failed to create typed patch object \([^)]*\): (errors:\s*)?`)
 
-// goValue is how that message prints a value.
+// goValue matches a value in that message.
 var goValue = regexp.MustCompile(`&(?:value\.valueUnstructured)?\{(?:Value:)?(.*)\}`)
 
-// invalid returns an error like the one that the API server makes of an object that is not
-// valid. The causes are those of details, which may be nil.
+// invalid returns an error like the API server's for an invalid object. The causes are those of
+// details, which may be nil.
 func (t target) invalid(what string, details *metav1.StatusDetails) error {
 	kind := t.resource.GroupVersionKind().GroupKind()
 	failed := apierrors.NewInvalid(kind, t.name, nil)
@@ -72,7 +75,8 @@ func (t target) invalid(what string, details *metav1.StatusDetails) error {
 	return failed
 }
 
-// invalidApply returns the error about an apply patch with fields that do not fit, one a line.
+// invalidApply returns the error about an apply patch with invalid fields. Each line of what is
+// about one field.
 func (t target) invalidApply(what string) error {
 	details := &metav1.StatusDetails{}
 	var all []string
@@ -91,15 +95,15 @@ func (t target) invalidApply(what string) error {
 	return t.invalid(strings.Join(all, "; "), details)
 }
 
-// nodeUnreachable returns the error of a log whose node the API server does not reach. The
-// API server calls that an error of its own, and says by which address it knows the node.
+// nodeUnreachable returns the error of a log whose node the API server cannot reach. The API server
+// reports it as an internal error, and its message contains the node's address.
 func nodeUnreachable(err error, namespace, pod string) error {
 	var failed *apierrors.StatusError
 	if !errors.As(err, &failed) || failed.ErrStatus.Code != http.StatusInternalServerError ||
 		!strings.Contains(failed.ErrStatus.Message, "/containerLogs/") {
 		return err
 	}
-	slog.Warn("the API server does not reach a node for a log", "namespace", namespace, "pod", pod, "error", err)
-	return apierrors.NewServiceUnavailable("the log cannot be read now: the API server does not reach the kubelet of the pod's node; " +
-		"look at the state of the node, and try again")
+	slog.Warn("the API server cannot reach the node of a log", "namespace", namespace, "pod", pod, "error", err)
+	return apierrors.NewServiceUnavailable("the log cannot be read now: the API server cannot reach the kubelet of the pod's node; " +
+		"check the state of the node, and retry")
 }

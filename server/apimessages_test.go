@@ -55,15 +55,15 @@ func TestClarified_SaysWhatIsWrongWithWhat(t *testing.T) {
 		},
 		"an apply patch without a kind": {
 			answer(400, "BadRequest", "invalid object type: /, Kind="), ofType(types.ApplyYAMLPatchType),
-			connect.CodeInvalidArgument, `the patch is not of widgets.example.com: for PATCH_TYPE_APPLY it must have apiVersion "example.com/v1" and kind "Widget"`, "",
+			connect.CodeInvalidArgument, `the patch is not for widgets.example.com: with PATCH_TYPE_APPLY it must have apiVersion "example.com/v1" and kind "Widget"`, "",
 		},
 		"a JSON patch that cannot be applied": {
 			answer(422, "Invalid", wordlessJSONPatch), ofType(types.JSONPatchType),
-			connect.CodeInvalidArgument, `Widget.example.com "a" is invalid: the JSON patch cannot be applied: a "test" failed, or a path is not there; read the object and make the patch for what it is now`, "",
+			connect.CodeInvalidArgument, `Widget.example.com "a" is invalid: the JSON patch cannot be applied: a "test" failed, or a path is not there; read the object again and create the patch for its current state`, "",
 		},
 		"a strategic merge patch": {
 			answer(415, "UnsupportedMediaType", "x"), ofType(types.StrategicMergePatchType),
-			connect.CodeInvalidArgument, "widgets.example.com have no strategic merge patches, use PATCH_TYPE_MERGE, PATCH_TYPE_JSON or PATCH_TYPE_APPLY: x", "patch",
+			connect.CodeInvalidArgument, "widgets.example.com do not support strategic merge patches, use PATCH_TYPE_MERGE, PATCH_TYPE_JSON or PATCH_TYPE_APPLY: x", "patch",
 		},
 		"an error of the API server's own": {
 			answer(500, "InternalError", "failed to create typed live object: x"), ofType(types.ApplyYAMLPatchType),
@@ -105,7 +105,7 @@ func TestWithoutAddresses_SaysHowAConnectionFailed(t *testing.T) {
 		"also plain":  {errors.New("http: server gave HTTP response to HTTPS client"), "it does not speak TLS"},
 		"no name":     {&net.DNSError{Err: "no such host", Name: "api.internal"}, "its name cannot be resolved"},
 		"slow":        {&net.DNSError{Err: "x", IsTimeout: true}, "its name cannot be resolved"},
-		"timeout":     {&url.Error{Op: "Get", URL: address, Err: timeoutError{}}, "it does not answer in time"},
+		"timeout":     {&url.Error{Op: "Get", URL: address, Err: timeoutError{}}, "it does not respond in time"},
 		"cut":         {errors.New("EOF"), "the connection fails"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -8,18 +8,18 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 )
 
-// identified is who is calling, and by what that is known.
+// identified is an authenticated caller, with the headers that it was authenticated by.
 type identified struct {
 	identity      auth.Identity
 	authenticator auth.Authenticator
 	header        http.Header
 }
 
-// identify finds out anew who is calling.
+// identify authenticates the caller again.
 func (c identified) identify(ctx context.Context) (auth.Identity, error) {
 	identity, err := c.authenticator.Authenticate(ctx, c.header)
 	if err == nil && expired(identity) {
-		err = auth.ErrExpired // even if the cluster still takes it, as it does for a minute
+		err = auth.ErrExpired // even if the API server still accepts it, as it does for a minute
 	}
 	return identity, err
 }
@@ -32,7 +32,7 @@ func expired(identity auth.Identity) bool {
 
 type callerKey struct{}
 
-// callerFrom is who is calling. Every handler runs behind a gate.
+// callerFrom returns the caller of a request. Every handler runs behind a gate, which sets it.
 func callerFrom(ctx context.Context) identified { return ctx.Value(callerKey{}).(identified) }
 
 func identityFrom(ctx context.Context) auth.Identity { return callerFrom(ctx).identity }

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// askInterval is how often a replica asks its peers, and balanceInterval how often it ends some
-	// streams by what they have said.
+	// askInterval is the interval at which a replica asks its peers for their loads, and
+	// balanceInterval the interval at which it ends streams because of them.
 	askInterval     = 5 * time.Second
 	balanceInterval = time.Second
 	// loadInterval is how often the load is computed that peers are answered.
@@ -21,43 +21,45 @@ const (
 	// that moving all of them would take that time.
 	minMoves    = 5
 	maxMoveTime = time.Minute
-	// minAge is the least age of a stream that is ended because the replica has too many, and
-	// minStaleAge that of one whose resource is stale. So a peer that lies costs a stream one resume in
-	// that time, and no more.
+	// minAge is the minimum age of a stream that is ended because the replica has too many, and
+	// minStaleAge the minimum age of a stream that is ended because its resource is stale. A peer
+	// that reports a wrong load therefore costs a stream at most one resume in that time.
 	minAge      = time.Minute
 	minStaleAge = 10 * time.Second
-	// staleTime is for how long a replica has been stale when it ends the streams of a resource.
+	// staleTime is the time after which a stale resource's streams are ended.
 	staleTime = 10 * time.Second
-	// spareStreams is how many streams a replica may have above a quarter more than its share.
+	// spareStreams is the number of streams that a replica may have above 125 % of its share.
 	spareStreams = 10
 )
 
 var (
-	errCrowded = failure(reasonMoved, "this replica has more streams than its peers: resume the stream, over a new connection")
-	errStale   = failure(reasonMoved, "this replica has lost the API server, and another one has not: resume the stream, over a new connection")
+	errCrowded = failure(reasonMoved, "this replica has more streams than its peers: resume the stream over a new connection")
+	errStale   = failure(reasonMoved, "the API server is unreachable for this replica, but not for another: resume the stream over a new connection")
 )
 
-// Load is what a replica tells its peers. Nothing in it names an object, a namespace or a caller.
+// Load is the load that a replica reports to its peers. It does not name an object, a namespace or
+// a caller.
 type Load struct {
-	// Replica tells one process from another.
+	// Replica identifies the process.
 	Replica string `json:"replica"`
-	// Ready says that the replica takes streams.
+	// Ready reports that the replica accepts streams.
 	Ready bool `json:"ready"`
-	// Streams is how many watches are open.
+	// Streams is the number of open watches.
 	Streams int `json:"streams"`
-	// Fresh is the resources that the replica has in memory and that are current.
+	// Fresh lists the resources whose caches on this replica are current.
 	Fresh []string `json:"fresh"`
 }
 
-// Balance ends streams of a replica that has far more of them than its peers have, and those of
-// resources that are stale here and not at a peer. What peers say is not authenticated: it is used
-// for nothing else, and whatever they say, streams end at a bounded pace, where they can be resumed.
+// Balance ends streams of a replica that has far more of them than its peers, and streams of
+// resources that are stale here but current at a peer. Loads of peers are not authenticated. They
+// are used for nothing else, and whatever they contain, streams end at a bounded pace and only
+// where they can be resumed.
 type Balance struct {
-	// Streams are those of this replica, Readiness is whether it is ready, and Caches are its caches.
+	// Streams, Readiness and Caches are those of this replica.
 	Streams   *Streams
 	Readiness *Readiness
 	Caches    CacheSource
-	// Ask returns the loads of the replicas that answer, this one's among them or not.
+	// Ask returns the loads of the replicas that respond. This replica may be among them.
 	Ask func(context.Context) []Load
 
 	replica string // set by NewBalance
@@ -71,7 +73,7 @@ type loadAnswer struct {
 	text     []byte
 }
 
-// NewBalance completes a balance.
+// NewBalance returns balance with an identifier of this replica.
 func NewBalance(balance Balance) *Balance {
 	balance.replica = strconv.FormatUint(rand.Uint64(), 36)
 	balance.answer = &loadAnswer{}
@@ -108,7 +110,7 @@ func (a *loadAnswer) of(load func() Load) []byte {
 	return a.text
 }
 
-// Run balances until the context ends.
+// Run balances until ctx is done.
 func (b *Balance) Run(ctx context.Context) {
 	tick := time.NewTicker(balanceInterval)
 	defer tick.Stop()
@@ -126,7 +128,7 @@ func (b *Balance) Run(ctx context.Context) {
 	}
 }
 
-// peers returns the loads of other replicas that are ready, once for each replica.
+// peers returns the loads of the other replicas that are ready, one for each replica.
 func (b *Balance) peers(loads []Load) []Load {
 	seen := map[string]bool{b.replica: true}
 	var peers []Load
@@ -159,7 +161,8 @@ func (b *Balance) step(peers []Load) {
 	})
 }
 
-// staleHere returns the resources that have been stale here for a while and are not at a peer.
+// staleHere returns the resources that have been stale here for at least staleTime and are current
+// at a peer.
 func (b *Balance) staleHere(peers []Load) map[string]bool {
 	fresh := map[string]bool{}
 	for _, peer := range peers {
@@ -177,7 +180,8 @@ func (b *Balance) staleHere(peers []Load) map[string]bool {
 	return stale
 }
 
-// excess returns how many streams a replica has above its share, and what it may have beside that.
+// excess returns the number of streams that a replica has above 125 % of its share and
+// spareStreams.
 func excess(own int, peers []Load) int {
 	all := float64(own)
 	for _, peer := range peers {

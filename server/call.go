@@ -17,10 +17,10 @@ import (
 type call struct {
 	began    time.Time
 	request  *http.Request
-	network  string // where it comes from; see auth.Network
+	network  string // network of the client; see auth.Network
 	control  *http.ResponseController
 	body     *body
-	known    func() // releases the place among requests whose caller is not known
+	known    func() // releases the slot among requests of unknown callers
 	releases []func()
 }
 
@@ -40,14 +40,14 @@ func newCall(w http.ResponseWriter, r *http.Request, network string) *call {
 	return c
 }
 
-// atEnd has release called when the handler has returned.
+// atEnd registers release to be called when the handler has returned.
 func (c *call) atEnd(release func()) { c.releases = append(c.releases, release) }
 
-// end releases what the call holds.
+// end releases everything that the call uses.
 func (c *call) end() {
 	c.body.received()
 	if c.request.ProtoMajor == 1 && !c.body.complete {
-		// net/http reads some more of the body, to use the connection again.
+		// net/http reads more of the body, to reuse the connection.
 		_ = c.control.SetReadDeadline(time.Now().Add(drainPatience))
 	}
 	for _, release := range c.releases {
@@ -56,15 +56,15 @@ func (c *call) end() {
 	c.known()
 }
 
-// forgetHeaders drops the headers of a request that nobody needs any longer: they can be 32 KiB, and
-// the call may last. Over HTTP/1.1, net/http looks at them when it answers.
+// forgetHeaders drops the headers of a request that are no longer needed: they can be 32 KiB, and
+// the call may be long. Over HTTP/1.1 they are kept, because net/http reads them when it responds.
 func (c *call) forgetHeaders() {
 	if c.request.ProtoMajor == 2 {
 		clear(c.request.Header)
 	}
 }
 
-// receiveWithin ends the body with an error if it has not been received in a time from now.
+// receiveWithin makes reads of the body fail if it has not been received within patience.
 func (c *call) receiveWithin(patience time.Duration) {
 	c.body.received()
 	if c.body.complete {
@@ -73,15 +73,14 @@ func (c *call) receiveWithin(patience time.Duration) {
 	c.body.received = after(patience, func() { _ = c.control.SetReadDeadline(time.Unix(1, 0)) })
 }
 
-// sendWithin ends the call if what it sends has not been taken by the client in a time from now.
+// sendWithin aborts the call if the client has not read the response within patience.
 func (c *call) sendWithin(patience time.Duration) {
 	c.atEnd(after(patience, func() { _ = c.control.SetWriteDeadline(time.Unix(1, 0)) }))
 }
 
-// after calls expire after a time, unless stop is called before. When stop returns, expire has
-// returned too, or is not called: net/http takes what is behind a ResponseWriter away when its
-// handler returns. A timer costs less than a deadline, which is a turn of the connection's
-// goroutine.
+// after calls expire after patience, unless stop is called before. When stop returns, expire has
+// returned or will not be called, because net/http invalidates the ResponseWriter when its handler
+// returns. A timer is cheaper than a deadline, which wakes the connection's goroutine.
 func after(patience time.Duration, expire func()) (stop func()) {
 	expired := make(chan struct{})
 	timer := time.AfterFunc(patience, func() {
@@ -98,14 +97,14 @@ func after(patience time.Duration, expire func()) (stop func()) {
 // body is the body of a request.
 type body struct {
 	io.ReadCloser
-	begin    bytes.Reader // what peek has read
-	failed   error        // what reading has ended with
-	complete bool         // whether it has ended because there is no more
-	received func()       // called when it has been received, or is no longer read
+	begin    bytes.Reader // the bytes that peek has read
+	failed   error        // the error that ended reading
+	complete bool         // reading ended because the body is complete
+	received func()       // called when the body has been received, or is no longer read
 }
 
-// peek returns the first bytes, fewer if there are no more, which Read returns again. It blocks
-// until they have been received.
+// peek returns the first length bytes, or fewer if the body is shorter. Read returns them again. It
+// blocks until they have been received.
 func (b *body) peek(length int) []byte {
 	begin := make([]byte, length)
 	n, _ := io.ReadFull(b, begin)
@@ -113,7 +112,7 @@ func (b *body) peek(length int) []byte {
 	return begin[:n]
 }
 
-// whenReceived has release called when the body has been received.
+// whenReceived registers release to be called when the body has been received.
 func (b *body) whenReceived(release func()) {
 	if b.complete {
 		release()
@@ -136,7 +135,7 @@ func (b *body) Read(p []byte) (int, error) {
 		b.failed = newBodyLate()
 	}
 	if n > 0 {
-		return n, nil // the end is for the next Read: until then, a message is decoded
+		return n, nil // the next Read returns the error: until then a message is decoded
 	}
 	if b.failed == io.EOF {
 		b.complete = true
@@ -145,14 +144,14 @@ func (b *body) Read(p []byte) (int, error) {
 	return 0, b.failed
 }
 
-// Close implements io.Closer. The server closes the body when the handler has returned; over HTTP/1.1
-// it reads the rest of it, and the answer must not wait for that.
+// Close implements io.Closer. The server closes the body when the handler has returned. Over
+// HTTP/1.1 that would read the rest of the body, and the response must not wait for it.
 func (b *body) Close() error { return nil }
 
 // newBodyLate returns the error of calls whose request is not received in time.
 func newBodyLate() error {
 	return connect.NewError(connect.CodeDeadlineExceeded, errors.New(
-		"the request was not received in time: send all of it at once, and end the requests of the call after it"))
+		"the request was not received in time: send the whole request at once, and close the sending side of the call"))
 }
 
 func isTimeout(err error) bool {

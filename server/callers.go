@@ -12,23 +12,23 @@ import (
 )
 
 const (
-	// maxIdleCallers is how many callers without a stream are remembered. One who
-	// is forgotten, for so many others have called since, begins anew.
+	// maxIdleCallers bounds the cached callers without a stream. A caller that is evicted, because
+	// too many others have called since, starts with new limits.
 	maxIdleCallers = 10_000
-	// maxWait is the longest time after which a caller is told to call again.
+	// maxWait is the longest retry time that a caller is given.
 	maxWait = 30 * time.Second
-	// defaultTurn is the time between two callers who come back, where no rate says it.
+	// defaultTurn is the interval between the retry times of two rejected calls if there is no rate
+	// limit.
 	defaultTurn = 10 * time.Millisecond
 )
 
-// callers counts what each caller has under way. Its methods are safe for
-// concurrent use.
+// callers counts the calls and streams of each caller. Its methods are safe for concurrent use.
 type callers struct {
 	limits      Limits           // set once
 	credentials *fairqueue.Queue // streams, by credential; nil without a limit
 
 	mu        sync.Mutex         // guards the fields below
-	streaming map[string]*caller // those with open streams, who are never forgotten
+	streaming map[string]*caller // callers with open streams, which are never evicted
 	idle      *lru.Cache         // the others
 }
 
@@ -36,15 +36,15 @@ func newCallers(limits Limits) *callers {
 	return &callers{limits: limits, credentials: newCredentialStreams(limits.CredentialStreams), streaming: map[string]*caller{}, idle: lru.New(maxIdleCallers)}
 }
 
-// call answers a *limitError if a caller may not make a call now.
+// call returns a *limitError if a caller has reached its rate limit.
 func (c *callers) call(name string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.callerLocked(name).call(c.limits)
 }
 
-// open answers a *limitError if a caller may not open a stream now. Otherwise the
-// stream counts until close.
+// open returns a *limitError if a caller cannot open another stream. Otherwise the stream counts
+// until close.
 func (c *callers) open(name string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -57,15 +57,15 @@ func (c *callers) open(name string) error {
 	return nil
 }
 
-// nextTurn is after which time a caller is to call again that is over a limit which is not kept here.
+// nextTurn returns the retry time of a caller that is over a limit that is not tracked here.
 func (c *callers) nextTurn(name string) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.callerLocked(name).nextTurn(c.limits)
 }
 
-// widen answers a *limitError if a caller's open stream may not count as some more.
-// Otherwise it does until narrow.
+// widen reserves more streams for the open stream of a caller, or returns a *limitError. The caller
+// of widen must release them with narrow.
 func (c *callers) widen(name string, more int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -100,11 +100,11 @@ func (c *callers) callerLocked(name string) *caller {
 	return made
 }
 
-// caller is what one caller has under way. The callers' lock guards it.
+// caller is the calls and streams of one caller. It is guarded by the lock of callers.
 type caller struct {
 	streams int
 	calls   *rate.Limiter
-	turn    time.Time // when the last one who was refused is to call again
+	turn    time.Time // the retry time of the last rejected call
 }
 
 func newCaller(limits Limits) *caller {
@@ -116,7 +116,7 @@ func newCaller(limits Limits) *caller {
 
 func (c *caller) open(limits Limits) error {
 	if limits.Streams > 0 && c.streams >= limits.Streams {
-		return &limitError{fmt.Sprintf("you have %d streams open, as many as one caller may", c.streams), c.nextTurn(limits)}
+		return &limitError{fmt.Sprintf("stream limit reached: %d open", c.streams), c.nextTurn(limits)}
 	}
 	if err := c.call(limits); err != nil {
 		return err
@@ -127,7 +127,7 @@ func (c *caller) open(limits Limits) error {
 
 func (c *caller) widen(more int, limits Limits) error {
 	if limits.Streams > 0 && c.streams+more > limits.Streams {
-		return &limitError{fmt.Sprintf("with %d watches you have %d streams open, and one caller may have %d", more+1, c.streams+more, limits.Streams), c.nextTurn(limits)}
+		return &limitError{fmt.Sprintf("stream limit exceeded: with %d watches %d streams would be open, the limit is %d", more+1, c.streams+more, limits.Streams), c.nextTurn(limits)}
 	}
 	c.streams += more
 	return nil
@@ -137,12 +137,11 @@ func (c *caller) call(limits Limits) error {
 	if c.calls.Allow() {
 		return nil
 	}
-	return &limitError{fmt.Sprintf("you make more than %d calls a second, which is as many as one caller may", limits.Rate), c.nextTurn(limits)}
+	return &limitError{fmt.Sprintf("rate limit reached: %d calls a second", limits.Rate), c.nextTurn(limits)}
 }
 
-// nextTurn is after which time to call again. Each who is refused has a turn of
-// their own, at the rate at which calls are taken: those who were refused together
-// do not come back together.
+// nextTurn returns the time after which to retry. Each rejected call gets its own time, at the rate
+// at which calls are accepted, so that calls that were rejected together do not return together.
 func (c *caller) nextTurn(limits Limits) time.Duration {
 	between, now := defaultTurn, time.Now()
 	if limits.Rate > 0 {

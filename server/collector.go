@@ -9,16 +9,15 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
-// CacheSource tells what the caches are like; informerhub's Hub does.
+// CacheSource returns the status of the caches; informerhub's Hub implements it.
 type CacheSource interface{ Status() []informerhub.Status }
 
-// ReviewSource tells how often the cluster was asked about callers; auth's Cluster and
-// Authorizer do.
+// ReviewSource returns the number of reviews of callers; auth's Cluster and Authorizer implement
+// it.
 type ReviewSource interface{ Reviews() auth.Reviews }
 
-// NewCollector makes a collector of what the rooms below know of themselves: it asks
-// them when metrics are read, and costs nothing otherwise. reviews are by the kind of
-// review.
+// NewCollector returns a collector of the statistics of caches and reviews. It reads them on each
+// scrape, and costs nothing otherwise. The keys of reviews are the kinds of review.
 func NewCollector(caches CacheSource, reviews map[string]ReviewSource) prometheus.Collector {
 	return collector{caches, reviews}
 }
@@ -28,7 +27,7 @@ type collector struct {
 	reviews map[string]ReviewSource
 }
 
-// measure is one number of a T.
+// measure is one metric that is read from a T.
 type measure[T any] struct {
 	desc *prometheus.Desc
 	kind prometheus.ValueType
@@ -48,44 +47,44 @@ var cacheMeasures = []measure[informerhub.Status]{
 		"Objects in memory.",
 		prometheus.GaugeValue, func(s informerhub.Status) float64 { return float64(s.Objects) }),
 	measured("kubeconnect_cache_bytes", "resource",
-		"What the objects take in memory, roughly, without indexes and history. Worry when the sum comes near half of the memory limit.",
+		"Approximate memory of the objects in bytes, without indexes and history. Alert when the sum approaches half of the memory limit.",
 		prometheus.GaugeValue, func(s informerhub.Status) float64 { return float64(s.Bytes) }),
 	measured("kubeconnect_cache_watchers", "resource",
-		"Watches of callers that follow the resource now.",
+		"Open watches of the resource.",
 		prometheus.GaugeValue, func(s informerhub.Status) float64 { return float64(s.Watchers) }),
 	measured("kubeconnect_cache_synced", "resource",
-		"1 once the resource has been read as a whole. Worry when it is 0 for a minute: nobody can read the resource; the log of the service says why.",
+		"1 when the first snapshot of the resource is complete. Alert when it is 0 for a minute: no caller can read the resource; see the log of the service.",
 		prometheus.GaugeValue, func(s informerhub.Status) float64 { return number(s.Synced) }),
 	measured("kubeconnect_cache_stale", "resource",
-		"1 while the API server has been lost: answers say that they are old. Worry when it is 1 for a minute.",
+		"1 while the API server is unreachable: responses are marked as stale. Alert when it is 1 for a minute.",
 		prometheus.GaugeValue, func(s informerhub.Status) float64 { return number(s.Stale) }),
 	measured("kubeconnect_cache_last_contact_timestamp_seconds", "resource",
-		"When the API server was last known to be there, in Unix time: with time() minus this, how old answers may be. Worry when that is more than 60.",
+		"Time of the last confirmed contact with the API server, in Unix time: time() minus this is the maximum age of responses. Alert when that is more than 60.",
 		prometheus.GaugeValue, func(s informerhub.Status) float64 { return float64(s.LastContact.UnixNano()) / float64(time.Second) }),
 	measured("kubeconnect_cache_relisting_since_timestamp_seconds", "resource",
-		"Since when the resource is read as a whole, for the first time or anew, in Unix time; 0 while it is not. Until it ends, answers are of the time before. Worry when time() minus this is more than 300: the API server is slow, or refuses; the log of the service says why.",
+		"Start of the list or relist that is running, in Unix time; 0 if none is. Until it ends, responses are from the state before it. Alert when time() minus this is more than 300: the API server is slow or rejects the list; see the log of the service.",
 		prometheus.GaugeValue, func(s informerhub.Status) float64 { return unixSeconds(s.RelistingSince) }),
 	measured("kubeconnect_cache_relists_total", "resource",
-		"Whole snapshots that were read after the first one. Worry when it rises again and again: each costs the API server a list of all objects.",
+		"Relists after the first snapshot. Alert when it keeps rising: each costs the API server a list of all objects.",
 		prometheus.CounterValue, func(s informerhub.Status) float64 { return float64(s.Relists) }),
 }
 
 var reviewMeasures = []measure[auth.Reviews]{
 	measured("kubeconnect_auth_reviews_total", "review",
-		"Reviews that the API server was asked for, to know who is calling and what they may do.",
+		"TokenReviews and SubjectAccessReviews that were sent to the API server.",
 		prometheus.CounterValue, func(r auth.Reviews) float64 { return float64(r.Asked) }),
 	measured("kubeconnect_auth_review_failures_total", "review",
-		"Look-ups of callers that have brought no answer. Worry when it rises: callers are refused with unavailable, and streams stand still.",
+		"Reviews that failed. Alert when it rises: calls fail with unavailable, and streams send nothing but stale bookmarks.",
 		prometheus.CounterValue, func(r auth.Reviews) float64 { return float64(r.Failed) }),
 	measured("kubeconnect_auth_turned_away_total", "review",
-		"Look-ups of callers that were not begun, for too many others were before them. Worry when it rises: somebody sends many made-up tokens, many new callers come through one proxy, or one caller asks for more permissions than are looked up at a time.",
+		"Reviews that were rejected because the queue was full. Alert when it rises: a client sends many invalid tokens, many unknown clients come through one proxy, or one caller needs more reviews than run at a time.",
 		prometheus.CounterValue, func(r auth.Reviews) float64 { return float64(r.TurnedAway) }),
 	measured("kubeconnect_auth_remembered_total", "review",
-		"Answers about callers that were given from memory, without a review.",
+		"Results that were returned from the cache, without a review.",
 		prometheus.CounterValue, func(r auth.Reviews) float64 { return float64(r.Remembered) }),
 }
 
-// unixSeconds returns 0 for no time.
+// unixSeconds returns at in Unix time, or 0 for the zero time.
 func unixSeconds(at time.Time) float64 {
 	if at.IsZero() {
 		return 0
@@ -125,8 +124,8 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// byResource has each name once: a CRD that was made anew, with another scope, has two
-// caches until the old one has ended.
+// byResource returns the status of each resource, by name. A CRD that was recreated with another
+// scope has two caches until the old one has ended.
 func (c collector) byResource() map[string]informerhub.Status {
 	named := make(map[string]informerhub.Status)
 	for _, status := range c.caches.Status() {

@@ -8,22 +8,22 @@ import (
 	"connectrpc.com/connect"
 )
 
-// Compression says how unary answers are compressed for clients that offer it. Streams are
-// never compressed: for each message of each stream it would cost more time than the message.
+// Compression is the compression of unary responses for clients that offer it. Streams are never
+// compressed: compressing each message of each stream would cost more time than the message.
 type Compression string
 
 const (
-	// CompressNone sends all answers as they are. Nearly all clients offer gzip by themselves,
-	// and a list that is compressed takes about three times the processor time of one that is not.
+	// CompressNone sends all responses uncompressed. Nearly all clients offer gzip by default, and
+	// a compressed list takes about three times the processor time of an uncompressed one.
 	CompressNone Compression = "none"
-	// CompressGzip sends unary answers of 4 KiB and more as gzip, at its fastest level.
+	// CompressGzip sends unary responses of 4 KiB and more as gzip, at its fastest level.
 	CompressGzip Compression = "gzip"
 )
 
-// minCompressBytes is the size below which compressing an answer is not worth it.
+// minCompressBytes is the size below which a response is not compressed.
 const minCompressBytes = 4 << 10
 
-// options are those of all handlers. Compressed requests are accepted in any case.
+// options returns the options of all handlers. Compressed requests are accepted in any case.
 func (c Compression) options() connect.HandlerOption {
 	if c != CompressGzip {
 		return withoutCompression
@@ -35,7 +35,7 @@ func (c Compression) options() connect.HandlerOption {
 	)
 }
 
-// withoutCompression sends messages of all sizes as they are.
+// withoutCompression sends messages of all sizes uncompressed.
 var withoutCompression = connect.WithCompressMinBytes(math.MaxInt)
 
 func plainStreams(spec connect.Spec) []connect.HandlerOption {

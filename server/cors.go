@@ -11,17 +11,16 @@ import (
 	"github.com/rs/cors"
 )
 
-// preflightSeconds is how long a browser may remember the answer to a preflight;
-// none remembers it longer than this.
+// preflightSeconds is the time that a browser may cache the response to a preflight request. No
+// browser caches it longer.
 const preflightSeconds = 7200
 
-// CORS lets pages of the given origins call, besides those that this service
-// serves itself: by Connect and gRPC-Web, with a token in Authorization. Cookies and
-// client certificates are not theirs to use. Each origin must pass [CheckOrigin];
-// without any, next is answered as it is.
+// CORS allows pages of the given origins to call, in addition to the pages of this service: by
+// Connect and gRPC-Web, with a token in Authorization. They cannot use cookies or client
+// certificates. Each origin must pass [CheckOrigin]. Without origins, CORS returns next.
 func CORS(origins []string, next http.Handler) http.Handler {
 	if len(origins) == 0 {
-		return next // no origins would mean all of them to the library
+		return next // the library takes no origins for all origins
 	}
 	return cors.New(cors.Options{
 		AllowedOrigins: origins,
@@ -32,19 +31,19 @@ func CORS(origins []string, next http.Handler) http.Handler {
 	}).Handler(next)
 }
 
-// CheckOrigin fails unless a text is an origin as browsers send it, such as
+// CheckOrigin returns an error unless origin is an origin as browsers send it, such as
 // https://app.example.com or http://localhost:3000.
 func CheckOrigin(origin string) error {
 	if strings.Contains(origin, "*") {
-		return fmt.Errorf("origin %q: name each origin in full: with a pattern, any page that somebody can put "+
-			"there could use what a browser of yours can reach", origin)
+		return fmt.Errorf("origin %q: name each origin in full: a pattern would allow any page "+
+			"that matches it to use what your browsers can reach", origin)
 	}
 	sent, err := asBrowsersSend(origin)
 	if err != nil {
 		return fmt.Errorf("origin %q: %w; give one such as https://app.example.com", origin, err)
 	}
 	if sent != origin {
-		return fmt.Errorf("origin %q: a browser never sends this; it sends %q", origin, sent)
+		return fmt.Errorf("origin %q: browsers send %q instead", origin, sent)
 	}
 	return nil
 }
@@ -54,7 +53,7 @@ var defaultPorts = map[string]string{"http": ":80", "https": ":443"}
 func asBrowsersSend(origin string) (string, error) {
 	parsed, err := url.Parse(origin)
 	if err != nil {
-		return "", errors.New("it cannot be read as a URL")
+		return "", errors.New("it is not a valid URL")
 	}
 	port, known := defaultPorts[parsed.Scheme]
 	if !known || parsed.Hostname() == "" {

@@ -6,11 +6,11 @@ import (
 	"connectrpc.com/connect"
 )
 
-// endStreams ends open streams when the service begins to end. They would
-// otherwise go on for ever, for an HTTP server that shuts down waits for them.
+// endStreams ends open streams when the service begins to shut down. Otherwise they would not end,
+// because an HTTP server that shuts down waits for them.
 type endStreams struct{ stopping context.Context }
 
-// WrapUnary implements connect.Interceptor; unary calls may finish.
+// WrapUnary implements connect.Interceptor. Unary calls may finish.
 func (endStreams) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc { return next }
 
 // WrapStreamingHandler implements connect.Interceptor.
@@ -23,7 +23,7 @@ func (e endStreams) WrapStreamingHandler(next connect.StreamingHandlerFunc) conn
 	}
 }
 
-// WrapStreamingClient implements connect.Interceptor; this is a server.
+// WrapStreamingClient implements connect.Interceptor. It is unused in a server.
 func (endStreams) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
 	return next
 }

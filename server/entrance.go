@@ -11,27 +11,28 @@ import (
 )
 
 const (
-	// maxUnknown and maxUnknownOfNetwork bound the requests whose caller is not known, or not
-	// yet: in all and from one network. As many streams as a caller may open at once fit in, for
-	// they may all wait for one review of their token.
+	// maxUnknown and maxUnknownOfNetwork bound the requests whose caller is not known, or not yet:
+	// in all and from one network. They are large enough for as many streams as a caller can open
+	// at once, because all of these may wait for one review of their token.
 	maxUnknown          = 4096
 	maxUnknownOfNetwork = 2048
-	// maxRefused and maxRefusedOfNetwork bound the calls that have been refused and whose error is
-	// not sent yet, because the client does not read it. A caller may open as many streams at once
-	// above its limit.
+	// maxRefused and maxRefusedOfNetwork bound the rejected calls whose error has not been sent
+	// yet, because the client does not read it. A caller may open that many streams above its limit
+	// at once.
 	maxRefused          = 4096
 	maxRefusedOfNetwork = 2048
-	// refusedPatience is how long a client may take to read an error of admission.
+	// refusedPatience is the time within which a client must have read an admission error.
 	refusedPatience = 10 * time.Second
-	// drainPatience is how long the rest of a body may take that nobody reads.
+	// drainPatience is the time that the unread rest of a body may take.
 	drainPatience = time.Second
-	// maxHeaderFields bounds what one request makes of a few bytes: a field costs some 100 bytes
-	// here and 4 on the wire.
+	// maxHeaderFields bounds the memory of a request's headers: a field takes about 100 bytes here
+	// and 4 on the wire.
 	maxHeaderFields = 128
 )
 
-// entrance bounds what clients hold here whose caller is not known. The bounds are by network,
-// since nothing else is known of them. However many networks take what they can, there is some for one more.
+// entrance bounds the memory and connections of clients whose caller is not known. The bounds are
+// by network, because nothing else is known about these clients. However many networks use their
+// maximum, there is capacity left for another one.
 type entrance struct {
 	unknown      *fairqueue.Queue
 	refused      *fairqueue.Queue
@@ -46,7 +47,7 @@ func newEntrance(bodyPatience time.Duration) *entrance {
 	}
 }
 
-// handler tracks each request as a [call], which next and the gates of RPCs find in the context.
+// handler tracks each request as a [call]. next and the gates of RPCs find it in the context.
 func (e *entrance) handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if len(r.Header) > maxHeaderFields {
@@ -57,7 +58,7 @@ func (e *entrance) handler(next http.Handler) http.Handler {
 		release, ok := e.unknown.TryShare(network, 1)
 		if !ok {
 			w.Header().Set("Retry-After", "1")
-			w.WriteHeader(http.StatusTooManyRequests) // no body: nothing of it waits for the client
+			w.WriteHeader(http.StatusTooManyRequests) // no body, so that no response waits for the client
 			return
 		}
 		c := newCall(w, r, network)
@@ -66,13 +67,13 @@ func (e *entrance) handler(next http.Handler) http.Handler {
 		c.receiveWithin(e.bodyPatience)
 		next.ServeHTTP(w, c.request)
 		if r.ProtoMajor == 2 {
-			_ = c.control.Flush() // which net/http would do after the call has ended
+			_ = c.control.Flush() // net/http would flush only after the call has ended
 		}
 	})
 }
 
-// refuse counts a call as refused until its handler has returned. Where too many from its network
-// are, the call is reset, without its error.
+// refuse counts a call as rejected until its handler has returned. If its network has too many of
+// them, the call is reset without its error.
 func (e *entrance) refuse(c *call) {
 	release, ok := e.refused.TryShare(c.network, 1)
 	if !ok {
@@ -82,15 +83,15 @@ func (e *entrance) refuse(c *call) {
 	c.known()
 	c.forgetHeaders()
 	c.sendWithin(refusedPatience)
-	clear(c.request.Header)        // most of what the call holds
+	clear(c.request.Header)        // most of the call's memory
 	c.receiveWithin(drainPatience) // over HTTP/1.1 net/http reads the rest of the body first
 }
 
-// accept ends the bounds of requests whose caller is not known. The request must be received soon;
-// several on one stream may take their time.
+// accept ends the bounds for requests of unknown callers. The request must be received within
+// bodyPatience. Streams of several requests have no such limit.
 func (e *entrance) accept(c *call, spec connect.Spec) {
 	c.known()
-	_ = c.control.SetWriteDeadline(time.Time{}) // that of the server, for all requests
+	_ = c.control.SetWriteDeadline(time.Time{}) // the server's deadline, which is for all requests
 	if isBidi(spec) {
 		c.body.received()
 		return

@@ -14,23 +14,23 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
-// admitPatience is how long a call waits for others of its caller to end.
+// admitPatience is the time that a call waits for other calls of its caller to end.
 const admitPatience = 5 * time.Second
 
-// gate admits calls, unary and streaming alike, before anything of their messages is read: the
-// caller must be known and within its limits. It puts the caller into the context. What a call
-// holds is released when its handler has returned.
+// gate admits calls, unary and streaming alike, before their messages are read: it authenticates
+// the caller and applies its limits. It puts the caller into the context. Everything that a call
+// reserves is released when its handler has returned.
 type gate struct {
 	*entrance
 	authenticator auth.Authenticator
 	metrics       *Metrics
 	callers       *callers
-	calls         *fairqueue.Queue // unary calls at a time, by caller; nil without a limit
+	calls         *fairqueue.Queue // running unary calls, by caller; nil without a limit
 	requests      *fairqueue.Queue // bytes of requests that are received or decoded, by caller
 	processors    *fairqueue.Queue
 }
 
-// admit is a connect.RequestGateFunc.
+// admit implements connect.RequestGateFunc.
 func (g *gate) admit(ctx context.Context, spec connect.Spec, _ connect.Peer, header http.Header) (context.Context, error) {
 	c := callFrom(ctx)
 	ctx, err := g.enter(ctx, c, spec, header)
@@ -84,7 +84,7 @@ func (g *gate) beginCall(ctx context.Context, c *call, name string) error {
 	if err := g.callers.call(name); err != nil || g.calls == nil {
 		return err
 	}
-	release, err := g.acquire(ctx, g.calls, name, 1, "you have more calls under way than one caller may have at a time")
+	release, err := g.acquire(ctx, g.calls, name, 1, "call limit reached: too many of your calls are running or waiting")
 	if err != nil {
 		return err
 	}
@@ -92,8 +92,8 @@ func (g *gate) beginCall(ctx context.Context, c *call, name string) error {
 	return nil
 }
 
-// acquire waits for admitPatience at most. Its error is a *limitError if that is not enough, or if
-// too many calls wait already.
+// acquire waits for at most admitPatience. It returns a *limitError after that, or at once if too
+// many calls wait already.
 func (g *gate) acquire(ctx context.Context, from *fairqueue.Queue, name string, weight int64, over string) (release func(), err error) {
 	release, err = from.AcquireWithin(ctx, name, weight, admitPatience)
 	if errors.Is(err, fairqueue.ErrFull) {
@@ -102,9 +102,9 @@ func (g *gate) acquire(ctx context.Context, from *fairqueue.Queue, name string, 
 	return release, err
 }
 
-// errGetWithoutToken refuses reads by GET that a page of any site can have a browser send: with the
-// browser's client certificate, or without authentication. A browser never sends Authorization
-// on its own.
+// errGetWithoutToken rejects reads by GET that a page of any site could make a browser send, with
+// the browser's client certificate or without authentication. A browser never sends Authorization
+// by itself.
 var errGetWithoutToken = &apierrors.StatusError{ErrStatus: metav1.Status{
 	Status:  metav1.StatusFailure,
 	Reason:  metav1.StatusReasonForbidden,

@@ -303,7 +303,7 @@ func TestGate_CallsAboveTheLimitWaitAndMoreAreRefused(t *testing.T) {
 
 func wantRefusal(t *testing.T, err error) {
 	t.Helper()
-	wantOverLimit(t, connectError(err), "more calls under way")
+	wantOverLimit(t, connectError(err), "too many of your calls")
 }
 
 func TestGate_ACallerOverItsCallsIsToldInEveryProtocol(t *testing.T) {
@@ -327,7 +327,7 @@ func TestGate_ACallerOverItsCallsIsToldInEveryProtocol(t *testing.T) {
 				t.Fatal("the first call has ended")
 			}
 			clients := rawClientsOf(s, options...)
-			wantOverLimit(t, clients.getPod(t, "jane"), "more calls under way")
+			wantOverLimit(t, clients.getPod(t, "jane"), "too many of your calls")
 			if err := clients.getPod(t, "joe"); err != nil {
 				t.Errorf("another caller: %v", err)
 			}

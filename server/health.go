@@ -14,16 +14,16 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
-// Readiness is whether the service can answer: it has a snapshot of what it preloads, or
-// reaches the API server, and does not shut down. The zero value is not ready. Its
-// methods are safe for concurrent use.
+// Readiness reports whether the service can serve calls: it has the snapshots that it preloads, or
+// reaches the API server, and is not shutting down. The zero value is not ready. Its methods are
+// safe for concurrent use.
 type Readiness struct {
 	mu      sync.Mutex // guards the fields below
 	ready   bool
-	changed chan struct{} // closed at the next change; nil if nobody waits
+	changed chan struct{} // closed at the next change; nil if there is no waiter
 }
 
-// Set notes whether the service is ready.
+// Set sets whether the service is ready.
 func (r *Readiness) Set(ready bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -43,8 +43,8 @@ func (r *Readiness) IsReady() bool {
 	return ready
 }
 
-// current answers whether the service is ready, and a channel that is closed when
-// that changes.
+// current reports whether the service is ready, and returns a channel that is closed when that
+// changes.
 func (r *Readiness) current() (ready bool, changed <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -54,24 +54,24 @@ func (r *Readiness) current() (ready bool, changed <-chan struct{}) {
 	return r.ready, r.changed
 }
 
-// upstreamService is the name under which grpc.health.v1.Health tells whether what is
-// served is current, and the service has the permissions that every call needs. It is apart from readiness: a replica that has lost the API
-// server still answers, with what it knows and says how old that is, and to take
-// all replicas away at once would help nobody.
+// upstreamService is the service name under which grpc.health.v1.Health reports whether the served
+// data is current and the service has the permissions that every call needs. It is separate from
+// readiness: a replica that cannot reach the API server still serves its last state, marked as
+// stale, and removing all replicas at once would not help.
 const upstreamService = "kubeconnect.upstream"
 
-// upstreamInterval is how often a watch of the upstream's health looks.
+// upstreamInterval is the interval at which a watch of the upstream's health checks it.
 const upstreamInterval = time.Second
 
 // handleHealth serves /livez, /readyz, /upstreamz and grpc.health.v1.Health, without
-// authentication: they tell probes nothing about the cluster.
+// authentication, because they reveal nothing about the cluster.
 func handleHealth(mux *http.ServeMux, readiness *Readiness, upstream upstreamHealth, options connect.HandlerOption) {
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(w, "ok")
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if ready, _ := readiness.current(); !ready {
-			http.Error(w, "not ready: the API server cannot be reached, there is no snapshot of what is preloaded yet, or the service is shutting down",
+			http.Error(w, "not ready: the API server is unreachable, the snapshots to preload are not complete, or the service is shutting down",
 				http.StatusServiceUnavailable)
 			return
 		}
@@ -91,20 +91,19 @@ func handleHealth(mux *http.ServeMux, readiness *Readiness, upstream upstreamHea
 		connect.NewServerStreamHandlerSimple(healthv1.Health_Watch_FullMethodName, h.watch, options))
 }
 
-// health implements grpc.health.v1.Health. (connectrpc.com/grpchealth, which would
-// do it for us, is not to be had in a version that builds here.)
+// health implements grpc.health.v1.Health.
 type health struct {
 	readiness *Readiness
 	upstream  upstreamHealth
 }
 
-// upstreamHealth is whether the API server is there and lets the service answer.
+// upstreamHealth checks whether the API server is reachable and allows the service to serve calls.
 type upstreamHealth struct {
 	freshness func() informerhub.Freshness
-	lacking   func() error // nil: nothing is looked at
+	lacking   func() error // nil: permissions are not checked
 }
 
-// check returns what is wrong.
+// check returns an error that describes the fault, or nil.
 func (u upstreamHealth) check() error {
 	if u.lacking != nil {
 		if err := u.lacking(); err != nil {
@@ -152,7 +151,7 @@ func (h health) watch(ctx context.Context, request *healthv1.HealthCheckRequest,
 		case <-ctx.Done():
 		}
 		select {
-		case <-changed: // a service that ends says so first
+		case <-changed: // report the shutdown before the stream ends
 			_ = stream.Send(&healthv1.HealthCheckResponse{Status: servingStatus(false)})
 		default:
 		}
@@ -160,7 +159,7 @@ func (h health) watch(ctx context.Context, request *healthv1.HealthCheckRequest,
 	}
 }
 
-// watchUpstream tells whether what is served is current, now and at each change.
+// watchUpstream sends the health of the upstream, now and at each change.
 func (h health) watchUpstream(ctx context.Context, stream *connect.ServerStream[healthv1.HealthCheckResponse]) error {
 	look := time.NewTicker(upstreamInterval)
 	defer look.Stop()

@@ -27,7 +27,7 @@ type healthGate struct {
 	watches *fairqueue.Queue
 }
 
-// admit is a connect.RequestGateFunc.
+// admit implements connect.RequestGateFunc.
 func (g *healthGate) admit(ctx context.Context, spec connect.Spec, _ connect.Peer, _ http.Header) (context.Context, error) {
 	c := callFrom(ctx)
 	if !isStream(spec) {
@@ -35,7 +35,7 @@ func (g *healthGate) admit(ctx context.Context, spec connect.Spec, _ connect.Pee
 	}
 	release, ok := g.watches.TryShare(c.network, 1)
 	if !ok {
-		err := connectError(&limitError{"your address has more watches of health open than it may, or all addresses have", refusedPatience})
+		err := connectError(&limitError{"too many watches of health are open, from your network or in all", refusedPatience})
 		g.metrics.refused(spec, c.began, err)
 		g.refuse(c)
 		return nil, err

@@ -11,10 +11,10 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
-// keptLifetime is how long a list is kept after its last page.
+// keptLifetime is the time that a list is cached after its last page.
 const keptLifetime = 30 * time.Second
 
-// ownBytesShare is the memory that lists may take together which no cache holds.
+// ownBytesShare is the memory for cached lists whose objects are in no informer cache.
 var ownBytesShare = share{part: 8, least: 32 << 20, most: 256 << 20, unlimited: 256 << 20}
 
 // keptActive is for how long a list stays at least after it was used: another list of its caller does
@@ -27,9 +27,9 @@ const keptActive = 5 * time.Second
 type keptLists struct {
 	memory *fairqueue.Queue // bytes, by caller
 
-	mu       sync.Mutex // guards the fields below; taken before that of memory
+	mu       sync.Mutex // guards the fields below; taken before the lock of memory
 	byKey    map[string]*list.Element
-	used     *list.List  // of *keptList: the one that has not been used for longest first
+	used     *list.List  // of *keptList, least recently used first
 	sweeping *time.Timer // runs while there are lists
 }
 
@@ -170,7 +170,7 @@ func (k *keptLists) useLocked(key string) *keptList {
 	return kept
 }
 
-// sweep removes what has not been used for a lifetime.
+// sweep evicts the lists whose lifetime is over.
 func (k *keptLists) sweep() {
 	k.mu.Lock()
 	defer k.mu.Unlock()

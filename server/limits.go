@@ -13,27 +13,27 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
-// Limits are how much each caller may ask for. 0 is no limit.
+// Limits are the limits of each caller. 0 is no limit.
 type Limits struct {
-	// Streams is how many streams a caller may have open at a time. One of several
-	// watches counts as many.
+	// Streams is the number of streams that a caller can have open at a time. A stream of several
+	// watches counts once for each watch.
 	Streams int
-	// CredentialStreams is how many of them each credential of a caller may have, such as each pod of
-	// a service account.
+	// CredentialStreams is the part of Streams that each credential of a caller can use, such as
+	// each pod of a service account.
 	CredentialStreams int
-	// Rate is how many calls a caller may make each second, in the long run.
-	// Opening a stream is a call.
+	// Rate is the number of calls that a caller can make each second, in the long run. Opening a
+	// stream is a call.
 	Rate int
-	// Burst is how many calls a caller may make at once, after a quiet time. It is
-	// for Rate, and at least 1 where there is one.
+	// Burst is the number of calls that a caller can make at once, after an idle time. It applies
+	// if Rate is set, and is at least 1 then.
 	Burst int
-	// Calls is how many calls, other than streams, a caller may have under way at a time. Some
-	// more wait for a few seconds.
+	// Calls is the number of calls, other than streams, that a caller can have running at a time.
+	// Further calls wait for a few seconds.
 	Calls int
 }
 
 const (
-	// maxWaitingCalls is how many calls of one caller wait for others of it to end.
+	// maxWaitingCalls bounds the waiting calls of one caller.
 	maxWaitingCalls = 200
 	// maxRequestsBytes bounds the requests that are received or decoded at a time, and
 	// maxRequestsOfCaller those of one caller.
@@ -41,7 +41,7 @@ const (
 	maxRequestsOfCaller = maxRequestsBytes / 4
 )
 
-// newCallQueue returns the turns of unary calls; nil for no limit.
+// newCallQueue returns the queue for slots of unary calls, or nil without a limit.
 func newCallQueue(perCaller int) *fairqueue.Queue {
 	if perCaller == 0 {
 		return nil
@@ -49,32 +49,32 @@ func newCallQueue(perCaller int) *fairqueue.Queue {
 	return fairqueue.New(fairqueue.Limits{Total: math.MaxInt64, PerKey: int64(perCaller), Waiting: maxWaitingCalls})
 }
 
-// newRequestQueue returns the bytes of requests.
+// newRequestQueue returns the queue for the bytes of requests.
 func newRequestQueue() *fairqueue.Queue {
 	return fairqueue.New(fairqueue.Limits{Total: maxRequestsBytes, PerKey: maxRequestsOfCaller, Waiting: maxWaitingCalls})
 }
 
-// newProcessors returns the turns for longer work. One processor is left to short calls, where
-// there are several.
+// newProcessors returns the queue for processor slots of longer work. One processor is reserved for
+// short calls if there are several.
 func newProcessors() *fairqueue.Queue {
 	return fairqueue.New(fairqueue.Limits{Total: int64(max(1, runtime.GOMAXPROCS(0)-1))})
 }
 
-// callerOf is what the limits tell callers apart by: the user, whatever credential or
-// pod it calls from, so that nobody has more by having many tokens.
+// callerOf returns the key by which limits distinguish callers: the user, whichever credential or
+// pod it calls from. A user with many tokens therefore has no higher limits.
 func callerOf(identity auth.Identity) string { return identity.Username + "\x00" + identity.UID }
 
-// limitError says that a caller is over a limit, and when to call again.
+// limitError reports that a caller is over a limit, and when to retry.
 type limitError struct {
 	over string
 	wait time.Duration
 }
 
 func (e *limitError) Error() string {
-	return fmt.Sprintf("%s: call again in %d s, or ask the operator of this service for more", e.over, e.seconds())
+	return fmt.Sprintf("%s; retry in %d s, or ask the operator of this service for a higher limit", e.over, e.seconds())
 }
 
-// seconds is never 0, which would say that nothing is known.
+// seconds returns the retry time, at least 1: 0 would mean that it is unknown.
 func (e *limitError) seconds() int32 {
 	return max(1, int32(math.Ceil(e.wait.Seconds())))
 }

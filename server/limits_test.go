@@ -80,10 +80,10 @@ func TestACallerOverALimitIsToldWhichAndWhenToCallAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err = clients.watchPods(t, "jane")
-			wantOverLimit(t, err, "1 streams open")
+			wantOverLimit(t, err, "stream limit reached: 1 open")
 			for err = nil; err == nil; err = clients.getPod(t, "jane") {
 			}
-			wantOverLimit(t, err, "more than 1 calls a second")
+			wantOverLimit(t, err, "rate limit reached: 1 calls a second")
 			if err := clients.getPod(t, "joe"); err != nil {
 				t.Errorf("another caller is refused: %v", err)
 			}

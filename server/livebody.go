@@ -9,20 +9,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// liveShare is the memory that answers of the API server may take which are read for callers. They
-// share nothing with a cache.
+// liveShare is the memory for responses of the API server that are read for callers. They share
+// nothing with a cache.
 var liveShare = share{part: 4, least: 64 << 20, most: 512 << 20, unlimited: 512 << 20}
 
 const (
-	// livePart says how much of it one caller may hold: half of it.
+	// livePart limits one caller to half of it.
 	livePart = 2
-	// liveStep is in which steps an answer is weighed while it is read.
+	// liveStep is the unit in which memory for a response is reserved while it is read.
 	liveStep = 256 << 10
 )
 
-// weighing returns a client whose answers are weighed while they are read, on behalf of a unary
-// call: what the API server answers has any size, and decoding begins when all of it is in memory.
-// The call holds the memory until it has ended.
+// weighing returns a client that reserves memory for responses while it reads them, on behalf of a
+// unary call: the API server's responses can have any size, and decoding begins when all of the
+// response is in memory. The call releases the memory when it ends.
 func weighing(ctx context.Context, client *http.Client) *http.Client {
 	call := answerOf(ctx)
 	if call == nil {
@@ -33,7 +33,7 @@ func weighing(ctx context.Context, client *http.Client) *http.Client {
 	return &weighed
 }
 
-// liveTransport weighs the bodies of answers.
+// liveTransport reserves memory for the bodies of responses.
 type liveTransport struct {
 	call   *answer
 	caller string
@@ -49,8 +49,8 @@ func (t liveTransport) RoundTrip(request *http.Request) (*http.Response, error) 
 	return response, err
 }
 
-// liveBody is the body of an answer. It fails when the caller, or all callers, hold as much memory
-// for such answers as they may; why is found by liveError.
+// liveBody is the body of a response. Reading fails when the caller, or all callers together, use
+// all memory for such responses. liveError returns the reason.
 type liveBody struct {
 	io.ReadCloser
 	liveTransport
@@ -68,22 +68,23 @@ func (b *liveBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// holdLive holds one more step for what the API server answers. It does not wait, because
-// it has memory that others may wait for.
+// holdLive reserves one more step for a response of the API server. It does not wait, because the
+// call has reserved memory that others may wait for.
 func (a *answer) holdLive(caller string) error {
 	if a.live += liveStep; a.live > a.budget.maxLive {
-		return failure(metav1.StatusReasonRequestEntityTooLarge, "what the API server answers takes more than %d MiB: "+
-			"narrow it by a namespace or selectors, or read it from memory, where that is allowed", a.budget.maxLive>>20)
+		return failure(metav1.StatusReasonRequestEntityTooLarge, "the response of the API server is too large: more than %d MiB; "+
+			"narrow it by a namespace or selectors, or read from the cache if the resource is cached", a.budget.maxLive>>20)
 	}
 	release, ok := a.budget.live.TryAcquire(caller, liveStep)
 	if !ok {
-		return busy("what is being read at the API server takes as much memory as one caller may have, or as much as there is")
+		return busy("too much is being read at the API server, by you or in all, for the memory of the service")
 	}
 	a.held = append(a.held, release)
 	return nil
 }
 
-// liveError returns why an answer of the API server was not read, if that is so, and err otherwise.
+// liveError returns the reason why a response of the API server was not read, if there is one, and
+// err otherwise.
 func liveError(ctx context.Context, err error) error {
 	if call := answerOf(ctx); err != nil && call != nil && call.refused != nil {
 		return call.refused

@@ -5,25 +5,25 @@ import (
 	"runtime/debug"
 )
 
-// share is how much memory one use may take: a part of what the process should stay below
-// (--memory-limit or GOMEMLIMIT), within bounds.
+// share is the memory of one use: a fraction of the process's memory limit (--memory-limit or
+// GOMEMLIMIT), within bounds.
 type share struct {
-	part        int64 // of the limit: 4 is a quarter
+	part        int64 // denominator: 4 is a quarter of the limit
 	least, most int64 // bytes
-	unlimited   int64 // bytes where the process has no limit
+	unlimited   int64 // bytes if the process has no limit
 }
 
 // bytes returns the size of the share.
 func (s share) bytes() int64 {
-	limit := debug.SetMemoryLimit(-1) // only reads it
+	limit := debug.SetMemoryLimit(-1) // a negative limit only reads the current one
 	if limit == math.MaxInt64 {
 		return s.unlimited
 	}
 	return min(max(limit/s.part, s.least), s.most)
 }
 
-// of returns how much of a capacity one caller may hold: the given part of it, or all of it
-// where callers have no limits, because all of them are the same one.
+// of returns the part of a capacity that one caller can use: capacity/part, or all of it if callers
+// have no limits, because all calls then count as one caller.
 func (l Limits) of(capacity, part int64) int64 {
 	if l == (Limits{}) {
 		return capacity

@@ -11,52 +11,52 @@ import (
 )
 
 const (
-	// memoryInterval is how often the memory of the process is looked at.
+	// memoryInterval is the interval at which the memory of the process is read.
 	memoryInterval = 5 * time.Second
-	// memoryWarningInterval is how often a limit that is not kept is logged.
+	// memoryWarningInterval is the minimum interval between warnings about an exceeded limit.
 	memoryWarningInterval = 10 * time.Minute
 )
 
-// Why a limit is not kept.
+// The reasons why a limit is exceeded.
 const (
-	// reasonMemory is that the process needs more than the limit.
+	// reasonMemory: the process needs more memory than the limit.
 	reasonMemory = "memory"
-	// reasonCollector is that memory stays below the limit only because the garbage collector
-	// takes most of the processor time.
+	// reasonCollector: memory stays below the limit only because the garbage collector takes most
+	// of the processor time.
 	reasonCollector = "collector"
 )
 
-// MemoryLimit watches whether the process can stay below its memory limit (--memory-limit or
+// MemoryLimit observes whether the process can stay below its memory limit (--memory-limit or
 // GOMEMLIMIT). Go does not end a process that needs more: it collects garbage all the time, and
-// then the operating system ends it. MemoryLimit implements prometheus.Collector; its methods
-// are safe for concurrent use.
+// then the operating system ends it. MemoryLimit implements prometheus.Collector. Its methods are
+// safe for concurrent use.
 type MemoryLimit struct {
 	limit, needed, exceeded *prometheus.Desc
-	read                    func() memoryUse // other than readMemory, in tests
+	read                    func() memoryUse // overrides readMemory in tests
 
 	mu      sync.Mutex // guards the fields below
-	needs   uint64     // bytes at the last look
+	needs   uint64     // bytes at the last reading
 	seconds map[string]float64
 }
 
-// NewMemoryLimit returns a MemoryLimit that has not looked yet.
+// NewMemoryLimit returns a MemoryLimit that has not read the memory yet.
 func NewMemoryLimit() *MemoryLimit {
 	return &MemoryLimit{
 		limit: prometheus.NewDesc("kubeconnect_memory_limit_bytes",
-			"Memory that the process should stay below, by --memory-limit or GOMEMLIMIT; 0 without a limit.", nil, nil),
+			"Memory limit of the process, by --memory-limit or GOMEMLIMIT, in bytes; 0 without a limit.", nil, nil),
 		needed: prometheus.NewDesc("kubeconnect_memory_needed_bytes",
-			"Memory that garbage collection could not free at the last look. Worry when it is above 80 % of kubeconnect_memory_limit_bytes.", nil, nil),
+			"Memory in bytes that garbage collection could not free at the last reading. Alert when it is above 80 % of kubeconnect_memory_limit_bytes.", nil, nil),
 		exceeded: prometheus.NewDesc("kubeconnect_memory_limit_exceeded_seconds_total",
-			"Time during which the limit could not be kept, by reason. memory: the process needs more than the limit. collector: "+
-				"garbage collection takes most of the processor time to stay below it. Worry when it rises: give more memory, or serve less.",
+			"Time in seconds during which the limit was exceeded, by reason. memory: the process needs more than the limit. collector: "+
+				"garbage collection takes most of the processor time to stay below it. Alert when it rises: give the process more memory, or cache fewer resources.",
 			[]string{"reason"}, nil),
 		read:    readMemory,
 		seconds: map[string]float64{reasonMemory: 0, reasonCollector: 0},
 	}
 }
 
-// Run looks at the memory every few seconds until the context ends, and logs when the limit is
-// not kept.
+// Run reads the memory every few seconds until ctx is done, and logs a warning when the limit is
+// exceeded.
 func (m *MemoryLimit) Run(ctx context.Context) {
 	ticks := time.NewTicker(memoryInterval)
 	defer ticks.Stop()
@@ -92,7 +92,7 @@ func warnOfMemory(use memoryUse, reason string) {
 	if reason == reasonCollector {
 		message = "the memory limit is kept only by collecting garbage most of the time"
 	}
-	slog.Warn(message+"; raise --memory-limit and the limit of the container, or serve fewer resources",
+	slog.Warn(message+"; raise --memory-limit and the limit of the container, or cache fewer resources",
 		"limitMiB", use.limit>>20, "neededMiB", use.needed>>20)
 }
 

@@ -5,23 +5,24 @@ import (
 	"time"
 )
 
-// memoryUse is what the runtime knows of the process's memory at one time.
+// memoryUse is the runtime's account of the process's memory at one time.
 type memoryUse struct {
 	limit uint64 // bytes; math.MaxInt64 without a limit
-	// needed is the bytes that the last garbage collection has found in use, with those of
-	// stacks and of the runtime itself: what counts against the limit and cannot be freed.
+	// needed is the memory in bytes that the last garbage collection found in use, with the memory
+	// of stacks and of the runtime itself: the memory that counts toward the limit and cannot be
+	// freed.
 	needed uint64
 	cycles uint64 // garbage collections since the process began
 	// collecting and working are seconds of processor time since the process began: of garbage
-	// collection with giving memory back, and of everything. The runtime counts them when a
-	// collection ends.
+	// collection with returning memory, and of everything. The runtime updates them at the end of a
+	// collection.
 	collecting, working float64
 }
 
 const (
 	// collectorShare is the share of the used processor time above which the garbage collector
-	// takes most of it, and collectorCycles is how often it has to run in a second besides:
-	// an idle process spends its little time on nothing else.
+	// takes most of it. collectorCycles is the minimum number of collections a second for that: an
+	// idle process spends its little processor time on nothing else.
 	collectorShare, collectorCycles = 0.5, 1.0
 )
 
@@ -42,7 +43,7 @@ const (
 	metricIdle       = "/cpu/classes/idle:cpu-seconds"
 )
 
-// neededMetrics add up to memoryUse.needed.
+// neededMetrics are summed up in memoryUse.needed.
 var neededMetrics = []string{metricLive, metricStacks, metricOSStacks, metricMCache, metricMSpan, metricMetadata, metricProfiling, metricOther}
 
 func readMemory() memoryUse {
@@ -72,8 +73,8 @@ func readMetrics(names ...string) map[string]metrics.Value {
 	return values
 }
 
-// exceeds returns why the limit is not kept, or "" if it is. before is what was read some time
-// earlier.
+// exceeds returns the reason why the limit is exceeded, or "" if it is not. before is an earlier
+// reading.
 func (u memoryUse) exceeds(before memoryUse, during time.Duration) (reason string) {
 	switch {
 	case u.needed > u.limit:
@@ -84,8 +85,8 @@ func (u memoryUse) exceeds(before memoryUse, during time.Duration) (reason strin
 	return ""
 }
 
-// collects reports whether the garbage collector ran all the time and took most of what the
-// processors did.
+// collects reports whether the garbage collector ran all the time and took most of the used
+// processor time.
 func (u memoryUse) collects(before memoryUse, during time.Duration) bool {
 	often := float64(u.cycles-before.cycles) >= collectorCycles*during.Seconds()
 	return often && u.collecting-before.collecting >= collectorShare*(u.working-before.working)

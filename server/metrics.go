@@ -8,10 +8,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics counts what is asked of the service and what it sends. Nothing in it names an
-// object, a namespace or a caller, and its labels have as many values as the API has
-// methods and codes. It implements prometheus.Collector; its methods are safe for
-// concurrent use.
+// Metrics counts calls, streams and sent events. It does not name an object, a namespace or a
+// caller, and its labels have as many values as the API has methods and codes. It implements
+// prometheus.Collector. Its methods are safe for concurrent use.
 type Metrics struct {
 	calls     *prometheus.CounterVec
 	durations *prometheus.HistogramVec
@@ -19,31 +18,31 @@ type Metrics struct {
 	events    prometheus.Counter
 }
 
-// NewMetrics makes metrics that have counted nothing.
+// NewMetrics returns metrics that have counted nothing.
 func NewMetrics() *Metrics {
 	return &Metrics{
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kubeconnect_calls_total",
-			Help: "Calls that have ended, streams too, by procedure and Connect code. Worry when unavailable, internal or " +
-				"unknown rise: the API server is away, a replica ends, or the service is at fault. With resource_exhausted a caller is over " +
-				"its limits, with unauthenticated it is not known. A stream that its caller ends is canceled: that is normal. " +
-				"Requests that cannot be read are not in it, unless they open a stream.",
+			Help: "Completed calls and streams, by procedure and Connect code. Alert when unavailable, internal or " +
+				"unknown rise: the API server is unreachable, a replica is shutting down, or the service is at fault. With resource_exhausted a caller is over " +
+				"its limits, with unauthenticated it is unknown. A stream that its client closes counts as canceled, which is normal. " +
+				"Requests that cannot be parsed are not counted, unless they open a stream.",
 		}, []string{"procedure", "code"}),
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "kubeconnect_call_duration_seconds",
-			Help: "How long calls took to be answered, without streams. Reads are answered from memory: worry when most " +
+			Help: "Duration of calls in seconds, without streams. Reads are served from the cache: alert when most " +
 				"take longer than 0.1 s. The first read of a resource waits for its snapshot, a write for the API server.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}, []string{"procedure"}),
 		streams: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "kubeconnect_streams",
-			Help: "Streams that are open now; each needs about 50 KB. Worry when they fall at once, and do not come back " +
-				"at the other replicas.",
+			Help: "Open streams; each needs about 50 KB. Alert when the number falls at once and does not rise " +
+				"at other replicas.",
 		}, []string{"procedure"}),
 		events: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "kubeconnect_sent_events_total",
-			Help: "Events sent on all watches, those of snapshots and bookmarks too. Worry when it stands still while " +
-				"there are streams: each has a bookmark every few seconds.",
+			Help: "Events sent on all watches, including those of snapshots and bookmarks. Alert when it does not rise while " +
+				"there are streams: each gets a bookmark every few seconds.",
 		}),
 	}
 }
@@ -74,7 +73,7 @@ func (m *Metrics) ended(spec connect.Spec, err error) {
 	m.calls.WithLabelValues(spec.Procedure, code).Inc()
 }
 
-// refused counts a call that no interceptor sees, because a gate has refused it.
+// refused counts a call that a gate has rejected, because interceptors do not see it.
 func (m *Metrics) refused(spec connect.Spec, began time.Time, err error) {
 	if !isStream(spec) {
 		m.durations.WithLabelValues(spec.Procedure).Observe(time.Since(began).Seconds())
@@ -82,8 +81,8 @@ func (m *Metrics) refused(spec connect.Spec, began time.Time, err error) {
 	m.ended(spec, err)
 }
 
-// countCalls counts calls, by the codes that mapErrors gives them: it is the outermost
-// interceptor. Only methods of the API have interceptors, so no made-up path is counted.
+// countCalls counts calls, by the codes that mapErrors gives them: it is the outermost interceptor.
+// Only methods of the API have interceptors, so no invalid path is counted.
 type countCalls struct{ metrics *Metrics }
 
 // WrapUnary implements connect.Interceptor.
@@ -110,7 +109,7 @@ func (c countCalls) WrapStreamingHandler(next connect.StreamingHandlerFunc) conn
 	}
 }
 
-// WrapStreamingClient implements connect.Interceptor; this is a server.
+// WrapStreamingClient implements connect.Interceptor. It is unused in a server.
 func (c countCalls) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
 	return next
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
-// reasonMoved is the reason of the error that ends a watch so that its caller opens it again at
-// another replica. Clients report it less loudly than a failure.
+// reasonMoved is the reason of the error that ends a watch so that its client resumes it at another
+// replica. Clients report it less prominently than a failure.
 const reasonMoved metav1.StatusReason = "StreamMoved"
 
-// errAged ends a watch that has reached its age.
-var errAged = failure(reasonMoved, "the stream has reached its maximum age: resume it, over a new connection")
+// errAged ends a watch that has reached its maximum age.
+var errAged = failure(reasonMoved, "the stream has reached its maximum age: resume it over a new connection")
 
-// Streams are the watches that are open. Its methods are safe for concurrent use.
+// Streams are the open watches. Its methods are safe for concurrent use.
 type Streams struct {
 	maxAge time.Duration // set once; 0 for no limit
 
@@ -26,28 +26,29 @@ type Streams struct {
 	open map[*openStream]struct{}
 }
 
-// NewStreams returns streams that end at an age, give or take a third, where they can be resumed;
-// 0 is for ever. Their clients open another connection for them, if the connections' server has
-// [WithDrain].
+// NewStreams returns streams that end at maxAge, with a jitter of a third, at a point where they
+// can be resumed; 0 is no limit. Their clients open another connection for them, if the
+// connections' server uses [WithDrain].
 func NewStreams(maxAge time.Duration) *Streams {
 	return &Streams{maxAge: maxAge, open: map[*openStream]struct{}{}}
 }
 
-// openStream is a Watch, or a WatchMany with several watches. It ends early only where its client
-// can resume it: between messages, when each of its watches has sent a resume token for all that it has sent.
+// openStream is a Watch, or a WatchMany with several watches. It ends early only at a point where
+// its client can resume it: between messages, when each of its watches has sent a resume token for
+// everything that it has sent.
 type openStream struct {
-	began  time.Time // set once, with those below
+	began  time.Time // set once, like drain and cancel
 	drain  func()
 	cancel context.CancelCauseFunc
 
 	mu        sync.Mutex // guards the fields below
-	unsettled int        // the watches that have sent something without a resume token, or nothing yet
-	why       error      // why the stream is to end; nil if it is not
+	unsettled int        // number of watches that have sent something without a resume token, or nothing yet
+	why       error      // the reason for which the stream is to end; nil if it is not
 	resources map[*streamPart]informerhub.Resource
 }
 
-// begin adds a stream of several watches. Its context ends early when the stream is to end. The
-// caller must call end.
+// begin adds a stream of several watches. Its context is canceled when the stream is to end early.
+// The caller must call end.
 func (s *Streams) begin(ctx context.Context, watches int) (_ context.Context, stream *openStream, end func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stream = &openStream{began: time.Now(), drain: drainOf(ctx), cancel: cancel, unsettled: watches, resources: map[*streamPart]informerhub.Resource{}}
@@ -99,8 +100,8 @@ func (s *Streams) endSome(count int, why error, condition func(*openStream) bool
 	return ended
 }
 
-// endAt ends the stream at an age, give or take a third: streams that were opened together do not
-// end together.
+// endAt ends the stream at an age, with a jitter of a third, so that streams that were opened
+// together do not end together.
 func (o *openStream) endAt(age time.Duration) (stop func()) {
 	if age <= 0 {
 		return func() {}
@@ -109,8 +110,8 @@ func (o *openStream) endAt(age time.Duration) (stop func()) {
 	return func() { timer.Stop() }
 }
 
-// end ends the stream as soon as its client can resume it, and has the client open another
-// connection for it.
+// end ends the stream as soon as its client can resume it, and drains its connection so that the
+// client opens another one.
 func (o *openStream) end(why error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -124,7 +125,7 @@ func (o *openStream) isEnding() bool {
 	return o.why != nil
 }
 
-// follows reports whether one of the stream's watches follows one of some resources.
+// follows reports whether one of the stream's watches follows one of the resources.
 func (o *openStream) follows(resources map[string]bool) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -150,8 +151,8 @@ type streamPart struct {
 	settled bool
 }
 
-// settle notes whether what the watch has sent can be resumed behind. Once the stream has ended,
-// it returns why, and the watch must send nothing more.
+// settle records whether the client can resume after everything that the watch has sent. If the
+// stream has ended, it returns the reason, and the watch must send nothing more.
 func (p *streamPart) settle(settled bool) error {
 	if p.stream == nil {
 		return nil
@@ -172,7 +173,7 @@ func (p *streamPart) settle(settled bool) error {
 	return nil
 }
 
-// follow notes what the watch follows from now on.
+// follow records the resource that the watch follows.
 func (p *streamPart) follow(resource informerhub.Resource) {
 	if p.stream == nil {
 		return
@@ -184,9 +185,9 @@ func (p *streamPart) follow(resource informerhub.Resource) {
 
 type drainKey struct{}
 
-// WithDrain returns a context for the requests of one connection. drain is called when a stream ends
-// so that its client resumes it elsewhere: it must have the client open another connection for its next calls,
-// and must not block.
+// WithDrain returns a context for the requests of one connection. drain is called when a stream
+// ends so that its client resumes it elsewhere: it must make the client open another connection for
+// its next calls, and must not block.
 func WithDrain(ctx context.Context, drain func()) context.Context {
 	return context.WithValue(ctx, drainKey{}, drain)
 }

@@ -14,19 +14,20 @@ import (
 )
 
 const (
-	// maxManifestBytes bounds a request with a manifest: a little more than the API server takes.
+	// maxManifestBytes bounds a request with a manifest: it is a little above the API server's
+	// limit.
 	maxManifestBytes = 4 << 20
-	// maxRequestBytes bounds other requests: a little more than the longest texts that are taken,
-	// which are selectors and filters.
+	// maxRequestBytes bounds other requests: it is a little above the longest selectors and
+	// filters.
 	maxRequestBytes = 256 << 10
-	// maxQuestionsBytes bounds a request of CheckAccess, which could have a question in 2 bytes.
+	// maxQuestionsBytes bounds a request of CheckAccess, in which a question can have 2 bytes.
 	maxQuestionsBytes = 64 << 10
-	// maxHealthRequestBytes bounds a request that needs no authentication, and those of
+	// maxHealthRequestBytes bounds a request of health, which needs no authentication, and of
 	// reflection.
 	maxHealthRequestBytes = 4 << 10
 )
 
-// maxBytesOf is how long a request of a procedure may be.
+// maxBytesOf returns the maximum length of a request of a procedure.
 func maxBytesOf(procedure string) int64 {
 	switch procedure {
 	case kubeconnectv1connect.ResourceServiceCreateProcedure,
@@ -42,9 +43,10 @@ func maxBytesOf(procedure string) int64 {
 	return maxRequestBytes
 }
 
-// growthOf is how much more than others a request of a procedure weighs, because it becomes longer when
-// it is decoded: a question or a watch of 2 bytes takes more than 100, and so does a number in a
-// manifest that is a google.protobuf.Value. So the largest ones of a caller are decoded one by one.
+// growthOf returns the factor by which a request of a procedure counts more than others, because it
+// grows when it is decoded: a question or a watch of 2 bytes takes more than 100, and so does a
+// number in a manifest that is a google.protobuf.Value. A caller's largest requests are therefore
+// decoded one at a time.
 func growthOf(procedure string) int64 {
 	switch procedure {
 	case kubeconnectv1connect.AccessServiceCheckAccessProcedure,
@@ -58,13 +60,13 @@ func growthOf(procedure string) int64 {
 	return 1
 }
 
-// boundRequests bounds a request, as it is sent and when it is decompressed.
+// boundRequests bounds the length of a request, both as it is sent and decompressed.
 func boundRequests(spec connect.Spec) []connect.HandlerOption {
 	return []connect.HandlerOption{connect.WithReadMaxBytes(int(maxBytesOf(spec.Procedure)))}
 }
 
-// reserve takes as many bytes as the request can have, for its caller. Those of a stream are held
-// until the request has been received, others until the handler has returned.
+// reserve reserves the maximum bytes of the request for its caller. It releases those of a stream
+// when the request has been received, and others when the handler has returned.
 func (g *gate) reserve(ctx context.Context, c *call, spec connect.Spec, name string) error {
 	if isBidi(spec) {
 		return nil
@@ -73,7 +75,7 @@ func (g *gate) reserve(ctx context.Context, c *call, spec connect.Spec, name str
 	if late := (*connect.Error)(nil); errors.As(c.body.failed, &late) {
 		return late
 	}
-	release, err := g.acquire(ctx, g.requests, name, weight, "your requests under way are as large as those of one caller may be at a time")
+	release, err := g.acquire(ctx, g.requests, name, weight, "request size limit reached: too many bytes of your requests are in progress")
 	if err != nil {
 		return err
 	}
@@ -84,11 +86,11 @@ func (g *gate) reserve(ctx context.Context, c *call, spec connect.Spec, name str
 	return nil
 }
 
-// prefixBytes is what a message begins with in gRPC, gRPC-Web and streams of Connect: a byte of
-// flags, and its length.
+// prefixBytes is the length of the prefix of a message in gRPC, gRPC-Web and streams of Connect: a
+// byte of flags, and the length of the message.
 const prefixBytes = 5
 
-// weightOf returns how long a message can be when it is decoded.
+// weightOf returns the maximum length of a message when it is decoded.
 func weightOf(c *call, limit int64) int64 {
 	r := c.request
 	switch {
@@ -108,8 +110,8 @@ func isEnveloped(contentType string) bool {
 
 func isPlain(encoding string) bool { return encoding == "" || encoding == "identity" }
 
-// weightOfPrefix returns the length that a message begins with, and limit if it is compressed.
-// What is wrong with a request without that is for connect to say.
+// weightOfPrefix returns the length in the prefix of a message, or limit if the message is
+// compressed. It returns 0 for a request without a prefix, which connect rejects.
 func weightOfPrefix(b *body, limit int64) int64 {
 	prefix := b.peek(prefixBytes)
 	switch {

@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// sameSite keeps pages of other sites from the API. A browser says of each request, in
-// Sec-Fetch-Site, whether a page of another site has made it, even one whose answer that page may
-// not read: whether it succeeds can tell what objects contain. Listed origins may call by CORS.
-// The console's own files are for everyone, since other pages may link to them; they have
-// their own headers.
+// sameSite rejects requests to the API from pages of other sites. A browser reports in
+// Sec-Fetch-Site whether a page of another site made a request, including requests whose response
+// the page cannot read: their success alone can reveal the content of objects. Listed origins can
+// call by CORS. The console's own files are for all pages, because other pages may link to them.
+// They have their own headers.
 func sameSite(origins []string, mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, pattern := mux.Handler(r); pattern == "/" {
@@ -19,7 +19,7 @@ func sameSite(origins []string, mux *http.ServeMux) http.Handler {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cross-Origin-Resource-Policy", "same-origin")
 		if isCrossSite(r) && !isListed(origins, r) {
-			http.Error(w, "a page of another site may not call this service: its operator can allow an origin by --cors-origin",
+			http.Error(w, "a page of another site cannot call this service: its operator can allow an origin with --cors-origin",
 				http.StatusForbidden)
 			return
 		}
@@ -27,8 +27,8 @@ func sameSite(origins []string, mux *http.ServeMux) http.Handler {
 	})
 }
 
-// isCrossSite reports whether a browser says that a page of another origin has made a request. Of one that
-// the user has made, by typing an address, it says "none".
+// isCrossSite reports whether a browser reports that a page of another origin made the request. For
+// a request that the user made, by typing an address, the browser sends "none".
 func isCrossSite(r *http.Request) bool {
 	return slices.ContainsFunc(r.Header.Values("Sec-Fetch-Site"), func(site string) bool {
 		return site != "same-origin" && site != "none"

@@ -9,40 +9,40 @@ import (
 )
 
 const (
-	// maxSendMemory is about how much memory all streams hold for what they are sending, and
-	// maxCallerSendMemory how much those of one caller do.
+	// maxSendMemory bounds the estimated memory of the messages that all streams send, and
+	// maxCallerSendMemory that of one caller's streams.
 	maxSendMemory       = 128 << 20
 	maxCallerSendMemory = 8 << 20
-	// freeSendMemory is how much a batch may take without being counted. So a caller of whose
-	// streams many are not read still gets small changes on the others.
+	// freeSendMemory is the size up to which a batch is not counted. So a caller with many unread
+	// streams still receives small changes on its other streams.
 	freeSendMemory = 32 << 10
-	// messageCopies is how many copies of a message there are while it is sent: encoded, in
-	// Connect's buffer, and on its way to the connection.
+	// messageCopies is the number of copies of a message while it is sent: the encoded message, the
+	// one in Connect's buffer, and the one that is written to the connection.
 	messageCopies = 3
-	// messageForms is how much more memory a message takes where it is decoded to be sent as
-	// JSON.
+	// messageForms is the factor by which a message takes more memory if it is decoded to be sent
+	// as JSON.
 	messageForms = 16
 )
 
-// newSendMemory returns the memory for what streams send. A stream holds some from before it
-// encodes a batch until the client has read it.
+// newSendMemory returns the queue for the memory of messages that streams send. A stream reserves
+// memory before it encodes a batch, and releases it when the client has read the batch.
 func newSendMemory() *fairqueue.Queue {
 	return fairqueue.New(fairqueue.Limits{Total: maxSendMemory, PerKey: maxCallerSendMemory, Waiting: math.MaxInt})
 }
 
-// sendMemory is the memory for what the streams of one caller send.
+// sendMemory is the memory for the messages of one caller's streams.
 type sendMemory struct {
 	queue  *fairqueue.Queue
 	caller string
 }
 
-// heldMemory is what one stream holds of that.
+// heldMemory is the part of it that one stream has reserved.
 type heldMemory struct {
 	release func()
 	awaited func() bool // whether others wait for it; nil if it is not counted
 }
 
-// hold blocks until there is memory to send a batch. The caller must call release.
+// hold blocks until memory to send a batch is reserved. The caller must call release.
 func (m sendMemory) hold(ctx context.Context, batch informerhub.Batch, decoded bool) (heldMemory, error) {
 	size := sendSize(batch, decoded)
 	if size <= freeSendMemory {
@@ -55,7 +55,7 @@ func (m sendMemory) hold(ctx context.Context, batch informerhub.Batch, decoded b
 	return heldMemory{release, func() bool { return m.queue.Delays(m.caller) }}, nil
 }
 
-// sendSize is about how much memory it takes to send a batch: its objects, and one message.
+// sendSize estimates the memory to send a batch: its objects, and one message.
 func sendSize(batch informerhub.Batch, decoded bool) int {
 	objects, largest := batch.Sizes()
 	message := messageCopies * max(largest, min(objects, maxEventsBytes))

@@ -6,12 +6,12 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
-// objectsBetweenYields is how many objects a loop reads, compares or encodes before it looks whether
-// the caller is still there and whether another caller waits for the processor.
+// objectsBetweenYields is the number of objects that a loop reads, compares or encodes between
+// checks whether the client has disconnected and whether another caller waits for a processor slot.
 const objectsBetweenYields = 32
 
-// inTurn calls compute in one of the caller's turns of the processors. compute must not wait
-// for anything else; the context that it gets is for [fairqueue.Yield].
+// inTurn calls compute in a processor slot of the caller. compute must not wait for anything else.
+// Its context is for [fairqueue.Yield].
 func inTurn[T any](ctx context.Context, compute func(context.Context) (T, error)) (result T, err error) {
 	ctx, end, err := fairqueue.Begin(ctx)
 	if err != nil {
@@ -21,11 +21,11 @@ func inTurn[T any](ctx context.Context, compute func(context.Context) (T, error)
 	return compute(ctx)
 }
 
-// shortBytes is the size of objects that are encoded without waiting for a turn.
+// shortBytes is the size up to which objects are encoded without a processor slot.
 const shortBytes = 64 << 10
 
-// inTurnIf is inTurn if the work is long. Short work does not wait for longer work of others: it
-// takes less time than a turn.
+// inTurnIf calls compute like inTurn if the work is long. Short work does not wait for a slot,
+// because it takes less time than a slot lasts.
 func inTurnIf[T any](ctx context.Context, long bool, compute func(context.Context) (T, error)) (T, error) {
 	if !long {
 		return compute(ctx)
@@ -33,9 +33,10 @@ func inTurnIf[T any](ctx context.Context, long bool, compute func(context.Contex
 	return inTurn(ctx, compute)
 }
 
-// answerInTurn is inTurnIf for what computes the answer of a unary call, last of all that the call
-// does. The turn lasts until the answer is written to the connection: connect encodes and compresses it after
-// the handler has returned, which takes as long as the rest.
+// answerInTurn calls compute like inTurnIf. compute must return the response of a unary call, as
+// the last step of the call. The slot lasts until the response is written to the connection:
+// connect encodes and compresses it after the handler has returned, which takes as long as the
+// rest.
 func answerInTurn[T any](ctx context.Context, long bool, compute func(context.Context) (T, error)) (result T, err error) {
 	call := answerOf(ctx)
 	if !long || call == nil {
@@ -49,7 +50,7 @@ func answerInTurn[T any](ctx context.Context, long bool, compute func(context.Co
 	return compute(ctx)
 }
 
-// yieldEvery calls [fairqueue.Yield] at each of some steps of a loop.
+// yieldEvery calls [fairqueue.Yield] at every objectsBetweenYields-th step of a loop.
 func yieldEvery(ctx context.Context, step int) error {
 	if step%objectsBetweenYields != 0 {
 		return nil

@@ -10,71 +10,75 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// readPatience is how long a client may leave a message of a stream unread before the stream ends. A
-// watch can be resumed with its last token, and until then it costs no memory. 0 is for ever.
+// readPatience is the time that a client may leave a message of a stream unread before the stream
+// ends. A watch can be resumed with its last token, and uses no memory until then. 0 is no limit.
 type readPatience struct {
-	still   time.Duration // for a client that reads nothing
-	message time.Duration // for one that reads slowly
-	awaited time.Duration // for one that reads nothing while others wait for the memory that the message takes
+	still   time.Duration // while the client reads nothing
+	message time.Duration // for the whole message, if the client reads slowly
+	awaited time.Duration // while the client reads nothing and others wait for the memory of the message
 }
 
-// watchPatience is that for watches.
+// watchPatience is the patience for watches.
 var watchPatience = readPatience{still: 30 * time.Second, message: 2 * time.Minute, awaited: 3 * time.Second}
 
-// unreadInterval is how often a message that is not read is looked at, at the least.
+// unreadInterval is the longest interval between checks of an unread message.
 const unreadInterval = time.Second
 
-// errUnread says that a client has left a message unread. The client sees that the stream was reset.
+// errUnread reports that a client has left a message unread. The client sees that the stream was
+// reset.
 var errUnread = failure(metav1.StatusReasonServiceUnavailable,
 	"the stream has ended, because a message was left unread for too long: resume it, and read faster")
 
-// unread looks after the messages of one stream that its client does not read. A message that is
-// read at once costs a timer that does not fire. Once a write has blocked for a second, each second:
+// unread tracks the messages of one stream that its client does not read. A message that is read at
+// once costs a timer that does not fire. If a write has been blocked for a second, then at each
+// second:
 //
 //  1. the stream ends if the client has left the message unread for too long;
-//  2. the stream ends if the message may no longer be sent: see guard.
 //
-// A stream ends by an expired deadline, so that writes fail. It has no goroutine but that of the
+//  2. the stream ends if the rest of the message must not be sent: see guard.
+//
+// A stream ends by an expired deadline, so that writes fail. The only goroutine is that of the
 // timer while it fires.
 type unread struct {
-	patience readPatience    // set once, with those below
+	patience readPatience    // set once, like ctx and cut
 	ctx      context.Context // of the request
 	cut      func()          // ends the stream
 
 	mu       sync.Mutex // guards the fields below
 	writing  bool       // a write may be blocked
-	began    time.Time  // when the first write of the message did; zero between messages
-	advanced time.Time  // when something was written last
+	began    time.Time  // begin of the first write of the message; zero between messages
+	advanced time.Time  // time of the last completed write
 	timer    *time.Timer
 	guarded  guard
-	failure  error // why the stream was ended
+	failure  error // the reason why the stream was ended
 
-	// checked is closed when the check under way is over, and stop ends it; nil if there is none.
+	// checked is closed when the running check has ended, and stop ends the check; nil if there is
+	// none.
 	checked chan struct{}
 	stop    context.CancelFunc
 }
 
-// guard is what is asked about a message that is left unread. What is nil is not asked.
+// guard has the conditions of a message that is left unread. A nil condition is not checked.
 type guard struct {
-	awaited func() bool                 // whether others wait for the memory that the message takes
-	fits    func() error                // why the stream must end for the memory that it takes
-	holds   func(context.Context) error // why the message may not be sent any further
+	awaited func() bool                 // whether others wait for the memory of the message
+	fits    func() error                // why the stream must end because of the memory that it uses
+	holds   func(context.Context) error // why the rest of the message must not be sent
 }
 
-// follow looks after what is written to w.
+// follow tracks the writes to w.
 func (u *unread) follow(ctx context.Context, w http.ResponseWriter, patience readPatience) {
 	u.ctx, u.patience = ctx, patience
 	u.cut = func() {
-		// A deadline that has passed is set only then: it would stay with a connection of HTTP/1.1, and
-		// each change of it costs a turn of HTTP/2's goroutine.
+		// An expired deadline is set only at the end, because it would remain on a connection of
+		// HTTP/1.1, and each change of it wakes the goroutine of an HTTP/2 connection.
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Unix(1, 0))
 	}
 }
 
-// maxChunk is how much is written at once. The client makes progress with each chunk.
+// maxChunk bounds a single write. The client makes progress with each chunk.
 const maxChunk = 16 << 10
 
-// write writes in chunks.
+// write writes p in chunks.
 func (u *unread) write(to io.Writer, p []byte) (written int, err error) {
 	u.begin()
 	defer u.pause()
@@ -87,7 +91,8 @@ func (u *unread) write(to io.Writer, p []byte) (written int, err error) {
 	return written, err
 }
 
-// during sends a message under a guard. If the stream was ended meanwhile, it returns why.
+// during sends a message under a guard. If the stream was ended during that time, it returns the
+// reason.
 func (u *unread) during(ctx context.Context, guarded guard, send func() error) error {
 	u.setGuard(guarded)
 	defer u.setGuard(guard{})
@@ -129,15 +134,15 @@ func (u *unread) interval() time.Duration {
 	return unreadInterval
 }
 
-// progress notes that something was written.
+// progress records a completed write.
 func (u *unread) progress() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.advanced = time.Now()
 }
 
-// pause is called after a write. It returns when no check is under way: what a guard looks at, and
-// the stream itself, belong to the handler again.
+// pause is called after a write. It returns when no check is running, so that the handler again
+// owns the state that a guard reads, and the stream itself.
 func (u *unread) pause() {
 	u.mu.Lock()
 	u.writing = false
@@ -167,7 +172,7 @@ func (u *unread) fire() {
 	}
 	err := u.check(ctx)
 	if ctx.Err() != nil {
-		err = nil // the client has read on: the handler asks again
+		err = nil // the client has continued to read: the handler repeats the check
 	}
 	if err != nil {
 		u.fail(err)
@@ -182,7 +187,7 @@ func (u *unread) fail(err error) {
 	u.failure = err
 }
 
-// why returns why the stream was ended, if it was.
+// why returns the reason why the stream was ended, or nil.
 func (u *unread) why() error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -211,7 +216,7 @@ func (u *unread) endCheck() {
 	}
 }
 
-// check returns why the stream must end, if it must.
+// check returns the reason why the stream must end, or nil.
 func (u *unread) check(ctx context.Context) error {
 	u.mu.Lock()
 	still, message, guarded := time.Since(u.advanced), time.Since(u.began), u.guarded

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// maxUnreadLogs is how many logs may be left unread at a time, and maxCallerUnreadLogs how
-	// many of one caller. Each keeps about half a MiB in buffers on its way from the node.
+	// maxUnreadLogs bounds the logs that are left unread at a time, and maxCallerUnreadLogs those
+	// of one caller. Each uses about half a MiB in buffers between here and the node.
 	maxUnreadLogs       = 512
 	maxCallerUnreadLogs = 128
 )
@@ -17,15 +17,15 @@ func newUnreadLogs() *fairqueue.Queue {
 	return fairqueue.New(fairqueue.Limits{Total: maxUnreadLogs, PerKey: maxCallerUnreadLogs})
 }
 
-// unreadLog counts a log from when a piece of it has been left unread for a moment until the piece
-// has been read. A log that is not read stands still for as long as its client wants; so many may.
+// unreadLog counts a log while a piece of it is left unread for longer than a moment. A log that is
+// not read blocks for as long as its client wants, so the number of these logs is bounded.
 type unreadLog struct {
 	queue   *fairqueue.Queue
 	caller  string
-	release func() // nil: it is not counted
+	release func() // nil while it is not counted
 }
 
-// fits returns why the log must end, if there are too many.
+// fits returns the reason why the log must end if too many logs are unread, or nil.
 func (u *unreadLog) fits() error {
 	if u.release != nil {
 		return nil
@@ -33,7 +33,7 @@ func (u *unreadLog) fits() error {
 	release, ok := u.queue.TryAcquire(u.caller, 1)
 	if !ok {
 		return failure(metav1.StatusReasonTooManyRequests,
-			"too many logs are left unread: at most %d of one caller, and %d of all: read them faster, or open fewer", maxCallerUnreadLogs, maxUnreadLogs)
+			"too many logs are left unread: at most %d of one caller and %d in all; read them faster, or open fewer", maxCallerUnreadLogs, maxUnreadLogs)
 	}
 	u.release = release
 	return nil

@@ -7,21 +7,21 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
-// waitingAfter is how long a stream may wait for a first snapshot before it says so: the client then
-// knows that the service is there.
+// waitingAfter is the time without messages after which a stream reports that it waits for a first
+// snapshot, so that the client sees that the service is reachable.
 const waitingAfter = time.Second
 
-// begun is what has come of beginning to follow.
+// begun is the result of starting a watch.
 type begun struct {
 	watch *watch
 	err   error
 }
 
-// whileWaiting calls begin, and says at an interval that the stream waits until begin returns. The
-// token is the one that the client has presented, which remains good.
+// whileWaiting calls begin, and sends messages at an interval until begin returns. token is the
+// resume token that the client has sent. It remains valid.
 func (s *eventSender) whileWaiting(ctx context.Context, token string, begin func() (*watch, error)) (*watch, error) {
 	done := make(chan begun, 1)
-	go func() { // ends with begin, for which this waits
+	go func() { // ends with begin, which whileWaiting waits for
 		watch, err := begin()
 		done <- begun{watch, err}
 	}()

@@ -8,10 +8,10 @@ import (
 	"sync"
 )
 
-// wholeMessages writes what a stream sends in one piece for each flush. Connect writes a message
-// as a prefix and a body, and net/http would send each in a frame of its own, at the price of
-// another turn of the connection's goroutines. A stream that a client leaves unread for longer
-// than patience ends; see [unread].
+// wholeMessages writes the data of a stream in one piece for each flush. Connect writes a message
+// as a prefix and a body, and net/http would send each of them in a frame of its own, which wakes
+// the connection's goroutines twice. A stream whose client leaves a message unread for longer than
+// patience ends; see [unread].
 func wholeMessages(next http.Handler, patience readPatience) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		whole := &wholeWriter{ResponseWriter: w}
@@ -23,7 +23,7 @@ func wholeMessages(next http.Handler, patience readPatience) http.Handler {
 
 type writerKey struct{}
 
-// unreadOf returns what looks after the messages of a stream that its client leaves unread.
+// unreadOf returns the tracker of a stream's unread messages.
 func unreadOf(ctx context.Context) *unread {
 	if whole, ok := ctx.Value(writerKey{}).(*wholeWriter); ok {
 		return &whole.unread
@@ -31,28 +31,28 @@ func unreadOf(ctx context.Context) *unread {
 	return &unread{} // not a stream
 }
 
-// wholeWriter is owned by the handler of one stream. It has a buffer only between a
-// write and the end of the flush: an idle stream has none.
+// wholeWriter joins the writes of one stream. It is owned by the stream's handler. It has a buffer
+// only between a write and the end of the flush, so an idle stream has none.
 type wholeWriter struct {
 	http.ResponseWriter
 	unread unread
-	prefix [8]byte // of a message whose body is yet to be written
-	begun  int     // how much of prefix is in use
+	prefix [8]byte // of a message whose body has not been written yet
+	begun  int     // number of used bytes of prefix
 	failed error
-	// gathered is a message that waits for the flush; nil if there is none.
+	// gathered is the buffered message until the flush; nil if there is none.
 	gathered *[]byte
 }
 
-// maxGathered is how large a message may be to be gathered. While the client does not
-// read it, a larger one stays in Connect's buffer.
+// maxGathered is the maximum size of a buffered message. A larger one stays in Connect's buffer
+// while the client does not read it.
 const maxGathered = 64 << 10
 
-// gatherSizes are the sizes of buffers. A small message that stands still keeps a small buffer.
+// gatherSizes are the sizes of buffers. A small message that is left unread keeps a small buffer.
 var gatherSizes = [...]int{4 << 10, 16 << 10, maxGathered + 8}
 
 var gatherBuffers = [len(gatherSizes)]sync.Pool{}
 
-// gatherBuffer returns an empty buffer with room for a message, and its pool.
+// gatherBuffer returns an empty buffer with capacity for a message of the given size.
 func gatherBuffer(size int) *[]byte {
 	for i, room := range gatherSizes {
 		if size > room {
@@ -75,7 +75,7 @@ func putGatherBuffer(buffer *[]byte) {
 	}
 }
 
-// Write implements http.ResponseWriter. Its error is that of the last flush.
+// Write implements http.ResponseWriter. It returns the error of the last flush.
 func (w *wholeWriter) Write(p []byte) (int, error) {
 	switch {
 	case w.failed != nil:
@@ -98,7 +98,7 @@ func (w *wholeWriter) Write(p []byte) (int, error) {
 	return w.send(p)
 }
 
-// handOn writes what has been gathered.
+// handOn writes the buffered data.
 func (w *wholeWriter) handOn() error {
 	if w.failed == nil && w.begun > 0 {
 		_, _ = w.send(w.prefix[:w.begun])
@@ -110,14 +110,14 @@ func (w *wholeWriter) handOn() error {
 	if w.failed == nil {
 		_, _ = w.send(*w.gathered)
 	}
-	if w.failed == nil { // otherwise net/http may be writing it still
+	if w.failed == nil { // otherwise net/http may still be writing it
 		putGatherBuffer(w.gathered)
 	}
 	w.gathered = nil
 	return w.failed
 }
 
-// send writes, and remembers an error.
+// send writes p, and keeps the first error.
 func (w *wholeWriter) send(p []byte) (sent int, err error) {
 	if w.failed == nil {
 		sent, w.failed = w.unread.write(w.ResponseWriter, p)
@@ -125,7 +125,7 @@ func (w *wholeWriter) send(p []byte) (sent int, err error) {
 	return sent, w.failed
 }
 
-// Flush implements http.Flusher. Where a message cannot be sent, the next Write says so.
+// Flush implements http.Flusher. If a message cannot be sent, the next Write returns the error.
 func (w *wholeWriter) Flush() {
 	if w.handOn() == nil {
 		w.unread.begin()
@@ -137,5 +137,5 @@ func (w *wholeWriter) Flush() {
 	w.unread.end()
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap returns the wrapped writer for http.ResponseController.
 func (w *wholeWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
