@@ -12,7 +12,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
-// The numbers of the fields whose bytes are put together here.
+// The numbers of the fields that are encoded here.
 var (
 	watchResponseEvents = fieldNumber(&kubeconnectv1.WatchResponse{}, "events")
 	eventType           = fieldNumber(&kubeconnectv1.Event{}, "type")
@@ -21,37 +21,38 @@ var (
 	eventPatch          = fieldNumber(&kubeconnectv1.Event{}, "patch")
 )
 
-// whole is how an object is told that is no patch.
+// whole is the patch type of an event with a whole object.
 const whole = kubeconnectv1.PatchType_PATCH_TYPE_UNSPECIFIED
 
-// batchEncoder makes the answers that tell a batch.
+// batchEncoder encodes a batch as responses.
 type batchEncoder struct {
 	batch    informerhub.Batch
 	encoding kubeconnectv1.Encoding
-	patches  kubeconnectv1.PatchType // where they are known
+	patches  kubeconnectv1.PatchType // the patch type of events whose Before is known
 	tokens   tokens
-	heavy    bool // it is encoded in turns of the processors
+	heavy    bool // encoded in processor slots
 }
 
-// encodedBatch is what an encoded batch depends on, beside the batch.
+// encodedBatch is the cache key of an encoded batch: everything but the batch that the encoding
+// depends on.
 type encodedBatch struct {
 	encoding          kubeconnectv1.Encoding
 	patches           kubeconnectv1.PatchType
 	selection, served string
 }
 
-// encodedResponse is an answer: the bytes of its events, and the token to resume with
-// behind them, empty if there is none.
+// encodedResponse is a response: the encoded events, and the token to resume with after them, which
+// is empty if there is none.
 type encodedResponse struct {
 	events []byte
 	token  string
-	last   int // the place of its last event in the batch
-	count  int // of its events
+	last   int // index of its last event in the batch
+	count  int // number of its events
 }
 
-// responses are the answers, one after the other. None may be changed, and none kept
-// beyond its turn. A large batch is encoded in turns of the processors, of which the context says
-// whose they are; an error is that the context has ended.
+// responses returns the responses in order. They must not be modified, or retained after the
+// iteration. A large batch is encoded in processor slots of the caller in ctx. It yields an error
+// only if ctx is done.
 func (e batchEncoder) responses(ctx context.Context) iter.Seq2[encodedResponse, error] {
 	return func(yield func(encodedResponse, error) bool) {
 		shared, ok, err := e.shared(ctx)
@@ -70,8 +71,8 @@ func (e batchEncoder) responses(ctx context.Context) iter.Seq2[encodedResponse, 
 	}
 }
 
-// shared returns the answers that are made once for all streams that send the batch; false if no
-// other stream can.
+// shared returns the responses that are encoded once for all streams that send the batch. ok is
+// false if no other stream can use them.
 func (e batchEncoder) shared(ctx context.Context) (responses []encodedResponse, ok bool, err error) {
 	if !e.batch.IsShared() {
 		return nil, false, nil
@@ -112,7 +113,7 @@ func (e batchEncoder) encodeAll(ctx context.Context, yield func(encodedResponse,
 	}
 }
 
-// beginTurn waits for a turn of the processors, if encoding a part of the batch may take long.
+// beginTurn waits for a processor slot if encoding a part of the batch may take long.
 func (e batchEncoder) beginTurn(ctx context.Context) (end func(), err error) {
 	if !e.heavy {
 		return func() {}, nil
@@ -121,18 +122,18 @@ func (e batchEncoder) beginTurn(ctx context.Context) (end func(), err error) {
 	return end, err
 }
 
-// heavyBatch is from how many bytes of objects on a batch is encoded in turns.
+// heavyBatch is the size in bytes of the objects above which a batch is encoded in processor slots.
 const heavyBatch = 32 << 10
 
-// bookmark returns the answer of a batch that is a bookmark.
+// bookmark returns the response of a batch that consists of a bookmark.
 func (e batchEncoder) bookmark() encodedResponse { return e.begin().response() }
 
-// responseEncoder makes one answer after the other of a batch, all in one buffer.
+// responseEncoder encodes the responses of a batch one after the other, in one buffer.
 type responseEncoder struct {
 	batchEncoder
 	buffer  []byte
-	next    int    // the place of the event that is next
-	encoded bool   // whether object and patch are of that event
+	next    int    // index of the next event
+	encoded bool   // object and patch belong to the next event
 	object  []byte // nil if it has none
 	patch   kubeconnectv1.PatchType
 }
@@ -143,7 +144,7 @@ func (e batchEncoder) begin() *responseEncoder {
 
 func (r *responseEncoder) done() bool { return r.next == len(r.batch.Events) }
 
-// encode encodes the object of the event that is next.
+// encode encodes the object of the next event.
 func (r *responseEncoder) encode() {
 	if !r.encoded {
 		r.object, r.patch = r.batchEncoder.object(r.batch.Events[r.next])
@@ -151,10 +152,10 @@ func (r *responseEncoder) encode() {
 	}
 }
 
-// response returns the next answer, which is valid until the one after that.
+// response returns the next response, which is valid until the following call.
 func (r *responseEncoder) response() encodedResponse {
 	if r.buffer = r.buffer[:0]; cap(r.buffer) > 2*maxEventsBytes {
-		r.buffer = nil // it had a large object
+		r.buffer = nil // it contained a large object
 	}
 	first := r.next
 	for ; !r.done(); r.next++ {
@@ -169,7 +170,7 @@ func (r *responseEncoder) response() encodedResponse {
 	return encodedResponse{r.buffer, r.tokenAfter(last), last, r.next - first}
 }
 
-// object is that of an event, or the patch that makes it of the one before.
+// object returns the encoded object of an event, or the patch from the object before it.
 func (e batchEncoder) object(event informerhub.Event) (encoded []byte, patch kubeconnectv1.PatchType) {
 	if event.Object == nil {
 		return nil, whole
@@ -182,7 +183,8 @@ func (e batchEncoder) object(event informerhub.Event) (encoded []byte, patch kub
 	return encodedObject(event.Object, e.encoding), whole
 }
 
-// objects are those of the events; nil for an event without, or with a patch.
+// objects yields the objects of the events, or nil for an event that has none or that is sent as a
+// patch.
 func (e batchEncoder) objects(yield func(*informerhub.Object) bool) {
 	for _, event := range e.batch.Events {
 		object := event.Object
@@ -195,7 +197,7 @@ func (e batchEncoder) objects(yield func(*informerhub.Object) bool) {
 	}
 }
 
-// tokenAfter is the token to resume with behind one of the events; empty if there is none.
+// tokenAfter returns the token to resume with after an event, or an empty string if there is none.
 func (e batchEncoder) tokenAfter(last int) string {
 	position, ok := e.batch.PositionAfter(last)
 	if !ok {
@@ -204,7 +206,7 @@ func (e batchEncoder) tokenAfter(last int) string {
 	return e.tokens.write(position)
 }
 
-// appendEvent adds an event, whose object has been encoded, to an answer.
+// appendEvent appends an event, with its encoded object, to a response.
 func appendEvent(to []byte, event informerhub.Event, object []byte, patch kubeconnectv1.PatchType) []byte {
 	to = protowire.AppendTag(to, watchResponseEvents, protowire.BytesType)
 	to = protowire.AppendVarint(to, uint64(eventSize(event, object, patch)))

@@ -12,8 +12,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
-// target is what a change is made to: an object or a part of it, or a collection where
-// the name is empty.
+// target is the object, the subresource or, if name is empty, the collection that a change is made
+// to.
 type target struct {
 	resource    informerhub.Resource
 	namespace   string
@@ -28,17 +28,16 @@ func (t target) subresources() []string {
 	return []string{t.subresource}
 }
 
-// change is a change that has been understood, as each of client-go's clients makes it.
+// change is a parsed change, in the forms of client-go's two clients.
 type change interface {
-	// typed is the request of the REST client that the clientset has for the kind's group,
-	// but for what the target says.
+	// typed returns the request of the clientset's REST client for the kind's group, without the
+	// target.
 	typed(rest.Interface) *rest.Request
-	// dynamic makes the change by the dynamic client. What is answered is noted elsewhere:
-	// see outcome.
+	// dynamic makes the change by the dynamic client. The response is recorded by outcome.
 	dynamic(context.Context, dynamic.ResourceInterface, target) error
 }
 
-// creation makes an object, or what a subresource is there to make.
+// creation creates an object, or the object of a subresource that creates one.
 type creation struct {
 	manifest manifest
 	options  metav1.CreateOptions
@@ -56,7 +55,7 @@ func (c creation) dynamic(ctx context.Context, objects dynamic.ResourceInterface
 	return err
 }
 
-// update replaces an object, or a part of it.
+// update replaces an object or a subresource.
 type update struct {
 	manifest manifest
 	options  metav1.UpdateOptions
@@ -101,7 +100,7 @@ func (d deletion) dynamic(ctx context.Context, objects dynamic.ResourceInterface
 	return objects.Delete(ctx, t.name, d.options)
 }
 
-// clearing deletes all objects of a collection that match.
+// clearing deletes all matching objects of a collection.
 type clearing struct {
 	options  metav1.DeleteOptions
 	matching metav1.ListOptions

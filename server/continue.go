@@ -11,8 +11,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
-// continuation makes the list that a later page is taken from: the state of a cache at the list's
-// version, or what the API server answers for exactly that. It is owned by one call.
+// continuation creates the list that a later page is taken from: the state of a cache at the list's
+// version, or the API server's list at exactly that version. It is owned by one call.
 type continuation struct {
 	*resources
 	request *kubeconnectv1.ListRequest
@@ -23,7 +23,7 @@ type continuation struct {
 	scope   auth.Namespaces
 }
 
-// continued returns the list that a page token leads to, for a caller who may read all of it.
+// continued returns the list of a page token, for a caller that can read all of it.
 func (s *resources) continued(ctx context.Context, request *kubeconnectv1.ListRequest, by order, as form) (*pagedList, error) {
 	token, err := readPageToken(request)
 	if err != nil {
@@ -58,7 +58,7 @@ func (c *continuation) list(ctx context.Context, resource informerhub.Resource) 
 	return c.fromCache(ctx, cache)
 }
 
-// check refuses a list that has become another one than that of the first page.
+// check rejects a list that is not the same as at its first page.
 func (c *continuation) check(related relation) error {
 	if c.token.served != c.servedAs(c.wanted.resource, c.scope, related) {
 		return errPageChanged
@@ -90,7 +90,7 @@ func (c *continuation) fromCache(ctx context.Context, cache *informerhub.Cache) 
 	return list, err
 }
 
-// await waits until the cache knows of everything at the list's version.
+// await waits until the cache has all changes up to the list's version.
 func (c *continuation) await(ctx context.Context, cache *informerhub.Cache) error {
 	err := cache.AwaitPosition(ctx, c.token.position, patience)
 	switch {
@@ -108,7 +108,8 @@ func (c *continuation) await(ctx context.Context, cache *informerhub.Cache) erro
 	return err
 }
 
-// take takes what comes of a selection, as it was at the list's version.
+// take returns the objects of a selection as they were at the list's version, starting after the
+// token's last object where the order allows it.
 func (c *continuation) take(ctx context.Context, found selected) (*pagedList, error) {
 	if len(c.by.paths) == 0 && found.related.root == nil {
 		most, mostBytes := mostFor(c.request, c.as)

@@ -7,10 +7,10 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
-// onResource does something with the resource that a request names. Where the API server
-// contradicts what discovery has said of the resource, or the request does not fit its
-// scope, discovery is asked again, and do is called once more if the answer is another one.
-// The API server has then not carried out what do has sent: see [informerhub.Contradicts].
+// onResource calls do with the resource that a request names. If the API server contradicts
+// discovery about the resource, or the request does not match its scope, discovery is refreshed,
+// and do is called once more if the resource has changed. In that case the API server has not
+// carried out the request that do sent: see [informerhub.Contradicts].
 func onResource[A any](ctx context.Context, s *resources, name string, do func(informerhub.Resource) (A, error)) (A, error) {
 	resource, err := s.resolve(ctx, name)
 	if err != nil {
@@ -37,19 +37,19 @@ func onResource[A any](ctx context.Context, s *resources, name string, do func(i
 
 func isContradicted(err error, resource informerhub.Resource) bool {
 	var scope *scopeError
-	// The scope of what is built in never changes.
+	// The scope of built-in resources never changes.
 	return informerhub.Contradicts(err) || errors.As(err, &scope) && !resource.BuiltIn()
 }
 
-// scopeError refuses a request that does not fit the scope of its resource.
+// scopeError is the error for a request that does not match the scope of its resource.
 type scopeError struct{ error }
 
 // Unwrap returns the error for the caller.
 func (e *scopeError) Unwrap() error { return e.error }
 
-// confirm returns a ResourceGoneError if an answer of the API server shows that a resource is
-// not what discovery has said, and discovery by now says so too. An answer without objects
-// shows nothing; then discovery must be recent.
+// confirm returns a ResourceGoneError if a response of the API server shows that a resource is not
+// as discovered, and refreshed discovery confirms it. A response without objects shows nothing;
+// then discovery must be recent.
 func (s *resources) confirm(ctx context.Context, resource informerhub.Resource, answered ...*informerhub.Object) error {
 	resolver := s.hub.Resolver()
 	switch {
@@ -57,7 +57,7 @@ func (s *resources) confirm(ctx context.Context, resource informerhub.Resource, 
 		return nil
 	case len(answered) > 0:
 		if err := resolver.Refresh(ctx); err != nil {
-			return nil // nothing better is known
+			return nil // no newer discovery is available
 		}
 	}
 	var gone *informerhub.ResourceGoneError

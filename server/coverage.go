@@ -7,13 +7,13 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 )
 
-// maxNamedNamespaces bounds the namespaces that a warning names. The answer's own list of
-// them is whole: 16,000 of the longest names fit beside a page.
+// maxNamedNamespaces bounds the namespaces that a warning names. The response's own list is
+// complete: 16,000 of the longest names fit in addition to a page.
 const maxNamedNamespaces = 20
 
-// coverageOf returns the namespaces that an answer covers and the warning that it covers no
-// others. Both are empty where the answer is complete. Neither says anything about the
-// namespaces that the caller may not see, not even how many there are.
+// coverageOf returns the namespaces that a response covers, and the warning that it covers no
+// others. Both are empty if the response is complete. Neither contains anything about namespaces
+// that the caller cannot read, not even their number.
 func coverageOf(wanted read, scope auth.Namespaces) (namespaces, warnings []string) {
 	if scope.All {
 		return nil, nil
@@ -22,7 +22,7 @@ func coverageOf(wanted read, scope auth.Namespaces) (namespaces, warnings []stri
 	if len(named) > maxNamedNamespaces {
 		named, more = named[:maxNamedNamespaces], fmt.Sprintf(" and %d more", len(named)-maxNamedNamespaces)
 	}
-	warning := fmt.Sprintf("the answer covers %d of the cluster's namespaces: %s%s; you may not %s %s in the others",
+	warning := fmt.Sprintf("the answer covers %d of the cluster's namespaces: %s%s; you lack the permission to %s %s in the others",
 		len(scope.Names), strings.Join(named, ", "), more, strings.Join(wanted.verbs, " and "), wanted.resource.GroupResource())
 	return scope.Names, []string{warning}
 }

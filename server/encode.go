@@ -14,11 +14,11 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
-// encodeObject makes the answer's form of an object: the message whose bytes are
-// encodedObject. One whose content cannot be sent carries the error in its place.
+// encodeObject returns the message of an object: the one whose bytes encodedObject returns. If the
+// content cannot be sent, the message contains an error in its place.
 func encodeObject(object *informerhub.Object, encoding kubeconnectv1.Encoding) *kubeconnectv1.Object {
 	encoded := new(kubeconnectv1.Object)
-	_ = proto.Unmarshal(encodedObject(object, encoding), encoded) // our own bytes
+	_ = proto.Unmarshal(encodedObject(object, encoding), encoded) // never fails: the bytes were encoded here
 	return encoded
 }
 
@@ -35,12 +35,12 @@ func orDefault(encoding kubeconnectv1.Encoding) kubeconnectv1.Encoding {
 
 func checkEncoding(encoding kubeconnectv1.Encoding) error {
 	if _, ok := kubeconnectv1.Encoding_name[int32(encoding)]; !ok {
-		return badRequest("encoding %d: this service knows STRUCT, JSON and PROTOBUF", encoding)
+		return badRequest("unknown encoding %d: give STRUCT, JSON or PROTOBUF", encoding)
 	}
 	return nil
 }
 
-// encodeKind names what the objects of an answer are.
+// encodeKind returns the kind of the objects in a response.
 func encodeKind(resource informerhub.Resource) *kubeconnectv1.ResourceKind {
 	return &kubeconnectv1.ResourceKind{
 		Group:        resource.Group,
@@ -52,8 +52,8 @@ func encodeKind(resource informerhub.Resource) *kubeconnectv1.ResourceKind {
 	}
 }
 
-// protobufType is the name of a kind's message: the .proto files of k8s.io/api
-// name their packages after the folders that they lie in.
+// protobufType returns the name of a kind's message. The .proto files of k8s.io/api name their
+// packages after their folders.
 func protobufType(kind schema.GroupVersionKind) string {
 	object, err := scheme.Scheme.New(kind)
 	if err != nil {

@@ -18,12 +18,11 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/mask"
 )
 
-// An object is encoded once, as the bytes of a kubeconnect.v1.Object, for all the
-// streams that send it. They are put into an answer as fields that the message has
-// not parsed: marshalled, these are copied as they are, and whoever reads the answer
-// finds the fields that they are.
+// An object is encoded once, as the bytes of a kubeconnect.v1.Object, for all streams that send it.
+// The bytes are put into a response as unknown fields: marshalling copies them unchanged, and
+// readers parse them as the fields that they are.
 
-// The numbers of the fields whose bytes are put together here.
+// The numbers of the fields that are encoded here.
 var (
 	listResponseObjects = fieldNumber(&kubeconnectv1.ListResponse{}, "objects")
 	objectNamespace     = fieldNumber(&kubeconnectv1.Object{}, "namespace")
@@ -36,21 +35,21 @@ var (
 	objectError         = fieldNumber(&kubeconnectv1.Object{}, "error")
 )
 
-// maxObjectBytes bounds the content of an object, so that it fits into a message of 4 MiB,
-// the limit of gRPC clients: with everything that stands around it, and also in the JSON
-// form of a message, where bytes are base64. A Struct is of another length in that form:
-// it is the text of the object there, whose escaped characters have no such bound.
+// maxObjectBytes bounds the content of an object, so that it fits into a message of 4 MiB, the
+// limit of gRPC clients: together with the rest of the message, and also in the JSON form of a
+// message, where bytes are base64. The JSON form of a Struct has another length: it is the JSON of
+// the object, whose escaped characters have no such bound.
 const maxObjectBytes = 11 << 18 // 2.75 MiB
 
-// objectHeadBytes is about what an object's message has beside the content.
+// objectHeadBytes estimates the size of an object's message without the content.
 const objectHeadBytes = 192
 
 func fieldNumber(message proto.Message, name protoreflect.Name) protowire.Number {
 	return message.ProtoReflect().Descriptor().Fields().ByName(name).Number()
 }
 
-// encodedObject is the bytes of an object's message. They may be shared: never
-// change them.
+// encodedObject returns the bytes of an object's message. They may be shared and must not be
+// modified.
 func encodedObject(object *informerhub.Object, encoding kubeconnectv1.Encoding) []byte {
 	encoding = orDefault(encoding)
 	return object.Encoded(int(encoding), func(object *informerhub.Object) []byte {
@@ -58,7 +57,8 @@ func encodedObject(object *informerhub.Object, encoding kubeconnectv1.Encoding) 
 	})
 }
 
-// encodeBytes makes them. An object whose content cannot be sent has the error in its place.
+// encodeBytes encodes the message for encodedObject. If the content cannot be sent, the message
+// contains an error in its place.
 func encodeBytes(object *informerhub.Object, encoding kubeconnectv1.Encoding) []byte {
 	if !object.HasContent() {
 		return headObject(object)
@@ -75,17 +75,17 @@ func encodeBytes(object *informerhub.Object, encoding kubeconnectv1.Encoding) []
 	return contentObject(object, number, content)
 }
 
-// form is how a caller wants objects: in an encoding, and some of their fields, or all; in an
-// answer that is made of its messages, or of their bytes.
+// form is the form in which a caller wants objects: the encoding, the fields (nil for all), and
+// whether the response contains decoded messages or their bytes.
 type form struct {
 	encoding kubeconnectv1.Encoding
 	fields   *mask.Mask
 	messages bool
 }
 
-// contentOf makes the field of an object's message that its content is in, in another
-// encoding than the one that was asked for where the object has no such form that can be
-// sent. The error says that it cannot be read, or is too large to be sent.
+// contentOf returns the number and the bytes of the field with the content of an object's message.
+// It uses another encoding than the requested one if the object has no form in it that can be sent.
+// The error reports that the object cannot be decoded, or is too large to be sent.
 func (s *scratch) contentOf(object *informerhub.Object, as form) (number protowire.Number, content []byte, err error) {
 	if as.encoding == kubeconnectv1.Encoding_ENCODING_PROTOBUF {
 		var ok bool
@@ -110,11 +110,11 @@ func checkObjectSize(content []byte) error {
 		return nil
 	}
 	return failure(metav1.StatusReasonRequestEntityTooLarge,
-		"the object has %d bytes in this encoding, and an answer takes %d: ask for some of its fields, or for ENCODING_PROTOBUF, "+
+		"the object is too large: %d bytes in this encoding, of at most %d: select some of its fields, or use ENCODING_PROTOBUF, "+
 			"which is smaller for built-in kinds", len(content), maxObjectBytes)
 }
 
-// scratch holds what an object's bytes are made of, on the way.
+// scratch is a reusable buffer for encoding an object.
 type scratch struct {
 	text    []byte // JSON
 	content []byte // a Struct
@@ -122,7 +122,7 @@ type scratch struct {
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-// maxScratch is how many bytes of either are kept for the next object.
+// maxScratch bounds each buffer that is kept for the next object.
 const maxScratch = 64 << 10
 
 func (s *scratch) release() {
@@ -131,23 +131,23 @@ func (s *scratch) release() {
 	}
 }
 
-// contentObject is the message of an object, whose content is in a field of its own.
+// contentObject returns the message of an object with its content in the given field.
 func contentObject(object *informerhub.Object, number protowire.Number, content []byte) []byte {
 	return appendContentObject(make([]byte, 0, contentObjectSize(object, number, content)), object, number, content)
 }
 
-// errorObject is the message of an object with an error in the place of its content.
+// errorObject returns the message of an object with an error in the place of its content.
 func errorObject(object *informerhub.Object, err error) []byte {
 	_, status := classify(err)
 	if status == nil {
 		status = ownStatus(metav1.StatusReasonInternalError, err)
 	}
 	validUTF8(status)
-	content, _ := proto.Marshal(status) // only invalid UTF-8 fails
+	content, _ := proto.Marshal(status) // fails only for invalid UTF-8
 	return contentObject(object, objectError, content)
 }
 
-// headObject is the message of an object without content.
+// headObject returns the message of an object without content.
 func headObject(object *informerhub.Object) []byte {
 	return appendHead(nil, object)
 }
@@ -188,9 +188,9 @@ func headFields(object *informerhub.Object) [4]headField {
 	}
 }
 
-// appendListed adds an object to a page, unless it makes the page longer than it may be.
-// The API server's protobuf goes straight there, for it is as good as encoded, and so do
-// some fields of an object, for they are small, and seldom asked for by two.
+// appendListed appends an object to a page, unless the page would exceed most bytes. The API
+// server's protobuf is copied directly into the page, because it is already encoded. So are
+// selected fields of an object, because they are small and rarely shared by two requests.
 func appendListed(page []byte, object *informerhub.Object, as form, most int) (longer []byte, ok bool) {
 	if as.fields != nil && object.HasContent() {
 		return appendSome(page, object, as, most)
@@ -202,7 +202,7 @@ func appendListed(page []byte, object *informerhub.Object, as form, most int) (l
 	return appendContent(page, object, objectProtobuf, message, most)
 }
 
-// appendSome adds some fields of an object to a page.
+// appendSome appends selected fields of an object to a page.
 func appendSome(page []byte, object *informerhub.Object, as form, most int) (longer []byte, ok bool) {
 	s := scratches.Get().(*scratch)
 	defer s.release()
@@ -230,7 +230,7 @@ func appendContent(page []byte, object *informerhub.Object, number protowire.Num
 	return appendContentObject(page, object, number, content), true
 }
 
-// capacityFor is about what objects will take in a page.
+// capacityFor estimates the size of objects in a page.
 func (f form) capacityFor(objects []*informerhub.Object) int {
 	if f.fields != nil {
 		return min(2*objectHeadBytes*len(objects), maxPageBytes)
@@ -238,15 +238,15 @@ func (f form) capacityFor(objects []*informerhub.Object) int {
 	return capacityFor(slices.Values(objects), maxPageBytes)
 }
 
-// memoryFor is about what an answer with some objects takes in memory until it has been sent.
+// memoryFor estimates the memory of a response with objects until it has been sent.
 func (f form) memoryFor(objects []*informerhub.Object) int {
-	// JSON and a Struct are longer than the objects may be here.
+	// JSON and a Struct are longer than the objects in the cache.
 	return f.copies() * min(2*f.capacityFor(objects), maxPageBytes)
 }
 
-// copies is how many times the bytes of a page an answer takes in memory. The page, the encoded
-// answer and the compressed one exist at the same time. Messages come in addition: a Struct takes
-// about ten times its bytes, and a text in JSON is another copy.
+// copies returns how many times the bytes of a page are in memory. The page, the encoded response
+// and the compressed response exist at the same time. Decoded messages come in addition: a Struct
+// takes about ten times its bytes, and JSON is another copy.
 func (f form) copies() int {
 	switch {
 	case !f.messages:
@@ -257,8 +257,8 @@ func (f form) copies() int {
 	return 6
 }
 
-// capacityFor is about what objects will take in an answer, of no more than most bytes,
-// so that it need not be moved while it grows.
+// capacityFor estimates the size of objects in a response of at most most bytes, so that the buffer
+// is not reallocated while it grows.
 func capacityFor(objects iter.Seq[*informerhub.Object], most int) int {
 	capacity := 0
 	for object := range objects {
@@ -277,18 +277,17 @@ func appendField(to []byte, number protowire.Number, value []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(to, number, protowire.BytesType), value)
 }
 
-// setEncoded puts encoded fields into a message: as they are, or as messages where
-// the caller's codec needs these.
+// setEncoded puts encoded fields into a message: as bytes, or decoded if the caller's codec needs
+// messages.
 func setEncoded(message proto.Message, encoded []byte, messages bool) {
 	if messages {
-		_ = proto.UnmarshalOptions{Merge: true}.Unmarshal(encoded, message) // our own bytes
+		_ = proto.UnmarshalOptions{Merge: true}.Unmarshal(encoded, message) // never fails: the bytes were encoded here
 		return
 	}
 	message.ProtoReflect().SetUnknown(encoded)
 }
 
-// wantsMessages reports whether a call's answers are sent in another form than
-// protobuf's bytes.
+// wantsMessages reports whether a call's responses are sent in another form than protobuf.
 func wantsMessages(ctx context.Context) bool {
 	call, ok := connect.CallInfoForHandlerContext(ctx)
 	if !ok {

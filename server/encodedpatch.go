@@ -10,7 +10,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/diff"
 )
 
-// checkPatches refuses what there are no patches of.
+// checkPatches rejects a combination of patch type and encoding that is not supported.
 func checkPatches(patches kubeconnectv1.PatchType, encoding kubeconnectv1.Encoding) error {
 	encoding = orDefault(encoding)
 	switch {
@@ -21,19 +21,20 @@ func checkPatches(patches kubeconnectv1.PatchType, encoding kubeconnectv1.Encodi
 	case patches == kubeconnectv1.PatchType_PATCH_TYPE_MERGE && encoding != kubeconnectv1.Encoding_ENCODING_PROTOBUF:
 		return nil
 	}
-	return badRequest("there are no patches of type %s for encoding %s: ask for MERGE with STRUCT or JSON, for JSON with JSON, or leave patches out",
+	return badRequest("patches of type %s are not supported for encoding %s: use MERGE with STRUCT or JSON, use JSON with JSON, or leave patches out",
 		strings.TrimPrefix(patches.String(), "PATCH_TYPE_"), strings.TrimPrefix(encoding.String(), "ENCODING_"))
 }
 
-// The forms that patches are kept in, by number.
+// The forms in which encoded patches are cached.
 const (
 	mergeStruct = iota
 	mergeJSON
 	operationsJSON
 )
 
-// encodedPatch is the bytes of an object's message with the patch that makes it of the
-// one before as its content; nil if there is none. They may be shared: never change them.
+// encodedPatch returns the bytes of an object's message whose content is the patch from the object
+// before the event. It returns nil if there is none. The bytes may be shared and must not be
+// modified.
 func encodedPatch(event informerhub.Event, encoding kubeconnectv1.Encoding, patches kubeconnectv1.PatchType) []byte {
 	form, by, field := mergeStruct, diff.MergePatch, objectStruct
 	switch {
@@ -47,9 +48,9 @@ func encodedPatch(event informerhub.Event, encoding kubeconnectv1.Encoding, patc
 	})
 }
 
-// patchBytes makes them. There is no patch of an object that may have been sent without its
-// content because it is too large, and none that does not fit as a Struct: the whole object
-// is sent instead.
+// patchBytes encodes the patch for encodedPatch. It returns nil, so that the whole object is sent,
+// if an object may have been sent without its content because it is too large, or if the patch does
+// not fit into a Struct.
 func patchBytes(before, after *informerhub.Object, by func(dst, before, after []byte) ([]byte, bool), field protowire.Number) []byte {
 	old, now := scratches.Get().(*scratch), scratches.Get().(*scratch)
 	defer old.release()

@@ -29,15 +29,15 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/jsonscan"
 )
 
-// manifest is an object as its writer has written it. It goes to the API server as it is,
-// which reads it by the rules that it has for every client.
+// manifest is an object in the form in which the client sent it. It is forwarded unchanged to the
+// API server, which parses it by the same rules as for every client.
 type manifest struct {
 	contentType string
 	body        []byte
 	head        head
 }
 
-// head is what a manifest says of its own place.
+// head is the part of a manifest that identifies the object.
 type head struct {
 	Metadata struct {
 		Name            string `json:"name"`
@@ -55,7 +55,7 @@ func manifestOfStruct(members *structpb.Struct) (manifest, error) {
 	return manifestOfJSON("struct", text)
 }
 
-// manifestOfData reads JSON or YAML, as kubectl does: what begins with a brace is JSON.
+// manifestOfData parses JSON or YAML, as kubectl does: data that begins with a brace is JSON.
 func manifestOfData(data []byte) (manifest, error) {
 	if utilyaml.IsJSONBuffer(data) {
 		return manifestOfJSON("data", data)
@@ -76,14 +76,14 @@ func manifestOfData(data []byte) (manifest, error) {
 
 func manifestOfJSON(field string, text []byte) (manifest, error) {
 	m := manifest{contentType: runtime.ContentTypeJSON, body: text}
-	if err := utiljson.Unmarshal(text, &m.head); err != nil { // as the API server does: by case
+	if err := utiljson.Unmarshal(text, &m.head); err != nil { // case-sensitive, like the API server
 		return manifest{}, badRequest("%s is not the JSON of an object: %s", field, withoutGoTypes(err))
 	}
 	return m, nil
 }
 
-// withoutGoTypes returns the text of an error of JSON, without the Go type that has no place
-// for a value.
+// withoutGoTypes returns the message of a JSON error without the name of the Go type that a value
+// does not match.
 func withoutGoTypes(err error) string {
 	var wrong *json.UnmarshalTypeError
 	if !errors.As(err, &wrong) {
@@ -100,25 +100,25 @@ func withoutGoTypes(err error) string {
 	return fmt.Sprintf("%s has the type %s, and must be %s", field, wrong.Value, needed)
 }
 
-// checkOneDocument refuses YAML of which all but the first document would be passed over
-// in silence.
+// checkOneDocument rejects YAML with several documents, because all but the first would be ignored
+// silently.
 func checkOneDocument(data []byte) error {
 	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
 	for read := 0; ; {
 		document, err := documents.Read()
 		if err != nil {
-			return nil // the end; what cannot be read is said later
+			return nil // the end; invalid YAML is reported later
 		}
 		if saysNothing(document) {
 			continue
 		}
 		if read++; read > 1 {
-			return badRequest("data has more than one YAML document: send one object in a call")
+			return badRequest("data has more than one YAML document: send one object in each call")
 		}
 	}
 }
 
-// saysNothing reports whether a YAML document has nothing but comments and marks.
+// saysNothing reports whether a YAML document consists of comments and markers only.
 func saysNothing(document []byte) bool {
 	for line := range bytes.Lines(document) {
 		line, _, _ = bytes.Cut(bytes.TrimSpace(line), []byte("#"))
@@ -131,11 +131,11 @@ func saysNothing(document []byte) bool {
 	return true
 }
 
-// protobufPrefix is what the API server's envelope begins with.
+// protobufPrefix begins the API server's envelope.
 var protobufPrefix = []byte("k8s\x00")
 
-// manifestOfProtobuf puts a message into the API server's envelope, without a kind: it
-// is of the one that the API server wants at that place.
+// manifestOfProtobuf puts a message into the API server's envelope, without a kind: the API server
+// takes the kind that the path of the request expects.
 func manifestOfProtobuf(message []byte, resource informerhub.Resource) (manifest, error) {
 	if !resource.BuiltIn() {
 		return manifest{}, badRequest("%s have no protobuf form: give the object as struct or data", resource.GroupResource())
@@ -159,9 +159,9 @@ func (m manifest) sentBy(request *rest.Request, options runtime.Object) *rest.Re
 	return request.VersionedParams(options, scheme.ParameterCodec).SetHeader("Content-Type", m.contentType).Body(m.body)
 }
 
-// unstructured is the manifest as the dynamic client takes it: with a kind, and the name
-// of its place. Fields that stand twice it cannot hold: the API server does not see them,
-// and what it would say to them by the level of validation is said here.
+// unstructured returns the manifest in the form of the dynamic client: with a kind, and with the
+// name of the target. Duplicate fields are lost in this form and do not reach the API server, so
+// the errors or warnings about them, by the level of validation, are created here.
 func (m manifest) unstructured(ctx context.Context, at target, validation string) (*unstructured.Unstructured, error) {
 	object := &unstructured.Unstructured{}
 	twice, err := m.read(&object.Object)
@@ -189,12 +189,12 @@ func (m manifest) unstructured(ctx context.Context, at target, validation string
 	return object, nil
 }
 
-// read reads the members of the object, and answers which of them stand there twice.
+// read parses the members of the object, and returns an error for each duplicate field.
 func (m manifest) read(members *map[string]any) (twice []error, err error) {
 	text := m.body
 	switch m.contentType {
 	case runtime.ContentTypeProtobuf:
-		return nil, errors.New("this cannot be sent as protobuf: give the object as struct or data")
+		return nil, errors.New("this request does not support protobuf: give the object as struct or data")
 	case runtime.ContentTypeYAML:
 		if text, err = yaml.YAMLToJSONStrict(m.body); err != nil {
 			twice = append(twice, err)
@@ -208,8 +208,8 @@ func (m manifest) read(members *map[string]any) (twice []error, err error) {
 	return append(twice, inJSON...), err
 }
 
-// under is the manifest with preconditions, which the API server holds against the
-// metadata of what it has.
+// under returns the manifest with preconditions in its metadata, which the API server compares with
+// the stored object.
 func (m manifest) under(preconditions *metav1.Preconditions) (manifest, error) {
 	wanted, err := m.head.lacks(preconditions)
 	if err != nil || len(wanted) == 0 {
@@ -230,7 +230,7 @@ func (m manifest) under(preconditions *metav1.Preconditions) (manifest, error) {
 	return m, err
 }
 
-// lacks is what must be added for the preconditions to be said.
+// lacks returns the metadata to add for the preconditions.
 func (h head) lacks(preconditions *metav1.Preconditions) (map[string]string, error) {
 	wanted := map[string]string{}
 	if preconditions == nil {
@@ -246,7 +246,7 @@ func (h head) lacks(preconditions *metav1.Preconditions) (map[string]string, err
 		switch {
 		case both.want == nil || *both.want == both.said:
 		case both.said != "":
-			return nil, badRequest("preconditions want metadata.%s %q, and the object says %q: give one of them", name, *both.want, both.said)
+			return nil, badRequest("preconditions require metadata.%s %q, but the object has %q: give one of them", name, *both.want, both.said)
 		default:
 			wanted[name] = *both.want
 		}
@@ -254,8 +254,8 @@ func (h head) lacks(preconditions *metav1.Preconditions) (map[string]string, err
 	return wanted, nil
 }
 
-// withMetadata puts members into the metadata of a JSON object, in the place of those of
-// their names, and leaves the rest of the text as it is.
+// withMetadata sets members of the metadata of a JSON object, and leaves the rest of the text
+// unchanged.
 func withMetadata(text []byte, members map[string]string) ([]byte, error) {
 	at, err := insideMetadata(text)
 	if err == nil && at < 0 {
@@ -275,8 +275,9 @@ func withMetadata(text []byte, members map[string]string) ([]byte, error) {
 	return text, nil
 }
 
-// withMember puts a member into the object whose brace is before a place: wherever there is
-// one of its name, for the last of them is the one that counts, or before all others.
+// withMember sets a member of the JSON object whose brace is before at. If members of that name
+// exist, it replaces the value of each, because the last one counts. Otherwise it inserts the
+// member before all others.
 func withMember(text []byte, at int, name string, value []byte) []byte {
 	found, first := false, true
 	for i := at; ; first = false {
@@ -300,8 +301,8 @@ func withMember(text []byte, at int, name string, value []byte) []byte {
 	return slices.Insert(bytes.Clone(text), at, member...)
 }
 
-// insideMetadata is the place behind the brace of an object's metadata; negative if it has
-// none.
+// insideMetadata returns the offset after the opening brace of an object's metadata, or a negative
+// number if there is none.
 func insideMetadata(text []byte) (at int, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	switch begins, err := decoder.Token(); {
@@ -323,7 +324,7 @@ func insideMetadata(text []byte) (at int, err error) {
 		switch {
 		case member != "metadata":
 		case at >= 0:
-			return 0, errors.New("it stands there twice")
+			return 0, errors.New("it is a duplicate field")
 		case value[0] != '{':
 			return 0, fmt.Errorf("it is %s", value)
 		default:
@@ -333,8 +334,8 @@ func insideMetadata(text []byte) (at int, err error) {
 	return at, nil
 }
 
-// withProtobufMetadata appends a second metadata to the message in an envelope: the two
-// count as one, and what the second has is added to the first.
+// withProtobufMetadata appends a second metadata field to the message in an envelope. Parsers merge
+// the two fields, so the second one adds to the first.
 func withProtobufMetadata(enveloped []byte, members map[string]string) ([]byte, error) {
 	const metadata, uid, resourceVersion = 1, 5, 6
 	var unknown runtime.Unknown

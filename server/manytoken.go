@@ -6,23 +6,22 @@ import (
 	"hash/crc32"
 )
 
-// The resume token of several watches is, in base64url: a format number of its own; the
-// token of each watch, before its base64url, which is empty where there is none; and a
-// checksum.
+// The resume token of several watches consists, in base64url, of: a format number of its own; the
+// token of each watch, decoded from base64url, which is empty if there is none; and a checksum.
 const manyTokenFormat = 2
 
 func joinTokens(tokens []string) string {
 	joined := []byte{manyTokenFormat}
 	for _, token := range tokens {
-		decoded, _ := tokenBytes(token) // our own
+		decoded, _ := tokenBytes(token) // never fails: the token was encoded here
 		joined = appendText(joined, string(decoded))
 	}
 	joined = binary.BigEndian.AppendUint32(joined, crc32.ChecksumIEEE(joined))
 	return base64.RawURLEncoding.EncodeToString(joined)
 }
 
-// splitToken answers the tokens of some watches; all are empty if the token is. Whether
-// they are good for the watches is for these to say.
+// splitToken returns the tokens of the watches. All are empty if token is. Each watch validates its
+// own token.
 func splitToken(token string, watches int) ([]string, error) {
 	tokens := make([]string, watches)
 	if token == "" {
@@ -35,7 +34,7 @@ func splitToken(token string, watches int) ([]string, error) {
 		tokens[i] = base64.RawURLEncoding.EncodeToString([]byte(one))
 	}
 	if !ok || len(rest) > 0 {
-		return nil, badRequest("resume_token is not one that this service gives out for %d watches: it is another request's, or was cut or changed on the way; watch without it", watches)
+		return nil, badRequest("invalid resume_token for %d watches: from another request, truncated or modified; watch without it", watches)
 	}
 	return tokens, nil
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/mask"
 )
 
-// partialKind is what an object's metadata is told as, as by the API server.
+// partialKind is the kind of an object that is reduced to its metadata, as at the API server.
 var partialKind = schema.GroupVersionKind{Group: metav1.GroupName, Version: "v1", Kind: "PartialObjectMetadata"}
 
 const (
@@ -18,7 +18,7 @@ const (
 	metadataPath        = "metadata"
 )
 
-// onlyMetadata leaves of an object what a PartialObjectMetadata has.
+// onlyMetadata is the mask of the fields that a PartialObjectMetadata has.
 var onlyMetadata = func() *mask.Mask {
 	only, err := mask.Parse([]string{metadataPath})
 	if err != nil {
@@ -27,13 +27,13 @@ var onlyMetadata = func() *mask.Mask {
 	return only.As(partialKind)
 }()
 
-// shown is what a request wants of each object.
+// shown is a request that selects the parts of each object.
 type shown interface {
 	GetFields() []string
 	GetMetadataOnly() bool
 }
 
-// fieldsOf is what a request wants of each object; nil is all of it.
+// fieldsOf returns the mask of a request, or nil for whole objects.
 func fieldsOf(request shown) (*mask.Mask, error) {
 	fields, err := mask.Parse(request.GetFields())
 	switch {
@@ -45,17 +45,16 @@ func fieldsOf(request shown) (*mask.Mask, error) {
 		return onlyMetadata, nil
 	}
 	for _, text := range request.GetFields() {
-		path, _ := mask.ParsePath(text) // parsed before
+		path, _ := mask.ParsePath(text) // parsed without an error above
 		inside := strings.TrimPrefix(path.String(), metadataPath)
 		if inside == path.String() || inside != "" && inside[0] != '.' && inside[0] != '[' {
-			return nil, badRequest("fields: %q does not lead into the metadata, and metadata_only asks for nothing else", text)
+			return nil, badRequest("fields: %q is not in the metadata: with metadata_only, give paths in metadata", text)
 		}
 	}
 	return fields, nil
 }
 
-// shownKind names what the objects of an answer are, if they are of a kind when all of them
-// is shown.
+// shownKind returns the kind of the objects in a response. kind is the kind of the whole objects.
 func shownKind(request shown, kind *kubeconnectv1.ResourceKind) *kubeconnectv1.ResourceKind {
 	if request.GetMetadataOnly() {
 		kind.Group, kind.Version, kind.Kind = partialKind.Group, partialKind.Version, partialKind.Kind
@@ -64,8 +63,8 @@ func shownKind(request shown, kind *kubeconnectv1.ResourceKind) *kubeconnectv1.R
 	return kind
 }
 
-// readsMetadata reports whether a request looks at nothing but the metadata of objects, so
-// that the API server need not send more.
+// readsMetadata reports whether a request uses only the metadata of objects, so that the API server
+// need not send more.
 func readsMetadata(request selecting) bool {
 	shows, ok := request.(shown)
 	ordered, _ := request.(interface{ GetOrderBy() string })

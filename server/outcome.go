@@ -13,10 +13,10 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// outcome is what an answer of the API server says, which not all of client-go's
-// clients pass on as it is. It is owned by the call that made it.
+// outcome records a response of the API server, because not all of client-go's clients return all
+// of it. It is owned by the call that made the request.
 type outcome struct {
-	headOnly   bool         // set once: the body is not noted
+	headOnly   bool         // set once: the body is not recorded
 	body       bytes.Buffer // as far as the client has read it
 	status     int
 	warnings   []string
@@ -26,19 +26,20 @@ type outcome struct {
 
 type outcomeKey struct{}
 
-// withOutcome makes a context whose requests note their outcome.
+// withOutcome returns a context whose requests record their outcome.
 func withOutcome(ctx context.Context) (context.Context, *outcome) {
 	o := &outcome{}
 	return context.WithValue(ctx, outcomeKey{}, o), o
 }
 
-// withOutcomeButBody is withOutcome for answers that may be of any length.
+// withOutcomeButBody returns a context whose requests record their outcome without the body, for
+// responses of any length.
 func withOutcomeButBody(ctx context.Context) (context.Context, *outcome) {
 	o := &outcome{headOnly: true}
 	return context.WithValue(ctx, outcomeKey{}, o), o
 }
 
-// warnOf adds what the API server would warn of, had it seen what its client does not send.
+// warnOf adds warnings that the API server would send if its client sent it the duplicate fields.
 func warnOf(ctx context.Context, of []error) {
 	if o, ok := ctx.Value(outcomeKey{}).(*outcome); ok {
 		for _, warning := range of {
@@ -49,12 +50,11 @@ func warnOf(ctx context.Context, of []error) {
 
 func (o *outcome) created() bool { return o.status == http.StatusCreated }
 
-// NoteOutcome wraps a transport so that answers are noted. The clients of a
-// server's ClientFactory must be made with it.
+// NoteOutcome wraps a transport to record responses. The clients of a server's ClientFactory must
+// use it.
 //
-// It also keeps Retry-After from client-go, which would sleep and repeat the
-// request up to ten times: whether to wait is the caller's to decide, and the
-// answer's Status tells for how long.
+// It also removes Retry-After, because client-go would sleep and repeat the request up to ten
+// times. The caller decides whether to wait, and the Status of the error contains the retry time.
 func NoteOutcome(next http.RoundTripper) http.RoundTripper {
 	return noteOutcome{next}
 }
@@ -70,14 +70,13 @@ func (n noteOutcome) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// notedBody is a body that is noted while it is read.
+// notedBody is a body that is recorded while it is read.
 type notedBody struct {
 	io.Reader
 	io.Closer
 }
 
-// complete puts the retry time of the answer's head into an error whose body had
-// none.
+// complete adds the retry time of the response's headers to an error whose body had none.
 func (o *outcome) complete(err error) error {
 	var failed *apierrors.StatusError
 	if o.retryAfter == 0 || !errors.As(err, &failed) {

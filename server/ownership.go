@@ -12,33 +12,33 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
-// maxOwnerLevels bounds how many owners may stand above each other. Kubernetes' own kinds
-// have three levels.
+// maxOwnerLevels bounds the levels of owners. Kubernetes' own kinds have three levels.
 const maxOwnerLevels = 32
 
-// ownership finds out which objects an object owns over any number of owners. It follows
-// owners upwards, level by level, for nothing says what an object owns but the objects
-// that it owns. It is owned by one request.
+// ownership finds the objects that an object owns directly or through other owners. It follows
+// owner references upwards, level by level, because only the owned objects name their owners. It is
+// owned by one request.
 //
-// It follows what the caller may list. Whatever else may lead to the root is refused, but
-// for objects of the root's own resource: these are refused when they do lead there. Else
-// who may get one deployment could not ask for its pods beside those of another one.
+// It follows objects that the caller can list. Other objects that may lead to the root cause a
+// Forbidden error, except for objects of the root's own resource: these cause it only if they do
+// lead to the root. Otherwise a caller with the permission to get one deployment could not select
+// its pods while another deployment has pods in the namespace.
 //
-// What the caller may not list is hidden, and so is all that is found by way of it alone. It is
-// followed silently: an error would say that the hidden object exists, and of which kind its owners
-// are. Only whether it leads to the root is answered.
+// Objects that the caller cannot list are hidden, and so are objects that are found only through
+// them. They are followed silently, because an error would reveal that the hidden object exists,
+// and the kind of its owners. Only whether it leads to the root is returned.
 type ownership struct {
 	s        *resources
 	root     *informerhub.Object
 	since    string               // see relation
 	resource informerhub.Resource // of the root
-	owns     map[string][]string  // UIDs, by the owner's
+	owns     map[string][]string  // UIDs of owned objects, by the owner's
 	seen     map[string]bool      // UIDs of owners that have been looked up; true if an object that is not hidden names them
 	hidden   map[string]bool      // UIDs
-	refused  map[string]error     // by the UIDs of owners that the caller may not list, and that an object names which is not hidden
+	refused  map[string]error     // by the UIDs of owners that the caller cannot list and that a visible object names
 }
 
-// ownedByRoot leaves of some objects those that are owned by a relation's root, if it has one.
+// ownedByRoot returns the objects that a relation's root owns, or all objects if it has no root.
 func (s *resources) ownedByRoot(ctx context.Context, relation relation, objects []*informerhub.Object) ([]*informerhub.Object, error) {
 	if relation.root == nil {
 		return objects, nil
@@ -60,7 +60,7 @@ func (s *resources) ownedByRoot(ctx context.Context, relation relation, objects 
 	})
 }
 
-// follow follows owners as far as there are some.
+// follow follows owners until there are no further ones.
 func (o *ownership) follow(ctx context.Context, level []*informerhub.Object) error {
 	for n := 0; len(level) > 0; n++ {
 		if n == maxOwnerLevels {
@@ -74,7 +74,8 @@ func (o *ownership) follow(ctx context.Context, level []*informerhub.Object) err
 	return nil
 }
 
-// tooHigh returns the error for objects that have too many below them, unless all of them are hidden.
+// tooHigh returns the error for objects with too many levels of owners, or nil if all of the
+// objects are hidden.
 func (o *ownership) tooHigh(level []*informerhub.Object) error {
 	for _, object := range level {
 		if !o.hidden[object.UID()] {
@@ -84,7 +85,7 @@ func (o *ownership) tooHigh(level []*informerhub.Object) error {
 	return nil
 }
 
-// descendants are the UIDs of all that the root owns.
+// descendants returns the UIDs of all objects that the root owns.
 func (o *ownership) descendants(ctx context.Context) (map[string]bool, error) {
 	owned := make(map[string]bool)
 	for waiting := []string{o.root.UID()}; len(waiting) > 0; waiting = waiting[1:] {
@@ -104,13 +105,13 @@ func (o *ownership) descendants(ctx context.Context) (map[string]bool, error) {
 	return owned, nil
 }
 
-// place is where owners of one kind are.
+// place is the location of owners of one kind.
 type place struct {
 	kind      schema.GroupKind
-	namespace string // of what they own
+	namespace string // of the objects that they own
 }
 
-// naming is owners, by their places, and whether only hidden objects name them.
+// naming is a set of owners, by their places, and whether only hidden objects name them.
 type naming struct {
 	hidden bool
 	owners map[place][]informerhub.Owner
@@ -124,9 +125,9 @@ func (n naming) kinds() []schema.GroupKind {
 	return slices.Collect(maps.Keys(kinds))
 }
 
-// ownersOf answers the owners of some objects that have not been seen yet.
+// ownersOf returns the owners of objects that have not been looked up yet.
 func (o *ownership) ownersOf(ctx context.Context, objects []*informerhub.Object) (found []*informerhub.Object, err error) {
-	// Hidden objects come last: what another object names too is not hidden.
+	// Hidden objects come last, because an owner that a visible object also names is not hidden.
 	for _, hidden := range []bool{false, true} {
 		named, err := inTurnIf(ctx, len(objects) > objectsBetweenYields, func(ctx context.Context) (naming, error) { return o.unseen(ctx, objects, hidden) })
 		if err != nil {
@@ -144,8 +145,8 @@ func (o *ownership) ownersOf(ctx context.Context, objects []*informerhub.Object)
 	return found, nil
 }
 
-// unseen notes the owners of those objects that are hidden, or of those that are not, and
-// returns the owners that have not been seen yet.
+// unseen records the owners of the objects that are hidden, or of those that are not, and returns
+// the owners that have not been looked up yet.
 func (o *ownership) unseen(ctx context.Context, objects []*informerhub.Object, hidden bool) (naming, error) {
 	named := naming{hidden, make(map[place][]informerhub.Owner)}
 	for i, object := range objects {
@@ -167,7 +168,7 @@ func (o *ownership) unseen(ctx context.Context, objects []*informerhub.Object, h
 	return named, nil
 }
 
-// lookUp answers those of some owners that there are.
+// lookUp returns the owners that exist.
 func (o *ownership) lookUp(ctx context.Context, named naming) (found []*informerhub.Object, err error) {
 	if len(named.owners) == 0 {
 		return nil, nil
@@ -198,7 +199,7 @@ func (o *ownership) lookUpKinds(ctx context.Context, named naming) (found []*inf
 	return found, nil
 }
 
-// find answers those of some owners of objects of a namespace that there are.
+// find returns the owners that exist, of objects in a namespace.
 func (o *ownership) find(ctx context.Context, resource informerhub.Resource, namespace string, owners []informerhub.Owner, hidden bool) (found []*informerhub.Object, err error) {
 	var refusal error
 	if !hidden {
@@ -222,8 +223,8 @@ func (o *ownership) find(ctx context.Context, resource informerhub.Resource, nam
 	return found, nil
 }
 
-// get answers those of some owners that there are, whether the caller may get them or not: what it
-// may see is decided by the right to list. What is not cached, the API server decides.
+// get returns the owners that exist, whether or not the caller can get them: the permission to list
+// decides what the caller can see. For resources that are not cached, the API server decides.
 func (o *ownership) get(ctx context.Context, resource informerhub.Resource, namespace string, owners []informerhub.Owner) ([]*informerhub.Object, error) {
 	if isLive(resource, kubeconnectv1.Consistency_CONSISTENCY_CACHED) {
 		return eachOwner(ctx, owners, func(name string) (*informerhub.Object, error) {
@@ -243,7 +244,7 @@ func (o *ownership) get(ctx context.Context, resource informerhub.Resource, name
 	})
 }
 
-// eachOwner gets each of some owners, and returns those that there are.
+// eachOwner gets each owner, and returns those that exist.
 func eachOwner(ctx context.Context, owners []informerhub.Owner, get func(name string) (*informerhub.Object, error)) (found []*informerhub.Object, err error) {
 	for i, owner := range owners {
 		if err := yieldEvery(ctx, i); err != nil {
@@ -260,8 +261,9 @@ func eachOwner(ctx context.Context, owners []informerhub.Owner, get func(name st
 	return found, nil
 }
 
-// leadsToRoot reports whether the objects of a resource can own what is in a namespace, or
-// in none, and be owned by the root: what has no namespace is not owned by what has one.
+// leadsToRoot reports whether objects of a resource can own objects in a namespace (empty for
+// cluster-scoped objects) and be owned by the root. A cluster-scoped object is never owned by a
+// namespaced one.
 func (o *ownership) leadsToRoot(resource informerhub.Resource, namespace string) bool {
 	if resource.Namespaced {
 		return namespace != ""
@@ -269,7 +271,8 @@ func (o *ownership) leadsToRoot(resource informerhub.Resource, namespace string)
 	return o.root.Namespace() == ""
 }
 
-// mayList answers nil if the caller has the right to list a resource where what it owns is.
+// mayList returns nil if the caller has the permission to list a resource where it may own the
+// objects.
 func (o *ownership) mayList(ctx context.Context, resource informerhub.Resource, namespace string) error {
 	identity, wanted := identityFrom(ctx), toList(resource, "", "")
 	if resource.Namespaced {

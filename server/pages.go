@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	// completePatience is how long a list of several pages waits until everything at its version
-	// is known.
+	// completePatience is the time that a list of several pages waits until all changes at its
+	// version are known.
 	completePatience = 3 * time.Second
-	// mostListed is how many objects one page may have.
+	// mostListed bounds the objects of a page.
 	mostListed = 1 << 15
-	// mostListedBytes is how many bytes of whole objects are looked up for a page.
+	// mostListedBytes bounds the bytes of whole objects that are looked up for a page.
 	mostListedBytes = 2 * maxPageBytes
 )
 
-// pagedList is a list of which a page is taken. It is owned by one call.
+// pagedList is a list that a page is taken from. It is owned by one call.
 type pagedList struct {
-	selected           // all objects of the list, or those behind token.last
+	selected           // all objects of the list, or those after token.last
 	token    pageToken // of the page
 	first    bool      // the page is the list's first
 	whole    bool      // the snapshot has all objects of the list
@@ -45,9 +45,9 @@ func (s *resources) firstOf(found selected, request *kubeconnectv1.ListRequest, 
 	return list
 }
 
-// completed returns a snapshot that has everything at its version, where it may take more than one
-// page: other replicas may know of more deletions at the version of the last one. Where the API server
-// does not say so in time, the snapshot is returned as it is.
+// completed returns a snapshot with all changes at its version if the list may need more than one
+// page, because other replicas may know of more deletions at that version. If the API server does
+// not confirm the version in time, it returns the snapshot unchanged.
 func (s *resources) completed(ctx context.Context, found selected, request *kubeconnectv1.ListRequest, as form) (selected, error) {
 	if found.snapshot.Complete || !mayHaveMore(found.snapshot.Objects, request, as) {
 		return found, nil
@@ -63,38 +63,39 @@ func (s *resources) completed(ctx context.Context, found selected, request *kube
 	return s.taken(ctx, found, snapshot, err)
 }
 
-// mayHaveMore reports whether some objects may not fit in one page.
+// mayHaveMore reports whether objects may not fit in one page.
 func mayHaveMore(objects []*informerhub.Object, request *kubeconnectv1.ListRequest, as form) bool {
 	size := int(request.GetPageSize())
 	return size > 0 && len(objects) > size || 3*as.capacityFor(objects) > maxPageBytes
 }
 
-// isPast reports whether an error says that a cache does not know the state at a version.
+// isPast reports whether an error means that a cache does not have the state at a version.
 func isPast(err error) bool {
 	return errors.Is(err, informerhub.ErrForgotten) || errors.Is(err, informerhub.ErrUndone)
 }
 
-// mostFor returns how many objects may be in a page, and how many bytes of them are looked up.
+// mostFor returns the maximum number of objects in a page, and the maximum bytes of objects that
+// are looked up.
 func mostFor(request *kubeconnectv1.ListRequest, as form) (objects, bytes int) {
 	objects, bytes = mostListed, mostListedBytes
 	if size := int(request.GetPageSize()); size > 0 {
 		objects = min(size, mostListed)
 	}
 	if as.fields != nil {
-		bytes = math.MaxInt // no more than pointers
+		bytes = math.MaxInt // only pointers are kept
 	}
 	return objects, bytes
 }
 
-// memoryToSort is about what it takes to put the list into its order.
+// memoryToSort estimates the memory to sort the list.
 func (l *pagedList) memoryToSort() int { return l.by.memoryFor(l.snapshot.Objects) }
 
 func (l *pagedList) isLongToSort() bool {
 	return (len(l.by.paths) > 0 || l.hashed) && len(l.snapshot.Objects) > objectsBetweenYields
 }
 
-// candidates returns objects that the page is taken from: those that come next, or all of a list
-// that is yet to be sorted.
+// candidates returns the objects that the page is taken from: the next ones, or all of a list that
+// is still to be sorted.
 func (l *pagedList) candidates(request *kubeconnectv1.ListRequest) []*informerhub.Object {
 	if len(l.by.paths) > 0 {
 		return l.snapshot.Objects
@@ -103,7 +104,7 @@ func (l *pagedList) candidates(request *kubeconnectv1.ListRequest) []*informerhu
 	return onePage(coming, request)
 }
 
-// onePage returns those of some objects that may be in a page.
+// onePage returns the objects that may be in a page.
 func onePage(coming []*informerhub.Object, request *kubeconnectv1.ListRequest) []*informerhub.Object {
 	if size := int(request.GetPageSize()); size > 0 && size < len(coming) {
 		return coming[:size]
@@ -111,7 +112,7 @@ func onePage(coming []*informerhub.Object, request *kubeconnectv1.ListRequest) [
 	return coming
 }
 
-// arrange finds out which objects the list is of, and puts them into its order.
+// arrange computes the hash of the list's objects and sorts them, where that is still to be done.
 func (l *pagedList) arrange(ctx context.Context) error {
 	if l.hashed {
 		objects, err := hashObjects(ctx, l.snapshot.Objects)
@@ -131,7 +132,7 @@ func (l *pagedList) arrange(ctx context.Context) error {
 	return nil
 }
 
-// coming returns the objects from the page's first on.
+// coming returns the objects from the first one of the page.
 func (l *pagedList) coming() ([]*informerhub.Object, error) {
 	objects := l.snapshot.Objects
 	if l.first || !l.whole {
@@ -158,7 +159,8 @@ func comingOf[T any](token pageToken, list []T, nameOf func(T) informerhub.Objec
 	return list[at+1:], nil
 }
 
-// nextToken returns the token of the next page, where a page has as many objects of those that come.
+// nextToken returns the token of the next page, after a page with the first added objects of
+// coming.
 func (l *pagedList) nextToken(coming []*informerhub.Object, added int) pageToken {
 	next, last := l.token, coming[added-1]
 	next.last = informerhub.ObjectName{Namespace: last.Namespace(), Name: last.Name()}

@@ -18,31 +18,33 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
-// A page token is, in base64url: a format number; what the list selects, as a hash; what it is
-// served as, see servedAs; the namespaces that it covers; the hash of its objects, where their version does not tell these; the
-// position of the list (informerhub.Position), and whether more may have been deleted at its version; how many objects
-// come behind the page; the last object of the page; and a checksum. Nothing is kept for it, so any replica
-// continues the list. There is no secret in it, and none is needed: a token says where to go on,
-// never what its bearer may see.
+// A page token consists, in base64url, of: a format number; flags; a hash of the query; the served
+// state, see servedAs; the namespaces that it covers; the hash of its objects, if their version
+// does not determine them; the version of the list's position (informerhub.Position); the last
+// object of the page; the rest of the position; the number of objects after the page; and a
+// checksum. The flags say whether more objects may have been deleted at the version. No state is
+// kept for a token, so any replica continues the list. A token contains no secret and needs none:
+// it says where to continue, never what its bearer can read.
 const (
 	pageTokenFormat = 2
 	queryBytes      = 16
 )
 
-// pageToken says where a page begins. It is a value.
+// pageToken is the start of a page. It is a value.
 type pageToken struct {
 	query  string // see queryOf
 	served string // see servedAs
-	// namespaces are those that the list covers, if these are not all, and are few enough for a token.
+	// namespaces are the namespaces that the list covers, if these are not all, and are few enough
+	// for a token.
 	namespaces string
-	// objects is the hash of all objects of the list; empty where its version says what they are.
+	// objects is the hash of all objects of the list; empty if its version determines them.
 	objects  string
 	position informerhub.Position
-	// incomplete says that more of the objects may have been deleted at the position's version
+	// incomplete reports that more of the objects may have been deleted at the position's version
 	// than the first page has left out.
 	incomplete bool
-	left       uint64                 // how many objects come
-	last       informerhub.ObjectName // the object that they come behind
+	left       uint64                 // number of objects that are left
+	last       informerhub.ObjectName // the last object of the previous page
 }
 
 const incompleteFlag = 1
@@ -63,9 +65,9 @@ func (t pageToken) write() string {
 	return base64.RawURLEncoding.EncodeToString(token)
 }
 
-var errPageToken = badRequest("page_token is not one that this service gives out: list from the first page")
+var errPageToken = badRequest("invalid page_token: truncated or modified; list from the first page")
 
-// readPageToken reads the token of a request, which must be of the same query.
+// readPageToken parses the token of a request, which must be of the same query.
 func readPageToken(request *kubeconnectv1.ListRequest) (t pageToken, err error) {
 	fields, ok := openToken(request.GetPageToken(), pageTokenFormat)
 	if !ok || len(fields) < 1+queryBytes {
@@ -92,11 +94,12 @@ func readPageToken(request *kubeconnectv1.ListRequest) (t pageToken, err error) 
 	return t, nil
 }
 
-// pinsObjects reports whether a version says what the objects are: whether the API server can be asked for it.
+// pinsObjects reports whether a version determines the objects, so that the API server can be asked
+// for it.
 func pinsObjects(version string) bool { return isVersion(version) && version != "0" }
 
-// queryOf is the hash of what the pages of one list have in common. Whether all namespaces are
-// required selects nothing.
+// queryOf returns a hash of the fields that all pages of a list have in common.
+// RequireAllNamespaces is left out, because it selects nothing.
 func queryOf(request *kubeconnectv1.ListRequest) string {
 	common := proto.CloneOf(request)
 	common.PageSize, common.PageToken, common.RequireAllNamespaces = 0, "", false
@@ -105,17 +108,18 @@ func queryOf(request *kubeconnectv1.ListRequest) string {
 	return string(sum[:queryBytes])
 }
 
-// servedAs is what must be the same for all pages of a list, beside the query: the operator's
-// generation, the API version, the namespaces that the caller may see, and what a relation leads to.
+// servedAs returns the part of a token that must be equal for all pages of a list, in addition to
+// the query: the operator's generation, the API version, the namespaces that the caller can read,
+// and the result of a relation.
 func (s *resources) servedAs(resource informerhub.Resource, scope auth.Namespaces, related relation) string {
 	return tokens{apiVersion: resource.Version}.inGeneration(s.generation).under(scope).relatedBy(related).served()
 }
 
-// maxNamespacesBytes bounds the namespaces in a token. A list of more can be continued as long as
-// the caller may see the same.
+// maxNamespacesBytes bounds the namespaces in a token. A list with more can be continued as long as
+// the caller can read the same namespaces.
 const maxNamespacesBytes = 2 << 10
 
-// namespacesIn returns the namespaces of a scope as a token has them.
+// namespacesIn returns the namespaces of a scope in the form of a token.
 func namespacesIn(scope auth.Namespaces) string {
 	if text := strings.Join(scope.Names, "/"); !scope.All && len(text) <= maxNamespacesBytes {
 		return text
@@ -141,7 +145,8 @@ func (t pageToken) within(scope auth.Namespaces, wanted read) auth.Namespaces {
 	return scope
 }
 
-// hashObjects returns the hash of which objects there are, in the default order, and at which versions.
+// hashObjects returns a hash of the names, UIDs and versions of objects, which are in the default
+// order.
 func hashObjects(ctx context.Context, objects []*informerhub.Object) (string, error) {
 	hash := sha256.New()
 	var line []byte
@@ -171,7 +176,7 @@ func (t pageToken) keyFor(ctx context.Context) string {
 
 var (
 	errPageExpired = apierrors.NewResourceExpired(
-		"the list's version is older than what the service and the API server remember: list again from the first page")
+		"the list has expired: its version is no longer available in the service and the API server; list again from the first page")
 	errPageUndone = apierrors.NewResourceExpired(
 		"the list is of a history that has been undone, as by a restored backup: list again from the first page")
 	errPageNotKept = apierrors.NewResourceExpired(
@@ -182,6 +187,6 @@ var (
 	errPageAhead = failure(metav1.StatusReasonServiceUnavailable,
 		"this replica has not reached the list's version yet: call again")
 	errPageChanged = apierrors.NewResourceExpired(
-		"the list has changed since its first page: you may read other namespaces now, or the related object or the version of the " +
-			"resource is another one: list again from the first page")
+		"the list has changed since its first page: the namespaces that you can read, the related object or the version of the " +
+			"resource is different now; list again from the first page")
 )

@@ -16,7 +16,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
-// preconditions are those of a request; nil if there are none.
+// preconditions returns the preconditions of a request, or nil if there are none.
 func preconditions(asked *kubeconnectv1.Preconditions) *metav1.Preconditions {
 	var wanted metav1.Preconditions
 	if uid := types.UID(asked.GetUid()); uid != "" {
@@ -31,8 +31,8 @@ func preconditions(asked *kubeconnectv1.Preconditions) *metav1.Preconditions {
 	return &wanted
 }
 
-// under is the patch with preconditions. The API server has none for patches, but refuses
-// one whose result has another resource version or UID than the object.
+// under returns the patch with preconditions. The API server has none for patches, but rejects a
+// patch whose result has another resource version or UID than the object.
 func (p patch) under(wanted *metav1.Preconditions) (patch, error) {
 	if wanted == nil {
 		return p, nil
@@ -55,8 +55,8 @@ func (p patch) under(wanted *metav1.Preconditions) (patch, error) {
 	return p, err
 }
 
-// withOperations appends to a JSON patch what makes its result have a resource version
-// and a UID.
+// withOperations appends operations to a JSON patch that set the resource version and the UID of
+// its result.
 func withOperations(text []byte, wanted *metav1.Preconditions) ([]byte, error) {
 	var operations []json.RawMessage
 	if err := json.Unmarshal(text, &operations); err != nil {
@@ -75,15 +75,15 @@ func withOperations(text []byte, wanted *metav1.Preconditions) ([]byte, error) {
 	return json.Marshal(operations)
 }
 
-// asPrecondition says in words for callers that an object does not have the UID that was
-// wanted: the API server says so in those of its store, or that a UID cannot be changed.
+// asPrecondition replaces the error for an object with another UID than the required one. The API
+// server's own message is about its storage, or that a UID cannot be changed.
 func asPrecondition(err error, to target, asked *kubeconnectv1.Preconditions) error {
 	var failed *apierrors.StatusError
 	if asked.GetUid() == "" || !errors.As(err, &failed) || !isAboutUID(failed.ErrStatus) {
 		return err
 	}
 	return apierrors.NewConflict(to.resource.GroupResource(), to.name,
-		fmt.Errorf("its UID is not %s, as the precondition wants", asked.GetUid()))
+		fmt.Errorf("its UID is not %s, as the precondition requires", asked.GetUid()))
 }
 
 func isAboutUID(status metav1.Status) bool {

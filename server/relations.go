@@ -13,18 +13,17 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
-// relation is a request's relation, with what is known of the other object. The zero value
-// is none.
+// relation is a request's relation, resolved to the other object. The zero value is no relation.
 type relation struct {
-	asked   string               // equal for those that ask for the same
-	related informerhub.Related  // what it is for the object that there is
-	root    *informerhub.Object  // whose owned objects are looked for over any number of owners; nil for others
-	other   informerhub.Resource // of the other object
-	since   string               // the version that owners in between must be known at; empty for what is in memory
+	asked   string               // equal for relations to the same object of the same type
+	related informerhub.Related  // the resolved relation
+	root    *informerhub.Object  // the owner of a transitive relation; nil for others
+	other   informerhub.Resource // the resource of the other object
+	since   string               // the version that the caches of owners in between must have reached; empty for their current state
 }
 
-// relate understands a relation, for objects of a resource. The caller must have the right
-// to get the other object: who has not is answered the same whether it is there or not.
+// relate resolves a relation, for objects of a resource. The caller must have the permission to get
+// the other object. Without it, the error is the same whether the object exists or not.
 func (s *resources) relate(ctx context.Context, asked *kubeconnectv1.Relation, listed informerhub.Resource, consistency kubeconnectv1.Consistency) (relation, error) {
 	if asked == nil {
 		return relation{}, nil
@@ -45,25 +44,25 @@ func (s *resources) relate(ctx context.Context, asked *kubeconnectv1.Relation, l
 	return found, err
 }
 
-// checkRelation refuses a relation that makes no sense, whatever the other object is.
+// checkRelation rejects a relation that is invalid for every other object.
 func checkRelation(asked *kubeconnectv1.Relation, listed informerhub.Resource) error {
 	_, known := kubeconnectv1.RelationType_name[int32(asked.GetType())]
 	switch of := asked.GetType(); {
 	case of == kubeconnectv1.RelationType_RELATION_TYPE_UNSPECIFIED:
-		return badRequest("related.type is required: a relation cannot be guessed")
+		return badRequest("related.type is required")
 	case !known:
-		return badRequest("related.type %d is not known", of)
+		return badRequest("unknown related.type %d", of)
 	case asked.GetTransitive() && of != kubeconnectv1.RelationType_RELATION_TYPE_OWNED_BY:
-		return badRequest("related.transitive is for OWNED_BY alone")
+		return badRequest("related.transitive is for OWNED_BY only")
 	case of == kubeconnectv1.RelationType_RELATION_TYPE_ABOUT && aboutField[listed.GroupResource()] == "":
-		return badRequest("related.type ABOUT selects events, and %s are none", listed.Name)
+		return badRequest("related.type ABOUT selects events: %s are not events", listed.Name)
 	case asked.GetResource() == "":
-		return badRequest("related.resource is required: name one in kubectl's syntax, such as \"pods\" or \"deployments.apps\"")
+		return badRequest("related.resource is required: give one in kubectl's syntax, such as \"pods\" or \"deployments.apps\"")
 	}
 	return nil
 }
 
-// otherObject answers the object that a relation names, as Get would.
+// otherObject returns the object that a relation names, like Get.
 func (s *resources) otherObject(ctx context.Context, asked *kubeconnectv1.Relation, consistency kubeconnectv1.Consistency) (informerhub.Resource, *informerhub.Object, error) {
 	var resource informerhub.Resource
 	got, err := onResource(ctx, s, asked.GetResource(), func(named informerhub.Resource) (gotten, error) {
@@ -79,7 +78,7 @@ func (s *resources) otherObject(ctx context.Context, asked *kubeconnectv1.Relati
 	return resource, got.object, err
 }
 
-// relatedError is an error about the other object.
+// relatedError returns an error about the other object.
 func relatedError(err error) error {
 	var scope *scopeError
 	named := badRequest("related: %v", err)
@@ -89,7 +88,7 @@ func relatedError(err error) error {
 	return named
 }
 
-// relatedTo is what objects of a resource must be like to have a relation to an object.
+// relatedTo returns the condition for objects of a resource to be related to an object.
 func relatedTo(of kubeconnectv1.RelationType, resource informerhub.Resource, object *informerhub.Object, listed informerhub.Resource) (informerhub.Related, error) {
 	switch of {
 	case kubeconnectv1.RelationType_RELATION_TYPE_OWNED_BY:
@@ -102,8 +101,9 @@ func relatedTo(of kubeconnectv1.RelationType, resource informerhub.Resource, obj
 	return ownersOf(object, listed), nil
 }
 
-// ownedBy selects what an object owns. One that is in a namespace owns nothing elsewhere,
-// for Kubernetes takes an owner to be in the namespace of what it owns, or in none.
+// ownedBy selects the objects that an object owns. A namespaced object owns nothing in other
+// namespaces, because Kubernetes looks for an owner in the namespace of the owned object, or among
+// cluster-scoped objects.
 func ownedBy(object *informerhub.Object, listed informerhub.Resource) informerhub.Related {
 	related := informerhub.Related{Owner: object.UID()}
 	if listed.Namespaced {
@@ -112,22 +112,22 @@ func ownedBy(object *informerhub.Object, listed informerhub.Resource) informerhu
 	return related
 }
 
-// selectedBy selects what an object's own selector selects.
+// selectedBy selects the objects that an object's own selector selects.
 func selectedBy(resource informerhub.Resource, object *informerhub.Object, listed informerhub.Resource) (informerhub.Related, error) {
 	if resource.Namespaced && !listed.Namespaced {
-		return informerhub.Related{}, badRequest("related.type SELECTED_BY selects objects of the other one's namespace, and %s have none", listed.Name)
+		return informerhub.Related{}, badRequest("related.type SELECTED_BY selects objects in the namespace of the other object: %s are not namespaced", listed.Name)
 	}
 	selector, err := ownSelector(resource, object)
 	return informerhub.Related{Namespace: object.Namespace(), LabelSelector: selector}, err
 }
 
-// aboutField is where events name what they are about.
+// aboutField is the field in which events reference the object that they are about.
 var aboutField = map[schema.GroupResource]string{
 	{Resource: "events"}:                         "involvedObject",
 	{Group: "events.k8s.io", Resource: "events"}: "regarding",
 }
 
-// about selects the events about an object. The kubelet takes a node's name for its UID.
+// about selects the events about an object. The kubelet uses a node's name as its UID.
 func about(resource informerhub.Resource, object *informerhub.Object, listed informerhub.Resource) informerhub.Related {
 	field := aboutField[listed.GroupResource()]
 	uids := informerhub.FieldValues{Field: field + ".uid", Values: []string{object.UID()}}
@@ -139,7 +139,7 @@ func about(resource informerhub.Resource, object *informerhub.Object, listed inf
 	return informerhub.Related{Fields: []informerhub.FieldValues{uids, kind}}
 }
 
-// ownersOf selects those of an object's owners that are of the listed kind.
+// ownersOf selects the owners of an object that are of the listed kind.
 func ownersOf(object *informerhub.Object, listed informerhub.Resource) informerhub.Related {
 	owners := []informerhub.ObjectName{}
 	for _, owner := range object.Owners() {

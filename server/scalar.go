@@ -17,23 +17,24 @@ import (
 // scalar is a JSON value that is neither an object nor a list.
 type scalar struct {
 	class class
-	text  string   // of a text, also of one that says a quantity
+	text  string   // of a string, also of one that is a quantity
 	value float64  // of a number or a quantity, rounded
-	exact *big.Rat // the same where it was rounded
+	exact *big.Rat // the exact value if value is rounded
 }
 
-// class is what kind of value a scalar is; they come in this order.
+// class is the kind of a scalar's value. Scalars are ordered by class first, in the order of the
+// constants.
 type class uint8
 
 const (
-	absent class = iota // null, or nothing
+	absent class = iota // null, or no value
 	isFalse
 	isTrue
-	numeric // numbers, and texts that say quantities
+	numeric // numbers, and strings that are quantities
 	textual
 )
 
-// scalarOf reads a JSON value; false if it is an object or a list.
+// scalarOf parses a JSON value. It returns false for an object or a list.
 func scalarOf(value []byte) (scalar, bool) {
 	switch value[0] {
 	case '{', '[':
@@ -46,13 +47,14 @@ func scalarOf(value []byte) (scalar, bool) {
 		return scalar{class: isTrue}, true
 	case '"':
 		var text string
-		_ = json.Unmarshal(value, &text) // what is no text is an empty one
+		_ = json.Unmarshal(value, &text) // an invalid string is an empty one
 		return textScalar(text), true
 	}
 	return numberScalar(string(value)), true
 }
 
-// numberScalar is a JSON number. One that nobody can compute with is taken for a text.
+// numberScalar returns the scalar of a JSON number. A number that is too expensive to compute with
+// is treated as a string.
 func numberScalar(text string) scalar {
 	value, err := strconv.ParseFloat(text, 64)
 	if err != nil || !hasSmallExponent(text) {
@@ -65,7 +67,7 @@ func numberScalar(text string) scalar {
 	return s
 }
 
-// withoutSign takes the sign off -0.
+// withoutSign returns 0 for -0.
 func withoutSign(value float64) float64 {
 	if value == 0 {
 		return 0
@@ -73,7 +75,7 @@ func withoutSign(value float64) float64 {
 	return value
 }
 
-// textScalar is a text, which says a quantity or does not.
+// textScalar returns the scalar of a string, which may be a quantity.
 func textScalar(text string) scalar {
 	s := scalar{class: textual, text: text}
 	if !mayBeQuantity(text) {
@@ -105,31 +107,31 @@ func ratOf(quantity resource.Quantity) *big.Rat {
 }
 
 const (
-	// maxQuantityLength and maxExponentDigits bound what is taken for a number: computing
-	// with those beyond takes time without end.
+	// maxQuantityLength and maxExponentDigits bound what is treated as a number, because computing
+	// with longer ones takes unbounded time.
 	maxQuantityLength = 64
 	maxExponentDigits = 3
 )
 
-// mayBeQuantity reports whether it is worth the trouble to read a text as a quantity.
+// mayBeQuantity reports whether a string can be a quantity, so that parsing it is worthwhile.
 func mayBeQuantity(text string) bool {
 	return text != "" && len(text) <= maxQuantityLength && strings.IndexByte("0123456789+-.", text[0]) >= 0 && hasSmallExponent(text)
 }
 
-// hasSmallExponent reports whether a number is one to compute with.
+// hasSmallExponent reports whether a number is small enough to compute with.
 func hasSmallExponent(text string) bool {
 	at := strings.IndexAny(text, "eE")
 	return len(text) <= maxQuantityLength && (at < 0 || len(strings.TrimLeft(text[at+1:], "+-0")) <= maxExponentDigits)
 }
 
-// isShortInteger reports whether a number is a whole one that a float64 has exactly.
+// isShortInteger reports whether a number is an integer that a float64 represents exactly.
 func isShortInteger(text string) bool {
 	digits := strings.TrimPrefix(text, "-")
 	return len(digits) <= 15 && strings.Trim(digits, "0123456789") == ""
 }
 
-// compare orders scalars: see ListRequest.order_by. Texts come in kubectl's order: "web-2"
-// before "web-10".
+// compare orders scalars: see ListRequest.order_by. Strings are in kubectl's order: "web-2" before
+// "web-10".
 func (s scalar) compare(other scalar) int {
 	switch {
 	case s.class != other.class:
@@ -142,8 +144,8 @@ func (s scalar) compare(other scalar) int {
 	return 0
 }
 
-// compareValues compares numbers. Rounding keeps the order, so it matters only where it
-// makes them equal.
+// compareValues compares numbers. Rounding preserves the order, so the exact values matter only if
+// the rounded ones are equal.
 func (s scalar) compareValues(other scalar) int {
 	order := cmp.Compare(s.value, other.value)
 	if order == 0 && (s.exact != nil || other.exact != nil) {
@@ -159,21 +161,21 @@ func (s scalar) rat() *big.Rat {
 	return new(big.Rat).SetFloat64(s.value)
 }
 
-// compareIdentity tells apart what compare does not: a number and a text that says it, and
-// texts that say the same; but not numbers that are the same when they are sent.
+// compareIdentity distinguishes scalars that compare treats as equal: a number and a string with
+// the same quantity, and different strings with the same quantity. It does not distinguish numbers
+// that are equal when they are sent.
 func (s scalar) compareIdentity(other scalar) int {
 	return cmp.Or(cmp.Compare(s.class, other.class), cmp.Compare(s.value, other.value), cmp.Compare(s.text, other.text))
 }
 
-// appendKey appends to dst what is the same for scalars that are the same by
-// compareIdentity.
+// appendKey appends a key to dst. Scalars have the same key if they are equal by compareIdentity.
 func (s scalar) appendKey(dst []byte) []byte {
 	dst = append(dst, byte(s.class))
 	dst = binary.BigEndian.AppendUint64(dst, math.Float64bits(s.value))
 	return appendText(dst, s.text)
 }
 
-// encode is the scalar as it is sent.
+// encode returns the scalar as a message.
 func (s scalar) encode() *structpb.Value {
 	switch {
 	case s.class == absent:

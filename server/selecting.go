@@ -19,14 +19,14 @@ type selecting interface {
 	GetMinResourceVersion() string
 }
 
-// listing is a selecting request that is answered once, from one snapshot.
+// listing is a selecting request with a single response, from one snapshot.
 type listing interface {
 	selecting
 	GetConsistency() kubeconnectv1.Consistency
 	GetRequireAllNamespaces() bool
 }
 
-// queryFor is what a request selects, for a caller who may see a scope.
+// queryFor returns the query of a request, restricted to a scope.
 func (s *resources) queryFor(request selecting, related relation, scope auth.Namespaces) (informerhub.Query, error) {
 	filter, err := s.filters.Compile(request.GetFilter())
 	if err != nil {
@@ -42,31 +42,31 @@ func (s *resources) queryFor(request selecting, related relation, scope auth.Nam
 	}, nil
 }
 
-// selected is the snapshot of a selection, and how it was come by.
+// selected is the snapshot of a selection, with its origin.
 type selected struct {
 	resource informerhub.Resource
 	snapshot informerhub.Snapshot
-	// freshness is that of the snapshot when it was taken.
+	// freshness is the freshness of the snapshot when it was taken.
 	freshness informerhub.Freshness
 	source    kubeconnectv1.Source
 	warnings  []string
-	own       bool // no cache holds the objects
+	own       bool // no informer cache shares the objects
 	wanted    read
-	scope     auth.Namespaces // what the snapshot was restricted to
+	scope     auth.Namespaces // the scope of the snapshot
 	related   relation
-	// cache and selection are what the snapshot was taken from; nil for the API server's answer.
+	// cache and selection are the source of the snapshot; nil for a list of the API server.
 	cache     *informerhub.Cache
 	selection *informerhub.Selection
 }
 
-// coverage returns the namespaces that the snapshot covers, where these are not all, and
-// all that people should know of it.
+// coverage returns the namespaces that the snapshot covers, if these are not all, and all warnings
+// for the response.
 func (s selected) coverage() (namespaces, warnings []string) {
 	namespaces, warnings = coverageOf(s.wanted, s.scope)
 	return namespaces, append(warnings, s.warnings...)
 }
 
-// selectFor takes a snapshot of what a request selects.
+// selectFor takes a snapshot of the objects that a request selects.
 func (s *resources) selectFor(ctx context.Context, request listing) (selected, error) {
 	if err := checkSegment("namespace", request.GetNamespace()); err != nil {
 		return selected{}, err
@@ -104,7 +104,7 @@ func (s *resources) selectCached(ctx context.Context, request listing, wanted re
 	return s.taken(ctx, found, snapshot, err)
 }
 
-// selectionOf understands what a request selects of a cache, of which a snapshot is yet to be taken.
+// selectionOf compiles a request's selection of a cache. It does not take a snapshot.
 func (s *resources) selectionOf(ctx context.Context, cache *informerhub.Cache, request listing, wanted read, scope auth.Namespaces) (selected, error) {
 	related, err := s.relate(ctx, request.GetRelated(), wanted.resource, request.GetConsistency())
 	if err != nil {
@@ -117,12 +117,13 @@ func (s *resources) selectionOf(ctx context.Context, cache *informerhub.Cache, r
 	selection, err := cache.Select(ctx, query)
 	return selected{
 		resource: cache.Resource(), source: kubeconnectv1.Source_SOURCE_CACHE, wanted: wanted, scope: scope, related: related,
-		freshness: cache.Freshness(), // before the snapshot, for a filter takes its time
+		freshness: cache.Freshness(), // before the snapshot, because a filter may take long
 		cache:     cache, selection: selection,
 	}, err
 }
 
-// taken adds a snapshot that was taken of a selection.
+// taken returns found with a snapshot of its selection, reduced to the objects that a relation's
+// root owns.
 func (s *resources) taken(ctx context.Context, found selected, snapshot informerhub.Snapshot, err error) (selected, error) {
 	if err != nil {
 		return selected{}, err

@@ -11,7 +11,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
-// withSelector is where kinds keep the selector of their own.
+// withSelector has the fields in which objects contain their own selector.
 type withSelector struct {
 	Spec struct {
 		Selector    json.RawMessage `json:"selector"`
@@ -22,10 +22,10 @@ type withSelector struct {
 	} `json:"status"`
 }
 
-// readSelector reads a kind's selector; nil if the object has none.
+// readSelector parses a kind's selector. It returns nil if the object has none.
 type readSelector func(withSelector) (labels.Selector, error)
 
-// builtInSelectors are those of the built-in kinds that have one.
+// builtInSelectors parse the selectors of the built-in kinds that have one.
 var builtInSelectors = map[schema.GroupResource]readSelector{
 	{Resource: "services"}:                                    plainSelector,
 	{Resource: "replicationcontrollers"}:                      plainSelector,
@@ -38,7 +38,7 @@ var builtInSelectors = map[schema.GroupResource]readSelector{
 	{Group: "networking.k8s.io", Resource: "networkpolicies"}: podSelector,
 }
 
-// ownSelector is an object's own selector, in kubectl's syntax.
+// ownSelector returns an object's own selector, in kubectl's syntax.
 func ownSelector(resource informerhub.Resource, object *informerhub.Object) (string, error) {
 	read, ok := builtInSelectors[resource.GroupResource()]
 	switch {
@@ -54,19 +54,19 @@ func ownSelector(resource informerhub.Resource, object *informerhub.Object) (str
 	}
 	var content withSelector
 	if err := json.Unmarshal(text, &content); err != nil {
-		return "", badRequest("related.type SELECTED_BY: %s %q has no selector that can be read: %v", resource.Name, object.Name(), err)
+		return "", badRequest("related.type SELECTED_BY: %s %q has an invalid selector: %v", resource.Name, object.Name(), err)
 	}
 	selector, err := read(content)
 	switch {
 	case err != nil:
-		return "", badRequest("related.type SELECTED_BY: %s %q has no selector that can be read: %v", resource.Name, object.Name(), err)
+		return "", badRequest("related.type SELECTED_BY: %s %q has an invalid selector: %v", resource.Name, object.Name(), err)
 	case selector == nil:
-		return "", badRequest("related.type SELECTED_BY: %s %q has no selector, and selects nothing", resource.Name, object.Name())
+		return "", badRequest("related.type SELECTED_BY: %s %q has no selector and selects nothing", resource.Name, object.Name())
 	}
 	return selector.String(), nil
 }
 
-// plainSelector is a map of labels. One that is empty selects nothing.
+// plainSelector parses a map of labels. An empty map selects nothing.
 func plainSelector(content withSelector) (labels.Selector, error) {
 	var wanted labels.Set
 	if err := decode(content.Spec.Selector, &wanted); err != nil || len(wanted) == 0 {
@@ -75,12 +75,13 @@ func plainSelector(content withSelector) (labels.Selector, error) {
 	return labels.ValidatedSelectorFromSet(wanted)
 }
 
-// specSelector selects everything if it is there and empty.
+// specSelector parses a label selector in spec.selector. An empty selector selects everything.
 func specSelector(content withSelector) (labels.Selector, error) {
 	return labelSelector(content.Spec.Selector)
 }
 
-// podSelector selects everything even where it is not there.
+// podSelector parses a label selector in spec.podSelector. An empty or missing selector selects
+// everything.
 func podSelector(content withSelector) (labels.Selector, error) {
 	selector, err := labelSelector(content.Spec.PodSelector)
 	if selector == nil && err == nil {
@@ -89,8 +90,8 @@ func podSelector(content withSelector) (labels.Selector, error) {
 	return selector, err
 }
 
-// customSelector is what custom kinds have by convention: a selector in their spec, or in
-// their status, as text, for the scale subresource.
+// customSelector parses the selector of custom kinds by convention: a selector in their spec or, as
+// a string, in their status, for the scale subresource.
 func customSelector(content withSelector) (labels.Selector, error) {
 	selector, err := labelSelector(content.Spec.Selector)
 	var text string
@@ -108,7 +109,7 @@ func labelSelector(text json.RawMessage) (labels.Selector, error) {
 	return metav1.LabelSelectorAsSelector(selector)
 }
 
-// decode reads JSON that has no other members than the value has; nothing if there is none.
+// decode parses JSON that has no unknown fields. It does nothing if text is empty.
 func decode(text json.RawMessage, into any) error {
 	if len(text) == 0 {
 		return nil

@@ -29,17 +29,17 @@ const (
 	listInValue   = 6<<3 | byte(protowire.BytesType)
 )
 
-// maxStructDepth is how deep the messages of a Struct may be nested, the Struct itself
-// included. Protobuf in C++, Python and Java reads 100 levels by default, and a
-// WatchManyResponse has four of them around the Struct of an object. An object inside an
-// object adds three levels, a list inside a list adds two.
+// maxStructDepth bounds the nesting of the messages of a Struct, including the Struct itself.
+// Protobuf in C++, Python and Java parses 100 levels by default, and a WatchManyResponse has four
+// of them around the Struct of an object. An object inside an object adds three levels, and a list
+// inside a list adds two.
 const maxStructDepth = 100 - 4
 
-// appendStruct appends the bytes of the google.protobuf.Struct that a JSON object is:
-// the message that structpb makes of it by way of a map, but for the order of members,
-// and of members with the same name all, of which readers take the last. The text must
-// be valid JSON. False, and dst is of no use, if the text is not an object, is nested too
-// deep, has a number that is too large, or makes a Struct of more bytes than most.
+// appendStruct appends the bytes of the google.protobuf.Struct of a JSON object: the message that
+// structpb creates from the object as a map, except for the order of members. It keeps all members
+// with the same name, of which parsers use the last. text must be valid JSON. It returns false, and
+// dst is invalid, if text is not an object, is nested too deeply, has a number that is too large,
+// or results in a Struct of more than most bytes.
 func appendStruct(dst, text []byte, most int) ([]byte, bool) {
 	w := structWriter{text: text, out: dst, end: len(dst) + most}
 	w.skipSpace()
@@ -47,15 +47,15 @@ func appendStruct(dst, text []byte, most int) ([]byte, bool) {
 	return w.out, ok
 }
 
-// structWriter reads JSON and writes a Struct. Its methods answer whether they could.
+// structWriter parses JSON and writes a Struct. Its methods report whether they succeeded.
 type structWriter struct {
 	text []byte
-	at   int // how far text has been read
+	at   int // offset in text
 	out  []byte
-	end  int // how long out may become
+	end  int // maximum length of out
 }
 
-// members reads an object from behind its brace, and writes the Struct, which is at a depth.
+// members parses an object after its brace, and writes the Struct at the given depth.
 func (w *structWriter) members(depth int) bool {
 	for first := true; ; first = false {
 		w.skipSpace()
@@ -76,7 +76,7 @@ func (w *structWriter) members(depth int) bool {
 	}
 }
 
-// elements reads a list from behind its bracket, and writes the ListValue, which is at a depth.
+// elements parses a list after its bracket, and writes the ListValue at the given depth.
 func (w *structWriter) elements(depth int) bool {
 	for first := true; ; first = false {
 		w.skipSpace()
@@ -89,7 +89,7 @@ func (w *structWriter) elements(depth int) bool {
 	}
 }
 
-// value reads a value, and writes the Value, with its header, into a message at a depth.
+// value parses a value, and writes the Value with its header into a message at the given depth.
 func (w *structWriter) value(h header, depth int) bool {
 	w.skipSpace()
 	depth = h.valueDepth(depth)
@@ -117,16 +117,16 @@ func (w *structWriter) value(h header, depth int) bool {
 	return true
 }
 
-// usualSize is the size that is expected of what is nested. Most sizes are written in as
-// many bytes.
+// usualSize is the expected size of nested content. Most sizes take as many bytes as its own.
 const usualSize = 1 << 8
 
-// maxReserved is what is reserved for sizes, at all depths, beyond what they take in the end.
+// maxReserved bounds the bytes that are reserved for sizes, at all depths, in addition to the bytes
+// that they take in the end.
 const maxReserved = 4 * maxStructDepth
 
-// nested writes an object or a list that is a value. Its size stands before it, and is
-// not known till it has been written: what was written is moved, if the size takes more
-// bytes than expected, or fewer.
+// nested writes an object or a list as a value. The size precedes the content and is only known
+// after the content has been written: the content is moved if the size takes more or fewer bytes
+// than expected.
 func (w *structWriter) nested(h header, tag byte, depth int) bool {
 	start := len(w.out)
 	expected := h.nestedSize(usualSize)
@@ -151,14 +151,14 @@ func (w *structWriter) content(tag byte, depth int) bool {
 	return w.elements(depth)
 }
 
-// header is what stands before a Value: in a list its tag and size, in a Struct the
-// entry and the key too.
+// header is the part of the encoding before a Value: its tag and size in a list, and also the entry
+// and the key in a Struct.
 type header struct {
 	key      string
 	inStruct bool
 }
 
-// append appends the header of a value of a size.
+// append appends the header of a value of the given size.
 func (h header) append(dst []byte, size int) []byte {
 	if !h.inStruct {
 		return protowire.AppendVarint(append(dst, listValue), uint64(size))
@@ -169,8 +169,8 @@ func (h header) append(dst []byte, size int) []byte {
 	return protowire.AppendVarint(append(dst, entryValue), uint64(size))
 }
 
-// valueDepth is the depth of a value in a message at a depth: in a Struct there is the entry
-// between them.
+// valueDepth returns the depth of a value in a message at the given depth. In a Struct, the entry
+// is a level between them.
 func (h header) valueDepth(depth int) int {
 	if h.inStruct {
 		return depth + 2
@@ -178,7 +178,7 @@ func (h header) valueDepth(depth int) int {
 	return depth + 1
 }
 
-// nestedSize is how many bytes stand before the content of a nested value of a size.
+// nestedSize returns the number of bytes before the content of a nested value of the given size.
 func (h header) nestedSize(size int) int {
 	value := 1 + protowire.SizeBytes(size)
 	before := 1 + protowire.SizeBytes(value) - value
@@ -189,7 +189,7 @@ func (h header) nestedSize(size int) int {
 	return before + value - size
 }
 
-// number reads a number: a float64, as in a map.
+// number parses a number as a float64, like in a map.
 func (w *structWriter) number(h header) bool {
 	start := w.at
 	for w.at < len(w.text) && isInNumber(w.text[w.at]) {
@@ -205,7 +205,7 @@ func isInNumber(b byte) bool {
 	return '0' <= b && b <= '9' || b == '-' || b == '+' || b == '.' || b == 'e' || b == 'E'
 }
 
-// string reads a string.
+// string parses a string.
 func (w *structWriter) string() (string, bool) {
 	w.skipSpace()
 	if !w.take('"') {
@@ -223,7 +223,7 @@ func (w *structWriter) string() (string, bool) {
 	return view(text), true
 }
 
-// escapedString reads a string, from behind its quote, that does not say what it is.
+// escapedString parses a string, after its quote, that has escapes or invalid UTF-8.
 func (w *structWriter) escapedString() (text string, ok bool) {
 	start := w.at - 1
 	for w.at < len(w.text) && w.text[w.at] != '"' {
@@ -245,7 +245,7 @@ func (w *structWriter) skipSpace() {
 	}
 }
 
-// take reads a character, if it is the next one.
+// take reads a character if it is the next one.
 func (w *structWriter) take(character byte) bool {
 	if w.at == len(w.text) || w.text[w.at] != character {
 		return false
@@ -262,5 +262,5 @@ func (w *structWriter) takeWord(word string) bool {
 	return true
 }
 
-// view is b as a string that shares its memory.
+// view returns b as a string that shares its memory.
 func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

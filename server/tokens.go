@@ -17,12 +17,13 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
-// A resume token is, in base64url: a format number; what the watch selects, as a
-// hash; the operator's generation, as a hash, if there is one; the API version that it was in, what namespaces the caller could see, as a hash,
-// if not all, what a relation was then, as a hash, if there is one, and what patches were
-// to, if there were some; a position (informerhub.Position); and a
-// checksum. There is no secret in it, and none is needed: a token says where to
-// continue, never what its bearer may see.
+// A resume token consists, in base64url, of: a format number; a hash of what the watch selects; the
+// served state, see served; a position (informerhub.Position); and a checksum. The served state
+// contains a hash of the operator's generation, if there is one; the API version; a hash of the
+// namespaces that the caller could read, if these were not all; a hash of the result of a relation,
+// if there is one; and the encoding of the objects that patches apply to, if there are patches. A
+// token contains no secret and needs none: it says where to continue, never what its bearer can
+// read.
 const (
 	tokenFormat    = 1
 	selectionBytes = 8
@@ -30,17 +31,17 @@ const (
 	checksumBytes  = 4
 )
 
-// tokens makes and reads the resume tokens of one watch.
+// tokens encodes and parses the resume tokens of one watch.
 type tokens struct {
 	selection  []byte
 	generation string // see inGeneration; empty for none
 	apiVersion string
-	scope      string // empty for everything
-	related    string // empty where the watch has no relation
-	patched    string // what patches are to; empty without
+	scope      string // empty for all namespaces
+	related    string // empty if the watch has no relation
+	patched    string // what patches apply to; empty without patches
 }
 
-// under are the tokens of the same watch where the caller may see some namespaces only.
+// under returns the tokens of the same watch in a scope.
 func (t tokens) under(scope auth.Namespaces) tokens {
 	t.scope = ""
 	if !scope.All {
@@ -50,11 +51,11 @@ func (t tokens) under(scope auth.Namespaces) tokens {
 	return t
 }
 
-// generationPrefix stands before the hash of a generation: no API version begins with it.
+// generationPrefix precedes the hash of a generation. No API version begins with it.
 const generationPrefix = "/generation/"
 
-// inGeneration returns the tokens of the same watch in a generation that the operator has
-// named. No history leads from one generation to another.
+// inGeneration returns the tokens of the same watch in a generation that the operator has named. A
+// stream never resumes from another generation.
 func (t tokens) inGeneration(name string) tokens {
 	if name != "" {
 		sum := sha256.Sum256([]byte(name))
@@ -63,9 +64,9 @@ func (t tokens) inGeneration(name string) tokens {
 	return t
 }
 
-// relatedBy are the tokens of the same watch for what has a relation. Another object under
-// the same name, or another selector of the same object, selects something else, to which no
-// history leads.
+// relatedBy returns the tokens of the same watch with a relation. Another object under the same
+// name, or another selector of the same object, selects other objects: a stream does not resume
+// then.
 func (t tokens) relatedBy(by relation) tokens {
 	if by.asked == "" {
 		return t
@@ -76,14 +77,15 @@ func (t tokens) relatedBy(by relation) tokens {
 	return t
 }
 
-// served tells apart histories of a watch that do not lead on from one to another.
+// served returns the state that distinguishes histories of a watch. A stream does not resume in a
+// history with another state.
 func (t tokens) served() string {
 	return t.generation + t.apiVersion + t.scope + t.related + t.patched
 }
 
-// leadsOn reports whether a history leads on to this one. One of patches does to one of
-// whole objects, for it was of all that they need; the other way about, or in another form,
-// it is not known what the caller holds.
+// leadsOn reports whether a stream with the served state from can resume in this history. A stream
+// of patches can resume as a stream of whole objects, because it had all of their content. In the
+// other direction, or with another encoding, it is unknown what the client has.
 func (t tokens) leadsOn(from string) bool {
 	whole := t
 	whole.patched = ""
@@ -91,17 +93,17 @@ func (t tokens) leadsOn(from string) bool {
 	return ok && (patched == t.patched || t.patched == "" && strings.HasPrefix(patched, patchesTo))
 }
 
-// patchesTo stands before the form of what patches are to.
+// patchesTo precedes the encoding of the objects that patches apply to.
 const patchesTo = "/patches/"
 
 func tokensFor(resource informerhub.Resource, request *kubeconnectv1.WatchRequest) tokens {
 	selects := proto.CloneOf(request)
-	selects.Resource = resource.GroupResource().String() // however the caller spells it
+	selects.Resource = resource.GroupResource().String() // independent of the caller's spelling
 	if fields, err := fieldsOf(request); err == nil && fields != nil {
 		selects.Fields = []string{fields.String()}
 	}
 	selects.ResumeToken, selects.MinResourceVersion = "", ""
-	selects.RequireAllNamespaces = false // it selects nothing: see under
+	selects.RequireAllNamespaces = false // it selects nothing; see under
 	selects.Related = nil                // see relatedBy
 	selects.Encoding, selects.Patches = kubeconnectv1.Encoding_ENCODING_UNSPECIFIED, whole
 	text, _ := proto.MarshalOptions{Deterministic: true}.Marshal(selects)
@@ -113,7 +115,7 @@ func tokensFor(resource informerhub.Resource, request *kubeconnectv1.WatchReques
 	return made
 }
 
-// write makes a token.
+// write returns the token of a position.
 func (t tokens) write(position informerhub.Position) string {
 	token := append([]byte{tokenFormat}, t.selection...)
 	token = appendText(token, t.served())
@@ -124,22 +126,23 @@ func (t tokens) write(position informerhub.Position) string {
 	return base64.RawURLEncoding.EncodeToString(token)
 }
 
-// read answers the position of a token; nil if the stream must begin anew: there is
-// no token, or it is of another generation, or the cluster has since gone over to another version of the resource, or the
-// caller may now see other namespaces, or wants patches and does not hold what they are to.
+// read returns the position of a token, or nil if the stream must start with a snapshot: there is
+// no token, the token is of another generation, the cluster now serves the resource in another
+// version, the caller can read other namespaces now, or it requests patches and does not have the
+// objects that they apply to.
 func (t tokens) read(token string) (*informerhub.Position, error) {
 	if token == "" {
 		return nil, nil
 	}
 	fields, ok := openToken(token, tokenFormat)
 	if !ok || len(fields) < selectionBytes {
-		return nil, badRequest("resume_token is not one that this service gives out: it was cut or changed on the way; watch without it")
+		return nil, badRequest("invalid resume_token: truncated or modified; watch without it")
 	}
 	selection, fields := fields[:selectionBytes], fields[selectionBytes:]
 	served, fields, _ := cutText(fields)
 	version, fields, _ := cutText(fields)
 	if len(fields) != 16 || !isVersion(version) {
-		return nil, badRequest("resume_token is not one that this service gives out: watch without it")
+		return nil, badRequest("invalid resume_token: watch without it")
 	}
 	if !slices.Equal(selection, t.selection) {
 		return nil, badRequest("resume_token belongs to another watch: resource, namespace, name, selectors, filter, fields and relation must be the same")
@@ -154,8 +157,8 @@ func (t tokens) read(token string) (*informerhub.Position, error) {
 	}, nil
 }
 
-// openToken answers what is between a token's format, which must be the one, and its
-// checksum.
+// openToken returns the bytes between a token's format and its checksum. It returns false if either
+// is wrong.
 func openToken(token string, format byte) (fields []byte, ok bool) {
 	decoded, ok := tokenBytes(token)
 	if !ok || len(decoded) < 1+checksumBytes || decoded[0] != format {
@@ -165,8 +168,8 @@ func openToken(token string, format byte) (fields []byte, ok bool) {
 	return decoded[1:end], binary.BigEndian.Uint32(decoded[end:]) == crc32.ChecksumIEEE(decoded[:end])
 }
 
-// tokenBytes answers what a token says in base64url. It has one text alone: line breaks,
-// which the decoder passes over, and bits that mean nothing are changes on the way.
+// tokenBytes decodes a token from base64url. It accepts only the canonical encoding: line breaks,
+// which the decoder ignores, and unused bits that are set are modifications.
 func tokenBytes(token string) (decoded []byte, ok bool) {
 	decoded, err := base64.RawURLEncoding.Strict().DecodeString(token)
 	return decoded, err == nil && base64.RawURLEncoding.EncodedLen(len(decoded)) == len(token)
@@ -181,8 +184,8 @@ func appendText(to []byte, text string) []byte {
 	return append(binary.AppendUvarint(to, uint64(len(text))), text...)
 }
 
-// cutText answers the text at the beginning of fields, and what follows it; false, and
-// nothing, if there is no text.
+// cutText returns the string at the beginning of fields and the rest. It returns false if there is
+// none.
 func cutText(fields []byte) (text string, rest []byte, ok bool) {
 	length, n := binary.Uvarint(fields)
 	if n <= 0 || length > uint64(len(fields)-n) {

@@ -9,21 +9,20 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// groupClient is what the clientset has for each group and version.
+// groupClient is the clientset's client for one group and version.
 type groupClient interface{ RESTClient() rest.Interface }
 
 var groupClientType = reflect.TypeFor[groupClient]()
 
-// accessors are the indexes of the clientset's methods (CoreV1, AppsV1 and so on)
-// by group and version. They are read off the clientset itself, so that no list of
-// them has to be kept.
+// accessors are the indexes of the clientset's methods (CoreV1, AppsV1 and so on) by group and
+// version. They are found by reflection, so that no list of them has to be maintained.
 var (
 	accessorsOnce sync.Once
 	accessors     map[schema.GroupVersion]int
 )
 
-// typedClient answers the clientset's REST client for a group and version; false
-// if the clientset does not know it.
+// typedClient returns the clientset's REST client for a group and version, or false if the
+// clientset has none.
 func typedClient(clientset *kubernetes.Clientset, groupVersion schema.GroupVersion) (rest.Interface, bool) {
 	accessorsOnce.Do(func() { accessors = findAccessors(clientset) })
 	index, ok := accessors[groupVersion]

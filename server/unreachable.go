@@ -20,8 +20,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
-// withoutAddresses returns the error that callers get. An error about a connection names
-// addresses inside the cluster: it goes to the log, and callers get the kind of the failure.
+// withoutAddresses returns the error for callers. A connection error names addresses inside the
+// cluster: it is logged, and callers get the kind of the failure.
 func withoutAddresses(err error) error {
 	var unavailable *informerhub.UnavailableError
 	if errors.As(err, &unavailable) {
@@ -38,14 +38,14 @@ func withoutAddresses(err error) error {
 	return err
 }
 
-// isNoFailure reports whether a request to the API server has ended with an error that is the
-// caller's: one that the service or the API server has answered it with, or that it has left.
+// isNoFailure reports whether a request to the API server has ended with an error of the caller's:
+// a response of the service or the API server, or a client that has disconnected.
 func isNoFailure(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status) || errors.Is(err, auth.ErrUnauthenticated) || errors.Is(err, context.Canceled)
 }
 
-// logged writes an error to the log, and returns what callers get instead.
+// logged logs an error, and returns the error for callers.
 func logged(err, failed error) error {
 	unreachableLog.warn("the API server cannot be reached", err)
 	return failure(metav1.StatusReasonServiceUnavailable,
@@ -53,7 +53,7 @@ func logged(err, failed error) error {
 		meaningOf(failed))
 }
 
-// meaningOf names the kind of a connection's failure.
+// meaningOf returns a description of a connection failure.
 func meaningOf(err error) string {
 	var record tls.RecordHeaderError
 	var untrusted *tls.CertificateVerificationError
@@ -75,15 +75,16 @@ func meaningOf(err error) string {
 	case errors.As(err, &name):
 		return "its name cannot be resolved"
 	case errors.As(err, &timeout) && timeout.Timeout():
-		return "it does not answer in time"
+		return "it does not respond in time"
 	}
 	return "the connection fails"
 }
 
-// unreachableLog has the errors of connections for the operator. Each call may have one.
+// unreachableLog logs connection errors for the operator. They are rate-limited, because every call
+// may have one.
 var unreachableLog = pacedLog{interval: 10 * time.Second}
 
-// pacedLog writes one line in an interval. Its methods are safe for concurrent use.
+// pacedLog logs at most one line in an interval. Its methods are safe for concurrent use.
 type pacedLog struct {
 	interval time.Duration
 
