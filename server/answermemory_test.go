@@ -21,7 +21,7 @@ import (
 // latest is CONSISTENCY_LATEST.
 const latest = kubeconnectv1.Consistency_CONSISTENCY_LATEST
 
-// podLists answers lists and tables of pods, and single pods.
+// podLists returns lists and tables of pods, and single pods.
 func podLists(count int) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		list := corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, ListMeta: metav1.ListMeta{ResourceVersion: "7"}}
@@ -33,7 +33,7 @@ func podLists(count int) http.Handler {
 	})
 }
 
-// TestAnAnswerHoldsMemoryUntilItHasBeenSent calls what answers with something large.
+// TestAnAnswerHoldsMemoryUntilItHasBeenSent makes calls with large responses.
 func TestAnAnswerHoldsMemoryUntilItHasBeenSent(t *testing.T) {
 	api := podsAPI()
 	api.list = podLists(3)
@@ -77,11 +77,11 @@ func TestAnAnswerHoldsMemoryUntilItHasBeenSent(t *testing.T) {
 				t.Fatal(err)
 			}
 			if held := s.answers.memory.Held(); held < test.least {
-				t.Errorf("holds %d bytes, want %d at least", held, test.least)
+				t.Errorf("%d bytes are reserved, want at least %d", held, test.least)
 			}
 			call.release()
 			if held := s.answers.memory.Held() + s.answers.live.Held(); held != 0 {
-				t.Errorf("%d bytes are held by nobody", held)
+				t.Errorf("%d bytes are still reserved", held)
 			}
 		})
 	}
@@ -100,15 +100,15 @@ func TestATableHoldsMemoryUntilItHasBeenSent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if held := s.answers.memory.Held(); held != 2*(rowHeadBytes+cellBytes) {
-		t.Errorf("holds %d bytes", held)
+		t.Errorf("%d bytes are reserved", held)
 	}
 	if held := s.answers.live.Held(); held != liveStep {
-		t.Errorf("holds %d bytes for what the API server has answered", held)
+		t.Errorf("%d bytes are reserved for responses of the API server", held)
 	}
 }
 
-// TestGroupsHoldMemoryAsTheyGrow counts objects with more values than one count may have, where
-// others hold all memory but what a count begins with.
+// TestGroupsHoldMemoryAsTheyGrow counts objects with more values than one count can have, where
+// other calls use all memory except for what a count reserves at first.
 func TestGroupsHoldMemoryAsTheyGrow(t *testing.T) {
 	of := newAnswers(Limits{})
 	of.memory = fairqueue.New(fairqueue.Limits{Total: groupsMemory + 2*groupsStep})
@@ -124,11 +124,11 @@ func TestGroupsHoldMemoryAsTheyGrow(t *testing.T) {
 	var over *limitError
 	groups, err := countBy(ctx, paths, manyPods(t, 30_000))
 	if !errors.As(err, &over) {
-		t.Errorf("counts %d groups, %v", len(groups), err)
+		t.Errorf("counted %d groups, %v", len(groups), err)
 	}
 	call.release()
 	if held := of.memory.Held(); held != 0 {
-		t.Errorf("%d bytes are held by nobody", held)
+		t.Errorf("%d bytes are still reserved", held)
 	}
 }
 
@@ -141,10 +141,10 @@ func manyPods(t *testing.T, count int) []*informerhub.Object {
 	return objects
 }
 
-// TestAnAnswerOfTheAPIServerIsWeighedWhileItIsRead has room for two steps of it, and for one of
-// them of one caller.
+// TestAnAnswerOfTheAPIServerIsWeighedWhileItIsRead has memory for two steps, of which one caller
+// can use one.
 func TestAnAnswerOfTheAPIServerIsWeighedWhileItIsRead(t *testing.T) {
-	const pageOfPods = liveStep/(10<<10) + 1 // takes two steps
+	const pageOfPods = liveStep/(10<<10) + 1 // needs two steps
 	s := resourcesOf(t, &fakeAPI{list: podLists(pageOfPods)}, Limits{})
 	s.answers.live, s.answers.maxLive = fairqueue.New(fairqueue.Limits{Total: 2 * liveStep}), 2*liveStep
 	list := func(name string) (*answer, error) {
@@ -158,7 +158,7 @@ func TestAnAnswerOfTheAPIServerIsWeighedWhileItIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	if held := s.answers.live.Held(); held != 2*liveStep {
-		t.Errorf("holds %d bytes", held)
+		t.Errorf("%d bytes are reserved", held)
 	}
 	var over *limitError
 	second, err := list("b")
@@ -169,9 +169,9 @@ func TestAnAnswerOfTheAPIServerIsWeighedWhileItIsRead(t *testing.T) {
 	s.answers.maxLive = liveStep
 	third, err := list("a")
 	if third.release(); !apierrors.IsRequestEntityTooLargeError(err) || !strings.Contains(err.Error(), "narrow it") {
-		t.Errorf("of more than one caller may have: %v", err)
+		t.Errorf("more than the limit of one caller: %v", err)
 	}
 	if held := s.answers.live.Held(); held != 0 {
-		t.Errorf("%d bytes are held by nobody", held)
+		t.Errorf("%d bytes are still reserved", held)
 	}
 }

@@ -19,19 +19,20 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
-// smallAnswers have room for 100 bytes, and for 40 of one caller.
+// smallAnswers have memory for 100 bytes, of which one caller can use 40.
 func smallAnswers() *answers {
 	of := newAnswers(Limits{})
 	of.memory = fairqueue.New(fairqueue.Limits{Total: 100, PerKey: 40, Waiting: maxAnswersWaiting})
 	return of
 }
 
-// calledBy is the context of a call.
+// calledBy returns the context of a call.
 func calledBy(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, callerKey{}, identified{identity: auth.Identity{Username: name}})
 }
 
-// call makes a call whose answer takes so much memory, and returns why it was refused.
+// call makes a call whose response needs the given memory, and returns the error that it was
+// rejected with.
 func (a *answers) call(ctx context.Context, name string, bytes int, w http.ResponseWriter) (refusal error) {
 	a.serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if refusal = holdAnswer(r.Context(), bytes); refusal == nil {
@@ -41,7 +42,7 @@ func (a *answers) call(ctx context.Context, name string, bytes int, w http.Respo
 	return refusal
 }
 
-// unreadWriter is a connection whose client reads a piece when it is told to.
+// unreadWriter is a connection whose client reads a piece only on request.
 type unreadWriter struct {
 	http.ResponseWriter
 	reads   chan struct{}
@@ -72,7 +73,7 @@ func (w *unreadWriter) SetWriteDeadline(at time.Time) error {
 func TestAnswersThatAreBeingSentTakeMemoryOfTheirCaller(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		of, unread := smallAnswers(), newUnreadWriter()
-		of.patience.awaited = 0 // for ever
+		of.patience.awaited = 0 // no limit
 		var sending sync.WaitGroup
 		sending.Go(func() {
 			if err := of.call(t.Context(), "a", 30, unread); err != nil {
@@ -82,10 +83,10 @@ func TestAnswersThatAreBeingSentTakeMemoryOfTheirCaller(t *testing.T) {
 		synctest.Wait()
 		var over *limitError
 		if err := of.call(t.Context(), "a", 30, httptest.NewRecorder()); !errors.As(err, &over) || over.seconds() < 1 {
-			t.Errorf("one more of the caller is answered %v", err)
+			t.Errorf("one more of the caller returned %v", err)
 		}
 		if err := of.call(t.Context(), "b", 30, httptest.NewRecorder()); err != nil {
-			t.Errorf("one of another caller is answered %v", err)
+			t.Errorf("one of another caller returned %v", err)
 		}
 		close(unread.reads)
 		sending.Wait()
@@ -93,7 +94,7 @@ func TestAnswersThatAreBeingSentTakeMemoryOfTheirCaller(t *testing.T) {
 			t.Errorf("when the first has been sent: %v", err)
 		}
 		if held := of.memory.Held(); held != 0 {
-			t.Errorf("%d bytes are held by nobody", held)
+			t.Errorf("%d bytes are still reserved", held)
 		}
 	})
 }
@@ -105,20 +106,20 @@ func TestACallWaitsForMemoryAsLongAsItsCaller(t *testing.T) {
 		impatient, cancel := context.WithTimeout(t.Context(), memoryPatience/2)
 		defer cancel()
 		if err := of.call(impatient, "a", 1, httptest.NewRecorder()); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("an impatient caller is answered %v", err)
+			t.Errorf("an impatient caller returned %v", err)
 		}
 		time.AfterFunc(memoryPatience/2, release)
 		if err := of.call(t.Context(), "a", 1, httptest.NewRecorder()); err != nil {
-			t.Errorf("a patient caller is answered %v", err)
+			t.Errorf("a patient caller returned %v", err)
 		}
 	})
 }
 
-// TestAnAnswerThatIsNotReadIsBrokenOff has clients that read a piece now and then.
+// TestAnAnswerThatIsNotReadIsBrokenOff has clients that read a piece from time to time.
 func TestAnAnswerThatIsNotReadIsBrokenOff(t *testing.T) {
 	for name, test := range map[string]struct {
-		every time.Duration // a piece is read
-		took  time.Duration // 0: all of it is read
+		every time.Duration // interval at which a piece is read
+		took  time.Duration // 0: the whole response is read
 	}{
 		"a client that reads slowly":  {20 * time.Second, 0},
 		"a client that reads nothing": {time.Hour, 30 * time.Second},
@@ -136,27 +137,27 @@ func TestAnAnswerThatIsNotReadIsBrokenOff(t *testing.T) {
 					t.Errorf("after %v: %v", took, err)
 				}
 				if held := of.memory.Held(); held != 0 {
-					t.Errorf("%d bytes are held by nobody", held)
+					t.Errorf("%d bytes are still reserved", held)
 				}
 			})
 		})
 	}
 }
 
-// TestAnUnreadAnswerThatOthersWaitForIsBrokenOffSooner has a caller wait for the memory of another answer
-// to it.
+// TestAnUnreadAnswerThatOthersWaitForIsBrokenOffSooner has a caller wait for the memory of another
+// response to the same caller.
 func TestAnUnreadAnswerThatOthersWaitForIsBrokenOffSooner(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		of, began := smallAnswers(), time.Now()
 		var sending sync.WaitGroup
 		sending.Go(func() {
 			if err := of.call(t.Context(), "a", 30, newUnreadWriter()); err == nil {
-				t.Error("an answer was sent that nobody has read")
+				t.Error("a response was sent that was not read")
 			}
 		})
 		synctest.Wait()
 		if err := of.call(t.Context(), "a", 30, httptest.NewRecorder()); err != nil {
-			t.Errorf("one more is answered %v", err)
+			t.Errorf("one more returned %v", err)
 		}
 		if waited := time.Since(began); waited != of.patience.awaited {
 			t.Errorf("it has waited for %v", waited)
@@ -211,7 +212,7 @@ func (w *unreadWriter) readEvery(ctx context.Context, interval time.Duration) {
 	}
 }
 
-// TestAnUnreadAnswerEndsOnEachProtocol does it with real connections, whose buffers are full.
+// TestAnUnreadAnswerEndsOnEachProtocol uses real connections, whose buffers are full.
 func TestAnUnreadAnswerEndsOnEachProtocol(t *testing.T) {
 	for _, http2 := range []bool{false, true} {
 		t.Run(fmt.Sprint("HTTP/2 ", http2), func(t *testing.T) {
@@ -234,7 +235,7 @@ func TestAnUnreadAnswerEndsOnEachProtocol(t *testing.T) {
 			}
 			defer func() { _ = response.Body.Close() }()
 			if err := <-ended; err == nil {
-				t.Error("64 MiB were written that nobody has read")
+				t.Error("64 MiB were written that were not read")
 			}
 		})
 	}

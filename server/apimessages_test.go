@@ -78,7 +78,7 @@ func TestClarified_SaysWhatIsWrongWithWhat(t *testing.T) {
 			mapped := connectError(clarified(test.err, widget, test.change))
 			detail := detailOf(t, mapped)
 			if connect.CodeOf(mapped) != test.code || detail.GetMessage() != test.message {
-				t.Errorf("says %s: %q, want %s: %q", connect.CodeOf(mapped), detail.GetMessage(), test.code, test.message)
+				t.Errorf("returned %s: %q, want %s: %q", connect.CodeOf(mapped), detail.GetMessage(), test.code, test.message)
 			}
 			var fields []string
 			for _, cause := range detail.GetCauses() {
@@ -91,8 +91,8 @@ func TestClarified_SaysWhatIsWrongWithWhat(t *testing.T) {
 	}
 }
 
-// TestWithoutAddresses_SaysHowAConnectionFailed has no address in what callers see, and all of
-// it in the log.
+// TestWithoutAddresses_SaysHowAConnectionFailed expects no address in the error for callers, and
+// the address in the log.
 func TestWithoutAddresses_SaysHowAConnectionFailed(t *testing.T) {
 	const address = "10.1.2.3:6443"
 	for name, test := range map[string]struct {
@@ -118,7 +118,7 @@ func TestWithoutAddresses_SaysHowAConnectionFailed(t *testing.T) {
 			for range 3 {
 				text := connectError(err).Error()
 				if strings.Contains(text, "10.1.2.3") || strings.Contains(text, "internal") || !strings.Contains(text, test.words+"; try again") {
-					t.Errorf("callers see %q", text)
+					t.Errorf("the caller gets %q", text)
 				}
 			}
 			if lines := strings.Count(written.String(), "\n"); lines != 1 || !strings.Contains(written.String(), address) {
@@ -134,8 +134,8 @@ func (timeoutError) Error() string   { return "timeout" }
 func (timeoutError) Timeout() bool   { return true }
 func (timeoutError) Temporary() bool { return true }
 
-// TestGetLogs_OfANodeThatIsAway has the API server answer as it does for a kubelet that does
-// not listen.
+// TestGetLogs_OfANodeThatIsAway has the API server respond as it does for a kubelet that does not
+// listen.
 func TestGetLogs_OfANodeThatIsAway(t *testing.T) {
 	api := podsAPI()
 	api.log = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -150,7 +150,7 @@ func TestGetLogs_OfANodeThatIsAway(t *testing.T) {
 	}
 }
 
-// TestManifest_SaysWhichFieldIsWrong has no Go types in what callers see.
+// TestManifest_SaysWhichFieldIsWrong expects no Go types in the errors for callers.
 func TestManifest_SaysWhichFieldIsWrong(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"metadata":"x"}`:        "metadata has the type string, and must be an object",
@@ -166,7 +166,7 @@ func TestManifest_SaysWhichFieldIsWrong(t *testing.T) {
 	}
 }
 
-// TestUpstream_SpeaksPlainText has the service speak TLS to an API server that does not.
+// TestUpstream_SpeaksPlainText has the service use TLS with an API server that does not.
 func TestUpstream_SpeaksPlainText(t *testing.T) {
 	plain := httptest.NewServer(http.NotFoundHandler())
 	defer plain.Close()

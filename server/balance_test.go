@@ -36,7 +36,7 @@ func newReplica(t *testing.T, caches ...informerhub.Status) replica {
 	return replica{NewBalance(Balance{Streams: NewStreams(0), Readiness: readiness, Caches: someCaches(caches)}), t}
 }
 
-// open opens streams that follow a resource, each until it is ended.
+// open opens streams that follow a resource. Each stays open until it is ended.
 func (r replica) open(count int, resource informerhub.Resource) {
 	r.t.Helper()
 	for range count {
@@ -48,7 +48,7 @@ func (r replica) open(count int, resource informerhub.Resource) {
 	}
 }
 
-// balanced is how many streams are left after a time of balancing against these peers.
+// balanced returns the number of streams that are left after balancing for a time with these peers.
 func (r replica) balanced(lasts time.Duration, peers ...Load) int {
 	r.t.Helper()
 	ctx, stop := context.WithCancel(r.t.Context())
@@ -67,22 +67,22 @@ func TestAReplicaGivesUpWhatItHasFarMoreThanItsShareAtAPace(t *testing.T) {
 		lasts time.Duration
 		left  int
 	}{
-		"far more":                         {300, []Load{{Replica: "a", Ready: true, Streams: 30}, {Replica: "b", Ready: true}}, time.Hour, 0},
-		"more than its share":              {110, []Load{{Replica: "a", Ready: true, Streams: 100}, {Replica: "b", Ready: true, Streams: 90}}, time.Hour, 110},
-		"alone":                            {300, nil, time.Hour, 300},
-		"beside one that is not ready":     {300, []Load{{Replica: "a"}}, time.Hour, 300},
-		"streams that are young":           {300, []Load{{Replica: "a", Ready: true}}, minAge - time.Second, 300},
-		"for a few seconds":                {300, []Load{{Replica: "a", Ready: true}}, minAge + 3500*time.Millisecond, 300 - 4*minMoves},
-		"so many that it takes too long":   {6000, []Load{{Replica: "a", Ready: true}}, minAge + 500*time.Millisecond, 5900},
-		"beside one that lies":             {300, []Load{{Replica: "a", Ready: true, Streams: -1 << 40}}, time.Hour, 300},
-		"beside one that counts as twenty": {110, []Load{{Replica: "a", Ready: true, Streams: 100}, {Replica: "b", Ready: true, Streams: 100}, {Replica: "b", Ready: true}, {Replica: "b", Ready: true}, {Replica: "b", Ready: true}}, time.Hour, 110},
+		"far more":                                     {300, []Load{{Replica: "a", Ready: true, Streams: 30}, {Replica: "b", Ready: true}}, time.Hour, 0},
+		"more than its share":                          {110, []Load{{Replica: "a", Ready: true, Streams: 100}, {Replica: "b", Ready: true, Streams: 90}}, time.Hour, 110},
+		"alone":                                        {300, nil, time.Hour, 300},
+		"next to a replica that is not ready":          {300, []Load{{Replica: "a"}}, time.Hour, 300},
+		"streams that are young":                       {300, []Load{{Replica: "a", Ready: true}}, minAge - time.Second, 300},
+		"for a few seconds":                            {300, []Load{{Replica: "a", Ready: true}}, minAge + 3500*time.Millisecond, 300 - 4*minMoves},
+		"more than can be moved in time":               {6000, []Load{{Replica: "a", Ready: true}}, minAge + 500*time.Millisecond, 5900},
+		"next to a replica with an invalid load":       {300, []Load{{Replica: "a", Ready: true, Streams: -1 << 40}}, time.Hour, 300},
+		"next to a replica that reports several times": {110, []Load{{Replica: "a", Ready: true, Streams: 100}, {Replica: "b", Ready: true, Streams: 100}, {Replica: "b", Ready: true}, {Replica: "b", Ready: true}, {Replica: "b", Ready: true}}, time.Hour, 110},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
 				r := newReplica(t)
 				r.open(test.own, thePods)
 				left := r.balanced(test.lasts, test.peers...)
-				if name == "far more" { // it stops near the share of what is left
+				if name == "far more" { // it stops near the share of the remaining streams
 					if left > 40 || left < 10 {
 						t.Errorf("%d streams are left", left)
 					}

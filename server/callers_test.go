@@ -9,7 +9,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/e2e/bubble"
 )
 
-// refusals are how many of so many attempts are refused.
+// refusals returns the number of rejected attempts.
 func refusals(attempts int, attempt func() error) (refused int) {
 	for range attempts {
 		if attempt() != nil {
@@ -24,15 +24,15 @@ func TestABurstOfCallsIsTakenAndThenTheRate(t *testing.T) {
 		callers := newCallers(Limits{Rate: 10, Burst: 50})
 		call := func() error { return callers.call("jane") }
 		if refused := refusals(60, call); refused != 10 {
-			t.Errorf("at first, %d of 60 are refused, want 10", refused)
+			t.Errorf("at first, %d of 60 are rejected, want 10", refused)
 		}
 		time.Sleep(time.Second)
 		if refused := refusals(60, call); refused != 50 {
-			t.Errorf("a second later, %d of 60 are refused, want 50", refused)
+			t.Errorf("a second later, %d of 60 are rejected, want 50", refused)
 		}
 		time.Sleep(time.Minute)
 		if refused := refusals(60, call); refused != 10 {
-			t.Errorf("after a quiet time, %d of 60 are refused, want 10", refused)
+			t.Errorf("after a quiet time, %d of 60 are rejected, want 10", refused)
 		}
 	})
 }
@@ -45,7 +45,7 @@ func TestOneCallerDoesNotUseUpTheLimitsOfAnother(t *testing.T) {
 				t.Errorf("%q: %v", name, err)
 			}
 			if callers.open(name) == nil || callers.call(name) != nil || callers.call(name) == nil {
-				t.Errorf("%q is not held to the limits", name)
+				t.Errorf("%q is not limited", name)
 			}
 		}
 	})
@@ -56,7 +56,7 @@ func TestAStreamThatEndsMakesRoom(t *testing.T) {
 	open := func() error { return callers.open("jane") }
 	for range 5 {
 		if refused := refusals(5, open); refused != 2 {
-			t.Errorf("%d of 5 are refused, want 2", refused)
+			t.Errorf("%d of 5 are rejected, want 2", refused)
 		}
 		for range 3 {
 			callers.close("jane")
@@ -68,10 +68,10 @@ func TestAStreamIsACallAndARefusedOneIsNone(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		callers := newCallers(Limits{Streams: 1, Rate: 1, Burst: 3})
 		if refused := refusals(10, func() error { return callers.open("jane") }); refused != 9 {
-			t.Errorf("%d of 10 streams are refused, want 9", refused)
+			t.Errorf("%d of 10 streams are rejected, want 9", refused)
 		}
 		if refused := refusals(10, func() error { return callers.call("jane") }); refused != 8 {
-			t.Errorf("%d of 10 calls are refused, want 8", refused)
+			t.Errorf("%d of 10 calls are rejected, want 8", refused)
 		}
 	})
 }
@@ -79,12 +79,12 @@ func TestAStreamIsACallAndARefusedOneIsNone(t *testing.T) {
 func TestWithoutLimitsNothingIsRefused(t *testing.T) {
 	callers := newCallers(Limits{})
 	if refused := refusals(10_000, func() error { return errors.Join(callers.call("jane"), callers.open("jane")) }); refused != 0 {
-		t.Errorf("%d are refused", refused)
+		t.Errorf("%d are rejected", refused)
 	}
 }
 
-// TestThoseWhoAreRefusedTogetherDoNotComeBackTogether makes a storm: 2,000 calls at
-// once, of which 100 are taken. All keep to what they are told.
+// TestThoseWhoAreRefusedTogetherDoNotComeBackTogether makes 2,000 calls at once, of which 100 are
+// accepted. All clients respect the retry time.
 func TestThoseWhoAreRefusedTogetherDoNotComeBackTogether(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		callers := newCallers(Limits{Rate: 100, Burst: 100})
@@ -114,7 +114,7 @@ func TestNobodyIsToldToWaitLongerThanTheLongestTime(t *testing.T) {
 		for range 1000 {
 			var limit *limitError
 			if errors.As(callers.call("jane"), &limit) && (limit.wait <= 0 || limit.wait > maxWait) {
-				t.Fatalf("told to wait %v", limit.wait)
+				t.Fatalf("the retry time is %v", limit.wait)
 			}
 		}
 	})
@@ -124,19 +124,19 @@ func TestOnlySoManyCallersAreRememberedAndNoneWithAStreamIsForgotten(t *testing.
 	bubble.Test(t, func(t *testing.T) {
 		callers := newCallers(Limits{Streams: 1, Rate: 1, Burst: 1})
 		if callers.open("streaming") != nil || callers.call("quiet") != nil {
-			t.Fatal("a first call is refused")
+			t.Fatal("a first call is rejected")
 		}
 		for i := range maxIdleCallers {
 			_ = callers.call(strconv.Itoa(i))
 		}
 		if callers.idle.Len() != maxIdleCallers {
-			t.Errorf("remembers %d", callers.idle.Len())
+			t.Errorf("%d callers are cached", callers.idle.Len())
 		}
 		if callers.open("streaming") == nil {
-			t.Error("one with a stream was forgotten")
+			t.Error("a caller with a stream was evicted")
 		}
 		if callers.call("quiet") != nil {
-			t.Error("one who was not heard of since is remembered")
+			t.Error("the least recent caller is still cached")
 		}
 	})
 }

@@ -22,11 +22,11 @@ func TestCallers_ChargeCountsAsManyCalls(t *testing.T) {
 			return callers.charge("jane", 9)
 		}
 		if refused := refusals(10, ask); refused != 5 {
-			t.Errorf("at first, %d of 10 calls with 10 questions are refused, want 5", refused)
+			t.Errorf("at first, %d of 10 calls with 10 questions are rejected, want 5", refused)
 		}
 		time.Sleep(time.Minute)
 		if refused := refusals(60, func() error { return callers.call("jane") }); refused != 10 {
-			t.Errorf("after a quiet time, %d of 60 are refused, want 10", refused)
+			t.Errorf("after a quiet time, %d of 60 are rejected, want 10", refused)
 		}
 		time.Sleep(time.Minute)
 		if err := callers.call("jane"); err != nil || callers.charge("jane", 1000) != nil {
@@ -41,12 +41,12 @@ func TestCallers_ChargeCountsAsManyCalls(t *testing.T) {
 func TestCallers_ChargeNothingWithoutALimit(t *testing.T) {
 	callers := newCallers(Limits{})
 	if refused := refusals(100, func() error { return callers.charge("jane", 1000) }); refused != 0 {
-		t.Errorf("%d of 100 are refused", refused)
+		t.Errorf("%d of 100 are rejected", refused)
 	}
 }
 
-// TestCheckAccess_CountsEachQuestion asks as many questions as a caller may make calls, in two of
-// them.
+// TestCheckAccess_CountsEachQuestion makes two calls with as many questions together as a caller
+// can make calls.
 func TestCheckAccess_CountsEachQuestion(t *testing.T) {
 	s := newLimitedService(t, podsAPI(), auth.KubeconfigUser{}, Limits{Rate: 1, Burst: 20})
 	access := kubeconnectv1connect.NewAccessServiceClient(s.http, s.url)
@@ -59,6 +59,6 @@ func TestCheckAccess_CountsEachQuestion(t *testing.T) {
 	}
 	_, err := access.CheckAccess(t.Context(), request)
 	if connect.CodeOf(err) != connect.CodeResourceExhausted || detailOf(t, err).GetRetryAfterSeconds() < 1 {
-		t.Errorf("the second call is answered %v", err)
+		t.Errorf("the second call returned %v", err)
 	}
 }

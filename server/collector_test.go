@@ -41,7 +41,7 @@ func TestACollectorShowsWhatTheCachesAreLikeNow(t *testing.T) {
 	wantLines(t, c, "kubeconnect_cache_objects")
 }
 
-// TestAResourceWithTwoCachesIsShownOnce makes a CRD anew that had another scope.
+// TestAResourceWithTwoCachesIsShownOnce recreates a CRD with another scope.
 func TestAResourceWithTwoCachesIsShownOnce(t *testing.T) {
 	old, made := informerhub.Resource{Version: "v1", Name: "widgets"}, informerhub.Resource{Version: "v1", Name: "widgets", Namespaced: true}
 	c := NewCollector(cacheSourceFunc(func() []informerhub.Status { return []informerhub.Status{{Resource: old}, {Resource: made}} }), nil)

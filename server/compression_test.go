@@ -23,8 +23,8 @@ func largePodAPI() *fakeAPI {
 	return api
 }
 
-// TestCompression_IsOfLargeUnaryAnswersIfAskedFor counts what a client has to decompress that
-// offers gzip, as nearly all clients do by default.
+// TestCompression_IsOfLargeUnaryAnswersIfAskedFor counts the messages that a client has to
+// decompress that offers gzip, as nearly all clients do by default.
 func TestCompression_IsOfLargeUnaryAnswersIfAskedFor(t *testing.T) {
 	for protocol, options := range protocols {
 		for name, test := range map[string]struct {
@@ -46,14 +46,14 @@ func TestCompression_IsOfLargeUnaryAnswersIfAskedFor(t *testing.T) {
 					t.Fatal(err)
 				}
 				if got := decompressed.Load() > 0; got != test.want {
-					t.Errorf("the answer is compressed: %v, want %v", got, test.want)
+					t.Errorf("the response is compressed: %v, want %v", got, test.want)
 				}
 			})
 		}
 	}
 }
 
-// countDecompressed has a client offer gzip, and counts the messages that come so.
+// countDecompressed makes a client offer gzip, and counts the compressed messages.
 func countDecompressed(count *atomic.Int32) connect.ClientOption {
 	return connect.WithAcceptCompression("gzip",
 		func() connect.Decompressor { return &countingReader{new(gzip.Reader), count} },
@@ -66,7 +66,7 @@ type countingReader struct {
 }
 
 func (c *countingReader) Reset(from io.Reader) error {
-	if from != http.NoBody { // that is what an unused one is reset to
+	if from != http.NoBody { // an unused decompressor is reset to it
 		c.count.Add(1)
 	}
 	return c.Reader.Reset(from)
@@ -89,7 +89,7 @@ func TestAWatchIsNotCompressed(t *testing.T) {
 	}
 }
 
-// post makes a call as a client that takes gzip.
+// post makes a call as a client that accepts gzip.
 func post(t *testing.T, s *service, method, contentType string, body io.Reader) *http.Response {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/kubeconnect.v1.ResourceService/"+method, body)

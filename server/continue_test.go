@@ -16,7 +16,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
-// manyPodsAPI holds some pods, of which each is half as many times restarted as the one before.
+// manyPodsAPI has pods, each with half as many restarts as the one before.
 func manyPodsAPI(count int, version string) *fakeAPI {
 	api := &fakeAPI{version: version, events: make(chan any)}
 	for i := range count {
@@ -28,7 +28,7 @@ func manyPodsAPI(count int, version string) *fakeAPI {
 	return api
 }
 
-// walkReplicas lists by pages, each from the next of some replicas.
+// walkReplicas lists page by page, each page from the next replica.
 func walkReplicas(t *testing.T, request *kubeconnectv1.ListRequest, replicas ...*service) (names []string, sources []kubeconnectv1.Source, err error) {
 	t.Helper()
 	for page := 0; ; page++ {
@@ -46,7 +46,7 @@ func walkReplicas(t *testing.T, request *kubeconnectv1.ListRequest, replicas ...
 	}
 }
 
-// TestList_IsContinuedAtAnotherReplica lists by each kind of list.
+// TestList_IsContinuedAtAnotherReplica uses each kind of list.
 func TestList_IsContinuedAtAnotherReplica(t *testing.T) {
 	api := manyPodsAPI(10, "100")
 	replicas := []*service{newService(t, api, auth.KubeconfigUser{}), newService(t, api, auth.KubeconfigUser{})}
@@ -73,12 +73,13 @@ func TestList_IsContinuedAtAnotherReplica(t *testing.T) {
 	}
 }
 
-// versionedLists answers lists of one version with the pods of an API server, and others by Expired.
+// versionedLists returns the pods of an API server for lists at one version, and Expired for
+// others.
 type versionedLists struct {
 	api     *fakeAPI
 	version string
-	exact   atomic.Int32 // how many lists were of exactly that version
-	answers string       // with this version; empty for the right one
+	exact   atomic.Int32 // the number of lists at exactly that version
+	answers string       // the version in the response; empty for the requested one
 }
 
 func (l *versionedLists) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -100,7 +101,7 @@ func (l *versionedLists) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(list)
 }
 
-// TestList_BehindTheWindowIsTheAPIServers continues at a replica that began with a later version.
+// TestList_BehindTheWindowIsTheAPIServers continues at a replica that started with a later version.
 func TestList_BehindTheWindowIsTheAPIServers(t *testing.T) {
 	before := manyPodsAPI(10, "100")
 	first := newService(t, before, auth.KubeconfigUser{})
@@ -120,7 +121,7 @@ func TestList_BehindTheWindowIsTheAPIServers(t *testing.T) {
 			names, sources, err := walkReplicas(t, request, first, later, later, later)
 			switch {
 			case test.expired && connect.CodeOf(err) != connect.CodeOutOfRange:
-				t.Errorf("%s, ordered by %q: answers %v, %v", name, order, names, err)
+				t.Errorf("%s, ordered by %q: returned %v, %v", name, order, names, err)
 			case !test.expired && (err != nil || len(names) != 10 || sources[1] != kubeconnectv1.Source_SOURCE_API_SERVER):
 				t.Errorf("%s, ordered by %q: lists %v from %v, %v", name, order, names, sources, err)
 			case !test.expired && test.lists.exact.Load() != 1:
@@ -130,7 +131,8 @@ func TestList_BehindTheWindowIsTheAPIServers(t *testing.T) {
 	}
 }
 
-// TestList_OfARelationThatLeadsElsewhereExpires continues a list when the related object is another one.
+// TestList_OfARelationThatLeadsElsewhereExpires continues a list after the related object was
+// replaced.
 func TestList_OfARelationThatLeadsElsewhereExpires(t *testing.T) {
 	owned := func(owner string) *fakeAPI {
 		api := manyPodsAPI(6, "100")
@@ -159,7 +161,8 @@ func TestList_OfARelationThatLeadsElsewhereExpires(t *testing.T) {
 	}
 }
 
-// TestList_OfATokenMadeUp asks for versions that the cluster has not come to, and for lists of others.
+// TestList_OfATokenMadeUp lists with forged tokens: of versions that the cluster has not reached,
+// and of other lists.
 func TestList_OfATokenMadeUp(t *testing.T) {
 	s := newService(t, manyPodsAPI(4, "100"), auth.KubeconfigUser{})
 	request := &kubeconnectv1.ListRequest{Resource: "pods", PageSize: 2}

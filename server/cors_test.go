@@ -28,14 +28,14 @@ func TestOnlyAnOriginAsBrowsersSendItCanBeListed(t *testing.T) {
 		"http://app.example.com:80":     `"http://app.example.com"`,
 		"HTTPS://App.example.com":       `"https://app.example.com"`,
 		"https://me@app.example.com":    `"https://app.example.com"`,
-		"https://[::1":                  "cannot be read",
+		"https://[::1":                  "not a valid URL",
 	} {
 		t.Run(origin, func(t *testing.T) {
 			switch err := CheckOrigin(origin); {
 			case (err == nil) != (says == ""):
-				t.Errorf("answers %v", err)
+				t.Errorf("returned %v", err)
 			case err != nil && !strings.Contains(err.Error(), says):
-				t.Errorf("answers %v, want %q in it", err, says)
+				t.Errorf("returned %v, want %q in it", err, says)
 			}
 		})
 	}
@@ -48,13 +48,13 @@ func TestWithoutOriginsNothingIsSaidOfThem(t *testing.T) {
 	CORS(nil, http.NotFoundHandler()).ServeHTTP(answer, request)
 	for name := range answer.Header() {
 		if strings.HasPrefix(name, "Access-Control-") || name == "Vary" {
-			t.Errorf("%s is said", name)
+			t.Errorf("%s is sent", name)
 		}
 	}
 }
 
-// TestAListedOriginMayCallAndNoOther has the handler answer each call that
-// reaches it; what a page may make of an answer, the browser decides by headers.
+// TestAListedOriginMayCallAndNoOther has the handler respond to every call that reaches it. The
+// browser decides by the headers what a page can do with a response.
 func TestAListedOriginMayCallAndNoOther(t *testing.T) {
 	handler := CORS([]string{"https://app.example.com", "http://localhost:3000"}, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	for origin, listed := range map[string]bool{
@@ -81,10 +81,10 @@ func TestAListedOriginMayCallAndNoOther(t *testing.T) {
 					t.Errorf("allowed: %q", allowed)
 				}
 				if answer.Header().Get("Access-Control-Allow-Credentials") != "" {
-					t.Error("cookies may be sent")
+					t.Error("cookies are allowed")
 				}
 				if !strings.Contains(answer.Header().Get("Vary"), "Origin") {
-					t.Error("a cache may give the answer to another origin")
+					t.Error("a cache may return the response to another origin")
 				}
 			})
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
-// widgetsWith are custom objects with each of some specs, in JSON.
+// widgetsWith returns custom objects, one for each of the specs in JSON.
 func widgetsWith(t testing.TB, specs ...string) []*informerhub.Object {
 	t.Helper()
 	var objects []*informerhub.Object
@@ -27,7 +27,7 @@ func widgetsWith(t testing.TB, specs ...string) []*informerhub.Object {
 	return objects
 }
 
-// counted is what groups say, one in each line.
+// counted returns the groups, one in each line.
 func counted(t testing.TB, most int, groupBy []string, objects ...*informerhub.Object) (lines []string, total int, err error) {
 	t.Helper()
 	paths, err := groupPaths(groupBy)
@@ -115,7 +115,7 @@ func TestTheLargestGroupsAreAnswered(t *testing.T) {
 	}
 }
 
-// TestWhatIsAnsweredFitsIntoAMessage has values that are as large as annotations may be.
+// TestWhatIsAnsweredFitsIntoAMessage has values of the maximum size of annotations.
 func TestWhatIsAnsweredFitsIntoAMessage(t *testing.T) {
 	var specs []string
 	for i := range 30 {
@@ -135,8 +135,8 @@ func TestWhatCannotBeCountedIsABadRequest(t *testing.T) {
 		objects []*informerhub.Object
 		says    string
 	}{
-		"an object":                  {"spec", wide, `"spec" leads to an object or a list in Widget "w-0"`},
-		"a list":                     {"spec.a", wide, `"spec.a" leads to an object or a list`},
+		"an object":                  {"spec", wide, `"spec" is an object or a list in Widget "w-0"`},
+		"a list":                     {"spec.a", wide, `"spec.a" is an object or a list`},
 		"too many combinations":      {"spec.a[*] spec.b[*] spec.c[*]", wide, "combinations"},
 		"too many paths":             {"a b c d e f g h i", nil, "9 paths"},
 		"a path that is none":        {"a[0]", nil, "single elements"},
@@ -145,7 +145,7 @@ func TestWhatCannotBeCountedIsABadRequest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := counted(t, mostGroups, strings.Fields(test.by), test.objects...)
 			if !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), test.says) {
-				t.Errorf("answers %v", err)
+				t.Errorf("returned %v", err)
 			}
 		})
 	}
@@ -162,7 +162,7 @@ func numbered(n int) []string {
 	return texts
 }
 
-// longTexts are specs with a text of 256 KiB, each another one.
+// longTexts returns specs with different strings of 256 KiB.
 func longTexts(n int) []string {
 	specs := make([]string, n)
 	for i := range specs {

@@ -18,7 +18,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
-// covering is a part of an answer that says what the answer covers.
+// covering is a message that reports the covered namespaces.
 type covering interface {
 	GetNamespaces() []string
 	GetWarnings() []string
@@ -36,13 +36,13 @@ func wantCoverage(t *testing.T, what string, answer covering, warning string, na
 }
 
 const (
-	listsTwo   = "the answer covers 2 of the cluster's namespaces: default, other; you may not list pods in the others"
-	watchesTwo = "the answer covers 2 of the cluster's namespaces: default, other; you may not list and watch pods in the others"
-	watchesOne = "the answer covers 1 of the cluster's namespaces: other; you may not list and watch pods in the others"
+	listsTwo   = "the answer covers 2 of the cluster's namespaces: default, other; you lack the permission to list pods in the others"
+	watchesTwo = "the answer covers 2 of the cluster's namespaces: default, other; you lack the permission to list and watch pods in the others"
+	watchesOne = "the answer covers 1 of the cluster's namespaces: other; you lack the permission to list and watch pods in the others"
 )
 
-// TestAnswer_SaysWhichNamespacesItCovers asks each question of a caller with permissions in
-// two namespaces, on each page, from memory and from the API server.
+// TestAnswer_SaysWhichNamespacesItCovers makes each call for a caller with permissions in two
+// namespaces, for each page, from the cache and from the API server.
 func TestAnswer_SaysWhichNamespacesItCovers(t *testing.T) {
 	api := twoNamespaces()
 	api.list = listsByNamespace(api)
@@ -109,7 +109,7 @@ func TestStream_SaysWhichNamespacesItCovers(t *testing.T) {
 	f.next()
 	wantCoverage(t, "after all namespaces are gained", f.last, "")
 	if f.last.GetKind().GetKind() != "Pod" {
-		t.Errorf("nothing says that the stream is complete: %v", f.last)
+		t.Errorf("the stream does not report that it is complete: %v", f.last)
 	}
 }
 
@@ -144,14 +144,13 @@ func TestCoverage_WarningNamesTwentyNamespacesAtMost(t *testing.T) {
 	}
 	_, warnings := coverageOf(toList(deployments, "", ""), some(many...))
 	want := "the answer covers 1000 of the cluster's namespaces: " + strings.Join(many[:20], ", ") +
-		" and 980 more; you may not list deployments.apps in the others"
+		" and 980 more; you lack the permission to list deployments.apps in the others"
 	if !slices.Equal(warnings, []string{want}) {
 		t.Errorf("warns %q, want %q", warnings, want)
 	}
 }
 
-// TestRequireAllNamespaces_IsRefusedUnlessAllAreAllowed holds each refusal to the API server's
-// own words.
+// TestRequireAllNamespaces_IsRefusedUnlessAllAreAllowed compares each error with the API server's.
 func TestRequireAllNamespaces_IsRefusedUnlessAllAreAllowed(t *testing.T) {
 	rights := newFakeRights(some("default", "other"))
 	api := twoNamespaces()
@@ -188,7 +187,7 @@ func TestRequireAllNamespaces_IsRefusedUnlessAllAreAllowed(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		case !allowed && (connect.CodeOf(err) != connect.CodePermissionDenied || !strings.HasSuffix(err.Error(),
 			`pods is forbidden: User "jane" cannot list resource "pods" in API group "" at the cluster scope`)):
-			t.Errorf("%s: answers %v", name, err)
+			t.Errorf("%s: returned %v", name, err)
 		}
 	}
 	rights.change(func() { rights.may = auth.Namespaces{All: true} })
@@ -199,7 +198,7 @@ func TestRequireAllNamespaces_IsRefusedUnlessAllAreAllowed(t *testing.T) {
 	}
 }
 
-// listsByNamespace answers lists with the pods that a fake holds.
+// listsByNamespace returns lists of the pods that a fake has.
 func listsByNamespace(api *fakeAPI) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		list := corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, ListMeta: metav1.ListMeta{ResourceVersion: api.version}}
@@ -213,7 +212,7 @@ func listsByNamespace(api *fakeAPI) http.Handler {
 	})
 }
 
-// firstOf is the error, if any, before the first response of a watch.
+// firstOf returns the error, if any, before the first response of a watch.
 func firstOf(ctx context.Context, s *service, request *kubeconnectv1.WatchRequest) error {
 	stream, err := s.resources.Watch(ctx, request)
 	if err != nil {
@@ -240,8 +239,8 @@ func TestRequireAllNamespaces_EndsAStreamWithThePermission(t *testing.T) {
 	}
 }
 
-// TestRequireAllNamespaces_IsNoPartOfATokensQuery goes on with tokens that were given out
-// without the flag, and the other way about.
+// TestRequireAllNamespaces_IsNoPartOfATokensQuery resumes with the flag from tokens that were
+// issued without it, and the reverse.
 func TestRequireAllNamespaces_IsNoPartOfATokensQuery(t *testing.T) {
 	rights := newFakeRights(auth.Namespaces{All: true})
 	s := withRights(t, twoNamespaces(), rights)
@@ -266,8 +265,8 @@ func TestRequireAllNamespaces_IsNoPartOfATokensQuery(t *testing.T) {
 	watchWith(true, partial.token).want("RESET", "ADDED default/a", "ADDED default/b", "ADDED other/c", "SYNCED")
 }
 
-// TestRequireAllNamespaces_GoesOnWithPagesOfAWholeListOnly begins lists without the flag and
-// goes on with it.
+// TestRequireAllNamespaces_GoesOnWithPagesOfAWholeListOnly starts lists without the flag and
+// continues them with it.
 func TestRequireAllNamespaces_GoesOnWithPagesOfAWholeListOnly(t *testing.T) {
 	rights := newFakeRights(some("default"))
 	s := withRights(t, twoNamespaces(), rights)
@@ -283,19 +282,19 @@ func TestRequireAllNamespaces_GoesOnWithPagesOfAWholeListOnly(t *testing.T) {
 	}
 	partial := first()
 	if _, err := s.resources.List(t.Context(), partial); connect.CodeOf(err) != connect.CodePermissionDenied {
-		t.Errorf("without the permission the next page answers %v", err)
+		t.Errorf("without the permission the next page returned %v", err)
 	}
 	rights.change(func() { rights.may = auth.Namespaces{All: true} })
 	if _, err := s.resources.List(t.Context(), partial); connect.CodeOf(err) != connect.CodeOutOfRange {
-		t.Errorf("the next page of a list of one namespace answers %v", err)
+		t.Errorf("the next page of a list of one namespace returned %v", err)
 	}
 	if _, err := s.resources.List(t.Context(), first()); err != nil {
-		t.Errorf("the next page of a whole list answers %v", err)
+		t.Errorf("the next page of a whole list returned %v", err)
 	}
 }
 
-// TestStream_WarnsOfObjectsThatTheFilterHasNoValueFor has a filter on a field that no pod has,
-// at first in one of the namespaces that the caller may see.
+// TestStream_WarnsOfObjectsThatTheFilterHasNoValueFor filters by a field that no pod has, at first
+// in one of the namespaces that the caller can read.
 func TestStream_WarnsOfObjectsThatTheFilterHasNoValueFor(t *testing.T) {
 	rights := newFakeRights(some("default"))
 	s := withRights(t, twoNamespaces(), rights)
@@ -306,7 +305,7 @@ func TestStream_WarnsOfObjectsThatTheFilterHasNoValueFor(t *testing.T) {
 	defer func() { _ = stream.Close() }()
 	f := &follower{t: t, stream: stream}
 	f.want("RESET", "SYNCED")
-	covers := "the answer covers 1 of the cluster's namespaces: default; you may not list and watch pods in the others"
+	covers := "the answer covers 1 of the cluster's namespaces: default; you lack the permission to list and watch pods in the others"
 	want := []string{covers, "the filter has no value for 2 of 2 objects, which are left out: no such key: replicsa (default/a, …)"}
 	if got := f.last.GetWarnings(); !slices.Equal(got, want) {
 		t.Errorf("warns %q, want %q", got, want)

@@ -10,7 +10,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 )
 
-// byPod knows callers by a header: a user, and a pod if there is one.
+// byPod identifies callers by a header: a user, and optionally a pod.
 var byPod = authenticatorFunc(func(header http.Header) (auth.Identity, error) {
 	name, pod, _ := strings.Cut(header.Get("Who"), "/")
 	identity := auth.Identity{Username: name}
@@ -20,7 +20,7 @@ var byPod = authenticatorFunc(func(header http.Header) (auth.Identity, error) {
 	return identity, nil
 })
 
-// TestStreamsAreLimitedByCredentialAndByUser has one pod of a service account take all that it may.
+// TestStreamsAreLimitedByCredentialAndByUser has one pod of a service account use its maximum.
 func TestStreamsAreLimitedByCredentialAndByUser(t *testing.T) {
 	s := newLimitedService(t, podsAPI(), byPod, Limits{Streams: 5, CredentialStreams: 2})
 	clients := rawClientsOf(s, connect.WithGRPC())
@@ -33,7 +33,7 @@ func TestStreamsAreLimitedByCredentialAndByUser(t *testing.T) {
 	}
 	for _, who := range []string{"agent/a", "agent/a", "agent/b", "agent/b", "agent/c"} {
 		if err := open(who); err != nil {
-			t.Fatalf("%s is refused: %v", who, err)
+			t.Fatalf("%s is rejected: %v", who, err)
 		}
 		if who == "agent/b" {
 			wantOverLimit(t, open("agent/a"), "stream limit reached: 2 open with this credential")
@@ -42,7 +42,7 @@ func TestStreamsAreLimitedByCredentialAndByUser(t *testing.T) {
 	wantOverLimit(t, open("agent/c"), "stream limit reached: 5 open")
 	for range 2 {
 		if err := open("another/a"); err != nil {
-			t.Errorf("another user's pod of this name is refused: %v", err)
+			t.Errorf("another user's pod of this name is rejected: %v", err)
 		}
 	}
 	wantOverLimit(t, open("another/a"), "stream limit reached: 2 open with this credential")
@@ -58,7 +58,7 @@ func TestEachOfSeveralWatchesCountsForTheCredential(t *testing.T) {
 	wantOverLimit(t, err, "stream limit reached: 4 open with this credential")
 	end()
 	for err != nil {
-		_, err = s.watchMany(t.Context(), t, "agent/a", 4) // when the service has seen the end
+		_, err = s.watchMany(t.Context(), t, "agent/a", 4) // until the service has seen the end
 	}
 }
 
@@ -80,6 +80,6 @@ func TestCredentialOf(t *testing.T) {
 		}
 	}
 	if of("a", map[string][]string{pod: {"p", "q"}}) != of("a", nil) || of("a", map[string][]string{id: {""}}) != of("a", nil) {
-		t.Error("what names no credential makes one")
+		t.Error("an identity without a credential has one")
 	}
 }

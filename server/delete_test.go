@@ -13,12 +13,12 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
-// success is what the API server answers to a deletion that is over at once.
+// success is the API server's response to a deletion that is complete at once.
 func success() metav1.Status {
 	return metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess}
 }
 
-// versionFor answers lists with a version, to the service itself or to callers alone.
+// versionFor returns lists with a version, to the service itself or to callers only.
 func versionFor(service, caller bool, version string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		asCaller := r.Header.Get("Impersonate-User") != ""
@@ -38,7 +38,7 @@ func TestDeletion_AnswersAVersionAtWhichItIsVisible(t *testing.T) {
 	terminating.DeletionTimestamp = &metav1.Time{Time: time.Now()}
 	for name, test := range map[string]struct {
 		answer          any
-		service, caller bool // may list
+		service, caller bool // has the permission to list
 		listed          string
 		dryRun          bool
 		want            string // for one object
@@ -57,18 +57,18 @@ func TestDeletion_AnswersAVersionAtWhichItIsVisible(t *testing.T) {
 			s := withRights(t, api, newFakeRights(auth.Namespaces{All: true}))
 			gone, err := s.resources.Delete(t.Context(), &kubeconnectv1.DeleteRequest{Resource: "pods", Namespace: "default", Name: "a", DryRun: test.dryRun})
 			if err != nil || gone.GetResourceVersion() != test.want {
-				t.Errorf("the deletion answers %q, %v; want %q", gone.GetResourceVersion(), err, test.want)
+				t.Errorf("the deletion returned %q, %v; want %q", gone.GetResourceVersion(), err, test.want)
 			}
 			all, err := s.resources.DeleteCollection(t.Context(), &kubeconnectv1.DeleteCollectionRequest{Resource: "pods", Namespace: "default", DryRun: test.dryRun})
 			if err != nil || all.GetResourceVersion() != test.wantAll {
-				t.Errorf("the deletion of all answers %q, %v; want %q", all.GetResourceVersion(), err, test.wantAll)
+				t.Errorf("the deletion of all returned %q, %v; want %q", all.GetResourceVersion(), err, test.wantAll)
 			}
 		})
 	}
 }
 
-// TestDeletion_OfAnUncachedResourceAsksAsTheCallerAlone holds that the service's own rights
-// read nothing of what is kept out of memory.
+// TestDeletion_OfAnUncachedResourceAsksAsTheCallerAlone verifies that the service's own permissions
+// are not used to read an uncached resource.
 func TestDeletion_OfAnUncachedResourceAsksAsTheCallerAlone(t *testing.T) {
 	api := podsAPI()
 	api.change, api.list = answerWith(http.StatusOK, success()), versionFor(true, false, "15")
@@ -76,6 +76,6 @@ func TestDeletion_OfAnUncachedResourceAsksAsTheCallerAlone(t *testing.T) {
 		informerhub.Options{Uncached: []string{"pods"}})
 	gone, err := s.resources.Delete(t.Context(), &kubeconnectv1.DeleteRequest{Resource: "pods", Namespace: "default", Name: "a"})
 	if err != nil || gone.GetResourceVersion() != "" {
-		t.Errorf("the deletion answers %q, %v", gone.GetResourceVersion(), err)
+		t.Errorf("the deletion returned %q, %v", gone.GetResourceVersion(), err)
 	}
 }

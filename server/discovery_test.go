@@ -17,7 +17,7 @@ func discoveryOf(s *service) kubeconnectv1connect.DiscoveryServiceClient {
 	return kubeconnectv1connect.NewDiscoveryServiceClient(s.http, s.url)
 }
 
-// listTypes answers the types by the names of their resources.
+// listTypes returns the types by the names of their resources.
 func listTypes(t *testing.T, s *service, request *kubeconnectv1.ListResourceTypesRequest) map[string]*kubeconnectv1.ResourceType {
 	t.Helper()
 	answer, err := discoveryOf(s).ListResourceTypes(t.Context(), request)
@@ -62,7 +62,7 @@ func TestTypesAreListedByGroupAndCategory(t *testing.T) {
 				names = append(names, of.GetKind().GetResource())
 			}
 			if strings.Join(names, " ") != test.want {
-				t.Errorf("answers %v", names)
+				t.Errorf("returned %v", names)
 			}
 		})
 	}
@@ -71,7 +71,7 @@ func TestTypesAreListedByGroupAndCategory(t *testing.T) {
 func TestATypeHasTheStateOfItsCacheWhileThereIsOne(t *testing.T) {
 	s := newService(t, podsAPI(), auth.KubeconfigUser{})
 	if is := listTypes(t, s, &kubeconnectv1.ListResourceTypesRequest{})["pods"]; is == nil || is.GetCache() != nil {
-		t.Errorf("before anyone has read them it is %v", is)
+		t.Errorf("before the first read it is %v", is)
 	}
 	readPods(t, s)
 	types := listTypes(t, s, &kubeconnectv1.ListResourceTypesRequest{})
@@ -84,8 +84,8 @@ func TestATypeHasTheStateOfItsCacheWhileThereIsOne(t *testing.T) {
 	}
 }
 
-// TestWhatIsInACacheIsForThoseWhoMayListAllOfIt also holds that the cluster is asked about
-// the caches alone that run.
+// TestWhatIsInACacheIsForThoseWhoMayListAllOfIt also verifies that permissions are only reviewed
+// for running caches.
 func TestWhatIsInACacheIsForThoseWhoMayListAllOfIt(t *testing.T) {
 	rights := newFakeRights(auth.Namespaces{All: true})
 	s := withRights(t, podsAPI(), rights)
@@ -101,30 +101,30 @@ func TestWhatIsInACacheIsForThoseWhoMayListAllOfIt(t *testing.T) {
 		rights.change(func() { rights.may, rights.asked = test.may, nil })
 		types := listTypes(t, s, &kubeconnectv1.ListResourceTypesRequest{})
 		if is := types["pods"].GetCache(); len(types) != 4 || (is != nil) != test.want {
-			t.Errorf("who may list %s is told %v", name, types)
+			t.Errorf("a caller that can list %s gets %v", name, types)
 		}
 		want := auth.Attributes{Verb: "list", Version: "v1", Resource: "pods"}
 		if !slices.Equal(rights.asked, []auth.Attributes{want}) {
-			t.Errorf("the cluster is asked %v", rights.asked)
+			t.Errorf("the reviews are %v", rights.asked)
 		}
 	}
 	rights.change(func() { rights.may, rights.away = auth.Namespaces{All: true}, true })
 	_, err := discoveryOf(s).ListResourceTypes(t.Context(), &kubeconnectv1.ListResourceTypesRequest{})
 	if connect.CodeOf(err) != connect.CodeUnavailable {
-		t.Errorf("while rights cannot be asked the answer is %v", err)
+		t.Errorf("while permissions cannot be reviewed the result is %v", err)
 	}
 	if types := listTypes(t, s, &kubeconnectv1.ListResourceTypesRequest{Group: "example.com"}); types["widgets"] == nil {
-		t.Error("rights are asked for what no cache is of")
+		t.Error("permissions are reviewed without a cache")
 	}
 }
 
 func TestWithoutAnAuthorizerNobodyIsToldWhatIsInACache(t *testing.T) {
 	s := newServiceOf(t, podsAPI(), Config{Authenticator: newFakeRights(some())})
 	if types := listTypes(t, s, &kubeconnectv1.ListResourceTypesRequest{}); len(types) != 4 || types["pods"].GetCache() != nil {
-		t.Errorf("answers %v", types)
+		t.Errorf("returned %v", types)
 	}
 	if may, err := (rights{}).listsAll(t.Context(), auth.Identity{Username: "jane"}, deployments); may || err != nil {
-		t.Errorf("jane may: %v, %v", may, err)
+		t.Errorf("jane can list: %v, %v", may, err)
 	}
 }
 
@@ -137,7 +137,7 @@ func TestASchemaIsAnsweredToEveryCaller(t *testing.T) {
 	schema := answer.GetSchema().AsMap()
 	components, _ := schema["components"].(map[string]any)
 	if schemas, _ := components["schemas"].(map[string]any); answer.GetKind().GetKind() != "Pod" || schema["type"] != "object" || schemas["Spec"] == nil {
-		t.Errorf("answers %v", answer)
+		t.Errorf("returned %v", answer)
 	}
 }
 

@@ -33,7 +33,7 @@ func TestAnObjectComesInTheEncodingThatWasAskedFor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			encoded := encodeObject(test.object, test.encoding)
 			if reflect.TypeOf(encoded.GetContent()) != reflect.TypeOf(test.form) {
-				t.Errorf("comes as %T, want %T", encoded.GetContent(), test.form)
+				t.Errorf("is sent as %T, want %T", encoded.GetContent(), test.form)
 			}
 			if encoded.GetNamespace() != "default" || encoded.GetName() != "a" || encoded.GetResourceVersion() != "3" || !strings.HasPrefix(encoded.GetUid(), "u") {
 				t.Errorf("the head is %v", encoded)
@@ -43,7 +43,7 @@ func TestAnObjectComesInTheEncodingThatWasAskedFor(t *testing.T) {
 	}
 }
 
-// checkContent compares what an encoding holds with the object's JSON.
+// checkContent compares the content of an encoding with the object's JSON.
 func checkContent(t *testing.T, object *informerhub.Object, encoded *kubeconnectv1.Object) {
 	t.Helper()
 	text := encoded.GetJson()
@@ -77,7 +77,7 @@ func TestAnObjectThatCannotBeReadCarriesItsError(t *testing.T) {
 		t.Run(encoding.String(), func(t *testing.T) {
 			encoded := encodeObject(broken, encoding)
 			if encoded.GetName() != "a" || encoded.GetError().GetReason() != "InternalError" || encoded.GetError().GetMessage() == "" {
-				t.Errorf("comes as %v", encoded)
+				t.Errorf("is sent as %v", encoded)
 			}
 		})
 	}
@@ -91,7 +91,7 @@ func TestAnEncodingThatIsNotKnownIsRefused(t *testing.T) {
 	}
 	for _, encoding := range []kubeconnectv1.Encoding{-1, 99} {
 		if err := checkEncoding(encoding); err == nil {
-			t.Errorf("%d is taken", encoding)
+			t.Errorf("%d is accepted", encoding)
 		}
 	}
 }

@@ -17,8 +17,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub/mask"
 )
 
-// TestTheBytesOfAnObjectAreThoseOfItsMessage holds the two ways to encode an object
-// against each other.
+// TestTheBytesOfAnObjectAreThoseOfItsMessage compares the two ways to encode an object.
 func TestTheBytesOfAnObjectAreThoseOfItsMessage(t *testing.T) {
 	odd := newPod("odd", 4)
 	odd.Annotations = map[string]string{"a": "<b>\"\xff\u2028", "": ""}
@@ -49,7 +48,7 @@ func TestTheBytesOfAnObjectAreThoseOfItsMessage(t *testing.T) {
 	}
 }
 
-// messageOf makes the message of an object of which all can be sent, by way of a map.
+// messageOf returns the message of an object that can be sent completely, encoded by way of a map.
 func messageOf(object *informerhub.Object, encoding kubeconnectv1.Encoding) *kubeconnectv1.Object {
 	made := &kubeconnectv1.Object{
 		Namespace: object.Namespace(), Name: object.Name(), Uid: object.UID(), ResourceVersion: object.ResourceVersion(),
@@ -70,14 +69,14 @@ func messageOf(object *informerhub.Object, encoding kubeconnectv1.Encoding) *kub
 	return made
 }
 
-// largeWidget is a custom resource with a member "spec".
+// largeWidget returns a custom resource with a member "spec".
 func largeWidget(t *testing.T, spec string) *informerhub.Object {
 	t.Helper()
 	return widgetObject(t, `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a","namespace":"default"},"spec":`+spec+`}`)
 }
 
-// worst are objects that take as much as the API server accepts, or more, and the form in
-// which each comes, by the encoding that was asked for: empty where no form fits.
+// worst are objects of the API server's maximum size, or larger, with the expected form for each
+// requested encoding: empty if no form fits.
 func worst(t *testing.T) map[string]struct {
 	object                    *informerhub.Object
 	asStruct, asJSON, asProto string
@@ -112,8 +111,8 @@ func worst(t *testing.T) map[string]struct {
 	}
 }
 
-// TestAnObjectThatDoesNotFitComesInAnotherForm has each message stay within gRPC's limit. In
-// the JSON form of a message a Struct has no bound: see maxObjectBytes.
+// TestAnObjectThatDoesNotFitComesInAnotherForm verifies that each message is within gRPC's limit.
+// In the JSON form of a message a Struct has no bound: see maxObjectBytes.
 func TestAnObjectThatDoesNotFitComesInAnotherForm(t *testing.T) {
 	const grpcLimit, envelope = 4 << 20, 64 << 10
 	for name, test := range worst(t) {
@@ -150,8 +149,7 @@ func TestAnObjectThatDoesNotFitComesInAnotherForm(t *testing.T) {
 	}
 }
 
-// wantForm fails unless the content of an object has a form, or is the error that it is too
-// large.
+// wantForm fails unless the content of an object has a form, or is the error that it is too large.
 func wantForm(t *testing.T, encoded []byte, want string) {
 	t.Helper()
 	var object kubeconnectv1.Object
@@ -164,17 +162,17 @@ func wantForm(t *testing.T, encoded []byte, want string) {
 	content := object.ProtoReflect().WhichOneof(object.ProtoReflect().Descriptor().Oneofs().ByName("content"))
 	if want == "" {
 		if object.GetError().GetReason() != string(metav1.StatusReasonRequestEntityTooLarge) || !strings.Contains(object.GetError().GetMessage(), "bytes") {
-			t.Errorf("comes as %s, want an error: %.200v", content.Name(), object.GetError())
+			t.Errorf("is sent as %s, want an error: %.200v", content.Name(), object.GetError())
 		}
 		return
 	}
 	if string(content.Name()) != want {
-		t.Errorf("comes as %s, want %s: %v", content.Name(), want, object.GetError())
+		t.Errorf("is sent as %s, want %s: %v", content.Name(), want, object.GetError())
 	}
 }
 
-// TestAPatchLeadsFromAnObjectThatWasSent makes patches of objects that are too large in one
-// of their forms.
+// TestAPatchLeadsFromAnObjectThatWasSent creates patches of objects that are too large in one of
+// their forms.
 func TestAPatchLeadsFromAnObjectThatWasSent(t *testing.T) {
 	const struct_, json = kubeconnectv1.Encoding_ENCODING_STRUCT, kubeconnectv1.Encoding_ENCODING_JSON
 	const merge = kubeconnectv1.PatchType_PATCH_TYPE_MERGE
@@ -199,7 +197,7 @@ func TestAPatchLeadsFromAnObjectThatWasSent(t *testing.T) {
 			event := informerhub.Event{Type: informerhub.Modified, Before: largeWidget(t, test.before), Object: largeWidget(t, test.after)}
 			encoded, patch := batchEncoder{encoding: test.encoding, patches: merge}.object(event)
 			if patched := patch == merge; patched != test.patched {
-				t.Errorf("comes as a patch: %t, want %t", patched, test.patched)
+				t.Errorf("is sent as a patch: %t, want %t", patched, test.patched)
 			}
 			if len(encoded) > maxObjectBytes+objectHeadBytes {
 				t.Errorf("the message has %d bytes", len(encoded))
@@ -208,7 +206,7 @@ func TestAPatchLeadsFromAnObjectThatWasSent(t *testing.T) {
 	}
 }
 
-// protobufObject is an object whose message the API server might have sent.
+// protobufObject returns an object whose message the API server could have sent.
 func protobufObject(t *testing.T, kind, message string) *informerhub.Object {
 	t.Helper()
 	envelope := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: "v1", Kind: kind}, Raw: []byte(message)}

@@ -18,7 +18,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
-// stubborn is a client of HTTP/2 that takes nothing of an answer's body.
+// stubborn is an HTTP/2 client that reads nothing of a response's body.
 type stubborn struct {
 	*http2.Framer
 	last uint32 // the last stream
@@ -42,7 +42,7 @@ func newStubborn(t *testing.T, url string) *stubborn {
 	return c
 }
 
-// call opens a stream with the whole of a request.
+// call opens a stream with a complete request.
 func (c *stubborn) call(t *testing.T, path string) {
 	t.Helper()
 	block := &bytes.Buffer{}
@@ -59,7 +59,7 @@ func (c *stubborn) call(t *testing.T, path string) {
 	}
 }
 
-// resets sends one value for each stream that the server resets, until there is no room for more.
+// resets sends one value for each stream that the server resets, until the channel is full.
 func (c *stubborn) resets(to chan<- http2.ErrCode) {
 	for {
 		frame, err := c.ReadFrame()
@@ -75,7 +75,7 @@ func (c *stubborn) resets(to chan<- http2.ErrCode) {
 	}
 }
 
-// TestEntrance_RefusedCallsWhoseErrorIsNotReadAreBounded has room for some of them.
+// TestEntrance_RefusedCallsWhoseErrorIsNotReadAreBounded allows a few of these calls.
 func TestEntrance_RefusedCallsWhoseErrorIsNotReadAreBounded(t *testing.T) {
 	const calls, room = 20, 16
 	e := newEntrance(bodyPatience)
@@ -129,10 +129,10 @@ func TestHealth_WatchesOfOneAddressAreBounded(t *testing.T) {
 	}
 	wantOverLimit(t, stream.Err(), "watches of health")
 	if status, _ := fetch(t, s, "/livez"); status != http.StatusOK {
-		t.Errorf("/livez answers %d", status)
+		t.Errorf("/livez returned %d", status)
 	}
 	_ = open[0].Close()
-	for { // until the service has seen that
+	for { // until the service has seen the end
 		stream := watchHealth(t.Context(), t, s, "")
 		if stream.Receive() {
 			return
@@ -143,7 +143,7 @@ func TestHealth_WatchesOfOneAddressAreBounded(t *testing.T) {
 	}
 }
 
-// TestEntrance_ARequestCountsUntilItsHandlerHasReturned has room for one.
+// TestEntrance_ARequestCountsUntilItsHandlerHasReturned allows one request.
 func TestEntrance_ARequestCountsUntilItsHandlerHasReturned(t *testing.T) {
 	e, hold, held := newEntrance(bodyPatience), make(chan struct{}), make(chan struct{})
 	e.unknown = fairqueue.New(fairqueue.Limits{Total: 10, PerKey: 1})
@@ -190,6 +190,6 @@ func TestEntrance_HeaderFieldsAreBounded(t *testing.T) {
 	}
 	_ = answer.Body.Close()
 	if answer.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
-		t.Errorf("answers %d", answer.StatusCode)
+		t.Errorf("returned %d", answer.StatusCode)
 	}
 }

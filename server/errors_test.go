@@ -97,19 +97,19 @@ func TestEveryReasonThatClientGoKnowsHasACode(t *testing.T) {
 
 func TestNoErrorIsNone(t *testing.T) {
 	if err := connectError(nil); err != nil {
-		t.Errorf("answers %v", err)
+		t.Errorf("returned %v", err)
 	}
 }
 
 func TestTheDetailMirrorsTheAPIServersStatus(t *testing.T) {
 	invalid := apierrors.NewInvalid(schema.GroupKind{Group: "apps", Kind: "Deployment"}, "web", field.ErrorList{
-		field.Required(field.NewPath("spec", "selector"), "say whom"),
+		field.Required(field.NewPath("spec", "selector"), "give a selector"),
 		field.Invalid(field.NewPath("spec", "replicas"), -1, "not below 0"),
 	})
 	want := &kubeconnectv1.Status{
 		Reason: "Invalid", Code: http.StatusUnprocessableEntity, Message: invalid.Error(), Group: "apps", Kind: "Deployment", Name: "web",
 		Causes: []*kubeconnectv1.StatusCause{
-			{Reason: "FieldValueRequired", Field: "spec.selector", Message: "Required value: say whom"},
+			{Reason: "FieldValueRequired", Field: "spec.selector", Message: "Required value: give a selector"},
 			{Reason: "FieldValueInvalid", Field: "spec.replicas", Message: "Invalid value: -1: not below 0"},
 		},
 	}
@@ -125,7 +125,7 @@ func statusError(reason metav1.StatusReason, code int32) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{Reason: reason, Code: code, Message: "x"}}
 }
 
-// detailOf is the Status that an error carries; nil if none.
+// detailOf returns the Status of an error, or nil if it has none.
 func detailOf(t *testing.T, err error) *kubeconnectv1.Status {
 	t.Helper()
 	var coded *connect.Error

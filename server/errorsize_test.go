@@ -23,8 +23,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
-// sentTrailers returns the trailers that gRPC sends for an error, and their size as HTTP/2
-// counts it.
+// sentTrailers returns the trailers that gRPC sends for an error, and their size as HTTP/2 counts
+// it.
 func sentTrailers(t testing.TB, err error) (http.Header, int) {
 	t.Helper()
 	handler := connect.NewUnaryHandlerSimple("/a.B/C", func(_ context.Context, _ *kubeconnectv1.GetRequest) (*kubeconnectv1.GetResponse, error) {
@@ -52,7 +52,7 @@ func sentTrailers(t testing.TB, err error) (http.Header, int) {
 	return trailers, size
 }
 
-// trailerRecorder keeps the header of a response, in which net/http takes the trailers too.
+// trailerRecorder records the header of a response, which net/http uses for trailers too.
 type trailerRecorder struct{ header http.Header }
 
 func (r *trailerRecorder) Header() http.Header         { return r.header }
@@ -60,7 +60,7 @@ func (r *trailerRecorder) Write(p []byte) (int, error) { return len(p), nil }
 func (r *trailerRecorder) WriteHeader(int)             {}
 func (r *trailerRecorder) Flush()                      {}
 
-// TestConnectError_FitsIntoTrailers maps any status of the API server, and any other text.
+// TestConnectError_FitsIntoTrailers maps arbitrary statuses of the API server, and other errors.
 func TestConnectError_FitsIntoTrailers(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		status := anyStatus(r)
@@ -96,8 +96,8 @@ func TestConnectError_FitsIntoTrailers(t *testing.T) {
 	})
 }
 
-// TestTrailerBytes_IsWhatIsSent compares the size that is computed with the one that is sent.
-// Only fields that are empty, and are not sent, may make a difference.
+// TestTrailerBytes_IsWhatIsSent compares the computed size with the sent size. They may differ only
+// by empty fields, which are not sent.
 func TestTrailerBytes_IsWhatIsSent(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		status := statusDetail(anyStatus(r))
@@ -122,7 +122,7 @@ func TestTrailerBytes_IsWhatIsSent(t *testing.T) {
 	})
 }
 
-// anyText returns a text of any length, of any bytes.
+// anyText returns a string of any length and bytes.
 func anyText(r *rapid.T, label string) string {
 	part := rapid.OneOf(
 		rapid.String(),
@@ -152,7 +152,7 @@ func anyStatus(r *rapid.T) metav1.Status {
 	return status
 }
 
-// TestConnectError_OfWhatCallersSend returns texts of the caller in an error.
+// TestConnectError_OfWhatCallersSend has errors with strings of the caller.
 func TestConnectError_OfWhatCallersSend(t *testing.T) {
 	long := strings.Repeat("é\"", 40_000)
 	for name, err := range map[string]error{
@@ -192,8 +192,8 @@ func TestConnectError_LeavesAShortErrorAsItIs(t *testing.T) {
 	}
 }
 
-// TestConnectError_SaysWhatFollowsAQuotedObject has the two messages that the API server makes
-// of a patch with a wrong type.
+// TestConnectError_SaysWhatFollowsAQuotedObject has the two messages that the API server returns
+// for a patch with a wrong type.
 func TestConnectError_SaysWhatFollowsAQuotedObject(t *testing.T) {
 	object := `{"apiVersion":"apps/v1","spec":{"text":"` + strings.Repeat(`a \"b\" `, 8000) + `"}}`
 	const wrong = "unrecognized type: int32"
@@ -252,7 +252,7 @@ func statusWith(message string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{Reason: "Denied", Code: 403, Message: message}}
 }
 
-// TestCut_EndsAtACharacter cuts texts at each length.
+// TestCut_EndsAtACharacter cuts strings at each length.
 func TestCut_EndsAtACharacter(t *testing.T) {
 	const text = "aé世😀\"\\\"b%"
 	for most := len(ellipsis); most <= 3*len(text); most++ {
@@ -265,8 +265,8 @@ func TestCut_EndsAtACharacter(t *testing.T) {
 	}
 }
 
-// TestErrors_AreBoundedForEachKindOfCall has the API server refuse a change, the log of a
-// pod and the name of a watch with a text that is long.
+// TestErrors_AreBoundedForEachKindOfCall has the API server reject a change, the log of a pod and
+// the name of a watch with a long message.
 func TestErrors_AreBoundedForEachKindOfCall(t *testing.T) {
 	long := strings.Repeat("é", 20_000)
 	refuse := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -21,28 +21,27 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
-// fakeAPI is an API server with pods and widgets: it sends what it holds as the
-// snapshot of each watch, then the events that a test tells it, and answers changes
-// as the test says. A real one is used in e2e; this is for what a real one does not
-// do when it is told to.
+// fakeAPI is an API server with pods and widgets. It sends its objects as the snapshot of each
+// watch, then the events that a test sends to it, and responds to changes as the test defines. e2e
+// uses a real one; this one is for behaviour that cannot be triggered in a real one.
 type fakeAPI struct {
 	objects []any    // of the snapshot
 	version string   // of the snapshot
 	events  chan any // sent to the open watch
-	// forbidden says that the service may not list and watch.
+	// forbidden denies the service the permission to list and watch.
 	forbidden bool
-	slow      chan struct{}    // closed when the snapshot may be sent; nil if that is at once
-	change    http.Handler     // answers changes
-	log       http.Handler     // answers who reads a log
-	list      http.Handler     // answers who lists, unless it is for a watch
-	served    map[string]any   // what it serves beside, and in place of, discovered
-	of        map[string][]any // objects of the snapshot, by resource, in place of those above
+	slow      chan struct{}    // closed when the snapshot can be sent; nil for at once
+	change    http.Handler     // handles changes
+	log       http.Handler     // handles reads of a log
+	list      http.Handler     // handles lists, unless they are for a watch
+	served    map[string]any   // discovery documents in addition to discovered, or replacing some
+	of        map[string][]any // objects of the snapshot, by resource, instead of objects
 
 	mu      sync.Mutex // guards changes
 	changes []*http.Request
 }
 
-// discovered is what the fake serves.
+// discovered are the default discovery documents.
 var discovered = map[string]any{
 	"/readyz":  "ok",
 	"/version": map[string]string{"gitVersion": "v1.37.1"},
@@ -76,7 +75,7 @@ func (api *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case strings.HasSuffix(r.URL.Path, "/apiservices"):
-		http.NotFound(w, r) // it aggregates no APIs
+		http.NotFound(w, r) // it has no aggregated discovery
 	case strings.HasSuffix(r.URL.Path, "/customresourcedefinitions"):
 		w.WriteHeader(http.StatusForbidden)
 		_ = json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: "Failure", Reason: "Forbidden", Code: 403})
@@ -133,11 +132,11 @@ type watchEvent struct {
 	Object any    `json:"object"`
 }
 
-// service is a whole service on a fake API server, and clients of it.
+// service is a complete service on a fake API server, with clients.
 type service struct {
 	api       *fakeAPI
 	url       string
-	stop      context.CancelFunc // begins to end the service
+	stop      context.CancelFunc // begins to shut down the service
 	readiness *Readiness
 	http      *http.Client
 	resources kubeconnectv1connect.ResourceServiceClient
@@ -149,7 +148,7 @@ func newService(t *testing.T, api *fakeAPI, authenticator auth.Authenticator, op
 	return newLimitedService(t, api, authenticator, Limits{}, options...)
 }
 
-// withRights is a service whose callers have the rights of a fake cluster.
+// withRights returns a service whose callers have the permissions of a fake cluster.
 func withRights(t *testing.T, api *fakeAPI, rights *fakeRights) *service {
 	t.Helper()
 	return newServiceOf(t, api, Config{Authenticator: rights, Authorizer: rights, Recheck: time.Hour})
@@ -161,7 +160,7 @@ func newLimitedService(t *testing.T, api *fakeAPI, authenticator auth.Authentica
 	return newServiceOf(t, api, Config{Authenticator: authenticator, Authorizer: everything, Limits: limits}, options...)
 }
 
-// newServiceOf completes a configuration.
+// newServiceOf starts a service with a configuration that it completes.
 func newServiceOf(t *testing.T, api *fakeAPI, of Config, options ...connect.ClientOption) *service {
 	t.Helper()
 	return newServiceWithHub(t, api, of, informerhub.Options{}, options...)
@@ -196,12 +195,13 @@ func newServiceWithHub(t *testing.T, api *fakeAPI, of Config, hubOptions informe
 	return s
 }
 
-// podsAPI holds two pods.
+// podsAPI returns an API server with two pods.
 func podsAPI() *fakeAPI {
 	return &fakeAPI{objects: []any{newPod("a", 3), newPod("b", 4)}, version: "10", events: make(chan any)}
 }
 
-// resourcesOf is the handlers of a service on a fake API server, without what stands before them.
+// resourcesOf returns the handlers of a service on a fake API server, without gates and
+// interceptors.
 func resourcesOf(t *testing.T, api *fakeAPI, limits Limits) *resources {
 	t.Helper()
 	upstream := httptest.NewServer(api)

@@ -10,12 +10,12 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 )
 
-// fakeRights is one caller and what it may do, as a test says. The real ones are used in
-// e2e; this is for what cannot be brought about there when it is wanted.
+// fakeRights is one caller with the permissions that a test sets. e2e uses real ones; this is for
+// states that cannot be triggered there at will.
 type fakeRights struct {
 	mu      sync.Mutex // guards the fields below
 	who     auth.Identity
-	refused error // of the credential
+	refused error // the error of the credential
 	may     auth.Namespaces
 	away    bool // the cluster cannot be asked
 	asked   []auth.Attributes
@@ -26,7 +26,7 @@ func newFakeRights(may auth.Namespaces) *fakeRights {
 	return &fakeRights{who: auth.Identity{Username: "jane"}, may: may, changed: make(chan struct{})}
 }
 
-// change makes a change, and tells of it.
+// change makes a change, and notifies about it.
 func (f *fakeRights) change(by func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -15,11 +15,11 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
-// tableOfPods is what a table of pods shows.
+// tableOfPods are the fields in a table of pods.
 var tableOfPods = []string{"metadata.name", "metadata.namespace", "status.phase", "spec.nodeName", "spec.containers[*].image"}
 
-// TestSomeFieldsInAListAreThoseOfTheMaskedObject holds the way of a list against that of
-// the other reads.
+// TestSomeFieldsInAListAreThoseOfTheMaskedObject compares the encoding of lists with that of the
+// other reads.
 func TestSomeFieldsInAListAreThoseOfTheMaskedObject(t *testing.T) {
 	fields, err := fieldsOf(&kubeconnectv1.GetRequest{Fields: append(tableOfPods, "spec.size", "kind")})
 	if err != nil {
@@ -72,7 +72,7 @@ func TestAPageOfSomeFieldsHasMoreObjects(t *testing.T) {
 	}
 }
 
-// tablePod is a pod as clusters have them: a web server with a proxy beside it.
+// tablePod returns a typical pod: a web server with a sidecar proxy.
 func tablePod(t testing.TB, name string) *corev1.Pod {
 	t.Helper()
 	text, err := os.ReadFile("../informerhub/kubejson/testdata/pod.json")
@@ -87,11 +87,11 @@ func tablePod(t testing.TB, name string) *corev1.Pod {
 	return pod
 }
 
-// byAPIServer is what an API server does for each object of a list as JSON.
+// byAPIServer does the work of an API server for each object of a list as JSON.
 const byAPIServer = "whole, by the Go type"
 
-// BenchmarkListOfSomeFields lists pods whole, and cut down to what a table shows, and
-// tells how much less that takes than what an API server does.
+// BenchmarkListOfSomeFields lists whole pods, and only the fields of a table, and reports the
+// ratios to the work of an API server.
 func BenchmarkListOfSomeFields(b *testing.B) {
 	fields, err := fieldsOf(&kubeconnectv1.GetRequest{Fields: tableOfPods})
 	if err != nil {

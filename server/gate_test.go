@@ -31,7 +31,7 @@ type unfinished struct {
 	begin             string // of the body
 }
 
-// wireAnswer is how a call was answered, by HTTP and by gRPC.
+// wireAnswer is the status of a response, in HTTP and in gRPC.
 type wireAnswer struct {
 	status     int
 	grpcStatus string
@@ -57,7 +57,7 @@ func (u unfinished) sendHTTP2(t *testing.T, s *service) wireAnswer {
 	return readAnswer(t, response, err)
 }
 
-// sendHTTP1 does without net/http, whose client waits for the end of a body that it sends.
+// sendHTTP1 does not use net/http, whose client waits for the end of a body that it sends.
 func (u unfinished) sendHTTP1(t *testing.T, s *service) wireAnswer {
 	t.Helper()
 	conn := dialHTTP1(t, s)
@@ -82,7 +82,7 @@ func dialHTTP1(t *testing.T, s *service) net.Conn {
 func readAnswer(t *testing.T, response *http.Response, err error) wireAnswer {
 	t.Helper()
 	if err != nil {
-		t.Fatalf("no answer while the body is not finished: %v", err)
+		t.Fatalf("no response while the body is not finished: %v", err)
 	}
 	text, _ := io.ReadAll(response.Body)
 	_ = response.Body.Close()
@@ -108,7 +108,7 @@ func TestGate_ACallerIsRefusedBeforeTheBodyIsReceived(t *testing.T) {
 			t.Run(name+" over "+version, func(t *testing.T) {
 				answer := send(call, t, s)
 				if answer.status != http.StatusUnauthorized && answer.grpcStatus != "16" && !strings.Contains(answer.body, `"unauthenticated"`) {
-					t.Errorf("answers %+v", answer)
+					t.Errorf("returned %+v", answer)
 				}
 			})
 		}
@@ -125,7 +125,7 @@ func TestGate_ARefusedCallLeavesItsConnectionUsable(t *testing.T) {
 		}
 		response, err := http.ReadResponse(answers, nil)
 		if answer := readAnswer(t, response, err); answer.status != http.StatusUnauthorized {
-			t.Errorf("answers %+v", answer)
+			t.Errorf("returned %+v", answer)
 		}
 	}
 }
@@ -144,14 +144,14 @@ func TestGate_ABodyMustBeReceivedInTime(t *testing.T) {
 			t.Run(name+" over "+version, func(t *testing.T) {
 				answer := send(call, t, s)
 				if answer.status != http.StatusGatewayTimeout && answer.grpcStatus != "4" && !strings.Contains(answer.body, `"deadline_exceeded"`) {
-					t.Errorf("answers %+v", answer)
+					t.Errorf("returned %+v", answer)
 				}
 			})
 		}
 	}
 }
 
-// deadlines notes the deadline that a call sets.
+// deadlines records the deadline that a call sets.
 type deadlines struct {
 	*httptest.ResponseRecorder
 	read, write time.Time
@@ -230,7 +230,7 @@ func TestRequests_WeighWhatCanBeDecoded(t *testing.T) {
 				t.Errorf("weighs %d, want %d", weight, test.want)
 			}
 			if body, err := io.ReadAll(c.request.Body); err != nil || !bytes.Equal(body, []byte(test.body)) {
-				t.Errorf("reads %q, %v", body, err)
+				t.Errorf("parsed %q, %v", body, err)
 			}
 		})
 	}
@@ -250,7 +250,7 @@ func TestGate_RequestsOfOneCallerDoNotTakeThePlaceOfOthers(t *testing.T) {
 		}
 		began := time.Now()
 		if err := hold("jane"); !errors.As(err, &over) || time.Since(began) != admitPatience {
-			t.Errorf("answers %v after %s", err, time.Since(began))
+			t.Errorf("returned %v after %s", err, time.Since(began))
 		}
 		if err := hold("joe"); err != nil {
 			t.Errorf("another caller: %v", err)
@@ -272,7 +272,7 @@ func TestGate_CallsAboveTheLimitWaitAndMoreAreRefused(t *testing.T) {
 		for range 19 + maxWaitingCalls {
 			begin("jane")
 		}
-		begin("jane") // one too many
+		begin("jane") // more than allowed
 		if len(errs) != 21 {
 			t.Fatalf("%d calls do not wait, want the 20 under way and one", len(errs))
 		}
@@ -295,7 +295,7 @@ func TestGate_CallsAboveTheLimitWaitAndMoreAreRefused(t *testing.T) {
 		time.Sleep(admitPatience)
 		synctest.Wait()
 		if len(errs) != maxWaitingCalls-1 {
-			t.Errorf("%d were refused after their time", len(errs))
+			t.Errorf("%d were rejected after their time", len(errs))
 		}
 		wantRefusal(t, <-errs)
 	})

@@ -8,8 +8,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 )
 
-// TestToken_OfAnotherGenerationBeginsWithASnapshot goes from one replica to another, with one
-// watch and with several in one stream, in whole objects and in patches.
+// TestToken_OfAnotherGenerationBeginsWithASnapshot resumes at another replica, with one watch and
+// with several in one stream, with whole objects and with patches.
 func TestToken_OfAnotherGenerationBeginsWithASnapshot(t *testing.T) {
 	replicaOf := func(t *testing.T, generation string) *service {
 		everything := newFakeRights(auth.Namespaces{All: true})

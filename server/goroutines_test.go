@@ -14,21 +14,21 @@ import (
 )
 
 const (
-	// startsHandler is who starts a goroutine for each stream of a connection: the HTTP
-	// server, to call the handler in it.
+	// startsHandler is the function that starts a goroutine for each stream of a connection: the
+	// HTTP server, to call the handler in it.
 	startsHandler = "net/http.(*http2serverConn).scheduleHandler"
-	// startsRequest does the same at the caller's end, which runs in this process too.
+	// startsRequest does the same for the client, which also runs in this process.
 	startsRequest = "net/http.(*http2ClientConn).roundTrip"
 )
 
-// A watcher is a place in the feed: a quiet stream costs the goroutine that its handler
-// is called in, and none that sends, waits or looks after it.
+// A watcher is a cursor into the feed: an idle stream needs the goroutine that its handler runs in,
+// and no other for sending, waiting or tracking.
 func TestAQuietStreamHasNoGoroutineButTheOneThatItsHandlerIsCalledIn(t *testing.T) {
 	const streams = 20
 	for name, options := range map[string][]connect.ClientOption{"Connect": nil, "gRPC": {connect.WithGRPC()}, "gRPC-Web": {connect.WithGRPCWeb()}} {
 		t.Run(name, func(t *testing.T) {
 			s := newService(t, podsAPI(), auth.KubeconfigUser{}, options...)
-			openQuiet(t, s, streams) // these start what all share
+			openQuiet(t, s, streams) // these start the shared goroutines
 			before := goroutines()
 			openQuiet(t, s, streams)
 			wantStarted(t, before, map[string]int{startsHandler: streams, startsRequest: streams})
@@ -36,7 +36,7 @@ func TestAQuietStreamHasNoGoroutineButTheOneThatItsHandlerIsCalledIn(t *testing.
 	}
 }
 
-// openQuiet opens watches that have been told their snapshot, and keeps them open.
+// openQuiet opens watches, reads their snapshot, and keeps them open.
 func openQuiet(t *testing.T, s *service, count int) {
 	t.Helper()
 	for range count {
@@ -49,7 +49,7 @@ func openQuiet(t *testing.T, s *service, count int) {
 	}
 }
 
-// goroutines are all that there are now: the number of each, and who has started it.
+// goroutines returns the number of goroutines by the function that started them.
 func goroutines() map[string]string {
 	stacks := make([]byte, 16<<20)
 	all := make(map[string]string)
@@ -62,8 +62,8 @@ func goroutines() map[string]string {
 	return all
 }
 
-// wantStarted waits until, of what was not there before, there is exactly so much,
-// counted by who has started it. The HTTP server has helpers that end by themselves.
+// wantStarted waits until exactly these goroutines have been added, by the function that started
+// them. The HTTP server has helpers that end by themselves.
 func wantStarted(t *testing.T, before map[string]string, want map[string]int) {
 	t.Helper()
 	started := map[string]int{}

@@ -23,7 +23,7 @@ func newHealthClient(s *service, procedure string) *healthClient {
 	return connect.NewClient[healthv1.HealthCheckRequest, healthv1.HealthCheckResponse](s.http, s.url+procedure, connect.WithGRPC())
 }
 
-// TestHealthNeedsNoIdentity asks a service that refuses everyone.
+// TestHealthNeedsNoIdentity calls a service that authenticates no caller.
 func TestHealthNeedsNoIdentity(t *testing.T) {
 	s := newService(t, podsAPI(), auth.Cluster{})
 	client := newHealthClient(s, healthv1.Health_Check_FullMethodName)
@@ -37,10 +37,10 @@ func TestHealthNeedsNoIdentity(t *testing.T) {
 		}
 		status, _ := fetch(t, s, "/readyz")
 		if want := map[bool]int{true: http.StatusOK, false: http.StatusServiceUnavailable}[ready]; status != want {
-			t.Errorf("ready: %v, /readyz answers %d", ready, status)
+			t.Errorf("ready: %v, /readyz returned %d", ready, status)
 		}
 		if status, _ := fetch(t, s, "/livez"); status != http.StatusOK {
-			t.Errorf("ready: %v, /livez answers %d", ready, status)
+			t.Errorf("ready: %v, /livez returned %d", ready, status)
 		}
 	}
 }
@@ -50,7 +50,7 @@ func TestTheHealthOfAServiceThatIsNotThereIsNotFound(t *testing.T) {
 	_, err := newHealthClient(s, healthv1.Health_Check_FullMethodName).
 		CallUnary(t.Context(), connect.NewRequest(&healthv1.HealthCheckRequest{Service: "nosuch"}))
 	if connect.CodeOf(err) != connect.CodeNotFound {
-		t.Errorf("answers %v", err)
+		t.Errorf("returned %v", err)
 	}
 }
 
@@ -58,11 +58,11 @@ func TestHealthTakesNoLargeRequest(t *testing.T) {
 	s := newService(t, podsAPI(), auth.Cluster{})
 	large := &healthv1.HealthCheckRequest{Service: string(make([]byte, maxHealthRequestBytes+1))}
 	if _, err := newHealthClient(s, healthv1.Health_Check_FullMethodName).CallUnary(t.Context(), connect.NewRequest(large)); connect.CodeOf(err) != connect.CodeResourceExhausted {
-		t.Errorf("Check answers %v", err)
+		t.Errorf("Check returned %v", err)
 	}
 	stream := watchHealth(t.Context(), t, s, large.GetService())
 	if stream.Receive() || connect.CodeOf(stream.Err()) != connect.CodeResourceExhausted {
-		t.Errorf("Watch answers %v, %v", stream.Msg(), stream.Err())
+		t.Errorf("Watch returned %v, %v", stream.Msg(), stream.Err())
 	}
 }
 
@@ -83,7 +83,7 @@ func TestAWatchOfHealthTellsEachChangeAndTheEnd(t *testing.T) {
 	for _, want := range []healthv1.HealthCheckResponse_ServingStatus{notServing, serving, notServing} {
 		s.readiness.Set(want == serving)
 		if !stream.Receive() || stream.Msg().GetStatus() != want {
-			t.Fatalf("tells %v, %v; want %v", stream.Msg(), stream.Err(), want)
+			t.Fatalf("sent %v, %v; want %v", stream.Msg(), stream.Err(), want)
 		}
 	}
 	s.stop()
@@ -99,12 +99,12 @@ func TestAServiceThatEndsSaysThatItDoesNotServe(t *testing.T) {
 		s.readiness.Set(true)
 		stream := watchHealth(t.Context(), t, s, "")
 		if !stream.Receive() || stream.Msg().GetStatus() != serving {
-			t.Fatalf("tells %v, %v", stream.Msg(), stream.Err())
+			t.Fatalf("sent %v, %v", stream.Msg(), stream.Err())
 		}
 		s.readiness.Set(false)
 		s.stop()
 		if !stream.Receive() || stream.Msg().GetStatus() != notServing {
-			t.Fatalf("tells %v, %v", stream.Msg(), stream.Err())
+			t.Fatalf("sent %v, %v", stream.Msg(), stream.Err())
 		}
 	}
 }
@@ -114,11 +114,11 @@ func TestAWatchOfAServiceThatIsNotThereStaysOpen(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	stream := watchHealth(ctx, t, s, "nosuch")
 	if !stream.Receive() || stream.Msg().GetStatus() != healthv1.HealthCheckResponse_SERVICE_UNKNOWN {
-		t.Fatalf("tells %v, %v", stream.Msg(), stream.Err())
+		t.Fatalf("sent %v, %v", stream.Msg(), stream.Err())
 	}
 	cancel()
 	if stream.Receive() {
-		t.Errorf("goes on with %v", stream.Msg())
+		t.Errorf("continues with %v", stream.Msg())
 	}
 }
 
@@ -129,7 +129,7 @@ func TestUpstreamHealth_SaysThatThePermissionToAskAboutCallersIsMissing(t *testi
 	for _, lacking = range []error{nil, errors.New("the service's account may not ask"), nil} {
 		want := map[bool]int{true: http.StatusOK, false: http.StatusServiceUnavailable}[lacking == nil]
 		if status, body := fetch(t, s, "/upstreamz"); status != want || lacking != nil && body != lacking.Error()+"\n" {
-			t.Errorf("%v: /upstreamz answers %d %q", lacking, status, body)
+			t.Errorf("%v: /upstreamz returned %d %q", lacking, status, body)
 		}
 		answer, err := client.CallUnary(t.Context(), connect.NewRequest(&healthv1.HealthCheckRequest{Service: upstreamService}))
 		if err != nil || answer.Msg.GetStatus() != servingStatus(lacking == nil) {

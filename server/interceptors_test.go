@@ -14,8 +14,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
 )
 
-// TestNoHandlerRunsForACallerWhoIsNotKnown calls everything that needs to know. The
-// fake API server has no objects: a handler that runs would ask it, and fail.
+// TestNoHandlerRunsForACallerWhoIsNotKnown makes every call that needs a caller. The fake API
+// server has no objects: a handler that runs would ask it, and fail.
 func TestNoHandlerRunsForACallerWhoIsNotKnown(t *testing.T) {
 	s := newService(t, &fakeAPI{change: http.NotFoundHandler()}, auth.Cluster{})
 	ctx := t.Context()
@@ -59,7 +59,7 @@ func TestNoHandlerRunsForACallerWhoIsNotKnown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			err := call()
 			if connect.CodeOf(err) != connect.CodeUnauthenticated || detailOf(t, err).GetReason() != "Unauthorized" {
-				t.Errorf("answers %v", err)
+				t.Errorf("returned %v", err)
 			}
 		})
 	}
@@ -94,13 +94,13 @@ func TestARequestThatIsTooLargeIsRefused(t *testing.T) {
 	s := newService(t, podsAPI(), auth.KubeconfigUser{})
 	_, err := s.resources.List(t.Context(), &kubeconnectv1.ListRequest{Resource: strings.Repeat("x", maxRequestBytes+1)})
 	if connect.CodeOf(err) != connect.CodeResourceExhausted {
-		t.Errorf("answers %v", err)
+		t.Errorf("returned %v", err)
 	}
 }
 
 func TestTheConsoleIsServedWhereNoServiceIs(t *testing.T) {
 	s := newService(t, podsAPI(), auth.KubeconfigUser{})
 	if status, body := fetch(t, s, "/"); status != http.StatusOK || body != "the console" {
-		t.Errorf("answers %d, %s", status, body)
+		t.Errorf("returned %d, %s", status, body)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
-// TestKeptLists_OfOneCallerLeaveRoomForOthers has callers keep more than there may be, one after
-// the other.
+// TestKeptLists_OfOneCallerLeaveRoomForOthers has two callers exceed the memory for lists, one
+// after the other.
 func TestKeptLists_OfOneCallerLeaveRoomForOthers(t *testing.T) {
 	bubble.Test(t, keepsTooMuch)
 }
@@ -37,7 +37,7 @@ func keepsTooMuch(t *testing.T) {
 	}
 	for caller := range counts {
 		if _, ok := kept.find(fmt.Sprint(caller, room)); !ok {
-			t.Errorf("the last list of the %s is gone", caller)
+			t.Errorf("the last list of the %s was evicted", caller)
 		}
 	}
 	if held, most := kept.memory.Held(), ownBytesShare.bytes(); held > most {
@@ -52,14 +52,14 @@ func TestKeptLists_KeepWhatIsUsed(t *testing.T) {
 		kept.keep("b", "", selected{})
 		time.Sleep(keptLifetime - time.Second)
 		if _, ok := kept.find("a"); !ok {
-			t.Error("a is gone within its lifetime")
+			t.Error("a was evicted within its lifetime")
 		}
 		time.Sleep(keptLifetime - time.Second)
 		if _, ok := kept.find("b"); ok {
 			t.Error("b is kept after its lifetime")
 		}
 		if _, ok := kept.find("a"); !ok {
-			t.Error("a is gone within its lifetime since it was used")
+			t.Error("a was evicted within its lifetime since it was used")
 		}
 		time.Sleep(keptLifetime + time.Second)
 		kept.mu.Lock()

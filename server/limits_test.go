@@ -14,7 +14,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1/kubeconnectv1connect"
 )
 
-// byName knows callers by a header.
+// byName identifies callers by a header.
 var byName = authenticatorFunc(func(header http.Header) (auth.Identity, error) {
 	return auth.Identity{Username: header.Get("Who")}, nil
 })
@@ -61,10 +61,10 @@ func wantOverLimit(t *testing.T, err error, words string) {
 	t.Helper()
 	status := detailOf(t, err)
 	if connect.CodeOf(err) != connect.CodeResourceExhausted || status.GetReason() != "TooManyRequests" || status.GetRetryAfterSeconds() < 1 {
-		t.Errorf("answers %v with %v", err, status)
+		t.Errorf("returned %v with %v", err, status)
 	}
 	if !strings.Contains(status.GetMessage(), words) {
-		t.Errorf("says %q, want %q in it", status.GetMessage(), words)
+		t.Errorf("the message is %q, want %q in it", status.GetMessage(), words)
 	}
 }
 
@@ -85,7 +85,7 @@ func TestACallerOverALimitIsToldWhichAndWhenToCallAgain(t *testing.T) {
 			}
 			wantOverLimit(t, err, "rate limit reached: 1 calls a second")
 			if err := clients.getPod(t, "joe"); err != nil {
-				t.Errorf("another caller is refused: %v", err)
+				t.Errorf("another caller is rejected: %v", err)
 			}
 			if err := stream.Close(); err != nil {
 				t.Error(err)
@@ -94,8 +94,8 @@ func TestACallerOverALimitIsToldWhichAndWhenToCallAgain(t *testing.T) {
 	}
 }
 
-// TestAStormOfStreamsIsHeldToTheLimit opens 200 at once, of which 150 may be. They
-// share a connection that is there already: it is not about handshakes.
+// TestAStormOfStreamsIsHeldToTheLimit opens 200 streams at once, of which 150 are allowed. They
+// share an existing connection, so that handshakes have no effect.
 func TestAStormOfStreamsIsHeldToTheLimit(t *testing.T) {
 	const storm, limit = 200, 150
 	s := newLimitedService(t, podsAPI(), byName, Limits{Streams: limit, Rate: 1000, Burst: storm})
@@ -116,13 +116,13 @@ func TestAStormOfStreamsIsHeldToTheLimit(t *testing.T) {
 			case connect.CodeOf(err) == connect.CodeResourceExhausted:
 				refused.Add(1)
 			default:
-				t.Errorf("neither opened nor refused: %v", err)
+				t.Errorf("neither opened nor rejected: %v", err)
 			}
 		})
 	}
 	opening.Wait()
 	if opened.Load() != limit || refused.Load() != storm-limit {
-		t.Errorf("%d are open, %d refused", opened.Load(), refused.Load())
+		t.Errorf("%d are open, %d rejected", opened.Load(), refused.Load())
 	}
 	s.stop()
 	streams.Range(func(stream, _ any) bool {
@@ -131,12 +131,12 @@ func TestAStormOfStreamsIsHeldToTheLimit(t *testing.T) {
 	})
 }
 
-// TestProbesKnowNoLimit asks more often than a caller may.
+// TestProbesKnowNoLimit calls more often than the limit of callers.
 func TestProbesKnowNoLimit(t *testing.T) {
 	s := newLimitedService(t, podsAPI(), byName, Limits{Streams: 1, Rate: 1, Burst: 1})
 	for range 10 {
 		if status, _ := fetch(t, s, "/livez"); status != http.StatusOK {
-			t.Fatalf("answers %d", status)
+			t.Fatalf("returned %d", status)
 		}
 		watchHealth(t.Context(), t, s, "").Receive()
 	}

@@ -20,10 +20,10 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
-// slowLists answers lists when it is told to, and notes them until then.
+// slowLists responds to lists on request, and records them.
 type slowLists struct {
 	begun  chan struct{}
-	answer chan struct{} // closed when all may be answered
+	answer chan struct{} // closed when all lists can return
 }
 
 func (l slowLists) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -37,8 +37,8 @@ func (l slowLists) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// TestListsAtTheAPIServerTakeTurns asks for more of them than are read at one time: the
-// others wait, and who does not want to wait any more goes.
+// TestListsAtTheAPIServerTakeTurns makes more lists than are read at one time. The others wait, and
+// a list whose client disconnects ends.
 func TestListsAtTheAPIServerTakeTurns(t *testing.T) {
 	lists := slowLists{begun: make(chan struct{}, 2*maxLiveLists), answer: make(chan struct{})}
 	s := newService(t, &fakeAPI{list: lists}, auth.KubeconfigUser{})
@@ -62,7 +62,7 @@ func TestListsAtTheAPIServerTakeTurns(t *testing.T) {
 	impatient, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if err := list(impatient); connect.CodeOf(err) != connect.CodeDeadlineExceeded {
-		t.Errorf("one more is answered %v", err)
+		t.Errorf("one more returned %v", err)
 	}
 	if count := len(lists.begun); count > 0 {
 		t.Errorf("%d more are read", count)
@@ -74,14 +74,14 @@ func TestListsAtTheAPIServerTakeTurns(t *testing.T) {
 	}
 }
 
-// callersByName tells callers apart by a header.
+// callersByName identifies callers by a header.
 type callersByName struct{ *fakeRights }
 
 func (callersByName) Authenticate(_ context.Context, header http.Header) (auth.Identity, error) {
 	return auth.Identity{Username: header.Get("Name")}, nil
 }
 
-// TestListsAtTheAPIServerTakeTurnsByCaller has one caller ask for more of them than there are turns.
+// TestListsAtTheAPIServerTakeTurnsByCaller has one caller make more lists than there are slots.
 func TestListsAtTheAPIServerTakeTurnsByCaller(t *testing.T) {
 	lists := slowLists{begun: make(chan struct{}, 2*maxLiveLists), answer: make(chan struct{})}
 	callers := callersByName{newFakeRights(auth.Namespaces{All: true})}
@@ -122,15 +122,15 @@ func TestATurnToListAtTheAPIServerIsNotAwaitedForEver(t *testing.T) {
 		}
 		var over *limitError
 		if _, err := s.liveTurn(ctx); !errors.As(err, &over) || over.seconds() < 1 {
-			t.Errorf("one more is answered %v", err)
+			t.Errorf("one more returned %v", err)
 		}
 		if _, err := s.liveTurn(calledBy(t.Context(), "b")); err != nil {
-			t.Errorf("another caller is answered %v", err)
+			t.Errorf("another caller returned %v", err)
 		}
 	})
 }
 
-// TestAPageOfATableThatNobodyCouldTakeIsRefused answers with rows of a megabyte each.
+// TestAPageOfATableThatNobodyCouldTakeIsRefused has rows of a megabyte each.
 func TestAPageOfATableThatNobodyCouldTakeIsRefused(t *testing.T) {
 	api := &fakeAPI{list: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		table := metav1.Table{

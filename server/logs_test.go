@@ -17,11 +17,11 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
-// container is a log's source, at the fake API server. One log of it is read at a time.
+// container is the source of a log at the fake API server. One log of it is read at a time.
 type container struct {
-	asked  chan url.Values // by each who reads the log
+	asked  chan url.Values // receives the query of each read
 	writes chan string     // empty: the log is cut off; closed: it ends
-	left   chan struct{}   // by each who reads no longer
+	left   chan struct{}   // receives a value when a read ends
 }
 
 func newContainer() *container {
@@ -66,7 +66,7 @@ func openLog(t *testing.T, s *service, request *kubeconnectv1.GetLogsRequest) lo
 	return logStream{t, stream}
 }
 
-// next is the next piece that is not empty.
+// next returns the next piece that is not empty.
 func (l logStream) next() (piece string, ok bool) {
 	for l.stream.Receive() {
 		if piece := string(l.stream.Msg().GetData()); piece != "" {
@@ -76,7 +76,7 @@ func (l logStream) next() (piece string, ok bool) {
 	return "", false
 }
 
-// want fails unless this is the next piece.
+// want fails unless the next piece is the given one.
 func (l logStream) want(piece string) {
 	l.t.Helper()
 	got, ok := l.next()
@@ -88,7 +88,7 @@ func (l logStream) want(piece string) {
 	}
 }
 
-// rest are the pieces up to the end.
+// rest returns the pieces up to the end.
 func (l logStream) rest() (pieces []string) {
 	for piece, ok := l.next(); ok; piece, ok = l.next() {
 		pieces = append(pieces, piece)
@@ -96,7 +96,7 @@ func (l logStream) rest() (pieces []string) {
 	return pieces
 }
 
-// end is how the stream ends.
+// end returns the error that the stream ends with.
 func (l logStream) end() error {
 	l.rest()
 	return l.stream.Err()
@@ -106,7 +106,7 @@ func logOfX() *kubeconnectv1.GetLogsRequest {
 	return &kubeconnectv1.GetLogsRequest{Namespace: "y", Name: "x", Follow: true}
 }
 
-// logging is a service whose caller follows a container's log.
+// logging returns a service whose caller follows a container's log.
 func logging(t *testing.T, rights *fakeRights) (*service, *container, logStream) {
 	t.Helper()
 	source := newContainer()
@@ -141,13 +141,13 @@ func TestAPartOfALineIsSentWhenTheLogStandsStill(t *testing.T) {
 	log.want("\n")
 }
 
-// TestALogThatIsSilentIsNotTakenForDead waits for a piece that nobody has written.
+// TestALogThatIsSilentIsNotTakenForDead waits for an empty piece.
 func TestALogThatIsSilentIsNotTakenForDead(t *testing.T) {
 	_, source, log := logging(t, newFakeRights(some("y")))
 	source.writes <- "one\n"
 	log.want("one\n")
 	if !log.stream.Receive() || len(log.stream.Msg().GetData()) > 0 {
-		t.Errorf("is sent %q, %v", log.stream.Msg().GetData(), log.stream.Err())
+		t.Errorf("received %q, %v", log.stream.Msg().GetData(), log.stream.Err())
 	}
 	source.writes <- "two\n"
 	log.want("two\n")
@@ -224,8 +224,8 @@ func TestALogEndsWithItsCallersCredential(t *testing.T) {
 	<-source.left
 }
 
-// TestALogWaitsWhileTheClusterCannotBeAsked has the rights confirmed again at last: what
-// was written meanwhile is told only then.
+// TestALogWaitsWhileTheClusterCannotBeAsked makes the cluster available again at the end: only then
+// is the log sent that was written before.
 func TestALogWaitsWhileTheClusterCannotBeAsked(t *testing.T) {
 	rights := newFakeRights(some("y"))
 	_, source, log := logging(t, rights)
@@ -243,7 +243,7 @@ func TestALogWaitsWhileTheClusterCannotBeAsked(t *testing.T) {
 	}
 	select {
 	case piece := <-told:
-		t.Errorf("%q is told to a caller whose right is not known", piece)
+		t.Errorf("%q is sent to a caller whose permission is not known", piece)
 	default:
 	}
 	rights.mu.Lock()
@@ -254,24 +254,24 @@ func TestALogWaitsWhileTheClusterCannotBeAsked(t *testing.T) {
 	}
 }
 
-// TestTheRightToALogIsAskedForWhenItMustBeConfirmed holds the question against what the
-// API server asks itself. When the log is opened, that is up to it.
+// TestTheRightToALogIsAskedForWhenItMustBeConfirmed compares the review with the API server's own.
+// When the log is opened, only the API server checks the permission.
 func TestTheRightToALogIsAskedForWhenItMustBeConfirmed(t *testing.T) {
 	rights := newFakeRights(some("y"))
 	_, _, log := logging(t, rights)
 	if len(rights.asked) != 0 {
-		t.Errorf("the cluster is asked %v", rights.asked)
+		t.Errorf("the reviews are %v", rights.asked)
 	}
 	rights.change(func() { rights.may = some() })
 	_ = log.end()
 	want := auth.Attributes{Verb: "get", Version: "v1", Resource: "pods", Subresource: "log", Namespace: "y", Name: "x"}
 	if len(rights.asked) != 1 || rights.asked[0] != want {
-		t.Errorf("the cluster is asked %+v", rights.asked)
+		t.Errorf("the reviews are %+v", rights.asked)
 	}
 }
 
-// TestARefusalToOpenALogIsToldAtOnce has an API server that is busy: client-go by itself
-// would wait, and ask again.
+// TestARefusalToOpenALogIsToldAtOnce has an API server that is busy. client-go would wait and retry
+// by default.
 func TestARefusalToOpenALogIsToldAtOnce(t *testing.T) {
 	requests := 0
 	s := newService(t, &fakeAPI{log: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -337,7 +337,7 @@ func TestALogThatCannotBeMeantIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			err := openLog(t, s, test.request).end()
 			if connect.CodeOf(err) != connect.CodeInvalidArgument || !strings.Contains(fmt.Sprint(err), test.says) {
-				t.Errorf("answers %v", err)
+				t.Errorf("returned %v", err)
 			}
 		})
 	}

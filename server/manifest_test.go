@@ -93,7 +93,7 @@ func TestWithoutPreconditionsWhatIsSentIsWhatWasWritten(t *testing.T) {
 	}
 }
 
-// FuzzManifest holds the text that preconditions are put into against the same as a map.
+// FuzzManifest compares the JSON with preconditions with the result of setting them in a map.
 func FuzzManifest(f *testing.F) {
 	for _, seed := range []string{"", "{}", `{"metadata":{"name":"a","uid":"u"},"x":[1,{"y":null}]}`, "metadata: {name: a}\n---\n", `{"metadata":{},"metadata":{}}`, `{"metadata":{"uid":""}}`, `{"metadata":{"uid":"u","uid":""}}`, "a: &a [*a]", `{"x":1e999}`} {
 		f.Add([]byte(seed))

@@ -25,7 +25,7 @@ func TestMemoryUse_ExceedsItsLimit(t *testing.T) {
 		"no limit":                                      {memoryUse{limit: math.MaxInt64, needed: 1 << 40, cycles: 1000, collecting: 10, working: 20}, ""},
 		"it needs more":                                 {memoryUse{limit: limit, needed: limit + 1, cycles: 10, collecting: 1, working: 10}, reasonMemory},
 		"it collects most of the time":                  {memoryUse{limit: limit, needed: 90 << 20, cycles: 400, collecting: 4, working: 15}, reasonCollector},
-		"it collects often, beside much work":           {memoryUse{limit: limit, needed: 90 << 20, cycles: 400, collecting: 4, working: 18}, ""},
+		"it collects often, with much other work":       {memoryUse{limit: limit, needed: 90 << 20, cycles: 400, collecting: 4, working: 18}, ""},
 		"it collects once, and does nothing else":       {memoryUse{limit: limit, needed: 90 << 20, cycles: 11, collecting: 1.1, working: 10.1}, ""},
 		"it collects most of the time, far below limit": {memoryUse{limit: limit, needed: 20 << 20, cycles: 400, collecting: 4, working: 15}, ""},
 	} {
@@ -37,14 +37,14 @@ func TestMemoryUse_ExceedsItsLimit(t *testing.T) {
 	}
 }
 
-// TestMemoryUse_IsWhatTheRuntimeSays fails when a version of Go names its metrics otherwise.
+// TestMemoryUse_IsWhatTheRuntimeSays fails when a version of Go renames its metrics.
 func TestMemoryUse_IsWhatTheRuntimeSays(t *testing.T) {
 	if use := readMemory(); use.needed < 1<<20 || use.needed > 4<<30 || use.limit < use.needed || use.cycles > 0 && use.working <= 0 {
 		t.Errorf("the memory in use is %+v", use)
 	}
 }
 
-// TestMemoryLimit_IsLoggedAndCountedWhileItIsNotKept needs more than the limit for 15 minutes.
+// TestMemoryLimit_IsLoggedAndCountedWhileItIsNotKept exceeds the limit for 15 minutes.
 func TestMemoryLimit_IsLoggedAndCountedWhileItIsNotKept(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		logged := captureWarnings(t)
@@ -68,14 +68,14 @@ func TestMemoryLimit_IsLoggedAndCountedWhileItIsNotKept(t *testing.T) {
 		running.Go(func() { limit.Run(ctx) })
 		needs(50<<20, time.Minute)
 		if logged.Len() > 0 {
-			t.Errorf("below the limit, the log says %s", logged)
+			t.Errorf("below the limit, the log contains %s", logged)
 		}
 		needs(120<<20, 15*time.Minute)
 		needs(50<<20, 15*time.Minute)
 		stop()
 		running.Wait()
 		if got := strings.Count(logged.String(), "the memory limit cannot be kept"); got != 2 || !strings.Contains(logged.String(), "limitMiB=100 neededMiB=120") {
-			t.Errorf("the log says it %d times, want twice in 15 minutes:\n%s", got, logged)
+			t.Errorf("the log contains it %d times, want twice in 15 minutes:\n%s", got, logged)
 		}
 		wantLines(t, limit, "kubeconnect_memory_limit_bytes", " 1.048576e+08")
 		wantLines(t, limit, "kubeconnect_memory_needed_bytes", " 5.24288e+07")
@@ -90,7 +90,7 @@ func TestMemoryLimit_IsZeroWithoutALimit(t *testing.T) {
 	wantLines(t, limit, "kubeconnect_memory_limit_exceeded_seconds_total", `{reason="collector"} 0`, `{reason="memory"} 0`)
 }
 
-// captureWarnings returns what is logged until the test ends.
+// captureWarnings returns the log of the rest of the test.
 func captureWarnings(t *testing.T) *bytes.Buffer {
 	written, before := new(bytes.Buffer), slog.Default()
 	slog.SetDefault(slog.New(slog.NewTextHandler(written, nil)))

@@ -14,7 +14,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
-// countedService knows callers by name, lets each have one stream, and counts.
+// countedService identifies callers by name, allows one stream each, and counts.
 type countedService struct {
 	*service
 	*Metrics
@@ -32,7 +32,7 @@ func newCountedService(t *testing.T) countedService {
 	return countedService{newServiceOf(t, podsAPI(), Config{Authenticator: named, Authorizer: everything, Limits: Limits{Streams: 1}, Metrics: metrics}), metrics}
 }
 
-// end has the service end a stream: then its handler has ended before the caller sees it.
+// end makes the service end a stream: its handler has ended before the client sees it.
 func (s countedService) end(stream *connect.ServerStreamForClient[kubeconnectv1.WatchResponse]) {
 	s.stop()
 	for stream.Receive() {
@@ -40,7 +40,7 @@ func (s countedService) end(stream *connect.ServerStreamForClient[kubeconnectv1.
 	_ = stream.Close()
 }
 
-// linesOf are what a collector shows of one metric, in order.
+// linesOf returns the samples of one metric of a collector, in order.
 func linesOf(t *testing.T, collected prometheus.Collector, name string) (lines []string) {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
@@ -115,7 +115,7 @@ func TestStreamsAreCountedWhileTheyAreOpenAndWhenTheyEnd(t *testing.T) {
 	}
 }
 
-// The snapshot of two pods is four events.
+// The snapshot of two pods has four events.
 func TestSentEventsAreCounted(t *testing.T) {
 	s := newCountedService(t)
 	stream, err := rawClientsOf(s.service).watchPods(t, "jane")
@@ -128,7 +128,7 @@ func TestSentEventsAreCounted(t *testing.T) {
 	}
 	s.api.events <- watchEvent{"ADDED", newPod("c", 11)}
 	if !stream.Receive() || len(stream.Msg().GetEvents()) != 1 {
-		t.Fatalf("answers %v, %v", stream.Msg(), stream.Err())
+		t.Fatalf("returned %v, %v", stream.Msg(), stream.Err())
 	}
 	s.end(stream)
 	wantLines(t, s, "kubeconnect_sent_events_total", " 5")

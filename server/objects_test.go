@@ -26,7 +26,7 @@ func newPod(name string, version int) *corev1.Pod {
 	}
 }
 
-// podObject is a pod as the API server sends it in protobuf.
+// podObject returns a pod as the API server sends it in protobuf.
 func podObject(t testing.TB, pod *corev1.Pod) *informerhub.Object {
 	t.Helper()
 	var body bytes.Buffer
@@ -36,7 +36,7 @@ func podObject(t testing.TB, pod *corev1.Pod) *informerhub.Object {
 	return readObject(t, body.Bytes())
 }
 
-// builtInObject is any built-in object as the API server sends it in protobuf.
+// builtInObject returns a built-in object as the API server sends it in protobuf.
 func builtInObject(t testing.TB, object runtime.Object) *informerhub.Object {
 	t.Helper()
 	kinds, _, err := scheme.Scheme.ObjectKinds(object)
@@ -65,7 +65,7 @@ func readObject(t testing.TB, body []byte) *informerhub.Object {
 	return object
 }
 
-// podSnapshot is a snapshot of n pods.
+// podSnapshot returns a snapshot of n pods.
 func podSnapshot(t testing.TB, n int) informerhub.Snapshot {
 	t.Helper()
 	snapshot := informerhub.Snapshot{ResourceVersion: "100", Position: informerhub.Position{Version: "100"}, Complete: true}

@@ -69,12 +69,13 @@ func TestAStreamDoesNotEndWhereItCannotBeResumed(t *testing.T) {
 			t.Errorf("ends because of %v", why)
 		}
 		if err := second.settle(false); !errors.Is(err, errAged) {
-			t.Errorf("a watch of a stream that has ended goes on: %v", err)
+			t.Errorf("a watch of a stream that has ended continues: %v", err)
 		}
 	})
 }
 
-// A watch that has ended by its age is resumed behind what it has told: nothing comes twice.
+// A watch that has ended by its age resumes after the events that it has sent: no event is sent
+// twice.
 func TestAWatchThatHasReachedItsAgeIsResumed(t *testing.T) {
 	s := newServiceOf(t, podsAPI(), Config{Authenticator: auth.KubeconfigUser{}, Streams: NewStreams(time.Nanosecond)})
 	var token string
@@ -91,7 +92,7 @@ func TestAWatchThatHasReachedItsAgeIsResumed(t *testing.T) {
 			t.Errorf("ends with %v", err)
 		}
 		if told != want || token == "" {
-			t.Errorf("tells %q and token %q, want %q", told, token, want)
+			t.Errorf("sent %q and token %q, want %q", told, token, want)
 		}
 	}
 }
@@ -110,7 +111,7 @@ func TestSeveralWatchesThatHaveReachedTheirAgeAreResumed(t *testing.T) {
 			t.Errorf("ends with %v", err)
 		}
 		if len(f.told[0])+len(f.told[1]) > 0 {
-			t.Errorf("tells more: %v", f.told)
+			t.Errorf("sent more events: %v", f.told)
 		}
 		request.ResumeToken = f.token
 	}

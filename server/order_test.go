@@ -58,12 +58,12 @@ func TestAnOrderWithoutSenseIsABadRequest(t *testing.T) {
 		strings.Repeat("a", 16<<10) + "a": "bytes",
 	} {
 		if _, err := parseOrder(text); !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), says) {
-			t.Errorf("%.20q answers %v, not %q", text, err, says)
+			t.Errorf("%.20q returned %v, not %q", text, err, says)
 		}
 	}
 }
 
-// FuzzOrder understands whatever a caller writes, or says what is wrong.
+// FuzzOrder parses any order_by, or returns a bad request.
 func FuzzOrder(f *testing.F) {
 	for _, seed := range []string{"", "a", "a desc,b", "metadata.labels['a,b'] desc", `a\,b`, "'", `a["`, ",,", "{.a} desc", "a\t desc"} {
 		f.Add(seed)
@@ -75,7 +75,7 @@ func FuzzOrder(f *testing.F) {
 			_, err = o.sort(t.Context(), []*informerhub.Object{object, object})
 		}
 		if err != nil && !apierrors.IsBadRequest(err) {
-			t.Errorf("answers %v, which is no BadRequest", err)
+			t.Errorf("returned %v, which is not a BadRequest", err)
 		}
 		if len(o.paths) > maxOrderPaths {
 			t.Errorf("%d paths", len(o.paths))
@@ -124,7 +124,7 @@ func TestAnObjectAsASortKeyIsABadRequestThatNamesThePath(t *testing.T) {
 		pod.Spec.Containers = append(pod.Spec.Containers, someContainer())
 		_, err := sortedNames(t, "metadata.name,"+path, podObject(t, pod))
 		if !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), fmt.Sprintf("%q is an object", path)) {
-			t.Errorf("%s answers %v", path, err)
+			t.Errorf("%s returned %v", path, err)
 		}
 	}
 }
@@ -141,12 +141,12 @@ func TestSortingEndsWhenTheCallerLeaves(t *testing.T) {
 	for _, looks := range []int{0, 1, 5} { // at the first, while keys are read, and while they are compared
 		ctx := &leaving{Context: t.Context(), looks: looks}
 		if sorted, err := o.sort(ctx, objects); !errors.Is(err, context.Canceled) || sorted != nil {
-			t.Errorf("after %d looks: %d objects, %v", looks, len(sorted), err)
+			t.Errorf("after %d checks: %d objects, %v", looks, len(sorted), err)
 		}
 	}
 }
 
-// leaving is the context of a caller who leaves after it was looked for so many times.
+// leaving is a context that is done after it was checked the given number of times.
 type leaving struct {
 	context.Context
 	looks int
@@ -159,7 +159,7 @@ func (l *leaving) Err() error {
 	return nil
 }
 
-// someContainer is as large as they are.
+// someContainer returns a container of typical size.
 func someContainer() corev1.Container {
 	c := corev1.Container{Name: "main", Image: "registry.example.com/shop/web:1.2.3"}
 	for i := range 20 {
@@ -168,7 +168,8 @@ func someContainer() corev1.Container {
 	return c
 }
 
-// BenchmarkSort compares the first page of a sorted list with what it is made of.
+// BenchmarkSort compares the first page of a sorted list with reading the values that it is sorted
+// by.
 func BenchmarkSort(b *testing.B) {
 	var objects []*informerhub.Object
 	for i := range 20_000 {

@@ -14,7 +14,7 @@ import (
 	kubeconnectv1 "github.com/kubeconnect/kubeconnect/gen/kubeconnect/v1"
 )
 
-// somePermissions is a caller who may read some resources everywhere, by verb and resource.
+// somePermissions is a caller that can read some resources everywhere, by verb and resource.
 type somePermissions struct {
 	*fakeRights
 	may map[string]bool
@@ -28,7 +28,7 @@ func (p somePermissions) Namespaces(_ context.Context, _ auth.Identity, asked au
 	return auth.Namespaces{All: p.may[asked.Verb+" "+asked.Resource]}, nil
 }
 
-// ownedTree is an API server with owners above each other. The root is the pod "root".
+// ownedTree returns an API server with several levels of owners. The root is the pod "root".
 func ownedTree(widgetOwner metav1.OwnerReference, hiddenOwners ...metav1.OwnerReference) *fakeAPI {
 	widget := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "example.com/v1", Kind: "Widget"}}
 	widget.Namespace, widget.Name, widget.UID, widget.ResourceVersion = "default", "mine", "uid-mine", "3"
@@ -50,14 +50,14 @@ func ownerNamed(kind, name string, uid types.UID) metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: "v1", Kind: kind, Name: name, UID: uid}
 }
 
-// TestOwnership_FollowsHiddenOwnersSilently asks, as a caller who may get the root and list widgets only,
-// which widgets it owns over any number of owners.
+// TestOwnership_FollowsHiddenOwnersSilently selects the widgets that the root owns directly or
+// indirectly, as a caller with the permissions to get the root and to list widgets only.
 func TestOwnership_FollowsHiddenOwnersSilently(t *testing.T) {
 	const right, wrong = types.UID("uid-hidden"), types.UID("uid-made-up")
 	toService, toUnknown := ownerNamed("Service", "service", "uid-service"), ownerNamed("Unknown", "x", "uid-x")
 	for name, test := range map[string]struct {
 		api  *fakeAPI
-		code connect.Code // 0: nothing is listed
+		code connect.Code // 0: no error
 		says string
 	}{
 		"the hidden owner is not there":                 {ownedTree(ownerNamed("Pod", "hidden", wrong), ownerNamed("Service", "other", "u")), 0, ""},
@@ -75,9 +75,9 @@ func TestOwnership_FollowsHiddenOwnersSilently(t *testing.T) {
 			}})
 			switch {
 			case test.code == 0 && (err != nil || len(answer.GetObjects()) > 0):
-				t.Errorf("answers %d widgets, %v", len(answer.GetObjects()), err)
+				t.Errorf("returned %d widgets, %v", len(answer.GetObjects()), err)
 			case test.code != 0 && (connect.CodeOf(err) != test.code || !strings.Contains(err.Error(), test.says)):
-				t.Errorf("answers %v", err)
+				t.Errorf("returned %v", err)
 			}
 		})
 	}

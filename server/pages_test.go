@@ -16,7 +16,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
-// aToken is one with something in each place.
+// aToken is a token with a value in each field.
 func aToken(request *kubeconnectv1.ListRequest) pageToken {
 	return pageToken{
 		query: queryOf(request), served: "v1", namespaces: "a/b", objects: "hash", incomplete: true, left: 300,
@@ -66,12 +66,12 @@ func TestPageToken_ThatIsNotOursIsABadRequest(t *testing.T) {
 	} {
 		request.PageToken = forged
 		if _, err := readPageToken(request); !apierrors.IsBadRequest(err) {
-			t.Errorf("%s: answers %v", name, err)
+			t.Errorf("%s: returned %v", name, err)
 		}
 	}
 }
 
-// TestThePagesOfAListAreTheList walks lists of several sizes of pages.
+// TestThePagesOfAListAreTheList lists with several page sizes.
 func TestThePagesOfAListAreTheList(t *testing.T) {
 	const n = 25
 	for _, size := range []int32{0, 1, 7, 24, 25, 26, 1 << 30} {
@@ -123,7 +123,7 @@ func TestAQueryIsAllOfARequestButThePage(t *testing.T) {
 		{Resource: "pods", LabelSelector: "a=b", Encoding: kubeconnectv1.Encoding_ENCODING_JSON}, {Resource: "pods", FieldSelector: "a=b"},
 	} {
 		if queryOf(other) == query {
-			t.Errorf("%v is taken for the same", other)
+			t.Errorf("%v is treated as equal", other)
 		}
 	}
 }
@@ -162,7 +162,7 @@ func TestAPageEndsBeforeItIsTooLarge(t *testing.T) {
 	}
 }
 
-// FuzzPageToken holds that a token is refused, or is the only text of what it says.
+// FuzzPageToken verifies that a token is rejected, or is the only encoding of its content.
 func FuzzPageToken(f *testing.F) {
 	request := &kubeconnectv1.ListRequest{Resource: "pods"}
 	f.Add(aToken(request).write())
@@ -172,14 +172,14 @@ func FuzzPageToken(f *testing.F) {
 		token, err := readPageToken(&kubeconnectv1.ListRequest{Resource: "pods", PageToken: text})
 		switch {
 		case err == nil && token.write() != text:
-			t.Errorf("%v is written otherwise", token)
+			t.Errorf("%v is encoded differently", token)
 		case err != nil && !apierrors.IsBadRequest(err):
-			t.Errorf("answers %v", err)
+			t.Errorf("returned %v", err)
 		}
 	})
 }
 
-// pageOf is addPage for a caller who stays.
+// pageOf calls addPage with a context that is not done.
 func pageOf(t testing.TB, response *kubeconnectv1.ListResponse, objects []*informerhub.Object, as form) int {
 	t.Helper()
 	added, err := addPage(t.Context(), response, objects, as)

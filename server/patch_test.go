@@ -74,11 +74,11 @@ func TestTheBodyOfAPatchIsJSONOrForApplyYAML(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			body, err := patchBody(test.request)
 			if test.want == "" && !apierrors.IsBadRequest(err) {
-				t.Errorf("reads %q, %v; want a bad request", body, err)
+				t.Errorf("parsed %q, %v; want a bad request", body, err)
 			}
 			compact := strings.NewReplacer(": ", ":", ", ", ",").Replace // protojson varies its spaces
 			if got := compact(string(body)); test.want != "" && (err != nil || got != compact(test.want)) {
-				t.Errorf("reads %q, %v; want %q", body, err, test.want)
+				t.Errorf("parsed %q, %v; want %q", body, err, test.want)
 			}
 		})
 	}
@@ -104,7 +104,7 @@ func TestPatchBody_SaysWhatIsWrong(t *testing.T) {
 		t.Run(body, func(t *testing.T) {
 			_, err := patchBody(&kubeconnectv1.PatchRequest{Type: test.kind, Body: data(body)})
 			if !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), test.words) {
-				t.Errorf("reads %v, want %q", err, test.words)
+				t.Errorf("parsed %v, want %q", err, test.words)
 			}
 		})
 	}
@@ -137,9 +137,9 @@ func TestTheOptionsOfAPatchAreTheAPIServers(t *testing.T) {
 			options, err := patchOptions(test.request)
 			switch {
 			case test.want == nil && !apierrors.IsBadRequest(err):
-				t.Errorf("reads %+v, %v; want a bad request", options, err)
+				t.Errorf("parsed %+v, %v; want a bad request", options, err)
 			case test.want != nil && (err != nil || options.String() != test.want.String()):
-				t.Errorf("reads %s, %v; want %s", options.String(), err, test.want)
+				t.Errorf("parsed %s, %v; want %s", options.String(), err, test.want)
 			}
 		})
 	}
@@ -169,14 +169,14 @@ func TestWhatNamesNoObjectIsABadRequest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			err := checkName(test.resource, test.namespace, test.name)
 			if (err == nil) != test.ok || err != nil && !strings.Contains(connectError(err).Error(), "invalid_argument") {
-				t.Errorf("answers %v", err)
+				t.Errorf("returned %v", err)
 			}
 		})
 	}
 }
 
-// FuzzPatch puts preconditions into patches of each type: what is sent is JSON that still
-// has them, or the patch is a bad request.
+// FuzzPatch adds preconditions to patches of each type: the result is JSON with them, or the patch
+// is a bad request.
 func FuzzPatch(f *testing.F) {
 	for _, seed := range []string{`{}`, `[]`, `null`, `{"metadata":{"uid":"v"}}`, `{"metadata":{"uid":""}}`, `[{"op":"remove","path":"/a"}]`, "metadata: {name: a}\n", `{"metadata":null}`, `{"metadata":{"resourceVersion":"1"}}`} {
 		for _, kind := range []kubeconnectv1.PatchType{jsonPatch, mergePatch, strategic, apply} {
@@ -207,8 +207,8 @@ func FuzzPatch(f *testing.F) {
 	})
 }
 
-// wantOperations fails unless a JSON patch ends with what makes its result have the UID u
-// and the version 7.
+// wantOperations fails unless a JSON patch ends with operations that set the UID u and the version
+// 7.
 func wantOperations(t *testing.T, patch []byte) {
 	t.Helper()
 	var raw []json.RawMessage

@@ -50,7 +50,7 @@ func TestListAnswersASelectionAtOneVersion(t *testing.T) {
 				names = append(names, object.GetName())
 			}
 			if strings.Join(names, " ") != test.want || answer.GetResourceVersion() != "10" {
-				t.Errorf("answers %v at %s", names, answer.GetResourceVersion())
+				t.Errorf("returned %v at %s", names, answer.GetResourceVersion())
 			}
 		})
 	}
@@ -118,12 +118,12 @@ func TestWatchSendsTheSnapshotAndThenTheChanges(t *testing.T) {
 	defer func() { _ = stream.Close() }()
 	first := receive(t, stream)
 	if got := eventsOf(first); got != "RESET ADDED:a ADDED:b SYNCED" || first.GetKind().GetKind() != "Pod" {
-		t.Errorf("begins with %s of kind %v", got, first.GetKind())
+		t.Errorf("starts with %s of kind %v", got, first.GetKind())
 	}
 	s.api.events <- watchEvent{"MODIFIED", newPod("a", 11)}
 	second := receive(t, stream)
 	if got := eventsOf(second); got != "MODIFIED:a" || second.GetKind() != nil || second.GetEvents()[0].GetResourceVersion() != "11" {
-		t.Errorf("goes on with %v", second)
+		t.Errorf("continues with %v", second)
 	}
 }
 
@@ -147,8 +147,8 @@ func eventsOf(response *kubeconnectv1.WatchResponse) string {
 	return strings.Join(all, " ")
 }
 
-// TestALargeSnapshotComesInSeveralMessages also holds that their buffers are not
-// used before they have been sent.
+// TestALargeSnapshotComesInSeveralMessages also verifies that the buffers of messages are not
+// reused before they have been sent.
 func TestALargeSnapshotComesInSeveralMessages(t *testing.T) {
 	const n = 10
 	api := podsAPI()

@@ -19,9 +19,9 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 )
 
-// permissionAPI answers whether callers may do something, but keeps the questions of some open.
+// permissionAPI responds to reviews of permissions, but blocks those of some users.
 type permissionAPI struct {
-	release chan struct{} // closed to answer the open ones
+	release chan struct{} // closed to respond to the blocked ones
 
 	open, answered atomic.Int64
 }
@@ -58,8 +58,8 @@ func (p *permissionAPI) authorizer(t *testing.T) *auth.Authorizer {
 	return auth.NewAuthorizer(clients.Own().Typed, auth.AuthorizerOptions{AllowedTTL: time.Millisecond})
 }
 
-// TestPermit_IsConfirmedWhileCallsTakeAllTurns has as many calls wait for the cluster's word as may
-// ask at one time. A stream that runs is confirmed nevertheless.
+// TestPermit_IsConfirmedWhileCallsTakeAllTurns has as many calls wait for reviews as can run at one
+// time. The lease of an open stream is renewed nevertheless.
 func TestPermit_IsConfirmedWhileCallsTakeAllTurns(t *testing.T) {
 	permissions := &permissionAPI{release: make(chan struct{})}
 	var calls sync.WaitGroup
@@ -73,7 +73,7 @@ func TestPermit_IsConfirmedWhileCallsTakeAllTurns(t *testing.T) {
 	for caller := range 64 {
 		calls.Go(func() {
 			if err := clients.getPod(t, fmt.Sprint("mallory-", caller)); err != nil {
-				t.Errorf("a call is answered %v", err)
+				t.Errorf("a call returned %v", err)
 			}
 		})
 	}
@@ -88,7 +88,7 @@ func until(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Errorf("it does not come about that %s", what)
+			t.Errorf("condition not reached: %s", what)
 			return
 		}
 	}

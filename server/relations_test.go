@@ -17,7 +17,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
-// TestTheSelectorOfEachKindIsFound has the selectors that Kubernetes' own controllers read.
+// TestTheSelectorOfEachKindIsFound has the selectors that Kubernetes' own controllers use.
 func TestTheSelectorOfEachKindIsFound(t *testing.T) {
 	app := &metav1.LabelSelector{
 		MatchLabels:      map[string]string{"app": "web"},
@@ -28,7 +28,7 @@ func TestTheSelectorOfEachKindIsFound(t *testing.T) {
 	for name, test := range map[string]struct {
 		group, resource string
 		object          runtime.Object
-		want            string // "!" and words of the refusal
+		want            string // "!" and a part of the error
 	}{
 		"a service":                           {"", "services", &corev1.Service{Spec: corev1.ServiceSpec{Selector: plain}}, "a=1,b=2"},
 		"a service without a selector":        {"", "services", &corev1.Service{}, "!selects nothing"},
@@ -62,13 +62,13 @@ func TestTheSelectorOfACustomKindIsFoundByConvention(t *testing.T) {
 		`"spec":{"selector":null},"status":{"selector":"a=1,b in (c,d)"}`: "a=1,b in (c,d)",
 		`"spec":{"selector":{"a":"1"}},"status":{"selector":"a=1"}`:       "a=1",
 		`"status":{"selector":"a=1"}`:                                     "a=1",
-		`"spec":{"selector":{"a":"1"}}`:                                   "!can be read",
-		`"spec":{"selector":"a=1"}`:                                       "!can be read",
-		`"spec":{"selector":{"matchLabels":{"a":"not a value"}}}`:         "!can be read",
-		`"status":{"selector":"a in ("}`:                                  "!can be read",
+		`"spec":{"selector":{"a":"1"}}`:                                   "!invalid selector",
+		`"spec":{"selector":"a=1"}`:                                       "!invalid selector",
+		`"spec":{"selector":{"matchLabels":{"a":"not a value"}}}`:         "!invalid selector",
+		`"status":{"selector":"a in ("}`:                                  "!invalid selector",
 		`"status":{"selector":{"a":"1"}}`:                                 "!selects nothing",
 		`"status":{"selector":""}`:                                        "!selects nothing",
-		`"spec":"text"`:                                                   "!can be read",
+		`"spec":"text"`:                                                   "!invalid selector",
 		`"spec":{}`:                                                       "!selects nothing",
 	} {
 		t.Run(content, func(t *testing.T) {
@@ -84,13 +84,13 @@ func wantSelector(t *testing.T, got string, err error, want string) {
 	words, refused := strings.CutPrefix(want, "!")
 	switch {
 	case refused && (!apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), words)):
-		t.Errorf("got %q, %v; want a refusal that says %q", got, err, words)
+		t.Errorf("got %q, %v; want an error with %q", got, err, words)
 	case !refused && (err != nil || got != want):
 		t.Errorf("got %q, %v; want %q", got, err, want)
 	}
 }
 
-// TestAboutANodeIsAlsoWhatItsKubeletSays takes the node's name for its UID, as that does.
+// TestAboutANodeIsAlsoWhatItsKubeletSays uses the node's name as its UID, like the kubelet.
 func TestAboutANodeIsAlsoWhatItsKubeletSays(t *testing.T) {
 	node := builtInObject(t, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u"}})
 	events := informerhub.Resource{Group: "events.k8s.io", Version: "v1", Name: "events", Kind: "Event", Namespaced: true}
@@ -107,10 +107,10 @@ func TestATokenTellsWhatARelationWas(t *testing.T) {
 	}
 	token := of("web", "u1").write(somePosition())
 	if position, err := of("web", "u1").read(token); err != nil || position == nil {
-		t.Errorf("of the same: leads to %v, %v", position, err)
+		t.Errorf("of the same: resolves to %v, %v", position, err)
 	}
 	if position, err := of("web", "u2").read(token); err != nil || position != nil {
-		t.Errorf("of another owner of its name: leads to %v, %v", position, err)
+		t.Errorf("of another owner of its name: resolves to %v, %v", position, err)
 	}
 	if _, err := of("db", "u1").read(token); !apierrors.IsBadRequest(err) {
 		t.Errorf("of another name: %v", err)

@@ -23,15 +23,14 @@ import (
 )
 
 const (
-	// podBytes is more than smallWindow, and more than half of a message: each pod is in one of
+	// podBytes is larger than smallWindow, and than half of a message: each pod has a message of
 	// its own.
 	podBytes = 100 << 10
-	// smallWindow is how much a client that does not read takes in.
+	// smallWindow is the receive window of a client that does not read.
 	smallWindow = 64 << 10
 )
 
-// largePods are so many pods in each of two namespaces, of which the names begin with the
-// namespace's.
+// largePods returns pods in each of two namespaces. Their names begin with the namespace.
 func largePods(count int) *fakeAPI {
 	api := &fakeAPI{version: "1000", events: make(chan any)}
 	for _, namespace := range []string{"default", "other"} {
@@ -59,8 +58,8 @@ func directly(t *testing.T, api *fakeAPI, rights *fakeRights) (*resources, conte
 	return newResources(config, newCallers(Limits{})), context.WithValue(t.Context(), callerKey{}, jane)
 }
 
-// oneMessageAtATime sends to nobody, calls between behind the first message, and returns the
-// events that would have been sent behind that, up to SYNCED.
+// oneMessageAtATime has no client, calls between after the first message, and returns the events
+// that would have been sent after that, up to SYNCED.
 func oneMessageAtATime(t *testing.T, rights *fakeRights, between func()) (events []*kubeconnectv1.Event, err error) {
 	t.Helper()
 	s, ctx := directly(t, largePods(5), rights)
@@ -107,7 +106,7 @@ func TestRevocation_OfSomeNamespacesBeginsASnapshotOfTheOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	if events[0].GetType() != kubeconnectv1.EventType_EVENT_TYPE_RESET {
-		t.Errorf("goes on with %v", events[0].GetType())
+		t.Errorf("continues with %v", events[0].GetType())
 	}
 	if names := namesOf(events); len(names) != 5 || slices.ContainsFunc(names, func(name string) bool { return !strings.HasPrefix(name, "other-") }) {
 		t.Errorf("sends %v", names)
@@ -138,7 +137,7 @@ func namesOf(events []*kubeconnectv1.Event) (names []string) {
 	return names
 }
 
-// smallWindowed is a client that takes little in before it is read.
+// smallWindowed returns a client with a small receive window.
 func smallWindowed(t *testing.T, s *service) *http.Client {
 	t.Helper()
 	transport := s.http.Transport.(*http.Transport).Clone()
@@ -148,7 +147,7 @@ func smallWindowed(t *testing.T, s *service) *http.Client {
 }
 
 // openUnread opens a stream, and reads it up to the beginning of a message that is larger than the
-// client takes in.
+// client's window.
 func openUnread(t *testing.T, s *service, method, request string) {
 	t.Helper()
 	body := openSmall(t, s, "ResourceService/"+method, request)
@@ -167,7 +166,7 @@ func openUnread(t *testing.T, s *service, method, request string) {
 	}
 }
 
-// openSmall opens a stream of a client that takes little in before it is read.
+// openSmall opens a stream of a client with a small receive window.
 func openSmall(t *testing.T, s *service, method, request string) io.Reader {
 	t.Helper()
 	frame := append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(request))), request...)
@@ -179,7 +178,7 @@ func openSmall(t *testing.T, s *service, method, request string) io.Reader {
 	return response.Body
 }
 
-// A stream of which nothing is read ends when the permission does, whatever waits to be read.
+// A stream that is not read ends when the permission is revoked, whatever is waiting to be read.
 func TestRevocation_EndsAStreamThatIsNotRead(t *testing.T) {
 	for method, request := range map[string]string{
 		"Watch":     `{"resource":"pods"}`,

@@ -17,7 +17,7 @@ import (
 
 func some(namespaces ...string) auth.Namespaces { return auth.Namespaces{Names: namespaces} }
 
-// twoNamespaces holds pods of two.
+// twoNamespaces returns an API server with pods in two namespaces.
 func twoNamespaces() *fakeAPI {
 	api := podsAPI()
 	other := newPod("c", 5)
@@ -26,8 +26,8 @@ func twoNamespaces() *fakeAPI {
 	return api
 }
 
-// TestADeniedReadAsksForNothing holds the refusal against the API server's words. The
-// fake API server has no snapshot: a read that went on would fail otherwise.
+// TestADeniedReadAsksForNothing compares the error with the API server's. The fake API server has
+// no snapshot: a read that continued would fail in another way.
 func TestADeniedReadAsksForNothing(t *testing.T) {
 	s := withRights(t, &fakeAPI{change: http.NotFoundHandler()}, newFakeRights(some()))
 	for name, test := range map[string]struct {
@@ -53,7 +53,7 @@ func TestADeniedReadAsksForNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			err := test.call(t.Context())
 			if connect.CodeOf(err) != connect.CodePermissionDenied || !strings.HasSuffix(err.Error(), test.want) || detailOf(t, err).GetReason() != "Forbidden" {
-				t.Errorf("answers %v", err)
+				t.Errorf("returned %v", err)
 			}
 		})
 	}
@@ -101,7 +101,7 @@ func TestAPageIsForTheCallerAndAsLongAsItMayReadTheList(t *testing.T) {
 	request := &kubeconnectv1.ListRequest{Resource: "pods", PageSize: 1}
 	first, err := s.resources.List(t.Context(), request)
 	if err != nil || first.GetRemaining() != 2 {
-		t.Fatalf("answers %v, %v", first, err)
+		t.Fatalf("returned %v, %v", first, err)
 	}
 	request.PageToken = first.GetNextPageToken()
 	next := func(change func()) error {
@@ -110,28 +110,28 @@ func TestAPageIsForTheCallerAndAsLongAsItMayReadTheList(t *testing.T) {
 		return err
 	}
 	if err := next(func() { rights.may = some("default", "more", "other") }); err != nil {
-		t.Errorf("with more rights it answers %v", err)
+		t.Errorf("with more permissions it returned %v", err)
 	}
 	if err := next(func() {
 		rights.who.Extra = map[string][]string{"authentication.kubernetes.io/credential-id": {"JTI=2"}}
 	}); err != nil {
-		t.Errorf("with a renewed token it answers %v", err)
+		t.Errorf("with a renewed token it returned %v", err)
 	}
 	if err := next(func() { rights.may = some("default") }); connect.CodeOf(err) != connect.CodeOutOfRange {
-		t.Errorf("with less it answers %v", err)
+		t.Errorf("with less it returned %v", err)
 	}
 	if err := next(func() { rights.may = some() }); connect.CodeOf(err) != connect.CodePermissionDenied {
-		t.Errorf("without any it answers %v", err)
+		t.Errorf("without any it returned %v", err)
 	}
 	if err := next(func() { rights.who.Username = "joe" }); connect.CodeOf(err) != connect.CodePermissionDenied {
-		t.Errorf("somebody else without any is answered %v", err)
+		t.Errorf("another caller without any returned %v", err)
 	}
 	if err := next(func() { rights.may.All = true }); err != nil {
-		t.Errorf("somebody else with the same rights is answered %v", err)
+		t.Errorf("another caller with the same permissions returned %v", err)
 	}
 }
 
-// follower is a stream and the events that came.
+// follower is a stream with the events that it has received.
 type follower struct {
 	t      *testing.T
 	stream *connect.ServerStreamForClient[kubeconnectv1.WatchResponse]
@@ -149,7 +149,7 @@ func followPods(t *testing.T, s *service, token string) *follower {
 	return &follower{t: t, stream: stream}
 }
 
-// next are the events of the next message.
+// next returns the events of the next message.
 func (f *follower) next() (events []string) {
 	f.t.Helper()
 	if !f.stream.Receive() {
@@ -172,7 +172,7 @@ func (f *follower) next() (events []string) {
 func (f *follower) want(events ...string) {
 	f.t.Helper()
 	if got := f.next(); !slices.Equal(got, events) {
-		f.t.Fatalf("comes %v, not %v", got, events)
+		f.t.Fatalf("received %v, want %v", got, events)
 	}
 }
 
@@ -225,12 +225,12 @@ func TestAStreamEndsWhenItsCredentialExpires(t *testing.T) {
 		t.Errorf("ends with %v", f.stream.Err())
 	}
 	if _, err := s.resources.List(t.Context(), &kubeconnectv1.ListRequest{Resource: "pods"}); connect.CodeOf(err) != connect.CodeUnauthenticated {
-		t.Errorf("a list with it answers %v", err)
+		t.Errorf("a list with it returned %v", err)
 	}
 }
 
-// TestAStreamStandsStillWhileRightsAreNotKnown changes a pod while the cluster cannot be
-// asked: it is told of when that can be asked again, and not before.
+// TestAStreamStandsStillWhileRightsAreNotKnown changes a pod while the cluster cannot be asked: the
+// event is sent when the cluster can be asked again, and not before.
 func TestAStreamStandsStillWhileRightsAreNotKnown(t *testing.T) {
 	for name, unknown := range map[string]func(*fakeRights){
 		"the cluster is away":             func(rights *fakeRights) { rights.away = true },
@@ -249,13 +249,13 @@ func standStill(t *testing.T, unknown func(*fakeRights)) {
 	api.events <- watchEvent{"MODIFIED", newPod("a", 11)}
 	f.want("BOOKMARK")
 	if !f.last.GetFreshness().GetStale() {
-		t.Errorf("says %v", f.last.GetFreshness())
+		t.Errorf("reported %v", f.last.GetFreshness())
 	}
 	rights.change(func() { rights.away, rights.refused = false, nil })
 	for {
 		if got := f.next(); got[0] != "BOOKMARK" {
 			if got[0] != "MODIFIED default/a" {
-				t.Errorf("goes on with %v", got)
+				t.Errorf("continues with %v", got)
 			}
 			return
 		}

@@ -28,27 +28,27 @@ func TestSameSite_PagesOfOtherSitesDoNotReachTheAPI(t *testing.T) {
 		header http.Header
 		want   int
 	}{
-		"a program":                        {nil, 200},
-		"the console":                      {fetched("same-origin", "cors"), 200},
-		"a listed origin":                  {fetched("cross-site", "cors", "Origin", listedSite), 200},
-		"a listed origin of the same site": {fetched("same-site", "cors", "Origin", listedSite), 200},
-		"an object of a page":              {fetched("cross-site", "navigate"), 403},
-		"an object of a page beside":       {fetched("same-site", "navigate"), 403},
-		"an image of a page":               {fetched("cross-site", "no-cors"), 403},
-		"a script of a page":               {fetched("cross-site", "cors", "Origin", "https://evil.example"), 403},
-		"a form of a listed origin":        {fetched("cross-site", "navigate", "Origin", listedSite), 403},
-		"a browser of the future":          {fetched("elsewhere", "cors"), 403},
+		"a program":                            {nil, 200},
+		"the console":                          {fetched("same-origin", "cors"), 200},
+		"a listed origin":                      {fetched("cross-site", "cors", "Origin", listedSite), 200},
+		"a listed origin of the same site":     {fetched("same-site", "cors", "Origin", listedSite), 200},
+		"an object of a page":                  {fetched("cross-site", "navigate"), 403},
+		"an object of a page of the same site": {fetched("same-site", "navigate"), 403},
+		"an image of a page":                   {fetched("cross-site", "no-cors"), 403},
+		"a script of a page":                   {fetched("cross-site", "cors", "Origin", "https://evil.example"), 403},
+		"a form of a listed origin":            {fetched("cross-site", "navigate", "Origin", listedSite), 403},
+		"a browser of the future":              {fetched("elsewhere", "cors"), 403},
 	} {
 		t.Run(name, func(t *testing.T) {
 			answer := send(t, s, http.MethodPost, listPath, `{"resource":"pods"}`, test.header)
 			if answer.StatusCode != test.want {
-				t.Errorf("answers %d, want %d", answer.StatusCode, test.want)
+				t.Errorf("returned %d, want %d", answer.StatusCode, test.want)
 			}
 			if answer.Header.Get("X-Content-Type-Options") != "nosniff" || answer.Header.Get("Cross-Origin-Resource-Policy") != "same-origin" {
 				t.Errorf("the headers are %v", answer.Header)
 			}
 			if status := send(t, s, http.MethodGet, "/", "", test.header).StatusCode; status != 200 {
-				t.Errorf("the console answers %d", status)
+				t.Errorf("the console returned %d", status)
 			}
 		})
 	}
@@ -66,7 +66,7 @@ func TestGate_AReadByGETNeedsAToken(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if answer := send(t, s, http.MethodGet, listByGet, "", test.header); answer.StatusCode != test.want {
-				t.Errorf("answers %d, want %d", answer.StatusCode, test.want)
+				t.Errorf("returned %d, want %d", answer.StatusCode, test.want)
 			}
 		})
 	}

@@ -12,12 +12,12 @@ import (
 func scalarIn(t interface{ Fatalf(string, ...any) }, value string) scalar {
 	one, ok := scalarOf([]byte(value))
 	if !ok {
-		t.Fatalf("%s is taken for an object or a list", value)
+		t.Fatalf("%s is treated as an object or a list", value)
 	}
 	return one
 }
 
-// TestScalarsComeInTheOrderThatTheAPIPromises has those of one line equal.
+// TestScalarsComeInTheOrderThatTheAPIPromises has equal values in one line.
 func TestScalarsComeInTheOrderThatTheAPIPromises(t *testing.T) {
 	order := [][]string{
 		{`null`},
@@ -42,7 +42,7 @@ func TestScalarsComeInTheOrderThatTheAPIPromises(t *testing.T) {
 		{`"1Ei"`, `1152921504606846976`},
 		{`1e300`},
 		{`""`},
-		{`"1e2147483647"`}, // to compute with it takes forever
+		{`"1e2147483647"`}, // computing with it takes forever
 		{`"-1e-10000000"`},
 		{`"a"`},
 		{`"web-2"`},
@@ -73,7 +73,7 @@ func TestObjectsAndListsAreNoScalars(t *testing.T) {
 	}
 }
 
-// aScalar is a JSON value; those that are near each other are likely.
+// aScalar generates JSON values. Values that are close to each other are likely.
 var aScalar = rapid.Custom(func(t *rapid.T) string {
 	text := func(generator *rapid.Generator[string]) string {
 		quoted, err := json.Marshal(generator.Draw(t, "text"))
@@ -101,7 +101,7 @@ var aScalar = rapid.Custom(func(t *rapid.T) string {
 	return text(rapid.String())
 })
 
-// TestScalarsAreInATotalOrder is what sorting relies on.
+// TestScalarsAreInATotalOrder verifies the precondition of sorting.
 func TestScalarsAreInATotalOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		texts := rapid.SliceOfN(aScalar, 3, 3).Draw(t, "values")
@@ -118,7 +118,7 @@ func TestScalarsAreInATotalOrder(t *testing.T) {
 			t.Fatalf("%v are in no order", texts)
 		}
 		if a.compare(b) == 0 && a.compare(c) != b.compare(c) {
-			t.Fatalf("%s and %s are equal, but not beside %s", texts[0], texts[1], texts[2])
+			t.Fatalf("%s and %s are equal, but not in comparison with %s", texts[0], texts[1], texts[2])
 		}
 	})
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/informerhub"
 )
 
-// batchOf returns a batch with one object of about so many bytes.
+// batchOf returns a batch with one object of about the given size.
 func batchOf(t *testing.T, bytes int) informerhub.Batch {
 	t.Helper()
 	pod := newPod("a", 1)
@@ -38,7 +38,7 @@ func TestSendMemory_IsBoundedForEachCaller(t *testing.T) {
 		}
 		first := <-held
 		if !first.awaited() {
-			t.Error("nobody waits for what it holds")
+			t.Error("no other acquisition waits for the memory")
 		}
 		if one, err := jane.hold(t.Context(), small, false); err != nil || one.awaited != nil {
 			t.Errorf("a small change waits with the large ones: %v", err)
@@ -48,7 +48,7 @@ func TestSendMemory_IsBoundedForEachCaller(t *testing.T) {
 			t.Fatal(err)
 		}
 		if others.awaited() {
-			t.Error("another caller is taken to be in the way")
+			t.Error("another caller is reported to delay others")
 		}
 		others.release()
 		count := len(held)

@@ -28,14 +28,14 @@ var structTexts = []string{
 	deepObject(deepestObjects), deepList(deepestLists),
 }
 
-// The deepest objects and lists that a Struct may have: see maxStructDepth. Around the value
-// inside, an object is three levels and a list is two.
+// The deepest objects and lists that a Struct can have: see maxStructDepth. Around the inner value,
+// an object is three levels and a list is two.
 const (
 	deepestObjects = (maxStructDepth - 1 - 2) / 3
 	deepestLists   = (maxStructDepth - 1 - 2) / 2
 )
 
-// deepObject is an object of so many objects inside each other, without its own.
+// deepObject returns nested objects, of the given number of levels.
 func deepObject(depth int) string {
 	return strings.Repeat(`{"a":`, depth+1) + "1" + strings.Repeat("}", depth+1)
 }
@@ -59,7 +59,7 @@ func TestAStructIsNotNestedDeeperThanReadersOfProtobufGo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			content, ok := appendStruct(nil, []byte(test.text), math.MaxInt32)
 			if ok != test.ok {
-				t.Fatalf("made: %t, want %t", ok, test.ok)
+				t.Fatalf("created: %t, want %t", ok, test.ok)
 			}
 			if !ok {
 				return
@@ -86,7 +86,7 @@ func TestAStructIsNotLongerThanItMayBe(t *testing.T) {
 	for _, text := range structTexts {
 		whole, ok := appendStruct(nil, []byte(text), math.MaxInt32)
 		if !ok {
-			t.Fatalf("%.80s is no struct", text)
+			t.Fatalf("%.80s is not a struct", text)
 		}
 		if _, ok := appendStruct([]byte("before"), []byte(text), len(whole)); !ok {
 			t.Errorf("%.80s does not fit into its %d bytes", text, len(whole))
@@ -97,7 +97,7 @@ func TestAStructIsNotLongerThanItMayBe(t *testing.T) {
 	}
 }
 
-// readStruct makes a Struct by way of a map.
+// readStruct creates a Struct by way of a map.
 func readStruct(text []byte) (*structpb.Struct, error) {
 	var members map[string]any
 	if err := json.Unmarshal(text, &members); err != nil {
@@ -109,7 +109,7 @@ func readStruct(text []byte) (*structpb.Struct, error) {
 func TestAStructOfBytesIsTheOneOfAMap(t *testing.T) {
 	for _, text := range structTexts {
 		if !checkStruct(t, []byte(text)) {
-			t.Errorf("%.80s is no struct", text)
+			t.Errorf("%.80s is not a struct", text)
 		}
 	}
 }
@@ -121,20 +121,20 @@ func TestAStructIsNotMadeOfWhatIsNone(t *testing.T) {
 		`{`, `{"a`, `{"a"`, `{"a":`, `{"a":1`, `{"a":1,`, `{"a":"\`, `{"a":nul`, `{"a":[1`, `{"a" 1}`, `{"a":1 "b":2}`, `{"a":x}`,
 	} {
 		if _, ok := appendStruct(nil, []byte(text), math.MaxInt32); ok {
-			t.Errorf("made one of %.80s", text)
+			t.Errorf("created one of %.80s", text)
 		}
 	}
 }
 
 func FuzzStructBytes(f *testing.F) {
 	for _, text := range structTexts {
-		if len(text) < 1<<15 { // larger ones only make it slow
+		if len(text) < 1<<15 { // larger inputs only make it slow
 			f.Add([]byte(text))
 		}
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if !json.Valid(text) {
-			appendStruct(nil, text, math.MaxInt32) // must come to an end
+			appendStruct(nil, text, math.MaxInt32) // must terminate
 			return
 		}
 		want, err := readStruct(text)
@@ -146,8 +146,8 @@ func FuzzStructBytes(f *testing.F) {
 	})
 }
 
-// checkStruct holds the bytes against what structpb makes of the text; false if there
-// are none.
+// checkStruct compares the bytes with structpb's result for the JSON. It returns false if there are
+// none.
 func checkStruct(t *testing.T, text []byte) bool {
 	t.Helper()
 	content, ok := appendStruct([]byte("before"), text, math.MaxInt32)
@@ -165,7 +165,7 @@ func checkStruct(t *testing.T, text []byte) bool {
 	return true
 }
 
-// BenchmarkStruct makes the Struct of an object both ways, and tells the ratio.
+// BenchmarkStruct creates the Struct of an object both ways, and reports the ratio.
 func BenchmarkStruct(b *testing.B) {
 	text := usualPod(b)
 	took := make(map[string]time.Duration)
@@ -194,7 +194,7 @@ func BenchmarkStruct(b *testing.B) {
 	b.Logf("%d bytes of JSON: directly it takes 1/%.1f of the time", len(text), float64(took["by a map"])/float64(took["directly"]))
 }
 
-// usualPod is the JSON of a pod as clusters have them.
+// usualPod is the JSON of a typical pod.
 func usualPod(t testing.TB) []byte {
 	t.Helper()
 	text, err := os.ReadFile("../informerhub/kubejson/testdata/pod.json")

@@ -22,7 +22,7 @@ func watchOf(change func(*kubeconnectv1.WatchRequest)) *kubeconnectv1.WatchReque
 	return request
 }
 
-// withFields are requests for some fields.
+// withFields returns a request for some fields.
 func withFields(fields ...string) func(*kubeconnectv1.WatchRequest) {
 	return func(r *kubeconnectv1.WatchRequest) { r.Fields = fields }
 }
@@ -41,7 +41,7 @@ func TestATokenLeadsBackToItsPosition(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			position, err := tokensFor(deployments, watchOf(change)).read(token)
 			if err != nil || position == nil || *position != somePosition() {
-				t.Errorf("leads to %+v, %v", position, err)
+				t.Errorf("resolves to %+v, %v", position, err)
 			}
 		})
 	}
@@ -51,11 +51,11 @@ func TestATokenOfSomeFieldsLeadsBackInWhateverOrderTheyAreWritten(t *testing.T) 
 	token := tokensFor(deployments, watchOf(withFields("spec", "metadata.name"))).write(somePosition())
 	same := tokensFor(deployments, watchOf(withFields("{.metadata.name}", "spec", "spec.replicas")))
 	if position, err := same.read(token); err != nil || position == nil {
-		t.Errorf("leads to %+v, %v", position, err)
+		t.Errorf("resolves to %+v, %v", position, err)
 	}
 	other := tokensFor(deployments, watchOf(withFields("spec", "metadata.labels")))
 	if position, err := other.read(token); !apierrors.IsBadRequest(err) {
-		t.Errorf("other fields lead to %+v, %v", position, err)
+		t.Errorf("other fields resolve to %+v, %v", position, err)
 	}
 }
 
@@ -73,7 +73,7 @@ func TestATokenOfAnotherWatchIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if position, err := other.read(token); !apierrors.IsBadRequest(err) {
-				t.Errorf("leads to %+v, %v", position, err)
+				t.Errorf("resolves to %+v, %v", position, err)
 			}
 		})
 	}
@@ -84,20 +84,20 @@ func TestATokenThatWasCutOrChangedIsRefused(t *testing.T) {
 	token := own.write(somePosition())
 	for end := 1; end < len(token); end++ {
 		if position, err := own.read(token[:end]); !apierrors.IsBadRequest(err) {
-			t.Errorf("cut after %d letters it leads to %+v, %v", end, position, err)
+			t.Errorf("cut after %d letters it resolves to %+v, %v", end, position, err)
 		}
 	}
 	for _, lineBreak := range []string{"\n", "\r\n"} {
 		broken := token[:len(token)/2] + lineBreak + token[len(token)/2:]
 		if position, err := own.read(broken); !apierrors.IsBadRequest(err) {
-			t.Errorf("with %q in it it leads to %+v, %v", lineBreak, position, err)
+			t.Errorf("with %q in it it resolves to %+v, %v", lineBreak, position, err)
 		}
 	}
 	bytes, _ := base64.RawURLEncoding.DecodeString(token)
 	for i := range bytes {
 		bytes[i] ^= 0x10
 		if position, err := own.read(base64.RawURLEncoding.EncodeToString(bytes)); !apierrors.IsBadRequest(err) {
-			t.Errorf("with byte %d changed it leads to %+v, %v", i, position, err)
+			t.Errorf("with byte %d changed it resolves to %+v, %v", i, position, err)
 		}
 		bytes[i] ^= 0x10
 	}
@@ -113,14 +113,14 @@ func TestAStreamBeginsAnewWithoutATokenAndInAnotherAPIVersion(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if position, err := own.read(token); err != nil || position != nil {
-				t.Errorf("leads to %+v, %v", position, err)
+				t.Errorf("resolves to %+v, %v", position, err)
 			}
 		})
 	}
 }
 
-// FuzzResumeToken holds that what is read from a token is what was written, whatever
-// the token: nothing else leads anywhere.
+// FuzzResumeToken verifies that the only valid encoding of a position is the one that was written:
+// all other tokens are rejected.
 func FuzzResumeToken(f *testing.F) {
 	own := tokensFor(deployments, watchOf(unchanged))
 	f.Add(own.write(somePosition()))
@@ -131,9 +131,9 @@ func FuzzResumeToken(f *testing.F) {
 		position, err := own.read(token)
 		switch {
 		case err != nil && !apierrors.IsBadRequest(err):
-			t.Errorf("answers %v", err)
+			t.Errorf("returned %v", err)
 		case err == nil && position != nil && len(own.write(*position)) != len(token):
-			t.Errorf("%q leads to %+v", token, position)
+			t.Errorf("%q resolves to %+v", token, position)
 		}
 	})
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
-// loops are what handlers do to many objects.
+// loops are the loops of handlers over many objects.
 func loops(t *testing.T, objects []*informerhub.Object) map[string]func(context.Context) error {
 	t.Helper()
 	list := func(orderBy string, as form) func(context.Context) error {
@@ -62,22 +62,23 @@ func loops(t *testing.T, objects []*informerhub.Object) map[string]func(context.
 	}
 }
 
-// TestALoopOverObjectsEndsWhenTheCallerLeaves counts how often it was looked whether the caller is there.
+// TestALoopOverObjectsEndsWhenTheCallerLeaves counts the checks whether the client has
+// disconnected.
 func TestALoopOverObjectsEndsWhenTheCallerLeaves(t *testing.T) {
 	for name, loop := range loops(t, manyPods(t, 40*objectsBetweenYields)) {
 		t.Run(name, func(t *testing.T) {
 			for _, looks := range []int{1, 3, 10} {
 				ctx := &leaving{Context: t.Context(), looks: looks}
 				if err := loop(ctx); !errors.Is(err, context.Canceled) {
-					t.Errorf("after %d looks it goes on: %v", looks, err)
+					t.Errorf("after %d checks it continues: %v", looks, err)
 				}
 			}
 		})
 	}
 }
 
-// TestACallerWithManyCallsDelaysAnotherByOneTurn has one caller make 20 calls where there is
-// one processor, and another caller make one after these.
+// TestACallerWithManyCallsDelaysAnotherByOneTurn has one caller make 20 calls with one processor
+// slot, and another caller make one call after these.
 func TestACallerWithManyCallsDelaysAnotherByOneTurn(t *testing.T) {
 	objects := manyPods(t, 10*objectsBetweenYields)
 	for name := range loops(t, objects) {
@@ -109,7 +110,7 @@ func TestACallerWithManyCallsDelaysAnotherByOneTurn(t *testing.T) {
 				call("one")
 				synctest.Wait()
 				if len(done) > 0 {
-					t.Fatalf("%d calls took no turn", len(done))
+					t.Fatalf("%d calls took no slot", len(done))
 				}
 				end()
 				calling.Wait()
@@ -121,7 +122,7 @@ func TestACallerWithManyCallsDelaysAnotherByOneTurn(t *testing.T) {
 	}
 }
 
-// TestShortWorkWaitsForNoTurn lists and reads a little where another caller has the only turn.
+// TestShortWorkWaitsForNoTurn makes short lists and reads while another caller uses the only slot.
 func TestShortWorkWaitsForNoTurn(t *testing.T) {
 	queue := fairqueue.New(fairqueue.Limits{Total: 1})
 	_, end, err := fairqueue.Begin(fairqueue.With(t.Context(), queue, "many"))
@@ -131,7 +132,7 @@ func TestShortWorkWaitsForNoTurn(t *testing.T) {
 	defer end()
 	objects := manyPods(t, objectsBetweenYields)
 	short := loops(t, objects)
-	delete(short, "a count") // an object may be in many groups
+	delete(short, "a count") // an object can be in many groups
 	for name, loop := range short {
 		t.Run(name, func(t *testing.T) {
 			if err := loop(fairqueue.With(t.Context(), queue, "one")); err != nil {
@@ -141,15 +142,15 @@ func TestShortWorkWaitsForNoTurn(t *testing.T) {
 	}
 }
 
-// Connect encodes and compresses an answer when the handler has returned: that is part of the turn,
-// and waiting for the client is not.
+// Connect encodes and compresses a response when the handler has returned: that takes place in the
+// slot, and waiting for the client does not.
 func TestAnswerInTurn_LastsUntilTheAnswerIsWritten(t *testing.T) {
 	processors := fairqueue.New(fairqueue.Limits{Total: 1})
 	failed := errors.New("failed")
 	for what, test := range map[string]struct {
 		long     bool
 		fails    error
-		encoding int64 // how many turns are held meanwhile
+		encoding int64 // number of slots in use meanwhile
 	}{
 		"a long answer":      {long: true, encoding: 1},
 		"a short answer":     {},
@@ -162,7 +163,7 @@ func TestAnswerInTurn_LastsUntilTheAnswerIsWritten(t *testing.T) {
 					t.Errorf("answerInTurn returned %v", err)
 				}
 				if held := processors.Held(); held != test.encoding {
-					t.Errorf("%d turns are held while the answer is encoded, want %d", held, test.encoding)
+					t.Errorf("%d slots are in use while the response is encoded, want %d", held, test.encoding)
 				}
 				if test.fails != nil {
 					return // nothing is written
@@ -171,11 +172,11 @@ func TestAnswerInTurn_LastsUntilTheAnswerIsWritten(t *testing.T) {
 					t.Error(err)
 				}
 				if held := processors.Held(); held != 0 {
-					t.Errorf("%d turns are held when the answer has been written", held)
+					t.Errorf("%d slots are in use when the response has been written", held)
 				}
 			})).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/", http.NoBody))
 			if held := processors.Held(); held != 0 {
-				t.Errorf("%d turns are held at the end", held)
+				t.Errorf("%d slots are in use at the end", held)
 			}
 		})
 	}

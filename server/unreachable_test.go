@@ -16,8 +16,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 )
 
-// TestConnectError_NamesNoAddress has errors of net/http and net that nothing has classified
-// yet: callers get the kind of the failure, or the error that the request was refused with.
+// TestConnectError_NamesNoAddress has errors of net/http and net that have not been classified:
+// callers get the kind of the failure, or the error that the request was rejected with.
 func TestConnectError_NamesNoAddress(t *testing.T) {
 	dial := &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(10, 1, 2, 3), Port: 6443}, Err: syscall.ECONNREFUSED}
 	request := func(err error) error {
@@ -38,7 +38,7 @@ func TestConnectError_NamesNoAddress(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			err := connectError(test.err)
 			if text := err.Error() + detailOf(t, err).GetMessage(); strings.Contains(text, "10.1.2.3") || !strings.Contains(text, test.says) {
-				t.Errorf("callers see %q", text)
+				t.Errorf("the caller gets %q", text)
 			}
 			if connect.CodeOf(err) != test.code {
 				t.Errorf("the code is %s, want %s", connect.CodeOf(err), test.code)
@@ -47,8 +47,8 @@ func TestConnectError_NamesNoAddress(t *testing.T) {
 	}
 }
 
-// TestUnreachable_RefusedByTheService is about callers whom the service cannot act as: the text
-// is the refusal, without the request that it was made for.
+// TestUnreachable_RefusedByTheService has callers that the service cannot act as: the message is
+// that of the error, without the request.
 func TestUnreachable_RefusedByTheService(t *testing.T) {
 	clients, err := auth.NewClientFactory(&rest.Config{Host: "http://10.1.2.3"}, NoteOutcome)
 	if err != nil {
@@ -57,6 +57,6 @@ func TestUnreachable_RefusedByTheService(t *testing.T) {
 	to := target{resource: podLogs, namespace: "default", name: "a"}
 	_, err = writer{clients.For(auth.Identity{Username: "admin "})}.make(t.Context(), to, deletion{})
 	if err := connectError(err); connect.CodeOf(err) != connect.CodePermissionDenied || strings.Contains(err.Error(), "10.1.2.3") {
-		t.Errorf("callers see %v", err)
+		t.Errorf("the caller gets %v", err)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
-// cutAfter begins a write that blocks, and returns after which time the stream is ended. It
-// makes progress at an interval, if that is given.
+// cutAfter begins a write that blocks, and returns the time after which the stream ends. The write
+// makes progress at an interval, if that is set.
 func cutAfter(t *testing.T, patience readPatience, guarded guard, progress time.Duration) (after time.Duration, failure error) {
 	t.Helper()
 	began, ended := time.Now(), make(chan struct{})
@@ -84,8 +84,8 @@ func TestUnread_EndsTheStreamWhenTheMessageMayNotBeSentAnyMore(t *testing.T) {
 	})
 }
 
-// The handler goes on when no check is under way any more: a check that the client's reading has
-// made needless gives up, and ends nothing.
+// The handler continues when no check is running: a check that is no longer needed, because the
+// client has read, gives up and does not end the stream.
 func TestUnread_AWriteThatGoesOnEndsTheCheck(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		var checking atomic.Bool
@@ -106,7 +106,7 @@ func TestUnread_AWriteThatGoesOnEndsTheCheck(t *testing.T) {
 			}
 			u.pause()
 			if checking.Load() {
-				t.Fatal("the handler goes on while the check is under way")
+				t.Fatal("the handler continues while the check is under way")
 			}
 		}
 	})
@@ -116,7 +116,7 @@ func TestUnreadLogs_AreBounded(t *testing.T) {
 	queue := fairqueue.New(fairqueue.Limits{Total: 3, PerKey: 2})
 	logs := []*unreadLog{{queue: queue, caller: "jane"}, {queue: queue, caller: "jane"}, {queue: queue, caller: "jane"}, {queue: queue, caller: "joe"}}
 	for i, wantFits := range []bool{true, true, false, true} {
-		for range 2 { // it is asked each second
+		for range 2 { // it is checked each second
 			if err := logs[i].fits(); (err == nil) != wantFits {
 				t.Errorf("log %d: %v", i, err)
 			}

@@ -26,14 +26,14 @@ func TestWatch_SaysThatItWaitsForAFirstSnapshot(t *testing.T) {
 	defer func() { _ = stream.Close() }()
 	waiting := receive(t, stream)
 	if eventsOf(waiting) != "BOOKMARK" || waiting.GetEvents()[0].GetResourceVersion() != "" || waiting.GetResumeToken() != "" {
-		t.Errorf("it begins with %v", waiting)
+		t.Errorf("it starts with %v", waiting)
 	}
 	if freshness := waiting.GetFreshness(); !freshness.GetStale() || freshness.LastContact != nil {
-		t.Errorf("it says %v", freshness)
+		t.Errorf("it reported %v", freshness)
 	}
 	send()
 	if got := receive(t, stream); eventsOf(got) != "RESET ADDED:a ADDED:b SYNCED" || got.GetKind().GetKind() != "Pod" {
-		t.Errorf("it goes on with %v", got)
+		t.Errorf("it continues with %v", got)
 	}
 }
 
@@ -55,7 +55,7 @@ func TestWatch_KeepsTheTokenOfAStreamThatWaits(t *testing.T) {
 	}
 	defer func() { _ = stream.Close() }()
 	if waiting := receive(t, stream); eventsOf(waiting) != "BOOKMARK" || waiting.GetResumeToken() != request.GetResumeToken() || request.GetResumeToken() == "" {
-		t.Errorf("it begins with %v", waiting)
+		t.Errorf("it starts with %v", waiting)
 	}
 }
 
@@ -73,7 +73,7 @@ func TestWatchMany_SaysWhichWatchWaits(t *testing.T) {
 		seen[stream.Msg().GetWatch()] = eventsOf(stream.Msg().GetResponse()) == "BOOKMARK"
 	}
 	if !seen[0] || !seen[1] {
-		t.Errorf("these say that they wait: %v (%v)", seen, stream.Err())
+		t.Errorf("these report that they wait: %v (%v)", seen, stream.Err())
 	}
 }
 
@@ -91,7 +91,7 @@ func TestRead_AFirstSnapshotThatTheServiceMayNotHaveIsUnavailable(t *testing.T) 
 	stream.Receive()
 	for what, err := range map[string]error{"List": listed, "Get": got, "Watch": stream.Err()} {
 		if connect.CodeOf(err) != connect.CodeUnavailable || err.Error() != "unavailable: the service may not list pods: its operator must give it that permission" {
-			t.Errorf("%s answers %v", what, err)
+			t.Errorf("%s returned %v", what, err)
 		}
 	}
 }

@@ -54,7 +54,7 @@ func (s *resources) WatchMany(ctx context.Context, request *kubeconnectv1.WatchM
 func splitRequest(request *kubeconnectv1.WatchManyRequest) ([]*kubeconnectv1.WatchRequest, error) {
 	watches := request.GetWatches()
 	if len(watches) == 0 || len(watches) > maxWatches {
-		return nil, badRequest("invalid number of watches: %d; give 1 to %d in one stream", len(watches), maxWatches)
+		return nil, badRequest("%d watches: give 1 to %d in one stream", len(watches), maxWatches)
 	}
 	tokens, err := splitToken(request.GetResumeToken(), len(watches))
 	if err != nil {

@@ -22,7 +22,7 @@ func podsTwice() *kubeconnectv1.WatchManyRequest {
 	}}
 }
 
-// manyFollower is a stream of several watches, and what each has told.
+// manyFollower is a stream of several watches, with the events of each.
 type manyFollower struct {
 	t      *testing.T
 	stream *connect.ServerStreamForClient[kubeconnectv1.WatchManyResponse]
@@ -40,7 +40,7 @@ func followMany(t *testing.T, s *service, request *kubeconnectv1.WatchManyReques
 	return &manyFollower{t: t, stream: stream, told: map[int32][]string{}}
 }
 
-// want reads messages until a watch has told some events, which must be the first.
+// want reads messages until a watch has sent these events, which must be its first.
 func (f *manyFollower) want(watch int32, events string) {
 	f.t.Helper()
 	want := strings.Fields(events)
@@ -51,7 +51,7 @@ func (f *manyFollower) want(watch int32, events string) {
 		f.take(f.stream.Msg())
 	}
 	if got := f.told[watch][:len(want)]; !slices.Equal(got, want) {
-		f.t.Errorf("watch %d tells %v, not %s", watch, got, events)
+		f.t.Errorf("watch %d sent %v, not %s", watch, got, events)
 	}
 	f.told[watch] = f.told[watch][len(want):]
 }
@@ -94,8 +94,7 @@ func TestSeveralWatchesGoOnBehindOneToken(t *testing.T) {
 	}
 }
 
-// The token of the first message leads to where the one watch stands, and for the other
-// to nowhere.
+// The token of the first message has the position of one watch, and none for the other.
 func TestAWatchThatCannotBeResumedBeginsWithItsSnapshot(t *testing.T) {
 	s := newService(t, podsAPI(), auth.KubeconfigUser{})
 	first := followMany(t, s, podsTwice())
@@ -135,7 +134,7 @@ func TestOneWatchThatIsRefusedRefusesAll(t *testing.T) {
 		}), connect.CodeInvalidArgument, "watch 0 (pods): resume_token belongs to another watch"},
 		"a token of more watches": {with(func(r *kubeconnectv1.WatchManyRequest) {
 			r.Watches, r.ResumeToken = r.Watches[:1], token.token
-		}), connect.CodeInvalidArgument, "not one that this service gives out for 1 watches"},
+		}), connect.CodeInvalidArgument, "invalid resume_token for 1 watches"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			stream, err := s.resources.WatchMany(t.Context(), test.request)
@@ -144,10 +143,10 @@ func TestOneWatchThatIsRefusedRefusesAll(t *testing.T) {
 			}
 			defer func() { _ = stream.Close() }()
 			if stream.Receive() {
-				t.Fatalf("tells %v", stream.Msg())
+				t.Fatalf("sent %v", stream.Msg())
 			}
 			if err := stream.Err(); connect.CodeOf(err) != test.code || !strings.Contains(err.Error(), test.words) || detailOf(t, err).GetReason() == "" {
-				t.Errorf("answers %v, want %s with %q", err, test.code, test.words)
+				t.Errorf("returned %v, want %s with %q", err, test.code, test.words)
 			}
 		})
 	}
@@ -182,7 +181,7 @@ func TestLostRightsEndOneWatchAndSoTheStream(t *testing.T) {
 	}
 }
 
-// watchMany opens so many watches in a stream and reads its first response.
+// watchMany opens a stream of the given number of watches and reads its first response.
 func (s *service) watchMany(ctx context.Context, t *testing.T, who string, watches int) (end func(), err error) {
 	client := connect.NewClient[kubeconnectv1.WatchManyRequest, kubeconnectv1.WatchManyResponse](s.http, s.url+kubeconnectv1connect.ResourceServiceWatchManyProcedure)
 	request := &kubeconnectv1.WatchManyRequest{}
@@ -209,10 +208,10 @@ func TestEachOfSeveralWatchesCountsAsAStream(t *testing.T) {
 		wantOverLimit(t, err, "6 streams would be open")
 	}
 	if _, err := s.watchMany(t.Context(), t, "joe", 5); err != nil {
-		t.Errorf("another caller is refused: %v", err)
+		t.Errorf("another caller is rejected: %v", err)
 	}
 	if _, err := s.watchMany(t.Context(), t, "jane", 1); err != nil {
-		t.Errorf("a fifth is refused: %v", err)
+		t.Errorf("a fifth is rejected: %v", err)
 	}
 	end()
 	_, err = s.watchMany(t.Context(), t, "jane", 4)
@@ -231,7 +230,7 @@ func TestTheStreamsOfACallerAreCountedUpAndDown(t *testing.T) {
 			t.Fatal(err)
 		}
 		if callers.widen("jane", 3) == nil || callers.widen("jane", 2) != nil || callers.open("jane") == nil {
-			t.Error("not held to three streams")
+			t.Error("not limited to three streams")
 		}
 		callers.narrow("jane", 2)
 		callers.close("jane")
@@ -241,7 +240,7 @@ func TestTheStreamsOfACallerAreCountedUpAndDown(t *testing.T) {
 	}
 }
 
-// FuzzManyToken holds that what is read from a token of several watches is what was
+// FuzzManyToken verifies that parsing a token of several watches returns the tokens that were
 // written.
 func FuzzManyToken(f *testing.F) {
 	one := tokensFor(deployments, watchOf(unchanged)).write(somePosition())
@@ -256,7 +255,7 @@ func FuzzManyToken(f *testing.F) {
 		tokens, err := splitToken(token, watches)
 		switch {
 		case err != nil && !apierrors.IsBadRequest(err):
-			t.Errorf("answers %v", err)
+			t.Errorf("returned %v", err)
 		case err == nil && token != "" && len(joinTokens(tokens)) > len(token):
 			t.Errorf("%q is %q", token, tokens)
 		}
@@ -267,7 +266,7 @@ func TestATokenOfSeveralWatchesThatWasCutOrChangedIsRefused(t *testing.T) {
 	one := tokensFor(deployments, watchOf(unchanged)).write(somePosition())
 	token := joinTokens([]string{one, ""})
 	if tokens, err := splitToken(token, 2); err != nil || !slices.Equal(tokens, []string{one, ""}) {
-		t.Errorf("reads %q, %v", tokens, err)
+		t.Errorf("parsed %q, %v", tokens, err)
 	}
 	for end := 1; end < len(token); end++ {
 		if tokens, err := splitToken(token[:end], 2); !apierrors.IsBadRequest(err) {

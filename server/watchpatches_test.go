@@ -31,7 +31,7 @@ func watchPatches(t *testing.T, s *service, request *kubeconnectv1.WatchRequest)
 	return stream
 }
 
-// contentOf is an event's content, in JSON.
+// contentOf returns an event's content, in JSON.
 func contentOf(t *testing.T, event *kubeconnectv1.Event) string {
 	t.Helper()
 	if text := event.GetObject().GetJson(); text != nil {
@@ -44,7 +44,7 @@ func contentOf(t *testing.T, event *kubeconnectv1.Event) string {
 	return string(text)
 }
 
-// largePod is a pod with something that is worth a patch.
+// largePod returns a pod that is large enough for patches.
 func largePod(version int) any {
 	pod := newPod("a", version)
 	pod.Annotations = map[string]string{"large": strings.Repeat("x", 1000)}
@@ -105,7 +105,7 @@ func TestWhatIsNotKnownToBeHeldIsSentWhole(t *testing.T) {
 		want    string
 		patch   kubeconnectv1.PatchType
 	}{
-		"the same watch goes on":      {&kubeconnectv1.WatchRequest{}, "MODIFIED:a", merge},
+		"the same watch continues":    {&kubeconnectv1.WatchRequest{}, "MODIFIED:a", merge},
 		"its holder wants bytes now":  {&kubeconnectv1.WatchRequest{Encoding: asJSON}, "RESET ADDED:a SYNCED", whole},
 		"its encoding is spelled out": {&kubeconnectv1.WatchRequest{Encoding: kubeconnectv1.Encoding_ENCODING_STRUCT}, "MODIFIED:a", merge},
 	} {
@@ -114,7 +114,7 @@ func TestWhatIsNotKnownToBeHeldIsSentWhole(t *testing.T) {
 			request.ResumeToken = token
 			response := receive(t, watchPatches(t, s, request))
 			if got := eventsOf(response); got != test.want || response.GetEvents()[0].GetPatch() != test.patch {
-				t.Errorf("begins with %s, a patch: %s", got, response.GetEvents()[0].GetPatch())
+				t.Errorf("starts with %s, a patch: %s", got, response.GetEvents()[0].GetPatch())
 			}
 		})
 	}
@@ -122,11 +122,11 @@ func TestWhatIsNotKnownToBeHeldIsSentWhole(t *testing.T) {
 		f := followPods(t, s, token)
 		f.want("MODIFIED default/a")
 		if f.last.GetEvents()[0].GetPatch() != whole {
-			t.Error("comes as a patch")
+			t.Error("is sent as a patch")
 		}
 		behind := &kubeconnectv1.WatchRequest{ResumeToken: f.token}
 		if got := eventsOf(receive(t, watchPatches(t, s, behind))); got != "RESET ADDED:a SYNCED" {
-			t.Errorf("back to patches, it begins with %s", got)
+			t.Errorf("back to patches, it starts with %s", got)
 		}
 	})
 	t.Run("in patches of another type", func(t *testing.T) {
@@ -136,7 +136,7 @@ func TestWhatIsNotKnownToBeHeldIsSentWhole(t *testing.T) {
 		request := &kubeconnectv1.WatchRequest{Encoding: asJSON, Patches: operations, ResumeToken: asMerges.GetResumeToken()}
 		response := receive(t, watchPatches(t, s, request))
 		if got := eventsOf(response); got != "MODIFIED:a" || response.GetEvents()[0].GetPatch() != operations {
-			t.Errorf("begins with %s, a patch: %s", got, response.GetEvents()[0].GetPatch())
+			t.Errorf("starts with %s, a patch: %s", got, response.GetEvents()[0].GetPatch())
 		}
 	})
 }
@@ -151,13 +151,13 @@ func TestPatchesThatThereAreNotAreRefused(t *testing.T) {
 		for _, of := range types {
 			err := watchError(t.Context(), s, &kubeconnectv1.WatchRequest{Resource: "pods", Patches: of, Encoding: encoding})
 			if connect.CodeOf(err) != connect.CodeInvalidArgument || !strings.Contains(err.Error(), "MERGE with STRUCT or JSON") {
-				t.Errorf("%s with %s answers %v", of, encoding, err)
+				t.Errorf("%s with %s returned %v", of, encoding, err)
 			}
 		}
 	}
 }
 
-// An object that is too large was sent as an error: there is nothing to patch.
+// An object that is too large was sent as an error, so there is nothing to patch.
 func TestWhatWasSentAsAnErrorIsNotPatched(t *testing.T) {
 	widget := func(version, number string, size int) any {
 		return json.RawMessage(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a","namespace":"default","uid":"u","resourceVersion":"` + version +
@@ -172,12 +172,12 @@ func TestWhatWasSentAsAnErrorIsNotPatched(t *testing.T) {
 	}
 	defer func() { _ = stream.Close() }()
 	if object := receive(t, stream).GetEvents()[1].GetObject(); object.GetError() == nil {
-		t.Fatalf("is told as %v", object)
+		t.Fatalf("is sent as %v", object)
 	}
 	for i, number := range []string{"1", "2"} {
 		api.events <- watchEvent{"MODIFIED", widget(string(rune('4'+i)), number, 1000)}
 		if event := receive(t, stream).GetEvents()[0]; (event.GetPatch() == merge) != (i == 1) || event.GetObject().GetStruct() == nil {
-			t.Errorf("with number %s it tells %v", number, event)
+			t.Errorf("with number %s it sent %v", number, event)
 		}
 	}
 }

@@ -28,7 +28,7 @@ func TestWholeMessages_AStreamOfWhichNothingIsReadEnds(t *testing.T) {
 			server.StartTLS()
 			defer server.Close()
 			response, err := server.Client().Get(server.URL)
-			if err == nil { // otherwise it has ended before the client has read the headers
+			if err == nil { // otherwise the response ended before the client read the headers
 				defer response.Body.Close()
 			}
 			select {
@@ -62,7 +62,7 @@ func TestWholeMessages_AStreamThatIsReadGoesOn(t *testing.T) {
 	}
 }
 
-// lateWriter is a ResponseWriter whose deadline takes its time to be set.
+// lateWriter is a ResponseWriter whose deadline is slow to set.
 type lateWriter struct {
 	*httptest.ResponseRecorder
 	entered, goOn chan struct{}
@@ -82,13 +82,13 @@ func (l *lateWriter) SetWriteDeadline(time.Time) error {
 	return nil
 }
 
-// net/http takes what is behind a ResponseWriter away when its handler returns.
+// net/http invalidates the ResponseWriter when its handler returns.
 func TestWholeMessages_AHandlerDoesNotReturnBeforeItsDeadlineIsSet(t *testing.T) {
 	late := &lateWriter{ResponseRecorder: httptest.NewRecorder(), entered: make(chan struct{}), goOn: make(chan struct{})}
 	wholeMessages(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte("x"))
 		_ = w.(*wholeWriter).handOn()
-		w.(*wholeWriter).unread.patience = readPatience{} // the flush at the end is not what this is about
+		w.(*wholeWriter).unread.patience = readPatience{} // so that the flush at the end does not matter
 	}), readPatience{still: time.Millisecond}).ServeHTTP(late, httptest.NewRequest(http.MethodPost, "/", nil))
 	if !late.set {
 		t.Error("it has returned")

@@ -22,7 +22,7 @@ func patchOf(resource string) *kubeconnectv1.PatchRequest {
 	}
 }
 
-// writeService is a service whose API server answers each change by a function.
+// writeService returns a service whose API server responds to each change by a function.
 func writeService(t *testing.T, change http.HandlerFunc) *service {
 	t.Helper()
 	api := podsAPI()
@@ -84,7 +84,7 @@ func TestAPatchIsSentAsItIs(t *testing.T) {
 				t.Errorf("with %v", query)
 			}
 			if sent.Header.Get("Authorization") != "" {
-				t.Error("with a credential that it was not given")
+				t.Error("with an unexpected credential")
 			}
 		})
 	}
@@ -112,7 +112,7 @@ func TestThePatchedObjectComesBackWithItsWarnings(t *testing.T) {
 				t.Fatal(err)
 			}
 			if answer.GetObject().GetResourceVersion() != "12" || answer.GetCreated() != test.created || answer.GetKind().GetKind() != "Pod" {
-				t.Errorf("answers %v", answer)
+				t.Errorf("returned %v", answer)
 			}
 			if warnings := answer.GetWarnings(); len(warnings) != 2 || warnings[1] != "so is spec.older" {
 				t.Errorf("warns %q", warnings)
@@ -133,15 +133,15 @@ func TestAPatchThatIsRefusedHasTheAPIServersWords(t *testing.T) {
 				s := writeService(t, answerWith(int(status.Code), status))
 				_, err := s.resources.Patch(t.Context(), patchOf(resource))
 				if got := detailOf(t, err); got.GetReason() != string(status.Reason) || got.GetMessage() != status.Message {
-					t.Errorf("answers %v", err)
+					t.Errorf("returned %v", err)
 				}
 			})
 		}
 	}
 }
 
-// TestWhetherToRepeatIsTheCallersToDecide answers 429, once as an API server does and
-// once as its flow control does, which has no Status for it.
+// TestWhetherToRepeatIsTheCallersToDecide returns 429, once as an API server does and once as its
+// flow control does, which has no Status for it.
 func TestWhetherToRepeatIsTheCallersToDecide(t *testing.T) {
 	full := apierrors.NewTooManyRequests("a disruption budget", 7).ErrStatus
 	full.Kind, full.APIVersion = "Status", "v1"
@@ -160,7 +160,7 @@ func TestWhetherToRepeatIsTheCallersToDecide(t *testing.T) {
 				})
 				_, err := s.resources.Patch(t.Context(), patchOf(resource))
 				if connect.CodeOf(err) != connect.CodeResourceExhausted || detailOf(t, err).GetRetryAfterSeconds() != 7 {
-					t.Errorf("answers %v, %v", err, detailOf(t, err))
+					t.Errorf("returned %v, %v", err, detailOf(t, err))
 				}
 				if len(s.api.changes) != 1 {
 					t.Errorf("was sent %d times", len(s.api.changes))
@@ -194,7 +194,7 @@ func TestAPatchWithoutSenseIsNotSent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := s.resources.Patch(t.Context(), test.request); connect.CodeOf(err) != test.code {
-				t.Errorf("answers %v, want %s", err, test.code)
+				t.Errorf("returned %v, want %s", err, test.code)
 			}
 		})
 	}
@@ -207,12 +207,12 @@ func TestAnAPIServerThatIsAwayIsNamed(t *testing.T) {
 	for _, resource := range []string{"pods", "widgets"} {
 		s := writeService(t, func(w http.ResponseWriter, _ *http.Request) {
 			if hijacked, _, err := w.(http.Hijacker).Hijack(); err == nil {
-				_ = hijacked.Close() // in the middle of the answer
+				_ = hijacked.Close() // in the middle of the response
 			}
 		})
 		_, err := s.resources.Patch(t.Context(), patchOf(resource))
 		if connect.CodeOf(err) != connect.CodeUnavailable || detailOf(t, err).GetReason() != "ServiceUnavailable" {
-			t.Errorf("%s: answers %v", resource, err)
+			t.Errorf("%s: returned %v", resource, err)
 		}
 	}
 }

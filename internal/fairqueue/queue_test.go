@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// waiting acquires in a goroutine and sends the key when it holds.
+// waiting acquires in a goroutine and sends the key when it has been granted.
 func waiting(t *testing.T, q *Queue, key string, weight int64, granted chan<- string) {
 	t.Helper()
 	go func() {
@@ -80,14 +80,14 @@ func TestQueue_BoundsEachKey(t *testing.T) {
 	q := New(Limits{Total: 10, PerKey: 4})
 	release := acquired(t, q, "a", 4)
 	if _, ok := q.TryAcquire("a", 1); ok {
-		t.Error("a holds more than one key may")
+		t.Error("a holds more than the limit of one key")
 	}
 	if _, err := q.Acquire(t.Context(), "a", 1); !errors.Is(err, ErrFull) {
-		t.Errorf("Acquire returned %v where nothing may wait", err)
+		t.Errorf("Acquire returned %v without waiting", err)
 	}
 	acquired(t, q, "b", 100) // counts as 4
 	release()
-	release() // does nothing
+	release() // has no effect
 	if held := q.Held(); held != 4 {
 		t.Errorf("%d is held, want 4", held)
 	}
@@ -99,7 +99,7 @@ func TestQueue_WhatIsLargeIsNotOvertaken(t *testing.T) {
 		first, granted := acquired(t, q, "a", 6), make(chan string, 1)
 		waiting(t, q, "large", 9, granted)
 		if _, ok := q.TryAcquire("small", 1); ok {
-			t.Error("small has overtaken large")
+			t.Error("the small acquisition overtook the large one")
 		}
 		first()
 		<-granted
@@ -127,7 +127,7 @@ func TestQueue_WhoLeavesMakesRoom(t *testing.T) {
 		hold()
 		synctest.Wait()
 		if len(q.keys) > 0 || len(q.waiting) > 0 {
-			t.Errorf("the queue remembers %d keys that hold nothing", len(q.keys))
+			t.Errorf("the queue keeps %d keys that hold nothing", len(q.keys))
 		}
 	})
 }
@@ -142,11 +142,11 @@ func TestYield_PassesTheTurnOn(t *testing.T) {
 		granted := make(chan string, 1)
 		waiting(t, q, "short", 1, granted)
 		if err := Yield(ctx); err != nil || len(granted) > 0 {
-			t.Error("the turn was passed on before its time")
+			t.Error("the slot was passed on too early")
 		}
 		time.Sleep(quantum)
 		if err := Yield(ctx); err != nil || len(granted) == 0 {
-			t.Errorf("the turn was not passed on: %v", err)
+			t.Errorf("the slot was not passed on: %v", err)
 		}
 		end()
 		if held := q.Held(); held != 0 {
@@ -176,7 +176,7 @@ func TestYield_EndsWorkWhoseCallerHasLeft(t *testing.T) {
 	}
 }
 
-// TestQueue_KeepsItsLimits tries random weights of random keys, some of which leave.
+// TestQueue_KeepsItsLimits tries random weights of random keys, with random cancellations.
 func TestQueue_KeepsItsLimits(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		limits := Limits{

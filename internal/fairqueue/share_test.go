@@ -2,7 +2,7 @@ package fairqueue
 
 import "testing"
 
-// taken returns how much a key gets that takes what it can.
+// taken returns the weight that a key gets if it takes its maximum.
 func taken(q *Queue, key string) (units int, last func()) {
 	for {
 		release, ok := q.TryShare(key, 1)
@@ -36,6 +36,6 @@ func TestTryShare_KeepsTheLimitOfAKey(t *testing.T) {
 		t.Error("what a has released is not free")
 	}
 	if len(q.keys) != 1 {
-		t.Errorf("%d keys are remembered", len(q.keys))
+		t.Errorf("%d keys are kept", len(q.keys))
 	}
 }
