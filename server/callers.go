@@ -116,7 +116,7 @@ func newCaller(limits Limits) *caller {
 
 func (c *caller) open(limits Limits) error {
 	if limits.Streams > 0 && c.streams >= limits.Streams {
-		return &limitError{fmt.Sprintf("stream limit reached: %d open", c.streams), c.nextTurn(limits)}
+		return &limitError{fmt.Sprintf("stream limit reached: %d streams open", c.streams), c.nextTurn(limits)}
 	}
 	if err := c.call(limits); err != nil {
 		return err

@@ -36,16 +36,16 @@ func TestStreamsAreLimitedByCredentialAndByUser(t *testing.T) {
 			t.Fatalf("%s is rejected: %v", who, err)
 		}
 		if who == "agent/b" {
-			wantOverLimit(t, open("agent/a"), "stream limit reached: 2 open with this credential")
+			wantOverLimit(t, open("agent/a"), "stream limit reached: 2 streams open with this credential")
 		}
 	}
-	wantOverLimit(t, open("agent/c"), "stream limit reached: 5 open")
+	wantOverLimit(t, open("agent/c"), "stream limit reached: 5 streams open")
 	for range 2 {
 		if err := open("another/a"); err != nil {
 			t.Errorf("another user's pod of this name is rejected: %v", err)
 		}
 	}
-	wantOverLimit(t, open("another/a"), "stream limit reached: 2 open with this credential")
+	wantOverLimit(t, open("another/a"), "stream limit reached: 2 streams open with this credential")
 }
 
 func TestEachOfSeveralWatchesCountsForTheCredential(t *testing.T) {
@@ -55,7 +55,7 @@ func TestEachOfSeveralWatchesCountsForTheCredential(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = s.watchMany(t.Context(), t, "agent/b", 5)
-	wantOverLimit(t, err, "stream limit reached: 4 open with this credential")
+	wantOverLimit(t, err, "stream limit reached: 4 streams open with this credential")
 	end()
 	for err != nil {
 		_, err = s.watchMany(t.Context(), t, "agent/a", 4) // until the service has seen the end

@@ -80,7 +80,7 @@ func TestACallerOverALimitIsToldWhichAndWhenToCallAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err = clients.watchPods(t, "jane")
-			wantOverLimit(t, err, "stream limit reached: 1 open")
+			wantOverLimit(t, err, "stream limit reached: 1 streams open")
 			for err = nil; err == nil; err = clients.getPod(t, "jane") {
 			}
 			wantOverLimit(t, err, "rate limit reached: 1 calls a second")

@@ -103,7 +103,7 @@ func TestStreamsAreCountedWhileTheyAreOpenAndWhenTheyEnd(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err = clients.watchPods(t, "jane")
-			wantOverLimit(t, err, "stream limit reached: 1 open")
+			wantOverLimit(t, err, "stream limit reached: 1 streams open")
 			wantLines(t, s, "kubeconnect_streams", `{procedure="/kubeconnect.v1.ResourceService/Watch"} 1`)
 			s.end(stream)
 			wantLines(t, s, "kubeconnect_streams", `{procedure="/kubeconnect.v1.ResourceService/Watch"} 0`)
