@@ -76,7 +76,7 @@ func (q *Queue) AcquireWithin(ctx context.Context, key string, weight int64, pat
 	return q.Acquire(ctx, key, weight)
 }
 
-func (q *Queue) acquire(ctx context.Context, key string, weight int64, mayWait int) (release func(), err error) {
+func (q *Queue) acquire(ctx context.Context, key string, weight int64, maxWaiting int) (release func(), err error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -88,13 +88,13 @@ func (q *Queue) acquire(ctx context.Context, key string, weight int64, mayWait i
 		q.mu.Unlock()
 		return q.releaser(key, weight), nil
 	}
-	if s.waiters.Len() >= mayWait {
-		q.forgetLocked(key, s)
+	if s.waiters.Len() >= maxWaiting {
+		q.evictLocked(key, s)
 		q.mu.Unlock()
 		return nil, ErrFull
 	}
 	w := &waiter{weight: weight, ready: make(chan struct{})}
-	place := q.enqueueLocked(s, w)
+	element := q.enqueueLocked(s, w)
 	q.mu.Unlock()
 	select {
 	case <-w.ready:
@@ -106,9 +106,9 @@ func (q *Queue) acquire(ctx context.Context, key string, weight int64, mayWait i
 	if w.granted {
 		q.returnLocked(key, weight)
 	} else {
-		q.dequeueLocked(s, place)
+		q.dequeueLocked(s, element)
 		q.grantLocked() // other acquisitions may have waited for w
-		q.forgetLocked(key, s)
+		q.evictLocked(key, s)
 	}
 	return nil, context.Cause(ctx)
 }
@@ -120,7 +120,7 @@ func (q *Queue) TryAcquire(key string, weight int64) (release func(), ok bool) {
 	defer q.mu.Unlock()
 	s := q.shareLocked(key)
 	if !q.fitsLocked(s, weight) {
-		q.forgetLocked(key, s)
+		q.evictLocked(key, s)
 		return nil, false
 	}
 	q.holdLocked(s, weight)
@@ -164,9 +164,9 @@ func (q *Queue) shareLocked(key string) *share {
 	return s
 }
 
-// forgetLocked removes the share of a key that neither holds nor waits. A share that holds a weight
+// evictLocked removes the share of a key that neither holds nor waits. A share that holds a weight
 // of 0 may be removed too: it is recreated when the weight is returned.
-func (q *Queue) forgetLocked(key string, s *share) {
+func (q *Queue) evictLocked(key string, s *share) {
 	if s.held == 0 && s.waiters.Len() == 0 {
 		delete(q.keys, key)
 	}
@@ -188,7 +188,7 @@ func (q *Queue) returnLocked(key string, weight int64) {
 	s := q.shareLocked(key)
 	q.holdLocked(s, -weight)
 	q.grantLocked()
-	q.forgetLocked(key, s)
+	q.evictLocked(key, s)
 }
 
 func (q *Queue) enqueueLocked(s *share, w *waiter) *list.Element {
@@ -199,9 +199,9 @@ func (q *Queue) enqueueLocked(s *share, w *waiter) *list.Element {
 	return s.waiters.PushBack(w)
 }
 
-func (q *Queue) dequeueLocked(s *share, place *list.Element) {
-	wasFirst := s.waiters.Front() == place
-	s.waiters.Remove(place)
+func (q *Queue) dequeueLocked(s *share, element *list.Element) {
+	wasFirst := s.waiters.Front() == element
+	s.waiters.Remove(element)
 	if s.waiters.Len() == 0 {
 		delete(q.waiting, s)
 	} else if wasFirst {

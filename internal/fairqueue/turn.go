@@ -15,8 +15,8 @@ type account struct {
 	key   string
 }
 
-// turn is a processor slot that is in use. It is owned by the goroutine that began it.
-type turn struct {
+// slot is a processor slot that is in use. It is owned by the goroutine that began it.
+type slot struct {
 	account
 	since   time.Time
 	release func()
@@ -24,7 +24,7 @@ type turn struct {
 
 type (
 	accountKey struct{}
-	turnKey    struct{}
+	slotKey    struct{}
 )
 
 // With returns a context in which [Begin] acquires slots of q, of weight 1, for key.
@@ -41,15 +41,15 @@ func With(ctx context.Context, q *Queue, key string) context.Context {
 // before. It returns the cause of ctx if ctx is done first.
 func Begin(ctx context.Context) (with context.Context, end func(), err error) {
 	account, ok := ctx.Value(accountKey{}).(account)
-	if _, begun := ctx.Value(turnKey{}).(*turn); begun || !ok {
+	if _, begun := ctx.Value(slotKey{}).(*slot); begun || !ok {
 		return ctx, func() {}, context.Cause(ctx)
 	}
 	release, err := account.acquire(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	t := &turn{account: account, since: time.Now(), release: release}
-	return context.WithValue(ctx, turnKey{}, t), func() { t.release() }, nil
+	t := &slot{account: account, since: time.Now(), release: release}
+	return context.WithValue(ctx, slotKey{}, t), func() { t.release() }, nil
 }
 
 func (a account) acquire(ctx context.Context) (release func(), err error) {
@@ -63,14 +63,14 @@ func Yield(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	t, _ := ctx.Value(turnKey{}).(*turn)
+	t, _ := ctx.Value(slotKey{}).(*slot)
 	if t == nil || time.Since(t.since) < quantum {
 		return nil
 	}
-	return t.passOn(ctx)
+	return t.yield(ctx)
 }
 
-func (t *turn) passOn(ctx context.Context) error {
+func (t *slot) yield(ctx context.Context) error {
 	defer func() { t.since = time.Now() }()
 	if !t.queue.isAwaited() {
 		return nil
