@@ -15,10 +15,10 @@ const (
 	// balanceInterval the interval at which it ends streams because of them.
 	askInterval     = 5 * time.Second
 	balanceInterval = time.Second
-	// loadInterval is how often the load is computed that peers are answered.
+	// loadInterval is the minimum interval at which the load for peers is computed.
 	loadInterval = time.Second
-	// minMoves and maxMoveTime bound the pace: so many streams are ended in an interval, or as many
-	// that moving all of them would take that time.
+	// minMoves and maxMoveTime bound the pace: at most minMoves streams are ended in an interval,
+	// or the number at which ending all streams would take maxMoveTime, whichever is larger.
 	minMoves    = 5
 	maxMoveTime = time.Minute
 	// minAge is the minimum age of a stream that is ended because the replica has too many, and
@@ -66,7 +66,7 @@ type Balance struct {
 	answer  *loadAnswer
 }
 
-// loadAnswer is the load as peers were last answered.
+// loadAnswer caches the response with the load for peers.
 type loadAnswer struct {
 	mu       sync.Mutex // guards the fields below; held while the load is computed
 	computed time.Time
@@ -92,19 +92,19 @@ func (b *Balance) Load() Load {
 	return load
 }
 
-// ServeHTTP implements http.Handler: it answers the load, to peers, which is computed once a second at
-// most.
+// ServeHTTP implements http.Handler: it returns the load to peers. The load is computed at most
+// once a second.
 func (b *Balance) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(b.answer.of(b.Load))
 }
 
-// of returns the last answer, or computes another one.
+// of returns the cached response, or computes a new one.
 func (a *loadAnswer) of(load func() Load) []byte {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if now := time.Now(); now.Sub(a.computed) >= loadInterval {
-		a.text, _ = json.Marshal(load()) // it cannot fail: a Load is text and numbers
+		a.text, _ = json.Marshal(load()) // never fails: a Load consists of strings and numbers
 		a.computed = now
 	}
 	return a.text
@@ -141,8 +141,8 @@ func (b *Balance) peers(loads []Load) []Load {
 	return peers
 }
 
-// step ends some streams. Those that are to end already, and cannot be resumed yet, count as moved: they may
-// all end at once.
+// step ends some streams if necessary. Streams that are already ending, and cannot be resumed yet,
+// count as moved, because they may all end at once.
 func (b *Balance) step(peers []Load) {
 	if len(peers) == 0 {
 		return

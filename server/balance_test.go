@@ -119,7 +119,7 @@ func TestBalance_StreamsThatCannotEndYetCount(t *testing.T) {
 	})
 }
 
-// countedCaches are caches that count how often their status is read.
+// countedCaches are caches that count reads of their status.
 type countedCaches struct{ reads int }
 
 func (c *countedCaches) Status() []informerhub.Status {
@@ -138,7 +138,7 @@ func TestBalance_ALoadIsComputedOnceASecond(t *testing.T) {
 				r.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/load", http.NoBody))
 				var load Load
 				if err := json.Unmarshal(answer.Body.Bytes(), &load); err != nil || load.Replica != r.replica {
-					t.Fatalf("answers %+v, %v", load, err)
+					t.Fatalf("returned %+v, %v", load, err)
 				}
 			}
 			if caches.reads != want {

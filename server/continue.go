@@ -84,7 +84,7 @@ func (c *continuation) fromCache(ctx context.Context, cache *informerhub.Cache) 
 	case errors.Is(err, informerhub.ErrForgotten):
 		list, err = c.fromAPIServer(ctx, found.related)
 		if apierrors.IsRequestEntityTooLargeError(err) || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
-			err = errPageExpired // the caller has not asked for a list of the API server, and may be allowed to read the cache alone
+			err = errPageExpired // the caller did not request a list from the API server, and may only have the permission to read the cache
 		}
 	}
 	return list, err
@@ -130,7 +130,8 @@ func (c *continuation) take(ctx context.Context, found selected) (*pagedList, er
 	return c.wholeOf(found), nil
 }
 
-// takeNamed takes what comes of a list of which the names are known.
+// takeNamed returns the objects that follow the token's last object in a list whose names are
+// cached.
 func (c *continuation) takeNamed(ctx context.Context, found selected, names []informerhub.ObjectName) (*pagedList, error) {
 	coming, err := comingOf(c.token, names, func(name informerhub.ObjectName) informerhub.ObjectName { return name })
 	if err != nil {
@@ -142,7 +143,7 @@ func (c *continuation) takeNamed(ctx context.Context, found selected, names []in
 	return &pagedList{selected: found, token: c.token, more: len(objects) < len(coming)}, err
 }
 
-// fromAPIServer takes the list that the API server answers with for exactly the list's version.
+// fromAPIServer returns the API server's list at exactly the list's version.
 func (c *continuation) fromAPIServer(ctx context.Context, related relation) (*pagedList, error) {
 	if err := c.check(related); err != nil {
 		return nil, err
@@ -168,7 +169,7 @@ func (c *continuation) wholeOf(found selected) *pagedList {
 	return &pagedList{selected: found, token: c.token, whole: true, by: c.by, hashed: c.token.objects != ""}
 }
 
-// keptFor returns the list of the API server if it is kept.
+// keptFor returns the cached list of the API server, or nil if it is not cached.
 func (c *continuation) keptFor(ctx context.Context) *pagedList {
 	found, ok := c.kept.find(c.token.keyFor(ctx))
 	if !ok || !found.own {
@@ -177,8 +178,8 @@ func (c *continuation) keptFor(ctx context.Context) *pagedList {
 	return &pagedList{selected: found.selected, token: c.token, whole: true}
 }
 
-// keepList keeps a list of which another page may be taken, if it takes long to make. It reports
-// whether the next page takes no longer than this one.
+// keepList caches a list that is expensive to create and of which another page may be requested. It
+// reports whether the next page takes no longer than this one.
 func (s *resources) keepList(ctx context.Context, list *pagedList, request *kubeconnectv1.ListRequest) bool {
 	if !list.whole || request.GetOrderBy() == "" && !list.own && list.related.root == nil {
 		return true

@@ -17,13 +17,13 @@ const keptLifetime = 30 * time.Second
 // ownBytesShare is the memory for cached lists whose objects are in no informer cache.
 var ownBytesShare = share{part: 8, least: 32 << 20, most: 256 << 20, unlimited: 256 << 20}
 
-// keptActive is for how long a list stays at least after it was used: another list of its caller does
-// not take its memory.
+// keptActive is the time after its use during which a list is not evicted for another list of its
+// caller.
 const keptActive = 5 * time.Second
 
-// keptLists are lists that take long to make: sorted ones, and those that were read at the API
-// server. Their next pages are taken from them. The lists of a caller that have not been used for
-// some seconds give way to its new ones. Its methods are safe for concurrent use.
+// keptLists caches lists that are expensive to create: sorted lists, and lists that were read at
+// the API server. Their next pages are taken from them. Lists of a caller that have not been used
+// for some seconds are evicted for its new ones. Its methods are safe for concurrent use.
 type keptLists struct {
 	memory *fairqueue.Queue // bytes, by caller
 
@@ -33,22 +33,22 @@ type keptLists struct {
 	sweeping *time.Timer // runs while there are lists
 }
 
-// orderedList is a whole list in its order: with the objects where no cache holds them, and with
-// their names otherwise. It is immutable.
+// orderedList is a complete list in its order: with the objects if they are in no informer cache,
+// and with their names otherwise. It is immutable.
 type orderedList struct {
 	selected
 	names []informerhub.ObjectName
 }
 
-// keptList is immutable but for used.
+// keptList is a cached list. It is immutable except for used.
 type keptList struct {
 	orderedList
 	key, owner string
 	used       time.Time // guarded by the lock of keptLists
-	release    func()    // of its memory
+	release    func()    // releases its memory
 }
 
-// unused returns for how long the list has not been used.
+// unused returns the time since the list was last used.
 func (k *keptList) unused() time.Duration { return time.Since(k.used) }
 
 func newKeptLists() *keptLists {
@@ -61,11 +61,11 @@ func newKeptLists() *keptLists {
 const (
 	pointerBytes = 8
 	stringBytes  = 16
-	// listBytes is counted for each list at least, and so bounds how many there are.
+	// listBytes is the minimum size that a list counts as. It bounds the number of lists.
 	listBytes = 64 << 10
 )
 
-// orderedOf returns a list without what its cache holds.
+// orderedOf returns a list without the objects that are in its informer cache.
 func orderedOf(list selected) orderedList {
 	list.cache, list.selection = nil, nil
 	if list.own {
@@ -90,7 +90,7 @@ func objectNames(objects []*informerhub.Object) []informerhub.ObjectName {
 	return names
 }
 
-// size returns about how much memory the list takes.
+// size returns the estimated memory of the list.
 func (l orderedList) size() int64 {
 	size := listBytes
 	for _, object := range l.snapshot.Objects {
@@ -105,7 +105,7 @@ func (l orderedList) size() int64 {
 	return int64(size)
 }
 
-// keep keeps a list, and reports whether there is memory for it.
+// keep caches a list, and reports whether there is memory for it.
 func (k *keptLists) keep(key, owner string, found selected) bool {
 	if _, ok := k.find(key); ok {
 		return true
@@ -128,7 +128,8 @@ func (k *keptLists) keep(key, owner string, found selected) bool {
 	return true
 }
 
-// acquireLocked acquires memory for a list of an owner. Lists of the owner that are not active make room.
+// acquireLocked acquires memory for a list of an owner. It evicts lists of the owner that are not
+// active if necessary.
 func (k *keptLists) acquireLocked(owner string, bytes int64) (release func(), ok bool) {
 	for {
 		if release, ok = k.memory.TryShare(owner, bytes); ok || !k.removeOldestLocked(owner) {
@@ -137,8 +138,8 @@ func (k *keptLists) acquireLocked(owner string, bytes int64) (release func(), ok
 	}
 }
 
-// removeOldestLocked removes the list of an owner that has not been used for longest, and
-// reports whether there was one that is not active.
+// removeOldestLocked evicts the least recently used list of an owner, and reports whether there was
+// one that is not active.
 func (k *keptLists) removeOldestLocked(owner string) bool {
 	for at := k.used.Front(); at != nil && at.Value.(*keptList).unused() >= keptActive; at = at.Next() {
 		if at.Value.(*keptList).owner == owner {
@@ -149,7 +150,7 @@ func (k *keptLists) removeOldestLocked(owner string) bool {
 	return false
 }
 
-// find returns a list that is kept, and keeps it for longer.
+// find returns a cached list, and extends its lifetime.
 func (k *keptLists) find(key string) (found orderedList, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

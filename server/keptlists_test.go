@@ -70,23 +70,24 @@ func TestKeptLists_KeepWhatIsUsed(t *testing.T) {
 	})
 }
 
-// TestKeptLists_KeepWhatIsActive lets a list stay that is being read while its caller begins another one.
+// TestKeptLists_KeepWhatIsActive reads a list while its caller starts another one.
 func TestKeptLists_KeepWhatIsActive(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		list := selected{snapshot: podSnapshot(t, 10), own: true}
 		kept := newKeptLists()
 		kept.memory = fairqueue.New(fairqueue.Limits{Total: 2*orderedOf(list).size() + listBytes})
 		if !kept.keep("first", "jane", list) || kept.keep("second", "jane", list) {
-			t.Error("the first list gives way while it is read")
+			t.Error("the first list was evicted while it is read")
 		}
 		time.Sleep(keptActive)
 		if !kept.keep("second", "jane", list) {
-			t.Error("the first list does not give way when it is not read any more")
+			t.Error("the first list was not evicted when it is no longer read")
 		}
 	})
 }
 
-// TestKeptLists_HoldNoObjectOfACache keeps the names of a cache's objects, and the objects of the API server.
+// TestKeptLists_HoldNoObjectOfACache caches the names of objects in an informer cache, and the
+// objects of the API server.
 func TestKeptLists_HoldNoObjectOfACache(t *testing.T) {
 	snapshot := podSnapshot(t, 3)
 	cached, own := orderedOf(selected{snapshot: snapshot}), orderedOf(selected{snapshot: snapshot, own: true})

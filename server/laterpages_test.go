@@ -18,8 +18,8 @@ import (
 	"github.com/kubeconnect/kubeconnect/internal/fairqueue"
 )
 
-// TestList_LaterPagesLoseNothing lists so many small objects that a page is limited by the number of
-// its objects and not by its bytes.
+// TestList_LaterPagesLoseNothing lists enough small objects that a page is limited by its number of
+// objects and not by its bytes.
 func TestList_LaterPagesLoseNothing(t *testing.T) {
 	const count = mostListed + 5_000
 	s := newService(t, manyPodsAPI(count, "900000"), auth.KubeconfigUser{}, connect.WithReadMaxBytes(64<<20))
@@ -61,8 +61,8 @@ func TestList_LaterPagesLoseNothing(t *testing.T) {
 	}
 }
 
-// listsByGroup returns all pods to members of a group, and every other one to others, as an aggregated
-// API may do.
+// listsByGroup returns all pods to members of a group, and every second one to others, as an
+// aggregated API can do.
 func listsByGroup(api *fakeAPI, group string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		list := corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, ListMeta: metav1.ListMeta{ResourceVersion: api.version}}
@@ -99,8 +99,8 @@ func TestList_IsKeptForItsCredentialAlone(t *testing.T) {
 	}
 }
 
-// TestList_ATokenWithManyNamespacesIsRefused makes up tokens: each namespace could be a request to the
-// API server.
+// TestList_ATokenWithManyNamespacesIsRefused forges tokens: each namespace could cause a request to
+// the API server.
 func TestList_ATokenWithManyNamespacesIsRefused(t *testing.T) {
 	api := manyPodsAPI(10, "100")
 	s := withRights(t, api, newFakeRights(auth.Namespaces{All: true}))
@@ -123,12 +123,13 @@ func TestList_ATokenWithManyNamespacesIsRefused(t *testing.T) {
 		token.served = tokens{apiVersion: "v1"}.under(auth.Namespaces{Names: names}).served()
 		request.PageToken = token.write()
 		if _, err := s.resources.List(t.Context(), request); connect.CodeOf(err) != connect.CodeInvalidArgument {
-			t.Errorf("%s: a token with %d namespaces leads to %v", name, len(names), err)
+			t.Errorf("%s: a token with %d namespaces resolves to %v", name, len(names), err)
 		}
 	}
 }
 
-// TestList_BehindTheWindowExpiresWhereTheAPIServerRefuses is about callers who may read from memory alone.
+// TestList_BehindTheWindowExpiresWhereTheAPIServerRefuses has callers that can only read from the
+// cache.
 func TestList_BehindTheWindowExpiresWhereTheAPIServerRefuses(t *testing.T) {
 	before := manyPodsAPI(10, "100")
 	first := withRights(t, before, newFakeRights(auth.Namespaces{All: true}))
@@ -145,8 +146,8 @@ func TestList_BehindTheWindowExpiresWhereTheAPIServerRefuses(t *testing.T) {
 	}
 }
 
-// TestList_ThatCannotBeKeptExpires reads two lists of the API server page by page in turn, where there is
-// memory for one.
+// TestList_ThatCannotBeKeptExpires reads two lists of the API server alternately, page by page,
+// with memory for one.
 func TestList_ThatCannotBeKeptExpires(t *testing.T) {
 	api := manyPodsAPI(20, "100")
 	for _, object := range api.objects {
@@ -159,7 +160,7 @@ func TestList_ThatCannotBeKeptExpires(t *testing.T) {
 		all.ServeHTTP(w, r)
 	})
 	r := resourcesOf(t, api, Limits{})
-	r.kept.memory = fairqueue.New(fairqueue.Limits{Total: 700 << 10}) // a caller may keep half of it, and a list has 270 KiB
+	r.kept.memory = fairqueue.New(fairqueue.Limits{Total: 700 << 10}) // a caller can use half of it, and a list has 270 KiB
 	walk := func(request *kubeconnectv1.ListRequest) error {
 		page, err := r.List(calledBy(t.Context(), "jane"), request)
 		request.PageToken = page.GetNextPageToken()
@@ -173,7 +174,7 @@ func TestList_ThatCannotBeKeptExpires(t *testing.T) {
 		}
 	}
 	if err := walk(other); connect.CodeOf(connectError(err)) != connect.CodeOutOfRange {
-		t.Errorf("the list that is not kept goes on with %v", err)
+		t.Errorf("the list that is not cached returned %v", err)
 	}
 	for one.PageToken != "" {
 		if err := walk(one); err != nil {
@@ -185,8 +186,8 @@ func TestList_ThatCannotBeKeptExpires(t *testing.T) {
 	}
 }
 
-// TestList_WaitsForAllDeletionsOfItsVersion continues a list at a replica that knows of one deletion at
-// the list's version, and cannot learn whether there were more.
+// TestList_WaitsForAllDeletionsOfItsVersion continues a list at a replica that knows one deletion
+// at the list's version, and cannot find out whether there were more.
 func TestList_WaitsForAllDeletionsOfItsVersion(t *testing.T) {
 	api := manyPodsAPI(6, "100")
 	api.list = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "away", http.StatusServiceUnavailable) })
@@ -202,7 +203,7 @@ func TestList_WaitsForAllDeletionsOfItsVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	token.position.Version = "101" // as of a replica that knows of all deletions
+	token.position.Version = "101" // as from a replica that knows all deletions
 	request.PageToken = token.write()
 	if page, err := s.resources.List(t.Context(), request); connect.CodeOf(err) != connect.CodeUnavailable {
 		t.Errorf("the page has %v, %v", page.GetObjects(), err)

@@ -86,7 +86,7 @@ func (s *resources) page(ctx context.Context, list *pagedList, request *kubeconn
 	next := list.nextToken(coming, added)
 	response.Remaining, response.NextPageToken = int64(next.left), next.write()
 	if !s.keepList(ctx, list, request) && list.own && !list.first {
-		return nil, errPageNotKept // the next page would be another whole list of the API server
+		return nil, errPageNotKept // the next page would need another complete list of the API server
 	}
 	return response, nil
 }

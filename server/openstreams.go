@@ -71,7 +71,7 @@ func (s *Streams) count() int {
 	return len(s.open)
 }
 
-// countEnding returns how many of the open streams are to end, and do as soon as they can be resumed.
+// countEnding returns the number of open streams that end as soon as they can be resumed.
 func (s *Streams) countEnding() (ending int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,7 +83,7 @@ func (s *Streams) countEnding() (ending int) {
 	return ending
 }
 
-// endSome ends some of the streams that a condition is true of.
+// endSome ends at most count of the streams that condition holds for, and returns the number ended.
 func (s *Streams) endSome(count int, why error, condition func(*openStream) bool) (ended int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

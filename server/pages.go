@@ -27,9 +27,9 @@ type pagedList struct {
 	token    pageToken // of the page
 	first    bool      // the page is the list's first
 	whole    bool      // the snapshot has all objects of the list
-	more     bool      // others follow those of the snapshot
-	by       order     // what the objects are yet to be put into
-	hashed   bool      // the hash of the objects is yet to be made
+	more     bool      // more objects follow those of the snapshot
+	by       order     // the order that the objects are still to be sorted in
+	hashed   bool      // the hash of the objects is still to be computed
 }
 
 // firstOf returns the list that begins with a snapshot.
@@ -143,7 +143,7 @@ func (l *pagedList) coming() ([]*informerhub.Object, error) {
 	})
 }
 
-// comingOf returns what follows the last object of a token in a list.
+// comingOf returns the items of a list that follow the last object of a token.
 func comingOf[T any](token pageToken, list []T, nameOf func(T) informerhub.ObjectName) ([]T, error) {
 	isLast := func(item T) bool {
 		name := nameOf(item)
@@ -167,7 +167,7 @@ func (l *pagedList) nextToken(coming []*informerhub.Object, added int) pageToken
 	next.left = max(l.token.left, uint64(added)) - uint64(added)
 	rest := uint64(len(coming) - added)
 	if l.more {
-		rest++ // at least
+		rest++ // at least one more
 	}
 	if l.whole || next.left < rest {
 		next.left = rest

@@ -127,14 +127,15 @@ func namespacesIn(scope auth.Namespaces) string {
 	return ""
 }
 
-// areNamespaces reports whether a text is one that namespacesIn returns for some scope.
+// areNamespaces reports whether text can be a result of namespacesIn.
 func areNamespaces(text string) bool {
 	names := strings.Split(text, "/")
 	return len(text) <= maxNamespacesBytes && slices.IsSorted(names) && len(slices.Compact(names)) == strings.Count(text, "/")+1
 }
 
-// within returns what the list covers, for a caller who may see a scope by now. Namespaces that were
-// gained since the first page are left out. Where some were lost, the list cannot be continued: see served.
+// within returns the namespaces that the list covers, for a caller with the given scope now.
+// Namespaces that were gained since the first page are left out. If some were lost, the list cannot
+// be continued: see served.
 func (t pageToken) within(scope auth.Namespaces, wanted read) auth.Namespaces {
 	if t.namespaces == "" || wanted.whole {
 		return scope
@@ -163,8 +164,8 @@ func hashObjects(ctx context.Context, objects []*informerhub.Object) (string, er
 	return string(hash.Sum(nil)[:queryBytes]), nil
 }
 
-// keyFor tells apart the lists that are kept for callers. What the API server returns may depend on all
-// that a credential says, so another credential of the same user has lists of its own.
+// keyFor returns the key under which a list is cached for the caller. The API server's response may
+// depend on everything in a credential, so each credential of a user has its own lists.
 func (t pageToken) keyFor(ctx context.Context) string {
 	caller := identityFrom(ctx).Key()
 	key := append(caller[:], t.query...)
@@ -178,14 +179,14 @@ var (
 	errPageExpired = apierrors.NewResourceExpired(
 		"the list has expired: its version is no longer available in the service and the API server; list again from the first page")
 	errPageUndone = apierrors.NewResourceExpired(
-		"the list is of a history that has been undone, as by a restored backup: list again from the first page")
+		"the list has expired: its history has been undone, as by a restored backup; list again from the first page")
 	errPageNotKept = apierrors.NewResourceExpired(
-		"the list was read from the API server, and there is no memory to keep it for its next pages: list again from the first page, " +
+		"the list has expired: it was read from the API server, and there was no memory to cache it for its next pages; list again from the first page, " +
 			"with larger pages or fewer objects")
 	errPageIncomplete = failure(metav1.StatusReasonServiceUnavailable,
-		"this replica does not know of all deletions at the list's version yet: call again")
+		"this replica does not know all deletions at the list's version yet: retry")
 	errPageAhead = failure(metav1.StatusReasonServiceUnavailable,
-		"this replica has not reached the list's version yet: call again")
+		"this replica has not reached the list's version yet: retry")
 	errPageChanged = apierrors.NewResourceExpired(
 		"the list has changed since its first page: the namespaces that you can read, the related object or the version of the " +
 			"resource is different now; list again from the first page")
