@@ -15,9 +15,9 @@ import (
 
 const (
 	// maxQuestions bounds the questions of one CheckAccess call. Each question counts as a call.
-	// maxAsking bounds the questions of one call that are reviewed at one time.
-	maxQuestions = 100
-	maxAsking    = 10
+	// maxConcurrentReviews bounds the questions of one call that are reviewed at one time.
+	maxQuestions         = 100
+	maxConcurrentReviews = 10
 )
 
 // access implements kubeconnect.v1.AccessService.
@@ -42,7 +42,7 @@ func (a *access) ownUser(ctx context.Context) (*kubeconnectv1.WhoAmIResponse, er
 	reviews := a.clients.Own().Typed.AuthenticationV1().SelfSubjectReviews()
 	review, err := reviews.Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {
-		return nil, unreachable(ctx, err)
+		return nil, asUnavailable(ctx, err)
 	}
 	user := review.Status.UserInfo
 	response := &kubeconnectv1.WhoAmIResponse{Username: user.Username, Uid: user.UID, Groups: user.Groups}
@@ -72,7 +72,7 @@ func (a *access) CheckAccess(ctx context.Context, request *kubeconnectv1.CheckAc
 	}
 	answers := make([]*kubeconnectv1.AccessAnswer, len(questions))
 	group, asking := errgroup.WithContext(ctx)
-	group.SetLimit(maxAsking)
+	group.SetLimit(maxConcurrentReviews)
 	for i, question := range questions {
 		group.Go(func() (err error) {
 			answers[i], err = a.answer(asking, identityFrom(ctx), question)

@@ -28,7 +28,7 @@ func smallAnswers() *answers {
 
 // calledBy returns the context of a call.
 func calledBy(ctx context.Context, name string) context.Context {
-	return context.WithValue(ctx, callerKey{}, identified{identity: auth.Identity{Username: name}})
+	return context.WithValue(ctx, callerKey{}, authenticatedCaller{identity: auth.Identity{Username: name}})
 }
 
 // call makes a call whose response needs the given memory, and returns the error that it was

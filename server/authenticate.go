@@ -8,15 +8,15 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 )
 
-// identified is an authenticated caller, with the headers that it was authenticated by.
-type identified struct {
+// authenticatedCaller is an authenticated caller, with the headers that it was authenticated by.
+type authenticatedCaller struct {
 	identity      auth.Identity
 	authenticator auth.Authenticator
 	header        http.Header
 }
 
 // identify authenticates the caller again.
-func (c identified) identify(ctx context.Context) (auth.Identity, error) {
+func (c authenticatedCaller) identify(ctx context.Context) (auth.Identity, error) {
 	identity, err := c.authenticator.Authenticate(ctx, c.header)
 	if err == nil && expired(identity) {
 		err = auth.ErrExpired // even if the API server still accepts it, as it does for a minute
@@ -24,7 +24,7 @@ func (c identified) identify(ctx context.Context) (auth.Identity, error) {
 	return identity, err
 }
 
-func (c identified) hasExpired() bool { return expired(c.identity) }
+func (c authenticatedCaller) hasExpired() bool { return expired(c.identity) }
 
 func expired(identity auth.Identity) bool {
 	return !identity.Expires.IsZero() && !time.Now().Before(identity.Expires)
@@ -33,12 +33,14 @@ func expired(identity auth.Identity) bool {
 type callerKey struct{}
 
 // callerFrom returns the caller of a request. Every handler runs behind a gate, which sets it.
-func callerFrom(ctx context.Context) identified { return ctx.Value(callerKey{}).(identified) }
+func callerFrom(ctx context.Context) authenticatedCaller {
+	return ctx.Value(callerKey{}).(authenticatedCaller)
+}
 
 func identityFrom(ctx context.Context) auth.Identity { return callerFrom(ctx).identity }
 
-func identify(ctx context.Context, authenticator auth.Authenticator, header http.Header) (identified, error) {
-	calling := identified{authenticator: authenticator, header: header}
+func identify(ctx context.Context, authenticator auth.Authenticator, header http.Header) (authenticatedCaller, error) {
+	calling := authenticatedCaller{authenticator: authenticator, header: header}
 	var err error
 	calling.identity, err = calling.identify(ctx)
 	return calling, err

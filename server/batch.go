@@ -21,8 +21,8 @@ var (
 	eventPatch          = fieldNumber(&kubeconnectv1.Event{}, "patch")
 )
 
-// whole is the patch type of an event with a whole object.
-const whole = kubeconnectv1.PatchType_PATCH_TYPE_UNSPECIFIED
+// wholeObject is the patch type of an event with a whole object.
+const wholeObject = kubeconnectv1.PatchType_PATCH_TYPE_UNSPECIFIED
 
 // batchEncoder encodes a batch as responses.
 type batchEncoder struct {
@@ -173,14 +173,14 @@ func (r *responseEncoder) response() encodedResponse {
 // object returns the encoded object of an event, or the patch from the object before it.
 func (e batchEncoder) object(event informerhub.Event) (encoded []byte, patch kubeconnectv1.PatchType) {
 	if event.Object == nil {
-		return nil, whole
+		return nil, wholeObject
 	}
-	if e.patches != whole {
+	if e.patches != wholeObject {
 		if encoded := encodedPatch(event, e.encoding, e.patches); encoded != nil {
 			return encoded, e.patches
 		}
 	}
-	return encodedObject(event.Object, e.encoding), whole
+	return encodedObject(event.Object, e.encoding), wholeObject
 }
 
 // objects yields the objects of the events, or nil for an event that has none or that is sent as a
@@ -188,7 +188,7 @@ func (e batchEncoder) object(event informerhub.Event) (encoded []byte, patch kub
 func (e batchEncoder) objects(yield func(*informerhub.Object) bool) {
 	for _, event := range e.batch.Events {
 		object := event.Object
-		if e.patches != whole && event.Before != nil {
+		if e.patches != wholeObject && event.Before != nil {
 			object = nil
 		}
 		if !yield(object) {
@@ -217,7 +217,7 @@ func appendEvent(to []byte, event informerhub.Event, object []byte, patch kubeco
 	}
 	to = protowire.AppendTag(to, eventVersion, protowire.BytesType)
 	to = protowire.AppendString(to, event.ResourceVersion)
-	if patch != whole {
+	if patch != wholeObject {
 		to = protowire.AppendTag(to, eventPatch, protowire.VarintType)
 		to = protowire.AppendVarint(to, uint64(patch))
 	}
@@ -230,7 +230,7 @@ func eventSize(event informerhub.Event, object []byte, patch kubeconnectv1.Patch
 	if event.Object != nil {
 		size += protowire.SizeTag(eventObject) + protowire.SizeBytes(len(object))
 	}
-	if patch != whole {
+	if patch != wholeObject {
 		size += protowire.SizeTag(eventPatch) + protowire.SizeVarint(uint64(patch))
 	}
 	return size

@@ -44,7 +44,7 @@ type creation struct {
 }
 
 func (c creation) typed(client rest.Interface) *rest.Request {
-	return c.manifest.sentBy(client.Post(), &c.options)
+	return c.manifest.applyTo(client.Post(), &c.options)
 }
 
 func (c creation) dynamic(ctx context.Context, objects dynamic.ResourceInterface, t target) error {
@@ -62,7 +62,7 @@ type update struct {
 }
 
 func (u update) typed(client rest.Interface) *rest.Request {
-	return u.manifest.sentBy(client.Put(), &u.options)
+	return u.manifest.applyTo(client.Put(), &u.options)
 }
 
 func (u update) dynamic(ctx context.Context, objects dynamic.ResourceInterface, t target) error {
@@ -100,16 +100,16 @@ func (d deletion) dynamic(ctx context.Context, objects dynamic.ResourceInterface
 	return objects.Delete(ctx, t.name, d.options)
 }
 
-// clearing deletes all matching objects of a collection.
-type clearing struct {
+// collectionDeletion deletes all matching objects of a collection.
+type collectionDeletion struct {
 	options  metav1.DeleteOptions
 	matching metav1.ListOptions
 }
 
-func (c clearing) typed(client rest.Interface) *rest.Request {
+func (c collectionDeletion) typed(client rest.Interface) *rest.Request {
 	return client.Delete().VersionedParams(&c.matching, scheme.ParameterCodec).Body(&c.options)
 }
 
-func (c clearing) dynamic(ctx context.Context, objects dynamic.ResourceInterface, _ target) error {
+func (c collectionDeletion) dynamic(ctx context.Context, objects dynamic.ResourceInterface, _ target) error {
 	return objects.DeleteCollection(ctx, c.options, c.matching)
 }

@@ -19,7 +19,7 @@ type continuation struct {
 	token   pageToken
 	by      order
 	as      form
-	wanted  read
+	wanted  accessRequest
 	scope   auth.Namespaces
 }
 
@@ -110,12 +110,12 @@ func (c *continuation) await(ctx context.Context, cache *informerhub.Cache) erro
 
 // take returns the objects of a selection as they were at the list's version, starting after the
 // token's last object where the order allows it.
-func (c *continuation) take(ctx context.Context, found selected) (*pagedList, error) {
+func (c *continuation) take(ctx context.Context, found listResult) (*pagedList, error) {
 	if len(c.by.paths) == 0 && found.related.root == nil {
 		most, mostBytes := mostFor(c.request, c.as)
 		objects, more, err := found.cache.ListBehind(ctx, found.selection, c.token.position, c.token.last, most, mostBytes)
 		found.snapshot = informerhub.Snapshot{Objects: objects}
-		return &pagedList{selected: found, token: c.token, more: more}, err
+		return &pagedList{listResult: found, token: c.token, more: more}, err
 	}
 	if err := found.cache.Holds(c.token.position); err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func (c *continuation) take(ctx context.Context, found selected) (*pagedList, er
 
 // takeNamed returns the objects that follow the token's last object in a list whose names are
 // cached.
-func (c *continuation) takeNamed(ctx context.Context, found selected, names []informerhub.ObjectName) (*pagedList, error) {
+func (c *continuation) takeNamed(ctx context.Context, found listResult, names []informerhub.ObjectName) (*pagedList, error) {
 	coming, err := comingOf(c.token, names, func(name informerhub.ObjectName) informerhub.ObjectName { return name })
 	if err != nil {
 		return nil, err
@@ -140,7 +140,7 @@ func (c *continuation) takeNamed(ctx context.Context, found selected, names []in
 	most, mostBytes := mostFor(c.request, c.as)
 	objects, err := found.cache.ListNamed(ctx, c.token.position, coming[:min(most, len(coming))], mostBytes)
 	found.snapshot = informerhub.Snapshot{Objects: objects}
-	return &pagedList{selected: found, token: c.token, more: len(objects) < len(coming)}, err
+	return &pagedList{listResult: found, token: c.token, more: len(objects) < len(coming)}, err
 }
 
 // fromAPIServer returns the API server's list at exactly the list's version.
@@ -165,8 +165,8 @@ func (c *continuation) fromAPIServer(ctx context.Context, related relation) (*pa
 	return c.wholeOf(found), nil
 }
 
-func (c *continuation) wholeOf(found selected) *pagedList {
-	return &pagedList{selected: found, token: c.token, whole: true, by: c.by, hashed: c.token.objects != ""}
+func (c *continuation) wholeOf(found listResult) *pagedList {
+	return &pagedList{listResult: found, token: c.token, whole: true, by: c.by, hashed: c.token.objects != ""}
 }
 
 // keptFor returns the cached list of the API server, or nil if it is not cached.
@@ -175,7 +175,7 @@ func (c *continuation) keptFor(ctx context.Context) *pagedList {
 	if !ok || !found.own {
 		return nil
 	}
-	return &pagedList{selected: found.selected, token: c.token, whole: true}
+	return &pagedList{listResult: found.listResult, token: c.token, whole: true}
 }
 
 // keepList caches a list that is expensive to create and of which another page may be requested. It
@@ -184,5 +184,5 @@ func (s *resources) keepList(ctx context.Context, list *pagedList, request *kube
 	if !list.whole || request.GetOrderBy() == "" && !list.own && list.related.root == nil {
 		return true
 	}
-	return s.kept.keep(list.token.keyFor(ctx), callerOf(identityFrom(ctx)), list.selected)
+	return s.kept.keep(list.token.keyFor(ctx), callerOf(identityFrom(ctx)), list.listResult)
 }

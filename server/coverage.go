@@ -14,7 +14,7 @@ const maxNamedNamespaces = 20
 // coverageOf returns the namespaces that a response covers, and the warning that it covers no
 // others. Both are empty if the response is complete. Neither contains anything about namespaces
 // that the caller cannot read, not even their number.
-func coverageOf(wanted read, scope auth.Namespaces) (namespaces, warnings []string) {
+func coverageOf(wanted accessRequest, scope auth.Namespaces) (namespaces, warnings []string) {
 	if scope.All {
 		return nil, nil
 	}

@@ -16,7 +16,7 @@ func (s *resources) Create(ctx context.Context, request *kubeconnectv1.CreateReq
 	if err := checkEncoding(request.GetEncoding()); err != nil {
 		return nil, err
 	}
-	done, err := onResource(ctx, s, request.GetResource(), func(resource informerhub.Resource) (answered, error) {
+	done, err := onResource(ctx, s, request.GetResource(), func(resource informerhub.Resource) (writeResponse, error) {
 		return s.create(ctx, resource, request)
 	})
 	if err != nil {
@@ -25,26 +25,26 @@ func (s *resources) Create(ctx context.Context, request *kubeconnectv1.CreateReq
 	return &kubeconnectv1.CreateResponse{Kind: done.kind, Object: done.object, Warnings: done.warnings}, nil
 }
 
-func (s *resources) create(ctx context.Context, resource informerhub.Resource, request *kubeconnectv1.CreateRequest) (answered, error) {
+func (s *resources) create(ctx context.Context, resource informerhub.Resource, request *kubeconnectv1.CreateRequest) (writeResponse, error) {
 	made, err := manifestOf(request.GetBody(), resource)
 	if err != nil {
-		return answered{}, err
+		return writeResponse{}, err
 	}
-	to, err := madeAt(resource, request, made.head)
+	to, err := createTarget(resource, request, made.head)
 	if err != nil {
-		return answered{}, err
+		return writeResponse{}, err
 	}
 	options := metav1.CreateOptions{FieldManager: cmp.Or(request.GetFieldManager(), defaultFieldManager), DryRun: dryRun(request.GetDryRun())}
 	if options.FieldValidation, err = fieldValidation(request.GetFieldValidation()); err != nil {
-		return answered{}, err
+		return writeResponse{}, err
 	}
 	return s.change(ctx, to, creation{made, options}, request.GetEncoding())
 }
 
-// madeAt returns the target of a create request. It has a name only if a subresource creates the
-// object.
-func madeAt(resource informerhub.Resource, request *kubeconnectv1.CreateRequest, head head) (target, error) {
-	to := whereWritten(resource, request, head)
+// createTarget returns the target of a create request. It has a name only if a subresource creates
+// the object.
+func createTarget(resource informerhub.Resource, request *kubeconnectv1.CreateRequest, head head) (target, error) {
+	to := writeTarget(resource, request, head)
 	switch {
 	case to.subresource != "":
 		return to, errors.Join(checkName(resource, to.namespace, to.name), checkSubresource(to.subresource))

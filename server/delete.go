@@ -22,10 +22,10 @@ func (s *resources) Delete(ctx context.Context, request *kubeconnectv1.DeleteReq
 	}
 	options.Preconditions = preconditions(request.GetPreconditions())
 	var to target
-	done, err := onResource(ctx, s, request.GetResource(), func(resource informerhub.Resource) (_ answered, err error) {
-		to, err = existing(resource, request)
+	done, err := onResource(ctx, s, request.GetResource(), func(resource informerhub.Resource) (_ writeResponse, err error) {
+		to, err = existingTarget(resource, request)
 		if err != nil {
-			return answered{}, err
+			return writeResponse{}, err
 		}
 		done, err := s.change(ctx, to, deletion{options}, request.GetEncoding())
 		if err == nil && done.kind.GetKind() == "Status" { // the Status only reports success
@@ -50,12 +50,12 @@ func (s *resources) DeleteCollection(ctx context.Context, request *kubeconnectv1
 	}
 	matching := metav1.ListOptions{LabelSelector: request.GetLabelSelector(), FieldSelector: request.GetFieldSelector()}
 	var to target
-	done, err := onResource(ctx, s, request.GetResource(), func(resource informerhub.Resource) (written, error) {
+	done, err := onResource(ctx, s, request.GetResource(), func(resource informerhub.Resource) (writeResult, error) {
 		if err := checkNamespace(resource, request.GetNamespace()); err != nil {
-			return written{}, err
+			return writeResult{}, err
 		}
 		to = target{resource: resource, namespace: request.GetNamespace()}
-		return s.writer(ctx).make(ctx, to, clearing{options, matching})
+		return s.writer(ctx).make(ctx, to, collectionDeletion{options, matching})
 	})
 	if err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ const versionPatience = 3 * time.Second
 // the API server is asked for its version, with the service's permissions if the resource is
 // cacheable, because a caller may have the permission to delete without the permission to list. It
 // returns an empty string if the version cannot be found, because the deletion has succeeded.
-func (s *resources) versionBehind(ctx context.Context, to target, request deleting, answered string) string {
+func (s *resources) versionBehind(ctx context.Context, to target, request deleteRequest, answered string) string {
 	switch {
 	case request.GetDryRun():
 		return ""
@@ -100,14 +100,14 @@ func (s *resources) versionBehind(ctx context.Context, to target, request deleti
 	return ""
 }
 
-// deleting is a request that deletes objects.
-type deleting interface {
+// deleteRequest is a request that deletes objects.
+type deleteRequest interface {
 	GetPropagationPolicy() kubeconnectv1.PropagationPolicy
 	GetGracePeriodSeconds() int64
 	GetDryRun() bool
 }
 
-func deleteOptions(request deleting) (metav1.DeleteOptions, error) {
+func deleteOptions(request deleteRequest) (metav1.DeleteOptions, error) {
 	options := metav1.DeleteOptions{DryRun: dryRun(request.GetDryRun())}
 	switch request := request.(type) {
 	case *kubeconnectv1.DeleteRequest:

@@ -66,14 +66,14 @@ func wantsGroup(request *kubeconnectv1.ListResourceTypesRequest, group string) b
 }
 
 // addCaches adds the states of the caches of some types. It asks for the caller's permission only
-// for resources with a running cache, at most maxAsking at a time.
+// for resources with a running cache, at most maxConcurrentReviews at a time.
 func (d *discovery) addCaches(ctx context.Context, types []informerhub.ResourceType, to []*kubeconnectv1.ResourceType) error {
 	caches := make(map[informerhub.Resource]informerhub.Status)
 	for _, status := range d.resources.hub.Status() {
 		caches[status.Resource] = status
 	}
 	group, asking := errgroup.WithContext(ctx)
-	group.SetLimit(maxAsking)
+	group.SetLimit(maxConcurrentReviews)
 	for i, of := range types {
 		status, runs := caches[of.Resource]
 		if !runs {

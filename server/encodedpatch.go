@@ -14,7 +14,7 @@ import (
 func checkPatches(patches kubeconnectv1.PatchType, encoding kubeconnectv1.Encoding) error {
 	encoding = orDefault(encoding)
 	switch {
-	case patches == whole:
+	case patches == wholeObject:
 		return nil
 	case patches == kubeconnectv1.PatchType_PATCH_TYPE_JSON && encoding == kubeconnectv1.Encoding_ENCODING_JSON:
 		return nil

@@ -66,7 +66,7 @@ func TestConnectError_FitsIntoTrailers(t *testing.T) {
 		status := anyStatus(r)
 		var err error = &apierrors.StatusError{ErrStatus: status}
 		if rapid.Bool().Draw(r, "has a code") {
-			err = ofWatch(1, &kubeconnectv1.WatchRequest{Resource: anyText(r, "resource")}, err)
+			err = errorOfWatch(1, &kubeconnectv1.WatchRequest{Resource: anyText(r, "resource")}, err)
 		}
 		mapped := connectError(err)
 		if code := connect.CodeOf(mapped); code != codeOf(status) {
@@ -158,7 +158,7 @@ func TestConnectError_OfWhatCallersSend(t *testing.T) {
 	for name, err := range map[string]error{
 		"a resource":             &informerhub.UnknownResourceError{Name: long, NearMisses: []string{"pods"}},
 		"a filter":               badRequest("filter: %s", long),
-		"a watch of many":        ofWatch(3, &kubeconnectv1.WatchRequest{Resource: long}, badRequest("filter: %s", long)),
+		"a watch of many":        errorOfWatch(3, &kubeconnectv1.WatchRequest{Resource: long}, badRequest("filter: %s", long)),
 		"an error that is plain": errors.New(long),
 		"an error with a code":   connect.NewError(connect.CodeNotFound, errors.New(long)),
 		"bytes":                  errors.New("\xff\xfe"),
@@ -178,7 +178,7 @@ func TestConnectError_OfWhatCallersSend(t *testing.T) {
 
 // TestConnectError_OfAWatchOfManySaysWhatIsWrong has a resource with a long name.
 func TestConnectError_OfAWatchOfManySaysWhatIsWrong(t *testing.T) {
-	err := connectError(ofWatch(3, &kubeconnectv1.WatchRequest{Resource: strings.Repeat("x", 9000)}, badRequest("name is missing")))
+	err := connectError(errorOfWatch(3, &kubeconnectv1.WatchRequest{Resource: strings.Repeat("x", 9000)}, badRequest("name is missing")))
 	if text := err.Error(); !strings.Contains(text, "watch 3 (xxx") || !strings.HasSuffix(text, "name is missing") {
 		t.Errorf("the message is %q", text)
 	}

@@ -20,9 +20,9 @@ func (s *resources) Get(ctx context.Context, request *kubeconnectv1.GetRequest) 
 	if err != nil {
 		return nil, err
 	}
-	got, err := onResource(ctx, s, request.GetResource(), func(resource informerhub.Resource) (gotten, error) {
+	got, err := onResource(ctx, s, request.GetResource(), func(resource informerhub.Resource) (getResult, error) {
 		if err := checkName(resource, request.GetNamespace(), request.GetName()); err != nil {
-			return gotten{}, err
+			return getResult{}, err
 		}
 		return s.get(ctx, resource, request)
 	})
@@ -53,8 +53,8 @@ func encodeInTurn(ctx context.Context, object *informerhub.Object, encoding kube
 	})
 }
 
-// gotten is the result of reading one object: the object and its origin.
-type gotten struct {
+// getResult is the result of reading one object: the object and its origin.
+type getResult struct {
 	kind      *kubeconnectv1.ResourceKind
 	object    *informerhub.Object
 	freshness informerhub.Freshness
@@ -63,7 +63,7 @@ type gotten struct {
 
 // get reads the object that a request names: a subresource or the latest state at the API server,
 // anything else from the cache.
-func (s *resources) get(ctx context.Context, resource informerhub.Resource, request *kubeconnectv1.GetRequest) (gotten, error) {
+func (s *resources) get(ctx context.Context, resource informerhub.Resource, request *kubeconnectv1.GetRequest) (getResult, error) {
 	if part := request.GetSubresource(); part != "" {
 		return s.getPart(ctx, resource, request, part)
 	}
@@ -73,60 +73,60 @@ func (s *resources) get(ctx context.Context, resource informerhub.Resource, requ
 	return s.getCached(ctx, resource, request)
 }
 
-func (s *resources) getCached(ctx context.Context, resource informerhub.Resource, request *kubeconnectv1.GetRequest) (gotten, error) {
+func (s *resources) getCached(ctx context.Context, resource informerhub.Resource, request *kubeconnectv1.GetRequest) (getResult, error) {
 	wanted := toGet(resource, request.GetNamespace(), request.GetName())
 	if _, err := s.rights.scope(ctx, identityFrom(ctx), wanted); err != nil {
-		return gotten{}, err
+		return getResult{}, err
 	}
 	cache, err := s.hub.Cache(ctx, resource)
 	if err != nil {
-		return gotten{}, err
+		return getResult{}, err
 	}
 	if err := awaitVersion(ctx, cache, request.GetMinResourceVersion()); err != nil {
-		return gotten{}, err
+		return getResult{}, err
 	}
 	freshness := cache.Freshness() // before the object, so that the freshness is never newer than the object
 	object, err := cache.Get(request.GetNamespace(), request.GetName())
 	if err != nil {
-		return gotten{}, err
+		return getResult{}, err
 	}
-	return gotten{encodeKind(resource), object, freshness, kubeconnectv1.Source_SOURCE_CACHE}, nil
+	return getResult{encodeKind(resource), object, freshness, kubeconnectv1.Source_SOURCE_CACHE}, nil
 }
 
 // getLive reads an object, or one of its subresources, at the API server as the caller. The API
 // server checks the caller's permission.
-func (s *resources) getLive(ctx context.Context, resource informerhub.Resource, request named, part string) (gotten, error) {
+func (s *resources) getLive(ctx context.Context, resource informerhub.Resource, request objectRequest, part string) (getResult, error) {
 	live, err := s.live(ctx, resource, "get")
 	if err != nil {
-		return gotten{}, err
+		return getResult{}, err
 	}
-	if shows, ok := request.(shown); ok && shows.GetMetadataOnly() {
+	if shows, ok := request.(projectionRequest); ok && shows.GetMetadataOnly() {
 		live = live.MetadataOnly()
 	}
 	object, err := live.Get(ctx, request.GetNamespace(), request.GetName(), part)
 	if err != nil {
-		return gotten{}, liveError(ctx, err)
+		return getResult{}, liveError(ctx, err)
 	}
 	if part == "" {
 		if err := s.confirm(ctx, resource, object); err != nil {
-			return gotten{}, err
+			return getResult{}, err
 		}
 	}
-	return gotten{kindOf(object, resource), object, freshNow(), kubeconnectv1.Source_SOURCE_API_SERVER}, nil
+	return getResult{kindOf(object, resource), object, freshNow(), kubeconnectv1.Source_SOURCE_API_SERVER}, nil
 }
 
 // getPart reads a subresource of an object.
-func (s *resources) getPart(ctx context.Context, resource informerhub.Resource, request named, part string) (gotten, error) {
+func (s *resources) getPart(ctx context.Context, resource informerhub.Resource, request objectRequest, part string) (getResult, error) {
 	if err := checkSubresource(part); err != nil {
-		return gotten{}, err
+		return getResult{}, err
 	}
 	readable, err := s.hub.Resolver().Offering(ctx, resource, "get")
 	if err != nil {
-		return gotten{}, err
+		return getResult{}, err
 	}
-	readable = slices.DeleteFunc(readable, func(name string) bool { return name == "" || noObjects[name] != "" })
+	readable = slices.DeleteFunc(readable, func(name string) bool { return name == "" || nonObjectSubresources[name] != "" })
 	if !slices.Contains(readable, part) {
-		return gotten{}, unknownPart(resource, part, readable)
+		return getResult{}, unknownPart(resource, part, readable)
 	}
 	return s.getLive(ctx, resource, request, part)
 }

@@ -163,9 +163,9 @@ func (h health) watch(ctx context.Context, request *healthv1.HealthCheckRequest,
 func (h health) watchUpstream(ctx context.Context, stream *connect.ServerStream[healthv1.HealthCheckResponse]) error {
 	look := time.NewTicker(upstreamInterval)
 	defer look.Stop()
-	for told := healthv1.HealthCheckResponse_UNKNOWN; ; {
-		if status := servingStatus(h.upstream.check() == nil); status != told {
-			told = status
+	for sent := healthv1.HealthCheckResponse_UNKNOWN; ; {
+		if status := servingStatus(h.upstream.check() == nil); status != sent {
+			sent = status
 			if err := stream.Send(&healthv1.HealthCheckResponse{Status: status}); err != nil {
 				return err
 			}

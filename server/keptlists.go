@@ -36,7 +36,7 @@ type keptLists struct {
 // orderedList is a complete list in its order: with the objects if they are in no informer cache,
 // and with their names otherwise. It is immutable.
 type orderedList struct {
-	selected
+	listResult
 	names []informerhub.ObjectName
 }
 
@@ -66,14 +66,14 @@ const (
 )
 
 // orderedOf returns a list without the objects that are in its informer cache.
-func orderedOf(list selected) orderedList {
+func orderedOf(list listResult) orderedList {
 	list.cache, list.selection = nil, nil
 	if list.own {
-		return orderedList{selected: list}
+		return orderedList{listResult: list}
 	}
 	objects := list.snapshot.Objects
 	list.snapshot.Objects = nil
-	return orderedList{selected: list, names: objectNames(objects)}
+	return orderedList{listResult: list, names: objectNames(objects)}
 }
 
 // objectNames returns the names of objects. They share no memory with the objects.
@@ -106,7 +106,7 @@ func (l orderedList) size() int64 {
 }
 
 // keep caches a list, and reports whether there is memory for it.
-func (k *keptLists) keep(key, owner string, found selected) bool {
+func (k *keptLists) keep(key, owner string, found listResult) bool {
 	if _, ok := k.find(key); ok {
 		return true
 	}

@@ -17,7 +17,7 @@ func TestKeptLists_OfOneCallerLeaveRoomForOthers(t *testing.T) {
 }
 
 func keepsTooMuch(t *testing.T) {
-	list := selected{snapshot: podSnapshot(t, 10)}
+	list := listResult{snapshot: podSnapshot(t, 10)}
 	kept := newKeptLists()
 	room := int(ownBytesShare.bytes() / orderedOf(list).size())
 	for _, caller := range []string{"first", "second", "third"} {
@@ -48,8 +48,8 @@ func keepsTooMuch(t *testing.T) {
 func TestKeptLists_KeepWhatIsUsed(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		kept := newKeptLists()
-		kept.keep("a", "", selected{})
-		kept.keep("b", "", selected{})
+		kept.keep("a", "", listResult{})
+		kept.keep("b", "", listResult{})
 		time.Sleep(keptLifetime - time.Second)
 		if _, ok := kept.find("a"); !ok {
 			t.Error("a was evicted within its lifetime")
@@ -73,7 +73,7 @@ func TestKeptLists_KeepWhatIsUsed(t *testing.T) {
 // TestKeptLists_KeepWhatIsActive reads a list while its caller starts another one.
 func TestKeptLists_KeepWhatIsActive(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		list := selected{snapshot: podSnapshot(t, 10), own: true}
+		list := listResult{snapshot: podSnapshot(t, 10), own: true}
 		kept := newKeptLists()
 		kept.memory = fairqueue.New(fairqueue.Limits{Total: 2*orderedOf(list).size() + listBytes})
 		if !kept.keep("first", "jane", list) || kept.keep("second", "jane", list) {
@@ -90,7 +90,7 @@ func TestKeptLists_KeepWhatIsActive(t *testing.T) {
 // objects of the API server.
 func TestKeptLists_HoldNoObjectOfACache(t *testing.T) {
 	snapshot := podSnapshot(t, 3)
-	cached, own := orderedOf(selected{snapshot: snapshot}), orderedOf(selected{snapshot: snapshot, own: true})
+	cached, own := orderedOf(listResult{snapshot: snapshot}), orderedOf(listResult{snapshot: snapshot, own: true})
 	if len(cached.snapshot.Objects) > 0 || len(cached.names) != 3 || cached.size() <= listBytes {
 		t.Errorf("a list from a cache has %d objects and %d names, and %d bytes", len(cached.snapshot.Objects), len(cached.names), cached.size())
 	}

@@ -120,7 +120,7 @@ func TestList_ATokenWithManyNamespacesIsRefused(t *testing.T) {
 	}
 	for name, names := range map[string][]string{"many": many, "not sorted": {"b", "a"}, "repeated": {"a", "a"}} {
 		token.namespaces = strings.Join(names, "/")
-		token.served = tokens{apiVersion: "v1"}.under(auth.Namespaces{Names: names}).served()
+		token.served = tokens{apiVersion: "v1"}.withScope(auth.Namespaces{Names: names}).served()
 		request.PageToken = token.write()
 		if _, err := s.resources.List(t.Context(), request); connect.CodeOf(err) != connect.CodeInvalidArgument {
 			t.Errorf("%s: a token with %d namespaces resolves to %v", name, len(names), err)

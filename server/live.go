@@ -56,43 +56,43 @@ func (s *resources) live(ctx context.Context, resource informerhub.Resource, ver
 }
 
 // selectLatest returns a snapshot of the selected objects, read at the API server.
-func (s *resources) selectLatest(ctx context.Context, request listing, wanted read, scope auth.Namespaces) (selected, error) {
+func (s *resources) selectLatest(ctx context.Context, request listRequest, wanted accessRequest, scope auth.Namespaces) (listResult, error) {
 	related, err := s.relate(ctx, request.GetRelated(), wanted.resource, request.GetConsistency())
 	if err != nil {
-		return selected{}, err
+		return listResult{}, err
 	}
 	return s.selectLive(ctx, request, wanted, scope, related, "")
 }
 
 // selectLive returns a snapshot of the selected objects, read at the API server at a version, or
 // the latest one if version is empty.
-func (s *resources) selectLive(ctx context.Context, request listing, wanted read, scope auth.Namespaces, related relation, version string) (selected, error) {
+func (s *resources) selectLive(ctx context.Context, request listRequest, wanted accessRequest, scope auth.Namespaces, related relation, version string) (listResult, error) {
 	live, err := s.live(ctx, wanted.resource, "list")
 	if err != nil {
-		return selected{}, err
+		return listResult{}, err
 	}
 	if readsMetadata(request) {
 		live = live.MetadataOnly()
 	}
 	query, err := s.queryFor(request, related, scope)
 	if err != nil {
-		return selected{}, err
+		return listResult{}, err
 	}
 	snapshot, warnings, err := s.listLive(ctx, live, query, version)
 	if err != nil {
-		return selected{}, err
+		return listResult{}, err
 	}
 	if err := s.confirm(ctx, wanted.resource, snapshot.Objects...); err != nil {
-		return selected{}, err
+		return listResult{}, err
 	}
 	snapshot.Position, snapshot.Complete = informerhub.Position{Version: snapshot.ResourceVersion}, true
 	if isVersion(snapshot.ResourceVersion) {
 		related.since = snapshot.ResourceVersion
 	}
 	if snapshot.Objects, err = s.ownedByRoot(ctx, related, snapshot.Objects); err != nil {
-		return selected{}, err
+		return listResult{}, err
 	}
-	return selected{
+	return listResult{
 		resource: wanted.resource, snapshot: snapshot, freshness: freshNow(),
 		source: kubeconnectv1.Source_SOURCE_API_SERVER, warnings: warnings, own: true,
 		wanted: wanted, scope: scope, related: related,
@@ -130,8 +130,8 @@ func (s *resources) liveTurn(ctx context.Context) (release func(), err error) {
 
 // cacheToWatch returns the cache that a stream follows, and a function that releases it with the
 // stream. A resource that must not be cached has a private cache for the stream.
-func (s *resources) cacheToWatch(ctx context.Context, permit *permit, query informerhub.Query, metadataOnly bool) (*informerhub.Cache, func(), error) {
-	resource := permit.wanted.resource
+func (s *resources) cacheToWatch(ctx context.Context, permit *accessLease, query informerhub.Query, metadataOnly bool) (*informerhub.Cache, func(), error) {
+	resource := permit.request.resource
 	if !resource.Watchable {
 		return nil, nil, unwatchable(resource)
 	}

@@ -33,14 +33,14 @@ func newLogReader(body io.ReadCloser, cancel context.CancelFunc) *logReader {
 	return &logReader{body: body, cancel: cancel, read: make(chan logRead, 1), buffer: make([]byte, maxPieceBytes)}
 }
 
-// readOn starts the next read, into the buffer after the bytes that have not been taken. The read
-// has its own goroutine, because the sender also waits for other events. Bytes that have been taken
-// are overwritten.
-func (l *logReader) readOn() {
+// startRead starts the next read, into the buffer after the bytes that have not been taken. The
+// read has its own goroutine, because the sender also waits for other events. Bytes that have been
+// taken are overwritten.
+func (l *logReader) startRead() {
 	l.begin, l.end = 0, copy(l.buffer, l.buffer[l.begin:l.end])
-	room := l.buffer[l.end:]
+	free := l.buffer[l.end:]
 	l.reading.Go(func() {
-		count, err := l.body.Read(room)
+		count, err := l.body.Read(free)
 		l.read <- logRead{count, err}
 	})
 }

@@ -41,8 +41,8 @@ func (s pods) GetLogs(ctx context.Context, request *kubeconnectv1.GetLogsRequest
 	if err != nil {
 		return err
 	}
-	permit := s.resources.permitGranted(ctx, toGetLog(request.GetNamespace(), request.GetName()))
-	defer func() { permit.endPeriod() }()
+	permit := s.resources.grantUnreviewedLease(ctx, toGetLog(request.GetNamespace(), request.GetName()))
+	defer func() { permit.release() }()
 	log, err := s.open(ctx, request, options)
 	if err != nil {
 		return err
@@ -51,12 +51,12 @@ func (s pods) GetLogs(ctx context.Context, request *kubeconnectv1.GetLogsRequest
 	if err := stream.Send(nil); err != nil { // the headers alone, because a log may be silent
 		return err
 	}
-	sender := &logSender{stream: stream, log: log, permit: permit, unread: s.resources.unreadLogs}
+	sender := &logSender{stream: stream, log: log, lease: permit, unread: s.resources.unreadLogs}
 	return sender.follow(ctx)
 }
 
 // toGetLog returns the read of a pod's log.
-func toGetLog(namespace, name string) read {
+func toGetLog(namespace, name string) accessRequest {
 	wanted := toGet(podLogs, namespace, name)
 	wanted.subresource = "log"
 	return wanted
@@ -102,7 +102,7 @@ func (s pods) open(ctx context.Context, request *kubeconnectv1.GetLogsRequest, o
 	body, err := pods.GetLogs(request.GetName(), options).Stream(reading)
 	if err != nil {
 		cancel()
-		return nil, nodeUnreachable(outcome.complete(unreachable(ctx, err)), request.GetNamespace(), request.GetName())
+		return nil, nodeUnreachable(outcome.complete(asUnavailable(ctx, err)), request.GetNamespace(), request.GetName())
 	}
 	return newLogReader(body, cancel), nil
 }
@@ -111,56 +111,56 @@ func (s pods) open(ctx context.Context, request *kubeconnectv1.GetLogsRequest, o
 type logSender struct {
 	stream *connect.ServerStream[kubeconnectv1.GetLogsResponse]
 	log    *logReader
-	permit *permit
+	lease  *accessLease
 	unread *fairqueue.Queue
-	still  bool // no data has arrived since the last read
+	idle   bool // no data has arrived since the last read
 }
 
 // follow sends the log's data until the log ends or the client disconnects.
 func (s *logSender) follow(ctx context.Context) error {
 	still := time.NewTimer(standstill)
 	defer still.Stop()
-	s.log.readOn()
+	s.log.startRead()
 	for {
 		select {
 		case read := <-s.log.read:
-			if ended, err := s.pass(ctx, read); ended || err != nil {
+			if ended, err := s.forward(ctx, read); ended || err != nil {
 				return err
 			}
-			s.log.readOn()
+			s.log.startRead()
 			still.Reset(standstill)
 		case <-still.C:
-			if err := s.passStandstill(ctx); err != nil {
+			if err := s.forwardIdle(ctx); err != nil {
 				return err
 			}
 			still.Reset(bookmarkInterval)
-		case <-s.permit.changed:
-		case <-s.permit.period.Done():
+		case <-s.lease.changed:
+		case <-s.lease.period.Done():
 		}
-		if err := s.confirm(ctx); err != nil {
+		if err := s.renew(ctx); err != nil {
 			return err
 		}
 	}
 }
 
-// passStandstill sends an incomplete line when no data has arrived for a second, and then an empty
+// forwardIdle sends an incomplete line when no data has arrived for a second, and then an empty
 // message at each bookmarkInterval without data.
-func (s *logSender) passStandstill(ctx context.Context) error {
+func (s *logSender) forwardIdle(ctx context.Context) error {
 	piece := s.log.takeAll()
-	if len(piece) > 0 || s.still {
-		if err := s.sendAnyway(ctx, piece); err != nil {
+	if len(piece) > 0 || s.idle {
+		if err := s.sendMessage(ctx, piece); err != nil {
 			return err
 		}
 	}
-	s.still = true
+	s.idle = true
 	return nil
 }
 
-// pass sends the lines that a read has completed. At the end of the log it sends everything that is
-// left.
-func (s *logSender) pass(ctx context.Context, read logRead) (ended bool, err error) {
+// forward sends the lines that a read has completed. At the end of the log it sends everything that
+// is left.
+func (s *logSender) forward(ctx context.Context, read logRead) (ended bool, err error) {
 	s.log.add(read.count)
-	s.still = false
+	s.idle = false
 	if read.err == nil {
 		return false, s.send(ctx, s.log.takeLines())
 	}
@@ -175,18 +175,18 @@ func (s *logSender) send(ctx context.Context, piece []byte) error {
 	if len(piece) == 0 {
 		return nil
 	}
-	return s.sendAnyway(ctx, piece)
+	return s.sendMessage(ctx, piece)
 }
 
-// sendAnyway sends a piece of the log under a valid lease. It also sends an empty piece, because
+// sendMessage sends a piece of the log under a valid lease. It also sends an empty piece, because
 // proxies may close a silent stream.
-func (s *logSender) sendAnyway(ctx context.Context, piece []byte) error {
+func (s *logSender) sendMessage(ctx context.Context, piece []byte) error {
 	for {
-		if err := s.confirm(ctx); err != nil {
+		if err := s.renew(ctx); err != nil {
 			return err
 		}
-		unread := unreadLog{queue: s.unread, caller: callerOf(s.permit.caller.identity)}
-		err := s.permit.send(ctx, guard{fits: unread.fits}, func() error { return s.stream.Send(&kubeconnectv1.GetLogsResponse{Data: piece}) })
+		unread := unreadLog{queue: s.unread, caller: callerOf(s.lease.caller.identity)}
+		err := s.lease.send(ctx, guard{fits: unread.fits}, func() error { return s.stream.Send(&kubeconnectv1.GetLogsResponse{Data: piece}) })
 		unread.end()
 		if !errors.Is(err, errDue) {
 			return err
@@ -194,12 +194,12 @@ func (s *logSender) sendAnyway(ctx context.Context, piece []byte) error {
 	}
 }
 
-// confirm renews the lease if that is due. While the cluster cannot be asked, nothing is sent.
-func (s *logSender) confirm(ctx context.Context) error {
-	for s.permit.isDue() {
-		err := s.permit.confirm(ctx)
+// renew renews the lease if that is due. While the cluster cannot be asked, nothing is sent.
+func (s *logSender) renew(ctx context.Context) error {
+	for s.lease.isDue() {
+		err := s.lease.renew(ctx)
 		if errors.Is(err, errUnconfirmed) {
-			err = s.permit.pause(ctx)
+			err = s.lease.pause(ctx)
 		}
 		if err != nil {
 			return err

@@ -154,8 +154,8 @@ func manifestOfProtobuf(message []byte, resource informerhub.Resource) (manifest
 	return m, nil
 }
 
-// sentBy completes a request of a REST client.
-func (m manifest) sentBy(request *rest.Request, options runtime.Object) *rest.Request {
+// applyTo completes a request of a REST client.
+func (m manifest) applyTo(request *rest.Request, options runtime.Object) *rest.Request {
 	return request.VersionedParams(options, scheme.ParameterCodec).SetHeader("Content-Type", m.contentType).Body(m.body)
 }
 
@@ -208,10 +208,10 @@ func (m manifest) read(members *map[string]any) (twice []error, err error) {
 	return append(twice, inJSON...), err
 }
 
-// under returns the manifest with preconditions in its metadata, which the API server compares with
-// the stored object.
-func (m manifest) under(preconditions *metav1.Preconditions) (manifest, error) {
-	wanted, err := m.head.lacks(preconditions)
+// withPreconditions returns the manifest with preconditions in its metadata, which the API server
+// compares with the stored object.
+func (m manifest) withPreconditions(preconditions *metav1.Preconditions) (manifest, error) {
+	wanted, err := m.head.missing(preconditions)
 	if err != nil || len(wanted) == 0 {
 		return m, err
 	}
@@ -230,8 +230,8 @@ func (m manifest) under(preconditions *metav1.Preconditions) (manifest, error) {
 	return m, err
 }
 
-// lacks returns the metadata to add for the preconditions.
-func (h head) lacks(preconditions *metav1.Preconditions) (map[string]string, error) {
+// missing returns the metadata to add for the preconditions.
+func (h head) missing(preconditions *metav1.Preconditions) (map[string]string, error) {
 	wanted := map[string]string{}
 	if preconditions == nil {
 		return wanted, nil

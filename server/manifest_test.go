@@ -42,7 +42,7 @@ func TestPreconditionsStandInTheMetadataOfWhatIsSent(t *testing.T) {
 	} {
 		m, err := manifestOfData([]byte(text))
 		if err == nil {
-			m, err = m.under(wanting("u", "7"))
+			m, err = m.withPreconditions(wanting("u", "7"))
 		}
 		if err != nil || string(m.body) != want || m.contentType != runtime.ContentTypeJSON {
 			t.Errorf("%s: sends %s as %s, %v; want %s", text, m.body, m.contentType, err, want)
@@ -51,7 +51,7 @@ func TestPreconditionsStandInTheMetadataOfWhatIsSent(t *testing.T) {
 	for _, wrong := range []string{`{"metadata":{"uid":"other"}}`, `{"metadata":{"resourceVersion":"6"}}`, `{"metadata":null}`, `{"metadata":{},"metadata":{}}`, "null", "a: 1\na: 2\n"} {
 		m, err := manifestOfData([]byte(wrong))
 		if err == nil {
-			_, err = m.under(wanting("u", "7"))
+			_, err = m.withPreconditions(wanting("u", "7"))
 		}
 		if !apierrors.IsBadRequest(err) {
 			t.Errorf("%s: %v", wrong, err)
@@ -66,7 +66,7 @@ func TestPreconditionsStandInTheMetadataOfAMessage(t *testing.T) {
 	}
 	m, err := manifestOfProtobuf(message, configMaps)
 	if err == nil {
-		m, err = m.under(wanting("u", "7"))
+		m, err = m.withPreconditions(wanting("u", "7"))
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +86,7 @@ func TestWithoutPreconditionsWhatIsSentIsWhatWasWritten(t *testing.T) {
 	text := []byte(" {\"metadata\" : {\"name\":\"a\"}} ")
 	m, err := manifestOfData(text)
 	if err == nil {
-		m, err = m.under(wanting("", ""))
+		m, err = m.withPreconditions(wanting("", ""))
 	}
 	if err != nil || !bytes.Equal(m.body, text) || m.head.Metadata.Name != "a" {
 		t.Errorf("sends %q, %v", m.body, err)
@@ -107,7 +107,7 @@ func FuzzManifest(f *testing.F) {
 			return
 		}
 		_, _ = m.unstructured(t.Context(), target{resource: configMaps}, "")
-		sent, err := m.under(wanting("u", "7"))
+		sent, err := m.withPreconditions(wanting("u", "7"))
 		if err != nil {
 			if !apierrors.IsBadRequest(err) {
 				t.Fatal(err)
@@ -136,11 +136,11 @@ func FuzzManifest(f *testing.F) {
 }
 
 func TestAJSONPatchUnderPreconditionsEndsWithThem(t *testing.T) {
-	p, err := patch{kind: types.JSONPatchType, body: []byte(`[{"op":"remove","path":"/a"}]`)}.under(wanting("", "7"))
+	p, err := patch{kind: types.JSONPatchType, body: []byte(`[{"op":"remove","path":"/a"}]`)}.withPreconditions(wanting("", "7"))
 	if want := `[{"op":"remove","path":"/a"},{"op":"add","path":"/metadata/resourceVersion","value":"7"}]`; err != nil || string(p.body) != want {
 		t.Errorf("sends %s, %v; want %s", p.body, err, want)
 	}
-	if _, err := (patch{kind: types.JSONPatchType, body: []byte(`{}`)}).under(wanting("u", "")); !apierrors.IsBadRequest(err) {
+	if _, err := (patch{kind: types.JSONPatchType, body: []byte(`{}`)}).withPreconditions(wanting("u", "")); !apierrors.IsBadRequest(err) {
 		t.Errorf("of no list: %v", err)
 	}
 }

@@ -27,14 +27,14 @@ var onlyMetadata = func() *mask.Mask {
 	return only.As(partialKind)
 }()
 
-// shown is a request that selects the parts of each object.
-type shown interface {
+// projectionRequest is a request that selects the parts of each object.
+type projectionRequest interface {
 	GetFields() []string
 	GetMetadataOnly() bool
 }
 
 // fieldsOf returns the mask of a request, or nil for whole objects.
-func fieldsOf(request shown) (*mask.Mask, error) {
+func fieldsOf(request projectionRequest) (*mask.Mask, error) {
 	fields, err := mask.Parse(request.GetFields())
 	switch {
 	case err != nil:
@@ -55,7 +55,7 @@ func fieldsOf(request shown) (*mask.Mask, error) {
 }
 
 // shownKind returns the kind of the objects in a response. kind is the kind of the whole objects.
-func shownKind(request shown, kind *kubeconnectv1.ResourceKind) *kubeconnectv1.ResourceKind {
+func shownKind(request projectionRequest, kind *kubeconnectv1.ResourceKind) *kubeconnectv1.ResourceKind {
 	if request.GetMetadataOnly() {
 		kind.Group, kind.Version, kind.Kind = partialKind.Group, partialKind.Version, partialKind.Kind
 		kind.ProtobufType = partialProtobufType
@@ -65,8 +65,8 @@ func shownKind(request shown, kind *kubeconnectv1.ResourceKind) *kubeconnectv1.R
 
 // readsMetadata reports whether a request uses only the metadata of objects, so that the API server
 // need not send more.
-func readsMetadata(request selecting) bool {
-	shows, ok := request.(shown)
+func readsMetadata(request selectionRequest) bool {
+	shows, ok := request.(projectionRequest)
 	ordered, _ := request.(interface{ GetOrderBy() string })
 	return ok && shows.GetMetadataOnly() && request.GetFilter() == "" && request.GetRelated() == nil &&
 		(ordered == nil || ordered.GetOrderBy() == "")

@@ -279,7 +279,7 @@ func (o *ownership) mayList(ctx context.Context, resource informerhub.Resource, 
 		wanted.namespace = o.root.Namespace() // empty if there may be owners in each
 	}
 	scope, err := o.s.rights.scope(ctx, identity, wanted)
-	if err == nil && wanted.everywhere() && !scope.Contain(namespace) {
+	if err == nil && wanted.spansNamespaces() && !scope.Contain(namespace) {
 		wanted.namespace = namespace
 		err = forbidden(identity, wanted.attributes("list"), "")
 	}

@@ -23,18 +23,18 @@ const (
 
 // pagedList is a list that a page is taken from. It is owned by one call.
 type pagedList struct {
-	selected           // all objects of the list, or those after token.last
-	token    pageToken // of the page
-	first    bool      // the page is the list's first
-	whole    bool      // the snapshot has all objects of the list
-	more     bool      // more objects follow those of the snapshot
-	by       order     // the order that the objects are still to be sorted in
-	hashed   bool      // the hash of the objects is still to be computed
+	listResult           // all objects of the list, or those after token.last
+	token      pageToken // of the page
+	first      bool      // the page is the list's first
+	whole      bool      // the snapshot has all objects of the list
+	more       bool      // more objects follow those of the snapshot
+	by         order     // the order that the objects are still to be sorted in
+	hashed     bool      // the hash of the objects is still to be computed
 }
 
 // firstOf returns the list that begins with a snapshot.
-func (s *resources) firstOf(found selected, request *kubeconnectv1.ListRequest, by order) *pagedList {
-	list := &pagedList{selected: found, first: true, whole: true, by: by}
+func (s *resources) firstOf(found listResult, request *kubeconnectv1.ListRequest, by order) *pagedList {
+	list := &pagedList{listResult: found, first: true, whole: true, by: by}
 	list.token = pageToken{
 		query: queryOf(request), served: s.servedAs(found.resource, found.scope, found.related),
 		namespaces: namespacesIn(found.scope),
@@ -48,7 +48,7 @@ func (s *resources) firstOf(found selected, request *kubeconnectv1.ListRequest, 
 // completed returns a snapshot with all changes at its version if the list may need more than one
 // page, because other replicas may know of more deletions at that version. If the API server does
 // not confirm the version in time, it returns the snapshot unchanged.
-func (s *resources) completed(ctx context.Context, found selected, request *kubeconnectv1.ListRequest, as form) (selected, error) {
+func (s *resources) completed(ctx context.Context, found listResult, request *kubeconnectv1.ListRequest, as form) (listResult, error) {
 	if found.snapshot.Complete || !mayHaveMore(found.snapshot.Objects, request, as) {
 		return found, nil
 	}

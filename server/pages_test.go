@@ -78,7 +78,7 @@ func TestThePagesOfAListAreTheList(t *testing.T) {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			s := &resources{kept: newKeptLists()}
 			request := &kubeconnectv1.ListRequest{Resource: "pods", PageSize: size, Encoding: kubeconnectv1.Encoding_ENCODING_PROTOBUF}
-			list := s.firstOf(selected{snapshot: podSnapshot(t, n)}, request, order{})
+			list := s.firstOf(listResult{snapshot: podSnapshot(t, n)}, request, order{})
 			var got []string
 			for {
 				answer, err := s.page(t.Context(), list, request, form{encoding: request.GetEncoding(), messages: true})
@@ -102,7 +102,7 @@ func TestThePagesOfAListAreTheList(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				list = &pagedList{selected: list.selected, whole: true, token: token}
+				list = &pagedList{listResult: list.listResult, whole: true, token: token}
 			}
 			for i, name := range got {
 				if name != fmt.Sprintf("pod-%04d", i) {

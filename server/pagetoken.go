@@ -112,7 +112,7 @@ func queryOf(request *kubeconnectv1.ListRequest) string {
 // the query: the operator's generation, the API version, the namespaces that the caller can read,
 // and the result of a relation.
 func (s *resources) servedAs(resource informerhub.Resource, scope auth.Namespaces, related relation) string {
-	return tokens{apiVersion: resource.Version}.inGeneration(s.generation).under(scope).relatedBy(related).served()
+	return tokens{apiVersion: resource.Version}.inGeneration(s.generation).withScope(scope).relatedBy(related).served()
 }
 
 // maxNamespacesBytes bounds the namespaces in a token. A list with more can be continued as long as
@@ -136,8 +136,8 @@ func areNamespaces(text string) bool {
 // within returns the namespaces that the list covers, for a caller with the given scope now.
 // Namespaces that were gained since the first page are left out. If some were lost, the list cannot
 // be continued: see served.
-func (t pageToken) within(scope auth.Namespaces, wanted read) auth.Namespaces {
-	if t.namespaces == "" || wanted.whole {
+func (t pageToken) within(scope auth.Namespaces, wanted accessRequest) auth.Namespaces {
+	if t.namespaces == "" || wanted.indivisible {
 		return scope
 	}
 	if began := (auth.Namespaces{Names: strings.Split(t.namespaces, "/")}); covers(scope, began) {

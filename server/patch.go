@@ -23,13 +23,13 @@ func (s *resources) Patch(ctx context.Context, request *kubeconnectv1.PatchReque
 	if err != nil {
 		return nil, err
 	}
-	done, err := onResource(ctx, s, request.GetResource(), func(resource informerhub.Resource) (answered, error) {
-		to, err := existing(resource, request)
+	done, err := onResource(ctx, s, request.GetResource(), func(resource informerhub.Resource) (writeResponse, error) {
+		to, err := existingTarget(resource, request)
 		if err != nil {
-			return answered{}, err
+			return writeResponse{}, err
 		}
 		done, err := s.change(ctx, to, change, request.GetEncoding())
-		return done, asPrecondition(err, to, request.GetPreconditions())
+		return done, mapUIDConflict(err, to, request.GetPreconditions())
 	})
 	if err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func readPatch(request *kubeconnectv1.PatchRequest) (p patch, err error) {
 	if p.options, err = patchOptions(request); err != nil {
 		return patch{}, err
 	}
-	return p.under(preconditions(request.GetPreconditions()))
+	return p.withPreconditions(preconditions(request.GetPreconditions()))
 }
 
 func patchType(kind kubeconnectv1.PatchType) (types.PatchType, error) {

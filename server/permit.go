@@ -25,45 +25,45 @@ const (
 	unconfirmedUnread = 10 * time.Second
 )
 
-// permit is the access lease of one stream. It expires after a time, and when permissions have
+// accessLease is the access lease of one stream. It expires after a time, and when permissions have
 // changed. Then it must be renewed before more events are sent. It is owned by the stream's
 // handler.
-type permit struct {
+type accessLease struct {
 	rights  rights // set once, like caller, wanted and recheck
-	caller  identified
-	wanted  read
+	caller  authenticatedCaller
+	request accessRequest
 	recheck time.Duration
 
 	scope     auth.Namespaces
-	confirmed time.Time
+	renewedAt time.Time
 	changed   <-chan struct{} // closed when permissions may have changed
 	// period ends when the lease must be renewed, and with the stream.
-	period    context.Context
-	endPeriod context.CancelFunc
+	period  context.Context
+	release context.CancelFunc
 }
 
-// permit returns a lease if the caller has the permission for a read. The caller of permit must
-// call endPeriod when done.
-func (s *resources) permit(ctx context.Context, wanted read) (*permit, error) {
-	p := s.newPermit(ctx, wanted)
-	return p, p.grant(ctx, ctx, p.caller.identity)
+// grantLease returns a lease if the caller has the permission for a read. The caller must
+// call release when done.
+func (s *resources) grantLease(ctx context.Context, wanted accessRequest) (*accessLease, error) {
+	p := s.newLease(ctx, wanted)
+	return p, p.review(ctx, ctx, p.caller.identity)
 }
 
-// permitGranted returns a lease for a read whose permission the API server itself is about to
-// check. The caller must call endPeriod when done.
-func (s *resources) permitGranted(ctx context.Context, wanted read) *permit {
-	p := s.newPermit(ctx, wanted)
+// grantUnreviewedLease returns a lease for a read whose permission the API server itself is about
+// to check. The caller must call release when done.
+func (s *resources) grantUnreviewedLease(ctx context.Context, wanted accessRequest) *accessLease {
+	p := s.newLease(ctx, wanted)
 	p.changed = p.rights.changed(p.caller.identity)
-	p.hold(ctx, p.caller.identity, auth.Namespaces{All: true}, time.Now())
+	p.extend(ctx, p.caller.identity, auth.Namespaces{All: true}, time.Now())
 	return p
 }
 
-func (s *resources) newPermit(ctx context.Context, wanted read) *permit {
-	return &permit{rights: s.rights, caller: callerFrom(ctx), wanted: wanted, recheck: s.recheck, endPeriod: func() {}}
+func (s *resources) newLease(ctx context.Context, wanted accessRequest) *accessLease {
+	return &accessLease{rights: s.rights, caller: callerFrom(ctx), request: wanted, recheck: s.recheck, release: func() {}}
 }
 
 // isDue reports whether the lease must be renewed.
-func (p *permit) isDue() bool {
+func (p *accessLease) isDue() bool {
 	select {
 	case <-p.changed:
 		return true
@@ -72,17 +72,17 @@ func (p *permit) isDue() bool {
 	}
 }
 
-// confirm renews the lease: it authenticates the caller and checks its permissions, as at the start
+// renew renews the lease: it authenticates the caller and checks its permissions, as at the start
 // of the stream. It returns errUnconfirmed if the cluster cannot be asked.
-func (p *permit) confirm(ctx context.Context) error { return p.confirmIn(ctx, ctx) }
+func (p *accessLease) renew(ctx context.Context) error { return p.renewIn(ctx, ctx) }
 
-// confirmIn renews the lease like confirm, and gives up when asking is done.
-func (p *permit) confirmIn(ctx, asking context.Context) error {
+// renewIn renews the lease like confirm, and gives up when asking is done.
+func (p *accessLease) renewIn(ctx, asking context.Context) error {
 	asking, cancel := context.WithTimeout(asking, confirmPatience)
 	defer cancel()
 	identity, err := p.caller.identify(auth.Rechecking(asking))
 	if err == nil {
-		err = p.grant(ctx, auth.Rechecking(asking), identity)
+		err = p.review(ctx, auth.Rechecking(asking), identity)
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -101,20 +101,20 @@ var errDue = errors.New("the access lease must be renewed")
 
 // send sends a message under the lease. It sends nothing if the lease must be renewed first. If the
 // lease is lost while the client does not read, it sends no more than the client has read. A nil
-// permit is for a message without content. The guard has all other conditions of the message.
-func (p *permit) send(ctx context.Context, guarded guard, send func() error) error {
+// lease is for a message without content. The guard has all other conditions of the message.
+func (p *accessLease) send(ctx context.Context, guarded guard, send func() error) error {
 	if p != nil {
 		if p.isDue() {
 			return errDue
 		}
-		guarded.holds = func(asking context.Context) error { return p.stillHolds(ctx, asking) }
+		guarded.holds = func(asking context.Context) error { return p.mayContinue(ctx, asking) }
 	}
 	return unreadOf(ctx).during(ctx, guarded, send)
 }
 
-// stillHolds returns the reason why the rest of a message must not be sent, or nil. It runs while
+// mayContinue returns the reason why the rest of a message must not be sent, or nil. It runs while
 // the stream's handler is blocked, and gives up when asking is done.
-func (p *permit) stillHolds(ctx, asking context.Context) error {
+func (p *accessLease) mayContinue(ctx, asking context.Context) error {
 	if !p.isDue() {
 		return nil
 	}
@@ -122,8 +122,8 @@ func (p *permit) stillHolds(ctx, asking context.Context) error {
 	both, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(asking, cancel)()
-	switch err := p.confirmIn(ctx, both); {
-	case errors.Is(err, errUnconfirmed) && time.Since(p.confirmed) < p.recheck+unconfirmedUnread:
+	switch err := p.renewIn(ctx, both); {
+	case errors.Is(err, errUnconfirmed) && time.Since(p.renewedAt) < p.recheck+unconfirmedUnread:
 		return nil
 	case errors.Is(err, errUnconfirmed):
 		return failure(metav1.StatusReasonServiceUnavailable,
@@ -139,31 +139,31 @@ func (p *permit) stillHolds(ctx, asking context.Context) error {
 // errUnconfirmed reports that a lease could not be renewed. It is never returned to callers.
 var errUnconfirmed = errors.New("the caller's permissions could not be checked")
 
-// grant checks what an identity can read, and extends the lease for that until its next renewal.
-func (p *permit) grant(ctx, asking context.Context, identity auth.Identity) error {
+// review checks what an identity can read, and extends the lease for that until its next renewal.
+func (p *accessLease) review(ctx, asking context.Context, identity auth.Identity) error {
 	changed, now := p.rights.changed(identity), time.Now()
-	scope, err := p.rights.scope(asking, identity, p.wanted)
+	scope, err := p.rights.scope(asking, identity, p.request)
 	if err != nil {
 		return err
 	}
 	p.changed = changed
-	p.hold(ctx, identity, scope, now)
+	p.extend(ctx, identity, scope, now)
 	return nil
 }
 
-// hold extends the lease for a scope that an identity has the permission for.
-func (p *permit) hold(ctx context.Context, identity auth.Identity, scope auth.Namespaces, now time.Time) {
-	p.caller.identity, p.scope, p.confirmed = identity, scope, now
-	p.endPeriod()
+// extend extends the lease for a scope that an identity has the permission for.
+func (p *accessLease) extend(ctx context.Context, identity auth.Identity, scope auth.Namespaces, now time.Time) {
+	p.caller.identity, p.scope, p.renewedAt = identity, scope, now
+	p.release()
 	if identity.IsKubeconfigUser() {
-		p.period, p.endPeriod = ctx, func() {}
+		p.period, p.release = ctx, func() {}
 		return
 	}
-	p.period, p.endPeriod = context.WithDeadline(ctx, p.until(now, identity))
+	p.period, p.release = context.WithDeadline(ctx, p.renewalTime(now, identity))
 }
 
 // pause waits until the next attempt to renew.
-func (p *permit) pause(ctx context.Context) error {
+func (p *accessLease) pause(ctx context.Context) error {
 	select {
 	case <-time.After(confirmPause):
 		return nil
@@ -172,10 +172,10 @@ func (p *permit) pause(ctx context.Context) error {
 	}
 }
 
-// until returns the time at which the lease must be renewed: when the credential expires, or a
-// little before the interval ends, with jitter so that streams that began together do not renew
+// renewalTime returns the time at which the lease must be renewed: when the credential expires, or
+// a little before the interval ends, with jitter so that streams that began together do not renew
 // together.
-func (p *permit) until(now time.Time, identity auth.Identity) time.Time {
+func (p *accessLease) renewalTime(now time.Time, identity auth.Identity) time.Time {
 	until := now.Add(p.recheck - rand.N(p.recheck/10+1))
 	if expires := identity.Expires; !expires.IsZero() && expires.Before(until) {
 		return expires

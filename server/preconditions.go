@@ -31,9 +31,9 @@ func preconditions(asked *kubeconnectv1.Preconditions) *metav1.Preconditions {
 	return &wanted
 }
 
-// under returns the patch with preconditions. The API server has none for patches, but rejects a
-// patch whose result has another resource version or UID than the object.
-func (p patch) under(wanted *metav1.Preconditions) (patch, error) {
+// withPreconditions returns the patch with preconditions. The API server has none for patches, but
+// rejects a patch whose result has another resource version or UID than the object.
+func (p patch) withPreconditions(wanted *metav1.Preconditions) (patch, error) {
 	if wanted == nil {
 		return p, nil
 	}
@@ -49,7 +49,7 @@ func (p patch) under(wanted *metav1.Preconditions) (patch, error) {
 	}
 	m, err := manifestOfJSON("the patch", p.body)
 	if err == nil {
-		m, err = m.under(wanted)
+		m, err = m.withPreconditions(wanted)
 	}
 	p.body = m.body
 	return p, err
@@ -75,9 +75,9 @@ func withOperations(text []byte, wanted *metav1.Preconditions) ([]byte, error) {
 	return json.Marshal(operations)
 }
 
-// asPrecondition replaces the error for an object with another UID than the required one. The API
+// mapUIDConflict replaces the error for an object with another UID than the required one. The API
 // server's own message is about its storage, or that a UID cannot be changed.
-func asPrecondition(err error, to target, asked *kubeconnectv1.Preconditions) error {
+func mapUIDConflict(err error, to target, asked *kubeconnectv1.Preconditions) error {
 	var failed *apierrors.StatusError
 	if asked.GetUid() == "" || !errors.As(err, &failed) || !isAboutUID(failed.ErrStatus) {
 		return err

@@ -65,10 +65,10 @@ func checkRelation(asked *kubeconnectv1.Relation, listed informerhub.Resource) e
 // otherObject returns the object that a relation names, like Get.
 func (s *resources) otherObject(ctx context.Context, asked *kubeconnectv1.Relation, consistency kubeconnectv1.Consistency) (informerhub.Resource, *informerhub.Object, error) {
 	var resource informerhub.Resource
-	got, err := onResource(ctx, s, asked.GetResource(), func(named informerhub.Resource) (gotten, error) {
+	got, err := onResource(ctx, s, asked.GetResource(), func(named informerhub.Resource) (getResult, error) {
 		resource = named
 		if err := checkName(resource, asked.GetNamespace(), asked.GetName()); err != nil {
-			return gotten{}, relatedError(err)
+			return getResult{}, relatedError(err)
 		}
 		return s.get(ctx, resource, &kubeconnectv1.GetRequest{Namespace: asked.GetNamespace(), Name: asked.GetName(), Consistency: consistency})
 	})

@@ -86,8 +86,9 @@ func checkNamespace(resource informerhub.Resource, namespace string) error {
 	return checkSegment("namespace", namespace)
 }
 
-// noObjects are the subresources that are connections or plain text, with the alternative for each.
-var noObjects = map[string]string{
+// nonObjectSubresources are the subresources that are connections or plain text, with the
+// alternative for each.
+var nonObjectSubresources = map[string]string{
 	"log":         "call PodService.GetLogs",
 	"exec":        "use kubectl exec",
 	"attach":      "use kubectl attach",
@@ -98,7 +99,7 @@ var noObjects = map[string]string{
 // checkSubresource rejects an invalid name of a subresource, such as "a/../b", and a subresource
 // that cannot be read or written as an object.
 func checkSubresource(subresource string) error {
-	if instead, ok := noObjects[subresource]; ok {
+	if instead, ok := nonObjectSubresources[subresource]; ok {
 		return badRequest("subresource %q is not an object: %s", subresource, instead)
 	}
 	return checkSegment("subresource", subresource)

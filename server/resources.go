@@ -61,7 +61,7 @@ func newResources(config Config, callers *callers) *resources {
 func (s *resources) Watch(ctx context.Context, request *kubeconnectv1.WatchRequest, stream *connect.ServerStream[kubeconnectv1.WatchResponse]) error {
 	ctx, open, end := s.streams.begin(ctx, 1)
 	defer end()
-	sender := s.sender(ctx, request, open, func(ctx context.Context, under *permit, guarded guard, response *kubeconnectv1.WatchResponse) error {
+	sender := s.newSender(ctx, request, open, func(ctx context.Context, under *accessLease, guarded guard, response *kubeconnectv1.WatchResponse) error {
 		return under.send(ctx, guarded, func() error { return stream.Send(response) })
 	})
 	watch, err := s.watch(ctx, request, sender)
@@ -71,10 +71,10 @@ func (s *resources) Watch(ctx context.Context, request *kubeconnectv1.WatchReque
 	return s.serve(ctx, request, watch, sender)
 }
 
-// sender returns the sender of the events of a watch of a stream.
-func (s *resources) sender(ctx context.Context, request *kubeconnectv1.WatchRequest, stream *openStream, to outlet) *eventSender {
+// newSender returns the sender of the events of a watch of a stream.
+func (s *resources) newSender(ctx context.Context, request *kubeconnectv1.WatchRequest, stream *openStream, send outlet) *eventSender {
 	return &eventSender{
-		to: to, part: streamPart{stream: stream}, encoding: request.GetEncoding(), patches: request.GetPatches(), messages: wantsMessages(ctx),
+		outlet: send, part: streamPart{stream: stream}, encoding: request.GetEncoding(), patches: request.GetPatches(), messages: wantsMessages(ctx),
 		memory: sendMemory{s.sending, callerOf(identityFrom(ctx))}, sent: s.metrics.events,
 	}
 }
@@ -83,7 +83,7 @@ func (s *resources) sender(ctx context.Context, request *kubeconnectv1.WatchRequ
 func (s *resources) serve(ctx context.Context, request *kubeconnectv1.WatchRequest, watch *watch, sender *eventSender) error {
 	for {
 		err := sender.follow(ctx, watch)
-		if !s.isServedAgain(ctx, err, request.GetResource()) {
+		if !s.servesAgain(ctx, err, request.GetResource()) {
 			return err
 		}
 		request = proto.CloneOf(request)
@@ -130,7 +130,7 @@ func (s *resources) watchOf(ctx context.Context, resource informerhub.Resource, 
 		return nil, badRequest("related.transitive is not supported by a watch, which cannot follow owners that are created and deleted: use SELECTED_BY to select the pods of a deployment")
 	}
 	wanted := toWatch(resource, request.GetNamespace(), request.GetName(), request.GetFieldSelector()).requiring(request)
-	permit, err := s.permit(ctx, wanted)
+	permit, err := s.grantLease(ctx, wanted)
 	if err != nil {
 		return nil, err
 	}
@@ -138,18 +138,18 @@ func (s *resources) watchOf(ctx context.Context, resource informerhub.Resource, 
 		return s.follow(ctx, permit, request, fields)
 	})
 	if err != nil {
-		permit.endPeriod()
+		permit.release()
 	}
 	return watch, err
 }
 
 // follow starts a watch in the scope of a lease.
-func (s *resources) follow(ctx context.Context, permit *permit, request *kubeconnectv1.WatchRequest, fields *mask.Mask) (*watch, error) {
-	related, err := s.relate(ctx, request.GetRelated(), permit.wanted.resource, kubeconnectv1.Consistency_CONSISTENCY_CACHED)
+func (s *resources) follow(ctx context.Context, permit *accessLease, request *kubeconnectv1.WatchRequest, fields *mask.Mask) (*watch, error) {
+	related, err := s.relate(ctx, request.GetRelated(), permit.request.resource, kubeconnectv1.Consistency_CONSISTENCY_CACHED)
 	if err != nil {
 		return nil, err
 	}
-	w := &watch{permit: permit, scope: permit.scope, shows: request, tokens: tokensFor(permit.wanted.resource, request).inGeneration(s.generation).relatedBy(related).under(permit.scope)}
+	w := &watch{lease: permit, scope: permit.scope, projection: request, tokens: tokensFor(permit.request.resource, request).inGeneration(s.generation).relatedBy(related).withScope(permit.scope)}
 	since, err := w.tokens.read(request.GetResumeToken())
 	if err != nil {
 		return nil, err
@@ -185,10 +185,10 @@ func (s *resources) join(ctx context.Context, w *watch, since *informerhub.Posit
 	return nil
 }
 
-// isServedAgain reports whether a watch has ended only because the cluster now serves the named
+// servesAgain reports whether a watch has ended only because the cluster now serves the named
 // resource in another version, or because the CRD was recreated. The stream then continues with
 // that.
-func (s *resources) isServedAgain(ctx context.Context, err error, name string) bool {
+func (s *resources) servesAgain(ctx context.Context, err error, name string) bool {
 	var gone *informerhub.ResourceGoneError
 	if !errors.As(err, &gone) {
 		return false

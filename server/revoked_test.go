@@ -54,7 +54,7 @@ func directly(t *testing.T, api *fakeAPI, rights *fakeRights) (*resources, conte
 	}
 	t.Cleanup(hub.Close)
 	config := Config{Hub: hub, Authenticator: rights, Authorizer: rights, Recheck: time.Hour, Metrics: NewMetrics()}
-	jane := identified{rights.who, rights, http.Header{}}
+	jane := authenticatedCaller{rights.who, rights, http.Header{}}
 	return newResources(config, newCallers(Limits{})), context.WithValue(t.Context(), callerKey{}, jane)
 }
 
@@ -64,12 +64,12 @@ func oneMessageAtATime(t *testing.T, rights *fakeRights, between func()) (events
 	t.Helper()
 	s, ctx := directly(t, largePods(5), rights)
 	request := &kubeconnectv1.WatchRequest{Resource: "pods", Encoding: asJSON}
-	watch, err := s.watch(ctx, request, s.sender(ctx, request, nil, func(context.Context, *permit, guard, *kubeconnectv1.WatchResponse) error { return nil }))
+	watch, err := s.watch(ctx, request, s.newSender(ctx, request, nil, func(context.Context, *accessLease, guard, *kubeconnectv1.WatchResponse) error { return nil }))
 	if err != nil {
 		t.Fatal(err)
 	}
 	synced, messages := errors.New("synced"), 0
-	sender := s.sender(ctx, request, nil, func(ctx context.Context, under *permit, guarded guard, response *kubeconnectv1.WatchResponse) error {
+	sender := s.newSender(ctx, request, nil, func(ctx context.Context, under *accessLease, guarded guard, response *kubeconnectv1.WatchResponse) error {
 		return under.send(ctx, guarded, func() error {
 			if messages++; messages == 2 {
 				between()

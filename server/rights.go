@@ -20,43 +20,43 @@ type Authorizer interface {
 	Changed() <-chan struct{}
 }
 
-// read is a read that a caller wants to make, with the permissions that it needs.
-type read struct {
+// accessRequest is a read that a caller wants to make, with the permissions that it needs.
+type accessRequest struct {
 	resource        informerhub.Resource
 	namespace, name string
 	verbs           []string // all are needed
 	subresource     string   // empty for the objects themselves
-	// whole requires the permission for everything that the read names: it is never restricted to
-	// some namespaces.
-	whole bool
+	// indivisible requires the permission for everything that the read names: it is never
+	// restricted to some namespaces.
+	indivisible bool
 }
 
 // requiring returns the read of a request that may require all namespaces. If it does, the read is
 // rejected unless the caller has the permission for all of them.
-func (r read) requiring(request interface{ GetRequireAllNamespaces() bool }) read {
-	r.whole = r.whole || request.GetRequireAllNamespaces()
+func (r accessRequest) requiring(request interface{ GetRequireAllNamespaces() bool }) accessRequest {
+	r.indivisible = r.indivisible || request.GetRequireAllNamespaces()
 	return r
 }
 
 // toGet returns the read of one object.
-func toGet(resource informerhub.Resource, namespace, name string) read {
-	return read{resource: resource, namespace: namespace, name: name, verbs: []string{"get"}}
+func toGet(resource informerhub.Resource, namespace, name string) accessRequest {
+	return accessRequest{resource: resource, namespace: namespace, name: name, verbs: []string{"get"}}
 }
 
 // toList returns the read of a list.
-func toList(resource informerhub.Resource, namespace, fieldSelector string) read {
-	return read{resource: resource, namespace: namespace, name: selectedName(fieldSelector), verbs: []string{"list"}}
+func toList(resource informerhub.Resource, namespace, fieldSelector string) accessRequest {
+	return accessRequest{resource: resource, namespace: namespace, name: selectedName(fieldSelector), verbs: []string{"list"}}
 }
 
 // toWatch returns the read of a watch. It needs the permissions to list and to watch. A watch of
 // one object needs only the permission to watch that name. A resource that is not cached is watched
 // at the API server as the caller, which must have the permission for everything that the watch
 // names.
-func toWatch(resource informerhub.Resource, namespace, name, fieldSelector string) read {
+func toWatch(resource informerhub.Resource, namespace, name, fieldSelector string) accessRequest {
 	if name == "" {
 		name = selectedName(fieldSelector)
 	}
-	wanted := read{resource: resource, namespace: namespace, name: name, verbs: []string{"list", "watch"}, whole: !resource.Cacheable()}
+	wanted := accessRequest{resource: resource, namespace: namespace, name: name, verbs: []string{"list", "watch"}, indivisible: !resource.Cacheable()}
 	if name != "" {
 		wanted.verbs = []string{"watch"}
 	}
@@ -74,7 +74,7 @@ func selectedName(fieldSelector string) string {
 	return name
 }
 
-func (r read) attributes(verb string) auth.Attributes {
+func (r accessRequest) attributes(verb string) auth.Attributes {
 	return auth.Attributes{
 		Verb:        verb,
 		Group:       r.resource.Group,
@@ -86,8 +86,10 @@ func (r read) attributes(verb string) auth.Attributes {
 	}
 }
 
-// everywhere reports whether the read covers all namespaces that the caller can read.
-func (r read) everywhere() bool { return r.resource.Namespaced && r.namespace == "" && !r.whole }
+// spansNamespaces reports whether the read covers all namespaces that the caller can read.
+func (r accessRequest) spansNamespaces() bool {
+	return r.resource.Namespaced && r.namespace == "" && !r.indivisible
+}
 
 // rights checks reads against the cluster's permissions.
 type rights struct {
@@ -106,7 +108,7 @@ func (r rights) changed(identity auth.Identity) <-chan struct{} {
 // scope returns the namespaces that a read can cover, or a Forbidden error if there are none. A
 // read of one namespace, or of a resource that is not namespaced, is allowed as a whole or not at
 // all. Then All means no more than that.
-func (r rights) scope(ctx context.Context, identity auth.Identity, wanted read) (auth.Namespaces, error) {
+func (r rights) scope(ctx context.Context, identity auth.Identity, wanted accessRequest) (auth.Namespaces, error) {
 	scope := auth.Namespaces{All: true}
 	if identity.IsKubeconfigUser() {
 		return scope, nil // the API server has checked the permissions of this user when it filled the cache
@@ -124,12 +126,12 @@ func (r rights) scope(ctx context.Context, identity auth.Identity, wanted read) 
 }
 
 // allowed returns the namespaces in which an identity has the permission for a verb.
-func (r rights) allowed(ctx context.Context, identity auth.Identity, wanted read, verb string) (auth.Namespaces, error) {
+func (r rights) allowed(ctx context.Context, identity auth.Identity, wanted accessRequest, verb string) (auth.Namespaces, error) {
 	attributes := wanted.attributes(verb)
 	switch {
 	case r.authorizer == nil:
 		return auth.Namespaces{}, forbidden(identity, attributes, "")
-	case wanted.everywhere():
+	case wanted.spansNamespaces():
 		return r.authorizer.Namespaces(ctx, identity, attributes)
 	}
 	decision, err := r.authorizer.Authorize(ctx, identity, attributes)

@@ -73,7 +73,7 @@ func watchError(ctx context.Context, s *service, request *kubeconnectv1.WatchReq
 func TestAReadIsPutToTheClusterAsTheAPIServerWould(t *testing.T) {
 	pods := deployments
 	for name, test := range map[string]struct {
-		read  read
+		read  accessRequest
 		verbs []string
 		name  string
 	}{
@@ -270,8 +270,8 @@ func TestTheLastContactOfAStreamThatStandsStillDoesNotGoBack(t *testing.T) {
 		"the cache is complete as of less": {early, late, early, early},
 		"nothing said yet":                 {time.Time{}, late, early, early},
 	} {
-		sender := eventSender{contact: test.said}
-		if standing := sender.standing(test.confirmed, test.complete); !standing.Stale || !standing.LastContact.Equal(test.want) {
+		sender := eventSender{lastContact: test.said}
+		if standing := sender.staleFreshness(test.confirmed, test.complete); !standing.Stale || !standing.LastContact.Equal(test.want) {
 			t.Errorf("%s: says %v, want %v", name, standing.LastContact, test.want)
 		}
 	}

@@ -41,8 +41,8 @@ type tokens struct {
 	patched    string // what patches apply to; empty without patches
 }
 
-// under returns the tokens of the same watch in a scope.
-func (t tokens) under(scope auth.Namespaces) tokens {
+// withScope returns the tokens of the same watch in a scope.
+func (t tokens) withScope(scope auth.Namespaces) tokens {
 	t.scope = ""
 	if !scope.All {
 		sum := sha256.Sum256([]byte(strings.Join(scope.Names, "/")))
@@ -83,10 +83,10 @@ func (t tokens) served() string {
 	return t.generation + t.apiVersion + t.scope + t.related + t.patched
 }
 
-// leadsOn reports whether a stream with the served state from can resume in this history. A stream
-// of patches can resume as a stream of whole objects, because it had all of their content. In the
-// other direction, or with another encoding, it is unknown what the client has.
-func (t tokens) leadsOn(from string) bool {
+// canResumeFrom reports whether a stream with the served state from can resume in this history. A
+// stream of patches can resume as a stream of whole objects, because it had all of their content.
+// In the other direction, or with another encoding, it is unknown what the client has.
+func (t tokens) canResumeFrom(from string) bool {
 	whole := t
 	whole.patched = ""
 	patched, ok := strings.CutPrefix(from, whole.served())
@@ -105,11 +105,11 @@ func tokensFor(resource informerhub.Resource, request *kubeconnectv1.WatchReques
 	selects.ResumeToken, selects.MinResourceVersion = "", ""
 	selects.RequireAllNamespaces = false // it selects nothing; see under
 	selects.Related = nil                // see relatedBy
-	selects.Encoding, selects.Patches = kubeconnectv1.Encoding_ENCODING_UNSPECIFIED, whole
+	selects.Encoding, selects.Patches = kubeconnectv1.Encoding_ENCODING_UNSPECIFIED, wholeObject
 	text, _ := proto.MarshalOptions{Deterministic: true}.Marshal(selects)
 	sum := sha256.Sum256(text)
 	made := tokens{selection: sum[:selectionBytes], apiVersion: resource.Version}
-	if request.GetPatches() != whole {
+	if request.GetPatches() != wholeObject {
 		made.patched = patchesTo + orDefault(request.GetEncoding()).String()
 	}
 	return made
@@ -147,7 +147,7 @@ func (t tokens) read(token string) (*informerhub.Position, error) {
 	if !slices.Equal(selection, t.selection) {
 		return nil, badRequest("resume_token belongs to another watch: resource, namespace, name, selectors, filter, fields and relation must be the same")
 	}
-	if !t.leadsOn(served) {
+	if !t.canResumeFrom(served) {
 		return nil, nil
 	}
 	return &informerhub.Position{

@@ -29,7 +29,7 @@ func loops(t *testing.T, objects []*informerhub.Object) map[string]func(context.
 			t.Fatal(err)
 		}
 		return func(ctx context.Context) error {
-			list := s.firstOf(selected{snapshot: informerhub.Snapshot{Objects: objects}}, &kubeconnectv1.ListRequest{}, by)
+			list := s.firstOf(listResult{snapshot: informerhub.Snapshot{Objects: objects}}, &kubeconnectv1.ListRequest{}, by)
 			_, err := s.answerPage(ctx, list, &kubeconnectv1.ListRequest{OrderBy: orderBy}, as)
 			return err
 		}

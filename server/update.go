@@ -16,7 +16,7 @@ func (s *resources) Update(ctx context.Context, request *kubeconnectv1.UpdateReq
 	if err := checkEncoding(request.GetEncoding()); err != nil {
 		return nil, err
 	}
-	done, err := onResource(ctx, s, request.GetResource(), func(resource informerhub.Resource) (answered, error) {
+	done, err := onResource(ctx, s, request.GetResource(), func(resource informerhub.Resource) (writeResponse, error) {
 		return s.replace(ctx, resource, request)
 	})
 	if err != nil {
@@ -25,30 +25,30 @@ func (s *resources) Update(ctx context.Context, request *kubeconnectv1.UpdateReq
 	return &kubeconnectv1.UpdateResponse{Kind: done.kind, Object: done.object, Warnings: done.warnings, Created: done.created}, nil
 }
 
-func (s *resources) replace(ctx context.Context, resource informerhub.Resource, request *kubeconnectv1.UpdateRequest) (answered, error) {
+func (s *resources) replace(ctx context.Context, resource informerhub.Resource, request *kubeconnectv1.UpdateRequest) (writeResponse, error) {
 	replaced, err := manifestOf(request.GetBody(), resource)
 	if err != nil {
-		return answered{}, err
+		return writeResponse{}, err
 	}
-	to, err := replacedAt(resource, request, replaced.head)
+	to, err := updateTarget(resource, request, replaced.head)
 	if err != nil {
-		return answered{}, err
+		return writeResponse{}, err
 	}
-	if replaced, err = replaced.under(preconditions(request.GetPreconditions())); err != nil {
-		return answered{}, err
+	if replaced, err = replaced.withPreconditions(preconditions(request.GetPreconditions())); err != nil {
+		return writeResponse{}, err
 	}
 	options := metav1.UpdateOptions{FieldManager: cmp.Or(request.GetFieldManager(), defaultFieldManager), DryRun: dryRun(request.GetDryRun())}
 	if options.FieldValidation, err = fieldValidation(request.GetFieldValidation()); err != nil {
-		return answered{}, err
+		return writeResponse{}, err
 	}
 	done, err := s.change(ctx, to, update{replaced, options}, request.GetEncoding())
-	return done, asPrecondition(err, to, request.GetPreconditions())
+	return done, mapUIDConflict(err, to, request.GetPreconditions())
 }
 
-// replacedAt returns the target of an update. A name or namespace that is missing in the request is
-// taken from the object.
-func replacedAt(resource informerhub.Resource, request *kubeconnectv1.UpdateRequest, head head) (target, error) {
-	to := whereWritten(resource, request, head)
+// updateTarget returns the target of an update. A name or namespace that is missing in the request
+// is taken from the object.
+func updateTarget(resource informerhub.Resource, request *kubeconnectv1.UpdateRequest, head head) (target, error) {
+	to := writeTarget(resource, request, head)
 	if to.name == "" {
 		to.name = head.Metadata.Name
 	}

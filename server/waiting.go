@@ -33,9 +33,9 @@ func (s *eventSender) whileWaiting(ctx context.Context, token string, begin func
 			return b.watch, b.err
 		case <-quiet.C:
 		}
-		if err := s.tellWaiting(ctx, token); err != nil {
+		if err := s.sendWaiting(ctx, token); err != nil {
 			if b := <-done; b.err == nil {
-				b.watch.end()
+				b.watch.close()
 			}
 			return nil, err
 		}
@@ -43,9 +43,9 @@ func (s *eventSender) whileWaiting(ctx context.Context, token string, begin func
 	}
 }
 
-// tellWaiting sends a BOOKMARK without a version.
-func (s *eventSender) tellWaiting(ctx context.Context, token string) error {
-	return s.to(ctx, nil, guard{}, &kubeconnectv1.WatchResponse{
+// sendWaiting sends a BOOKMARK without a version.
+func (s *eventSender) sendWaiting(ctx context.Context, token string) error {
+	return s.outlet(ctx, nil, guard{}, &kubeconnectv1.WatchResponse{
 		Events:      []*kubeconnectv1.Event{{Type: kubeconnectv1.EventType_EVENT_TYPE_BOOKMARK}},
 		ResumeToken: token,
 		Freshness:   &kubeconnectv1.Freshness{Stale: true},

@@ -18,29 +18,29 @@ const maxEventsBytes = 64 << 10
 
 // watch is the state of one watch. It ends when the cluster serves the resource in another version.
 type watch struct {
-	permit   *permit
-	cache    *informerhub.Cache
-	endCache func() // releases the cache if it belongs to this watch alone
-	shows    shown
-	query    informerhub.Query
-	scope    auth.Namespaces // the scope in query
-	watcher  *informerhub.Watcher
-	tokens   tokens
+	lease      *accessLease
+	cache      *informerhub.Cache
+	endCache   func() // releases the cache if it belongs to this watch alone
+	projection projectionRequest
+	query      informerhub.Query
+	scope      auth.Namespaces // the scope in query
+	watcher    *informerhub.Watcher
+	tokens     tokens
 }
 
-// end releases everything that belongs to this watch alone.
-func (w *watch) end() {
+// close releases everything that belongs to this watch alone.
+func (w *watch) close() {
 	w.watcher.Close()
 	w.endCache()
-	w.permit.endPeriod()
+	w.lease.release()
 }
 
 // next blocks until events are available and returns all pending ones. It returns an empty batch if
 // the access lease must be renewed first.
 func (w *watch) next(ctx context.Context) (informerhub.Batch, error) {
-	w.watcher.InterruptBy(w.permit.changed)
-	batch, err := w.watcher.Next(w.permit.period)
-	if err != nil && ctx.Err() == nil && w.permit.isDue() {
+	w.watcher.InterruptBy(w.lease.changed)
+	batch, err := w.watcher.Next(w.lease.period)
+	if err != nil && ctx.Err() == nil && w.lease.isDue() {
 		return informerhub.Batch{}, nil
 	}
 	return batch, err
@@ -48,33 +48,33 @@ func (w *watch) next(ctx context.Context) (informerhub.Batch, error) {
 
 // rescope switches the watch to the current scope of its lease.
 func (w *watch) rescope(ctx context.Context) error {
-	return w.goOver(ctx, (*informerhub.Watcher).Rescope)
+	return w.switchScope(ctx, (*informerhub.Watcher).Rescope)
 }
 
 // restart starts a snapshot of the current scope of the lease.
 func (w *watch) restart(ctx context.Context) error {
-	return w.goOver(ctx, (*informerhub.Watcher).Restart)
+	return w.switchScope(ctx, (*informerhub.Watcher).Restart)
 }
 
-func (w *watch) goOver(ctx context.Context, by func(*informerhub.Watcher, *informerhub.Selection)) error {
-	w.scope = w.permit.scope
+func (w *watch) switchScope(ctx context.Context, by func(*informerhub.Watcher, *informerhub.Selection)) error {
+	w.scope = w.lease.scope
 	w.query.Namespaces = restriction(w.scope)
 	selection, err := w.cache.Select(ctx, w.query)
 	if err != nil {
 		return err
 	}
 	by(w.watcher, selection)
-	w.tokens = w.tokens.under(w.scope)
+	w.tokens = w.tokens.withScope(w.scope)
 	return nil
 }
 
-// outlet sends a response of a watch under an access lease; see permit.send. It does not retain the
-// response.
-type outlet func(ctx context.Context, under *permit, guarded guard, response *kubeconnectv1.WatchResponse) error
+// outlet sends a response of a watch under an access lease; see accessLease.send. It does not
+// retain the response.
+type outlet func(ctx context.Context, under *accessLease, guarded guard, response *kubeconnectv1.WatchResponse) error
 
 // eventSender sends the events of one watch. It is owned by the goroutine that follows the watch.
 type eventSender struct {
-	to       outlet
+	outlet   outlet
 	part     streamPart
 	encoding kubeconnectv1.Encoding
 	patches  kubeconnectv1.PatchType
@@ -82,16 +82,16 @@ type eventSender struct {
 	memory   sendMemory
 	sent     prometheus.Counter
 
-	response kubeconnectv1.WatchResponse // the next message
-	told     *informerhub.Position       // position up to which everything has been sent; nil if there is none
-	contact  time.Time                   // the newest contact time that was sent
+	response         kubeconnectv1.WatchResponse // the next message
+	deliveredThrough *informerhub.Position       // position up to which everything has been sent; nil if there is none
+	lastContact      time.Time                   // the newest contact time that was sent
 }
 
 // follow sends the watcher's batches until the client disconnects or the watch ends.
 func (s *eventSender) follow(ctx context.Context, w *watch) error {
-	defer w.end()
+	defer w.close()
 	s.part.follow(w.cache.Resource())
-	s.tellKind(w)
+	s.setKind(w)
 	for {
 		if err := s.followScope(ctx, w); err != nil {
 			return err
@@ -111,29 +111,29 @@ func (s *eventSender) follow(ctx context.Context, w *watch) error {
 
 // followScope renews the lease if that is due, and switches to the scope that the lease now has.
 func (s *eventSender) followScope(ctx context.Context, w *watch) error {
-	if err := s.confirm(ctx, w); err != nil || w.permit.scope.Equal(w.scope) {
+	if err := s.renew(ctx, w); err != nil || w.lease.scope.Equal(w.scope) {
 		return err
 	}
 	if err := s.part.settle(false); err != nil {
 		return err
 	}
-	s.told = nil // no position in the new scope corresponds to what was sent
-	s.tellKind(w)
+	s.deliveredThrough = nil // no position in the new scope corresponds to what was sent
+	s.setKind(w)
 	return w.rescope(ctx)
 }
 
-// tellKind sets the kind, the source and the namespaces of the stream in the next response.
-func (s *eventSender) tellKind(w *watch) {
-	s.response.Kind = shownKind(w.shows, encodeKind(w.cache.Resource()))
+// setKind sets the kind, the source and the namespaces of the stream in the next response.
+func (s *eventSender) setKind(w *watch) {
+	s.response.Kind = shownKind(w.projection, encodeKind(w.cache.Resource()))
 	s.response.Source = sourceOf(w.cache.Resource())
-	s.response.Namespaces, s.response.Warnings = coverageOf(w.permit.wanted, w.permit.scope)
+	s.response.Namespaces, s.response.Warnings = coverageOf(w.lease.request, w.lease.scope)
 }
 
-// confirm renews the stream's lease if that is due. While the cluster cannot be asked, only stale
+// renew renews the stream's lease if that is due. While the cluster cannot be asked, only stale
 // bookmarks are sent.
-func (s *eventSender) confirm(ctx context.Context, w *watch) error {
-	for w.permit.isDue() {
-		err := w.permit.confirm(ctx)
+func (s *eventSender) renew(ctx context.Context, w *watch) error {
+	for w.lease.isDue() {
+		err := w.lease.renew(ctx)
 		if errors.Is(err, errUnconfirmed) {
 			err = s.withhold(ctx, w)
 		}
@@ -146,29 +146,29 @@ func (s *eventSender) confirm(ctx context.Context, w *watch) error {
 
 // withhold sends a stale bookmark: the stream has not advanced since its lease was last renewed.
 func (s *eventSender) withhold(ctx context.Context, w *watch) error {
-	if s.told != nil {
-		s.response.Freshness = encodeFreshness(s.standing(w.permit.confirmed, w.cache.Freshness().LastContact))
+	if s.deliveredThrough != nil {
+		s.response.Freshness = encodeFreshness(s.staleFreshness(w.lease.renewedAt, w.cache.Freshness().LastContact))
 		batch := informerhub.Batch{
-			Events:   []informerhub.Event{{Type: informerhub.Bookmark, ResourceVersion: s.told.Version}},
-			Position: *s.told,
+			Events:   []informerhub.Event{{Type: informerhub.Bookmark, ResourceVersion: s.deliveredThrough.Version}},
+			Position: *s.deliveredThrough,
 		}
 		if err := s.sendEncoded(ctx, nil, guard{}, s.encoderOf(w, batch).bookmark()); err != nil {
 			return err
 		}
 	}
-	return w.permit.pause(ctx)
+	return w.lease.pause(ctx)
 }
 
-// standing returns the freshness of a stream that has not advanced since its lease was renewed.
-// LastContact is the time of the renewal, or the time at which the cache is complete if that is
-// earlier, but never earlier than a time that the stream has sent before.
-func (s *eventSender) standing(confirmed, complete time.Time) informerhub.Freshness {
+// staleFreshness returns the freshness of a stream that has not advanced since its lease was
+// renewed. LastContact is the time of the renewal, or the time at which the cache is complete if
+// that is earlier, but never earlier than a time that the stream has sent before.
+func (s *eventSender) staleFreshness(confirmed, complete time.Time) informerhub.Freshness {
 	contact := confirmed
 	if complete.Before(contact) {
 		contact = complete
 	}
-	if s.contact.After(contact) {
-		contact = s.contact
+	if s.lastContact.After(contact) {
+		contact = s.lastContact
 	}
 	return informerhub.Freshness{Stale: true, LastContact: contact}
 }
@@ -176,19 +176,19 @@ func (s *eventSender) standing(confirmed, complete time.Time) informerhub.Freshn
 // send sends a batch as one or more messages. Messages that several streams send are encoded once.
 func (s *eventSender) send(ctx context.Context, w *watch, batch informerhub.Batch) error {
 	if batch.Events[0].Type == informerhub.Reset {
-		s.tellKind(w)
+		s.setKind(w)
 	}
 	var freshness *kubeconnectv1.Freshness
 	switch batch.Events[len(batch.Events)-1].Type {
 	case informerhub.Synced, informerhub.Bookmark:
-		s.contact = batch.Freshness.LastContact
+		s.lastContact = batch.Freshness.LastContact
 		freshness = encodeFreshness(batch.Freshness)
 	}
 	s.response.Warnings = append(s.response.Warnings, batch.Warnings...)
 	err := s.sendBatch(ctx, w, batch, freshness)
 	if errors.Is(err, errNarrowed) {
 		s.response.Reset()
-		s.told = nil
+		s.deliveredThrough = nil
 		return w.restart(ctx)
 	}
 	return err
@@ -215,12 +215,12 @@ func (s *eventSender) sendBatch(ctx context.Context, w *watch, batch informerhub
 			return err
 		}
 		s.sent.Add(float64(encoded.count))
-		s.told = nil
+		s.deliveredThrough = nil
 		if position, ok := batch.PositionAfter(encoded.last); ok {
-			s.told = &position
+			s.deliveredThrough = &position
 		}
 	}
-	return s.part.settle(s.told != nil)
+	return s.part.settle(s.deliveredThrough != nil)
 }
 
 func (s *eventSender) encoderOf(w *watch, batch informerhub.Batch) batchEncoder {
@@ -231,23 +231,23 @@ func (s *eventSender) encoderOf(w *watch, batch informerhub.Batch) batchEncoder 
 // sendPermitted sends a message under a valid lease. It renews the lease first if that is due.
 func (s *eventSender) sendPermitted(ctx context.Context, w *watch, held heldMemory, encoded encodedResponse, freshness *kubeconnectv1.Freshness) error {
 	for {
-		if err := s.confirm(ctx, w); err != nil {
+		if err := s.renew(ctx, w); err != nil {
 			return err
 		}
-		if !covers(w.permit.scope, w.scope) {
+		if !covers(w.lease.scope, w.scope) {
 			return errNarrowed
 		}
 		s.response.Freshness = freshness
-		if err := s.sendEncoded(ctx, w.permit, guard{awaited: held.awaited}, encoded); !errors.Is(err, errDue) {
+		if err := s.sendEncoded(ctx, w.lease, guard{awaited: held.awaited}, encoded); !errors.Is(err, errDue) {
 			return err
 		}
 	}
 }
 
-func (s *eventSender) sendEncoded(ctx context.Context, under *permit, guarded guard, encoded encodedResponse) error {
+func (s *eventSender) sendEncoded(ctx context.Context, lease *accessLease, guarded guard, encoded encodedResponse) error {
 	s.response.ResumeToken = encoded.token
 	setEncoded(&s.response, encoded.events, s.messages)
-	err := s.to(ctx, under, guarded, &s.response)
+	err := s.outlet(ctx, lease, guarded, &s.response)
 	if errors.Is(err, errDue) {
 		s.response.ResumeToken, s.response.Events = "", nil
 		s.response.ProtoReflect().SetUnknown(nil)

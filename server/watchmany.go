@@ -37,7 +37,7 @@ func (s *resources) WatchMany(ctx context.Context, request *kubeconnectv1.WatchM
 	defer closeStream()
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	senders := s.sendersOf(ctx, requests, open, newManySender(stream, requests))
+	senders := s.newSenders(ctx, requests, open, newManySender(stream, requests))
 	watches := s.beginAll(ctx, end, requests, senders)
 	if ctx.Err() != nil {
 		endAll(watches)
@@ -63,7 +63,7 @@ func splitRequest(request *kubeconnectv1.WatchManyRequest) ([]*kubeconnectv1.Wat
 	requests := make([]*kubeconnectv1.WatchRequest, len(watches))
 	for i, watch := range watches {
 		if watch.GetResumeToken() != "" {
-			return nil, ofWatch(i, watch, badRequest("resume_token must be empty: set the resume_token of the request, which is for all watches"))
+			return nil, errorOfWatch(i, watch, badRequest("resume_token must be empty: set the resume_token of the request, which is for all watches"))
 		}
 		requests[i] = proto.CloneOf(watch)
 		requests[i].ResumeToken = tokens[i]
@@ -71,11 +71,11 @@ func splitRequest(request *kubeconnectv1.WatchManyRequest) ([]*kubeconnectv1.Wat
 	return requests, nil
 }
 
-// sendersOf returns a sender for each watch.
-func (s *resources) sendersOf(ctx context.Context, requests []*kubeconnectv1.WatchRequest, stream *openStream, to *manySender) []*eventSender {
+// newSenders returns a sender for each watch.
+func (s *resources) newSenders(ctx context.Context, requests []*kubeconnectv1.WatchRequest, stream *openStream, to *manySender) []*eventSender {
 	senders := make([]*eventSender, len(requests))
 	for i, request := range requests {
-		senders[i] = s.sender(ctx, request, stream, to.of(i))
+		senders[i] = s.newSender(ctx, request, stream, to.outletFor(i))
 	}
 	return senders
 }
@@ -85,11 +85,11 @@ func (s *resources) sendersOf(ctx context.Context, requests []*kubeconnectv1.Wat
 func (s *resources) beginAll(ctx context.Context, end context.CancelCauseFunc, requests []*kubeconnectv1.WatchRequest, senders []*eventSender) []*watch {
 	watches := make([]*watch, len(requests))
 	var beginning errgroup.Group
-	beginning.SetLimit(maxAsking)
+	beginning.SetLimit(maxConcurrentReviews)
 	for i, request := range requests {
 		beginning.Go(func() (err error) {
 			if watches[i], err = s.watch(ctx, request, senders[i]); err != nil {
-				end(ofWatch(i, request, err))
+				end(errorOfWatch(i, request, err))
 			}
 			return nil
 		})
@@ -102,7 +102,7 @@ func (s *resources) beginAll(ctx context.Context, end context.CancelCauseFunc, r
 func endAll(watches []*watch) {
 	for _, watch := range watches {
 		if watch != nil {
-			watch.end()
+			watch.close()
 		}
 	}
 }
@@ -114,7 +114,7 @@ func (s *resources) serveAll(ctx context.Context, end context.CancelCauseFunc, r
 	for i, request := range requests {
 		following.Go(func() {
 			err := s.serve(ctx, request, watches[i], senders[i])
-			end(ofWatch(i, request, err))
+			end(errorOfWatch(i, request, err))
 		})
 	}
 	following.Wait()
@@ -136,28 +136,28 @@ func newManySender(stream *connect.ServerStream[kubeconnectv1.WatchManyResponse]
 	return m
 }
 
-// of returns the outlet of one of the watches. Watches that wait for the mutex send one message
-// each in turn, because a Go mutex does not starve a waiter.
-func (m *manySender) of(place int) outlet {
-	return func(ctx context.Context, under *permit, guarded guard, response *kubeconnectv1.WatchResponse) error {
+// outletFor returns the outlet of one of the watches. Watches that wait for the mutex send one
+// message each in turn, because a Go mutex does not starve a waiter.
+func (m *manySender) outletFor(index int) outlet {
+	return func(ctx context.Context, under *accessLease, guarded guard, response *kubeconnectv1.WatchResponse) error {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		return under.send(ctx, guarded, func() error {
-			m.tokens[place], response.ResumeToken = response.GetResumeToken(), ""
-			m.response.Watch, m.response.Response = int32(place), response
+			m.tokens[index], response.ResumeToken = response.GetResumeToken(), ""
+			m.response.Watch, m.response.Response = int32(index), response
 			m.response.ResumeToken = joinTokens(m.tokens)
 			return m.stream.Send(&m.response)
 		})
 	}
 }
 
-// ofWatch returns the error of one of several watches. Its message names the watch.
-func ofWatch(place int, request *kubeconnectv1.WatchRequest, err error) error {
+// errorOfWatch returns the error of one of several watches. Its message names the watch.
+func errorOfWatch(index int, request *kubeconnectv1.WatchRequest, err error) error {
 	var coded *connect.Error
 	_ = errors.As(connectError(err), &coded)
-	named := connect.NewError(coded.Code(), fmt.Errorf("watch %d (%s): %s", place, cut(request.GetResource(), maxNameBytes), coded.Message()))
+	wrapped := connect.NewError(coded.Code(), fmt.Errorf("watch %d (%s): %s", index, cut(request.GetResource(), maxNameBytes), coded.Message()))
 	for _, detail := range coded.Details() {
-		named.AddDetail(detail)
+		wrapped.AddDetail(detail)
 	}
-	return named
+	return wrapped
 }

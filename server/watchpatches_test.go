@@ -20,7 +20,7 @@ const (
 func watchPatches(t *testing.T, s *service, request *kubeconnectv1.WatchRequest) *connect.ServerStreamForClient[kubeconnectv1.WatchResponse] {
 	t.Helper()
 	request.Resource = "pods"
-	if request.GetPatches() == whole {
+	if request.GetPatches() == wholeObject {
 		request.Patches = merge
 	}
 	stream, err := s.resources.Watch(t.Context(), request)
@@ -85,7 +85,7 @@ func TestAModifiedObjectIsSentAsAPatchWhereThatIsAskedFor(t *testing.T) {
 			defer func() { _ = inWhole.Close() }()
 			receive(t, inWhole)
 			api.events <- watchEvent{"MODIFIED", largePod(12)}
-			if event := receive(t, inWhole).GetEvents()[0]; event.GetPatch() != whole || !strings.Contains(contentOf(t, event), "xxx") {
+			if event := receive(t, inWhole).GetEvents()[0]; event.GetPatch() != wholeObject || !strings.Contains(contentOf(t, event), "xxx") {
 				t.Errorf("without patches, sends %v", event)
 			}
 		})
@@ -106,7 +106,7 @@ func TestWhatIsNotKnownToBeHeldIsSentWhole(t *testing.T) {
 		patch   kubeconnectv1.PatchType
 	}{
 		"the same watch continues":    {&kubeconnectv1.WatchRequest{}, "MODIFIED:a", merge},
-		"its holder wants bytes now":  {&kubeconnectv1.WatchRequest{Encoding: asJSON}, "RESET ADDED:a SYNCED", whole},
+		"its holder wants bytes now":  {&kubeconnectv1.WatchRequest{Encoding: asJSON}, "RESET ADDED:a SYNCED", wholeObject},
 		"its encoding is spelled out": {&kubeconnectv1.WatchRequest{Encoding: kubeconnectv1.Encoding_ENCODING_STRUCT}, "MODIFIED:a", merge},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -121,7 +121,7 @@ func TestWhatIsNotKnownToBeHeldIsSentWhole(t *testing.T) {
 	t.Run("without patches", func(t *testing.T) {
 		f := followPods(t, s, token)
 		f.want("MODIFIED default/a")
-		if f.last.GetEvents()[0].GetPatch() != whole {
+		if f.last.GetEvents()[0].GetPatch() != wholeObject {
 			t.Error("is sent as a patch")
 		}
 		behind := &kubeconnectv1.WatchRequest{ResumeToken: f.token}

@@ -15,40 +15,41 @@ func (s *resources) writer(ctx context.Context) writer {
 	return writer{s.clients.For(identityFrom(ctx))}
 }
 
-// answered is the response to a change.
-type answered struct {
-	written
+// writeResponse is the response to a change.
+type writeResponse struct {
+	writeResult
 	kind   *kubeconnectv1.ResourceKind
 	object *kubeconnectv1.Object
 }
 
 // change makes a change and encodes the object in the API server's response.
-func (s *resources) change(ctx context.Context, to target, change change, encoding kubeconnectv1.Encoding) (answered, error) {
+func (s *resources) change(ctx context.Context, to target, change change, encoding kubeconnectv1.Encoding) (writeResponse, error) {
 	done, err := s.writer(ctx).make(ctx, to, change)
 	if err != nil {
-		return answered{}, err
+		return writeResponse{}, err
 	}
 	object, err := informerhub.ReadObject(done.body)
 	if err != nil {
-		return answered{}, err
+		return writeResponse{}, err
 	}
 	as := form{encoding: encoding, messages: true}
 	if err := holdWritten(ctx, len(done.body)+as.memoryFor([]*informerhub.Object{object})); err != nil {
-		return answered{}, err
+		return writeResponse{}, err
 	}
 	encoded, err := encodeInTurn(ctx, object, encoding)
-	return answered{done, kindOf(object, to.resource), encoded}, err
+	return writeResponse{done, kindOf(object, to.resource), encoded}, err
 }
 
-// named is a request about one object.
-type named interface {
+// objectRequest is a request about one object.
+type objectRequest interface {
 	GetResource() string
 	GetNamespace() string
 	GetName() string
 }
 
-// existing returns the target of a request that names an object, and optionally a subresource.
-func existing(resource informerhub.Resource, request named) (target, error) {
+// existingTarget returns the target of a request that names an object, and optionally a
+// subresource.
+func existingTarget(resource informerhub.Resource, request objectRequest) (target, error) {
 	to := target{resource: resource, namespace: request.GetNamespace(), name: request.GetName()}
 	if part, ok := request.(interface{ GetSubresource() string }); ok {
 		to.subresource = part.GetSubresource()
@@ -56,10 +57,10 @@ func existing(resource informerhub.Resource, request named) (target, error) {
 	return to, errors.Join(checkName(to.resource, to.namespace, to.name), checkSubresource(to.subresource))
 }
 
-// whereWritten returns the target of a request that contains a whole object. A namespace that is
+// writeTarget returns the target of a request that contains a whole object. A namespace that is
 // missing in the request is taken from the object.
-func whereWritten(resource informerhub.Resource, request interface {
-	named
+func writeTarget(resource informerhub.Resource, request interface {
+	objectRequest
 	GetSubresource() string
 }, head head) target {
 	to := target{resource: resource, namespace: request.GetNamespace(), name: request.GetName(), subresource: request.GetSubresource()}

@@ -17,19 +17,19 @@ import (
 // clientset has, and the dynamic client for all others.
 type writer struct{ clients *auth.Clients }
 
-// written is the API server's response to a change.
-type written struct {
+// writeResult is the API server's response to a change.
+type writeResult struct {
 	body     []byte
 	created  bool
 	warnings []string
 }
 
-func (w writer) make(ctx context.Context, to target, change change) (written, error) {
+func (w writer) make(ctx context.Context, to target, change change) (writeResult, error) {
 	ctx, outcome := withOutcome(ctx)
 	if err := w.send(ctx, to, change); err != nil {
-		return written{}, clarified(outcome.complete(unreachable(ctx, err)), to, change)
+		return writeResult{}, clarified(outcome.complete(asUnavailable(ctx, err)), to, change)
 	}
-	return written{body: outcome.body.Bytes(), created: outcome.created(), warnings: append(outcome.warnings, outcome.unseen...)}, nil
+	return writeResult{body: outcome.body.Bytes(), created: outcome.created(), warnings: append(outcome.warnings, outcome.unseen...)}, nil
 }
 
 func (w writer) send(ctx context.Context, to target, change change) error {
@@ -50,9 +50,9 @@ func (w writer) send(ctx context.Context, to target, change change) error {
 	return change.dynamic(ctx, objects, to)
 }
 
-// unreachable distinguishes an API server that was not reached from an error response, and from a
+// asUnavailable distinguishes an API server that was not reached from an error response, and from a
 // client that has disconnected.
-func unreachable(ctx context.Context, err error) error {
+func asUnavailable(ctx context.Context, err error) error {
 	var status apierrors.APIStatus
 	var failed *url.Error
 	switch {

@@ -39,7 +39,7 @@ func answerWith(status int, body any) http.HandlerFunc {
 
 func TestNothingIsWrittenToASubresourceThatIsNoObject(t *testing.T) {
 	s := writeService(t, answerWith(http.StatusOK, newPod("a", 12)))
-	for part, instead := range noObjects {
+	for part, instead := range nonObjectSubresources {
 		created, updated, patched := &kubeconnectv1.CreateRequest{}, &kubeconnectv1.UpdateRequest{}, patchOf("pods")
 		created.Resource, created.Namespace, created.Name, created.Subresource = "pods", "default", "a", part
 		updated.Resource, updated.Namespace, updated.Name, updated.Subresource = "pods", "default", "a", part
