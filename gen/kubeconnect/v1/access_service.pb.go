@@ -21,7 +21,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// WhoAmIRequest has no fields: the credentials are the question.
+// WhoAmIRequest has no fields. The request's credentials identify the caller.
 type WhoAmIRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -58,16 +58,16 @@ func (*WhoAmIRequest) Descriptor() ([]byte, []int) {
 	return file_kubeconnect_v1_access_service_proto_rawDescGZIP(), []int{0}
 }
 
-// WhoAmIResponse is an identity.
+// WhoAmIResponse contains an identity.
 type WhoAmIResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The user's name, such as "system:serviceaccount:default:reader".
 	Username string `protobuf:"bytes,1,opt,name=username,proto3" json:"username,omitempty"`
-	// The user's UID, where the authenticator gives one.
+	// The user's UID, if the authenticator provides one.
 	Uid string `protobuf:"bytes,2,opt,name=uid,proto3" json:"uid,omitempty"`
-	// The groups.
+	// The user's groups.
 	Groups []string `protobuf:"bytes,3,rep,name=groups,proto3" json:"groups,omitempty"`
-	// What else the authenticator has to say.
+	// Additional information from the authenticator.
 	Extra         map[string]*ExtraValues `protobuf:"bytes,4,rep,name=extra,proto3" json:"extra,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -177,7 +177,7 @@ func (x *ExtraValues) GetValues() []string {
 	return nil
 }
 
-// CheckAccessRequest asks whether the caller may do each of some things.
+// CheckAccessRequest asks whether the caller is allowed to perform each of several actions.
 type CheckAccessRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The questions; at most 100. More are INVALID_ARGUMENT.
@@ -223,17 +223,17 @@ func (x *CheckAccessRequest) GetQuestions() []*AccessQuestion {
 	return nil
 }
 
-// AccessQuestion is one thing that the caller might want to do.
+// AccessQuestion is one action that the caller might want to perform.
 type AccessQuestion struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The verb in Kubernetes' words: "get", "list", "watch", "create", "update",
-	// "patch", "delete", "deletecollection". Required.
+	// The Kubernetes verb: "get", "list", "watch", "create", "update", "patch", "delete",
+	// "deletecollection". Required.
 	Verb string `protobuf:"bytes,1,opt,name=verb,proto3" json:"verb,omitempty"`
 	// The resource, in kubectl's syntax. Required.
 	Resource string `protobuf:"bytes,2,opt,name=resource,proto3" json:"resource,omitempty"`
 	// A subresource, such as "status". Empty: the object itself.
 	Subresource string `protobuf:"bytes,3,opt,name=subresource,proto3" json:"subresource,omitempty"`
-	// The namespace. Empty: all of them, or a cluster-scoped resource.
+	// The namespace. Empty: all namespaces, or a cluster-scoped resource.
 	Namespace string `protobuf:"bytes,4,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// The name. Empty: any.
 	Name          string `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`
@@ -306,7 +306,7 @@ func (x *AccessQuestion) GetName() string {
 	return ""
 }
 
-// CheckAccessResponse carries an answer for each question, in the same order.
+// CheckAccessResponse contains an answer for each question, in the same order.
 type CheckAccessResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The answers.
@@ -355,9 +355,9 @@ func (x *CheckAccessResponse) GetAnswers() []*AccessAnswer {
 // AccessAnswer is the answer to one question.
 type AccessAnswer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Whether the caller may.
+	// Whether the caller is allowed to perform the action.
 	Allowed bool `protobuf:"varint,1,opt,name=allowed,proto3" json:"allowed,omitempty"`
-	// Why, in the cluster's own words; often empty.
+	// The cluster's reason for the decision; often empty.
 	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

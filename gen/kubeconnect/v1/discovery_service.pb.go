@@ -77,14 +77,14 @@ func (x *ListResourceTypesRequest) GetCategory() string {
 	return ""
 }
 
-// ListResourceTypesResponse carries the resources in order of group and name.
+// ListResourceTypesResponse contains the resources, ordered by group and name.
 type ListResourceTypesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The resources, each once, however many versions it is served in.
+	// The resources. A resource that is served in several versions is listed once.
 	ResourceTypes []*ResourceType `protobuf:"bytes,1,rep,name=resource_types,json=resourceTypes,proto3" json:"resource_types,omitempty"`
-	// What could not be found out, in order: resources of these are missing above. An API
-	// server that is added to the cluster by an APIService may be away while all others
-	// are there.
+	// The group versions whose discovery failed, in order. Their resources are missing above.
+	// For example, an API server that is added to the cluster by an APIService can be
+	// unreachable while all others are reachable.
 	FailedGroups  []*FailedGroup `protobuf:"bytes,2,rep,name=failed_groups,json=failedGroups,proto3" json:"failed_groups,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -141,7 +141,7 @@ type FailedGroup struct {
 	Group string `protobuf:"bytes,1,opt,name=group,proto3" json:"group,omitempty"`
 	// The API version.
 	Version string `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
-	// Why, for people.
+	// The error, for people.
 	Message       string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -201,24 +201,24 @@ func (x *FailedGroup) GetMessage() string {
 // ResourceType is a resource that the cluster serves.
 type ResourceType struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its names, in the version that the cluster prefers. The other fields are about that
-	// version too.
+	// The resource's names, in the version that the cluster prefers. The other fields
+	// describe that version too.
 	Kind *ResourceKind `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
-	// The name of one object, such as "pod".
+	// The singular name, such as "pod".
 	Singular string `protobuf:"bytes,2,opt,name=singular,proto3" json:"singular,omitempty"`
-	// Short names, such as "po".
+	// The short names, such as "po".
 	ShortNames []string `protobuf:"bytes,3,rep,name=short_names,json=shortNames,proto3" json:"short_names,omitempty"`
-	// Categories, such as "all".
+	// The categories, such as "all".
 	Categories []string `protobuf:"bytes,4,rep,name=categories,proto3" json:"categories,omitempty"`
-	// What can be done with it, in the API server's words: "get", "list", "watch". Get,
-	// List and Watch serve what has both "list" and "watch".
+	// The supported verbs, as the API server names them: "get", "list", "watch". Get, List
+	// and Watch serve the resources that support both "list" and "watch".
 	Verbs []string `protobuf:"bytes,5,rep,name=verbs,proto3" json:"verbs,omitempty"`
-	// Its subresources, such as "status", in order.
+	// The subresources, such as "status", in order.
 	Subresources []string `protobuf:"bytes,6,rep,name=subresources,proto3" json:"subresources,omitempty"`
-	// The state of its cache. Not set while there is none, and for callers who may not list
-	// the resource in all namespaces.
+	// The state of the resource's cache. Unset if there is no cache, and for callers that are
+	// not allowed to list the resource in all namespaces.
 	Cache *CacheState `protobuf:"bytes,7,opt,name=cache,proto3" json:"cache,omitempty"`
-	// All versions that it is served in, the preferred one first.
+	// All served versions, the preferred version first.
 	Versions      []string `protobuf:"bytes,8,rep,name=versions,proto3" json:"versions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -313,18 +313,18 @@ func (x *ResourceType) GetVersions() []string {
 // CacheState is the state of the cache of one resource.
 type CacheState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Whether there is one: it starts at the first read, and ends when nobody has used it
-	// for a while.
+	// Whether the cache is running. It starts at the first read, and stops when it has been
+	// unused for a while.
 	Started bool `protobuf:"varint,1,opt,name=started,proto3" json:"started,omitempty"`
-	// Whether it holds a whole snapshot.
+	// Whether the cache contains a complete snapshot.
 	Synced bool `protobuf:"varint,2,opt,name=synced,proto3" json:"synced,omitempty"`
-	// How many objects it holds.
+	// The number of objects in the cache.
 	Objects int64 `protobuf:"varint,3,opt,name=objects,proto3" json:"objects,omitempty"`
-	// How many bytes they take in memory, roughly.
+	// The approximate size of the objects in memory, in bytes.
 	Bytes int64 `protobuf:"varint,4,opt,name=bytes,proto3" json:"bytes,omitempty"`
-	// The version that it has reached.
+	// The version that the cache has reached.
 	ResourceVersion string `protobuf:"bytes,5,opt,name=resource_version,json=resourceVersion,proto3" json:"resource_version,omitempty"`
-	// How current it is.
+	// How current the cache is.
 	Freshness     *Freshness `protobuf:"bytes,6,opt,name=freshness,proto3" json:"freshness,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -448,14 +448,15 @@ func (x *GetSchemaRequest) GetResource() string {
 	return ""
 }
 
-// GetSchemaResponse carries the schema.
+// GetSchemaResponse contains the schema.
 type GetSchemaResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What the schema describes.
+	// The kind that the schema describes.
 	Kind *ResourceKind `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
-	// The OpenAPI v3 schema of the kind. What it refers to lies beside it, where each "$ref"
-	// says: "#/components/schemas/NAME" is the member NAME of the member "schemas" of the
-	// member "components" here. That may refer to more, and to itself.
+	// The OpenAPI v3 schema of the kind, together with the schemas that it refers to. A "$ref"
+	// of "#/components/schemas/NAME" refers to the member NAME of the member "schemas" of the
+	// member "components" of this Struct. A referenced schema can refer to further schemas,
+	// and to itself.
 	Schema        *structpb.Struct `protobuf:"bytes,2,opt,name=schema,proto3" json:"schema,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

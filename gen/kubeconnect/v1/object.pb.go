@@ -22,24 +22,24 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Encoding says in which form the content of objects is sent. A caller that
-// only wants to look takes STRUCT or nothing at all; a program takes PROTOBUF
-// for typed objects at the lowest cost, or JSON.
+// Encoding is the form in which the content of objects is sent. STRUCT is readable in
+// tools such as curl and grpcurl and is the default. Programs use PROTOBUF, for typed
+// objects at the lowest cost, or JSON.
 type Encoding int32
 
 const (
 	// The same as ENCODING_STRUCT.
 	Encoding_ENCODING_UNSPECIFIED Encoding = 0
-	// google.protobuf.Struct: readable in the JSON form of every RPC, slow to
-	// make and to read. Integers beyond 2^53 lose precision, as they do in
-	// JavaScript. An object that is too large or nested too deep for a Struct comes as
-	// ENCODING_JSON: look at which content is set.
+	// google.protobuf.Struct: readable in the JSON form of every RPC, slow to encode and
+	// decode. Integers beyond 2^53 lose precision, as they do in JavaScript. An object that
+	// is too large or nested too deeply for a Struct is sent as ENCODING_JSON: check which
+	// content is set.
 	Encoding_ENCODING_STRUCT Encoding = 1
 	// The object as Kubernetes JSON, in bytes.
 	Encoding_ENCODING_JSON Encoding = 2
 	// The API server's own protobuf message of the kind, for example
-	// k8s.io.api.core.v1.Pod, in bytes. A kind that has no protobuf form (custom
-	// resources) comes as ENCODING_JSON instead: look at which content is set.
+	// k8s.io.api.core.v1.Pod, in bytes. An object of a kind without a protobuf form (custom
+	// resources) is sent as ENCODING_JSON instead: check which content is set.
 	Encoding_ENCODING_PROTOBUF Encoding = 3
 )
 
@@ -86,25 +86,23 @@ func (Encoding) EnumDescriptor() ([]byte, []int) {
 	return file_kubeconnect_v1_object_proto_rawDescGZIP(), []int{0}
 }
 
-// Object is one Kubernetes object. The fields that every program needs stand
-// beside the content, so that a cache can be kept without decoding it.
+// Object is one Kubernetes object. The fields that every program needs are repeated
+// outside the content, so that a client can maintain a cache without decoding the content.
 type Object struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The namespace; empty for a cluster-scoped object.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// The name, unique for the resource within the namespace.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// The UID. It tells an object from another one that was made later under the
-	// same name.
+	// The UID. It distinguishes the object from one created later under the same name.
 	Uid string `protobuf:"bytes,3,opt,name=uid,proto3" json:"uid,omitempty"`
-	// The object's resource version: an opaque string, equal for equal states of
-	// one object. The content at one version differs only if the cluster has changed
-	// how it reads the object: see Event.resource_version.
+	// The object's resource version: an opaque string, equal for equal states of one object.
+	// The content at one version differs only if the cluster has changed how it converts the
+	// object: see Event.resource_version.
 	ResourceVersion string `protobuf:"bytes,4,opt,name=resource_version,json=resourceVersion,proto3" json:"resource_version,omitempty"`
-	// The whole object, metadata included, in the encoding asked for.
-	// metadata.managedFields is left out unless the operator keeps it
-	// (--keep-managed-fields); the answers of writes always have what the API
-	// server sent.
+	// The whole object, metadata included, in the requested encoding.
+	// metadata.managedFields is removed unless the operator keeps it
+	// (--keep-managed-fields). Responses to writes always contain what the API server sent.
 	//
 	// Types that are valid to be assigned to Content:
 	//
@@ -228,24 +226,23 @@ type Object_Struct struct {
 }
 
 type Object_Json struct {
-	// Set for ENCODING_JSON, for ENCODING_PROTOBUF where the kind has no protobuf
-	// form, and for ENCODING_STRUCT where the object as a Struct would not fit into a
-	// message of 4 MiB, the limit of gRPC clients, would be nested deeper than 100
-	// messages, the limit of most readers of protobuf, or has a number that a double
-	// cannot hold.
+	// Set for ENCODING_JSON, and for ENCODING_PROTOBUF if the kind has no protobuf form.
+	// Also set for ENCODING_STRUCT if the object as a Struct would not fit into a message of
+	// 4 MiB (the limit of gRPC clients), would be nested deeper than 100 messages (the limit
+	// of most protobuf parsers), or has a number that a double cannot represent.
 	Json []byte `protobuf:"bytes,6,opt,name=json,proto3,oneof"`
 }
 
 type Object_Protobuf struct {
 	// Set for ENCODING_PROTOBUF. The message named by ResourceKind.protobuf_type,
-	// without the envelope that the API server puts around it.
+	// without the API server's envelope.
 	Protobuf []byte `protobuf:"bytes,7,opt,name=protobuf,proto3,oneof"`
 }
 
 type Object_Error struct {
-	// The cluster holds an object under this name, but its content could not be
-	// read, or is too large for a message in the encoding asked for; the status says
-	// why. It is counted and watched like any other.
+	// Set if the cluster has an object under this name, but its content cannot be decoded
+	// or is too large for a message in the requested encoding. The status contains the
+	// reason. The object is counted and watched like any other.
 	Error *Status `protobuf:"bytes,8,opt,name=error,proto3,oneof"`
 }
 
@@ -257,8 +254,8 @@ func (*Object_Protobuf) isObject_Content() {}
 
 func (*Object_Error) isObject_Content() {}
 
-// ResourceKind names what the objects of an answer are. It is sent once for an
-// answer, not once for each object.
+// ResourceKind names the kind and resource of the objects in a response. It is sent once
+// for a response, not with each object.
 type ResourceKind struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The API group; empty for the core group.
@@ -269,10 +266,10 @@ type ResourceKind struct {
 	Kind string `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"`
 	// The plural resource name, for example "deployments".
 	Resource string `protobuf:"bytes,4,opt,name=resource,proto3" json:"resource,omitempty"`
-	// Whether objects of this kind live in namespaces.
+	// Whether the objects of this kind belong to namespaces.
 	Namespaced bool `protobuf:"varint,5,opt,name=namespaced,proto3" json:"namespaced,omitempty"`
 	// The full name of the protobuf message of this kind, for example
-	// "k8s.io.api.apps.v1.Deployment"; empty where it has none.
+	// "k8s.io.api.apps.v1.Deployment"; empty if the kind has none.
 	ProtobufType  string `protobuf:"bytes,6,opt,name=protobuf_type,json=protobufType,proto3" json:"protobuf_type,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -22,15 +22,15 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// LogStream says which output of a container.
+// LogStream selects an output of a container.
 type LogStream int32
 
 const (
-	// Both, as they were written.
+	// Both outputs, in the order in which they were written.
 	LogStream_LOG_STREAM_UNSPECIFIED LogStream = 0
-	// The standard output alone.
+	// Only the standard output.
 	LogStream_LOG_STREAM_STDOUT LogStream = 1
-	// The standard error alone.
+	// Only the standard error.
 	LogStream_LOG_STREAM_STDERR LogStream = 2
 )
 
@@ -82,24 +82,25 @@ type GetLogsRequest struct {
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// The pod's name. Required.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// The container. Default: the pod's only one.
+	// The container. Default: the pod's only container.
 	Container string `protobuf:"bytes,3,opt,name=container,proto3" json:"container,omitempty"`
-	// Go on with what is written from now on, until the container ends.
+	// Continue with new log lines until the container terminates.
 	Follow bool `protobuf:"varint,4,opt,name=follow,proto3" json:"follow,omitempty"`
-	// The log of the container's previous run.
+	// Return the log of the container's previous run.
 	Previous bool `protobuf:"varint,5,opt,name=previous,proto3" json:"previous,omitempty"`
-	// Only what was written in the last so many seconds; at least 1. Refused together with
-	// since_time.
+	// Return only what was written in the last n seconds; at least 1. Not allowed together
+	// with since_time.
 	SinceSeconds *int64 `protobuf:"varint,6,opt,name=since_seconds,json=sinceSeconds,proto3,oneof" json:"since_seconds,omitempty"`
-	// Only what was written since a time, of whole seconds.
+	// Return only what was written since this time, in whole seconds.
 	SinceTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=since_time,json=sinceTime,proto3" json:"since_time,omitempty"`
-	// Begin with so many last lines. Unset: with the first.
+	// Begin with the last n lines. Unset: begin with the first line.
 	TailLines *int64 `protobuf:"varint,8,opt,name=tail_lines,json=tailLines,proto3,oneof" json:"tail_lines,omitempty"`
-	// End after so many bytes; at least 1. Unset: no limit.
+	// End after n bytes; at least 1. Unset: no limit.
 	LimitBytes *int64 `protobuf:"varint,9,opt,name=limit_bytes,json=limitBytes,proto3,oneof" json:"limit_bytes,omitempty"`
-	// Put the time at the beginning of each line (RFC 3339, with nanoseconds).
+	// Prefix each line with its time (RFC 3339, with nanoseconds).
 	Timestamps bool `protobuf:"varint,10,opt,name=timestamps,proto3" json:"timestamps,omitempty"`
-	// Which output. Default: both. Where the cluster does not offer one alone, it refuses.
+	// The output to return. Default: both. A cluster that cannot separate the outputs rejects
+	// the request.
 	Stream        LogStream `protobuf:"varint,11,opt,name=stream,proto3,enum=kubeconnect.v1.LogStream" json:"stream,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -212,13 +213,13 @@ func (x *GetLogsRequest) GetStream() LogStream {
 	return LogStream_LOG_STREAM_UNSPECIFIED
 }
 
-// GetLogsResponse is a piece of a log.
+// GetLogsResponse is a part of a log.
 type GetLogsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What the container has written, as it is: not necessarily UTF-8. A piece ends with a
-	// line, unless that is longer than 64 KiB or the log has stood still in the midst of
-	// it for a second. It is empty where nothing has been written for some seconds, so that
-	// no proxy takes the stream for dead.
+	// The bytes that the container wrote, unchanged and not necessarily UTF-8. A part ends at
+	// the end of a line, unless the line is longer than 64 KiB or nothing was added to it
+	// for a second. An empty part is sent when the container has written nothing for some
+	// seconds, so that proxies do not close the stream as idle.
 	Data          []byte `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -23,19 +23,20 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Consistency says how current a read must be.
+// Consistency is how current a read must be.
 type Consistency int32
 
 const (
 	// The same as CONSISTENCY_CACHED.
 	Consistency_CONSISTENCY_UNSPECIFIED Consistency = 0
-	// From memory: what the cluster held a moment ago, usually milliseconds.
+	// From memory: the cluster's state a moment ago, usually milliseconds.
 	Consistency_CONSISTENCY_CACHED Consistency = 1
-	// From the API server, read there as the caller, as it is at the time of the request.
-	// Slower, and work for the API server: to see one's own write, min_resource_version is
-	// the better way. A list is read there once, by its first page; the others go on in it.
-	// One of more than 128 MiB is RESOURCE_EXHAUSTED: narrow it. So is one of less, where the
-	// service has little memory, or holds too many of them.
+	// From the API server, read with the caller's permissions, as of the time of the
+	// request. This is slower, and load for the API server: to see one's own write, use
+	// min_resource_version. A list is read there once, for its first page; the later pages
+	// continue in the same result. A list of more than 128 MiB is RESOURCE_EXHAUSTED:
+	// narrow the selection. A smaller list is too, if the service has little memory or
+	// already keeps too many such lists.
 	Consistency_CONSISTENCY_LATEST Consistency = 2
 )
 
@@ -80,7 +81,7 @@ func (Consistency) EnumDescriptor() ([]byte, []int) {
 	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{0}
 }
 
-// Source says where an answer comes from.
+// Source is where the objects of a response come from.
 type Source int32
 
 const (
@@ -88,9 +89,9 @@ const (
 	Source_SOURCE_UNSPECIFIED Source = 0
 	// From memory.
 	Source_SOURCE_CACHE Source = 1
-	// From the API server, as the caller: for CONSISTENCY_LATEST, for a subresource, and
-	// for what is not cached, because it cannot be watched or because the operator has
-	// refused it to the cache.
+	// From the API server, with the caller's permissions: for CONSISTENCY_LATEST, for a
+	// subresource, and for resources that are not cached, because they cannot be watched or
+	// because the operator has excluded them from caching.
 	Source_SOURCE_API_SERVER Source = 2
 )
 
@@ -135,21 +136,22 @@ func (Source) EnumDescriptor() ([]byte, []int) {
 	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{1}
 }
 
-// RelationType says what an object has to do with another one.
+// RelationType is how an object relates to another object.
 type RelationType int32
 
 const (
-	// INVALID_ARGUMENT: a relation cannot be guessed.
+	// INVALID_ARGUMENT: there is no default relation.
 	RelationType_RELATION_TYPE_UNSPECIFIED RelationType = 0
-	// Those that the other object owns: its UID is among their metadata.ownerReferences.
+	// The objects that the other object owns: its UID is in their metadata.ownerReferences.
 	RelationType_RELATION_TYPE_OWNED_BY RelationType = 1
-	// Those that the other object's own selector selects, in its namespace: the pods of a
-	// service, deployment, replica set, job or disruption budget. The selector is read when
-	// the call begins. INVALID_ARGUMENT if its kind has none.
+	// The objects in the other object's namespace that its own selector selects: the pods
+	// of a service, deployment, replica set, job or disruption budget. The selector is read
+	// when the call begins. INVALID_ARGUMENT if the other object's kind has no selector.
 	RelationType_RELATION_TYPE_SELECTED_BY RelationType = 2
 	// The events about the other object. Only for resource "events".
 	RelationType_RELATION_TYPE_ABOUT RelationType = 3
-	// Those that own the other object, by its metadata.ownerReferences when the call begins.
+	// The objects that own the other object, according to its metadata.ownerReferences when
+	// the call begins.
 	RelationType_RELATION_TYPE_OWNER_OF RelationType = 4
 )
 
@@ -198,35 +200,37 @@ func (RelationType) EnumDescriptor() ([]byte, []int) {
 	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{2}
 }
 
-// EventType says what has happened.
+// EventType is the type of an event.
 type EventType int32
 
 const (
 	// Never sent.
 	EventType_EVENT_TYPE_UNSPECIFIED EventType = 0
-	// The object was made, or has entered the selection, or is in the snapshot.
+	// The object was created, has started to match the selection, or is part of the
+	// snapshot.
 	EventType_EVENT_TYPE_ADDED EventType = 1
-	// The object has changed and is in the selection, as before.
+	// The object has changed, and matches the selection as before.
 	EventType_EVENT_TYPE_MODIFIED EventType = 2
-	// The object was deleted, or has left the selection. The object is the last
-	// one that the selection held. Ignore the deletion of what you do not hold.
+	// The object was deleted, or has stopped matching the selection. The object is its last
+	// state that matched. Ignore the deletion of an object that you do not have.
 	EventType_EVENT_TYPE_DELETED EventType = 3
-	// Forget what you hold: a snapshot follows up to SYNCED, as ADDED. It is sent in
-	// parts, each as the cluster is when it is sent, and changes to objects of the parts
-	// before come in between: apply every event as outside of a snapshot. Always the
-	// first event of its response.
+	// Discard all objects: a snapshot follows as ADDED events, up to SYNCED. The snapshot
+	// is sent in parts, each with the cluster's state at the time when it is sent, and
+	// changes to objects of earlier parts can come in between: apply every event as outside
+	// of a snapshot. RESET is always the first event of its response.
 	EventType_EVENT_TYPE_RESET EventType = 4
-	// The snapshot is complete. What you hold is what the cluster held at the event's
-	// resource version. If that is the version of a deletion, DELETED of other objects
-	// at the same version may follow: objects that expire together are deleted at one.
+	// The snapshot is complete. Your objects are the cluster's objects at the event's
+	// resource version. If that is the version of a deletion, DELETED events of other
+	// objects at the same version can follow: objects that expire together are deleted at
+	// one version.
 	EventType_EVENT_TYPE_SYNCED EventType = 5
-	// Nothing has happened: everything up to the event's resource version has been
-	// delivered, and nothing at or below it follows. Behind a DELETED it may be at an
-	// older version, until it is known that nothing else was deleted at that one.
-	// Between two responses of a stream there are never more than ten seconds, because
-	// this is sent when there is nothing else to send. Without a version it says that the
-	// stream waits for the service's first snapshot of the resource: it changes nothing that
-	// you hold, and has the resume token of the request.
+	// No change: everything up to the event's resource version has been delivered, and
+	// nothing at or below it follows. After a DELETED the version can be older than that
+	// event's, until the service knows that no other object was deleted at the same
+	// version. The time between two responses of a stream is never more than ten seconds,
+	// because BOOKMARK is sent if there is nothing else to send. A BOOKMARK without a
+	// version means that the stream waits for the service's first snapshot of the resource.
+	// It does not change your objects, and has the resume token of the request.
 	EventType_EVENT_TYPE_BOOKMARK EventType = 6
 )
 
@@ -279,21 +283,21 @@ func (EventType) EnumDescriptor() ([]byte, []int) {
 	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{3}
 }
 
-// PatchType says how the patch is written.
+// PatchType is the format of a patch.
 type PatchType int32
 
 const (
-	// No patch. For Patch it is INVALID_ARGUMENT: it cannot be guessed.
+	// No patch. INVALID_ARGUMENT for Patch, which has no default type.
 	PatchType_PATCH_TYPE_UNSPECIFIED PatchType = 0
 	// JSON patch (RFC 6902): a list of operations.
 	PatchType_PATCH_TYPE_JSON PatchType = 1
-	// JSON merge patch (RFC 7386): an object; null deletes, lists are replaced.
+	// JSON merge patch (RFC 7386): an object; null deletes a field, lists are replaced.
 	PatchType_PATCH_TYPE_MERGE PatchType = 2
 	// Kubernetes' strategic merge patch: an object; lists are merged by their keys.
 	// Built-in kinds only; for others INVALID_ARGUMENT.
 	PatchType_PATCH_TYPE_STRATEGIC_MERGE PatchType = 3
-	// Server-side apply: the fields that this field manager wants to own. Makes
-	// the object if it is not there. Needs field_manager.
+	// Server-side apply: the fields that this field manager wants to own. Creates the
+	// object if it does not exist. Requires field_manager.
 	PatchType_PATCH_TYPE_APPLY PatchType = 4
 )
 
@@ -342,18 +346,17 @@ func (PatchType) EnumDescriptor() ([]byte, []int) {
 	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{4}
 }
 
-// FieldValidation says what happens to fields that the kind does not have, or
-// that stand twice.
+// FieldValidation is the handling of unknown and duplicate fields.
 type FieldValidation int32
 
 const (
 	// The API server's default: WARN.
 	FieldValidation_FIELD_VALIDATION_UNSPECIFIED FieldValidation = 0
-	// They are dropped in silence.
+	// The fields are dropped silently.
 	FieldValidation_FIELD_VALIDATION_IGNORE FieldValidation = 1
-	// They are dropped, and the answer's warnings name them.
+	// The fields are dropped, and the response's warnings name them.
 	FieldValidation_FIELD_VALIDATION_WARN FieldValidation = 2
-	// The request is refused with INVALID_ARGUMENT.
+	// The request is rejected with INVALID_ARGUMENT.
 	FieldValidation_FIELD_VALIDATION_STRICT FieldValidation = 3
 )
 
@@ -400,17 +403,17 @@ func (FieldValidation) EnumDescriptor() ([]byte, []int) {
 	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{5}
 }
 
-// PropagationPolicy says what becomes of the objects that the deleted one owns.
+// PropagationPolicy is the handling of the objects that a deleted object owns.
 type PropagationPolicy int32
 
 const (
 	// The kind's own default, usually BACKGROUND.
 	PropagationPolicy_PROPAGATION_POLICY_UNSPECIFIED PropagationPolicy = 0
-	// They stay, without an owner.
+	// The owned objects remain, without an owner.
 	PropagationPolicy_PROPAGATION_POLICY_ORPHAN PropagationPolicy = 1
-	// They are deleted after it.
+	// The owned objects are deleted after the owner.
 	PropagationPolicy_PROPAGATION_POLICY_BACKGROUND PropagationPolicy = 2
-	// They are deleted before it.
+	// The owned objects are deleted before the owner.
 	PropagationPolicy_PROPAGATION_POLICY_FOREGROUND PropagationPolicy = 3
 )
 
@@ -457,24 +460,25 @@ func (PropagationPolicy) EnumDescriptor() ([]byte, []int) {
 	return file_kubeconnect_v1_resource_service_proto_rawDescGZIP(), []int{6}
 }
 
-// Relation selects objects by what they have to do with another one, which the caller must
-// have the right to get; NOT_FOUND if it is not there.
+// Relation selects objects by their relation to another object. The caller must be
+// allowed to get the other object; NOT_FOUND if it does not exist.
 type Relation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What they have to do with it. Required.
+	// The relation. Required.
 	Type RelationType `protobuf:"varint,1,opt,name=type,proto3,enum=kubeconnect.v1.RelationType" json:"type,omitempty"`
 	// The other object's resource, in kubectl's syntax. Required.
 	Resource string `protobuf:"bytes,2,opt,name=resource,proto3" json:"resource,omitempty"`
-	// The other object's namespace, if its resource has namespaces.
+	// The other object's namespace, if its resource is namespaced.
 	Namespace string `protobuf:"bytes,3,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// The other object's name. Required.
 	Name string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
-	// The UID that the other object must have. Empty: any.
+	// The required UID of the other object. Empty: any.
 	Uid string `protobuf:"bytes,5,opt,name=uid,proto3" json:"uid,omitempty"`
-	// For OWNED_BY: over any number of owners, such as the pods of a deployment by way of
-	// its replica sets. The caller must have the right to list the resources on the way.
-	// Not in a Watch, which cannot follow owners that come and go: INVALID_ARGUMENT;
-	// SELECTED_BY selects the pods of a deployment there.
+	// For OWNED_BY: follow owner references over any number of levels, such as to the pods
+	// of a deployment through its replica sets. The caller must be allowed to list the
+	// resources of the levels between. INVALID_ARGUMENT in a Watch, which cannot follow
+	// owners that are created and deleted; for the pods of a deployment, use SELECTED_BY
+	// there.
 	Transitive    bool `protobuf:"varint,6,opt,name=transitive,proto3" json:"transitive,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -557,33 +561,34 @@ type GetRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The resource, in kubectl's syntax: "po", "deployments.apps". Required.
 	Resource string `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
-	// The namespace. Required for a namespaced resource, refused for another.
+	// The namespace. Required for a namespaced resource, not allowed for others.
 	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// The name. Required.
 	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
 	// A subresource to read instead of the object, such as "status" or "scale". It is read
-	// from the API server, as the caller. Those that are no objects ("log", "exec",
-	// "attach", "portforward", "proxy") are INVALID_ARGUMENT; for logs there is
+	// from the API server with the caller's permissions. Subresources that are not objects
+	// ("log", "exec", "attach", "portforward", "proxy") are INVALID_ARGUMENT; for logs, use
 	// PodService.GetLogs.
 	Subresource string `protobuf:"bytes,4,opt,name=subresource,proto3" json:"subresource,omitempty"`
 	// The encoding of the object. Default: ENCODING_STRUCT.
 	Encoding Encoding `protobuf:"varint,5,opt,name=encoding,proto3,enum=kubeconnect.v1.Encoding" json:"encoding,omitempty"`
 	// Only these fields, as JSON paths in kubectl's notation: "metadata.name",
-	// "spec.containers[*].image", "metadata.labels['app.kubernetes.io/name']". The
-	// object's content then has these, and what they lie in, and nothing else; a protobuf
-	// object is still its kind's message. What is not there is left out; in a list of which
-	// some elements have it, the others stay as {} or null. A leading "." or
-	// "$" and braces around the path may be left out; "[*]" is each element of a list, or
-	// each value of an object; single elements ("[0]"), slices, conditions and ".." are
+	// "spec.containers[*].image", "metadata.labels['app.kubernetes.io/name']". The object's
+	// content then has only these fields and the fields that enclose them; a protobuf
+	// object is still its kind's message. Missing fields are omitted. If only some elements
+	// of a list have a field, the others remain as {} or null. A leading "." or "$", and
+	// braces around the path, are optional. "[*]" selects each element of a list, or each
+	// value of an object. Single elements ("[0]"), slices, conditions and ".." are
 	// INVALID_ARGUMENT. At most 256 paths and 16 KiB. Default: all.
 	Fields []string `protobuf:"bytes,6,rep,name=fields,proto3" json:"fields,omitempty"`
-	// Wait until the cache has reached this resource version: with the version of
-	// a write's answer, the read sees that write. After five seconds, or when the
-	// call's own deadline is near, DEADLINE_EXCEEDED with retry_after_seconds.
+	// Wait until the cache has reached this resource version. With the version from the
+	// response to a write, the read includes that write. After five seconds, or shortly
+	// before the call's own deadline, the call fails with DEADLINE_EXCEEDED and
+	// retry_after_seconds.
 	MinResourceVersion string `protobuf:"bytes,7,opt,name=min_resource_version,json=minResourceVersion,proto3" json:"min_resource_version,omitempty"`
 	// Default: CONSISTENCY_CACHED.
 	Consistency Consistency `protobuf:"varint,8,opt,name=consistency,proto3,enum=kubeconnect.v1.Consistency" json:"consistency,omitempty"`
-	// The object's metadata and nothing else, as a meta.k8s.io/v1 PartialObjectMetadata.
+	// Return only the object's metadata, as a meta.k8s.io/v1 PartialObjectMetadata.
 	MetadataOnly  bool `protobuf:"varint,9,opt,name=metadata_only,json=metadataOnly,proto3" json:"metadata_only,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -682,16 +687,16 @@ func (x *GetRequest) GetMetadataOnly() bool {
 	return false
 }
 
-// GetResponse carries one object.
+// GetResponse contains one object.
 type GetResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What the object is.
+	// The object's kind.
 	Kind *ResourceKind `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	// The object.
 	Object *Object `protobuf:"bytes,2,opt,name=object,proto3" json:"object,omitempty"`
-	// How current the answer is.
+	// How current the response is.
 	Freshness *Freshness `protobuf:"bytes,3,opt,name=freshness,proto3" json:"freshness,omitempty"`
-	// Where the answer comes from.
+	// Where the object comes from.
 	Source        Source `protobuf:"varint,4,opt,name=source,proto3,enum=kubeconnect.v1.Source" json:"source,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -755,31 +760,30 @@ func (x *GetResponse) GetSource() Source {
 	return Source_SOURCE_UNSPECIFIED
 }
 
-// ListRequest asks for the objects that match a selection. A condition that is
-// left out selects everything; those that are given must all hold.
+// ListRequest asks for the objects that match a selection. An object must match all of
+// the given conditions. A condition that is not given matches every object.
 type ListRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The resource, in kubectl's syntax: "po", "deployments.apps". Required.
 	Resource string `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
-	// The namespace. Empty: all that the caller may see. Refused for a resource
-	// that has no namespaces.
+	// The namespace. Empty: all namespaces that the caller is allowed to read. Not allowed
+	// for a resource without namespaces.
 	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// A label selector in kubectl's syntax: "app=web,tier in (a,b),!canary". A
-	// selector has at most 64 KiB, and the selectors of a request have at most 100
-	// requirements and 1,000 values together; a requirement that is repeated counts
-	// once. More are INVALID_ARGUMENT.
+	// A label selector in kubectl's syntax: "app=web,tier in (a,b),!canary". A selector has
+	// at most 64 KiB, and the selectors of a request have at most 100 requirements and
+	// 1,000 values together; a repeated requirement counts once. More are INVALID_ARGUMENT.
 	LabelSelector string `protobuf:"bytes,3,opt,name=label_selector,json=labelSelector,proto3" json:"label_selector,omitempty"`
-	// A field selector: "status.phase=Running,spec.nodeName!=n1". Each resource
-	// supports the fields that its API server supports; another field is
-	// INVALID_ARGUMENT in the API server's words.
+	// A field selector: "status.phase=Running,spec.nodeName!=n1". Each resource supports
+	// the fields that its API server supports. Another field is INVALID_ARGUMENT with the
+	// API server's message.
 	FieldSelector string `protobuf:"bytes,4,opt,name=field_selector,json=fieldSelector,proto3" json:"field_selector,omitempty"`
 	// A CEL expression over `object` that must be true: "object.spec.replicas > 3",
-	// "object.spec.containers.exists(c, c.image.endsWith(':latest'))". The object is as in
-	// JSON; Kubernetes' own CEL libraries are there. An object for which the expression
-	// has no value, as where a field is not there, or costs too much, is left out; the
-	// answer's warnings tell how many and why. An expression that is malformed, is no
-	// condition, has more than 16 KiB or costs too much for all objects together is
-	// INVALID_ARGUMENT.
+	// "object.spec.containers.exists(c, c.image.endsWith(':latest'))". The object has the
+	// form of its JSON. Kubernetes' own CEL libraries are available. An object is omitted
+	// if the expression has no value for it, for example because a field is missing, or if
+	// the evaluation costs too much; the response's warnings contain the number and the
+	// reason. INVALID_ARGUMENT if the expression is malformed, is not a condition, has more
+	// than 16 KiB, or costs too much for all objects together.
 	Filter string `protobuf:"bytes,5,opt,name=filter,proto3" json:"filter,omitempty"`
 	// Only these fields, as in GetRequest.fields.
 	Fields []string `protobuf:"bytes,6,rep,name=fields,proto3" json:"fields,omitempty"`
@@ -789,48 +793,51 @@ type ListRequest struct {
 	MinResourceVersion string `protobuf:"bytes,8,opt,name=min_resource_version,json=minResourceVersion,proto3" json:"min_resource_version,omitempty"`
 	// Default: CONSISTENCY_CACHED.
 	Consistency Consistency `protobuf:"varint,9,opt,name=consistency,proto3,enum=kubeconnect.v1.Consistency" json:"consistency,omitempty"`
-	// "path" or "path desc", several with commas: "status.phase,
+	// "path" or "path desc", several separated by commas: "status.phase,
 	// metadata.creationTimestamp desc". Paths are as in GetRequest.fields, without "[*]".
-	// What is not there comes first, then false and true, then numbers and quantities
-	// ("500m") by value, then text, naturally ("web-2" before "web-10") as in kubectl.
-	// Objects and lists are INVALID_ARGUMENT. What is equal is in the default order:
-	// namespace, then name.
+	// Missing values come first, then false and true, then numbers and quantities ("500m")
+	// by value, then strings in natural order ("web-2" before "web-10") as in kubectl.
+	// Objects and lists as values are INVALID_ARGUMENT. Objects with equal values are in
+	// the default order: namespace, then name.
 	OrderBy string `protobuf:"bytes,10,opt,name=order_by,json=orderBy,proto3" json:"order_by,omitempty"`
-	// How many objects a page may have. Default (0): as many as fit. Whatever is
-	// asked for, a page ends before it would exceed about 3 MiB, for gRPC clients
-	// refuse messages over 4 MiB; an object larger than that is a page of its own.
-	// Negative: INVALID_ARGUMENT.
+	// The maximum number of objects in a page. Default (0): as many as fit. In any case a
+	// page ends before it would exceed about 3 MiB, because gRPC clients reject messages
+	// over 4 MiB. An object larger than that is a page of its own. Negative:
+	// INVALID_ARGUMENT.
 	PageSize int32 `protobuf:"varint,11,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// The next_page_token of the page before; everything else in the request
-	// except page_size and require_all_namespaces must be as it was, or the answer is
-	// INVALID_ARGUMENT. A token may be used more than once, and at any replica: nothing is
-	// kept for it, and permissions are checked on each page. It is no secret.
+	// The next_page_token of the previous page. All other fields except page_size and
+	// require_all_namespaces must be the same as in the previous request; otherwise the
+	// call fails with INVALID_ARGUMENT. A token can be used more than once, and at any
+	// replica: the service keeps nothing for it, and checks permissions on each page. A
+	// token is not a secret.
 	//
-	// Each page is of the state at the list's resource_version. A replica that has not reached
-	// that version waits for it. A replica that does not remember it asks the API server for
-	// exactly that version. OUT_OF_RANGE with reason "Expired" means: list again from the
-	// first page. It is the answer when
-	//   - the version is older than what the service remembers (by default the last 16 MiB of
-	//     changes of the resource) and what the API server remembers (by default 5 minutes), or
+	// Each page shows the state at the list's resource_version. A replica that has not
+	// reached that version waits for it. A replica that no longer has that version asks the
+	// API server for exactly that version. OUT_OF_RANGE with reason "Expired" means: list
+	// again from the first page. It is returned if
+	//   - the version is older than the service's history (by default the last 16 MiB of
+	//     changes of the resource) and than the API server's (by default 5 minutes), or
 	//     belongs to a history that was undone by restoring a backup;
 	//   - the caller has lost the permission for a namespace of the list. Namespaces that the
-	//     caller has gained meanwhile are left out; where the names of the namespaces are longer
-	//     than 2 KiB, they make the list expire too;
-	//   - `related` leads to something else by now, or the resource is served in another version.
+	//     caller has gained since the first page are omitted; if the names of the namespaces
+	//     are longer than 2 KiB, they make the list expire too;
+	//   - `related` selects other objects than before, or the resource is served in another
+	//     version.
 	//
-	// A list with related.transitive, and one of an aggregated API without resource versions,
-	// are made again for a page, and expire when that gives other objects.
+	// A list with related.transitive, and a list of an aggregated API without resource
+	// versions, is computed again for each page. It expires if the new result has other
+	// objects.
 	PageToken string `protobuf:"bytes,12,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
-	// The objects' metadata and nothing else, as in GetRequest.
+	// Return only the objects' metadata, as in GetRequest.
 	MetadataOnly bool `protobuf:"varint,13,opt,name=metadata_only,json=metadataOnly,proto3" json:"metadata_only,omitempty"`
-	// Only objects that have to do with another one.
+	// Only objects with this relation to another object.
 	Related *Relation `protobuf:"bytes,14,opt,name=related,proto3" json:"related,omitempty"`
-	// Fail with PERMISSION_DENIED unless the caller may list the resource in all
-	// namespaces. Default: the answer covers the namespaces that the caller may
-	// list, and ListResponse.namespaces names them where these are not all. Has no
-	// effect where namespace is set, or where the resource has no namespaces. With the
-	// page_token of a list that began without it and covers some namespaces only, the
-	// answer is OUT_OF_RANGE with reason "Expired".
+	// Fail with PERMISSION_DENIED unless the caller is allowed to list the resource in all
+	// namespaces. Default: the response covers the namespaces that the caller is allowed to
+	// list, and ListResponse.namespaces contains them if they are not all. Has no effect if
+	// namespace is set, or if the resource has no namespaces. With the page_token of a list
+	// that was started without this field and covers only some namespaces, the call fails
+	// with OUT_OF_RANGE and reason "Expired".
 	RequireAllNamespaces bool `protobuf:"varint,15,opt,name=require_all_namespaces,json=requireAllNamespaces,proto3" json:"require_all_namespaces,omitempty"`
 	unknownFields        protoimpl.UnknownFields
 	sizeCache            protoimpl.SizeCache
@@ -974,28 +981,28 @@ func (x *ListRequest) GetRequireAllNamespaces() bool {
 // ListResponse is one page of a list.
 type ListResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What the objects are.
+	// The kind of the objects.
 	Kind *ResourceKind `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	// The objects, in order.
 	Objects []*Object `protobuf:"bytes,2,rep,name=objects,proto3" json:"objects,omitempty"`
-	// Where the next page begins; empty on the last one.
+	// The token of the next page; empty on the last page.
 	NextPageToken string `protobuf:"bytes,3,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
-	// The version that the snapshot was taken at, the same on every page.
+	// The version of the snapshot, the same on every page.
 	ResourceVersion string `protobuf:"bytes,4,opt,name=resource_version,json=resourceVersion,proto3" json:"resource_version,omitempty"`
-	// How many objects come after this page. On later pages it follows from the first
+	// The number of objects after this page. On later pages it is computed from the first
 	// page's number.
 	Remaining int64 `protobuf:"varint,5,opt,name=remaining,proto3" json:"remaining,omitempty"`
-	// How current the replica was when it made this page. The objects of later pages are
-	// those of resource_version even so.
+	// How current the replica was when it produced this page. The objects of later pages
+	// are nevertheless those of resource_version.
 	Freshness *Freshness `protobuf:"bytes,6,opt,name=freshness,proto3" json:"freshness,omitempty"`
 	// Where the objects come from.
 	Source Source `protobuf:"varint,7,opt,name=source,proto3,enum=kubeconnect.v1.Source" json:"source,omitempty"`
-	// What people should know of the answer: that it covers some namespaces only,
-	// objects for which the filter has no value (of the whole list, on its first page), the API
-	// server's warnings.
+	// Warnings for people: that the list covers only some namespaces, the objects for which
+	// the filter has no value (for the whole list, on its first page), and the API server's
+	// warnings.
 	Warnings []string `protobuf:"bytes,8,rep,name=warnings,proto3" json:"warnings,omitempty"`
-	// The namespaces that the answer covers, in order, where the caller asked for all
-	// namespaces and may not list all of them. Empty: the answer is complete.
+	// The namespaces that the response covers, in order, if the caller asked for all
+	// namespaces and is not allowed to list all of them. Empty: the response is complete.
 	Namespaces    []string `protobuf:"bytes,9,rep,name=namespaces,proto3" json:"namespaces,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1109,14 +1116,14 @@ type CountObjectsRequest struct {
 	Filter string `protobuf:"bytes,5,opt,name=filter,proto3" json:"filter,omitempty"`
 	// As in ListRequest.
 	Related *Relation `protobuf:"bytes,6,opt,name=related,proto3" json:"related,omitempty"`
-	// The paths, as in GetRequest.fields, by whose values to count: "spec.nodeName",
-	// "status.phase". At most 8. An object without a value is counted with null; one for
-	// which a path has several values ("spec.containers[*].image") is counted once with
-	// each of them. Objects and lists as values are INVALID_ARGUMENT. Default: none, only
-	// the total.
+	// Paths, as in GetRequest.fields, by whose values the objects are counted:
+	// "spec.nodeName", "status.phase". At most 8. An object without a value is counted
+	// under null. An object with several values for a path ("spec.containers[*].image") is
+	// counted once under each of them. Objects and lists as values are INVALID_ARGUMENT.
+	// Default: no paths, only the total.
 	GroupBy []string `protobuf:"bytes,7,rep,name=group_by,json=groupBy,proto3" json:"group_by,omitempty"`
-	// How many groups to answer, those with the most objects first. Default: 1,000, at
-	// most 10,000.
+	// The maximum number of groups to return, the largest first. Default: 1,000; at most
+	// 10,000.
 	MaxGroups int32 `protobuf:"varint,8,opt,name=max_groups,json=maxGroups,proto3" json:"max_groups,omitempty"`
 	// As in GetRequest.
 	MinResourceVersion string `protobuf:"bytes,9,opt,name=min_resource_version,json=minResourceVersion,proto3" json:"min_resource_version,omitempty"`
@@ -1235,22 +1242,22 @@ func (x *CountObjectsRequest) GetRequireAllNamespaces() bool {
 	return false
 }
 
-// CountObjectsResponse tells how many objects match.
+// CountObjectsResponse contains the number of objects that match.
 type CountObjectsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What was counted.
+	// The kind of the counted objects.
 	Kind *ResourceKind `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
-	// How many objects match.
+	// The number of objects that match.
 	Total int64 `protobuf:"varint,2,opt,name=total,proto3" json:"total,omitempty"`
-	// How many have which values: the largest groups first, and those of one size in order
-	// of their values.
+	// The number of objects for each combination of values: the largest groups first, and
+	// groups of the same size ordered by their values.
 	Groups []*ObjectGroup `protobuf:"bytes,3,rep,name=groups,proto3" json:"groups,omitempty"`
-	// How many groups were left out, for there were more than max_groups, or more than fit
-	// in about 3 MiB.
+	// The number of groups that were omitted, because there were more than max_groups, or
+	// more than fit into about 3 MiB.
 	RemainingGroups int64 `protobuf:"varint,4,opt,name=remaining_groups,json=remainingGroups,proto3" json:"remaining_groups,omitempty"`
-	// The version at which they were counted.
+	// The version at which the objects were counted.
 	ResourceVersion string `protobuf:"bytes,5,opt,name=resource_version,json=resourceVersion,proto3" json:"resource_version,omitempty"`
-	// How current that was.
+	// How current the counts are.
 	Freshness *Freshness `protobuf:"bytes,6,opt,name=freshness,proto3" json:"freshness,omitempty"`
 	// Where the objects were counted.
 	Source Source `protobuf:"varint,7,opt,name=source,proto3,enum=kubeconnect.v1.Source" json:"source,omitempty"`
@@ -1355,13 +1362,13 @@ func (x *CountObjectsResponse) GetNamespaces() []string {
 	return nil
 }
 
-// ObjectGroup is a number of objects that have the same values.
+// ObjectGroup is the number of objects that have the same values.
 type ObjectGroup struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// One for each path of the request: a text, a number, a boolean, or null where there is
-	// none.
+	// One value for each path of the request: a string, a number, a boolean, or null if
+	// there is none.
 	Values []*structpb.Value `protobuf:"bytes,1,rep,name=values,proto3" json:"values,omitempty"`
-	// How many objects have them.
+	// The number of objects with these values.
 	Count         int64 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1416,19 +1423,20 @@ type GetTableRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The resource, in kubectl's syntax. Required.
 	Resource string `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
-	// The namespace. Empty: all; the caller must have the right to all, then.
+	// The namespace. Empty: all namespaces, which requires the permission for all of them.
 	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// One object by its name. Empty: all that match.
+	// The name of a single object. Empty: all that match.
 	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
 	// As in ListRequest.
 	LabelSelector string `protobuf:"bytes,4,opt,name=label_selector,json=labelSelector,proto3" json:"label_selector,omitempty"`
 	// As in ListRequest.
 	FieldSelector string `protobuf:"bytes,5,opt,name=field_selector,json=fieldSelector,proto3" json:"field_selector,omitempty"`
-	// How many rows a page may have. Default (0) and most: 500. A page of several rows that
-	// is larger than about 3 MiB is RESOURCE_EXHAUSTED: ask for fewer.
+	// The maximum number of rows in a page. Default (0) and maximum: 500. A page with
+	// several rows that is larger than about 3 MiB is RESOURCE_EXHAUSTED: ask for fewer
+	// rows.
 	PageSize int32 `protobuf:"varint,6,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// The next_page_token of the page before, with the rest of the request as it was. It is
-	// the API server's, and expires after about five minutes: OUT_OF_RANGE.
+	// The next_page_token of the previous page, with the rest of the request unchanged. The
+	// token is the API server's, and expires after about five minutes: OUT_OF_RANGE.
 	PageToken     string `protobuf:"bytes,7,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1516,17 +1524,17 @@ func (x *GetTableRequest) GetPageToken() string {
 // GetTableResponse is one page of a table.
 type GetTableResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What the objects are.
+	// The kind of the objects.
 	Kind *ResourceKind `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	// The columns.
 	Columns []*TableColumn `protobuf:"bytes,2,rep,name=columns,proto3" json:"columns,omitempty"`
-	// The rows, in order of namespace and name.
+	// The rows, ordered by namespace and name.
 	Rows []*TableRow `protobuf:"bytes,3,rep,name=rows,proto3" json:"rows,omitempty"`
-	// Where the next page begins; empty on the last one.
+	// The token of the next page; empty on the last page.
 	NextPageToken string `protobuf:"bytes,4,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
-	// How many rows come after this page, where the API server says so.
+	// The number of rows after this page, if the API server reports it.
 	Remaining int64 `protobuf:"varint,5,opt,name=remaining,proto3" json:"remaining,omitempty"`
-	// The version that the table was made at.
+	// The version of the table.
 	ResourceVersion string `protobuf:"bytes,6,opt,name=resource_version,json=resourceVersion,proto3" json:"resource_version,omitempty"`
 	// The API server's warnings, for people.
 	Warnings      []string `protobuf:"bytes,7,rep,name=warnings,proto3" json:"warnings,omitempty"`
@@ -1613,7 +1621,7 @@ func (x *GetTableResponse) GetWarnings() []string {
 	return nil
 }
 
-// TableColumn says what a column holds.
+// TableColumn describes a column.
 type TableColumn struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The heading.
@@ -1622,9 +1630,9 @@ type TableColumn struct {
 	Type string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
 	// OpenAPI's format: "name" is the object's name.
 	Format string `protobuf:"bytes,3,opt,name=format,proto3" json:"format,omitempty"`
-	// What it is, for people.
+	// A description for people.
 	Description string `protobuf:"bytes,4,opt,name=description,proto3" json:"description,omitempty"`
-	// 0: always shown; greater: shown where there is room (kubectl's -o wide).
+	// 0: always shown; greater: shown only in wide output (kubectl's -o wide).
 	Priority      int32 `protobuf:"varint,5,opt,name=priority,proto3" json:"priority,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1698,7 +1706,7 @@ func (x *TableColumn) GetPriority() int32 {
 // TableRow is one object.
 type TableRow struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// One for each column.
+	// One cell for each column.
 	Cells []*structpb.Value `protobuf:"bytes,1,rep,name=cells,proto3" json:"cells,omitempty"`
 	// The object's namespace.
 	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
@@ -1782,61 +1790,69 @@ type WatchRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The resource, in kubectl's syntax: "po", "deployments.apps". Required.
 	Resource string `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
-	// The namespace. Empty: all that the caller may see. When that changes while the
-	// stream runs, the objects of a namespace that is lost come as DELETED, without
-	// content, and those of one that is gained as ADDED, all at the version where
-	// the stream stands. A caller who may see nothing any more, or is not known any
-	// more, has the stream end. Refused for a resource that has no namespaces.
+	// The namespace. Empty: all namespaces that the caller is allowed to read. When these
+	// change while the stream runs, the objects of a lost namespace are sent as DELETED,
+	// without content, and the objects of a gained namespace as ADDED, all at the stream's
+	// current version. The stream ends if the caller is no longer allowed to read any
+	// namespace, or is no longer authenticated. Not allowed for a resource without
+	// namespaces.
 	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// As in ListRequest. An object that leaves the selection arrives as DELETED,
-	// one that enters it as ADDED.
+	// As in ListRequest. An object that stops matching is sent as DELETED, and an object
+	// that starts to match as ADDED.
 	LabelSelector string `protobuf:"bytes,3,opt,name=label_selector,json=labelSelector,proto3" json:"label_selector,omitempty"`
 	// As in ListRequest.
 	FieldSelector string `protobuf:"bytes,4,opt,name=field_selector,json=fieldSelector,proto3" json:"field_selector,omitempty"`
-	// As in ListRequest: an object that begins to match arrives as ADDED, one that ceases
-	// to as DELETED. One for which the expression has no value does not match.
+	// As in ListRequest. An object that starts to match is sent as ADDED, and an object
+	// that stops matching as DELETED. An object for which the expression has no value does
+	// not match.
 	Filter string `protobuf:"bytes,5,opt,name=filter,proto3" json:"filter,omitempty"`
-	// As in ListRequest. A change of nothing under these paths is not told.
+	// As in ListRequest. A change that does not touch these paths produces no event.
 	Fields []string `protobuf:"bytes,6,rep,name=fields,proto3" json:"fields,omitempty"`
 	// The encoding of the objects. Default: ENCODING_STRUCT.
 	Encoding Encoding `protobuf:"varint,7,opt,name=encoding,proto3,enum=kubeconnect.v1.Encoding" json:"encoding,omitempty"`
 	// As in GetRequest.
 	MinResourceVersion string `protobuf:"bytes,8,opt,name=min_resource_version,json=minResourceVersion,proto3" json:"min_resource_version,omitempty"`
-	// One object by its name, so that a right to that name is enough. A namespaced
-	// resource needs the namespace too.
+	// The name of a single object, for which a permission for that name is sufficient. A
+	// namespaced resource needs the namespace too.
 	Name string `protobuf:"bytes,9,opt,name=name,proto3" json:"name,omitempty"`
-	// The last token received: continue behind it instead of beginning with a
-	// snapshot. Any replica understands it. What has happened since comes step by
-	// step as far as the service remembers the steps; for what was longer ago, the
-	// latest state of each changed object, as ADDED or MODIFIED, and a DELETED
-	// without content for each that is gone or has left the selection: hold the
-	// former, and ignore the deletion of what you do not hold. The DELETED that were the last
-	// things sent may come again. At a replica that is
-	// behind the one which gave the token out, such latest states may come later, when
-	// it has caught up; if it cannot ask the API server, it is UNAVAILABLE after a few
-	// seconds: call again, at another one. Where even that is not
-	// remembered, the stream begins anew, with RESET. A token of another selection,
-	// or one that was cut or changed, is INVALID_ARGUMENT. One limit: when etcd was restored
-	// from a backup and its versions have grown past the token's since, a replica that has
-	// started after that cannot see it, and continues as if nothing had been undone, unless
-	// the operator has restored etcd with higher versions or given the replicas another
-	// --token-generation.
+	// The last token received: resume after it instead of beginning with a snapshot. Any
+	// replica accepts it.
+	//
+	// Changes since the token are sent one by one as far as the service has them in memory.
+	// For older changes the service sends the latest state of each changed object, as ADDED
+	// or MODIFIED, and a DELETED without content for each object that was deleted or has
+	// left the selection: store the former, and ignore the deletion of an object that you
+	// do not have. DELETED events that were the last events before the interruption can be
+	// sent again.
+	//
+	// If the replica's cache is older than the token, such latest states can be sent later,
+	// when the replica has caught up. If that replica cannot reach the API server, the
+	// stream ends with UNAVAILABLE after a few seconds: call again, at another replica. If
+	// the token is older than all that the service can reconstruct, the stream resyncs,
+	// beginning with RESET. A token of another selection, or a truncated or modified token,
+	// is INVALID_ARGUMENT.
+	//
+	// One limit: if etcd was restored from a backup and its versions have since grown past
+	// the token's version, a replica that was started after that cannot detect it. It
+	// resumes as if nothing had been undone, unless the operator has restored etcd with
+	// higher versions or given the replicas another --token-generation.
 	ResumeToken string `protobuf:"bytes,10,opt,name=resume_token,json=resumeToken,proto3" json:"resume_token,omitempty"`
-	// The objects' metadata and nothing else, as in GetRequest. A change of nothing in
-	// it is not told.
+	// Return only the objects' metadata, as in GetRequest. A change outside the metadata
+	// produces no event.
 	MetadataOnly bool `protobuf:"varint,11,opt,name=metadata_only,json=metadataOnly,proto3" json:"metadata_only,omitempty"`
-	// Only objects that have to do with another one, as that is when the stream begins.
+	// Only objects with this relation to another object, as the relation is when the stream
+	// begins.
 	Related *Relation `protobuf:"bytes,12,opt,name=related,proto3" json:"related,omitempty"`
-	// Send of a MODIFIED object only what has changed, where that is known and can be said
-	// in less than half of the object: see Event.patch. PATCH_TYPE_MERGE is the easiest to
-	// apply, but a list in which anything has changed comes as a whole; PATCH_TYPE_JSON
-	// reaches into lists too, and is for ENCODING_JSON only. ENCODING_PROTOBUF has no
-	// patches. Anything else is INVALID_ARGUMENT. Default: whole objects.
+	// Send MODIFIED objects as patches if the previous state is known and the patch is
+	// smaller than half of the object: see Event.patch. PATCH_TYPE_MERGE is the easiest to
+	// apply, but a list with any change is sent completely. PATCH_TYPE_JSON also describes
+	// changes within lists, and requires ENCODING_JSON. ENCODING_PROTOBUF has no patches.
+	// Other combinations are INVALID_ARGUMENT. Default: whole objects.
 	Patches PatchType `protobuf:"varint,13,opt,name=patches,proto3,enum=kubeconnect.v1.PatchType" json:"patches,omitempty"`
-	// As in ListRequest, for both list and watch. When the permission for all namespaces
-	// ends while the stream runs, the stream ends with PERMISSION_DENIED. A token that was
-	// given out without it is good with it, and the other way about; where the stream of
-	// the token covered some namespaces only, it begins with RESET.
+	// As in ListRequest, for both list and watch. If the caller loses the permission for
+	// all namespaces while the stream runs, the stream ends with PERMISSION_DENIED. A token
+	// from a stream without this field is valid with it, and the reverse. If the stream of
+	// the token covered only some namespaces, the new stream begins with RESET.
 	RequireAllNamespaces bool `protobuf:"varint,14,opt,name=require_all_namespaces,json=requireAllNamespaces,proto3" json:"require_all_namespaces,omitempty"`
 	unknownFields        protoimpl.UnknownFields
 	sizeCache            protoimpl.SizeCache
@@ -1973,11 +1989,11 @@ func (x *WatchRequest) GetRequireAllNamespaces() bool {
 // WatchManyRequest asks for several watches in one stream.
 type WatchManyRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The watches, 1 to 100, each of which counts as a stream of the caller's. Their
-	// resume_token must be empty.
+	// The watches, 1 to 100. Each counts as one of the caller's streams. Their resume_token
+	// must be empty.
 	Watches []*WatchRequest `protobuf:"bytes,1,rep,name=watches,proto3" json:"watches,omitempty"`
-	// The last token received: continue each watch behind it, as in WatchRequest. The
-	// watches must be the same, in the same order.
+	// The last token received: resume each watch after it, as in WatchRequest. The watches
+	// must be the same, in the same order.
 	ResumeToken   string `protobuf:"bytes,2,opt,name=resume_token,json=resumeToken,proto3" json:"resume_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2027,14 +2043,14 @@ func (x *WatchManyRequest) GetResumeToken() string {
 	return ""
 }
 
-// WatchManyResponse is what one of the watches tells.
+// WatchManyResponse contains events of one of the watches.
 type WatchManyResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Which watch: its place in the request, from 0.
+	// The index of the watch in the request, from 0.
 	Watch int32 `protobuf:"varint,1,opt,name=watch,proto3" json:"watch,omitempty"`
-	// What it tells. Its resume_token is empty.
+	// The response of this watch. Its resume_token is empty.
 	Response *WatchResponse `protobuf:"bytes,2,opt,name=response,proto3" json:"response,omitempty"`
-	// Where to continue all of them after this response. A watch that cannot be resumed
+	// The token to resume all watches after this response. A watch that cannot be resumed
 	// there begins with its snapshot.
 	ResumeToken   string `protobuf:"bytes,3,opt,name=resume_token,json=resumeToken,proto3" json:"resume_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2092,33 +2108,33 @@ func (x *WatchManyResponse) GetResumeToken() string {
 	return ""
 }
 
-// WatchResponse is a batch of events: all that waited for this stream, up to about
-// 1 MiB; a larger event is a batch of its own.
+// WatchResponse is a batch of events: all that are pending for this stream, up to about 1
+// MiB. A larger event is a batch of its own.
 type WatchResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What the objects are. Set in the first response of a stream, in each that begins
-	// with RESET, and in the response that follows a change of the caller's permissions;
-	// it holds until the next.
+	// The kind of the objects. Set in the first response of a stream, in each response that
+	// begins with RESET, and in the response that follows a change of the caller's
+	// permissions. It applies until it is set again.
 	Kind *ResourceKind `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	// The events, in order. Apply them one after another.
 	Events []*Event `protobuf:"bytes,2,rep,name=events,proto3" json:"events,omitempty"`
-	// Where to continue after this response. Empty where a stream cannot be resumed:
-	// within a snapshot, or within what was found in one step after the API server had
-	// been away, or within latest states. An older token is of no use then: watch
-	// without one.
+	// The token to resume after this response. Empty if a stream cannot be resumed here:
+	// within a snapshot, within changes that were found together after the API server had
+	// been unreachable, and within latest states. Do not use an older token in that case:
+	// watch without one.
 	ResumeToken string `protobuf:"bytes,3,opt,name=resume_token,json=resumeToken,proto3" json:"resume_token,omitempty"`
-	// How current the stream is. Set with every SYNCED and every BOOKMARK, and so within
-	// ten seconds of a change.
+	// How current the stream is. Set with every SYNCED and every BOOKMARK, and therefore
+	// within ten seconds of a change.
 	Freshness *Freshness `protobuf:"bytes,4,opt,name=freshness,proto3" json:"freshness,omitempty"`
-	// Where the objects come from. Set together with the kind.
+	// Where the objects come from. Set together with kind.
 	Source Source `protobuf:"varint,5,opt,name=source,proto3,enum=kubeconnect.v1.Source" json:"source,omitempty"`
-	// What people should know of the stream: that it covers some namespaces only, and
-	// objects for which the filter has no value. Sent together with the kind. Objects for
-	// which the filter has no value are warned of with each snapshot, and after that with
-	// the next response once there is one more, but every five seconds at most.
+	// Warnings for people: that the stream covers only some namespaces, and the objects for
+	// which the filter has no value. Sent together with kind. The objects for which the
+	// filter has no value are reported with each snapshot, and afterwards with the next
+	// response once there is another such object, at most every five seconds.
 	Warnings []string `protobuf:"bytes,6,rep,name=warnings,proto3" json:"warnings,omitempty"`
-	// The namespaces that the stream covers, as in ListResponse. Set together with the
-	// kind: where the kind is set and these are empty, the stream is complete.
+	// The namespaces that the stream covers, as in ListResponse. Set together with kind: if
+	// kind is set and namespaces is empty, the stream covers all namespaces.
 	Namespaces    []string `protobuf:"bytes,7,rep,name=namespaces,proto3" json:"namespaces,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2203,17 +2219,16 @@ func (x *WatchResponse) GetNamespaces() []string {
 	return nil
 }
 
-// Freshness tells how current an answer from memory is.
+// Freshness is how current a response from memory is.
 type Freshness struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Whether the service has lost the API server, or has yet to catch up with it after an
-	// outage: then the answer is as of last_contact, and what has happened since may be
-	// missing.
+	// Whether the API server is unreachable, or the service has not yet caught up after an
+	// outage. The response is then as of last_contact, and later changes can be missing.
 	Stale bool `protobuf:"varint,1,opt,name=stale,proto3" json:"stale,omitempty"`
-	// The time as of which the answer is complete; absent where the service has no snapshot
-	// yet. What had happened by then is in it, but for the moment that an event takes; what
-	// a slow link delays while the service's watch is open is not noticed. The API server is
-	// asked every few seconds while it is silent.
+	// The time as of which the response is complete; absent if the service has no snapshot
+	// yet. The response includes the changes up to this time, apart from the short delivery
+	// time of an event. A delay on a slow link is not detected while the service's watch is
+	// open. While the API server sends nothing, the service polls it every few seconds.
 	LastContact   *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=last_contact,json=lastContact,proto3" json:"last_contact,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2266,25 +2281,30 @@ func (x *Freshness) GetLastContact() *timestamppb.Timestamp {
 // Event is one step in the history of a selection.
 type Event struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What has happened.
+	// The type of the event.
 	Type EventType `protobuf:"varint,1,opt,name=type,proto3,enum=kubeconnect.v1.EventType" json:"type,omitempty"`
 	// The object; absent for RESET, SYNCED and BOOKMARK.
 	Object *Object `protobuf:"bytes,2,opt,name=object,proto3" json:"object,omitempty"`
-	// The version of the event itself. For ADDED and MODIFIED it is the object's own,
-	// unless the caller has gained a namespace (see WatchRequest.namespace): its objects
-	// are older than the event. It is newer, too, where only the content of the object has
-	// changed: the API server serves another content at the same version when the schema
-	// or the conversion of a custom resource changes. A MODIFIED then has an object with
-	// the version that it had before. For a DELETED it is newer than the object's
-	// own, which is the last one that the selection held; where the object has no
-	// content (see WatchRequest.namespace and resume_token), it is the same, and a UID
-	// is told only if it is known which object it was.
+	// The version of the event itself.
+	//
+	// For ADDED and MODIFIED it is the object's own version, with two exceptions. If the
+	// caller has gained a namespace (see WatchRequest.namespace), the namespace's objects
+	// are older than their events. If only the content of the object has changed, the event
+	// is newer than the object: the API server serves another content at the same version
+	// when the schema or the conversion of a custom resource changes. The object of such a
+	// MODIFIED has the same version as before.
+	//
+	// For a DELETED it is newer than the object's own version, which is the last one that
+	// matched the selection. If the object has no content (see WatchRequest.namespace and
+	// resume_token), both versions are the same, and the UID is set only if the service
+	// knows which object it was.
 	ResourceVersion string `protobuf:"bytes,3,opt,name=resource_version,json=resourceVersion,proto3" json:"resource_version,omitempty"`
-	// The object's content (its struct or json) is not the whole object but a patch to the
-	// one that this stream has sent last, of the type that WatchRequest.patches asked for:
-	// either a JSON merge patch, or a JSON patch whose operations are "add", "remove" and
-	// "replace". Only for MODIFIED, and even then an object may come whole: hold on to what
-	// this says. Unspecified: the content is the whole object.
+	// The format of the patch, if the object's content (its struct or json) is a patch to
+	// the state of the object that this stream sent last. It is the type that
+	// WatchRequest.patches requested: either a JSON merge patch, or a JSON patch whose
+	// operations are "add", "remove" and "replace". Only for MODIFIED, and even a MODIFIED
+	// can contain the whole object: check this field. Unspecified: the content is the whole
+	// object.
 	Patch         PatchType `protobuf:"varint,4,opt,name=patch,proto3,enum=kubeconnect.v1.PatchType" json:"patch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2348,8 +2368,8 @@ func (x *Event) GetPatch() PatchType {
 	return PatchType_PATCH_TYPE_UNSPECIFIED
 }
 
-// Preconditions must hold for a write to happen; if one does not, the answer is
-// ABORTED and nothing has changed.
+// Preconditions are conditions for a write. If one is not met, the call fails with
+// ABORTED and nothing is changed.
 type Preconditions struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The object must have this UID. Empty: any.
@@ -2409,36 +2429,35 @@ type PatchRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The resource, in kubectl's syntax. Required.
 	Resource string `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
-	// The namespace. Required for a namespaced resource, refused for another.
+	// The namespace. Required for a namespaced resource, not allowed for others.
 	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// The name. Required.
 	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
-	// The subresource to patch, such as "status" or "scale". Empty: the object. A
-	// patch of the object does not change what belongs to a subresource, and the
-	// other way about.
+	// The subresource to patch, such as "status" or "scale". Empty: the object. A patch of
+	// the object does not change the fields of a subresource, and the reverse.
 	Subresource string `protobuf:"bytes,4,opt,name=subresource,proto3" json:"subresource,omitempty"`
-	// How the patch is written. Required.
+	// The format of the patch. Required.
 	Type PatchType `protobuf:"varint,5,opt,name=type,proto3,enum=kubeconnect.v1.PatchType" json:"type,omitempty"`
-	// The patch itself. Required.
+	// The patch. Required.
 	//
 	// Types that are valid to be assigned to Body:
 	//
 	//	*PatchRequest_Value
 	//	*PatchRequest_Data
 	Body isPatchRequest_Body `protobuf_oneof:"body"`
-	// Check and admit the change, and answer with its result, without making it.
+	// Validate and admit the change, and return its result, without persisting it.
 	DryRun bool `protobuf:"varint,8,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
-	// In whose name the fields are owned, at most 128 characters. Default:
-	// "kubeconnect"; required for PATCH_TYPE_APPLY.
+	// The name of the field manager, at most 128 characters. Default: "kubeconnect";
+	// required for PATCH_TYPE_APPLY.
 	FieldManager string `protobuf:"bytes,9,opt,name=field_manager,json=fieldManager,proto3" json:"field_manager,omitempty"`
-	// For PATCH_TYPE_APPLY: take fields over from the managers that own them.
-	// Otherwise refused.
+	// For PATCH_TYPE_APPLY: take over fields from the managers that own them. Not allowed
+	// for other types.
 	Force bool `protobuf:"varint,10,opt,name=force,proto3" json:"force,omitempty"`
-	// Default: the API server's, WARN.
+	// Default: the API server's default, WARN.
 	FieldValidation FieldValidation `protobuf:"varint,11,opt,name=field_validation,json=fieldValidation,proto3,enum=kubeconnect.v1.FieldValidation" json:"field_validation,omitempty"`
-	// What must hold for the patch to happen.
+	// The preconditions of the patch.
 	Preconditions *Preconditions `protobuf:"bytes,12,opt,name=preconditions,proto3" json:"preconditions,omitempty"`
-	// The encoding of the object in the answer. Default: ENCODING_STRUCT.
+	// The encoding of the object in the response. Default: ENCODING_STRUCT.
 	Encoding      Encoding `protobuf:"varint,13,opt,name=encoding,proto3,enum=kubeconnect.v1.Encoding" json:"encoding,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2581,13 +2600,13 @@ type isPatchRequest_Body interface {
 }
 
 type PatchRequest_Value struct {
-	// As a JSON value: an object, or a list for PATCH_TYPE_JSON. Easy to write in
-	// a curl or grpcurl line; integers beyond 2^53 lose precision.
+	// As a JSON value: an object, or a list for PATCH_TYPE_JSON. Easy to write in a curl
+	// or grpcurl command; integers beyond 2^53 lose precision.
 	Value *structpb.Value `protobuf:"bytes,6,opt,name=value,proto3,oneof"`
 }
 
 type PatchRequest_Data struct {
-	// As the bytes of JSON, or of YAML for PATCH_TYPE_APPLY. Passed on as they are.
+	// As the bytes of JSON, or of YAML for PATCH_TYPE_APPLY. Passed on unchanged.
 	Data []byte `protobuf:"bytes,7,opt,name=data,proto3,oneof"`
 }
 
@@ -2595,17 +2614,17 @@ func (*PatchRequest_Value) isPatchRequest_Body() {}
 
 func (*PatchRequest_Data) isPatchRequest_Body() {}
 
-// PatchResponse carries the object as it is after the patch.
+// PatchResponse contains the object after the patch.
 type PatchResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What the object is. For a subresource this may be another kind, such as
-	// autoscaling/v1 Scale.
+	// The object's kind. For a subresource this can be another kind, such as autoscaling/v1
+	// Scale.
 	Kind *ResourceKind `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
-	// The object, as the API server answered it.
+	// The object, as the API server returned it.
 	Object *Object `protobuf:"bytes,2,opt,name=object,proto3" json:"object,omitempty"`
 	// The API server's warnings, for people.
 	Warnings []string `protobuf:"bytes,3,rep,name=warnings,proto3" json:"warnings,omitempty"`
-	// Whether the object was made by this patch (PATCH_TYPE_APPLY).
+	// Whether the patch created the object (PATCH_TYPE_APPLY).
 	Created       bool `protobuf:"varint,4,opt,name=created,proto3" json:"created,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2669,19 +2688,19 @@ func (x *PatchResponse) GetCreated() bool {
 	return false
 }
 
-// CreateRequest makes an object.
+// CreateRequest creates an object.
 type CreateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The resource, in kubectl's syntax. Required.
 	Resource string `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
 	// The namespace. Required for a namespaced resource unless the body names it.
 	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// The name of the object that a subresource belongs to; otherwise the body
-	// names the object.
+	// The name of the object that a subresource belongs to. Otherwise the body names the
+	// object.
 	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
-	// The subresource to create, such as "eviction", "binding" or "token". What is no
-	// object ("log", "exec", "attach", "portforward", "proxy") is INVALID_ARGUMENT, here and
-	// in the other changes.
+	// The subresource to create, such as "eviction", "binding" or "token". Subresources
+	// that are not objects ("log", "exec", "attach", "portforward", "proxy") are
+	// INVALID_ARGUMENT, here and in the other writes.
 	Subresource string `protobuf:"bytes,4,opt,name=subresource,proto3" json:"subresource,omitempty"`
 	// The object. Required.
 	//
@@ -2697,7 +2716,7 @@ type CreateRequest struct {
 	FieldManager string `protobuf:"bytes,9,opt,name=field_manager,json=fieldManager,proto3" json:"field_manager,omitempty"`
 	// As in PatchRequest.
 	FieldValidation FieldValidation `protobuf:"varint,10,opt,name=field_validation,json=fieldValidation,proto3,enum=kubeconnect.v1.FieldValidation" json:"field_validation,omitempty"`
-	// The encoding of the object in the answer. Default: ENCODING_STRUCT.
+	// The encoding of the object in the response. Default: ENCODING_STRUCT.
 	Encoding      Encoding `protobuf:"varint,11,opt,name=encoding,proto3,enum=kubeconnect.v1.Encoding" json:"encoding,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2833,8 +2852,8 @@ type CreateRequest_Struct struct {
 }
 
 type CreateRequest_Data struct {
-	// As the bytes of JSON, or of YAML in one document. Passed on as they are; the
-	// kind may be left out.
+	// As the bytes of JSON, or of YAML in one document. Passed on unchanged; the kind is
+	// optional.
 	Data []byte `protobuf:"bytes,6,opt,name=data,proto3,oneof"`
 }
 
@@ -2850,12 +2869,12 @@ func (*CreateRequest_Data) isCreateRequest_Body() {}
 
 func (*CreateRequest_Protobuf) isCreateRequest_Body() {}
 
-// CreateResponse carries the object as it was made.
+// CreateResponse contains the created object.
 type CreateResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What the object is.
+	// The object's kind.
 	Kind *ResourceKind `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
-	// The object, as the API server answered it.
+	// The object, as the API server returned it.
 	Object *Object `protobuf:"bytes,2,opt,name=object,proto3" json:"object,omitempty"`
 	// The API server's warnings, for people.
 	Warnings      []string `protobuf:"bytes,3,rep,name=warnings,proto3" json:"warnings,omitempty"`
@@ -2925,8 +2944,8 @@ type UpdateRequest struct {
 	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
 	// The subresource to update, such as "status" or "scale". Empty: the object.
 	Subresource string `protobuf:"bytes,4,opt,name=subresource,proto3" json:"subresource,omitempty"`
-	// The object. Required. With a resource version in its metadata, that must be
-	// the cluster's, or the answer is ABORTED.
+	// The object. Required. A resource version in its metadata must be the cluster's
+	// current one; otherwise the call fails with ABORTED.
 	//
 	// Types that are valid to be assigned to Body:
 	//
@@ -2940,9 +2959,9 @@ type UpdateRequest struct {
 	FieldManager string `protobuf:"bytes,9,opt,name=field_manager,json=fieldManager,proto3" json:"field_manager,omitempty"`
 	// As in PatchRequest.
 	FieldValidation FieldValidation `protobuf:"varint,10,opt,name=field_validation,json=fieldValidation,proto3,enum=kubeconnect.v1.FieldValidation" json:"field_validation,omitempty"`
-	// What must hold for the update to happen.
+	// The preconditions of the update.
 	Preconditions *Preconditions `protobuf:"bytes,11,opt,name=preconditions,proto3" json:"preconditions,omitempty"`
-	// The encoding of the object in the answer. Default: ENCODING_STRUCT.
+	// The encoding of the object in the response. Default: ENCODING_STRUCT.
 	Encoding      Encoding `protobuf:"varint,12,opt,name=encoding,proto3,enum=kubeconnect.v1.Encoding" json:"encoding,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3085,8 +3104,8 @@ type UpdateRequest_Struct struct {
 }
 
 type UpdateRequest_Data struct {
-	// As the bytes of JSON, or of YAML in one document. Passed on as they are; the
-	// kind may be left out.
+	// As the bytes of JSON, or of YAML in one document. Passed on unchanged; the kind is
+	// optional.
 	Data []byte `protobuf:"bytes,6,opt,name=data,proto3,oneof"`
 }
 
@@ -3102,16 +3121,16 @@ func (*UpdateRequest_Data) isUpdateRequest_Body() {}
 
 func (*UpdateRequest_Protobuf) isUpdateRequest_Body() {}
 
-// UpdateResponse carries the object as it is after the update.
+// UpdateResponse contains the object after the update.
 type UpdateResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What the object is.
+	// The object's kind.
 	Kind *ResourceKind `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
-	// The object, as the API server answered it.
+	// The object, as the API server returned it.
 	Object *Object `protobuf:"bytes,2,opt,name=object,proto3" json:"object,omitempty"`
 	// The API server's warnings, for people.
 	Warnings []string `protobuf:"bytes,3,rep,name=warnings,proto3" json:"warnings,omitempty"`
-	// Whether the object was made by this update, where its kind allows that.
+	// Whether the update created the object, for kinds that allow that.
 	Created       bool `protobuf:"varint,4,opt,name=created,proto3" json:"created,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3180,20 +3199,20 @@ type DeleteRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The resource, in kubectl's syntax. Required.
 	Resource string `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
-	// The namespace. Required for a namespaced resource, refused for another.
+	// The namespace. Required for a namespaced resource, not allowed for others.
 	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// The name. Required.
 	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
-	// What must hold for the deletion to happen.
+	// The preconditions of the deletion.
 	Preconditions *Preconditions `protobuf:"bytes,4,opt,name=preconditions,proto3" json:"preconditions,omitempty"`
-	// What becomes of the objects that this one owns.
+	// The handling of the objects that this object owns.
 	PropagationPolicy PropagationPolicy `protobuf:"varint,5,opt,name=propagation_policy,json=propagationPolicy,proto3,enum=kubeconnect.v1.PropagationPolicy" json:"propagation_policy,omitempty"`
-	// How many seconds the object has to end itself; 0: none. Unset: the kind's
-	// own default (30 for pods).
+	// How many seconds the object has to terminate; 0: none. Unset: the kind's own default
+	// (30 for pods).
 	GracePeriodSeconds *int64 `protobuf:"varint,6,opt,name=grace_period_seconds,json=gracePeriodSeconds,proto3,oneof" json:"grace_period_seconds,omitempty"`
-	// Check and admit the deletion without doing it.
+	// Validate and admit the deletion without executing it.
 	DryRun bool `protobuf:"varint,7,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
-	// The encoding of the object in the answer. Default: ENCODING_STRUCT.
+	// The encoding of the object in the response. Default: ENCODING_STRUCT.
 	Encoding      Encoding `protobuf:"varint,8,opt,name=encoding,proto3,enum=kubeconnect.v1.Encoding" json:"encoding,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3285,21 +3304,21 @@ func (x *DeleteRequest) GetEncoding() Encoding {
 	return Encoding_ENCODING_UNSPECIFIED
 }
 
-// DeleteResponse tells what is left of the object.
+// DeleteResponse describes the result of a deletion.
 type DeleteResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What the object is.
+	// The object's kind.
 	Kind *ResourceKind `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
-	// The object, where it is still there (finalizers, a grace period) or where
-	// the API server answers with its last state.
+	// The object, if it still exists (finalizers, a grace period) or if the API server
+	// returns its last state.
 	Object *Object `protobuf:"bytes,2,opt,name=object,proto3" json:"object,omitempty"`
 	// The API server's warnings, for people.
 	Warnings []string `protobuf:"bytes,3,rep,name=warnings,proto3" json:"warnings,omitempty"`
-	// A resource version at which the deletion, or the beginning of it, is visible: a read
-	// with it as min_resource_version sees the object deleted, or with its
-	// metadata.deletionTimestamp set. Empty for a dry run, for a resource without comparable
-	// versions, and where the API server answers none and neither the service nor the
-	// caller may list the resource.
+	// A resource version at which the deletion, or its start, is visible: a read with this
+	// version as min_resource_version sees that the object is deleted or that its
+	// metadata.deletionTimestamp is set. Empty for a dry run, for a resource without
+	// comparable versions, and if the API server returns no version and neither the service
+	// nor the caller is allowed to list the resource.
 	ResourceVersion string `protobuf:"bytes,4,opt,name=resource_version,json=resourceVersion,proto3" json:"resource_version,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -3368,7 +3387,7 @@ type DeleteCollectionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The resource, in kubectl's syntax. Required.
 	Resource string `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
-	// The namespace. Required for a namespaced resource, refused for another.
+	// The namespace. Required for a namespaced resource, not allowed for others.
 	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// As in ListRequest.
 	LabelSelector string `protobuf:"bytes,3,opt,name=label_selector,json=labelSelector,proto3" json:"label_selector,omitempty"`
@@ -3463,14 +3482,14 @@ func (x *DeleteCollectionRequest) GetDryRun() bool {
 	return false
 }
 
-// DeleteCollectionResponse tells what was deleted.
+// DeleteCollectionResponse contains the number of deleted objects.
 type DeleteCollectionResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How many objects the API server deleted or began to delete.
+	// The number of objects that the API server deleted or began to delete.
 	Deleted int64 `protobuf:"varint,1,opt,name=deleted,proto3" json:"deleted,omitempty"`
 	// The API server's warnings, for people.
 	Warnings []string `protobuf:"bytes,2,rep,name=warnings,proto3" json:"warnings,omitempty"`
-	// As in DeleteResponse, for all the deletions.
+	// As in DeleteResponse, for all of the deletions.
 	ResourceVersion string `protobuf:"bytes,3,opt,name=resource_version,json=resourceVersion,proto3" json:"resource_version,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache

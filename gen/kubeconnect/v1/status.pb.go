@@ -21,19 +21,18 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Status is attached as a detail to every error that has to do with the cluster.
-// It mirrors metav1.Status, so that a caller can tell, say, AlreadyExists from
-// Conflict, and see each field that a validation refused.
+// Status is attached as a detail to every error that concerns the cluster. It mirrors
+// metav1.Status: a caller can distinguish, for example, AlreadyExists from Conflict, and
+// can see each field that failed validation.
 type Status struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The machine-readable reason in Kubernetes' words: "NotFound",
-	// "AlreadyExists", "Conflict", "Invalid", "Forbidden", "Expired",
-	// "TooManyRequests" and so on. Empty where the API server gave none.
+	// The machine-readable reason, as in Kubernetes: "NotFound", "AlreadyExists", "Conflict",
+	// "Invalid", "Forbidden", "Expired", "TooManyRequests" and so on. Empty if the API server
+	// gave none.
 	Reason string `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
-	// The API server's own message, or ours where the API server was not asked.
+	// The API server's message, or the service's own if no request was sent to the API server.
 	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
-	// The HTTP status code that the API server answered with; 0 where it was not
-	// asked.
+	// The HTTP status code of the API server's response; 0 if no request was sent to it.
 	Code int32 `protobuf:"varint,3,opt,name=code,proto3" json:"code,omitempty"`
 	// The API group that the error is about; empty for the core group.
 	Group string `protobuf:"bytes,4,opt,name=group,proto3" json:"group,omitempty"`
@@ -41,15 +40,15 @@ type Status struct {
 	Kind string `protobuf:"bytes,5,opt,name=kind,proto3" json:"kind,omitempty"`
 	// The name of the object that the error is about.
 	Name string `protobuf:"bytes,6,opt,name=name,proto3" json:"name,omitempty"`
-	// Each single cause, such as every field that a validation refused or every
-	// field that an APPLY patch is in conflict over.
+	// The single causes, such as every field that failed validation or every field that an
+	// APPLY patch conflicts on.
 	Causes []*StatusCause `protobuf:"bytes,7,rep,name=causes,proto3" json:"causes,omitempty"`
-	// After how many seconds to try again; 0 where nobody has said.
+	// How many seconds to wait before the next attempt; 0 if unknown.
 	RetryAfterSeconds int32 `protobuf:"varint,8,opt,name=retry_after_seconds,json=retryAfterSeconds,proto3" json:"retry_after_seconds,omitempty"`
-	// The UID of the object that the error is about, where the API server tells it.
+	// The UID of the object that the error is about, if the API server reports it.
 	Uid string `protobuf:"bytes,9,opt,name=uid,proto3" json:"uid,omitempty"`
-	// How many causes were left out. An error has at most 8 KiB in all, so that it fits
-	// into the trailers of any gRPC client; a text that was shortened ends in "…".
+	// How many causes were omitted. An error has at most 8 KiB in total, so that it fits
+	// into the trailers of any gRPC client. A shortened string ends in "…".
 	OmittedCauses int32 `protobuf:"varint,10,opt,name=omitted_causes,json=omittedCauses,proto3" json:"omitted_causes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -161,7 +160,7 @@ type StatusCause struct {
 	// The machine-readable reason, such as "FieldValueRequired" or
 	// "FieldManagerConflict".
 	Reason string `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
-	// What is wrong, for people.
+	// A description of the problem for people.
 	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
 	// The JSON path of the field in the object, such as "spec.replicas" or
 	// "spec.containers[0].image".

@@ -42,13 +42,13 @@ const (
 
 // AccessServiceClient is a client for the kubeconnect.v1.AccessService service.
 type AccessServiceClient interface {
-	// WhoAmI answers the identity that the cluster knows the caller by. Where callers
-	// are not told apart, that is the service's own user.
+	// WhoAmI returns the caller's identity as the cluster knows it. If the service does not
+	// authenticate callers, it returns the identity of the service itself.
 	WhoAmI(context.Context, *v1.WhoAmIRequest) (*v1.WhoAmIResponse, error)
-	// CheckAccess answers many questions of the form "may I?" at once, as the cluster
-	// does, or has done in the last ten seconds. A question that cannot be asked, as of a
-	// resource that does not exist, fails the whole call. Each question counts as one call
-	// against the limit of the caller's calls a second.
+	// CheckAccess reports for many actions at once whether the caller is allowed to perform
+	// them. Each answer is the cluster's decision, at most ten seconds old. If one question
+	// cannot be evaluated, for example because its resource does not exist, the whole call
+	// fails. Each question counts as one call against the caller's rate limit.
 	CheckAccess(context.Context, *v1.CheckAccessRequest) (*v1.CheckAccessResponse, error)
 }
 
@@ -106,13 +106,13 @@ func (c *accessServiceClient) CheckAccess(ctx context.Context, req *v1.CheckAcce
 
 // AccessServiceHandler is an implementation of the kubeconnect.v1.AccessService service.
 type AccessServiceHandler interface {
-	// WhoAmI answers the identity that the cluster knows the caller by. Where callers
-	// are not told apart, that is the service's own user.
+	// WhoAmI returns the caller's identity as the cluster knows it. If the service does not
+	// authenticate callers, it returns the identity of the service itself.
 	WhoAmI(context.Context, *v1.WhoAmIRequest) (*v1.WhoAmIResponse, error)
-	// CheckAccess answers many questions of the form "may I?" at once, as the cluster
-	// does, or has done in the last ten seconds. A question that cannot be asked, as of a
-	// resource that does not exist, fails the whole call. Each question counts as one call
-	// against the limit of the caller's calls a second.
+	// CheckAccess reports for many actions at once whether the caller is allowed to perform
+	// them. Each answer is the cluster's decision, at most ten seconds old. If one question
+	// cannot be evaluated, for example because its resource does not exist, the whole call
+	// fails. Each question counts as one call against the caller's rate limit.
 	CheckAccess(context.Context, *v1.CheckAccessRequest) (*v1.CheckAccessResponse, error)
 }
 

@@ -43,11 +43,11 @@ const (
 
 // DiscoveryServiceClient is a client for the kubeconnect.v1.DiscoveryService service.
 type DiscoveryServiceClient interface {
-	// ListResourceTypes answers what `kubectl api-resources` prints, as the API server has
-	// told it in the last second, with the state of the caches that run.
+	// ListResourceTypes returns what `kubectl api-resources` prints, from discovery data of
+	// the API server that is at most one second old, with the state of the running caches.
 	ListResourceTypes(context.Context, *v1.ListResourceTypesRequest) (*v1.ListResourceTypesResponse, error)
-	// GetSchema answers the OpenAPI v3 schema of one kind, as the API server publishes it:
-	// that may be some seconds after a CRD was made or changed. NOT_FOUND for a kind
+	// GetSchema returns the OpenAPI v3 schema of one kind as the API server publishes it,
+	// which can be some seconds after a CRD was created or changed. NOT_FOUND for a kind
 	// without a schema.
 	GetSchema(context.Context, *v1.GetSchemaRequest) (*v1.GetSchemaResponse, error)
 }
@@ -106,11 +106,11 @@ func (c *discoveryServiceClient) GetSchema(ctx context.Context, req *v1.GetSchem
 
 // DiscoveryServiceHandler is an implementation of the kubeconnect.v1.DiscoveryService service.
 type DiscoveryServiceHandler interface {
-	// ListResourceTypes answers what `kubectl api-resources` prints, as the API server has
-	// told it in the last second, with the state of the caches that run.
+	// ListResourceTypes returns what `kubectl api-resources` prints, from discovery data of
+	// the API server that is at most one second old, with the state of the running caches.
 	ListResourceTypes(context.Context, *v1.ListResourceTypesRequest) (*v1.ListResourceTypesResponse, error)
-	// GetSchema answers the OpenAPI v3 schema of one kind, as the API server publishes it:
-	// that may be some seconds after a CRD was made or changed. NOT_FOUND for a kind
+	// GetSchema returns the OpenAPI v3 schema of one kind as the API server publishes it,
+	// which can be some seconds after a CRD was created or changed. NOT_FOUND for a kind
 	// without a schema.
 	GetSchema(context.Context, *v1.GetSchemaRequest) (*v1.GetSchemaResponse, error)
 }

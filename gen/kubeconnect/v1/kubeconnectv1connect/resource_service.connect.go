@@ -63,56 +63,57 @@ const (
 
 // ResourceServiceClient is a client for the kubeconnect.v1.ResourceService service.
 type ResourceServiceClient interface {
-	// Get answers one object. NOT_FOUND if it is not there.
+	// Get returns one object. NOT_FOUND if it does not exist.
 	Get(context.Context, *v1.GetRequest) (*v1.GetResponse, error)
-	// List answers the objects that match a selection, in order of namespace and
-	// name, in pages that all come from one snapshot.
+	// List returns the objects that match a selection, ordered by namespace and name. All
+	// pages come from one snapshot.
 	List(context.Context, *v1.ListRequest) (*v1.ListResponse, error)
-	// Watch sends a snapshot of a selection and then every change to it, until the
-	// caller ends it. It begins with RESET, the snapshot as ADDED, and SYNCED.
-	// There is no "410 Gone" and nothing to restart: where the service has to
-	// begin again, it says so by another RESET in the same stream.
+	// Watch sends a snapshot of a selection and then every change to it, until the caller
+	// ends the stream. It begins with RESET, the snapshot as ADDED events, and SYNCED.
+	// There is no "410 Gone", and the client need not restart anything: if the service has
+	// to resync, it sends another RESET in the same stream.
 	//
-	// It never ends with OK. It is NOT_FOUND when the cluster ceases to serve the
-	// resource (its CRD was deleted); where the request names no version and the
-	// cluster goes over to another one, the stream goes on with that, from a RESET.
-	// It is UNAVAILABLE when this replica shuts down: call again.
+	// A stream never ends with OK. It ends with NOT_FOUND when the cluster stops serving
+	// the resource (its CRD was deleted). If the request names no version and the cluster's
+	// preferred version changes, the stream switches to it and sends RESET. It ends with
+	// UNAVAILABLE when this replica shuts down: call again.
 	//
-	// A client has to read its streams. A stream is reset, without a Status, when nothing of
-	// a response is read for 30 seconds, or not all of it for two minutes; after three seconds
-	// already where other streams of the caller wait for memory. It is reset, too, when the
-	// caller loses a permission while a response is left unread. Call again with the last
-	// token.
+	// A client must read its streams. The service resets a stream, without a Status, if
+	// nothing of a response is read for 30 seconds, or if a response is not completely read
+	// within two minutes. The limit is three seconds without progress while other streams
+	// of the caller wait for memory. The service also resets a stream if the caller loses a
+	// permission while a response is unread. After a reset, call again with the last token.
 	//
-	// A resource that the service does not keep in memory is read for each stream alone. What
-	// it keeps for these is bounded: RESOURCE_EXHAUSTED with the reason RequestEntityTooLarge
-	// when there is too much for one caller, 64 MiB, or for all.
+	// If the service does not cache a resource, it reads the resource for each stream
+	// separately. The memory for this is bounded: RESOURCE_EXHAUSTED with reason
+	// RequestEntityTooLarge if one caller needs more than 64 MiB, or if all callers
+	// together need too much.
 	Watch(context.Context, *v1.WatchRequest) (*connect.ServerStreamForClient[v1.WatchResponse], error)
-	// WatchMany is several watches in one stream: each has its own RESET, SYNCED and
-	// BOOKMARKs, and one token resumes them all. Each is told as Watch would tell it; among
-	// each other they have no order. When one of them ends, the stream does, with the error
-	// that Watch would answer and the watch's place in the request.
+	// WatchMany combines several watches in one stream. Each watch has its own RESET,
+	// SYNCED and BOOKMARK events, and one token resumes all of them. The events of each
+	// watch are those that Watch would send. There is no order between the events of
+	// different watches. When one watch ends, the stream ends with the error that Watch
+	// would return, and the error names the watch's index in the request.
 	WatchMany(context.Context, *v1.WatchManyRequest) (*connect.ServerStreamForClient[v1.WatchManyResponse], error)
-	// CountObjects answers how many objects match a selection, in all and by the values of
-	// paths: pods by node and phase. No object is sent.
+	// CountObjects returns how many objects match a selection, in total and grouped by the
+	// values of paths, for example pods by node and phase. It returns no objects.
 	CountObjects(context.Context, *v1.CountObjectsRequest) (*v1.CountObjectsResponse, error)
-	// GetTable answers objects as the API server prints them for people, and kubectl shows
-	// them: columns, and a row for each object. It is read from the API server, as the
-	// caller, each time.
+	// GetTable returns objects as the API server prints them for people, and as kubectl
+	// shows them: columns, and a row for each object. Each call reads from the API server
+	// with the caller's permissions.
 	GetTable(context.Context, *v1.GetTableRequest) (*v1.GetTableResponse, error)
-	// Create makes an object. ALREADY_EXISTS if there is one under its name.
+	// Create creates an object. ALREADY_EXISTS if an object with its name exists.
 	Create(context.Context, *v1.CreateRequest) (*v1.CreateResponse, error)
-	// Update replaces an object. ABORTED if its resource version is not the
-	// cluster's any more, or a precondition does not hold.
+	// Update replaces an object. ABORTED if its resource version is no longer the
+	// cluster's, or if a precondition is not met.
 	Update(context.Context, *v1.UpdateRequest) (*v1.UpdateResponse, error)
-	// Patch changes parts of an object. ABORTED on a conflict: of APPLY with
-	// other field managers (one cause for each field), or with a resource version
-	// in the patch.
+	// Patch changes parts of an object. ABORTED on a conflict: of APPLY with other field
+	// managers (one cause for each field), or with a resource version in the patch.
 	Patch(context.Context, *v1.PatchRequest) (*v1.PatchResponse, error)
-	// Delete deletes an object. ABORTED if a precondition does not hold.
+	// Delete deletes an object. ABORTED if a precondition is not met.
 	Delete(context.Context, *v1.DeleteRequest) (*v1.DeleteResponse, error)
-	// DeleteCollection deletes all objects that match a selection: without selectors, all of
-	// the namespace.
+	// DeleteCollection deletes all objects that match a selection: without selectors, all
+	// of the namespace.
 	DeleteCollection(context.Context, *v1.DeleteCollectionRequest) (*v1.DeleteCollectionResponse, error)
 }
 
@@ -308,56 +309,57 @@ func (c *resourceServiceClient) DeleteCollection(ctx context.Context, req *v1.De
 
 // ResourceServiceHandler is an implementation of the kubeconnect.v1.ResourceService service.
 type ResourceServiceHandler interface {
-	// Get answers one object. NOT_FOUND if it is not there.
+	// Get returns one object. NOT_FOUND if it does not exist.
 	Get(context.Context, *v1.GetRequest) (*v1.GetResponse, error)
-	// List answers the objects that match a selection, in order of namespace and
-	// name, in pages that all come from one snapshot.
+	// List returns the objects that match a selection, ordered by namespace and name. All
+	// pages come from one snapshot.
 	List(context.Context, *v1.ListRequest) (*v1.ListResponse, error)
-	// Watch sends a snapshot of a selection and then every change to it, until the
-	// caller ends it. It begins with RESET, the snapshot as ADDED, and SYNCED.
-	// There is no "410 Gone" and nothing to restart: where the service has to
-	// begin again, it says so by another RESET in the same stream.
+	// Watch sends a snapshot of a selection and then every change to it, until the caller
+	// ends the stream. It begins with RESET, the snapshot as ADDED events, and SYNCED.
+	// There is no "410 Gone", and the client need not restart anything: if the service has
+	// to resync, it sends another RESET in the same stream.
 	//
-	// It never ends with OK. It is NOT_FOUND when the cluster ceases to serve the
-	// resource (its CRD was deleted); where the request names no version and the
-	// cluster goes over to another one, the stream goes on with that, from a RESET.
-	// It is UNAVAILABLE when this replica shuts down: call again.
+	// A stream never ends with OK. It ends with NOT_FOUND when the cluster stops serving
+	// the resource (its CRD was deleted). If the request names no version and the cluster's
+	// preferred version changes, the stream switches to it and sends RESET. It ends with
+	// UNAVAILABLE when this replica shuts down: call again.
 	//
-	// A client has to read its streams. A stream is reset, without a Status, when nothing of
-	// a response is read for 30 seconds, or not all of it for two minutes; after three seconds
-	// already where other streams of the caller wait for memory. It is reset, too, when the
-	// caller loses a permission while a response is left unread. Call again with the last
-	// token.
+	// A client must read its streams. The service resets a stream, without a Status, if
+	// nothing of a response is read for 30 seconds, or if a response is not completely read
+	// within two minutes. The limit is three seconds without progress while other streams
+	// of the caller wait for memory. The service also resets a stream if the caller loses a
+	// permission while a response is unread. After a reset, call again with the last token.
 	//
-	// A resource that the service does not keep in memory is read for each stream alone. What
-	// it keeps for these is bounded: RESOURCE_EXHAUSTED with the reason RequestEntityTooLarge
-	// when there is too much for one caller, 64 MiB, or for all.
+	// If the service does not cache a resource, it reads the resource for each stream
+	// separately. The memory for this is bounded: RESOURCE_EXHAUSTED with reason
+	// RequestEntityTooLarge if one caller needs more than 64 MiB, or if all callers
+	// together need too much.
 	Watch(context.Context, *v1.WatchRequest, *connect.ServerStream[v1.WatchResponse]) error
-	// WatchMany is several watches in one stream: each has its own RESET, SYNCED and
-	// BOOKMARKs, and one token resumes them all. Each is told as Watch would tell it; among
-	// each other they have no order. When one of them ends, the stream does, with the error
-	// that Watch would answer and the watch's place in the request.
+	// WatchMany combines several watches in one stream. Each watch has its own RESET,
+	// SYNCED and BOOKMARK events, and one token resumes all of them. The events of each
+	// watch are those that Watch would send. There is no order between the events of
+	// different watches. When one watch ends, the stream ends with the error that Watch
+	// would return, and the error names the watch's index in the request.
 	WatchMany(context.Context, *v1.WatchManyRequest, *connect.ServerStream[v1.WatchManyResponse]) error
-	// CountObjects answers how many objects match a selection, in all and by the values of
-	// paths: pods by node and phase. No object is sent.
+	// CountObjects returns how many objects match a selection, in total and grouped by the
+	// values of paths, for example pods by node and phase. It returns no objects.
 	CountObjects(context.Context, *v1.CountObjectsRequest) (*v1.CountObjectsResponse, error)
-	// GetTable answers objects as the API server prints them for people, and kubectl shows
-	// them: columns, and a row for each object. It is read from the API server, as the
-	// caller, each time.
+	// GetTable returns objects as the API server prints them for people, and as kubectl
+	// shows them: columns, and a row for each object. Each call reads from the API server
+	// with the caller's permissions.
 	GetTable(context.Context, *v1.GetTableRequest) (*v1.GetTableResponse, error)
-	// Create makes an object. ALREADY_EXISTS if there is one under its name.
+	// Create creates an object. ALREADY_EXISTS if an object with its name exists.
 	Create(context.Context, *v1.CreateRequest) (*v1.CreateResponse, error)
-	// Update replaces an object. ABORTED if its resource version is not the
-	// cluster's any more, or a precondition does not hold.
+	// Update replaces an object. ABORTED if its resource version is no longer the
+	// cluster's, or if a precondition is not met.
 	Update(context.Context, *v1.UpdateRequest) (*v1.UpdateResponse, error)
-	// Patch changes parts of an object. ABORTED on a conflict: of APPLY with
-	// other field managers (one cause for each field), or with a resource version
-	// in the patch.
+	// Patch changes parts of an object. ABORTED on a conflict: of APPLY with other field
+	// managers (one cause for each field), or with a resource version in the patch.
 	Patch(context.Context, *v1.PatchRequest) (*v1.PatchResponse, error)
-	// Delete deletes an object. ABORTED if a precondition does not hold.
+	// Delete deletes an object. ABORTED if a precondition is not met.
 	Delete(context.Context, *v1.DeleteRequest) (*v1.DeleteResponse, error)
-	// DeleteCollection deletes all objects that match a selection: without selectors, all of
-	// the namespace.
+	// DeleteCollection deletes all objects that match a selection: without selectors, all
+	// of the namespace.
 	DeleteCollection(context.Context, *v1.DeleteCollectionRequest) (*v1.DeleteCollectionResponse, error)
 }
 

@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class AccessServiceStub(object):
-    """AccessService tells callers who they are and what they may do.
+    """AccessService reports the caller's identity and permissions.
     """
 
     def __init__(self, channel):
@@ -48,22 +48,22 @@ class AccessServiceStub(object):
 
 
 class AccessServiceServicer(object):
-    """AccessService tells callers who they are and what they may do.
+    """AccessService reports the caller's identity and permissions.
     """
 
     def WhoAmI(self, request, context):
-        """WhoAmI answers the identity that the cluster knows the caller by. Where callers
-        are not told apart, that is the service's own user.
+        """WhoAmI returns the caller's identity as the cluster knows it. If the service does not
+        authenticate callers, it returns the identity of the service itself.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def CheckAccess(self, request, context):
-        """CheckAccess answers many questions of the form "may I?" at once, as the cluster
-        does, or has done in the last ten seconds. A question that cannot be asked, as of a
-        resource that does not exist, fails the whole call. Each question counts as one call
-        against the limit of the caller's calls a second.
+        """CheckAccess reports for many actions at once whether the caller is allowed to perform
+        them. Each answer is the cluster's decision, at most ten seconds old. If one question
+        cannot be evaluated, for example because its resource does not exist, the whole call
+        fails. Each question counts as one call against the caller's rate limit.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -91,7 +91,7 @@ def add_AccessServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class AccessService(object):
-    """AccessService tells callers who they are and what they may do.
+    """AccessService reports the caller's identity and permissions.
     """
 
     @staticmethod

@@ -58,7 +58,7 @@ _AccessServiceCheckAccessType = typing_extensions.TypeVar(
 )
 
 class AccessServiceStub(typing.Generic[_AccessServiceWhoAmIType, _AccessServiceCheckAccessType]):
-    """AccessService tells callers who they are and what they may do."""
+    """AccessService reports the caller's identity and permissions."""
 
     @typing.overload
     def __init__(self: AccessServiceStub[
@@ -85,15 +85,15 @@ class AccessServiceStub(typing.Generic[_AccessServiceWhoAmIType, _AccessServiceC
     ], channel: grpc.aio.Channel) -> None: ...
 
     WhoAmI: _AccessServiceWhoAmIType
-    """WhoAmI answers the identity that the cluster knows the caller by. Where callers
-    are not told apart, that is the service's own user.
+    """WhoAmI returns the caller's identity as the cluster knows it. If the service does not
+    authenticate callers, it returns the identity of the service itself.
     """
 
     CheckAccess: _AccessServiceCheckAccessType
-    """CheckAccess answers many questions of the form "may I?" at once, as the cluster
-    does, or has done in the last ten seconds. A question that cannot be asked, as of a
-    resource that does not exist, fails the whole call. Each question counts as one call
-    against the limit of the caller's calls a second.
+    """CheckAccess reports for many actions at once whether the caller is allowed to perform
+    them. Each answer is the cluster's decision, at most ten seconds old. If one question
+    cannot be evaluated, for example because its resource does not exist, the whole call
+    fails. Each question counts as one call against the caller's rate limit.
     """
 
 AccessServiceAsyncStub: typing_extensions.TypeAlias = AccessServiceStub[
@@ -108,7 +108,7 @@ AccessServiceAsyncStub: typing_extensions.TypeAlias = AccessServiceStub[
 ]
 
 class AccessServiceServicer(metaclass=abc.ABCMeta):
-    """AccessService tells callers who they are and what they may do."""
+    """AccessService reports the caller's identity and permissions."""
 
     @abc.abstractmethod
     def WhoAmI(
@@ -116,8 +116,8 @@ class AccessServiceServicer(metaclass=abc.ABCMeta):
         request: kubeconnect.v1.access_service_pb2.WhoAmIRequest,
         context: _ServicerContext,
     ) -> typing.Union[kubeconnect.v1.access_service_pb2.WhoAmIResponse, collections.abc.Awaitable[kubeconnect.v1.access_service_pb2.WhoAmIResponse]]:
-        """WhoAmI answers the identity that the cluster knows the caller by. Where callers
-        are not told apart, that is the service's own user.
+        """WhoAmI returns the caller's identity as the cluster knows it. If the service does not
+        authenticate callers, it returns the identity of the service itself.
         """
 
     @abc.abstractmethod
@@ -126,10 +126,10 @@ class AccessServiceServicer(metaclass=abc.ABCMeta):
         request: kubeconnect.v1.access_service_pb2.CheckAccessRequest,
         context: _ServicerContext,
     ) -> typing.Union[kubeconnect.v1.access_service_pb2.CheckAccessResponse, collections.abc.Awaitable[kubeconnect.v1.access_service_pb2.CheckAccessResponse]]:
-        """CheckAccess answers many questions of the form "may I?" at once, as the cluster
-        does, or has done in the last ten seconds. A question that cannot be asked, as of a
-        resource that does not exist, fails the whole call. Each question counts as one call
-        against the limit of the caller's calls a second.
+        """CheckAccess reports for many actions at once whether the caller is allowed to perform
+        them. Each answer is the cluster's decision, at most ten seconds old. If one question
+        cannot be evaluated, for example because its resource does not exist, the whole call
+        fails. Each question counts as one call against the caller's rate limit.
         """
 
 def add_AccessServiceServicer_to_server(servicer: AccessServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -26,8 +26,8 @@ if _version_not_supported:
 
 
 class DiscoveryServiceStub(object):
-    """DiscoveryService tells what the cluster serves. Every caller may ask, as at the API
-    server.
+    """DiscoveryService reports the resources that the cluster serves, and their schemas. Every
+    authenticated caller is allowed to use it, as at the API server.
     """
 
     def __init__(self, channel):
@@ -49,21 +49,21 @@ class DiscoveryServiceStub(object):
 
 
 class DiscoveryServiceServicer(object):
-    """DiscoveryService tells what the cluster serves. Every caller may ask, as at the API
-    server.
+    """DiscoveryService reports the resources that the cluster serves, and their schemas. Every
+    authenticated caller is allowed to use it, as at the API server.
     """
 
     def ListResourceTypes(self, request, context):
-        """ListResourceTypes answers what `kubectl api-resources` prints, as the API server has
-        told it in the last second, with the state of the caches that run.
+        """ListResourceTypes returns what `kubectl api-resources` prints, from discovery data of
+        the API server that is at most one second old, with the state of the running caches.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetSchema(self, request, context):
-        """GetSchema answers the OpenAPI v3 schema of one kind, as the API server publishes it:
-        that may be some seconds after a CRD was made or changed. NOT_FOUND for a kind
+        """GetSchema returns the OpenAPI v3 schema of one kind as the API server publishes it,
+        which can be some seconds after a CRD was created or changed. NOT_FOUND for a kind
         without a schema.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -92,8 +92,8 @@ def add_DiscoveryServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class DiscoveryService(object):
-    """DiscoveryService tells what the cluster serves. Every caller may ask, as at the API
-    server.
+    """DiscoveryService reports the resources that the cluster serves, and their schemas. Every
+    authenticated caller is allowed to use it, as at the API server.
     """
 
     @staticmethod

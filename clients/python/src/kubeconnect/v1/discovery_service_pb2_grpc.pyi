@@ -58,8 +58,8 @@ _DiscoveryServiceGetSchemaType = typing_extensions.TypeVar(
 )
 
 class DiscoveryServiceStub(typing.Generic[_DiscoveryServiceListResourceTypesType, _DiscoveryServiceGetSchemaType]):
-    """DiscoveryService tells what the cluster serves. Every caller may ask, as at the API
-    server.
+    """DiscoveryService reports the resources that the cluster serves, and their schemas. Every
+    authenticated caller is allowed to use it, as at the API server.
     """
 
     @typing.overload
@@ -87,13 +87,13 @@ class DiscoveryServiceStub(typing.Generic[_DiscoveryServiceListResourceTypesType
     ], channel: grpc.aio.Channel) -> None: ...
 
     ListResourceTypes: _DiscoveryServiceListResourceTypesType
-    """ListResourceTypes answers what `kubectl api-resources` prints, as the API server has
-    told it in the last second, with the state of the caches that run.
+    """ListResourceTypes returns what `kubectl api-resources` prints, from discovery data of
+    the API server that is at most one second old, with the state of the running caches.
     """
 
     GetSchema: _DiscoveryServiceGetSchemaType
-    """GetSchema answers the OpenAPI v3 schema of one kind, as the API server publishes it:
-    that may be some seconds after a CRD was made or changed. NOT_FOUND for a kind
+    """GetSchema returns the OpenAPI v3 schema of one kind as the API server publishes it,
+    which can be some seconds after a CRD was created or changed. NOT_FOUND for a kind
     without a schema.
     """
 
@@ -109,8 +109,8 @@ DiscoveryServiceAsyncStub: typing_extensions.TypeAlias = DiscoveryServiceStub[
 ]
 
 class DiscoveryServiceServicer(metaclass=abc.ABCMeta):
-    """DiscoveryService tells what the cluster serves. Every caller may ask, as at the API
-    server.
+    """DiscoveryService reports the resources that the cluster serves, and their schemas. Every
+    authenticated caller is allowed to use it, as at the API server.
     """
 
     @abc.abstractmethod
@@ -119,8 +119,8 @@ class DiscoveryServiceServicer(metaclass=abc.ABCMeta):
         request: kubeconnect.v1.discovery_service_pb2.ListResourceTypesRequest,
         context: _ServicerContext,
     ) -> typing.Union[kubeconnect.v1.discovery_service_pb2.ListResourceTypesResponse, collections.abc.Awaitable[kubeconnect.v1.discovery_service_pb2.ListResourceTypesResponse]]:
-        """ListResourceTypes answers what `kubectl api-resources` prints, as the API server has
-        told it in the last second, with the state of the caches that run.
+        """ListResourceTypes returns what `kubectl api-resources` prints, from discovery data of
+        the API server that is at most one second old, with the state of the running caches.
         """
 
     @abc.abstractmethod
@@ -129,8 +129,8 @@ class DiscoveryServiceServicer(metaclass=abc.ABCMeta):
         request: kubeconnect.v1.discovery_service_pb2.GetSchemaRequest,
         context: _ServicerContext,
     ) -> typing.Union[kubeconnect.v1.discovery_service_pb2.GetSchemaResponse, collections.abc.Awaitable[kubeconnect.v1.discovery_service_pb2.GetSchemaResponse]]:
-        """GetSchema answers the OpenAPI v3 schema of one kind, as the API server publishes it:
-        that may be some seconds after a CRD was made or changed. NOT_FOUND for a kind
+        """GetSchema returns the OpenAPI v3 schema of one kind as the API server publishes it,
+        which can be some seconds after a CRD was created or changed. NOT_FOUND for a kind
         without a schema.
         """
 

@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class PodServiceStub(object):
-    """PodService does what can be done with pods alone.
+    """PodService provides operations that only pods have.
     """
 
     def __init__(self, channel):
@@ -43,17 +43,21 @@ class PodServiceStub(object):
 
 
 class PodServiceServicer(object):
-    """PodService does what can be done with pods alone.
+    """PodService provides operations that only pods have.
     """
 
     def GetLogs(self, request, context):
-        """GetLogs sends what a container has written, and with follow what it writes, read from
-        the API server as the caller: the right is to get pods/log. The stream ends with OK
-        at the end of the log, with follow when the container has ended. INVALID_ARGUMENT, in
-        the API server's words, if the pod has several containers and none is named, or if
-        there is nothing to be read of it yet. A log that is not read waits at its node, and so do
-        as many as 128 of one caller: one more is reset. It is reset, too, when the caller loses
-        the permission while a piece is left unread.
+        """GetLogs streams the log of a container, and with follow also what the container writes
+        from then on. The log is read from the API server with the caller's permissions, which
+        must include get on pods/log. The stream ends with OK at the end of the log, or with
+        follow when the container has terminated. It fails with INVALID_ARGUMENT and the API
+        server's message if the pod has several containers and the request names none, or if
+        there is no log to read yet.
+
+        If a client does not read its log, the transfer from the node pauses. At most 128 logs
+        of one caller, and 512 of all callers, can be unread at a time; the streams of further
+        ones are reset. A stream is also reset if the caller loses the permission while a part
+        of the log is unread.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -76,7 +80,7 @@ def add_PodServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class PodService(object):
-    """PodService does what can be done with pods alone.
+    """PodService provides operations that only pods have.
     """
 
     @staticmethod

@@ -42,7 +42,7 @@ _PodServiceGetLogsType = typing_extensions.TypeVar(
 )
 
 class PodServiceStub(typing.Generic[_PodServiceGetLogsType]):
-    """PodService does what can be done with pods alone."""
+    """PodService provides operations that only pods have."""
 
     @typing.overload
     def __init__(self: PodServiceStub[
@@ -61,13 +61,17 @@ class PodServiceStub(typing.Generic[_PodServiceGetLogsType]):
     ], channel: grpc.aio.Channel) -> None: ...
 
     GetLogs: _PodServiceGetLogsType
-    """GetLogs sends what a container has written, and with follow what it writes, read from
-    the API server as the caller: the right is to get pods/log. The stream ends with OK
-    at the end of the log, with follow when the container has ended. INVALID_ARGUMENT, in
-    the API server's words, if the pod has several containers and none is named, or if
-    there is nothing to be read of it yet. A log that is not read waits at its node, and so do
-    as many as 128 of one caller: one more is reset. It is reset, too, when the caller loses
-    the permission while a piece is left unread.
+    """GetLogs streams the log of a container, and with follow also what the container writes
+    from then on. The log is read from the API server with the caller's permissions, which
+    must include get on pods/log. The stream ends with OK at the end of the log, or with
+    follow when the container has terminated. It fails with INVALID_ARGUMENT and the API
+    server's message if the pod has several containers and the request names none, or if
+    there is no log to read yet.
+
+    If a client does not read its log, the transfer from the node pauses. At most 128 logs
+    of one caller, and 512 of all callers, can be unread at a time; the streams of further
+    ones are reset. A stream is also reset if the caller loses the permission while a part
+    of the log is unread.
     """
 
 PodServiceAsyncStub: typing_extensions.TypeAlias = PodServiceStub[
@@ -78,7 +82,7 @@ PodServiceAsyncStub: typing_extensions.TypeAlias = PodServiceStub[
 ]
 
 class PodServiceServicer(metaclass=abc.ABCMeta):
-    """PodService does what can be done with pods alone."""
+    """PodService provides operations that only pods have."""
 
     @abc.abstractmethod
     def GetLogs(
@@ -86,13 +90,17 @@ class PodServiceServicer(metaclass=abc.ABCMeta):
         request: kubeconnect.v1.pod_service_pb2.GetLogsRequest,
         context: _ServicerContext,
     ) -> typing.Union[collections.abc.Iterator[kubeconnect.v1.pod_service_pb2.GetLogsResponse], collections.abc.AsyncIterator[kubeconnect.v1.pod_service_pb2.GetLogsResponse]]:
-        """GetLogs sends what a container has written, and with follow what it writes, read from
-        the API server as the caller: the right is to get pods/log. The stream ends with OK
-        at the end of the log, with follow when the container has ended. INVALID_ARGUMENT, in
-        the API server's words, if the pod has several containers and none is named, or if
-        there is nothing to be read of it yet. A log that is not read waits at its node, and so do
-        as many as 128 of one caller: one more is reset. It is reset, too, when the caller loses
-        the permission while a piece is left unread.
+        """GetLogs streams the log of a container, and with follow also what the container writes
+        from then on. The log is read from the API server with the caller's permissions, which
+        must include get on pods/log. The stream ends with OK at the end of the log, or with
+        follow when the container has terminated. It fails with INVALID_ARGUMENT and the API
+        server's message if the pod has several containers and the request names none, or if
+        there is no log to read yet.
+
+        If a client does not read its log, the transfer from the node pauses. At most 128 logs
+        of one caller, and 512 of all callers, can be unread at a time; the streams of further
+        ones are reset. A stream is also reset if the caller loses the permission while a part
+        of the log is unread.
         """
 
 def add_PodServiceServicer_to_server(servicer: PodServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

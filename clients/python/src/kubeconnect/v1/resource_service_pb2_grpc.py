@@ -26,26 +26,26 @@ if _version_not_supported:
 
 
 class ResourceServiceStub(object):
-    """ResourceService reads and changes the objects of any resource of the cluster,
-    built in or custom.
+    """ResourceService reads and writes the objects of any resource of the cluster, built-in
+    or custom.
 
-    Reads are answered from memory: the first one for a resource starts a cache
-    of it, which then follows the cluster. Changes go to the API server, and come
-    back to readers only through that cache.
+    Reads are served from memory. The first read of a resource starts a cache of the
+    resource, which then follows the cluster. Writes go to the API server. Readers see them
+    only through the cache.
 
-    Every request names its resource in one string, in kubectl's own syntax and
-    resolved as kubectl does: a plural ("pods"), a short name ("po"), a singular
-    ("pod"), a kind ("Pod"), with a group ("deployments.apps") or a version and a
-    group ("deployments.v1.apps"). The case does not matter. A resource that the
-    cluster does not serve is NOT_FOUND, with near misses named.
+    Every request names its resource in one string, in kubectl's syntax and resolved as
+    kubectl resolves it: a plural ("pods"), a short name ("po"), a singular ("pod"), a kind
+    ("Pod"), with a group ("deployments.apps") or with a version and a group
+    ("deployments.v1.apps"). Case does not matter. A resource that the cluster does not
+    serve is NOT_FOUND; the message lists similar names.
 
-    Errors carry a kubeconnect.v1.Status as a detail. Those that any RPC may
-    answer: UNAUTHENTICATED (no or no valid credentials), PERMISSION_DENIED (the
-    cluster's RBAC refuses), INVALID_ARGUMENT (the request is malformed; the
-    message says where), NOT_FOUND (no such resource or object), UNAVAILABLE (the
-    API server cannot be reached), RESOURCE_EXHAUSTED (a limit; wait for
-    retry_after_seconds), UNIMPLEMENTED (this version of the service, or the
-    resource, does not offer that).
+    Errors carry a kubeconnect.v1.Status as a detail. Any RPC can return: UNAUTHENTICATED
+    (missing or invalid credentials), PERMISSION_DENIED (the cluster's RBAC denies the
+    request), INVALID_ARGUMENT (the request is malformed; the message names the field),
+    NOT_FOUND (the resource or object does not exist), UNAVAILABLE (the API server is
+    unreachable), RESOURCE_EXHAUSTED (a limit is reached; wait for retry_after_seconds),
+    UNIMPLEMENTED (this version of the service, or the resource, does not support the
+    operation).
     """
 
     def __init__(self, channel):
@@ -112,129 +112,130 @@ class ResourceServiceStub(object):
 
 
 class ResourceServiceServicer(object):
-    """ResourceService reads and changes the objects of any resource of the cluster,
-    built in or custom.
+    """ResourceService reads and writes the objects of any resource of the cluster, built-in
+    or custom.
 
-    Reads are answered from memory: the first one for a resource starts a cache
-    of it, which then follows the cluster. Changes go to the API server, and come
-    back to readers only through that cache.
+    Reads are served from memory. The first read of a resource starts a cache of the
+    resource, which then follows the cluster. Writes go to the API server. Readers see them
+    only through the cache.
 
-    Every request names its resource in one string, in kubectl's own syntax and
-    resolved as kubectl does: a plural ("pods"), a short name ("po"), a singular
-    ("pod"), a kind ("Pod"), with a group ("deployments.apps") or a version and a
-    group ("deployments.v1.apps"). The case does not matter. A resource that the
-    cluster does not serve is NOT_FOUND, with near misses named.
+    Every request names its resource in one string, in kubectl's syntax and resolved as
+    kubectl resolves it: a plural ("pods"), a short name ("po"), a singular ("pod"), a kind
+    ("Pod"), with a group ("deployments.apps") or with a version and a group
+    ("deployments.v1.apps"). Case does not matter. A resource that the cluster does not
+    serve is NOT_FOUND; the message lists similar names.
 
-    Errors carry a kubeconnect.v1.Status as a detail. Those that any RPC may
-    answer: UNAUTHENTICATED (no or no valid credentials), PERMISSION_DENIED (the
-    cluster's RBAC refuses), INVALID_ARGUMENT (the request is malformed; the
-    message says where), NOT_FOUND (no such resource or object), UNAVAILABLE (the
-    API server cannot be reached), RESOURCE_EXHAUSTED (a limit; wait for
-    retry_after_seconds), UNIMPLEMENTED (this version of the service, or the
-    resource, does not offer that).
+    Errors carry a kubeconnect.v1.Status as a detail. Any RPC can return: UNAUTHENTICATED
+    (missing or invalid credentials), PERMISSION_DENIED (the cluster's RBAC denies the
+    request), INVALID_ARGUMENT (the request is malformed; the message names the field),
+    NOT_FOUND (the resource or object does not exist), UNAVAILABLE (the API server is
+    unreachable), RESOURCE_EXHAUSTED (a limit is reached; wait for retry_after_seconds),
+    UNIMPLEMENTED (this version of the service, or the resource, does not support the
+    operation).
     """
 
     def Get(self, request, context):
-        """Get answers one object. NOT_FOUND if it is not there.
+        """Get returns one object. NOT_FOUND if it does not exist.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def List(self, request, context):
-        """List answers the objects that match a selection, in order of namespace and
-        name, in pages that all come from one snapshot.
+        """List returns the objects that match a selection, ordered by namespace and name. All
+        pages come from one snapshot.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Watch(self, request, context):
-        """Watch sends a snapshot of a selection and then every change to it, until the
-        caller ends it. It begins with RESET, the snapshot as ADDED, and SYNCED.
-        There is no "410 Gone" and nothing to restart: where the service has to
-        begin again, it says so by another RESET in the same stream.
+        """Watch sends a snapshot of a selection and then every change to it, until the caller
+        ends the stream. It begins with RESET, the snapshot as ADDED events, and SYNCED.
+        There is no "410 Gone", and the client need not restart anything: if the service has
+        to resync, it sends another RESET in the same stream.
 
-        It never ends with OK. It is NOT_FOUND when the cluster ceases to serve the
-        resource (its CRD was deleted); where the request names no version and the
-        cluster goes over to another one, the stream goes on with that, from a RESET.
-        It is UNAVAILABLE when this replica shuts down: call again.
+        A stream never ends with OK. It ends with NOT_FOUND when the cluster stops serving
+        the resource (its CRD was deleted). If the request names no version and the cluster's
+        preferred version changes, the stream switches to it and sends RESET. It ends with
+        UNAVAILABLE when this replica shuts down: call again.
 
-        A client has to read its streams. A stream is reset, without a Status, when nothing of
-        a response is read for 30 seconds, or not all of it for two minutes; after three seconds
-        already where other streams of the caller wait for memory. It is reset, too, when the
-        caller loses a permission while a response is left unread. Call again with the last
-        token.
+        A client must read its streams. The service resets a stream, without a Status, if
+        nothing of a response is read for 30 seconds, or if a response is not completely read
+        within two minutes. The limit is three seconds without progress while other streams
+        of the caller wait for memory. The service also resets a stream if the caller loses a
+        permission while a response is unread. After a reset, call again with the last token.
 
-        A resource that the service does not keep in memory is read for each stream alone. What
-        it keeps for these is bounded: RESOURCE_EXHAUSTED with the reason RequestEntityTooLarge
-        when there is too much for one caller, 64 MiB, or for all.
+        If the service does not cache a resource, it reads the resource for each stream
+        separately. The memory for this is bounded: RESOURCE_EXHAUSTED with reason
+        RequestEntityTooLarge if one caller needs more than 64 MiB, or if all callers
+        together need too much.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def WatchMany(self, request, context):
-        """WatchMany is several watches in one stream: each has its own RESET, SYNCED and
-        BOOKMARKs, and one token resumes them all. Each is told as Watch would tell it; among
-        each other they have no order. When one of them ends, the stream does, with the error
-        that Watch would answer and the watch's place in the request.
+        """WatchMany combines several watches in one stream. Each watch has its own RESET,
+        SYNCED and BOOKMARK events, and one token resumes all of them. The events of each
+        watch are those that Watch would send. There is no order between the events of
+        different watches. When one watch ends, the stream ends with the error that Watch
+        would return, and the error names the watch's index in the request.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def CountObjects(self, request, context):
-        """CountObjects answers how many objects match a selection, in all and by the values of
-        paths: pods by node and phase. No object is sent.
+        """CountObjects returns how many objects match a selection, in total and grouped by the
+        values of paths, for example pods by node and phase. It returns no objects.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetTable(self, request, context):
-        """GetTable answers objects as the API server prints them for people, and kubectl shows
-        them: columns, and a row for each object. It is read from the API server, as the
-        caller, each time.
+        """GetTable returns objects as the API server prints them for people, and as kubectl
+        shows them: columns, and a row for each object. Each call reads from the API server
+        with the caller's permissions.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Create(self, request, context):
-        """Create makes an object. ALREADY_EXISTS if there is one under its name.
+        """Create creates an object. ALREADY_EXISTS if an object with its name exists.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Update(self, request, context):
-        """Update replaces an object. ABORTED if its resource version is not the
-        cluster's any more, or a precondition does not hold.
+        """Update replaces an object. ABORTED if its resource version is no longer the
+        cluster's, or if a precondition is not met.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Patch(self, request, context):
-        """Patch changes parts of an object. ABORTED on a conflict: of APPLY with
-        other field managers (one cause for each field), or with a resource version
-        in the patch.
+        """Patch changes parts of an object. ABORTED on a conflict: of APPLY with other field
+        managers (one cause for each field), or with a resource version in the patch.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Delete(self, request, context):
-        """Delete deletes an object. ABORTED if a precondition does not hold.
+        """Delete deletes an object. ABORTED if a precondition is not met.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DeleteCollection(self, request, context):
-        """DeleteCollection deletes all objects that match a selection: without selectors, all of
-        the namespace.
+        """DeleteCollection deletes all objects that match a selection: without selectors, all
+        of the namespace.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -307,26 +308,26 @@ def add_ResourceServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class ResourceService(object):
-    """ResourceService reads and changes the objects of any resource of the cluster,
-    built in or custom.
+    """ResourceService reads and writes the objects of any resource of the cluster, built-in
+    or custom.
 
-    Reads are answered from memory: the first one for a resource starts a cache
-    of it, which then follows the cluster. Changes go to the API server, and come
-    back to readers only through that cache.
+    Reads are served from memory. The first read of a resource starts a cache of the
+    resource, which then follows the cluster. Writes go to the API server. Readers see them
+    only through the cache.
 
-    Every request names its resource in one string, in kubectl's own syntax and
-    resolved as kubectl does: a plural ("pods"), a short name ("po"), a singular
-    ("pod"), a kind ("Pod"), with a group ("deployments.apps") or a version and a
-    group ("deployments.v1.apps"). The case does not matter. A resource that the
-    cluster does not serve is NOT_FOUND, with near misses named.
+    Every request names its resource in one string, in kubectl's syntax and resolved as
+    kubectl resolves it: a plural ("pods"), a short name ("po"), a singular ("pod"), a kind
+    ("Pod"), with a group ("deployments.apps") or with a version and a group
+    ("deployments.v1.apps"). Case does not matter. A resource that the cluster does not
+    serve is NOT_FOUND; the message lists similar names.
 
-    Errors carry a kubeconnect.v1.Status as a detail. Those that any RPC may
-    answer: UNAUTHENTICATED (no or no valid credentials), PERMISSION_DENIED (the
-    cluster's RBAC refuses), INVALID_ARGUMENT (the request is malformed; the
-    message says where), NOT_FOUND (no such resource or object), UNAVAILABLE (the
-    API server cannot be reached), RESOURCE_EXHAUSTED (a limit; wait for
-    retry_after_seconds), UNIMPLEMENTED (this version of the service, or the
-    resource, does not offer that).
+    Errors carry a kubeconnect.v1.Status as a detail. Any RPC can return: UNAUTHENTICATED
+    (missing or invalid credentials), PERMISSION_DENIED (the cluster's RBAC denies the
+    request), INVALID_ARGUMENT (the request is malformed; the message names the field),
+    NOT_FOUND (the resource or object does not exist), UNAVAILABLE (the API server is
+    unreachable), RESOURCE_EXHAUSTED (a limit is reached; wait for retry_after_seconds),
+    UNIMPLEMENTED (this version of the service, or the resource, does not support the
+    operation).
     """
 
     @staticmethod

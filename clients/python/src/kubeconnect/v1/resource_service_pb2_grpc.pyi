@@ -202,26 +202,26 @@ _ResourceServiceDeleteCollectionType = typing_extensions.TypeVar(
 )
 
 class ResourceServiceStub(typing.Generic[_ResourceServiceGetType, _ResourceServiceListType, _ResourceServiceWatchType, _ResourceServiceWatchManyType, _ResourceServiceCountObjectsType, _ResourceServiceGetTableType, _ResourceServiceCreateType, _ResourceServiceUpdateType, _ResourceServicePatchType, _ResourceServiceDeleteType, _ResourceServiceDeleteCollectionType]):
-    """ResourceService reads and changes the objects of any resource of the cluster,
-    built in or custom.
+    """ResourceService reads and writes the objects of any resource of the cluster, built-in
+    or custom.
 
-    Reads are answered from memory: the first one for a resource starts a cache
-    of it, which then follows the cluster. Changes go to the API server, and come
-    back to readers only through that cache.
+    Reads are served from memory. The first read of a resource starts a cache of the
+    resource, which then follows the cluster. Writes go to the API server. Readers see them
+    only through the cache.
 
-    Every request names its resource in one string, in kubectl's own syntax and
-    resolved as kubectl does: a plural ("pods"), a short name ("po"), a singular
-    ("pod"), a kind ("Pod"), with a group ("deployments.apps") or a version and a
-    group ("deployments.v1.apps"). The case does not matter. A resource that the
-    cluster does not serve is NOT_FOUND, with near misses named.
+    Every request names its resource in one string, in kubectl's syntax and resolved as
+    kubectl resolves it: a plural ("pods"), a short name ("po"), a singular ("pod"), a kind
+    ("Pod"), with a group ("deployments.apps") or with a version and a group
+    ("deployments.v1.apps"). Case does not matter. A resource that the cluster does not
+    serve is NOT_FOUND; the message lists similar names.
 
-    Errors carry a kubeconnect.v1.Status as a detail. Those that any RPC may
-    answer: UNAUTHENTICATED (no or no valid credentials), PERMISSION_DENIED (the
-    cluster's RBAC refuses), INVALID_ARGUMENT (the request is malformed; the
-    message says where), NOT_FOUND (no such resource or object), UNAVAILABLE (the
-    API server cannot be reached), RESOURCE_EXHAUSTED (a limit; wait for
-    retry_after_seconds), UNIMPLEMENTED (this version of the service, or the
-    resource, does not offer that).
+    Errors carry a kubeconnect.v1.Status as a detail. Any RPC can return: UNAUTHENTICATED
+    (missing or invalid credentials), PERMISSION_DENIED (the cluster's RBAC denies the
+    request), INVALID_ARGUMENT (the request is malformed; the message names the field),
+    NOT_FOUND (the resource or object does not exist), UNAVAILABLE (the API server is
+    unreachable), RESOURCE_EXHAUSTED (a limit is reached; wait for retry_after_seconds),
+    UNIMPLEMENTED (this version of the service, or the resource, does not support the
+    operation).
     """
 
     @typing.overload
@@ -321,73 +321,74 @@ class ResourceServiceStub(typing.Generic[_ResourceServiceGetType, _ResourceServi
     ], channel: grpc.aio.Channel) -> None: ...
 
     Get: _ResourceServiceGetType
-    """Get answers one object. NOT_FOUND if it is not there."""
+    """Get returns one object. NOT_FOUND if it does not exist."""
 
     List: _ResourceServiceListType
-    """List answers the objects that match a selection, in order of namespace and
-    name, in pages that all come from one snapshot.
+    """List returns the objects that match a selection, ordered by namespace and name. All
+    pages come from one snapshot.
     """
 
     Watch: _ResourceServiceWatchType
-    """Watch sends a snapshot of a selection and then every change to it, until the
-    caller ends it. It begins with RESET, the snapshot as ADDED, and SYNCED.
-    There is no "410 Gone" and nothing to restart: where the service has to
-    begin again, it says so by another RESET in the same stream.
+    """Watch sends a snapshot of a selection and then every change to it, until the caller
+    ends the stream. It begins with RESET, the snapshot as ADDED events, and SYNCED.
+    There is no "410 Gone", and the client need not restart anything: if the service has
+    to resync, it sends another RESET in the same stream.
 
-    It never ends with OK. It is NOT_FOUND when the cluster ceases to serve the
-    resource (its CRD was deleted); where the request names no version and the
-    cluster goes over to another one, the stream goes on with that, from a RESET.
-    It is UNAVAILABLE when this replica shuts down: call again.
+    A stream never ends with OK. It ends with NOT_FOUND when the cluster stops serving
+    the resource (its CRD was deleted). If the request names no version and the cluster's
+    preferred version changes, the stream switches to it and sends RESET. It ends with
+    UNAVAILABLE when this replica shuts down: call again.
 
-    A client has to read its streams. A stream is reset, without a Status, when nothing of
-    a response is read for 30 seconds, or not all of it for two minutes; after three seconds
-    already where other streams of the caller wait for memory. It is reset, too, when the
-    caller loses a permission while a response is left unread. Call again with the last
-    token.
+    A client must read its streams. The service resets a stream, without a Status, if
+    nothing of a response is read for 30 seconds, or if a response is not completely read
+    within two minutes. The limit is three seconds without progress while other streams
+    of the caller wait for memory. The service also resets a stream if the caller loses a
+    permission while a response is unread. After a reset, call again with the last token.
 
-    A resource that the service does not keep in memory is read for each stream alone. What
-    it keeps for these is bounded: RESOURCE_EXHAUSTED with the reason RequestEntityTooLarge
-    when there is too much for one caller, 64 MiB, or for all.
+    If the service does not cache a resource, it reads the resource for each stream
+    separately. The memory for this is bounded: RESOURCE_EXHAUSTED with reason
+    RequestEntityTooLarge if one caller needs more than 64 MiB, or if all callers
+    together need too much.
     """
 
     WatchMany: _ResourceServiceWatchManyType
-    """WatchMany is several watches in one stream: each has its own RESET, SYNCED and
-    BOOKMARKs, and one token resumes them all. Each is told as Watch would tell it; among
-    each other they have no order. When one of them ends, the stream does, with the error
-    that Watch would answer and the watch's place in the request.
+    """WatchMany combines several watches in one stream. Each watch has its own RESET,
+    SYNCED and BOOKMARK events, and one token resumes all of them. The events of each
+    watch are those that Watch would send. There is no order between the events of
+    different watches. When one watch ends, the stream ends with the error that Watch
+    would return, and the error names the watch's index in the request.
     """
 
     CountObjects: _ResourceServiceCountObjectsType
-    """CountObjects answers how many objects match a selection, in all and by the values of
-    paths: pods by node and phase. No object is sent.
+    """CountObjects returns how many objects match a selection, in total and grouped by the
+    values of paths, for example pods by node and phase. It returns no objects.
     """
 
     GetTable: _ResourceServiceGetTableType
-    """GetTable answers objects as the API server prints them for people, and kubectl shows
-    them: columns, and a row for each object. It is read from the API server, as the
-    caller, each time.
+    """GetTable returns objects as the API server prints them for people, and as kubectl
+    shows them: columns, and a row for each object. Each call reads from the API server
+    with the caller's permissions.
     """
 
     Create: _ResourceServiceCreateType
-    """Create makes an object. ALREADY_EXISTS if there is one under its name."""
+    """Create creates an object. ALREADY_EXISTS if an object with its name exists."""
 
     Update: _ResourceServiceUpdateType
-    """Update replaces an object. ABORTED if its resource version is not the
-    cluster's any more, or a precondition does not hold.
+    """Update replaces an object. ABORTED if its resource version is no longer the
+    cluster's, or if a precondition is not met.
     """
 
     Patch: _ResourceServicePatchType
-    """Patch changes parts of an object. ABORTED on a conflict: of APPLY with
-    other field managers (one cause for each field), or with a resource version
-    in the patch.
+    """Patch changes parts of an object. ABORTED on a conflict: of APPLY with other field
+    managers (one cause for each field), or with a resource version in the patch.
     """
 
     Delete: _ResourceServiceDeleteType
-    """Delete deletes an object. ABORTED if a precondition does not hold."""
+    """Delete deletes an object. ABORTED if a precondition is not met."""
 
     DeleteCollection: _ResourceServiceDeleteCollectionType
-    """DeleteCollection deletes all objects that match a selection: without selectors, all of
-    the namespace.
+    """DeleteCollection deletes all objects that match a selection: without selectors, all
+    of the namespace.
     """
 
 ResourceServiceAsyncStub: typing_extensions.TypeAlias = ResourceServiceStub[
@@ -438,26 +439,26 @@ ResourceServiceAsyncStub: typing_extensions.TypeAlias = ResourceServiceStub[
 ]
 
 class ResourceServiceServicer(metaclass=abc.ABCMeta):
-    """ResourceService reads and changes the objects of any resource of the cluster,
-    built in or custom.
+    """ResourceService reads and writes the objects of any resource of the cluster, built-in
+    or custom.
 
-    Reads are answered from memory: the first one for a resource starts a cache
-    of it, which then follows the cluster. Changes go to the API server, and come
-    back to readers only through that cache.
+    Reads are served from memory. The first read of a resource starts a cache of the
+    resource, which then follows the cluster. Writes go to the API server. Readers see them
+    only through the cache.
 
-    Every request names its resource in one string, in kubectl's own syntax and
-    resolved as kubectl does: a plural ("pods"), a short name ("po"), a singular
-    ("pod"), a kind ("Pod"), with a group ("deployments.apps") or a version and a
-    group ("deployments.v1.apps"). The case does not matter. A resource that the
-    cluster does not serve is NOT_FOUND, with near misses named.
+    Every request names its resource in one string, in kubectl's syntax and resolved as
+    kubectl resolves it: a plural ("pods"), a short name ("po"), a singular ("pod"), a kind
+    ("Pod"), with a group ("deployments.apps") or with a version and a group
+    ("deployments.v1.apps"). Case does not matter. A resource that the cluster does not
+    serve is NOT_FOUND; the message lists similar names.
 
-    Errors carry a kubeconnect.v1.Status as a detail. Those that any RPC may
-    answer: UNAUTHENTICATED (no or no valid credentials), PERMISSION_DENIED (the
-    cluster's RBAC refuses), INVALID_ARGUMENT (the request is malformed; the
-    message says where), NOT_FOUND (no such resource or object), UNAVAILABLE (the
-    API server cannot be reached), RESOURCE_EXHAUSTED (a limit; wait for
-    retry_after_seconds), UNIMPLEMENTED (this version of the service, or the
-    resource, does not offer that).
+    Errors carry a kubeconnect.v1.Status as a detail. Any RPC can return: UNAUTHENTICATED
+    (missing or invalid credentials), PERMISSION_DENIED (the cluster's RBAC denies the
+    request), INVALID_ARGUMENT (the request is malformed; the message names the field),
+    NOT_FOUND (the resource or object does not exist), UNAVAILABLE (the API server is
+    unreachable), RESOURCE_EXHAUSTED (a limit is reached; wait for retry_after_seconds),
+    UNIMPLEMENTED (this version of the service, or the resource, does not support the
+    operation).
     """
 
     @abc.abstractmethod
@@ -466,7 +467,7 @@ class ResourceServiceServicer(metaclass=abc.ABCMeta):
         request: kubeconnect.v1.resource_service_pb2.GetRequest,
         context: _ServicerContext,
     ) -> typing.Union[kubeconnect.v1.resource_service_pb2.GetResponse, collections.abc.Awaitable[kubeconnect.v1.resource_service_pb2.GetResponse]]:
-        """Get answers one object. NOT_FOUND if it is not there."""
+        """Get returns one object. NOT_FOUND if it does not exist."""
 
     @abc.abstractmethod
     def List(
@@ -474,8 +475,8 @@ class ResourceServiceServicer(metaclass=abc.ABCMeta):
         request: kubeconnect.v1.resource_service_pb2.ListRequest,
         context: _ServicerContext,
     ) -> typing.Union[kubeconnect.v1.resource_service_pb2.ListResponse, collections.abc.Awaitable[kubeconnect.v1.resource_service_pb2.ListResponse]]:
-        """List answers the objects that match a selection, in order of namespace and
-        name, in pages that all come from one snapshot.
+        """List returns the objects that match a selection, ordered by namespace and name. All
+        pages come from one snapshot.
         """
 
     @abc.abstractmethod
@@ -484,25 +485,26 @@ class ResourceServiceServicer(metaclass=abc.ABCMeta):
         request: kubeconnect.v1.resource_service_pb2.WatchRequest,
         context: _ServicerContext,
     ) -> typing.Union[collections.abc.Iterator[kubeconnect.v1.resource_service_pb2.WatchResponse], collections.abc.AsyncIterator[kubeconnect.v1.resource_service_pb2.WatchResponse]]:
-        """Watch sends a snapshot of a selection and then every change to it, until the
-        caller ends it. It begins with RESET, the snapshot as ADDED, and SYNCED.
-        There is no "410 Gone" and nothing to restart: where the service has to
-        begin again, it says so by another RESET in the same stream.
+        """Watch sends a snapshot of a selection and then every change to it, until the caller
+        ends the stream. It begins with RESET, the snapshot as ADDED events, and SYNCED.
+        There is no "410 Gone", and the client need not restart anything: if the service has
+        to resync, it sends another RESET in the same stream.
 
-        It never ends with OK. It is NOT_FOUND when the cluster ceases to serve the
-        resource (its CRD was deleted); where the request names no version and the
-        cluster goes over to another one, the stream goes on with that, from a RESET.
-        It is UNAVAILABLE when this replica shuts down: call again.
+        A stream never ends with OK. It ends with NOT_FOUND when the cluster stops serving
+        the resource (its CRD was deleted). If the request names no version and the cluster's
+        preferred version changes, the stream switches to it and sends RESET. It ends with
+        UNAVAILABLE when this replica shuts down: call again.
 
-        A client has to read its streams. A stream is reset, without a Status, when nothing of
-        a response is read for 30 seconds, or not all of it for two minutes; after three seconds
-        already where other streams of the caller wait for memory. It is reset, too, when the
-        caller loses a permission while a response is left unread. Call again with the last
-        token.
+        A client must read its streams. The service resets a stream, without a Status, if
+        nothing of a response is read for 30 seconds, or if a response is not completely read
+        within two minutes. The limit is three seconds without progress while other streams
+        of the caller wait for memory. The service also resets a stream if the caller loses a
+        permission while a response is unread. After a reset, call again with the last token.
 
-        A resource that the service does not keep in memory is read for each stream alone. What
-        it keeps for these is bounded: RESOURCE_EXHAUSTED with the reason RequestEntityTooLarge
-        when there is too much for one caller, 64 MiB, or for all.
+        If the service does not cache a resource, it reads the resource for each stream
+        separately. The memory for this is bounded: RESOURCE_EXHAUSTED with reason
+        RequestEntityTooLarge if one caller needs more than 64 MiB, or if all callers
+        together need too much.
         """
 
     @abc.abstractmethod
@@ -511,10 +513,11 @@ class ResourceServiceServicer(metaclass=abc.ABCMeta):
         request: kubeconnect.v1.resource_service_pb2.WatchManyRequest,
         context: _ServicerContext,
     ) -> typing.Union[collections.abc.Iterator[kubeconnect.v1.resource_service_pb2.WatchManyResponse], collections.abc.AsyncIterator[kubeconnect.v1.resource_service_pb2.WatchManyResponse]]:
-        """WatchMany is several watches in one stream: each has its own RESET, SYNCED and
-        BOOKMARKs, and one token resumes them all. Each is told as Watch would tell it; among
-        each other they have no order. When one of them ends, the stream does, with the error
-        that Watch would answer and the watch's place in the request.
+        """WatchMany combines several watches in one stream. Each watch has its own RESET,
+        SYNCED and BOOKMARK events, and one token resumes all of them. The events of each
+        watch are those that Watch would send. There is no order between the events of
+        different watches. When one watch ends, the stream ends with the error that Watch
+        would return, and the error names the watch's index in the request.
         """
 
     @abc.abstractmethod
@@ -523,8 +526,8 @@ class ResourceServiceServicer(metaclass=abc.ABCMeta):
         request: kubeconnect.v1.resource_service_pb2.CountObjectsRequest,
         context: _ServicerContext,
     ) -> typing.Union[kubeconnect.v1.resource_service_pb2.CountObjectsResponse, collections.abc.Awaitable[kubeconnect.v1.resource_service_pb2.CountObjectsResponse]]:
-        """CountObjects answers how many objects match a selection, in all and by the values of
-        paths: pods by node and phase. No object is sent.
+        """CountObjects returns how many objects match a selection, in total and grouped by the
+        values of paths, for example pods by node and phase. It returns no objects.
         """
 
     @abc.abstractmethod
@@ -533,9 +536,9 @@ class ResourceServiceServicer(metaclass=abc.ABCMeta):
         request: kubeconnect.v1.resource_service_pb2.GetTableRequest,
         context: _ServicerContext,
     ) -> typing.Union[kubeconnect.v1.resource_service_pb2.GetTableResponse, collections.abc.Awaitable[kubeconnect.v1.resource_service_pb2.GetTableResponse]]:
-        """GetTable answers objects as the API server prints them for people, and kubectl shows
-        them: columns, and a row for each object. It is read from the API server, as the
-        caller, each time.
+        """GetTable returns objects as the API server prints them for people, and as kubectl
+        shows them: columns, and a row for each object. Each call reads from the API server
+        with the caller's permissions.
         """
 
     @abc.abstractmethod
@@ -544,7 +547,7 @@ class ResourceServiceServicer(metaclass=abc.ABCMeta):
         request: kubeconnect.v1.resource_service_pb2.CreateRequest,
         context: _ServicerContext,
     ) -> typing.Union[kubeconnect.v1.resource_service_pb2.CreateResponse, collections.abc.Awaitable[kubeconnect.v1.resource_service_pb2.CreateResponse]]:
-        """Create makes an object. ALREADY_EXISTS if there is one under its name."""
+        """Create creates an object. ALREADY_EXISTS if an object with its name exists."""
 
     @abc.abstractmethod
     def Update(
@@ -552,8 +555,8 @@ class ResourceServiceServicer(metaclass=abc.ABCMeta):
         request: kubeconnect.v1.resource_service_pb2.UpdateRequest,
         context: _ServicerContext,
     ) -> typing.Union[kubeconnect.v1.resource_service_pb2.UpdateResponse, collections.abc.Awaitable[kubeconnect.v1.resource_service_pb2.UpdateResponse]]:
-        """Update replaces an object. ABORTED if its resource version is not the
-        cluster's any more, or a precondition does not hold.
+        """Update replaces an object. ABORTED if its resource version is no longer the
+        cluster's, or if a precondition is not met.
         """
 
     @abc.abstractmethod
@@ -562,9 +565,8 @@ class ResourceServiceServicer(metaclass=abc.ABCMeta):
         request: kubeconnect.v1.resource_service_pb2.PatchRequest,
         context: _ServicerContext,
     ) -> typing.Union[kubeconnect.v1.resource_service_pb2.PatchResponse, collections.abc.Awaitable[kubeconnect.v1.resource_service_pb2.PatchResponse]]:
-        """Patch changes parts of an object. ABORTED on a conflict: of APPLY with
-        other field managers (one cause for each field), or with a resource version
-        in the patch.
+        """Patch changes parts of an object. ABORTED on a conflict: of APPLY with other field
+        managers (one cause for each field), or with a resource version in the patch.
         """
 
     @abc.abstractmethod
@@ -573,7 +575,7 @@ class ResourceServiceServicer(metaclass=abc.ABCMeta):
         request: kubeconnect.v1.resource_service_pb2.DeleteRequest,
         context: _ServicerContext,
     ) -> typing.Union[kubeconnect.v1.resource_service_pb2.DeleteResponse, collections.abc.Awaitable[kubeconnect.v1.resource_service_pb2.DeleteResponse]]:
-        """Delete deletes an object. ABORTED if a precondition does not hold."""
+        """Delete deletes an object. ABORTED if a precondition is not met."""
 
     @abc.abstractmethod
     def DeleteCollection(
@@ -581,8 +583,8 @@ class ResourceServiceServicer(metaclass=abc.ABCMeta):
         request: kubeconnect.v1.resource_service_pb2.DeleteCollectionRequest,
         context: _ServicerContext,
     ) -> typing.Union[kubeconnect.v1.resource_service_pb2.DeleteCollectionResponse, collections.abc.Awaitable[kubeconnect.v1.resource_service_pb2.DeleteCollectionResponse]]:
-        """DeleteCollection deletes all objects that match a selection: without selectors, all of
-        the namespace.
+        """DeleteCollection deletes all objects that match a selection: without selectors, all
+        of the namespace.
         """
 
 def add_ResourceServiceServicer_to_server(servicer: ResourceServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -13,7 +13,7 @@ export const file_kubeconnect_v1_access_service: GenFile = /*@__PURE__*/
   fileDesc("CiNrdWJlY29ubmVjdC92MS9hY2Nlc3Nfc2VydmljZS5wcm90bxIOa3ViZWNvbm5lY3QudjEiDwoNV2hvQW1JUmVxdWVzdCLEAQoOV2hvQW1JUmVzcG9uc2USEAoIdXNlcm5hbWUYASABKAkSCwoDdWlkGAIgASgJEg4KBmdyb3VwcxgDIAMoCRI4CgVleHRyYRgEIAMoCzIpLmt1YmVjb25uZWN0LnYxLldob0FtSVJlc3BvbnNlLkV4dHJhRW50cnkaSQoKRXh0cmFFbnRyeRILCgNrZXkYASABKAkSKgoFdmFsdWUYAiABKAsyGy5rdWJlY29ubmVjdC52MS5FeHRyYVZhbHVlczoCOAEiHQoLRXh0cmFWYWx1ZXMSDgoGdmFsdWVzGAEgAygJIkcKEkNoZWNrQWNjZXNzUmVxdWVzdBIxCglxdWVzdGlvbnMYASADKAsyHi5rdWJlY29ubmVjdC52MS5BY2Nlc3NRdWVzdGlvbiJmCg5BY2Nlc3NRdWVzdGlvbhIMCgR2ZXJiGAEgASgJEhAKCHJlc291cmNlGAIgASgJEhMKC3N1YnJlc291cmNlGAMgASgJEhEKCW5hbWVzcGFjZRgEIAEoCRIMCgRuYW1lGAUgASgJIkQKE0NoZWNrQWNjZXNzUmVzcG9uc2USLQoHYW5zd2VycxgBIAMoCzIcLmt1YmVjb25uZWN0LnYxLkFjY2Vzc0Fuc3dlciIvCgxBY2Nlc3NBbnN3ZXISDwoHYWxsb3dlZBgBIAEoCBIOCgZyZWFzb24YAiABKAkyugEKDUFjY2Vzc1NlcnZpY2USTAoGV2hvQW1JEh0ua3ViZWNvbm5lY3QudjEuV2hvQW1JUmVxdWVzdBoeLmt1YmVjb25uZWN0LnYxLldob0FtSVJlc3BvbnNlIgOQAgESWwoLQ2hlY2tBY2Nlc3MSIi5rdWJlY29ubmVjdC52MS5DaGVja0FjY2Vzc1JlcXVlc3QaIy5rdWJlY29ubmVjdC52MS5DaGVja0FjY2Vzc1Jlc3BvbnNlIgOQAgFiBnByb3RvMw");
 
 /**
- * WhoAmIRequest has no fields: the credentials are the question.
+ * WhoAmIRequest has no fields. The request's credentials identify the caller.
  *
  * @generated from message kubeconnect.v1.WhoAmIRequest
  */
@@ -28,7 +28,7 @@ export const WhoAmIRequestSchema: GenMessage<WhoAmIRequest> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_access_service, 0);
 
 /**
- * WhoAmIResponse is an identity.
+ * WhoAmIResponse contains an identity.
  *
  * @generated from message kubeconnect.v1.WhoAmIResponse
  */
@@ -41,21 +41,21 @@ export type WhoAmIResponse = Message<"kubeconnect.v1.WhoAmIResponse"> & {
   username: string;
 
   /**
-   * The user's UID, where the authenticator gives one.
+   * The user's UID, if the authenticator provides one.
    *
    * @generated from field: string uid = 2;
    */
   uid: string;
 
   /**
-   * The groups.
+   * The user's groups.
    *
    * @generated from field: repeated string groups = 3;
    */
   groups: string[];
 
   /**
-   * What else the authenticator has to say.
+   * Additional information from the authenticator.
    *
    * @generated from field: map<string, kubeconnect.v1.ExtraValues> extra = 4;
    */
@@ -91,7 +91,7 @@ export const ExtraValuesSchema: GenMessage<ExtraValues> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_access_service, 2);
 
 /**
- * CheckAccessRequest asks whether the caller may do each of some things.
+ * CheckAccessRequest asks whether the caller is allowed to perform each of several actions.
  *
  * @generated from message kubeconnect.v1.CheckAccessRequest
  */
@@ -112,14 +112,14 @@ export const CheckAccessRequestSchema: GenMessage<CheckAccessRequest> = /*@__PUR
   messageDesc(file_kubeconnect_v1_access_service, 3);
 
 /**
- * AccessQuestion is one thing that the caller might want to do.
+ * AccessQuestion is one action that the caller might want to perform.
  *
  * @generated from message kubeconnect.v1.AccessQuestion
  */
 export type AccessQuestion = Message<"kubeconnect.v1.AccessQuestion"> & {
   /**
-   * The verb in Kubernetes' words: "get", "list", "watch", "create", "update",
-   * "patch", "delete", "deletecollection". Required.
+   * The Kubernetes verb: "get", "list", "watch", "create", "update", "patch", "delete",
+   * "deletecollection". Required.
    *
    * @generated from field: string verb = 1;
    */
@@ -140,7 +140,7 @@ export type AccessQuestion = Message<"kubeconnect.v1.AccessQuestion"> & {
   subresource: string;
 
   /**
-   * The namespace. Empty: all of them, or a cluster-scoped resource.
+   * The namespace. Empty: all namespaces, or a cluster-scoped resource.
    *
    * @generated from field: string namespace = 4;
    */
@@ -162,7 +162,7 @@ export const AccessQuestionSchema: GenMessage<AccessQuestion> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_access_service, 4);
 
 /**
- * CheckAccessResponse carries an answer for each question, in the same order.
+ * CheckAccessResponse contains an answer for each question, in the same order.
  *
  * @generated from message kubeconnect.v1.CheckAccessResponse
  */
@@ -189,14 +189,14 @@ export const CheckAccessResponseSchema: GenMessage<CheckAccessResponse> = /*@__P
  */
 export type AccessAnswer = Message<"kubeconnect.v1.AccessAnswer"> & {
   /**
-   * Whether the caller may.
+   * Whether the caller is allowed to perform the action.
    *
    * @generated from field: bool allowed = 1;
    */
   allowed: boolean;
 
   /**
-   * Why, in the cluster's own words; often empty.
+   * The cluster's reason for the decision; often empty.
    *
    * @generated from field: string reason = 2;
    */
@@ -211,14 +211,14 @@ export const AccessAnswerSchema: GenMessage<AccessAnswer> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_access_service, 6);
 
 /**
- * AccessService tells callers who they are and what they may do.
+ * AccessService reports the caller's identity and permissions.
  *
  * @generated from service kubeconnect.v1.AccessService
  */
 export const AccessService: GenService<{
   /**
-   * WhoAmI answers the identity that the cluster knows the caller by. Where callers
-   * are not told apart, that is the service's own user.
+   * WhoAmI returns the caller's identity as the cluster knows it. If the service does not
+   * authenticate callers, it returns the identity of the service itself.
    *
    * @generated from rpc kubeconnect.v1.AccessService.WhoAmI
    */
@@ -228,10 +228,10 @@ export const AccessService: GenService<{
     output: typeof WhoAmIResponseSchema;
   },
   /**
-   * CheckAccess answers many questions of the form "may I?" at once, as the cluster
-   * does, or has done in the last ten seconds. A question that cannot be asked, as of a
-   * resource that does not exist, fails the whole call. Each question counts as one call
-   * against the limit of the caller's calls a second.
+   * CheckAccess reports for many actions at once whether the caller is allowed to perform
+   * them. Each answer is the cluster's decision, at most ten seconds old. If one question
+   * cannot be evaluated, for example because its resource does not exist, the whole call
+   * fails. Each question counts as one call against the caller's rate limit.
    *
    * @generated from rpc kubeconnect.v1.AccessService.CheckAccess
    */

@@ -46,22 +46,22 @@ export const ListResourceTypesRequestSchema: GenMessage<ListResourceTypesRequest
   messageDesc(file_kubeconnect_v1_discovery_service, 0);
 
 /**
- * ListResourceTypesResponse carries the resources in order of group and name.
+ * ListResourceTypesResponse contains the resources, ordered by group and name.
  *
  * @generated from message kubeconnect.v1.ListResourceTypesResponse
  */
 export type ListResourceTypesResponse = Message<"kubeconnect.v1.ListResourceTypesResponse"> & {
   /**
-   * The resources, each once, however many versions it is served in.
+   * The resources. A resource that is served in several versions is listed once.
    *
    * @generated from field: repeated kubeconnect.v1.ResourceType resource_types = 1;
    */
   resourceTypes: ResourceType[];
 
   /**
-   * What could not be found out, in order: resources of these are missing above. An API
-   * server that is added to the cluster by an APIService may be away while all others
-   * are there.
+   * The group versions whose discovery failed, in order. Their resources are missing above.
+   * For example, an API server that is added to the cluster by an APIService can be
+   * unreachable while all others are reachable.
    *
    * @generated from field: repeated kubeconnect.v1.FailedGroup failed_groups = 2;
    */
@@ -96,7 +96,7 @@ export type FailedGroup = Message<"kubeconnect.v1.FailedGroup"> & {
   version: string;
 
   /**
-   * Why, for people.
+   * The error, for people.
    *
    * @generated from field: string message = 3;
    */
@@ -117,59 +117,59 @@ export const FailedGroupSchema: GenMessage<FailedGroup> = /*@__PURE__*/
  */
 export type ResourceType = Message<"kubeconnect.v1.ResourceType"> & {
   /**
-   * Its names, in the version that the cluster prefers. The other fields are about that
-   * version too.
+   * The resource's names, in the version that the cluster prefers. The other fields
+   * describe that version too.
    *
    * @generated from field: kubeconnect.v1.ResourceKind kind = 1;
    */
   kind?: ResourceKind | undefined;
 
   /**
-   * The name of one object, such as "pod".
+   * The singular name, such as "pod".
    *
    * @generated from field: string singular = 2;
    */
   singular: string;
 
   /**
-   * Short names, such as "po".
+   * The short names, such as "po".
    *
    * @generated from field: repeated string short_names = 3;
    */
   shortNames: string[];
 
   /**
-   * Categories, such as "all".
+   * The categories, such as "all".
    *
    * @generated from field: repeated string categories = 4;
    */
   categories: string[];
 
   /**
-   * What can be done with it, in the API server's words: "get", "list", "watch". Get,
-   * List and Watch serve what has both "list" and "watch".
+   * The supported verbs, as the API server names them: "get", "list", "watch". Get, List
+   * and Watch serve the resources that support both "list" and "watch".
    *
    * @generated from field: repeated string verbs = 5;
    */
   verbs: string[];
 
   /**
-   * Its subresources, such as "status", in order.
+   * The subresources, such as "status", in order.
    *
    * @generated from field: repeated string subresources = 6;
    */
   subresources: string[];
 
   /**
-   * The state of its cache. Not set while there is none, and for callers who may not list
-   * the resource in all namespaces.
+   * The state of the resource's cache. Unset if there is no cache, and for callers that are
+   * not allowed to list the resource in all namespaces.
    *
    * @generated from field: kubeconnect.v1.CacheState cache = 7;
    */
   cache?: CacheState | undefined;
 
   /**
-   * All versions that it is served in, the preferred one first.
+   * All served versions, the preferred version first.
    *
    * @generated from field: repeated string versions = 8;
    */
@@ -190,43 +190,43 @@ export const ResourceTypeSchema: GenMessage<ResourceType> = /*@__PURE__*/
  */
 export type CacheState = Message<"kubeconnect.v1.CacheState"> & {
   /**
-   * Whether there is one: it starts at the first read, and ends when nobody has used it
-   * for a while.
+   * Whether the cache is running. It starts at the first read, and stops when it has been
+   * unused for a while.
    *
    * @generated from field: bool started = 1;
    */
   started: boolean;
 
   /**
-   * Whether it holds a whole snapshot.
+   * Whether the cache contains a complete snapshot.
    *
    * @generated from field: bool synced = 2;
    */
   synced: boolean;
 
   /**
-   * How many objects it holds.
+   * The number of objects in the cache.
    *
    * @generated from field: int64 objects = 3;
    */
   objects: bigint;
 
   /**
-   * How many bytes they take in memory, roughly.
+   * The approximate size of the objects in memory, in bytes.
    *
    * @generated from field: int64 bytes = 4;
    */
   bytes: bigint;
 
   /**
-   * The version that it has reached.
+   * The version that the cache has reached.
    *
    * @generated from field: string resource_version = 5;
    */
   resourceVersion: string;
 
   /**
-   * How current it is.
+   * How current the cache is.
    *
    * @generated from field: kubeconnect.v1.Freshness freshness = 6;
    */
@@ -262,22 +262,23 @@ export const GetSchemaRequestSchema: GenMessage<GetSchemaRequest> = /*@__PURE__*
   messageDesc(file_kubeconnect_v1_discovery_service, 5);
 
 /**
- * GetSchemaResponse carries the schema.
+ * GetSchemaResponse contains the schema.
  *
  * @generated from message kubeconnect.v1.GetSchemaResponse
  */
 export type GetSchemaResponse = Message<"kubeconnect.v1.GetSchemaResponse"> & {
   /**
-   * What the schema describes.
+   * The kind that the schema describes.
    *
    * @generated from field: kubeconnect.v1.ResourceKind kind = 1;
    */
   kind?: ResourceKind | undefined;
 
   /**
-   * The OpenAPI v3 schema of the kind. What it refers to lies beside it, where each "$ref"
-   * says: "#/components/schemas/NAME" is the member NAME of the member "schemas" of the
-   * member "components" here. That may refer to more, and to itself.
+   * The OpenAPI v3 schema of the kind, together with the schemas that it refers to. A "$ref"
+   * of "#/components/schemas/NAME" refers to the member NAME of the member "schemas" of the
+   * member "components" of this Struct. A referenced schema can refer to further schemas,
+   * and to itself.
    *
    * @generated from field: google.protobuf.Struct schema = 2;
    */
@@ -292,15 +293,15 @@ export const GetSchemaResponseSchema: GenMessage<GetSchemaResponse> = /*@__PURE_
   messageDesc(file_kubeconnect_v1_discovery_service, 6);
 
 /**
- * DiscoveryService tells what the cluster serves. Every caller may ask, as at the API
- * server.
+ * DiscoveryService reports the resources that the cluster serves, and their schemas. Every
+ * authenticated caller is allowed to use it, as at the API server.
  *
  * @generated from service kubeconnect.v1.DiscoveryService
  */
 export const DiscoveryService: GenService<{
   /**
-   * ListResourceTypes answers what `kubectl api-resources` prints, as the API server has
-   * told it in the last second, with the state of the caches that run.
+   * ListResourceTypes returns what `kubectl api-resources` prints, from discovery data of
+   * the API server that is at most one second old, with the state of the running caches.
    *
    * @generated from rpc kubeconnect.v1.DiscoveryService.ListResourceTypes
    */
@@ -310,8 +311,8 @@ export const DiscoveryService: GenService<{
     output: typeof ListResourceTypesResponseSchema;
   },
   /**
-   * GetSchema answers the OpenAPI v3 schema of one kind, as the API server publishes it:
-   * that may be some seconds after a CRD was made or changed. NOT_FOUND for a kind
+   * GetSchema returns the OpenAPI v3 schema of one kind as the API server publishes it,
+   * which can be some seconds after a CRD was created or changed. NOT_FOUND for a kind
    * without a schema.
    *
    * @generated from rpc kubeconnect.v1.DiscoveryService.GetSchema

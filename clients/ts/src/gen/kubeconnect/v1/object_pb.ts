@@ -16,8 +16,8 @@ export const file_kubeconnect_v1_object: GenFile = /*@__PURE__*/
   fileDesc("ChtrdWJlY29ubmVjdC92MS9vYmplY3QucHJvdG8SDmt1YmVjb25uZWN0LnYxItMBCgZPYmplY3QSEQoJbmFtZXNwYWNlGAEgASgJEgwKBG5hbWUYAiABKAkSCwoDdWlkGAMgASgJEhgKEHJlc291cmNlX3ZlcnNpb24YBCABKAkSKQoGc3RydWN0GAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEgAEg4KBGpzb24YBiABKAxIABISCghwcm90b2J1ZhgHIAEoDEgAEicKBWVycm9yGAggASgLMhYua3ViZWNvbm5lY3QudjEuU3RhdHVzSABCCQoHY29udGVudCJ5CgxSZXNvdXJjZUtpbmQSDQoFZ3JvdXAYASABKAkSDwoHdmVyc2lvbhgCIAEoCRIMCgRraW5kGAMgASgJEhAKCHJlc291cmNlGAQgASgJEhIKCm5hbWVzcGFjZWQYBSABKAgSFQoNcHJvdG9idWZfdHlwZRgGIAEoCSpjCghFbmNvZGluZxIYChRFTkNPRElOR19VTlNQRUNJRklFRBAAEhMKD0VOQ09ESU5HX1NUUlVDVBABEhEKDUVOQ09ESU5HX0pTT04QAhIVChFFTkNPRElOR19QUk9UT0JVRhADYgZwcm90bzM", [file_google_protobuf_struct, file_kubeconnect_v1_status]);
 
 /**
- * Object is one Kubernetes object. The fields that every program needs stand
- * beside the content, so that a cache can be kept without decoding it.
+ * Object is one Kubernetes object. The fields that every program needs are repeated
+ * outside the content, so that a client can maintain a cache without decoding the content.
  *
  * @generated from message kubeconnect.v1.Object
  */
@@ -37,27 +37,25 @@ export type Object$ = Message<"kubeconnect.v1.Object"> & {
   name: string;
 
   /**
-   * The UID. It tells an object from another one that was made later under the
-   * same name.
+   * The UID. It distinguishes the object from one created later under the same name.
    *
    * @generated from field: string uid = 3;
    */
   uid: string;
 
   /**
-   * The object's resource version: an opaque string, equal for equal states of
-   * one object. The content at one version differs only if the cluster has changed
-   * how it reads the object: see Event.resource_version.
+   * The object's resource version: an opaque string, equal for equal states of one object.
+   * The content at one version differs only if the cluster has changed how it converts the
+   * object: see Event.resource_version.
    *
    * @generated from field: string resource_version = 4;
    */
   resourceVersion: string;
 
   /**
-   * The whole object, metadata included, in the encoding asked for.
-   * metadata.managedFields is left out unless the operator keeps it
-   * (--keep-managed-fields); the answers of writes always have what the API
-   * server sent.
+   * The whole object, metadata included, in the requested encoding.
+   * metadata.managedFields is removed unless the operator keeps it
+   * (--keep-managed-fields). Responses to writes always contain what the API server sent.
    *
    * @generated from oneof kubeconnect.v1.Object.content
    */
@@ -71,11 +69,10 @@ export type Object$ = Message<"kubeconnect.v1.Object"> & {
     case: "struct";
   } | {
     /**
-     * Set for ENCODING_JSON, for ENCODING_PROTOBUF where the kind has no protobuf
-     * form, and for ENCODING_STRUCT where the object as a Struct would not fit into a
-     * message of 4 MiB, the limit of gRPC clients, would be nested deeper than 100
-     * messages, the limit of most readers of protobuf, or has a number that a double
-     * cannot hold.
+     * Set for ENCODING_JSON, and for ENCODING_PROTOBUF if the kind has no protobuf form.
+     * Also set for ENCODING_STRUCT if the object as a Struct would not fit into a message of
+     * 4 MiB (the limit of gRPC clients), would be nested deeper than 100 messages (the limit
+     * of most protobuf parsers), or has a number that a double cannot represent.
      *
      * @generated from field: bytes json = 6;
      */
@@ -84,7 +81,7 @@ export type Object$ = Message<"kubeconnect.v1.Object"> & {
   } | {
     /**
      * Set for ENCODING_PROTOBUF. The message named by ResourceKind.protobuf_type,
-     * without the envelope that the API server puts around it.
+     * without the API server's envelope.
      *
      * @generated from field: bytes protobuf = 7;
      */
@@ -92,9 +89,9 @@ export type Object$ = Message<"kubeconnect.v1.Object"> & {
     case: "protobuf";
   } | {
     /**
-     * The cluster holds an object under this name, but its content could not be
-     * read, or is too large for a message in the encoding asked for; the status says
-     * why. It is counted and watched like any other.
+     * Set if the cluster has an object under this name, but its content cannot be decoded
+     * or is too large for a message in the requested encoding. The status contains the
+     * reason. The object is counted and watched like any other.
      *
      * @generated from field: kubeconnect.v1.Status error = 8;
      */
@@ -111,8 +108,8 @@ export const ObjectSchema: GenMessage<Object$> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_object, 0);
 
 /**
- * ResourceKind names what the objects of an answer are. It is sent once for an
- * answer, not once for each object.
+ * ResourceKind names the kind and resource of the objects in a response. It is sent once
+ * for a response, not with each object.
  *
  * @generated from message kubeconnect.v1.ResourceKind
  */
@@ -146,7 +143,7 @@ export type ResourceKind = Message<"kubeconnect.v1.ResourceKind"> & {
   resource: string;
 
   /**
-   * Whether objects of this kind live in namespaces.
+   * Whether the objects of this kind belong to namespaces.
    *
    * @generated from field: bool namespaced = 5;
    */
@@ -154,7 +151,7 @@ export type ResourceKind = Message<"kubeconnect.v1.ResourceKind"> & {
 
   /**
    * The full name of the protobuf message of this kind, for example
-   * "k8s.io.api.apps.v1.Deployment"; empty where it has none.
+   * "k8s.io.api.apps.v1.Deployment"; empty if the kind has none.
    *
    * @generated from field: string protobuf_type = 6;
    */
@@ -169,9 +166,9 @@ export const ResourceKindSchema: GenMessage<ResourceKind> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_object, 1);
 
 /**
- * Encoding says in which form the content of objects is sent. A caller that
- * only wants to look takes STRUCT or nothing at all; a program takes PROTOBUF
- * for typed objects at the lowest cost, or JSON.
+ * Encoding is the form in which the content of objects is sent. STRUCT is readable in
+ * tools such as curl and grpcurl and is the default. Programs use PROTOBUF, for typed
+ * objects at the lowest cost, or JSON.
  *
  * @generated from enum kubeconnect.v1.Encoding
  */
@@ -184,10 +181,10 @@ export enum Encoding {
   UNSPECIFIED = 0,
 
   /**
-   * google.protobuf.Struct: readable in the JSON form of every RPC, slow to
-   * make and to read. Integers beyond 2^53 lose precision, as they do in
-   * JavaScript. An object that is too large or nested too deep for a Struct comes as
-   * ENCODING_JSON: look at which content is set.
+   * google.protobuf.Struct: readable in the JSON form of every RPC, slow to encode and
+   * decode. Integers beyond 2^53 lose precision, as they do in JavaScript. An object that
+   * is too large or nested too deeply for a Struct is sent as ENCODING_JSON: check which
+   * content is set.
    *
    * @generated from enum value: ENCODING_STRUCT = 1;
    */
@@ -202,8 +199,8 @@ export enum Encoding {
 
   /**
    * The API server's own protobuf message of the kind, for example
-   * k8s.io.api.core.v1.Pod, in bytes. A kind that has no protobuf form (custom
-   * resources) comes as ENCODING_JSON instead: look at which content is set.
+   * k8s.io.api.core.v1.Pod, in bytes. An object of a kind without a protobuf form (custom
+   * resources) is sent as ENCODING_JSON instead: check which content is set.
    *
    * @generated from enum value: ENCODING_PROTOBUF = 3;
    */

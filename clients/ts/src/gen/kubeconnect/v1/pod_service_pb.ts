@@ -35,64 +35,65 @@ export type GetLogsRequest = Message<"kubeconnect.v1.GetLogsRequest"> & {
   name: string;
 
   /**
-   * The container. Default: the pod's only one.
+   * The container. Default: the pod's only container.
    *
    * @generated from field: string container = 3;
    */
   container: string;
 
   /**
-   * Go on with what is written from now on, until the container ends.
+   * Continue with new log lines until the container terminates.
    *
    * @generated from field: bool follow = 4;
    */
   follow: boolean;
 
   /**
-   * The log of the container's previous run.
+   * Return the log of the container's previous run.
    *
    * @generated from field: bool previous = 5;
    */
   previous: boolean;
 
   /**
-   * Only what was written in the last so many seconds; at least 1. Refused together with
-   * since_time.
+   * Return only what was written in the last n seconds; at least 1. Not allowed together
+   * with since_time.
    *
    * @generated from field: optional int64 since_seconds = 6;
    */
   sinceSeconds?: bigint | undefined;
 
   /**
-   * Only what was written since a time, of whole seconds.
+   * Return only what was written since this time, in whole seconds.
    *
    * @generated from field: google.protobuf.Timestamp since_time = 7;
    */
   sinceTime?: Timestamp | undefined;
 
   /**
-   * Begin with so many last lines. Unset: with the first.
+   * Begin with the last n lines. Unset: begin with the first line.
    *
    * @generated from field: optional int64 tail_lines = 8;
    */
   tailLines?: bigint | undefined;
 
   /**
-   * End after so many bytes; at least 1. Unset: no limit.
+   * End after n bytes; at least 1. Unset: no limit.
    *
    * @generated from field: optional int64 limit_bytes = 9;
    */
   limitBytes?: bigint | undefined;
 
   /**
-   * Put the time at the beginning of each line (RFC 3339, with nanoseconds).
+   * Prefix each line with its time (RFC 3339, with nanoseconds).
    *
    * @generated from field: bool timestamps = 10;
    */
   timestamps: boolean;
 
   /**
-   * Which output. Default: both. Where the cluster does not offer one alone, it refuses.
+   * The output to return. Default: both. A cluster that cannot separate the outputs rejects
+   * the request.
    *
    * @generated from field: kubeconnect.v1.LogStream stream = 11;
    */
@@ -107,16 +108,16 @@ export const GetLogsRequestSchema: GenMessage<GetLogsRequest> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_pod_service, 0);
 
 /**
- * GetLogsResponse is a piece of a log.
+ * GetLogsResponse is a part of a log.
  *
  * @generated from message kubeconnect.v1.GetLogsResponse
  */
 export type GetLogsResponse = Message<"kubeconnect.v1.GetLogsResponse"> & {
   /**
-   * What the container has written, as it is: not necessarily UTF-8. A piece ends with a
-   * line, unless that is longer than 64 KiB or the log has stood still in the midst of
-   * it for a second. It is empty where nothing has been written for some seconds, so that
-   * no proxy takes the stream for dead.
+   * The bytes that the container wrote, unchanged and not necessarily UTF-8. A part ends at
+   * the end of a line, unless the line is longer than 64 KiB or nothing was added to it
+   * for a second. An empty part is sent when the container has written nothing for some
+   * seconds, so that proxies do not close the stream as idle.
    *
    * @generated from field: bytes data = 1;
    */
@@ -131,27 +132,27 @@ export const GetLogsResponseSchema: GenMessage<GetLogsResponse> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_pod_service, 1);
 
 /**
- * LogStream says which output of a container.
+ * LogStream selects an output of a container.
  *
  * @generated from enum kubeconnect.v1.LogStream
  */
 export enum LogStream {
   /**
-   * Both, as they were written.
+   * Both outputs, in the order in which they were written.
    *
    * @generated from enum value: LOG_STREAM_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,
 
   /**
-   * The standard output alone.
+   * Only the standard output.
    *
    * @generated from enum value: LOG_STREAM_STDOUT = 1;
    */
   STDOUT = 1,
 
   /**
-   * The standard error alone.
+   * Only the standard error.
    *
    * @generated from enum value: LOG_STREAM_STDERR = 2;
    */
@@ -165,19 +166,23 @@ export const LogStreamSchema: GenEnum<LogStream> = /*@__PURE__*/
   enumDesc(file_kubeconnect_v1_pod_service, 0);
 
 /**
- * PodService does what can be done with pods alone.
+ * PodService provides operations that only pods have.
  *
  * @generated from service kubeconnect.v1.PodService
  */
 export const PodService: GenService<{
   /**
-   * GetLogs sends what a container has written, and with follow what it writes, read from
-   * the API server as the caller: the right is to get pods/log. The stream ends with OK
-   * at the end of the log, with follow when the container has ended. INVALID_ARGUMENT, in
-   * the API server's words, if the pod has several containers and none is named, or if
-   * there is nothing to be read of it yet. A log that is not read waits at its node, and so do
-   * as many as 128 of one caller: one more is reset. It is reset, too, when the caller loses
-   * the permission while a piece is left unread.
+   * GetLogs streams the log of a container, and with follow also what the container writes
+   * from then on. The log is read from the API server with the caller's permissions, which
+   * must include get on pods/log. The stream ends with OK at the end of the log, or with
+   * follow when the container has terminated. It fails with INVALID_ARGUMENT and the API
+   * server's message if the pod has several containers and the request names none, or if
+   * there is no log to read yet.
+   *
+   * If a client does not read its log, the transfer from the node pauses. At most 128 logs
+   * of one caller, and 512 of all callers, can be unread at a time; the streams of further
+   * ones are reset. A stream is also reset if the caller loses the permission while a part
+   * of the log is unread.
    *
    * @generated from rpc kubeconnect.v1.PodService.GetLogs
    */

@@ -17,14 +17,14 @@ export const file_kubeconnect_v1_resource_service: GenFile = /*@__PURE__*/
   fileDesc("CiVrdWJlY29ubmVjdC92MS9yZXNvdXJjZV9zZXJ2aWNlLnByb3RvEg5rdWJlY29ubmVjdC52MSKKAQoIUmVsYXRpb24SKgoEdHlwZRgBIAEoDjIcLmt1YmVjb25uZWN0LnYxLlJlbGF0aW9uVHlwZRIQCghyZXNvdXJjZRgCIAEoCRIRCgluYW1lc3BhY2UYAyABKAkSDAoEbmFtZRgEIAEoCRILCgN1aWQYBSABKAkSEgoKdHJhbnNpdGl2ZRgGIAEoCCL3AQoKR2V0UmVxdWVzdBIQCghyZXNvdXJjZRgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSDAoEbmFtZRgDIAEoCRITCgtzdWJyZXNvdXJjZRgEIAEoCRIqCghlbmNvZGluZxgFIAEoDjIYLmt1YmVjb25uZWN0LnYxLkVuY29kaW5nEg4KBmZpZWxkcxgGIAMoCRIcChRtaW5fcmVzb3VyY2VfdmVyc2lvbhgHIAEoCRIwCgtjb25zaXN0ZW5jeRgIIAEoDjIbLmt1YmVjb25uZWN0LnYxLkNvbnNpc3RlbmN5EhUKDW1ldGFkYXRhX29ubHkYCSABKAgitwEKC0dldFJlc3BvbnNlEioKBGtpbmQYASABKAsyHC5rdWJlY29ubmVjdC52MS5SZXNvdXJjZUtpbmQSJgoGb2JqZWN0GAIgASgLMhYua3ViZWNvbm5lY3QudjEuT2JqZWN0EiwKCWZyZXNobmVzcxgDIAEoCzIZLmt1YmVjb25uZWN0LnYxLkZyZXNobmVzcxImCgZzb3VyY2UYBCABKA4yFi5rdWJlY29ubmVjdC52MS5Tb3VyY2UimQMKC0xpc3RSZXF1ZXN0EhAKCHJlc291cmNlGAEgASgJEhEKCW5hbWVzcGFjZRgCIAEoCRIWCg5sYWJlbF9zZWxlY3RvchgDIAEoCRIWCg5maWVsZF9zZWxlY3RvchgEIAEoCRIOCgZmaWx0ZXIYBSABKAkSDgoGZmllbGRzGAYgAygJEioKCGVuY29kaW5nGAcgASgOMhgua3ViZWNvbm5lY3QudjEuRW5jb2RpbmcSHAoUbWluX3Jlc291cmNlX3ZlcnNpb24YCCABKAkSMAoLY29uc2lzdGVuY3kYCSABKA4yGy5rdWJlY29ubmVjdC52MS5Db25zaXN0ZW5jeRIQCghvcmRlcl9ieRgKIAEoCRIRCglwYWdlX3NpemUYCyABKAUSEgoKcGFnZV90b2tlbhgMIAEoCRIVCg1tZXRhZGF0YV9vbmx5GA0gASgIEikKB3JlbGF0ZWQYDiABKAsyGC5rdWJlY29ubmVjdC52MS5SZWxhdGlvbhIeChZyZXF1aXJlX2FsbF9uYW1lc3BhY2VzGA8gASgIIqUCCgxMaXN0UmVzcG9uc2USKgoEa2luZBgBIAEoCzIcLmt1YmVjb25uZWN0LnYxLlJlc291cmNlS2luZBInCgdvYmplY3RzGAIgAygLMhYua3ViZWNvbm5lY3QudjEuT2JqZWN0EhcKD25leHRfcGFnZV90b2tlbhgDIAEoCRIYChByZXNvdXJjZV92ZXJzaW9uGAQgASgJEhEKCXJlbWFpbmluZxgFIAEoAxIsCglmcmVzaG5lc3MYBiABKAsyGS5rdWJlY29ubmVjdC52MS5GcmVzaG5lc3MSJgoGc291cmNlGAcgASgOMhYua3ViZWNvbm5lY3QudjEuU291cmNlEhAKCHdhcm5pbmdzGAggAygJEhIKCm5hbWVzcGFjZXMYCSADKAkiuwIKE0NvdW50T2JqZWN0c1JlcXVlc3QSEAoIcmVzb3VyY2UYASABKAkSEQoJbmFtZXNwYWNlGAIgASgJEhYKDmxhYmVsX3NlbGVjdG9yGAMgASgJEhYKDmZpZWxkX3NlbGVjdG9yGAQgASgJEg4KBmZpbHRlchgFIAEoCRIpCgdyZWxhdGVkGAYgASgLMhgua3ViZWNvbm5lY3QudjEuUmVsYXRpb24SEAoIZ3JvdXBfYnkYByADKAkSEgoKbWF4X2dyb3VwcxgIIAEoBRIcChRtaW5fcmVzb3VyY2VfdmVyc2lvbhgJIAEoCRIwCgtjb25zaXN0ZW5jeRgKIAEoDjIbLmt1YmVjb25uZWN0LnYxLkNvbnNpc3RlbmN5Eh4KFnJlcXVpcmVfYWxsX25hbWVzcGFjZXMYCyABKAgirgIKFENvdW50T2JqZWN0c1Jlc3BvbnNlEioKBGtpbmQYASABKAsyHC5rdWJlY29ubmVjdC52MS5SZXNvdXJjZUtpbmQSDQoFdG90YWwYAiABKAMSKwoGZ3JvdXBzGAMgAygLMhsua3ViZWNvbm5lY3QudjEuT2JqZWN0R3JvdXASGAoQcmVtYWluaW5nX2dyb3VwcxgEIAEoAxIYChByZXNvdXJjZV92ZXJzaW9uGAUgASgJEiwKCWZyZXNobmVzcxgGIAEoCzIZLmt1YmVjb25uZWN0LnYxLkZyZXNobmVzcxImCgZzb3VyY2UYByABKA4yFi5rdWJlY29ubmVjdC52MS5Tb3VyY2USEAoId2FybmluZ3MYCCADKAkSEgoKbmFtZXNwYWNlcxgJIAMoCSJECgtPYmplY3RHcm91cBImCgZ2YWx1ZXMYASADKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSDQoFY291bnQYAiABKAMimwEKD0dldFRhYmxlUmVxdWVzdBIQCghyZXNvdXJjZRgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSDAoEbmFtZRgDIAEoCRIWCg5sYWJlbF9zZWxlY3RvchgEIAEoCRIWCg5maWVsZF9zZWxlY3RvchgFIAEoCRIRCglwYWdlX3NpemUYBiABKAUSEgoKcGFnZV90b2tlbhgHIAEoCSLsAQoQR2V0VGFibGVSZXNwb25zZRIqCgRraW5kGAEgASgLMhwua3ViZWNvbm5lY3QudjEuUmVzb3VyY2VLaW5kEiwKB2NvbHVtbnMYAiADKAsyGy5rdWJlY29ubmVjdC52MS5UYWJsZUNvbHVtbhImCgRyb3dzGAMgAygLMhgua3ViZWNvbm5lY3QudjEuVGFibGVSb3cSFwoPbmV4dF9wYWdlX3Rva2VuGAQgASgJEhEKCXJlbWFpbmluZxgFIAEoAxIYChByZXNvdXJjZV92ZXJzaW9uGAYgASgJEhAKCHdhcm5pbmdzGAcgAygJImAKC1RhYmxlQ29sdW1uEgwKBG5hbWUYASABKAkSDAoEdHlwZRgCIAEoCRIOCgZmb3JtYXQYAyABKAkSEwoLZGVzY3JpcHRpb24YBCABKAkSEAoIcHJpb3JpdHkYBSABKAUieQoIVGFibGVSb3cSJQoFY2VsbHMYASADKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSEQoJbmFtZXNwYWNlGAIgASgJEgwKBG5hbWUYAyABKAkSCwoDdWlkGAQgASgJEhgKEHJlc291cmNlX3ZlcnNpb24YBSABKAki/wIKDFdhdGNoUmVxdWVzdBIQCghyZXNvdXJjZRgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSFgoObGFiZWxfc2VsZWN0b3IYAyABKAkSFgoOZmllbGRfc2VsZWN0b3IYBCABKAkSDgoGZmlsdGVyGAUgASgJEg4KBmZpZWxkcxgGIAMoCRIqCghlbmNvZGluZxgHIAEoDjIYLmt1YmVjb25uZWN0LnYxLkVuY29kaW5nEhwKFG1pbl9yZXNvdXJjZV92ZXJzaW9uGAggASgJEgwKBG5hbWUYCSABKAkSFAoMcmVzdW1lX3Rva2VuGAogASgJEhUKDW1ldGFkYXRhX29ubHkYCyABKAgSKQoHcmVsYXRlZBgMIAEoCzIYLmt1YmVjb25uZWN0LnYxLlJlbGF0aW9uEioKB3BhdGNoZXMYDSABKA4yGS5rdWJlY29ubmVjdC52MS5QYXRjaFR5cGUSHgoWcmVxdWlyZV9hbGxfbmFtZXNwYWNlcxgOIAEoCCJXChBXYXRjaE1hbnlSZXF1ZXN0Ei0KB3dhdGNoZXMYASADKAsyHC5rdWJlY29ubmVjdC52MS5XYXRjaFJlcXVlc3QSFAoMcmVzdW1lX3Rva2VuGAIgASgJImkKEVdhdGNoTWFueVJlc3BvbnNlEg0KBXdhdGNoGAEgASgFEi8KCHJlc3BvbnNlGAIgASgLMh0ua3ViZWNvbm5lY3QudjEuV2F0Y2hSZXNwb25zZRIUCgxyZXN1bWVfdG9rZW4YAyABKAki9AEKDVdhdGNoUmVzcG9uc2USKgoEa2luZBgBIAEoCzIcLmt1YmVjb25uZWN0LnYxLlJlc291cmNlS2luZBIlCgZldmVudHMYAiADKAsyFS5rdWJlY29ubmVjdC52MS5FdmVudBIUCgxyZXN1bWVfdG9rZW4YAyABKAkSLAoJZnJlc2huZXNzGAQgASgLMhkua3ViZWNvbm5lY3QudjEuRnJlc2huZXNzEiYKBnNvdXJjZRgFIAEoDjIWLmt1YmVjb25uZWN0LnYxLlNvdXJjZRIQCgh3YXJuaW5ncxgGIAMoCRISCgpuYW1lc3BhY2VzGAcgAygJIkwKCUZyZXNobmVzcxINCgVzdGFsZRgBIAEoCBIwCgxsYXN0X2NvbnRhY3QYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIpwBCgVFdmVudBInCgR0eXBlGAEgASgOMhkua3ViZWNvbm5lY3QudjEuRXZlbnRUeXBlEiYKBm9iamVjdBgCIAEoCzIWLmt1YmVjb25uZWN0LnYxLk9iamVjdBIYChByZXNvdXJjZV92ZXJzaW9uGAMgASgJEigKBXBhdGNoGAQgASgOMhkua3ViZWNvbm5lY3QudjEuUGF0Y2hUeXBlIjYKDVByZWNvbmRpdGlvbnMSCwoDdWlkGAEgASgJEhgKEHJlc291cmNlX3ZlcnNpb24YAiABKAkilAMKDFBhdGNoUmVxdWVzdBIQCghyZXNvdXJjZRgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSDAoEbmFtZRgDIAEoCRITCgtzdWJyZXNvdXJjZRgEIAEoCRInCgR0eXBlGAUgASgOMhkua3ViZWNvbm5lY3QudjEuUGF0Y2hUeXBlEicKBXZhbHVlGAYgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlSAASDgoEZGF0YRgHIAEoDEgAEg8KB2RyeV9ydW4YCCABKAgSFQoNZmllbGRfbWFuYWdlchgJIAEoCRINCgVmb3JjZRgKIAEoCBI5ChBmaWVsZF92YWxpZGF0aW9uGAsgASgOMh8ua3ViZWNvbm5lY3QudjEuRmllbGRWYWxpZGF0aW9uEjQKDXByZWNvbmRpdGlvbnMYDCABKAsyHS5rdWJlY29ubmVjdC52MS5QcmVjb25kaXRpb25zEioKCGVuY29kaW5nGA0gASgOMhgua3ViZWNvbm5lY3QudjEuRW5jb2RpbmdCBgoEYm9keSKGAQoNUGF0Y2hSZXNwb25zZRIqCgRraW5kGAEgASgLMhwua3ViZWNvbm5lY3QudjEuUmVzb3VyY2VLaW5kEiYKBm9iamVjdBgCIAEoCzIWLmt1YmVjb25uZWN0LnYxLk9iamVjdBIQCgh3YXJuaW5ncxgDIAMoCRIPCgdjcmVhdGVkGAQgASgIIr0CCg1DcmVhdGVSZXF1ZXN0EhAKCHJlc291cmNlGAEgASgJEhEKCW5hbWVzcGFjZRgCIAEoCRIMCgRuYW1lGAMgASgJEhMKC3N1YnJlc291cmNlGAQgASgJEikKBnN0cnVjdBgFIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RIABIOCgRkYXRhGAYgASgMSAASEgoIcHJvdG9idWYYByABKAxIABIPCgdkcnlfcnVuGAggASgIEhUKDWZpZWxkX21hbmFnZXIYCSABKAkSOQoQZmllbGRfdmFsaWRhdGlvbhgKIAEoDjIfLmt1YmVjb25uZWN0LnYxLkZpZWxkVmFsaWRhdGlvbhIqCghlbmNvZGluZxgLIAEoDjIYLmt1YmVjb25uZWN0LnYxLkVuY29kaW5nQgYKBGJvZHkidgoOQ3JlYXRlUmVzcG9uc2USKgoEa2luZBgBIAEoCzIcLmt1YmVjb25uZWN0LnYxLlJlc291cmNlS2luZBImCgZvYmplY3QYAiABKAsyFi5rdWJlY29ubmVjdC52MS5PYmplY3QSEAoId2FybmluZ3MYAyADKAki8wIKDVVwZGF0ZVJlcXVlc3QSEAoIcmVzb3VyY2UYASABKAkSEQoJbmFtZXNwYWNlGAIgASgJEgwKBG5hbWUYAyABKAkSEwoLc3VicmVzb3VyY2UYBCABKAkSKQoGc3RydWN0GAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEgAEg4KBGRhdGEYBiABKAxIABISCghwcm90b2J1ZhgHIAEoDEgAEg8KB2RyeV9ydW4YCCABKAgSFQoNZmllbGRfbWFuYWdlchgJIAEoCRI5ChBmaWVsZF92YWxpZGF0aW9uGAogASgOMh8ua3ViZWNvbm5lY3QudjEuRmllbGRWYWxpZGF0aW9uEjQKDXByZWNvbmRpdGlvbnMYCyABKAsyHS5rdWJlY29ubmVjdC52MS5QcmVjb25kaXRpb25zEioKCGVuY29kaW5nGAwgASgOMhgua3ViZWNvbm5lY3QudjEuRW5jb2RpbmdCBgoEYm9keSKHAQoOVXBkYXRlUmVzcG9uc2USKgoEa2luZBgBIAEoCzIcLmt1YmVjb25uZWN0LnYxLlJlc291cmNlS2luZBImCgZvYmplY3QYAiABKAsyFi5rdWJlY29ubmVjdC52MS5PYmplY3QSEAoId2FybmluZ3MYAyADKAkSDwoHY3JlYXRlZBgEIAEoCCKwAgoNRGVsZXRlUmVxdWVzdBIQCghyZXNvdXJjZRgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSDAoEbmFtZRgDIAEoCRI0Cg1wcmVjb25kaXRpb25zGAQgASgLMh0ua3ViZWNvbm5lY3QudjEuUHJlY29uZGl0aW9ucxI9ChJwcm9wYWdhdGlvbl9wb2xpY3kYBSABKA4yIS5rdWJlY29ubmVjdC52MS5Qcm9wYWdhdGlvblBvbGljeRIhChRncmFjZV9wZXJpb2Rfc2Vjb25kcxgGIAEoA0gAiAEBEg8KB2RyeV9ydW4YByABKAgSKgoIZW5jb2RpbmcYCCABKA4yGC5rdWJlY29ubmVjdC52MS5FbmNvZGluZ0IXChVfZ3JhY2VfcGVyaW9kX3NlY29uZHMikAEKDkRlbGV0ZVJlc3BvbnNlEioKBGtpbmQYASABKAsyHC5rdWJlY29ubmVjdC52MS5SZXNvdXJjZUtpbmQSJgoGb2JqZWN0GAIgASgLMhYua3ViZWNvbm5lY3QudjEuT2JqZWN0EhAKCHdhcm5pbmdzGAMgAygJEhgKEHJlc291cmNlX3ZlcnNpb24YBCABKAki+gEKF0RlbGV0ZUNvbGxlY3Rpb25SZXF1ZXN0EhAKCHJlc291cmNlGAEgASgJEhEKCW5hbWVzcGFjZRgCIAEoCRIWCg5sYWJlbF9zZWxlY3RvchgDIAEoCRIWCg5maWVsZF9zZWxlY3RvchgEIAEoCRI9ChJwcm9wYWdhdGlvbl9wb2xpY3kYBSABKA4yIS5rdWJlY29ubmVjdC52MS5Qcm9wYWdhdGlvblBvbGljeRIhChRncmFjZV9wZXJpb2Rfc2Vjb25kcxgGIAEoA0gAiAEBEg8KB2RyeV9ydW4YByABKAhCFwoVX2dyYWNlX3BlcmlvZF9zZWNvbmRzIlcKGERlbGV0ZUNvbGxlY3Rpb25SZXNwb25zZRIPCgdkZWxldGVkGAEgASgDEhAKCHdhcm5pbmdzGAIgAygJEhgKEHJlc291cmNlX3ZlcnNpb24YAyABKAkqWgoLQ29uc2lzdGVuY3kSGwoXQ09OU0lTVEVOQ1lfVU5TUEVDSUZJRUQQABIWChJDT05TSVNURU5DWV9DQUNIRUQQARIWChJDT05TSVNURU5DWV9MQVRFU1QQAipJCgZTb3VyY2USFgoSU09VUkNFX1VOU1BFQ0lGSUVEEAASEAoMU09VUkNFX0NBQ0hFEAESFQoRU09VUkNFX0FQSV9TRVJWRVIQAiqdAQoMUmVsYXRpb25UeXBlEh0KGVJFTEFUSU9OX1RZUEVfVU5TUEVDSUZJRUQQABIaChZSRUxBVElPTl9UWVBFX09XTkVEX0JZEAESHQoZUkVMQVRJT05fVFlQRV9TRUxFQ1RFRF9CWRACEhcKE1JFTEFUSU9OX1RZUEVfQUJPVVQQAxIaChZSRUxBVElPTl9UWVBFX09XTkVSX09GEAQqtAEKCUV2ZW50VHlwZRIaChZFVkVOVF9UWVBFX1VOU1BFQ0lGSUVEEAASFAoQRVZFTlRfVFlQRV9BRERFRBABEhcKE0VWRU5UX1RZUEVfTU9ESUZJRUQQAhIWChJFVkVOVF9UWVBFX0RFTEVURUQQAxIUChBFVkVOVF9UWVBFX1JFU0VUEAQSFQoRRVZFTlRfVFlQRV9TWU5DRUQQBRIXChNFVkVOVF9UWVBFX0JPT0tNQVJLEAYqiAEKCVBhdGNoVHlwZRIaChZQQVRDSF9UWVBFX1VOU1BFQ0lGSUVEEAASEwoPUEFUQ0hfVFlQRV9KU09OEAESFAoQUEFUQ0hfVFlQRV9NRVJHRRACEh4KGlBBVENIX1RZUEVfU1RSQVRFR0lDX01FUkdFEAMSFAoQUEFUQ0hfVFlQRV9BUFBMWRAEKogBCg9GaWVsZFZhbGlkYXRpb24SIAocRklFTERfVkFMSURBVElPTl9VTlNQRUNJRklFRBAAEhsKF0ZJRUxEX1ZBTElEQVRJT05fSUdOT1JFEAESGQoVRklFTERfVkFMSURBVElPTl9XQVJOEAISGwoXRklFTERfVkFMSURBVElPTl9TVFJJQ1QQAyqcAQoRUHJvcGFnYXRpb25Qb2xpY3kSIgoeUFJPUEFHQVRJT05fUE9MSUNZX1VOU1BFQ0lGSUVEEAASHQoZUFJPUEFHQVRJT05fUE9MSUNZX09SUEhBThABEiEKHVBST1BBR0FUSU9OX1BPTElDWV9CQUNLR1JPVU5EEAISIQodUFJPUEFHQVRJT05fUE9MSUNZX0ZPUkVHUk9VTkQQAzL2BgoPUmVzb3VyY2VTZXJ2aWNlEkMKA0dldBIaLmt1YmVjb25uZWN0LnYxLkdldFJlcXVlc3QaGy5rdWJlY29ubmVjdC52MS5HZXRSZXNwb25zZSIDkAIBEkYKBExpc3QSGy5rdWJlY29ubmVjdC52MS5MaXN0UmVxdWVzdBocLmt1YmVjb25uZWN0LnYxLkxpc3RSZXNwb25zZSIDkAIBEkYKBVdhdGNoEhwua3ViZWNvbm5lY3QudjEuV2F0Y2hSZXF1ZXN0Gh0ua3ViZWNvbm5lY3QudjEuV2F0Y2hSZXNwb25zZTABElIKCVdhdGNoTWFueRIgLmt1YmVjb25uZWN0LnYxLldhdGNoTWFueVJlcXVlc3QaIS5rdWJlY29ubmVjdC52MS5XYXRjaE1hbnlSZXNwb25zZTABEl4KDENvdW50T2JqZWN0cxIjLmt1YmVjb25uZWN0LnYxLkNvdW50T2JqZWN0c1JlcXVlc3QaJC5rdWJlY29ubmVjdC52MS5Db3VudE9iamVjdHNSZXNwb25zZSIDkAIBElIKCEdldFRhYmxlEh8ua3ViZWNvbm5lY3QudjEuR2V0VGFibGVSZXF1ZXN0GiAua3ViZWNvbm5lY3QudjEuR2V0VGFibGVSZXNwb25zZSIDkAIBEkcKBkNyZWF0ZRIdLmt1YmVjb25uZWN0LnYxLkNyZWF0ZVJlcXVlc3QaHi5rdWJlY29ubmVjdC52MS5DcmVhdGVSZXNwb25zZRJHCgZVcGRhdGUSHS5rdWJlY29ubmVjdC52MS5VcGRhdGVSZXF1ZXN0Gh4ua3ViZWNvbm5lY3QudjEuVXBkYXRlUmVzcG9uc2USRAoFUGF0Y2gSHC5rdWJlY29ubmVjdC52MS5QYXRjaFJlcXVlc3QaHS5rdWJlY29ubmVjdC52MS5QYXRjaFJlc3BvbnNlEkcKBkRlbGV0ZRIdLmt1YmVjb25uZWN0LnYxLkRlbGV0ZVJlcXVlc3QaHi5rdWJlY29ubmVjdC52MS5EZWxldGVSZXNwb25zZRJlChBEZWxldGVDb2xsZWN0aW9uEicua3ViZWNvbm5lY3QudjEuRGVsZXRlQ29sbGVjdGlvblJlcXVlc3QaKC5rdWJlY29ubmVjdC52MS5EZWxldGVDb2xsZWN0aW9uUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_struct, file_google_protobuf_timestamp, file_kubeconnect_v1_object]);
 
 /**
- * Relation selects objects by what they have to do with another one, which the caller must
- * have the right to get; NOT_FOUND if it is not there.
+ * Relation selects objects by their relation to another object. The caller must be
+ * allowed to get the other object; NOT_FOUND if it does not exist.
  *
  * @generated from message kubeconnect.v1.Relation
  */
 export type Relation = Message<"kubeconnect.v1.Relation"> & {
   /**
-   * What they have to do with it. Required.
+   * The relation. Required.
    *
    * @generated from field: kubeconnect.v1.RelationType type = 1;
    */
@@ -38,7 +38,7 @@ export type Relation = Message<"kubeconnect.v1.Relation"> & {
   resource: string;
 
   /**
-   * The other object's namespace, if its resource has namespaces.
+   * The other object's namespace, if its resource is namespaced.
    *
    * @generated from field: string namespace = 3;
    */
@@ -52,17 +52,18 @@ export type Relation = Message<"kubeconnect.v1.Relation"> & {
   name: string;
 
   /**
-   * The UID that the other object must have. Empty: any.
+   * The required UID of the other object. Empty: any.
    *
    * @generated from field: string uid = 5;
    */
   uid: string;
 
   /**
-   * For OWNED_BY: over any number of owners, such as the pods of a deployment by way of
-   * its replica sets. The caller must have the right to list the resources on the way.
-   * Not in a Watch, which cannot follow owners that come and go: INVALID_ARGUMENT;
-   * SELECTED_BY selects the pods of a deployment there.
+   * For OWNED_BY: follow owner references over any number of levels, such as to the pods
+   * of a deployment through its replica sets. The caller must be allowed to list the
+   * resources of the levels between. INVALID_ARGUMENT in a Watch, which cannot follow
+   * owners that are created and deleted; for the pods of a deployment, use SELECTED_BY
+   * there.
    *
    * @generated from field: bool transitive = 6;
    */
@@ -90,7 +91,7 @@ export type GetRequest = Message<"kubeconnect.v1.GetRequest"> & {
   resource: string;
 
   /**
-   * The namespace. Required for a namespaced resource, refused for another.
+   * The namespace. Required for a namespaced resource, not allowed for others.
    *
    * @generated from field: string namespace = 2;
    */
@@ -105,8 +106,8 @@ export type GetRequest = Message<"kubeconnect.v1.GetRequest"> & {
 
   /**
    * A subresource to read instead of the object, such as "status" or "scale". It is read
-   * from the API server, as the caller. Those that are no objects ("log", "exec",
-   * "attach", "portforward", "proxy") are INVALID_ARGUMENT; for logs there is
+   * from the API server with the caller's permissions. Subresources that are not objects
+   * ("log", "exec", "attach", "portforward", "proxy") are INVALID_ARGUMENT; for logs, use
    * PodService.GetLogs.
    *
    * @generated from field: string subresource = 4;
@@ -122,12 +123,12 @@ export type GetRequest = Message<"kubeconnect.v1.GetRequest"> & {
 
   /**
    * Only these fields, as JSON paths in kubectl's notation: "metadata.name",
-   * "spec.containers[*].image", "metadata.labels['app.kubernetes.io/name']". The
-   * object's content then has these, and what they lie in, and nothing else; a protobuf
-   * object is still its kind's message. What is not there is left out; in a list of which
-   * some elements have it, the others stay as {} or null. A leading "." or
-   * "$" and braces around the path may be left out; "[*]" is each element of a list, or
-   * each value of an object; single elements ("[0]"), slices, conditions and ".." are
+   * "spec.containers[*].image", "metadata.labels['app.kubernetes.io/name']". The object's
+   * content then has only these fields and the fields that enclose them; a protobuf
+   * object is still its kind's message. Missing fields are omitted. If only some elements
+   * of a list have a field, the others remain as {} or null. A leading "." or "$", and
+   * braces around the path, are optional. "[*]" selects each element of a list, or each
+   * value of an object. Single elements ("[0]"), slices, conditions and ".." are
    * INVALID_ARGUMENT. At most 256 paths and 16 KiB. Default: all.
    *
    * @generated from field: repeated string fields = 6;
@@ -135,9 +136,10 @@ export type GetRequest = Message<"kubeconnect.v1.GetRequest"> & {
   fields: string[];
 
   /**
-   * Wait until the cache has reached this resource version: with the version of
-   * a write's answer, the read sees that write. After five seconds, or when the
-   * call's own deadline is near, DEADLINE_EXCEEDED with retry_after_seconds.
+   * Wait until the cache has reached this resource version. With the version from the
+   * response to a write, the read includes that write. After five seconds, or shortly
+   * before the call's own deadline, the call fails with DEADLINE_EXCEEDED and
+   * retry_after_seconds.
    *
    * @generated from field: string min_resource_version = 7;
    */
@@ -151,7 +153,7 @@ export type GetRequest = Message<"kubeconnect.v1.GetRequest"> & {
   consistency: Consistency;
 
   /**
-   * The object's metadata and nothing else, as a meta.k8s.io/v1 PartialObjectMetadata.
+   * Return only the object's metadata, as a meta.k8s.io/v1 PartialObjectMetadata.
    *
    * @generated from field: bool metadata_only = 9;
    */
@@ -166,13 +168,13 @@ export const GetRequestSchema: GenMessage<GetRequest> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_resource_service, 1);
 
 /**
- * GetResponse carries one object.
+ * GetResponse contains one object.
  *
  * @generated from message kubeconnect.v1.GetResponse
  */
 export type GetResponse = Message<"kubeconnect.v1.GetResponse"> & {
   /**
-   * What the object is.
+   * The object's kind.
    *
    * @generated from field: kubeconnect.v1.ResourceKind kind = 1;
    */
@@ -186,14 +188,14 @@ export type GetResponse = Message<"kubeconnect.v1.GetResponse"> & {
   object?: Object$ | undefined;
 
   /**
-   * How current the answer is.
+   * How current the response is.
    *
    * @generated from field: kubeconnect.v1.Freshness freshness = 3;
    */
   freshness?: Freshness | undefined;
 
   /**
-   * Where the answer comes from.
+   * Where the object comes from.
    *
    * @generated from field: kubeconnect.v1.Source source = 4;
    */
@@ -208,8 +210,8 @@ export const GetResponseSchema: GenMessage<GetResponse> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_resource_service, 2);
 
 /**
- * ListRequest asks for the objects that match a selection. A condition that is
- * left out selects everything; those that are given must all hold.
+ * ListRequest asks for the objects that match a selection. An object must match all of
+ * the given conditions. A condition that is not given matches every object.
  *
  * @generated from message kubeconnect.v1.ListRequest
  */
@@ -222,27 +224,26 @@ export type ListRequest = Message<"kubeconnect.v1.ListRequest"> & {
   resource: string;
 
   /**
-   * The namespace. Empty: all that the caller may see. Refused for a resource
-   * that has no namespaces.
+   * The namespace. Empty: all namespaces that the caller is allowed to read. Not allowed
+   * for a resource without namespaces.
    *
    * @generated from field: string namespace = 2;
    */
   namespace: string;
 
   /**
-   * A label selector in kubectl's syntax: "app=web,tier in (a,b),!canary". A
-   * selector has at most 64 KiB, and the selectors of a request have at most 100
-   * requirements and 1,000 values together; a requirement that is repeated counts
-   * once. More are INVALID_ARGUMENT.
+   * A label selector in kubectl's syntax: "app=web,tier in (a,b),!canary". A selector has
+   * at most 64 KiB, and the selectors of a request have at most 100 requirements and
+   * 1,000 values together; a repeated requirement counts once. More are INVALID_ARGUMENT.
    *
    * @generated from field: string label_selector = 3;
    */
   labelSelector: string;
 
   /**
-   * A field selector: "status.phase=Running,spec.nodeName!=n1". Each resource
-   * supports the fields that its API server supports; another field is
-   * INVALID_ARGUMENT in the API server's words.
+   * A field selector: "status.phase=Running,spec.nodeName!=n1". Each resource supports
+   * the fields that its API server supports. Another field is INVALID_ARGUMENT with the
+   * API server's message.
    *
    * @generated from field: string field_selector = 4;
    */
@@ -250,12 +251,12 @@ export type ListRequest = Message<"kubeconnect.v1.ListRequest"> & {
 
   /**
    * A CEL expression over `object` that must be true: "object.spec.replicas > 3",
-   * "object.spec.containers.exists(c, c.image.endsWith(':latest'))". The object is as in
-   * JSON; Kubernetes' own CEL libraries are there. An object for which the expression
-   * has no value, as where a field is not there, or costs too much, is left out; the
-   * answer's warnings tell how many and why. An expression that is malformed, is no
-   * condition, has more than 16 KiB or costs too much for all objects together is
-   * INVALID_ARGUMENT.
+   * "object.spec.containers.exists(c, c.image.endsWith(':latest'))". The object has the
+   * form of its JSON. Kubernetes' own CEL libraries are available. An object is omitted
+   * if the expression has no value for it, for example because a field is missing, or if
+   * the evaluation costs too much; the response's warnings contain the number and the
+   * reason. INVALID_ARGUMENT if the expression is malformed, is not a condition, has more
+   * than 16 KiB, or costs too much for all objects together.
    *
    * @generated from field: string filter = 5;
    */
@@ -290,73 +291,76 @@ export type ListRequest = Message<"kubeconnect.v1.ListRequest"> & {
   consistency: Consistency;
 
   /**
-   * "path" or "path desc", several with commas: "status.phase,
+   * "path" or "path desc", several separated by commas: "status.phase,
    * metadata.creationTimestamp desc". Paths are as in GetRequest.fields, without "[*]".
-   * What is not there comes first, then false and true, then numbers and quantities
-   * ("500m") by value, then text, naturally ("web-2" before "web-10") as in kubectl.
-   * Objects and lists are INVALID_ARGUMENT. What is equal is in the default order:
-   * namespace, then name.
+   * Missing values come first, then false and true, then numbers and quantities ("500m")
+   * by value, then strings in natural order ("web-2" before "web-10") as in kubectl.
+   * Objects and lists as values are INVALID_ARGUMENT. Objects with equal values are in
+   * the default order: namespace, then name.
    *
    * @generated from field: string order_by = 10;
    */
   orderBy: string;
 
   /**
-   * How many objects a page may have. Default (0): as many as fit. Whatever is
-   * asked for, a page ends before it would exceed about 3 MiB, for gRPC clients
-   * refuse messages over 4 MiB; an object larger than that is a page of its own.
-   * Negative: INVALID_ARGUMENT.
+   * The maximum number of objects in a page. Default (0): as many as fit. In any case a
+   * page ends before it would exceed about 3 MiB, because gRPC clients reject messages
+   * over 4 MiB. An object larger than that is a page of its own. Negative:
+   * INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 11;
    */
   pageSize: number;
 
   /**
-   * The next_page_token of the page before; everything else in the request
-   * except page_size and require_all_namespaces must be as it was, or the answer is
-   * INVALID_ARGUMENT. A token may be used more than once, and at any replica: nothing is
-   * kept for it, and permissions are checked on each page. It is no secret.
+   * The next_page_token of the previous page. All other fields except page_size and
+   * require_all_namespaces must be the same as in the previous request; otherwise the
+   * call fails with INVALID_ARGUMENT. A token can be used more than once, and at any
+   * replica: the service keeps nothing for it, and checks permissions on each page. A
+   * token is not a secret.
    *
-   * Each page is of the state at the list's resource_version. A replica that has not reached
-   * that version waits for it. A replica that does not remember it asks the API server for
-   * exactly that version. OUT_OF_RANGE with reason "Expired" means: list again from the
-   * first page. It is the answer when
-   * - the version is older than what the service remembers (by default the last 16 MiB of
-   *   changes of the resource) and what the API server remembers (by default 5 minutes), or
+   * Each page shows the state at the list's resource_version. A replica that has not
+   * reached that version waits for it. A replica that no longer has that version asks the
+   * API server for exactly that version. OUT_OF_RANGE with reason "Expired" means: list
+   * again from the first page. It is returned if
+   * - the version is older than the service's history (by default the last 16 MiB of
+   *   changes of the resource) and than the API server's (by default 5 minutes), or
    *   belongs to a history that was undone by restoring a backup;
    * - the caller has lost the permission for a namespace of the list. Namespaces that the
-   *   caller has gained meanwhile are left out; where the names of the namespaces are longer
-   *   than 2 KiB, they make the list expire too;
-   * - `related` leads to something else by now, or the resource is served in another version.
+   *   caller has gained since the first page are omitted; if the names of the namespaces
+   *   are longer than 2 KiB, they make the list expire too;
+   * - `related` selects other objects than before, or the resource is served in another
+   *   version.
    *
-   * A list with related.transitive, and one of an aggregated API without resource versions,
-   * are made again for a page, and expire when that gives other objects.
+   * A list with related.transitive, and a list of an aggregated API without resource
+   * versions, is computed again for each page. It expires if the new result has other
+   * objects.
    *
    * @generated from field: string page_token = 12;
    */
   pageToken: string;
 
   /**
-   * The objects' metadata and nothing else, as in GetRequest.
+   * Return only the objects' metadata, as in GetRequest.
    *
    * @generated from field: bool metadata_only = 13;
    */
   metadataOnly: boolean;
 
   /**
-   * Only objects that have to do with another one.
+   * Only objects with this relation to another object.
    *
    * @generated from field: kubeconnect.v1.Relation related = 14;
    */
   related?: Relation | undefined;
 
   /**
-   * Fail with PERMISSION_DENIED unless the caller may list the resource in all
-   * namespaces. Default: the answer covers the namespaces that the caller may
-   * list, and ListResponse.namespaces names them where these are not all. Has no
-   * effect where namespace is set, or where the resource has no namespaces. With the
-   * page_token of a list that began without it and covers some namespaces only, the
-   * answer is OUT_OF_RANGE with reason "Expired".
+   * Fail with PERMISSION_DENIED unless the caller is allowed to list the resource in all
+   * namespaces. Default: the response covers the namespaces that the caller is allowed to
+   * list, and ListResponse.namespaces contains them if they are not all. Has no effect if
+   * namespace is set, or if the resource has no namespaces. With the page_token of a list
+   * that was started without this field and covers only some namespaces, the call fails
+   * with OUT_OF_RANGE and reason "Expired".
    *
    * @generated from field: bool require_all_namespaces = 15;
    */
@@ -377,7 +381,7 @@ export const ListRequestSchema: GenMessage<ListRequest> = /*@__PURE__*/
  */
 export type ListResponse = Message<"kubeconnect.v1.ListResponse"> & {
   /**
-   * What the objects are.
+   * The kind of the objects.
    *
    * @generated from field: kubeconnect.v1.ResourceKind kind = 1;
    */
@@ -391,21 +395,21 @@ export type ListResponse = Message<"kubeconnect.v1.ListResponse"> & {
   objects: Object$[];
 
   /**
-   * Where the next page begins; empty on the last one.
+   * The token of the next page; empty on the last page.
    *
    * @generated from field: string next_page_token = 3;
    */
   nextPageToken: string;
 
   /**
-   * The version that the snapshot was taken at, the same on every page.
+   * The version of the snapshot, the same on every page.
    *
    * @generated from field: string resource_version = 4;
    */
   resourceVersion: string;
 
   /**
-   * How many objects come after this page. On later pages it follows from the first
+   * The number of objects after this page. On later pages it is computed from the first
    * page's number.
    *
    * @generated from field: int64 remaining = 5;
@@ -413,8 +417,8 @@ export type ListResponse = Message<"kubeconnect.v1.ListResponse"> & {
   remaining: bigint;
 
   /**
-   * How current the replica was when it made this page. The objects of later pages are
-   * those of resource_version even so.
+   * How current the replica was when it produced this page. The objects of later pages
+   * are nevertheless those of resource_version.
    *
    * @generated from field: kubeconnect.v1.Freshness freshness = 6;
    */
@@ -428,17 +432,17 @@ export type ListResponse = Message<"kubeconnect.v1.ListResponse"> & {
   source: Source;
 
   /**
-   * What people should know of the answer: that it covers some namespaces only,
-   * objects for which the filter has no value (of the whole list, on its first page), the API
-   * server's warnings.
+   * Warnings for people: that the list covers only some namespaces, the objects for which
+   * the filter has no value (for the whole list, on its first page), and the API server's
+   * warnings.
    *
    * @generated from field: repeated string warnings = 8;
    */
   warnings: string[];
 
   /**
-   * The namespaces that the answer covers, in order, where the caller asked for all
-   * namespaces and may not list all of them. Empty: the answer is complete.
+   * The namespaces that the response covers, in order, if the caller asked for all
+   * namespaces and is not allowed to list all of them. Empty: the response is complete.
    *
    * @generated from field: repeated string namespaces = 9;
    */
@@ -501,19 +505,19 @@ export type CountObjectsRequest = Message<"kubeconnect.v1.CountObjectsRequest"> 
   related?: Relation | undefined;
 
   /**
-   * The paths, as in GetRequest.fields, by whose values to count: "spec.nodeName",
-   * "status.phase". At most 8. An object without a value is counted with null; one for
-   * which a path has several values ("spec.containers[*].image") is counted once with
-   * each of them. Objects and lists as values are INVALID_ARGUMENT. Default: none, only
-   * the total.
+   * Paths, as in GetRequest.fields, by whose values the objects are counted:
+   * "spec.nodeName", "status.phase". At most 8. An object without a value is counted
+   * under null. An object with several values for a path ("spec.containers[*].image") is
+   * counted once under each of them. Objects and lists as values are INVALID_ARGUMENT.
+   * Default: no paths, only the total.
    *
    * @generated from field: repeated string group_by = 7;
    */
   groupBy: string[];
 
   /**
-   * How many groups to answer, those with the most objects first. Default: 1,000, at
-   * most 10,000.
+   * The maximum number of groups to return, the largest first. Default: 1,000; at most
+   * 10,000.
    *
    * @generated from field: int32 max_groups = 8;
    */
@@ -549,50 +553,50 @@ export const CountObjectsRequestSchema: GenMessage<CountObjectsRequest> = /*@__P
   messageDesc(file_kubeconnect_v1_resource_service, 5);
 
 /**
- * CountObjectsResponse tells how many objects match.
+ * CountObjectsResponse contains the number of objects that match.
  *
  * @generated from message kubeconnect.v1.CountObjectsResponse
  */
 export type CountObjectsResponse = Message<"kubeconnect.v1.CountObjectsResponse"> & {
   /**
-   * What was counted.
+   * The kind of the counted objects.
    *
    * @generated from field: kubeconnect.v1.ResourceKind kind = 1;
    */
   kind?: ResourceKind | undefined;
 
   /**
-   * How many objects match.
+   * The number of objects that match.
    *
    * @generated from field: int64 total = 2;
    */
   total: bigint;
 
   /**
-   * How many have which values: the largest groups first, and those of one size in order
-   * of their values.
+   * The number of objects for each combination of values: the largest groups first, and
+   * groups of the same size ordered by their values.
    *
    * @generated from field: repeated kubeconnect.v1.ObjectGroup groups = 3;
    */
   groups: ObjectGroup[];
 
   /**
-   * How many groups were left out, for there were more than max_groups, or more than fit
-   * in about 3 MiB.
+   * The number of groups that were omitted, because there were more than max_groups, or
+   * more than fit into about 3 MiB.
    *
    * @generated from field: int64 remaining_groups = 4;
    */
   remainingGroups: bigint;
 
   /**
-   * The version at which they were counted.
+   * The version at which the objects were counted.
    *
    * @generated from field: string resource_version = 5;
    */
   resourceVersion: string;
 
   /**
-   * How current that was.
+   * How current the counts are.
    *
    * @generated from field: kubeconnect.v1.Freshness freshness = 6;
    */
@@ -628,21 +632,21 @@ export const CountObjectsResponseSchema: GenMessage<CountObjectsResponse> = /*@_
   messageDesc(file_kubeconnect_v1_resource_service, 6);
 
 /**
- * ObjectGroup is a number of objects that have the same values.
+ * ObjectGroup is the number of objects that have the same values.
  *
  * @generated from message kubeconnect.v1.ObjectGroup
  */
 export type ObjectGroup = Message<"kubeconnect.v1.ObjectGroup"> & {
   /**
-   * One for each path of the request: a text, a number, a boolean, or null where there is
-   * none.
+   * One value for each path of the request: a string, a number, a boolean, or null if
+   * there is none.
    *
    * @generated from field: repeated google.protobuf.Value values = 1;
    */
   values: Value[];
 
   /**
-   * How many objects have them.
+   * The number of objects with these values.
    *
    * @generated from field: int64 count = 2;
    */
@@ -670,14 +674,14 @@ export type GetTableRequest = Message<"kubeconnect.v1.GetTableRequest"> & {
   resource: string;
 
   /**
-   * The namespace. Empty: all; the caller must have the right to all, then.
+   * The namespace. Empty: all namespaces, which requires the permission for all of them.
    *
    * @generated from field: string namespace = 2;
    */
   namespace: string;
 
   /**
-   * One object by its name. Empty: all that match.
+   * The name of a single object. Empty: all that match.
    *
    * @generated from field: string name = 3;
    */
@@ -698,16 +702,17 @@ export type GetTableRequest = Message<"kubeconnect.v1.GetTableRequest"> & {
   fieldSelector: string;
 
   /**
-   * How many rows a page may have. Default (0) and most: 500. A page of several rows that
-   * is larger than about 3 MiB is RESOURCE_EXHAUSTED: ask for fewer.
+   * The maximum number of rows in a page. Default (0) and maximum: 500. A page with
+   * several rows that is larger than about 3 MiB is RESOURCE_EXHAUSTED: ask for fewer
+   * rows.
    *
    * @generated from field: int32 page_size = 6;
    */
   pageSize: number;
 
   /**
-   * The next_page_token of the page before, with the rest of the request as it was. It is
-   * the API server's, and expires after about five minutes: OUT_OF_RANGE.
+   * The next_page_token of the previous page, with the rest of the request unchanged. The
+   * token is the API server's, and expires after about five minutes: OUT_OF_RANGE.
    *
    * @generated from field: string page_token = 7;
    */
@@ -728,7 +733,7 @@ export const GetTableRequestSchema: GenMessage<GetTableRequest> = /*@__PURE__*/
  */
 export type GetTableResponse = Message<"kubeconnect.v1.GetTableResponse"> & {
   /**
-   * What the objects are.
+   * The kind of the objects.
    *
    * @generated from field: kubeconnect.v1.ResourceKind kind = 1;
    */
@@ -742,28 +747,28 @@ export type GetTableResponse = Message<"kubeconnect.v1.GetTableResponse"> & {
   columns: TableColumn[];
 
   /**
-   * The rows, in order of namespace and name.
+   * The rows, ordered by namespace and name.
    *
    * @generated from field: repeated kubeconnect.v1.TableRow rows = 3;
    */
   rows: TableRow[];
 
   /**
-   * Where the next page begins; empty on the last one.
+   * The token of the next page; empty on the last page.
    *
    * @generated from field: string next_page_token = 4;
    */
   nextPageToken: string;
 
   /**
-   * How many rows come after this page, where the API server says so.
+   * The number of rows after this page, if the API server reports it.
    *
    * @generated from field: int64 remaining = 5;
    */
   remaining: bigint;
 
   /**
-   * The version that the table was made at.
+   * The version of the table.
    *
    * @generated from field: string resource_version = 6;
    */
@@ -785,7 +790,7 @@ export const GetTableResponseSchema: GenMessage<GetTableResponse> = /*@__PURE__*
   messageDesc(file_kubeconnect_v1_resource_service, 9);
 
 /**
- * TableColumn says what a column holds.
+ * TableColumn describes a column.
  *
  * @generated from message kubeconnect.v1.TableColumn
  */
@@ -812,14 +817,14 @@ export type TableColumn = Message<"kubeconnect.v1.TableColumn"> & {
   format: string;
 
   /**
-   * What it is, for people.
+   * A description for people.
    *
    * @generated from field: string description = 4;
    */
   description: string;
 
   /**
-   * 0: always shown; greater: shown where there is room (kubectl's -o wide).
+   * 0: always shown; greater: shown only in wide output (kubectl's -o wide).
    *
    * @generated from field: int32 priority = 5;
    */
@@ -840,7 +845,7 @@ export const TableColumnSchema: GenMessage<TableColumn> = /*@__PURE__*/
  */
 export type TableRow = Message<"kubeconnect.v1.TableRow"> & {
   /**
-   * One for each column.
+   * One cell for each column.
    *
    * @generated from field: repeated google.protobuf.Value cells = 1;
    */
@@ -896,19 +901,20 @@ export type WatchRequest = Message<"kubeconnect.v1.WatchRequest"> & {
   resource: string;
 
   /**
-   * The namespace. Empty: all that the caller may see. When that changes while the
-   * stream runs, the objects of a namespace that is lost come as DELETED, without
-   * content, and those of one that is gained as ADDED, all at the version where
-   * the stream stands. A caller who may see nothing any more, or is not known any
-   * more, has the stream end. Refused for a resource that has no namespaces.
+   * The namespace. Empty: all namespaces that the caller is allowed to read. When these
+   * change while the stream runs, the objects of a lost namespace are sent as DELETED,
+   * without content, and the objects of a gained namespace as ADDED, all at the stream's
+   * current version. The stream ends if the caller is no longer allowed to read any
+   * namespace, or is no longer authenticated. Not allowed for a resource without
+   * namespaces.
    *
    * @generated from field: string namespace = 2;
    */
   namespace: string;
 
   /**
-   * As in ListRequest. An object that leaves the selection arrives as DELETED,
-   * one that enters it as ADDED.
+   * As in ListRequest. An object that stops matching is sent as DELETED, and an object
+   * that starts to match as ADDED.
    *
    * @generated from field: string label_selector = 3;
    */
@@ -922,15 +928,16 @@ export type WatchRequest = Message<"kubeconnect.v1.WatchRequest"> & {
   fieldSelector: string;
 
   /**
-   * As in ListRequest: an object that begins to match arrives as ADDED, one that ceases
-   * to as DELETED. One for which the expression has no value does not match.
+   * As in ListRequest. An object that starts to match is sent as ADDED, and an object
+   * that stops matching as DELETED. An object for which the expression has no value does
+   * not match.
    *
    * @generated from field: string filter = 5;
    */
   filter: string;
 
   /**
-   * As in ListRequest. A change of nothing under these paths is not told.
+   * As in ListRequest. A change that does not touch these paths produces no event.
    *
    * @generated from field: repeated string fields = 6;
    */
@@ -951,66 +958,72 @@ export type WatchRequest = Message<"kubeconnect.v1.WatchRequest"> & {
   minResourceVersion: string;
 
   /**
-   * One object by its name, so that a right to that name is enough. A namespaced
-   * resource needs the namespace too.
+   * The name of a single object, for which a permission for that name is sufficient. A
+   * namespaced resource needs the namespace too.
    *
    * @generated from field: string name = 9;
    */
   name: string;
 
   /**
-   * The last token received: continue behind it instead of beginning with a
-   * snapshot. Any replica understands it. What has happened since comes step by
-   * step as far as the service remembers the steps; for what was longer ago, the
-   * latest state of each changed object, as ADDED or MODIFIED, and a DELETED
-   * without content for each that is gone or has left the selection: hold the
-   * former, and ignore the deletion of what you do not hold. The DELETED that were the last
-   * things sent may come again. At a replica that is
-   * behind the one which gave the token out, such latest states may come later, when
-   * it has caught up; if it cannot ask the API server, it is UNAVAILABLE after a few
-   * seconds: call again, at another one. Where even that is not
-   * remembered, the stream begins anew, with RESET. A token of another selection,
-   * or one that was cut or changed, is INVALID_ARGUMENT. One limit: when etcd was restored
-   * from a backup and its versions have grown past the token's since, a replica that has
-   * started after that cannot see it, and continues as if nothing had been undone, unless
-   * the operator has restored etcd with higher versions or given the replicas another
-   * --token-generation.
+   * The last token received: resume after it instead of beginning with a snapshot. Any
+   * replica accepts it.
+   *
+   * Changes since the token are sent one by one as far as the service has them in memory.
+   * For older changes the service sends the latest state of each changed object, as ADDED
+   * or MODIFIED, and a DELETED without content for each object that was deleted or has
+   * left the selection: store the former, and ignore the deletion of an object that you
+   * do not have. DELETED events that were the last events before the interruption can be
+   * sent again.
+   *
+   * If the replica's cache is older than the token, such latest states can be sent later,
+   * when the replica has caught up. If that replica cannot reach the API server, the
+   * stream ends with UNAVAILABLE after a few seconds: call again, at another replica. If
+   * the token is older than all that the service can reconstruct, the stream resyncs,
+   * beginning with RESET. A token of another selection, or a truncated or modified token,
+   * is INVALID_ARGUMENT.
+   *
+   * One limit: if etcd was restored from a backup and its versions have since grown past
+   * the token's version, a replica that was started after that cannot detect it. It
+   * resumes as if nothing had been undone, unless the operator has restored etcd with
+   * higher versions or given the replicas another --token-generation.
    *
    * @generated from field: string resume_token = 10;
    */
   resumeToken: string;
 
   /**
-   * The objects' metadata and nothing else, as in GetRequest. A change of nothing in
-   * it is not told.
+   * Return only the objects' metadata, as in GetRequest. A change outside the metadata
+   * produces no event.
    *
    * @generated from field: bool metadata_only = 11;
    */
   metadataOnly: boolean;
 
   /**
-   * Only objects that have to do with another one, as that is when the stream begins.
+   * Only objects with this relation to another object, as the relation is when the stream
+   * begins.
    *
    * @generated from field: kubeconnect.v1.Relation related = 12;
    */
   related?: Relation | undefined;
 
   /**
-   * Send of a MODIFIED object only what has changed, where that is known and can be said
-   * in less than half of the object: see Event.patch. PATCH_TYPE_MERGE is the easiest to
-   * apply, but a list in which anything has changed comes as a whole; PATCH_TYPE_JSON
-   * reaches into lists too, and is for ENCODING_JSON only. ENCODING_PROTOBUF has no
-   * patches. Anything else is INVALID_ARGUMENT. Default: whole objects.
+   * Send MODIFIED objects as patches if the previous state is known and the patch is
+   * smaller than half of the object: see Event.patch. PATCH_TYPE_MERGE is the easiest to
+   * apply, but a list with any change is sent completely. PATCH_TYPE_JSON also describes
+   * changes within lists, and requires ENCODING_JSON. ENCODING_PROTOBUF has no patches.
+   * Other combinations are INVALID_ARGUMENT. Default: whole objects.
    *
    * @generated from field: kubeconnect.v1.PatchType patches = 13;
    */
   patches: PatchType;
 
   /**
-   * As in ListRequest, for both list and watch. When the permission for all namespaces
-   * ends while the stream runs, the stream ends with PERMISSION_DENIED. A token that was
-   * given out without it is good with it, and the other way about; where the stream of
-   * the token covered some namespaces only, it begins with RESET.
+   * As in ListRequest, for both list and watch. If the caller loses the permission for
+   * all namespaces while the stream runs, the stream ends with PERMISSION_DENIED. A token
+   * from a stream without this field is valid with it, and the reverse. If the stream of
+   * the token covered only some namespaces, the new stream begins with RESET.
    *
    * @generated from field: bool require_all_namespaces = 14;
    */
@@ -1031,16 +1044,16 @@ export const WatchRequestSchema: GenMessage<WatchRequest> = /*@__PURE__*/
  */
 export type WatchManyRequest = Message<"kubeconnect.v1.WatchManyRequest"> & {
   /**
-   * The watches, 1 to 100, each of which counts as a stream of the caller's. Their
-   * resume_token must be empty.
+   * The watches, 1 to 100. Each counts as one of the caller's streams. Their resume_token
+   * must be empty.
    *
    * @generated from field: repeated kubeconnect.v1.WatchRequest watches = 1;
    */
   watches: WatchRequest[];
 
   /**
-   * The last token received: continue each watch behind it, as in WatchRequest. The
-   * watches must be the same, in the same order.
+   * The last token received: resume each watch after it, as in WatchRequest. The watches
+   * must be the same, in the same order.
    *
    * @generated from field: string resume_token = 2;
    */
@@ -1055,27 +1068,27 @@ export const WatchManyRequestSchema: GenMessage<WatchManyRequest> = /*@__PURE__*
   messageDesc(file_kubeconnect_v1_resource_service, 13);
 
 /**
- * WatchManyResponse is what one of the watches tells.
+ * WatchManyResponse contains events of one of the watches.
  *
  * @generated from message kubeconnect.v1.WatchManyResponse
  */
 export type WatchManyResponse = Message<"kubeconnect.v1.WatchManyResponse"> & {
   /**
-   * Which watch: its place in the request, from 0.
+   * The index of the watch in the request, from 0.
    *
    * @generated from field: int32 watch = 1;
    */
   watch: number;
 
   /**
-   * What it tells. Its resume_token is empty.
+   * The response of this watch. Its resume_token is empty.
    *
    * @generated from field: kubeconnect.v1.WatchResponse response = 2;
    */
   response?: WatchResponse | undefined;
 
   /**
-   * Where to continue all of them after this response. A watch that cannot be resumed
+   * The token to resume all watches after this response. A watch that cannot be resumed
    * there begins with its snapshot.
    *
    * @generated from field: string resume_token = 3;
@@ -1091,16 +1104,16 @@ export const WatchManyResponseSchema: GenMessage<WatchManyResponse> = /*@__PURE_
   messageDesc(file_kubeconnect_v1_resource_service, 14);
 
 /**
- * WatchResponse is a batch of events: all that waited for this stream, up to about
- * 1 MiB; a larger event is a batch of its own.
+ * WatchResponse is a batch of events: all that are pending for this stream, up to about 1
+ * MiB. A larger event is a batch of its own.
  *
  * @generated from message kubeconnect.v1.WatchResponse
  */
 export type WatchResponse = Message<"kubeconnect.v1.WatchResponse"> & {
   /**
-   * What the objects are. Set in the first response of a stream, in each that begins
-   * with RESET, and in the response that follows a change of the caller's permissions;
-   * it holds until the next.
+   * The kind of the objects. Set in the first response of a stream, in each response that
+   * begins with RESET, and in the response that follows a change of the caller's
+   * permissions. It applies until it is set again.
    *
    * @generated from field: kubeconnect.v1.ResourceKind kind = 1;
    */
@@ -1114,43 +1127,43 @@ export type WatchResponse = Message<"kubeconnect.v1.WatchResponse"> & {
   events: Event[];
 
   /**
-   * Where to continue after this response. Empty where a stream cannot be resumed:
-   * within a snapshot, or within what was found in one step after the API server had
-   * been away, or within latest states. An older token is of no use then: watch
-   * without one.
+   * The token to resume after this response. Empty if a stream cannot be resumed here:
+   * within a snapshot, within changes that were found together after the API server had
+   * been unreachable, and within latest states. Do not use an older token in that case:
+   * watch without one.
    *
    * @generated from field: string resume_token = 3;
    */
   resumeToken: string;
 
   /**
-   * How current the stream is. Set with every SYNCED and every BOOKMARK, and so within
-   * ten seconds of a change.
+   * How current the stream is. Set with every SYNCED and every BOOKMARK, and therefore
+   * within ten seconds of a change.
    *
    * @generated from field: kubeconnect.v1.Freshness freshness = 4;
    */
   freshness?: Freshness | undefined;
 
   /**
-   * Where the objects come from. Set together with the kind.
+   * Where the objects come from. Set together with kind.
    *
    * @generated from field: kubeconnect.v1.Source source = 5;
    */
   source: Source;
 
   /**
-   * What people should know of the stream: that it covers some namespaces only, and
-   * objects for which the filter has no value. Sent together with the kind. Objects for
-   * which the filter has no value are warned of with each snapshot, and after that with
-   * the next response once there is one more, but every five seconds at most.
+   * Warnings for people: that the stream covers only some namespaces, and the objects for
+   * which the filter has no value. Sent together with kind. The objects for which the
+   * filter has no value are reported with each snapshot, and afterwards with the next
+   * response once there is another such object, at most every five seconds.
    *
    * @generated from field: repeated string warnings = 6;
    */
   warnings: string[];
 
   /**
-   * The namespaces that the stream covers, as in ListResponse. Set together with the
-   * kind: where the kind is set and these are empty, the stream is complete.
+   * The namespaces that the stream covers, as in ListResponse. Set together with kind: if
+   * kind is set and namespaces is empty, the stream covers all namespaces.
    *
    * @generated from field: repeated string namespaces = 7;
    */
@@ -1165,25 +1178,24 @@ export const WatchResponseSchema: GenMessage<WatchResponse> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_resource_service, 15);
 
 /**
- * Freshness tells how current an answer from memory is.
+ * Freshness is how current a response from memory is.
  *
  * @generated from message kubeconnect.v1.Freshness
  */
 export type Freshness = Message<"kubeconnect.v1.Freshness"> & {
   /**
-   * Whether the service has lost the API server, or has yet to catch up with it after an
-   * outage: then the answer is as of last_contact, and what has happened since may be
-   * missing.
+   * Whether the API server is unreachable, or the service has not yet caught up after an
+   * outage. The response is then as of last_contact, and later changes can be missing.
    *
    * @generated from field: bool stale = 1;
    */
   stale: boolean;
 
   /**
-   * The time as of which the answer is complete; absent where the service has no snapshot
-   * yet. What had happened by then is in it, but for the moment that an event takes; what
-   * a slow link delays while the service's watch is open is not noticed. The API server is
-   * asked every few seconds while it is silent.
+   * The time as of which the response is complete; absent if the service has no snapshot
+   * yet. The response includes the changes up to this time, apart from the short delivery
+   * time of an event. A delay on a slow link is not detected while the service's watch is
+   * open. While the API server sends nothing, the service polls it every few seconds.
    *
    * @generated from field: google.protobuf.Timestamp last_contact = 2;
    */
@@ -1204,7 +1216,7 @@ export const FreshnessSchema: GenMessage<Freshness> = /*@__PURE__*/
  */
 export type Event = Message<"kubeconnect.v1.Event"> & {
   /**
-   * What has happened.
+   * The type of the event.
    *
    * @generated from field: kubeconnect.v1.EventType type = 1;
    */
@@ -1218,26 +1230,31 @@ export type Event = Message<"kubeconnect.v1.Event"> & {
   object?: Object$ | undefined;
 
   /**
-   * The version of the event itself. For ADDED and MODIFIED it is the object's own,
-   * unless the caller has gained a namespace (see WatchRequest.namespace): its objects
-   * are older than the event. It is newer, too, where only the content of the object has
-   * changed: the API server serves another content at the same version when the schema
-   * or the conversion of a custom resource changes. A MODIFIED then has an object with
-   * the version that it had before. For a DELETED it is newer than the object's
-   * own, which is the last one that the selection held; where the object has no
-   * content (see WatchRequest.namespace and resume_token), it is the same, and a UID
-   * is told only if it is known which object it was.
+   * The version of the event itself.
+   *
+   * For ADDED and MODIFIED it is the object's own version, with two exceptions. If the
+   * caller has gained a namespace (see WatchRequest.namespace), the namespace's objects
+   * are older than their events. If only the content of the object has changed, the event
+   * is newer than the object: the API server serves another content at the same version
+   * when the schema or the conversion of a custom resource changes. The object of such a
+   * MODIFIED has the same version as before.
+   *
+   * For a DELETED it is newer than the object's own version, which is the last one that
+   * matched the selection. If the object has no content (see WatchRequest.namespace and
+   * resume_token), both versions are the same, and the UID is set only if the service
+   * knows which object it was.
    *
    * @generated from field: string resource_version = 3;
    */
   resourceVersion: string;
 
   /**
-   * The object's content (its struct or json) is not the whole object but a patch to the
-   * one that this stream has sent last, of the type that WatchRequest.patches asked for:
-   * either a JSON merge patch, or a JSON patch whose operations are "add", "remove" and
-   * "replace". Only for MODIFIED, and even then an object may come whole: hold on to what
-   * this says. Unspecified: the content is the whole object.
+   * The format of the patch, if the object's content (its struct or json) is a patch to
+   * the state of the object that this stream sent last. It is the type that
+   * WatchRequest.patches requested: either a JSON merge patch, or a JSON patch whose
+   * operations are "add", "remove" and "replace". Only for MODIFIED, and even a MODIFIED
+   * can contain the whole object: check this field. Unspecified: the content is the whole
+   * object.
    *
    * @generated from field: kubeconnect.v1.PatchType patch = 4;
    */
@@ -1252,8 +1269,8 @@ export const EventSchema: GenMessage<Event> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_resource_service, 17);
 
 /**
- * Preconditions must hold for a write to happen; if one does not, the answer is
- * ABORTED and nothing has changed.
+ * Preconditions are conditions for a write. If one is not met, the call fails with
+ * ABORTED and nothing is changed.
  *
  * @generated from message kubeconnect.v1.Preconditions
  */
@@ -1294,7 +1311,7 @@ export type PatchRequest = Message<"kubeconnect.v1.PatchRequest"> & {
   resource: string;
 
   /**
-   * The namespace. Required for a namespaced resource, refused for another.
+   * The namespace. Required for a namespaced resource, not allowed for others.
    *
    * @generated from field: string namespace = 2;
    */
@@ -1308,30 +1325,29 @@ export type PatchRequest = Message<"kubeconnect.v1.PatchRequest"> & {
   name: string;
 
   /**
-   * The subresource to patch, such as "status" or "scale". Empty: the object. A
-   * patch of the object does not change what belongs to a subresource, and the
-   * other way about.
+   * The subresource to patch, such as "status" or "scale". Empty: the object. A patch of
+   * the object does not change the fields of a subresource, and the reverse.
    *
    * @generated from field: string subresource = 4;
    */
   subresource: string;
 
   /**
-   * How the patch is written. Required.
+   * The format of the patch. Required.
    *
    * @generated from field: kubeconnect.v1.PatchType type = 5;
    */
   type: PatchType;
 
   /**
-   * The patch itself. Required.
+   * The patch. Required.
    *
    * @generated from oneof kubeconnect.v1.PatchRequest.body
    */
   body: {
     /**
-     * As a JSON value: an object, or a list for PATCH_TYPE_JSON. Easy to write in
-     * a curl or grpcurl line; integers beyond 2^53 lose precision.
+     * As a JSON value: an object, or a list for PATCH_TYPE_JSON. Easy to write in a curl
+     * or grpcurl command; integers beyond 2^53 lose precision.
      *
      * @generated from field: google.protobuf.Value value = 6;
      */
@@ -1339,7 +1355,7 @@ export type PatchRequest = Message<"kubeconnect.v1.PatchRequest"> & {
     case: "value";
   } | {
     /**
-     * As the bytes of JSON, or of YAML for PATCH_TYPE_APPLY. Passed on as they are.
+     * As the bytes of JSON, or of YAML for PATCH_TYPE_APPLY. Passed on unchanged.
      *
      * @generated from field: bytes data = 7;
      */
@@ -1348,44 +1364,44 @@ export type PatchRequest = Message<"kubeconnect.v1.PatchRequest"> & {
   } | { case: undefined; value?: undefined };
 
   /**
-   * Check and admit the change, and answer with its result, without making it.
+   * Validate and admit the change, and return its result, without persisting it.
    *
    * @generated from field: bool dry_run = 8;
    */
   dryRun: boolean;
 
   /**
-   * In whose name the fields are owned, at most 128 characters. Default:
-   * "kubeconnect"; required for PATCH_TYPE_APPLY.
+   * The name of the field manager, at most 128 characters. Default: "kubeconnect";
+   * required for PATCH_TYPE_APPLY.
    *
    * @generated from field: string field_manager = 9;
    */
   fieldManager: string;
 
   /**
-   * For PATCH_TYPE_APPLY: take fields over from the managers that own them.
-   * Otherwise refused.
+   * For PATCH_TYPE_APPLY: take over fields from the managers that own them. Not allowed
+   * for other types.
    *
    * @generated from field: bool force = 10;
    */
   force: boolean;
 
   /**
-   * Default: the API server's, WARN.
+   * Default: the API server's default, WARN.
    *
    * @generated from field: kubeconnect.v1.FieldValidation field_validation = 11;
    */
   fieldValidation: FieldValidation;
 
   /**
-   * What must hold for the patch to happen.
+   * The preconditions of the patch.
    *
    * @generated from field: kubeconnect.v1.Preconditions preconditions = 12;
    */
   preconditions?: Preconditions | undefined;
 
   /**
-   * The encoding of the object in the answer. Default: ENCODING_STRUCT.
+   * The encoding of the object in the response. Default: ENCODING_STRUCT.
    *
    * @generated from field: kubeconnect.v1.Encoding encoding = 13;
    */
@@ -1400,21 +1416,21 @@ export const PatchRequestSchema: GenMessage<PatchRequest> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_resource_service, 19);
 
 /**
- * PatchResponse carries the object as it is after the patch.
+ * PatchResponse contains the object after the patch.
  *
  * @generated from message kubeconnect.v1.PatchResponse
  */
 export type PatchResponse = Message<"kubeconnect.v1.PatchResponse"> & {
   /**
-   * What the object is. For a subresource this may be another kind, such as
-   * autoscaling/v1 Scale.
+   * The object's kind. For a subresource this can be another kind, such as autoscaling/v1
+   * Scale.
    *
    * @generated from field: kubeconnect.v1.ResourceKind kind = 1;
    */
   kind?: ResourceKind | undefined;
 
   /**
-   * The object, as the API server answered it.
+   * The object, as the API server returned it.
    *
    * @generated from field: kubeconnect.v1.Object object = 2;
    */
@@ -1428,7 +1444,7 @@ export type PatchResponse = Message<"kubeconnect.v1.PatchResponse"> & {
   warnings: string[];
 
   /**
-   * Whether the object was made by this patch (PATCH_TYPE_APPLY).
+   * Whether the patch created the object (PATCH_TYPE_APPLY).
    *
    * @generated from field: bool created = 4;
    */
@@ -1443,7 +1459,7 @@ export const PatchResponseSchema: GenMessage<PatchResponse> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_resource_service, 20);
 
 /**
- * CreateRequest makes an object.
+ * CreateRequest creates an object.
  *
  * @generated from message kubeconnect.v1.CreateRequest
  */
@@ -1463,17 +1479,17 @@ export type CreateRequest = Message<"kubeconnect.v1.CreateRequest"> & {
   namespace: string;
 
   /**
-   * The name of the object that a subresource belongs to; otherwise the body
-   * names the object.
+   * The name of the object that a subresource belongs to. Otherwise the body names the
+   * object.
    *
    * @generated from field: string name = 3;
    */
   name: string;
 
   /**
-   * The subresource to create, such as "eviction", "binding" or "token". What is no
-   * object ("log", "exec", "attach", "portforward", "proxy") is INVALID_ARGUMENT, here and
-   * in the other changes.
+   * The subresource to create, such as "eviction", "binding" or "token". Subresources
+   * that are not objects ("log", "exec", "attach", "portforward", "proxy") are
+   * INVALID_ARGUMENT, here and in the other writes.
    *
    * @generated from field: string subresource = 4;
    */
@@ -1494,8 +1510,8 @@ export type CreateRequest = Message<"kubeconnect.v1.CreateRequest"> & {
     case: "struct";
   } | {
     /**
-     * As the bytes of JSON, or of YAML in one document. Passed on as they are; the
-     * kind may be left out.
+     * As the bytes of JSON, or of YAML in one document. Passed on unchanged; the kind is
+     * optional.
      *
      * @generated from field: bytes data = 6;
      */
@@ -1534,7 +1550,7 @@ export type CreateRequest = Message<"kubeconnect.v1.CreateRequest"> & {
   fieldValidation: FieldValidation;
 
   /**
-   * The encoding of the object in the answer. Default: ENCODING_STRUCT.
+   * The encoding of the object in the response. Default: ENCODING_STRUCT.
    *
    * @generated from field: kubeconnect.v1.Encoding encoding = 11;
    */
@@ -1549,20 +1565,20 @@ export const CreateRequestSchema: GenMessage<CreateRequest> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_resource_service, 21);
 
 /**
- * CreateResponse carries the object as it was made.
+ * CreateResponse contains the created object.
  *
  * @generated from message kubeconnect.v1.CreateResponse
  */
 export type CreateResponse = Message<"kubeconnect.v1.CreateResponse"> & {
   /**
-   * What the object is.
+   * The object's kind.
    *
    * @generated from field: kubeconnect.v1.ResourceKind kind = 1;
    */
   kind?: ResourceKind | undefined;
 
   /**
-   * The object, as the API server answered it.
+   * The object, as the API server returned it.
    *
    * @generated from field: kubeconnect.v1.Object object = 2;
    */
@@ -1618,8 +1634,8 @@ export type UpdateRequest = Message<"kubeconnect.v1.UpdateRequest"> & {
   subresource: string;
 
   /**
-   * The object. Required. With a resource version in its metadata, that must be
-   * the cluster's, or the answer is ABORTED.
+   * The object. Required. A resource version in its metadata must be the cluster's
+   * current one; otherwise the call fails with ABORTED.
    *
    * @generated from oneof kubeconnect.v1.UpdateRequest.body
    */
@@ -1633,8 +1649,8 @@ export type UpdateRequest = Message<"kubeconnect.v1.UpdateRequest"> & {
     case: "struct";
   } | {
     /**
-     * As the bytes of JSON, or of YAML in one document. Passed on as they are; the
-     * kind may be left out.
+     * As the bytes of JSON, or of YAML in one document. Passed on unchanged; the kind is
+     * optional.
      *
      * @generated from field: bytes data = 6;
      */
@@ -1673,14 +1689,14 @@ export type UpdateRequest = Message<"kubeconnect.v1.UpdateRequest"> & {
   fieldValidation: FieldValidation;
 
   /**
-   * What must hold for the update to happen.
+   * The preconditions of the update.
    *
    * @generated from field: kubeconnect.v1.Preconditions preconditions = 11;
    */
   preconditions?: Preconditions | undefined;
 
   /**
-   * The encoding of the object in the answer. Default: ENCODING_STRUCT.
+   * The encoding of the object in the response. Default: ENCODING_STRUCT.
    *
    * @generated from field: kubeconnect.v1.Encoding encoding = 12;
    */
@@ -1695,20 +1711,20 @@ export const UpdateRequestSchema: GenMessage<UpdateRequest> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_resource_service, 23);
 
 /**
- * UpdateResponse carries the object as it is after the update.
+ * UpdateResponse contains the object after the update.
  *
  * @generated from message kubeconnect.v1.UpdateResponse
  */
 export type UpdateResponse = Message<"kubeconnect.v1.UpdateResponse"> & {
   /**
-   * What the object is.
+   * The object's kind.
    *
    * @generated from field: kubeconnect.v1.ResourceKind kind = 1;
    */
   kind?: ResourceKind | undefined;
 
   /**
-   * The object, as the API server answered it.
+   * The object, as the API server returned it.
    *
    * @generated from field: kubeconnect.v1.Object object = 2;
    */
@@ -1722,7 +1738,7 @@ export type UpdateResponse = Message<"kubeconnect.v1.UpdateResponse"> & {
   warnings: string[];
 
   /**
-   * Whether the object was made by this update, where its kind allows that.
+   * Whether the update created the object, for kinds that allow that.
    *
    * @generated from field: bool created = 4;
    */
@@ -1750,7 +1766,7 @@ export type DeleteRequest = Message<"kubeconnect.v1.DeleteRequest"> & {
   resource: string;
 
   /**
-   * The namespace. Required for a namespaced resource, refused for another.
+   * The namespace. Required for a namespaced resource, not allowed for others.
    *
    * @generated from field: string namespace = 2;
    */
@@ -1764,36 +1780,36 @@ export type DeleteRequest = Message<"kubeconnect.v1.DeleteRequest"> & {
   name: string;
 
   /**
-   * What must hold for the deletion to happen.
+   * The preconditions of the deletion.
    *
    * @generated from field: kubeconnect.v1.Preconditions preconditions = 4;
    */
   preconditions?: Preconditions | undefined;
 
   /**
-   * What becomes of the objects that this one owns.
+   * The handling of the objects that this object owns.
    *
    * @generated from field: kubeconnect.v1.PropagationPolicy propagation_policy = 5;
    */
   propagationPolicy: PropagationPolicy;
 
   /**
-   * How many seconds the object has to end itself; 0: none. Unset: the kind's
-   * own default (30 for pods).
+   * How many seconds the object has to terminate; 0: none. Unset: the kind's own default
+   * (30 for pods).
    *
    * @generated from field: optional int64 grace_period_seconds = 6;
    */
   gracePeriodSeconds?: bigint | undefined;
 
   /**
-   * Check and admit the deletion without doing it.
+   * Validate and admit the deletion without executing it.
    *
    * @generated from field: bool dry_run = 7;
    */
   dryRun: boolean;
 
   /**
-   * The encoding of the object in the answer. Default: ENCODING_STRUCT.
+   * The encoding of the object in the response. Default: ENCODING_STRUCT.
    *
    * @generated from field: kubeconnect.v1.Encoding encoding = 8;
    */
@@ -1808,21 +1824,21 @@ export const DeleteRequestSchema: GenMessage<DeleteRequest> = /*@__PURE__*/
   messageDesc(file_kubeconnect_v1_resource_service, 25);
 
 /**
- * DeleteResponse tells what is left of the object.
+ * DeleteResponse describes the result of a deletion.
  *
  * @generated from message kubeconnect.v1.DeleteResponse
  */
 export type DeleteResponse = Message<"kubeconnect.v1.DeleteResponse"> & {
   /**
-   * What the object is.
+   * The object's kind.
    *
    * @generated from field: kubeconnect.v1.ResourceKind kind = 1;
    */
   kind?: ResourceKind | undefined;
 
   /**
-   * The object, where it is still there (finalizers, a grace period) or where
-   * the API server answers with its last state.
+   * The object, if it still exists (finalizers, a grace period) or if the API server
+   * returns its last state.
    *
    * @generated from field: kubeconnect.v1.Object object = 2;
    */
@@ -1836,11 +1852,11 @@ export type DeleteResponse = Message<"kubeconnect.v1.DeleteResponse"> & {
   warnings: string[];
 
   /**
-   * A resource version at which the deletion, or the beginning of it, is visible: a read
-   * with it as min_resource_version sees the object deleted, or with its
-   * metadata.deletionTimestamp set. Empty for a dry run, for a resource without comparable
-   * versions, and where the API server answers none and neither the service nor the
-   * caller may list the resource.
+   * A resource version at which the deletion, or its start, is visible: a read with this
+   * version as min_resource_version sees that the object is deleted or that its
+   * metadata.deletionTimestamp is set. Empty for a dry run, for a resource without
+   * comparable versions, and if the API server returns no version and neither the service
+   * nor the caller is allowed to list the resource.
    *
    * @generated from field: string resource_version = 4;
    */
@@ -1868,7 +1884,7 @@ export type DeleteCollectionRequest = Message<"kubeconnect.v1.DeleteCollectionRe
   resource: string;
 
   /**
-   * The namespace. Required for a namespaced resource, refused for another.
+   * The namespace. Required for a namespaced resource, not allowed for others.
    *
    * @generated from field: string namespace = 2;
    */
@@ -1918,13 +1934,13 @@ export const DeleteCollectionRequestSchema: GenMessage<DeleteCollectionRequest> 
   messageDesc(file_kubeconnect_v1_resource_service, 27);
 
 /**
- * DeleteCollectionResponse tells what was deleted.
+ * DeleteCollectionResponse contains the number of deleted objects.
  *
  * @generated from message kubeconnect.v1.DeleteCollectionResponse
  */
 export type DeleteCollectionResponse = Message<"kubeconnect.v1.DeleteCollectionResponse"> & {
   /**
-   * How many objects the API server deleted or began to delete.
+   * The number of objects that the API server deleted or began to delete.
    *
    * @generated from field: int64 deleted = 1;
    */
@@ -1938,7 +1954,7 @@ export type DeleteCollectionResponse = Message<"kubeconnect.v1.DeleteCollectionR
   warnings: string[];
 
   /**
-   * As in DeleteResponse, for all the deletions.
+   * As in DeleteResponse, for all of the deletions.
    *
    * @generated from field: string resource_version = 3;
    */
@@ -1953,7 +1969,7 @@ export const DeleteCollectionResponseSchema: GenMessage<DeleteCollectionResponse
   messageDesc(file_kubeconnect_v1_resource_service, 28);
 
 /**
- * Consistency says how current a read must be.
+ * Consistency is how current a read must be.
  *
  * @generated from enum kubeconnect.v1.Consistency
  */
@@ -1966,18 +1982,19 @@ export enum Consistency {
   UNSPECIFIED = 0,
 
   /**
-   * From memory: what the cluster held a moment ago, usually milliseconds.
+   * From memory: the cluster's state a moment ago, usually milliseconds.
    *
    * @generated from enum value: CONSISTENCY_CACHED = 1;
    */
   CACHED = 1,
 
   /**
-   * From the API server, read there as the caller, as it is at the time of the request.
-   * Slower, and work for the API server: to see one's own write, min_resource_version is
-   * the better way. A list is read there once, by its first page; the others go on in it.
-   * One of more than 128 MiB is RESOURCE_EXHAUSTED: narrow it. So is one of less, where the
-   * service has little memory, or holds too many of them.
+   * From the API server, read with the caller's permissions, as of the time of the
+   * request. This is slower, and load for the API server: to see one's own write, use
+   * min_resource_version. A list is read there once, for its first page; the later pages
+   * continue in the same result. A list of more than 128 MiB is RESOURCE_EXHAUSTED:
+   * narrow the selection. A smaller list is too, if the service has little memory or
+   * already keeps too many such lists.
    *
    * @generated from enum value: CONSISTENCY_LATEST = 2;
    */
@@ -1991,7 +2008,7 @@ export const ConsistencySchema: GenEnum<Consistency> = /*@__PURE__*/
   enumDesc(file_kubeconnect_v1_resource_service, 0);
 
 /**
- * Source says where an answer comes from.
+ * Source is where the objects of a response come from.
  *
  * @generated from enum kubeconnect.v1.Source
  */
@@ -2011,9 +2028,9 @@ export enum Source {
   CACHE = 1,
 
   /**
-   * From the API server, as the caller: for CONSISTENCY_LATEST, for a subresource, and
-   * for what is not cached, because it cannot be watched or because the operator has
-   * refused it to the cache.
+   * From the API server, with the caller's permissions: for CONSISTENCY_LATEST, for a
+   * subresource, and for resources that are not cached, because they cannot be watched or
+   * because the operator has excluded them from caching.
    *
    * @generated from enum value: SOURCE_API_SERVER = 2;
    */
@@ -2027,29 +2044,29 @@ export const SourceSchema: GenEnum<Source> = /*@__PURE__*/
   enumDesc(file_kubeconnect_v1_resource_service, 1);
 
 /**
- * RelationType says what an object has to do with another one.
+ * RelationType is how an object relates to another object.
  *
  * @generated from enum kubeconnect.v1.RelationType
  */
 export enum RelationType {
   /**
-   * INVALID_ARGUMENT: a relation cannot be guessed.
+   * INVALID_ARGUMENT: there is no default relation.
    *
    * @generated from enum value: RELATION_TYPE_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,
 
   /**
-   * Those that the other object owns: its UID is among their metadata.ownerReferences.
+   * The objects that the other object owns: its UID is in their metadata.ownerReferences.
    *
    * @generated from enum value: RELATION_TYPE_OWNED_BY = 1;
    */
   OWNED_BY = 1,
 
   /**
-   * Those that the other object's own selector selects, in its namespace: the pods of a
-   * service, deployment, replica set, job or disruption budget. The selector is read when
-   * the call begins. INVALID_ARGUMENT if its kind has none.
+   * The objects in the other object's namespace that its own selector selects: the pods
+   * of a service, deployment, replica set, job or disruption budget. The selector is read
+   * when the call begins. INVALID_ARGUMENT if the other object's kind has no selector.
    *
    * @generated from enum value: RELATION_TYPE_SELECTED_BY = 2;
    */
@@ -2063,7 +2080,8 @@ export enum RelationType {
   ABOUT = 3,
 
   /**
-   * Those that own the other object, by its metadata.ownerReferences when the call begins.
+   * The objects that own the other object, according to its metadata.ownerReferences when
+   * the call begins.
    *
    * @generated from enum value: RELATION_TYPE_OWNER_OF = 4;
    */
@@ -2077,7 +2095,7 @@ export const RelationTypeSchema: GenEnum<RelationType> = /*@__PURE__*/
   enumDesc(file_kubeconnect_v1_resource_service, 2);
 
 /**
- * EventType says what has happened.
+ * EventType is the type of an event.
  *
  * @generated from enum kubeconnect.v1.EventType
  */
@@ -2090,54 +2108,56 @@ export enum EventType {
   UNSPECIFIED = 0,
 
   /**
-   * The object was made, or has entered the selection, or is in the snapshot.
+   * The object was created, has started to match the selection, or is part of the
+   * snapshot.
    *
    * @generated from enum value: EVENT_TYPE_ADDED = 1;
    */
   ADDED = 1,
 
   /**
-   * The object has changed and is in the selection, as before.
+   * The object has changed, and matches the selection as before.
    *
    * @generated from enum value: EVENT_TYPE_MODIFIED = 2;
    */
   MODIFIED = 2,
 
   /**
-   * The object was deleted, or has left the selection. The object is the last
-   * one that the selection held. Ignore the deletion of what you do not hold.
+   * The object was deleted, or has stopped matching the selection. The object is its last
+   * state that matched. Ignore the deletion of an object that you do not have.
    *
    * @generated from enum value: EVENT_TYPE_DELETED = 3;
    */
   DELETED = 3,
 
   /**
-   * Forget what you hold: a snapshot follows up to SYNCED, as ADDED. It is sent in
-   * parts, each as the cluster is when it is sent, and changes to objects of the parts
-   * before come in between: apply every event as outside of a snapshot. Always the
-   * first event of its response.
+   * Discard all objects: a snapshot follows as ADDED events, up to SYNCED. The snapshot
+   * is sent in parts, each with the cluster's state at the time when it is sent, and
+   * changes to objects of earlier parts can come in between: apply every event as outside
+   * of a snapshot. RESET is always the first event of its response.
    *
    * @generated from enum value: EVENT_TYPE_RESET = 4;
    */
   RESET = 4,
 
   /**
-   * The snapshot is complete. What you hold is what the cluster held at the event's
-   * resource version. If that is the version of a deletion, DELETED of other objects
-   * at the same version may follow: objects that expire together are deleted at one.
+   * The snapshot is complete. Your objects are the cluster's objects at the event's
+   * resource version. If that is the version of a deletion, DELETED events of other
+   * objects at the same version can follow: objects that expire together are deleted at
+   * one version.
    *
    * @generated from enum value: EVENT_TYPE_SYNCED = 5;
    */
   SYNCED = 5,
 
   /**
-   * Nothing has happened: everything up to the event's resource version has been
-   * delivered, and nothing at or below it follows. Behind a DELETED it may be at an
-   * older version, until it is known that nothing else was deleted at that one.
-   * Between two responses of a stream there are never more than ten seconds, because
-   * this is sent when there is nothing else to send. Without a version it says that the
-   * stream waits for the service's first snapshot of the resource: it changes nothing that
-   * you hold, and has the resume token of the request.
+   * No change: everything up to the event's resource version has been delivered, and
+   * nothing at or below it follows. After a DELETED the version can be older than that
+   * event's, until the service knows that no other object was deleted at the same
+   * version. The time between two responses of a stream is never more than ten seconds,
+   * because BOOKMARK is sent if there is nothing else to send. A BOOKMARK without a
+   * version means that the stream waits for the service's first snapshot of the resource.
+   * It does not change your objects, and has the resume token of the request.
    *
    * @generated from enum value: EVENT_TYPE_BOOKMARK = 6;
    */
@@ -2151,13 +2171,13 @@ export const EventTypeSchema: GenEnum<EventType> = /*@__PURE__*/
   enumDesc(file_kubeconnect_v1_resource_service, 3);
 
 /**
- * PatchType says how the patch is written.
+ * PatchType is the format of a patch.
  *
  * @generated from enum kubeconnect.v1.PatchType
  */
 export enum PatchType {
   /**
-   * No patch. For Patch it is INVALID_ARGUMENT: it cannot be guessed.
+   * No patch. INVALID_ARGUMENT for Patch, which has no default type.
    *
    * @generated from enum value: PATCH_TYPE_UNSPECIFIED = 0;
    */
@@ -2171,7 +2191,7 @@ export enum PatchType {
   JSON = 1,
 
   /**
-   * JSON merge patch (RFC 7386): an object; null deletes, lists are replaced.
+   * JSON merge patch (RFC 7386): an object; null deletes a field, lists are replaced.
    *
    * @generated from enum value: PATCH_TYPE_MERGE = 2;
    */
@@ -2186,8 +2206,8 @@ export enum PatchType {
   STRATEGIC_MERGE = 3,
 
   /**
-   * Server-side apply: the fields that this field manager wants to own. Makes
-   * the object if it is not there. Needs field_manager.
+   * Server-side apply: the fields that this field manager wants to own. Creates the
+   * object if it does not exist. Requires field_manager.
    *
    * @generated from enum value: PATCH_TYPE_APPLY = 4;
    */
@@ -2201,8 +2221,7 @@ export const PatchTypeSchema: GenEnum<PatchType> = /*@__PURE__*/
   enumDesc(file_kubeconnect_v1_resource_service, 4);
 
 /**
- * FieldValidation says what happens to fields that the kind does not have, or
- * that stand twice.
+ * FieldValidation is the handling of unknown and duplicate fields.
  *
  * @generated from enum kubeconnect.v1.FieldValidation
  */
@@ -2215,21 +2234,21 @@ export enum FieldValidation {
   UNSPECIFIED = 0,
 
   /**
-   * They are dropped in silence.
+   * The fields are dropped silently.
    *
    * @generated from enum value: FIELD_VALIDATION_IGNORE = 1;
    */
   IGNORE = 1,
 
   /**
-   * They are dropped, and the answer's warnings name them.
+   * The fields are dropped, and the response's warnings name them.
    *
    * @generated from enum value: FIELD_VALIDATION_WARN = 2;
    */
   WARN = 2,
 
   /**
-   * The request is refused with INVALID_ARGUMENT.
+   * The request is rejected with INVALID_ARGUMENT.
    *
    * @generated from enum value: FIELD_VALIDATION_STRICT = 3;
    */
@@ -2243,7 +2262,7 @@ export const FieldValidationSchema: GenEnum<FieldValidation> = /*@__PURE__*/
   enumDesc(file_kubeconnect_v1_resource_service, 5);
 
 /**
- * PropagationPolicy says what becomes of the objects that the deleted one owns.
+ * PropagationPolicy is the handling of the objects that a deleted object owns.
  *
  * @generated from enum kubeconnect.v1.PropagationPolicy
  */
@@ -2256,21 +2275,21 @@ export enum PropagationPolicy {
   UNSPECIFIED = 0,
 
   /**
-   * They stay, without an owner.
+   * The owned objects remain, without an owner.
    *
    * @generated from enum value: PROPAGATION_POLICY_ORPHAN = 1;
    */
   ORPHAN = 1,
 
   /**
-   * They are deleted after it.
+   * The owned objects are deleted after the owner.
    *
    * @generated from enum value: PROPAGATION_POLICY_BACKGROUND = 2;
    */
   BACKGROUND = 2,
 
   /**
-   * They are deleted before it.
+   * The owned objects are deleted before the owner.
    *
    * @generated from enum value: PROPAGATION_POLICY_FOREGROUND = 3;
    */
@@ -2284,32 +2303,32 @@ export const PropagationPolicySchema: GenEnum<PropagationPolicy> = /*@__PURE__*/
   enumDesc(file_kubeconnect_v1_resource_service, 6);
 
 /**
- * ResourceService reads and changes the objects of any resource of the cluster,
- * built in or custom.
+ * ResourceService reads and writes the objects of any resource of the cluster, built-in
+ * or custom.
  *
- * Reads are answered from memory: the first one for a resource starts a cache
- * of it, which then follows the cluster. Changes go to the API server, and come
- * back to readers only through that cache.
+ * Reads are served from memory. The first read of a resource starts a cache of the
+ * resource, which then follows the cluster. Writes go to the API server. Readers see them
+ * only through the cache.
  *
- * Every request names its resource in one string, in kubectl's own syntax and
- * resolved as kubectl does: a plural ("pods"), a short name ("po"), a singular
- * ("pod"), a kind ("Pod"), with a group ("deployments.apps") or a version and a
- * group ("deployments.v1.apps"). The case does not matter. A resource that the
- * cluster does not serve is NOT_FOUND, with near misses named.
+ * Every request names its resource in one string, in kubectl's syntax and resolved as
+ * kubectl resolves it: a plural ("pods"), a short name ("po"), a singular ("pod"), a kind
+ * ("Pod"), with a group ("deployments.apps") or with a version and a group
+ * ("deployments.v1.apps"). Case does not matter. A resource that the cluster does not
+ * serve is NOT_FOUND; the message lists similar names.
  *
- * Errors carry a kubeconnect.v1.Status as a detail. Those that any RPC may
- * answer: UNAUTHENTICATED (no or no valid credentials), PERMISSION_DENIED (the
- * cluster's RBAC refuses), INVALID_ARGUMENT (the request is malformed; the
- * message says where), NOT_FOUND (no such resource or object), UNAVAILABLE (the
- * API server cannot be reached), RESOURCE_EXHAUSTED (a limit; wait for
- * retry_after_seconds), UNIMPLEMENTED (this version of the service, or the
- * resource, does not offer that).
+ * Errors carry a kubeconnect.v1.Status as a detail. Any RPC can return: UNAUTHENTICATED
+ * (missing or invalid credentials), PERMISSION_DENIED (the cluster's RBAC denies the
+ * request), INVALID_ARGUMENT (the request is malformed; the message names the field),
+ * NOT_FOUND (the resource or object does not exist), UNAVAILABLE (the API server is
+ * unreachable), RESOURCE_EXHAUSTED (a limit is reached; wait for retry_after_seconds),
+ * UNIMPLEMENTED (this version of the service, or the resource, does not support the
+ * operation).
  *
  * @generated from service kubeconnect.v1.ResourceService
  */
 export const ResourceService: GenService<{
   /**
-   * Get answers one object. NOT_FOUND if it is not there.
+   * Get returns one object. NOT_FOUND if it does not exist.
    *
    * @generated from rpc kubeconnect.v1.ResourceService.Get
    */
@@ -2319,8 +2338,8 @@ export const ResourceService: GenService<{
     output: typeof GetResponseSchema;
   },
   /**
-   * List answers the objects that match a selection, in order of namespace and
-   * name, in pages that all come from one snapshot.
+   * List returns the objects that match a selection, ordered by namespace and name. All
+   * pages come from one snapshot.
    *
    * @generated from rpc kubeconnect.v1.ResourceService.List
    */
@@ -2330,25 +2349,26 @@ export const ResourceService: GenService<{
     output: typeof ListResponseSchema;
   },
   /**
-   * Watch sends a snapshot of a selection and then every change to it, until the
-   * caller ends it. It begins with RESET, the snapshot as ADDED, and SYNCED.
-   * There is no "410 Gone" and nothing to restart: where the service has to
-   * begin again, it says so by another RESET in the same stream.
+   * Watch sends a snapshot of a selection and then every change to it, until the caller
+   * ends the stream. It begins with RESET, the snapshot as ADDED events, and SYNCED.
+   * There is no "410 Gone", and the client need not restart anything: if the service has
+   * to resync, it sends another RESET in the same stream.
    *
-   * It never ends with OK. It is NOT_FOUND when the cluster ceases to serve the
-   * resource (its CRD was deleted); where the request names no version and the
-   * cluster goes over to another one, the stream goes on with that, from a RESET.
-   * It is UNAVAILABLE when this replica shuts down: call again.
+   * A stream never ends with OK. It ends with NOT_FOUND when the cluster stops serving
+   * the resource (its CRD was deleted). If the request names no version and the cluster's
+   * preferred version changes, the stream switches to it and sends RESET. It ends with
+   * UNAVAILABLE when this replica shuts down: call again.
    *
-   * A client has to read its streams. A stream is reset, without a Status, when nothing of
-   * a response is read for 30 seconds, or not all of it for two minutes; after three seconds
-   * already where other streams of the caller wait for memory. It is reset, too, when the
-   * caller loses a permission while a response is left unread. Call again with the last
-   * token.
+   * A client must read its streams. The service resets a stream, without a Status, if
+   * nothing of a response is read for 30 seconds, or if a response is not completely read
+   * within two minutes. The limit is three seconds without progress while other streams
+   * of the caller wait for memory. The service also resets a stream if the caller loses a
+   * permission while a response is unread. After a reset, call again with the last token.
    *
-   * A resource that the service does not keep in memory is read for each stream alone. What
-   * it keeps for these is bounded: RESOURCE_EXHAUSTED with the reason RequestEntityTooLarge
-   * when there is too much for one caller, 64 MiB, or for all.
+   * If the service does not cache a resource, it reads the resource for each stream
+   * separately. The memory for this is bounded: RESOURCE_EXHAUSTED with reason
+   * RequestEntityTooLarge if one caller needs more than 64 MiB, or if all callers
+   * together need too much.
    *
    * @generated from rpc kubeconnect.v1.ResourceService.Watch
    */
@@ -2358,10 +2378,11 @@ export const ResourceService: GenService<{
     output: typeof WatchResponseSchema;
   },
   /**
-   * WatchMany is several watches in one stream: each has its own RESET, SYNCED and
-   * BOOKMARKs, and one token resumes them all. Each is told as Watch would tell it; among
-   * each other they have no order. When one of them ends, the stream does, with the error
-   * that Watch would answer and the watch's place in the request.
+   * WatchMany combines several watches in one stream. Each watch has its own RESET,
+   * SYNCED and BOOKMARK events, and one token resumes all of them. The events of each
+   * watch are those that Watch would send. There is no order between the events of
+   * different watches. When one watch ends, the stream ends with the error that Watch
+   * would return, and the error names the watch's index in the request.
    *
    * @generated from rpc kubeconnect.v1.ResourceService.WatchMany
    */
@@ -2371,8 +2392,8 @@ export const ResourceService: GenService<{
     output: typeof WatchManyResponseSchema;
   },
   /**
-   * CountObjects answers how many objects match a selection, in all and by the values of
-   * paths: pods by node and phase. No object is sent.
+   * CountObjects returns how many objects match a selection, in total and grouped by the
+   * values of paths, for example pods by node and phase. It returns no objects.
    *
    * @generated from rpc kubeconnect.v1.ResourceService.CountObjects
    */
@@ -2382,9 +2403,9 @@ export const ResourceService: GenService<{
     output: typeof CountObjectsResponseSchema;
   },
   /**
-   * GetTable answers objects as the API server prints them for people, and kubectl shows
-   * them: columns, and a row for each object. It is read from the API server, as the
-   * caller, each time.
+   * GetTable returns objects as the API server prints them for people, and as kubectl
+   * shows them: columns, and a row for each object. Each call reads from the API server
+   * with the caller's permissions.
    *
    * @generated from rpc kubeconnect.v1.ResourceService.GetTable
    */
@@ -2394,7 +2415,7 @@ export const ResourceService: GenService<{
     output: typeof GetTableResponseSchema;
   },
   /**
-   * Create makes an object. ALREADY_EXISTS if there is one under its name.
+   * Create creates an object. ALREADY_EXISTS if an object with its name exists.
    *
    * @generated from rpc kubeconnect.v1.ResourceService.Create
    */
@@ -2404,8 +2425,8 @@ export const ResourceService: GenService<{
     output: typeof CreateResponseSchema;
   },
   /**
-   * Update replaces an object. ABORTED if its resource version is not the
-   * cluster's any more, or a precondition does not hold.
+   * Update replaces an object. ABORTED if its resource version is no longer the
+   * cluster's, or if a precondition is not met.
    *
    * @generated from rpc kubeconnect.v1.ResourceService.Update
    */
@@ -2415,9 +2436,8 @@ export const ResourceService: GenService<{
     output: typeof UpdateResponseSchema;
   },
   /**
-   * Patch changes parts of an object. ABORTED on a conflict: of APPLY with
-   * other field managers (one cause for each field), or with a resource version
-   * in the patch.
+   * Patch changes parts of an object. ABORTED on a conflict: of APPLY with other field
+   * managers (one cause for each field), or with a resource version in the patch.
    *
    * @generated from rpc kubeconnect.v1.ResourceService.Patch
    */
@@ -2427,7 +2447,7 @@ export const ResourceService: GenService<{
     output: typeof PatchResponseSchema;
   },
   /**
-   * Delete deletes an object. ABORTED if a precondition does not hold.
+   * Delete deletes an object. ABORTED if a precondition is not met.
    *
    * @generated from rpc kubeconnect.v1.ResourceService.Delete
    */
@@ -2437,8 +2457,8 @@ export const ResourceService: GenService<{
     output: typeof DeleteResponseSchema;
   },
   /**
-   * DeleteCollection deletes all objects that match a selection: without selectors, all of
-   * the namespace.
+   * DeleteCollection deletes all objects that match a selection: without selectors, all
+   * of the namespace.
    *
    * @generated from rpc kubeconnect.v1.ResourceService.DeleteCollection
    */

@@ -13,32 +13,31 @@ export const file_kubeconnect_v1_status: GenFile = /*@__PURE__*/
   fileDesc("ChtrdWJlY29ubmVjdC92MS9zdGF0dXMucHJvdG8SDmt1YmVjb25uZWN0LnYxItEBCgZTdGF0dXMSDgoGcmVhc29uGAEgASgJEg8KB21lc3NhZ2UYAiABKAkSDAoEY29kZRgDIAEoBRINCgVncm91cBgEIAEoCRIMCgRraW5kGAUgASgJEgwKBG5hbWUYBiABKAkSKwoGY2F1c2VzGAcgAygLMhsua3ViZWNvbm5lY3QudjEuU3RhdHVzQ2F1c2USGwoTcmV0cnlfYWZ0ZXJfc2Vjb25kcxgIIAEoBRILCgN1aWQYCSABKAkSFgoOb21pdHRlZF9jYXVzZXMYCiABKAUiPQoLU3RhdHVzQ2F1c2USDgoGcmVhc29uGAEgASgJEg8KB21lc3NhZ2UYAiABKAkSDQoFZmllbGQYAyABKAliBnByb3RvMw");
 
 /**
- * Status is attached as a detail to every error that has to do with the cluster.
- * It mirrors metav1.Status, so that a caller can tell, say, AlreadyExists from
- * Conflict, and see each field that a validation refused.
+ * Status is attached as a detail to every error that concerns the cluster. It mirrors
+ * metav1.Status: a caller can distinguish, for example, AlreadyExists from Conflict, and
+ * can see each field that failed validation.
  *
  * @generated from message kubeconnect.v1.Status
  */
 export type Status = Message<"kubeconnect.v1.Status"> & {
   /**
-   * The machine-readable reason in Kubernetes' words: "NotFound",
-   * "AlreadyExists", "Conflict", "Invalid", "Forbidden", "Expired",
-   * "TooManyRequests" and so on. Empty where the API server gave none.
+   * The machine-readable reason, as in Kubernetes: "NotFound", "AlreadyExists", "Conflict",
+   * "Invalid", "Forbidden", "Expired", "TooManyRequests" and so on. Empty if the API server
+   * gave none.
    *
    * @generated from field: string reason = 1;
    */
   reason: string;
 
   /**
-   * The API server's own message, or ours where the API server was not asked.
+   * The API server's message, or the service's own if no request was sent to the API server.
    *
    * @generated from field: string message = 2;
    */
   message: string;
 
   /**
-   * The HTTP status code that the API server answered with; 0 where it was not
-   * asked.
+   * The HTTP status code of the API server's response; 0 if no request was sent to it.
    *
    * @generated from field: int32 code = 3;
    */
@@ -66,30 +65,30 @@ export type Status = Message<"kubeconnect.v1.Status"> & {
   name: string;
 
   /**
-   * Each single cause, such as every field that a validation refused or every
-   * field that an APPLY patch is in conflict over.
+   * The single causes, such as every field that failed validation or every field that an
+   * APPLY patch conflicts on.
    *
    * @generated from field: repeated kubeconnect.v1.StatusCause causes = 7;
    */
   causes: StatusCause[];
 
   /**
-   * After how many seconds to try again; 0 where nobody has said.
+   * How many seconds to wait before the next attempt; 0 if unknown.
    *
    * @generated from field: int32 retry_after_seconds = 8;
    */
   retryAfterSeconds: number;
 
   /**
-   * The UID of the object that the error is about, where the API server tells it.
+   * The UID of the object that the error is about, if the API server reports it.
    *
    * @generated from field: string uid = 9;
    */
   uid: string;
 
   /**
-   * How many causes were left out. An error has at most 8 KiB in all, so that it fits
-   * into the trailers of any gRPC client; a text that was shortened ends in "…".
+   * How many causes were omitted. An error has at most 8 KiB in total, so that it fits
+   * into the trailers of any gRPC client. A shortened string ends in "…".
    *
    * @generated from field: int32 omitted_causes = 10;
    */
@@ -118,7 +117,7 @@ export type StatusCause = Message<"kubeconnect.v1.StatusCause"> & {
   reason: string;
 
   /**
-   * What is wrong, for people.
+   * A description of the problem for people.
    *
    * @generated from field: string message = 2;
    */
