@@ -87,12 +87,12 @@ func TestTheNotesSayHowToCallAndWhatIsDangerous(t *testing.T) {
 	}{
 		"by default":    {nil, "https://r-kubeconnect.n.svc:443", "WARNING"},
 		"in plain text": {values{"tls": values{"mode": "off"}}, "WARNING: plain text", "https://"},
-		"with metrics":  {values{"metrics": values{"enabled": true}}, "http://r-kubeconnect-metrics.n.svc:9090/metrics, without authentication.\nSo can everyone", "WARNING"},
+		"with metrics":  {values{"metrics": values{"enabled": true}}, "http://r-kubeconnect-metrics.n.svc:9090/metrics, without authentication.\nEveryone in the cluster can", "WARNING"},
 		"with metrics for some": {
 			values{"metrics": values{"enabled": true, "from": []any{values{"podSelector": values{}}}}, "networkPolicy": values{"enabled": true}},
-			"9090/metrics", "So can everyone",
+			"9090/metrics", "Everyone in the cluster can",
 		},
-		"with a policy for every address": {nil, "Name those of the API server alone", "No NetworkPolicy"},
+		"with a policy for every address": {nil, "Restrict that to the API server", "No NetworkPolicy"},
 		"with a policy for the API server": {
 			values{"networkPolicy": values{"apiServer": values{"cidrs": []any{"10.96.0.1/32"}}}}, "https://", "endpointslices",
 		},

@@ -1,4 +1,4 @@
-{{- /* What things are called. */ -}}
+{{- /* Names. */ -}}
 
 {{- define "kubeconnect.name" -}}
 {{- default (printf "%s-kubeconnect" .Release.Name | trimPrefix "kubeconnect-") .Values.fullnameOverride | trunc 52 | trimSuffix "-" -}}
@@ -13,12 +13,12 @@
 {{- .Values.image.repository }}{{ with $tag }}:{{ . }}{{ end }}{{ with .Values.image.digest }}@{{ . }}{{ end }}
 {{- end -}}
 
-{{- /* The port of the container that callers are served at. */ -}}
+{{- /* The container port for callers. */ -}}
 {{- define "kubeconnect.port" -}}
 {{- ternary 8443 8080 (ne .Values.tls.mode "off") -}}
 {{- end -}}
 
-{{- /* Not empty where replicas ask each other for their load, at the Service of their metrics. */ -}}
+{{- /* Not empty if replicas query each other's load, at the metrics Service. */ -}}
 {{- define "kubeconnect.peers" -}}
 {{- if and .Values.balance.peers .Values.metrics.enabled }}true{{ end -}}
 {{- end -}}
@@ -27,7 +27,7 @@
 {{- default (printf "%s-tls" (include "kubeconnect.name" .)) .Values.tls.secretName -}}
 {{- end -}}
 
-{{- /* Names of things of the whole cluster, where two releases of one name may meet. */ -}}
+{{- /* Names of cluster-scoped objects, which must differ for releases of the same name in different namespaces. */ -}}
 {{- define "kubeconnect.clusterName" -}}
 {{- printf "%s-%s" .Release.Namespace (include "kubeconnect.name" .) -}}
 {{- end -}}

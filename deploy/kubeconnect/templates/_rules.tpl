@@ -1,4 +1,4 @@
-{{- /* Rules about all that is served, with some verbs. */ -}}
+{{- /* Rules for all served resources, with the given verbs. */ -}}
 {{- define "kubeconnect.servedRules" -}}
 {{- $verbs := .verbs }}
 {{- range .resources }}
