@@ -1,23 +1,23 @@
-# `make` lists what can be made. Everything that is needed beside Go, Python 3,
-# Node and a shell is installed into this checkout.
+# `make` lists the targets. Everything that is needed in addition to Go, Python 3, Node and a
+# shell is installed into this checkout.
 
 SHELL := /bin/sh
 GO ?= go
 PYTHON3 ?= python3
 NPM ?= npm
 TOOL = $(GO) tool -modfile=tools/go.mod
-# What the API is compared with for breaking changes.
+# The branch that `buf breaking` compares the API with.
 AGAINST ?= .git\#branch=main
 
 KUBERNETES_VERSION = $(shell cd e2e/cluster && $(GO) list -m -f '{{.Version}}' k8s.io/kubernetes)
 KUBERNETES_LDFLAGS = -X k8s.io/component-base/version.gitVersion=$(KUBERNETES_VERSION) \
 	-X k8s.io/client-go/pkg/version.gitVersion=$(KUBERNETES_VERSION)
 
-# The control plane of the tests is compiled with the same flags in every step: a step with
-# other flags would compile all of Kubernetes once more.
+# Every step builds the control plane of the tests with the same flags, because other flags
+# would compile all of Kubernetes once more.
 KUBERNETES_FLAGS = -trimpath
 
-# One line before each step says what it is.
+# Prints one line before each step.
 say = @printf '==> %s\n'
 
 .PHONY: help
@@ -41,16 +41,16 @@ devcluster:
 
 .PHONY: console
 console: clients/node_modules/.installed
-	$(say) 'console: the page, and the TypeScript client'
+	$(say) 'console: build the console and the TypeScript client'
 	@cd clients && $(NPM) run --silent build
 
 clients/node_modules/.installed: clients/package.json clients/package-lock.json clients/ts/package.json clients/web/package.json
-	$(say) 'clients: install what the TypeScript client and the page are built with'
+	$(say) 'clients: install the dependencies of the TypeScript client and the console'
 	@cd clients && $(NPM) ci --silent --no-audit --no-fund --ignore-scripts # no package needs to run code
 	@touch $@
 
 .venv/.installed: clients/python/pyproject.toml
-	$(say) 'clients: install the Python client and what it is checked with'
+	$(say) 'clients: install the Python client and its development tools'
 	@$(PYTHON3) -m venv .venv
 	@.venv/bin/python -m pip install --quiet --disable-pip-version-check -e 'clients/python[dev]'
 	@touch $@
@@ -59,7 +59,7 @@ bin/grpcurl: tools/go.mod tools/go.sum
 	$(say) 'tools: build grpcurl (the first time this takes some minutes)'
 	@$(GO) build -modfile=tools/go.mod -o $@ github.com/fullstorydev/grpcurl/cmd/grpcurl
 
-# Everything that the end-to-end tests run or are is built before the first of them starts.
+# Builds everything that the end-to-end tests run before the first of them starts.
 .PHONY: e2e-programs
 e2e-programs: build bin/grpcurl .venv/.installed
 	$(say) 'e2e: compile the tests'
@@ -77,10 +77,10 @@ run: build .venv/.installed ## Serve a demo cluster on 127.0.0.1:8080, or the on
 
 .PHONY: test
 test: check e2e ## Test everything, from a clean checkout.
-	$(say) 'all is well'
+	$(say) 'all tests passed'
 
 .PHONY: check
-check: check-proto check-go check-python check-ts ## All but the end-to-end tests.
+check: check-proto check-go check-python check-ts ## Run everything except the end-to-end tests.
 
 .PHONY: check-proto
 check-proto: clients/node_modules/.installed .venv/.installed
@@ -88,7 +88,7 @@ check-proto: clients/node_modules/.installed .venv/.installed
 	@$(TOOL) buf lint
 	@$(TOOL) buf format --diff --exit-code
 	@$(TOOL) buf breaking --against '$(AGAINST)'
-	$(say) 'proto: is the generated code what it should be?'
+	$(say) 'proto: check that the generated code is up to date'
 	@sh tools/drift.sh
 
 .PHONY: check-go
@@ -121,54 +121,54 @@ check-ts: console
 	@cd clients && $(NPM) run --silent check
 	@cd clients && $(NPM) test --silent
 
-# With E2E_PATIENCE=N tests wait N times as long before they give up; the default depends on
-# the machine, see e2e/harness/patience.go. The time for all tests of a package follows it.
+# With E2E_PATIENCE=N tests wait N times as long before they fail. The default depends on the
+# machine, see e2e/harness/patience.go. The timeout of a test package is multiplied by it too.
 minutes = $(shell awk -v minutes=$(1) -v patience='$(E2E_PATIENCE)' \
 	'BEGIN { patience += 0; printf "%.0fm", minutes * (patience > 1 ? patience : 1) }')
 
 .PHONY: e2e
-e2e: e2e-programs ## The end-to-end tests alone: real cluster, real clients, a real browser.
+e2e: e2e-programs ## Run the end-to-end tests: real cluster, real clients, a real browser.
 	$(say) 'e2e: real clients against a real control plane'
 	@CHROMIUM=$$(sh tools/browser.sh) E2E=1 $(GO) test -race -count=1 -timeout $(call minutes,30) ./auth ./e2e/...
-	$(say) 'e2e: the Helm chart, and each right that it gives, against a real API server'
+	$(say) 'e2e: the Helm chart and its permissions, against a real API server'
 	@cd e2e/deploy && E2E=1 $(GO) test -race -count=1 -timeout $(call minutes,20) ./...
 
-# How long each fuzz target runs.
+# The duration of each fuzz target.
 FUZZ ?= 1m
 
 .PHONY: fuzz
-fuzz: ## Try made-up input on all that reads some: FUZZ=1m on each target.
+fuzz: ## Run every fuzz target for FUZZ (1m).
 	$(say) 'fuzz: each target for $(FUZZ)'
 	@sh tools/fuzz.sh $(FUZZ)
 
 .PHONY: advisories
-advisories: console ## Look for known vulnerabilities in the service: GOVULNDB=URL of a copy of the database.
-	$(say) 'advisories: is the service affected by a known vulnerability?'
+advisories: console ## Check the service for known vulnerabilities; GOVULNDB is the URL of a copy of the database.
+	$(say) 'advisories: check for known vulnerabilities'
 	@GO='$(GO)' sh tools/advisories.sh
 
 ##@ Measure
 
 .PHONY: coverage
-coverage: build ## Write docs/coverage.md: every resource and verb, held against client-go.
+coverage: build ## Write docs/coverage.md: every resource and verb, compared with client-go.
 	@UPDATE=1 E2E=1 $(GO) test -race -count=1 -timeout $(call minutes,10) ./e2e/coverage
 
 .PHONY: bench
-bench: build .venv/.installed ## Measure side by side with what callers use otherwise; about ten minutes.
+bench: build .venv/.installed ## Compare the service with the alternatives that callers have; takes about ten minutes.
 	@$(GO) run ./bench
 
-# How long `make soak` lets random faults strike. Where SOAK is set, the other tests of
-# faults are longer too: more rounds, and a minute where they take seconds otherwise.
+# The duration of random faults in `make soak`. If SOAK is set, the other tests of faults run longer
+# too: more rounds, and a minute instead of seconds.
 SOAK ?= 10m
 FAULTS = ^(TestSoak|TestScenario2[78]_.*|TestRandom.*|TestNoisyNeighbor)$$
 
 .PHONY: soak
-soak: e2e-programs ## Faults for SOAK (10m) at random, then one after another; every stream is judged.
+soak: e2e-programs ## Inject random faults for SOAK (10m), then single faults; every stream is validated.
 	@E2E=1 SOAK=$(SOAK) $(GO) test -race -count=1 -v -timeout 0 -run '$(FAULTS)' ./e2e/
 
 ##@ Write
 
 .PHONY: generate
-generate: clients/node_modules/.installed .venv/.installed ## Generate code from proto/ anew.
+generate: clients/node_modules/.installed .venv/.installed ## Regenerate the code from proto/.
 	@$(TOOL) buf generate
 	@cd clients/python && ../../.venv/bin/python generate.py
 	@cd clients && $(NPM) run --silent generate
@@ -181,5 +181,5 @@ format: clients/node_modules/.installed .venv/.installed ## Format everything.
 	@cd clients && $(NPM) run --silent format
 
 .PHONY: clean
-clean: ## Remove all that was built or installed here.
+clean: ## Remove everything that was built or installed here.
 	rm -rf bin .venv .run clients/node_modules clients/*/node_modules clients/ts/dist clients/web/dist/*

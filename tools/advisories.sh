@@ -1,8 +1,8 @@
 #!/bin/sh
-# Compares the service with the Go vulnerability database by govulncheck. GOVULNDB is the URL
-# of a copy, such as file:///srv/vulndb; without it https://vuln.go.dev is asked. The check
-# fails if the service calls what is vulnerable, and if a copy cannot be read. It does not
-# fail if vuln.go.dev cannot be reached: the check is left out then, and says so.
+# Checks the service against the Go vulnerability database with govulncheck. GOVULNDB is the URL
+# of a copy, such as file:///srv/vulndb; the default is https://vuln.go.dev. The check fails if
+# the service calls a vulnerable function, and if a copy cannot be read. If vuln.go.dev is
+# unreachable, the check is skipped with a message and does not fail.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -15,7 +15,7 @@ if [ -z "${GOVULNDB:-}" ]; then
 	case $version in
 	*"DB updated: "*) ;;
 	*)
-		echo "advisories: NOT CHECKED, https://vuln.go.dev cannot be reached from here; see \"Known vulnerabilities\" in docs/security.md" >&2
+		echo "advisories: NOT CHECKED, https://vuln.go.dev is unreachable; see \"Known vulnerabilities\" in docs/security.md" >&2
 		exit 0
 		;;
 	esac

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Prints the path of a Chromium, and installs one from the distribution's packages
-# if there is none. CHROMIUM names one to take.
+# Prints the path of a Chromium, and installs one from the distribution's packages if none is
+# installed. CHROMIUM is the path of the browser to use.
 set -eu
 
 find_browser() {

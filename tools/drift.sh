@@ -1,6 +1,6 @@
 #!/bin/sh
-# Generates all code from proto/ anew and fails if that changes anything: then
-# what is committed is not what the API says.
+# Regenerates all code from proto/, and fails if that changes a file: the committed code then does
+# not match the API.
 set -eu
 cd "$(dirname "$0")/.."
 folders="gen clients/python/src/kubeconnect clients/python/tests/sync clients/ts/src/gen"
@@ -12,7 +12,7 @@ before=$(state)
 make --no-print-directory generate
 after=$(state)
 if [ "$before" != "$after" ]; then
-	echo "Generated code has drifted from proto/. It has just been made anew; commit it:" >&2
+	echo "Generated code does not match proto/. It has been regenerated; commit it:" >&2
 	git status --short -- $folders >&2
 	exit 1
 fi

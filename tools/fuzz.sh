@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs each fuzz target for as long as it is told (a minute), one after the other.
+# Runs the fuzz targets one after the other, each for the given time (default: 1m).
 set -eu
 cd "$(dirname "$0")/.."
 go=${GO:-go}
@@ -7,8 +7,8 @@ time=${1:-1m}
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
-# passed says whether a run found nothing. Up to Go 1.26 the time's end itself may be told
-# as a failure, without an input (golang/go#75804): that is none.
+# passed reports whether a run found no failing input. Up to Go 1.26 the end of the time itself can
+# be reported as a failure without an input (golang/go#75804), which is not counted as one.
 passed() {
 	"$go" test "$1" -run '^$' -fuzz "^$2\$" -fuzztime "$time" -timeout 30m >"$log" 2>&1 && return
 	grep -q '^ *context deadline exceeded$' "$log" && ! grep -Eq 'Failing input written|panic|minimizing' "$log"
