@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/transport"
 )
 
-// clientsKey tells callers apart who need clients of their own: by who they are and, if
-// they act by their own token, by that.
+// clientsKey identifies a set of clients: by the caller's identity and, if the clients send the
+// caller's own token, by the token.
 type clientsKey struct {
 	identity Key
 	token    [sha256.Size]byte
@@ -25,8 +25,8 @@ func clientsKeyOf(identity Identity) clientsKey {
 	return key
 }
 
-// transportFor sends requests as a caller. Nothing that a request may already say about
-// who it is from comes through.
+// transportFor returns a transport that sends requests as the caller. It removes all credentials
+// and impersonation headers that a request already has.
 func (f *ClientFactory) transportFor(identity Identity) http.RoundTripper {
 	var next http.RoundTripper
 	switch {
@@ -42,7 +42,7 @@ func (f *ClientFactory) transportFor(identity Identity) http.RoundTripper {
 	return stripping{next}
 }
 
-// stripping takes off what a request says about who it is from.
+// stripping removes credentials and impersonation headers from requests.
 type stripping struct{ next http.RoundTripper }
 
 // RoundTrip implements [http.RoundTripper].
@@ -54,19 +54,19 @@ func (s stripping) RoundTrip(request *http.Request) (*http.Response, error) {
 }
 
 var (
-	errNobody  = unauthenticated("nobody is calling")
-	errNoToken = forbidden("requests are made with the caller's own bearer token here, and a client certificate cannot be passed on: " +
+	errNobody  = unauthenticated("request has no authenticated user")
+	errNoToken = forbidden("a client certificate cannot be passed on, and requests are made with the caller's own bearer token: " +
 		"send \"Authorization: Bearer TOKEN\"")
 )
 
-// forbidden returns an error of the API server's kind, Forbidden.
+// forbidden returns an error of the API server's type, Forbidden.
 func forbidden(message string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: message,
 	}}
 }
 
-// refusing answers every request with an error.
+// refusing fails every request with an error.
 type refusing struct{ err error }
 
 // RoundTrip implements [http.RoundTripper].

@@ -4,20 +4,20 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 )
 
-// Attributes are what a caller wants to do, in the words of a SubjectAccessReview.
+// Attributes describe an action of a caller, like those of a SubjectAccessReview.
 type Attributes struct {
-	// Verb is one of the API server's, such as get, list or watch; of HTTP's in lower
-	// case for a Path.
+	// Verb is a verb of the API server, such as get, list or watch. For a Path it is an HTTP method
+	// in lower case.
 	Verb string
-	// Group, Version, Resource and Subresource say with what. Group is empty for the
-	// core group.
+	// Group, Version, Resource and Subresource name the resource. Group is empty for the core
+	// group.
 	Group, Version, Resource, Subresource string
-	// Namespace is empty for all namespaces, and for a resource without.
+	// Namespace is empty for all namespaces, and for a cluster-scoped resource.
 	Namespace string
 	// Name is empty for all objects.
 	Name string
-	// Path is that of a request for no resource, such as /metrics; then only Verb counts
-	// beside it.
+	// Path is the path of a non-resource request, such as /metrics. With a Path, only Verb is used
+	// in addition.
 	Path string
 }
 

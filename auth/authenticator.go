@@ -6,22 +6,21 @@ import (
 	"net/http"
 )
 
-// ErrUnauthenticated says that a caller could not be identified.
+// ErrUnauthenticated reports that a caller could not be authenticated.
 var ErrUnauthenticated = errors.New("unauthenticated")
 
-// ErrExpired is an [ErrUnauthenticated]: the credential was good only until now.
+// ErrExpired is an [ErrUnauthenticated] for a credential that has expired.
 var ErrExpired = unauthenticated("the credential has expired: call again with a new one")
 
-// Authenticator finds out who is calling. Implementations are safe for concurrent
-// use. An error that is [ErrUnauthenticated] says in its text what was wrong and what
-// to do, and never repeats a credential. With any other error it is not known who is
-// calling, and the call must be refused too, but may be tried again.
+// Authenticator authenticates callers. Implementations are safe for concurrent use. An
+// [ErrUnauthenticated] contains the problem and its solution, and never a credential. After any
+// other error the caller's identity is unknown: the call must be rejected too, but can be retried.
 type Authenticator interface {
 	Authenticate(ctx context.Context, header http.Header) (Identity, error)
 }
 
-// KubeconfigUser takes every caller for the user of the service's own client
-// configuration. Serve it behind [Loopback] only.
+// KubeconfigUser identifies every caller as the user of the service's own client configuration. Use
+// it only behind [Loopback].
 type KubeconfigUser struct{}
 
 // Authenticate implements [Authenticator].

@@ -8,38 +8,39 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Candidates says how the namespaces are found that a caller may have rights in, if not
-// in all of them. The cluster is asked about each.
+// Candidates selects how an [Authorizer] finds the namespaces in which a caller may have
+// permissions, if it does not have them in all namespaces. Each candidate is confirmed by a review.
 type Candidates int
 
 const (
-	// CandidatesFromRBAC finds them by the role bindings that name the caller or one of
-	// its groups. It takes the right to list and watch roles, rolebindings, clusterroles
-	// and clusterrolebindings; without, it is AllNamespaces. A right that another
-	// authorizer than RBAC gives to one namespace is not found.
+	// CandidatesFromRBAC uses the role bindings that name the caller or one of its groups. It
+	// requires the permission to list and watch roles, rolebindings, clusterroles and
+	// clusterrolebindings; without the permission it works like AllNamespaces. It does not find
+	// permissions in single namespaces that an authorizer other than RBAC grants.
 	CandidatesFromRBAC Candidates = iota
-	// AllNamespaces takes every namespace: for clusters whose authorizers are not RBAC
-	// alone. It takes the right to list and watch namespaces, and as many reviews as
-	// there are of them for each caller, verb and resource.
+	// AllNamespaces uses every namespace, for clusters with authorizers other than RBAC. It
+	// requires the permission to list and watch namespaces, and costs one review of each namespace
+	// for each caller, verb and resource.
 	AllNamespaces
 )
 
-// AuthorizerOptions are the settings of an [Authorizer]. The zero value is a good one.
+// AuthorizerOptions are the settings of an [Authorizer]. The zero value is usable.
 type AuthorizerOptions struct {
 	Candidates Candidates
-	// Extra names the keys of [Identity].Extra that an authorizer of the cluster looks at, of those
-	// in which the API server says which credential was used: its ID, and the pod and the node of a
-	// service account's token. Default: none. Callers who differ in nothing else share answers then,
-	// and the cluster is not told of these keys. Other keys always count.
+	// Extra lists the keys of [Identity].Extra that an authorizer of the cluster uses, among those
+	// in which the API server names the credential: its ID, and the pod and the node of a service
+	// account's token. Default: none; callers that differ in no other attribute share decisions,
+	// and reviews do not contain these keys. All other keys are always part of reviews.
 	Extra []string
-	// AllowedTTL is how long a right that the cluster has confirmed is taken for granted,
-	// unless a change is seen. Default: 10 s.
+	// AllowedTTL is how long an allowed permission is cached, unless a change is seen. Default: 10
+	// s.
 	AllowedTTL time.Duration
-	// DeniedTTL is the same for one that it has denied. Default: 10 s.
+	// DeniedTTL is how long a denied permission is cached. Default: 10 s.
 	DeniedTTL time.Duration
-	// FollowedTTL is how long both are taken for granted while the authorizer follows RBAC and sees no
-	// change about the caller. Give minutes where Node and RBAC are the only authorizers of the cluster:
-	// another one may change its mind without RBAC. Default: none; AllowedTTL and DeniedTTL hold.
+	// FollowedTTL is how long both are cached while the authorizer follows RBAC and sees no change
+	// that affects the caller. Set minutes only if Node and RBAC are the only authorizers of the
+	// cluster: another authorizer can change its decisions independently of RBAC. Default: none;
+	// AllowedTTL and DeniedTTL apply.
 	FollowedTTL time.Duration
 }
 
@@ -48,15 +49,15 @@ const (
 	defaultDeniedTTL  = 10 * time.Second
 )
 
-// Decision is what the cluster says to something that a caller wants to do.
+// Decision is the cluster's decision about an action of a caller.
 type Decision struct {
-	// Allowed is false unless the cluster has said so.
+	// Allowed is true only if the cluster allows the action.
 	Allowed bool
-	// Reason is why, in the cluster's words; it may be empty.
+	// Reason is the cluster's explanation. It can be empty.
 	Reason string
 }
 
-// Authorizer answers what callers may do. Its methods are safe for concurrent use.
+// Authorizer authorizes callers by SubjectAccessReview. Its methods are safe for concurrent use.
 type Authorizer struct {
 	reviews    *reviews
 	changes    *changes
@@ -68,8 +69,8 @@ type Authorizer struct {
 	needNamespaces   func()
 }
 
-// NewAuthorizer makes an authorizer that asks by client, which must have the right to
-// create subjectaccessreviews, and those that [Candidates] tells.
+// NewAuthorizer returns an authorizer that uses client. The client needs the permission to create
+// subjectaccessreviews, and those documented at [Candidates].
 func NewAuthorizer(client kubernetes.Interface, options AuthorizerOptions) *Authorizer {
 	if options.AllowedTTL == 0 {
 		options.AllowedTTL = defaultAllowedTTL
@@ -94,9 +95,9 @@ func NewAuthorizer(client kubernetes.Interface, options AuthorizerOptions) *Auth
 	return a
 }
 
-// Run follows the cluster's rights, and returns when the context has ended and nothing
-// of the authorizer runs any more; later calls fail. Until it runs, changes are not told,
-// and [Authorizer.Namespaces] waits. Call it once.
+// Run follows the cluster's RBAC. It returns when the context is done and all goroutines of the
+// authorizer have ended; later calls fail. Before Run, changes are not announced, and
+// [Authorizer.Namespaces] blocks. Call it once.
 func (a *Authorizer) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	running.Go(func() { a.changes.run(ctx) })
@@ -109,17 +110,18 @@ func (a *Authorizer) Run(ctx context.Context) {
 	running.Wait()
 }
 
-// Authorize answers whether a caller may do something. With an error it is not known,
-// and the caller must not.
+// Authorize returns the decision about an action of a caller. After an error the decision is
+// unknown, and the action must be rejected.
 func (a *Authorizer) Authorize(ctx context.Context, identity Identity, attributes Attributes) (Decision, error) {
 	return a.reviews.decide(ctx, a.reviews.caller(identity), attributes)
 }
 
-// Changed is closed when rights may have changed: take it, then ask, then wait for it
-// and ask again. That is soon after a change is seen, and again once and five seconds
-// after it, for the API server may be later to see it; but not more often than twice a
-// second. Who is not concerned is answered from memory then.
+// Changed returns a channel that is closed when permissions may have changed. Get the channel,
+// authorize, then wait for the channel and authorize again. It is closed soon after a change is
+// seen, and again one and five seconds after it, because the API server can see the change later;
+// but at most twice a second. Requests of callers that are not affected are then served from the
+// cache.
 //
-// What cannot be seen is told by nothing but asking now and then: changes of other
-// authorizers than RBAC, of groups, or of RBAC if it may not be watched.
+// Some changes are detected only by authorizing again at an interval: changes of authorizers other
+// than RBAC, of groups, and of RBAC if the service is not allowed to watch it.
 func (a *Authorizer) Changed() <-chan struct{} { return a.changes.next() }

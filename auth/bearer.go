@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// maxToken is how long a bearer token may be. Those of service accounts have about
-// 1 KiB, those of OIDC providers some more for each group.
+// maxToken is the maximum length of a bearer token. Tokens of service accounts have about 1 KiB;
+// those of OIDC providers grow with the number of groups.
 const maxToken = 64 << 10
 
-// bearerToken is the token in a request's Authorization header, "" if there is no such
-// header. Its errors are [ErrUnauthenticated] and repeat nothing of the header but the
-// name of a scheme that is known.
+// bearerToken returns the token in a request's Authorization header, or "" if there is no such
+// header. Its errors are [ErrUnauthenticated] and contain nothing of the header except the name of
+// a known scheme.
 func bearerToken(header http.Header) (string, error) {
 	values := header.Values("Authorization")
 	if len(values) == 0 {
@@ -30,7 +30,7 @@ func bearerToken(header http.Header) (string, error) {
 func wrongScheme(scheme string) string {
 	for _, known := range []string{"Basic", "Digest", "Negotiate"} {
 		if strings.EqualFold(scheme, known) {
-			return "the cluster knows no " + known + " authentication"
+			return "the cluster does not support " + known + " authentication"
 		}
 	}
 	return "the Authorization header does not begin with Bearer"
@@ -41,14 +41,14 @@ func checkToken(token string) (string, error) {
 	case token == "":
 		return "", unauthenticated("the Authorization header has no token: send \"Authorization: Bearer TOKEN\"")
 	case len(token) > maxToken:
-		return "", unauthenticated("the bearer token has %d bytes: at most %d are taken", len(token), maxToken)
+		return "", unauthenticated("the bearer token has %d bytes: at most %d are accepted", len(token), maxToken)
 	case strings.ContainsFunc(token, notInToken):
-		return "", unauthenticated("the bearer token has a character in it that no token may have, such as a space or a comma: send the token alone")
+		return "", unauthenticated("the bearer token contains a character that is not allowed, such as a space or a comma: send only the token")
 	}
 	return token, nil
 }
 
-// notInToken is true of what RFC 6750 does not let be in a token, generously: other
-// visible characters are let through, for tokens from files may have them. A comma
-// would join two headers.
+// notInToken reports whether a character is not allowed in a token. It is more tolerant than RFC
+// 6750 and accepts all visible ASCII characters, because tokens from files can contain them, except
+// a comma, which would join two headers.
 func notInToken(r rune) bool { return r <= ' ' || r > '~' || r == ',' }

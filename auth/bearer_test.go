@@ -24,7 +24,7 @@ func TestABearerTokenIsReadFromItsHeaderAlone(t *testing.T) {
 		"a token alone":           {[]string{"secret"}, "", "does not begin with Bearer"},
 		"a scheme run together":   {[]string{"Bearer:secret"}, "", "does not begin with Bearer"},
 		"another scheme":          {[]string{"Secret secret"}, "", "does not begin with Bearer"},
-		"Basic":                   {[]string{"Basic c2VjcmV0"}, "", "no Basic"},
+		"Basic":                   {[]string{"Basic c2VjcmV0"}, "", "does not support Basic"},
 		"two tokens":              {[]string{"Bearer secret other"}, "", "a space"},
 		"two tokens with a comma": {[]string{"Bearer secret,Bearer"}, "", "a comma"},
 		"a tab":                   {[]string{"Bearer se\tcret"}, "", "character"},

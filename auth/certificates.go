@@ -13,16 +13,16 @@ import (
 
 const (
 	groupAuthenticated = "system:authenticated"
-	// extraCredentialID is what the API server calls a credential in a user's extra.
+	// extraCredentialID is the key of a user's extra in which the API server names a credential.
 	extraCredentialID = "authentication.kubernetes.io/credential-id"
 )
 
 // certificateIdentity returns the identity that the API server gives the holder of a client
-// certificate. chain is what is looked at of what the peer has sent: its own certificate,
-// and such as may lead from there to one of the authorities.
+// certificate. chain is the examined part of the peer's chain: the peer's own certificate, and
+// intermediates that may lead to one of the authorities.
 func certificateIdentity(chain []*x509.Certificate, authorities *x509.CertPool) (Identity, error) {
 	if len(chain) == 0 {
-		return Identity{}, errors.New("there is no certificate")
+		return Identity{}, errors.New("the chain has no certificate")
 	}
 	chains, err := chain[0].Verify(x509.VerifyOptions{
 		Roots:         authorities,
@@ -55,7 +55,7 @@ func poolOf(certificates []*x509.Certificate) *x509.CertPool {
 	return pool
 }
 
-// certificateUID is the user's UID, in a subject attribute of Kubernetes' own.
+// certificateUID returns the user's UID from a subject attribute that Kubernetes defines.
 func certificateUID(certificate *x509.Certificate) (uid string, err error) {
 	for _, attribute := range certificate.Subject.Names {
 		if !attribute.Type.Equal(asn1.X509UID()) {
@@ -63,14 +63,15 @@ func certificateUID(certificate *x509.Certificate) (uid string, err error) {
 		}
 		text, ok := attribute.Value.(string)
 		if !ok || text == "" || uid != "" {
-			return "", errors.New("its subject must have one UID at most, as text")
+			return "", errors.New("the subject must have at most one UID, and it must be a string")
 		}
 		uid = text
 	}
 	return uid, nil
 }
 
-// lastEnd is when the last of the chains ends, each with the first of its certificates.
+// lastEnd returns the time at which the last of the chains expires. A chain expires with the first
+// of its certificates.
 func lastEnd(chains [][]*x509.Certificate) (last time.Time) {
 	for _, chain := range chains {
 		end := slices.MinFunc(chain, func(a, b *x509.Certificate) int { return a.NotAfter.Compare(b.NotAfter) }).NotAfter

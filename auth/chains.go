@@ -14,21 +14,21 @@ import (
 )
 
 const (
-	// maxIntermediates bounds the certificates that are looked at beside the caller's own.
+	// maxIntermediates bounds the certificates that are examined in addition to the caller's own.
 	maxIntermediates = 5
-	// maxChainBytes bounds what is looked at of a chain. A certificate has about 1 KiB.
+	// maxChainBytes bounds the examined bytes of a chain. A certificate has about 1 KiB.
 	maxChainBytes = 32 << 10
 	// maxRSABits is the longest RSA key of an intermediate.
 	maxRSABits = 4096
 )
 
-var errLongCertificate = errors.New("it is longer than 32 KiB")
+var errLongCertificate = errors.New("the certificate is longer than 32 KiB")
 
 // boundedChain returns the part of a chain that is verified: the caller's own certificate, and the
-// first intermediates that may be looked at. Every client can send a chain of issuers of its
-// own making, each of which costs signatures to check: so their number is bounded, one with an
-// expensive key is left out, and so is one with the names and the key of another, for x509 would
-// try them in every order. The chain must not be empty.
+// first acceptable intermediates. Every client can send a chain of invented issuers, and the
+// verification of each costs signature checks. Therefore the number of intermediates is bounded.
+// Intermediates with an expensive key are skipped, and so are those with the names and the key of
+// another one, because x509 would try them in every order. The chain must not be empty.
 func boundedChain(chain []*x509.Certificate) ([]*x509.Certificate, error) {
 	bounded, size := chain[:1:1], len(chain[0].Raw)
 	if size > maxChainBytes {
@@ -46,7 +46,7 @@ func boundedChain(chain []*x509.Certificate) ([]*x509.Certificate, error) {
 	return bounded, nil
 }
 
-// isCheapKey reports whether a signature of a key can be checked in less than a millisecond.
+// isCheapKey reports whether a signature by the key can be checked in less than a millisecond.
 func isCheapKey(key any) bool {
 	switch key := key.(type) {
 	case ed25519.PublicKey:
@@ -59,8 +59,8 @@ func isCheapKey(key any) bool {
 	return false
 }
 
-// hasTwin reports whether a certificate has the names and the key of one of others. Those that are
-// cross-signed have different issuers.
+// hasTwin reports whether one of the others has the same names and key as a certificate.
+// Cross-signed certificates have different issuers, and are not twins.
 func hasTwin(others []*x509.Certificate, one *x509.Certificate) bool {
 	return slices.ContainsFunc(others, func(other *x509.Certificate) bool {
 		return bytes.Equal(other.RawSubjectPublicKeyInfo, one.RawSubjectPublicKeyInfo) &&
@@ -68,7 +68,7 @@ func hasTwin(others []*x509.Certificate, one *x509.Certificate) bool {
 	})
 }
 
-// fingerprintOf tells chains apart.
+// fingerprintOf returns a hash that identifies a chain.
 func fingerprintOf(chain []*x509.Certificate) [sha256.Size]byte {
 	d := digest{sha256.New()}
 	for _, certificate := range chain {
@@ -78,11 +78,11 @@ func fingerprintOf(chain []*x509.Certificate) [sha256.Size]byte {
 	return [sha256.Size]byte(d.Sum(nil))
 }
 
-// explainBounds adds to an error that not all of a chain was looked at.
+// explainBounds adds to an error that only a part of the chain was examined.
 func explainBounds(err error, sent, verified int) error {
 	if err == nil || sent == verified {
 		return err
 	}
-	return fmt.Errorf("%w (%d of the %d certificates that came with it were looked at: at most %d, with keys of Ed25519, P-256, P-384 or RSA up to %d bits)",
+	return fmt.Errorf("%w (%d of the %d additional certificates were examined: at most %d, with keys of Ed25519, P-256, P-384 or RSA up to %d bits)",
 		err, verified-1, sent-1, maxIntermediates, maxRSABits)
 }

@@ -8,35 +8,36 @@ import (
 )
 
 const (
-	// settling is how long after a change of rights was seen here the API servers are
-	// given to have seen it too. Their authorizers follow RBAC by watches of their own,
-	// so either side may be first.
+	// settling is how long after a change of RBAC was seen here the API servers may still decide by
+	// the old state. Their authorizers follow RBAC by watches of their own, so either side can see
+	// a change first.
 	settling = 5 * time.Second
-	// settlingTTL is how long an answer is remembered that was given meanwhile: it may be
-	// from before the change.
+	// settlingTTL is how long a decision from that time is cached, because it can be from before
+	// the change.
 	settlingTTL = 500 * time.Millisecond
-	// settledAfter is how long after a change its answers are asked for again like those that do not follow
-	// from RBAC: an API server may be that far behind.
+	// settledAfter is how long after a change decisions about its subjects are not cached for
+	// longer than those that do not follow from RBAC. It bounds the delay of an API server's watch.
 	settledAfter = time.Minute
-	// tellingInterval is how often a change is told at most, however many there are.
+	// tellingInterval is the minimum time between two announcements, independent of the number of
+	// changes.
 	tellingInterval = 500 * time.Millisecond
-	// maxSubjects bounds the subjects whose last change is remembered. Above that,
-	// everyone's rights count as changed.
+	// maxSubjects bounds the subjects whose last change is recorded. Above that, all subjects are
+	// treated as changed.
 	maxSubjects = 10000
 )
 
-// retelling is when a change is told again, for the answers that are got at first may be
-// from before it.
+// retelling are the times after a change at which it is announced again, because earlier decisions
+// can be from before the change.
 var retelling = []time.Duration{time.Second, settling}
 
-// subject is whom a binding gives rights to: a user or a group. A service account is the
-// user that it acts as.
+// subject is the user or group that a binding grants permissions to. A service account is the user
+// that it acts as.
 type subject struct {
 	group bool
 	name  string
 }
 
-// subjectsOf are those that an identity is.
+// subjectsOf returns the subjects that an identity matches.
 func subjectsOf(identity Identity) []subject {
 	subjects := make([]subject, 0, 1+len(identity.Groups))
 	subjects = append(subjects, subject{name: identity.Username})
@@ -46,18 +47,18 @@ func subjectsOf(identity Identity) []subject {
 	return subjects
 }
 
-// changes are those of rights: whose have changed when, and the telling of that. An
-// answer about somebody is good for as long as it was asked for after the last change
-// of theirs. Its methods are safe for concurrent use.
+// changes records when the permissions of which subjects changed, and announces changes. A decision
+// about a caller is valid if it was requested after the last change of the caller's subjects. Its
+// methods are safe for concurrent use.
 type changes struct {
-	noted chan struct{} // holds one when something is to be told
+	noted chan struct{} // has an element when there is a change to announce
 
 	mu       sync.RWMutex // guards the fields below
 	ofOne    map[subject]time.Time
 	ofAll    time.Time
-	latest   time.Time // the last change
-	told     time.Time // when something was told last
-	untold   bool      // whether the last change has not been told at all
+	latest   time.Time // the time of the last change
+	told     time.Time // the time of the last announcement
+	untold   bool      // whether the last change has not been announced yet
 	nextTold chan struct{}
 }
 
@@ -65,8 +66,8 @@ func newChanges() *changes {
 	return &changes{noted: make(chan struct{}, 1), ofOne: make(map[subject]time.Time), nextTold: make(chan struct{})}
 }
 
-// note says that rights of subjects have changed, or, without any, something else that
-// is to be looked at again.
+// note records that the permissions of subjects have changed. Without subjects, it only announces
+// that something else must be re-checked.
 func (c *changes) note(subjects ...subject) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -84,7 +85,7 @@ func (c *changes) note(subjects ...subject) {
 	}
 }
 
-// last is when the rights of any of the subjects changed last.
+// last returns the time of the last change of any of the subjects.
 func (c *changes) last(subjects []subject) time.Time {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -100,14 +101,14 @@ func (c *changes) last(subjects []subject) time.Time {
 	return last
 }
 
-// next is closed when changes are told the next time.
+// next returns a channel that is closed at the next announcement.
 func (c *changes) next() <-chan struct{} {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.nextTold
 }
 
-// run tells changes until the context ends.
+// run announces changes until the context is done.
 func (c *changes) run(ctx context.Context) {
 	for {
 		select {
@@ -120,7 +121,7 @@ func (c *changes) run(ctx context.Context) {
 	}
 }
 
-// due fires when something is to be told; never, if nothing is.
+// due returns a channel that fires when an announcement is due, or nil if none is.
 func (c *changes) due() <-chan time.Time {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -143,8 +144,8 @@ func (c *changes) tell() {
 	c.nextTold = make(chan struct{})
 }
 
-// ttl is how long an answer may be remembered that was asked for at a time, when the
-// last change before it was at another.
+// ttl returns how long a decision is cached that was requested at the time asked, if the last
+// change before it was at the time changed.
 func ttl(usual time.Duration, asked, changed time.Time) time.Duration {
 	if asked.Sub(changed) < settling {
 		return min(usual, settlingTTL)
@@ -152,8 +153,8 @@ func ttl(usual time.Duration, asked, changed time.Time) time.Duration {
 	return usual
 }
 
-// followedTTL is the same for an answer that is good for longer while changes are followed. By chance
-// it is up to half as long, so that answers which were got together are not asked for together.
+// followedTTL is ttl for a decision that stays valid while RBAC is followed. It subtracts a random
+// part, up to half, so that decisions that were requested together do not expire together.
 func followedTTL(usual time.Duration, asked, changed time.Time) time.Duration {
 	if asked.Sub(changed) < settledAfter {
 		return 0

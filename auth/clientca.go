@@ -14,42 +14,42 @@ import (
 )
 
 const (
-	// clientCANamespace and the others say where the API server publishes the
-	// authorities that it trusts with users. To read it takes the role
+	// clientCANamespace, clientCAConfigMap and clientCAKey are the location at which the API server
+	// publishes the authorities of client certificates. Reading it requires the role
 	// extension-apiserver-authentication-reader.
 	clientCANamespace = "kube-system"
 	clientCAConfigMap = "extension-apiserver-authentication"
 	clientCAKey       = "client-ca-file"
-	// clientCAInterval is how often the authorities are read anew, and
-	// clientCARetry after that has failed.
+	// clientCAInterval is how often the authorities are read, and clientCARetry the delay after an
+	// error.
 	clientCAInterval = time.Minute
 	clientCARetry    = 5 * time.Second
 )
 
-// clientCA are the authorities of the cluster's client certificates. Its methods are
+// clientCA reads and keeps the authorities of the cluster's client certificates. Its methods are
 // safe for concurrent use.
 type clientCA struct {
 	configMaps corev1client.ConfigMapInterface
 
 	mu    sync.RWMutex   // guards the fields below
-	read  bool           // whether they have been read once
-	pool  *x509.CertPool // nil while the cluster has none
-	bytes string         // what pool was made of
+	read  bool           // whether they have been read at least once
+	pool  *x509.CertPool // nil if the cluster has none
+	bytes string         // the PEM data that pool was parsed from
 }
 
 func newClientCA(core corev1client.ConfigMapsGetter) *clientCA {
 	return &clientCA{configMaps: core.ConfigMaps(clientCANamespace)}
 }
 
-// run keeps the authorities until the context ends. While they cannot be read, the
-// last ones stay.
+// run reads the authorities until the context is done. While they cannot be read, the last ones
+// remain in use.
 func (c *clientCA) run(ctx context.Context) {
 	for failed := false; ; {
 		pause := clientCAInterval
 		if err := c.reload(ctx); err != nil {
 			pause = clientCARetry
 			if !failed && ctx.Err() == nil {
-				slog.WarnContext(ctx, "the authorities of client certificates cannot be read", "error", err)
+				slog.WarnContext(ctx, "cannot read the authorities of client certificates", "error", err)
 			}
 			failed = true
 		} else {
@@ -83,29 +83,29 @@ func (c *clientCA) set(bytes string) error {
 	if bytes != "" {
 		pool = x509.NewCertPool()
 		if !pool.AppendCertsFromPEM([]byte(bytes)) {
-			return errors.New(clientCAKey + " in ConfigMap " + clientCANamespace + "/" + clientCAConfigMap + " has no certificate in it")
+			return errors.New(clientCAKey + " in ConfigMap " + clientCANamespace + "/" + clientCAConfigMap + " contains no certificate")
 		}
 	}
 	c.read, c.bytes, c.pool = true, bytes, pool
 	return nil
 }
 
-// authorities are nil if the cluster has none; read is false while that is not known.
+// authorities returns the authorities, or nil if the cluster has none. read is false if they have
+// not been read yet.
 func (c *clientCA) authorities() (pool *x509.CertPool, read bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.pool, c.read
 }
 
-// asking is a server's TLS configuration that asks its callers for a certificate of
-// the cluster's authorities, as they are at the time. Whether it is good is found out
-// by the calls.
+// asking returns a copy of base that requests a client certificate of the cluster's current
+// authorities from each client. It does not verify the certificate: calls do.
 func (c *clientCA) asking(base *tls.Config) *tls.Config {
 	config := base.Clone()
 	config.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
 		pool, read := c.authorities()
 		if read && pool == nil {
-			return nil, nil // while it is not known, any may be the cluster's
+			return nil, nil // while the authorities are not known, every certificate is requested
 		}
 		asking := base.Clone()
 		asking.ClientAuth, asking.ClientCAs = tls.RequestClientCert, pool

@@ -14,44 +14,44 @@ import (
 )
 
 const (
-	// maxClients bounds the callers whose clients are kept; those of the one who has not
-	// called for longest go. They take about 30 KiB each.
+	// maxClients bounds the callers whose clients are cached; the least recently used are evicted.
+	// They take about 30 KiB each.
 	maxClients = 512
-	// clientsTTL is how long clients are kept at most, and with them a caller's token.
+	// clientsTTL is the maximum time for which clients, and with them a caller's token, are cached.
 	clientsTTL = 10 * time.Minute
 )
 
-// Clients are client-go's clients, acting as one caller. They are safe for concurrent
-// use, and keep working when the factory has let go of them.
+// Clients are client-go clients that act as one caller. They are safe for concurrent use, and
+// continue to work after the factory has evicted them.
 type Clients struct {
 	Typed   *kubernetes.Clientset
 	Dynamic *dynamic.DynamicClient
-	// HTTP sends any request, to the API server alone: it carries credentials. Like the
-	// others it follows no redirect.
+	// HTTP sends any request, but only to the API server, because it adds credentials. Like the
+	// other clients it does not follow redirects.
 	HTTP *http.Client
 }
 
-// ClientFactory makes clients that act as callers. They share their connections. Its
+// ClientFactory creates clients that act as callers. The clients share their connections. Its
 // methods are safe for concurrent use.
 type ClientFactory struct {
 	config    *rest.Config
 	own       *Clients
 	metadata  metadata.Interface // acts as the service itself
 	asService http.RoundTripper  // sends the service's credentials
-	asNobody  http.RoundTripper  // sends none
+	asNobody  http.RoundTripper  // sends no credentials
 
-	making sync.Mutex // held while clients are made, so that it is done once
+	making sync.Mutex // held while clients are created, so that they are created once
 	made   *utilcache.LRUExpireCache
 }
 
-// NewClientFactory makes a factory whose clients reach the API server as config
-// says. Each of their requests passes through wrap, which may be nil.
+// NewClientFactory returns a factory whose clients reach the API server according to config. Each
+// of their requests passes through wrap, which can be nil.
 func NewClientFactory(config *rest.Config, wrap func(http.RoundTripper) http.RoundTripper) (*ClientFactory, error) {
 	config = rest.CopyConfig(config)
 	if wrap != nil {
 		config.Wrap(wrap)
 	}
-	config.WarningHandler = rest.NoWarnings{} // they go to the caller
+	config.WarningHandler = rest.NoWarnings{} // warnings are returned to the caller
 	config.QPS = -1
 	f := &ClientFactory{config: config, made: utilcache.NewLRUExpireCache(maxClients)}
 	var err error
@@ -68,8 +68,9 @@ func NewClientFactory(config *rest.Config, wrap func(http.RoundTripper) http.Rou
 	return f, err
 }
 
-// withoutCredentials is a configuration that leads to the same place, through the same
-// wrap. It has connections of its own, for a client certificate is the connection's.
+// withoutCredentials returns a configuration for the same server and with the same wrap, but
+// without credentials. It has connections of its own, because a client certificate belongs to the
+// connection.
 func withoutCredentials(config *rest.Config, wrap func(http.RoundTripper) http.RoundTripper) *rest.Config {
 	anonymous := rest.AnonymousClientConfig(config)
 	anonymous.Transport = config.Transport
@@ -95,22 +96,22 @@ func (f *ClientFactory) newClients(transport http.RoundTripper) (*Clients, error
 	return &Clients{Typed: typed, Dynamic: untyped, HTTP: client}, nil
 }
 
-// noRedirects has a client return a redirect instead of following it: the transport would send
-// the credentials to whatever host the answer names.
+// noRedirects makes a client return a redirect instead of following it: otherwise the transport
+// would send the credentials to the host that the response names.
 func noRedirects(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// Own are the clients that act as the service itself.
+// Own returns the clients that act as the service itself.
 func (f *ClientFactory) Own() *Clients { return f.own }
 
 // Metadata returns the client that reads metadata as the service itself.
 func (f *ClientFactory) Metadata() metadata.Interface { return f.metadata }
 
-// For answers the clients that act as a caller: the service's own for the kubeconfig's
-// user, else such as impersonate the caller or, if a [Cluster] that keeps tokens has
-// identified it, send its own token. Nobody's clients fail.
+// For returns the clients that act as a caller. For the kubeconfig's user these are the service's
+// own. Otherwise they impersonate the caller or, if a [Cluster] that keeps tokens has authenticated
+// it, send its own token. The clients of an identity without a user fail every request.
 //
-// An identity's clients are made once, and kept while they are used, for ten minutes at
-// most; those of 512 identities are.
+// The clients of an identity are created once, and cached while they are used, for at most ten
+// minutes; those of at most 512 identities are cached.
 func (f *ClientFactory) For(identity Identity) *Clients {
 	if identity.own {
 		return f.own
@@ -123,7 +124,7 @@ func (f *ClientFactory) For(identity Identity) *Clients {
 	}
 	clients, err := f.newClients(f.transportFor(identity))
 	if err != nil {
-		panic(err) // of a configuration that own has been made of already
+		panic(err) // cannot happen: own was created from the same configuration
 	}
 	f.made.Add(key, clients, clientsTTL)
 	return clients

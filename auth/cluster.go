@@ -12,27 +12,27 @@ import (
 	"k8s.io/client-go/metadata"
 )
 
-// ClusterOptions are the settings of a [Cluster]. The zero value is a good one.
+// ClusterOptions are the settings of a [Cluster]. The zero value is usable.
 type ClusterOptions struct {
-	// Audiences are what a bearer token must be meant for, one of them at least. None
-	// are the API server's own: then every token for the API server is taken.
+	// Audiences are the accepted audiences of bearer tokens; a token needs one of them. Default:
+	// those of the API server, so that every token for the API server is accepted.
 	Audiences []string
-	// KeepTokens lets a [ClientFactory] act as a caller by the caller's own bearer
-	// token, and by no right of the service. Who calls with a certificate can only read
-	// then.
+	// KeepTokens makes a [ClientFactory] act as a caller with the caller's own bearer token, and
+	// without any permission of the service. Callers with a client certificate can then only read
+	// from the cache.
 	KeepTokens bool
-	// FollowedTTL is how long a service account's token is not asked about again while the issuer's
-	// keys, the service account and the token's pod are followed, by Objects, and none of them goes.
-	// Default: none; the cluster is asked every 10 s.
+	// FollowedTTL is how long the review of a service account's token is cached while the issuer's
+	// keys, the service account and the token's pod are followed, through Objects, and all of them
+	// exist. Default: none; each token is reviewed every 10 s.
 	FollowedTTL time.Duration
-	// Objects reads the metadata of service accounts and pods. It must be there for FollowedTTL, and
-	// takes the right to list and watch both; without, tokens are asked about every 10 s.
+	// Objects reads the metadata of service accounts and pods. It is required for FollowedTTL, and
+	// needs the permission to list and watch both; without the permission, tokens are reviewed
+	// every 10 s.
 	Objects metadata.Interface
 }
 
-// Cluster asks the cluster who a caller is, by the bearer token of the request or,
-// without one, by the client certificate of the connection (see [NotePeer]).
-// The zero value refuses everyone.
+// Cluster authenticates callers by the bearer token of the request or, without a token, by the
+// client certificate of the connection (see [NotePeer]). The zero value rejects every caller.
 type Cluster struct {
 	tokens       *tokens
 	clientCA     *clientCA
@@ -40,9 +40,9 @@ type Cluster struct {
 	keepTokens   bool
 }
 
-// NewCluster makes an authenticator that asks by client, which must have the right to
-// create tokenreviews and, for client certificates, the role
-// extension-apiserver-authentication-reader in kube-system.
+// NewCluster returns an authenticator that uses client. The client needs the permission to create
+// tokenreviews and, for client certificates, the role extension-apiserver-authentication-reader in
+// kube-system.
 func NewCluster(client kubernetes.Interface, options ClusterOptions) *Cluster {
 	authorities := newClientCA(client.CoreV1())
 	follows := &dependencies{}
@@ -57,9 +57,9 @@ func NewCluster(client kubernetes.Interface, options ClusterOptions) *Cluster {
 	}
 }
 
-// Run keeps the authorities of client certificates, and returns when the context has
-// ended and nothing of the authenticator runs any more; later calls fail. Until it
-// runs, client certificates are not accepted. Call it once.
+// Run keeps the authorities of client certificates up to date. It returns when the context is done
+// and all goroutines of the authenticator have ended; later calls fail. Before Run, client
+// certificates are not accepted. Call it once.
 func (c Cluster) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	running.Go(func() { c.clientCA.run(ctx) })
@@ -69,14 +69,13 @@ func (c Cluster) Run(ctx context.Context) {
 	running.Wait()
 }
 
-// TLSConfig is a server's configuration that, beside what base says, asks callers for
-// a certificate of the cluster's authorities. They need not have one, and browsers that
-// have none of these authorities do not bother their users. base must not have a
-// GetConfigForClient.
+// TLSConfig returns a copy of base that additionally requests a certificate of the cluster's
+// authorities from clients. Clients need not have one, and browsers without such a certificate do
+// not ask their users. base must not have a GetConfigForClient.
 func (c Cluster) TLSConfig(base *tls.Config) *tls.Config { return c.clientCA.asking(base) }
 
-// Authenticate implements [Authenticator]. A token decides alone: if it is refused, a
-// certificate does not help.
+// Authenticate implements [Authenticator]. If the request has a token, only the token counts: after
+// a rejected token, the certificate is not used.
 func (c Cluster) Authenticate(ctx context.Context, header http.Header) (Identity, error) {
 	if c.tokens == nil {
 		return Identity{}, errNoCluster
@@ -95,7 +94,7 @@ func (c Cluster) Authenticate(ctx context.Context, header http.Header) (Identity
 	return identity, nil
 }
 
-var errNoCluster = unauthenticated("there is no cluster to ask who is calling: every call is refused")
+var errNoCluster = unauthenticated("no cluster is configured for authentication: every call is rejected")
 
 func (c Cluster) identify(ctx context.Context, token string) (Identity, error) {
 	switch from := peerFrom(ctx); {
@@ -104,7 +103,7 @@ func (c Cluster) identify(ctx context.Context, token string) (Identity, error) {
 	case len(from.certificates) > 0:
 		return c.certificates.authenticate(ctx, from)
 	}
-	return Identity{}, unauthenticated("there is no credential: send \"Authorization: Bearer TOKEN\", " +
+	return Identity{}, unauthenticated("request has no credential: send \"Authorization: Bearer TOKEN\", " +
 		"or connect by TLS with a client certificate of the cluster")
 }
 
@@ -113,7 +112,7 @@ const (
 	groupUnauthenticated = "system:unauthenticated"
 )
 
-// checkUser refuses what is nobody in particular.
+// checkUser rejects anonymous users.
 func checkUser(name string, groups []string) error {
 	if name == "" || name == userAnonymous || slices.Contains(groups, groupUnauthenticated) {
 		return unauthenticated("the credential names no user: anonymous calls are not accepted")

@@ -6,39 +6,39 @@ import (
 	"sync/atomic"
 )
 
-// Reviews is how often something about callers had to be known, since the service began.
+// Reviews counts the reviews of one kind since the start of the service.
 type Reviews struct {
-	// Asked is how many reviews the API server was asked for.
+	// Asked is the number of reviews that were requested from the API server.
 	Asked uint64
-	// Failed is how many look-ups have brought no answer: the API server has failed, or could
-	// not be reached in time.
+	// Failed is the number of reviews without a decision: the API server returned an error, or was
+	// not reachable in time.
 	Failed uint64
-	// TurnedAway is how many look-ups were not begun, because too many others of their
-	// caller, of their peer or in all were before them.
+	// TurnedAway is the number of reviews that were rejected because the queue of their caller, of
+	// their peer or of all was full.
 	TurnedAway uint64
-	// Remembered is how many answers were given from memory.
+	// Remembered is the number of decisions that were served from the cache.
 	Remembered uint64
 }
 
-// counts are Reviews while they are counted. Its methods are safe for concurrent use.
+// counts counts Reviews. Its methods are safe for concurrent use.
 type counts struct{ asked, failed, turnedAway, remembered atomic.Uint64 }
 
 func (c *counts) reviews() Reviews {
 	return Reviews{Asked: c.asked.Load(), Failed: c.failed.Load(), TurnedAway: c.turnedAway.Load(), Remembered: c.remembered.Load()}
 }
 
-// count counts how a look-up has ended.
+// count records the outcome of a review.
 func (c *counts) count(err error) {
 	switch {
 	case errors.Is(err, errNoTurn):
 		c.turnedAway.Add(1)
-	case errors.Is(err, context.Canceled): // nobody waits for it any longer
+	case errors.Is(err, context.Canceled): // no caller waits for it any longer
 	case err != nil && !aboutTheQuestion(err):
 		c.failed.Add(1)
 	}
 }
 
-// Reviews tells how often the cluster was asked who is calling, by TokenReview.
+// Reviews returns the statistics of TokenReviews.
 func (c Cluster) Reviews() Reviews {
 	if c.tokens == nil {
 		return Reviews{}
@@ -46,6 +46,5 @@ func (c Cluster) Reviews() Reviews {
 	return c.tokens.lookups.counts.reviews()
 }
 
-// Reviews tells how often the cluster was asked what a caller may do, by
-// SubjectAccessReview.
+// Reviews returns the statistics of SubjectAccessReviews.
 func (a *Authorizer) Reviews() Reviews { return a.reviews.lookups.counts.reviews() }

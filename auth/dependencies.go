@@ -13,22 +13,22 @@ import (
 	"k8s.io/client-go/metadata"
 )
 
-// maxSkew is how far the clocks of the service and of the API server may be apart: so long before its
-// end, a token is reviewed every few seconds.
+// maxSkew is the tolerated difference between the clocks of the service and of the API server. From
+// this time before its expiration, a token is reviewed every few seconds.
 const maxSkew = time.Minute
 
-// dependencies follows what service account tokens depend on: the issuer's keys, the service account,
-// and the pod. As long as all of them are there, an accepted token need not be reviewed again. They
-// never accept a token: the API server does that alone. The zero value follows nothing. The methods are
-// safe for concurrent use.
+// dependencies follows the objects and keys that service account tokens depend on: the issuer's
+// keys, the service account, and the pod. While all of them exist, an accepted token need not be
+// reviewed again. dependencies never accepts a token: only the API server does. The zero value
+// follows nothing. The methods are safe for concurrent use.
 type dependencies struct {
-	ttl      time.Duration // how long a token is not reviewed again
+	ttl      time.Duration // how long the review of a token is cached
 	issuer   *issuer
 	accounts *living
 	pods     *living
 }
 
-// newDependencies returns dependencies that are read by client and objects.
+// newDependencies returns dependencies that are read through client and objects.
 func newDependencies(client kubernetes.Interface, objects metadata.Interface, ttl time.Duration) *dependencies {
 	reviews := client.AuthorizationV1().SelfSubjectAccessReviews()
 	return &dependencies{
@@ -39,7 +39,8 @@ func newDependencies(client kubernetes.Interface, objects metadata.Interface, tt
 	}
 }
 
-// run follows the dependencies until the context ends: objects from when a token depends on one.
+// run follows the dependencies until the context is done. It follows objects only after a token
+// depends on one.
 func (d *dependencies) run(ctx context.Context) {
 	if d.ttl == 0 {
 		return
@@ -51,29 +52,29 @@ func (d *dependencies) run(ctx context.Context) {
 	running.Wait()
 }
 
-// of returns what an accepted token depends on, and until when it need not be reviewed as long as that
-// is there; the time is zero if nothing is known.
+// of returns the dependencies of an accepted token, and the time until which it need not be
+// reviewed while they exist. The time is zero if they are not known.
 func (d *dependencies) of(token string, accepted Identity, reviewed time.Time) (boundTo, time.Time) {
 	if d.ttl == 0 || !strings.HasPrefix(accepted.Username, serviceaccount.ServiceAccountUsernamePrefix) {
 		return boundTo{}, time.Time{}
 	}
 	bound, err := d.issuer.verify(token, accepted)
 	if err != nil {
-		slog.Debug("a service account token is reviewed every few seconds", "user", accepted.Username, "error", err)
+		slog.Debug("service account token is reviewed every few seconds", "user", accepted.Username, "error", err)
 		return boundTo{}, time.Time{}
 	}
 	d.accounts.need()
 	if bound.pod != "" {
 		d.pods.need()
 	}
-	until := reviewed.Add(d.ttl - rand.N(d.ttl/2+1)) // those that came together are not reviewed together
+	until := reviewed.Add(d.ttl - rand.N(d.ttl/2+1)) // tokens that were reviewed together are not reviewed together again
 	if end := bound.expires.Add(-maxSkew); end.Before(until) {
 		until = end
 	}
 	return bound, until
 }
 
-// hold reports whether all that a token depends on is known to be there, as it was when the token was
+// hold reports whether all dependencies of a token are known to exist unchanged since the token was
 // reviewed.
 func (d *dependencies) hold(bound boundTo, reviewed time.Time) bool {
 	return d.issuer.has(bound.key) && d.accounts.has(bound.account, reviewed) &&

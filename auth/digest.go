@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// digest hashes lists of texts so that no two lists are the same to it: each text and
-// each list is preceded by its length.
+// digest hashes lists of strings without ambiguity: the length of each string and each list
+// precedes it.
 type digest struct{ hash.Hash }
 
 func (d digest) text(text string) {

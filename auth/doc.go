@@ -1,73 +1,72 @@
-// Package auth says who is calling and what they may do, and makes the clients that act
-// as them.
+// Package auth authenticates and authorizes callers, and creates the clients that act as them.
 //
-// There are two modes. [KubeconfigUser] lets every caller in and acts as the
-// kubeconfig's user; it is for a developer's own machine, and [Loopback] keeps everyone
-// else out. [Cluster] is for a service that others reach: it decides nothing itself, but
-// asks the cluster, about callers by TokenReview and about rights by
-// SubjectAccessReview ([Authorizer]). Client certificates alone it verifies itself,
-// against the authorities that the API server publishes.
+// There are two modes. [KubeconfigUser] accepts every caller and acts as the kubeconfig's user. It
+// is for a developer's own machine, and [Loopback] rejects all other clients. [Cluster] is for a
+// service that others can reach. It decides nothing itself: the cluster authenticates callers by
+// TokenReview, and authorizes them by SubjectAccessReview ([Authorizer]). Only client certificates
+// are verified by this package, against the authorities that the API server publishes.
 //
-// What the service can rely on:
+// Guarantees:
 //
-//   - Fails closed: nobody is let in, and nothing is allowed, unless the cluster has said
-//     so. While it cannot be asked, calls fail with an error of the API server's kind,
-//     ServiceUnavailable: it is not [ErrUnauthenticated], for it says nothing about the
-//     caller. Such errors are not remembered.
-//   - Bounded lateness: an answer is remembered for 10 seconds, a token's not past its
-//     end. AuthorizerOptions.FollowedTTL lets answers about permissions hold for longer while RBAC is
-//     followed without a gap of 10 seconds; but not those to nodes and about paths, nor those of the
-//     minute after a change. ClusterOptions.FollowedTTL lets service account tokens hold for longer
-//     while their service account, their pod and their issuer's key are seen to be there. Keys let
-//     nobody in: the cluster is asked about every token at first. A change of RBAC that is seen by watching it makes the answers about those
-//     whom it concerns void at once, and wakes who waits for [Authorizer.Changed].
-//   - No answer from before a change outlives it: the API server's own authorizer follows
-//     RBAC by watches too, and may see a change later than we do. For 5 seconds after
-//     one, answers about those whom it concerns are remembered for half a second only,
-//     and it is told again 1 and 5 seconds after. A look-up that was under way when a
-//     change was seen answers nobody who asks after it.
-//   - Exactly what the API server would ask: each question is asked as it is, and no answer
-//     follows from another one. A permission for all namespaces or all names is none for a
-//     single one: an authorizer that denies may stand before RBAC. The cluster is not told with
-//     which credential, from which pod and from which node a user calls, unless
-//     AuthorizerOptions.Extra names the keys, so that all pods of a service account share answers.
-//   - Few questions: callers who ask the same at the same time are joined to one look-up;
-//     and the namespaces that a caller may see are looked for where RBAC's bindings name it.
-//     That is 3 reviews for permissions in 2 of 1,000 namespaces.
-//   - Callers do not disturb each other: a look-up belongs to none of those who wait for
-//     it, refusals are remembered apart from what was accepted, and a change wakes all
-//     but costs a review only whom it concerns.
-//   - Callers take turns: of the questions that the cluster is asked at one time, one caller
-//     has a quarter at most, and the caller with the fewest is next. A question that has no
-//     turn within 5 seconds, or more of its caller than may wait, fails with an error of the
-//     API server's kind, TooManyRequests, which says when to call again. Questions about
-//     streams that run ([Rechecking]) have turns of their own, and wait as long as the stream
-//     does. The wait takes nothing from the 10 seconds that the cluster has for an answer.
-//   - Made-up tokens hold up nobody who is known: look-ups of tokens that were accepted
-//     when the cluster was asked last have turns of their own. The others take turns by
-//     the address of the connection, or the first 64 bits of it for IPv6: one address has
-//     half of the turns at most, and 160 tokens that are not accepted cost the API server
-//     reviews each second. Who has no turn within 12 seconds, or has too many waiting, is
-//     told when to call again likewise. A token that says itself that it has ended is refused
-//     without a review.
-//   - Client certificates cost little: a chain is verified once, however many calls come by it,
-//     until the authorities change or a certificate ends. Of what comes with the caller's
-//     certificate five intermediates are looked at, with keys of Ed25519, P-256, P-384 or RSA
-//     up to 4,096 bits, and 32 KiB in all. Verifications take turns by address: one has half
-//     of the processors at most, and 128 that wait. 4,096 accepted and as many refused chains
-//     are remembered.
-//   - Bounded: at most 64 look-ups of known callers and 64 of permissions at one time, as many
-//     of each for running streams, and 32 of tokens that are not known, of 10 seconds each; for
-//     each caller 1,024 questions that wait, and 4,096 about streams; 1,024 of unknown tokens that
-//     wait for each address, and 2,048 in all, of which an address never has more than it leaves free; 16,384 accepted and 4,096 refused tokens, 16,384
-//     that were accepted before, 32,768 permissions and as many denials, and the clients of 512
-//     callers are remembered. The UIDs of all service accounts are kept, and those of all pods where
-//     tokens are bound to them. What RBAC says is kept as names and rules, without the objects
-//     that these came in.
-//   - No credential shows: tokens are remembered by a keyed hash alone, and are in no
-//     error, log or printed [Identity].
+//   - Fails closed: no caller is accepted, and nothing is allowed, without a decision of the
+//     cluster. While the API server is unreachable, calls fail with an error of the API server's
+//     type, ServiceUnavailable. It is not [ErrUnauthenticated], because it does not concern the
+//     caller. Such errors are not cached.
+//   - Bounded delay: a decision is cached for 10 seconds, and a token's not beyond its
+//     expiration. With AuthorizerOptions.FollowedTTL, permission decisions are cached for longer
+//     while RBAC is followed without a gap of 10 seconds; except those for nodes and about paths,
+//     and those of the minute after a change. With ClusterOptions.FollowedTTL, reviews of service
+//     account tokens are cached for longer while their service account, their pod and their
+//     issuer's key are seen to exist. Keys admit no caller: each token is first reviewed by the API
+//     server. A change of RBAC that is seen by the watch invalidates the cached decisions of the
+//     affected subjects at once, and wakes the waiters on [Authorizer.Changed].
+//   - No decision from before a change outlives it: the API server's own authorizer follows RBAC
+//     by watches too, and can see a change later than this package. For 5 seconds after a change,
+//     decisions about the affected subjects are cached for only half a second, and the change is
+//     announced again 1 and 5 seconds after it. A review that was in progress when a change was
+//     seen is not used for later requests.
+//   - Exactly what the API server would ask: each permission is reviewed as it is, and no decision
+//     follows from another one. A permission for all namespaces or all names does not imply one
+//     for a single namespace or name, because an authorizer that denies can precede RBAC. Reviews
+//     do not contain the credential, the pod and the node that a user calls from, unless
+//     AuthorizerOptions.Extra names the keys. Therefore all pods of a service account share
+//     decisions.
+//   - Few reviews: concurrent callers with the same question share one review, and the
+//     namespaces that a caller can read are searched for only where a binding of RBAC names the
+//     caller. Permissions in 2 of 1,000 namespaces cost 3 reviews.
+//   - Isolation of callers: a review belongs to none of the callers that wait for it, rejected
+//     credentials are cached separately from accepted ones, and a change wakes all waiters but
+//     causes reviews only for the affected callers.
+//   - Fair shares: of the concurrent reviews, one caller has at most a quarter, and the caller
+//     with the fewest is next. A review that gets no slot within 5 seconds, or exceeds the queue of
+//     its caller, fails with an error of the API server's type, TooManyRequests, which contains
+//     the time to call again. Reviews of open streams ([Rechecking]) have slots of their own, and
+//     wait as long as the stream does. The wait does not count against the 10 seconds that the
+//     cluster has for a decision.
+//   - Floods of invalid tokens do not delay known callers: reviews of tokens that were accepted
+//     in their last review have slots of their own. The slots for the others are shared by the
+//     address of the connection, or its first 64 bits for IPv6: one address has at most half of
+//     the slots, and causes at most 160 reviews of rejected tokens each second. A caller that gets
+//     no slot within 12 seconds, or whose address has too many waiting, also gets the time to call
+//     again. A token that is expired according to its own claims is rejected without a review.
+//   - Client certificates are cheap: a chain is verified once, independent of the number of its
+//     calls, until the authorities change or a certificate expires. In addition to the caller's
+//     certificate, five intermediates are examined, with keys of Ed25519, P-256, P-384 or RSA up to
+//     4,096 bits, and 32 KiB in total. Verifications are shared fairly by address: one address has
+//     at most half of the processors, and 128 waiting verifications. 4,096 accepted and as many
+//     rejected chains are cached.
+//   - Bounded: at most 64 concurrent reviews of known tokens and 64 of permissions, as many of each
+//     for open streams, and 32 of unknown tokens, of at most 10 seconds each; for each caller
+//     1,024 waiting reviews, and 4,096 for open streams; 1,024 waiting reviews of unknown tokens
+//     for each address, and 2,048 in total, of which an address never has more than it leaves
+//     free. The caches hold 16,384 accepted and 4,096 rejected tokens, 16,384 tokens that were
+//     accepted before, 32,768 allowed and as many denied permissions, and the clients of 512
+//     callers. The UIDs of all service accounts are kept, and those of all pods if tokens are bound
+//     to pods. RBAC is kept as names and rules, without the objects.
+//   - Credentials are not revealed: tokens are cached only by a keyed hash, and are in no error,
+//     log or printed [Identity].
 //
-// [Cluster] and [Authorizer] have a Run, which owns all that they start: it returns when
-// its context has ended and nothing runs any more. All types are safe for concurrent
-// use.
+// [Cluster] and [Authorizer] have a Run method, which owns all goroutines that they start. It
+// returns when its context is done and these goroutines have ended. All types are safe for
+// concurrent use.
 package auth

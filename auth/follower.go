@@ -14,19 +14,19 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// maxGap is how long a watch may be away without a follower losing the thread: as long as answers of
-// the cluster are used without following anything.
+// maxGap is how long a watch can be interrupted while its follower still counts as up to date. It
+// is the time for which decisions are cached without following anything.
 const maxGap = 10 * time.Second
 
-// refusedPause is how long a follower waits that was refused: the service's own rights do
-// not change often.
+// refusedPause is the delay after the API server denied a list, because the service's own
+// permissions rarely change.
 const refusedPause = time.Minute
 
-// follower follows the objects of one kind in the cluster, by client-go's Reflector, which
-// fills a store. It knows whether the store is up to date. Its methods are safe for concurrent use.
+// follower follows the objects of one kind in the cluster with client-go's Reflector, which fills a
+// store. It knows whether the store is up to date. Its methods are safe for concurrent use.
 type follower struct {
 	resource string // set once, with those below
-	loss     string // what the log says when the service may not list and watch the resource
+	loss     string // logged if the service is not allowed to list and watch the resource
 	expected runtime.Object
 	list     func(context.Context, metav1.ListOptions) (runtime.Object, error)
 	watch    func(context.Context, metav1.ListOptions) (watch.Interface, error)
@@ -35,12 +35,12 @@ type follower struct {
 	state   mirrorState
 	settled chan struct{} // closed when state is no longer pending
 	current *followed     // the watch that keeps the store up to date; nil if there is none
-	initial *followed     // a watch that has yet to send what there is
-	since   time.Time     // from when on the store has been up to date, but for gaps below maxGap
-	until   time.Time     // when the last watch has ended that was no shortWatch
+	initial *followed     // a watch that has not sent its initial events yet
+	since   time.Time     // the time since which the store has been up to date, apart from gaps below maxGap
+	until   time.Time     // the end of the last watch that was no shortWatch
 
-	version    string // of the last change, or bookmark, in the store
-	rolledBack bool   // the API server is at an older version, and the store has yet to be replaced
+	version    string // of the last change or bookmark in the store
+	rolledBack bool   // the API server is at an older version, and the store is not replaced yet
 }
 
 // lister is the part of client-go's typed clients that a follower needs.
@@ -49,7 +49,7 @@ type lister[L runtime.Object] interface {
 	Watch(context.Context, metav1.ListOptions) (watch.Interface, error)
 }
 
-// newFollower returns a follower of what api lists, objects of type T.
+// newFollower returns a follower of the objects of type T that api lists.
 func newFollower[T any, L runtime.Object](resource, loss string, api lister[L]) *follower {
 	object, _ := any(new(T)).(runtime.Object)
 	return &follower{
@@ -64,7 +64,8 @@ func newFollower[T any, L runtime.Object](resource, loss string, api lister[L]) 
 	}
 }
 
-// run fills the store until the context ends. The store calls synced when it has been replaced.
+// run fills the store until the context is done. The store must call synced after each replacement
+// of its contents.
 func (f *follower) run(ctx context.Context, store cache.ReflectorStore) {
 	for ctx.Err() == nil {
 		f.follow(ctx, store)
@@ -75,7 +76,7 @@ func (f *follower) run(ctx context.Context, store cache.ReflectorStore) {
 	}
 }
 
-// follow runs a Reflector until the context ends or its list is refused.
+// follow runs a Reflector until the context is done or its list is denied.
 func (f *follower) follow(ctx context.Context, store cache.ReflectorStore) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -100,15 +101,16 @@ func (f *follower) follow(ctx context.Context, store cache.ReflectorStore) {
 	}).RunWithContext(ctx)
 }
 
-// followBackoff is how a Reflector waits between attempts: up to about 30 seconds.
+// followBackoff returns the delays of a Reflector between attempts: up to about 30 seconds.
 func followBackoff() *wait.Backoff {
 	return &wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Steps: 10, Cap: 30 * time.Second, Jitter: 0.2}
 }
 
-// shortWatch is the time below which a watch does not show that the API server has sent all changes.
+// shortWatch is the minimum duration of a watch. A shorter watch does not show that the API server
+// has sent all changes.
 const shortWatch = time.Second
 
-// followed is a watch whose end the follower notices.
+// followed is a watch whose end its follower notices.
 type followed struct {
 	watch.Interface
 	by    *follower
@@ -117,16 +119,16 @@ type followed struct {
 	endComparing func() // blocks until compare has returned
 }
 
-// Stop implements [watch.Interface]. The Reflector stops each watch that it has opened, also one that
-// the API server has ended.
+// Stop implements [watch.Interface]. The Reflector stops each watch that it has opened, even if the
+// API server has ended it.
 func (w *followed) Stop() {
 	w.endComparing()
 	w.by.ended(w)
 	w.Interface.Stop()
 }
 
-// open opens a watch. One that begins with what there is keeps the store up to date from the next
-// synced on. One from a version does as soon as the API server is known to have reached that version.
+// open opens a watch. A watch with initial events keeps the store up to date from the next call of
+// synced, all others as soon as the API server is known to have reached their version.
 func (f *follower) open(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	initial := options.SendInitialEvents != nil && *options.SendInitialEvents
 	if !initial && f.isRolledBack() {
@@ -179,7 +181,7 @@ func (f *follower) ended(w *followed) {
 	}
 }
 
-// synced says that the store has been replaced by what there is.
+// synced records that the contents of the store have been replaced by the current objects.
 func (f *follower) synced() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -202,9 +204,10 @@ func (f *follower) refuse(err error) {
 	f.settleLocked(refused)
 }
 
-// complain logs a refusal; err is nil if the service has not tried to list.
+// complain logs that the service is not allowed to list and watch the resource; err is nil if it
+// did not try.
 func (f *follower) complain(err error) {
-	text := f.loss + ", for the service may not list and watch " + f.resource
+	text := f.loss + ": the service is not allowed to list and watch " + f.resource
 	if err == nil {
 		slog.Info(text)
 		return
@@ -219,15 +222,16 @@ func (f *follower) settleLocked(state mirrorState) {
 	f.state = state
 }
 
-// hasFollowed reports whether the store has been up to date from a time until now, but for gaps below
-// maxGap: nothing has changed since then that is not in the store, or will be in a moment.
+// hasFollowed reports whether the store has been up to date since a time, apart from gaps below
+// maxGap: every change since then is in the store, or will be in a moment.
 func (f *follower) hasFollowed(from time.Time) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.state == synced && !f.rolledBack && from.After(f.since) && (f.current != nil || time.Since(f.until) < maxGap)
 }
 
-// known is the follower's state. It waits while that is pending, until the context ends.
+// known returns the follower's state. It blocks while the state is pending and the context is not
+// done.
 func (f *follower) known(ctx context.Context) mirrorState {
 	select {
 	case <-f.settled:

@@ -11,38 +11,35 @@ import (
 	userinfo "k8s.io/apiserver/pkg/authentication/user"
 )
 
-// Identity is who is calling. It is never changed once it has been answered, and may
-// be shared.
+// Identity is the identity of a caller. It is immutable, and can be shared.
 //
-// A credential that it may hold is in none of its forms: no verb of fmt prints it, nor
-// do slog and encoding/json.
+// Credentials are in none of its printed forms: neither fmt, slog nor encoding/json prints them.
 type Identity struct {
-	// Username is the name that the cluster knows the caller by; empty for the
-	// kubeconfig's own user.
+	// Username is the caller's name in the cluster; empty for the kubeconfig's own user.
 	Username string
-	// UID tells users of one name apart, where the cluster does.
+	// UID distinguishes users of the same name, if the cluster provides it.
 	UID string
-	// Groups are those that the cluster puts the caller into.
+	// Groups are the caller's groups in the cluster.
 	Groups []string
-	// Extra is what else the cluster's authenticator says of the caller.
+	// Extra is additional information from the cluster's authenticator.
 	Extra map[string][]string
-	// Expires is when the caller's credential ends: a stream that runs longer must end
-	// then. Zero if it is not known.
+	// Expires is when the caller's credential expires: a stream must end then. Zero if it is not
+	// known.
 	Expires time.Time
 
 	// own is set for the user of the service's own client configuration.
 	own bool
-	// token is set if the caller's own bearer token is the only way to act as the
-	// caller; it answers "" if there is none. It is a function, for no printer looks
-	// into one, wherever the identity may be nested.
+	// token is set if the caller's own bearer token is the only way to act as the caller; it
+	// returns "" if there is none. It is a function because printers do not call functions, even if
+	// the identity is nested.
 	token func() string
 }
 
-// Key tells identities apart. It is comparable, and says nothing about the identity.
+// Key identifies an identity. It is comparable, and does not reveal the identity.
 type Key [sha256.Size]byte
 
-// Key is the same for identities of the same name, UID, extra, and set of groups, whatever else
-// their credentials are and when these end.
+// Key returns the same value for identities with the same name, UID, extra, and set of groups,
+// independent of their credentials and expiration.
 func (i Identity) Key() Key {
 	d := digest{sha256.New()}
 	d.text(i.Username)
@@ -59,17 +56,17 @@ func (i Identity) Key() Key {
 	return Key(d.Sum(nil))
 }
 
-// UserKey is the same for all credentials of one user: it is that of the name and the UID alone.
-// The API server notes in Extra which credential was used, such as a token's ID, so that Key is
-// another one when a service account's token is renewed. What belongs to a user beyond that is
-// kept by UserKey. It says nothing about permissions: those depend on the groups and on the rest of
-// Extra too.
+// UserKey returns the same value for all credentials of one user: it depends on the name and the
+// UID alone. The API server stores the credential in Extra, such as a token's ID, so Key changes
+// when a service account's token is renewed. State of a user that must survive this is stored by
+// UserKey. UserKey does not identify permissions, which also depend on the groups and on the rest
+// of Extra.
 func (i Identity) UserKey() Key {
 	return Identity{Username: i.Username, UID: i.UID, own: i.own}.Key()
 }
 
-// credentialExtra are the keys of Extra in which the API server says with which credential, and from
-// which pod and node, a user has called. They differ among the callers of one service account.
+// credentialExtra are the keys of Extra in which the API server names the credential, the pod and
+// the node of a call. They differ among the callers of one service account.
 var credentialExtra = []string{
 	userinfo.CredentialIDKey,
 	serviceaccount.PodNameKey,
@@ -78,13 +75,13 @@ var credentialExtra = []string{
 	serviceaccount.NodeUIDKey,
 }
 
-// IsCredentialExtra reports whether key is one of Extra in which the API server says which credential
-// was used: see [AuthorizerOptions].
+// IsCredentialExtra reports whether key is a key of Extra in which the API server names the
+// credential: see [AuthorizerOptions].
 func IsCredentialExtra(key string) bool { return slices.Contains(credentialExtra, key) }
 
-// judged returns the identity that authorizers see: without what says which credential was used,
-// except for the keys that an authorizer looks at. All other keys stay, because they can limit what
-// the user may do, such as the scopes of a token.
+// judged returns the identity for authorizers: without the keys of Extra that name the credential,
+// except those that an authorizer uses. All other keys are kept, because they can limit the user's
+// permissions, such as the scopes of a token.
 func (i Identity) judged(lookedAt []string) Identity {
 	extra := maps.Clone(i.Extra)
 	for _, key := range credentialExtra {
@@ -95,11 +92,11 @@ func (i Identity) judged(lookedAt []string) Identity {
 	return Identity{Username: i.Username, UID: i.UID, Groups: i.Groups, Extra: extra, own: i.own}
 }
 
-// IsKubeconfigUser says whether the caller is taken for the user of the service's own
-// client configuration, whose name only the cluster knows.
+// IsKubeconfigUser reports whether the caller is the user of the service's own client
+// configuration, whose name only the cluster knows.
 func (i Identity) IsKubeconfigUser() bool { return i.own }
 
-// String names the caller.
+// String returns the caller's name.
 func (i Identity) String() string {
 	switch {
 	case i.own:
@@ -110,5 +107,5 @@ func (i Identity) String() string {
 	return i.Username
 }
 
-// LogValue implements [slog.LogValuer]: logs name the caller.
+// LogValue implements [slog.LogValuer] with the caller's name.
 func (i Identity) LogValue() slog.Value { return slog.StringValue(i.String()) }

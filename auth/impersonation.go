@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/transport"
 )
 
-// impersonating returns a transport that sends requests as the service, which impersonates the
-// caller. Where headers cannot say exactly who the caller is, every request is refused.
+// impersonating returns a transport that sends requests as the service and impersonates the caller.
+// If headers cannot represent the caller's identity exactly, the transport rejects every request.
 func (f *ClientFactory) impersonating(identity Identity) http.RoundTripper {
 	config, err := impersonationOf(identity)
 	if err != nil {
@@ -20,8 +20,8 @@ func (f *ClientFactory) impersonating(identity Identity) http.RoundTripper {
 	return transport.NewImpersonatingRoundTripper(config, f.asService)
 }
 
-// impersonationOf returns what impersonates an identity, and nobody else. HTTP/1.1 takes white
-// space off the ends of a header, so that "admin " would become "admin".
+// impersonationOf returns the configuration that impersonates exactly the identity. HTTP/1.1
+// removes white space from the ends of a header, so "admin " would become "admin".
 func impersonationOf(identity Identity) (transport.ImpersonationConfig, error) {
 	extra, err := extraHeaders(identity.Extra)
 	if err != nil {
@@ -38,8 +38,8 @@ func impersonationOf(identity Identity) (transport.ImpersonationConfig, error) {
 	return transport.ImpersonationConfig{UserName: identity.Username, UID: identity.UID, Groups: identity.Groups, Extra: extra}, nil
 }
 
-// extraHeaders returns a user's extra with keys in lower case: the API server reads them so,
-// for the case of a header's name does not count.
+// extraHeaders returns a user's extra with keys in lower case, as the API server reads them,
+// because the names of headers are not case-sensitive.
 func extraHeaders(extra map[string][]string) (map[string][]string, error) {
 	headers := make(map[string][]string, len(extra))
 	for key, values := range extra {
@@ -51,14 +51,14 @@ func extraHeaders(extra map[string][]string) (map[string][]string, error) {
 		}
 		lower := strings.Map(lowerASCII, key)
 		if _, taken := headers[lower]; taken {
-			return nil, notImpersonated("there are several extra keys %q that differ in case only", lower)
+			return nil, notImpersonated("several extra keys %q differ only in case", lower)
 		}
 		headers[lower] = values
 	}
 	return headers, nil
 }
 
-// lowerASCII leaves other letters alone: their bytes are escaped in a header's name.
+// lowerASCII keeps other letters unchanged: their bytes are escaped in a header's name.
 func lowerASCII(r rune) rune {
 	if 'A' <= r && r <= 'Z' {
 		return r + ('a' - 'A')
@@ -72,13 +72,13 @@ func checkHeaderValues(what string, values []string) error {
 		case strings.TrimSpace(value) != value:
 			return notImpersonated("the %s %q begins or ends with white space", what, value)
 		case !utf8.ValidString(value), strings.ContainsFunc(value, unicode.IsControl):
-			return notImpersonated("the %s %q has a control character in it, or is not UTF-8", what, value)
+			return notImpersonated("the %s %q contains a control character or is not UTF-8", what, value)
 		}
 	}
 	return nil
 }
 
 func notImpersonated(format string, args ...any) error {
-	return forbidden(fmt.Sprintf(format, args...) + ", which an HTTP header cannot carry exactly: the service cannot act as this user; " +
-		"read from the cache, or use an identity without it")
+	return forbidden(fmt.Sprintf(format, args...) + ", which an HTTP header cannot carry exactly: the service cannot impersonate this user; " +
+		"read from the cache, or use another identity")
 }

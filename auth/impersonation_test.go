@@ -40,7 +40,7 @@ func TestClientFactory_ImpersonatesNobodyElse(t *testing.T) {
 			factory, err := NewClientFactory(&rest.Config{Host: "http://api.example"}, nil)
 			must(t, err)
 			for _, err := range call(t, factory.For(identity)) {
-				if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "cannot act as this user") {
+				if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "cannot impersonate this user") {
 					t.Errorf("the caller gets %v", err)
 				}
 			}

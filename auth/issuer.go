@@ -17,48 +17,49 @@ import (
 )
 
 const (
-	// keysInterval is how often the issuer's keys are read, and keysRetry how often at most, after an
-	// error or for a token with an unknown key.
+	// keysInterval is how often the issuer's keys are read. keysRetry is the minimum delay after an
+	// error, or before a read for a token with an unknown key.
 	keysInterval = 5 * time.Minute
 	keysRetry    = 30 * time.Second
-	// keysMaxAge is how long keys are used that cannot be read again.
+	// keysMaxAge is how long keys are used if they cannot be read again.
 	keysMaxAge = 2 * keysInterval
-	// keysTimeout is how long the API server may take to answer.
+	// keysTimeout bounds the duration of a read.
 	keysTimeout = 10 * time.Second
-	// maxKeysBytes bounds what is read of the API server's answer.
+	// maxKeysBytes bounds the size of the API server's response.
 	maxKeysBytes = 1 << 20
 )
 
-// issuerAlgorithms are those that the API server signs service account tokens with. No key of theirs
-// is a shared secret.
+// issuerAlgorithms are the algorithms that the API server signs service account tokens with. None
+// of them uses a shared secret.
 var issuerAlgorithms = []jose.SignatureAlgorithm{jose.RS256, jose.ES256, jose.ES384, jose.ES512}
 
-// issuer knows the keys of the cluster's issuer of service account tokens, which the API server
-// itself publishes: no address that a token or a document names is ever called. The keys let nobody
-// in, for each token is reviewed by the API server at first. They show that the claims of an accepted
-// token are the issuer's own, so that it is known what the token depends on. Its methods are safe for
-// concurrent use.
+// issuer has the keys of the cluster's issuer of service account tokens. It reads them only from
+// the API server, never from an address that a token or a document names. The keys admit no caller,
+// because each token is first reviewed by the API server. They prove that the claims of an accepted
+// token are the issuer's own, and so what the token depends on. Its methods are safe for concurrent
+// use.
 type issuer struct {
 	api     rest.Interface
-	unknown chan struct{} // holds one when a token has a key that is not known
+	unknown chan struct{} // has an element when a token has an unknown key
 
 	mu   sync.Mutex // guards the fields below
 	name string
 	keys map[string]issuerKey // by ID
 	read time.Time
-	told string // the last error in the log
+	told string // the last logged error
 }
 
-// issuerKey is a public key. It never changes.
+// issuerKey is a public key. It is immutable.
 type issuerKey struct {
 	jose.JSONWebKey
 	thumbprint string
 }
 
-// keyID tells keys apart, also such as have the same ID at different times.
+// keyID identifies a key, also if several keys have had the same ID at different times.
 type keyID struct{ id, thumbprint string }
 
-// boundTo is what an issuer's token depends on: it is not valid when one of them is gone.
+// boundTo contains the dependencies of an issuer's token: the token is invalid when one of them is
+// deleted.
 type boundTo struct {
 	key     keyID
 	account string // the UID of a service account
@@ -66,14 +67,14 @@ type boundTo struct {
 	expires time.Time
 }
 
-// errNotFollowed is about tokens that depend on something else than boundTo.
+// errNotFollowed reports that a token has a dependency that is not in boundTo.
 var errNotFollowed = errors.New("the token depends on an object that is not followed")
 
 func newIssuer(api rest.Interface) *issuer {
 	return &issuer{api: api, unknown: make(chan struct{}, 1)}
 }
 
-// run reads the keys until the context ends.
+// run reads the keys until the context is done.
 func (i *issuer) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		wait, unknown := keysInterval, i.unknown
@@ -85,7 +86,7 @@ func (i *issuer) run(ctx context.Context) {
 	}
 }
 
-// pause waits for a time, but no longer than until something is needed or the context ends.
+// pause waits for a time, until needed is ready, or until the context is done.
 func (i *issuer) pause(ctx context.Context, patience time.Duration, needed <-chan struct{}) {
 	select {
 	case <-time.After(patience):
@@ -94,7 +95,7 @@ func (i *issuer) pause(ctx context.Context, patience time.Duration, needed <-cha
 	}
 }
 
-// refresh reports whether it has read the keys.
+// refresh reads the keys, and reports whether it succeeded.
 func (i *issuer) refresh(ctx context.Context) bool {
 	asked := time.Now()
 	name, keys, err := i.fetch(ctx)
@@ -106,7 +107,7 @@ func (i *issuer) refresh(ctx context.Context) bool {
 	}
 	if ctx.Err() == nil && i.told != err.Error() {
 		i.told = err.Error()
-		slog.Info("the keys of service account tokens cannot be read: each token is reviewed every few seconds", "error", err)
+		slog.Info("cannot read the keys of service account tokens: each token is reviewed every few seconds", "error", err)
 	}
 	return false
 }
@@ -137,7 +138,7 @@ func (i *issuer) get(ctx context.Context, path string, into any) error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if len(answer) > maxKeysBytes {
-		return fmt.Errorf("%s: %d bytes are more than is read", path, len(answer))
+		return fmt.Errorf("%s: response of %d bytes is too long", path, len(answer))
 	}
 	if err := json.Unmarshal(answer, into); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
@@ -145,7 +146,7 @@ func (i *issuer) get(ctx context.Context, path string, into any) error {
 	return nil
 }
 
-// usableKeys returns the public keys of a set that have an ID of their own.
+// usableKeys returns the public keys of a set that have a unique ID.
 func usableKeys(set jose.JSONWebKeySet) (map[string]issuerKey, error) {
 	keys := make(map[string]issuerKey, len(set.Keys))
 	for _, key := range set.Keys {
@@ -164,8 +165,8 @@ func usableKeys(set jose.JSONWebKeySet) (map[string]issuerKey, error) {
 	return keys, nil
 }
 
-// key returns the issuer's name, and the key with an ID. It returns false for an unknown key, and
-// when the keys have not been read for too long.
+// key returns the issuer's name and the key with an ID. ok is false if the key is unknown or the
+// keys have not been read for too long.
 func (i *issuer) key(id string) (name string, key issuerKey, ok bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -182,7 +183,7 @@ func (i *issuer) has(id keyID) bool {
 	return ok && key.thumbprint == id.thumbprint
 }
 
-// need has the keys read again, before long.
+// need requests that the keys are read again soon.
 func (i *issuer) need() {
 	select {
 	case i.unknown <- struct{}{}:
@@ -190,7 +191,7 @@ func (i *issuer) need() {
 	}
 }
 
-// claims are those of a service account token that say what it depends on.
+// claims are the claims of a service account token that name its dependencies.
 type claims struct {
 	josejwt.Claims
 	Kubernetes struct {
@@ -198,7 +199,7 @@ type claims struct {
 		ServiceAccount reference  `json:"serviceaccount"`
 		Pod            *reference `json:"pod"`
 		Secret         *reference `json:"secret"`
-		Node           *reference `json:"node"` // of a pod: for information only
+		Node           *reference `json:"node"` // of the pod: for information only
 	} `json:"kubernetes.io"`
 }
 
@@ -207,7 +208,8 @@ type reference struct {
 	UID  string `json:"uid"`
 }
 
-// verify returns what a token of the issuer depends on, which the API server has accepted for identity.
+// verify returns the dependencies of an issuer's token that the API server has accepted for
+// identity.
 func (i *issuer) verify(token string, identity Identity) (boundTo, error) {
 	parsed, err := josejwt.ParseSigned(token, issuerAlgorithms)
 	if err != nil {
@@ -228,19 +230,20 @@ func (i *issuer) verify(token string, identity Identity) (boundTo, error) {
 	bound, err := said.boundTo(identity)
 	bound.key = keyID{header.KeyID, key.thumbprint}
 	if said.Issuer != name {
-		return boundTo{}, fmt.Errorf("the token is one of the issuer %q", said.Issuer)
+		return boundTo{}, fmt.Errorf("token has another issuer: %q", said.Issuer)
 	}
 	return bound, err
 }
 
-// boundTo returns what the token depends on, if that is a service account and perhaps a pod. Tokens
-// without an end, and those bound to a Secret or to a node alone, are errNotFollowed.
+// boundTo returns the token's dependencies, if they are a service account and at most a pod. It
+// returns errNotFollowed for tokens without an expiration, and for those bound to a Secret or only
+// to a node.
 func (c claims) boundTo(identity Identity) (boundTo, error) {
 	said := c.Kubernetes
 	account := serviceaccount.MakeUsername(said.Namespace, said.ServiceAccount.Name)
 	switch {
 	case c.Subject != account || identity.Username != account || said.ServiceAccount.UID == "" || identity.UID != said.ServiceAccount.UID:
-		return boundTo{}, errors.New("the token names another service account than the API server does")
+		return boundTo{}, errors.New("token names another service account than the API server")
 	case c.Expiry == nil, said.Secret != nil, said.Node != nil && said.Pod == nil, said.Pod != nil && said.Pod.UID == "":
 		return boundTo{}, errNotFollowed
 	}

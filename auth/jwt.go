@@ -7,12 +7,11 @@ import (
 	"time"
 )
 
-// lastSecond is the end of the year 9999; whatever ends later does not end.
+// lastSecond is the end of the year 9999. A later expiration is treated as none.
 const lastSecond = 253402300799
 
-// expiry is when a token ends, by its claim "exp" if it is a JWT (RFC 7519), zero if
-// that is not known. It checks no signature: whoever has made the token up may have made
-// up its end.
+// expiry returns the expiration of a token by its claim "exp" if it is a JWT (RFC 7519), and zero
+// if it is not known. It checks no signature: an invalid token can contain any expiration.
 func expiry(token string) time.Time {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
@@ -23,7 +22,7 @@ func expiry(token string) time.Time {
 		return time.Time{}
 	}
 	var claims struct {
-		Expires *float64 `json:"exp"` // seconds since 1970, with a fraction if need be
+		Expires *float64 `json:"exp"` // seconds since 1970, possibly with a fraction
 	}
 	if json.Unmarshal(payload, &claims) != nil || claims.Expires == nil {
 		return time.Time{}

@@ -15,9 +15,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// living knows the UIDs of the objects of one kind that exist and are not about to be deleted. Of an
-// object it reads the metadata, and keeps the UID alone. It follows the cluster from when it is needed
-// first. Its methods are safe for concurrent use.
+// living has the UIDs of the objects of one kind that exist and are not being deleted. It reads
+// only the metadata of objects, and keeps only their UIDs. It follows the cluster from the first
+// call of need. Its methods are safe for concurrent use.
 type living struct {
 	*follower
 	reviews authorizationclient.SelfSubjectAccessReviewInterface
@@ -40,8 +40,8 @@ func newLiving(resource string, reviews authorizationclient.SelfSubjectAccessRev
 	return l
 }
 
-// run follows the objects, once they are needed, until the context ends. It does not try what the
-// service has no permission for, which is the operator's choice.
+// run follows the objects, from the first call of need, until the context is done. It does not try
+// to list without the permission, because granting it is the operator's choice.
 func (l *living) run(ctx context.Context) {
 	select {
 	case <-l.needed:
@@ -60,7 +60,8 @@ func (l *living) run(ctx context.Context) {
 	}
 }
 
-// isPermitted reports whether the service may follow the objects, as far as the API server says.
+// isPermitted reports whether the service is allowed to follow the objects. It returns true if the
+// review fails.
 func (l *living) isPermitted(ctx context.Context, verb string) bool {
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
@@ -72,7 +73,7 @@ func (l *living) isPermitted(ctx context.Context, verb string) bool {
 	return err != nil || review.Status.Allowed
 }
 
-// has reports whether an object exists that existed at a time, as far as is known for sure.
+// has reports whether an object that existed at a time certainly still exists.
 func (l *living) has(uid string, since time.Time) bool {
 	if !l.hasFollowed(since) {
 		return false
@@ -131,8 +132,8 @@ func (l *living) Replace(objects []any, version string) error {
 // Resync implements [cache.ReflectorStore]; there is nothing to do.
 func (l *living) Resync() error { return nil }
 
-// Transformer implements [cache.TransformingStore]: a Reflector that streams what there is keeps no
-// more of each object than is needed.
+// Transformer implements [cache.TransformingStore]: a Reflector that streams the initial events
+// keeps only the needed fields of each object.
 func (l *living) Transformer() cache.TransformFunc {
 	return func(object any) (any, error) {
 		meta, err := metadataOf(object)
@@ -146,8 +147,8 @@ func (l *living) Transformer() cache.TransformFunc {
 	}
 }
 
-// setLiving takes an object that is about to be deleted for gone: for how long its tokens are still
-// accepted, the API server says.
+// setLiving adds the UID of an object. It treats an object that is being deleted as deleted: the
+// API server decides for how long its tokens are still accepted.
 func setLiving(uids map[types.UID]struct{}, meta *metav1.PartialObjectMetadata) {
 	if meta.DeletionTimestamp != nil {
 		delete(uids, meta.UID)
@@ -159,7 +160,7 @@ func setLiving(uids map[types.UID]struct{}, meta *metav1.PartialObjectMetadata) 
 func metadataOf(object any) (*metav1.PartialObjectMetadata, error) {
 	meta, ok := object.(*metav1.PartialObjectMetadata)
 	if !ok {
-		return nil, fmt.Errorf("%T is no metadata", object)
+		return nil, fmt.Errorf("%T is not object metadata", object)
 	}
 	return meta, nil
 }

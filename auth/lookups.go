@@ -9,28 +9,27 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// lookupTimeout is how long the cluster may take to answer a question.
+// lookupTimeout bounds the time that the cluster has for a decision.
 const lookupTimeout = 10 * time.Second
 
-// lookups asks the cluster. Callers who ask the same at the same time are joined: the
-// cluster is asked once. A look-up belongs to none of them, so one who goes away takes
-// nothing from the others; it is given up when all have gone before it had a turn.
-// Its methods are safe for concurrent use.
+// lookups runs reviews. Concurrent callers with the same question share one review. A review
+// belongs to none of them, so a caller that leaves does not affect the others; it is canceled if
+// all callers have left before it got a slot. Its methods are safe for concurrent use.
 type lookups[A any] struct {
-	turns turns         // of those that have no other; set once
-	stop  chan struct{} // closed to end those under way
+	turns turns         // for reviews without a turn of their own; set once
+	stop  chan struct{} // closed to cancel the reviews in progress
 
 	counts counts
 
 	running sync.WaitGroup
 
-	mu      sync.Mutex // guards the fields below, and the counting up of running before ended
+	mu      sync.Mutex // guards the fields below, and the incrementing of running before ended
 	flights map[string]*flight[A]
 	ended   bool
 	told    complaint
 }
 
-// flight is one look-up, which all who ask the same have joined.
+// flight is one review, shared by all callers with the same question.
 type flight[A any] struct {
 	key  string // set once, with turn
 	turn turn
@@ -39,12 +38,12 @@ type flight[A any] struct {
 	answer A
 	err    error
 
-	waiting int                // callers that wait for the answer; guarded by the lookups' mu, with those below
-	asking  bool               // it has had its turn
-	giveUp  context.CancelFunc // ends the wait for the turn
+	waiting int                // callers that wait for the result; guarded by the lookups' mu, with the fields below
+	asking  bool               // it has got its slot
+	giveUp  context.CancelFunc // ends the wait for the slot
 }
 
-// complaint is what the log says of look-ups that fail.
+// complaint is the last logged error.
 type complaint struct {
 	text string
 	at   time.Time
@@ -54,9 +53,10 @@ func newLookups[A any]() *lookups[A] {
 	return &lookups[A]{turns: newTurns(), stop: make(chan struct{}), flights: map[string]*flight[A]{}}
 }
 
-// ask returns what do returns when a turn of the caller's has come, whoever has called it. It
-// returns earlier if the caller's own context ends. do has a context of its own, without the
-// caller's values. Questions about running streams are apart from others, as their turns are.
+// ask waits for a slot of the caller, and returns the result of do, or of another caller's do for
+// the same key. It returns early if the caller's own context is done. do has a context of its own,
+// without the caller's values. Questions about open streams are not shared with others, because
+// they have slots of their own.
 func (l *lookups[A]) ask(ctx context.Context, key string, caller Key, do func(context.Context) (A, error)) (A, error) {
 	if isRecheck(ctx) {
 		key = "again " + key
@@ -64,7 +64,7 @@ func (l *lookups[A]) ask(ctx context.Context, key string, caller Key, do func(co
 	return l.join(ctx, key, l.turns.of(ctx, caller), do)
 }
 
-// join is ask with a turn.
+// join is ask with a given turn.
 func (l *lookups[A]) join(ctx context.Context, key string, turn turn, do func(context.Context) (A, error)) (none A, err error) {
 	f := l.board(key, turn, do)
 	if f == nil {
@@ -79,7 +79,8 @@ func (l *lookups[A]) join(ctx context.Context, key string, turn turn, do func(co
 	}
 }
 
-// board returns the look-up of a key, begun if there is none; nil if the lookups have ended.
+// board returns the flight of a key, and starts it if there is none. It returns nil after the
+// shutdown.
 func (l *lookups[A]) board(key string, turn turn, do func(context.Context) (A, error)) *flight[A] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -106,7 +107,7 @@ func (l *lookups[A]) beginLocked(key string, turn turn, do func(context.Context)
 	return f
 }
 
-// leave is called by a caller who waits for the answer no longer.
+// leave removes a caller that no longer waits for the result.
 func (l *lookups[A]) leave(f *flight[A]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -117,7 +118,8 @@ func (l *lookups[A]) leave(f *flight[A]) {
 	}
 }
 
-// depart reports whether a look-up that has its turn is still wanted.
+// depart reports whether a flight that has got its slot is still wanted, and marks it as in
+// progress.
 func (l *lookups[A]) depart(f *flight[A]) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -138,12 +140,12 @@ func (l *lookups[A]) removeLocked(f *flight[A]) {
 	}
 }
 
-// lookUp waits for the turn in ctx. The cluster has a time of its own to answer.
+// lookUp waits for the slot in ctx, and then runs do with a timeout of its own.
 func (l *lookups[A]) lookUp(ctx context.Context, f *flight[A], do func(context.Context) (A, error)) (answer A, err error) {
 	if err = f.turn.wait(ctx); err == nil {
 		defer f.turn.end()
 		if !l.depart(f) {
-			return answer, context.Canceled // nobody sees it
+			return answer, context.Canceled // no caller receives it
 		}
 		ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 		defer cancel()
@@ -154,7 +156,7 @@ func (l *lookups[A]) lookUp(ctx context.Context, f *flight[A], do func(context.C
 	return answer, err
 }
 
-// tell logs why the cluster could not be asked, the same thing once a minute only.
+// tell logs a review's error, at most once a minute for the same text.
 func (l *lookups[A]) tell(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -165,7 +167,7 @@ func (l *lookups[A]) tell(err error) {
 	slog.Warn("the cluster could not be asked about a caller", "error", err)
 }
 
-// end ends the look-ups under way and waits for them. Later ones fail.
+// end cancels the reviews in progress and waits for them. Later ones fail.
 func (l *lookups[A]) end() {
 	l.mu.Lock()
 	if !l.ended {

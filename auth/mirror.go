@@ -10,12 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// mirror keeps what the service knows of one kind in the cluster. It is the store of its follower:
-// objects are handed on as they come; only their names stay here.
+// mirror follows one kind of objects in the cluster. It is the store of its follower: it passes
+// objects on, and keeps only their names.
 type mirror struct {
 	*follower                  // set once, with those below
-	set       func(named, any) // takes an object; nil is one that is gone
-	counted   func()           // called when there is an object more or less
+	set       func(named, any) // receives each object; nil for a deleted one
+	counted   func()           // called when the number of objects changes
 
 	mu    sync.Mutex // guards the fields below
 	names map[named]struct{}
@@ -26,24 +26,24 @@ type mirrorState int
 const (
 	pending mirrorState = iota // it has not been listed yet
 	synced
-	refused // the service may not list it, or the cluster has none
+	refused // the service is not allowed to list it, or the cluster does not serve it
 )
 
-// newMirror makes a mirror of what api lists. set is given each object that comes or
-// changes, and nil for one that goes; it keeps no more of an object than it needs.
+// newMirror returns a mirror of the objects that api lists. set is called with each created or
+// changed object, and with nil for a deleted one. The mirror does not retain the objects.
 func newMirror[T any, L runtime.Object](resource string, api lister[L], set func(named, *T)) *mirror {
 	return &mirror{
-		follower: newFollower[T](resource, "changes of rights are seen late", api),
+		follower: newFollower[T](resource, "changes of permissions are noticed late", api),
 		set:      func(name named, object any) { typed, _ := object.(*T); set(name, typed) },
 		counted:  func() {},
 		names:    make(map[named]struct{}),
 	}
 }
 
-// run keeps the mirror until the context ends.
+// run follows the objects until the context is done.
 func (m *mirror) run(ctx context.Context) { m.follower.run(ctx, m) }
 
-// namespaces are the names in the mirror, in order, of objects without a namespace.
+// namespaces returns the sorted names of the objects in the mirror, which must be cluster-scoped.
 func (m *mirror) namespaces() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -54,7 +54,7 @@ func (m *mirror) namespaces() []string {
 	return sortedKeys(found)
 }
 
-// Add implements [cache.ReflectorStore], for the Reflector's goroutine alone.
+// Add implements [cache.ReflectorStore]. Only the Reflector's goroutine calls it.
 func (m *mirror) Add(object any) error { return m.Update(object) }
 
 // Update implements [cache.ReflectorStore].

@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// mirrors are those of an authorizer: of RBAC, and of the namespaces' names.
+// mirrors are the mirrors of an authorizer: of RBAC, and of the namespaces' names.
 type mirrors struct {
 	rbac       []*mirror
 	namespaces *mirror
@@ -37,7 +37,7 @@ func newMirrors(client kubernetes.Interface, rbac *rbac) mirrors {
 	}
 }
 
-// orNew is an empty object in place of one that is gone.
+// orNew returns an empty object in place of a deleted one.
 func orNew[T any](object *T) *T {
 	if object == nil {
 		return new(T)
@@ -45,7 +45,7 @@ func orNew[T any](object *T) *T {
 	return object
 }
 
-// rulesOf are a role's rules about resources; nil if the role is gone.
+// rulesOf returns a role's rules about resources; nil if the role was deleted.
 func rulesOf(policy []rbacv1.PolicyRule, there bool) []rule {
 	if !there {
 		return nil
@@ -59,7 +59,7 @@ func rulesOf(policy []rbacv1.PolicyRule, there bool) []rule {
 	return rules
 }
 
-// bindingOf is a binding in a namespace, or of the cluster if that is empty.
+// bindingOf returns a binding in a namespace, or of the cluster if the namespace is empty.
 func bindingOf(namespace string, role rbacv1.RoleRef, subjects []rbacv1.Subject) binding {
 	b := binding{role: named{name: role.Name}}
 	if role.Kind == "Role" {
@@ -73,8 +73,8 @@ func bindingOf(namespace string, role rbacv1.RoleRef, subjects []rbacv1.Subject)
 	return b
 }
 
-// subjectOf is whom RBAC's own authorizer takes a binding's subject for. A service
-// account is by default one of the binding's namespace.
+// subjectOf returns the subject of a binding as RBAC's own authorizer interprets it. The default
+// namespace of a service account is that of the binding.
 func subjectOf(namespace string, s rbacv1.Subject) (subject, bool) {
 	if s.Namespace != "" {
 		namespace = s.Namespace
@@ -90,8 +90,8 @@ func subjectOf(namespace string, s rbacv1.Subject) (subject, bool) {
 	return subject{}, false
 }
 
-// rbacKnown is whether RBAC is seen: all of it is, or some of it may not be. It waits
-// while neither is known, until the context ends.
+// rbacKnown returns the state of all RBAC mirrors: synced if all are, refused if any is. It blocks
+// while neither is known and the context is not done.
 func (m mirrors) rbacKnown(ctx context.Context) mirrorState {
 	least := synced
 	for _, mirror := range m.rbac {
@@ -105,7 +105,8 @@ func (m mirrors) rbacKnown(ctx context.Context) mirrorState {
 	return least
 }
 
-// hasFollowedRBAC reports whether every change of RBAC since a time is known, or will be in a moment.
+// hasFollowedRBAC reports whether every change of RBAC since a time is known, or will be in a
+// moment.
 func (m mirrors) hasFollowedRBAC(from time.Time) bool {
 	return !slices.ContainsFunc(m.rbac, func(m *mirror) bool { return !m.hasFollowed(from) })
 }

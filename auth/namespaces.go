@@ -10,35 +10,35 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// maxConfirmations bounds the reviews that one call asks for at one time.
+// maxConfirmations bounds the concurrent reviews of one call.
 const maxConfirmations = 16
 
-// Namespaces are those in which a caller may do something. They are never changed once
-// they have been answered.
+// Namespaces are the namespaces in which a caller is allowed to perform an action. They are
+// immutable.
 type Namespaces struct {
-	// All is set if the caller may do it in all namespaces, those to come too.
+	// All is set if the caller is allowed to perform it in all namespaces, including future ones.
 	All bool
-	// Names are the namespaces otherwise, in order.
+	// Names are otherwise the allowed namespaces, sorted.
 	Names []string
 }
 
-// Contain says whether a namespace is among them.
+// Contain reports whether the action is allowed in a namespace.
 func (n Namespaces) Contain(namespace string) bool {
 	_, found := slices.BinarySearch(n.Names, namespace)
 	return n.All || found
 }
 
-// Equal says whether two are the same.
+// Equal reports whether both are the same.
 func (n Namespaces) Equal(other Namespaces) bool {
 	return n.All == other.All && slices.Equal(n.Names, other.Names)
 }
 
-// Namespaces answers in which namespaces a caller may do something with a resource that
-// has a namespace; that of attributes does not count. The cluster has confirmed each
-// right. With an error nothing is known, and the caller must see nothing.
+// Namespaces returns the namespaces in which a caller is allowed to perform an action on a
+// namespaced resource; the namespace of attributes is ignored. The cluster has confirmed each of
+// them. After an error nothing is known, and the caller must not see anything.
 //
-// A caller with a right in all namespaces costs one review, others one and one for each
-// candidate (see [Candidates]), or none as long as these are remembered.
+// A caller with the permission in all namespaces costs one review. Other callers cost one more for
+// each candidate (see [Candidates]). Cached decisions cost none.
 func (a *Authorizer) Namespaces(ctx context.Context, identity Identity, attributes Attributes) (Namespaces, error) {
 	caller := a.reviews.caller(identity)
 	attributes.Namespace = ""
@@ -66,8 +66,8 @@ func (a *Authorizer) candidatesFor(ctx context.Context, caller caller, attribute
 	return nil, unavailable(ctx, "for its roles and bindings")
 }
 
-// runNamespaces keeps the names of all namespaces from when they are needed first: where
-// RBAC tells the candidates, never, and the right to list them is not needed either.
+// runNamespaces keeps the names of all namespaces from when they are first needed. If RBAC provides
+// the candidates, they are never needed, nor is the permission to list them.
 func (a *Authorizer) runNamespaces(ctx context.Context) {
 	select {
 	case <-a.namespacesNeeded:
@@ -82,13 +82,13 @@ func (a *Authorizer) allNamespaces(ctx, waiting context.Context) ([]string, erro
 	case synced:
 		return a.mirrors.namespaces.namespaces(), nil
 	case refused:
-		return nil, apierrors.NewInternalError(errors.New("the service may list neither roles and bindings nor namespaces, " +
-			"so it cannot find those that you may see: name one, or let the service's operator give it the right"))
+		return nil, apierrors.NewInternalError(errors.New("the service is not allowed to list roles and bindings, nor namespaces, " +
+			"so it cannot find the namespaces that you can read: name one, or ask the service's operator to grant the permission"))
 	}
 	return nil, unavailable(ctx, "for its namespaces")
 }
 
-// confirm asks the cluster about each candidate.
+// confirm reviews each candidate.
 func (a *Authorizer) confirm(ctx context.Context, caller caller, attributes Attributes, candidates []string) (Namespaces, error) {
 	var mu sync.Mutex // guards confirmed
 	var confirmed Namespaces
@@ -114,8 +114,8 @@ func (a *Authorizer) confirm(ctx context.Context, caller caller, attributes Attr
 	return confirmed, nil
 }
 
-// countedNamespaces tells that namespaces have come or gone, where that may let a caller
-// see more. With RBAC it is bindings that tell.
+// countedNamespaces announces that namespaces were created or deleted, if that can extend a
+// caller's permissions. With RBAC, changes of bindings are announced instead.
 func (a *Authorizer) countedNamespaces() {
 	anyRefused := slices.ContainsFunc(a.mirrors.rbac, func(m *mirror) bool { return m.now() == refused })
 	if a.candidates == AllNamespaces || anyRefused {

@@ -8,35 +8,36 @@ import (
 )
 
 const (
-	// maxNewcomers bounds the look-ups of unknown tokens at one time. They are beside
-	// those of known ones, which no flood of made-up tokens can hold up.
+	// maxNewcomers bounds the concurrent reviews of unknown tokens. They are separate from those of
+	// known tokens, which no flood of invalid tokens can delay.
 	maxNewcomers = 32
-	// maxOfPeer is how many of them one peer may have, so that others have a turn.
+	// maxOfPeer bounds the concurrent reviews of one peer, so that others get a slot.
 	maxOfPeer = 16
-	// maxWaiting bounds those that have or wait for a turn, and maxWaitingOfPeer those of
-	// one peer, which never has more than it leaves free: all agents behind one address may call for the
-	// first time at once. They are what bounds the memory: each is a goroutine and a token.
+	// maxWaiting bounds the reviews that have or wait for a slot, and maxWaitingOfPeer those of one
+	// peer, which never has more than it leaves free. They are large because all agents behind one
+	// address may call for the first time at once. They bound the memory: each review is a
+	// goroutine and a token.
 	maxWaiting       = 2048
 	maxWaitingOfPeer = 1024
-	// newcomerPatience is how long an unknown token waits for a turn: long enough for as many of a
-	// peer as may wait.
+	// newcomerPatience is how long an unknown token waits for a slot: enough for all waiting
+	// reviews of a peer.
 	newcomerPatience = 12 * time.Second
-	// afterFailure is how long a peer's turn stays taken when its token was not accepted.
-	// So a flood from one peer costs the API server maxOfPeer reviews in that time at most.
+	// afterFailure is how long a peer's slot stays occupied after its token was rejected. Therefore
+	// a flood from one peer costs the API server at most maxOfPeer reviews in that time.
 	afterFailure = 100 * time.Millisecond
 )
 
-// newcomers gives turns to the look-ups of tokens that are not known, by the peers that
-// sent them. Its methods are safe for concurrent use.
+// newcomers queues the reviews of unknown tokens, fairly by the peers that sent them. Its methods
+// are safe for concurrent use.
 type newcomers struct {
 	slots slots
 
 	mu      sync.Mutex              // guards the fields below
-	waiting int                     // those that have or wait for a turn
-	peers   map[netip.Prefix]*queue // of those who have some of them
+	waiting int                     // reviews that have or wait for a slot
+	peers   map[netip.Prefix]*queue // the peers of these reviews
 }
 
-// slots are turns for as many look-ups at one time as the channel holds.
+// slots is a semaphore with the capacity of the channel.
 type slots chan struct{}
 
 func (s slots) wait(ctx context.Context) error {
@@ -50,27 +51,27 @@ func (s slots) wait(ctx context.Context) error {
 
 func (s slots) end() { <-s }
 
-// queue is what one peer has and waits for.
+// queue contains the reviews of one peer.
 type queue struct {
 	slots   slots
-	waiting int // guarded by the lock of newcomers
+	waiting int // guarded by the mutex of newcomers
 }
 
 func newNewcomers() *newcomers {
 	return &newcomers{slots: make(slots, maxNewcomers), peers: map[netip.Prefix]*queue{}}
 }
 
-// newcomer is the turn of one look-up.
+// newcomer is the turn of one review.
 type newcomer struct {
 	among    *newcomers
 	peer     netip.Prefix
 	queue    *queue // set by wait
-	accepted bool   // whether the token was; set before end
+	accepted bool   // whether the token was accepted; set before end
 }
 
 func (n *newcomers) from(peer netip.Prefix) *newcomer { return &newcomer{among: n, peer: peer} }
 
-// wait implements turn: it waits for one of the peer's turns, and then for one among all.
+// wait implements turn: it waits for a slot of the peer, and then for one of all.
 func (c *newcomer) wait(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, newcomerPatience, errNoNewcomer)
 	defer cancel()
@@ -98,7 +99,8 @@ func (c *newcomer) end() {
 	time.AfterFunc(afterFailure, c.leave)
 }
 
-// staysInLine implements turn. Who hangs up has had the place: no more can be had by that.
+// staysInLine implements turn. A review keeps its place after its client has disconnected:
+// reconnecting gains nothing.
 func (*newcomer) staysInLine() bool { return true }
 
 func (c *newcomer) leave() {
@@ -106,7 +108,7 @@ func (c *newcomer) leave() {
 	c.among.leave(c.peer)
 }
 
-// enter answers a peer's queue with one more in it; nil if there are too many.
+// enter adds a review to a peer's queue and returns the queue; nil if it is full.
 func (n *newcomers) enter(peer netip.Prefix) *queue {
 	n.mu.Lock()
 	defer n.mu.Unlock()

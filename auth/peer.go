@@ -12,13 +12,13 @@ type peerKey struct{}
 // peer is the other end of a request's connection.
 type peer struct {
 	address      string              // IP:PORT
-	certificates []*x509.Certificate // sent by TLS, its own first
+	certificates []*x509.Certificate // sent by TLS, the peer's own first
 }
 
-// NotePeer hands the address of a connection's peer, and the certificates that it has
-// sent by TLS, on to [Cluster] in the request's context, for what stands behind a
-// protocol's interceptors does not see the connection. What a header says of an
-// address, such as X-Forwarded-For, is not believed: anybody can send one.
+// NotePeer stores the address of a connection's peer, and the certificates that it has sent by TLS,
+// in the request's context for [Cluster], because code after a protocol's interceptors does not
+// have the connection. Addresses in headers, such as X-Forwarded-For, are ignored, because any
+// client can send them.
 func NotePeer(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		from := peer{address: r.RemoteAddr}
@@ -38,5 +38,5 @@ func peerFrom(ctx context.Context) peer {
 	return from
 }
 
-// network is what peers are told apart by.
+// network returns the network that identifies the peer.
 func (p peer) network() netip.Prefix { return Network(p.address) }

@@ -8,23 +8,23 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// named is the name of a role or binding; namespace is empty for those of the cluster.
+// named is the name of a role or binding; namespace is empty for cluster-scoped ones.
 type named struct{ namespace, name string }
 
-// rule is what is kept of a role's rule. It never changes.
+// rule is the stored part of a role's rule. It is immutable.
 type rule struct{ verbs, groups, resources, names []string }
 
-// binding is what is kept of a binding. It never changes.
+// binding is the stored part of a binding. It is immutable.
 type binding struct {
 	role     named
 	subjects []subject
 }
 
-// rbac is the cluster's roles and bindings, in the form that answers in which namespaces
-// somebody may have a right. It decides nothing: what it answers is confirmed by the
-// cluster, and it may be late. Its methods are safe for concurrent use.
+// rbac indexes the cluster's roles and bindings by subject, to find the namespaces in which a
+// subject may have a permission. It decides nothing: its results are confirmed by the cluster, and
+// it can be behind. Its methods are safe for concurrent use.
 type rbac struct {
-	changed func(...subject) // called when the rights of subjects may have changed
+	changed func(...subject) // called when the permissions of subjects may have changed
 
 	mu        sync.RWMutex // guards the fields below
 	roles     map[named][]rule
@@ -43,7 +43,7 @@ func newRBAC(changed func(...subject)) *rbac {
 	}
 }
 
-// setRole keeps a role; nil is one that is gone.
+// setRole stores a role; nil rules delete it.
 func (r *rbac) setRole(role named, rules []rule) {
 	r.mu.Lock()
 	before := r.roles[role]
@@ -71,7 +71,7 @@ func (a rule) equal(b rule) bool {
 		slices.Equal(a.resources, b.resources) && slices.Equal(a.names, b.names)
 }
 
-// boundToLocked are the subjects of all bindings to a role.
+// boundToLocked returns the subjects of all bindings to a role.
 func (r *rbac) boundToLocked(role named) (subjects []subject) {
 	for name := range r.byRole[role] {
 		subjects = append(subjects, r.bindings[name].subjects...)
@@ -79,7 +79,7 @@ func (r *rbac) boundToLocked(role named) (subjects []subject) {
 	return subjects
 }
 
-// setBinding keeps a binding; one without subjects is none.
+// setBinding stores a binding; one without subjects deletes it.
 func (r *rbac) setBinding(name named, after binding) {
 	r.mu.Lock()
 	before := r.bindings[name]
@@ -126,8 +126,8 @@ func unlink[K comparable](index map[K]map[named]struct{}, key K, name named) {
 	}
 }
 
-// namespaces are those in which a binding may let one of the subjects do something, in
-// order.
+// namespaces returns the sorted namespaces in which a binding may allow one of the subjects to
+// perform an action.
 func (r *rbac) namespaces(subjects []subject, attributes Attributes) []string {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -144,13 +144,14 @@ func (r *rbac) namespaces(subjects []subject, attributes Attributes) []string {
 
 func sortedKeys(set map[string]struct{}) []string { return slices.Sorted(maps.Keys(set)) }
 
-// mayAllowLocked is true of a role that is not known too: it may be there already.
+// mayAllowLocked reports whether a role may allow an action. It returns true for an unknown role,
+// which may exist already.
 func (r *rbac) mayAllowLocked(role named, attributes Attributes) bool {
 	rules, known := r.roles[role]
 	return !known || slices.ContainsFunc(rules, func(rule rule) bool { return rule.allows(attributes) })
 }
 
-// allows is what RBAC's own authorizer says.
+// allows reports whether RBAC's own authorizer would allow the action by this rule.
 func (a rule) allows(attributes Attributes) bool {
 	return has(a.verbs, attributes.Verb) && has(a.groups, attributes.Group) && a.allowsResource(attributes) &&
 		(len(a.names) == 0 || slices.Contains(a.names, attributes.Name))

@@ -15,15 +15,15 @@ import (
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 )
 
-// maxReviews bounds the answers that are remembered, those that allow and those that
-// deny apart; the least used goes. One takes about 500 bytes.
+// maxReviews bounds the cached decisions, separately for allowed and denied ones; the least
+// recently used are evicted. Each takes about 500 bytes.
 const maxReviews = 32768
 
-// reviews asks the cluster what callers may do, by SubjectAccessReview.
+// reviews authorizes callers by SubjectAccessReview, and caches the decisions.
 type reviews struct {
 	client     authorizationclient.AuthorizationV1Interface
 	changes    *changes
-	extra      []string // what authorizers look at of the credentialExtra
+	extra      []string // the keys of credentialExtra that authorizers use
 	lookups    *lookups[Decision]
 	allowed    *utilcache.LRUExpireCache
 	denied     *utilcache.LRUExpireCache
@@ -31,7 +31,7 @@ type reviews struct {
 	deniedTTL  time.Duration
 
 	followedTTL time.Duration
-	hasFollowed func(since time.Time) bool // whether every change of RBAC is known since then
+	hasFollowed func(since time.Time) bool // whether every change of RBAC since then is known
 }
 
 func newReviews(client authorizationclient.AuthorizationV1Interface, changes *changes, options AuthorizerOptions) *reviews {
@@ -50,7 +50,7 @@ func newReviews(client authorizationclient.AuthorizationV1Interface, changes *ch
 	}
 }
 
-// caller is an identity as authorizers see it, with what is often needed of it.
+// caller is an identity as authorizers see it, with values derived from it.
 type caller struct {
 	Identity
 	key      Key // the same for all credentials with the same permissions
@@ -62,23 +62,23 @@ func (r *reviews) caller(identity Identity) caller {
 	return caller{identity, identity.Key(), subjectsOf(identity)}
 }
 
-// question is what answers are remembered by.
+// question is the key of a cached decision.
 type question struct {
 	caller     Key
 	attributes Attributes
 }
 
-// answer is a decision, and how long it is good for.
+// answer is a cached decision.
 type answer struct {
 	decision Decision
 	asked    time.Time
 	until    time.Time
-	followed time.Time // until when it is good while RBAC is followed; not after until if it does not matter
+	followed time.Time // the end of its validity while RBAC is followed; not after until if that does not apply
 }
 
-// decide reports whether a caller may do something: from memory if exactly that was asked
-// a moment ago. Nothing follows from a wider permission: RBAC only allows, but an authorizer
-// before it may deny one namespace or one name of what it allows as a whole.
+// decide returns the decision about an action of a caller. It uses the cache only for exactly the
+// same question. No decision follows from a wider permission: RBAC only allows, but an authorizer
+// before it can deny one namespace or one name of a wider permission.
 func (r *reviews) decide(ctx context.Context, caller caller, attributes Attributes) (Decision, error) {
 	changed := r.changes.last(caller.subjects)
 	asking := question{caller.key, attributes}
@@ -98,8 +98,8 @@ func (r *reviews) decide(ctx context.Context, caller caller, attributes Attribut
 	return decision, err
 }
 
-// remembered returns what the cluster has answered before. Of two answers to a question, which
-// concurrent look-ups can bring, the denial counts.
+// remembered returns a cached decision. Concurrent reviews can produce both decisions for a
+// question; the denial then counts.
 func (r *reviews) remembered(asked question, changed time.Time) (Decision, bool) {
 	if decision, ok := r.get(r.denied, asked, changed); ok {
 		return decision, true
@@ -118,8 +118,8 @@ func (r *reviews) isGood(found answer) bool {
 	return now.Before(found.until) || now.Before(found.followed) && r.hasFollowed(found.asked)
 }
 
-// text tells questions apart, and those before a change from those after it: nobody is
-// joined to a look-up that may not have seen it.
+// text returns a key for shared reviews. It differs for questions before and after a change, so
+// that no caller shares a review that may not have seen the change.
 func (q question) text(changed time.Time) string {
 	a := q.attributes
 	d := digest{sha256.New()}
@@ -149,8 +149,8 @@ func (r *reviews) ask(ctx context.Context, caller caller, attributes Attributes,
 	return decision, nil
 }
 
-// isFollowed reports whether a caller's permission follows from RBAC, as far as roles and bindings are
-// followed here: not for paths, nor for nodes, whose permissions depend on the pods that they run.
+// isFollowed reports whether a caller's permission follows from the roles and bindings that are
+// watched: this excludes paths, and nodes, whose permissions depend on the pods that they run.
 func (c caller) isFollowed(attributes Attributes) bool {
 	return !c.own && attributes.Path == "" && !slices.Contains(c.Groups, userinfo.NodesGroup)
 }
@@ -200,8 +200,8 @@ func decisionOf(status authorizationv1.SubjectAccessReviewStatus) Decision {
 	return Decision{Allowed: status.Allowed && !status.Denied, Reason: reason}
 }
 
-// aboutTheQuestion is true of the API server's errors that the caller is to see: the
-// question had no sense.
+// aboutTheQuestion reports whether an error of the API server is about the caller's request, which
+// was invalid, and is returned to the caller.
 func aboutTheQuestion(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && (apierrors.IsInvalid(err) || apierrors.IsBadRequest(err))

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// StripImpersonation takes the Impersonate- headers off requests from outside: whom
-// the service impersonates follows from who is calling, and from nothing else.
+// StripImpersonation removes the Impersonate- headers from requests of clients: the impersonated
+// user depends only on the authenticated caller.
 func StripImpersonation(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		r = r.WithContext(r.Context()) // a handler's own request is not to be changed
+		r = r.WithContext(r.Context()) // a handler must not change its request
 		r.Header = r.Header.Clone()
 		stripImpersonation(r.Header)
 		next.ServeHTTP(w, r)
@@ -21,8 +21,8 @@ func stripImpersonation(header http.Header) {
 	maps.DeleteFunc(header, func(name string, _ []string) bool { return impersonates(name) })
 }
 
-// impersonatePrefix begins all the headers by which the API server lets one user act as
-// another, and such as it may yet invent.
+// impersonatePrefix is the prefix of all headers by which the API server lets one user act as
+// another, including possible future ones.
 const impersonatePrefix = "Impersonate-"
 
 func impersonates(header string) bool {

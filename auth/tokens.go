@@ -20,22 +20,21 @@ import (
 )
 
 const (
-	// acceptedTTL is how long an accepted token is not asked about again.
+	// acceptedTTL is how long an accepted token is cached.
 	acceptedTTL = 10 * time.Second
-	// refusedTTL is the same for a refused one.
+	// refusedTTL is how long a rejected token is cached.
 	refusedTTL = 10 * time.Second
-	// maxAccepted bounds the accepted tokens that are remembered; the least used goes.
+	// maxAccepted bounds the cached accepted tokens; the least recently used are evicted.
 	maxAccepted = 16384
-	// maxRefused is the same for refused ones. They are kept apart, so that made-up
-	// tokens cannot displace good ones.
+	// maxRefused bounds the cached rejected tokens. They are cached separately, so that invalid
+	// tokens cannot evict valid ones.
 	maxRefused = 4096
-	// maxKnown bounds the tokens that are known to have been good once.
+	// maxKnown bounds the tokens that are recorded as accepted in their last review.
 	maxKnown = 16384
 )
 
-// tokens asks the cluster whose a bearer token is, by TokenReview. It keeps no token:
-// answers are found by a keyed hash, the key of which only this process knows (after
-// k8s.io/apiserver's token cache).
+// tokens authenticates bearer tokens by TokenReview. It stores no token: results are cached by a
+// keyed hash, whose key only this process knows (after k8s.io/apiserver's token cache).
 type tokens struct {
 	reviews   authenticationclient.TokenReviewInterface
 	audiences []string
@@ -44,25 +43,25 @@ type tokens struct {
 	newcomers *newcomers
 	accepted  *utilcache.LRUExpireCache
 	refused   *utilcache.LRUExpireCache
-	known     *lru.Cache // the users of those that were accepted when the cluster was asked last
+	known     *lru.Cache // the users of the tokens that were accepted in their last review
 
 	dependencies *dependencies
 }
 
-// verdict is what the cluster says of a token.
+// verdict is the result of a token's review.
 type verdict struct {
 	identity Identity
-	refused  error // an ErrUnauthenticated; nil if the token is accepted
+	refused  error // an ErrUnauthenticated; nil if the token was accepted
 
 	reviewed time.Time
-	until    time.Time // until when an accepted token is not reviewed again, in any case
-	followed time.Time // the same, while what it is bound to is there
+	until    time.Time // the end of the validity of an accepted token's review, in any case
+	followed time.Time // the end of its validity while the token's dependencies exist
 	bound    boundTo
 }
 
 func newTokens(reviews authenticationclient.TokenReviewInterface, audiences []string, dependencies *dependencies) *tokens {
 	key := make([]byte, sha256.Size)
-	_, _ = rand.Read(key) // it never fails
+	_, _ = rand.Read(key) // never returns an error
 	return &tokens{
 		reviews:   reviews,
 		audiences: audiences,
@@ -77,7 +76,7 @@ func newTokens(reviews authenticationclient.TokenReviewInterface, audiences []st
 	}
 }
 
-// authenticate answers whose a token is.
+// authenticate returns the identity of a token.
 func (t *tokens) authenticate(ctx context.Context, token string) (Identity, error) {
 	key := t.keyOf(token)
 	answer, ok := t.remembered(key)
@@ -94,8 +93,8 @@ func (t *tokens) authenticate(ctx context.Context, token string) (Identity, erro
 	return answer.identity, answer.refused
 }
 
-// find has the cluster asked about a token, unless it says itself that it is over. Who
-// is known does not wait behind those who are not.
+// find reviews a token, unless it is expired according to its own claims. Known callers do not wait
+// behind unknown ones.
 func (t *tokens) find(ctx context.Context, key, token string) (verdict, error) {
 	if ends := expiry(token); !ends.IsZero() && !time.Now().Before(ends) {
 		return verdict{refused: ErrExpired}, nil
@@ -138,7 +137,7 @@ func (t *tokens) isGood(answer verdict) bool {
 
 func (t *tokens) lookUp(ctx context.Context, key, token string) (verdict, error) {
 	if answer, ok := t.remembered(key); ok {
-		return answer, nil // from a look-up that has just ended
+		return answer, nil // of a review that has just ended
 	}
 	reviewed := time.Now()
 	answer, err := t.review(ctx, token)
@@ -175,7 +174,7 @@ func (t *tokens) review(ctx context.Context, token string) (verdict, error) {
 		return verdict{}, errors.New(withoutToken(err.Error(), token))
 	}
 	if text := review.Status.Error; text != "" {
-		slog.DebugContext(ctx, "a bearer token was refused", "error", withoutToken(text, token))
+		slog.DebugContext(ctx, "the API server rejected a bearer token", "error", withoutToken(text, token))
 	}
 	if err := t.check(review.Status); err != nil {
 		return verdict{refused: err}, nil
@@ -183,20 +182,19 @@ func (t *tokens) review(ctx context.Context, token string) (verdict, error) {
 	return verdict{identity: identityOf(review.Status.User, expiry(token))}, nil
 }
 
-// withoutToken keeps a token out of a text that was written by somebody else.
+// withoutToken removes a token from a message of the API server.
 func withoutToken(text, token string) string { return strings.ReplaceAll(text, token, "TOKEN") }
 
-// check refuses what is not a user, and what is not meant for the audiences. An
-// authenticator that knows nothing of audiences answers none; then the token may be
-// meant for anybody.
+// check returns an error if the token was rejected, or is not valid for the audiences. An
+// authenticator without support for audiences returns none; the token may then be for any audience.
 func (t *tokens) check(status authenticationv1.TokenReviewStatus) error {
 	if !status.Authenticated {
 		return unauthenticated("the cluster does not accept the bearer token: it has expired or was revoked, "+
-			"belongs to another cluster, or is not meant for this service%s; get a new one, "+
+			"belongs to another cluster, or is for another audience than this service%s; get a new one, "+
 			"for a service account by `kubectl create token NAME%s`", t.suffix(" (audience %s)"), t.suffix(" --audience %s"))
 	}
 	if len(t.audiences) > 0 && !slices.ContainsFunc(status.Audiences, t.wants) {
-		return unauthenticated("the bearer token is not meant for this service: get one for the audience %s",
+		return unauthenticated("the bearer token is for another audience than this service: get one for the audience %s",
 			strings.Join(t.audiences, " or "))
 	}
 	return checkUser(status.User.Username, status.User.Groups)

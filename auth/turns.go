@@ -9,34 +9,33 @@ import (
 )
 
 const (
-	// maxLookups bounds the questions of one kind that the cluster is asked at one time, beside
-	// those about newcomers and those of running streams; more wait.
+	// maxLookups bounds the concurrent reviews of one kind, in addition to those of unknown tokens
+	// and those of open streams. Further ones wait.
 	maxLookups = 64
-	// maxOfCaller is how many of them one caller may have, so that others have a turn.
+	// maxOfCaller bounds the concurrent reviews of one caller, so that others get a slot.
 	maxOfCaller = 16
-	// maxQuestionsWaiting bounds the questions of one caller that wait for a turn. Each is a
-	// goroutine.
+	// maxQuestionsWaiting bounds the waiting reviews of one caller. Each is a goroutine.
 	maxQuestionsWaiting = 1024
-	// maxRechecksWaiting is the same for the questions of one caller's running streams.
+	// maxRechecksWaiting bounds the waiting reviews of one caller's open streams.
 	maxRechecksWaiting = 4096
-	// turnPatience is how long a question waits for a turn; the look-up has a time of its own.
-	// Those of running streams wait for as long as the stream does.
+	// turnPatience is how long a review waits for a slot; it has a separate time for its decision.
+	// Reviews of open streams wait for as long as the stream does.
 	turnPatience = 5 * time.Second
 )
 
-// turn is what a look-up waits for before the cluster is asked. It is for one look-up.
+// turn gives a review its slot. It is for one review.
 type turn interface {
-	// wait blocks until the look-up has its turn. It returns errNoTurn if the look-up may not
-	// wait, or has waited for long enough.
+	// wait blocks until the review has a slot. It returns errNoTurn if the queue is full or the
+	// wait took too long.
 	wait(ctx context.Context) error
-	// end releases the turn that wait has got.
+	// end releases the slot.
 	end()
-	// staysInLine reports whether the look-up waits on when nobody waits for its answer.
+	// staysInLine reports whether the review continues to wait when no caller waits for its result.
 	staysInLine() bool
 }
 
-// turns shares the look-ups among callers. Those for running streams have turns of their own:
-// they do not wait behind new questions.
+// turns shares the slots for reviews fairly among callers. Reviews of open streams have slots of
+// their own: they do not wait behind new questions.
 type turns struct{ questions, rechecks *fairqueue.Queue }
 
 func newTurns() turns {
@@ -46,7 +45,7 @@ func newTurns() turns {
 	}
 }
 
-// of returns the turn of one caller's look-up.
+// of returns the turn of one caller's review.
 func (t turns) of(ctx context.Context, caller Key) turn {
 	if isRecheck(ctx) {
 		return &fairTurn{queue: t.rechecks, key: string(caller[:])}
@@ -54,11 +53,11 @@ func (t turns) of(ctx context.Context, caller Key) turn {
 	return &fairTurn{queue: t.questions, key: string(caller[:]), patience: turnPatience}
 }
 
-// fairTurn is a turn that callers share.
+// fairTurn is a turn in a fair queue.
 type fairTurn struct {
 	queue    *fairqueue.Queue
-	key      string        // of the caller
-	patience time.Duration // 0 is without an end
+	key      string        // identifies the caller
+	patience time.Duration // 0: unlimited
 	release  func()        // set by wait
 }
 
@@ -83,9 +82,9 @@ func (*fairTurn) staysInLine() bool { return false }
 
 type recheckKey struct{}
 
-// Rechecking returns a context for questions about a stream that runs: who its caller is, and what
-// the caller may do, now. Such questions do not wait behind those of calls that begin, and wait for
-// as long as ctx does.
+// Rechecking returns a context for reviews of an open stream: the current identity and permissions
+// of its caller. Such reviews do not wait behind those of new calls, and wait for as long as ctx is
+// not done.
 func Rechecking(ctx context.Context) context.Context {
 	return context.WithValue(ctx, recheckKey{}, true)
 }

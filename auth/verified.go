@@ -14,29 +14,28 @@ import (
 )
 
 const (
-	// maxVerified bounds the accepted chains that are remembered, and maxUnverified the refused
-	// ones, which are kept apart so that made-up chains cannot displace good ones. One takes
-	// about 500 bytes.
+	// maxVerified bounds the cached accepted chains, and maxUnverified the rejected ones, which are
+	// cached separately so that invalid chains cannot evict valid ones. Each takes about 500 bytes.
 	maxVerified   = 4096
 	maxUnverified = 4096
-	// unverifiedTTL is how long a refused chain is remembered at most.
+	// unverifiedTTL is the maximum time for which a rejected chain is cached.
 	unverifiedTTL = 10 * time.Minute
-	// maxUnverifiedOfPeer bounds the verifications of one peer that wait for a turn.
+	// maxUnverifiedOfPeer bounds the waiting verifications of one peer.
 	maxUnverifiedOfPeer = 128
 )
 
-// certificates verifies the chains that callers connect with, each chain once: its calls follow
-// from what is remembered, until the authorities change or a certificate ends. Verifications take
-// turns by the address of the connection. Its methods are safe for concurrent use.
+// certificates verifies the chains of client certificates, each chain once: the result is cached
+// until the authorities change or a certificate expires. Verifications are shared fairly by the
+// address of the connection. Its methods are safe for concurrent use.
 type certificates struct {
 	authorities *clientCA
 	verify      func([]*x509.Certificate, *x509.CertPool) (Identity, error) // set once
 	turns       *fairqueue.Queue
-	accepted    *utilcache.LRUExpireCache // by fingerprint, with those below
+	accepted    *utilcache.LRUExpireCache // by fingerprint, with the field below
 	refused     *utilcache.LRUExpireCache
 }
 
-// verification is what a chain was found to be, by some authorities.
+// verification is the result for a chain, by some authorities.
 type verification struct {
 	authorities *x509.CertPool
 	identity    Identity
@@ -83,8 +82,8 @@ func notAccepted(err error) error {
 	return unauthenticated("the client certificate is not accepted: %w", err)
 }
 
-// find verifies a chain, unless it has been. Calls of one connection that come together wait for
-// the first of them.
+// find returns the cached verification of a chain, or verifies it. Concurrent calls of one
+// connection wait for the first of them.
 func (c *certificates) find(ctx context.Context, from peer, chain []*x509.Certificate, authorities *x509.CertPool) (verification, error) {
 	fingerprint := fingerprintOf(chain)
 	if found, ok := c.remembered(fingerprint, authorities); ok {
@@ -117,8 +116,8 @@ func (c *certificates) remembered(fingerprint [sha256.Size]byte, authorities *x5
 	return verification{}, false
 }
 
-// remember keeps what was found as long as it is true: an accepted chain until its end, a refused
-// one until the next of its certificates begins or ends.
+// remember caches a verification as long as it is valid: an accepted chain until it expires, a
+// rejected one until the next of its certificates becomes valid or expires.
 func (c *certificates) remember(fingerprint [sha256.Size]byte, chain []*x509.Certificate, found verification) {
 	if found.refused != nil {
 		c.refused.Add(fingerprint, found, min(unverifiedTTL, untilNextChange(chain)))
@@ -129,7 +128,7 @@ func (c *certificates) remember(fingerprint [sha256.Size]byte, chain []*x509.Cer
 	}
 }
 
-// untilNextChange returns the time until the first of some certificates begins or ends.
+// untilNextChange returns the time until the first of some certificates becomes valid or expires.
 func untilNextChange(chain []*x509.Certificate) time.Duration {
 	next := unverifiedTTL
 	for _, certificate := range chain {

@@ -39,8 +39,8 @@ var needs = map[string]need{
 	"watch apiservices":               {try: noticesAnotherSchema},
 
 	"create tokenreviews":                               {knowsWhoCalls, "could not be asked who is calling"},
-	"list serviceaccounts":                              {followsServiceAccounts, "may not list and watch serviceaccounts"},
-	"watch serviceaccounts":                             {followsServiceAccounts, "may not list and watch serviceaccounts"},
+	"list serviceaccounts":                              {followsServiceAccounts, "not allowed to list and watch serviceaccounts"},
+	"watch serviceaccounts":                             {followsServiceAccounts, "not allowed to list and watch serviceaccounts"},
 	"create subjectaccessreviews":                       {readsANamespace, "could not be asked what"},
 	"get configmaps extension-apiserver-authentication": {callsByCertificate, "could not be asked for its authorities of client certificates"},
 	"list clusterrolebindings":                          {readsAllThatItMay, "cannot find those that you may see"},
@@ -86,7 +86,7 @@ func followsServiceAccounts(ctx context.Context, t *testing.T, installed install
 			return err
 		}
 		for line := range strings.Lines(installed.Output()) {
-			if strings.Contains(line, "may not list and watch serviceaccounts") {
+			if strings.Contains(line, "not allowed to list and watch serviceaccounts") {
 				return errors.New(line)
 			}
 		}
