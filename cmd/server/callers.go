@@ -10,34 +10,34 @@ import (
 	"github.com/kubeconnect/kubeconnect/server"
 )
 
-// The kinds of reviews, as metrics name them.
+// The types of reviews, as metrics name them.
 const (
 	tokenReview         = "TokenReview"
 	subjectAccessReview = "SubjectAccessReview"
 )
 
-// callers is how the service knows who calls and what they may do.
+// callers contains what authenticates and authorizes the callers of the service.
 type callers struct {
 	authenticator auth.Authenticator
 	authorizer    *auth.Authorizer
-	// guard lets in what is allowed to ask at all.
+	// guard rejects requests that are not allowed at all, before authentication.
 	guard func(http.Handler) http.Handler
-	// asking has callers asked for a client certificate.
+	// asking configures TLS to request a client certificate.
 	asking func(*tls.Config) *tls.Config
-	// reviews are what the cluster was asked about them, by the kind of review.
+	// reviews are the statistics of reviews, by their type.
 	reviews map[string]server.ReviewSource
-	// run keeps what is known of them, until the context ends.
+	// run keeps the data about callers up to date until the context is done.
 	run func(context.Context)
 }
 
-// callersOf is what the settings say.
+// callersOf returns the callers that the settings select.
 func callersOf(s settings, clients *auth.ClientFactory) callers {
 	client := clients.Own().Typed
 	authorizer := auth.NewAuthorizer(client, auth.AuthorizerOptions{Extra: s.reviews.extra, FollowedTTL: followedTTL(s.reviews.permissionInterval)})
 	if s.auth == authNone {
 		return callers{
 			authenticator: auth.KubeconfigUser{},
-			authorizer:    authorizer, // not run: nobody's rights are followed
+			authorizer:    authorizer, // not run: RBAC is not followed
 			guard:         auth.Loopback,
 			asking:        func(base *tls.Config) *tls.Config { return base },
 			reviews:       map[string]server.ReviewSource{subjectAccessReview: authorizer},

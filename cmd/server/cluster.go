@@ -9,9 +9,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// A connection to the API server that has gone silent is noticed by a ping after
-// idleSeconds and given up after pingSeconds more: client-go reads both from the
-// environment, and its own defaults are 30 and 15.
+// A silent connection to the API server is checked by a ping after idleSeconds, and closed after
+// pingSeconds more. client-go reads both from the environment; its own defaults are 30 and 15.
 const (
 	idleSeconds = "1"
 	pingSeconds = "5"
@@ -28,14 +27,14 @@ func setDefault(name, value string) {
 	}
 }
 
-// clusterConfig is how to reach the cluster that the settings name.
+// clusterConfig returns the client configuration of the cluster that the settings select.
 func clusterConfig(s settings) (*rest.Config, error) {
 	config, err := findConfig(s)
 	if err != nil {
 		return nil, err
 	}
 	config.UserAgent = "kubeconnect"
-	// Compressing costs the API server more than the network saves.
+	// Compression costs the API server more than the network saves.
 	config.DisableCompression = true
 	return config, nil
 }
@@ -51,7 +50,7 @@ func findConfig(s settings) (*rest.Config, error) {
 	overrides := &clientcmd.ConfigOverrides{CurrentContext: s.context}
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
-		return nil, errors.New("no cluster to serve: give --kubeconfig FILE or set KUBECONFIG")
+		return nil, errors.New("no cluster to serve: set --kubeconfig FILE or KUBECONFIG")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig: %w", err)

@@ -9,10 +9,10 @@ import (
 	"github.com/kubeconnect/kubeconnect/auth"
 )
 
-// connections is a listener that bounds the connections open at a time, in all and from one
-// network (see auth.Network). Where they are full, the network that has the most of them loses its
-// newest one: clients that take all places take them from each other, and a probe from
-// elsewhere has one.
+// connections is a listener that bounds the open connections, in total and from one network (see
+// auth.Network). Above the total, the network with the most connections loses its newest one.
+// Therefore clients that take all connections take them from each other, and a probe from another
+// network gets one.
 type connections struct {
 	net.Listener
 	max, maxOfNetwork int
@@ -26,15 +26,15 @@ func boundConnections(listener net.Listener, limit, limitOfNetwork int) *connect
 	return &connections{Listener: listener, max: limit, maxOfNetwork: limitOfNetwork, networks: map[netip.Prefix]*list.List{}}
 }
 
-// connection is one that counts until it is closed.
+// connection is a connection that counts until it is closed.
 type connection struct {
 	net.Conn
 	among   *connections
 	network netip.Prefix
-	place   *list.Element // guarded by the lock of among; nil when it no longer counts
+	place   *list.Element // guarded by the mutex of among; nil when the connection no longer counts
 }
 
-// Accept implements net.Listener. A connection that is refused is closed before anything is read.
+// Accept implements net.Listener. It closes a rejected connection before anything is read.
 func (c *connections) Accept() (net.Conn, error) {
 	for {
 		accepted, err := c.Listener.Accept()
@@ -52,7 +52,8 @@ func (c *connections) Accept() (net.Conn, error) {
 	}
 }
 
-// enter counts a connection, and returns the one that must go for it: nil, another one, or itself.
+// enter counts a connection, and returns the connection to close for it: nil, another one, or
+// itself.
 func (c *connections) enter(conn *connection) (evicted *connection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -107,7 +108,7 @@ func (conn *connection) Close() error {
 	return conn.Conn.Close()
 }
 
-// CloseWrite is for net/http, which lets a client read an answer that it did not wait for.
+// CloseWrite is used by net/http, which lets a client read a response that it did not wait for.
 func (conn *connection) CloseWrite() error {
 	if half, ok := conn.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()

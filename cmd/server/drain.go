@@ -15,10 +15,10 @@ import (
 	"github.com/kubeconnect/kubeconnect/server"
 )
 
-// drainable serves each connection by an http.Server of its own. net/http can tell only all
-// connections of a server to open no more streams (GOAWAY), by [http.Server.Shutdown]. With a
-// server for each connection, one can be drained: what is under way on it goes on, and its client opens
-// another connection for its next calls. A server costs about 3 KB.
+// drainable serves each connection with an http.Server of its own. net/http can send GOAWAY only to
+// all connections of a server, by [http.Server.Shutdown]. With a server for each connection, a
+// single one can be drained: its open streams continue, and its client opens another connection for
+// its next calls. A server costs about 3 KB.
 type drainable struct {
 	newServer func() *http.Server
 
@@ -26,7 +26,7 @@ type drainable struct {
 	open map[*http.Server]struct{}
 }
 
-// serve serves the connections of a listener until that fails.
+// serve serves the connections of a listener until the listener fails.
 func (d *drainable) serve(listener net.Listener) error {
 	for {
 		conn, err := accept(listener)
@@ -37,7 +37,7 @@ func (d *drainable) serve(listener net.Listener) error {
 	}
 }
 
-// serveConn returns at once.
+// serveConn starts serving a connection and returns at once.
 func (d *drainable) serveConn(conn net.Conn) {
 	httpServer := d.newServer()
 	drainOnce := sync.OnceFunc(func() { drain(httpServer) })
@@ -51,14 +51,14 @@ func (d *drainable) serveConn(conn net.Conn) {
 	}
 	d.remember(httpServer)
 	if err := httpServer.Serve(&oneConn{Conn: conn}); !errors.Is(err, io.EOF) {
-		slog.Error("a connection is not served", "error", err)
+		slog.Error("cannot serve a connection", "error", err)
 		_ = conn.Close()
 		d.forget(httpServer)
 	}
 }
 
-// drain lets what is under way on the server's connection go on, and has the client open another
-// connection for all else.
+// drain lets the open streams of the server's connection continue, and makes the client open
+// another connection for new calls.
 func drain(httpServer *http.Server) {
 	ended, end := context.WithCancel(context.Background())
 	end() // so that Shutdown does not wait
@@ -77,8 +77,8 @@ func (d *drainable) forget(httpServer *http.Server) {
 	delete(d.open, httpServer)
 }
 
-// shutdown drains all connections and waits until what is under way on them has ended. When ctx ends
-// it closes them.
+// shutdown drains all connections and waits until their calls have ended. When ctx is done it
+// closes them.
 func (d *drainable) shutdown(ctx context.Context) error {
 	var ending errgroup.Group
 	for _, httpServer := range d.servers() {
@@ -107,11 +107,10 @@ func (d *drainable) servers() []*http.Server {
 	return servers
 }
 
-// acceptPause is how long to wait after accepting has failed for a reason that passes, such as too
-// many open files.
+// acceptPause is the delay after a temporary error of Accept, such as too many open files.
 const acceptPause = 100 * time.Millisecond
 
-// accept returns the next connection. Errors that pass are waited for, as net/http does.
+// accept returns the next connection. It retries after temporary errors, as net/http does.
 func accept(listener net.Listener) (net.Conn, error) {
 	for {
 		conn, err := listener.Accept()
@@ -119,7 +118,7 @@ func accept(listener net.Listener) (net.Conn, error) {
 		if err == nil || !errors.As(err, &passing) || !passing.Temporary() {
 			return conn, err
 		}
-		slog.Warn("no connection is accepted", "error", err)
+		slog.Warn("cannot accept connections", "error", err)
 		time.Sleep(acceptPause)
 	}
 }
@@ -139,7 +138,7 @@ func (o *oneConn) Accept() (net.Conn, error) {
 	return o.Conn, nil
 }
 
-// Close implements net.Listener: the connection stays open.
+// Close implements net.Listener. The connection stays open.
 func (o *oneConn) Close() error { return nil }
 
 // Addr implements net.Listener.

@@ -11,27 +11,26 @@ import (
 	"time"
 )
 
-// reloadInterval is how often the files of a certificate are read. They are small,
-// and reading them tells every way in which they may be replaced: written over,
-// renamed, or swapped by a symbolic link above them, as Kubernetes does.
+// reloadInterval is how often the files of a certificate are read. They are small, and reading them
+// detects every kind of replacement: overwritten, renamed, or exchanged by a symbolic link of a
+// parent folder, as Kubernetes does.
 const reloadInterval = 5 * time.Second
 
-// keyPair is the server's certificate and private key, as two files have them now.
-// A pair that cannot be used leaves the one before in its place. Connections that
-// are open stay as they are.
+// keyPair is the server's current certificate and private key from two files. If a new pair cannot
+// be used, the previous pair stays in use. Open connections are not affected.
 type keyPair struct {
 	// Set once.
 	certFile, keyFile string
 
-	current atomic.Pointer[tls.Certificate] // what new connections are shown
+	current atomic.Pointer[tls.Certificate] // the certificate for new connections
 
 	// Owned by follow, once it runs.
-	served   pemPair // what current was made of
+	served   pemPair // what current was parsed from
 	validity validity
 	failures failures
 }
 
-// pemPair is the content of the two files.
+// pemPair contains the contents of the two files.
 type pemPair struct{ certificate, key string }
 
 // loadKeyPair reads a pair for the first time. The caller must run follow.
@@ -44,7 +43,7 @@ func loadKeyPair(certFile, keyFile string) (*keyPair, error) {
 	return p, nil
 }
 
-// follow keeps the pair as its files are, until the context ends.
+// follow reloads the pair when its files change, until the context is done.
 func (p *keyPair) follow(ctx context.Context) {
 	ticker := time.NewTicker(reloadInterval)
 	defer ticker.Stop()
@@ -60,12 +59,12 @@ func (p *keyPair) follow(ctx context.Context) {
 
 func (p *keyPair) look() {
 	if err := p.load(); p.failures.isNews(err) {
-		slog.Error("the certificate stays the old one: the new one cannot be used", "error", err)
+		slog.Error("cannot use the new certificate: the old one stays in use", "error", err)
 	}
 	p.tellValidity(time.Now())
 }
 
-// load reads the files, and uses what is in them if it is new.
+// load reads the files, and uses their contents if they have changed.
 func (p *keyPair) load() error {
 	read, err := readPEMPair(p.certFile, p.keyFile)
 	if err != nil || read == p.served {
@@ -93,8 +92,7 @@ func readPEMPair(certFile, keyFile string) (pemPair, error) {
 	return pemPair{string(certificate), string(key)}, nil
 }
 
-// tellValidity logs that the certificate is not valid, or will not be for long,
-// once for each of these.
+// tellValidity logs if the certificate is not valid, or expires soon, once for each state.
 func (p *keyPair) tellValidity(now time.Time) {
 	leaf := p.current.Load().Leaf
 	validity := validityOf(leaf, now)
@@ -104,21 +102,21 @@ func (p *keyPair) tellValidity(now time.Time) {
 	p.validity = validity
 	switch validity {
 	case notYet:
-		slog.Error("the certificate is not valid yet: clients will refuse it", "file", p.certFile, "begins", leaf.NotBefore)
+		slog.Error("the certificate is not valid yet: clients will reject it", "file", p.certFile, "begins", leaf.NotBefore)
 	case ending:
 		slog.Warn("the certificate expires soon: renew it", "file", p.certFile, "expires", leaf.NotAfter)
 	case expired:
-		slog.Error("the certificate has expired: clients will refuse it; renew it", "file", p.certFile, "expires", leaf.NotAfter)
+		slog.Error("the certificate has expired: clients will reject it; renew it", "file", p.certFile, "expires", leaf.NotAfter)
 	}
 }
 
-// validity is where a certificate is in its life.
+// validity is the phase of a certificate's lifetime.
 type validity int
 
 const (
 	valid validity = iota
 	notYet
-	ending // in the last tenth of its life: whoever renews it should have done so
+	ending // the last tenth of the lifetime: it should have been renewed
 	expired
 )
 
@@ -135,9 +133,8 @@ func validityOf(certificate *x509.Certificate, now time.Time) validity {
 	return valid
 }
 
-// failures tells which of the failures in a row is worth a word: one that has
-// been seen at two looks, for files are replaced one after the other, and that
-// has not been told yet.
+// failures decides which repeated errors are logged: an error that occurred twice in a row, because
+// files are replaced one after the other, and that has not been logged yet.
 type failures struct {
 	last string
 	seen int

@@ -7,11 +7,11 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// What client-go logs goes where everything goes. It is told so once, before anything
-// of it runs, for it reads that without a lock.
+// client-go logs to slog's default handler. The logger is set once, before client-go runs, because
+// klog reads it without a lock.
 func init() { klog.SetSlogLogger(slog.New(defaultHandler{})) }
 
-// defaultHandler is whatever slog's default handler is at the time.
+// defaultHandler forwards to the current default handler of slog.
 type defaultHandler struct{}
 
 func (defaultHandler) Enabled(ctx context.Context, level slog.Level) bool {

@@ -7,14 +7,14 @@ import (
 	"net"
 )
 
-// edge is where the service listens.
+// edge is the listener for callers.
 type edge struct {
 	net.Listener
 	pair *keyPair // nil for plain text
 }
 
-// listen opens the address that the settings name, over TLS if they name a
-// certificate; asking completes the configuration of TLS. The caller must run follow.
+// listen opens the address in the settings, with TLS if they name a certificate; asking completes
+// the TLS configuration. The caller must run follow.
 func listen(s settings, asking func(*tls.Config) *tls.Config) (edge, error) {
 	listener, err := net.Listen("tcp", s.listen)
 	if err != nil {
@@ -41,8 +41,8 @@ func tlsConfig(pair *keyPair) *tls.Config {
 	}
 }
 
-// cipherSuites are those of TLS 1.2 with authenticated encryption (AEAD) and forward secrecy. Those of
-// TLS 1.3 are all of that kind.
+// cipherSuites are the cipher suites of TLS 1.2 with authenticated encryption (AEAD) and forward
+// secrecy. All those of TLS 1.3 have both.
 var cipherSuites = []uint16{
 	tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
 	tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
@@ -59,7 +59,7 @@ func (e edge) url() string {
 	return "https://" + e.Addr().String()
 }
 
-// follow keeps the certificate as its files are, until the context ends.
+// follow reloads the certificate when its files change, until the context is done.
 func (e edge) follow(ctx context.Context) {
 	if e.pair != nil {
 		e.pair.follow(ctx)

@@ -12,15 +12,15 @@ import (
 	"github.com/kubeconnect/kubeconnect/server"
 )
 
-// logWindow is how much of a log the API server may send ahead of a caller who is slow to
-// read it. By default it would be 4 MiB, kept for each of a thousand such logs.
+// logWindow bounds the bytes of a log that the API server can send ahead of a slow reader. The
+// default would be 4 MiB, for each of up to a thousand logs.
 const logWindow = 256 << 10
 
-// newLogClients makes the clients that read logs. They have connections of their own: an
-// HTTP/2 window is the connection's, and what else is read is to come by large ones.
+// newLogClients returns the clients that read logs. They have connections of their own, because an
+// HTTP/2 window is configured for the connection, and other reads need large windows.
 func newLogClients(config *rest.Config) (*auth.ClientFactory, error) {
 	config = rest.CopyConfig(config)
-	if config.Dial == nil { // client-go's own, under which no other connections are shared
+	if config.Dial == nil { // client-go's default, but connections with it are not shared with other clients
 		config.Dial = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext
 	}
 	return auth.NewClientFactory(config, func(next http.RoundTripper) http.RoundTripper {
@@ -29,7 +29,7 @@ func newLogClients(config *rest.Config) (*auth.ClientFactory, error) {
 	})
 }
 
-// narrow gives the connections that a transport is going to make a small window.
+// narrow sets a small window for the future connections of a transport.
 func narrow(transport http.RoundTripper) {
 	for {
 		switch is := transport.(type) {

@@ -25,7 +25,7 @@ func main() {
 	}
 }
 
-// run serves until the context ends.
+// run serves until the context is done.
 func run(ctx context.Context, args []string) error {
 	settings, err := readSettings(args, os.LookupEnv)
 	if err != nil {

@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	// maxScrapes bounds the readers of metrics at one time, and those of the load.
+	// maxScrapes bounds the concurrent scrapes, and the concurrent requests for the load.
 	maxScrapes = 4
-	// scrapeTimeout is how long one may take to read an answer.
+	// scrapeTimeout bounds the time to read a response.
 	scrapeTimeout = 30 * time.Second
 )
 
-// serveMetrics serves what is collected, and what Go and the system know of this
-// process, and to peers the load, at an address of its own; nowhere if that is empty. The caller must call
-// stop, which cuts off who reads.
+// serveMetrics serves the collected metrics, those of Go and the process, and the load for peers,
+// at a separate address; it does nothing if the address is empty. The caller must call stop, which
+// closes all connections.
 func serveMetrics(address string, load http.Handler, collected ...prometheus.Collector) (stop func(), err error) {
 	if address == "" {
 		return func() {}, nil
@@ -53,7 +53,7 @@ func serveMetrics(address string, load http.Handler, collected ...prometheus.Col
 	}, nil
 }
 
-// metricsHandler answers GET of /metrics and of the load, and nothing else.
+// metricsHandler serves GET of /metrics and of the load path, and nothing else.
 func metricsHandler(load http.Handler, collected []prometheus.Collector) http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

@@ -15,28 +15,27 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Without the permission to ask who is calling and what they may do, the service answers no call.
-// The API server says so only when there is a call, and only to that. So the service asks for its
-// own permissions, by SelfSubjectAccessReviews, which every account may create.
+// Without the permission to create reviews of callers, the service cannot serve any call. The API
+// server reports that only in response to a call's review. Therefore the service checks its own
+// permissions by SelfSubjectAccessReviews, which every account is allowed to create.
 
 const (
-	// ownPermissionsInterval is how often the API server is asked. Each time is one request for each
-	// permission.
+	// ownPermissionsInterval is how often the permissions are checked. Each check is one request
+	// for each permission.
 	ownPermissionsInterval = 10 * time.Second
-	// ownPermissionsRetry is how long to wait when it could not be asked.
+	// ownPermissionsRetry is the delay after a failed check.
 	ownPermissionsRetry = time.Second
 	// ownPermissionTimeout bounds one request.
 	ownPermissionTimeout = 5 * time.Second
 )
 
-// neededPermissions are what the service must be allowed to answer any call under --auth cluster.
+// neededPermissions are the permissions that every call needs under --auth cluster.
 var neededPermissions = []authorizationv1.ResourceAttributes{
 	{Verb: "create", Group: "authentication.k8s.io", Version: "v1", Resource: "tokenreviews"},
 	{Verb: "create", Group: "authorization.k8s.io", Version: "v1", Resource: "subjectaccessreviews"},
 }
 
-// ownPermissions are what is known of the service's own permissions. Its methods are safe for
-// concurrent use.
+// ownPermissions contains the service's own permissions. Its methods are safe for concurrent use.
 type ownPermissions struct {
 	client kubernetes.Interface
 	needed []authorizationv1.ResourceAttributes
@@ -46,7 +45,7 @@ type ownPermissions struct {
 	missing []string
 }
 
-// follow asks for the permissions at an interval until the context ends.
+// follow checks the permissions at an interval until the context is done.
 func (o *ownPermissions) follow(ctx context.Context) {
 	for ctx.Err() == nil {
 		interval := ownPermissionsInterval
@@ -57,7 +56,7 @@ func (o *ownPermissions) follow(ctx context.Context) {
 	}
 }
 
-// look asks once, and reports whether the API server has answered.
+// look checks the permissions once, and reports whether the API server has responded.
 func (o *ownPermissions) look(ctx context.Context) bool {
 	var missing []string
 	for _, permission := range o.needed {
@@ -73,8 +72,8 @@ func (o *ownPermissions) look(ctx context.Context) bool {
 	return true
 }
 
-// allows asks for one permission. An API server that refuses the question itself leaves it open, and
-// the permission is taken to be there.
+// allows checks one permission. If the API server rejects the review itself, the permission is
+// assumed to be granted.
 func (o *ownPermissions) allows(ctx context.Context, permission authorizationv1.ResourceAttributes) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, ownPermissionTimeout)
 	defer cancel()
@@ -94,29 +93,29 @@ func (o *ownPermissions) set(missing []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if before := strings.Join(o.missing, ", "); before != strings.Join(missing, ", ") && len(missing) > 0 {
-		slog.Error("the service answers no calls, because its account lacks permissions", "missing", missing)
+		slog.Error("the service cannot serve calls, because its account lacks permissions", "missing", missing)
 	}
 	o.known, o.missing = true, missing
 }
 
-// lacking returns an error that says which permissions are missing, if any are. They are not
-// missing as long as the API server has not said so.
+// lacking returns an error with the missing permissions, or nil. A permission is missing only after
+// the API server has denied it.
 func (o *ownPermissions) lacking() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(o.missing) == 0 {
 		return nil
 	}
-	return fmt.Errorf("the service's account may not %s", strings.Join(o.missing, ", "))
+	return fmt.Errorf("the service's account is not allowed to %s", strings.Join(o.missing, ", "))
 }
 
-// granted returns nil when the API server has said that no permission is missing.
+// granted returns nil if the API server has confirmed that no permission is missing.
 func (o *ownPermissions) granted() error {
 	o.mu.Lock()
 	known := o.known
 	o.mu.Unlock()
 	if !known && len(o.needed) > 0 {
-		return errors.New("the API server has not said yet what the service may do")
+		return errors.New("the API server has not confirmed the service's permissions yet")
 	}
 	return o.lacking()
 }

@@ -40,15 +40,15 @@ func TestOwnPermissions_SayWhatIsMissing(t *testing.T) {
 			t.Errorf("%s: granted says %q", when, got)
 		}
 	}
-	err = errors.New("away")
-	want("before the API server has answered", false, "", "the API server has not said yet what the service may do")
+	err = errors.New("unreachable")
+	want("before the API server has responded", false, "", "the API server has not confirmed the service's permissions yet")
 	err = nil
 	want("with all permissions", true, "", "")
 	denied["tokenreviews"] = true
-	const missing = "the service's account may not create tokenreviews.authentication.k8s.io"
+	const missing = "the service's account is not allowed to create tokenreviews.authentication.k8s.io"
 	want("without one", true, missing, missing)
-	err = errors.New("away")
-	want("without one, and the API server is away", false, missing, missing)
+	err = errors.New("unreachable")
+	want("without one, and the API server is unreachable", false, missing, missing)
 	err = nil
 	clear(denied)
 	want("with all again", true, "", "")

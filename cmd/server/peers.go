@@ -15,16 +15,16 @@ import (
 )
 
 const (
-	// loadPath is where a replica tells its load, beside its metrics.
+	// loadPath is the path at which a replica serves its load, at the address of its metrics.
 	loadPath = "/load"
-	// peerTimeout is how long finding all peers may take, and asking each of them.
+	// peerTimeout bounds the search for peers, and each request to a peer.
 	peerTimeout = 2 * time.Second
-	// maxPeers bounds the replicas that are asked, and maxLoadBytes what one of them may answer.
+	// maxPeers bounds the replicas that are queried, and maxLoadBytes the response of each.
 	maxPeers     = 100
 	maxLoadBytes = 256 << 10
 )
 
-// peers are the replicas behind a name of the DNS, this one among them.
+// peers are the replicas behind a DNS name, including this one.
 type peers struct {
 	address string // HOST:PORT; the port is that of their metrics
 	client  *http.Client
@@ -43,13 +43,13 @@ func newPeers(address string) *peers {
 	}
 }
 
-// ask returns the loads of the replicas that answer.
+// ask returns the loads of the replicas that respond.
 func (p *peers) ask(ctx context.Context) []server.Load {
 	ctx, cancel := context.WithTimeout(ctx, 2*peerTimeout)
 	defer cancel()
 	urls, err := p.find(ctx)
 	if err != nil {
-		slog.Debug("the peers are not known", "error", err)
+		slog.Debug("cannot resolve the peers", "error", err)
 		return nil
 	}
 	var (
@@ -61,7 +61,7 @@ func (p *peers) ask(ctx context.Context) []server.Load {
 		asking.Go(func() {
 			load, err := p.loadAt(ctx, url)
 			if err != nil {
-				slog.Debug("a peer does not tell its load", "peer", url, "error", err)
+				slog.Debug("cannot read the load of a peer", "peer", url, "error", err)
 				return
 			}
 			mu.Lock()
@@ -100,7 +100,7 @@ func (p *peers) loadAt(ctx context.Context, url string) (load server.Load, err e
 	}
 	defer func() { _ = answer.Body.Close() }()
 	if answer.StatusCode != http.StatusOK {
-		return load, fmt.Errorf("it answers %s", answer.Status)
+		return load, fmt.Errorf("response status %s", answer.Status)
 	}
 	return load, json.NewDecoder(io.LimitReader(answer.Body, maxLoadBytes)).Decode(&load)
 }

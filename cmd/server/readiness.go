@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	// readinessInterval is how often readiness is looked at. It costs nothing while there is a
-	// snapshot, and asks the API server for its version otherwise.
+	// readinessInterval is how often readiness is checked. A check is free while there is a
+	// snapshot, and otherwise requests the API server's version.
 	readinessInterval = time.Second
-	// reachedInterval is how often the API server is asked for its version while it answers.
+	// reachedInterval is how often the API server's version is requested while it responds.
 	reachedInterval = 5 * time.Second
 )
 
-// followReadiness keeps the service ready while it can answer, until the context ends. Permissions
-// that are missing keep it from becoming ready, so that a rollout stops. Afterwards they do not end
-// readiness: they are missing at all replicas, and an answer that says so is better than none.
+// followReadiness updates the readiness of the service until the context is done. Missing
+// permissions prevent it from becoming ready, so that a rollout stops. They do not end readiness
+// later: all replicas lack them, and an error that reports them is better than no response.
 func followReadiness(ctx context.Context, hub *informerhub.Hub, permissions *ownPermissions, readiness *server.Readiness) {
 	granted := permissions.granted
 	for logged := "not looked at"; ctx.Err() == nil; {
@@ -43,8 +43,8 @@ func followReadiness(ctx context.Context, hub *informerhub.Hub, permissions *own
 	}
 }
 
-// whyNotReady returns why the service cannot answer: what is preloaded has no snapshot, or nothing
-// has one and the API server cannot be reached.
+// whyNotReady returns why the service cannot serve reads: preloaded resources have no snapshot, or
+// no resource has a snapshot and the API server is unreachable.
 func whyNotReady(ctx context.Context, hub *informerhub.Hub) error {
 	if err := hub.Warm(); err != nil {
 		return err
@@ -55,8 +55,7 @@ func whyNotReady(ctx context.Context, hub *informerhub.Hub) error {
 	return hub.Resolver().Reached(ctx)
 }
 
-// logReadiness writes whether the service is ready to the log when that has changed, and returns
-// what it has written last.
+// logReadiness logs the readiness when it has changed, and returns the reason that was logged last.
 func logReadiness(err error, logged string) string {
 	why := ""
 	if err != nil {
@@ -72,8 +71,8 @@ func logReadiness(err error, logged string) string {
 	return why
 }
 
-// awaitReached blocks until the API server has answered once, and reports whether it has: not if the
-// context ends first.
+// awaitReached blocks until the API server has responded once. It returns false if the context is
+// done first.
 func awaitReached(ctx context.Context, resolver *informerhub.Resolver) bool {
 	for ctx.Err() == nil {
 		if resolver.Reached(ctx) == nil {
@@ -84,7 +83,7 @@ func awaitReached(ctx context.Context, resolver *informerhub.Resolver) bool {
 	return false
 }
 
-// sleep blocks for some time, or until the context ends.
+// sleep blocks for some time, or until the context is done.
 func sleep(ctx context.Context, d time.Duration) {
 	select {
 	case <-time.After(d):

@@ -19,33 +19,33 @@ import (
 )
 
 const (
-	// shutdownTimeout is how long calls under way may take to end.
+	// shutdownTimeout bounds the time for calls to finish at shutdown.
 	shutdownTimeout = 10 * time.Second
-	// maxStreams bounds the calls at one time on one HTTP/2 connection.
+	// maxStreams bounds the concurrent calls on one HTTP/2 connection.
 	maxStreams = 1000
-	// maxHeaderBytes bounds the headers of a request, which are kept as long as its stream. The
-	// token is in them.
+	// maxHeaderBytes bounds the headers of a request, including the token. They are kept as long as
+	// its stream.
 	maxHeaderBytes = 32 << 10
-	// maxUnreadBytes and maxUnreadOfStream bound what is received of bodies that nobody reads yet,
-	// of a connection and of a stream.
+	// maxUnreadBytes and maxUnreadOfStream bound the buffered bytes of request bodies that are not
+	// being read yet, for a connection and for a stream.
 	maxUnreadBytes    = 256 << 10
 	maxUnreadOfStream = 64 << 10
 	// maxFrameBytes bounds the buffer that a connection reads frames into.
 	maxFrameBytes = 16 << 10
-	// writeTimeout is how long a request may take that no caller has been admitted for: server.New
-	// lifts it for those that have one.
+	// writeTimeout bounds a request without an admitted caller; server.New removes it for admitted
+	// ones.
 	writeTimeout = time.Minute
-	// writeByteTimeout is how long a connection may take nothing of what is written to it.
+	// writeByteTimeout is how long a connection can block without accepting a written byte.
 	writeByteTimeout = 30 * time.Second
 )
 
-// serve builds the service, and serves until the context ends.
+// serve builds the service, and serves until the context is done.
 func serve(ctx context.Context, s settings) error {
 	config, err := clusterConfig(s)
 	if err != nil {
 		return err
 	}
-	if limit, _ := s.memoryLimitBytes(); limit > 0 { // its error has been told by check
+	if limit, _ := s.memoryLimitBytes(); limit > 0 { // check has reported its error
 		debug.SetMemoryLimit(limit)
 	}
 	hub, err := informerhub.New(config, informerhub.Options{
@@ -69,7 +69,7 @@ func serve(ctx context.Context, s settings) error {
 	if err != nil {
 		return err
 	}
-	stopping, stop := context.WithCancel(context.WithoutCancel(ctx)) // ended in its order, not with ctx
+	stopping, stop := context.WithCancel(context.WithoutCancel(ctx)) // canceled in the shutdown order, not with ctx
 	defer stop()
 	readiness := &server.Readiness{}
 	permissions := &ownPermissions{client: clients.Own().Typed}
@@ -84,7 +84,7 @@ func serve(ctx context.Context, s settings) error {
 	if err != nil {
 		return err
 	}
-	defer stopMetrics() // last of all: calls that finish are counted
+	defer stopMetrics() // last, so that finishing calls are counted
 	handler := server.New(server.Config{
 		Hub:             hub,
 		Authenticator:   callers.authenticator,
@@ -127,12 +127,12 @@ func serve(ctx context.Context, s settings) error {
 	}
 	endStreams := func() {
 		end()
-		besides.Wait() // so that nothing says ready after this
+		besides.Wait() // so that readiness is not set to true after this
 		readiness.Set(false)
 		stop()
 	}
 	defer endStreams()
-	known, forget := context.WithCancel(context.WithoutCancel(ctx)) // calls that finish must be known
+	known, forget := context.WithCancel(context.WithoutCancel(ctx)) // finishing calls still need authentication
 	var knowing sync.WaitGroup
 	knowing.Go(func() { callers.run(known) })
 	defer knowing.Wait()
@@ -140,8 +140,8 @@ func serve(ctx context.Context, s settings) error {
 	return serveHTTP(ctx, edge, handler, endStreams)
 }
 
-// serveHTTP serves HTTP/1.1 and HTTP/2, plain and over TLS alike, until the
-// context ends. Then it calls endStreams, and lets the other calls finish.
+// serveHTTP serves HTTP/1.1 and HTTP/2, in plain text and over TLS, until the context is done. Then
+// it calls endStreams, and lets the other calls finish.
 func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler, endStreams func()) error {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
@@ -176,18 +176,18 @@ func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler,
 	slog.Info("shutting down")
 	endStreams()
 	_ = listener.Close()
-	<-served // no connection begins after this
+	<-served // no connection is accepted after this
 	deadline, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()
 	return connections.shutdown(deadline)
 }
 
-// warnOfUnknown tells the operator of names of --uncached that mean nothing, for a typing
-// error would let into memory what is to stay out.
+// warnOfUnknown logs the names of --uncached that match no resource: a typo would let a resource be
+// cached.
 func warnOfUnknown(ctx context.Context, resolver *informerhub.Resolver, names []string) {
 	for _, name := range names {
 		if _, err := resolver.Resolve(ctx, name); err != nil && ctx.Err() == nil {
-			slog.Warn("a name of --uncached is not known, and keeps out of memory only what will have it", "error", err)
+			slog.Warn("a name of --uncached matches no resource; it applies only to resources that are created with this name later", "error", err)
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/kubeconnect/kubeconnect/server"
 )
 
-// settings are what the flags and the environment say.
+// settings are the values of the flags and environment variables.
 type settings struct {
 	kubeconfig               string
 	context                  string
@@ -59,21 +59,24 @@ const (
 )
 
 const usage = `kubeconnect serves the live state of a Kubernetes cluster over Connect, gRPC and
-gRPC-Web, on one port, with a page at /.
+gRPC-Web, on one port, with a console at /.
 
 Usage:
   kubeconnect [flags]
 
-Which cluster: --kubeconfig or --context if given; else, inside a cluster, that one,
-by the service account; else KUBECONFIG, else the default kubeconfig.
+The cluster is selected by --kubeconfig or --context if given; otherwise, inside a cluster,
+it is that cluster, with the service account; otherwise by KUBECONFIG or the default kubeconfig.
 
 Each flag can also be set as an environment variable: --tls-cert-file is
-KUBECONNECT_TLS_CERT_FILE. The flag wins.
+KUBECONNECT_TLS_CERT_FILE. A flag takes precedence.
 
 Flags:
 `
 
-// readSettings reads the flags, and the environment for those that are not given.
+// usageColumns is the maximum width of the output of --help.
+const usageColumns = 100
+
+// readSettings parses the flags, and the environment variables for flags that are not given.
 func readSettings(args []string, lookup func(string) (string, bool)) (settings, error) {
 	var s settings
 	var level string
@@ -81,36 +84,36 @@ func readSettings(args []string, lookup func(string) (string, bool)) (settings, 
 	flags.SortFlags = false
 	flags.StringVar(&s.kubeconfig, "kubeconfig", "", "the kubeconfig `file` of the cluster to serve")
 	flags.StringVar(&s.context, "context", "", "the `name` of the kubeconfig's context; its current one by default")
-	flags.StringVar(&s.listen, "listen", "127.0.0.1:8080", "the `address` to serve on, HOST:PORT; port 0 takes a free one")
-	flags.StringVar(&s.auth, "auth", authCluster, "who may call: \"cluster\" (whom the cluster knows, by a bearer token or a client certificate, reading what it may read there) or \"none\" (everyone on this machine, acting as the kubeconfig's user; loopback addresses only)")
-	flags.StringSliceVar(&s.audiences, "auth-audience", nil, "an `audience` that bearer tokens must be meant for; repeat it, or separate several by commas, of which one is enough. By default the API server's own: then this service is sent tokens that are good for the API server too")
-	flags.StringVar(&s.writeAs, "write-as", writeAsToken, "how changes, and reads that are not from memory, are made: \"token\" (with the caller's own bearer token; who calls with a client certificate can only read from memory, and with --auth-audience the API server must take those tokens too) or \"impersonate\" (as the caller, by the right of the service's account to act as others)")
-	flags.DurationVar(&s.recheckInterval, "recheck-interval", 10*time.Second, "how `often` the credential and the rights of a stream are looked at while it runs, beside when a change of RBAC is seen; what the cluster has answered is remembered for another 10s at most")
+	flags.StringVar(&s.listen, "listen", "127.0.0.1:8080", "the `address` to serve on, HOST:PORT; port 0 selects a free port")
+	flags.StringVar(&s.auth, "auth", authCluster, "how callers are authenticated: \"cluster\" (by the cluster, with a bearer token or a client certificate; its RBAC decides what they can read) or \"none\" (every caller acts as the kubeconfig's user; loopback addresses only)")
+	flags.StringSliceVar(&s.audiences, "auth-audience", nil, "an accepted `audience` of bearer tokens; repeat the flag, or separate several by commas; a token needs one of them. Default: the API server's own audience, so that callers send tokens that are also valid for the API server")
+	flags.StringVar(&s.writeAs, "write-as", writeAsToken, "how writes and uncached reads are authenticated: \"token\" (with the caller's own bearer token; callers with a client certificate can only read from the cache, and with --auth-audience the API server must accept these tokens too) or \"impersonate\" (as the caller, by the permission of the service's account to impersonate)")
+	flags.DurationVar(&s.recheckInterval, "recheck-interval", 10*time.Second, "how `often` the credential and the permissions of an open stream are re-checked, in addition to each change of RBAC that is seen; the cluster's decisions are cached for at most another 10s")
 	s.reviews.addFlags(flags)
-	flags.StringVar(&s.certFile, "tls-cert-file", "", "a PEM `file` with the server's certificate chain; it is read again every few seconds, with its key; without it, plain text is served")
+	flags.StringVar(&s.certFile, "tls-cert-file", "", "a PEM `file` with the server's certificate chain; it is reloaded every few seconds, with its key. Without it, plain text is served")
 	flags.StringVar(&s.keyFile, "tls-private-key-file", "", "a PEM `file` with the private key of --tls-cert-file")
-	flags.BoolVar(&s.allowPlaintext, "allow-plaintext", false, "serve plain text on an address that is not a loopback one: whoever is on the way can read tokens and objects; only for behind a proxy that ends TLS")
-	flags.StringSliceVar(&s.corsOrigins, "cors-origin", nil, "an `origin`, such as https://app.example.com, whose pages may call from a browser, beside the page served here; repeat it, or separate several by commas; none by default, and no patterns")
-	flags.IntVar(&s.limits.Streams, "caller-max-streams", 5000, "how `many` streams a caller may have open at a time; each needs about 50 KB here. The pods of a DaemonSet share a service account, and are one caller: give as many as there are nodes, times the streams of each. 0 is no limit, which is the default under --auth none, where everyone is the same caller")
-	flags.IntVar(&s.limits.CredentialStreams, "credential-max-streams", 2000, "how `many` of them each credential of a caller may have, so that one pod does not take those of all pods of its service account: a pod, a token or a client certificate, as far as the cluster tells them apart. 0 is no limit, which is the default under --auth none")
-	flags.IntVar(&s.limits.Rate, "caller-request-rate", 500, "how `many` calls a caller may make each second in the long run, opening a stream being one: more than a program needs that watches, less than one that asks in a loop can make. 0 is no limit, which is the default under --auth none")
-	flags.IntVar(&s.limits.Burst, "caller-request-burst", 2000, "how `many` calls a caller may make at once after a quiet time: when a replica has gone, so many of its streams come back together, and the others at the rate")
-	flags.IntVar(&s.limits.Calls, "caller-max-calls", 20, "how `many` calls, other than streams, a caller may have under way at a time; 200 more wait for up to 5s. 0 is no limit, which is the default under --auth none")
-	flags.DurationVar(&s.maxStreamAge, "max-stream-age", 45*time.Minute, "how `long` a watch stays open, give or take a third: then it ends where it can be resumed, with UNAVAILABLE, and its client is asked to open another connection, so that streams find their way to replicas that have started since. 0 is for ever")
-	flags.StringVar(&s.peers, "peers", "", "the other replicas, as `HOST:PORT`: a name of the DNS that has the addresses of all of them, such as that of a headless Service, and the port of their --metrics-listen. A replica that has far more watches than its peers ends some, a few a second, where they can be resumed; so does one that has lost the API server, where a peer has not. What peers tell is not authenticated, and is used for nothing else. Nobody by default")
-	flags.IntVar(&s.maxConnections, "max-connections", 4096, "how `many` connections may be open at a time: above it, the address that has the most loses its newest one")
-	flags.IntVar(&s.maxConnectionsPerAddress, "max-connections-per-address", 2048, "how `many` of them one address may have, and one /64 of IPv6: as many as a caller may have streams, because some clients open a connection for each until the first is there. Give more where clients come through one proxy that opens a connection for each")
+	flags.BoolVar(&s.allowPlaintext, "allow-plaintext", false, "serve plain text on an address that is not a loopback address; only behind a proxy that terminates TLS, because tokens and objects can be read on the network")
+	flags.StringSliceVar(&s.corsOrigins, "cors-origin", nil, "an `origin`, such as https://app.example.com, whose pages are allowed to call from a browser, in addition to the console; repeat the flag, or separate several by commas; patterns are not supported. Default: none")
+	flags.IntVar(&s.limits.Streams, "caller-max-streams", 5000, "how `many` open streams a caller can have; each needs about 50 KB. The pods of a DaemonSet share a service account, and are one caller: set the number of nodes times the streams of each pod. 0 is no limit, which is the default under --auth none, where all callers are the same caller")
+	flags.IntVar(&s.limits.CredentialStreams, "credential-max-streams", 2000, "how `many` of these streams each credential of a caller can have, so that one pod cannot take the streams of all pods of its service account. A credential is a pod, a token or a client certificate, as far as the cluster distinguishes them. 0 is no limit, which is the default under --auth none")
+	flags.IntVar(&s.limits.Rate, "caller-request-rate", 500, "how `many` calls a caller can make each second in the long run; opening a stream is one call. 0 is no limit, which is the default under --auth none")
+	flags.IntVar(&s.limits.Burst, "caller-request-burst", 2000, "how `many` calls a caller can make at once after an idle time. When a replica has ended, this many of its streams can reconnect at once, and the others at the rate")
+	flags.IntVar(&s.limits.Calls, "caller-max-calls", 20, "how `many` concurrent calls a caller can make, streams excluded; 200 more wait for up to 5s. 0 is no limit, which is the default under --auth none")
+	flags.DurationVar(&s.maxStreamAge, "max-stream-age", 45*time.Minute, "how `long` a watch stays open, plus or minus a third. It then ends with UNAVAILABLE where it can be resumed, and its client opens another connection, so that streams move to replicas that were started later. 0 disables it")
+	flags.StringVar(&s.peers, "peers", "", "the other replicas, as `HOST:PORT`: a DNS name that resolves to the addresses of all of them, such as that of a headless Service, and the port of their --metrics-listen. A replica that has far more watches than its peers ends some, a few a second, where they can be resumed; so does a replica that cannot reach the API server while a peer can. Peers are not authenticated, and their data is used for nothing else. Default: none")
+	flags.IntVar(&s.maxConnections, "max-connections", 4096, "how `many` connections can be open: above it, the address with the most connections loses its newest one")
+	flags.IntVar(&s.maxConnectionsPerAddress, "max-connections-per-address", 2048, "how `many` of these connections one address, or one /64 of IPv6, can have. The default is as large as the streams of a credential, because some clients open a connection for each stream until the first one is established. Raise it if clients come through one proxy that opens a connection for each client")
 	flags.BoolVar(&s.keepManagedFields, "keep-managed-fields", false, "keep metadata.managedFields, which is about half of an object")
-	flags.DurationVar(&s.cacheIdleTimeout, "cache-idle-timeout", 10*time.Minute, "how `long` a resource is kept in memory that nobody reads or watches, other than those of --preload")
-	flags.StringVar(&s.tokenGeneration, "token-generation", "", "any `text`, the same at all replicas: a resume token that was given out under another one begins with a snapshot. Change it after etcd was restored from a backup; see docs/operations.md")
-	flags.StringSliceVar(&s.preload, "preload", nil, "a `resource`, as kubectl names it, that is read into memory at the start and kept there while nobody reads it; repeat it, or separate several by commas. The service is ready when it has all of these; it does not wait for those that the cluster does not serve, and not long for those that it cannot read, as long as it has another one. Leases are kept in memory only if they are named here, because each node changes one every ten seconds. Without it the service is ready when it has reached the API server, and the first caller of each resource waits for it")
-	flags.StringSliceVar(&s.uncached, "uncached", nil, "a `resource`, as kubectl names it, that is never kept in memory, in none of its versions, such as secrets; repeat it, or separate several by commas. Without a group it is those of every group: events are those of events.k8s.io too. They are read at the API server as the caller, as --write-as says, each time")
-	flags.StringSliceVar(&s.cacheAggregated, "cache-aggregated", nil, "an API `group`, such as metrics.example.com, that is kept in memory although an aggregated API serves it; repeat it, or separate several by commas. Give only groups whose server shows the same objects to all users who may list them: what it shows the service's account is served to them. Without it, such groups are read at the API server as the caller, each time")
-	flags.StringVar(&s.memoryLimit, "memory-limit", "", "what the whole process should stay below, as a Kubernetes `quantity` such as 2Gi: near it, memory is given back sooner, at the price of processor time; GOMEMLIMIT by default")
-	flags.StringVar((*string)(&s.compress), "compress", string(server.CompressNone), "`how` unary answers of 4 KiB and more are compressed for clients that offer it, as nearly all do by themselves: \"none\", or \"gzip\" at its fastest level. It makes a list about five times smaller and takes about three times its processor time: inside a cluster leave it out, give it where browsers and other clients are behind a slow network. Streams are never compressed; requests may be")
-	flags.StringVar(&s.metricsListen, "metrics-listen", "", "an `address` of its own, HOST:PORT, where Prometheus reads /metrics, in plain text and without authentication: counts and times by resource, procedure and code, and no name of an object, a namespace or a caller. Give a loopback address, or have a NetworkPolicy guard it; nowhere by default")
-	flags.StringVar(&level, "log-level", "info", "what is logged, to standard error: debug, info, warn or error")
-	flags.Usage = func() { fmt.Fprint(os.Stderr, usage, flags.FlagUsages()) }
+	flags.DurationVar(&s.cacheIdleTimeout, "cache-idle-timeout", 10*time.Minute, "how `long` an unused cache is kept, except those of --preload")
+	flags.StringVar(&s.tokenGeneration, "token-generation", "", "any `text`, the same at all replicas: a resume token with another generation leads to a snapshot. Change it after etcd was restored from a backup; see docs/operations.md")
+	flags.StringSliceVar(&s.preload, "preload", nil, "a `resource`, as kubectl names it, that is cached from the start, and stays cached while it is unused; repeat the flag, or separate several by commas. The service is ready when all of these are cached. It does not wait for resources that the cluster does not serve, and only briefly for resources that it cannot read if it has another one. Leases are cached only if they are named here, because each node updates one every ten seconds. Without the flag the service is ready when it has reached the API server, and the first caller of each resource waits for it")
+	flags.StringSliceVar(&s.uncached, "uncached", nil, "a `resource`, as kubectl names it, that is never cached in any version, such as secrets; repeat the flag, or separate several by commas. Without a group it is excluded in every group: events includes those of events.k8s.io. Each read goes to the API server as the caller, as --write-as selects")
+	flags.StringSliceVar(&s.cacheAggregated, "cache-aggregated", nil, "an API `group`, such as metrics.example.com, that is cached although an aggregated API serves it; repeat the flag, or separate several by commas. Name only groups whose server shows the same objects to all users who are allowed to list them, because they are served what the service's account sees. Default: each read of such groups goes to the API server as the caller")
+	flags.StringVar(&s.memoryLimit, "memory-limit", "", "the memory limit of the whole process, as a Kubernetes `quantity` such as 2Gi: near it, garbage is collected more often, which costs processor time. Default: GOMEMLIMIT")
+	flags.StringVar((*string)(&s.compress), "compress", string(server.CompressNone), "`how` unary responses of 4 KiB and more are compressed for clients that accept it, as nearly all do by default: \"none\", or \"gzip\" at its fastest level. gzip makes a list about five times smaller and takes about three times the processor time: omit it inside a cluster, and set it if browsers or other clients are behind a slow network. Streams are never compressed; requests can be")
+	flags.StringVar(&s.metricsListen, "metrics-listen", "", "a separate `address`, HOST:PORT, where Prometheus reads /metrics, in plain text and without authentication: counts and durations by resource, procedure and code, and no name of an object, a namespace or a caller. Use a loopback address, or protect it by a NetworkPolicy. Default: none")
+	flags.StringVar(&level, "log-level", "info", "the minimum level of log lines on standard error: debug, info, warn or error")
+	flags.Usage = func() { fmt.Fprint(os.Stderr, usage, flags.FlagUsagesWrapped(usageColumns)) }
 	if err := flags.Parse(args); err != nil {
 		return s, err
 	}
@@ -122,7 +125,7 @@ func readSettings(args []string, lookup func(string) (string, bool)) (settings, 
 	}
 	s.liftLimits(flags)
 	if err := s.logLevel.UnmarshalText([]byte(level)); err != nil {
-		return s, fmt.Errorf("--log-level %q: give debug, info, warn or error", level)
+		return s, fmt.Errorf("--log-level %q: must be debug, info, warn or error", level)
 	}
 	return s, s.check()
 }
@@ -143,8 +146,7 @@ func readEnvironment(flags *pflag.FlagSet, lookup func(string) (string, bool)) e
 	return failed
 }
 
-// liftLimits removes those that nobody has asked for where all callers are the
-// same one.
+// liftLimits removes the limits that were not set explicitly if all callers are the same caller.
 func (s *settings) liftLimits(flags *pflag.FlagSet) {
 	if s.auth != authNone {
 		return
@@ -161,28 +163,28 @@ func (s settings) check() error {
 		return err
 	}
 	if s.maxStreamAge < 0 {
-		return fmt.Errorf("--max-stream-age %s: give 0 or more", s.maxStreamAge)
+		return fmt.Errorf("--max-stream-age %s: must be at least 0", s.maxStreamAge)
 	}
 	if err := s.checkPeers(); err != nil {
 		return err
 	}
 	if s.cacheIdleTimeout <= 0 {
-		return fmt.Errorf("--cache-idle-timeout %s: give more than 0", s.cacheIdleTimeout)
+		return fmt.Errorf("--cache-idle-timeout %s: must be greater than 0", s.cacheIdleTimeout)
 	}
 	if s.compress != server.CompressNone && s.compress != server.CompressGzip {
-		return fmt.Errorf("--compress %q: give \"none\" or \"gzip\"", s.compress)
+		return fmt.Errorf("--compress %q: must be \"none\" or \"gzip\"", s.compress)
 	}
 	if slices.Contains(s.preload, "") {
-		return errors.New("--preload: name a resource, such as pods")
+		return errors.New("--preload: must name a resource, such as pods")
 	}
 	if slices.Contains(s.uncached, "") {
-		return errors.New("--uncached: name a resource, such as secrets")
+		return errors.New("--uncached: must name a resource, such as secrets")
 	}
 	if slices.Contains(s.cacheAggregated, "") {
-		return errors.New("--cache-aggregated: name an API group, such as metrics.example.com")
+		return errors.New("--cache-aggregated: must name an API group, such as metrics.example.com")
 	}
 	if (s.certFile == "") != (s.keyFile == "") {
-		return errors.New("--tls-cert-file and --tls-private-key-file go together: give both or neither")
+		return errors.New("--tls-cert-file and --tls-private-key-file must be set together")
 	}
 	if err := errors.Join(s.checkLimits(), s.checkOrigins()); err != nil {
 		return err
@@ -199,17 +201,17 @@ func (s settings) check() error {
 		}
 		return nil
 	}
-	return fmt.Errorf("--auth %q: give \"cluster\" or \"none\"", s.auth)
+	return fmt.Errorf("--auth %q: must be \"cluster\" or \"none\"", s.auth)
 }
 
 func (s settings) checkRights() error {
 	switch {
 	case s.writeAs != writeAsToken && s.writeAs != writeAsImpersonate:
-		return fmt.Errorf("--write-as %q: give \"token\" or \"impersonate\"", s.writeAs)
+		return fmt.Errorf("--write-as %q: must be \"token\" or \"impersonate\"", s.writeAs)
 	case s.recheckInterval < time.Second:
-		return fmt.Errorf("--recheck-interval %s: give 1s or more", s.recheckInterval)
+		return fmt.Errorf("--recheck-interval %s: must be at least 1s", s.recheckInterval)
 	case slices.Contains(s.audiences, ""):
-		return errors.New("--auth-audience: give a name; leave the flag out for the API server's own audience")
+		return errors.New("--auth-audience: must not be empty; omit the flag for the API server's own audience")
 	}
 	return s.reviews.check()
 }
@@ -219,45 +221,44 @@ func (s settings) checkPeers() error {
 		return nil
 	}
 	if host, port, err := net.SplitHostPort(s.peers); err != nil || host == "" || port == "" {
-		return fmt.Errorf("--peers %q: give HOST:PORT", s.peers)
+		return fmt.Errorf("--peers %q: must be HOST:PORT", s.peers)
 	}
 	if s.metricsListen == "" {
-		return errors.New("--peers goes with --metrics-listen: replicas tell each other their load there")
+		return errors.New("--peers requires --metrics-listen, where replicas publish their load")
 	}
 	return nil
 }
 
 func (s settings) checkLimits() error {
 	if s.limits.Streams < 0 {
-		return fmt.Errorf("--caller-max-streams %d: give 1 or more, or 0 for no limit", s.limits.Streams)
+		return fmt.Errorf("--caller-max-streams %d: must be at least 1, or 0 for no limit", s.limits.Streams)
 	}
 	if s.limits.CredentialStreams < 0 {
-		return fmt.Errorf("--credential-max-streams %d: give 1 or more, or 0 for no limit", s.limits.CredentialStreams)
+		return fmt.Errorf("--credential-max-streams %d: must be at least 1, or 0 for no limit", s.limits.CredentialStreams)
 	}
 	if s.limits.Rate < 0 {
-		return fmt.Errorf("--caller-request-rate %d: give 1 or more, or 0 for no limit", s.limits.Rate)
+		return fmt.Errorf("--caller-request-rate %d: must be at least 1, or 0 for no limit", s.limits.Rate)
 	}
 	if s.limits.Burst < 1 {
-		return fmt.Errorf("--caller-request-burst %d: give 1 or more", s.limits.Burst)
+		return fmt.Errorf("--caller-request-burst %d: must be at least 1", s.limits.Burst)
 	}
 	if s.limits.Calls < 0 {
-		return fmt.Errorf("--caller-max-calls %d: give 1 or more, or 0 for no limit", s.limits.Calls)
+		return fmt.Errorf("--caller-max-calls %d: must be at least 1, or 0 for no limit", s.limits.Calls)
 	}
 	return s.checkConnections()
 }
 
 func (s settings) checkConnections() error {
 	if s.maxConnections < 1 {
-		return fmt.Errorf("--max-connections %d: give 1 or more", s.maxConnections)
+		return fmt.Errorf("--max-connections %d: must be at least 1", s.maxConnections)
 	}
 	if s.maxConnectionsPerAddress < 1 {
-		return fmt.Errorf("--max-connections-per-address %d: give 1 or more", s.maxConnectionsPerAddress)
+		return fmt.Errorf("--max-connections-per-address %d: must be at least 1", s.maxConnectionsPerAddress)
 	}
 	return nil
 }
 
-// checkOrigins refuses other pages where nothing but their origin would tell them
-// from the user.
+// checkOrigins rejects --cors-origin if a page's origin would be its only credential.
 func (s settings) checkOrigins() error {
 	for _, origin := range s.corsOrigins {
 		if err := server.CheckOrigin(origin); err != nil {
@@ -265,29 +266,29 @@ func (s settings) checkOrigins() error {
 		}
 	}
 	if s.auth == authNone && len(s.corsOrigins) > 0 {
-		return errors.New("--cors-origin goes with --auth cluster: without authentication, no page of another site may " +
-			"call, for it would act as the kubeconfig's user; have your page's own server pass calls on instead")
+		return errors.New("--cors-origin requires --auth cluster: without authentication, calls of other sites would act " +
+			"as the kubeconfig's user; let the server of your page forward the calls instead")
 	}
 	return nil
 }
 
-// checkPlaintext refuses to serve credentials in plain text to the network.
+// checkPlaintext rejects serving credentials in plain text on the network.
 func (s settings) checkPlaintext() error {
 	if s.certFile != "" || s.allowPlaintext || auth.CheckLoopback(s.listen) == nil {
 		return nil
 	}
-	return fmt.Errorf("--listen %s would serve plain text beyond this machine: give --tls-cert-file and "+
-		"--tls-private-key-file, or --allow-plaintext behind a proxy that ends TLS", s.listen)
+	return fmt.Errorf("--listen %s would serve plain text beyond this machine: set --tls-cert-file and "+
+		"--tls-private-key-file, or --allow-plaintext behind a proxy that terminates TLS", s.listen)
 }
 
-// memoryLimitBytes is what --memory-limit says; 0 if it says nothing.
+// memoryLimitBytes returns the value of --memory-limit; 0 if it is not set.
 func (s settings) memoryLimitBytes() (int64, error) {
 	if s.memoryLimit == "" {
 		return 0, nil
 	}
 	limit, err := resource.ParseQuantity(s.memoryLimit)
 	if err != nil || limit.Value() <= 0 {
-		return 0, fmt.Errorf("--memory-limit %q: give a quantity of bytes, such as 512Mi or 2Gi", s.memoryLimit)
+		return 0, fmt.Errorf("--memory-limit %q: must be a quantity of bytes, such as 512Mi or 2Gi", s.memoryLimit)
 	}
 	return limit.Value(), nil
 }
